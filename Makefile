@@ -1,0 +1,33 @@
+# Needs make and Python 3.11 or newer, nothing else. Another Python: make lab PYTHON=python3.12
+PYTHON ?= python3
+BIN := .venv/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
+
+.PHONY: help env lab test test-install check build bench lock
+
+help:  ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST)
+
+env:  ## create .venv from requirements.lock, or do nothing if it is up to date
+	@$(PYTHON) tools/env.py
+
+lab: env  ## open the course in JupyterLab; options for it: make lab ARGS="--port 9000"
+	@$(BIN)/lightspeed lab $(ARGS)
+
+test: env  ## prove the course; a part of it: make test ARGS=tests/laws
+	@$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
+
+test-install: env  ## install the lock into empty environments, by uv and by pip
+	@$(BIN)/python -m pytest -m install tests/install
+
+check: env  ## fail if a derived file is not what its source makes
+	@$(BIN)/lightspeed check $(ARGS)
+
+build: env  ## execute the chapters and derive the exercises
+	@$(BIN)/lightspeed build $(ARGS)
+
+bench: env  ## measure speed, each as a ratio against something run beside it
+	@for script in benchmarks/*.py; do $(BIN)/python $$script || exit 1; done
+
+lock:  ## after make env: resolve requirements.lock again; newer versions: make lock ARGS=--upgrade
+	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-annotate --no-header \
+		--all-extras $(ARGS) pyproject.toml -o requirements.lock
