@@ -1,0 +1,380 @@
+"""The roofline: how fast can this possibly run, and what stops it? Derived in chapter 2.
+
+Every function takes plain numbers in SI (FLOP, byte, s, FLOP/s, byte/s), numpy arrays of
+them, or quantities from `lightspeed.units`; see `lightspeed.checks.law`. A multiply-add is
+two FLOPs. B is the number of tokens in a batch, D the contracted and F the output dimension
+of a matrix product X[B, D] Y[D, F] = Z[B, F].
+
+Sources: Williams, Waterman and Patterson, "Roofline" (CACM 52(4), 2009); Austin et al.,
+"How to Scale Your Model", chapter 1 (2025).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lightspeed.checks import (
+    ELEMENT_BYTES,
+    Argument,
+    count,
+    divide,
+    law,
+    maximum,
+    minimum,
+    nonnegative,
+    positive,
+)
+
+PEAK = positive("FLOP/s", hint="Peaks are dense and per chip: a sparse peak on a data sheet is twice the dense one.")
+BANDWIDTH = positive("byte/s", hint="Link rates are per direction and in bytes: 400 Gbit/s is 50 GB/s.")
+SHARE = Argument(high=1.0, hint="A share is a fraction, not a percentage: 80 % is 0.8.")
+INTENSITY = nonnegative("FLOP/byte")
+
+# Bytes of one element in memory, by format.
+WIDTH = {"fp32": 4, "bf16": 2, "fp8": 1, "int8": 1, "int4": 0.5}
+
+
+@dataclass(frozen=True)
+class TimeBounds:
+    """What the two clocks say of one operation: times in s, and which of them is the longer.
+
+    `lower` is perfect overlap, `upper` none at all; `upper` is never above 2 * `lower`.
+    """
+
+    math: float
+    comms: float
+    lower: float
+    upper: float
+    compute_bound: bool
+
+
+@law("s", flops=nonnegative("FLOP"), peak=PEAK)
+def compute_time(flops, peak):
+    """Seconds of arithmetic for `flops` at the rate `peak` (FLOP/s).
+
+    >>> compute_time(1e12, 1e15)
+    0.001
+    """
+    return flops / peak
+
+
+@law("s", size=nonnegative("byte"), bandwidth=BANDWIDTH, latency=nonnegative("s"))
+def transfer_time(size, bandwidth, latency=0.0):
+    """Seconds to move `size` bytes at `bandwidth` (byte/s), after a start-up `latency` (s).
+
+    >>> transfer_time(1e9, 10e9 / 8, latency=0.01)
+    0.81
+    """
+    return latency + size / bandwidth
+
+
+@law("byte", latency=nonnegative("s"), bandwidth=BANDWIDTH)
+def crossover_size(latency, bandwidth):
+    """The size in bytes at which the latency term and the bandwidth term are equal.
+
+    Smaller transfers wait on latency, larger ones on bandwidth; this one reaches half the rate.
+
+    >>> crossover_size(0.01, 1.25e9)
+    12500000.0
+    """
+    return latency * bandwidth
+
+
+@law("FLOP/byte", flops=nonnegative("FLOP"), size=positive("byte"))
+def arithmetic_intensity(flops, size):
+    """FLOPs done per byte moved.
+
+    >>> arithmetic_intensity(2e9, 1e9)
+    2.0
+    """
+    return flops / size
+
+
+@law("FLOP/byte", peak=PEAK, bandwidth=BANDWIDTH)
+def ridge_point(peak, bandwidth):
+    """The intensity (FLOP/byte) at which `peak` (FLOP/s) and `bandwidth` (byte/s) meet.
+
+    >>> ridge_point(312e12, 2e12)
+    156.0
+    """
+    return peak / bandwidth
+
+
+@law("FLOP/s", intensity=INTENSITY, peak=PEAK, bandwidth=BANDWIDTH)
+def attainable(intensity, peak, bandwidth):
+    """The height of the roof over `intensity` (FLOP/byte), in FLOP/s.
+
+    >>> attainable(0.25, 312e12, 2e12)
+    500000000000.0
+    """
+    return minimum(peak, intensity * bandwidth)
+
+
+@law(
+    {"math": "s", "comms": "s", "lower": "s", "upper": "s"},
+    flops=nonnegative("FLOP"),
+    size=nonnegative("byte"),
+    peak=PEAK,
+    bandwidth=BANDWIDTH,
+)
+def time_bounds(flops, size, peak, bandwidth):
+    """The `TimeBounds` (s) of an operation of `flops` FLOPs that moves `size` bytes.
+
+    >>> time_bounds(1e12, 1e9, 1e15, 1e12).lower
+    0.001
+    """
+    t_math, t_comms = flops / peak, size / bandwidth
+    return TimeBounds(t_math, t_comms, maximum(t_math, t_comms), t_math + t_comms, t_math >= t_comms)
+
+
+@law(
+    "s",
+    flops=nonnegative("FLOP"),
+    size=nonnegative("byte"),
+    peak=PEAK,
+    bandwidth=BANDWIDTH,
+    math_share=SHARE,
+    comms_share=SHARE,
+)
+def achievable_time(flops, size, peak, bandwidth, math_share=1.0, comms_share=1.0):
+    """Seconds on a roof lowered to what was measured: shares (0 to 1] of peak and of bandwidth.
+
+    With both shares 1 this is `time_bounds(...).lower`.
+
+    >>> achievable_time(1e12, 1e9, 1e15, 1e12, math_share=0.5)
+    0.002
+    """
+    return maximum(flops / (peak * math_share), size / (bandwidth * comms_share))
+
+
+@law(
+    "s",
+    flops=nonnegative("FLOP"),
+    size=nonnegative("byte"),
+    peak=PEAK,
+    bandwidth=BANDWIDTH,
+    utilisation=SHARE,
+    latency=nonnegative("s"),
+)
+def iron_law(flops, size, peak, bandwidth, utilisation=1.0, latency=0.0):
+    """Seconds when nothing overlaps: bytes / bandwidth + FLOPs / (peak * utilisation) + latency.
+
+    >>> iron_law(1e12, 1e9, 1e15, 1e12, utilisation=0.5, latency=1e-3)
+    0.004
+    """
+    return size / bandwidth + flops / (peak * utilisation) + latency
+
+
+@law("FLOP", B=count(), D=count(), F=count())
+def matmul_flops(B, D, F):
+    """FLOPs of X[B, D] Y[D, F]: one multiply and one add per (b, d, f).
+
+    The exact count is B F (2 D - 1); the course, like the field, counts the last add too.
+
+    >>> matmul_flops(1, 4096, 4096)
+    33554432
+    """
+    return 2 * B * D * F
+
+
+@law(
+    "byte",
+    B=count(),
+    D=count(),
+    F=count(),
+    weight_bytes=ELEMENT_BYTES,
+    activation_bytes=ELEMENT_BYTES,
+    output_bytes=ELEMENT_BYTES,
+)
+def matmul_bytes(B, D, F, weight_bytes=2, activation_bytes=2, output_bytes=2):
+    """Bytes of X[B, D] Y[D, F]: X and Y are read once, Z is written once (element sizes in bytes).
+
+    >>> matmul_bytes(1, 1024, 1024, 1, 1, 1)
+    1050624
+    """
+    return B * D * activation_bytes + D * F * weight_bytes + B * F * output_bytes
+
+
+def matmul_intensity(B, D, F, weight_bytes=2, activation_bytes=2, output_bytes=2):
+    """FLOP/byte of X[B, D] Y[D, F]; close to 2 B / weight_bytes while B is far below D and F.
+
+    >>> round(matmul_intensity(1, 4096, 4096), 2)
+    1.0
+    """
+    size = matmul_bytes(B, D, F, weight_bytes, activation_bytes, output_bytes)
+    return arithmetic_intensity(matmul_flops(B, D, F), size)
+
+
+@law(
+    "byte",
+    B=count(),
+    D=count(),
+    F=count(),
+    weight_bytes=ELEMENT_BYTES,
+    activation_bytes=ELEMENT_BYTES,
+    output_bytes=ELEMENT_BYTES,
+)
+def batched_matmul_bytes(B, D, F, weight_bytes=2, activation_bytes=2, output_bytes=2):
+    """Bytes of X[B, D] Y[B, D, F]: every row has a matrix of its own, so no weight is reused.
+
+    >>> batched_matmul_bytes(2, 4, 8, 1, 1, 1)
+    88
+    """
+    return B * D * activation_bytes + B * D * F * weight_bytes + B * F * output_bytes
+
+
+@law("", ridge=positive("FLOP/byte"), weight_bytes=ELEMENT_BYTES)
+def critical_batch(ridge, weight_bytes=2):
+    """Tokens above which a matmul is compute-bound, while B is far below D and F.
+
+    The intensity is then 2 B / weight_bytes; it meets the ridge (FLOP/byte) here.
+
+    >>> critical_batch(240.0), critical_batch(240.0, weight_bytes=1)
+    (240.0, 120.0)
+    """
+    return ridge * weight_bytes / 2
+
+
+@law(
+    "",
+    D=count(),
+    F=count(),
+    ridge=positive("FLOP/byte"),
+    weight_bytes=ELEMENT_BYTES,
+    activation_bytes=ELEMENT_BYTES,
+    output_bytes=ELEMENT_BYTES,
+)
+def critical_batch_exact(D, F, ridge, weight_bytes=2, activation_bytes=2, output_bytes=2):
+    """Tokens at which X[B, D] Y[D, F] reaches the ridge, counting every byte.
+
+    Solves 2 B D F = ridge (B D a + D F w + B F o) for B. Infinity if no batch gets there:
+    the activations alone then keep the intensity below the ridge.
+
+    >>> round(critical_batch_exact(1024, 1024, 240.0), 1)
+    451.8
+    """
+    gained = 2 * D * F - ridge * (D * activation_bytes + F * output_bytes)
+    return divide(ridge * D * F * weight_bytes, gained)
+
+
+@law("FLOP", n=count())
+def dot_flops(n):
+    """FLOPs of a dot product of two vectors of n: n multiplies and n - 1 adds.
+
+    >>> dot_flops(1024)
+    2047
+    """
+    return 2 * n - 1
+
+
+@law("byte", n=count(), element_bytes=ELEMENT_BYTES)
+def dot_bytes(n, element_bytes=2):
+    """Bytes of a dot product: two vectors read, one number written.
+
+    >>> dot_bytes(1024)
+    4098
+    """
+    return (2 * n + 1) * element_bytes
+
+
+@law("FLOP/byte", flops_per_element=positive("FLOP"), reads=count(low=0), writes=count(low=0), element_bytes=ELEMENT_BYTES)
+def elementwise_intensity(flops_per_element=1, reads=1, writes=1, element_bytes=2):
+    """FLOP/byte of an elementwise kernel that reads and writes so many tensors.
+
+    ReLU in bf16 does one operation for two bytes read and two written.
+
+    >>> elementwise_intensity()
+    0.25
+    """
+    return flops_per_element / ((reads + writes) * element_bytes)
+
+
+@law("byte", m=count(), n=count(), k=count(), bm=count(), bn=count(), element_bytes=ELEMENT_BYTES)
+def tiled_matmul_bytes(m, n, k, bm, bn, element_bytes=2):
+    """Bytes that an (m, k) x (k, n) matmul moves when its output is made in bm x bn tiles.
+
+    Each output tile reads a full bm x k strip and a full k x bn strip, and is written once.
+    Tiles that do not divide the matrix count as whole tiles, as the hardware runs them.
+
+    >>> tiled_matmul_bytes(512, 512, 512, 512, 512) == matmul_bytes(512, 512, 512)
+    True
+    """
+    tiles_m, tiles_n = -(-m // bm), -(-n // bn)
+    return tiles_m * tiles_n * (bm * k + k * bn + bm * bn) * element_bytes
+
+
+@law("FLOP/byte", bm=count(), bn=count(), element_bytes=ELEMENT_BYTES)
+def tile_intensity(bm, bn, element_bytes=2):
+    """FLOP/byte of a tiled matmul with a long contraction: 2 bm bn / ((bm + bn) element_bytes).
+
+    >>> tile_intensity(128, 128)
+    64.0
+    """
+    return 2 * bm * bn / ((bm + bn) * element_bytes)
+
+
+@law("FLOP/byte", T=count(), S=count(), G=count(), element_bytes=ELEMENT_BYTES)
+def attention_intensity(T, S, G=1, element_bytes=2):
+    """FLOP/byte of attention: T query tokens over S cached tokens, G query heads per KV head.
+
+    Counts Q K' and A V, reads Q, K, V and writes the output; scores stay on chip.
+    In bf16 this is T S G / (T G + S): about G when decoding (T = 1), about T G / (G + 1) in a
+    prefill (S = T).
+
+    >>> attention_intensity(1, 10**6, G=8) < 8
+    True
+    """
+    return 2 * T * S * G / ((T * G + S) * element_bytes)
+
+
+@law(
+    {"math": "s", "comms": "s", "lower": "s", "upper": "s"},
+    B=count(),
+    D=count(),
+    F=count(),
+    peak=PEAK,
+    link=BANDWIDTH,
+    element_bytes=ELEMENT_BYTES,
+)
+def split_matmul_bounds(B, D, F, peak, link, element_bytes=2):
+    """`TimeBounds` (s) of X[B, D] Y[D, F] with D split over two chips joined by a link.
+
+    Each chip does half the FLOPs at `peak` (FLOP/s) and sends its partial sum, B F elements,
+    to the other at `link` (byte/s, one direction; both directions run at once).
+
+    >>> split_matmul_bounds(128, 8192, 8192, 197e12, 45e9).compute_bound
+    False
+    """
+    return time_bounds(matmul_flops(B, D, F) / 2, B * F * element_bytes, peak, link)
+
+
+@law("", D=count())
+def attention_crossover(D):
+    """Tokens of context at which attention does as many FLOPs as its own four projections.
+
+    The projections cost 8 T D N H FLOPs forward and the scores 4 T^2 N H, so T = 2 D.
+
+    >>> attention_crossover(4096)
+    8192
+    """
+    return 2 * D
+
+
+@law("", peak=PEAK, link=BANDWIDTH, element_bytes=ELEMENT_BYTES)
+def critical_depth(peak, link, element_bytes=2):
+    """The contraction length D above which a matmul split over two chips is compute-bound.
+
+    >>> round(critical_depth(1.97e14, 4.5e10))
+    8756
+    """
+    return element_bytes * peak / link
+
+
+@law("s", size=nonnegative("byte"), bandwidth=BANDWIDTH, hops=count(low=0), hop_latency=nonnegative("s"))
+def multi_hop_time(size, bandwidth, hops, hop_latency):
+    """Seconds for `size` bytes to arrive over `hops` links that forward as they receive.
+
+    >>> round(multi_hop_time(16777216, 90e9, 6, 1e-6) * 1e6)
+    192
+    """
+    return hops * hop_latency + size / bandwidth

@@ -1,0 +1,42 @@
+"""Every published case of the topics that the library covers, through one adapter.
+
+A case of type `measured` is reality, not a prediction: a roofline must bound it from below,
+and not by more than the widest gap that the field notes report.
+"""
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+from adapter import RELATIONS, evaluate
+
+CASES = [c for c in json.loads(Path(__file__).with_name("published.json").read_text()) if c["topic"] in RELATIONS]
+# The lowest share of the roofline in the measured matrix products: fp8 at 8192 cubed.
+LOWEST_SHARE = 0.55
+
+
+def same(got, want, tolerance):
+    if isinstance(want, str) or want is None:
+        return got == want
+    if isinstance(want, list):
+        return len(got) == len(want) and all(same(g, w, tolerance) for g, w in zip(got, want, strict=True))
+    relative = tolerance["value"] if tolerance["type"] in ("rel", "measured") else 1e-12  # the last bits of a double
+    absolute = tolerance["value"] if tolerance["type"] == "abs" else 0.0
+    return math.isclose(got, want, rel_tol=relative, abs_tol=absolute)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c["id"])
+def test_case(case):
+    got = evaluate(case["topic"], case["inputs"])
+    if case["topic"] == "gemm_measured":
+        share = got["lower_us"] / case["expected"]["measured_us"]
+        assert LOWEST_SHARE < share <= 1, f"{share:.2f} of the roofline"
+        return
+    for name, want in case["expected"].items():
+        assert same(got[name], want, case["tolerance_suggestion"]), f"{name}: {got[name]} is not {want}"
+
+
+def test_unknown_inputs_say_what_is_known():
+    with pytest.raises(KeyError, match="peak_flops_per_s"):
+        evaluate("roofline", {"horsepower": 3})
