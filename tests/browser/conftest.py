@@ -1,0 +1,189 @@
+"""A real JupyterLab over a fresh workspace, and a real headless Chromium that looks at it.
+
+    def test_something(page):
+        page.open_notebook("chapters/02_roofline.ipynb")
+        page.run_all()
+        page.locator(".jp-OutputArea input[type=range]").first.focus()
+        page.screenshot("02_roofline")
+
+`page` is Playwright's own page with a few words more; see `LabPage`. At the end of each test the page must have
+logged no error, shown no error dialog and asked no other machine for anything.
+"""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+import pytest
+
+ARTIFACTS = Path(__file__).parent.parent / "artifacts"
+# Without these a root user gets no Chromium at all, and every start looks up the browser maker's hosts.
+CHROMIUM_OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
+CELLS_STILL_RUNNING = """() => {
+    const panel = window.jupyterapp?.shell.currentWidget, kernel = panel?.sessionContext?.session?.kernel;
+    return !kernel || kernel.status !== 'idle' || panel.content.widgets.some(cell => cell.prompt === '*');
+}"""
+
+HEIGHT_FROM_THE_TOP = """() => {
+    const notebook = window.jupyterapp.shell.currentWidget.node;
+    notebook.querySelector('.jp-WindowedPanel-outer').scrollTop = 0;
+    const last = [...notebook.querySelectorAll('.jp-Cell')].at(-1);
+    return Math.ceil(last.getBoundingClientRect().bottom);
+}"""
+
+
+class Lab:
+    """A running JupyterLab: its workspace folder, its address, and what it printed."""
+
+    def __init__(self, folder):
+        self.workspace, self.data, self.log = folder / "my course", folder / "data", folder / "lab.log"
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        own = {f"JUPYTER_{kind}_DIR": str(folder / "jupyter" / kind.lower()) for kind in ("CONFIG", "DATA", "RUNTIME")}
+        environment = os.environ | own | {"LIGHTSPEED_DATA": str(self.data), "IPYTHONDIR": str(folder / "ipython")}
+        command = [sys.executable, "-m", "lightspeed.cli", "lab", "--dir", self.workspace, "--no-browser"]
+        # The test helpers find the current notebook through the application object.
+        command += ["--port", str(port), "--LabApp.expose_app_in_browser=True"]
+        with open(self.log, "w") as log:
+            self.process = subprocess.Popen(
+                command, env=environment, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True
+            )
+        self.printed, self.address, self.token = self._wait_for_address()
+
+    def _wait_for_address(self):
+        for _ in range(600):
+            found = re.search(r"((http://[^/\s]+)/lab\S*\?token=(\w+))", self.log.read_text())
+            if found:
+                return found.groups()
+            if self.process.poll() is not None:
+                break
+            time.sleep(0.1)
+        pytest.fail(f"JupyterLab did not start:\n{self.log.read_text()}")
+
+    def url(self, name, layout):
+        """The address of a notebook in a window layout of its own, so that no test sees another's tabs."""
+        return f"{self.address}/lab/workspaces/{layout}/tree/{quote(name)}?reset&token={self.token}"
+
+    def stop(self):
+        self.process.terminate()  # Jupyter then ends its kernels itself
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+
+
+class LabPage:
+    """A Playwright page with a JupyterLab in it; what is not defined here is the page's own."""
+
+    def __init__(self, page, lab, name):
+        self.page, self.lab, self.layout = page, lab, re.sub(r"\W+", "-", name)
+        self.errors, self.strangers = [], set()
+        page.on("console", lambda message: self.errors.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("request", self._note_host)
+
+    def __getattr__(self, name):
+        return getattr(self.page, name)
+
+    def _note_host(self, request):
+        address = urlsplit(request.url)
+        if address.scheme.startswith(("http", "ws")) and address.hostname not in ("127.0.0.1", "localhost"):
+            self.strangers.add(address.hostname)
+
+    def open_notebook(self, name, timeout=60):
+        """Open a notebook of the workspace ("chapters/02_roofline.ipynb") and wait for its kernel."""
+        self.page.goto(self.lab.url(name, self.layout))
+        self.page.wait_for_selector(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Cell", timeout=1000 * timeout)
+        self.wait_idle(timeout)
+
+    def run_all(self, timeout=60):
+        """Run all cells as the menu does, wait for the last of them, and return the seconds it took."""
+        start = time.monotonic()
+        self.page.evaluate("""() => {
+            window.allRan = false;
+            window.jupyterapp.commands.execute('notebook:run-all-cells').finally(() => { window.allRan = true; });
+        }""")
+        self.page.wait_for_function("() => window.allRan", timeout=1000 * timeout)
+        self.wait_idle(timeout)
+        return time.monotonic() - start
+
+    def wait_idle(self, timeout=60):
+        """Wait until the kernel is idle and no cell of the current notebook is still to run."""
+        self.page.wait_for_function(f"() => !({CELLS_STILL_RUNNING})()", timeout=1000 * timeout)
+
+    def cell_errors(self):
+        """The texts of all error outputs of the current notebook."""
+        shown = self.page.locator('.jp-NotebookPanel:not(.lm-mod-hidden) [data-mime-type="application/vnd.jupyter.error"]')
+        return shown.all_inner_texts()
+
+    def screenshot(self, name, whole=False):
+        """Save tests/artifacts/NAME.png: the window, or with `whole` the notebook down to its end."""
+        ARTIFACTS.mkdir(exist_ok=True)
+        path, window = ARTIFACTS / f"{name}.png", self.page.viewport_size
+        if whole:
+            # Cells far below get their true height only when they come into sight, hence twice.
+            for _ in range(2):
+                height = self.page.evaluate(HEIGHT_FROM_THE_TOP)
+                self.page.set_viewport_size({"width": window["width"], "height": min(height + 120, 16000)})
+                self.page.wait_for_timeout(300)
+        self.page.screenshot(path=path)
+        self.page.set_viewport_size(window)
+        return path
+
+    def assert_clean(self):
+        dialogs = [text for text in self.page.locator(".jp-Dialog").all_inner_texts() if text]
+        assert not dialogs, f"a dialog is open: {dialogs}"
+        assert not self.errors, f"the page logged errors: {self.errors}"
+        assert not self.strangers, f"the page asked other machines: {sorted(self.strangers)}"
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """A headless Chromium of the system."""
+    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if program is None:
+        reason = "no Chromium found: install chromium, chromium-browser or google-chrome to run the browser tests"
+        pytest.fail(reason) if os.environ.get("CI") == "true" else pytest.skip(reason)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=CHROMIUM_OPTIONS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def lab(tmp_path_factory):
+    """A JupyterLab over a workspace of its own, one for each test process."""
+    lab = Lab(tmp_path_factory.mktemp("lab"))
+    yield lab
+    lab.stop()
+
+
+@pytest.fixture
+def page(chromium, lab, request):
+    """A browser page for one test; see `LabPage`. A test that failed leaves a screenshot."""
+    context = chromium.new_context(viewport={"width": 1440, "height": 1000})
+    page = LabPage(context.new_page(), lab, request.node.name)
+    yield page
+    if getattr(request.node, "failed", False):
+        page.screenshot(f"failed-{page.layout}")
+    else:
+        page.assert_clean()
+    context.close()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = (yield).get_result()
+    if report.when == "call":
+        item.failed = report.failed

@@ -1,0 +1,220 @@
+"""The bundle view.js alone in a page: it draws what the spec says, moves controls by keyboard, and never has more than two changes on the way."""
+
+import hashlib
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from lightspeed import show
+from lightspeed.show import live
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "explorers"))
+from test_show import CHARTS, explorer
+
+pytestmark = pytest.mark.slow
+SHOW = Path(live.__file__).parent
+
+PAGE = """<!doctype html><meta charset="utf-8"><link rel="stylesheet" href="/view.css"><body style="margin: 0"><div id="cell"></div>
+<script type="module">
+  import widget from "/view.js";
+  const traits = {frame: FRAME, content: CONTENT}, listeners = {};
+  const model = {get: (name) => traits[name], on: (name, f) => (listeners[name] = f), off() {}, send: (message) => sent.push(message)};
+  window.sent = [];
+  window.answer = (content) => { traits.content = content; listeners["change:content"](); };
+  widget.render({model, el: document.getElementById("cell")});
+  window.ready = true;
+</script>"""
+
+
+@pytest.fixture
+def opened(chromium):
+    """Opens an explorer in a bare page of the given width."""
+    contexts = []
+
+    def opened(demo, width=1000):
+        demo._live()
+        html = PAGE.replace("FRAME", json.dumps(demo.chart.frame)).replace("CONTENT", json.dumps(demo.chart.content))
+        files = {"/": ("text/html", html), "/view.js": ("text/javascript", live.ChartView._esm), "/view.css": ("text/css", live.ChartView._css)}
+        contexts.append(chromium.new_context(viewport={"width": width, "height": 900}))
+        page = contexts[-1].new_page()
+        page.failures = []
+        page.on("pageerror", lambda error: page.failures.append(str(error)))
+
+        def serve(route):
+            kind, body = files.get("/" + route.request.url.rpartition("/")[2], ("text/plain", ""))
+            route.fulfill(content_type=f"{kind}; charset=utf-8", body=body)
+
+        page.route("**/*", serve)
+        page.goto("http://view.test/")
+        page.wait_for_function("window.ready && document.querySelector('svg')")
+        assert page.failures == []
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+
+
+def drawn(charts):
+    """An explorer of given charts, with a slider that changes nothing."""
+    controls = [show.LogSlider("batch", "B", 1, 4096, 128, unit="token", whole=True)]
+    return show.explorer(lambda batch: show.View(charts, "A verdict.", {"T_math": "1 ns"}), controls, caption="A caption.", alt="An alt text.")
+
+
+def texts(page):
+    return page.locator("svg text").all_text_contents()
+
+
+def test_the_bundle_is_made_from_its_sources():
+    """No Node needed: the bundle's first line holds the hash of what went in."""
+    digest = hashlib.sha256()
+    for name in ("draw.js", "package-lock.json", "view.css", "view.js"):
+        digest.update((SHOW / "js" / name).read_bytes())
+    first = (SHOW / "view.js").read_text("utf-8").partition("\n")[0]
+    assert first.endswith(digest.hexdigest()), "run npm ci and npm run build in lib/lightspeed/show/js"
+    assert (SHOW / "view.css").read_bytes() == (SHOW / "js" / "view.css").read_bytes()
+    assert "resolved" not in (SHOW / "js" / "package-lock.json").read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_all_of_the_spec_is_drawn(opened, name):
+    chart = CHARTS[name]()
+    spec = chart.spec()
+    page = opened(drawn(chart))
+    shown = texts(page)
+    labels = [mark["text"] for mark in spec["marks"] if mark["type"] == "text"] + [entry["text"] for entry in spec["key"]]
+    ticks = [text for axis in (spec["x"], spec["y"], spec["x_top"] or {"ticks": []}) for _, text in axis["ticks"]]
+    for text in [*labels, *ticks, *filter(None, (spec["title"], spec["x"]["label"], spec["y"]["label"]))]:
+        assert text in shown
+    dots = sum(len(mark["x"]) for mark in spec["marks"] if mark["type"] == "dot") + len(spec["key"])
+    assert page.locator("svg [aria-label=dot] > *").count() == dots
+    rects = sum(len(mark["x1"]) for mark in spec["marks"] if mark["type"] == "rect")
+    assert page.locator("svg [aria-label=rect] rect").count() == rects
+
+
+@pytest.mark.parametrize("width", [700, 1000, 1400])
+def test_no_text_is_clipped_or_overlaps(opened, width):
+    page = opened(drawn([make() for make in CHARTS.values()]), width)
+    page.evaluate("document.fonts.ready")
+    clashes = page.evaluate("""() => [...document.querySelectorAll("svg")].flatMap((svg) => {
+        const frame = svg.getBoundingClientRect(), found = [];
+        const boxes = [...svg.querySelectorAll("text")].filter((t) => !/rotate/.test(t.getAttribute("transform") || "")).map((t) => [t.textContent, t.getBoundingClientRect()]);
+        boxes.forEach(([text, a], i) => {
+            if (a.left < frame.left - 1 || a.right > frame.right + 1 || a.top < frame.top - 1 || a.bottom > frame.bottom + 1) found.push(`clipped: ${text}`);
+            for (const [other, b] of boxes.slice(0, i))
+                if (Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 3) found.push(`${text} / ${other}`);
+        });
+        return found;
+    })""")
+    assert clashes == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_words_are_there_for_those_who_cannot_see(opened):
+    page = opened(explorer())
+    assert page.locator(".sol-charts").get_attribute("aria-label") == "A point moves. H100: 128 tokens"
+    assert page.locator(".sol-charts").get_attribute("role") == "img"
+    assert page.locator("[aria-live=polite]").inner_text() == "H100: 128 tokens"
+    assert page.get_by_label("B", exact=True).get_attribute("aria-valuetext") == "128 tokens"
+    assert page.locator("dt").all_inner_texts() == ["T_math"] and page.locator("dd").all_inner_texts() == ["128 ns"]
+
+
+def test_keyboard_reaches_every_control(opened):
+    page = opened(explorer())
+    reached = []
+    for _ in range(3):
+        page.keyboard.press("Tab")
+        reached.append(page.evaluate("document.activeElement.labels[0].textContent"))
+    assert reached == ["B", "accelerator", "break it"]
+    page.keyboard.press("Space")
+    page.get_by_label("accelerator").select_option("A100")
+    at = page.evaluate("sent.at(-1).at")
+    assert at["wrong"] == 1 and at["chip"] == 1
+
+
+def test_two_changes_on_the_way_and_the_last_one_wins(opened):
+    demo = explorer()
+    page = opened(demo)
+    start = demo.controls["batch"].index(128)
+    page.get_by_label("B", exact=True).focus()
+    for _ in range(5):
+        page.keyboard.press("ArrowRight")
+    assert page.evaluate("sent.map((m) => [m.turn, m.at.batch])") == [[1, start + 1], [2, start + 2]]
+    demo.receive(page.evaluate("sent[0]"))
+    page.evaluate("(content) => answer(content)", demo.chart.content)
+    assert page.evaluate("sent.map((m) => [m.turn, m.at.batch])")[2:] == [[3, start + 5]]
+    assert page.get_by_label("B", exact=True).input_value() == str(start + 5)  # an answer on its way does not pull the slider back
+    for message in page.evaluate("sent.slice(1)"):
+        demo.receive(message)
+        page.evaluate("(content) => answer(content)", demo.chart.content)
+    shown = demo.controls["batch"].options[start + 5][0]
+    assert page.locator(".sol-verdict").inner_text() == f"H100: {shown}"
+    assert page.locator("output").inner_text() == shown
+    demo.set(batch=1)  # from Python: the slider follows
+    page.evaluate("(content) => answer(content)", demo.chart.content)
+    assert page.get_by_label("B", exact=True).input_value() == "0"
+
+
+def test_two_views_of_one_widget_agree(opened):
+    """JupyterLab's "Create New View for Output": the second one asks, the first one follows."""
+    demo = explorer()
+    page = opened(demo)
+    demo.receive({"turn": 9, "at": {"batch": 0, "chip": 1, "wrong": 0}})
+    page.evaluate("(content) => answer(content)", demo.chart.content)
+    assert page.locator("output").inner_text() == "1 token" and page.locator("select").input_value() == "1"
+    page.get_by_label("B", exact=True).press("ArrowRight")
+    assert page.evaluate("sent.map((m) => m.turn)") == [10]
+
+
+def test_a_redraw_leaves_no_moment_without_a_picture(opened):
+    demo = explorer()
+    page = opened(demo)
+    demo.set(batch=1)
+    before, during, after = page.evaluate(
+        """(content) => {
+            const charts = document.querySelector(".sol-charts"), old = charts.firstChild, height = charts.offsetHeight;
+            answer(content);
+            return [height, charts.firstChild !== old && charts.children.length, charts.offsetHeight];
+        }""",
+        demo.chart.content,
+    )
+    assert before == after == demo.shown.charts[0].height and during == 1
+
+
+def test_an_error_is_shown_and_goes_away(opened):
+    demo = explorer()
+    page = opened(demo)
+    for wrong, words in ((True, "ZeroDivisionError: the law broke"), (False, "H100: 128 tokens")):
+        demo.set(wrong=wrong)
+        page.evaluate("(content) => answer(content)", demo.chart.content)
+        assert page.locator(".sol-verdict").inner_text() == words
+        assert page.locator(".sol-failed").count() == wrong
+
+
+def test_a_kernel_that_does_not_answer_is_reported(opened):
+    demo = explorer()
+    page = opened(demo)
+    page.clock.install()
+    page.get_by_label("B", exact=True).press("ArrowRight")
+    page.clock.run_for(3900)
+    assert page.locator(".sol-verdict").inner_text() == "H100: 128 tokens"
+    page.clock.run_for(200)
+    assert "run this cell again" in page.locator(".sol-verdict").inner_text()
+    demo.receive(page.evaluate("sent[0]"))
+    page.evaluate("(content) => answer(content)", demo.chart.content)
+    page.clock.run_for(5000)
+    assert page.locator(".sol-verdict").inner_text() == demo.shown.verdict and page.locator(".sol-failed").count() == 0
+
+
+def test_dark_theme_keeps_texts_readable(opened):
+    page = opened(explorer())
+    contrast = """() => {
+        const light = (color) => { const [r, g, b] = color.match(/[\\d.]+/g).map((v) => v / 255).map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+        const ground = document.createElement("i"); ground.style.color = "var(--sol-ground)"; document.querySelector(".sol-view").append(ground);
+        const base = light(getComputedStyle(ground).color);
+        return [...document.querySelectorAll("svg text")].map((t) => { const ink = light(getComputedStyle(t).fill); return (Math.max(ink, base) + 0.05) / (Math.min(ink, base) + 0.05); });
+    }"""
+    for light in ("true", "false"):
+        page.evaluate("(light) => (document.body.dataset.jpThemeLight = light)", light)
+        assert min(page.evaluate(contrast)) >= 4.5
