@@ -1,0 +1,55 @@
+"""ask: a question on the page, with a box for the answer, the diagnosis, and a worked solution after a try."""
+
+from __future__ import annotations
+
+from lightspeed.practice import store
+from lightspeed.practice.checking import check, chosen_seed
+from lightspeed.practice.forms import Panel, Words, number_field
+from lightspeed.practice.questions import question
+from lightspeed.practice.reading import Unreadable, parse
+
+
+def ask(id, seed=None):
+    """The question `id`, as the last value of a cell. `seed` as for `check`.
+
+    Raises UnknownQuestion for an unknown id.
+    """
+    variant = question(id).variant(chosen_seed(seed))
+    q = variant.question
+    if q.kind == "function":
+        return Words(f'{variant.prompt}\n\nWrite it in a cell, then run `check("{q.id}", name_of_your_function)`.')
+
+    def submit(values):
+        try:
+            verdict = check(q.id, _answer(q, values), seed)
+        except Unreadable as problem:
+            return f"**Not read.** {problem.message}", problem.message, "bad"
+        panel.form.extra_enabled = panel.form.extra_enabled or verdict.kind != "unanswered"
+        return verdict._repr_markdown_(), repr(verdict), "good" if verdict.correct else "bad"
+
+    def solve():
+        store.record("solution", q.id, {"seed": variant.seed})
+        return f"**A worked solution**\n\n{variant.solution}", "A worked solution is shown.", "plain"
+
+    # The form shows the options of a choice itself.
+    prompt = variant.fill(q.prompt) if q.kind == "choice" else variant.prompt
+    panel = Panel(prompt, _fields(variant), submit, extra="Show a worked solution", on_extra=solve, static=variant.prompt)
+    panel.form.extra_enabled = bool(store.events("try", q.id))
+    return panel
+
+
+def _fields(variant):
+    q = variant.question
+    if q.kind == "choice":
+        return [{"label": "Your answer", "options": [list(pair) for pair in variant.options.items()]}]
+    return [number_field(q.unit, name) for name in q.names] if q.names else [number_field(q.unit)]
+
+
+def _answer(q, values):
+    """What was entered, as `check` takes it; `...` while something is missing."""
+    if not all(value.strip() for value in values):
+        return ...
+    if q.kind == "choice":
+        return values[0]
+    answers = [parse(value) for value in values]
+    return answers if q.names else answers[0]

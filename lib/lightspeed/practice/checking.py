@@ -1,0 +1,206 @@
+"""Checking: a verdict on an answer that says what was seen, why it may have happened and what to think about next.
+
+`diagnose` is a pure function of a variant and an answer; `check` also keeps the try. A verdict on
+a wrong answer never tells the right one, and a right answer is never refused: it is compared
+first, before any misconception.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from lightspeed.practice.amounts import amount, close
+from lightspeed.practice.questions import question
+from lightspeed.practice.reading import Unreadable, numbers, option
+from lightspeed.practice.slips import magnitude, slip
+
+EXACT = 1e-3  # how near an answer must be for a misconception to go before the generic slips
+
+
+@dataclass(frozen=True, repr=False)
+class Verdict:
+    """What became of an answer.
+
+    `kind`: right, unanswered, type, dimension, sign, error, misconception, slip, partial, close or magnitude;
+    `name`: that of the misconception or slip; `given`: the answer as it was read.
+    """
+
+    id: str
+    correct: bool
+    kind: str
+    message: str
+    name: str = ""
+    given: str = ""
+    note: str = ""
+
+    @property
+    def heading(self):
+        return "Right." if self.correct else "Not answered." if self.kind == "unanswered" else "Not yet."
+
+    def _repr_markdown_(self):
+        return f"**{self.heading}** {self.message}" + f"\n\n*{self.note}*" * bool(self.note)
+
+    def __repr__(self):
+        return f"{self.heading} {self.message}" + f"\n{self.note}" * bool(self.note)
+
+
+def check(id, answer, seed=None):
+    """The verdict on an answer to the question `id`, which is also recorded as a try.
+
+    `seed` selects a variant; by default that of $LIGHTSPEED_SEED, else the canonical one.
+    Raises UnknownQuestion for an unknown id, and nothing else, whatever the answer is.
+    """
+    from lightspeed.practice import store
+
+    variant = question(id).variant(chosen_seed(seed))
+    verdict = diagnose(variant, answer)
+    if verdict.kind != "unanswered":
+        kept = {n: getattr(verdict, n) for n in ("correct", "kind", "name", "given")}
+        store.record("try", id, {"seed": variant.seed, **kept})
+    return replace(verdict, note=store.take_notice())
+
+
+def chosen_seed(seed):
+    return seed if seed is not None else os.environ.get("LIGHTSPEED_SEED") or None
+
+
+def diagnose(variant, answer):
+    """The verdict on an answer to a variant; pure, and the same each time."""
+    right = variant.right  # outside the try: a fault of the question must not be blamed on the answer
+    try:
+        if variant.question.kind == "choice":
+            return _choice(variant, option(answer, variant.options), right)
+        read = _results if variant.question.kind == "function" else _values
+        with np.errstate(all="ignore"):
+            return _number(variant, *read(variant, answer), right)
+    except Unreadable as problem:
+        return _refused(variant, problem)
+    except Exception as error:
+        return _refused(variant, Unreadable("type", f"This answer cannot be read as a number ({type(error).__name__})."))
+
+
+def _refused(variant, problem):
+    return Verdict(variant.question.id, False, problem.kind, problem.message)
+
+
+def _choice(variant, key, right):
+    def verdict(kind, message, name=""):
+        return Verdict(variant.question.id, kind == "right", kind, message, name, key)
+
+    if key == right:
+        return verdict("right", variant.options[key])
+    if found := [m for m in variant.question.misconceptions if variant.wrong(m) == key]:
+        return verdict("misconception", f"You chose “{key}”. {_hints(variant, found)}", _names(found))
+    return verdict("magnitude", f"It is not “{key}”. Work out what each option would change, then compare.")
+
+
+def _values(variant, answer):
+    q = variant.question
+    return numbers(answer, q.unit, size=max(1, len(q.names))), None
+
+
+def _results(variant, function):
+    """What the learner's function gives on every sample, NaN where it fails, and the first failure."""
+    if function is None or function is Ellipsis:
+        raise Unreadable("unanswered", "Not answered yet. Give the function itself, without calling it.")
+    if not callable(function):
+        raise Unreadable("type", "A function is asked: give its name, without calling it.")
+    values, first = [], None
+    for sample in variant.samples:
+        try:
+            values.append(_result(variant, function, sample))
+        except Unreadable as problem:
+            values.append(np.array([np.nan]))
+            first = first or problem
+    return np.concatenate(values), first
+
+
+def _result(variant, function, sample):
+    where = _inputs(variant, sample)
+    try:
+        result = _call(function, variant.inputs(sample))
+    except (Exception, SystemExit) as error:
+        raise Unreadable("error", f"Your function stopped with {type(error).__name__} at {where}. What should it give there?") from None
+    if result is None or result is Ellipsis:
+        raise Unreadable("unanswered", f"Your function gives no number at {where}. Is the `return` written?")
+    try:
+        return numbers(result, variant.question.unit, infinite=True)  # where the library's is infinite too
+    except Unreadable as problem:
+        raise Unreadable(problem.kind, f"At {where}: {problem.message}") from None
+
+
+def _call(function, inputs):
+    """By the names of the parameters if it has them, else in their order."""
+    try:
+        inspect.signature(function).bind(**inputs)
+    except (TypeError, ValueError):
+        return function(*inputs.values())
+    return function(**inputs)
+
+
+def _inputs(variant, sample):
+    return ", ".join(f"{n} = {p.text(sample[n])}" for n, p in variant.question.parameters.items())
+
+
+def _number(variant, given, failure, right):
+    q = variant.question
+
+    def verdict(kind, message, name=""):
+        return Verdict(q.id, kind == "right", kind, message, name, " ".join(f"{v:.6g}" for v in given[:8]))
+
+    if close(given, right, q.tolerance):
+        if q.kind == "function":
+            return verdict("right", f"Your function agrees with the library on all {len(right)} inputs tried.")
+        return verdict("right", f"You have {_seen(variant, given, right)}.")
+    found = _misconceptions(variant, given, min(EXACT, q.tolerance))
+    if failure and not found:
+        return _refused(variant, failure)
+    seen = _seen(variant, given, right)
+    if not found and (given < 0).any() and (right >= 0).all():
+        return verdict("sign", f"You have {seen}, which is below zero. Which difference did you take the other way round?")
+    if not found and (name_and_reason := slip(variant, given, right)):
+        name, reason = name_and_reason
+        return verdict("slip", f"You have {seen}. {reason}", name)
+    if found := found or _misconceptions(variant, given, q.tolerance):
+        return verdict("misconception", f"You have {seen}. {_hints(variant, found)}", _names(found))
+    kind, reason = magnitude(variant, given, right)
+    return verdict(kind, f"You have {seen}. {reason}")
+
+
+def _misconceptions(variant, given, tolerance):
+    """The misconceptions that explain all of the given values; the nearest, and those that lead to the same values."""
+    near = []
+    for m in variant.question.misconceptions:
+        wrong = variant.wrong(m)
+        here = np.isfinite(given) & np.isfinite(wrong)
+        same_gaps = np.array_equal(given[~here], wrong[~here], equal_nan=True)
+        if here.any() and same_gaps and close(given[here], wrong[here], tolerance):
+            apart = np.abs(given[here] - wrong[here]) / np.where(wrong[here] == 0, 1, np.abs(wrong[here]))
+            near.append((float(apart.max()), m))
+    nearest = min((apart for apart, _ in near), default=0)
+    return [m for apart, m in near if apart <= nearest + 1e-6]
+
+
+def _hints(variant, misconceptions):
+    return " Or: ".join(variant.fill(m.hint) for m in misconceptions)
+
+
+def _names(misconceptions):
+    return " or ".join(m.name for m in misconceptions)
+
+
+def _seen(variant, given, right):
+    q = variant.question
+    if q.kind == "array":
+        return ", ".join(f"{n}: {amount(v, q.unit)}" for n, v in zip(q.names, given, strict=True))
+    if q.kind == "number":
+        return amount(given[0], q.unit)
+    # The first input where it gives a wrong number; else the first where it gives none.
+    off = [i for i, value in enumerate(given) if not close(value, right[i], q.tolerance)]
+    shown = min(off, key=lambda i: np.isnan(given[i]), default=0)
+    value = "no number" if np.isnan(given[shown]) else amount(given[shown], q.unit)
+    return f"{value} for {_inputs(variant, variant.samples[shown])}"

@@ -1,0 +1,13 @@
+import pytest
+import sample_bank  # noqa: F401  (registers the questions of topic "sample")
+from lightspeed.practice import store
+
+
+@pytest.fixture(autouse=True)
+def own_store(tmp_path, monkeypatch):
+    """Each test has a store of its own, and self-study's values."""
+    monkeypatch.setenv("LIGHTSPEED_DATA", str(tmp_path / "data"))
+    monkeypatch.delenv("LIGHTSPEED_SEED", raising=False)
+    monkeypatch.setattr(store, "_waiting", [])
+    monkeypatch.setattr(store, "_notice", {"text": "", "told": False})
+    return tmp_path / "data"

@@ -1,0 +1,88 @@
+"""What a learner types into the box, and what they hand to check."""
+
+import pytest
+from lightspeed.practice.reading import Unreadable, option, parse
+from lightspeed.units import Q
+
+READ = {
+    "243": 243.0,
+    "1.5e6": 1.5e6,
+    "1.5E-6": 1.5e-6,
+    "1_500_000": 1.5e6,
+    "1,500,000": 1.5e6,
+    "1,500.25": 1500.25,
+    "1 500 000": 1.5e6,
+    "1\u202f500": 1500.0,
+    "2/3": 2 / 3,
+    "1e3 / 4": 250.0,
+    ".5": 0.5,
+    "3.": 3.0,
+    "+7": 7.0,
+    "-7": -7.0,
+    "−7": -7.0,
+    "  12  ": 12.0,
+    "10^6": 1e6,
+    "2**30": 2.0**30,
+    "1.5 x 10^6": 1.5e6,
+    "1.5×10^-6": 1.5e-6,
+    "1.2 ms": Q(1.2, "ms"),
+    "0.8 us": Q(0.8, "us"),
+    "0.8µs": Q(0.8, "us"),
+    "0.8 μs": Q(0.8, "us"),
+    "12%": Q(12, "percent"),
+    "400 Gbit/s": Q(400, "Gbit/s"),
+    "64 GiB": Q(64, "GiB"),
+    "2 FLOP/byte": Q(2, "FLOP/byte"),
+    "989 TFLOP/s": Q(989, "TFLOP/s"),
+    "1e5 tokens": Q(1e5, "token"),
+    "2/3 ms": Q(2 / 3, "ms"),
+    "5 1/s": Q(5, "1/s"),
+    "5/s": Q(5, "1/s"),
+    "$5": Q(5, "dollar"),
+    "3 m/s^2": Q(3, "m/s**2"),
+}
+
+
+@pytest.mark.parametrize("text", READ)
+def test_is_read(text):
+    assert parse(text) == READ[text]
+
+
+REFUSED = {
+    "": "Not answered",
+    "   ": "Not answered",
+    "1,5": "comma",
+    "1,50 ms": "comma",
+    "12,345,67": "comma",
+    "abc": "not a number",
+    "nan": "not a number",
+    "inf": "not a number",
+    "1.2.3": "not a number",
+    "1e": "no unit 'e'",
+    "--3": "not a number",
+    "9**9**9": "not a number",
+    "(1+1)": "not a number",
+    "__import__('os').getcwd()": "not a number",
+    "5 s**99999": "not a number",
+    "1" * 81: "not a number",
+    "1/0": "division by zero",
+    "0^-1": "division by zero",
+    "10^999": "too high",
+    "400 Gb/s": "no unit 'Gb/s'",
+    "3 parsecs": "no unit",
+    "5 eval": "no unit",
+}
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_is_refused_with_a_reason(text):
+    with pytest.raises(Unreadable, match=REFUSED[text]):
+        parse(text)
+
+
+def test_an_option_goes_by_its_name_or_its_text():
+    options = {"peak": "Twice the peak.", "bandwidth": "Twice the bandwidth."}
+    assert option(" PEAK ", options) == option("twice the peak.", options) == "peak"
+    for wrong in ("peak bandwidth", "", 0, ["peak"], True):
+        with pytest.raises(Unreadable, match='"peak", "bandwidth"'):
+            option(wrong, options)

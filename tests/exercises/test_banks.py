@@ -1,0 +1,240 @@
+"""Every question of every bank: right answers pass in any honest style, wrong ones are told apart, nothing gives the answer away."""
+
+import re
+from functools import cache
+
+import numpy as np
+import pytest
+from lightspeed.practice.amounts import close, si_factor
+from lightspeed.practice.checking import diagnose
+from lightspeed.practice.questions import bank, question, topics
+from lightspeed.units import Q
+
+SEEDS = (None, *range(20))
+QUESTIONS = [q for topic in ("sample", *topics()) for q in bank(topic)]
+
+every_question = pytest.mark.parametrize("q", QUESTIONS, ids=lambda q: q.id)
+
+
+@cache
+def variant_of(id, seed=None):
+    """One variant of each seed for all tests: some take a while to work out."""
+    return question(id).variant(seed)
+
+
+def kinds(*wanted):
+    some = [q for q in QUESTIONS if q.kind in wanted]
+    return pytest.mark.parametrize("q", some, ids=lambda q: q.id)
+
+
+def rounded(values, tolerance):
+    return [float(f"{v:.{max(2, 1 + int(-np.log10(max(tolerance, 1e-9)) + 0.999)) - 1}e}") for v in values]
+
+
+def test_the_registry_finds_a_question_by_its_prefix():
+    for q in QUESTIONS:
+        assert question(q.id) is q
+
+
+@every_question
+def test_is_well_formed(q):
+    variant = variant_of(q.id)
+    assert variant.is_sound(), "the canonical values are refused by `valid`, or a misconception is the right answer there"
+    assert len(q.misconceptions) >= 3
+    assert len({m.name for m in q.misconceptions}) == len(q.misconceptions)
+    assert all(len(m.hint.split()) >= 4 for m in q.misconceptions)
+    assert "{{" not in variant.prompt + variant.solution + "".join(variant.fill(m.hint) for m in q.misconceptions)
+    if q.kind == "choice":
+        explained = {variant.wrong(m) for m in q.misconceptions} - {variant.right}
+        assert explained == set(q.options) - {variant.right}, "each wrong option needs a misconception"
+        assert len(explained) >= 3
+    else:
+        assert np.isfinite(variant.right).any()
+        wrongs = [variant.wrong(m) for m in q.misconceptions]
+        distinct = []
+        for m, one in zip(q.misconceptions, wrongs, strict=True):
+            assert np.isfinite(one).any(), f"{m.name}: no value at the canonical parameters"
+            if not any(close(one, other, 1e-6) for other in distinct):
+                distinct.append(one)
+        assert len(distinct) >= 3, "three different wrong answers at least"
+    if q.kind == "function":
+        assert all(si_factor(p.unit) == 1 for p in q.parameters.values()), "a function takes the library's own units"
+        assert si_factor(q.unit) == 1
+
+
+@every_question
+def test_variants_are_drawn_from_the_seed_alone(q):
+    for seed in SEEDS[1:]:
+        variant = variant_of(q.id, seed)
+        assert variant.values == q.variant(str(seed)).values
+        assert variant.is_sound()
+        assert all(variant.values[n] in (*p.choices, p.canonical) for n, p in q.parameters.items())
+    if q.kind != "function" and np.prod([max(1, len(p.choices)) for p in q.parameters.values()]) > 3:
+        assert len({repr(variant_of(q.id, seed).values) for seed in SEEDS}) > 1
+
+
+def right_answers(variant):
+    q, right = variant.question, variant.right
+    if q.kind == "choice":
+        return {"key": right, "shouted": f"  {right.upper()} ", "text": variant.options[right]}
+    if q.kind == "function":
+        unit = q.unit or "dimensionless"
+
+        def positional(*arguments):
+            return q.expected(*arguments)
+
+        return {
+            "the library's": q.expected,
+            "numpy": lambda **p: np.float64(q.expected(**p)),
+            "quantity": lambda **p: Q(float(q.expected(**p)), unit),
+            "positional": positional,
+        }
+    if q.kind == "array":
+        return {
+            "list": list(map(float, right)),
+            "tuple": tuple(right),
+            "array": right,
+            "quantity": Q(right, q.unit or "dimensionless"),
+            "quantities": [Q(v, q.unit or "dimensionless").to_base_units() for v in right],
+            "rounded": rounded(right, q.tolerance),
+        }
+    value = float(right[0])
+    return {
+        "float": value,
+        "numpy scalar": np.float64(value),
+        "0-d array": np.array(value),
+        "quantity": Q(value, q.unit or "dimensionless"),
+        "quantity in base units": Q(value, q.unit or "dimensionless").to_base_units(),
+        "rounded": rounded([value], q.tolerance)[0],
+        **({"int": int(value)} if value % 1 == 0 else {}),
+    }
+
+
+@every_question
+def test_right_answers_pass_in_every_honest_style(q):
+    for seed in SEEDS[:5]:
+        variant = variant_of(q.id, seed)
+        for style, answer in right_answers(variant).items():
+            verdict = diagnose(variant, answer)
+            assert verdict.correct and verdict.kind == "right", f"{style}, seed {seed}: {verdict}"
+
+
+def wrong_answer(variant, misconception):
+    q = variant.question
+    if q.kind == "function":
+        return misconception.wrong
+    wrong = variant.wrong(misconception)
+    return wrong if q.kind == "choice" else list(wrong) if q.kind == "array" else wrong[0]
+
+
+@every_question
+def test_each_misconception_is_met_with_its_own_message(q):
+    for seed in SEEDS:
+        variant = variant_of(q.id, seed)
+        for m in q.misconceptions:
+            wrong = variant.wrong(m)
+            if q.kind == "choice":
+                if wrong == variant.right:
+                    continue
+            elif q.kind != "function" and not np.isfinite(wrong).all():
+                assert seed is not None, f"{m.name}: no value at the canonical parameters"
+                continue
+            verdict = diagnose(variant, wrong_answer(variant, m))
+            assert not verdict.correct, f"{m.name}, seed {seed}"
+            assert verdict.kind == "misconception", f"{m.name}, seed {seed}: {verdict.kind}: {verdict}"
+            assert m.name in verdict.name, f"{m.name}, seed {seed}: taken for {verdict.name}"
+            assert variant.fill(m.hint) in verdict.message
+
+
+@every_question
+def test_stubs_fail(q):
+    stubs = [..., None, 0.0, "", NotImplemented]
+    if q.kind == "function":
+        stubs += [lambda *a, **p: None, lambda *a, **p: ..., lambda: 1.0]
+    for stub in stubs:
+        assert not diagnose(variant_of(q.id), stub).correct
+    assert diagnose(variant_of(q.id), ...).kind == "unanswered"
+
+
+NUMBER = re.compile(r"(?<![\w.])(\d[\d,]*\.?\d*(?:e-?\d+)?)(\s*[^\W\d]*)")
+
+
+def tells(text, variant):
+    """Whether a text writes the right value, in the asked unit or with the unit's own words."""
+    if variant.question.kind == "choice":
+        return False
+    quantities = {variant.right[0]} if variant.question.kind == "number" else set(variant.right)
+    found = [float(n.replace(",", "")) for n, _ in NUMBER.findall(text)]
+    return any(close(f, value, 1e-3) for f in found for value in quantities)
+
+
+@kinds("number", "array")
+def test_neither_prompt_nor_hint_tells_the_answer(q):
+    variant = variant_of(q.id)
+    premises = " ".join(p.text(variant.values[n]) for n, p in q.parameters.items())
+    if not tells(premises, variant):  # a premise may happen to be the same number
+        assert not tells(variant.fill(q.prompt), variant), variant.prompt
+    for m in q.misconceptions:
+        assert not tells(re.sub(r"\{\{.*?\}\}", "", m.hint), variant), m.hint
+
+
+@every_question
+def test_the_worked_solution_has_the_answer_and_its_steps(q):
+    variant = variant_of(q.id)
+    steps, _, answer = variant.solution.partition("**Answer:**")
+    assert len(steps.split()) >= 4
+    if q.kind == "function":
+        assert "```python" in variant.solution
+    else:
+        assert variant.answer in answer
+    others = [o for o in (variant_of(q.id, seed) for seed in SEEDS[1:6]) if o.values != variant.values]
+    if q.kind in ("number", "array") and others:
+        assert any(o.solution.partition("**Answer:**")[0] != steps for o in others), "the steps show no computed number"
+
+
+SLIPS = {
+    "bits and bytes": 8,
+    "factor of two": 2,
+    "binary prefix": 2**30 / 1e9,
+    "prefix": 1e3,
+}
+
+
+@kinds("number", "array")
+def test_generic_slips_are_named(q):
+    for seed in SEEDS[:4]:
+        variant = variant_of(q.id, seed)
+        for name, factor in {**SLIPS, "binary prefix, TB": 2**40 / 1e12, "prefix, twice": 1e6}.items():
+            for ratio in (factor, 1 / factor):
+                answer = variant.right * ratio
+                verdict = diagnose(variant, list(answer) if q.kind == "array" else answer[0])
+                assert verdict.correct == close(answer, variant.right, q.tolerance)
+                explained = any(close(answer, variant.wrong(m), 1e-3) for m in q.misconceptions)
+                if verdict.correct or explained:
+                    continue
+                assert verdict.kind == "slip", f"{name}, seed {seed}: {verdict.kind}: {verdict}"
+                reasons = {"bits and bytes": "bits taken for bytes", "factor of two": "factor of two", "prefix": "prefix"}
+                assert reasons.get(name.partition(",")[0], "powers of ten and powers of two") in verdict.message
+
+
+@kinds("number", "array")
+def test_a_wrong_dimension_is_met_first(q):
+    variant = variant_of(q.id)
+    other = "kilogram ** 3"
+    answer = Q(variant.right, other) if q.kind == "array" else Q(variant.right[0], other)
+    assert diagnose(variant, answer).kind == "dimension"
+
+
+@kinds("number", "array")
+def test_no_message_on_a_wrong_answer_has_the_right_one(q):
+    variant = variant_of(q.id)
+    for factor in (0.3, 0.7, 1.4, 3.3, 33, 7e4):
+        answer = variant.right * factor
+        if close(answer, variant.right, 5 * q.tolerance):
+            continue
+        verdict = diagnose(variant, list(answer) if q.kind == "array" else answer[0])
+        assert not verdict.correct
+        reason = verdict.message.partition(". ")[2] if q.kind == "number" else verdict.message.rpartition(": ")[2]
+        reason = re.sub(r"about \d+ decade", "", reason)
+        assert not re.search(rf"(?<![\d.,]){re.escape(variant.answer)}", verdict.message)
+        assert not tells(reason, variant), verdict.message
