@@ -1,0 +1,78 @@
+"""What nbval cannot see: `faults` lists what makes a committed notebook worth less than it looks.
+
+nbval passes a notebook without execution counts, never compares a PNG and has no opinion on an address that happens to
+be the same twice. Each rule here is for such a defect, or for a promise to readers about the form of a page.
+"""
+
+import re
+from collections import Counter
+from statistics import median
+
+LONGEST_CELL, MEDIAN_CELL = 30, 5
+LEAST_WITH_OUTPUT = 0.4
+_ADDRESS = re.compile(r"\bat 0x[0-9a-f]{6,}")
+_BARE_REPR = re.compile(r"<[\w.]+( object)?[^>]*>|\w+\((children=|value=|layout=).*", re.S)
+_METADATA = {"kernelspec": {"display_name", "language", "name"}, "language_info": {"name"}}
+
+
+def faults(notebook):
+    """What is wrong with a notebook that claims to be executed, one text a fault."""
+    found = []
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    for number, cell in enumerate(code, 1):
+        found += [f"code cell {number} ({cell.id}): {fault}" for fault in _faults_of(cell, number)]
+    share = sum(bool(cell.outputs) for cell in code) / max(len(code), 1)
+    if code and share < LEAST_WITH_OUTPUT:
+        found.append(f"only {share:.0%} of the code cells have an output")
+    if code and median(map(_lines, code)) > MEDIAN_CELL:
+        found.append(f"the median code cell has {median(map(_lines, code))} lines")
+    if {key: set(value) for key, value in notebook.metadata.items()} != _METADATA:
+        found.append("the notebook has more metadata than its kernel's name")
+    found += [f"id {name} is given to {n} cells" for name, n in Counter(c.id for c in notebook.cells).items() if n > 1]
+    return found
+
+
+def _faults_of(cell, number):
+    if cell.execution_count != number:
+        yield f"execution count {cell.execution_count}: the cell was not run in this order"
+    if not cell.source.strip():
+        yield "empty"
+    if _lines(cell) > LONGEST_CELL:
+        yield f"{_lines(cell)} lines; longer code belongs in the library"
+    if re.search(r";\s*(#[^\n]*)?\s*$", cell.source):
+        yield "ends with a semicolon: nbval sees the output that it hides"
+    if set(cell.metadata) - {"tags"}:
+        yield f"metadata {set(cell.metadata) - {'tags'}}"
+    tags = cell.metadata.get("tags", [])
+    for output in cell.outputs:
+        data = output.get("data", {})
+        texts = [output.get("text", ""), *(text for text in data.values() if isinstance(text, str))]
+        if output.output_type == "error" and ("raises-exception" not in tags or len(output.traceback) != 1):
+            yield f"error {output.ename}: {output.evalue}"
+        if output.get("name") == "stderr":
+            yield "an output on stderr"
+        if any(kind.startswith("image/") and kind != "image/svg+xml" for kind in data):
+            yield f"{', '.join(data)}: nbval compares no bitmaps; figures are SVG"
+        if "application/vnd.jupyter.widget-view+json" in data:
+            yield "the view of a widget that is gone"
+        if any(_ADDRESS.search(text) for text in texts):
+            yield "an object's address in an output"
+        if set(data) == {"text/plain"} and _BARE_REPR.fullmatch(data["text/plain"]):
+            yield f"a bare repr: {data['text/plain'][:60]}"
+
+
+def _lines(cell):
+    return sum(bool(line.strip()) for line in cell.source.splitlines())
+
+
+def repeated_prose(notebooks):
+    """Paragraphs of 80 characters or more that stand twice in these notebooks (path -> notebook)."""
+    places = {}
+    for path, notebook in notebooks.items():
+        for number, cell in enumerate(notebook.cells):
+            if cell.cell_type == "markdown":
+                for paragraph in cell.source.split("\n\n"):
+                    text = " ".join(paragraph.split())
+                    if len(text) >= 80:
+                        places.setdefault(text, []).append(f"{path.parent.name}/{path.name} cell {number}")
+    return [f"{' and '.join(where)}: {text[:60]}…" for text, where in places.items() if len(where) > 1]

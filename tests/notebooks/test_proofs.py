@@ -1,0 +1,73 @@
+"""Proofs on a copy of the course: a wrong constant, a wrong number and a touched file do not get through."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import nbformat
+import pytest
+from lightspeed.build import ROOT
+
+NBVAL = ["--nbval", "--nbval-current-env", "--nbval-cell-timeout=60", "-p", "no:cacheprovider", "--color=no", "-q"]
+CHAPTER = next(path.name for path in sorted((ROOT / "chapters").glob("02_*.ipynb")))
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory):
+    """The library and the chapters, to be changed; what runs there imports the copy."""
+    root = tmp_path_factory.mktemp("changed")
+    skip = shutil.ignore_patterns("node_modules", "__pycache__", ".ipynb_checkpoints")
+    for folder in ("lib", "chapters"):
+        shutil.copytree(ROOT / folder, root / folder, ignore=skip)
+    shutil.copy(ROOT / "conftest.py", root)
+    return root
+
+
+def in_copy(root, *arguments):
+    environment = {**os.environ, "PYTHONPATH": str(root / "lib")}
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=root, env=environment, capture_output=True, text=True, timeout=300
+    )
+
+
+def replace_once(path, old, new):
+    text = path.read_text(encoding="utf-8")
+    assert text.count(old) == 1, f"{path.name}: {text.count(old)} times {old!r}"
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_a_changed_constant_fails_nbval_and_names_the_cell(course):
+    catalog = course / "lib/lightspeed/catalog/accelerators.toml"
+    text = catalog.read_text(encoding="utf-8")
+    h100 = re.compile(r'(\[h100_sxm\.hbm_bandwidth\]\nprinted = ")3\.35( TB/s")')
+    assert len(h100.findall(text)) == 1
+    catalog.write_text(h100.sub(r"\g<1>3.36\2", text), encoding="utf-8")
+    try:
+        result = in_copy(course, "-m", "pytest", *NBVAL, f"chapters/{CHAPTER}")
+    finally:
+        catalog.write_text(text, encoding="utf-8")
+    assert result.returncode == 1, result.stdout + result.stderr
+    failed = re.findall(rf"^FAILED chapters/{re.escape(CHAPTER)}::Cell \d+", result.stdout, re.M)
+    assert failed and "Cell outputs differ" in result.stdout
+    assert "3.36 TB/s" in result.stdout
+
+
+@pytest.mark.slow
+def test_check_names_the_cell_of_an_edited_number(course):
+    """In prose, which nbval does not look at."""
+    path = course / "chapters" / CHAPTER
+    kept = path.read_bytes()
+    notebook = nbformat.read(path, as_version=4)
+    cell = next(cell for cell in notebook.cells if cell.cell_type == "markdown" and re.search(r" \d\d\d? ", cell.source))
+    cell.source = re.sub(r" \d\d\d? ", " 777 ", cell.source, count=1)
+    nbformat.write(notebook, path)
+    try:
+        result = in_copy(course, "-c", "from lightspeed.build import *; print(*check_course(['chapters/02']), sep='\\n')")
+    finally:
+        path.write_bytes(kept)
+    index = notebook.cells.index(cell)
+    assert f"chapters/{CHAPTER}: cell {index} ({cell.id}): source\n    -" in result.stdout, result
+    assert re.search(r"^    -.* 777 ", result.stdout, re.M)
