@@ -26,8 +26,8 @@ build: env  ## execute the chapters and derive the exercises
 	@$(BIN)/lightspeed build $(ARGS)
 
 bench: env  ## measure speed, each as a ratio against something run beside it
-	@for script in benchmarks/*.py; do $(BIN)/python $$script || exit 1; done
+	@for script in benchmarks/[a-z]*.py; do $(BIN)/python $$script || exit 1; done
 
 lock:  ## after make env: resolve requirements.lock again; newer versions: make lock ARGS=--upgrade
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-annotate --no-header \
-		--all-extras $(ARGS) pyproject.toml -o requirements.lock
+		--all-extras --fork-strategy fewest $(ARGS) pyproject.toml -o requirements.lock

@@ -1,0 +1,7 @@
+"""`python -m lightspeed.cli`: the lightspeed command where its script is not on the path."""
+
+import sys
+
+from lightspeed.cli import main
+
+sys.exit(main())

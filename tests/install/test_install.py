@@ -1,0 +1,141 @@
+"""The course installs from a clean clone with empty caches, in each way that the README describes.
+
+Run by `make test-install`: these ask the package index for everything, and take a minute or two.
+"""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+UV = Path(sys.executable).with_name("uv")
+pytestmark = pytest.mark.install
+
+
+@pytest.fixture
+def clone(tmp_path):
+    """The files of the checkout that git knows or would add, in a folder with a space in its name."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, check=True
+    )
+    target = tmp_path / "a clone"
+    for name in filter(None, listed.stdout.decode().split("\0")):
+        if (ROOT / name).is_file():
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, target / name)
+    return target
+
+
+def bare(clone, **more):
+    """An environment in which nothing of this one is left over: no caches, no virtual environment, no home."""
+    keep = {name: value for name, value in os.environ.items() if name not in ("VIRTUAL_ENV", "PYTHONPATH", "MAKEFLAGS")}
+    home = clone.parent / "home"
+    home.mkdir(exist_ok=True)
+    folders = {"HOME": home, "UV_CACHE_DIR": clone.parent / "uv cache", "PIP_CACHE_DIR": clone.parent / "pip cache"}
+    # Where pip is told of an index in the home folder, uv's hint is made from the same place.
+    config = Path.home() / ".config/pip/pip.conf"
+    if config.exists():
+        folders["PIP_CONFIG_FILE"] = config
+    return keep | {name: str(value) for name, value in folders.items()} | more
+
+
+def run(command, clone, **more):
+    done = subprocess.run(command, cwd=clone, env=bare(clone, **more), capture_output=True, text=True, timeout=900)
+    assert done.returncode == 0, f"{command}:\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+    return done.stdout + done.stderr
+
+
+def opens(clone, command):
+    """Start the lab, fetch the address it prints, stop it; the seconds from command to answer."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    options = ["--no-browser", "--port", str(port)]
+    command = [*command, "ARGS=" + " ".join(options)] if command[0] == "make" else [*command, *options]
+    start, log = time.monotonic(), clone.parent / "lab.log"
+    with open(log, "w") as output:
+        lab = subprocess.Popen(
+            command, cwd=clone, env=bare(clone), stdout=output, stderr=output, stdin=subprocess.DEVNULL, start_new_session=True
+        )
+    try:
+        while time.monotonic() - start < 300 and lab.poll() is None:
+            printed = re.search(r"http://\S+token=\w+", log.read_text())
+            if printed:
+                with urllib.request.urlopen(printed[0], timeout=30) as page:
+                    assert page.status == 200 and b"jupyter-config-data" in page.read()
+                return time.monotonic() - start
+            time.sleep(0.1)
+        pytest.fail(f"the lab did not open:\n{log.read_text()}")
+    finally:
+        os.killpg(lab.pid, signal.SIGTERM)
+        lab.wait(30)
+
+
+def test_make_lab_on_a_bare_machine(clone):
+    """The README's first command: by uv, from empty caches, in a folder with a space; then again at once."""
+    cold = opens(clone, ["make", "lab"])
+    warm = opens(clone, ["make", "lab"])
+    print(f"\nmake lab: {cold:.0f} s from nothing, {warm:.1f} s the second time")
+    assert warm < 20
+    workspace = clone.parent / "home" / "speed-of-light"
+    assert (workspace / "chapters/00_start_here.ipynb").read_bytes() == (ROOT / "chapters/00_start_here.ipynb").read_bytes()
+    assert run(["make", "env"], clone) == "", "an environment that is up to date is left alone"
+    (clone / ".venv/lightspeed.stamp").unlink()
+    assert "Ready" in run(["make", "env"], clone), "an installation that was cut short goes on"
+
+
+def readme_commands(word):
+    """The commands of the README's block that begins with this word, but for the last, which opens the lab."""
+    blocks = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    [block] = [block for block in blocks if block.startswith(word)]
+    lines = block.strip().splitlines()
+    assert lines[-1].endswith("lightspeed lab")
+    return "\n".join(["set -e", *lines[:-1]])
+
+
+@pytest.mark.parametrize("word", ["python3 -m venv", "uv venv"])
+def test_the_ways_without_make(clone, word):
+    path = f"{UV.parent}:{os.environ['PATH']}" if word.startswith("uv") else os.environ["PATH"]
+    run(["bash", "-c", readme_commands(word)], clone, PATH=path)
+    opens(clone, [".venv/bin/lightspeed", "lab"])
+
+
+def test_where_uv_cannot_pip_does_it(clone):
+    """As on a machine for which uv has no build: its lines of the lock have no hash that fits."""
+    script = (clone / "tools/env.py").read_text()
+    (clone / "tools/env.py").write_text(script.replace("def install_uv():", "def install_uv():\n    return False\n\n\ndef _unused():"))
+    said = run(["make", "env"], clone)
+    assert "pip does the same" in said and "Ready" in said
+    assert run([".venv/bin/python", "-c", "import lightspeed, jupyterlab"], clone) == ""
+
+
+def test_a_file_that_does_not_match_its_hash_is_refused(clone):
+    lock = clone / "requirements.lock"
+    spoilt = re.sub(r"(?m)^(six==.*\n)((?:[ \t]+--hash.*\n?)+)", rf"\1    --hash=sha256:{'0' * 64}\n", lock.read_text())
+    assert spoilt != lock.read_text()
+    lock.write_text(spoilt)
+    done = subprocess.run(["make", "env"], cwd=clone, env=bare(clone), capture_output=True, text=True, timeout=900)
+    assert done.returncode != 0 and "hash" in (done.stdout + done.stderr).lower()
+    assert not (clone / ".venv/lightspeed.stamp").exists()
+
+
+PLATFORMS = ["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu", "x86_64-apple-darwin", "macos", "windows"]
+
+
+@pytest.mark.parametrize("python", ["3.11", "3.12", "3.13", "3.14"])
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_no_system_has_to_compile_anything(python, platform, tmp_path):
+    """Each locked file exists ready-made for each system and Python that the README promises."""
+    ask = [UV, "pip", "install", "--dry-run", "--python-version", python, "--python-platform", platform]
+    ask += ["--only-binary", ":all:", "--no-deps", "--require-hashes", "--target", tmp_path, "-r", ROOT / "requirements.lock"]
+    done = subprocess.run(ask, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-2000:]

@@ -1,0 +1,143 @@
+"""The lightspeed command: every verb does what it says, at once, and a slip is one helpful line."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+
+import pytest
+from lightspeed import workspace
+from lightspeed.cli import lookup, main
+
+
+def run(*words, **environment):
+    command = [sys.executable, "-m", "lightspeed.cli", *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, env=os.environ | environment)
+
+
+SLIPS = {
+    "lba": "lightspeed: there is no 'lba'; did you mean lab?",
+    "number h100_sxm.hbm_bandwith": "did you mean h100_sxm.hbm_bandwidth?",
+    "number h100_sxm.zzzzzzzz": "there are h100_sxm.",
+    "number": "required",
+    "number --search zzzzz": "no constant has 'zzzzz'",
+    "number --list --search x": "not allowed with",
+    "lab --prot 3": "there is no '--prot'; did you mean --port?",
+    "lab --port many": "invalid int value: 'many'",
+    "lab extra": "there is no 'extra'",
+    "reset": "required: name",
+    "reset 99_nothing": "no notebook is called 99_nothing",
+    "reset chapters/00_strt_here": "did you mean chapters/00_start_here?",
+    "progress --fast": "there is no '--fast'",
+}
+
+
+@pytest.mark.parametrize("words", SLIPS)
+def test_a_slip_is_one_line_and_status_2(words, capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("LIGHTSPEED_HOME", str(tmp_path))
+    try:
+        code = main(words.split())
+    except SystemExit as stop:
+        code = stop.code
+    out, err = capsys.readouterr()
+    assert code == 2 and out == ""
+    assert SLIPS[words] in err and err.count("\n") == 1 and err.startswith("lightspeed")
+
+
+def test_help_and_errors_come_at_once():
+    """Best of three: other tests may be running beside this one."""
+
+    def seconds(*words):
+        start = time.monotonic()
+        run(*words)
+        return time.monotonic() - start
+
+    assert min(seconds("--help") for _ in range(3)) < 0.5
+    loaded = run("nonsense", PYTHONPROFILEIMPORTTIME="1").stderr
+    assert not re.search(r"\| +(numpy|pint|matplotlib|jupyterlab|nbformat|sqlite3)$", loaded, re.MULTILINE)
+
+
+def test_number_shows_value_source_date_and_users(capsys):
+    assert main(["number", "h100_sxm.hbm_bandwidth"]) == 0
+    shown = capsys.readouterr().out
+    for part in ("h100_sxm.hbm_bandwidth = 3.35e+12 byte/s (3.35 TB/s)", "printed    3.35 TB/s", "NVIDIA", "https://", "read       20"):
+        assert part in shown
+    assert re.search(r"used by +chapters/02_roofline\n", shown) and re.search(r"used by +solutions/02_roofline\n", shown)
+
+
+def test_number_expands_a_formula_and_lists_its_sources_once(capsys):
+    main(["number", "h100_sxm.link_bandwidth"])
+    shown = capsys.readouterr().out
+    assert "nvlink4.bandwidth [4.5e+11 byte/s (450 GB/s)]" in shown and "direction  one way" in shown
+    assert len(re.findall("source ", shown)) == len(set(re.findall("source .*", shown)))
+
+
+def test_number_lists_and_searches_every_constant(capsys):
+    main(["number", "--list"])
+    listed = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in listed] == list(lookup.constants())
+    main(["number", "--search", "TRAINIUM"])
+    found = capsys.readouterr().out.splitlines()
+    assert found and set(found) < set(listed)
+
+
+def test_every_constant_can_be_described(monkeypatch):
+    monkeypatch.setattr(lookup, "users", lambda key: [])
+    for key in lookup.constants():
+        assert lookup.describe(key).startswith(f"{key} = ") and "\n  source " in lookup.describe(key)
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    {
+        'chip = accelerator("h100_sxm")\nchip.bf16': True,
+        'a, chip = accelerator("a100_80gb"), accelerator("h100_sxm")\nprint(chip.bf16 / 2)': True,
+        "accelerator('h100_sxm').bf16": True,
+        'number("h100_sxm.bf16")': True,
+        "the peak is {{chip.bf16}}": False,
+        'chip = accelerator("h100_sxm")\nchip.bf16_sparse': False,
+        'chip = accelerator("a100_80gb")\nchip.bf16': False,
+        'a, chip = accelerator("h100_sxm"), accelerator("a100_80gb")\nchip.bf16': False,
+    }.items(),
+)
+def test_who_names_a_constant(text, named):
+    assert lookup._names(text, "h100_sxm", "bf16") is named
+
+
+def test_reset_through_the_command(tmp_path, capsys):
+    workspace.sync(tmp_path)
+    page = tmp_path / "chapters/02_roofline.ipynb"
+    page.write_bytes(json.dumps({"cells": []}).encode())
+    assert main(["reset", "02_roofline", "--dir", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert page.read_bytes() == (workspace.course_root() / "chapters/02_roofline.ipynb").read_bytes()
+    assert re.search(r"is as delivered\. Your version is kept: chapters/02_roofline\.backup-\S+\.ipynb", said)
+
+
+def test_where_names_folders_and_versions(tmp_path):
+    said = run("where", LIGHTSPEED_HOME=str(tmp_path / "mine"), LIGHTSPEED_DATA=str(tmp_path / "data")).stdout
+    for part in (f"workspace  {tmp_path}/mine", f"progress   {tmp_path}/data", "jupyterlab     4.", sys.executable):
+        assert part in said
+
+
+def test_progress_is_a_plain_table(tmp_path):
+    lines = run("progress", LIGHTSPEED_DATA=str(tmp_path)).stdout.splitlines()
+    assert re.fullmatch(r"chapter +questions +tried +solved .*", lines[0])
+    assert any(re.match(r"02_roofline +\d+ +0 +0 ", line) for line in lines)
+
+
+def test_a_lab_that_cannot_prepare_its_folder_says_so(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    done = run("lab", "--no-browser", "--dir", str(blocked))
+    assert done.returncode == 2 and done.stderr.startswith("lightspeed lab: cannot prepare") and done.stderr.count("\n") == 1
+
+
+def test_a_closed_pipe_is_no_error():
+    done = subprocess.run(
+        f"'{sys.executable}' -m lightspeed.cli number --list | head -n 1; exit ${{PIPESTATUS[0]}}",
+        shell=True, executable="/bin/bash", capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0 and done.stderr == ""
