@@ -51,5 +51,4 @@ def test_the_roofline_runs_without_numpy():
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_files_stay_one_room(path):
-    # A bank of questions is data, one after the other; anything else should be read in one sitting.
-    assert len(path.read_text("utf-8").splitlines()) <= (600 if path.name.startswith("bank_") else 400)
+    assert len(path.read_text("utf-8").splitlines()) <= 400

@@ -1,0 +1,74 @@
+# %% [markdown]
+# # Speed of Light
+#
+# *An executable course on the performance of ML systems.*
+#
+# Every chapter starts with a question that an engineer was really asked, and ends with you able to answer it in two
+# minutes on paper. Between the two you run code. No number on these pages was typed: each is computed by the small library
+# `lightspeed` or traced to a source, and a test fails when one goes stale.
+#
+# ## Five minutes to see how it works
+#
+# Run a cell with Shift and Enter. This one fetches a number with its provenance.
+
+# %%
+from lightspeed.catalog import accelerator
+from lightspeed.practice import ask, calibration, predict, progress, reveal
+from lightspeed.show import si, table
+
+h100 = accelerator("h100_sxm")
+print(si(h100.hbm_bandwidth, "byte/s"), "printed as", h100.hbm_bandwidth.printed)
+print(h100.hbm_bandwidth.source)
+
+# %% [markdown]
+# A **law** is a plain function in SI units that reads like its equation. It takes numbers, numpy arrays, or quantities with
+# units; and it refuses nonsense, saying what was wrong.
+
+# %%
+from lightspeed.roofline import ridge_point
+from lightspeed.units import Q
+
+ridge = ridge_point(h100.bf16, h100.hbm_bandwidth)
+print(f"{ridge:.0f} FLOP/byte")
+print(ridge_point(h100.bf16.quantity, h100.hbm_bandwidth.quantity).to("FLOP/bit"))
+
+# %% tags=["raises-exception"]
+ridge_point(h100.bf16.quantity, Q(3, "GB"))
+
+# %% [markdown]
+# **Predict before you look.** Type a guess in the box, or in place of the dots, and run the next cell. Guesses are kept on
+# this machine only, and after a few of them `calibration()` shows by how much your intuition is off, in powers of ten.
+
+# %%
+predict("roofline.ridge", ...)
+
+# %%
+reveal("roofline.ridge")
+
+# %% [markdown]
+# **Questions** are checked at once. A wrong answer gets a diagnosis, not a red cross: try the sparse peak of the data sheet,
+# or forget that a byte has eight bits.
+
+# %%
+ask("roofline.h100_critical_batch")
+
+# %% [markdown]
+# **Explorers** have sliders. They need a running kernel; before that you see a still picture of their first state. Every
+# chapter has one. Its verdict is always also in words.
+#
+# ## The chapters
+#
+# 1. [Numbers to know](01_numbers_to_know.ipynb): what is fast, what is far, and what will still be true in ten years.
+# 2. [The roofline](02_roofline.ipynb): what bounds an operation, before you run it.
+#
+# Exercises for chapter N are in `exercises/`, next to this folder. Start with chapter 1, or with chapter 2 if you know what
+# HBM is and roughly how far away it is.
+#
+# ## Your work is yours
+#
+# This folder is your personal copy. Updates of the course never touch a page that you changed: the new version lands beside
+# it. `lightspeed reset 02_roofline` in a terminal gives you a page as delivered and keeps a backup of yours. Predictions and
+# progress live in one file in your home folder, and survive a crashed kernel.
+
+# %%
+progress()

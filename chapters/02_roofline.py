@@ -1,0 +1,512 @@
+# %% [markdown]
+# # 2. The roofline
+#
+# The dashboard says that the GPU is busy all the time. The profiler says that it does a few per cent of its peak FLOP/s.
+# Both are right. So: would a faster GPU help?
+#
+# This chapter answers with two divisions and a comparison. It is the tool that the rest of the course keeps using.
+#
+# **You will be able to** say what bounds an operation before you run it; find the batch at which that changes; read a
+# roofline; and tell which upgrade would be money for nothing.
+#
+# **You need** to know what a matrix product is, and chapter 1 for where the rates come from. **Time:** an hour and a half,
+# with the problems.
+
+# %%
+import numpy as np
+
+from lightspeed.catalog import accelerator, entries, link
+from lightspeed.practice import ask, predict, reveal
+from lightspeed.roofline import *
+from lightspeed.show import Axis, Chart, Line, Points, Rule, Span, figure, roof_chart, si, table
+
+# %% [markdown]
+# ## Before you read on
+#
+# A ReLU runs over a large tensor in the memory of an A100. Every unit of the chip is at its disposal. Commit yourself:
+# which share of the chip's peak does it reach?
+
+# %%
+predict("roofline.relu_share", ...)
+
+# %% [markdown]
+# ## Two clocks
+#
+# An operation does arithmetic, and it moves bytes. Two clocks run. The first counts FLOPs against the rate at which the
+# chip can do them; the second counts bytes against the bandwidth of the memory or the link that they cross.
+#
+# $$T_\text{math} = \frac{\text{FLOPs} }{\text{peak FLOP/s} } \qquad T_\text{comms} = \frac{\text{bytes} }{\text{bandwidth} }$$
+#
+# Take a trillion FLOPs, and two chips of about the same age.
+
+# %%
+h100, v6e, v5e = accelerator("h100_sxm"), accelerator("tpu_v6e"), accelerator("tpu_v5e")
+a100 = accelerator("a100_80gb")
+work = 1e12
+
+table(
+    [[c.name, si(c.bf16, "FLOP/s"), si(compute_time(work, c.bf16), "s"), si(c.hbm_bandwidth, "byte/s")] for c in (h100, v6e)],
+    ["chip", "dense bf16 peak", "time for the work", "memory bandwidth"],
+    caption=f"The clock of arithmetic for {si(work, 'FLOP')}. Prices differ, so this is no ranking.",
+)
+
+# %% [markdown]
+# What crosses between chips is timed the same way, with the bandwidth of the link in place of that of the memory.
+#
+# ### From two clocks to one time
+#
+# If the chip overlaps the two perfectly, the slower clock is the time. If it overlaps nothing, the sum is.
+#
+# $$T_\text{lower} = \max(T_\text{math}, T_\text{comms}) \qquad T_\text{upper} = T_\text{math} + T_\text{comms}$$
+#
+# The two bounds are never far apart. A sum of two numbers is at most twice the larger one, so the truth lies within a
+# factor of two of the lower bound, and good kernels come close to it. `time_bounds` gives all four.
+
+# %%
+t = time_bounds(flops=work, size=4e9, peak=h100.bf16, bandwidth=h100.hbm_bandwidth)
+table(
+    [[si(t.math, "s"), si(t.comms, "s"), si(t.lower, "s"), si(t.upper, "s"), f"{t.upper / t.lower:.2f}"]],
+    ["T_math", "T_comms", "lower bound", "upper bound", "upper over lower"],
+)
+
+# %%
+share = np.linspace(0.01, 0.99, 99)
+bounds = time_bounds(share, 1 - share, 1.0, 1.0)
+figure(
+    Chart(
+        Axis("share of arithmetic in the sum", "%"),
+        Axis("upper over lower bound", domain=(0.9, 2.1)),
+        [Line(share, bounds.upper / bounds.lower, "sum over maximum", "orange", label_at="above"), Rule(y=2, label="never above")],
+        height=260,
+    ),
+    caption="The worst case is the balanced one: with two equal clocks, overlap is worth a factor of two, and nothing is worth more.",
+    alt="A curve that rises from one to two where both clocks are equal and falls back to one; a rule marks two as the limit.",
+)
+
+# %% [markdown]
+# ## Intensity: the same comparison without time
+#
+# Which clock is slower depends on one ratio of the work and one of the machine.
+#
+# $$T_\text{math} > T_\text{comms} \iff \frac{\text{FLOPs} }{\text{bytes} } > \frac{\text{peak FLOP/s} }{\text{bandwidth} }$$
+#
+# The left side is the **arithmetic intensity** of the work. The right side is the **ridge point** of the machine. Above the
+# ridge an operation is *compute-bound*: the units are the limit. Below it, it is *memory-bound* (or, across a link,
+# *communication-bound*): the units wait for bytes.
+
+# %%
+keys = ("v100_sxm", "a100_40gb", "a100_80gb", "h100_sxm", "h200_sxm", "b200", "mi300x", "tpu_v5e", "tpu_v5p", "tpu_v6e")
+chips = [accelerator(k) for k in keys]
+
+
+def wide(chip):
+    """The peak of the matrix units for operands of two bytes; V100 has no bf16."""
+    return chip.bf16 if "bf16" in chip else chip.fp16
+
+
+# %%
+rows = [[c.name, si(wide(c), "FLOP/s"), si(c.hbm_bandwidth, "byte/s"), f"{ridge_point(wide(c), c.hbm_bandwidth):.0f}"] for c in chips]
+columns = ["chip", "dense peak", "memory bandwidth", "ridge, FLOP/byte"]
+table(rows, columns, caption="Ridge points, for dense products of operands of two bytes.")
+
+# %% [markdown]
+# Peaks have grown faster than bandwidths, so the ridge has moved to the right, with a step back where a part got new memory
+# and kept its units: the {{accelerator("h200_sxm").name}} has the peak of the {{h100.name}}.
+#
+# ### A dot product is never compute-bound
+#
+# Two vectors of $N$ bf16 numbers: read both, write one number, multiply $N$ times and add $N - 1$ times.
+#
+# $$\frac{N + N - 1}{2N + 2N + 2} = \frac{2N - 1}{4N + 2} \longrightarrow \frac{1}{2}$$
+
+# %%
+rows = [[f"{n:,}", f"{arithmetic_intensity(dot_flops(n), dot_bytes(n)):.4f}"] for n in (1, 64, 1024, 2**20)]
+table(rows, ["length N", "intensity, FLOP/byte"])
+limit = arithmetic_intensity(dot_flops(2**40), dot_bytes(2**40))
+
+# %% [markdown]
+# At {{limit:.1f}} FLOP/byte against a ridge of {{ridge_point(v5e.bf16, v5e.hbm_bandwidth):.0f}} on a {{v5e.name}}, the
+# matrix unit would idle more than {{1 - limit / ridge_point(v5e.bf16, v5e.hbm_bandwidth):.1%}} of the time. The comparison
+# flatters the hardware in one way: a dot product runs on the vector unit, whose peak is far lower. On that
+# unit's own peak the ridge is {{ridge_point(v5e.fp32_vector, v5e.hbm_bandwidth):.1f}} FLOP/byte. Still memory-bound.
+#
+# ## The picture
+#
+# Plot the rate that the two limits allow against intensity, both axes logarithmic. Memory gives a slope, the units give a
+# flat line, and work can be anywhere on or under this roof.
+#
+# $$\text{attainable} = \min(\text{peak},\ \text{intensity} \times \text{bandwidth})$$
+
+# %%
+n = 4096
+ridge = ridge_point(a100.bf16, a100.hbm_bandwidth)
+kernels = {"ReLU": elementwise_intensity(), "dot product": limit, f"matmul of side {n}": matmul_intensity(n, n, n)}
+
+# %%
+figure(
+    roof_chart(a100.bf16, {"HBM": a100.hbm_bandwidth}, kernels, title=a100.name),
+    caption="Three kernels on an A100. The first two are far down the slope; the third is under the flat roof.",
+    alt=f"A roofline with its ridge at {ridge:.0f} FLOP per byte. ReLU and the dot product lie low on the slope, "
+    f"a large matmul lies on the flat part at {si(a100.bf16, 'FLOP/s')}.",
+)
+
+# %% [markdown]
+# The matmul of side {{n}} has an intensity of {{matmul_intensity(n, n, n):.0f}}, a third of its side, and is
+# {{matmul_intensity(n, n, n) / ridge:.1f}} times above the ridge of {{ridge:.0f}}. ReLU reads two bytes, does one operation,
+# and writes two bytes: {{elementwise_intensity():.2f}} FLOP/byte. Now compare with your guess.
+
+# %%
+reveal("roofline.relu_share")
+
+# %% [markdown]
+# A chip that reaches this share on a ReLU is not broken and not idle. It moves bytes as fast as its memory can, and the
+# busy dashboard of the opening reports just that. A chip with twice the peak would show half the share and the same time.
+#
+# ## Matrix multiplication, and why the batch moves the point
+#
+# $X[B, D]\,Y[D, F] = Z[B, F]$ in bf16: $B$ tokens meet a weight matrix. Each of the $BDF$ triples is one multiply and one add,
+# each matrix crosses the bus once, and an element takes two bytes.
+#
+# $$\text{intensity} = \frac{2BDF}{2BD + 2DF + 2BF} = \frac{BDF}{BD + DF + BF} \approx B \quad \text{while } B \ll D, F$$
+#
+# The weights dominate the bytes, and every token uses each weight once. More tokens, more work for the same bytes. So the
+# batch at which a bf16 matmul becomes compute-bound is simply the ridge.
+
+# %%
+D = F = 8192
+ridge_v5e = ridge_point(v5e.bf16, v5e.hbm_bandwidth)
+
+
+def row(B):
+    """Tokens, intensity and attainable share of peak."""
+    intensity = matmul_intensity(B, D, F)
+    return [B, f"{intensity:.1f}", f"{attainable(intensity, v5e.bf16, v5e.hbm_bandwidth) / v5e.bf16:.1%}"]
+
+
+# %%
+caption = f"A matmul with D = F = {D} on a {v5e.name}. The short form says B; the exact count says a little less."
+table([row(B) for B in (1, 16, 64, 240, 512, 2048)], ["tokens B", "intensity, FLOP/byte", "share of peak at best"], caption)
+
+# %% [markdown]
+# The short form puts the turn at {{critical_batch(ridge_v5e):.0f}} tokens, the exact count at
+# {{critical_batch_exact(D, F, ridge_v5e):.0f}}. It is a count of *tokens on this chip*, whether they belong to one sequence or
+# to a thousand. On an {{h100.name}} it is {{critical_batch(ridge_point(h100.bf16, h100.hbm_bandwidth)):.0f}}. Decoding one
+# token for one user uses a batch of one, which is why serving systems batch.
+#
+# ### Two bandwidths, one roof
+#
+# HBM is one of several memories. A TPU's matrix unit can also read from VMEM, a scratchpad on the chip that is much smaller
+# and much faster. A second bandwidth is a second slope under the same flat line.
+
+# %%
+memories = {"HBM": v5e.hbm_bandwidth, "VMEM": v5e.vmem_bandwidth}
+ridges = {name: ridge_point(v5e.bf16, rate) for name, rate in memories.items()}
+regions = [
+    Span(x=(None, ridges["VMEM"]), label="bound by both", color="orange"),
+    Span(x=(ridges["VMEM"], ridges["HBM"]), label="bound by HBM only", color="amber"),
+    Span(x=(ridges["HBM"], None), label="compute-bound", color="green"),
+]
+
+# %%
+figure(
+    roof_chart(v5e.bf16, memories, x=(1, 1e4), y=(5e11, 5e14), marks=regions, title=v5e.name),
+    caption="Between the ridges, work is memory-bound out of HBM and compute-bound out of VMEM. Staying on the chip is worth a factor.",
+    alt=f"Two slopes meet one flat roof, the VMEM slope at {ridges['VMEM']:.0f} and the HBM slope at {ridges['HBM']:.0f} FLOP per byte; "
+    "three shaded regions are bound by both memories, by HBM only, and by the units.",
+)
+
+# %% [markdown]
+# Out of VMEM the critical batch falls from {{ridges["HBM"]:.0f}} to {{ridges["VMEM"]:.0f}} tokens. The VMEM of a {{v5e.name}}
+# holds {{v5e.vmem_capacity.printed}}, so this is for weights that fit there, or that are fetched ahead of time.
+#
+# ### Tiling: who said that each matrix crosses the bus once?
+#
+# The count above assumes that the chip reads each operand once. A matrix of this size does not fit on the chip. The kernel
+# makes the result in tiles of $b_m \times b_n$; for each tile it reads a strip of rows and a strip of columns.
+#
+# $$\text{intensity of a tile} = \frac{2\,b_m b_n}{2\,(b_m + b_n)} = \frac{b_m b_n}{b_m + b_n}$$
+
+# %%
+def tiled(b):
+    """Tile side, its intensity, bytes moved and the lower bound, on an H100."""
+    moved = tiled_matmul_bytes(D, D, D, b, b)
+    lower = time_bounds(matmul_flops(D, D, D), moved, h100.bf16, h100.hbm_bandwidth).lower
+    return [b, f"{tile_intensity(b, b):.0f}", si(moved, "byte"), si(lower, "s")]
+
+
+# %%
+caption = f"A bf16 matmul of side {D} on an {h100.name}, if every strip came from HBM. Untiled, {si(matmul_bytes(D, D, D), 'byte')} would do."
+table([tiled(b) for b in (32, 64, 128, 256, 512)], ["tile side", "intensity, FLOP/byte", "bytes moved", "lower bound"], caption)
+
+# %% [markdown]
+# Small tiles push a compute-bound matmul down the slope: a square tile of side $b$ has intensity $b/2$, so its side must be
+# twice the ridge. Real kernels get by with smaller ones, because neighbouring tiles share strips in the L2 cache: a third
+# slope between the two of the figure.
+#
+# ### Fusion: move the bytes out of the way
+#
+# A matmul followed by a ReLU writes its result, reads it back, changes signs, and writes it again. A fused kernel applies
+# the ReLU before the first write.
+
+# %%
+B = 512
+product, relu = matmul_bytes(B, D, F), B * F * (2 + 2)
+matmul_alone = time_bounds(matmul_flops(B, D, F), product, h100.bf16, h100.hbm_bandwidth).lower
+relu_alone = time_bounds(B * F, relu, h100.bf16, h100.hbm_bandwidth).lower
+saved = matmul_alone + relu_alone - time_bounds(matmul_flops(B, D, F) + B * F, product, h100.bf16, h100.hbm_bandwidth).lower
+
+# %% [markdown]
+# On an {{h100.name}}, with {{B}} tokens and D = F = {{D}}, the matmul takes at least {{si(matmul_alone, "s")}} and the ReLU
+# {{si(relu_alone, "s")}}, for {{B * F / matmul_flops(B, D, F):.4%}} of the FLOPs. Fusion saves {{si(saved, "s")}}, or
+# {{saved / (matmul_alone + relu_alone):.0%}} of the total. It does no less arithmetic. It moves fewer bytes.
+#
+# ## Try it
+#
+# Choose the hardware and the formats, then drag $B$. Before each change, say where the point will go. Then find a setting
+# in which a better memory would be wasted, and one in which better units would be.
+
+# %%
+from lightspeed.explorers.roofline import explore
+
+explore()
+
+# %% [markdown]
+# ## Worked problems
+#
+# Pencil first. The answer stays hidden until you have tried; a wrong one is diagnosed.
+#
+# ### Problem 1: int8 matmul
+#
+# The operands, the result and the arithmetic are int8. Four small questions. How much moves, how much is computed, where
+# does it turn, and how long does it take?
+
+# %%
+ask("roofline.int8_bytes")
+
+# %%
+ask("roofline.int8_ops")
+
+# %%
+ask("roofline.int8_critical_batch")
+
+# %%
+ask("roofline.int8_bounds")
+
+# %% [markdown]
+# ### Problem 2: int8 weights, bf16 everything else
+#
+# The most common way to serve a model. The weights are stored narrow and widened on their way into the units.
+
+# %%
+ask("roofline.weight_only_batch")
+
+# %% [markdown]
+# ### Problem 3: the exact curve
+#
+# Stay with problem 2, but count every byte. First the number, then the curve for two sizes of matrix.
+
+# %%
+ask("roofline.exact_critical_batch")
+
+# %%
+tokens = np.arange(1, 513)
+
+
+def curve(side):
+    """Attainable FLOP/s for each batch: int8 weights, bf16 activations and arithmetic on a v5e."""
+    intensity = matmul_intensity(tokens, side, side, weight_bytes=1)
+    return attainable(intensity, v5e.bf16, v5e.hbm_bandwidth)
+
+
+large, small = 4096, 1024
+turn = {side: critical_batch_exact(side, side, ridge_v5e, weight_bytes=1) for side in (large, small)}
+
+# %%
+figure(
+    Chart(
+        Axis("batch", "token", domain=(0, 512)),
+        Axis("attainable", "FLOP/s", domain=(0, 2.2e14)),
+        [
+            Line(tokens, curve(large), f"D = F = {large}", "blue"),
+            Line(tokens, curve(small), f"D = F = {small}", "orange", dash=True),
+            *[Rule(x=b, label=f"{b:.0f}") for b in turn.values()],
+        ],
+    ),
+    caption="Both reach the peak. The smaller matrix needs nearly twice the batch, because its activations are no longer small beside its weights.",
+    alt=f"Two rising curves that flatten at the peak of a {v5e.name}: the larger matrix at {turn[large]:.0f} tokens, the smaller at {turn[small]:.0f}.",
+)
+
+# %% [markdown]
+# The short form promised {{critical_batch(ridge_v5e, 1):.0f}} tokens. It holds within
+# {{turn[large] / critical_batch(ridge_v5e, 1) - 1:.0%}} for the large matrix and is off by
+# {{turn[small] / critical_batch(ridge_v5e, 1) - 1:.0%}} for the small one.
+#
+# ### Problem 4: a matrix of its own for every token
+#
+# Think of routing in which each token meets different weights.
+
+# %%
+ask("roofline.matrix_per_row")
+
+# %% [markdown]
+# ### Problem 5: from a data sheet
+#
+# The number in the large print has a footnote.
+
+# %%
+ask("roofline.h100_critical_batch")
+
+# %% [markdown]
+# ## A roofline with a link in it
+#
+# Split the contraction over two chips. Each multiplies half of $X$'s columns with half of $Y$'s rows and holds a partial sum
+# of the whole result; they exchange those and add. The units do half the work each, and $BF$ elements of two bytes go out
+# over the link, both ways at once.
+#
+# $$T_\text{math} = \frac{2BDF}{2 C} \qquad T_\text{comms} = \frac{2BF}{W} \qquad T_\text{math} > T_\text{comms} \iff \frac{D}{2} > \frac{C}{W}$$
+#
+# The batch cancels. What counts is the length of the contraction.
+
+# %%
+one_way = link("ici_v5e").bandwidth_per_link
+splits = {d: split_matmul_bounds(128, d, F, v5e.bf16, one_way) for d in (2048, 4096, 8192, 16384)}
+rows = [[d, si(t.math, "s"), si(t.comms, "s")] for d, t in splits.items()]
+caption = f"Two {v5e.name} chips, one link of {si(one_way, 'byte/s')} in each direction."
+table(rows, ["contraction D", "T_math on each chip", "T_comms on the link"], caption)
+
+# %% [markdown]
+# The ridge of this link is {{ridge_point(v5e.bf16, one_way):.0f}} FLOP/byte and the turn comes at
+# D = {{critical_depth(v5e.bf16, one_way):.0f}}. Every memory and every link has a roofline of its own, and its critical
+# quantity need not be the batch. Chapter 6 is this calculation for every way to split a model.
+#
+# ## Attention: prefill is one roofline, decode another
+#
+# With $T$ new tokens, $S$ cached ones and $G$ query heads that share a KV head, attention in bf16 does $4TSGKH$ FLOPs and
+# reads and writes $4TGKH + 4SKH$ bytes ($K$ heads of size $H$, which cancel).
+#
+# $$\text{intensity} = \frac{TSG}{TG + S}$$
+
+# %%
+G, S = 8, 8192
+table(
+    [
+        ["prefill, whole prompt", S, f"{attention_intensity(S, S, G):.0f}"],
+        ["decode, one token", 1, f"{attention_intensity(1, S, G):.1f}"],
+        ["decode, heads not shared", 1, f"{attention_intensity(1, S, 1):.1f}"],
+    ],
+    ["phase", "new tokens T", "intensity, FLOP/byte"],
+    caption=f"Attention over {S} cached tokens; {G} query heads to a KV head in the first two rows.",
+)
+
+# %% [markdown]
+# Prefill is far above any ridge. Decode tends to $G$, whatever the context, and no batch helps: each sequence brings its own
+# keys and values, as each token did in problem 4. That is why decoding is bound by memory and why sharing KV heads was
+# worth changing models for. One more turn: attention overtakes the FLOPs of its own projections once the context exceeds
+# twice the width, $T = 2D$; for D = {{D}} that is {{attention_crossover(D):,}} tokens.
+#
+# ## Check: against measured kernels
+#
+# A lower bound must never be beaten, and should not be far off. Here are matrix products measured by others
+# with three precisions on three chips, and the bound for each.
+
+# %%
+rows = []
+for e in (e for e in entries("measured").values() if e.key.startswith("gemm_")):
+    chip, narrow = accelerator(e.accelerator), e.precision == "fp8"
+    weight = e.about.get("weight_bytes", 1 if narrow else 2)
+    size = matmul_bytes(e.m, e.k, e.n, weight, 1 if narrow else 2, 2)
+    ideal = time_bounds(matmul_flops(e.m, e.k, e.n), size, getattr(chip, e.precision), chip.hbm_bandwidth)
+    kind = "int8 weights" if weight == 1 and not narrow else e.precision
+    rows.append((chip, kind, e, ideal, ideal.lower / e.time))
+
+# %%
+table(
+    [[c.name, kind, e.m, si(i.lower, "s"), si(e.time, "s"), f"{s:.0%}", "units" if i.compute_bound else "memory"] for c, kind, e, i, s in rows],
+    ["chip", "precision", "tokens", "lower bound", "measured", "share of the roof", "bound by"],
+    caption=f"Matrix products with weights of side {rows[0][2].n}, from the operator tables of aiconfigurator.",
+)
+
+# %%
+looks = {"bf16": ("blue", "circle"), "fp8": ("orange", "square"), "int8 weights": ("purple", "triangle")}
+groups = {p: [(e.m, s) for _, kind, e, _, s in rows if kind == p] for p in looks}
+figure(
+    Chart(
+        Axis("batch", "token", "log", domain=(0.7, 2e4)),
+        Axis("lower bound over measured time", "%", domain=(0.4, 1.1)),
+        [Rule(y=1, label="the roof")]
+        + [Points(*zip(*points), label=p, color=looks[p][0], marker=looks[p][1]) for p, points in groups.items()],
+        height=320,
+    ),
+    caption="No kernel beats the roof. In bf16 they reach most of it, in narrower formats only about half.",
+    alt="Points below a rule at one hundred per cent: bf16 products between "
+    f"{min(s for _, s in groups['bf16']):.0%} and {max(s for _, s in groups['bf16']):.0%}, fp8 and int8 weights between "
+    f"{min(s for _, s in groups['fp8'] + groups['int8 weights']):.0%} and {max(s for _, s in groups['fp8'] + groups['int8 weights']):.0%}.",
+)
+
+# %% [markdown]
+# The roofline bounds {{len(rows)}} of {{len(rows)}} measurements from below. Its error is the gap: in bf16 the kernels reach
+# {{min(s for _, s in groups["bf16"]):.0%}} to {{max(s for _, s in groups["bf16"]):.0%}} of it.
+#
+# ### Where it breaks
+#
+# - **Peaks are not reached.** The next table has the best matmul that a search over shapes has found on each chip: the
+#   ceiling to use in place of the data sheet, when you have it. Clocks fall under load, and the units also wait on
+#   synchronisation and on edges of tiles.
+# - **Narrow formats gain less than their width.** The {{looks["fp8"][1]}} markers above: half the bytes, twice the peak, and
+#   only about half of the roof. A fixed cost that was hidden now shows.
+# - **Short kernels.** At a few tens of microseconds, launch and ramp-up count. The roofline has no such term; the Iron Law
+#   of chapter 1 has.
+
+# %%
+best = [e for e in entries("measured").values() if e.key.startswith("mamf_")]
+table(
+    [[accelerator(e.accelerator).name, e.precision, si(e.matmul, "FLOP/s"), f"{e.share:.0%}"] for e in best],
+    ["chip", "precision", "best measured matmul", "share of dense peak"],
+    caption="Maximum achievable matmul FLOP/s, as collected in Machine Learning Engineering.",
+)
+
+# %% [markdown]
+# Lower both roofs to what was measured and the bound becomes an estimate. Take the share of peak from the table, and a share
+# of bandwidth from a single measurement, the smallest bf16 product on the H100. Then test on the rows it has not seen.
+
+# %%
+[memory_share] = [s for c, kind, e, _, s in rows if (c.key, kind, e.m) == ("h100_sxm", "bf16", 1)]
+math_share = {(e.accelerator, e.precision): e.share for e in best}
+errors = []
+for c, kind, e, ideal, share in rows:
+    of_peak = math_share.get((c.key, e.precision), math_share["h100_sxm", "bf16"])
+    estimate = max(ideal.math / of_peak, ideal.comms / memory_share)
+    if share != memory_share:
+        errors.append((c.name, kind, e.m, estimate / e.time - 1))
+table([[c, kind, m, f"{error:+.0%}"] for c, kind, m, error in errors], ["chip", "precision", "tokens", "estimate over measured"])
+
+# %% [markdown]
+# The median error is {{np.median([abs(x[-1]) for x in errors]):.0%}}, the largest {{max(abs(x[-1]) for x in errors):.0%}}: two
+# numbers per chip turn a bound into a usable estimate for bf16, and an optimistic one for narrow formats.
+#
+# ## Gallery of wrong claims
+#
+# Each was published. Each is rebutted by a line that you can run.
+
+# %%
+from lightspeed.show.gallery import gallery
+
+gallery("02")
+
+# %% [markdown]
+# ## Exercises
+#
+# `exercises/02_roofline.ipynb` has the problems of this page and more: functions to write, a tile to size, and a batch and a
+# precision to choose for a latency budget. `check` tells you what went wrong, not only that it did.
+#
+# ## What the model leaves out
+#
+# Latency and launch cost; caches that keep what was not meant to stay; units that are busy with address arithmetic;
+# power limits; more than one memory at once. It assumes perfect overlap or none, one bandwidth, one peak. Use it to know
+# what to look at first, not to promise a number.
+#
+# ## Further reading
+#
+# - Williams, Waterman and Patterson, *Roofline: an insightful visual performance model for multicore architectures* (2009): the original.
+# - Austin et al., *How to Scale Your Model* (2025), chapter 1: the five problems come from there.
+# - Bekman, *Machine Learning Engineering*: how to measure the achievable peak of your own machine.

@@ -1,0 +1,56 @@
+"""Every explorer, over the grid of its controls: a drawable view, finite, with words and the same facts."""
+
+import json
+import math
+
+import pytest
+from lightspeed.catalog import accelerator
+from lightspeed.explorers import numbers, roofline
+
+EXPLORERS = {"roofline": roofline.explore, "transfer": numbers.explore, "generations": numbers.explore_generations}
+
+
+@pytest.mark.parametrize("name", EXPLORERS)
+def test_every_setting_can_be_drawn(name):
+    e = EXPLORERS[name]()
+    facts = [label for label, _ in e.first.facts]
+    settings = list(e.grid(each=3))
+    for params in settings[:: max(1, len(settings) // 400)]:
+        shown = e.view(**params)
+        assert shown.verdict
+        assert [label for label, _ in shown.facts] == facts, params
+        json.dumps(shown.spec(), allow_nan=False)
+
+
+@pytest.mark.parametrize("name", EXPLORERS)
+def test_moving_a_control_redraws_without_error(name):
+    e = EXPLORERS[name]()
+    for params in list(e.grid(each=2))[-8:]:
+        e.set(**params)
+        assert e.error is None
+        assert e.params == params
+        assert e.shown == e.view(**params)
+
+
+def test_the_verdict_turns_at_the_exact_batch():
+    h100 = accelerator("h100_sxm")
+    b = math.ceil(roofline.roofline.critical_batch_exact(8192, 8192, h100.bf16 / h100.hbm_bandwidth))
+    assert roofline.view(batch=b - 1).verdict.startswith("Memory-bound")
+    assert roofline.view(batch=b).verdict.startswith("Compute-bound")
+
+
+def test_a_missing_peak_is_said_and_never_replaced():
+    shown = roofline.view(hardware="a100_80gb", compute="fp8")
+    assert "no dense peak for fp8" in shown.verdict
+    assert "PFLOP" not in str(shown.facts)
+
+
+def test_the_transfer_turns_at_the_crossover():
+    _, latency, bandwidth = numbers.paths()["pcie5_x16"]
+    crossover = latency * bandwidth
+    assert numbers.view("pcie5_x16", crossover * 1.01).verdict.startswith("Bandwidth")
+    assert numbers.view("pcie5_x16", crossover * 0.99).verdict.startswith("Latency")
+
+
+def test_a_machine_beside_itself_keeps_every_ratio():
+    assert "Changed more: nothing" in numbers.generations_view("b200", "b200").verdict
