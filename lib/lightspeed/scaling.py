@@ -1,0 +1,300 @@
+"""Scaling: how much do more processors give, and what stops it? Derived in chapter 3.
+
+A serial and a parallel share look alike and are swapped easily, so they are keyword-only
+everywhere; most laws take either one, under its name. `n` is the number of processors, or the
+factor by which one part of a job is made faster. For the kinds of number see `lightspeed.checks.law`.
+
+Sources: Amdahl (AFIPS 1967); Gustafson (CACM 31(5), 1988); Karp and Flatt (CACM 33(5), 1990);
+Gunther, "Guerrilla Capacity Planning" (2007); Brent (JACM 21(2), 1974).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lightspeed.checks import (
+    Argument,
+    BadArgument,
+    checked,
+    count,
+    divide,
+    fraction,
+    is_array,
+    law,
+    maximum,
+    nonnegative,
+    one_of,
+    positive,
+)
+
+PROCESSORS = Argument(low=1.0, above=False, hint="One processor is the baseline: n starts at 1.")
+UNLIMITED = Argument(low=1.0, above=False, infinite=True, hint=PROCESSORS.hint)
+SHARE = fraction(hint="A share of the time is between 0 and 1: 5 % is 0.05.")
+
+
+def _any(condition):
+    return condition.any() if is_array(condition) else condition
+
+
+def _shares(where, serial, parallel):
+    """Both shares from either; given both, they must add up to 1."""
+    if serial is None and parallel is None:
+        raise BadArgument(where, "serial", serial, "serial=... or parallel=...")
+    serial = 1 - parallel if serial is None else serial
+    parallel = 1 - serial if parallel is None else parallel
+    if _any(abs(serial + parallel - 1) > 1e-9):
+        raise BadArgument(where, "parallel", parallel, "1 - serial", "The two shares are of the same time.")
+    return serial, parallel
+
+
+@law(n=UNLIMITED, serial=SHARE, parallel=SHARE)
+def amdahl_speedup(n, *, serial=None, parallel=None):
+    """Speedup of a fixed job on n processors; the shares are those of the time on one.
+
+    >>> round(amdahl_speedup(8, serial=0.05), 3), amdahl_speedup(float("inf"), serial=0.05)
+    (5.926, 20.0)
+    """
+    serial, parallel = _shares("amdahl_speedup", serial, parallel)
+    return divide(1, serial + parallel / n)
+
+
+@law(n=PROCESSORS, serial=SHARE, parallel=SHARE)
+def gustafson_speedup(n, *, serial=None, parallel=None):
+    """Speedup of a job that grows with n; the shares are those of the time on n processors.
+
+    >>> gustafson_speedup(8, serial=0.05)
+    7.65
+    """
+    serial, _ = _shares("gustafson_speedup", serial, parallel)
+    return n - serial * (n - 1)
+
+
+@law(n=PROCESSORS, serial_on_one=SHARE)
+def serial_on_n(n, *, serial_on_one):
+    """The serial share of the time on n processors, from the share on one: it grows.
+
+    >>> round(serial_on_n(100, serial_on_one=0.05), 3)
+    0.84
+    """
+    return serial_on_one / (serial_on_one + (1 - serial_on_one) / n)
+
+
+@law(n=PROCESSORS, serial_on_n=SHARE)
+def serial_on_one(n, *, serial_on_n):
+    """The serial share of the time on one processor, from the share on n: it shrinks.
+
+    >>> round(serial_on_one(1000, serial_on_n=0.05), 7)
+    5.26e-05
+    """
+    return serial_on_n / (serial_on_n + (1 - serial_on_n) * n)
+
+
+@law(speedup=positive(), n=PROCESSORS)
+def efficiency(speedup, n):
+    """Speedup per processor: 1 is perfect, above 1 is superlinear.
+
+    >>> efficiency(6, 8)
+    0.75
+    """
+    return speedup / n
+
+
+@law(efficiency=Argument(high=1.0), serial=SHARE, parallel=SHARE)
+def processors_at_efficiency(efficiency, *, serial=None, parallel=None):
+    """The n at which Amdahl's efficiency has fallen to this value; infinite without a serial part.
+
+    >>> processors_at_efficiency(0.5, serial=0.05)
+    21.0
+    """
+    serial, _ = _shares("processors_at_efficiency", serial, parallel)
+    return 1 + divide(1 / efficiency - 1, serial)
+
+
+@law(speedup=positive(), n=Argument(low=1.0, hint="On one processor every job has a speedup of 1."))
+def karp_flatt(speedup, n):
+    """The serial share that Amdahl's law would need to explain a measured speedup on n processors.
+
+    Constant in n: the loss is serial work. Growing: so does an overhead. Negative: superlinear.
+
+    >>> round(karp_flatt(amdahl_speedup(8, serial=0.05), 8), 12)
+    0.05
+    """
+    return (1 / speedup - 1 / n) / (1 - 1 / n)
+
+
+@law(n=PROCESSORS, serial=SHARE, overhead=nonnegative())
+def communication_speedup(n, *, serial, overhead):
+    """Amdahl's law with a third term: `overhead` is c(n), the cost at n as a share of the time on one.
+
+    >>> communication_speedup(8, serial=0.0, overhead=0.125)
+    4.0
+    """
+    return divide(1, serial + (1 - serial) / n + overhead)
+
+
+@law(n=PROCESSORS, serial=SHARE, kappa=nonnegative())
+def usl_speedup(n, *, serial, kappa):
+    """Universal Scalability Law: Amdahl's with c(n) = kappa (n - 1), so speedup can fall.
+
+    >>> usl_speedup(10, serial=0.0, kappa=0.01) < usl_speedup(9, serial=0.0, kappa=0.005)
+    True
+    """
+    return n / (1 + serial * (n - 1) + kappa * n * (n - 1))
+
+
+@law(serial=SHARE, kappa=nonnegative())
+def usl_peak(*, serial, kappa):
+    """The n of the highest speedup, sqrt((1 - serial) / kappa); infinite if kappa is 0.
+
+    >>> usl_peak(serial=0.19, kappa=0.01)
+    9.0
+    """
+    return maximum(divide(1 - serial, kappa) ** 0.5, 1.0)
+
+
+@dataclass(frozen=True)
+class UslFit:
+    """Serial share and kappa that fit measured speedups, their standard errors and intervals, and n*.
+
+    `baseline` is the fitted speedup at n = 1: away from 1, the one-processor time is off. Values below 0
+    are kept: superlinear, or noise. `peak_interval` follows from kappa's; infinite where kappa may be 0.
+    """
+
+    serial: float
+    kappa: float
+    baseline: float
+    serial_error: float
+    kappa_error: float
+    serial_interval: tuple
+    kappa_interval: tuple
+    peak: float
+    peak_interval: tuple
+
+
+def fit_usl(n, speedup, confidence=0.95):
+    """The `UslFit` to arrays of n and speedup, by least squares with errors relative to the speedup.
+
+    n / speedup is linear in n - 1 and n (n - 1), so no first guess is needed. The baseline is fitted, too:
+    held at 1, the error of the one-processor time would move both terms and be in neither interval.
+
+    Raises BadArgument for fewer than four points or fewer than three values of n.
+    """
+    import numpy
+    from scipy.special import stdtrit
+
+    n = numpy.ravel(checked("fit_usl", "n", n, PROCESSORS))
+    speedup = numpy.ravel(checked("fit_usl", "speedup", speedup, positive()))
+    if n.shape != speedup.shape:
+        raise BadArgument("fit_usl", "speedup", speedup, f"one value for each of the {n.size} values of n")
+    if n.size < 4 or numpy.unique(n).size < 3:
+        raise BadArgument("fit_usl", "n", n, "four points or more, at three or more n: three unknowns and one to judge by")
+    terms = numpy.column_stack([numpy.ones_like(n), n - 1, n * (n - 1)]) * (speedup / n)[:, None]
+    (unit, *rest), *_ = numpy.linalg.lstsq(terms, numpy.ones_like(n), rcond=None)
+    serial, kappa = numpy.array(rest) / unit
+    freedom = n.size - 3
+    scatter = ((1 - terms @ (unit, *rest)) ** 2).sum() / freedom
+    # serial and kappa are ratios of coefficients: carry the covariance through their slopes.
+    slopes = numpy.array([[-serial, 1, 0], [-kappa, 0, 1]]) / unit
+    covariance = slopes @ numpy.linalg.inv(terms.T @ terms) @ slopes.T * scatter
+    errors = numpy.sqrt(numpy.diag(covariance))
+    reach = stdtrit(freedom, 0.5 + confidence / 2) * errors
+    intervals = [(float(v - r), float(v + r)) for v, r in zip((serial, kappa), reach, strict=True)]
+
+    def peak(k):
+        return float(maximum(divide(1 - serial, k) ** 0.5, 1.0))
+
+    low, high = intervals[1]
+    return UslFit(*map(float, (serial, kappa, 1 / unit, *errors)), *intervals, peak(kappa), (peak(high), peak(low)))
+
+
+def parallel_fraction(breakdown, parallel):
+    """The share of the time in the parts named by `parallel`, from a breakdown name -> seconds.
+
+    >>> round(parallel_fraction({"setup": 0.1, "compute": 0.9, "finish": 0.1}, ["compute"]), 3)
+    0.818
+    """
+    times = _times("parallel_fraction", breakdown)
+    parts = {one_of("parallel_fraction", "parallel", name, tuple(times)) for name in parallel}
+    return sum(times[name] for name in parts) / sum(times.values())
+
+
+def profile_speedup(breakdown, factors):
+    """Speedup of the whole when each part named in `factors` becomes that many times faster.
+
+    >>> round(profile_speedup({"setup": 0.1, "compute": 0.9, "finish": 0.1}, {"compute": 100}), 3)
+    5.263
+    """
+    times = _times("profile_speedup", breakdown)
+    faster = dict.fromkeys(times, 1)
+    for name, factor in factors.items():
+        one_of("profile_speedup", "factors", name, tuple(times))
+        faster[name] = checked("profile_speedup", f"factors[{name!r}]", factor, Argument(infinite=True))
+    return divide(sum(times.values()), sum(t / faster[name] for name, t in times.items()))
+
+
+def _times(where, breakdown):
+    times = {name: checked(where, f"breakdown[{name!r}]", t, nonnegative("s")) for name, t in breakdown.items()}
+    if not sum(times.values()) > 0:
+        raise BadArgument(where, "breakdown", breakdown, "parts that take some time")
+    return times
+
+
+@dataclass(frozen=True)
+class WorkSpan:
+    """Work: all the time there is; span: the longest chain, along `path`; parallelism: their ratio."""
+
+    work: float
+    span: float
+    path: tuple
+    parallelism: float
+
+
+def work_span(graph):
+    """The `WorkSpan` of a networkx DAG whose nodes carry `time` (s); no n is faster than the span.
+
+    Raises BadArgument for an empty or cyclic graph and for a node without a time.
+    """
+    import networkx
+
+    if not graph or not networkx.is_directed_acyclic_graph(graph):
+        raise BadArgument("work_span", "graph", graph, "a directed graph with nodes and without a cycle")
+    finish, before = {}, {}
+    for node in networkx.topological_sort(graph):
+        time = checked("work_span", f"time of {node!r}", graph.nodes[node].get("time"), nonnegative("s"))
+        before[node] = max(graph.predecessors(node), key=finish.get, default=None)
+        finish[node] = time + finish.get(before[node], 0.0)
+    path = [max(finish, key=finish.get)]
+    while before[path[0]] is not None:
+        path.insert(0, before[path[0]])
+    work, span = sum(graph.nodes[node]["time"] for node in graph), finish[path[-1]]
+    return WorkSpan(work, span, tuple(path), divide(work, span))
+
+
+@dataclass(frozen=True)
+class GreedyBounds:
+    """The shortest and the longest time of any schedule that leaves no processor idle by choice."""
+
+    lower: float
+    upper: float
+
+
+@law({"lower": "s", "upper": "s"}, work=positive("s"), span=positive("s"), n=count())
+def greedy_bounds(work, span, n):
+    """`GreedyBounds` (s) of a DAG on n processors: Brent's (work - span) / n + span from above.
+
+    >>> greedy_bounds(12.0, 4.0, 4)
+    GreedyBounds(lower=4.0, upper=6.0)
+    """
+    if _any(span > work):
+        raise BadArgument("greedy_bounds", "span", span, "at most the work", "The longest chain is part of all the work.")
+    return GreedyBounds(maximum(work / n, span), (work - span) / n + span)
+
+
+@law("dollar", n=PROCESSORS, speedup=positive(), time=positive("s"), price=nonnegative("dollar/s"))
+def run_cost(n, speedup, time, price):
+    """Dollars of a job that takes `time` (s) on one processor, run on n at `price` (dollar/s) each.
+
+    >>> run_cost(8, 4, 100.0, 0.5)
+    100.0
+    """
+    return n * price * time / speedup

@@ -1,0 +1,43 @@
+"""Chapter 3 as a reader meets it: drag n past the peak, and answer a question wrongly and rightly."""
+
+import re
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def chapter(page):
+    page.open_notebook("chapters/03_amdahl_gustafson.ipynb")
+    page.run_all()
+    assert page.cell_errors() == []
+    return page
+
+
+def says(place, words):
+    place.get_by_text(re.compile(words)).first.wait_for(timeout=10_000)
+
+
+def test_dragging_n_passes_the_peak(chapter):
+    explorer = chapter.locator(".sol-view").first
+    explorer.scroll_into_view_if_needed()
+    says(explorer, "Doubling them")
+    explorer.get_by_label("n", exact=True).focus()
+    for _ in range(8):
+        chapter.keyboard.press("ArrowRight")
+    says(explorer, "Past the peak")
+    explorer.scroll_into_view_if_needed()
+    chapter.screenshot("03_scaling_explorer")
+
+
+def test_a_wrong_answer_is_diagnosed_and_a_right_one_taken(chapter):
+    question = chapter.locator(".sol-practice").filter(has_text="On how many processors is the job fastest").first
+    question.scroll_into_view_if_needed()
+    box = question.locator("input").first
+    box.fill("900")
+    box.press("Enter")
+    says(question, "slope of 1/n")
+    box.fill("30")
+    box.press("Enter")
+    says(question, "Right")

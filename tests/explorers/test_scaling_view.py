@@ -1,0 +1,32 @@
+"""The explorer of chapter 3: drawable everywhere, and its words turn where the law turns."""
+
+import json
+
+import pytest
+from lightspeed.explorers.scaling import explore, view
+from lightspeed.scaling import usl_peak
+
+
+def test_every_setting_can_be_drawn():
+    e = explore()
+    facts = [label for label, _ in e.first.facts]
+    for params in e.grid(each=7):
+        shown = e.view(**params)
+        assert shown.verdict
+        assert [label for label, _ in shown.facts] == facts
+        json.dumps(shown.spec(), allow_nan=False)
+        e.set(**params)
+        assert e.error is None
+
+
+@pytest.mark.parametrize(("serial", "kappa"), [(0.05, 2e-4), (0.01, 1e-5)])
+def test_the_verdict_turns_at_the_peak(serial, kappa):
+    peak = usl_peak(serial=serial, kappa=kappa)
+    assert "Past the peak" in view(round(peak * 1.1), serial, kappa).verdict
+    assert "Past the peak" not in view(round(peak * 0.9), serial, kappa).verdict
+
+
+def test_the_largest_part_of_the_time_is_named():
+    assert "the divided work" in view(2, 0.01, 1e-6).verdict
+    assert "the serial part" in view(1000, 0.1, 1e-7).verdict
+    assert "the growing cost" in view(5000, 0.001, 1e-3).verdict
