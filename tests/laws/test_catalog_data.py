@@ -8,6 +8,7 @@ from importlib.resources import files
 
 import pytest
 from lightspeed import catalog
+from lightspeed.show.gallery import claims
 from lightspeed.units import Q
 
 RAW = {
@@ -120,6 +121,7 @@ def test_every_source_is_used():
     used = {s.key for key in NUMBERS for s in catalog.number(key).sources}
     used |= {o["source"].key for key in NUMBERS for o in catalog.number(key).others}
     used |= {e["source"] for e in RAW["models"].values() if "source" in e}
+    used |= {claim.source for claim in claims()}
     assert set(SOURCES) == used
 
 

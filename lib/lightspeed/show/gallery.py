@@ -2,8 +2,8 @@
 
 The claims are in chapters/gallery.toml. Its expressions may use
 
-    accelerator, link, memory, energy, number   the catalog: accelerator("h100_sxm").bf16, number("nvlink4.bandwidth")
-    every law of roofline, energy, scaling and training: ridge_point, attainable, critical_batch, energy_of, ...
+    accelerator, link, memory, energy, number, find   the catalog: accelerator("h100_sxm").bf16, number("nvlink4.bandwidth")
+    every law of roofline, energy, scaling, training, queueing and serving: ridge_point, attainable, critical_batch, energy_of, ...
     si, plain, human_time                       from lightspeed.show.format, to write numbers
     claimed, right                              in `because` and `sound`: both values, in SI
 """
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from lightspeed import catalog, energy, roofline, scaling, training
+from lightspeed import catalog, energy, queueing, roofline, scaling, serving, training
 from lightspeed.prose import expressions, fill
 from lightspeed.show.format import human_time, plain, plural, si
 
@@ -95,7 +95,7 @@ def gallery(chapter: str) -> None:
 @cache
 def _names() -> dict:
     laws = {
-        name: law for module in (roofline, energy, scaling, training) for name, law in vars(module).items() if hasattr(law, "arguments")
+        name: law for module in (roofline, energy, scaling, training, queueing, serving) for name, law in vars(module).items() if hasattr(law, "arguments")
     }
-    of_catalog = {name: getattr(catalog, name) for name in ("accelerator", "link", "memory", "energy", "number")}
+    of_catalog = {name: getattr(catalog, name) for name in ("accelerator", "link", "memory", "energy", "number", "find")}
     return {**laws, **of_catalog, "si": si, "plain": plain, "human_time": human_time}

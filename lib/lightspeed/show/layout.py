@@ -26,7 +26,7 @@ def lay_out(chart):
     key_rows = max((entry["row"] + 1 for entry in key), default=0)
     key_top = 8 + 22 * bool(chart.title)
     top = key_top + 20 * key_rows + HEAD * bool(chart.y.label or chart.x_top) + 18 * bool(chart.x_top)
-    y_ticks, y_minor = _ticks(chart.y, y_domain, room=(chart.height - top - 40) / 30)
+    y_ticks, y_minor = _ticks(chart.y, y_domain, room=(chart.height - top - 40) / 26)
     left = 12 + max((max(text_width(part, TICK) for part in text.split("\n")) for _, text in y_ticks), default=0)
     x_ticks, x_minor = _ticks(chart.x, x_domain, pixels=NARROWEST - left - 40)
     bottom = 8 + 14 * max((text.count("\n") + 1 for _, text in x_ticks), default=1) + 18 * bool(chart.x.label)
