@@ -2,7 +2,6 @@
 
     python benchmarks/slider_to_paint.py                  a small notebook of its own
     python benchmarks/slider_to_paint.py --chapter 02     the first explorer of that chapter
-    python benchmarks/slider_to_paint.py --stock          the server as Jupyter ships it (Nagle's algorithm on)
 
 Steps: one key press each, from the browser's own input event to the change of the page, and to the frame that shows it. Drag: the mouse
 moves 60 times a second for 3 s, over a new value each time. Beside it runs the least that a browser can do: a slider whose handler,
@@ -11,7 +10,6 @@ above 60 ms or a drag is under 20 redraws a second, unless other work keeps the 
 """
 
 import argparse
-import json
 import shutil
 import sys
 import tempfile
@@ -26,7 +24,6 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "browser"))
 from conftest import CHROMIUM_OPTIONS, Lab, LabPage  # noqa: E402
 
-STOCK = "jupyter_server.services.kernels.connection.channels.ZMQChannelsWebsocketConnection"
 MOST_MS, LEAST_PER_SECOND, BUSY = 60, 20, 40
 
 DEMO = '''
@@ -101,7 +98,6 @@ REPLACE = """
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--chapter", help="two digits: measure the first explorer of this chapter instead")
-    parser.add_argument("--stock", action="store_true", help="the server's stock websocket connection")
     parser.add_argument("--steps", type=int, default=60)
     options = parser.parse_args()
     with opened(options) as page:
@@ -125,12 +121,7 @@ def main():
 def opened(options):
     """The notebook to measure, open in the course's own JupyterLab."""
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as play:
-        folder = Path(folder)
-        if options.stock:
-            config = folder / "jupyter" / "config" / "jupyter_server_config.json"
-            config.parent.mkdir(parents=True)
-            config.write_text(json.dumps({"ServerApp": {"kernel_websocket_connection_class": STOCK}}))
-        lab = Lab(folder)
+        lab = Lab(Path(folder))
         try:
             if options.chapter:
                 [name] = (f"chapters/{path.name}" for path in (lab.workspace / "chapters").glob(f"{options.chapter}_*.ipynb"))

@@ -61,3 +61,15 @@ def test_a_wrong_answer_is_diagnosed_and_a_right_one_taken(chapter):
     box.press("Enter")
     says(question, "Right")
     chapter.screenshot("02_roofline_right")
+
+
+def test_a_saved_page_opens_again_with_its_explorer(chapter):
+    """Without its saved state a widget would come back as "Error displaying widget: model not found"."""
+    chapter.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
+    chapter.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
+    chapter.open_notebook("chapters/02_roofline.ipynb")
+    shown = chapter.locator(".sol-view").first
+    shown.scroll_into_view_if_needed()
+    says(shown, "Memory-bound")
+    assert chapter.get_by_text("Error displaying widget").count() == 0
+    chapter.screenshot("02_roofline_reopened")

@@ -73,7 +73,23 @@ def residuals():
     )
 
 
-CHARTS = {"roofline": roofline, "ladder": ladder, "stack": stack, "residuals": residuals}
+def curves():
+    """Curves that end just short of the edge (their labels still go into the margin), close together, at the foot of the chart."""
+    load = np.linspace(0, 0.98, 50)
+    return show.Chart(
+        show.Axis("load", "%", domain=(0, 1)),
+        show.Axis("time in system", "s", domain=(0, 10)),
+        [
+            show.Line(load, 0.05 / (1 - load), "99th percentile", color="purple"),
+            show.Line(load, 0.01 / (1 - load), "median of all requests", color="green", dash=True),
+            show.Line(load, 9 * load, "in between", color="amber", label_at="above"),
+            show.Span(y=(8, None), label="too slow", color="orange"),
+        ],
+        height=240,
+    )
+
+
+CHARTS = {"curves": curves, "roofline": roofline, "ladder": ladder, "stack": stack, "residuals": residuals}
 
 
 @pytest.fixture(params=CHARTS)

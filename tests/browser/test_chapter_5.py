@@ -1,0 +1,44 @@
+"""Chapter 5 as a reader meets it: set a bit, read the same bits in another format, and answer a question."""
+
+import re
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def chapter(page):
+    page.open_notebook("chapters/05_precision.ipynb")
+    page.run_all()
+    assert page.cell_errors() == []
+    return page
+
+
+def says(place, words):
+    place.get_by_text(re.compile(words)).first.wait_for(timeout=10_000)
+
+
+def test_a_bit_and_another_format(chapter):
+    explorer = chapter.locator(".sol-view").first
+    explorer.scroll_into_view_if_needed()
+    says(explorer, r"Normal: 3\.140625 is")
+    explorer.get_by_label("bit 1", exact=True).check()
+    says(explorer, r"Normal: -3\.140625 is")
+    explorer.scroll_into_view_if_needed()
+    chapter.screenshot("05_precision_explorer")
+    explorer.get_by_label("format", exact=True).select_option("fp8_e4m3")
+    says(explorer, r"Normal: -2 is")
+    chapter.screenshot("05_precision_explorer_e4m3")
+
+
+def test_a_wrong_answer_is_diagnosed_and_a_right_one_taken(chapter):
+    question = chapter.locator(".sol-practice").filter(has_text="largest finite number of fp8_e4m3").first
+    question.scroll_into_view_if_needed()
+    box = question.locator("input").first
+    box.fill("240")
+    box.press("Enter")
+    says(question, "as the IEEE formats do")
+    box.fill("448")
+    box.press("Enter")
+    says(question, "Right")
