@@ -6,6 +6,11 @@ import tempfile
 from unittest import mock
 
 import pytest
+from hypothesis import settings
+
+# A deadline would make a test of truth one of speed on a busy machine.
+settings.register_profile("course", deadline=None)
+settings.load_profile("course")
 
 STORE = pytest.StashKey[str]()
 

@@ -1,0 +1,286 @@
+"""Collectives: what a collective must move, how long it takes, and what its bandwidths mean. Derived in chapter 7.
+
+`size` is the S of nccl-tests, in bytes: the buffer of one rank; for all_gather, reduce_scatter, gather,
+scatter and alltoall the whole buffer, the shards of all ranks together. `n` counts ranks (GPUs), never
+nodes. `bandwidth` (byte/s) is what one rank sends, and at the same time receives, in one direction;
+`latency` (s) is the alpha of one step. For the kinds of number see `lightspeed.checks.law`.
+
+Sources: nccl-tests, doc/PERFORMANCE.md; Thakur, Rabenseifner and Gropp (IJHPCA 19(1), 2005); Sanders, Speck
+and Traeff, two-tree (Parallel Computing 35(12), 2009); Austin et al., "How to Scale Your Model" (2025).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from lightspeed.checks import (
+    BadArgument,
+    count,
+    is_array,
+    law,
+    maximum,
+    minimum,
+    nonnegative,
+    positive,
+    where,
+)
+from lightspeed.roofline import BANDWIDTH
+
+TWICE, ONCE = ("all_reduce",), ("all_gather", "reduce_scatter", "alltoall", "gather", "scatter")
+WHOLE = ("broadcast", "reduce", "sendrecv", "hypercube")
+COLLECTIVES = TWICE + ONCE + WHOLE
+RINGS = ("all_reduce", "all_gather", "reduce_scatter")
+RANKS = count(hint="n counts ranks (GPUs), not nodes.")
+SIZE, LATENCY = nonnegative("byte"), nonnegative("s")
+ALGORITHM = {"size": SIZE, "n": RANKS, "bandwidth": BANDWIDTH, "latency": LATENCY}
+
+
+# ---------------------------------------------------------------- algbw, busbw
+
+
+@law(collective=COLLECTIVES, n=RANKS)
+def busbw_factor(collective, n):
+    """busbw / algbw: the bytes that each rank must send per byte of S, so that busbw is comparable to a link.
+
+    >>> busbw_factor("all_reduce", 2), busbw_factor("all_reduce", 8), busbw_factor("all_gather", 8)
+    (1.0, 1.75, 0.875)
+    """
+    if collective in WHOLE:
+        return n / n
+    return (2 if collective in TWICE else 1) * (n - 1) / n
+
+
+@law("byte/s", size=SIZE, time=positive("s"))
+def algbw(size, time):
+    """byte/s at which the caller's buffer is done: S / t. It falls with n even when every link is full.
+
+    >>> algbw(16e9, 0.1)
+    160000000000.0
+    """
+    return size / time
+
+
+@law("byte/s", collective=COLLECTIVES, n=RANKS, algbw=nonnegative("byte/s"))
+def busbw(collective, n, algbw):
+    """byte/s on the wire of each rank if only ranks do arithmetic: the number to compare with a link.
+
+    >>> round(busbw("all_reduce", 1000, 156e9) / 1e9, 1)
+    311.7
+    """
+    return algbw * busbw_factor.__wrapped__(collective, n)
+
+
+@law("byte/s", collective=COLLECTIVES, n=count(low=2, hint=RANKS.hint), busbw=nonnegative("byte/s"))
+def algbw_from_busbw(collective, n, busbw):
+    """The algbw (byte/s) behind a busbw; a single rank has none.
+
+    >>> algbw_from_busbw("all_reduce", 8, 350e9)
+    200000000000.0
+    """
+    return busbw / busbw_factor.__wrapped__(collective, n)
+
+
+# ---------------------------------------------------------------- bounds
+
+
+@law("s", collective=COLLECTIVES, size=SIZE, n=RANKS, bandwidth=BANDWIDTH)
+def bandwidth_bound(collective, size, n, bandwidth):
+    """Seconds that no algorithm beats in which only ranks reduce: S x factor / bandwidth.
+
+    Switches that add (`in_network_time`) do beat it: their busbw may exceed the link.
+
+    >>> round(bandwidth_bound("all_reduce", 1e9, 8, 450e9) * 1e3, 3)
+    3.889
+    """
+    return size * busbw_factor.__wrapped__(collective, n) / bandwidth
+
+
+@law("s", n=RANKS, latency=LATENCY)
+def latency_bound(n, latency):
+    """Seconds that no algorithm beats, however small S: information at most doubles its holders in a step.
+
+    >>> latency_bound(1000, 0.5)
+    5.0
+    """
+    return _ceil_log2(n) * latency
+
+
+def _floor_log2(n):
+    """The whole part of log2(n), exact for whole n (a float logarithm may fall a hair short)."""
+    if is_array(n):
+        import numpy
+
+        return numpy.frexp(n)[1] - 1.0
+    return math.frexp(n)[1] - 1
+
+
+def _ceil_log2(n):
+    return _floor_log2(n) + where(2.0 ** _floor_log2(n) < n, 1, 0)
+
+
+# ---------------------------------------------------------------- algorithms: alpha-beta times
+
+
+def ring_steps(collective, n):
+    """Steps of a ring: n - 1, twice that for all_reduce (a reduce_scatter, then an all_gather)."""
+    return (2 if collective == "all_reduce" else 1) * (n - 1)
+
+
+@law("s", **ALGORITHM, collective=RINGS)
+def ring_time(size, n, bandwidth, latency=0.0, collective="all_reduce"):
+    """Seconds of a ring: each step costs alpha and moves S / n. Meets the bandwidth bound; alpha counts n - 1 times.
+
+    >>> round(ring_time(10e9, 256, 50e9, 2e-6) * 1e3, 1)
+    399.5
+    """
+    return ring_steps(collective, n) * (latency + size / (n * bandwidth))
+
+
+@law("s", **ALGORITHM)
+def tree_time(size, n, bandwidth, latency=0.0):
+    """Seconds of an all-reduce that reduces the whole message up a tree and sends it back down, unpipelined.
+
+    >>> tree_time(1e9, 8, 1e9)
+    6.0
+    """
+    return 2 * _ceil_log2(n) * (latency + size / bandwidth)
+
+
+@law("s", **ALGORITHM)
+def double_tree_time(size, n, bandwidth, latency=0.0):
+    """Seconds of a pipelined all-reduce on two trees, each with half of S, whose leaves are the other's nodes.
+
+    Every rank then sends at most 2 S, so it has a tree's latency and almost a ring's bandwidth.
+
+    >>> double_tree_time(1e9, 8, 1e9), double_tree_time(1e9, 2, 1e9)
+    (2.0, 1.0)
+    """
+    return 2 * _ceil_log2(n) * latency + minimum(n - 1, 2) * size / bandwidth
+
+
+@law("s", **ALGORITHM)
+def recursive_doubling_time(size, n, bandwidth, latency=0.0):
+    """Seconds of an all-reduce in which partners at distance 1, 2, 4, ... swap all they have: best for small S.
+
+    Ranks beyond the largest power of two hand in their data first and get the result last.
+
+    >>> recursive_doubling_time(0.0, 8, 1e9, 1.0), recursive_doubling_time(0.0, 9, 1e9, 1.0)
+    (3.0, 5.0)
+    """
+    return (_floor_log2(n) + _leftover_steps(n)) * (latency + size / bandwidth)
+
+
+@law("s", **ALGORITHM)
+def halving_doubling_time(size, n, bandwidth, latency=0.0):
+    """Seconds of Rabenseifner's all-reduce: recursive halving, then doubling; both bounds met when n is a power of two.
+
+    >>> halving_doubling_time(8e9, 8, 1e9, 1.0)
+    20.0
+    """
+    rounds = _floor_log2(n)
+    core = 2 * rounds * latency + 2 * (1 - 0.5**rounds) * size / bandwidth
+    return core + _leftover_steps(n) * (latency + size / bandwidth)
+
+
+def _leftover_steps(n):
+    """2 if n is no power of two: the ranks left over join before and leave after."""
+    return where(2.0 ** _floor_log2(n) < n, 2, 0)
+
+
+@law("s", size=SIZE, bandwidth=BANDWIDTH, latency=LATENCY)
+def in_network_time(size, bandwidth, latency=0.0):
+    """Seconds of an all-reduce in which the switch adds (SHARP, NVLS): S goes up once and comes down once.
+
+    It does not depend on n, so its busbw, which counts 2 (n - 1) / n, rises with n past the link's rate.
+
+    >>> round(busbw("all_reduce", 8, algbw(1e9, in_network_time(1e9, 270e9))) / 1e9, 1)
+    472.5
+    """
+    return latency + size / bandwidth
+
+
+@law("s", **ALGORITHM)
+def alltoall_time(size, n, bandwidth, latency=0.0):
+    """Seconds of an all-to-all in n - 1 exchanges of S / n with each other rank.
+
+    >>> alltoall_time(8e9, 8, 1e9)
+    7.0
+    """
+    return (n - 1) * (latency + size / (n * bandwidth))
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Seconds inside nodes and across them; `lower` if the two overlap perfectly, `upper` if not at all."""
+
+    inside: float
+    across: float
+    lower: float
+    upper: float
+
+
+@law(
+    {"inside": "s", "across": "s", "lower": "s", "upper": "s"},
+    size=SIZE,
+    per_node=count(hint="Ranks (GPUs) in a node."),
+    nodes=count(),
+    inside=BANDWIDTH,
+    network=BANDWIDTH,
+    inside_latency=LATENCY,
+    network_latency=LATENCY,
+    collective=(*RINGS, "alltoall"),
+)
+def hierarchical_time(size, per_node, nodes, inside, network, inside_latency=0.0, network_latency=0.0, collective="all_reduce"):
+    """The `Levels` (s) of a collective done inside nodes at `inside` and across them at `network` (byte/s of one rank).
+
+    all_reduce: reduce_scatter inside, all_reduce of S / per_node by each rank with its peers, all_gather inside.
+
+    >>> levels = hierarchical_time(8e9, 8, 4, 450e9, 50e9)
+    >>> round(levels.inside * 1e3, 2), round(levels.across * 1e3, 2)
+    (31.11, 30.0)
+    """
+    if collective == "alltoall":
+        near = (per_node - 1) * (inside_latency + size / (per_node * nodes * inside))
+        far = (nodes - 1) * (network_latency + size / (nodes * network))
+    else:
+        near = ring_steps(collective, per_node) * (inside_latency + size / (per_node * inside))
+        far = ring_steps(collective, nodes) * (network_latency + size / (per_node * nodes * network))
+    return Levels(near, far, maximum(near, far), near + far)
+
+
+@law("byte/s", degree=count(low=2), bandwidth=BANDWIDTH)
+def level_bandwidth(degree, bandwidth):
+    """algbw (byte/s) of an all_gather at a level of a fat tree that joins `degree` children at `bandwidth` each.
+
+    The whole collective runs at the smallest value over its levels.
+
+    >>> round(level_bandwidth(8, 450e9) / 1e9)
+    514
+    """
+    return degree * bandwidth / (degree - 1)
+
+
+@law("s", size=SIZE, n=RANKS, bandwidth=BANDWIDTH, hop_latency=LATENCY)
+def torus_gather_time(size, n, bandwidth, hop_latency=0.0):
+    """Seconds of an all_gather along n chips that form a closed ring, both ways at once: S / bandwidth or n / 2 hops.
+
+    `bandwidth` (byte/s) counts both directions of the axis, as TPU texts do.
+
+    >>> torus_gather_time(256, 4, 90e9, 1e-6)
+    2e-06
+    """
+    return maximum(n // 2 * hop_latency, size / bandwidth)
+
+
+def replicas(mesh, sharding):
+    """Copies of an array on a mesh (axis name -> size) whose sharding such as "I_XY" names the axes that split it.
+
+    >>> replicas({"X": 4, "Y": 8, "Z": 2}, "I_X")
+    16
+    """
+    _, _, axes = sharding.partition("_")
+    for axis in axes:
+        if axis not in mesh:
+            raise BadArgument("replicas", "sharding", sharding, "axes of the mesh: " + ", ".join(mesh))
+    return math.prod(size for axis, size in mesh.items() if axis not in axes)

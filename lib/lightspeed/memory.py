@@ -1,0 +1,188 @@
+"""What must fit: states, activations, caches, and who holds which share. Derived in chapter 6.
+
+Bytes per device, in the conventions of the papers: weights in 2 bytes, Adam. t is the tensor-parallel
+degree, p the pipeline's. For the kinds of number see `lightspeed.checks.law`.
+
+Sources: Rajbhandari et al., "ZeRO" (SC20); Korthikanti et al. (2022) for activations; Megatron-LM,
+theoretical_memory_usage.py; DeepSpeed, memory.rst; Austin et al., "How to Scale Your Model" (2025).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lightspeed.checks import (
+    ELEMENT_BYTES,
+    Argument,
+    checked,
+    count,
+    law,
+    maximum,
+    nonnegative,
+    positive,
+    where,
+)
+
+PARAMETERS = positive("parameter")
+BYTES = nonnegative("byte")
+SHARDS = count(hint="The number of data-parallel ranks over which states are split.")
+STAGE = Argument(low=0, above=False, high=3, whole=True, hint="ZeRO has stages 0 (nothing split) to 3 (weights split too).")
+# Bytes per parameter: weights, gradients, optimizer (a copy of the weights and two moments in fp32).
+RECIPES = {"16": (2, 2, 12), "18": (2, 4, 12), "20": (2, 6, 12)}
+
+
+@dataclass(frozen=True)
+class States:
+    """Bytes of what training keeps for its parameters, and their sum."""
+
+    weights: float
+    gradients: float
+    optimizer: float
+    total: float
+
+
+@law(dict.fromkeys(("weights", "gradients", "optimizer", "total"), "byte"), parameters=PARAMETERS, recipe=tuple(RECIPES), n=SHARDS, stage=STAGE)
+def training_state_bytes(parameters, recipe="16", n=1, stage=0):
+    """The `States` (byte) on one of n data-parallel ranks with ZeRO at this stage.
+
+    Recipe "16" keeps gradients in 2 bytes (ZeRO's paper), "18" in 4 (Megatron-LM), "20" in both.
+    Stage 1 splits the optimizer over the ranks, 2 the gradients too, 3 (FSDP) the weights as well.
+
+    >>> training_state_bytes(7.5e9, n=64, stage=3).total / 1e9
+    1.875
+    """
+    weights, gradients, optimizer = (parameters * each for each in RECIPES[recipe])
+    weights = weights / where(stage >= 3, n, 1)
+    gradients = gradients / where(stage >= 2, n, 1)
+    optimizer = optimizer / where(stage >= 1, n, 1)
+    return States(weights, gradients, optimizer, weights + gradients + optimizer)
+
+
+@law("byte", parameters=PARAMETERS, n=SHARDS, stage=STAGE, optimizer_bytes=nonnegative("byte"))
+def zero_bytes_per_device(parameters, n, stage, optimizer_bytes=12.0):
+    """Bytes a rank with another optimizer: (2 + 2 + K) per parameter, split over n as the stage says.
+
+    >>> [round(zero_bytes_per_device(7.5e9, 64, stage) / 1e9, 1) for stage in range(4)]
+    [120.0, 31.4, 16.6, 1.9]
+    """
+    weights, gradients = 2 / where(stage >= 3, n, 1), 2 / where(stage >= 2, n, 1)
+    return parameters * (weights + gradients + optimizer_bytes / where(stage >= 1, n, 1))
+
+
+@dataclass(frozen=True)
+class Offload:
+    """Bytes that DeepSpeed's estimator gives a GPU, and the memory of its host."""
+
+    gpu: float
+    cpu: float
+
+
+@law({"gpu": "byte", "cpu": "byte"}, parameters=PARAMETERS, n=SHARDS, per_host=count(), offload=("none", "cpu"))
+def deepspeed_zero2_bytes(parameters, n, per_host, offload="none"):
+    """The `Offload` (byte) by DeepSpeed's documented estimate of ZeRO-2: 4 P + 16 P / n, or 2 P with states on the host.
+
+    Half as much again is kept on the host as a buffer. DeepSpeed prints GiB and calls them GB, and its code
+    differs from its documentation for "none": 2 P + 18 P / n.
+
+    >>> round(deepspeed_zero2_bytes(2851e6, 8, 8, "cpu").cpu / 2**30, 2)
+    127.45
+    """
+    if offload == "cpu":
+        return Offload(2 * parameters, 1.5 * parameters * maximum(4 * per_host, 16))
+    return Offload(4 * parameters + 16 * parameters / n, 1.5 * 4 * parameters * per_host)
+
+
+# ---------------------------------------------------------------- activations
+
+SHAPE = {"sequence": count(), "batch": count(), "width": count(), "heads": count(), "layers": count()}
+RECOMPUTE = ("none", "selective", "full")
+SPLITS = ("tensor", "tensor+sequence")
+
+
+@law("byte", **SHAPE, tensor=count(), pipeline=count(), interleave=count(), split=SPLITS, recompute=RECOMPUTE)
+def activation_bytes(sequence, batch, width, heads, layers=1, tensor=1, pipeline=1, interleave=1, split="tensor", recompute="none"):
+    """Bytes of activations on a device of the first stage, for one micro-batch of `batch` sequences in 2-byte elements.
+
+    A layer keeps s b h (34 + 5 a s / h), 24 of the 34 split over t, all with "tensor+sequence". "selective"
+    does the scores again and drops 5 a s / h; "full" keeps the layer's input, 2 s b h, alone. In 1F1B the
+    first of p stages has p micro-batches in flight over 1/p of the layers, so p cancels; interleaving
+    v chunks adds (p - 1) / (p v).
+
+    >>> round(activation_bytes(2048, 4, 6144, 64, 48, tensor=8) / 2**30, 2)
+    59.25
+    """
+    scores = 0 if recompute == "selective" else 5 * heads * sequence / width
+    kept = (34 + scores) / tensor if split == "tensor+sequence" else 10 + (24 + scores) / tensor
+    if recompute == "full":
+        kept = 2
+    in_flight = where(interleave > 1, 1 + (pipeline - 1) / (pipeline * interleave), 1)
+    return sequence * batch * width * layers * kept * in_flight
+
+
+@law("byte", tokens=positive("token"), layers=count(), width=count(), hidden=count(), element_bytes=ELEMENT_BYTES)
+def checkpoint_activation_bytes(tokens, layers, width, hidden, element_bytes=2):
+    """Bytes kept of `tokens` if each layer saves its input and the outputs of the gated MLP's two first matrices.
+
+    >>> checkpoint_activation_bytes(3e6, 40, 5120, 13824) / 1e12 > 7.8
+    True
+    """
+    return tokens * layers * (width + 2 * hidden) * element_bytes
+
+
+# ---------------------------------------------------------------- does it fit?
+
+
+@law("", capacity=positive("byte"), used=BYTES, each=positive("byte"))
+def room_for(capacity, used, each):
+    """How many things of `each` bytes fit beside what is `used`, not rounded; below 0 if even that does not fit.
+
+    >>> room_for(16 * 16e9, 140e9, 8192 * 324e3) > 43
+    True
+    """
+    return (capacity - used) / each
+
+
+@dataclass(frozen=True)
+class MemoryUse:
+    """Bytes on one device, by what they are for; `fits` says whether `total` is within `capacity`."""
+
+    weights: float
+    gradients: float
+    optimizer: float
+    activations: float
+    logits: float
+    buffers: float
+    total: float
+    capacity: float
+
+    @property
+    def fits(self):
+        return self.total <= self.capacity
+
+    @property
+    def largest(self):
+        """The name of what takes the most room."""
+        parts = ("weights", "gradients", "optimizer", "activations", "logits", "buffers")
+        return max(parts, key=lambda part: getattr(self, part))
+
+
+def training_memory(model, capacity, sequence, batch=1, data=1, tensor=1, pipeline=1, interleave=1, stage=0, recipe="16", split="tensor", recompute="none", waste=0.1):
+    """The `MemoryUse` (byte) of a device of the first stage while it trains a `Transformer`.
+
+    `batch` counts the sequences of a micro-batch, `data`, `tensor`, `pipeline` are the three degrees, `stage`
+    is ZeRO's; parameters are split evenly over tensor x pipeline. `logits` are those of one micro-batch in
+    fp32, kept where there is one stage. `waste` is the share of the sum lost to temporary buffers and
+    fragmentation. Activations are those of a GPT's layer: an estimate for gated MLPs and shared heads.
+
+    >>> from lightspeed.transformer import transformer
+    >>> use = training_memory(transformer("llama3_8b"), 80e9, 8192, data=8, stage=3, recompute="full")
+    >>> use.fits, use.largest
+    (True, 'optimizer')
+    """
+    capacity = checked("training_memory", "capacity", capacity, positive("byte"))
+    waste = checked("training_memory", "waste", waste, nonnegative())
+    states = training_state_bytes(model.parameters / (tensor * pipeline), recipe, data, stage)
+    activations = activation_bytes(sequence, batch, model.width, model.heads, model.layers, tensor, pipeline, interleave, split, recompute)
+    logits = 4 * sequence * batch * model.vocabulary / tensor if pipeline == 1 else 0.0
+    needed = states.total + activations + logits
+    return MemoryUse(states.weights, states.gradients, states.optimizer, activations, logits, waste * needed, (1 + waste) * needed, capacity)

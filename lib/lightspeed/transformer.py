@@ -1,0 +1,175 @@
+"""A transformer counted: parameters, FLOPs and KV cache from its configuration. Derived in chapter 6.
+
+Two families of layer are known. With two MLP matrices a model is a GPT: biases everywhere, LayerNorm with
+scale and shift, learned positions. With three it is a Llama: gated MLP, no bias, RMSNorm, no learned
+positions; its attention may share keys and values between heads, its MLP may be a choice of experts, and
+with `kv_rank` its attention is DeepSeek's, which keeps one compressed vector a token.
+
+Sources: Austin et al., "How to Scale Your Model", transformers chapter (2025); Narayanan et al. (2021) for the FLOPs;
+DeepSeek-V3 technical report (2024) for the compressed attention. Shapes: catalog/models.toml.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from lightspeed.catalog import entries
+from lightspeed.checks import ELEMENT_BYTES, BadArgument, checked, count, fraction, one_of, positive
+from lightspeed.serving import kv_cache_bytes
+
+MAYBE = count(low=0)
+
+
+@dataclass(frozen=True)
+class Transformer:
+    """The shape of a decoder. Counts are whole; a shape that no model can have raises BadArgument.
+
+    `dense_layers` is how many layers have a plain MLP in a model with experts. `active_experts` are chosen
+    for each token; `shared_experts` are always on.
+    """
+
+    layers: int
+    width: int
+    heads: int
+    head_width: int
+    hidden: int
+    vocabulary: int
+    kv_heads: int = 0
+    context: int = 0
+    mlp_matrices: int = 3
+    tied_embeddings: bool = False
+    experts: int = 0
+    active_experts: int = 0
+    shared_experts: int = 0
+    expert_hidden: int = 0
+    dense_layers: int = 0
+    query_rank: int = 0
+    kv_rank: int = 0
+    head_width_plain: int = 0
+    head_width_rotary: int = 0
+    head_width_value: int = 0
+
+    def __post_init__(self):
+        needed = ("layers", "width", "heads", "head_width", "hidden", "vocabulary")
+        for name in (f.name for f in fields(self) if f.name != "tied_embeddings"):
+            checked("Transformer", name, getattr(self, name), count() if name in needed else MAYBE)
+        if self.mlp_matrices not in (2, 3):
+            raise BadArgument("Transformer", "mlp_matrices", self.mlp_matrices, "2 (a GPT) or 3 (gated)")
+        if self.heads % (self.kv_heads or self.heads):
+            raise BadArgument("Transformer", "kv_heads", self.kv_heads, f"a divisor of the {self.heads} heads")
+        if self.active_experts > self.experts:
+            raise BadArgument("Transformer", "active_experts", self.active_experts, f"at most the {self.experts} experts")
+
+    @property
+    def gpt(self):
+        return self.mlp_matrices == 2
+
+    @property
+    def attention_matrices(self):
+        """Parameters of one layer's attention matrices."""
+        if self.kv_rank:
+            queries = self.query_rank * (self.width + self.heads * (self.head_width_plain + self.head_width_rotary))
+            cached = self.width * (self.kv_rank + self.head_width_rotary)
+            return queries + cached + self.heads * (self.kv_rank * (self.head_width_plain + self.head_width_value) + self.head_width_value * self.width)
+        return 2 * self.width * self.head_width * (self.heads + (self.kv_heads or self.heads))
+
+    @property
+    def expert_matrices(self):
+        """Parameters of the matrices of one expert, or of the MLP if there are none."""
+        return self.mlp_matrices * self.width * (self.expert_hidden or self.hidden)
+
+    def _mlp_matrices(self, experts):
+        """Parameters of all layers' MLP matrices with so many experts on, their choosers included."""
+        if not self.experts:
+            return self.layers * self.expert_matrices
+        dense = self.dense_layers * self.mlp_matrices * self.width * self.hidden
+        sparse = (experts + self.shared_experts) * self.expert_matrices + self.width * self.experts
+        return dense + (self.layers - self.dense_layers) * sparse
+
+    @property
+    def embeddings(self):
+        """Parameters of the tables: tokens in and out (one if tied), learned positions of a GPT."""
+        return self.vocabulary * self.width * (1 if self.tied_embeddings else 2) + (self.context * self.width if self.gpt else 0)
+
+    @property
+    def norms_and_biases(self):
+        """Parameters that are no matrix: few, but without them no count is exact."""
+        if self.gpt:
+            each_layer = (self.heads + 2 * (self.kv_heads or self.heads)) * self.head_width + self.hidden + 6 * self.width
+            return self.layers * each_layer + 2 * self.width
+        # DeepSeek also norms the two compressed vectors, and steers the choice of experts by a bias each.
+        ranks = self.query_rank + self.kv_rank
+        steering = self.experts * (self.layers - self.dense_layers) if self.kv_rank else 0
+        return self.layers * (2 * self.width + ranks) + self.width + steering
+
+    @property
+    def parameters(self):
+        """All parameters.
+
+        >>> transformer("gpt2").parameters, transformer("llama3_8b").parameters
+        (124439808, 8030261248)
+        """
+        return self.layers * self.attention_matrices + self._mlp_matrices(self.experts) + self.embeddings + self.norms_and_biases
+
+    @property
+    def active_parameters(self):
+        """Parameters that one token uses: all, but for the experts that are not chosen for it."""
+        return self.parameters - self._mlp_matrices(self.experts) + self._mlp_matrices(self.active_experts)
+
+    @property
+    def block_matrices(self):
+        """Parameters that one token is multiplied with in the layers; the table of tokens is looked up, not multiplied."""
+        return self.layers * self.attention_matrices + self._mlp_matrices(self.active_experts)
+
+    def flops_per_token(self, context=0):
+        """FLOPs of a forward pass for one token that attends to `context` others: 2 a parameter, the scores, the logits.
+
+        >>> transformer("llama3_8b").flops_per_token() / 1e9 == 2 * (8030261248 - 128256 * 4096 - 266240) / 1e9
+        True
+        """
+        context = checked("flops_per_token", "context", context, MAYBE)
+        return 2 * self.block_matrices + self._scores(context) + 2 * self.width * self.vocabulary
+
+    def _scores(self, context):
+        """FLOPs of the scores and of their use, Q K' and A V, of one token over the layers."""
+        widths = self.head_width_plain + self.head_width_rotary + self.head_width_value if self.kv_rank else 2 * self.head_width
+        return 2 * self.layers * self.heads * widths * context
+
+    def training_flops(self, tokens, sequence=0, recomputed=0.0):
+        """FLOPs to train on `tokens` in sequences of this length: three forward passes, and a share of a fourth.
+
+        The scores are counted as the field does, as if each token attended to all of its sequence; a causal
+        kernel does half. `recomputed` is the share of the layers' forward pass done twice; logits never are.
+
+        >>> gpt3 = transformer("gpt3_175b")
+        >>> round(gpt3.training_flops(3e11, 2048) / 1e23, 2)
+        3.23
+        """
+        tokens = checked("training_flops", "tokens", tokens, positive("token"))
+        recomputed = checked("training_flops", "recomputed", recomputed, fraction())
+        sequence = checked("training_flops", "sequence", sequence, MAYBE)
+        blocks = 2 * self.block_matrices + self._scores(sequence)
+        return tokens * ((3 + recomputed) * blocks + 6 * self.width * self.vocabulary)
+
+    def kv_cache_bytes_per_token(self, element_bytes=2):
+        """Bytes that generating keeps of each token: keys and values, or DeepSeek's compressed vector.
+
+        >>> transformer("llama3_70b").kv_cache_bytes_per_token()
+        327680
+        """
+        if self.kv_rank:
+            return self.layers * (self.kv_rank + self.head_width_rotary) * checked("kv_cache_bytes_per_token", "element_bytes", element_bytes, ELEMENT_BYTES)
+        return kv_cache_bytes(self.layers, self.kv_heads or self.heads, self.head_width, 1, element_bytes)
+
+
+def transformer(key):
+    """The `Transformer` of a model in the catalog, such as "llama3_70b".
+
+    >>> transformer("mixtral_8x7b").active_parameters
+    12879925248
+    """
+    models = {k: model for k, model in entries("models").items() if "layers" in model.about}
+    about = models[one_of("transformer", "key", key, tuple(models))].about
+    shape = {f.name: about[f.name] for f in fields(Transformer) if f.name in about}
+    # DeepSeek's heads have three widths; the one that all share stands for them.
+    return Transformer(**{"head_width": about.get("head_width_plain", 0)} | shape)
