@@ -60,6 +60,9 @@ ask("roofline.h100_critical_batch")
 #
 # 1. [Numbers to know](01_numbers_to_know.ipynb): what is fast, what is far, and what will still be true in ten years.
 # 2. [The roofline](02_roofline.ipynb): what bounds an operation, before you run it.
+# 3. [Amdahl and Gustafson](03_amdahl_gustafson.ipynb): what more processors give, and when they take it back.
+# 4. [Little's law](04_littles_law.ipynb): how many at once, how long they wait, and serving a model within a budget.
+# 5. [Precision](05_precision.ipynb): what a format can hold, what is lost, and what narrower really buys.
 #
 # Exercises for chapter N are in `exercises/`, next to this folder. Start with chapter 1, or with chapter 2 if you know what
 # HBM is and roughly how far away it is.

@@ -311,7 +311,7 @@ erlang_function = Question(
     valid=lambda load, servers: 0.7 * servers <= load < servers or (load, servers) == (10, 15),
     expected=q.erlang_c,
     tolerance=0.001,
-    solution="Build up the loss formula one server at a time, $B_k = a B_{k-1} / (k + a B_{k-1})$, and turn it into the share that waits:\n\n```python\ndef erlang_c(load, servers):\n    b = 1.0\n    for k in range(1, servers + 1):\n        b = load * b / (k + load * b)\n    rho = load / servers\n    return b / (1 - rho * (1 - b))\n```",
+    solution="Build up the loss formula one server at a time, $B_k = a B_{k-1} / (k + a B_{k-1})$, and turn it into the share that waits:\n\n```python\ndef erlang_c(load, servers):\n    b = 1\n    for k in range(1, servers + 1):\n        b = load * b / (k + load * b)\n    rho = load / servers\n    return b / (1 - rho * (1 - b))\n```",
     misconceptions=(
         Misconception("loss, not waiting", lambda load, servers: q.erlang_b(load, servers), "That is Erlang B: those who find all servers busy go away. Here they stay, and keep the servers busy."),
         Misconception("the load", lambda load, servers: load / servers, "That is how busy one server is. All have to be busy at once for a request to wait."),
