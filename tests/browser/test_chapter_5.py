@@ -10,7 +10,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def chapter(page):
     page.open_notebook("chapters/05_precision.ipynb")
-    page.run_all()
+    page.run_all(timeout=180)  # it trains small networks
     assert page.cell_errors() == []
     return page
 

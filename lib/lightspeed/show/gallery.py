@@ -3,7 +3,7 @@
 The claims are in chapters/gallery.toml. Its expressions may use
 
     accelerator, link, memory, energy, number, find   the catalog: accelerator("h100_sxm").bf16, number("nvlink4.bandwidth")
-    every law of roofline, energy, scaling, training, queueing and serving: ridge_point, attainable, critical_batch, energy_of, ...
+    every law of the modules that `_names` lists: ridge_point, attainable, critical_batch, energy_of, ...
     si, plain, human_time                       from lightspeed.show.format, to write numbers
     claimed, right                              in `because` and `sound`: both values, in SI
 """
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from lightspeed import catalog, energy, queueing, roofline, scaling, serving, training
+from lightspeed import catalog, collectives, energy, nccl, parallel, pipeline, queueing, reliability, roofline, scaling, serving, training
 from lightspeed.prose import expressions, fill
 from lightspeed.show.format import human_time, plain, plural, si
 
@@ -95,7 +95,7 @@ def gallery(chapter: str) -> None:
 @cache
 def _names() -> dict:
     laws = {
-        name: law for module in (roofline, energy, scaling, training, queueing, serving) for name, law in vars(module).items() if hasattr(law, "arguments")
+        name: law for module in (roofline, energy, scaling, training, queueing, serving, collectives, nccl, pipeline, parallel, reliability) for name, law in vars(module).items() if hasattr(law, "arguments")
     }
     of_catalog = {name: getattr(catalog, name) for name in ("accelerator", "link", "memory", "energy", "number", "find")}
     return {**laws, **of_catalog, "si": si, "plain": plain, "human_time": human_time}

@@ -1,0 +1,888 @@
+# %% [markdown]
+# # 5. Precision
+#
+# The service answers fifty queries a second in fp32. The target is two hundred. "Switch to int8," says a colleague, "a quarter
+# of the bytes, four times the speed." Is it four? And will the answers still be right?
+#
+# Both questions have numbers for an answer. This chapter computes them, from the bits up.
+#
+# **You will be able to** say what a format can hold and what it does to the rest; keep small gradients and long sums alive;
+# quantize a tensor with the right scale and predict the noise; and say what narrower numbers do to bytes, time and energy.
+#
+# **You need** powers of two, and chapter 2 for the parts on speed. **Time:** two hours, with the problems.
+
+# %%
+import numpy as np
+
+from lightspeed.catalog import accelerator, energy, number
+from lightspeed.energy import operation_energy
+from lightspeed.explorers.precision import number as written
+from lightspeed.practice import ask, predict, reveal
+from lightspeed.precision import *
+from lightspeed.quantization import *
+from lightspeed.roofline import critical_batch, matmul_bytes, matmul_flops, ridge_point, time_bounds, transfer_time
+from lightspeed.show import Axis, Bars, Chart, Line, Points, Rule, Text, figure, si, table
+
+# %% [markdown]
+# ## Before you read on
+#
+# Two guesses. The first is about a sum, the second about a speedup. Commit yourself to both.
+
+# %%
+predict("precision.sum_of_ones", ...)
+
+# %%
+predict("quantization.weight_only_speedup", ...)
+
+# %% [markdown]
+# ## A number is three fields
+#
+# A floating-point code is a sign $s$, an exponent $e$ and a mantissa $f$ of $m$ bits. It stands for
+#
+# $$(-1)^s \times \left(1 + \frac{f}{2^m}\right) \cdot 2^{e-\beta}$$
+#
+# where $\beta$, the bias, lets a field without a sign stand for small powers too.
+#
+# The one in front is not stored. If the exponent field is zero the one goes away, and the exponent stays that of field one.
+# Such numbers are **subnormal**: they fill the gap between the smallest normal number and zero.
+
+# %%
+bf16, fp16, e4m3, e5m2 = FORMATS["bf16"], FORMATS["fp16"], FORMATS["fp8_e4m3"], FORMATS["fp8_e5m2"]
+fields = bf16.fields(bf16.encode(np.pi))
+sign, exponent, mantissa = (int(bits, 2) for bits in fields)
+table(
+    [["bits", *fields], ["as a whole number", sign, exponent, mantissa]],
+    ["pi in bf16", "sign", "exponent", "mantissa"],
+    caption=f"The three fields of one code. The bias is {bf16.bias}.",
+)
+
+# %%
+by_hand = (-1) ** sign * (1 + mantissa / 2**bf16.mantissa_bits) * 2.0 ** (exponent - bf16.bias)
+print(f"by hand {by_hand}, by the library {bf16.round(np.pi)}, pi {np.pi:.6f}")
+
+# %% [markdown]
+# The formats differ in how they share out their bits. Nothing else about them has to be learned by heart.
+
+# %%
+shown = ["fp64", "fp32", "tf32", "bf16", "fp16", "fp8_e5m2", "fp8_e4m3", "fp6_e3m2", "fp6_e2m3", "fp4_e2m1", "e8m0"]
+drawn = shown[1:]
+starts = np.array([[0, len(s), len(s) + len(e)] for s, e, _ in (FORMATS[n].fields(0) for n in drawn)])
+widths = np.array([[len(part) for part in FORMATS[n].fields(0)] for n in drawn])
+
+# %%
+def field_bars(i, name, color):
+    """One field of every format that has it, as floating bars."""
+    rows = [r for r in range(len(drawn)) if widths[r, i]]
+    start = starts[rows, i]
+    return Bars([drawn[r] for r in rows], start + widths[rows, i], start, name, [str(w) for w in widths[rows, i]], color)
+
+
+figure(
+    Chart(
+        Axis("bit", domain=(0, FORMATS["fp32"].bits)),
+        Axis(scale="category", categories=drawn),
+        [field_bars(0, "sign", "orange"), field_bars(1, "exponent", "blue"), field_bars(2, "mantissa", "green")],
+        height=380,
+    ),
+    caption="Bits of sign, exponent and mantissa. bf16 is the first half of fp32; E8M0 is an exponent and nothing else.",
+    alt="Stacked bars, one for each format. fp32, tf32 and bf16 have an exponent of equal width and mantissas of falling width; "
+    "fp16 has a narrower exponent and a wider mantissa than bf16; the formats of eight bits and fewer split what is left.",
+)
+
+# %%
+table(
+    [
+        [n, f.bits, f.exponent_bits, f.mantissa_bits, written(f.max), written(f.smallest_normal), written(f.smallest_subnormal), written(f.eps)]
+        for n, f in ((n, FORMATS[n]) for n in shown)
+    ],
+    ["format", "bits", "exponent", "mantissa", "largest", "smallest normal", "smallest above zero", "step at one"],
+    caption="All of it follows from the widths of the fields and the use of the top codes.",
+)
+
+# %% [markdown]
+# Tables of formats often say that fp16 reaches down to about ten to the power minus five. That is its smallest *normal* number,
+# {{written(fp16.smallest_normal)}}. With fewer and fewer bits it goes on to {{written(fp16.smallest_subnormal)}}. And tf32 is a
+# format of the units only: in memory it takes as many bytes as fp32.
+#
+# ### Range or precision
+#
+# An exponent bit squares the range. A mantissa bit halves the step. With sixteen bits to share, bf16 bought range and fp16
+# bought precision.
+
+# %%
+ranges = [n for n in drawn if n != "e8m0"]
+lows, normals, tops = (np.array([getattr(FORMATS[n], what) for n in ranges]) for what in ("smallest_subnormal", "smallest_normal", "max"))
+figure(
+    Chart(
+        Axis("magnitude", scale="log", domain=(1e-46, 1e40), ticks=[(10.0**p, written(10.0**p)) for p in range(-40, 41, 10)]),
+        Axis(scale="category", categories=ranges),
+        [Bars(ranges, normals, lows, "subnormal", color="amber"), Bars(ranges, tops, normals, "normal", color="blue"), Rule(x=1)],
+        height=340,
+    ),
+    caption="The magnitudes that each format has. bf16 spans what fp32 spans; fp16 ends well inside.",
+    alt="Horizontal bars on a logarithmic axis. fp32, tf32 and bf16 span nearly eighty decades, fp16 and fp8 E5M2 about ten, the others far fewer.",
+)
+
+# %%
+compared = {"bf16": "blue", "fp16": "orange", "fp8_e5m2": "purple", "fp8_e4m3": "green"}
+
+# %%
+def relative_step(name):
+    """The powers of two of a format, and the step beside each as a share of it."""
+    f = FORMATS[name]
+    low, high = (int(np.log2(v)) for v in (max(f.smallest_subnormal, 2.0**-30), min(f.max, 2.0**20)))
+    x = 2.0 ** np.arange(low, high + 1)
+    return x, f.spacing(x) / x
+
+
+# %%
+figure(
+    Chart(
+        Axis("magnitude", scale="log", domain=(1e-9, 1e7)),
+        Axis("step over value", scale="log", domain=(3e-4, 3)),
+        [Line(*relative_step(n), n, c) for n, c in compared.items()],
+        height=340,
+    ),
+    caption="Precision is flat over the normal range. Below it the subnormals lose a bit with each power of two.",
+    alt="Four curves of the relative step. Each is level in the middle, lowest for fp16, and rises to the left where its subnormals begin; the curve of bf16 stays level throughout.",
+)
+
+# %% [markdown]
+# ### What the top codes are for
+#
+# In fp16, bf16 and E5M2 the whole top exponent is kept for infinity and NaN. A format of eight bits can hardly afford that. E4M3
+# gives up infinity and keeps a single code for NaN. The formats of six and four bits have neither. So the same number,
+# too large for most, ends up as different things. *Saturating* casts, which stop at the largest value, are the usual choice
+# for fp8.
+
+# %%
+too_large = 1000.0
+names = ["bf16", "fp16", "fp8_e5m2", "fp8_e4m3", "fp6_e3m2", "fp4_e2m1", "int8"]
+casts = [FORMATS[n].round(too_large) for n in names]
+held = [FORMATS[n].round(too_large, **({} if n == "int8" else {"saturate": True})) for n in names]
+table(
+    [[n, "NaN" if np.isnan(c) else written(c), written(h)] for n, c, h in zip(names, casts, held)],
+    ["format", "plain cast", "saturating cast"],
+    caption=f"What becomes of {written(too_large)}.",
+)
+
+# %% [markdown]
+# ## Try it
+#
+# Every box is a bit. Find the largest number of E4M3. Find a subnormal. Then set all bits of the exponent in fp16 and say,
+# before you look, what the code stands for.
+
+# %%
+from lightspeed.explorers.precision import explore
+
+explore()
+
+# %%
+ask("precision.largest")
+
+# %%
+ask("precision.decode")
+
+# %%
+ask("precision.spacing")
+
+# %% [markdown]
+# ## Small numbers vanish
+#
+# Gradients are small, and a large batch makes them smaller: the loss is an average over all tokens, so each slice of the batch
+# contributes its share divided by the number of tokens.
+
+# %%
+tokens, slice_size = 2**24, 64
+sizes = [32, 64, 64, 10]
+directions = np.random.default_rng(5).normal(size=(sizes[0], sizes[-1]))
+
+# %% [markdown]
+# Take a small network, a slice of {{slice_size}} examples, and a batch of {{si(tokens, "token")}}, as in the largest training runs.
+
+# %%
+def layers_of(rng):
+    """Random weights of a ReLU network with these sizes."""
+    return [rng.normal(0, (2 / a) ** 0.5, (a, b)) for a, b in zip(sizes, sizes[1:])]
+
+
+def outputs(weights, x):
+    for w in weights[:-1]:
+        x = np.maximum(x @ w, 0)
+    return x @ weights[-1]
+
+
+def examples(rng, n):
+    """Random inputs, each labelled with the direction that it points along most."""
+    x = rng.normal(size=(n, sizes[0]))
+    return x, (x @ directions).argmax(axis=1)
+
+
+# %% [markdown]
+# In the gradients below every tensor passes through `store` before it is used again, as it does on hardware that keeps it in
+# sixteen bits.
+
+# %%
+def gradients(weights, x, labels, store, scale=1.0):
+    """Of the mean loss over the batch, times a loss scale; and the signal that reaches the first layer."""
+    layers, weights = [store(x)], [store(w) for w in weights]
+    for w in weights[:-1]:
+        layers.append(store(np.maximum(layers[-1] @ w, 0)))
+    scores = layers[-1] @ weights[-1]
+    error = np.exp(scores - scores.max(axis=1, keepdims=True))
+    error /= error.sum(axis=1, keepdims=True)
+    error[np.arange(len(labels)), labels] -= 1
+    error, found = store(error * (scale / tokens)), []
+    for k in reversed(range(len(weights))):
+        found.insert(0, store(layers[k].T @ error))
+        if k:
+            error = store(error @ weights[k].T * (layers[k] > 0))
+    return found, error[layers[1] > 0]
+
+
+# %% [markdown]
+# First look at the signal itself: how large are its elements, and how many of them does fp16 turn into zero?
+
+# %%
+weights = layers_of(np.random.default_rng(0))
+_, exact = gradients(weights, *examples(np.random.default_rng(1), slice_size), lambda v: v)
+lost = {n: float(np.mean(FORMATS[n].round(exact) == 0)) for n in compared}
+edges = np.arange(-42, -12)
+share = np.histogram(np.log2(np.abs(exact)), bins=edges)[0] / exact.size
+
+# %%
+figure(
+    Chart(
+        Axis("magnitude of an element", scale="log", domain=(2.0**-42, 2.0**-12)),
+        Axis("share of the elements", "%", domain=(0, 0.3)),
+        [
+            Line(2.0 ** (edges[:-1] + 0.5), share, "signal at the first layer", "blue", label_at="above"),
+            Rule(x=fp16.smallest_subnormal / 2, label="fp16: zero below"),
+            Rule(x=fp16.smallest_normal, label="fp16: full precision above"),
+        ],
+        height=320,
+    ),
+    caption=f"In fp16 {lost['fp16']:.0%} of these elements become zero, and nearly all others lose bits. In bf16 {lost['bf16']:.0%} do.",
+    alt="A histogram of magnitudes on a logarithmic axis, most of it between the smallest number of fp16 and its smallest normal number, with a tail on the left below both.",
+)
+
+# %% [markdown]
+# The remedy costs one multiplication. Multiply the loss by a constant; by the chain rule every gradient grows by it; divide it out
+# when the weights are updated, which are kept in a wider format. Nothing is gained or lost but the position in the range.
+
+# %%
+def train(store, scale=1.0, steps=100, rate=0.5):
+    """The loss after each step; the weights are kept in full precision."""
+    rng, weights, losses = np.random.default_rng(0), layers_of(np.random.default_rng(0)), []
+    test = examples(np.random.default_rng(2), 512)
+    for _ in range(steps):
+        found, _ = gradients(weights, *examples(rng, slice_size), store, scale)
+        for w, g in zip(weights, found):
+            w -= rate * g / scale * (tokens / slice_size)
+        scores = outputs(weights, test[0])
+        highest = scores.max(axis=1)
+        correct = scores[np.arange(len(test[1])), test[1]]
+        losses.append(float(np.mean(highest + np.log(np.exp(scores - highest[:, None]).sum(axis=1)) - correct)))
+    return losses
+
+
+# %%
+loss_scale = 2.0**16
+runs = {
+    "fp16": train(fp16.round),
+    f"fp16, loss × {loss_scale:,.0f}": train(fp16.round, loss_scale),
+    "bf16": train(bf16.round),
+}
+
+# %%
+looks = {"fp16": ("orange", False), "bf16": ("blue", True)}
+figure(
+    Chart(
+        Axis("step", domain=(0, 100)),
+        Axis("loss", scale="log", domain=(0.4, 40)),
+        [Line(np.arange(1, 101), y, n, *looks.get(n, ("green", False))) for n, y in runs.items()],
+        height=320,
+    ),
+    caption="The same network, data and rate. Only the storage of the tensors differs. bf16 and scaled fp16 are nearly the same curve.",
+    alt=f"Loss against step on a logarithmic axis. Plain fp16 jumps about far above the others; fp16 with a loss scale and bf16 fall together to {runs['bf16'][-1]:.1f}.",
+)
+
+# %% [markdown]
+# Plain fp16 keeps only the few largest elements of each gradient, rounded up to its smallest number, and learns next to nothing:
+# a median loss of {{np.median(runs["fp16"]):.1f}} over the run. The scaled run ends at {{list(runs.values())[1][-1]:.2f}}, bf16 at
+# {{runs["bf16"][-1]:.2f}}. This is why bf16 took over training: the range of fp32, and no scale to choose.
+#
+# Who chooses the scale? A loop does. Start far too high; on an overflow skip the step and halve; after some good steps double.
+
+# %%
+def dynamic(scale, patience=20, steps=100):
+    """The loss scale at each step of a run that finds it by itself."""
+    rng, weights, seen, good = np.random.default_rng(0), layers_of(np.random.default_rng(0)), [], 0
+    for _ in range(steps):
+        seen.append(scale)
+        with np.errstate(all="ignore"):
+            found, _ = gradients(weights, *examples(rng, slice_size), fp16.round, scale)
+        if all(np.isfinite(g).all() for g in found):
+            for w, g in zip(weights, found):
+                w -= 0.5 * g / scale * (tokens / slice_size)
+            good += 1
+            scale *= 2 if good % patience == 0 else 1
+        else:
+            scale, good = scale / 2, 0
+    return seen
+
+
+# %%
+seen = dynamic(2.0**44)
+
+# %%
+figure(
+    Chart(
+        Axis("step", domain=(0, 100)),
+        Axis("loss scale", scale="log", domain=(min(seen) / 4, max(seen) * 4), ticks=[(2.0**p, f"2^{p}") for p in range(32, 47, 2)]),
+        [Line(np.arange(1, 101), seen, "loss scale", "green", label_at="above")],
+        height=280,
+    ),
+    caption="It falls while gradients overflow, then probes upward now and then and is put back.",
+    alt="A staircase that falls steeply in the first steps, then stays nearly level with small steps up and down.",
+)
+
+# %%
+ask("precision.loss_scale")
+
+# %% [markdown]
+# ## Long sums stall
+#
+# A sum grows, its terms do not. Once the step of the format is more than twice the term, adding the term changes nothing.
+
+# %%
+ones = accumulate(np.ones(10_000), bf16)
+table(
+    [[written(s), written(bf16.spacing(s)), written(bf16.round(s + 1))] for s in (ones / 2, ones - 1, ones)],
+    ["sum so far", "step of bf16 there", "sum plus one, stored"],
+    caption="The last row is a tie between two neighbours; it goes to the even code, which is the sum as it was.",
+)
+
+# %%
+reveal("precision.sum_of_ones")
+
+# %% [markdown]
+# Real sums are not all ones. Here are uniform random numbers from zero to one, four ways. **Running**: one after another in bf16.
+# **Pairwise**: halves, quarters and so on, so that equals meet equals. **fp32**: a wide accumulator, stored in bf16 at the end.
+# **Stochastic**: rounded up with the probability that keeps the mean right.
+
+# %%
+terms = np.random.default_rng(0).random(2**13)
+counts = 2 ** np.arange(2, 14)
+prefixes = np.where(np.arange(terms.size) < counts[:, None], terms, 0.0)
+sums = {
+    "running": accumulate(prefixes, bf16),
+    "pairwise": accumulate(prefixes, bf16, order="pairwise"),
+    "fp32": accumulate(prefixes, bf16, accumulator=FORMATS["fp32"]),
+    "stochastic": accumulate(prefixes, bf16, rng=np.random.default_rng(1)),
+}
+errors = {n: s / bf16.round(prefixes).sum(axis=1) for n, s in sums.items()}
+
+# %%
+figure(
+    Chart(
+        Axis("numbers added", scale="log", domain=(3, 2e4)),
+        Axis("sum over the exact sum", "%", domain=(0, 1.2)),
+        [Line(counts, errors[n], n, c, dash=n == "fp32") for n, c in zip(errors, ("orange", "green", "black", "purple"))] + [Rule(y=1)],
+        height=320,
+    ),
+    caption="The running sum stalls and then falls behind without bound. The other three do not.",
+    alt=f"The running sum drops to {errors['running'][-1]:.0%} of the exact one; pairwise and fp32 stay at one hundred per cent, stochastic rounding wavers around it.",
+)
+
+# %% [markdown]
+# After {{counts[-1]:,}} numbers the running sum is at {{written(sums["running"][-1])}} of {{written(round(prefixes[-1].sum()))}}. This is
+# why matrix units multiply narrow numbers and *accumulate in fp32*: it costs no memory traffic, since the sum stays in the
+# unit. Stochastic rounding is right on average and needs no wide accumulator, which helps where a narrow number is updated
+# many times by little, such as weights kept in bf16.
+#
+# ## Integers with a scale
+#
+# An integer format has one step everywhere. The rest is done by a **scale** that many numbers share: $x \approx q \cdot s$.
+# Symmetric quantization lets the largest magnitude take the largest code,
+#
+# $$s = \frac{\max |x|}{2^{b-1} - 1}, \qquad q = \text{round}\left(\frac{x}{s}\right)$$
+
+# %%
+x = np.array([0.5, -1.2, 3.0, -3.0])
+symmetric = quantize_symmetric(x, bits=8)
+table(
+    [[written(v), int(q), f"{s:.4f}", f"{s - v:+.4f}"] for v, q, s in zip(x, symmetric.codes, symmetric.values)],
+    ["value", "code", "stored value", "error"],
+    caption=f"Eight bits; the scale is {symmetric.scale:.5f}, the largest magnitude over {symmetric.codes.max()}.",
+)
+
+# %% [markdown]
+# Some texts call the largest magnitude itself the scale. Multiply a code by that and the answer is off by a factor of
+# {{symmetric.codes.max()}}. The scale is what *one step* is worth.
+
+# %%
+ask("quantization.symmetric_scale")
+
+# %% [markdown]
+# After a ReLU nothing is negative, and half of the symmetric codes stand idle. **Asymmetric** quantization spreads the codes over
+# the range that is there and shifts them by a **zero point**, a whole number, so that zero stays exact. It has to: padding and
+# switched-off units are zeros, and there are many.
+#
+# $$s = \frac{x_\text{max} - x_\text{min} }{2^b - 1}, \qquad q = \text{round}\left(\frac{x}{s}\right) + z, \qquad z = \text{round}\left(\frac{-x_\text{min} }{s}\right)$$
+
+# %%
+normal = np.random.default_rng(3).standard_normal(100_000)
+tensors = {"weights (both signs)": normal, "after a ReLU": np.maximum(normal, 0), "after a ReLU, shifted": np.maximum(normal, 0) - 0.2}
+table(
+    [[n, f"{sqnr(t, quantize_symmetric(t).values):.1f}", f"{sqnr(t, quantize_asymmetric(t).values):.1f}", int(quantize_asymmetric(t).zero_point)] for n, t in tensors.items()],
+    ["tensor", "symmetric, dB", "asymmetric, dB", "zero point"],
+    caption="Signal over quantization noise in int8. One bit is worth about six decibels, and it is the bit that one-sided data waste.",
+)
+
+# %%
+ask("quantization.zero_point")
+
+# %% [markdown]
+# ## How much noise?
+#
+# Rounding to a step $\Delta$ makes an error between $-\Delta/2$ and $\Delta/2$. If it is spread evenly, its mean square is a twelfth
+# of $\Delta^2$. With $2^b$ steps over twice the peak, $\Delta = 2\,\text{peak} / 2^b$, and the ratio of signal to quantization noise is
+#
+# $$\text{SQNR} = \frac{\text{rms}^2}{\text{mean squared error} } = 3 \cdot 4^b \left(\frac{\text{rms} }{\text{peak} }\right)^2$$
+#
+# In decibels, ten times the logarithm, a bit is worth {{sqnr_law(9) - sqnr_law(8):.2f}}. The last factor holds the **crest factor**, how far the
+# peak stands out. For a sine that fills the range the law becomes
+# ${{sqnr_law(9) - sqnr_law(8):.2f}}\,b + {{sqnr_law(8) - 8 * (sqnr_law(9) - sqnr_law(8)):.2f}}$ dB.
+
+# %%
+bits = np.arange(2, 13)
+signals = {"sine": np.sin(np.arange(200_000) * 0.6180339887), "uniform": np.random.default_rng(4).uniform(-1, 1, 200_000), "normal": normal}
+measured = {n: np.array([sqnr(s, quantize_symmetric(s, int(b)).values) for b in bits]) for n, s in signals.items()}
+law = {n: np.array([sqnr_law(int(b), crest_factor(s)) for b in bits]) for n, s in signals.items()}
+colors = dict(zip(signals, ("blue", "green", "orange")))
+
+# %%
+figure(
+    [
+        Chart(
+            Axis("bits", domain=(1.5, 13.5), ticks=[2, 4, 6, 8, 10, 12]),
+            Axis("SQNR, dB", domain=(0, 80)),
+            [Line(bits, law[n], "", c, dash=True) for n, c in colors.items()] + [Points(bits, measured[n], n, color=c) for n, c in colors.items()],
+        ),
+        Chart(
+            Axis("bits", domain=(1.5, 13.5), ticks=[2, 4, 6, 8, 10, 12]),
+            Axis("measured less law, dB", domain=(-7, 1)),
+            [Points(bits, measured[n] - law[n], n, color=c) for n, c in colors.items()]
+            + [Line(bits, [20 * np.log10(1 - 2.0 ** (1 - int(b))) for b in bits], "a code is left out", "black", dash=True), Rule(y=0)],
+            height=280,
+        ),
+    ],
+    caption="Dashed: the law with each signal's own crest factor. Below: what is left. With few bits the symmetric codes, one fewer than the law assumes, explain most of it.",
+    alt="Three rising series of points on dashed lines six decibels a bit apart; below, residuals that rise from several decibels below zero at two bits and are at zero from eight bits on.",
+)
+
+# %%
+ask("quantization.sqnr")
+
+# %% [markdown]
+# ### Outliers
+#
+# The law also says what one outlier does. It raises the peak and leaves the rest where they were: every doubling of the crest
+# factor costs all of them a bit. Language models have such outliers in their activations, in a few fixed channels (Dettmers et al., 2022).
+
+# %%
+heights = [1, 2, 4, 8, 16, 32, 64]
+peak = np.abs(normal).max()
+rows = []
+for h in heights:
+    y = np.append(normal, h * peak)
+    stored = quantize_symmetric(y).values[:-1]
+    rows.append([h, f"{crest_factor(y):.1f}", f"{sqnr(normal, stored):.1f}", f"{sqnr_law(8, peak * h / normal.std()):.1f}"])
+table(rows, ["outlier over the peak", "crest factor", "SQNR of the others, dB", "law, dB"], caption="One value among a hundred thousand, int8, one scale for all.")
+
+# %%
+ask("quantization.outlier")
+
+# %% [markdown]
+# ### Share the scale with fewer
+#
+# So the question is who has to share a scale with whom. One for the tensor is the least to store; one for each output channel
+# costs next to nothing; one for each block of a few dozen keeps an outlier among its neighbours.
+
+# %%
+B, D, F = 64, 1024, 1024
+rng = np.random.default_rng(2)
+W = rng.normal(0, D**-0.5, (D, F)) * np.exp(rng.normal(0, 0.3, F))
+spiked = W.copy()
+spiked[rng.integers(D, size=20), rng.integers(F, size=20)] *= 30
+block = 32
+groups = {"tensor": {}, "output channel": {"axis": 0}, f"block of {block}": {"block": block}}
+
+
+def noise(w, bits, group):
+    """SQNR of a weight matrix; transposed, so that a row is an output channel and a block lies within it."""
+    return sqnr(w.T, quantize_symmetric(w.T, bits, **group).values)
+
+
+# %%
+table(
+    [[name, *[f"{noise(w, b, group):.1f}" for w in (W, spiked) for b in (8, 4)]] for name, group in groups.items()],
+    ["one scale for each", "int8", "int4", "int8, with outliers", "int4, with outliers"],
+    caption=f"SQNR in dB of a {D} by {F} weight matrix whose channels differ in size.",
+)
+
+# %% [markdown]
+# ## A real int8 matmul
+#
+# The units multiply codes, not values. The product is right only if the scales can be taken out of the sum,
+#
+# $$\sum_d x_{bd}\, w_{df} \approx \sum_d (q_{bd}\, s_b)(p_{df}\, t_f) = s_b\, t_f \sum_d q_{bd}\, p_{df}$$
+#
+# so $X$ may have a scale for each row, a token, and $W$ one for each column, an output channel. Neither may vary along $d$. The
+# sum is exact in a wide integer.
+
+# %%
+X = rng.normal(size=(B, D)) * np.exp(rng.normal(0, 0.5, (B, 1)))
+outlying = X.copy()
+outlying[:, [7, 300, 801]] *= 60
+
+# %%
+qx, qw = quantize_symmetric(X, axis=0), quantize_symmetric(W, axis=1)
+largest = int(np.abs(qx.codes @ qw.codes).max())
+table(
+    [[si(int(np.abs(qx.codes).max())), si(int(np.abs(qw.codes).max())), f"{largest:,}", f"{int(FORMATS['int8'].max) ** 2 * D:,}", f"{2**31 - 1:,}"]],
+    ["largest code of X", "largest code of W", "largest sum", "largest possible sum", "largest int32"],
+    caption="An int32 accumulator holds the sum of this contraction, and of any that is met in practice.",
+)
+
+# %%
+def variants(X, W):
+    """The product in several precisions, each as its SQNR against float64."""
+    exact, int8 = X @ W, quantize_symmetric
+    products = {
+        "bf16, both": bf16.round(X) @ bf16.round(W),
+        "int8 weights only": X @ int8(W, axis=1).values,
+        "int4 weights only, in blocks": X @ int8(W.T, 4, block=32).values.T,
+        "int8 both, one scale each": quantized_matmul(int8(X), int8(W)),
+        "int8 both, by token and channel": quantized_matmul(int8(X, axis=0), int8(W, axis=1)),
+    }
+    return {n: sqnr(exact, p) for n, p in products.items()}
+
+
+plain_case, outlier_case = variants(X, W), variants(outlying, W)
+channel = np.sqrt(np.abs(outlying).max(axis=0) / np.abs(W).max(axis=1))
+smooth_case = variants(outlying / channel, W * channel[:, None])
+
+# %%
+table(
+    [[n, f"{plain_case[n]:.1f}", f"{outlier_case[n]:.1f}", f"{smooth_case[n]:.1f}"] for n in plain_case],
+    ["product", "ordinary activations", "three outlying channels", "the same, smoothed"],
+    caption=f"SQNR in dB of a product of {B} tokens with a {D} by {F} matrix.",
+)
+
+# %% [markdown]
+# Weights alone in int8 hardly mind the outliers. With activations in int8 too, three channels out of {{D:,}} cost
+# {{plain_case["int8 both, by token and channel"] - outlier_case["int8 both, by token and channel"]:.0f}} dB, since a scale for each token does
+# not help against channels. The last column divides each channel of $X$ by a constant and multiplies the matching row of $W$ by it:
+# the product is the same, the outlier is shared between the two, and
+# {{smooth_case["int8 both, by token and channel"] - outlier_case["int8 both, by token and channel"]:.0f}} dB come back (Xiao et al., 2023).
+#
+# ## Will the answers still be right?
+#
+# Decibels of a tensor are not yet answers of a model. Train the small network properly, then quantize its weights and count.
+
+# %%
+def trained(steps=500, n=128):
+    rng, weights = np.random.default_rng(7), layers_of(np.random.default_rng(0))
+    for step in range(steps):
+        found, _ = gradients(weights, *examples(rng, n), lambda v: v)
+        for w, g in zip(weights, found):
+            w -= 0.5 * (1 - step / steps) * g * (tokens / n)
+    return weights
+
+
+# %%
+model, (tested, labels) = trained(), examples(np.random.default_rng(8), 4096)
+
+
+def accuracy(weights):
+    return float(np.mean(outputs(weights, tested).argmax(axis=1) == labels))
+
+
+# %%
+widths_tried = [8, 6, 5, 4, 3, 2]
+kept = {
+    name: [accuracy([quantize_symmetric(w, b, **group).values for w in model]) for b in widths_tried]
+    for name, group in (("tensor", {}), ("output channel", {"axis": 1}))
+}
+
+# %%
+figure(
+    Chart(
+        Axis("bits of a weight", domain=(9, 1.5), ticks=widths_tried),
+        Axis("right answers", "%", domain=(0, 1)),
+        [Line(widths_tried, kept[w], f"a scale for each {w}", c) for w, c in zip(kept, ("orange", "green"))] + [Rule(y=accuracy(model), label="not quantized")],
+        height=320,
+    ),
+    caption="Eight bits cost nothing that can be seen, four cost a little, two cost nearly everything. What the scale is shared by matters more the fewer the bits.",
+    alt=f"Accuracy against bits. Both lines start at {accuracy(model):.0%} with eight bits; by channel {kept['output channel'][3]:.0%} is left at four bits and {kept['output channel'][-1]:.0%} at two; one scale for a tensor falls earlier.",
+)
+
+# %% [markdown]
+# In full precision it answers {{accuracy(model):.1%}} rightly, with int8 weights {{kept["output channel"][0]:.1%}} and with int4
+# {{kept["output channel"][3]:.1%}}. Flat, then a cliff: every model has this shape. Where yours stands you have to measure, on your own task.
+#
+# > **Fallacy: fp32 is always better.** It is never worse in error. It costs twice the bytes of bf16, and compute-bound work on an H100 takes
+# > {{accelerator("h100_sxm").bf16 / accelerator("h100_sxm").fp32_vector:.0f}} times as long on its fp32 units as on its matrix units. Where
+# > the noise of the data is larger than that of rounding, the extra bits store noise.
+#
+# ## Blocks: true bits per weight
+#
+# The newest formats put the block into the hardware. An MX block is {{BLOCK_FORMATS["mxfp4"].block}} small floats under a power of two; an NVFP4
+# block is {{BLOCK_FORMATS["nvfp4"].block}} under an E4M3 number. The scales are not free.
+
+# %%
+def stored(bits, size):
+    """Passes a tensor through integers with an fp16 scale for each block."""
+    return lambda t: quantize_symmetric(t, bits, block=size).values
+
+
+blocks = {n: (f.element.name, f.block, f.scale.name, f.bits_per_weight, f.round) for n, f in BLOCK_FORMATS.items()}
+for name in ("Q8_0", "Q4_0"):
+    size, width, scale_bits = GGML_BLOCKS[name]
+    blocks[name] = (f"int{width}", size, "fp16", bits_per_weight(width, scale_bits, size), stored(width, size))
+
+# %%
+samples = {"normal": normal[: 2**16], "heavy": np.random.default_rng(9).standard_t(4, 2**16)}
+parameters = number("llama2_70b.parameters")
+table(
+    [
+        [n, element, size, scale, f"{true:g}", si(weight_bytes(parameters, true), "byte"), *[f"{sqnr(t, store(t)):.1f}" for t in samples.values()]]
+        for n, (element, size, scale, true, store) in blocks.items()
+    ],
+    ["format", "element", "block", "scale", "bits a weight", "Llama 2 70B", "normal weights, dB", "heavy tails, dB"],
+    caption="Block formats. The last two are those of ggml, here with symmetric codes.",
+)
+
+# %%
+points = {n: (true, sqnr(samples["heavy"], store(samples["heavy"]))) for n, (_, _, _, true, store) in blocks.items()}
+slope = sqnr_law(9) - sqnr_law(8)
+figure(
+    Chart(
+        Axis("true bits per weight", domain=(3.5, 9.5)),
+        Axis("SQNR, dB", domain=(10, 50)),
+        [Points([b for b, _ in points.values()], [s for _, s in points.values()], labels=list(points), color="blue"),
+         Line([4, 9], [points["mxfp4"][1], points["mxfp4"][1] + 5 * slope], f"{slope:.2f} dB a bit", "grey", dash=True, label_at="along")],
+        height=360,
+    ),
+    caption="Within a block the scale provides the range, so exponent bits of the elements are wasted: E2M3 does with six bits what E4M3 does with eight. At eight bits integers are well ahead; at four, NVFP4 is.",
+    alt="Points of SQNR against true bits per weight. NVFP4 lies above MXFP4 for a quarter of a bit more; MXFP6 E2M3 equals MXFP8 E4M3; Q8_0 is far above both.",
+)
+
+# %%
+ask("quantization.bits_per_weight")
+
+# %%
+ask("quantization.model_bytes")
+
+# %% [markdown]
+# ## What it does to the roofline
+#
+# Narrow numbers change two things that are easily confused. **Bytes** fall as soon as a tensor is *stored* narrow. The **peak** rises
+# only if the units *compute* narrow. Chapter 2's critical batch tells them apart.
+
+# %%
+v5e, h200, h100 = accelerator("tpu_v5e"), accelerator("h200_sxm"), accelerator("h100_sxm")
+wide, narrow = ridge_point(v5e.bf16, v5e.hbm_bandwidth), ridge_point(v5e.int8, v5e.hbm_bandwidth)
+
+# %%
+turns = {
+    "bf16 weights, bf16 units": (v5e.bf16, critical_batch(wide, 2)),
+    "int8 weights, bf16 units": (v5e.bf16, critical_batch(wide, 1)),
+    "int8 weights, int8 units": (v5e.int8, critical_batch(narrow, 1)),
+}
+table(
+    [[n, si(p, "FLOP/s"), f"{b:.0f}"] for n, (p, b) in turns.items()],
+    ["precision", "peak", "critical batch"],
+    caption=f"Tokens from which a matmul is compute-bound on a {v5e.name}, B far below D and F.",
+)
+
+# %%
+batch = np.unique(np.round(np.geomspace(1, 2048, 120)).astype(int))
+side = 8192
+
+# %%
+def lower(peak, weight_bytes, activation_bytes):
+    """The lower bound of a matmul over the batches."""
+    moved = matmul_bytes(batch, side, side, weight_bytes, activation_bytes, 2)
+    return time_bounds(matmul_flops(batch, side, side), moved, peak, v5e.hbm_bandwidth).lower
+
+
+times = {"bf16": lower(v5e.bf16, 2, 2), "int8 weights": lower(v5e.bf16, 1, 2), "int8 both": lower(v5e.int8, 1, 1)}
+
+# %%
+figure(
+    Chart(
+        Axis("batch", "token", "log", domain=(1, 3000)),
+        Axis("lower bound", "s", "log", domain=(5e-5, 3e-3)),
+        [
+            Line(batch, times["bf16"], "", "blue"),
+            Line(batch, times["int8 weights"], "int8 weights", "purple", dash=True),
+            Line(batch, times["int8 both"], "int8 both", "orange"),
+            Text(3, 1.15 * times["bf16"][0], "bf16", "blue"),
+        ],
+        height=340,
+    ),
+    caption="Narrow weights help on the left, where bytes decide. Only narrow arithmetic helps on the right.",
+    alt="Three curves, level and then rising. int8 weights are at half the time of bf16 for small batches and meet it for large ones; int8 in both stays at half throughout.",
+)
+
+# %% [markdown]
+# With weights alone in int8 the turn comes at {{turns["int8 weights, bf16 units"][1]:.0f}} tokens, with bf16 at
+# {{turns["bf16 weights, bf16 units"][1]:.0f}}. If the units are int8 too it is back at {{turns["int8 weights, int8 units"][1]:.0f}}, since the ridge
+# doubled as the bytes halved.
+
+# %%
+ask("quantization.int8_batch")
+
+# %%
+ask("quantization.which_int8")
+
+# %% [markdown]
+# ### And to energy
+#
+# Take one weight, read from DRAM, and one multiply-add with it, by Horowitz's table of an old process. The ratios are what lasts.
+
+# %%
+joules = energy("horowitz_45nm")
+rows = []
+for name, size, operation in (("fp32", 4, joules.fp32_fma), ("fp16", 2, joules.fp16_fma), ("int8", 1, joules.int8_fma)):
+    once, often = (operation_energy(uses, size, operation, joules.dram_per_byte) / uses for uses in (1, 1000))
+    rows.append((name, operation, size * joules.dram_per_byte, once, often))
+table(
+    [[name, *[si(energy, "J") for energy in row]] for name, *row in rows],
+    ["format", "multiply-add", "reading the weight", "used once, per use", "used a thousand times, per use"],
+)
+
+# %% [markdown]
+# The units of int8 take {{rows[0][1] / rows[2][1]:.0f}} times less energy than those of fp32. Used once, though, a weight costs
+# {{rows[0][3] / rows[2][3]:.1f}} times less, because reading it costs far more than using it, and the bytes fell by four. The gain of the
+# units appears only with reuse.
+
+# %%
+ask("quantization.int8_energy")
+
+# %% [markdown]
+# ## Check: against measured kernels
+#
+# Now the promise of the opening. A single token meets a square matrix on an H200: no batch, all bytes. The bytes say that int8
+# weights are twice and int4 weights four times as fast as bf16. These kernels were measured.
+
+# %%
+# The time of int8 is in the catalog; the other two come from the same operator tables (aiconfigurator).
+observed = {16: 34.7e-6, 8: float(number("gemm_h200_sxm_int8_weights_m1.time")), 4: 14.9e-6}
+bound = {b: transfer_time(matmul_bytes(1, side, side, weight_bytes=b / 8), h200.hbm_bandwidth) for b in observed}
+names = {16: "bf16", 8: "int8 weights", 4: "int4 weights"}
+
+# %%
+table(
+    [[names[b], si(bound[b], "s"), si(t, "s"), si(t - bound[b], "s"), f"{bound[16] / bound[b]:.1f}", f"{observed[16] / t:.2f}"] for b, t in observed.items()],
+    ["weights", "lower bound", "measured", "difference", "speedup promised", "speedup measured"],
+    caption=f"One token, a {side} by {side} matrix, {h200.name}.",
+)
+
+# %% [markdown]
+# Not {{bound[16] / bound[8]:.0f}} and {{bound[16] / bound[4]:.0f}} but {{observed[16] / observed[8]:.2f}} and {{observed[16] / observed[4]:.1f}}. Look at the
+# column of differences: it hardly depends on the width. Every kernel pays about {{si(np.mean([observed[b] - bound[b] for b in observed]), "s", 2)}} besides its
+# bytes, to be launched, to fill the memory pipeline and to drain it. What does not shrink sets the limit; it is Amdahl's law again.
+#
+# So take the fixed cost from the bf16 kernel alone and predict the others with it, also on an H100.
+
+# %%
+cases = [(f"H200, {names[b]}", bound[b], observed[b], observed[16] - bound[16]) for b in (8, 4)]
+h100_bytes = {w: transfer_time(matmul_bytes(1, side, side, w, w, 2), h100.hbm_bandwidth) for w in (1, 2)}
+h100_fixed = number("gemm_h100_sxm_bf16_m1.time") - h100_bytes[2]
+cases.append(("H100, fp8", h100_bytes[1], float(number("gemm_h100_sxm_fp8_m1.time")), h100_fixed))
+which = [c[0] for c in cases]
+
+# %%
+figure(
+    Chart(
+        Axis("predicted over measured time", "%", domain=(0.4, 1.1)),
+        Axis(scale="category", categories=which),
+        [
+            Points([lower / t for _, lower, t, _ in cases], which, "bytes alone", color="orange", marker="triangle"),
+            Points([(lower + fixed) / t for _, lower, t, fixed in cases], which, "bytes and the fixed cost of bf16", color="blue"),
+            Rule(x=1, label="prediction is right"),
+        ],
+        height=260,
+    ),
+    caption="The bytes alone are off by two fifths to a half. One more number, taken from another kernel, leaves less than a fifth.",
+    alt="Three rows with two markers each. The bytes alone reach "
+    f"{min(l / t for _, l, t, _ in cases):.0%} to {max(l / t for _, l, t, _ in cases):.0%} of the measured time, with the fixed cost {min((l + f) / t for _, l, t, f in cases):.0%} to {max((l + f) / t for _, l, t, f in cases):.0%}.",
+)
+
+# %%
+reveal("quantization.weight_only_speedup")
+
+# %% [markdown]
+# ### Where it breaks
+#
+# - **What is left has a sign.** All three predictions are too fast. Narrow kernels also unpack, scale and convert, and the
+#   model has no term for it.
+# - **The fixed cost is per kernel.** Larger matrices hide it: twice the side, four times the bytes, the same cost. Fusing kernels and
+#   replaying a recorded graph of launches lower it.
+# - **Beyond the critical batch** narrow weights save no time at all, and unpacking them costs some.
+# - **The scales are bytes too**: {{bits_per_weight(4, 16, 32):g}} bits against four is {{bits_per_weight(4, 16, 32) / 4 - 1:.0%}} more.
+#
+# ### The opening, answered
+#
+# Fifty queries a second in fp32, memory-bound, this matrix, this fixed cost.
+
+# %%
+rate_now = 50
+fixed = float(np.mean([observed[b] - bound[b] for b in observed]))
+
+# %%
+def step(bits):
+    return transfer_time(matmul_bytes(1, side, side, weight_bytes=bits / 8), h200.hbm_bandwidth, latency=fixed)
+
+
+served = {n: rate_now * step(32) / step(b) for n, b in (("fp32", 32), ("bf16", 16), ("int8", 8), ("int4", 4))}
+table([[n, f"{rate:.0f}"] for n, rate in served.items()], ["weights", "queries a second"], caption="If every kernel of the service were this one.")
+
+# %% [markdown]
+# int8 does not reach the target. It comes to {{served["int8"]:.0f}}, {{served["int8"] / rate_now:.1f}} times the rate and not four, and
+# {{(served["bf16"] - rate_now) / (served["int8"] - rate_now):.0%}} of the gain is there with bf16 already, which changes next to no answer. To get further,
+# serve several queries together: below the critical batch they share one reading of the weights.
+#
+# ## Gallery of wrong claims
+#
+# Each was published. Each is rebutted by a line that you can run.
+
+# %%
+from lightspeed.show.gallery import gallery
+
+gallery("05")
+
+# %% [markdown]
+# ## Exercises
+#
+# `exercises/05_precision.ipynb` has these problems and more: a decoder, a rounding function and a quantizer to write, and decisions to
+# take. `check` tells you what may have gone wrong.
+#
+# ## What the model leaves out
+#
+# Quantization noise is taken as independent of the signal; with two or three bits it is not. Errors of many layers add up in ways
+# that no decibel of one tensor predicts. Good quantizers do not round to nearest: they choose the rounding that keeps the *output*
+# right (GPTQ, AWQ). KV caches and optimizer states are quantized too. Formats change what fits on a chip, and so how a model is split,
+# which is chapter 6.
+#
+# ## Further reading
+#
+# - Goldberg, *What every computer scientist should know about floating-point arithmetic* (1991).
+# - Micikevicius et al., *Mixed precision training* (2018): loss scaling and master weights.
+# - Jacob et al., *Quantization and training of neural networks for efficient integer-arithmetic-only inference* (2018).
+# - Dettmers et al., *LLM.int8()* (2022), and Xiao et al., *SmoothQuant* (2023): outliers, and two ways to live with them.
+# - Open Compute Project, *Microscaling formats specification* (2023): MX.

@@ -1,0 +1,381 @@
+"""Number formats: which numbers can so many bits hold, and what happens to the rest? Chapter 5.
+
+A floating-point code is three fields, sign, exponent and mantissa, and stands for
+
+    (-1)^sign * 1.mantissa * 2^(exponent - bias)      exponent field above zero (normal)
+    (-1)^sign * 0.mantissa * 2^(1 - bias)             exponent field zero (subnormal)
+
+Values are plain numbers or numpy arrays; they are handled as float64, which holds every value
+of every format here exactly. Sources: IEEE 754-2019; OCP 8-bit Floating Point v1.0 (2023);
+OCP Microscaling Formats (MX) v1.0 (2023).
+"""
+
+from __future__ import annotations
+
+import numbers
+from dataclasses import dataclass
+
+import numpy as np
+
+from lightspeed.checks import BadArgument, is_quantity, one_of
+
+SPECIALS = ("ieee", "fn", "finite", "fnuz")
+
+
+@dataclass(frozen=True)
+class Format:
+    """A floating-point format, by the widths of its fields and the use of its top codes.
+
+    `specials` says which codes are not numbers: "ieee", the whole top exponent is infinity and
+    NaN; "fn", only the code of all ones is NaN; "finite", none; "fnuz", only the code of -0, and
+    it is NaN. A `scale` format (E8M0) is an exponent alone: no sign, no zero, no subnormals.
+    """
+
+    name: str
+    exponent_bits: int
+    mantissa_bits: int
+    bias: int
+    specials: str = "ieee"
+    scale: bool = False
+
+    def __post_init__(self):
+        one_of("Format", "specials", self.specials, SPECIALS)
+        if self.bits > 64 or self.exponent_bits < 1 or self.mantissa_bits < 0:
+            raise BadArgument("Format", "bits", self.bits, "an exponent of 1 bit or more, and at most 64 bits in all")
+
+    @property
+    def bits(self):
+        return (not self.scale) + self.exponent_bits + self.mantissa_bits
+
+    @property
+    def max(self):
+        """The largest finite value."""
+        return self.decode(self._max_code)
+
+    @property
+    def min(self):
+        """The lowest finite value."""
+        return self.smallest_subnormal if self.scale else -self.max
+
+    @property
+    def smallest_normal(self):
+        """The smallest value with a full significand."""
+        return 2.0**self._lowest
+
+    @property
+    def smallest_subnormal(self):
+        """The smallest value above zero."""
+        return self.smallest_normal if self.scale else 2.0 ** (self._lowest - self.mantissa_bits)
+
+    @property
+    def eps(self):
+        """The gap between 1 and the next value."""
+        return 2.0**-self.mantissa_bits
+
+    @property
+    def has_nan(self):
+        return self.specials != "finite"
+
+    def decode(self, codes):
+        """The value of each code, a whole number from 0 to 2^bits - 1.
+
+        >>> FORMATS["fp8_e4m3"].decode(0b0_1111_110)
+        448.0
+        """
+        sign, magnitude = np.divmod(_codes(self, codes), 2**self._magnitude_bits)
+        field, fraction = np.divmod(magnitude, 2**self.mantissa_bits)
+        normal = (field > 0) | self.scale
+        significand = np.where(normal, 2.0**self.mantissa_bits, 0.0) + fraction
+        exponent = np.where(normal, field, 1).astype(np.int32) - self.bias
+        with np.errstate(over="ignore"):  # the codes past the largest number, which are no numbers
+            value = np.ldexp(significand, exponent - self.mantissa_bits)
+        infinite = (fraction == 0) & (self.specials == "ieee")
+        value = np.where(magnitude > self._max_code, np.where(infinite, np.inf, np.nan), value)
+        value = np.where((sign > 0) & (magnitude == 0) & (self.specials == "fnuz"), np.nan, value)
+        return _like(codes, np.where(sign > 0, -value, value))
+
+    def encode(self, values, saturate=False, rng=None):
+        """The code of the value nearest to each of `values`; a tie goes to the even code.
+
+        Beyond the largest value the answer is infinity, or NaN if the format has none, or the
+        largest value if it has neither or if `saturate`. With a numpy generator `rng` the
+        rounding is stochastic: up with the probability that keeps the mean.
+
+        >>> FORMATS["bf16"].encode(257.0) == FORMATS["bf16"].encode(256.0)
+        True
+        """
+        x = _values(self.name, values)
+        nan = np.isnan(x) | (self.scale & (x <= 0))
+        if nan.any() and not self.has_nan:
+            raise BadArgument(self.name, "values", float("nan"), "numbers", f"{self.name} has no code for NaN.")
+        exponent, units = self._units(np.where(np.isfinite(x), np.abs(x), 0.0), rng)
+        # A carry out of the mantissa lands in the exponent field, where it belongs; and the code
+        # after the largest value is infinity in "ieee" and NaN in "fn" and "fnuz".
+        code = ((exponent - self._lowest).astype(np.int64) << self.mantissa_bits) + units.astype(np.int64)
+        code = np.maximum(code - 1, 0) if self.scale else code
+        top = self._max_code + (self.has_nan and not saturate)
+        code = np.where(np.isinf(x), top, np.minimum(code, top))
+        code = np.where(nan, self._nan_code, code).astype(np.uint64)
+        negative = np.signbit(x) & (not self.scale) & ((code > 0) | (self.specials != "fnuz"))
+        return _like(values, code | negative.astype(np.uint64) << self._magnitude_bits)
+
+    def round(self, values, saturate=False, rng=None):
+        """The value nearest to each of `values`: what is left of it after storing.
+
+        >>> FORMATS["fp16"].round(60000.0 * 2)
+        inf
+        """
+        x = _values(self.name, values)
+        if not self.scale and self.specials != "fnuz" and (np.abs(x) <= self.max).all():
+            exponent, units = self._units(np.abs(x), rng)
+            rounded = np.copysign(np.ldexp(units, exponent - self.mantissa_bits), x)
+            if (np.abs(rounded) <= self.max).all():
+                return _like(values, rounded)
+        # Something leaves the range, or needs a code that is no plain number.
+        return self.decode(self.encode(values, saturate, rng))
+
+    def values(self):
+        """Every finite value, in order (formats of at most 16 bits)."""
+        if self.bits > 16:
+            raise BadArgument(self.name, "bits", self.bits, "at most 16 bits", "There are too many values to list.")
+        every = self.decode(np.arange(2**self.bits))
+        return np.unique(every[np.isfinite(every)])
+
+    def spacing(self, values):
+        """The gap between neighbouring values around each of `values`.
+
+        >>> FORMATS["bf16"].spacing(256.0)
+        2.0
+        """
+        x = _values(self.name, values)
+        if not (np.abs(x) <= self.max).all():
+            raise BadArgument(self.name, "values", values, f"finite numbers up to {self.max:g}")
+        return _like(values, np.ldexp(1.0, self._binade(np.abs(x)) - self.mantissa_bits))
+
+    def neighbours(self, value):
+        """The nearest values below and above one finite number; where there is none, infinity or NaN.
+
+        >>> FORMATS["fp4_e2m1"].neighbours(5.0)
+        (4.0, 6.0)
+        """
+        if not np.isfinite(_values(self.name, value)) or (self.scale and value <= 0):
+            raise BadArgument(self.name, "value", value, "a finite number that the format can approach")
+        sign, magnitude = divmod(self.encode(value, saturate=True), 2**self._magnitude_bits)
+        rank = -magnitude if sign else magnitude
+        nearest = self._ranked(rank)
+        below = nearest if nearest < value else self._ranked(rank - 1)
+        above = nearest if nearest > value else self._ranked(rank + 1)
+        return below, above
+
+    def fields(self, code):
+        """The bits of one code as text: (sign, exponent, mantissa).
+
+        >>> FORMATS["bf16"].fields(FORMATS["bf16"].encode(1.5))
+        ('0', '01111111', '1000000')
+        """
+        text = f"{int(_codes(self, code)):0{self.bits}b}"
+        sign, start = self.bits - self._magnitude_bits, self.bits - self.mantissa_bits
+        return text[:sign], text[sign:start], text[start:]
+
+    @property
+    def _magnitude_bits(self):
+        return self.exponent_bits + self.mantissa_bits
+
+    @property
+    def _lowest(self):
+        return -self.bias if self.scale else 1 - self.bias
+
+    @property
+    def _max_code(self):
+        taken = {"ieee": 2**self.mantissa_bits, "fn": 1}.get(self.specials, 0)
+        return 2**self._magnitude_bits - 1 - taken
+
+    @property
+    def _nan_code(self):
+        return self._max_code + 1 + (2 ** (self.mantissa_bits - 1) if self.specials == "ieee" else 0)
+
+    def _binade(self, magnitude):
+        """floor(log2) of each magnitude, and not below that of the subnormals."""
+        return np.frexp(np.maximum(magnitude, self.smallest_normal))[1] - 1
+
+    def _units(self, magnitude, rng):
+        """The binade of each magnitude, and how many steps of that binade it comes to, rounded."""
+        exponent = self._binade(magnitude)
+        units = np.ldexp(magnitude, self.mantissa_bits - exponent)
+        return exponent, np.rint(units) if rng is None else np.floor(units + rng.random(units.shape))
+
+    def _ranked(self, rank):
+        """The value so many places above zero (below, if negative)."""
+        if abs(rank) > self._max_code or (self.scale and rank < 0):
+            return float(np.copysign(np.inf if self.specials == "ieee" else np.nan, rank))
+        value = self.decode(abs(rank))
+        return -value if rank < 0 else value
+
+
+@dataclass(frozen=True)
+class Integer:
+    """A two's complement (or unsigned) integer format; it rounds to even and saturates."""
+
+    name: str
+    bits: int
+    signed: bool = True
+    eps = 1.0
+
+    @property
+    def max(self):
+        return 2.0 ** (self.bits - self.signed) - 1
+
+    @property
+    def min(self):
+        return -self.max - 1 if self.signed else 0.0
+
+    def decode(self, codes):
+        """The value of each code; the top bit weighs -2^(bits - 1) if signed.
+
+        >>> FORMATS["int8"].decode(0b1000_0000)
+        -128.0
+        """
+        code = _codes(self, codes).astype(np.float64)
+        return _like(codes, np.where(code > self.max, code - 2.0**self.bits, code))
+
+    def encode(self, values, rng=None):
+        """The code of the integer nearest to each of `values`, held to the range."""
+        x = _values(self.name, values)
+        if np.isnan(x).any():
+            raise BadArgument(self.name, "values", float("nan"), "numbers", f"{self.name} has no code for NaN.")
+        whole = np.rint(x) if rng is None else np.floor(x + rng.random(x.shape))
+        whole = np.clip(whole, self.min, self.max).astype(np.int64)
+        return _like(values, np.where(whole < 0, whole + 2**self.bits, whole).astype(np.uint64))
+
+    def round(self, values, rng=None):
+        """The integer nearest to each of `values`, held to the range."""
+        return self.decode(self.encode(values, rng))
+
+    def values(self):
+        """Every value, in order."""
+        return np.arange(self.min, self.max + 1)
+
+    def spacing(self, values):
+        """Always 1."""
+        return _like(values, np.ones_like(_values(self.name, values)))
+
+    def neighbours(self, value):
+        """The nearest values below and above one number; NaN where there is none."""
+        below = min(np.ceil(value) - 1, self.max)
+        above = max(np.floor(value) + 1, self.min)
+        nan = float("nan")
+        return (float(below) if below >= self.min else nan), (float(above) if above <= self.max else nan)
+
+    def fields(self, code):
+        """The bits of one code as text: (sign, nothing, the rest)."""
+        text = f"{int(_codes(self, code)):0{self.bits}b}"
+        return text[: self.signed], "", text[self.signed :]
+
+
+FORMATS = {
+    f.name: f
+    for f in (
+        Format("fp64", 11, 52, bias=1023),
+        Format("fp32", 8, 23, bias=127),
+        Format("tf32", 8, 10, bias=127),  # 19 bits of arithmetic; it sits in memory as fp32
+        Format("bf16", 8, 7, bias=127),
+        Format("fp16", 5, 10, bias=15),
+        Format("fp8_e4m3", 4, 3, bias=7, specials="fn"),
+        Format("fp8_e5m2", 5, 2, bias=15),
+        Format("fp6_e2m3", 2, 3, bias=1, specials="finite"),
+        Format("fp6_e3m2", 3, 2, bias=3, specials="finite"),
+        Format("fp4_e2m1", 2, 1, bias=1, specials="finite"),
+        Format("e8m0", 8, 0, bias=127, specials="fn", scale=True),
+        Integer("int8", 8),
+        Integer("int4", 4),
+        # Cousins that are easily taken for the OCP formats above; they differ in bias and top codes.
+        Format("fp8_e4m3_ieee", 4, 3, bias=7),
+        Format("fp8_e3m4_ieee", 3, 4, bias=3),
+        Format("fp8_e4m3fnuz", 4, 3, bias=8, specials="fnuz"),
+        Format("fp8_e5m2fnuz", 5, 2, bias=16, specials="fnuz"),
+        Format("fp8_e4m3b11fnuz", 4, 3, bias=11, specials="fnuz"),
+        Integer("uint8", 8, signed=False),
+        Integer("uint4", 4, signed=False),
+    )
+}
+
+# The names that numpy and ml_dtypes give to the same formats.
+ALIASES = {
+    "float64": "fp64",
+    "float32": "fp32",
+    "bfloat16": "bf16",
+    "float16": "fp16",
+    "float8_e4m3fn": "fp8_e4m3",
+    "float8_e5m2": "fp8_e5m2",
+    "float6_e2m3fn": "fp6_e2m3",
+    "float6_e3m2fn": "fp6_e3m2",
+    "float4_e2m1fn": "fp4_e2m1",
+    "float8_e8m0fnu": "e8m0",
+    "float8_e4m3": "fp8_e4m3_ieee",
+    "float8_e3m4": "fp8_e3m4_ieee",
+    "float8_e4m3fnuz": "fp8_e4m3fnuz",
+    "float8_e5m2fnuz": "fp8_e5m2fnuz",
+    "float8_e4m3b11fnuz": "fp8_e4m3b11fnuz",
+}
+
+
+def number_format(name):
+    """The format of that name: ours ("bf16") or that of numpy and ml_dtypes ("bfloat16").
+
+    >>> number_format("float8_e4m3fn").max
+    448.0
+    """
+    return FORMATS[ALIASES.get(name) or one_of("number_format", "name", name, FORMATS)]
+
+
+def accumulate(values, format, accumulator=None, order="running", rng=None):
+    """The sum over the last axis of `values` stored in `format`, each partial sum being rounded.
+
+    `accumulator` is the format of the partial sums (`format` if None); the end is stored in
+    `format`. "running" adds one element at a time, "pairwise" adds halves of a tree. A numpy
+    generator `rng` makes the rounding of partial sums stochastic.
+
+    float64 computes each addition, then it is rounded once more; for formats of up to 24
+    significant bits the two roundings give the right one (Figueroa, 1995).
+
+    >>> accumulate(np.ones(1000), FORMATS["bf16"])
+    256.0
+    """
+    one_of("accumulate", "order", order, ("running", "pairwise"))
+    accumulator = accumulator or format
+    parts = np.moveaxis(np.atleast_1d(format.round(_values("accumulate", values))), -1, 0)
+    if order == "running":
+        total = parts[:1]
+        for part in parts[1:]:
+            total = accumulator.round(total + part, rng=rng)
+        parts = total
+    while len(parts) > 1:
+        odd = np.zeros_like(parts[:1]) if len(parts) % 2 else parts[:0]
+        parts = np.concatenate([parts, odd])
+        parts = accumulator.round(parts[0::2] + parts[1::2], rng=rng)
+    return _like(values if np.ndim(values) > 1 else 0, format.round(parts[0]))
+
+
+def _values(where, values):
+    """`values` as a float64 array; NaN and infinities pass, all else that is no number is refused."""
+    hint = "Wrap a list in numpy.array(...)." if isinstance(values, (list, tuple)) else ""
+    if is_quantity(values):
+        raise BadArgument(where, "values", values, "plain numbers", "A format stores the number; take .magnitude.")
+    plain = isinstance(values, numbers.Real) and not isinstance(values, (bool, np.bool_))
+    if not plain and not (isinstance(values, np.ndarray) and values.dtype.kind in "iuf" and values.size):
+        raise BadArgument(where, "values", values, "a number or a numpy array of one number or more", hint)
+    return np.asarray(values, dtype=np.float64)
+
+
+def _codes(format, codes):
+    """`codes` as a uint64 array, each in the range of the format."""
+    expected = f"whole numbers from 0 to {2**format.bits - 1}"
+    array = np.asarray(codes)
+    if array.dtype.kind not in "iu" or array.size == 0 or array.min() < 0 or int(array.max()) >= 2**format.bits:
+        raise BadArgument(format.name, "codes", codes, expected)
+    return array.astype(np.uint64)
+
+
+def _like(given, result):
+    """A plain number when a plain number came in, else the array."""
+    return result if isinstance(given, np.ndarray) else np.asarray(result).item()

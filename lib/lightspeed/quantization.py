@@ -1,0 +1,229 @@
+"""Quantization: fewer bits for many numbers that share a scale. Derived in chapter 5.
+
+A quantized number is code * scale; the scale is shared by a tensor, a channel or a block. Sources:
+Jacob et al., "Quantization and Training of Neural Networks for Efficient Integer-Arithmetic-Only
+Inference" (2017); OCP Microscaling Formats (MX) v1.0 (2023); the block layouts of ggml.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lightspeed.checks import BadArgument, checked, count, law, nonnegative, positive, real
+from lightspeed.precision import FORMATS, Format
+
+BITS = count(low=2, high=16)
+ELEMENT_BITS = positive("bit", high=64.0, hint="Bits, not bytes: bf16 is 16 bits.")
+
+
+@dataclass(frozen=True)
+class Quantized:
+    """Integer codes and what they stand for: (codes - zero_point) * scale, element by element."""
+
+    codes: np.ndarray
+    scale: np.ndarray
+    zero_point: np.ndarray | int = 0
+
+    @property
+    def values(self):
+        return (self.codes - self.zero_point) * self.scale
+
+
+def quantize_symmetric(x, bits=8, axis=None, block=None, amax=None):
+    """Codes from -(2^(bits-1) - 1) to 2^(bits-1) - 1, zero being zero: scale = amax / (2^(bits-1) - 1).
+
+    One scale for the tensor; or one for each index of `axis` (a channel); or one for each `block`
+    elements along the last axis. `amax` is the largest magnitude to represent, and what lies
+    beyond is clipped; left out, it is the largest there is.
+
+    >>> quantize_symmetric(np.array([0.5, -1.2, 3.0, -3.0])).codes.tolist()
+    [21, -51, 127, -127]
+    """
+    where = "quantize_symmetric"
+    x, top = _tensor(where, x), 2 ** (checked(where, "bits", bits, BITS) - 1) - 1
+    if amax is None:
+        amax = _by_group(where, np.max, np.abs(x), axis, block)
+    else:
+        amax = checked(where, "amax", amax, positive())
+    scale = _nonzero(amax / top)
+    return Quantized(np.clip(np.rint(x / scale), -top, top).astype(np.int64), scale)
+
+
+def quantize_asymmetric(x, bits=8, axis=None, block=None):
+    """Codes from 0 to 2^bits - 1 over the range of `x`: scale = (high - low) / (2^bits - 1).
+
+    The range is widened to hold zero, and the zero point is a whole number, so that zero (padding,
+    a ReLU that is off) is exact. Groups as in `quantize_symmetric`.
+
+    >>> quantize_asymmetric(np.array([0.0, 1.0, 5.1])).codes.tolist()
+    [0, 50, 255]
+    """
+    where = "quantize_asymmetric"
+    x, top = _tensor(where, x), 2 ** checked(where, "bits", bits, BITS) - 1
+    low = np.minimum(_by_group(where, np.min, x, axis, block), 0.0)
+    high = np.maximum(_by_group(where, np.max, x, axis, block), 0.0)
+    scale = _nonzero((high - low) / top)
+    zero_point = np.rint(-low / scale).astype(np.int64)
+    codes = np.clip(np.rint(x / scale) + zero_point, 0, top).astype(np.int64)
+    return Quantized(codes, scale, zero_point)
+
+
+def quantized_matmul(x, w):
+    """X[B, D] W[D, F] of two `Quantized` matrices: whole-number products, one scale at the end.
+
+    The scales leave the sum only if they do not vary along D: X may have one a row (axis=0) and W
+    one a column (axis=1). Raises BadArgument if a sum could pass the 32 bits of an accumulator.
+    """
+    if np.shape(x.scale)[1:] not in ((), (1,)) or np.shape(w.scale)[:1] not in ((), (1,)):
+        hint = "A scale that varies along the contraction cannot be taken out of the sum."
+        raise BadArgument("quantized_matmul", "scale", np.shape(w.scale), "scales of shape (B, 1) and (1, F), or single ones", hint)
+    a, b = x.codes - x.zero_point, w.codes - w.zero_point
+    bound = int(np.abs(a).max()) * int(np.abs(b).max()) * a.shape[1]
+    if bound >= 2**31:
+        raise BadArgument("quantized_matmul", "D", a.shape[1], "sums below 2^31", f"The sum may reach {bound}.")
+    # Products of whole numbers this small are exact in float64, and its matmul is the fast one.
+    return (a.astype(np.float64) @ b.astype(np.float64)) * x.scale * w.scale
+
+
+@dataclass(frozen=True)
+class BlockFormat:
+    """A block of elements in a small format under one scale that is itself a small number.
+
+    An MX scale is a power of two (E8M0). NVFP4's is an E4M3 number, and one fp32 number for the
+    whole tensor brings the block scales into the range of E4M3.
+    """
+
+    name: str
+    element: Format
+    block: int
+    scale: Format
+
+    @property
+    def bits_per_weight(self):
+        return bits_per_weight(self.element.bits, self.scale.bits, self.block)
+
+    def round(self, x):
+        """`x` after storing, in blocks along the last axis.
+
+        >>> float(BLOCK_FORMATS["mxfp4"].round(np.full(32, 7.0))[0])
+        6.0
+        """
+        x = _tensor(self.name, x)
+        scale = self.scales(x)
+        return self.element.round(x / _nonzero(scale), saturate=True) * scale
+
+    def scales(self, x):
+        """The scale over each element of `x`."""
+        amax = _by_group(self.name, np.max, np.abs(_tensor(self.name, x)), None, self.block)
+        if self.scale.scale:
+            # The exponent of amax less that of the element's largest value (OCP MX, section 6.3).
+            shift = np.frexp(amax)[1] - np.frexp(self.element.max)[1]
+            return self.scale.round(np.ldexp(1.0, np.where(amax > 0, shift, 0)), saturate=True)
+        whole = FORMATS["fp32"].round(amax.max() / (self.element.max * self.scale.max))
+        return self.scale.round(amax / self.element.max / _nonzero(whole), saturate=True) * whole
+
+
+BLOCK_FORMATS = {
+    f.name: f
+    for f in (
+        BlockFormat("mxfp8_e4m3", FORMATS["fp8_e4m3"], 32, FORMATS["e8m0"]),
+        BlockFormat("mxfp8_e5m2", FORMATS["fp8_e5m2"], 32, FORMATS["e8m0"]),
+        BlockFormat("mxfp6_e2m3", FORMATS["fp6_e2m3"], 32, FORMATS["e8m0"]),
+        BlockFormat("mxfp6_e3m2", FORMATS["fp6_e3m2"], 32, FORMATS["e8m0"]),
+        BlockFormat("mxfp4", FORMATS["fp4_e2m1"], 32, FORMATS["e8m0"]),
+        BlockFormat("nvfp4", FORMATS["fp4_e2m1"], 16, FORMATS["fp8_e4m3"]),
+    )
+}
+
+# ggml-common.h: elements in a block, bits of each, and bits of all the scales and minima they share.
+GGML_BLOCKS = {
+    "Q4_0": (32, 4, 16),
+    "Q4_1": (32, 4, 2 * 16),
+    "Q5_0": (32, 5, 16),
+    "Q8_0": (32, 8, 16),
+    "Q2_K": (256, 2, 16 * (4 + 4) + 2 * 16),
+    "Q3_K": (256, 3, 16 * 6 + 16),
+    "Q4_K": (256, 4, 8 * (6 + 6) + 2 * 16),
+    "Q6_K": (256, 6, 16 * 8 + 16),
+}
+
+
+@law("bit", element_bits=ELEMENT_BITS, scale_bits=nonnegative("bit"), block=count())
+def bits_per_weight(element_bits, scale_bits, block):
+    """Bits a weight really takes when a `block` of them shares `scale_bits` of scales.
+
+    >>> bits_per_weight(4, 8, 32), bits_per_weight(4, 16, 32)
+    (4.25, 4.5)
+    """
+    return element_bits + scale_bits / block
+
+
+@law("byte", parameters=positive(), bits=ELEMENT_BITS)
+def weight_bytes(parameters, bits):
+    """Bytes of so many parameters of `bits` bits each.
+
+    >>> weight_bytes(70e9, 8)
+    70000000000.0
+    """
+    return parameters * bits / 8
+
+
+@law("", bits=count(high=32), crest=positive(low=1.0, above=False, hint="The peak is never below the root mean square."))
+def sqnr_law(bits, crest=2**0.5):
+    """The signal-to-noise ratio in dB of an ideal `bits`-bit quantizer: 6.02 bits + 4.77 - 20 log10(crest).
+
+    `crest` is the signal's peak over its root mean square: sqrt(2) for a full-scale sine, which
+    gives 6.02 bits + 1.76. The error is taken as uniform over a step, a step being 2 peak / 2^bits.
+
+    >>> round(float(sqnr_law(8)), 2)
+    49.93
+    """
+    return 20 * bits * np.log10(2.0) + 10 * np.log10(3.0) - 20 * np.log10(crest)
+
+
+def crest_factor(x):
+    """The peak of `x` over its root mean square: 1 for a square wave, about 5 for a million Gaussians.
+
+    >>> crest_factor(np.array([1.0, -1.0]))
+    1.0
+    """
+    x = _tensor("crest_factor", x)
+    return float(np.abs(x).max() / np.sqrt(np.mean(x**2)))
+
+
+def sqnr(x, stored):
+    """The signal-to-noise ratio in dB of `stored` as a stand-in for `x`; infinite if it is exact.
+
+    >>> round(sqnr(np.array([3.0, 4.0]), np.array([3.0, 4.5])), 1)
+    20.0
+    """
+    x, stored = _tensor("sqnr", x), checked("sqnr", "stored", stored, real())
+    noise = np.sum((x - stored) ** 2)
+    return float(10 * np.log10(np.sum(x**2) / noise)) if noise > 0 else float("inf")
+
+
+def _tensor(where, x):
+    return np.asarray(checked(where, "x", x, real()))
+
+
+def _nonzero(scale):
+    """`scale` with 1 for 0: any scale stores a group of zeros."""
+    return np.where(scale > 0, scale, 1.0)
+
+
+def _by_group(where, reduce, x, axis, block):
+    """`reduce` over each group of `x`, in a shape that broadcasts against `x`."""
+    if axis is not None and block is not None:
+        raise BadArgument(where, "block", block, "either axis or block, not both")
+    if block is not None:
+        block = checked(where, "block", block, count())
+        if x.ndim == 0 or x.shape[-1] % block:
+            raise BadArgument(where, "block", block, f"a divisor of the last axis of shape {x.shape}")
+        return np.repeat(reduce(x.reshape(*x.shape[:-1], -1, block), axis=-1), block, axis=-1)
+    if axis is None:
+        return reduce(x)
+    if isinstance(axis, bool) or not isinstance(axis, int) or not -x.ndim <= axis < x.ndim:
+        raise BadArgument(where, "axis", axis, f"an axis of shape {x.shape}")
+    return reduce(x, axis=tuple(i for i in range(x.ndim) if i != axis % x.ndim), keepdims=True)

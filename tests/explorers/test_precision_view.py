@@ -1,0 +1,72 @@
+"""The explorer of chapter 5: every kind of code in every format is drawn, and said rightly."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from lightspeed.explorers.precision import NAMES, TOGGLES, Bit, bits_of, code_of, explore, number, view
+from lightspeed.precision import FORMATS, Integer
+
+EDGE_BITS = [[0] * TOGGLES, [1] * TOGGLES, [0] * (TOGGLES - 1) + [1], [0] + [1] * (TOGGLES - 1), [1] + [0] * (TOGGLES - 1)]
+
+
+def patterns():
+    rng = np.random.default_rng(0)
+    for bits in [*EDGE_BITS, *rng.integers(0, 2, (12, TOGGLES)).tolist()]:
+        yield dict(zip(NAMES, map(bool, bits), strict=True))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_kind_of_code_can_be_drawn(name):
+    facts = [label for label, _ in explore().first.facts]
+    for bits in patterns():
+        for rest in (0, 1):
+            shown = view(name, rest, **bits)
+            assert shown.verdict
+            assert [label for label, _ in shown.facts] == facts
+            json.dumps(shown.spec(), allow_nan=False)
+
+
+@pytest.mark.parametrize("name", [n for n in FORMATS if FORMATS[n].bits <= TOGGLES])
+def test_the_words_fit_the_code(name):
+    f = FORMATS[name]
+    for code in np.unique(np.linspace(0, 2**f.bits - 1, 300).astype(int)):
+        bits = bits_of(f, int(code))
+        assert code_of(f, 0, bits) == code
+        value, verdict = f.decode(int(code)), view(name, **bits).verdict
+        if isinstance(f, Integer):
+            assert verdict.startswith(f"The integer {value:,.0f}")
+        elif math.isnan(value):
+            assert verdict.startswith("Not a number")
+        elif math.isinf(value):
+            assert verdict.startswith("Infinity")
+        else:
+            kind = "Zero" if value == 0 else "Subnormal" if abs(value) < f.smallest_normal else "Normal"
+            assert verdict.startswith(kind)
+
+
+def test_the_first_bits_of_fp32_are_bf16():
+    bits = bits_of(FORMATS["bf16"], FORMATS["bf16"].encode(math.pi))
+    assert code_of(FORMATS["fp32"], 0, bits) == FORMATS["fp32"].encode(FORMATS["bf16"].round(math.pi))
+
+
+def test_neighbours_are_told_apart_in_wide_formats():
+    for name in ("fp32", "fp64", "tf32"):
+        facts = dict(view(name, **bits_of(FORMATS["bf16"], FORMATS["bf16"].encode(math.pi))).facts)
+        assert len({facts["value"], facts["next below"], facts["next above"]}) == 3
+
+
+def test_a_reader_sets_one_bit_and_changes_the_format():
+    e = explore()
+    assert "3.140625" in e.shown.verdict
+    assert "-3.140625" in e.set(b1=True).verdict and e.error is None
+    assert "fp16" in str(e.set(format="fp16").spec()) and e.error is None
+    assert all(isinstance(e.controls[n], Bit) for n in NAMES)
+    assert len(list(e.grid())) == 2 * len(FORMATS)
+
+
+def test_numbers_as_written():
+    assert [number(x) for x in (65504.0, 0.001953125, 5.960464477539063e-08, -0.0, math.inf, math.nan)] == [
+        "65,504", "0.001953125", "5.96 × 10⁻⁸", "-0", "infinity", "none",
+    ]  # fmt: skip
