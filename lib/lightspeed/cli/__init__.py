@@ -73,6 +73,14 @@ def _parser():
     what.add_argument("key", nargs="?", help="such as h100_sxm.hbm_bandwidth")
     what.add_argument("--list", action="store_true", help="every constant of the catalog")
     what.add_argument("--search", metavar="WORD", help="constants with this word in key, name, note or source")
+    nccl = verb("nccl", _nccl, "judge what nccl-tests printed: whether it is normal, and what bounds it")
+    nccl.add_argument("what", choices=["report"], metavar="report")
+    nccl.add_argument("file", help="what all_reduce_perf or one of its sisters printed")
+    nccl.add_argument("--hardware", help="such as p5 or h200 (default: guessed, and said so)")
+    nccl.add_argument("--ranks", type=int, help="GPUs in all, where the file does not tell")
+    nccl.add_argument("--nodes", type=int, help="hosts")
+    nccl.add_argument("--collective", help="such as all_gather, where the file does not tell")
+    nccl.add_argument("--page", metavar="FILE", help="write an HTML page with plots here")
     verb("progress", _progress, "show what you have answered and predicted so far")
     for name, run, text in (
         ("build", _build, "execute chapters and derive exercises (for authors)"),
@@ -88,6 +96,7 @@ def _jupyter_options(options, unknown):
     for word in unknown:
         if options.verb != "lab" or not re.match(r"--\w+\.", word):
             known = ["--dir", "--port", "--no-browser", "--list", "--search", "--help"]
+            known += ["--hardware", "--ranks", "--nodes", "--collective", "--page"]
             after = "; Jupyter's own options go after --" if options.verb == "lab" else ""
             raise UserError(f"there is no '{word}'; {_nearest(word, known)}{after}")
     return unknown
@@ -137,6 +146,16 @@ def _number(options):
     else:
         # Keys of one entry are alike already in their first half.
         raise UserError(f"there is no '{options.key}'; {_nearest(options.key, lookup.nearby(options.key), 0.8)}")
+
+
+def _nccl(options):
+    from lightspeed.show.nccl_page import report_file
+
+    o = options
+    try:
+        print("\n".join(report_file(o.file, o.hardware, o.ranks, o.nodes, o.collective, o.page)))
+    except (OSError, ValueError) as error:
+        raise UserError(error) from error
 
 
 def _progress(options):

@@ -15,7 +15,20 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from lightspeed import catalog, collectives, energy, nccl, parallel, pipeline, queueing, reliability, roofline, scaling, serving, training
+from lightspeed import (
+    catalog,
+    collectives,
+    energy,
+    nccl,
+    parallel,
+    pipeline,
+    queueing,
+    reliability,
+    roofline,
+    scaling,
+    serving,
+    training,
+)
 from lightspeed.prose import expressions, fill
 from lightspeed.show.format import human_time, plain, plural, si
 

@@ -1,0 +1,93 @@
+"""The explorers of chapter 7: every setting can be drawn, and the words say what the laws say."""
+
+import json
+import math
+
+import pytest
+from lightspeed import collectives
+from lightspeed.explorers import nccl
+
+MACHINE = {"inside": 450e9, "network": 50e9, "hop": 3.4e-6, "alpha": 14e-6}
+
+
+def settings(e, each, most):
+    found = list(e.grid(each=each))
+    return found[:: max(1, len(found) // most)]
+
+
+@pytest.mark.parametrize("explore", [nccl.explore, nccl.explore_ring])
+def test_every_setting_can_be_drawn(explore):
+    e = explore()
+    facts = [label for label, _ in e.first.facts]
+    for params in settings(e, 3, 300):
+        shown = e.view(**params)
+        assert shown.verdict
+        assert [label for label, _ in shown.facts] == facts, params
+        json.dumps(shown.spec(), allow_nan=False)
+
+
+@pytest.mark.parametrize("explore", [nccl.explore, nccl.explore_ring])
+def test_moving_a_control_redraws_without_error(explore):
+    e = explore()
+    for params in settings(e, 2, 8):
+        e.set(**params)
+        assert e.error is None
+        assert e.shown == e.view(**params)
+
+
+def test_it_opens_with_the_question():
+    shown = nccl.explore().first
+    facts = dict(shown.facts)
+    assert facts["line rate"] == "400 GB/s"
+    assert "Bandwidth-bound" in shown.verdict
+
+
+def test_a_small_message_is_latency_bound():
+    assert nccl.view(size=1e5).verdict.startswith("Latency-bound")
+    assert dict(nccl.view(size=1e5).facts)["fastest"] == "doubling"
+
+
+def test_the_switch_lifts_busbw_above_the_link_and_says_why():
+    shown = nccl.view(nodes=1, switch=True)
+    assert "the switch adds" in shown.verdict
+    assert dict(shown.facts)["busbw over line rate"] == "175 %"
+    assert dict(nccl.view(nodes=1).facts)["busbw over line rate"] == "99.9 %"
+
+
+def test_one_rank_sends_nothing():
+    assert "nothing is sent" in nccl.view(nodes=1, per_node=1).verdict
+
+
+def test_an_alltoall_is_held_against_one_adapter():
+    assert dict(nccl.view(collective="alltoall", nodes=32).facts)["line rate"] == "50 GB/s"
+
+
+@pytest.mark.parametrize("collective", nccl.COLLECTIVES)
+@pytest.mark.parametrize(("per_node", "nodes"), [(8, 1), (1, 8), (8, 2), (8, 125), (4, 16)])
+def test_no_algorithm_beats_the_bounds_that_hold_for_it(collective, per_node, nodes):
+    n = per_node * nodes
+    fastest_link = MACHINE["inside"] + (MACHINE["network"] if nodes > 1 else 0)  # a rank has both
+    for name, time in nccl.algorithms(collective, per_node, nodes, switch=True, **MACHINE).items():
+        least = 1.0 if name == "switch" else collectives.busbw_factor(collective, n)
+        for size in (0.0, 1e3, 1e6, 1e9, 1e11):
+            assert time(size) >= least * size / fastest_link * (1 - 1e-12), name
+            assert time(size) <= time(2 * size + 1), name
+
+
+def test_half_of_the_peak_is_half_of_the_peak():
+    times = nccl.algorithms("all_reduce", 8, 125, switch=False, **MACHINE)
+    half = nccl.half_of_peak(times)
+    best = max(1e15 / time(1e15) for time in times.values())
+    assert max(half / time(half) for time in times.values()) == pytest.approx(best / 2, rel=1e-3)
+
+
+@pytest.mark.parametrize("ranks", range(2, 9))
+def test_the_ring_ends_with_every_sum_everywhere(ranks):
+    states = nccl.ring_states(ranks)
+    assert len(states) == collectives.ring_steps("all_reduce", ranks) + 1
+    assert all(count == ranks for row in states[-1][0] for count in row)
+    scattered = states[ranks - 1][0]
+    assert [sum(count == ranks for count in row) for row in scattered] == [1] * ranks  # one finished chunk each
+    last = nccl.ring_view(ranks, 14)
+    assert last.verdict.startswith("Done")
+    assert math.isclose(len(states) - 1, ranks * collectives.busbw_factor("all_reduce", ranks))
