@@ -63,6 +63,8 @@ ask("roofline.h100_critical_batch")
 # 3. [Amdahl and Gustafson](03_amdahl_gustafson.ipynb): what more processors give, and when they take it back.
 # 4. [Little's law](04_littles_law.ipynb): how many at once, how long they wait, and serving a model within a budget.
 # 5. [Precision](05_precision.ipynb): what a format can hold, what is lost, and what narrower really buys.
+# 6. [Parallelism](06_parallelism.ipynb): what must fit, what must be sent, and which split to change first.
+# 7. [NCCL bandwidth](07_nccl_bandwidth.ipynb): whether a measured collective is normal, and what bounds it.
 #
 # Exercises for chapter N are in `exercises/`, next to this folder. Start with chapter 1, or with chapter 2 if you know what
 # HBM is and roughly how far away it is.

@@ -1,6 +1,9 @@
 """The course opens: the start page, its look and its settings, in a real JupyterLab."""
 
+import json
+
 import pytest
+from lightspeed.cli.lab import CONFIG
 
 pytestmark = pytest.mark.slow
 
@@ -29,12 +32,13 @@ def test_the_page_is_set_for_reading(page):
     assert [float(value.removesuffix("px")) for value in style] == [17, pytest.approx(28.05), 43 * 16]
 
 
-def test_no_news_is_asked_for_and_extensions_are_left_alone(page):
+def test_the_settings_of_the_course_are_defaults_and_extensions_are_left_alone(page):
+    """No news, no hints at new versions, room for the names of chapters; a learner's own settings stay empty."""
     page.open_notebook(START)
-    fetched = page.evaluate("""() => window.jupyterapp.serviceManager.settings.fetch(
-        '@jupyterlab/apputils-extension:notification')""")
-    assert fetched["schema"]["properties"]["fetchNews"]["default"] == "false"
-    assert fetched["raw"] in ("", "{}"), "the learner's own settings stay empty"
+    for plugin, settings in json.loads((CONFIG / "overrides.json").read_text()).items():
+        fetched = page.evaluate("name => window.jupyterapp.serviceManager.settings.fetch(name)", plugin)
+        shown = {name: fetched["schema"]["properties"][name]["default"] for name in settings}
+        assert shown == settings and fetched["raw"] in ("", "{}")
     config = page.evaluate("() => JSON.parse(document.getElementById('jupyter-config-data').textContent)")
     assert config["extensionManager"]["can_install"] is False
 
@@ -46,10 +50,12 @@ def fresh_lab(lab, tmp_path):
     fresh.stop()
 
 
-def test_jupyter_prints_nothing_but_the_address(fresh_lab, page):
+def test_jupyter_prints_nothing_but_the_address_and_leaves_no_configuration(fresh_lab, page, tmp_path):
     """A learner who sees warnings in the terminal thinks that something is wrong."""
     page.lab = fresh_lab
     page.open_notebook(START)
     page.run_all()
     lines = [line for line in fresh_lab.log.read_text().splitlines() if line.strip()]
     assert lines[-2:] == [f"    {fresh_lab.printed}", "To stop it, press Ctrl-C here."], "\n".join(lines)
+    assert list((tmp_path / "jupyter/config").rglob("*")) == []
+    assert list((fresh_lab.workspace / ".lightspeed/tabs").iterdir()), "the open tabs are kept with the workspace"

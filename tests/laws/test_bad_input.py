@@ -42,10 +42,10 @@ def test_valid_arguments_are_taken(f):
     call_with(LAWS[f])
 
 
-@pytest.mark.parametrize("kind", ALWAYS_BAD)
 @pytest.mark.parametrize(("f", "name"), ARGUMENTS)
-def test_never_a_number(f, name, kind):
-    refuses(LAWS[f], name, ALWAYS_BAD[kind])
+def test_never_a_number(f, name):
+    for bad in ALWAYS_BAD.values():
+        refuses(LAWS[f], name, bad)
 
 
 @pytest.mark.parametrize(("f", "name"), ARGUMENTS)

@@ -1,0 +1,201 @@
+"""What each way of splitting a training step must send, and when it still computes longer than it sends (chapter 6).
+
+Bytes are what one GPU sends per step (or as said), in bytes; `ways` counts the GPUs that a strategy splits over;
+`peak` is the dense peak of a chip (FLOP/s), `link` what a chip sends in one direction (byte/s). Everything that
+is split is bf16 unless said: 2 bytes an element.
+
+Sources: Shoeybi et al., Megatron-LM (2019); Rajbhandari et al., ZeRO (2020); Korthikanti et al. (2022); Austin et
+al., "How to Scale Your Model", training and GPU chapters (2025).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lightspeed.checks import ELEMENT_BYTES, Argument, count, fraction, law, nonnegative, positive, where
+from lightspeed.collectives import busbw_factor
+from lightspeed.memory import STAGE
+from lightspeed.roofline import BANDWIDTH, PEAK
+
+WAYS = count(hint="Ways counts the GPUs that share the work of this strategy.")
+PARAMS = nonnegative("parameter")
+TOKENS = count(hint="Tokens that this GPU works on: sequences x their length.")
+WIDTH = count(hint="The width of the model, h or D.")
+LAYERS = count(low=0)
+
+
+def _once(n):
+    """Bytes sent per byte of a buffer that n GPUs gather, scatter or exchange."""
+    return busbw_factor.__wrapped__("all_gather", n)
+
+
+# ---------------------------------------------------------------- bytes that one GPU sends
+
+
+@law(
+    "byte",
+    params=PARAMS,
+    ways=WAYS,
+    stage=STAGE,
+    micro_batches=count(),
+    weight_bytes=ELEMENT_BYTES,
+    gradient_bytes=ELEMENT_BYTES,
+)
+def data_parallel_bytes(params, ways, stage=0, micro_batches=1, weight_bytes=2, gradient_bytes=2):
+    """Bytes a step of data parallelism over the `params` that this GPU works with, at this stage of ZeRO.
+
+    0 (DDP): one all-reduce of the gradients. 1: they are reduce-scattered and the new weights all-gathered, the
+    same bytes. 2 keeps only its shard of the gradients, so it scatters after each micro-batch. 3 (FSDP) keeps
+    only its shard of the weights, too, so it gathers them before each forward and each backward pass.
+
+    >>> data_parallel_bytes(1e9, 2, stage=0), data_parallel_bytes(1e9, 2, stage=3)
+    (2000000000.0, 3000000000.0)
+    """
+    gathers = where(stage >= 3, 2 * micro_batches, 1)
+    scatters = where(stage >= 2, micro_batches, 1)
+    sharded = gathers * weight_bytes + scatters * gradient_bytes
+    return _once(ways) * params * where(stage >= 1, sharded, 2 * gradient_bytes)
+
+
+@law("byte", tokens=TOKENS, width=WIDTH, ways=WAYS, layers=LAYERS, forward_again=fraction(), element_bytes=ELEMENT_BYTES)
+def tensor_parallel_bytes(tokens, width, ways, layers=1, forward_again=0.0, element_bytes=2):
+    """Bytes for `tokens` through `layers`: two all-reduces of the activations forward, two backward, in each.
+
+    With sequence parallelism each all-reduce becomes an all-gather and a reduce-scatter: the same bytes.
+    Full recomputation runs the forward pass twice (`forward_again` = 1) and sends its share again.
+
+    >>> tensor_parallel_bytes(1024, 4096, 2) == 4 * 1024 * 4096 * 2
+    True
+    """
+    return (4 + 2 * forward_again) * layers * 2 * _once(ways) * tokens * width * element_bytes
+
+
+@law("byte", tokens=TOKENS, width=WIDTH, chunks=count(), element_bytes=ELEMENT_BYTES)
+def pipeline_bytes(tokens, width, chunks=1, element_bytes=2):
+    """Bytes for `tokens` through an inner stage: activations on, gradients back, once for each chunk it holds.
+
+    >>> pipeline_bytes(1024, 4096) == 2 * 1024 * 4096 * 2
+    True
+    """
+    return 2 * chunks * tokens * width * element_bytes
+
+
+@law("byte", tokens=TOKENS, width=WIDTH, ways=WAYS, active_experts=count(), layers=LAYERS, element_bytes=ELEMENT_BYTES)
+def expert_parallel_bytes(tokens, width, ways, active_experts, layers=1, element_bytes=2):
+    """Bytes for `tokens` through `layers` of experts: two all-to-alls forward (out and back), two backward.
+
+    Each token goes to `active_experts` places; a router without favourites sends 1 / ways of them nowhere.
+
+    >>> expert_parallel_bytes(1024, 4096, 2, 1) == 4 * 1024 * 4096 * 2 / 2
+    True
+    """
+    return 4 * layers * _once(ways) * tokens * active_experts * width * element_bytes
+
+
+@law("byte", tokens=TOKENS, kv_width=WIDTH, ways=WAYS, layers=LAYERS, element_bytes=ELEMENT_BYTES)
+def context_parallel_bytes(tokens, kv_width, ways, layers=1, element_bytes=2):
+    """Bytes for a sequence of which this GPU holds `tokens`: K and V gathered forward, their gradients scattered back.
+
+    `kv_width` is KV heads x head width: sharing heads makes splitting the sequence cheap.
+
+    >>> context_parallel_bytes(1024, 1024, 2) == 2 * 2 * 1024 * 1024 * 2
+    True
+    """
+    return 2 * layers * 2 * (ways - 1) * tokens * kv_width * element_bytes
+
+
+@dataclass(frozen=True)
+class Skew:
+    """Bytes of one all-to-all when one expert is hot: what its GPU receives and sends, and what each other one does."""
+
+    hot_receives: float
+    hot_sends: float
+    other_receives: float
+    other_sends: float
+
+
+@law(
+    {"hot_receives": "byte", "hot_sends": "byte", "other_receives": "byte", "other_sends": "byte"},
+    tokens=TOKENS,
+    width=WIDTH,
+    ways=count(low=2),
+    hot_share=fraction(),
+    element_bytes=ELEMENT_BYTES,
+)
+def skewed_exchange(tokens, width, ways, hot_share, element_bytes=2):
+    """The `Skew` (bytes) of one exchange over `ways` GPUs with an expert each, one of which gets `hot_share` of all tokens.
+
+    The other experts share the rest. The longest of the four sets the time, not the mean.
+
+    >>> skew = skewed_exchange(1024, 4096, 8, 1 / 8)
+    >>> skew.hot_receives == skew.hot_sends == skew.other_sends
+    True
+    """
+    mine = tokens * width * element_bytes
+    cold = (1 - hot_share) / (ways - 1)
+    return Skew(
+        hot_receives=(ways - 1) * hot_share * mine,
+        hot_sends=(1 - hot_share) * mine,
+        other_receives=(ways - 1) * cold * mine,
+        other_sends=(1 - cold) * mine,
+    )
+
+
+# ---------------------------------------------------------------- when computing takes longer than sending
+
+AXES = count(hint="Links of a chip that work for this split at once: 1 on a GPU, up to 3 on a TPU torus.")
+
+
+@law(peak=PEAK, link=BANDWIDTH, axes=AXES, experts_over_active=Argument(low=1.0, above=False))
+def data_parallel_tokens(peak, link, axes=1, experts_over_active=1.0):
+    """Tokens a chip above which data parallelism or FSDP is compute-bound: C / W, all weights in bf16.
+
+    Forward, 4 bytes of weights and gradients cross per 4 FLOPs a token; the shape of the model cancels. With
+    experts the weights of all are sent and only the active ones compute: times E / k.
+
+    >>> data_parallel_tokens(990e12, 450e9)
+    2200.0
+    """
+    return peak / (link * axes) * experts_over_active
+
+
+@law(hidden=WIDTH, peak=PEAK, link=BANDWIDTH, axes=AXES)
+def tensor_parallel_ways(hidden, peak, link, axes=1):
+    """Ways above which tensor parallelism is communication-bound: F W / C for an MLP of hidden width F, whatever the batch.
+
+    >>> round(tensor_parallel_ways(28672, 990e12, 450e9), 1)
+    13.0
+    """
+    return hidden * axes * link / peak
+
+
+@law(hidden=WIDTH, peak=PEAK, link=BANDWIDTH)
+def mixed_tokens(hidden, peak, link):
+    """Tokens a chip above which FSDP and tensor parallelism together, best split, are compute-bound: 2 (C / W)^2 / F.
+
+    For a torus whose axes are shared out between the two (`link` is one axis, both ways).
+
+    >>> round(mixed_tokens(13824, 2550.0, 1.0))
+    941
+    """
+    return 2 * (peak / link) ** 2 / hidden
+
+
+@law(tokens=TOKENS, chips=count(), hidden=WIDTH)
+def best_fsdp_ways(tokens, chips, hidden):
+    """FSDP ways at which a step of `tokens` over `chips`, the rest tensor parallel, sends least: sqrt(2 B N / F).
+
+    >>> round(best_fsdp_ways(4_190_000, 8960, 28672))
+    1618
+    """
+    return (2 * tokens * chips / hidden) ** 0.5
+
+
+@law(tokens=positive("token"), chips=count())
+def tokens_per_chip(tokens, chips):
+    """Tokens of a step for each chip, whoever splits them.
+
+    >>> tokens_per_chip(192 * 4096, 192)
+    4096.0
+    """
+    return tokens / chips

@@ -1,0 +1,300 @@
+"""Pipeline schedules that run: GPipe, 1F1B, interleaved 1F1B and zero-bubble, and their bubbles (chapter 6).
+
+`stages` (p) counts GPUs in the pipeline, `micro_batches` (m) what a step is cut into, `chunks` (v) the pieces of
+the model that each GPU holds. A schedule is an order of work for each GPU; `simulate` runs the orders: a piece
+of work starts when its GPU is free and its input has arrived. F is a forward pass, B a backward pass; zero-bubble
+schedules cut B in two: B makes the gradient that the stage before waits for, W the gradient of the weights.
+
+Sources: Huang et al., GPipe (2019); Narayanan et al. (2019, 2021) for 1F1B and interleaving; Qi et al., Zero
+Bubble Pipeline Parallelism (2023).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from lightspeed.checks import BadArgument, checked, count, law, nonnegative, one_of, positive
+
+STAGES = count(hint="Stages are GPUs in one pipeline.")
+MICRO_BATCHES = count(hint="How many micro-batches a step is cut into, not how many samples are in one.")
+CHUNKS = count(hint="Chunks of the model on each GPU: 1 unless interleaved.")
+SCHEDULES = ("gpipe", "1f1b", "interleaved", "zb_h1", "zb_h2")
+SPLIT = ("zb_h1", "zb_h2")
+
+
+# ---------------------------------------------------------------- closed forms, equal stages and free transfers
+
+
+@law(stages=STAGES, micro_batches=MICRO_BATCHES, chunks=CHUNKS)
+def bubble_over_total(stages, micro_batches, chunks=1):
+    """Idle share of the whole step, for GPipe, 1F1B and (chunks > 1) interleaved 1F1B: (p - 1) / (v m + p - 1).
+
+    >>> round(bubble_over_total(4, 4), 3)
+    0.429
+    """
+    return (stages - 1) / (chunks * micro_batches + stages - 1)
+
+
+@law(stages=STAGES, micro_batches=MICRO_BATCHES, chunks=CHUNKS)
+def bubble_over_ideal(stages, micro_batches, chunks=1):
+    """Idle time over the time of a step without any idle: (p - 1) / (v m). The same bubble, another denominator.
+
+    >>> bubble_over_ideal(4, 4)
+    0.75
+    """
+    return (stages - 1) / (chunks * micro_batches)
+
+
+@law(stages=STAGES, micro_batches=MICRO_BATCHES, forward=positive("s"), backward=positive("s"), weight=positive("s"))
+def zero_bubble_over_ideal(stages, micro_batches, forward, backward, weight):
+    """Idle over ideal time of schedule zb_h1, times of one pass in s, with `backward` the input gradient alone.
+
+    Weight gradients fill what 1F1B leaves idle: (p - 1)(F + B - W) in place of (p - 1)(F + B + W).
+    Exact for F = B = W and m >= p; for others it is the authors' estimate, and `simulate` says what happens.
+
+    >>> zero_bubble_over_ideal(4, 4, 1.0, 1.0, 1.0)
+    0.25
+    """
+    return (stages - 1) * (forward + backward - weight) / (micro_batches * (forward + backward + weight))
+
+
+def shared_slot_utilisation(stages, micro_batches):
+    """Share of GPUs busy in each step if a GPU could do a forward and a backward pass in one step.
+
+    No GPU can. This is the count of the ten-step table that chapter 6 starts from.
+
+    >>> [round(100 * u) for u in shared_slot_utilisation(4, 4)]
+    [25, 50, 75, 100, 75, 75, 100, 75, 50, 25]
+    """
+    p, m = _count("shared_slot_utilisation", "stages", stages), _count("shared_slot_utilisation", "micro_batches", micro_batches)
+    steps = range(m + 2 * (p - 1))
+    # Stage i sees micro-batch k go forward in step i + k and come back in step k + 2 (p - 1) - i.
+    busy = [sum(0 <= t - i < m or 0 <= t - 2 * (p - 1) + i < m for i in range(p)) for t in steps]
+    return tuple(b / p for b in busy)
+
+
+# ---------------------------------------------------------------- the order of work on each GPU
+
+
+@dataclass(frozen=True)
+class Work:
+    """One pass over one micro-batch: kind F, B or W, on a GPU (`stage`), of a chunk of that GPU."""
+
+    kind: str
+    micro_batch: int
+    stage: int
+    chunk: int = 0
+
+
+def order(schedule, stages, micro_batches, chunks=1):
+    """For each GPU the `Work` it does, in order.
+
+    Raises BadArgument for an unknown schedule, for chunks on one that has none, and for an interleaved
+    schedule whose micro-batches are no multiple of its stages.
+
+    >>> [w.kind for w in order("1f1b", 2, 3)[0]]
+    ['F', 'F', 'B', 'F', 'B', 'B']
+    """
+    where = "order"
+    one_of(where, "schedule", schedule, SCHEDULES)
+    p, m, v = (_count(where, n, x) for n, x in (("stages", stages), ("micro_batches", micro_batches), ("chunks", chunks)))
+    if schedule == "interleaved":
+        if m % p:
+            hint = "Groups of as many micro-batches as there are stages go round the chunks together."
+            raise BadArgument(where, "micro_batches", m, f"a multiple of the {p} stages when interleaved", hint)
+        return tuple(_interleaved(i, p, m, v) for i in range(p))
+    if v > 1:
+        raise BadArgument(where, "chunks", v, f"1 for {schedule}", "Only the interleaved schedule gives a GPU several chunks.")
+    if schedule in SPLIT:
+        return tuple(_zero_bubble(i, p, m, eager=schedule == "zb_h2") for i in range(p))
+    return tuple(_one_chunk(i, m, m if schedule == "gpipe" else p - i) for i in range(p))
+
+
+def _one_chunk(stage, m, ahead):
+    """`ahead` forward passes (all of them: GPipe), then one backward for each further forward."""
+    ahead = min(ahead, m)
+    work = [Work("F", k, stage) for k in range(ahead)]
+    for k in range(m):
+        work.append(Work("B", k, stage))
+        if k + ahead < m:
+            work.append(Work("F", k + ahead, stage))
+    return work
+
+
+def _interleaved(stage, p, m, v):
+    """Megatron's order: micro-batches in groups of p, each group through every chunk before the next group."""
+    forward = [Work("F", group + k, stage, c) for group in range(0, m, p) for c in range(v) for k in range(p)]
+    backward = [Work("B", group + k, stage, c) for group in range(0, m, p) for c in reversed(range(v)) for k in range(p)]
+    ahead = (p - stage - 1) * 2 + (v - 1) * p + 1 if v > 1 else p - stage
+    work = forward[:ahead]  # the whole of it when there are fewer
+    for k, b in enumerate(backward):
+        work += [b, *forward[ahead + k : ahead + k + 1]]
+    return work
+
+
+def _zero_bubble(stage, p, m, eager):
+    """Weight gradients wait until the pipeline would be idle: later stages put off more of them.
+
+    `eager` (zb_h2) also runs about twice as many forward passes ahead, and pays for them in memory.
+    """
+    ahead, delay = (2 * (p - stage) - 1, 2 * stage) if eager else (p - stage, stage)
+    work, done = [], 0
+    for w in _one_chunk(stage, m, ahead):
+        work.append(w)
+        if w.kind == "B" and w.micro_batch >= delay:
+            work.append(Work("W", done, stage))
+            done += 1
+    return work + [Work("W", k, stage) for k in range(done, m)]
+
+
+# ---------------------------------------------------------------- running it
+
+
+@dataclass(frozen=True)
+class Pass:
+    """A piece of `work` with its start and end in s."""
+
+    work: Work
+    start: float
+    end: float
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """What ran when. Shares are of GPU time: `stages` x the span of the step."""
+
+    schedule: str
+    stages: int
+    micro_batches: int
+    chunks: int
+    passes: tuple
+
+    @property
+    def span(self):
+        """Seconds from the first start to the last end."""
+        return max(p.end for p in self.passes)
+
+    @property
+    def busy(self):
+        """Seconds of work of each GPU."""
+        return tuple(math.fsum(p.end - p.start for p in self.of(i)) for i in range(self.stages))
+
+    @property
+    def bubble_over_total(self):
+        """Idle share of the GPU time of the whole step."""
+        return 1 - math.fsum(self.busy) / (self.stages * self.span)
+
+    @property
+    def bubble_over_ideal(self):
+        """Idle time over the time that the busiest GPU works."""
+        return self.span / max(self.busy) - 1
+
+    @property
+    def window(self):
+        """The longest time from a GPU's first start to its own last end.
+
+        This is the time from step to step if a GPU need not wait for the others to begin its next one.
+        """
+        return max(self.of(i)[-1].end - self.of(i)[0].start for i in range(self.stages))
+
+    @property
+    def peak_activations(self):
+        """For each GPU the largest number of micro-batches whose activations it holds at once.
+
+        A chunk counts as a share 1 / chunks of a stage. They are kept until the last pass that reads them.
+        """
+        last = "W" if self.schedule in SPLIT else "B"
+        peaks = []
+        for i in range(self.stages):
+            held = most = 0
+            for p in self.of(i):
+                held += (p.work.kind == "F") - (p.work.kind == last)
+                most = max(most, held)
+            peaks.append(most / self.chunks)
+        return tuple(peaks)
+
+    def of(self, stage):
+        """The passes of one GPU, in order."""
+        return [p for p in self.passes if p.work.stage == stage]
+
+    def utilisation(self, step):
+        """Share of GPUs busy in each interval of `step` seconds, the last one cut short."""
+        n = math.ceil(self.span / step - 1e-9)
+        busy = [0.0] * n
+        for p in self.passes:
+            # A pass is spread over the intervals that it touches.
+            for k in range(int(p.start / step), min(n, math.ceil(p.end / step))):
+                busy[k] += max(0.0, min(p.end, (k + 1) * step) - max(p.start, k * step))
+        return tuple(b / (self.stages * min(step, self.span - k * step)) for k, b in enumerate(busy))
+
+
+def simulate(schedule, stages, micro_batches, forward=1.0, backward=2.0, weight=None, transfer=0.0, chunks=1):
+    """The `Timeline` of one step.
+
+    forward, backward: seconds of a whole stage for one micro-batch, one number or one for each stage; a chunk
+    takes its share. backward includes the weight gradients; `weight` says how much of it they are, half if not
+    given (only zero-bubble schedules tell them apart). transfer: seconds between two GPUs, beside the work.
+    Raises BadArgument.
+
+    >>> simulate("1f1b", 4, 4, backward=1.0).span
+    14.0
+    """
+    orders = order(schedule, stages, micro_batches, chunks)
+    p, v = len(orders), chunks
+    seconds = {"F": _times("forward", forward, p), "B": _times("backward", backward, p)}
+    seconds["W"] = _times("weight", [b / 2 for b in seconds["B"]] if weight is None else weight, p)
+    if schedule in SPLIT:
+        if any(w >= b for w, b in zip(seconds["W"], seconds["B"], strict=True)):
+            raise BadArgument("simulate", "weight", weight, "less than backward at every stage", "It is a part of backward.")
+        seconds["B"] = [b - w for b, w in zip(seconds["B"], seconds["W"], strict=True)]
+    transfer = checked("simulate", "transfer", transfer, nonnegative("s"))
+    return Timeline(schedule, p, int(micro_batches), int(v), _run(orders, seconds, transfer, p, v))
+
+
+def _run(orders, seconds, transfer, p, v):
+    """Every GPU does its next piece of work as soon as it can, until none is left."""
+    ended, passes, free, at = {}, [], [0.0] * p, [0] * p
+    last = p * v - 1
+    waiting = set(range(p))
+    while waiting:
+        for i in tuple(waiting):
+            while at[i] < len(orders[i]):
+                work = orders[i][at[i]]
+                before = _needs(work, p, last)
+                if any(need not in ended for need in before):
+                    break
+                arrivals = [ended[n] + (transfer if n.stage != i else 0.0) for n in before]
+                start = max([free[i], *arrivals])
+                free[i] = ended[work] = start + seconds[work.kind][i] / v
+                passes.append(Pass(work, start, free[i]))
+                at[i] += 1
+            else:
+                waiting.discard(i)
+    return tuple(sorted(passes, key=lambda q: (q.start, q.work.stage)))
+
+
+def _needs(work, p, last):
+    """What must have ended before `work` can start: the pass next to it on the way of the micro-batch."""
+    k, here = work.micro_batch, work.chunk * p + work.stage
+
+    def at(kind, place):
+        return Work(kind, k, place % p, place // p)
+
+    if work.kind == "F":
+        return [at("F", here - 1)] if here else []
+    if work.kind == "B":
+        return [at("B", here + 1) if here < last else at("F", here)]
+    return [at("B", here)]
+
+
+def _times(name, value, p):
+    """One number for each stage, from one number or p of them."""
+    values = [value] * p if not isinstance(value, (list, tuple)) and not hasattr(value, "__len__") else list(value)
+    if len(values) != p:
+        raise BadArgument("simulate", name, value, f"one time, or one for each of the {p} stages")
+    return [checked("simulate", name, v, positive("s")) for v in values]
+
+
+def _count(where, name, value):
+    return int(checked(where, name, value, count()))

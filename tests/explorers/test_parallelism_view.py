@@ -1,0 +1,67 @@
+"""The explorer of chapter 6: every setting can be drawn, and the words follow the laws."""
+
+import json
+import random
+
+import pytest
+from lightspeed.explorers import parallelism
+from lightspeed.memory import training_memory
+from lightspeed.training_step import Plan, fit_share, machine, step
+from lightspeed.transformer import transformer
+
+
+def test_every_setting_can_be_drawn():
+    e = parallelism.explore()
+    facts = [label for label, _ in e.first.facts]
+    settings = list(e.grid(each=2))
+    for params in random.Random(6).sample(settings, 250):
+        shown = e.view(**params)
+        assert shown.verdict
+        assert [label for label, _ in shown.facts] == facts
+        json.dumps(shown.spec(), allow_nan=False)
+
+
+def test_moving_a_control_redraws_without_error():
+    e = parallelism.explore()
+    for change in ({"gpus": 8192}, {"tensor": 1}, {"stage": 3}, {"recompute": "none"}, {"model": "mixtral_8x7b"}, {"expert": 8}):
+        e.set(**change)
+        assert e.error is None
+        assert e.shown == e.view(**e.params)
+
+
+def test_the_numbers_are_those_of_the_laws():
+    shown, model = parallelism.view(), transformer("llama3_70b")
+    cluster = machine("h100_sxm", "infiniband_ndr", share=fit_share())
+    plan = Plan(data=16, tensor=8, pipeline=4, micro_batches=32, stage=1, recompute="selective")
+    took = step(model, 8192, plan, cluster)
+    use = training_memory(model, cluster.capacity, 8192, data=16, tensor=8, pipeline=4, stage=1, split="tensor+sequence", recompute="selective")
+    facts = dict(shown.facts)
+    assert facts["MFU"] == parallelism.si(took.mfu, "%", 2)
+    assert facts["memory a GPU"].startswith(parallelism.si(use.total, "byte"))
+    assert shown.verdict.startswith("Fits" if use.fits else "Does not fit")
+
+
+def test_what_does_not_fit_is_said_and_mended():
+    shown = parallelism.view(tensor=1, pipeline=1, stage=0)
+    assert shown.verdict.startswith("Does not fit")
+    assert "No single change" in shown.verdict
+    small = {"model": "llama3_8b", "gpus": 64, "tensor": 1, "pipeline": 1, "sequence": 4096, "stage": 0}
+    assert parallelism.view(**small).verdict.startswith("Does not fit")
+    assert "It then fits" in parallelism.view(**small).verdict
+
+
+def test_the_advice_is_the_best_single_change():
+    params = {"model": "gpt3_175b", "gpu": "a100_80gb", "network": "infiniband_hdr", "pipeline": 16, "micro_batches": 8, "sequence": 2048}
+    verdict = parallelism.view(**params).verdict
+    assert "bubble" in verdict
+    assert "twice the micro-batches" in verdict
+    better = parallelism.view(**params | {"micro_batches": 16})
+    assert dict(better.facts)["MFU"] in verdict
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [({"gpus": 8, "pipeline": 4}, "multiple of tensor x pipeline"), ({"expert": 4}, "no experts"), ({"model": "mixtral_8x7b", "gpus": 64, "pipeline": 8, "expert": 8}, "divisor")],
+)
+def test_an_impossible_split_says_why(params, words):
+    assert words in parallelism.view(**params).verdict
