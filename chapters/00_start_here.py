@@ -13,8 +13,8 @@
 
 # %%
 from lightspeed.catalog import accelerator
-from lightspeed.practice import ask, calibration, predict, progress, reveal
-from lightspeed.show import si, table
+from lightspeed.practice import ask, predict, progress, reveal
+from lightspeed.show import si
 
 h100 = accelerator("h100_sxm")
 print(si(h100.hbm_bandwidth, "byte/s"), "printed as", h100.hbm_bandwidth.printed)
