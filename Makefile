@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 
-.PHONY: help env lab test test-install check build bench lock
+.PHONY: help env lab test test-slow test-install check build bench lock
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST)
@@ -13,8 +13,12 @@ env:  ## create .venv from requirements.lock, or do nothing if it is up to date
 lab: env  ## open the course in JupyterLab; options for it: make lab ARGS="--port 9000"
 	@$(BIN)/lightspeed lab $(ARGS)
 
-test: env  ## prove the course; a part of it: make test ARGS=tests/laws
-	@$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
+# nbval runs the notebooks in the same command; the cells of one notebook must stay in one process.
+test: env  ## prove the course in minutes; a part of it: make test ARGS=tests/laws
+	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow and not install" $(ARGS)
+
+test-slow: env  ## the rest of the proof: a real JupyterLab in a real Chromium, damaged copies, hostile notebooks
+	@$(BIN)/python -m pytest -n 2 --dist loadfile -m slow $(ARGS)
 
 test-install: env  ## install the lock into empty environments, by uv and by pip
 	@$(BIN)/python -m pytest -m install tests/install
@@ -26,7 +30,7 @@ build: env  ## execute the chapters and derive the exercises
 	@$(BIN)/lightspeed build $(ARGS)
 
 bench: env  ## measure speed, each as a ratio against something run beside it
-	@for script in benchmarks/[a-z]*.py; do $(BIN)/python $$script || exit 1; done
+	@for script in $(filter-out benchmarks/_% benchmarks/record_%,$(wildcard benchmarks/*.py)); do $(BIN)/python $$script || exit 1; done
 
 lock:  ## after make env: resolve requirements.lock again; newer versions: make lock ARGS=--upgrade
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-annotate --no-header \

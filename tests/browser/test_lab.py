@@ -22,7 +22,7 @@ def test_the_printed_address_opens_the_start_page_and_it_runs(page, lab):
 def test_delivered_figures_show_before_anything_runs(page):
     """An untrusted notebook would show the text of a figure in place of its drawing."""
     page.open_notebook("chapters/02_roofline.ipynb")
-    assert page.locator(".jp-RenderedSVG :is(svg, img)").count() >= 3
+    page.locator(".jp-RenderedSVG :is(svg, img)").nth(2).wait_for(state="attached")
 
 
 def test_the_page_is_set_for_reading(page):

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+import string
 
 from lightspeed.precision import FORMATS, Integer
 from lightspeed.show import Axis, Bars, Chart, Choice, Points, View, explorer, si
@@ -13,7 +14,7 @@ from lightspeed.show.explore import Control
 
 TOGGLES = 16  # bits that the reader sets one by one; wider formats fill up the rest
 NAMES = tuple(f"b{i}" for i in range(1, TOGGLES + 1))
-RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+RAISED = str.maketrans("-" + string.digits, "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 FIELDS = {"sign": "orange", "exponent": "blue", "mantissa": "green"}
 
 
@@ -83,7 +84,7 @@ def number(x, digits=7):
     if 1e-4 <= abs(x) < 1e7:
         return f"{x:,.{digits}g}" if x % 1 else f"{x:,.0f}"
     mantissa, exponent = f"{x:.{digits if digits > 7 else 3}g}".split("e")
-    return f"{mantissa} × 10{str(int(exponent)).translate(RAISED)}"
+    return f"{mantissa} × {10}{str(int(exponent)).translate(RAISED)}"
 
 
 def digits_of(f):

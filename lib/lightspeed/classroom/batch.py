@@ -1,0 +1,150 @@
+"""Grading many: a pool of processes, each with one sandbox at a time, and a gradebook that only this process writes.
+
+A worker that is killed costs nothing but time: what it was at is tried again, alone. A submission that cannot be graded
+is named, stays without a grading, and does not stop the others.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import hashlib
+import json
+import multiprocessing
+import os
+import signal
+import sys
+import time
+from collections import deque
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, ProcessPoolExecutor, wait
+from dataclasses import asdict, dataclass
+
+from lightspeed.classroom.grade import environment, grade, grader, refused
+from lightspeed.classroom.sandbox import Limits, available
+
+AHEAD = 2  # jobs for each worker that are handed out at a time, so that memory does not grow with the class
+_DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What a run did; `failed`: submission id -> why the grader gave up on it."""
+
+    graded: int
+    failed: dict[int, str]
+    seconds: float
+
+
+def job(content, assignment, seed, secret, limits, isolated):
+    """One submission, in a worker."""
+    return grade(content, assignment, seed, secret, limits, isolated)
+
+
+def grade_all(book, name, workers=2, limits=None, isolated=True, progress=None, regrade=False, label="", submit=None):
+    """Grade the submissions of an assignment that have no grading yet; call it again after a crash and it goes on.
+
+    `regrade`: also those that were graded under another key; with a new `label`, all of them, whatever the key.
+    `submit`: an object with submit(function, *arguments) -> Future, in place of a pool of `workers` processes.
+    """
+    start, limits, failed = time.monotonic(), limits or Limits(), {}
+    if isolated:
+        available()
+    assignment = book.assignment(name)
+    key = " ".join([key_of(assignment, book.secret, limits, isolated), *label.split()])
+    todo = book.pending(name, key if regrade else None)
+    seeds = {s.student: book.seed(name, s.student) for s in todo}
+    done = 0
+
+    def keep(submission, graded):
+        nonlocal done
+        book.add_grading(submission.id, key, graded)
+        done += 1
+        if progress:
+            progress(done, len(todo), (time.monotonic() - start) / done * (len(todo) - done))
+
+    def hand_out(pool, submission):
+        return pool.submit(job, book.content(submission.id), assignment, seeds[submission.student], book.secret, limits, isolated)
+
+    def take(submission, future):
+        if error := future.exception():  # the grader's own: the student is not to blame, and nothing is kept
+            failed[submission.id] = f"{type(error).__name__}: {error}"
+        else:
+            keep(submission, future.result())
+
+    for submission in todo:
+        if submission.refused:
+            keep(submission, refused(submission.refused, assignment))
+    queue = deque(s for s in todo if not s.refused)
+    while queue:
+        with contextlib.nullcontext(submit) if submit else _pool(workers) as pool:
+            suspects = _run(pool, queue, hand_out, take, AHEAD * workers)
+        for submission in suspects:
+            with _pool(1) as alone:
+                if _run(alone, deque([submission]), hand_out, take, 1):
+                    failed[submission.id] = "The worker was killed while it was at it, and so was a second one."
+    return Tally(done, failed, time.monotonic() - start)
+
+
+def _run(pool, queue, hand_out, take, ahead):
+    """Work off the queue; when the pool breaks, stop and give those that it was at."""
+    running, suspects = {}, []
+    while queue or running:
+        try:
+            while queue and len(running) < ahead:
+                running[hand_out(pool, queue[0])] = queue[0]
+                queue.popleft()
+        except BrokenExecutor:
+            if not running:
+                break
+        for future in wait(running, return_when=FIRST_COMPLETED).done:
+            submission = running.pop(future)
+            if isinstance(future.exception(), BrokenExecutor):
+                suspects.append(submission)
+            else:
+                take(submission, future)
+    return suspects
+
+
+def _pool(workers):
+    context = multiprocessing.get_context("spawn")  # nothing of the gradebook's open file gets into a worker
+    return ProcessPoolExecutor(workers, context, _begin, (os.getpid(),))
+
+
+def _begin(parent):
+    """A worker does not outlive the grader, even if that is killed, and its sandbox does not outlive the worker."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
+        if os.getppid() != parent:  # it went before we could ask
+            os._exit(1)
+
+
+def key_of(assignment, secret, limits, isolated):
+    """What decides the scores, as one hash."""
+    decides = [assignment.name, assignment.cells, assignment.points, secret, asdict(limits), isolated, grader(), environment()]
+    return hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()
+
+
+def print_progress(done, total, seconds):
+    """A line that is written over; where the output is not a terminal, one line for each tenth."""
+    terminal = sys.stderr.isatty()
+    if terminal or done == total or done * 10 // total > (done - 1) * 10 // total:
+        left = f"about {seconds / 60:.0f} min left" if seconds >= 90 else f"about {seconds:.0f} s left"
+        text = f"graded {done} of {total}, {left if done < total else 'done'}"
+        print(f"\r{text:<60}" if terminal else text, end="" if terminal and done < total else "\n", file=sys.stderr, flush=True)
+
+
+def replay(book, id):
+    """Grade what a grading was of once more: (the same?, before, after, which parts of the record differ)."""
+    (grading,) = book.gradings(id=id)
+    before = grading.graded
+    (submission,) = [s for s in book.submissions() if s.id == grading.submission]
+    assignment = book.assignment(submission.assignment)
+    if submission.refused:
+        after = refused(submission.refused, assignment)
+    else:
+        limits = Limits(**before.record["limits"])
+        isolated = before.record["isolation"] != "not isolated"
+        after = grade(book.content(submission.id), assignment, before.record["seed"], book.secret, limits, isolated)
+    differ = [name for name in after.record if after.record[name] != before.record.get(name)]
+    return before.digest == after.digest, before, after, differ

@@ -1,0 +1,85 @@
+"""Every hostile or unlucky submission earns what it should, stops nothing, reads nothing and leaves nothing behind.
+
+`pytest -v tests/classroom/test_hostile.py` prints the table of verdicts and times.
+"""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+from cases import ASSIGNMENT, CASES, QUESTIONS, canary_case
+from lightspeed.classroom.grade import grade, refused
+from lightspeed.classroom.gradebook import Gradebook
+from lightspeed.classroom.notebooks import Refused, read
+from lightspeed.classroom.sandbox import FIRST_UID
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def table(request):
+    rows = []
+    yield rows
+    if request.config.get_verbosity() > 0:
+        with request.config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
+            print(f"\n\n{'submission':<45} {'points':>6}  {'status':<9} {'s':>5}")
+            for name, points, status, seconds in rows:
+                print(f"{name:<45} {points:>6g}  {status:<9} {seconds:>5.2f}")
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory):
+    """Files that no submission may read or change: a gradebook, another submission, the solutions."""
+    folder = tmp_path_factory.mktemp("host")
+    with Gradebook(folder / "gradebook.sqlite3") as book:
+        book.add_student("ada", "Ada")
+    (folder / "ada.ipynb").write_text("{}")
+    (folder / "solutions.py").write_text("answer = 1")
+    for path in (folder, *folder.iterdir()):
+        path.chmod(0o777)
+    return folder
+
+
+def contents(folder):
+    return {p.name: (p.read_bytes(), p.stat().st_mode, p.stat().st_mtime_ns) for p in sorted(folder.iterdir())}
+
+
+def processes():
+    """Processes of the users that submissions run as under this test, and, without root, of bwrap under us."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            status = (entry / "status").read_text() if entry.name.isdigit() else ""
+        except OSError:
+            continue
+        if f"\nUid:\t{FIRST_UID + os.getpid()}\t" in status or (f"\nPPid:\t{os.getpid()}\n" in status and "Name:\tbwrap" in status):
+            found.append(entry.name)
+    return found
+
+
+def left_files():
+    return [p for p in (Path("/tmp/boom"), Path("/tmp/stayed")) if p.exists()]
+
+
+@pytest.mark.parametrize("case", [*CASES, canary_case], ids=lambda c: c.name)
+def test_verdict(case, tmp_path, host, table):
+    before, descriptors = contents(host), len(os.listdir("/proc/self/fd"))
+    start = time.monotonic()
+    made = case.make(host if case is canary_case else tmp_path)
+    try:
+        graded = grade(made if isinstance(made, bytes) else read(made), ASSIGNMENT, secret="of the test", limits=case.limits)
+    except Refused as refusal:
+        graded = refused(str(refusal), ASSIGNMENT)
+    table.append((case.name, graded.points, graded.status, time.monotonic() - start))
+    earned = {cell for cell, id in QUESTIONS.items() for s in graded.scores if s.question == id and s.points}
+    assert (earned, graded.status) == (set(case.earns), case.status), graded
+    assert not any("Breach" in note for note in graded.notes), graded.notes
+    assert processes() == []
+    assert left_files() == []
+    assert contents(host) == before
+    assert len(os.listdir("/proc/self/fd")) == descriptors
+
+
+def test_there_are_enough_of_them():
+    assert len({c.name for c in CASES}) == len(CASES) >= 45
