@@ -194,7 +194,9 @@ def _confined(limits, undo):
         command += ["--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP"]
     else:
         command += ["--unshare-user", "--disable-userns", "--uid", "65534", "--gid", "65534"]
-    made = {"/", "/usr"}
+    # Before the binds: a course that lies below /tmp would else be hidden by it.
+    command += ["--size", str(limits.disk), "--perms", "1777", "--tmpfs", "/tmp", "--chdir", "/tmp"]
+    made = {"/", "/usr", "/tmp"}
     for folder in ("/usr", *_readable()):
         for parent in reversed(Path(folder).parents):
             if str(parent) not in made and not any(str(parent).startswith(f"{m}/") for m in ("/usr", *_readable())):
@@ -211,7 +213,6 @@ def _confined(limits, undo):
     command += ["--ro-bind", str(PROGRAM), "/student.py", "--perms", "0755", "--dir", "/dev"]
     for device in ("/dev/null", "/dev/zero", "/dev/urandom"):
         command += ["--dev-bind", device, device]
-    command += ["--size", str(limits.disk), "--perms", "1777", "--tmpfs", "/tmp", "--chdir", "/tmp"]
     command += ["--remount-ro", str(COURSE), "--remount-ro", "/"]
     descriptors = []
     if seccomp.program():
