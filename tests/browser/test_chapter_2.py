@@ -65,6 +65,11 @@ def test_a_wrong_answer_is_diagnosed_and_a_right_one_taken(chapter):
 
 def test_a_saved_page_opens_again_with_its_explorer(chapter):
     """Without its saved state a widget would come back as "Error displaying widget: model not found"."""
+    # A kernel of its own: the tests before this one have left widgets in the shared one.
+    chapter.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.restartKernel()")
+    chapter.wait_idle()
+    chapter.run_all()
+    chapter.locator(".sol-view").first.scroll_into_view_if_needed()
     chapter.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
     chapter.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
     chapter.open_notebook("chapters/02_roofline.ipynb")
