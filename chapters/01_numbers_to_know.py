@@ -124,7 +124,7 @@ figure(
         ],
         height=340,
     ),
-    caption="Arithmetic costs a picojoule or so. Every step away from the units costs several times more, and the step off the chip is the largest.",
+    caption="Arithmetic costs a picojoule or so. Every step away from the units costs more, and the step off the chip is the largest.",
     alt=f"Horizontal bars on a logarithmic axis from {si(e.int8_add, 'J')} for an int8 addition to {si(e.dram, 'J')} for a word from DRAM.",
 )
 
@@ -251,7 +251,7 @@ figure(
         [Bars([n for n, _ in levels], [x.bandwidth for _, x in levels], labels=[f"{si(x.bandwidth, 'byte/s')}, {si(x.latency, 's', 2)} away" for _, x in levels], color="sky")],
         height=300,
     ),
-    caption="The memory pyramid of one GPU, top down: every level is larger, farther, and narrower than the one above it.",
+    caption="The memory pyramid of one GPU, top down: every level is larger and narrower than the one above it.",
     alt=f"Bars that shorten from {si(shared.bandwidth, 'byte/s')} at the top, on the chip, to {si(memory('nvme_ssd').bandwidth, 'byte/s')} at the bottom, the SSD.",
 )
 

@@ -126,7 +126,7 @@ limit = arithmetic_intensity(dot_flops(2**40), dot_bytes(2**40))
 
 # %% [markdown]
 # At {{limit:.1f}} FLOP/byte against a ridge of {{ridge_point(v5e.bf16, v5e.hbm_bandwidth):.0f}} on a {{v5e.name}}, the
-# matrix unit would idle more than {{1 - limit / ridge_point(v5e.bf16, v5e.hbm_bandwidth):.1%}} of the time. The comparison
+# matrix unit would idle about {{1 - limit / ridge_point(v5e.bf16, v5e.hbm_bandwidth):.1%}} of the time. The comparison
 # flatters the hardware in one way: a dot product runs on the vector unit, whose peak is far lower. On that
 # unit's own peak the ridge is {{ridge_point(v5e.fp32_vector, v5e.hbm_bandwidth):.1f}} FLOP/byte. Still memory-bound.
 #
@@ -144,7 +144,7 @@ kernels = {"ReLU": elementwise_intensity(), "dot product": limit, f"matmul of si
 
 # %%
 figure(
-    roof_chart(a100.bf16, {"HBM": a100.hbm_bandwidth}, kernels, title=a100.name),
+    roof_chart(a100.bf16, {"HBM": a100.hbm_bandwidth}, kernels, x=(0.1, 1e6), title=a100.name),
     caption="Three kernels on an A100. The first two are far down the slope; the third is under the flat roof.",
     alt=f"A roofline with its ridge at {ridge:.0f} FLOP per byte. ReLU and the dot product lie low on the slope, "
     f"a large matmul lies on the flat part at {si(a100.bf16, 'FLOP/s')}.",
@@ -332,7 +332,7 @@ figure(
             *[Rule(x=b, label=f"{b:.0f}") for b in turn.values()],
         ],
     ),
-    caption="Both reach the peak. The smaller matrix needs nearly twice the batch, because its activations are no longer small beside its weights.",
+    caption=f"Both reach the peak. The smaller matrix needs {turn[small] / turn[large]:.1f} times the batch: its activations are no longer small beside its weights.",
     alt=f"Two rising curves that flatten at the peak of a {v5e.name}: the larger matrix at {turn[large]:.0f} tokens, the smaller at {turn[small]:.0f}.",
 )
 

@@ -16,6 +16,9 @@ def open_lab(workspace, port=None, browser=True, arguments=()):
     A learner's own Jupyter configuration still counts; what the course needs comes as defaults below it, and what
     it cannot do without (folder and start page) on the command line above it. `arguments` are Jupyter's own.
     """
+    # The lab's own terminal finds the command, and the command this folder.
+    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    os.environ["LIGHTSPEED_HOME"] = str(workspace)
     # A checker of addresses that jsonschema can do without, and that takes a second to import.
     sys.modules.setdefault("rfc3987_syntax", None)
     import zmq

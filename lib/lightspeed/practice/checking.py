@@ -119,12 +119,18 @@ def _results(variant, function):
     return np.concatenate(values), first
 
 
+def _said(error):
+    """The kind of an error, and its words for the kinds that name what is wrong with the code itself."""
+    plain = isinstance(error, NameError | TypeError | AttributeError | SyntaxError)
+    return type(error).__name__ + f" ({str(error)[:120]})" * plain
+
+
 def _result(variant, function, sample):
     where = _inputs(variant, sample)
     try:
         result = _call(function, variant.inputs(sample))
     except (Exception, SystemExit) as error:
-        raise Unreadable("error", f"Your function stopped with {type(error).__name__} at {where}. What should it give there?") from None
+        raise Unreadable("error", f"Your function stopped with {_said(error)} at {where}. What should it give there?") from None
     if result is None or result is Ellipsis:
         raise Unreadable("unanswered", f"Your function gives no number at {where}. Is the `return` written?")
     try:
