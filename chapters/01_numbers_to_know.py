@@ -113,7 +113,7 @@ rungs = {
 }
 names = list(rungs)
 
-# %% tags=["hide-input"]
+# %%
 figure(
     Chart(
         Axis("energy", "J", "log", domain=(1e-14, 1e-8)),
@@ -172,7 +172,7 @@ rest = sorted([*wires, memory("nvme_ssd"), memory("hard_disk"), *paths], key=lam
 groups = {"CPU": (cpu, "blue"), "GPU": (gpu, "green"), "links, storage, distance": (rest, "orange")}
 stretch = find("human_scale").stretch
 
-# %% tags=["hide-input"]
+# %%
 ladder = [x for group, _ in groups.values() for x in group]
 figure(
     Chart(
@@ -241,7 +241,7 @@ pyramid = [
 ]
 table(pyramid, ["level", "latency", "bandwidth, one way", "holds"], caption="An H100 and what is around it.")
 
-# %% tags=["hide-input"]
+# %%
 levels = [("shared, L1", shared), ("L2", l2), ("HBM", hbm), ("PCIe to the host", wires[1]), ("InfiniBand", wires[2]), ("SSD", memory("nvme_ssd"))]
 peak_rate = shared.bandwidth
 figure(
@@ -410,7 +410,7 @@ checks.append(("Atlantic, floor against the fastest cable", hardware.round_trip(
 # %%
 table([[n, si(p, u, 4), si(m, u, 4), f"{p / m - 1:+.1%}"] for n, p, m, u in checks], ["what", "predicted", "printed or measured", "error"])
 
-# %% tags=["hide-input"]
+# %%
 short = [n for n, _, _, _ in checks]
 figure(
     Chart(

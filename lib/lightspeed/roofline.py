@@ -29,6 +29,14 @@ PEAK = positive("FLOP/s", hint="Peaks are dense and per chip: a sparse peak on a
 BANDWIDTH = positive("byte/s", hint="Link rates are per direction and in bytes: 400 Gbit/s is 50 GB/s.")
 SHARE = Argument(high=1.0, hint="A share is a fraction, not a percentage: 80 % is 0.8.")
 INTENSITY = nonnegative("FLOP/byte")
+# The sides of the weights Y[D, F], and how wide an element of Y, X and Z is.
+MATRICES = {
+    "D": count(),
+    "F": count(),
+    "weight_bytes": ELEMENT_BYTES,
+    "activation_bytes": ELEMENT_BYTES,
+    "output_bytes": ELEMENT_BYTES,
+}
 
 # Bytes of one element in memory, by format.
 WIDTH = {"fp32": 4, "bf16": 2, "fp8": 1, "int8": 1, "int4": 0.5}
@@ -177,15 +185,7 @@ def matmul_flops(B, D, F):
     return 2 * B * D * F
 
 
-@law(
-    "byte",
-    B=count(),
-    D=count(),
-    F=count(),
-    weight_bytes=ELEMENT_BYTES,
-    activation_bytes=ELEMENT_BYTES,
-    output_bytes=ELEMENT_BYTES,
-)
+@law("byte", B=count(), **MATRICES)
 def matmul_bytes(B, D, F, weight_bytes=2, activation_bytes=2, output_bytes=2):
     """Bytes of X[B, D] Y[D, F]: X and Y are read once, Z is written once (element sizes in bytes).
 
@@ -205,15 +205,7 @@ def matmul_intensity(B, D, F, weight_bytes=2, activation_bytes=2, output_bytes=2
     return arithmetic_intensity(matmul_flops(B, D, F), size)
 
 
-@law(
-    "byte",
-    B=count(),
-    D=count(),
-    F=count(),
-    weight_bytes=ELEMENT_BYTES,
-    activation_bytes=ELEMENT_BYTES,
-    output_bytes=ELEMENT_BYTES,
-)
+@law("byte", B=count(), **MATRICES)
 def batched_matmul_bytes(B, D, F, weight_bytes=2, activation_bytes=2, output_bytes=2):
     """Bytes of X[B, D] Y[B, D, F]: every row has a matrix of its own, so no weight is reused.
 
@@ -235,15 +227,7 @@ def critical_batch(ridge, weight_bytes=2):
     return ridge * weight_bytes / 2
 
 
-@law(
-    "",
-    D=count(),
-    F=count(),
-    ridge=positive("FLOP/byte"),
-    weight_bytes=ELEMENT_BYTES,
-    activation_bytes=ELEMENT_BYTES,
-    output_bytes=ELEMENT_BYTES,
-)
+@law("", ridge=positive("FLOP/byte"), **MATRICES)
 def critical_batch_exact(D, F, ridge, weight_bytes=2, activation_bytes=2, output_bytes=2):
     """Tokens at which X[B, D] Y[D, F] reaches the ridge, counting every byte.
 
