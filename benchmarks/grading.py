@@ -2,14 +2,17 @@
 
 Each submission has right answers to all questions, and both graders give it full marks. nbgrader comes from the package
 index into an environment of its own; its test cells run in the student's kernel, one submission at a time, as it works.
-Both rates leave the start of the program out: they come from the difference between a longer and a shorter run.
+Both rates leave the start of the program out: that of nbgrader is the difference between a longer and a shorter run,
+ours counts from the first result to the last. Processor time is that of the whole machine: let nothing else run.
 
-    python benchmarks/grading.py            # 30 and 200 submissions
-    python benchmarks/grading.py 30 800
+    python benchmarks/grading.py                  # classes of 30, 200 and 800; about ten minutes
+    python benchmarks/grading.py --alone 10 20    # without nbgrader
 """
 
+import argparse
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -19,9 +22,9 @@ import time
 from pathlib import Path
 
 import _beside
-from lightspeed import pages
 from lightspeed.classroom.batch import grade_all
 from lightspeed.classroom.gradebook import Gradebook
+from lightspeed.classroom.nbgrader import export_nbgrader
 from lightspeed.classroom.notebooks import Assignment
 
 NAME, VERSION = "nbgrader", "0.9.6"
@@ -33,56 +36,51 @@ NEEDS = ("numpy", "pint", "platformdirs", "anywidget", "ipywidgets", "matplotlib
 ROUNDS, SHORT, LONG = 3, 1, 4  # submissions in two runs of nbgrader
 
 
-def solved():
-    """The exercise of chapter 2 with the answers of its solution. Its cells keep the ids of the exercise."""
-    script = ROOT / "solutions/02_roofline.py"
-    notebook, exercise = pages.page(script), pages.page(script, stubs=True)
-    given = [cell for cell in notebook.cells if "solution" not in cell.metadata.get("tags", [])]
-    for cell, stub in zip(given, exercise.cells, strict=True):
-        cell.id = stub.id
-    notebook.cells = given
-    return notebook
-
-
 def submission(notebook, number):
     """Bytes of its own for each student."""
     return json.dumps({**notebook, "metadata": {**notebook["metadata"], "student": number}}).encode()
 
 
 def ours(folder, notebook, count, workers=2):
-    """Seconds for so many submissions, from the first to the last result, and the seconds at each."""
+    """The seconds that so many submissions take, from the first process to the last, and when each was done."""
     times = []
     with Gradebook(folder / f"ours-{time.monotonic_ns()}.sqlite3") as book:
         book.add_assignment(ASSIGNMENT, seeded=False)
         for number in range(count):
             book.add_student(f"s{number:04}")
             book.add_submission(f"s{number:04}", ASSIGNMENT.name, submission(notebook, number), at=number)
-        tally = grade_all(book, ASSIGNMENT.name, workers, progress=lambda *_: times.append(time.perf_counter()))
+        tally = grade_all(book, ASSIGNMENT.name, workers, progress=lambda *_: times.append((time.perf_counter(), busy())))
         points = {r.points for r in book.results(ASSIGNMENT.name)}
     if tally.failed or points != {FULL}:
         raise SystemExit(f"not all got full marks: {points} {tally.failed}")
-    return times
+    return tally.seconds, times
 
 
-def theirs(folder, notebook, count):
+def rate(times):
+    """(seconds, processor seconds) for each submission but the first, which waits for the workers to start."""
+    (begin, used), (end, used_then) = times[0], times[-1]
+    return (end - begin) / (len(times) - 1), (used_then - used) / (len(times) - 1)
+
+
+def theirs(folder, count):
     """Seconds of `nbgrader autograde` for so many submissions."""
     course = folder / f"nbgrader-{time.monotonic_ns()}"
-    graded = with_tests(notebook)
-    for place in (course / "source/ps1", *(course / f"submitted/s{n:04}/ps1" for n in range(count))):
+    source = export_nbgrader(ASSIGNMENT.name, course)
+    for number in range(count):
+        place = course / f"submitted/s{number:04}/{ASSIGNMENT.name}"
         place.mkdir(parents=True)
-        (place / "ps1.ipynb").write_text(json.dumps(graded))
-    environment = os.environ | {"PYTHONPATH": str(ROOT / "lib"), "LIGHTSPEED_DATA": str(course / "data"), "HOME": str(course)}
+        shutil.copy(source, place)
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "lib"), "HOME": str(course)}
     environment["PATH"] = f"{HOME / 'bin'}{os.pathsep}{environment['PATH']}"
-    command = [HOME / "bin/nbgrader"]
 
     def run(*arguments):
-        done = subprocess.run([*command, *arguments], cwd=course, env=environment, capture_output=True, text=True)
+        done = subprocess.run([HOME / "bin/nbgrader", *arguments], cwd=course, env=environment, capture_output=True, text=True)
         if done.returncode:
             raise SystemExit(done.stderr[-2000:])
 
-    run("generate_assignment", "ps1", "--create", "--ClearSolutions.enforce_metadata=False")
+    run("generate_assignment", ASSIGNMENT.name, "--create")
     start = time.perf_counter()
-    run("autograde", "ps1", "--create")
+    run("autograde", ASSIGNMENT.name, "--create")
     seconds = time.perf_counter() - start
     run("export", "--to", "grades.csv")
     rows = (course / "grades.csv").read_text().splitlines()
@@ -91,22 +89,6 @@ def theirs(folder, notebook, count):
     if scores != [FULL] * count:
         raise SystemExit(f"nbgrader gave {scores}")
     return seconds
-
-
-def with_tests(notebook):
-    """The same answers in nbgrader's form: after each a locked test cell, a point each."""
-    cells = []
-    for cell in notebook["cells"]:
-        if "".join(cell["source"]).startswith("ask("):
-            continue  # it shows the prompt with its widgets, for which nbgrader should not be made to wait
-        pairs = ASSIGNMENT.cells.get(cell["id"], ())
-        marked = {"nbgrader": {"schema_version": 3, "grade_id": f"a{cell['id']}", "solution": True, "grade": False, "locked": False, "task": False}}
-        cells.append({**cell, "metadata": marked if pairs else {}})
-        for question, variable in pairs:
-            test = {"schema_version": 3, "grade_id": f"t{cell['id']}", "solution": False, "grade": True, "locked": True, "task": False, "points": 1}
-            source = f"assert check({question!r}, {variable}).correct"
-            cells.append({"cell_type": "code", "id": f"t{cell['id']}"[:64], "metadata": {"nbgrader": test}, "source": source, "outputs": [], "execution_count": None})
-    return {**notebook, "cells": cells}
 
 
 def environment_of_nbgrader():
@@ -151,37 +133,64 @@ class Memory:
             self.worker = max(self.worker, resident)
 
 
-def main():
-    small, large = map(int, sys.argv[1:3] or (30, 200))
+def busy():
+    """Processor seconds that this machine has spent. Of a sandbox that is killed, its parent is told no time."""
+    user, nice, system = map(int, Path("/proc/stat").read_text().split()[1:4])
+    return (user + nice + system) / os.sysconf("SC_CLK_TCK")
+
+
+def beside(folder, notebook):
+    """Rows of both graders, one after the other so that both meet the same load of the machine."""
     environment_of_nbgrader()
-    notebook = solved()
+    rounds = []
+    for _ in range(ROUNDS):
+        nbgrader = (theirs(folder, LONG) - theirs(folder, SHORT)) / (LONG - SHORT)
+        two, one = (rate(ours(folder, notebook, count, workers)[1])[0] for count, workers in ((30, 2), (15, 1)))
+        rounds.append((nbgrader, two, one))
+        print(f"seconds a submission: nbgrader {nbgrader:.2f}, ours with 2 workers {two:.3f}, with one {one:.3f}", flush=True)
+    nbgrader, _, one = (statistics.median(column) for column in zip(*rounds, strict=True))
+    return [
+        (f"nbgrader {VERSION}, not isolated", f"{60 / nbgrader:.1f} /min"),
+        ("ours, isolated, 1 worker", f"{60 / one:.1f} /min"),
+        ("ratio, 1 worker", f"{statistics.median(n / o for n, _, o in rounds):.1f}"),
+        ("ratio, 2 workers", f"{statistics.median(n / t for n, t, _ in rounds):.1f}"),
+    ]
+
+
+def growing(folder, notebook, counts):
+    """Rows of ours alone, for classes of these sizes."""
+    rows = []
+    for count in counts:
+        whole, times = ours(folder, notebook, count)
+        each, processor = rate(times)
+        print(f"{count} submissions in {whole:.0f} s", flush=True)
+        rows += [
+            (f"{count} submissions, isolated, 2 workers", f"{60 / each:.1f} /min"),
+            ("  all of them, with the start of the workers", f"{whole:.0f} s"),
+            ("  each, of two at a time", f"{1000 * each:.0f} ms"),
+            ("  processor time of each", f"{1000 * processor:.0f} ms"),
+        ]
+    with Memory() as memory:  # in a run of its own, since it looks at every process
+        ours(folder, notebook, 20)
+    rows += [("memory of a worker", f"{memory.worker / 1e6:.0f} MB"), ("memory of a sandbox", f"{memory.sandbox / 1e6:.0f} MB")]
+    third = max(2, len(times) // 3)
+    first, last = rate(times[:third])[0], rate(times[-third:])[0]
+    return [*rows, (f"last third of {counts[-1]} / first third", f"{last / first:.2f}")]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("counts", nargs="*", type=int, default=[30, 200, 800], help="sizes of class (30 200 800)")
+    parser.add_argument("--alone", action="store_true", help="without nbgrader, which has to be installed")
+    options = parser.parse_args()
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # both keep compiled files, whatever the surrounding shell says
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        pairs = []
-        for _ in range(ROUNDS):  # one after the other, so that both meet the same load of the machine
-            nbgrader = (theirs(folder, notebook, LONG) - theirs(folder, notebook, SHORT)) / (LONG - SHORT)
-            two, one = ours(folder, notebook, small), ours(folder, notebook, small // 2, workers=1)
-            pairs.append((nbgrader, *((times[-1] - times[0]) / (len(times) - 1) for times in (two, one))))
-            print("seconds a submission: nbgrader {:.2f}, ours with 2 workers {:.3f}, with one {:.3f}".format(*pairs[-1]), flush=True)
-        with Memory() as memory:
-            times = ours(folder, notebook, large)
-    begun, ended = times[small - 1] - times[0], times[-1] - times[-small]
-    nbgrader, two, one = (statistics.median(column) for column in zip(*pairs, strict=True))
-    _beside.show(
-        f"Grading chapter 2, {len(ASSIGNMENT.points)} questions, medians of {ROUNDS}",
-        [
-            (f"nbgrader {VERSION}, not isolated", f"{60 / nbgrader:.1f} /min"),
-            ("ours, isolated, 1 worker", f"{60 / one:.1f} /min"),
-            ("ours, isolated, 2 workers", f"{60 / two:.1f} /min"),
-            ("ratio, 1 worker", f"{statistics.median(n / o for n, _, o in pairs):.1f}"),
-            ("ratio, 2 workers", f"{statistics.median(n / t for n, t, _ in pairs):.1f}"),
-            (f"{large} submissions, 2 workers", f"{times[-1] - times[0]:.0f} s"),
-            (f"per submission, first {small}", f"{1000 * begun / (small - 1):.0f} ms"),
-            (f"per submission, last {small}", f"{1000 * ended / (small - 1):.0f} ms"),
-            ("memory of a worker", f"{memory.worker / 1e6:.0f} MB"),
-            ("memory of a sandbox", f"{memory.sandbox / 1e6:.0f} MB"),
-        ],
-    )
+        # As nbgrader has it, with the right answers; the ids of its cells are those of the exercise.
+        notebook = json.loads(export_nbgrader(ASSIGNMENT.name, folder).read_text())
+        rows = [] if options.alone else beside(folder, notebook)
+        rows += growing(folder, notebook, options.counts)
+    _beside.show(f"Grading chapter 2, {len(ASSIGNMENT.points)} questions", rows)
 
 
 if __name__ == "__main__":

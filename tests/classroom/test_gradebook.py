@@ -83,6 +83,7 @@ def test_manual_points_stay_over_regrades_and_have_a_history(book):
     id = book.add_submission("ada", "hostile", b"1", at=1)
     word = QUESTIONS["word"]
     book.add_grading(id, "first", graded(1.0))
+    before = book.latest("hostile")
     book.set_manual("ada", "hostile", word, 0.25, "half said", "me")
     book.set_manual("ada", "hostile", word, 0.5, "rather more", "me")
     book.set_manual("ada", "hostile", "", 1.0, "for the plot", "me")
@@ -92,8 +93,16 @@ def test_manual_points_stay_over_regrades_and_have_a_history(book):
     assert (ada.points, ada.out_of, ada.scores[word].points, ada.manual[word].comment) == (1.5, 4.0, 0.0, "rather more")
     assert (bob.points, bob.submission, bob.manual[""].comment) == (None, None, "come and see me")
     assert [m.points for m in book.manual("hostile", "ada")] == [0.25, 0.5, 1.0]
-    assert [(c.student.id, c.before.points, c.after.points) for c in book.changes("hostile")] == [("ada", 1.0, 0.0)] * 4
+    assert [(c.student.id, c.before.points, c.after.points) for c in book.changes("hostile", before)] == [("ada", 1.0, 0.0)] * 4
+    assert book.changes("hostile", book.latest("hostile")) == book.changes("hostile", {}) == []
     assert [g.key for g in book.gradings(id)] == ["first", "second"]
+
+
+def test_an_entry_with_neither_points_nor_words_takes_the_one_before_back(book):
+    book.set_manual("ada", "hostile", "", 2.0, "gut", "me")
+    book.set_manual("ada", "hostile", "", None, "", "me")
+    ada, _ = book.results("hostile")
+    assert (ada.manual, ada.points) == ({}, None) and len(book.manual("hostile", "ada")) == 2
 
 
 def test_what_is_kept_cannot_be_changed(book):
@@ -151,7 +160,7 @@ def test_one_that_cannot_be_graded_does_not_stop_the_rest(book):
 
     seen = []
     tally = grade_all(book, "hostile", submit=AtOnce(work), progress=lambda *a: seen.append(a))
-    assert tally.failed == {bad: "RuntimeError: a fault of the grader"} and tally.graded == 2
+    assert tally.failed == {bad: "RuntimeError: a fault of the grader"} and (tally.graded, tally.unreadable) == (2, 1)
     assert [len(book.gradings(id)) for id in (bad, good, refused)] == [0, 1, 1]
     assert book.gradings(refused)[0].graded.notes == ("It is a link.",)
     assert seen[-1][:2] == (2, 3)
@@ -163,10 +172,11 @@ def test_a_regrade_goes_by_what_decides_the_scores(book, monkeypatch):
     for options, count in (({}, 1), ({}, 1), ({"regrade": True}, 1), ({"regrade": True, "label": "x"}, 2), ({"regrade": True, "label": "x"}, 2)):
         grade_all(book, "hostile", submit=AtOnce(lambda *_: graded(1.0)), **options)
         assert len(book.gradings(id)) == count
+    before = book.latest("hostile")
     monkeypatch.setattr(batch, "grader", lambda: "other code")
     assert grade_all(book, "hostile", submit=AtOnce(lambda *_: graded(1.0))).graded == 0
     assert grade_all(book, "hostile", submit=AtOnce(lambda *_: graded(0.0)), regrade=True).graded == 1
-    assert len(book.changes("hostile")) == 4
+    assert len(book.changes("hostile", before)) == 4
 
 
 def test_replay_gives_the_same(book):
@@ -217,6 +227,14 @@ def children(pid):
     return found
 
 
+def command(pid):
+    """What a process was started with; nothing if it is gone."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    except OSError:
+        return ""
+
+
 def wait_until_gone(pids, seconds=10):
     until = time.monotonic() + seconds
     while left := [pid for pid in pids if os.path.exists(f"/proc/{pid}")]:
@@ -232,10 +250,20 @@ def test_a_killed_worker_costs_nothing(book):
 
     def kill_one(*_):
         if not killed:
-            workers = [p for p in children(os.getpid()) if b"spawn_main" in Path(f"/proc/{p}/cmdline").read_bytes()]
+            workers = [p for p in children(os.getpid()) if "spawn_main" in command(p)]
             killed.append(workers[0])
             os.kill(workers[0], signal.SIGKILL)
 
     tally = grade_all(book, "hostile", progress=kill_one)
     assert killed and not tally.failed and tally.graded == 6
     assert [len(book.gradings(s.id)) for s in book.submissions()] == [1] * 6
+
+
+def test_who_has_left_is_no_longer_listed_but_keeps_what_is_there(tmp_path):
+    with Gradebook(tmp_path / "book.sqlite") as book:
+        book.add_assignment(ASSIGNMENT)
+        for student in ("ada", "bob"):
+            book.add_student(student, left="yes")
+        book.set_manual("bob", "hostile", "", 1.0)
+        assert [r.student.id for r in book.results("hostile")] == ["bob"]
+        assert {s.id for s in book.students()} == {"ada", "bob"}

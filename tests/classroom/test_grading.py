@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from lightspeed.practice.checking import diagnose
 from lightspeed.practice.questions import bank, question, topics
 from lightspeed.units import Q
 
+ROOT = Path(__file__).parents[2]
 FUNCTIONS = [q for topic in topics() for q in bank(topic) if q.kind == "function"]
 
 
@@ -159,3 +161,11 @@ def test_an_assignment_is_read_from_an_exercise(tmp_path):
     assert found.points == {**ASSIGNMENT.points, QUESTIONS["word"]: 3.0}
     assert found.functions == {"roofline.attainable": "roof"}
     assert dataclasses.replace(found, points={}).points == ASSIGNMENT.points
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(p.stem for p in (ROOT / "exercises").glob("*.ipynb")))
+def test_every_solution_gets_all_its_points_and_no_remark(name):
+    assignment = Assignment.of(ROOT / f"exercises/{name}.ipynb")
+    graded = grade((ROOT / f"solutions/{name}.ipynb").read_bytes(), assignment)
+    assert (graded.status, graded.notes, graded.points) == ("ok", (), sum(assignment.points.values()))

@@ -1,11 +1,12 @@
 """Every hostile or unlucky submission earns what it should, stops nothing, reads nothing and leaves nothing behind.
 
-`pytest -v tests/classroom/test_hostile.py` prints the table of verdicts and times.
+`.venv/bin/python -m pytest -v tests/classroom/test_hostile.py` prints the table of verdicts and times.
 """
 
 import os
 import time
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from cases import ASSIGNMENT, CASES, QUESTIONS, canary_case
@@ -21,11 +22,21 @@ pytestmark = pytest.mark.slow
 def table(request):
     rows = []
     yield rows
-    if request.config.get_verbosity() > 0:
+    if request.config.get_verbosity() >= 0:  # -v, since pyproject.toml has a -q
         with request.config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
-            print(f"\n\n{'submission':<45} {'points':>6}  {'status':<9} {'s':>5}")
-            for name, points, status, seconds in rows:
-                print(f"{name:<45} {points:>6g}  {status:<9} {seconds:>5.2f}")
+            print(f"\n\n{'submission':<45} {'points':>6}  {'earned':>6}  {'status':<9} {'s':>6}")
+            for case, points, status, seconds in rows:
+                wrong = "" if (points, status) == (len(case.earns), case.status) else "  NOT AS EXPECTED"
+                print(f"{case.name:<45} {points:>6g}  {len(case.earns):>6}  {status:<9} {seconds:>6.2f}{wrong}")
+            print(f"{len(rows)} submissions, {sum(seconds for *_, seconds in rows):.0f} s")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def scratch(tmp_path_factory):
+    """Where the grader's own temporary files would lie."""
+    folder = tmp_path_factory.mktemp("scratch")
+    with mock.patch("tempfile.tempdir", str(folder)):
+        yield folder
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +82,7 @@ def test_verdict(case, tmp_path, host, table):
         graded = grade(made if isinstance(made, bytes) else read(made), ASSIGNMENT, secret="of the test", limits=case.limits)
     except Refused as refusal:
         graded = refused(str(refusal), ASSIGNMENT)
-    table.append((case.name, graded.points, graded.status, time.monotonic() - start))
+    table.append((case, graded.points, graded.status, time.monotonic() - start))
     earned = {cell for cell, id in QUESTIONS.items() for s in graded.scores if s.question == id and s.points}
     assert (earned, graded.status) == (set(case.earns), case.status), graded
     assert not any("Breach" in note for note in graded.notes), graded.notes
@@ -79,6 +90,10 @@ def test_verdict(case, tmp_path, host, table):
     assert left_files() == []
     assert contents(host) == before
     assert len(os.listdir("/proc/self/fd")) == descriptors
+
+
+def test_nothing_is_left_after_all(scratch):
+    assert processes() == [] and left_files() == [] and list(scratch.iterdir()) == []
 
 
 def test_there_are_enough_of_them():

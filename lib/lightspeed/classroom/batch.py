@@ -1,7 +1,8 @@
 """Grading many: a pool of processes, each with one sandbox at a time, and a gradebook that only this process writes.
 
 A worker that is killed costs nothing but time: what it was at is tried again, alone. A submission that cannot be graded
-is named, stays without a grading, and does not stop the others.
+is named, stays without a grading, and does not stop the others. Ctrl+C stops the workers and their sandboxes at once,
+and raises KeyboardInterrupt; what is graded is kept.
 """
 
 from __future__ import annotations
@@ -18,26 +19,32 @@ import time
 from collections import deque
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, ProcessPoolExecutor, wait
 from dataclasses import asdict, dataclass
+from multiprocessing import resource_tracker
 
 from lightspeed.classroom.grade import environment, grade, grader, refused
 from lightspeed.classroom.sandbox import Limits, available
 
+GRACE = 3  # seconds for a worker to close its sandbox before it is killed
 AHEAD = 2  # jobs for each worker that are handed out at a time, so that memory does not grow with the class
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 
 
 @dataclass(frozen=True)
 class Tally:
-    """What a run did; `failed`: submission id -> why the grader gave up on it."""
+    """What a run did; `failed`: submission id -> why the grader gave up on it; `unreadable` ones are graded, with nothing."""
 
     graded: int
     failed: dict[int, str]
     seconds: float
+    unreadable: int = 0
 
 
 def job(content, assignment, seed, secret, limits, isolated):
     """One submission, in a worker."""
-    return grade(content, assignment, seed, secret, limits, isolated)
+    try:
+        return grade(content, assignment, seed, secret, limits, isolated)
+    except SystemExit:  # of _stop(); the pool would keep it for a result and hand out the next one
+        os._exit(1)
 
 
 def grade_all(book, name, workers=2, limits=None, isolated=True, progress=None, regrade=False, label="", submit=None):
@@ -53,12 +60,13 @@ def grade_all(book, name, workers=2, limits=None, isolated=True, progress=None, 
     key = " ".join([key_of(assignment, book.secret, limits, isolated), *label.split()])
     todo = book.pending(name, key if regrade else None)
     seeds = {s.student: book.seed(name, s.student) for s in todo}
-    done = 0
+    done = unreadable = 0
 
     def keep(submission, graded):
-        nonlocal done
+        nonlocal done, unreadable
         book.add_grading(submission.id, key, graded)
         done += 1
+        unreadable += graded.status == "refused"
         if progress:
             progress(done, len(todo), (time.monotonic() - start) / done * (len(todo) - done))
 
@@ -82,7 +90,7 @@ def grade_all(book, name, workers=2, limits=None, isolated=True, progress=None, 
             with _pool(1) as alone:
                 if _run(alone, deque([submission]), hand_out, take, 1):
                     failed[submission.id] = "The worker was killed while it was at it, and so was a second one."
-    return Tally(done, failed, time.monotonic() - start)
+    return Tally(done, failed, time.monotonic() - start, unreadable)
 
 
 def _run(pool, queue, hand_out, take, ahead):
@@ -91,7 +99,8 @@ def _run(pool, queue, hand_out, take, ahead):
     while queue or running:
         try:
             while queue and len(running) < ahead:
-                running[hand_out(pool, queue[0])] = queue[0]
+                with _without_interrupts():
+                    running[hand_out(pool, queue[0])] = queue[0]
                 queue.popleft()
         except BrokenExecutor:
             if not running:
@@ -105,18 +114,57 @@ def _run(pool, queue, hand_out, take, ahead):
     return suspects
 
 
+@contextlib.contextmanager
 def _pool(workers):
+    """Worker processes. Where the block is left by an exception, as by Ctrl+C, they end at once."""
+    before = multiprocessing.active_children()
     context = multiprocessing.get_context("spawn")  # nothing of the gradebook's open file gets into a worker
-    return ProcessPoolExecutor(workers, context, _begin, (os.getpid(),))
+    resource_tracker.ensure_running()  # not with the first worker: it lets interrupts through again
+    pool = ProcessPoolExecutor(workers, context, _begin, (os.getpid(),))
+    try:
+        yield pool
+    except BaseException:
+        _end([p for p in multiprocessing.active_children() if p not in before])
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    pool.shutdown()
+
+
+def _end(workers):
+    """Stop these processes, of which each closes its sandbox; what does not listen is killed, and its sandbox with it."""
+    for worker in workers:
+        worker.terminate()
+    until = time.monotonic() + GRACE
+    for worker in workers:
+        worker.join(max(0, until - time.monotonic()))
+        worker.kill()
+
+
+@contextlib.contextmanager
+def _without_interrupts():
+    """Ctrl+C, which a terminal sends to all processes, waits for the end of this block; workers begun in it never get one."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _begin(parent):
     """A worker does not outlive the grader, even if that is killed, and its sandbox does not outlive the worker."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    signal.signal(signal.SIGTERM, _stop)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
         if os.getppid() != parent:  # it went before we could ask
             os._exit(1)
+
+
+def _stop(*_):
+    """Leave, by way of every `with`; once is enough."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise SystemExit
 
 
 def key_of(assignment, secret, limits, isolated):

@@ -133,7 +133,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Change:
-    """A score that the last grading made different."""
+    """A score that another grading made different."""
 
     student: Student
     question: str
@@ -260,9 +260,9 @@ class Gradebook:
             self._file.execute("INSERT INTO chosen (submission, at) VALUES (?, ?)", (submission, time.time()))
 
     def counting(self, assignment):
-        """Student id -> the submission that counts: the one chosen last, else the one that came last."""
-        found = {s.student: s for s in self.submissions(assignment)}
+        """Student id -> the submission that counts: the one chosen last, else the last that could be read, else the last."""
         by_id = {s.id: s for s in self.submissions(assignment)}
+        found = {s.student: s for s in sorted(by_id.values(), key=lambda s: not s.refused)}
         for (id,) in self._file.execute("SELECT submission FROM chosen ORDER BY number"):
             if id in by_id:
                 found[by_id[id].student] = by_id[id]
@@ -290,10 +290,19 @@ class Gradebook:
         )
         return [Grading(*row, _graded(text)) for *row, text in rows]
 
+    def latest(self, assignment):
+        """Submission id -> id of its last grading."""
+        rows = self._file.execute(
+            "SELECT submission, max(gradings.id) FROM gradings JOIN submissions ON submission = submissions.id "
+            "WHERE assignment = ? GROUP BY submission",
+            (assignment,),
+        )
+        return dict(rows.fetchall())
+
     # What people add
 
     def set_manual(self, student, assignment, question, points=None, comment="", by=""):
-        """Points or a comment by a person; the latest entry counts, no grading ever touches one."""
+        """Points or a comment by a person; the latest entry counts, no grading ever touches one. With neither: none any more."""
         with self._transaction():
             self._file.execute(
                 "INSERT INTO manual (student, assignment, question, points, comment, by, at) VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -312,28 +321,31 @@ class Gradebook:
     # The outcome
 
     def results(self, assignment):
-        """One for each student of the roster."""
+        """One for each student of the roster, without those who have left and have nothing here."""
         out_of = math.fsum(self.assignment(assignment).points.values())
         counting, manual = self.counting(assignment), {}
         for entry in self.manual(assignment):
-            manual.setdefault(entry.student, {})[entry.question] = entry
+            mine = manual.setdefault(entry.student, {})
+            mine.pop(entry.question, None)
+            if entry.points is not None or entry.comment.strip():
+                mine[entry.question] = entry
         found = []
         for student in self.students():
             submission = counting.get(student.id)
+            if student.details.get("left") and not submission and student.id not in manual:
+                continue
             history = self.gradings(submission.id) if submission else []
             found.append(Result(student, submission, history[-1] if history else None, out_of, manual.get(student.id, {})))
         return found
 
-    def changes(self, assignment):
-        """What the last grading of each submission that counts made different from the one before."""
-        found = []
+    def changes(self, assignment, before):
+        """What is other now than `before`, which latest() gave then, in the submissions that count and have a grading since."""
+        now, found = self.latest(assignment), []
         for student, submission in sorted(self.counting(assignment).items()):
-            history = self.gradings(submission.id)
-            if len(history) > 1:
-                before = {s.question: s for s in history[-2].graded.scores}
-                after = {s.question: s for s in history[-1].graded.scores}
-                differ = [q for q in after if q in before and before[q] != after[q]]
-                found += [Change(self.student(student), q, before[q], after[q]) for q in differ]
+            first, last = before.get(submission.id), now.get(submission.id)
+            if first and first != last:
+                old, new = ({s.question: s for g in self.gradings(id=id) for s in g.graded.scores} for id in (first, last))
+                found += [Change(self.student(student), q, old[q], new[q]) for q in new if q in old and old[q] != new[q]]
         return found
 
     @contextlib.contextmanager

@@ -41,6 +41,8 @@ def main():
     os.close(nothing)
     setup, plan = loads(inbox.readline()), loads(inbox.readline())
     sys.path[:0] = setup["paths"]
+    # Where the host has Dask, pint imports it, and Dask asks /proc about this process: there is none here.
+    sys.modules["dask"] = None
     limit(setup["limits"])
 
     def say(**message):

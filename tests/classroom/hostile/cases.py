@@ -205,6 +205,28 @@ case("becomes root", right("for act in (lambda: os.setuid(0), lambda: os.setgid(
 case("raises its limits", right("import resource\nfor what in (resource.RLIMIT_AS, resource.RLIMIT_NPROC, resource.RLIMIT_FSIZE, resource.RLIMIT_CPU):\n    try: resource.setrlimit(what, (resource.RLIM_INFINITY,) * 2)\n    except (ValueError, OSError): continue\n    raise Breach(what)"), ALL)
 case("a bomb as an answer", right(word="class Bomb:\n    def __reduce__(self): return os.system, ('touch /tmp/boom',)\n    def __getattr__(self, name): raise SystemExit\n    def __repr__(self): raise SystemExit\ncheck('roofline.what_shortens_it', Bomb())"), without("word"))
 
+# More of what judges of programming contests test theirs with.
+case("suspends itself", right("import signal\nos.kill(os.getpid(), signal.SIGSTOP)"), (), "time", QUICK)
+case("suspends its parents", right("import signal\nfor pid in (1, os.getppid()):\n    try: os.kill(pid, signal.SIGSTOP)\n    except OSError: pass"), ALL)
+case("crashes the interpreter", right("import ctypes\nctypes.string_at(0)"), (), "exit")
+case("recursion without end", right("sys.setrecursionlimit(10 ** 9)\ndef down(n): return down(n + 1) + 1\ndown(0)"), ALL, limits=Limits(cell=2))
+case("arithmetic that no alarm interrupts", right("sum(range(10 ** 12))"), (), "time", QUICK)
+case("a pattern that backtracks for ever", right("import re\nre.match('(a+)+$', 'a' * 64 + 'b')"), ALL, limits=replace(QUICK, wall=30))
+case("closes every descriptor", right("os.closerange(0, 64)"), (), "exit")
+case("a list that lies about its length", right(bytes="import itertools\nclass Endless(list):\n    def __len__(self): return 2\n    def __iter__(self): return itertools.repeat(1.0)\ncheck('roofline.int8_bytes', Endless())"), without("bytes"), limits=replace(QUICK, wall=30))
+case("an array that lies about its size", right(word="import numpy as np\nclass Small(np.ndarray):\n    size = 1\ncheck('roofline.what_shortens_it', np.zeros(10 ** 6).view(Small))"), ["ridge", "bytes"], "output")
+case("a quantity that lies about its units", idle("class Units(dict): pass\nclass Q:\n    _REGISTRY = None\n    _units = {'bit': float('nan'), '__class__': 1e308, 'x' * 10 ** 5: 1, 'second': '1'}\n    magnitude = 153.0\n    def to_base_units(self): return self\ncheck('roofline.ridge', Q())\nclass Deep(Q):\n    magnitude = property(lambda self: Deep())\ncheck('roofline.int8_bytes', [Deep(), Deep()])"), (), "exit")
+case("a function whose signature ends the program", right(roof="class Roof:\n    __signature__ = property(lambda self: sys.exit())\n    def __call__(self, *a): return 0.0\n" + "check('roofline.attainable', Roof())"), without("roof"))
+case("an error without a name", right("class Meta(type):\n    __name__ = property(lambda cls: 1 / 0)\nclass Nameless(Exception, metaclass=Meta): pass\nraise Nameless"), (), "exit")
+case("an error with an evil name", right("raise type('\u202e<script>\\n' * 10 ** 5, (Exception,), {})"), ALL)
+case("patches what runs the cells", idle("import builtins, ast\nbuiltins.exec = builtins.compile = ast.parse = lambda *a, **k: None\nbuiltins.list = builtins.isinstance = lambda *a: True"), (), "exit")
+case("answers while it is being called", notebook([*exercises({**STUBS, "roof": ANSWERS["roof"]}, roof="import json\nsaid = {'answer': 'roofline.ridge', 'by': 'check', 'value': {'kind': 'number', 'value': 153.0}}\ndef roof(i, p, b):\n    for n in range(1, 64):\n        try: os.write(n, json.dumps(said).encode() + b'\\n')\n        except OSError: pass\n    return min(p, i * b)\n" + call("roof"))]), ["roof"])
+case("links out of its folder", right("for target in ('/etc/passwd', '../etc/passwd', '/proc/1/root/etc/passwd', '/tmp/../root'):\n    try:\n        os.symlink(target, '/tmp/link')\n        open('/tmp/link').read()\n    except OSError: pass\n    else: raise Breach(target)\n    finally: os.unlink('/tmp/link')"), ALL)
+case("devices of its own", right("import stat\nfor kind in (stat.S_IFBLK, stat.S_IFCHR):\n    try: os.mknod('/tmp/device', kind | 0o666, os.makedev(8, 0))\n    except OSError: continue\n    raise Breach(kind)\nfor p in ('/dev/mem', '/dev/kmsg', '/dev/log', '/dev/pts', '/dev/shm', '/dev/tty'):\n    if os.path.exists(p): raise Breach(p)"), ALL)
+case("sockets of the host", right("import socket\nfor p in ('/var/run/docker.sock', '/run/dbus/system_bus_socket', '/dev/log', '\\0/tmp/.X11-unix/X0'):\n    try: socket.socket(socket.AF_UNIX).connect(p)\n    except OSError: continue\n    raise Breach(p)"), ALL)
+case("takes more than its share", right("for act in (lambda: os.nice(-5), lambda: os.setpriority(os.PRIO_PROCESS, 0, -5), lambda: os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))):\n    try: act()\n    except OSError: continue\n    raise Breach"), ALL)
+case("runs the machine", right("import ctypes, errno, socket\nlibc = ctypes.CDLL(None, use_errno=True)\n# No such command: nothing would happen even if it were allowed to.\nif libc.reboot(0x1234) != -1 or ctypes.get_errno() != errno.EPERM: raise Breach('reboot')\nfor act in (lambda: socket.sethostname('mine'), lambda: time.clock_settime(time.CLOCK_REALTIME, time.time()), lambda: os.chroot('/tmp')):\n    try: act()\n    except OSError: continue\n    raise Breach"), ALL)
+
 
 def beside(folder):
     """Reads and changes what lies beside it on the host, by the right paths."""

@@ -1,0 +1,181 @@
+"""The page of a report: three sentences first, then the marks, the questions, the mistakes and who needs a hand."""
+
+from __future__ import annotations
+
+import html
+import statistics as stdlib
+
+from lightspeed.classroom.outcome import number, short
+from lightspeed.classroom.paper import ours, page, theirs
+from lightspeed.classroom.report import FEWEST, histogram, opening, times
+from lightspeed.show.chart import Axis, Bars, Chart, Points, Rule
+from lightspeed.show.format import plain, si
+from lightspeed.show.page import draw
+
+STYLE = """
+.verdict p { margin: .5rem 0; } summary { cursor: pointer; } td p { margin: 0; } figure { overflow-x: auto; } figure svg { min-width: 32rem; }
+td code { white-space: nowrap; }
+@media (max-width: 36rem) {
+  table tr { border-top: 1px solid var(--line); padding: .5rem 0; }
+  table.stack tr, table.stack td { display: block; } table.cards tr { display: grid; grid-template-columns: 1fr 1fr; } table.cards td:first-child { grid-column: 1 / -1; }
+  table.cards td.number { text-align: left; white-space: normal; } table.cards td.number::before { content: attr(data-label) ": "; color: var(--soft); }
+  table.stack tr:first-child, table.cards tr:first-child { display: none; }
+}
+@media print { figure svg { min-width: 0; } }
+"""
+MOST = 25  # rows of a table of mistakes; what comes after them is rare
+ENDS = {"ok": "a cell stopped", "refused": "could not be read", "time": "out of time", "memory": "out of memory", "exit": "ended itself"}
+KINDS = {"dimension": "another dimension", "sign": "below zero", "hidden": "right on the published inputs only", "error": "the function stops with an error", "type": "an answer of another kind: a text, nan, more numbers than asked", "misconception": "misconception", "slip": "slip"}
+
+
+def to_html(data):
+    """The page for what `statistics` gathered: the same data give the same bytes."""
+    title = f"Report: {data['name']}"
+    parts = [f"<h1>{html.escape(title)}</h1>\n", '<p class="soft">For the instructor: it names students, and says how far off they were.</p>\n']
+    parts.append('<div class="verdict">' + "".join(f"<p>{_said(s)}</p>" for s in opening(data)) + "</div>\n")
+    parts += [_look(data), _marks(data), _questions(data), _mistakes(data), _unexplained(data), _people(data), METHOD]
+    return page(title, "".join(parts), STYLE)
+
+
+def _said(sentence):
+    return ours(sentence).strip().removeprefix("<p>").removesuffix("</p>")
+
+
+def _marks(data):
+    counts = f"{data['students']} students on the roster, {data['graded']} graded, {data['read']} of them with a notebook that could be read."
+    if not data["points"] or not data["out of"]:
+        return f"<h2>Marks</h2>\n<p>{counts}</p>\n"
+    bins = histogram(data["points"], data["out of"])
+    labels = [f"{plain(low, 3)}–{plain(high, 3)}" for low, high, _ in bins]
+    top = max(count for _, _, count in bins)
+    step = max(1, round(top / 5))
+    chart = Chart(
+        Axis(f"points, of {number(data['out of'])}", scale="category", categories=labels),
+        Axis("students", domain=(0, 1.1 * top), ticks=tuple(range(0, top + 1, step))),
+        [Bars(labels, [count for _, _, count in bins], labels=[str(count) for _, _, count in bins])],
+        height=260,
+    )
+    middle, full = stdlib.median(data["points"]), data["out of"]
+    usual = [p for p in data["points"] if 0 <= p <= full]
+    mean = f", the mean {plain(stdlib.fmean(usual), 3)}" if usual else ""
+    words = f"The median is {number(middle)} of {number(full)} points{mean}; they go from {number(data['points'][0])} to {number(data['points'][-1])}."
+    if beyond := len(data["points"]) - len(usual):
+        words += f" Points by hand lead {beyond} of them below 0 or above {number(full)}; the mean leaves these out."
+    alt = "Students by points: " + ", ".join(f"{label}: {count}" for label, (_, _, count) in zip(labels, bins, strict=True)) + "."
+    return f"<h2>Marks</h2>\n<p>{counts} {words}</p>\n" + _figure(chart, f"How the points of {len(data['points'])} notebooks are spread; full marks are in the {'last bar' if data['points'][-1] <= full else 'bar before the last'}.", alt)
+
+
+def _questions(data):
+    asked = [q for q in data["questions"] if q["students"]]
+    if not asked:
+        return ""
+    names = [f"{i}. {short(q['question'])}" for i, q in enumerate(asked, 1)]
+    height = 26 * len(asked) + 60
+    shares = Chart(
+        Axis("mean share of the points", "%", domain=(0, 1.08)),
+        Axis(scale="category", categories=names),
+        [Bars(names, [min(max(q["share"], 0), 1.08) for q in asked], labels=[si(q["share"], "%", 2) for q in asked])],
+        height=height,
+    )
+    figures = _figure(shares, "How hard each question was: the mean share of its points. Short bars are hard questions.",
+                      "Mean share of the points by question: " + ", ".join(f"{name}: {si(q['share'], '%', 2)}" for name, q in zip(names, asked, strict=True)) + ".")  # fmt: skip
+    rows = [(name, q["discrimination"]) for name, q in zip(names, asked, strict=True) if q["discrimination"]]
+    if rows:
+        left = min(0, *(low for _, (_, low, *_) in rows)) - 0.05
+        tells = Chart(
+            Axis("correlation with the points of all other questions", domain=(left, 1.02)),
+            Axis(scale="category", categories=[name for name, _ in rows]),
+            [
+                Rule(x=0),
+                *[Bars([name], [high], start=[low], color="sky", width=0.35) for name, (_, low, high, _) in rows if high > low],
+                Points([r for _, (r, *_) in rows], [name for name, _ in rows], color="orange"),
+            ],
+            height=26 * len(rows) + 60,
+        )
+        figures += _figure(tells, f"How well each question tells those who do well elsewhere from those who do not, with 95 % intervals from {rows[0][1][3]} students. Left of zero: read the question again.",
+                           "Discrimination by question: " + ", ".join(f"{name}: {r:.2f}, from {low:.2f} to {high:.2f}" for name, (r, low, high, _) in rows) + ".")  # fmt: skip
+    else:
+        figures += f"<p>How well a question tells strong from weak is not shown: below {FEWEST} students, or where all did alike, nothing can be said.</p>\n"
+    head = ["question", "right", "wrong", "unanswered", "mean share", "discrimination"]
+    cells = [
+        [f"<code>{html.escape(q['question'])}</code>", q["right"], q["wrong"], q["unanswered"], si(q["share"], "%", 2), _interval(q["discrimination"])]
+        for q in asked
+    ]
+    return f"<h2>Questions</h2>\n{figures}{_table(head, cells, numbers=range(1, 6))}"
+
+
+def _interval(found):
+    return f"{found[0]:.2f} ({found[1]:.2f} to {found[2]:.2f})" if found else "–"
+
+
+def _mistakes(data):
+    if not data["mistakes"]:
+        return ""
+    rows = [
+        [f"<code>{html.escape(m['question'])}</code>", f"{html.escape(m['name'] or KINDS[m['kind']])}" + f"<br><span class=soft>{KINDS[m['kind']]}</span>" * bool(m["name"]), _students(m["students"], data), ours(m["message"])]
+        for m in data["mistakes"][:MOST]
+    ]
+    more = len(data["mistakes"]) - len(rows)
+    after = f"<p>There are {more} more, none made by more than {len(data['mistakes'][MOST]['students'])}.</p>\n" if more > 0 else ""
+    return f"<h2>Mistakes with a name</h2>\n{_table(['question', 'mistake', 'made by', 'what they read'], rows)}{after}"
+
+
+def _unexplained(data):
+    if not data["unexplained"]:
+        return ""
+    rows = []
+    for c in data["unexplained"][:MOST]:
+        given = "; ".join(dict.fromkeys(c["given"]))
+        what = f"{times(c['ratio'])} the right answer" if c["ratio"] else "the same answer"
+        rows.append([f"<code>{html.escape(c['question'])}</code>", _students(c["students"], data), what, theirs(given)])
+    words = "Equal wrong answers that no misconception and no slip explains, of two students or more. Find out how they came to them: each may be a misconception that the question should know."
+    return f"<h2>Mistakes without a name</h2>\n<p>{words}</p>\n{_table(['question', 'given by', 'they gave', 'as numbers'], rows)}"
+
+
+def _people(data):
+    parts = []
+    for heading, head, key in (
+        ("Notebooks that stopped or could not be read", ["student", "how it ended", "what they were told"], "stopped"),
+        ("Late", ["student", "by"], "late"),
+        ("Not graded yet", ["student"], "waiting"),
+        ("Nothing handed in", ["student"], "missing"),
+    ):
+        if data[key]:
+            parts.append(f"<h2>{heading}</h2>\n{_named(head, data[key])}")
+    return "".join(parts)
+
+
+def _look(data):
+    if not data["look"]:
+        return ""
+    words = "Their points may not say what they know. <code>lightspeed class choose</code> lets an earlier notebook count, <code>points</code> gives points by hand."
+    return f"<h2>Look at these</h2>\n<p>{words}</p>\n{_named(['student', 'why'], data['look'])}"
+
+
+def _named(head, people):
+    rows = [[f"{theirs(name or id)} <span class=soft>{theirs(id)}</span>", *(theirs(ENDS.get(r, r)) for r in rest)] for id, name, *rest in people]
+    return _table(head, rows)
+
+
+def _students(ids, data):
+    names = ", ".join(theirs(data["names"].get(id) or id) for id in ids)
+    return f"<details><summary>{len(ids)} {'student' if len(ids) == 1 else 'students'}</summary>{names}</details>"
+
+
+def _figure(chart, caption, alt):
+    return f"<figure>{draw(chart, caption, alt)}<figcaption>{html.escape(caption)}</figcaption></figure>\n"
+
+
+def _table(head, rows, numbers=()):
+    """A table of markup; the columns of these numbers are set right. On a phone each row is a block, numbers with their heading."""
+    look = [f' class="number" data-label="{name}"' if i in numbers else "" for i, name in enumerate(head)]
+    top = "".join(f"<th{k} scope=col>{name}</th>" for name, k in zip(head, look, strict=True))
+    body = "".join("<tr>" + "".join(f"<td{k}>{cell}</td>" for cell, k in zip(row, look, strict=True)) + "</tr>\n" for row in rows)
+    return f'<div class="wide"><table class="{"cards" if numbers else "stack"}"><tr>{top}</tr>\n{body}</table></div>\n'
+
+
+METHOD = (
+    "<h2>How this was worked out</h2>\n<p class=soft>Questions are judged from the notebooks that could be read, points by hand in place of automatic ones; an unanswered question counts as"
+    " no points. Discrimination is the correlation of a question's points with the sum of all the others (the question itself is left out), with the interval of Fisher's transformation,"
+    " which is rough for questions that are only right or wrong. Mistakes are those of the automatic diagnosis.</p>\n"
+)
