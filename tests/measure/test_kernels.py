@@ -1,0 +1,168 @@
+"""The timed loops compute what they say, move what is counted, and go on without numba or a folder to write to."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+from lightspeed import roofline as law
+from lightspeed.measure import kernels
+from lightspeed.measure.timing import Unavailable
+
+N = 1000
+VALUES = {
+    "copy": lambda a, b: {0: b},
+    "triad": lambda a, b, c, s: {0: b + s * c},
+    "axpy": lambda x, y, s: {1: y + s * x},
+    "relu": lambda x, y: {1: np.maximum(x, 0)},
+    "fused": lambda x, y, s, shift: {1: np.maximum(s * x + shift, 0)},
+    "unfused": lambda x, y, s, shift: {1: np.maximum(s * x + shift, 0)},
+}
+
+
+def arguments(name, dtype):
+    rng = np.random.default_rng(7)
+    scalars = [np.dtype(dtype).type(v) for v in kernels.SCALARS.get(name, ())]
+    return [rng.standard_normal(N).astype(dtype) for _ in range(kernels.VECTORS[name])], scalars
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("which", [kernels.load, kernels._with_numpy])
+def test_kernels_agree_with_numpy(which, dtype):
+    found = which()
+    for name, expected in VALUES.items():
+        if getattr(found, name) is None:
+            continue
+        vectors, scalars = arguments(name, dtype)
+        want = expected(*[v.copy() for v in vectors], *scalars)
+        getattr(found, name)(*vectors, *scalars, 1)
+        for index, values in want.items():
+            np.testing.assert_allclose(vectors[index], values, rtol=1e-6 if dtype is np.float32 else 1e-14, atol=1e-6)
+            assert vectors[index].dtype == dtype
+    (x, y), _ = arguments("dot", np.float64)
+    assert found.dot(x, y, 1) == pytest.approx(float(x @ y), rel=1e-10)
+    assert found.read(x, 1) == pytest.approx(float(x.sum()), rel=1e-10)
+
+
+def test_a_kernel_runs_as_often_as_asked():
+    x, y = np.ones(8), np.zeros(8)
+    kernels.load().axpy(x, y, 1.0, 5)
+    assert (y == 5).all() and kernels.load().read(x, 3) == 24
+
+
+def test_the_compiled_chase_follows_the_links():
+    if not kernels.load().compiled:
+        pytest.skip("numba is not installed")
+    following = kernels.one_cycle(500, np.random.default_rng(3))
+    at = 0
+    for _ in range(123):
+        at = following[at]
+    assert kernels.load().chase(following, 0, 123) == at
+    assert kernels.load().chase(following, at, 500) == at
+
+
+@pytest.mark.parametrize("width", [4, 8])
+def test_counted_flops_and_bytes_are_those_of_the_laws(width):
+    n = 2**20
+    # FLOPs an element, vectors read, vectors written
+    elementwise = {"triad": (2, 2, 1), "axpy": (2, 2, 1), "relu": (1, 1, 1), "fused": (3, 1, 1), "read": (1, 1, 0)}
+    for name, (flops, reads, writes) in elementwise.items():
+        counted = kernels.FLOPS[name] / (kernels.PASSES[name][0] * width)
+        assert counted == law.elementwise_intensity(flops, reads, writes, width), name
+    dot = law.dot_flops(n) / law.dot_bytes(n, width)
+    assert kernels.FLOPS["dot"] / (kernels.PASSES["dot"][0] * width) == pytest.approx(dot, rel=1e-5)
+    # Three passes, each of which reads a vector and writes one.
+    assert kernels.PASSES["unfused"][0] == 3 * kernels.PASSES["relu"][0] and kernels.FLOPS["unfused"] == kernels.FLOPS["fused"]
+
+
+def test_samples_count_what_all_threads_do():
+    seconds, counted = kernels.samples("triad", 2, 3 * 8 * 1000, np.float64, 5)
+    assert len(seconds) == 5 and min(seconds) > 0
+    assert counted["flops"] == 2 * 1000 and counted["bytes"] == kernels.bytes_moved("triad", 1000, 8)
+
+
+def test_each_thread_keeps_its_part():
+    with kernels.Team(3) as team:
+        parts = team.vectors(2, 30, np.float32)
+        assert [len(part) for part in parts] == [2, 2, 2] and all(v.shape == (10,) and v.dtype == np.float32 for part in parts for v in part)
+        assert all(v.ctypes.data % kernels.LINE == 0 for part in parts for v in part)
+        barrier = threading.Barrier(3)  # nobody passes unless all three run at once
+
+        def kernel(a, b, number):
+            barrier.wait(10)
+            return threading.get_ident(), a.ctypes.data, number
+
+        first, second = team.run(kernel, parts, 9), team.run(kernel, parts, 9)
+    assert first == second and len({ident for ident, _, _ in first}) == 3
+
+
+def python(code, **environment):
+    done = subprocess.run([sys.executable, "-c", code], env=os.environ | environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+WITHOUT = """
+import json, sys
+sys.modules["numba"] = None
+from lightspeed.measure import host, kernels, roofline
+from lightspeed.measure.timing import Missing, Unavailable
+k = kernels.load()
+host._free_memory = lambda: 2**24
+try:
+    kernels.samples("axpy", 1, 2**16, "float64", 5)
+except Unavailable as reason:
+    said = str(reason)
+[latency] = host.latency()
+found = roofline.loops()
+print(json.dumps({
+    "compiled": k.compiled, "said": said, "latency": [type(latency).__name__, latency.why, latency.remedy],
+    "copy": [q.value for q in host.bandwidth() if q.key == "host.copy_bandwidth"],
+    "triad": kernels.samples("triad", 1, 3 * 8 * 1000, "float64", 5)[1]["bytes"],
+    "missing": [str(m) for m in found if isinstance(m, Missing)], "names": [q.parameters["kernel"] for q in found if not isinstance(q, Missing)],
+}))
+"""
+
+
+def test_without_numba_the_rest_is_measured_and_the_gaps_are_named():
+    got = json.loads(python(WITHOUT))
+    assert got["compiled"] is False and got["latency"][0] == "Missing"
+    assert "pointer chase" in got["latency"][1] and "pip install" in got["latency"][2] and "pip install" in got["said"]
+    assert min(got["copy"]) > 0 and got["triad"] == 5 * 8 * 1000  # two passes where a compiled loop makes one
+    assert set(got["names"]) == {"dot", "relu", "unfused", "gemv"} and len(got["missing"]) == 2
+
+
+KEEPING = """
+import numba, numpy
+from lightspeed.measure import kernels
+k = kernels.load()
+x, y = numpy.ones(4), numpy.zeros(4)
+k.copy(y, x, 1)
+print(repr(numba.config.CACHE_DIR), y.sum())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the cache folder is set by a variable of Linux desktops")
+def test_compiled_code_is_kept_in_the_users_cache_folder_or_nowhere(tmp_path):
+    pytest.importorskip("numba")
+    kept = python(KEEPING, XDG_CACHE_HOME=str(tmp_path))
+    assert str(tmp_path) in kept and list(tmp_path.rglob("*.nbc"))
+    blocked = tmp_path / "file"
+    blocked.write_text("no folder can be made below a file")
+    assert python(KEEPING, XDG_CACHE_HOME=str(blocked)).split() == ["''", "4.0"]
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system does not bind processes to cores")
+def test_one_core_means_one_thread():
+    code = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); from lightspeed.measure import kernels; print(kernels.thread_counts())"
+    assert python(code).strip() == "[1]"
+
+
+def test_a_kernel_without_a_numpy_form_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(kernels, "load", kernels._with_numpy)
+    with pytest.raises(Unavailable, match="pip install"):
+        kernels.samples("fused", 1, 2**12, np.float32, 5)
+    assert kernels.bytes_moved("fused", 10, 4) is None

@@ -1,0 +1,84 @@
+"""What chapters 6 and 7 show: on records that obey the laws, on a scattered one, and on one without any of it."""
+
+import inspect
+
+import numpy as np
+import pytest
+from lightspeed.collectives import ring_time
+from lightspeed.measure import collectives, drawn_links, network, record, split
+from lightspeed.measure.timing import Quantity
+
+SHOWN = [f for name, f in inspect.getmembers(drawn_links, inspect.isfunction) if f.__module__ == drawn_links.__name__ and name.startswith(("collectives_", "network_", "split_"))]
+ALPHA, W = 2e-6, 4e9
+
+
+def lawful(jitter):
+    """A record of four processes, an emulated network and a split MLP that obey the laws, but for noise."""
+    rng = np.random.default_rng(3)
+
+    def times(time):
+        return list(time * np.exp(jitter * rng.standard_normal(9)))
+
+    rows = [Quantity("collectives.call", "s", times(5e-7), {"backend": "mpi"})]
+    for size in collectives.QUICK_SIZES:
+        for name in collectives.COLLECTIVES:
+            time = ring_time(float(size), 4, W, ALPHA, name) if name in ("all_reduce", "all_gather", "reduce_scatter") else ALPHA + size / W
+            rows.append(Quantity(f"collectives.{name}", "s", times(time), {"size": size, "ranks": 4, "backend": "mpi"}, better="lower"))
+    for n in network.NODES:
+        for size in network.SIZES:
+            rows += [Quantity(f"network.{way}", "s", times(law(float(size), n, network.RATE, 1e-4)), {"nodes": n, "size": size, "rate": network.RATE}) for way, law in network.LAWS.items()]
+    rows.append(Quantity("split.gemm", "s", times(0.02), {"n": 1000, "ranks": 2}, counted={"flops": 2e9}))
+    for tokens in split.TOKENS:
+        for way, flops in split.FLOPS.items():
+            sent = tokens * 2048 if way == "tensor" else 2**23
+            rows.append(Quantity("split.all_reduce", "s", times(sent / W), {"size": sent, "ranks": 2}))
+            rows.append(Quantity(f"split.{way}_whole", "s", times(flops * tokens * 1e-5), {"tokens": tokens, "ranks": 2}, counted={"flops": flops * tokens * 1e6}))
+            rows.append(Quantity(f"split.{way}", "s", times(flops * tokens * 5e-6 + sent / W), {"tokens": tokens, "ranks": 2}, counted={"flops": flops * tokens * 5e5, "bytes": sent}))
+    return record.new(rows, machine={"cores": 2}, name="made up")
+
+
+def said(show, shown, capsys):
+    show(shown)
+    return capsys.readouterr().out
+
+
+def test_there_are_functions_to_show():
+    assert len(SHOWN) == 7
+
+
+@pytest.mark.parametrize("show", SHOWN, ids=lambda f: f.__name__)
+def test_a_record_without_it_is_told_in_words(show, capsys):
+    empty = record.new([], [collectives.Missing("collectives", "no MPI.", "install one")])
+    words = said(show, empty, capsys)
+    assert "has no measurement of" in words
+    assert ("no MPI. install one" in words) == show.__name__.startswith("collectives")
+
+
+@pytest.mark.parametrize("show", SHOWN, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("jitter", [0.01, 0.5])
+def test_a_record_is_shown_however_noisy(show, jitter, capsys):
+    assert said(show, lawful(jitter), capsys)
+
+
+def test_a_steady_record_is_concluded_from_and_a_noisy_one_is_not(capsys):
+    steady, noisy = lawful(0.01), lawful(0.5)
+    words = said(drawn_links.collectives_findings, steady, capsys)
+    assert "W 4" in words and "All-reduce from" in words and "ring 1.0" in words
+    assert "No conclusion" in said(drawn_links.collectives_findings, noisy, capsys)
+    assert "scatters too much" in said(drawn_links.collectives_table, noisy, capsys)
+    words = said(drawn_links.network_findings, steady, capsys)
+    assert "alpha is 1" in words or "alpha is 99" in words or "alpha is 98" in words
+    assert "No conclusion" not in words
+    assert said(drawn_links.network_findings, noisy, capsys).count("No conclusion") == 2
+    assert "too noisy to say" not in said(drawn_links.split_table, steady, capsys)
+    assert "too noisy to say" in said(drawn_links.split_table, noisy, capsys)
+
+
+def test_the_run_of_most_ranks_is_taken():
+    both = record.new([Quantity("collectives.all_reduce", "s", [1e-6] * 5, {"size": 8, "ranks": n, "backend": "mpi"}) for n in (2, 4, 3)])
+    assert collectives.run_in(both).ranks == 4
+
+
+def test_what_is_foretold_comes_from_two_nodes_alone():
+    alpha, rate = drawn_links._foretold(lawful(0.0))
+    assert alpha == pytest.approx(1e-4, rel=1e-3) and rate == network.RATE

@@ -1,0 +1,107 @@
+"""The host's numbers: what is measured where something is missing, and that nothing is left behind."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from lightspeed.measure import host, kernels, ladder
+from lightspeed.measure.timing import FEWEST, Missing
+
+MIB = 2**20
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """A machine whose free memory allows working sets of a MiB."""
+    monkeypatch.setattr(host, "_free_memory", lambda: 16 * MIB)
+
+
+def test_the_ladder_has_a_quantity_for_each_size(small):
+    if not kernels.load().compiled:
+        pytest.skip("numba is not installed")
+    found = host.latency()
+    assert [q.parameters["size"] for q in found] == ladder.sizes(MIB)
+    assert all(q.key == "host.latency" and q.unit == "s" and q.better == "lower" and len(q.samples) >= FEWEST for q in found)
+    assert min(q.value for q in found) > 0 and ladder.of_quantities(reversed(found))[0] == ladder.sizes(MIB)
+
+
+def test_bandwidth_is_counted_as_stream_counts(small):
+    found = host.bandwidth()
+    assert [(q.key, q.parameters["threads"]) for q in found] == [(f"host.{n}_bandwidth", t) for n in ("copy", "triad") for t in kernels.thread_counts()]
+    for q in found:
+        if q.parameters["threads"] == 1:
+            arrays = kernels.PASSES[q.key[5:-10]][0 if kernels.load().compiled else 1]
+            assert q.counted["bytes"] == arrays * MIB
+
+
+def test_the_clock_can_be_read():
+    resolution, overhead = host.clock()
+    assert resolution.value > 0 and overhead.value > 0 and resolution.unit == overhead.unit == "s"
+
+
+def test_storage_leaves_no_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(host, "_folder", lambda: (tmp_path, "a folder"))
+    found = host.storage()
+    assert [q.key for q in found] == ["host.storage_write", "host.storage_read", "host.storage_flush"]
+    assert all(q.value > 0 for q in found if not isinstance(q, Missing)) and not list(tmp_path.iterdir())
+    assert "a folder" in found[0].note and "host or a drive" in found[1].note
+
+
+FULL = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (2**20, 2**20))  # the first write beyond a MiB fails, as on a full disk
+from lightspeed.measure import host
+for m in host.storage():
+    print(type(m).__name__, m)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="limits on files are set in the POSIX way")
+def test_a_full_disk_is_said_and_leaves_nothing(tmp_path):
+    run = subprocess.run([sys.executable, "-c", FULL], env=os.environ | {"XDG_CACHE_HOME": str(tmp_path)}, capture_output=True, text=True, timeout=60)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.count("Missing host.storage_") == 3 and "could not be written" in run.stdout and "Free some space" in run.stdout
+    assert not [p for p in tmp_path.rglob("*") if p.is_file()]
+
+
+def test_a_folder_that_cannot_be_made_gives_the_temporary_one(tmp_path, monkeypatch):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(blocked))
+    monkeypatch.setattr(host.tempfile, "gettempdir", lambda: str(tmp_path))
+    if sys.platform == "linux":
+        folder, name = host._folder()
+        assert folder == tmp_path and name.startswith("the temporary folder")
+
+
+@pytest.mark.skipif(not os.path.ismount("/dev/shm"), reason="no file system in memory here")
+def test_a_folder_in_memory_is_called_that(tmp_path):
+    from pathlib import Path
+
+    assert "in memory" in host._named(Path("/dev/shm"), "a folder")
+    assert host._named(Path("/proc"), "a folder") == "a folder"
+
+
+def test_loopback_reaches_another_process_that_ends():
+    trip, stream = host.loopback()
+    assert trip.unit == "s" and stream.unit == "byte/s" and trip.value > 0 and stream.value > 0
+    assert trip.parameters == {"size": 1} and len(trip.samples) >= FEWEST
+
+
+def test_no_sockets_no_loopback_but_a_reason(monkeypatch):
+    children, start = [], subprocess.Popen
+
+    def started(*arguments, **options):
+        children.append(start(*arguments, **options))
+        return children[-1]
+
+    def refused(*_, **__):
+        raise PermissionError("not allowed")
+
+    monkeypatch.setattr(host.subprocess, "Popen", started)
+    monkeypatch.setattr(host.socket, "create_connection", refused)
+    found = host.loopback()
+    assert [m.key for m in found] == ["host.loopback_round_trip", "host.loopback_bandwidth"]
+    assert all(isinstance(m, Missing) and "PermissionError" in m.why and m.remedy for m in found)
+    assert children[0].poll() is not None

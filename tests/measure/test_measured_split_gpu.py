@@ -1,0 +1,139 @@
+"""The split MLP between real processes, its prediction on made-up times, and the parts of the GPU that need none."""
+
+import importlib.util
+import sys
+
+import pytest
+from lightspeed.catalog import accelerator
+from lightspeed.measure import gpu, launch, record, split
+from lightspeed.measure.timing import Quantity, Unavailable
+
+HAS_MPI = importlib.util.find_spec("mpi4py")
+
+
+def made_up(peak, link, slow=1.0):
+    """A record of a machine that obeys the laws exactly; split ways take `slow` times longer."""
+    size = split.WIDTH * split.HIDDEN
+    rows = [Quantity("split.gemm", "s", [2e9 / peak] * 5, {"n": 1000, "ranks": 2}, counted={"flops": 2e9})]
+    gradients = 2 * size * 4
+    rows.append(Quantity("split.all_reduce", "s", [gradients / link] * 5, {"size": gradients, "ranks": 2}))
+    for tokens in (16, 1024):
+        states = tokens * split.WIDTH * 4
+        rows.append(Quantity("split.all_reduce", "s", [states / link] * 5, {"size": states, "ranks": 2}))
+        for way, sent in (("tensor", states), ("data", gradients)):
+            flops = split.FLOPS[way] * tokens * size
+            rows.append(Quantity(f"split.{way}_whole", "s", [flops / peak] * 5, {"tokens": tokens, "ranks": 2}, counted={"flops": flops}))
+            rows.append(Quantity(f"split.{way}", "s", [slow * (flops / 2 / peak + sent / link)] * 5, {"tokens": tokens, "ranks": 2}, counted={"flops": flops / 2, "bytes": sent}))
+    return record.new(rows)
+
+
+def test_the_prediction_is_the_law():
+    for found in split.splits(made_up(1e11, 4e9)):
+        assert found.time == pytest.approx(found.predicted, rel=1e-4)  # a record keeps few digits
+        assert found.speedup == pytest.approx(found.predicted_speedup, rel=1e-4)
+        assert found.steady
+    assert all(s.time == pytest.approx(1.5 * s.predicted, rel=1e-4) for s in split.splits(made_up(1e11, 4e9, slow=1.5)))
+
+
+def test_only_the_split_of_data_gains_by_tokens():
+    gain = {(s.way, s.tokens): s.predicted_speedup for s in split.splits(made_up(1e11, 4e9))}
+    assert gain["tensor", 16] == pytest.approx(gain["tensor", 1024], rel=1e-4)
+    assert gain["data", 16] < 1 < gain["data", 1024] < 2
+
+
+def test_what_was_too_slow_is_left_out():
+    whole = made_up(1e11, 4e9)
+    part = {**whole, "quantities": [q for q in whole["quantities"] if q["key"] != "split.data_whole"]}
+    assert {s.way for s in split.splits(part)} == {"tensor"}
+
+
+@pytest.mark.skipif(not HAS_MPI, reason="mpi4py is not installed: pip install 'speed-of-light[measure]'")
+def test_the_split_mlp_is_the_whole_one(monkeypatch):
+    said, real = [], split.answers
+    monkeypatch.setattr(split, "answers", lambda *a: (said.append(x) or x for x in real(*a)))
+    monkeypatch.setattr(split, "TOKENS", (16,))
+    split.measure()  # raises Unavailable if a result differs
+    assert {x["key"]: x["wrong"] for x in said if "wrong" in x} == dict.fromkeys(("gemm", "tensor_whole", "tensor", "data_whole", "data", "all_reduce"), 0)
+
+
+@pytest.mark.skipif(not HAS_MPI, reason="mpi4py is not installed: pip install 'speed-of-light[measure]'")
+def test_a_wrong_split_is_told(monkeypatch):
+    real = split.answers
+    monkeypatch.setattr(split, "answers", lambda *a: ({**said, "wrong": 1} for said in real(*a)))
+    monkeypatch.setattr(split, "TOKENS", (16,))
+    with pytest.raises(Unavailable, match="differs from the whole"):
+        split.measure()
+
+
+# ---------------------------------------------------------------- GPU
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        ("NVIDIA H100 80GB HBM3", "h100_sxm"),
+        ("NVIDIA H100 PCIe", "h100_pcie"),
+        ("NVIDIA H100 NVL", None),
+        ("NVIDIA H200", "h200_sxm"),
+        ("NVIDIA GH200 480GB", None),
+        ("NVIDIA A100-SXM4-80GB", "a100_80gb"),
+        ("NVIDIA A100-SXM4-40GB", "a100_40gb"),
+        ("NVIDIA A100 80GB PCIe", None),
+        ("NVIDIA A100-PCIE-40GB", None),
+        ("Tesla V100-SXM2-32GB", "v100_sxm"),
+        ("NVIDIA B200", "b200"),
+        ("NVIDIA GB200", "gb200"),
+        ("AMD Instinct MI300X", "mi300x"),
+        ("AMD Instinct MI355X", "mi355x"),
+        ("NVIDIA GeForce RTX 4090", None),
+        ("NVIDIA A10", None),
+        ("", None),
+    ],
+)
+def test_a_device_is_found_in_the_catalog_or_not_at_all(name, key):
+    assert gpu.catalog_key(name) == key
+
+
+def test_every_key_of_the_table_is_in_the_catalog():
+    for _, key in gpu.DEVICES:
+        assert key is None or accelerator(key)
+
+
+def test_peaks_are_dense_and_per_chip():
+    h100 = accelerator("h100_sxm")
+    found = gpu.peaks("NVIDIA H100 80GB HBM3")
+    assert found["bf16"] == h100.bf16 != h100.bf16_sparse
+    assert found["bandwidth"] == h100.hbm_bandwidth
+    assert found["fp32"] == h100.fp32_vector and found["tf32"] == h100.tf32
+    assert gpu.peaks("NVIDIA GeForce RTX 4090") == {}
+
+
+def test_a_share_is_of_the_peak_of_its_type():
+    name = "NVIDIA H100 80GB HBM3"
+    h100 = accelerator("h100_sxm")
+    product = Quantity("gpu.gemm", "FLOP/s", [h100.fp8 / 2] * 5, {"device": name, "dtype": "fp8"})
+    copy = Quantity("gpu.copy_bandwidth", "byte/s", [0.9 * h100.hbm_bandwidth] * 5, {"device": name})
+    assert gpu.share(product, name) == pytest.approx(0.5)
+    assert gpu.share(copy, name) == pytest.approx(0.9)
+    assert gpu.share(product, "NVIDIA A100-SXM4-80GB") is None  # it has no fp8, and another type does not stand in
+    assert gpu.share(copy, "an unknown GPU") is None
+
+
+def test_without_torch_the_message_says_what_is_left(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(Unavailable, match=r"PyTorch is not installed.*all else works without"):
+        gpu.measure()
+
+
+@pytest.mark.skipif(not importlib.util.find_spec("torch"), reason="PyTorch is not installed: pip install torch")
+def test_without_a_gpu_the_message_says_so():
+    import torch
+
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    with pytest.raises(Unavailable, match="PyTorch sees no GPU"):
+        gpu.measure()
+
+
+def test_the_environment_of_a_rank_has_one_thread():
+    assert launch.clean({})["OMP_NUM_THREADS"] == "1"
