@@ -22,7 +22,7 @@ print(h100.hbm_bandwidth.source)
 
 # %% [markdown]
 # A **law** is a plain function in SI units that reads like its equation. It takes numbers, numpy arrays, or quantities with
-# units; and it refuses nonsense, saying what was wrong.
+# units.
 
 # %%
 from lightspeed.roofline import ridge_point
@@ -32,12 +32,17 @@ ridge = ridge_point(h100.bf16, h100.hbm_bandwidth)
 print(f"{ridge:.0f} FLOP/byte")
 print(ridge_point(h100.bf16.quantity, h100.hbm_bandwidth.quantity).to("FLOP/bit"))
 
+# %% [markdown]
+# And it refuses nonsense, saying what was wrong. **The next cell fails on purpose:** it divides FLOP/s by a size where a
+# bandwidth belongs. The error is the point, and nothing is broken.
+
 # %% tags=["raises-exception"]
 ridge_point(h100.bf16.quantity, Q(3, "GB"))
 
 # %% [markdown]
-# **Predict before you look.** Type a guess in the box, or in place of the dots, and run the next cell. Guesses are kept on
-# this machine only, and after a few of them `calibration()` shows by how much your intuition is off, in powers of ten.
+# **Predict before you look.** Type a guess in the box, or in place of the dots, and run the next cell; until then its answer
+# is folded away. Guesses are kept on this machine only, and after a few of them `calibration()` shows by how much your
+# intuition is off, in powers of ten.
 
 # %%
 predict("roofline.ridge", ...)
@@ -55,6 +60,8 @@ ask("roofline.h100_critical_batch")
 # %% [markdown]
 # **Explorers** have sliders. They need a running kernel; before that you see a still picture of their first state. Every
 # chapter has one. Its verdict is always also in words.
+#
+# Code that only draws a figure is folded away. Its first line and three dots stand in its place: click them to see the rest.
 #
 # ## The chapters
 #

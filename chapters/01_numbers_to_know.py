@@ -72,7 +72,7 @@ table([[name, f"{n:.0f}"] for name, n in parts.items()] + [["sum", f"{sum(parts.
 # {{adam.total - adam.gradients:.0f}}: the gradients are missing. A wrong list with a right total is how errors survive.
 # A model of {{si(params, "parameter")}} needs {{si(params * adam.total, "byte")}} before it sees a token.
 #
-# ### Light in fibre makes two hundred kilometres in a millisecond
+# ### In a millisecond, light in fibre goes two hundred kilometres
 #
 # It is a third slower than in vacuum, and nothing that you buy changes it.
 
@@ -113,7 +113,7 @@ rungs = {
 }
 names = list(rungs)
 
-# %%
+# %% tags=["figure"]
 figure(
     Chart(
         Axis("energy", "J", "log", domain=(1e-14, 1e-8)),
@@ -172,7 +172,7 @@ rest = sorted([*wires, memory("nvme_ssd"), memory("hard_disk"), *paths], key=lam
 groups = {"CPU": (cpu, "blue"), "GPU": (gpu, "green"), "links, storage, distance": (rest, "orange")}
 stretch = find("human_scale").stretch
 
-# %%
+# %% tags=["figure"]
 ladder = [x for group, _ in groups.values() for x in group]
 figure(
     Chart(
@@ -241,9 +241,8 @@ pyramid = [
 ]
 table(pyramid, ["level", "latency", "bandwidth, one way", "holds"], caption="An H100 and what is around it.")
 
-# %%
+# %% tags=["figure"]
 levels = [("shared, L1", shared), ("L2", l2), ("HBM", hbm), ("PCIe to the host", wires[1]), ("InfiniBand", wires[2]), ("SSD", memory("nvme_ssd"))]
-peak_rate = shared.bandwidth
 figure(
     Chart(
         Axis("bandwidth, one way (width of the pyramid's pipe)", "byte/s", "log", domain=(1e9, 1e14)),
@@ -410,7 +409,7 @@ checks.append(("Atlantic, floor against the fastest cable", hardware.round_trip(
 # %%
 table([[n, si(p, u, 4), si(m, u, 4), f"{p / m - 1:+.1%}"] for n, p, m, u in checks], ["what", "predicted", "printed or measured", "error"])
 
-# %%
+# %% tags=["figure"]
 short = [n for n, _, _, _ in checks]
 figure(
     Chart(
@@ -431,6 +430,87 @@ figure(
 # - **A floor is not a forecast.** Real paths add equipment, detours and queues; real memories add page misses and refresh.
 # - **Latency has layers.** InfiniBand hardware takes {{si(link("infiniband_ndr").latency, "s")}}; one step of a collective over
 #   it, software included, is calibrated at {{si(link("infiniband_ndr").nccl_step_simple, "s")}} in NCCL. Say which one you mean.
+#
+# ## Measure it here
+#
+# The ladder of this chapter is that of a typical machine. Yours is at hand, so ask it. To see a latency, let every load wait for the one
+# before: numbers lie in memory in random order, each says where the next one is, and a compiled loop follows them. While the walk fits into a
+# cache, each step takes that cache's latency. Then make the walk longer, from a few KiB to far more than any cache holds.
+#
+# Decide before you measure. Where will the first step of *your* ladder be, and how many steps are there? Then put your numbers in place of those
+# that stand below, which are the catalog's.
+
+# %%
+from lightspeed.measure import compare_here, measure_here, row, shipped, show_recorded
+from lightspeed.measure import find as find_quantity
+from lightspeed.measure.environment import usable_cores
+from lightspeed.measure.shown import in_flight, ladder_figure, ladder_findings
+
+# %%
+guess = {
+    "a load that stays near": cpu[1].latency,  # s
+    "a load from main memory": cpu[-1].latency,
+    "a byte to another program and back": link("infiniband_ndr").latency,
+    "a small write, safely on disk": memory("nvme_ssd").latency,
+    "copying in memory, all cores": cpu[-1].bandwidth,  # byte/s
+}
+
+# %% tags=["measured"]
+here = measure_here("host")
+
+# %% tags=["measured"]
+ladder_figure(here)
+
+# %% tags=["measured"]
+ladder_findings(here)
+
+# %%
+def lines(threads):
+    """What to look up in a record, beside the guess at it. Sizes are in bytes."""
+    near, far, copy = dict(size=2**14), dict(size=2**26), dict(threads=threads)
+    keys = [("host.latency", near), ("host.latency", far), ("host.loopback_round_trip", {}), ("host.storage_flush", {}), ("host.copy_bandwidth", copy)]
+    told = [row(label, key, law=value, **which) for (label, value), (key, which) in zip(guess.items(), keys)]
+    return [*told, row("the same on one core", "host.copy_bandwidth", threads=1), row("triad on one core", "host.triad_bandwidth", threads=1)]
+
+
+# %% tags=["measured"]
+compare_here(here, lines(usable_cores()), caption="The guess stands where other chapters have a law.")
+
+# %% [markdown]
+# ### Explain the difference
+#
+# - **A cache without a step.** The dashed lines are what the machine *says*. A virtual machine passes on what it was told; if others use the same
+#   cache, your share of it is smaller, and comes and goes.
+# - **A step without a cache, or a climb that does not end.** Each page of memory has to be translated from the address that the program uses. The
+#   translations have a cache of their own, the TLB. A walk over more pages than it holds pays for a second lookup in nearly every step.
+# - **Copying counts what the program asked for**, one read and one write. Many processors first fetch the line that they are about to overwrite, so
+#   the memory moves half as much again, and part of its bandwidth never shows in the result.
+# - **The way to another program** has next to no length. What you see is the operating system: two calls to send, two to receive, and the time until
+#   somebody who sleeps is woken. It is the millisecond of the data centre once more, in small.
+# - **A safe write** waits until the drive, or whatever plays a drive in a virtual machine, says that it is done. Without that word, writing looks
+#   a thousand times faster, because it only fills memory.
+#
+# ### The same on a recorded machine
+#
+# This one was measured for the course. It is a rented virtual machine, and every sample is in the repository.
+
+# %%
+recorded = shipped()["amd_epyc_2core"]
+ladder_figure(recorded)
+
+# %%
+ladder_findings(recorded)
+
+# %%
+show_recorded(recorded, lines(threads=2), caption="The catalog's numbers in place of a law.")
+one_core = find_quantity(recorded, "host.triad_bandwidth", threads=1).value
+on_their_way = in_flight(recorded)
+
+# %% [markdown]
+# One more number can be had from two that are there. A core gets {{si(one_core, "byte/s")}} through a
+# triad, though each load takes what the ladder says. So many lines of a cache must be on their way at once:
+# latency times bandwidth, over the size of a line, gives {{on_their_way:.0f}}. That is Little's law, the subject of chapter 4. It is also why one
+# core alone often cannot use up a memory: it has only so many places to note what it waits for.
 #
 # ## Gallery of wrong claims
 #

@@ -69,7 +69,7 @@ table(
     ["T_math", "T_comms", "lower bound", "upper bound", "upper over lower"],
 )
 
-# %%
+# %% tags=["figure"]
 share = np.linspace(0.01, 0.99, 99)
 bounds = time_bounds(share, 1 - share, 1.0, 1.0)
 figure(
@@ -321,7 +321,7 @@ def curve(side):
 large, small = 4096, 1024
 turn = {side: critical_batch_exact(side, side, ridge_v5e, weight_bytes=1) for side in (large, small)}
 
-# %%
+# %% tags=["figure"]
 figure(
     Chart(
         Axis("batch", "token", domain=(0, 512)),
@@ -426,7 +426,7 @@ table(
     caption=f"Matrix products with weights of side {rows[0][2].n}, from the operator tables of aiconfigurator.",
 )
 
-# %%
+# %% tags=["figure"]
 looks = {"bf16": ("blue", "circle"), "fp8": ("orange", "square"), "int8 weights": ("purple", "triangle")}
 groups = {p: [(e.m, s) for _, kind, e, _, s in rows if kind == p] for p in looks}
 figure(
@@ -483,6 +483,82 @@ table([[c, kind, m, f"{error:+.0%}"] for c, kind, m, error in errors], ["chip", 
 # %% [markdown]
 # The median error is {{np.median([abs(x[-1]) for x in errors]):.0%}}, the largest {{max(abs(x[-1]) for x in errors):.0%}}: two
 # numbers per chip turn a bound into a usable estimate for bf16, and an optimistic one for narrow formats.
+#
+# ## Measure it here
+#
+# The machine in front of you has a roofline too. Both of its roofs can be measured: the flat one with the fastest matrix product that you have, the
+# slopes with loops that do nothing but move bytes, over more and more memory. Under them go kernels whose FLOPs and bytes are *counted*, by the
+# laws of this chapter, on vectors that no cache holds.
+#
+# Decide first, with the roofline in mind. Element by element, with $x$ and $y$ in fp32:
+#
+# - `axpy`, $y \leftarrow s\,x + y$; a **dot product**; a **ReLU** from one vector into another.
+# - A **fused chain**, $y \leftarrow \max(s\,x + b, 0)$, in one pass, and the same **in three passes**, one for each operator.
+#
+# Which of them does the most FLOP/s, and which the least? By which factor is the fused chain faster? And which reach their roof? The roofline says
+# that all can; put your own shares in its place.
+
+# %%
+from lightspeed.measure import measure_here, shipped
+from lightspeed.measure.kernels import FLOPS, PASSES
+from lightspeed.measure.shown import peaks_table, roofline_figure, roofline_table
+
+guess = {"ReLU": 1.0, "axpy": 1.0, "dot product": 1.0}  # of its roof, from 0 to 1
+width = 4  # bytes of a number in fp32
+loops = {"ReLU": "relu", "axpy": "axpy", "dot product": "dot", "fused chain": "fused", "in three passes": "unfused"}
+table(
+    [[name, FLOPS[k], PASSES[k][0] * width, f"{FLOPS[k] / (PASSES[k][0] * width):.3g}"] for name, k in loops.items()],
+    ["kernel", "FLOPs an element", "bytes an element", "intensity, FLOP/byte"],
+    caption="By count. The roofline says that the rates of these kernels are to each other as their intensities.",
+)
+
+# %% tags=["measured"]
+mine = measure_here("roofline")
+
+# %% tags=["measured"]
+roofline_figure(mine)
+
+# %% tags=["measured"]
+roofline_table(mine, guess)
+
+# %% tags=["measured"]
+peaks_table(mine)
+
+# %% [markdown]
+# ### Explain the difference
+#
+# - **A kernel that writes into another vector than it reads, such as the ReLU, often stays below the slope.** Before it overwrites part of a line,
+#   a processor fetches that line. The count says {{PASSES["relu"][0] * width}} bytes an element; with that fetch
+#   {{(PASSES["relu"][0] + 1) * width}} cross the bus. The best that is left is {{PASSES["relu"][0] / (PASSES["relu"][0] + 1):.0%}} of the roof. `axpy` writes
+#   where it has just read, so its count is right. Some programs avoid the fetch with special stores.
+# - **A kernel that mostly reads, such as the dot product, can stay below it, too.** The slope is that of the best loop, which reads and writes at
+#   once. A core has only so many reads on their way at a time, however idle the memory is.
+# - **Fusion is worth the passes that it saves, or less.** It does the same FLOPs in a third of the counted bytes. But it writes into another vector and
+#   pays for that fetch, while two of the three passes work in place and do not.
+# - **Small products stay below the flat roof** though their intensity is far above the ridge. Preparing the blocks, starting the threads and
+#   waiting for the last of them takes a time that does not shrink with the matrix. It is the fixed cost again that the short kernels above had.
+# - **A share above one** says that a roof was measured too low. The slope is the best of a few loops, not a law of nature.
+# - **bf16 and int8**, if you have torch: a type that turns out slower than fp32 is computed by other means. A chip whose data sheet lists a type
+#   without units for it is within its rights.
+#
+# ### The same on a recorded machine
+#
+# This is a rented virtual machine, measured for the course. Every sample is in the repository.
+
+# %%
+recorded = shipped()["amd_epyc_2core"]
+roofline_figure(recorded)
+
+# %%
+roofline_table(recorded)
+
+# %%
+peaks_table(recorded)
+
+# %% [markdown]
+# Compare the ridges with those at the top of this page. A processor has few units for its bandwidth, so its ridge is far below that of an
+# accelerator. Work that starves a GPU can keep a CPU busy, and a trick that saves bytes gains less there. What you know by heart of one
+# does not carry over to the other. The two divisions do.
 #
 # ## Gallery of wrong claims
 #

@@ -4,8 +4,8 @@
 # The training job takes a week on the GPUs you have. Somebody offers you eight times as many. Is it done tomorrow? And
 # what will it cost?
 #
-# Nearly always the honest answer is "no, and more". This chapter says how much no, how much more, and which measurement
-# you need before you promise anything.
+# Nearly always the honest answer is "no, and more". This chapter says how much later, how much more, and which
+# measurement you need before you promise anything.
 #
 # **You will be able to** turn a profile into the most that any machine can give; tell strong from weak scaling; read a
 # scaling table and say what holds it back; fit a law to measured speedups, with its uncertainty; and estimate how long a
@@ -75,6 +75,8 @@ table(
 
 # %%
 grid = np.geomspace(1, 1e4, 100)
+
+# %% tags=["figure"]
 colors = ("black", "purple", "blue", "green", "orange")
 figure(
     Chart(
@@ -369,7 +371,11 @@ def speedup_of(tokens, n):
 
 # %%
 curves = {name: speedup_of(tokens, grid) for name, tokens in batches.items()}
-top = {name: (grid[np.argmax(c)], c.max()) for name, c in curves.items()}
+counts = np.arange(1, 10_001)
+peaks = {name: speedup_of(tokens, counts) for name, tokens in batches.items()}
+top = {name: (float(counts[c.argmax()]), c.max()) for name, c in peaks.items()}
+
+# %% tags=["figure"]
 figure(
     Chart(
         Axis("GPUs", "", "log"),
@@ -383,8 +389,9 @@ figure(
 )
 
 # %% [markdown]
-# The small batch never gets beyond {{top["small batch"][1]:.0f}} times the speed of one GPU, the large one reaches
-# {{top["large batch"][1]:.0f}}. Past about {{top["large batch"][0]:,.0f}} GPUs both fall. What looked like a serial share is the plateau of the ring; what
+# The small batch never gets beyond {{top["small batch"][1]:.0f}} times the speed of one GPU, and is fastest on about
+# {{si(top["small batch"][0], "", 2)}} GPUs. The large one reaches {{top["large batch"][1]:.0f}}, on about {{si(top["large batch"][0], "", 2)}}. Past its peak
+# each gets slower. What looked like a serial share is the plateau of the ring; what
 # turns the curve down is latency. Real frameworks overlap the reduction with the backward pass and use trees at small sizes, and
 # chapter 7 does that properly. The shape stays.
 #
@@ -435,7 +442,7 @@ table(
     caption=f"{own['name']}: {speedups.size} samples on {own['machine']}, {own['date']:%Y}.",
 )
 
-# %%
+# %% tags=["figure"]
 model = fit.baseline * usl_speedup(grid[grid < 40], serial=fit.serial, kappa=fit.kappa)
 amdahl = amdahl_speedup(grid[grid < 40], serial=fit.serial)
 figure(
@@ -471,7 +478,7 @@ n_sql, rate = np.array(mysql["n"]), np.array(mysql["values"])
 sql = fit_usl(n_sql, rate / rate[0])
 expected = rate[0] * sql.baseline * usl_speedup(n_sql, serial=sql.serial, kappa=sql.kappa)
 
-# %%
+# %% tags=["figure"]
 figure(
     Chart(
         Axis("threads n", ""),
@@ -591,7 +598,7 @@ def training_step(layers=4, forward=10e-3, backward=20e-3, reduce=15e-3, optimiz
 fast, slow = training_step(), training_step(reduce=30e-3)
 shape = {name: work_span(g) for name, g in (("fast network", fast), ("slow network", slow))}
 
-# %%
+# %% tags=["figure"]
 def ends(graph):
     """When each task is done, if nothing waits for anything but its inputs."""
     return {v: work_span(graph.subgraph(nx.ancestors(graph, v) | {v})).span for v in graph}
@@ -719,7 +726,7 @@ table(
 #
 # **Weak scaling.** The same table that gave {{hardware:.0%}} has models that grow with the machine.
 
-# %%
+# %% tags=["figure"]
 n_weak, per_gpu = np.array(weak["n"]), np.array(weak["values"]) * 1e12
 total = n_weak * per_gpu
 figure(
@@ -752,7 +759,71 @@ figure(
 #
 # A standard text calls it a fallacy that doubling accelerators halves training time, and adds that this "assumes perfect strong scaling
 # (Amdahl's Law)". It is a fallacy *because* of Amdahl's law, and the third term makes it worse.
+
+# %% [markdown]
+# ## Measure it here
 #
+# A law about processors deserves to be tried on some. The library has three jobs whose serial share is known, because it is *counted*: so many
+# equal pieces of work, of which one process must do the first before the rest is split.
+#
+# - **Counting loops** keeps a core busy. Processes beyond your cores have nothing to run on.
+# - **Waiting** stands for a host whose devices do the work. Any machine can wait with many processes.
+# - **Waiting, then a message** is the same, but each process then sends an array, and one process receives and adds them all.
+#
+# Before you measure, say what you expect. How fast is the second job with sixteen processes? Does the share of Karp and Flatt stay
+# the same from two processes to sixteen, in the second job and in the third? On how many processes is the third job fastest?
+
+# %%
+from lightspeed.measure import measure_here, shipped
+from lightspeed.measure.drawn import scaling_figure, scaling_findings, scaling_table
+from lightspeed.measure.scaling import PARTS
+
+pieces = sum(PARTS["wait"])
+table(
+    [[n, f"{amdahl_speedup(n, serial=PARTS['wait'][0] / pieces):.2f}"] for n in (2, 4, 8, 16)],
+    ["processes", "speedup, if Amdahl's law is all there is"],
+    caption=f"Serial is one of {pieces} pieces of waiting; of counting loops it is one of {sum(PARTS['count'])}.",
+)
+
+# %% tags=["measured"]
+mine = measure_here("scaling")
+
+# %% tags=["measured"]
+scaling_figure(mine)
+
+# %% tags=["measured"]
+scaling_findings(mine)
+
+# %% [markdown]
+# ### Explain the difference
+#
+# - **Waiting** keeps to Amdahl's law as nothing else does, since a wait costs no processor. What is missing are the moments in which a process
+#   is told to start, wakes up and answers. They do not shrink with $n$, so they count as serial, and there are more of them with more processes.
+# - **The message** is the third term. Every process adds the same time to the queue in front of the one that receives. So the share grows
+#   from row to row of the table below, $κ$ is above zero, and there is an $n$ that should not be exceeded.
+# - **Counting loops** stops at your cores. If it falls short before, then the cores are not really yours, or not really alike: other programs use
+#   them, two of them share one core's units (SMT), a virtual machine has fewer than it says, or the clock goes down when all are busy. The
+#   share by count is then no longer the share by time.
+#
+# If it said that the times scatter too much, the machine was busy with something else. Close what you can and run the cells again;
+# an average over noise would look just as precise and mean nothing.
+
+# %% tags=["measured"]
+scaling_table(mine)
+
+# %% [markdown]
+# ### The same on a recorded machine
+#
+# Here is the same measurement from a machine that was recorded for this course, every sample of which is in the repository.
+
+# %%
+recorded = shipped()["amd_epyc_2core"]
+scaling_figure(recorded)
+
+# %%
+scaling_findings(recorded)
+
+# %% [markdown]
 # ## Worked problems
 #
 # Pencil first.

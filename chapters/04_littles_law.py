@@ -52,7 +52,7 @@ def so_far(times):
     return np.column_stack([np.searchsorted(times, events, side) for side in ("left", "right")]).ravel()
 
 
-# %%
+# %% tags=["figure"]
 arrived, left = so_far(arrivals), so_far(path.departure)
 figure(
     Chart(
@@ -159,7 +159,7 @@ def run_at(load):
 
 runs = [run_at(load) for load in dots]
 
-# %%
+# %% tags=["figure"]
 figure(
     Chart(
         Axis("load", "%", domain=(0, 1)),
@@ -201,7 +201,7 @@ reveal("queueing.a_little_more_traffic")
 #
 # In M/M/1 the time in the system is itself exponential, so every percentile is a fixed multiple of the mean.
 
-# %%
+# %% tags=["figure"]
 shares = [0.5, 0.95, 0.99]
 figure(
     Chart(
@@ -253,7 +253,7 @@ print(f"formula {mg1(rate, server, mixed.var()).Wq:.2f} s, simulated {run.low:.2
 # With $c$ servers behind one queue (M/M/c), a request waits only if all of them are busy. Erlang worked out the probability a
 # century ago, for telephone lines.
 
-# %%
+# %% tags=["figure"]
 c_loads = np.linspace(0.3, 0.99, 50)
 figure(
     Chart(
@@ -305,7 +305,7 @@ def live(load, seed=7):
     return np.append(0, counts)[np.searchsorted(times, steps, side="right")]
 
 
-# %%
+# %% tags=["figure"]
 figure(
     Chart(
         Axis("time", "s", domain=(0, horizon)),
@@ -397,7 +397,7 @@ every = np.arange(1, 400)
 curves = {c: decode_step(every, **(replica | {"kv_bytes": per_token * c})).time for c in (2048, 8192, 32768)}
 marks = {"knee": round(knee), "budget": int(allowed), "memory full": int(slots)}
 
-# %%
+# %% tags=["figure"]
 figure(
     Chart(
         Axis("time per token", "s", domain=(0, 0.05)),
@@ -435,6 +435,8 @@ print(f"{allowed:.0f} requests inside, each for {answer * step:.1f} s: {most:.1f
 use = np.linspace(0.02, 0.99, 50)
 queues = serving_queue(use * most, answer, int(allowed), **replica)
 fixed = mmc(use * most, 1 / (answer * step), int(allowed))
+
+# %% tags=["figure"]
 figure(
     Chart(
         Axis("arrivals, share of the most it can do", "%", domain=(0, 1)),
@@ -580,7 +582,7 @@ table(
     caption=f"Output tokens per second and GPU. Measured: {source['author']}, {source['title']}.",
 )
 
-# %%
+# %% tags=["figure"]
 groups = {"one GPU, fp8": [], "one GPU, fp16": [], "several GPUs, fp8": []}
 for _, _, r, _, share in rows:
     name = "several GPUs, fp8" if r["gpus"] > 1 else "one GPU, fp8" if r["precision"] == "fp8" else "one GPU, fp16"
@@ -635,7 +637,96 @@ for m, c, r, _, _ in rows:
 # %% [markdown]
 # It did run, so the GB of that data sheet must be GiB: memory comes in powers of two. The trap of chapter 1 works in your favour
 # for once.
+
+# %% [markdown]
+# ## Measure it here
 #
+# So far every queue was a formula or a simulation. Now one process of your machine serves requests and another sends them, over the loopback
+# network. Serving is a wait, which stands for a device at work, so a laptop can play many servers at a time: three kinds at
+# five loads each, side by side. The sender is an *open* loop: it sends each request at the time it is due, whatever has become of the others.
+#
+# What do you expect? Here are the formulas, in service times. Pick the server with the highest latency, and say whether a
+# run of a few seconds will show that number. And which of the two laws, Little's or the formula, will hold better?
+
+# %%
+from lightspeed.measure import measure_here, shipped
+from lightspeed.measure.drawn import queueing_latency, queueing_little, queueing_omission, queueing_tail
+from lightspeed.measure.queueing import LOADS
+
+table(
+    [[si(level, "%"), f"{mm1(level, 1).W:.1f}", f"{md1(level, 1).W:.1f}", f"{mmc(4 * level, 1, 4).W:.2f}"] for level in LOADS],
+    ["load", "M/M/1", "M/D/1, fixed services", "M/M/4, four servers"],
+    caption="Mean latency in service times, if the queue runs for ever.",
+)
+
+# %% tags=["measured"]
+mine = measure_here("queueing")
+
+# %% [markdown]
+# ### Three instruments
+#
+# The server looks at random moments at how many are inside. The sender counts requests, and stops the time of each. Neither knows what the other has
+# seen, and they share no clock.
+
+# %% tags=["measured"]
+queueing_little(mine)
+
+# %% [markdown]
+# Little's law holds in every row, though no row is in a steady state: it needs none. Where the ratio is a little below one, it is no
+# failure of the law. The two sides have drawn the border of the system differently: the sender's $W$ has the way to the server and back in it, and
+# those under way are not yet inside, or no longer. The deviation after ± is only that of looking at random moments.
+#
+# ### The formula, and so short a run
+
+# %% tags=["measured"]
+queueing_latency(mine)
+
+# %% [markdown]
+# Now compare your guess. There are three reasons why a point may lie off the curve, and the figure keeps them apart.
+#
+# - **The run is short.** The formulas speak of a queue that has run for ever. This one began empty, and near full load it
+#   would need far longer to grow than it was given. The band shows where nine of ten runs of this length fall, from simulations of each. Towards full load
+#   it is wide, and its middle lies below the curve: a short load test flatters.
+# - **It was this run and no other.** A cross is an ideal queue that got the very same arrivals and services. Between the cross and the middle of the band
+#   lies luck.
+# - **The server is not ideal.** That is all that is left between cross and point: timers that end late, two processes that
+#   take turns on the cores. The first is measured as it happens and is in the curve already.
+#
+# If the cell refused to draw, then the sender was late. An open loop that does not send on time is not the load that was asked for, and every
+# number after it would be about something else.
+#
+# ### What a closed loop does not see
+#
+# Many load testers send a request, wait for the answer, and then send the next one. Here such a tester has the same arrivals and services as the
+# open loop at one of the loads above, and starts its clock when it sends.
+
+# %% tags=["measured"]
+queueing_omission(mine)
+
+# %% [markdown]
+# The same requests, the same server, and the latency is gone. It was not avoided, it was not looked at: while the tester waits for an answer, the requests
+# that are due meanwhile queue in the tester, where no clock runs. By Little's law the tester keeps $L$ at one, and so it can never see a queue.
+# Count from the time at which each request was due, and the closed loop tells what the open one does, and a little more: it pays the way
+# there and back between every two requests. The mistake is known as *coordinated omission*; a benchmark that does not say "open loop" probably makes it.
+#
+# ### The same on a recorded machine
+#
+# Here is such a measurement from a machine that was recorded for this course, with the tail of one server.
+
+# %%
+recorded = shipped()["amd_epyc_2core"]
+queueing_little(recorded)
+
+# %%
+queueing_latency(recorded)
+
+# %%
+queueing_tail(recorded)
+
+# %%
+queueing_omission(recorded)
+
+# %% [markdown]
 # ## Gallery of wrong claims
 #
 # Each was published. Each is rebutted by a line that you can run.

@@ -69,7 +69,7 @@ drawn = shown[1:]
 starts = np.array([[0, len(s), len(s) + len(e)] for s, e, _ in (FORMATS[n].fields(0) for n in drawn)])
 widths = np.array([[len(part) for part in FORMATS[n].fields(0)] for n in drawn])
 
-# %%
+# %% tags=["figure"]
 def field_bars(i, name, color):
     """One field of every format that has it, as floating bars."""
     rows = [r for r in range(len(drawn)) if widths[r, i]]
@@ -109,7 +109,7 @@ table(
 # An exponent bit squares the range. A mantissa bit halves the step. With sixteen bits to share, bf16 bought range and fp16
 # bought precision.
 
-# %%
+# %% tags=["figure"]
 ranges = [n for n in drawn if n != "e8m0"]
 lows, normals, tops = (np.array([getattr(FORMATS[n], what) for n in ranges]) for what in ("smallest_subnormal", "smallest_normal", "max"))
 figure(
@@ -135,7 +135,7 @@ def relative_step(name):
     return x, f.spacing(x) / x
 
 
-# %%
+# %% tags=["figure"]
 figure(
     Chart(
         Axis("magnitude", scale="log", domain=(1e-9, 1e7)),
@@ -250,7 +250,7 @@ lost = {n: float(np.mean(FORMATS[n].round(exact) == 0)) for n in compared}
 edges = np.arange(-42, -12)
 share = np.histogram(np.log2(np.abs(exact)), bins=edges)[0] / exact.size
 
-# %%
+# %% tags=["figure"]
 figure(
     Chart(
         Axis("magnitude of an element", scale="log", domain=(2.0**-42, 2.0**-12)),
@@ -294,7 +294,7 @@ runs = {
     "bf16": train(bf16.round),
 }
 
-# %%
+# %% tags=["figure"]
 looks = {"fp16": ("orange", False), "bf16": ("blue", True)}
 figure(
     Chart(
@@ -335,7 +335,7 @@ def dynamic(scale, patience=20, steps=100):
 # %%
 seen = dynamic(2.0**44)
 
-# %%
+# %% tags=["figure"]
 figure(
     Chart(
         Axis("step", domain=(0, 100)),
@@ -383,7 +383,7 @@ sums = {
 }
 errors = {n: s / bf16.round(prefixes).sum(axis=1) for n, s in sums.items()}
 
-# %%
+# %% tags=["figure"]
 figure(
     Chart(
         Axis("numbers added", scale="log", domain=(3, 2e4)),
@@ -462,7 +462,7 @@ measured = {n: np.array([sqnr(s, quantize_symmetric(s, int(b)).values) for b in 
 law = {n: np.array([sqnr_law(int(b), crest_factor(s)) for b in bits]) for n, s in signals.items()}
 colors = dict(zip(signals, ("blue", "green", "orange")))
 
-# %%
+# %% tags=["figure"]
 figure(
     [
         Chart(
@@ -617,7 +617,7 @@ kept = {
     for name, group in (("tensor", {}), ("output channel", {"axis": 1}))
 }
 
-# %%
+# %% tags=["figure"]
 figure(
     Chart(
         Axis("bits of a weight", domain=(9, 1.5), ticks=widths_tried),
@@ -665,7 +665,7 @@ table(
     caption="Block formats. The last two are those of ggml, here with symmetric codes.",
 )
 
-# %%
+# %% tags=["figure"]
 points = {n: (true, sqnr(samples["heavy"], store(samples["heavy"]))) for n, (_, _, _, true, store) in blocks.items()}
 slope = sqnr_law(9) - sqnr_law(8)
 figure(
@@ -721,7 +721,7 @@ def lower(peak, weight_bytes, activation_bytes):
 
 times = {"bf16": lower(v5e.bf16, 2, 2), "int8 weights": lower(v5e.bf16, 1, 2), "int8 both": lower(v5e.int8, 1, 1)}
 
-# %%
+# %% tags=["figure"]
 figure(
     Chart(
         Axis("batch", "token", "log", domain=(1, 3000)),
@@ -806,7 +806,7 @@ h100_fixed = number("gemm_h100_sxm_bf16_m1.time") - h100_bytes[2]
 cases.append(("H100, fp8", h100_bytes[1], float(number("gemm_h100_sxm_fp8_m1.time")), h100_fixed))
 which = [c[0] for c in cases]
 
-# %%
+# %% tags=["figure"]
 figure(
     Chart(
         Axis("predicted over measured time", "%", domain=(0.4, 1.1)),
@@ -857,6 +857,63 @@ table([[n, f"{rate:.0f}"] for n, rate in served.items()], ["weights", "queries a
 # {{(served["bf16"] - rate_now) / (served["int8"] - rate_now):.0%}} of the gain is there with bf16 already, which changes next to no answer. To get further,
 # serve several queries together: below the critical batch they share one reading of the weights.
 #
+# ## Measure it here
+#
+# Everything above was computed with the formats of this course, which are plain Python. Do real ones behave like that? Let numpy add, in its own
+# fp16, bf16, fp32 and fp64, and let it multiply matrices. Errors have laws: the running sum can be predicted to the last bit with
+# `accumulate`, and no order of adding $n$ numbers that are not negative is worse than
+#
+# $$\frac{(n-1)\,u}{1 - (n-1)\,u}, \qquad u = \text{half a step at one}$$
+#
+# which says nothing once $(n-1)\,u$ reaches one. The noise of a product is that of what is stored: $\sqrt{a^2 + b^2 + c^2}$ with the relative errors of both
+# matrices and of the result, each rounded on its own.
+#
+# Decide first. Is a sum in fp16 faster than one in fp32, since it reads half the bytes? And how wrong is `x.sum()` of a numpy array in fp16, or in
+# bf16, if it adds as many numbers as below? Put your two errors in place of the ones in the cell.
+
+# %%
+from lightspeed.measure import measure_here, shipped
+from lightspeed.measure.precision import SUMMED, predicted_sum_error, sum_bound
+from lightspeed.measure.shown import products_table, sums_table
+
+guess = {"fp16": 0.001, "bf16": 0.01}  # relative errors
+table(
+    [[n, f"{predicted_sum_error(n):.2g}", "none" if np.isinf(sum_bound(n)) else f"{sum_bound(n):.2g}"] for n in ("fp64", "fp32", "fp16", "bf16")],
+    ["format", "predicted", "bound"],
+    caption=f"Relative error (rms) of adding {SUMMED:,} numbers between zero and one, one after another.",
+)
+
+# %% tags=["measured"]
+mine = measure_here("precision")
+
+# %% tags=["measured"]
+sums_table(mine, guess)
+
+# %% tags=["measured"]
+products_table(mine)
+
+# %% [markdown]
+# ### Explain the difference
+#
+# - **Where a prediction stands, it should agree in every digit.** A format is a definition, and a sum one after another leaves the machine no choice.
+# - **numpy's own sum** adds in blocks and then adds the blocks, where it has such a loop for the type. That is nearly the pairwise order, and it is why
+#   its errors are so far below the bound. If its error in bf16 is that of one after another, it has none for bf16, and `x.sum()`
+#   is wrong without a warning. Give it `dtype=np.float32`.
+# - **The noise of storing explains the narrow products.** In fp32 and fp64 the measured error is larger: here the accumulator shows, which is no
+#   wider than what it adds.
+# - **Narrow is not fast by itself.** A processor without units for fp16 widens each number, adds, and rounds again. The bytes are fewer, and the
+#   time is longer. Speed needs units, or a kernel that is bound by bytes; the section on the roofline told the two apart.
+#
+# ### The same on a recorded machine
+
+# %%
+recorded = shipped()["amd_epyc_2core"]
+sums_table(recorded)
+
+# %%
+products_table(recorded)
+
+# %% [markdown]
 # ## Gallery of wrong claims
 #
 # Each was published. Each is rebutted by a line that you can run.

@@ -89,7 +89,7 @@ ranks = 2 ** np.arange(0, 11)
 zero = {f"stage {stage}": [zero_bytes_per_device(7.5e9, int(n), stage) for n in ranks] for stage in range(4)}
 zero_params = 7.5e9
 
-# %%
+# %% tags=["figure"]
 colors = ("blue", "orange", "green", "purple")
 figure(
     Chart(
@@ -519,7 +519,7 @@ bloom_size, bloom_params, devices = 2.3e12, 176e9, 50_000
 young, daly = young_interval(write, mtbf), daly_interval(write, mtbf)
 intervals = np.geomspace(60, 6 * 3600, 200)
 
-# %%
+# %% tags=["figure"]
 figure(
     Chart(
         Axis("work between checkpoints", "s", "log", domain=(60, 6 * 3600)),
@@ -637,7 +637,7 @@ held_out = [abs(e) for k, e in error.items() if k != fitted]
 table([[r.name, f"{r.plan.gpus:,}", accelerator(r.gpu).name, si(r.time, "s"), si(steps[k].time, "s"), f"{error[k]:+.0%}", steps[k].largest_loss] for k, r in tested.items()],
       ["run", "GPUs", "GPU", "published", "predicted", "error", "largest loss"], caption=f"Products at {share:.0%} of peak, a number set by one run ({tested[fitted].name}); the others set nothing.")
 
-# %%
+# %% tags=["figure"]
 groups = {"Megatron, A100": "megatron_a100", "Korthikanti, A100": "korthikanti", "MT-NLG, A100": "mtnlg", "Megatron, H100": "megatron_h100"}
 marks = [Points([tested[k].plan.gpus for k in tested if k.startswith(start)], [error[k] for k in tested if k.startswith(start)], label=name, color=color, marker=marker)
          for (name, start), color, marker in zip(groups.items(), ("blue", "orange", "green", "purple"), ("circle", "square", "triangle", "diamond"))]
@@ -658,6 +658,54 @@ figure(
 # - **Hardware or model FLOPs.** Megatron's A100 table counts the forward pass twice. Its "{{163e12 / accelerator("a100_80gb").bf16:.0%}} of peak" is an MFU of {{tested["megatron_a100_1008b"].model_flops_per_gpu() / accelerator("a100_80gb").bf16:.0%}}.
 # - **Memory.** The counts of this chapter equal those recorded for Megatron's models, states and activations alike; what they can't give is fragmentation, which is measured.
 #
+# ## Measure it here
+#
+# The MLP of "Tensor parallelism, run" again, larger, in float32, and on two real processes that MPI joins. It is split both ways, in two different kinds of step:
+#
+# - **tensors**: the forward pass, half of the columns and rows on each process, and an all-reduce of the activations;
+# - **data**: forward and backward pass, half of the tokens on each process, and an all-reduce of the gradients.
+#
+# The prediction needs two numbers of your machine, which are measured in the same run: what a process reaches in a large product, and how long an all-reduce of so many bytes takes. Then it
+# is a sum, as in this chapter: FLOPs over peak, then bytes over the link, with no overlap. Which of the two gains by more tokens, and which does not care? From how many tokens on does
+# data parallelism pay at all?
+
+# %%
+from lightspeed.measure import measure_here, shipped
+from lightspeed.measure.drawn_links import split_figure, split_table
+from lightspeed.measure.split import FLOPS, HIDDEN, TOKENS, WIDTH
+
+table(
+    [[k, si(FLOPS["tensor"] / 2 * k * WIDTH * HIDDEN, "FLOP"), si(4 * k * WIDTH, "byte"), si(FLOPS["data"] / 2 * k * WIDTH * HIDDEN, "FLOP"), si(8 * WIDTH * HIDDEN, "byte")] for k in TOKENS],
+    ["tokens", "tensors: each computes", "tensors: all-reduce", "data: each computes", "data: all-reduce"],
+    caption=f"An MLP of width {WIDTH} with {HIDDEN} hidden. Before anything is timed, the two columns of bytes say what will happen.",
+)
+
+# %% tags=["measured"]
+mine = measure_here("split")
+
+# %% tags=["measured"]
+split_figure(mine)
+
+# %% tags=["measured"]
+split_table(mine)
+
+# %% [markdown]
+# ### Explain the difference
+#
+# - **Tensors** send more when they compute more, so the ratio stays, and so does the predicted speedup. **Data** sends all gradients whatever the batch; few tokens cannot pay for that, and two processes
+#   are then slower than one. That is the condition on tokens of this chapter, at the size of a laptop.
+# - **Few tokens miss the prediction.** A product with a thin matrix reads the whole weight for a few rows: it is bound by memory and does not reach the peak of a large product (chapter 2). Halving the tokens
+#   makes it thinner still, so data parallelism loses more than its messages cost.
+# - **Halved matrices fit better.** Half of the weights may fit into a cache where the whole ones did not. A measured speedup can then lie above the predicted one.
+# - **Two processes share** memory and cores with each other and with whatever else runs. The peak was measured with both at work, but the all-reduce runs alone.
+
+# %%
+split_figure(shipped()["amd_epyc_2core"])
+
+# %%
+split_table(shipped()["amd_epyc_2core"])
+
+# %% [markdown]
 # ## Before a large run
 #
 # The checklist of the notes, with the question that makes an item a number where there is one.

@@ -80,7 +80,7 @@ table(
     caption=f"Bytes that a rank sends for each byte of S, for {k} ranks. For gathers and scatters nccl-tests counts the whole buffer, all shards together.",
 )
 
-# %%
+# %% tags=["figure"]
 many = np.unique(np.round(np.geomspace(2, 1024, 60)))
 marked = np.array([2, 4, 8, 16, 1000])
 figure(
@@ -249,7 +249,7 @@ algorithms = {
 }
 bound = np.maximum(bandwidth_bound("all_reduce", sizes, ranks, wire), latency_bound(ranks, alpha))
 
-# %%
+# %% tags=["figure"]
 figure(
     Chart(
         Axis("message", "byte", "log"),
@@ -297,7 +297,7 @@ ask("nccl.two_levels")
 # The counting began with "only ranks do arithmetic". NVLink switches from the H100 on (NVLS), and some InfiniBand switches (SHARP), add up what passes through them. Then each
 # rank sends its buffer once and receives the sum once, whatever $n$. nccl-tests does not know and multiplies by the usual factor.
 
-# %%
+# %% tags=["figure"]
 pick = {name: sorted((r.n, r.size / r.time) for r in measurements() if r.series in series and r.size == 2**33) for name, series in
         {"switch adds": ("h200_nvls",), "GPUs add": ("h200_ring", "h200_ring_eight")}.items()}
 looks = {"switch adds": ("orange", "circle"), "GPUs add": ("blue", "square")}
@@ -434,7 +434,7 @@ for size, color in curves.items():
         seen = [(r.nodes, r.size / r.time * busbw_factor("all_reduce", r.n)) for r, _ in rows_all if r.series == "p5_all_reduce" and r.size == size and r.fitted == flag and r.nodes > 2]
         marks.append(Points([k for k, _ in seen], [v for _, v in seen], color=color, marker=marker))
 
-# %%
+# %% tags=["figure"]
 figure(
     Chart(
         Axis(f"nodes of {per_node} H100", "", "log", ticks=(4, 8, 16, 32, 64, 125)),
@@ -495,7 +495,7 @@ table(
     caption=f"Model over measured, minus one. Large is from {si(large_from, 'byte')} on, small below {si(small_below, 'byte')}.",
 )
 
-# %%
+# %% tags=["figure"]
 place = {name: i for i, name in enumerate(kept)}
 rng = np.random.default_rng(1)
 cloud = {flag: [(e, place[regime(r)] + rng.uniform(-0.3, 0.3)) for r, e in rows_all if r.fitted == flag] for flag in (True, False)}
@@ -510,6 +510,8 @@ figure(
     caption="Residuals of all measured rows. To the left the model is too fast, to the right too slow. The vertical scatter inside a row of the chart means nothing.",
     alt="Points in six bands. Large messages lie close to zero, the middle and small ones scatter widely.",
 )
+
+# %%
 large_test = [abs(e) for r, e in rows_all if not r.fitted and r.size >= large_from]
 
 # %% [markdown]
@@ -628,6 +630,115 @@ ask("nccl.which_test")
 # Two things follow. `all_reduce_perf` with NVLS flatters a machine that will run FSDP, because gathers and scatters gain nothing from adders. And a number at
 # {{si(message, "byte")}} says little about a job that sends buckets of {{si(bucket, "byte")}}.
 #
+# ## Measure it here
+#
+# Two experiments with real messages. Neither needs a GPU, and both take seconds.
+#
+# ### Processes of one machine
+#
+# Processes that MPI starts send to each other through memory. There is no NVLink and no network, but steps, bytes, α and $W$ mean what they meant. First comes
+# a *shift*: every process sends to its right neighbour and receives from its left one, all at once, as in one step of a ring. A line through the times of the shift
+# gives α and $W$ of your machine. From these two the ring's all-reduce is computed, and set beside the measured one; nothing is fitted to it.
+#
+# What do you expect? Will the measured all-reduce of a large message be faster than the computed ring, or slower? Remember who does the adding. And will busbw keep
+# rising with the message, as on the curves above?
+
+# %%
+from lightspeed.measure import measure_here, shipped
+from lightspeed.measure.drawn_links import collectives_figure, collectives_findings, collectives_table, network_figure, network_findings
+
+# %% tags=["measured"]
+mine = measure_here("collectives")
+
+# %% tags=["measured"]
+collectives_figure(mine)
+
+# %% tags=["measured"]
+collectives_table(mine)
+
+# %% tags=["measured"]
+collectives_findings(mine)
+
+# %% [markdown]
+# ### Explain the difference
+#
+# - **Somebody must add.** A GPU adds at the rate of its memory, which is far above its links. Here a core adds, and to do so it reads two arrays and writes one through
+#   the very memory that serves as the link. The line of the shift knows nothing of it.
+# - **The link is a memory.** A message that fits into a cache never leaves it. So the curves have a hump instead of a plateau, and no single $W$ is right for all
+#   sizes. MPI also changes its *protocol* with the size, from copying at once to asking first, as NCCL goes from LL to Simple.
+# - **α is software.** The findings say what a call costs that sends nothing. From Python that is a good part of the smallest time; on GPUs the launch of
+#   a kernel takes its place.
+# - **Processes share.** More processes than cores take turns, and a message then waits until its receiver is on. Such a time is one of the scheduler.
+#
+# A call is timed alone, after a barrier, and the mean over processes is taken, as the OSU benchmarks do; each result is checked. In a terminal you choose the
+# number of processes. On a cluster the same command runs under the launcher that is there, and prints the table of nccl-tests, which `lightspeed nccl report` reads:
+#
+# ```
+# lightspeed measure collectives -n 4
+# mpirun --hostfile hosts lightspeed measure collectives
+# srun --mpi=pmi2 lightspeed measure collectives
+# torchrun --nproc-per-node gpu -m lightspeed.cli measure collectives
+# ```
+#
+# ### Nodes, and links of a known rate
+#
+# The other experiment needs Linux and the right to make network namespaces (root has it). It builds a network inside your machine: every node is a process with a network of its own and one link to
+# a switch, and the kernel lets through only so many bytes a second in each direction. The ring and the tree are short programs on plain sockets. So this time $W$ is known
+# beforehand, and the question is what the number of nodes does.
+#
+# The table has what the formulas of this chapter say. Before you measure, decide: how many times longer will the ring take on six nodes than on two, for a tiny message and for a large one? And the tree?
+
+# %%
+from lightspeed.measure.network import NODES, RATE, SIZES
+
+table(
+    [[k, f"{ring_time(0.0, k, 1.0, 1.0):.0f}", f"{ring_time(1.0, k, 1.0):.3g}", f"{tree_time(0.0, k, 1.0, 1.0):.0f}", f"{tree_time(1.0, k, 1.0):.0f}"] for k in NODES],
+    ["nodes", "steps, ring", "buffers sent, ring", "steps, tree", "buffers sent, tree"],
+    caption=f"Times α, and times S/W. The links: {si(RATE, 'byte/s')} a direction. The messages: {si(float(SIZES[0]), 'byte')} and {si(float(SIZES[1]), 'byte')}.",
+)
+
+# %% tags=["measured"]
+network = measure_here("network")
+
+# %% tags=["measured"]
+network_figure(network)
+
+# %% tags=["measured"]
+network_findings(network)
+
+# %% [markdown]
+# ### Explain the difference, again
+#
+# - **The large message** shows the factor of busbw at work: the ring rises towards twice $S/W$ and stays below it, however many nodes. The tree sends whole buffers once more with every doubling.
+# - **The small message** shows the steps: the ring's grow with every node, the tree's with every doubling. This is why a library has both.
+# - **Below the rate.** The kernel counts headers, too, somewhat under a twentieth of a full packet. So the fitted $W$ can't reach the rate of the link, as busbw never reaches a line rate.
+# - **Above the line.** All nodes share your cores. The more of them there are, the longer each waits to be woken, so here α itself grows with the nodes. A real node has cores of
+#   its own, but it has its own reasons to be late, and the slowest one sets the step.
+# - **Faster than the rate?** A shaper lets the first few packets pass at once. A message that fits into this burst has not met the link at all; clouds shape in the same way, and short tests there are as wrong.
+#
+# Distance is missing: no light travels here, and α is all software.
+#
+# ### The same on a recorded machine
+#
+# Recorded for this course, with every sample in the repository.
+
+# %%
+recorded = shipped()["amd_epyc_2core"]
+collectives_figure(recorded)
+
+# %%
+collectives_table(recorded)
+
+# %%
+collectives_findings(recorded)
+
+# %%
+network_figure(recorded)
+
+# %%
+network_findings(recorded)
+
+# %% [markdown]
 # ## Gallery of wrong claims
 #
 # Each was published. Each is rebutted by a line that you can run.

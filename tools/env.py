@@ -31,7 +31,7 @@ def main():
     if not works(PYTHON, "import pip"):
         say("1/3 Making the environment .venv")
         run([sys.executable, "-m", "venv", "--clear", VENV])
-    say("2/3 Installing what the course uses (some 130 packages; a minute or two on a slow line)")
+    say("2/3 Installing what the course uses (some 150 packages; a minute or two on a slow line)")
     if not (install_uv() and install_with("uv")):
         say("    uv could not do it here; pip does the same, more slowly")
         if not install_with("pip"):

@@ -9,7 +9,7 @@ braces, evaluated by the page's own kernel at that place of the page. A page fai
 written to stderr (so on a warning) and on a number that was typed instead of bound.
 
 Tags. `measured`: the cell measures this machine; its output is kept as long as its source is, and never compared.
-`raises-exception`: the cell is meant to fail; only the message of its error is stored. `solution`: see `pages`.
+`raises-exception`: the cell is meant to fail; only the message of its error is stored. `figure`, `solution`: see `pages`.
 
 The same source gives the same bytes: ids are hashes of the source, counts are positions, and neither widget state nor
 times nor versions are stored.

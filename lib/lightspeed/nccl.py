@@ -54,7 +54,7 @@ TREE_KEEPS = {
     "Simple": (0.9,) * 7 + (0.8, 0.7, 0.6, 0.6, 0.5, 0.5, 0.5, 0.5, 0.6, 0.7, 0.8, 0.7, 0.7, 0.8, 0.9, 0.9, 0.9),
 }
 PLATEAU = 1.4  # a Simple ring across nodes, from 64 bytes a channel and rank on
-OVERHEAD = nonnegative("s", hint="NCCL takes 1 us on Intel hosts and 2 us on AMD hosts.")
+OVERHEAD = nonnegative("s", hint="NCCL takes 1 µs on Intel hosts and 2 µs on AMD hosts.")
 JOB = {"n": RANKS, "nodes": count()}
 
 

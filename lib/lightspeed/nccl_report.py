@@ -355,7 +355,7 @@ def _check_row(row, collective, n):
     low = row.size / (row.time + half_time) - half_algbw
     high = row.size / max(row.time - half_time, 1e-12) + half_algbw
     if not low * (1 - 1e-9) <= row.algbw <= high * (1 + 1e-9) and row.time:
-        yield Finding(row.line, f"algbw {row.algbw / 1e9:g} GB/s {place}, but {row.size} bytes in {row.time * 1e6:g} us are {row.size / row.time / 1e9:.4g}")
+        yield Finding(row.line, f"algbw {row.algbw / 1e9:g} GB/s {place}, but {row.size} bytes in {row.time * 1e6:g} µs are {row.size / row.time / 1e9:.4g}")
     if collective in COLLECTIVES and n:
         factor = busbw_factor(collective, n)
         if abs(row.busbw - row.algbw * factor) > half_busbw + half_algbw * factor + 1e-6 * row.busbw:

@@ -10,6 +10,7 @@ lines between two markers are the solution, and `# STUB:` lines, if any, are wha
         return peak / bandwidth
         # END SOLUTION
 
+A cell tagged `figure` does nothing but draw: JupyterLab folds its code away, behind a bar that opens it.
 A cell tagged `solution` (a worked explanation) is dropped from the exercise. An exercise keeps the outputs of cells that
 do nothing but show a question (`PROMPTS`); it has no other outputs, and its prose may not use what a solution computes.
 """
@@ -74,6 +75,8 @@ def page(path: Path, stubs: bool = False) -> NotebookNode:
         seen[digest] += 1
         identity = digest if seen[digest] == 1 else f"{digest}-{seen[digest]}"
         metadata = {"line": cell.metadata.line, **({"tags": tags} if tags else {})}
+        if "figure" in tags:
+            metadata["jupyter"] = {"source_hidden": True}
         new = new_code_cell if cell.cell_type == "code" else new_markdown_cell
         cells.append(new(source, id=identity, metadata=metadata))
     return new_notebook(cells=cells, metadata=METADATA)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import numbers
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -47,7 +48,7 @@ class Format:
     def bits(self):
         return (not self.scale) + self.exponent_bits + self.mantissa_bits
 
-    @property
+    @cached_property
     def max(self):
         """The largest finite value."""
         return self.decode(self._max_code)

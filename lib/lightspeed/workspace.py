@@ -59,6 +59,19 @@ def workspace_root(choice=None):
     return folder.with_name("my-speed-of-light") if course_root().is_relative_to(folder) else folder
 
 
+def workspace_meant(choice=None):
+    """The workspace to act on: the one named, else the nearest one around the current folder, else `workspace_root`.
+
+    Raises WorkspaceError if there is none: a folder is a workspace once the lab was opened in it.
+    """
+    here = Path.cwd()
+    around = next((folder for folder in (here, *here.parents) if (folder / PRIVATE).is_dir()), None)
+    folder = workspace_root(choice) if choice or not around else around
+    if not (folder / PRIVATE).is_dir():
+        raise WorkspaceError(f"{folder} is no workspace of the course; stand in yours, or name it with --dir FOLDER")
+    return folder
+
+
 def sync(workspace, course=None, now=None):
     """Bring every notebook of the course into the workspace; the list of events says what was done.
 

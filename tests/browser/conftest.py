@@ -1,8 +1,7 @@
 """A real JupyterLab over a fresh workspace, and a real headless Chromium that looks at it.
 
     def test_something(page):
-        page.open_notebook("chapters/02_roofline.ipynb")
-        page.run_all()
+        page.open_and_run("chapters/02_roofline.ipynb")
         page.locator(".jp-OutputArea input[type=range]").first.focus()
         page.screenshot("02_roofline")
 
@@ -36,6 +35,9 @@ UNEXPECTED_ERRORS = """() => window.jupyterapp.shell.currentWidget.content.model
     .filter(cell => !(cell.metadata.tags || []).includes('raises-exception'))
     .flatMap(cell => cell.outputs || []).filter(output => output.output_type === 'error')
     .map(output => `${output.ename}: ${output.evalue}`)"""
+
+ALL_COUNTED = """() => window.jupyterapp.shell.currentWidget.content.model.sharedModel.cells
+    .every(cell => cell.cell_type !== 'code' || !cell.source.trim() || cell.execution_count)"""
 
 HEIGHT_FROM_THE_TOP = """() => {
     const notebook = window.jupyterapp.shell.currentWidget.node;
@@ -115,12 +117,27 @@ class LabPage:
         """Run all cells as the menu does, wait for the last of them, and return the seconds it took."""
         start = time.monotonic()
         self.page.evaluate("""() => {
+            for (const cell of window.jupyterapp.shell.currentWidget.content.model.sharedModel.cells)
+                if (cell.cell_type === 'code') cell.execution_count = null;
             window.allRan = false;
             window.jupyterapp.commands.execute('notebook:run-all-cells').finally(() => { window.allRan = true; });
         }""")
         self.page.wait_for_function("() => window.allRan", timeout=1000 * timeout)
+        # A cell that takes seconds may still be at it: the command ends before, and cells out of sight show no star.
+        self.page.wait_for_function(f"() => ({UNEXPECTED_ERRORS})().length || ({ALL_COUNTED})()", timeout=1000 * timeout)
         self.wait_idle(timeout)
         return time.monotonic() - start
+
+    def open_and_run(self, name, timeout=60):
+        """Open a notebook, run it to its end without an error, and return this page."""
+        self.open_notebook(name)
+        self.run_all(timeout)
+        assert self.cell_errors() == []
+        return self
+
+    def says(self, place, words):
+        """Wait until a place (a locator) shows these words, a regular expression."""
+        place.get_by_text(re.compile(words)).first.wait_for(timeout=10_000)
 
     def wait_idle(self, timeout=60):
         """Wait until the kernel is idle and no cell of the current notebook is still to run."""

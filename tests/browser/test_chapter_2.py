@@ -1,7 +1,5 @@
 """Chapter 2 as a reader meets it: open, run, drag, read the words, answer wrongly and rightly."""
 
-import re
-
 import pytest
 
 pytestmark = pytest.mark.slow
@@ -9,10 +7,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def chapter(page):
-    page.open_notebook("chapters/02_roofline.ipynb")
-    page.run_all()
-    assert page.cell_errors() == []
-    return page
+    return page.open_and_run("chapters/02_roofline.ipynb")
 
 
 @pytest.fixture
@@ -22,31 +17,27 @@ def explorer(chapter):
     return shown
 
 
-def says(place, words):
-    place.get_by_text(re.compile(words)).first.wait_for(timeout=10_000)
-
-
 def test_dragging_the_batch_turns_the_verdict(chapter, explorer):
-    says(explorer, "Memory-bound")
+    chapter.says(explorer, "Memory-bound")
     slider = explorer.get_by_label("B", exact=True)
     slider.focus()
     for _ in range(12):
         chapter.keyboard.press("ArrowRight")
-    says(explorer, "Compute-bound")
+    chapter.says(explorer, "Compute-bound")
     explorer.scroll_into_view_if_needed()
     chapter.screenshot("02_roofline_explorer")
 
 
 def test_another_machine_changes_the_roof(chapter, explorer):
-    says(explorer, "ridge 295")
+    chapter.says(explorer, "ridge 295")
     explorer.get_by_label("hardware", exact=True).select_option(label="Google TPU v5e")
-    says(explorer, "ridge 241")
+    chapter.says(explorer, "ridge 241")
 
 
 def test_a_precision_without_a_peak_is_said(chapter, explorer):
     explorer.get_by_label("hardware", exact=True).select_option(label="NVIDIA A100 SXM4 80 GB")
     explorer.get_by_label("arithmetic", exact=True).select_option(label="fp8")
-    says(explorer, "no dense peak for fp8")
+    chapter.says(explorer, "no dense peak for fp8")
 
 
 def test_a_wrong_answer_is_diagnosed_and_a_right_one_taken(chapter):
@@ -55,11 +46,11 @@ def test_a_wrong_answer_is_diagnosed_and_a_right_one_taken(chapter):
     box = question.locator("input").first
     box.fill("480")
     box.press("Enter")
-    says(question, "operations does one byte")
+    chapter.says(question, "operations does one byte")
     chapter.screenshot("02_roofline_wrong")
     box.fill("240")
     box.press("Enter")
-    says(question, "Right")
+    chapter.says(question, "Right")
     chapter.screenshot("02_roofline_right")
 
 
@@ -75,6 +66,6 @@ def test_a_saved_page_opens_again_with_its_explorer(chapter):
     chapter.open_notebook("chapters/02_roofline.ipynb")
     shown = chapter.locator(".sol-view").first
     shown.scroll_into_view_if_needed()
-    says(shown, "Memory-bound")
+    chapter.says(shown, "Memory-bound")
     assert chapter.get_by_text("Error displaying widget").count() == 0
     chapter.screenshot("02_roofline_reopened")

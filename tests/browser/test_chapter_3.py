@@ -1,7 +1,5 @@
 """Chapter 3 as a reader meets it: drag n past the peak, and answer a question wrongly and rightly."""
 
-import re
-
 import pytest
 
 pytestmark = pytest.mark.slow
@@ -9,24 +7,17 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def chapter(page):
-    page.open_notebook("chapters/03_amdahl_gustafson.ipynb")
-    page.run_all()
-    assert page.cell_errors() == []
-    return page
-
-
-def says(place, words):
-    place.get_by_text(re.compile(words)).first.wait_for(timeout=10_000)
+    return page.open_and_run("chapters/03_amdahl_gustafson.ipynb")
 
 
 def test_dragging_n_passes_the_peak(chapter):
     explorer = chapter.locator(".sol-view").first
     explorer.scroll_into_view_if_needed()
-    says(explorer, "Doubling them")
+    chapter.says(explorer, "Doubling them")
     explorer.get_by_label("n", exact=True).focus()
     for _ in range(8):
         chapter.keyboard.press("ArrowRight")
-    says(explorer, "Past the peak")
+    chapter.says(explorer, "Past the peak")
     explorer.scroll_into_view_if_needed()
     chapter.screenshot("03_scaling_explorer")
 
@@ -37,7 +28,7 @@ def test_a_wrong_answer_is_diagnosed_and_a_right_one_taken(chapter):
     box = question.locator("input").first
     box.fill("900")
     box.press("Enter")
-    says(question, "slope of 1/n")
+    chapter.says(question, "slope of 1/n")
     box.fill("30")
     box.press("Enter")
-    says(question, "Right")
+    chapter.says(question, "Right")

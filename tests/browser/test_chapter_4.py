@@ -1,31 +1,23 @@
 """Chapter 4 as a reader meets it: drive the queue into overload, change the hardware, answer a question."""
 
-import re
-
 import pytest
 
 pytestmark = pytest.mark.slow
 
+
 @pytest.fixture
 def chapter(page):
-    page.open_notebook("chapters/04_littles_law.ipynb")
-    page.run_all()
-    assert page.cell_errors() == []
-    return page
-
-
-def says(place, words):
-    place.get_by_text(re.compile(words)).first.wait_for(timeout=10_000)
+    return page.open_and_run("chapters/04_littles_law.ipynb")
 
 
 def test_more_arrivals_end_in_overload(chapter):
     explorer = chapter.locator(".sol-view").filter(has_text="Raise the arrivals slowly")
     explorer.scroll_into_view_if_needed()
-    says(explorer, "Stable")
+    chapter.says(explorer, "Stable")
     explorer.get_by_label("arrivals", exact=True).focus()
     for _ in range(6):
         chapter.keyboard.press("ArrowRight")
-    says(explorer, "Overload")
+    chapter.says(explorer, "Overload")
     explorer.scroll_into_view_if_needed()
     chapter.screenshot("04_queue_explorer")
 
@@ -33,9 +25,9 @@ def test_more_arrivals_end_in_overload(chapter):
 def test_another_machine_changes_the_replica(chapter):
     explorer = chapter.locator(".sol-view").filter(has_text="Each point of the curve is a batch")
     explorer.scroll_into_view_if_needed()
-    says(explorer, "set by memory")
+    chapter.says(explorer, "set by memory")
     explorer.get_by_label("hardware", exact=True).select_option(label="NVIDIA A100 SXM4 80 GB")
-    says(explorer, "set by the budget")
+    chapter.says(explorer, "set by the budget")
     explorer.scroll_into_view_if_needed()
     chapter.screenshot("04_serving_explorer")
 
@@ -46,7 +38,7 @@ def test_a_wrong_answer_is_diagnosed_and_a_right_one_taken(chapter):
     box = question.locator("input").first
     box.fill("1000")
     box.press("Enter")
-    says(question, "whole second")
+    chapter.says(question, "whole second")
     box.fill("100")
     box.press("Enter")
-    says(question, "Right")
+    chapter.says(question, "Right")

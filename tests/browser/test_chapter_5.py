@@ -1,7 +1,5 @@
 """Chapter 5 as a reader meets it: set a bit, read the same bits in another format, and answer a question."""
 
-import re
-
 import pytest
 
 pytestmark = pytest.mark.slow
@@ -9,26 +7,19 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def chapter(page):
-    page.open_notebook("chapters/05_precision.ipynb")
-    page.run_all(timeout=180)  # it trains small networks
-    assert page.cell_errors() == []
-    return page
-
-
-def says(place, words):
-    place.get_by_text(re.compile(words)).first.wait_for(timeout=10_000)
+    return page.open_and_run("chapters/05_precision.ipynb", timeout=180)  # it trains small networks
 
 
 def test_a_bit_and_another_format(chapter):
     explorer = chapter.locator(".sol-view").first
     explorer.scroll_into_view_if_needed()
-    says(explorer, r"Normal: 3\.140625 is")
+    chapter.says(explorer, r"Normal: 3\.140625 is")
     explorer.get_by_label("bit 1", exact=True).check()
-    says(explorer, r"Normal: -3\.140625 is")
+    chapter.says(explorer, r"Normal: -3\.140625 is")
     explorer.scroll_into_view_if_needed()
     chapter.screenshot("05_precision_explorer")
     explorer.get_by_label("format", exact=True).select_option("fp8_e4m3")
-    says(explorer, r"Normal: -2 is")
+    chapter.says(explorer, r"Normal: -2 is")
     chapter.screenshot("05_precision_explorer_e4m3")
 
 
@@ -38,7 +29,7 @@ def test_a_wrong_answer_is_diagnosed_and_a_right_one_taken(chapter):
     box = question.locator("input").first
     box.fill("240")
     box.press("Enter")
-    says(question, "as the IEEE formats do")
+    chapter.says(question, "as the IEEE formats do")
     box.fill("448")
     box.press("Enter")
-    says(question, "Right")
+    chapter.says(question, "Right")

@@ -1,7 +1,5 @@
 """Chapter 6 as a reader meets it: break the plan and mend it, watch the bubble, answer wrongly and rightly."""
 
-import re
-
 import pytest
 
 pytestmark = pytest.mark.slow
@@ -9,29 +7,22 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def chapter(page):
-    page.open_notebook("chapters/06_parallelism.ipynb")
-    page.run_all()
-    assert page.cell_errors() == []
-    return page
-
-
-def says(place, words):
-    place.get_by_text(re.compile(words)).first.wait_for(timeout=10_000)
+    return page.open_and_run("chapters/06_parallelism.ipynb")
 
 
 @pytest.fixture
 def explorer(chapter):
     shown = chapter.locator(".sol-view").filter(has_text="First make it fit")
     shown.scroll_into_view_if_needed()
-    says(shown, "Fits")
+    chapter.says(shown, "Fits")
     return shown
 
 
 def test_a_plan_that_does_not_fit_is_mended_by_the_advice(chapter, explorer):
     explorer.get_by_label("recompute", exact=True).select_option(label="none")
-    says(explorer, "Does not fit.*most of it activations")
+    chapter.says(explorer, "Does not fit.*most of it activations")
     explorer.get_by_label("recompute", exact=True).select_option(label="full")
-    says(explorer, "Fits")
+    chapter.says(explorer, "Fits")
     explorer.scroll_into_view_if_needed()
     chapter.screenshot("06_parallelism_explorer")
 
@@ -41,8 +32,8 @@ def test_fewer_micro_batches_make_the_bubble_the_largest_loss(chapter, explorer)
     slider.focus()
     for _ in range(3):
         chapter.keyboard.press("ArrowLeft")
-    says(explorer, "loses most to bubble")
-    says(explorer, "twice the micro-batches")
+    chapter.says(explorer, "loses most to bubble")
+    chapter.says(explorer, "twice the micro-batches")
 
 
 def test_a_wrong_answer_is_diagnosed_and_a_right_one_taken(chapter):
@@ -51,7 +42,7 @@ def test_a_wrong_answer_is_diagnosed_and_a_right_one_taken(chapter):
     box = question.locator("input").first
     box.fill("21.9")
     box.press("Enter")
-    says(question, "divided the idle time by the time of the work")
+    chapter.says(question, "divided the idle time by the time of the work")
     box.fill("17.95")
     box.press("Enter")
-    says(question, "Right")
+    chapter.says(question, "Right")

@@ -9,14 +9,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def chapter(page):
-    page.open_notebook("chapters/07_nccl_bandwidth.ipynb")
-    page.run_all()
-    assert page.cell_errors() == []
-    return page
-
-
-def says(place, words):
-    place.get_by_text(re.compile(words)).first.wait_for(timeout=10_000)
+    return page.open_and_run("chapters/07_nccl_bandwidth.ipynb")
 
 
 def explorer(chapter, words):
@@ -27,16 +20,16 @@ def explorer(chapter, words):
 def test_a_small_message_is_bound_by_latency(chapter):
     shown = explorer(chapter, "Try it").filter(has_text="nodes").last
     shown.scroll_into_view_if_needed()
-    says(shown, "Bandwidth-bound")
-    says(shown, "line rate")
+    chapter.says(shown, "Bandwidth-bound")
+    chapter.says(shown, "line rate")
     chapter.screenshot("07_nccl_explorer")
     slider = shown.get_by_label("message", exact=True)
     slider.focus()
     chapter.keyboard.press("Home")
-    says(shown, "Latency-bound")
+    chapter.says(shown, "Latency-bound")
     shown.get_by_label("message", exact=True).focus()
     chapter.keyboard.press("End")
-    says(shown, "Bandwidth-bound")
+    chapter.says(shown, "Bandwidth-bound")
 
 
 def test_the_switch_is_explained(chapter):
@@ -45,21 +38,21 @@ def test_the_switch_is_explained(chapter):
     shown.get_by_label("nodes", exact=True).focus()
     chapter.keyboard.press("Home")
     shown.get_by_label("the switch adds (NVLS)", exact=True).check()
-    says(shown, "the switch adds, and")
+    chapter.says(shown, "the switch adds, and")
     chapter.screenshot("07_nccl_switch")
 
 
 def test_the_ring_is_stepped_to_its_end(chapter):
     shown = explorer(chapter, "A ring, step by step").filter(has_text="chunk").first
     shown.scroll_into_view_if_needed()
-    says(shown, "2 of 6")
+    chapter.says(shown, "2 of 6")
     slider = shown.get_by_label("step", exact=True)
     slider.focus()
     chapter.keyboard.press("ArrowRight")
-    says(shown, "Half of the steps")
+    chapter.says(shown, "Half of the steps")
     chapter.screenshot("07_nccl_ring")
     chapter.keyboard.press("End")
-    says(shown, "Done: every GPU has every sum")
+    chapter.says(shown, "Done: every GPU has every sum")
 
 
 def test_a_wrong_answer_is_diagnosed_and_a_right_one_taken(chapter):
@@ -69,8 +62,8 @@ def test_a_wrong_answer_is_diagnosed_and_a_right_one_taken(chapter):
     box = question.locator("input").first
     box.fill("240")
     box.press("Enter")
-    says(question, "Twice is the limit")
+    chapter.says(question, "Twice is the limit")
     chapter.screenshot("07_nccl_wrong")
     box.fill("210")
     box.press("Enter")
-    says(question, "Right")
+    chapter.says(question, "Right")

@@ -25,6 +25,43 @@ def test_delivered_figures_show_before_anything_runs(page):
     page.locator(".jp-RenderedSVG :is(svg, img)").nth(2).wait_for(state="attached")
 
 
+def test_a_page_that_was_not_run_keeps_its_answer_folded(page):
+    page.open_notebook(START)
+    folded = page.locator("details").filter(has_text="when you have guessed")
+    folded.scroll_into_view_if_needed()
+    assert not folded.get_by_text("Answer:").is_visible()
+    folded.locator("summary").click()
+    folded.get_by_text("Answer:").wait_for(timeout=5000)
+    page.screenshot("00_unfolded")
+
+
+def test_the_code_of_a_figure_is_folded_behind_a_bar(page):
+    page.open_notebook("chapters/02_roofline.ipynb")
+    cell = page.locator(".jp-CodeCell").filter(has=page.locator(".jp-InputPlaceholder")).first
+    cell.scroll_into_view_if_needed()
+    cell = cell.element_handle()  # unfolded, it is no longer what was looked for
+    assert cell.query_selector(".jp-RenderedSVG").is_visible()
+    assert not [line for line in cell.query_selector_all(".cm-line") if line.is_visible()]
+    page.screenshot("02_folded")
+    cell.query_selector(".jp-InputPlaceholder .jp-Placeholder-content").click()
+    cell.wait_for_selector(".cm-line >> text=figure(", timeout=5000)
+
+
+def test_a_terminal_opens_in_the_workspace(page, lab):
+    page.open_notebook(START)
+    page.evaluate("() => window.jupyterapp.commands.execute('terminal:create-new', {cwd: 'chapters'})")
+    page.locator(".jp-Terminal .xterm-helper-textarea").wait_for(state="attached")
+    page.wait_for_timeout(1500)
+    page.keyboard.type("pwd > where.txt; lightspeed reset 02_roofline > said.txt\n")
+    said = lab.workspace / "chapters/said.txt"
+    for _ in range(100):
+        if said.exists() and said.read_text():
+            break
+        page.wait_for_timeout(100)
+    assert (lab.workspace / "chapters/where.txt").read_text().strip() == str(lab.workspace / "chapters")
+    assert f"in {lab.workspace} is as delivered" in said.read_text()
+
+
 def test_the_page_is_set_for_reading(page):
     page.open_notebook(START)
     text = page.locator(".jp-RenderedMarkdown p").first

@@ -77,6 +77,44 @@ def test_what_a_verdict_says():
     assert repr(verdict(640)) == "Right. You have 640 ms."
 
 
+TIME_ONLY = {"parameters": {}, "expected": lambda: 0.64, "solution": "A wait of that long, as it is known.", "misconceptions": (), "valid": None}
+
+
+@pytest.mark.parametrize("factor", [8, 1.024, 1.024**3])
+def test_bytes_are_not_brought_up_where_there_are_none(factor):
+    told = diagnose(replace(TRANSFER, **TIME_ONLY).variant(), 640 * factor)
+    assert told.kind != "slip" and "byte" not in told.message
+
+
+def test_a_factor_of_two_has_the_reasons_of_its_dimensions():
+    def told(**changes):
+        return diagnose(replace(TRANSFER, **{**TIME_ONLY, **changes}).variant(), 1280).message
+
+    assert "multiply-add" not in told() and "direction" not in told() and "there and back" not in told()
+    assert "there and back" in told(unit="km", expected=lambda: 640e3) and "sparse" not in told(unit="km", expected=lambda: 640e3)
+    assert "sparse" in told(unit="TFLOP/s", expected=lambda: 640e12) and "direction" not in told(unit="TFLOP/s", expected=lambda: 640e12)
+    assert "two directions" in told(unit="GB/s", expected=lambda: 640e9) and "there and back" not in told(unit="GB/s", expected=lambda: 640e9)
+    assert "multiply-add" not in told(unit="J", expected=lambda: 640) and "there and back" not in told(unit="J", expected=lambda: 640)
+
+
+def test_plain_numbers_have_no_prefix_to_lose():
+    plain = replace(TRANSFER, **{**TIME_ONLY, "unit": "", "expected": lambda: 640})
+    assert diagnose(plain.variant(), 640e3).kind == "magnitude"
+    assert diagnose(plain.variant(), 64e3).kind == "magnitude", "a hundred is the mark of per cent only where a share is asked"
+
+
+def test_a_misconception_rounded_to_three_digits_goes_before_a_slip():
+    one_way = Misconception("one way", lambda: 0.3199, "There and back?")
+    asked = replace(TRANSFER, **{**TIME_ONLY, "misconceptions": (one_way,)})
+    assert diagnose(asked.variant(), 320).name == "one way"
+
+
+def test_the_neighbour_of_an_exact_count_is_close():
+    asked = replace(TRANSFER, **{**TIME_ONLY, "unit": "", "expected": lambda: 640, "tolerance": 0})
+    assert diagnose(asked.variant(), 641).kind == "close" and "too high" in diagnose(asked.variant(), 641).message
+    assert diagnose(asked.variant(), 643).kind == "magnitude"
+
+
 def test_a_slip_with_two_usual_reasons_tells_both():
     eight = replace(TRANSFER, parameters={**TRANSFER.parameters, "gpus": Parameter(8)})
     message = diagnose(eight.variant(), eight.variant().right[0] * 8).message
@@ -254,6 +292,8 @@ def test_functions():
     assert run(lambda latency, bandwidth: 8 * latency * bandwidth).name == "bits and bytes"
     assert run(lambda latency, bandwidth: latency * bandwidth * (1.5 if latency > 1e-4 else 1)).kind == "partial"
     assert "on 1" in run(lambda latency, bandwidth: 1.5 * latency * bandwidth).message  # right at latency zero alone
+    constant = run(lambda latency, bandwidth: 5.0).message
+    assert "none of the" in constant and "special" not in constant and "special" in run(lambda latency, bandwidth: 1.5 * latency * bandwidth).message
     assert run(lambda latency, bandwidth: Q(1, "s")).kind == "dimension"
     assert run(1e-6 * 50e9).kind == "type"
 
@@ -286,7 +326,9 @@ def test_arrays():
     assert verdict(right, clocks).correct
     assert verdict([right[0], Q(right[1] / 1e6, "s")], clocks).correct
     half = verdict([right[0], right[1] * 1.4], clocks)
-    assert half.kind == "partial" and "1 of 2" in half.message and "traffic" in half.message
+    assert half.kind == "partial" and "1 of 2" in half.message and "Look again: traffic is too high" in half.message
+    both = verdict([right[0] * 0.7, right[1] * 1.4], clocks).message
+    assert "0 of 2" in both and "arithmetic is too low" in both and "traffic is too high" in both
     assert verdict(right[:1], clocks).kind == verdict([*right, 1], clocks).kind == "type"
     assert verdict([right[0], ...], clocks).kind == "unanswered"
     assert verdict(right[::-1], clocks).name == "swapped"

@@ -49,8 +49,8 @@ def test_is_read(text):
 
 
 REFUSED = {
-    "": "Not answered",
-    "   ": "Not answered",
+    "": "Type a number",
+    "   ": "Type a number",
     "1,5": "comma",
     "1,50 ms": "comma",
     "12,345,67": "comma",

@@ -6,8 +6,9 @@ from functools import cache
 import numpy as np
 import pytest
 from lightspeed.practice.amounts import close, si_factor
-from lightspeed.practice.checking import diagnose
+from lightspeed.practice.checking import EXACT, diagnose
 from lightspeed.practice.questions import bank, question, topics
+from lightspeed.practice.slips import factors
 from lightspeed.units import Q
 
 SEEDS = (None, *range(20))
@@ -43,6 +44,7 @@ def test_is_well_formed(q):
     assert len(q.misconceptions) >= 3
     assert len({m.name for m in q.misconceptions}) == len(q.misconceptions)
     assert all(len(m.hint.split()) >= 4 for m in q.misconceptions)
+    assert "us" not in {q.unit, *(p.unit for p in q.parameters.values())}, "microseconds are written µs"
     assert "{{" not in variant.prompt + variant.solution + "".join(variant.fill(m.hint) for m in q.misconceptions)
     if q.kind == "choice":
         explained = {variant.wrong(m) for m in q.misconceptions} - {variant.right}
@@ -60,6 +62,12 @@ def test_is_well_formed(q):
     if q.kind == "function":
         assert all(si_factor(p.unit) == 1 for p in q.parameters.values()), "a function takes the library's own units"
         assert si_factor(q.unit) == 1
+
+
+@every_question
+def test_a_prompt_speaks_of_no_other_question(q):
+    """Each draws numbers of its own: what "the same model" of the question before was, nobody can know."""
+    assert not re.search(r"^(the same|now|again|still|then)\b|\b(as before|that machine|question (above|before))\b", q.prompt, re.IGNORECASE)
 
 
 @every_question
@@ -192,29 +200,63 @@ def test_the_worked_solution_has_the_answer_and_its_steps(q):
         assert any(o.solution.partition("**Answer:**")[0] != steps for o in others), "the steps show no computed number"
 
 
-SLIPS = {
-    "bits and bytes": 8,
-    "factor of two": 2,
-    "binary prefix": 2**30 / 1e9,
-    "prefix": 1e3,
-}
-
-
 @kinds("number", "array")
 def test_generic_slips_are_named(q):
     for seed in SEEDS[:4]:
         variant = variant_of(q.id, seed)
-        for name, factor in {**SLIPS, "binary prefix, TB": 2**40 / 1e12, "prefix, twice": 1e6}.items():
+        for name, factor, reason in factors(variant):
             for ratio in (factor, 1 / factor):
                 answer = variant.right * ratio
                 verdict = diagnose(variant, list(answer) if q.kind == "array" else answer[0])
                 assert verdict.correct == close(answer, variant.right, q.tolerance)
-                explained = any(close(answer, variant.wrong(m), 1e-3) for m in q.misconceptions)
+                explained = any(close(answer, variant.wrong(m), EXACT) for m in q.misconceptions)
                 if verdict.correct or explained:
                     continue
                 assert verdict.kind == "slip", f"{name}, seed {seed}: {verdict.kind}: {verdict}"
-                reasons = {"bits and bytes": "bits taken for bytes", "factor of two": "factor of two", "prefix": "prefix"}
-                assert reasons.get(name.partition(",")[0], "powers of ten and powers of two") in verdict.message
+                assert reason in verdict.message
+
+
+def test_slips_of_bytes_are_for_questions_with_bytes():
+    def offered(id):
+        return {name for name, _, _ in factors(variant_of(id))}
+
+    assert {"bits and bytes", "binary prefix", "factor of two"} <= offered("numbers.transfer_time") & offered("numbers.inference_memory")
+    for id in ("numbers.hbm_latency", "numbers.country_round_trip", "numbers.braking_distance", "scaling.critical_path"):
+        assert offered(id).isdisjoint({"bits and bytes", "binary prefix"}), id
+    for reasons in ([reason for _, _, reason in factors(variant_of(id))] for id in ("numbers.braking_distance", "numbers.country_round_trip")):
+        assert not any("multiply-add" in reason or "sparse" in reason for reason in reasons)
+
+
+BOUND = re.compile(r"\b(largest|smallest|fewest)\b|how many (requests|slots|GPUs|micro-batches|ranks|replicas|steps)", re.I)
+
+
+@kinds("number")
+def test_a_count_that_is_a_bound_must_be_exact(q):
+    variants = [variant_of(q.id, seed) for seed in SEEDS]
+    counts = q.unit in ("", "token", "request") and all(v.right[0] % 1 == 0 for v in variants)
+    if counts and BOUND.search(variants[0].fill(q.prompt)):
+        for variant in variants:
+            assert not any(diagnose(variant, float(variant.right[0]) + by).correct for by in (-1, 1))
+
+
+# Answers that readers gave, and the mistake behind each.
+MET = {
+    ("roofline.ridge", 201): "the memory of another version",
+    ("roofline.ridge", 208): "the memory of another version, rounded",
+    ("roofline.matrix_per_row", 256): "the short form of bf16",
+    ("numbers.dram_over_fma", 582): "a multiplication only",
+    ("numbers.country_round_trip", 20.7): "one way",
+    ("numbers.country_round_trip", 20): "one way",
+    ("numbers.country_requests", 20.7): "one way",
+    ("numbers.recompute_or_fetch", 295): "per byte",
+    ("scaling.deadline", 16): "the next power of two",
+}
+
+
+@pytest.mark.parametrize("id, answer", MET)
+def test_a_mistake_that_readers_made_is_named(id, answer):
+    verdict = diagnose(variant_of(id), answer)
+    assert (verdict.kind, verdict.name) == ("misconception", MET[id, answer])
 
 
 @kinds("number", "array")

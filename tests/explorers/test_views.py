@@ -5,7 +5,8 @@ import math
 
 import pytest
 from lightspeed.catalog import accelerator
-from lightspeed.explorers import numbers, roofline
+from lightspeed.explorers import nccl, numbers, parallelism, precision, queueing, roofline, scaling
+from lightspeed.show import Points
 
 EXPLORERS = {"roofline": roofline.explore, "transfer": numbers.explore, "generations": numbers.explore_generations}
 
@@ -20,6 +21,44 @@ def test_every_setting_can_be_drawn(name):
         assert shown.verdict
         assert [label for label, _ in shown.facts] == facts, params
         json.dumps(shown.spec(), allow_nan=False)
+
+
+WITH_POINTS = EXPLORERS | {
+    "scaling": scaling.explore, "queue": queueing.explore, "serving": queueing.explore_serving, "precision": precision.explore,
+    "parallelism": parallelism.explore, "nccl": nccl.explore, "ring": nccl.explore_ring,
+}  # fmt: skip
+
+
+def inside(axis, values):
+    """Whether all values can be seen on an axis; one that fits itself to its data shows them all."""
+    if axis.scale == "category" or axis.domain is None:
+        return True
+    low, high = sorted(axis.domain)
+    return all(low <= value <= high for value in values)
+
+
+@pytest.mark.parametrize("name", WITH_POINTS)
+def test_the_point_stays_on_the_chart(name):
+    e = WITH_POINTS[name]()
+    settings = list(e.grid(each=2))
+    for params in settings[:: max(1, len(settings) // 600)]:
+        for chart in e.view(**params).charts:
+            for mark in (mark for mark in chart.marks if isinstance(mark, Points)):
+                assert inside(chart.x, mark.x) and inside(chart.y, mark.y), (chart.title, params)
+
+
+def test_the_lowest_intensity_of_the_roofline_is_on_the_chart():
+    (chart,) = roofline.view(batch=1, contraction=128, output=128, weights="fp32", activations="fp32").charts
+    (point,) = (mark for mark in chart.marks if isinstance(mark, Points))
+    assert point.x[0] < 1 and inside(chart.x, point.x) and inside(chart.y, point.y)
+
+
+def test_verdict_and_fact_name_the_same_batch():
+    shown = roofline.view()
+    batch = dict(shown.facts)["B_crit, exact"]
+    exact = roofline.roofline.critical_batch_exact(8192, 8192, accelerator("h100_sxm").bf16 / accelerator("h100_sxm").hbm_bandwidth)
+    assert f"A batch of {batch} would reach the ridge" in shown.verdict
+    assert batch == f"{math.ceil(exact)} tokens"
 
 
 @pytest.mark.parametrize("name", EXPLORERS)

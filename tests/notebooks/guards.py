@@ -41,9 +41,13 @@ def _faults_of(cell, number):
         yield f"{_lines(cell)} lines; longer code belongs in the library"
     if re.search(r";\s*(#[^\n]*)?\s*$", cell.source):
         yield "ends with a semicolon: nbval sees the output that it hides"
-    if set(cell.metadata) - {"tags"}:
-        yield f"metadata {set(cell.metadata) - {'tags'}}"
     tags = cell.metadata.get("tags", [])
+    folded = {"jupyter": {"source_hidden": True}} if "figure" in tags else {}
+    other = {key: value for key, value in cell.metadata.items() if key != "tags"}
+    if other != folded:
+        yield f"metadata {other}"
+    if folded and not any("image/svg+xml" in output.get("data", {}) for output in cell.outputs):
+        yield "its code is folded away, but it draws no figure"
     for output in cell.outputs:
         data = output.get("data", {})
         texts = [output.get("text", ""), *(text for text in data.values() if isinstance(text, str))]

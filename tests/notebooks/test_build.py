@@ -7,7 +7,7 @@ import shutil
 import nbformat
 import pytest
 from lightspeed.build import build, build_course, check_course, differences, sources
-from lightspeed.pages import BuildError
+from lightspeed.pages import BuildError, page
 
 CHAPTER, SOLUTION = "chapters/01_sample.ipynb", "solutions/01_sample.ipynb"
 
@@ -66,6 +66,15 @@ def test_ids_do_not_depend_on_the_other_cells(samples, tmp_path):
 def test_widgets_leave_only_their_static_form(samples, cells):
     assert cell(cells, "IntSlider(value").outputs[0].data == {"text/plain": "batch = 3"}
     assert "widget" not in json.dumps(read(samples / CHAPTER).metadata)
+
+
+def test_the_code_of_a_figure_is_folded_away(tmp_path):
+    script = tmp_path / "chapters" / "01_figure.py"
+    script.parent.mkdir()
+    script.write_text('# %%\nx = 1\n\n# %% tags=["figure"]\nprint(x)\n')
+    code, drawn = page(script).cells
+    assert "jupyter" not in code.metadata
+    assert drawn.metadata.jupyter == {"source_hidden": True} and drawn.metadata.tags == ["figure"]
 
 
 def test_an_expected_error_is_its_message(cells):

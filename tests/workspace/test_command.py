@@ -37,6 +37,7 @@ SLIPS = {
 @pytest.mark.parametrize("words", SLIPS)
 def test_a_slip_is_one_line_and_status_2(words, capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("LIGHTSPEED_HOME", str(tmp_path))
+    (tmp_path / workspace.PRIVATE).mkdir()
     try:
         code = main(words.split())
     except SystemExit as stop:
@@ -64,6 +65,7 @@ def test_number_shows_value_source_date_and_users(capsys):
     shown = capsys.readouterr().out
     for part in ("h100_sxm.hbm_bandwidth = 3.35e+12 byte/s (3.35 TB/s)", "printed    3.35 TB/s", "NVIDIA", "https://", "read       20"):
         assert part in shown
+    assert re.search(r"read +20\d\d-\d\d-\d\d, second hand through ", shown), "who read it elsewhere says so"
     assert re.search(r"used by +chapters/02_roofline\n", shown) and re.search(r"used by +solutions/02_roofline\n", shown)
 
 
@@ -81,6 +83,13 @@ def test_number_lists_and_searches_every_constant(capsys):
     main(["number", "--search", "TRAINIUM"])
     found = capsys.readouterr().out.splitlines()
     assert found and set(found) < set(listed)
+
+
+def test_number_lists_the_constants_of_an_entry(capsys):
+    assert main(["number", "h100_sxm"]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in shown] == [key for key in lookup.constants() if key.startswith("h100_sxm.")]
+    assert any("3.35 TB/s" in line for line in shown)
 
 
 def test_every_constant_can_be_described(monkeypatch):
@@ -114,6 +123,30 @@ def test_reset_through_the_command(tmp_path, capsys):
     said = capsys.readouterr().out
     assert page.read_bytes() == (workspace.course_root() / "chapters/02_roofline.ipynb").read_bytes()
     assert re.search(r"is as delivered\. Your version is kept: chapters/02_roofline\.backup-\S+\.ipynb", said)
+
+
+def test_reset_acts_on_the_workspace_it_stands_in(tmp_path, capsys, monkeypatch):
+    mine, other, nowhere = (tmp_path / name for name in ("mine", "other", "nowhere"))
+    for folder in (mine, other):
+        workspace.sync(folder)
+        (folder / "chapters/02_roofline.ipynb").write_bytes(b"changed")
+    nowhere.mkdir()
+    monkeypatch.setenv("LIGHTSPEED_HOME", str(other))
+
+    monkeypatch.chdir(mine / "exercises")
+    assert main(["reset", "02_roofline"]) == 0
+    assert f"in {mine} is as delivered" in capsys.readouterr().out
+    assert (other / "chapters/02_roofline.ipynb").read_bytes() == b"changed"
+
+    monkeypatch.chdir(nowhere)
+    assert main(["reset", "02_roofline"]) == 0
+    assert f"in {other} is as delivered" in capsys.readouterr().out
+
+    monkeypatch.setenv("LIGHTSPEED_HOME", str(nowhere))
+    for words in (["reset", "02_roofline"], ["reset", "02_roofline", "--dir", str(nowhere)]):
+        assert main(words) == 2
+        assert f"{nowhere} is no workspace of the course" in capsys.readouterr().err
+    assert not list(nowhere.iterdir())
 
 
 def test_where_names_folders_and_versions(tmp_path):

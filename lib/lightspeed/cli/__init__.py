@@ -10,6 +10,8 @@ import os
 import re
 import sys
 
+from lightspeed.cli import measure as measure_verb
+
 DESCRIPTION = "Speed of Light: an executable course on the performance of ML systems."
 
 
@@ -66,11 +68,11 @@ def _parser():
     lab.epilog = "Jupyter's own options may follow, such as --ServerApp.ip=0.0.0.0, or anything after --."
     reset = verb("reset", _reset, "restore a notebook as delivered; your version is kept as a backup")
     reset.add_argument("name", help="such as chapters/02_roofline")
-    for added in (lab, reset):
-        added.add_argument("--dir", help="your folder (default: $LIGHTSPEED_HOME or ~/speed-of-light)")
+    lab.add_argument("--dir", help="your folder (default: $LIGHTSPEED_HOME or ~/speed-of-light)")
+    reset.add_argument("--dir", help="your folder (default: the one you are in, else as for lab)")
     number = verb("number", _number, "show a constant: value, source, date, and who uses it")
     what = number.add_mutually_exclusive_group(required=True)
-    what.add_argument("key", nargs="?", help="such as h100_sxm.hbm_bandwidth")
+    what.add_argument("key", nargs="?", help="such as h100_sxm.hbm_bandwidth, or h100_sxm for all of it")
     what.add_argument("--list", action="store_true", help="every constant of the catalog")
     what.add_argument("--search", metavar="WORD", help="constants with this word in key, name, note or source")
     nccl = verb("nccl", _nccl, "judge what nccl-tests printed: whether it is normal, and what bounds it")
@@ -81,14 +83,22 @@ def _parser():
     nccl.add_argument("--nodes", type=int, help="hosts")
     nccl.add_argument("--collective", help="such as all_gather, where the file does not tell")
     nccl.add_argument("--page", metavar="FILE", help="write an HTML page with plots here")
+    measure_verb.add_to(verb("measure", _measure, measure_verb.WORDS))
     verb("progress", _progress, "show what you have answered and predicted so far")
     for name, run, text in (
         ("build", _build, "execute chapters and derive exercises (for authors)"),
         ("check", _check, "fail if a derived file is not what its source makes (for authors)"),
     ):
         verb(name, run, text).add_argument("names", nargs="*", metavar="NAME", help="such as 02_roofline; all if none")
+    _add_classroom(verb)
     verb("where", _where, "show folders and versions, for a report of a bug")
     return parser
+
+
+def _add_classroom(verb):
+    from lightspeed.cli import classroom
+
+    classroom.add_verbs(verb("class", None, classroom.DESCRIPTION), Parser)
 
 
 def _jupyter_options(options, unknown):
@@ -97,6 +107,7 @@ def _jupyter_options(options, unknown):
         if options.verb != "lab" or not re.match(r"--\w+\.", word):
             known = ["--dir", "--port", "--no-browser", "--list", "--search", "--help"]
             known += ["--hardware", "--ranks", "--nodes", "--collective", "--page"]
+            known = getattr(options, "known", known)
             after = "; Jupyter's own options go after --" if options.verb == "lab" else ""
             raise UserError(f"there is no '{word}'; {_nearest(word, known)}{after}")
     return unknown
@@ -126,7 +137,7 @@ def _reset(options):
     from lightspeed import workspace
 
     try:
-        folder = workspace.workspace_root(options.dir)
+        folder = workspace.workspace_meant(options.dir)
         name, backup = workspace.reset(options.name, folder)
     except workspace.WorkspaceError as error:
         raise UserError(error) from error
@@ -143,6 +154,8 @@ def _number(options):
         print("\n".join(found))
     elif options.key in lookup.constants():
         print(lookup.describe(options.key))
+    elif found := lookup.of_entry(options.key):
+        print("\n".join(found))
     else:
         # Keys of one entry are alike already in their first half.
         raise UserError(f"there is no '{options.key}'; {_nearest(options.key, lookup.nearby(options.key), 0.8)}")
@@ -156,6 +169,10 @@ def _nccl(options):
         print("\n".join(report_file(o.file, o.hardware, o.ranks, o.nodes, o.collective, o.page)))
     except (OSError, ValueError) as error:
         raise UserError(error) from error
+
+
+def _measure(options):
+    return measure_verb.run(options, UserError)
 
 
 def _progress(options):

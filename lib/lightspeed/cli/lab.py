@@ -41,6 +41,9 @@ def open_lab(workspace, port=None, browser=True, arguments=()):
     defaults.ServerApp.kernel_websocket_connection_class = "lightspeed.show.server.PromptConnection"
     # Looking for language servers asks npm, where there is one, and the course has none to offer.
     defaults.LanguageServerManager.autodetect = False
+    if os.name != "nt":
+        # Named here, the shell is no login shell: that would set PATH anew, and not find the command.
+        defaults.ServerApp.terminado_settings = {"shell_command": [os.environ.get("SHELL") or "sh"]}
     defaults.LabApp.app_settings_dir = str(CONFIG)
     defaults.LabApp.custom_css = True
     defaults.LabApp.extension_manager = "readonly"
@@ -61,5 +64,7 @@ def open_lab(workspace, port=None, browser=True, arguments=()):
     address = server.local_url
     if server.identity_provider.token == token:
         address = f"{address.partition('?')[0]}?token={token}"
+    # A terminal opens in the folder that JupyterLab names, which Jupyter looks for below this process's own first.
+    os.chdir(workspace)
     print(f"\nThe course is open at\n\n    {address}\n\nTo stop it, press Ctrl-C here.\n", flush=True)
     server.start()

@@ -30,8 +30,17 @@ def search(word):
     for key, value in constants().items():
         text = " ".join((key, _entry(key).name, value.note, *map(str, value.sources)))
         if word.lower() in text.lower():
-            lines.append(f"{key:<42} {_amount(value)}")
+            lines.append(_line(key, value))
     return lines
+
+
+def of_entry(entry):
+    """One line for each constant of an entry, such as h100_sxm; none where there is no such entry."""
+    return [_line(key, value) for key, value in constants().items() if key.partition(".")[0] == entry]
+
+
+def _line(key, value):
+    return f"{key:<42} {_amount(value)}"
 
 
 def nearby(key):
@@ -45,7 +54,8 @@ def describe(key):
     value = constants()[key]
     rows = [("of", _entry(key).name), ("printed", value.printed), ("formula", _with_values(value))]
     rows += [(name, getattr(value, name)) for name in ("density", "precision", "direction", "scope", "note")]
-    rows += [("source", source) for source in dict.fromkeys(value.sources)] + [("read", value.read)]
+    rows += [("source", source) for source in dict.fromkeys(value.sources)]
+    rows += [("read", f"{value.read}, {'; '.join(dict.fromkeys(source.how for source in value.sources))}")]
     rows += [("other", f"{other.get('printed', '')}: {other['source']}") for other in value.others]
     rows += [("rule", value.rule)] + [("used by", user) for user in users(key) or ["no file names it"]]
     return "\n".join([f"{key} = {_amount(value)}", *(f"  {label:<11}{text}" for label, text in rows if text)])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from lightspeed.catalog import accelerator, entries, link, memory
+from lightspeed.measure.machine import paths as measured_paths
 from lightspeed.roofline import crossover_size, ridge_point, transfer_time
 from lightspeed.show import Axis, Bars, Chart, Choice, Line, LogSlider, Points, Rule, View, explorer, si
 
@@ -15,7 +16,7 @@ SMALLEST, LARGEST = 1, 1e12  # bytes
 
 
 def paths():
-    """Every path with a latency and a bandwidth, near to far: key -> (name, latency, bandwidth)."""
+    """Every path with a latency and a bandwidth, near to far, and the memory of measured machines: key -> (name, latency, bandwidth)."""
     levels = ("cpu_l1", "gpu_shared", "cpu_l2", "cpu_dram", "gpu_l2", "gpu_hbm")
     near = {k: (memory(k).name, memory(k).latency, memory(k).bandwidth) for k in levels}
     wires = {k: (link(k).name, link(k).latency, link(k).bandwidth) for k in ("nvlink4", "pcie5_x16", "infiniband_ndr")}
@@ -25,7 +26,7 @@ def paths():
         k: (f"{memory(k).name}, {wide.name}", memory(k).latency, wide.bandwidth)
         for k in ("path_hall", "path_country", "path_atlantic", "path_pacific")
     }
-    return near | wires | disk | far
+    return near | wires | disk | far | measured_paths()
 
 
 def view(path="pcie5_x16", size=65536):

@@ -168,7 +168,7 @@ def line(f, value):
         points(f, near, places, color="black", labels=True),
         points(f, [centre] if math.isfinite(value) else [], places, color="orange", labels=True, size=8),
     ]
-    x = Axis("steps from here", domain=(-4, 4))
+    x = Axis("steps from here", domain=(-4, max(4, *(place + 1 for place in places.values()))))
     return Chart(x, Axis(scale="category", categories=[f.name]), filter(None, marks), title="neighbours", height=190)
 
 

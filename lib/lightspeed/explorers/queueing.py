@@ -11,7 +11,9 @@ import math
 import numpy as np
 
 from lightspeed import queueing, serving
-from lightspeed.catalog import accelerator, entries, find
+from lightspeed.catalog import entries, find
+from lightspeed.measure.machine import hardware as hardware_of
+from lightspeed.measure.machine import own_choices
 from lightspeed.queue_simulation import number_inside, simulate
 from lightspeed.show import Axis, Chart, Choice, Line, LogSlider, Points, Rule, View, explorer, si
 
@@ -131,7 +133,7 @@ def models():
 
 def replica(hardware, chips, model, weights, context):
     """Arguments of the laws of `serving`, the memory of all chips, and the bytes of the weights."""
-    chip, shape = accelerator(hardware), find(model)
+    chip, shape = hardware_of(hardware), find(model)
     arguments = {
         "parameters": shape.parameters,
         "kv_bytes": serving.kv_cache_bytes(shape.layers, shape.kv_heads, shape.head_width, context),
@@ -236,7 +238,7 @@ def explore_serving():
     return explorer(
         serving_view,
         [
-            Choice("hardware", "hardware", machines(), "h100_sxm"),
+            Choice("hardware", "hardware", machines() | own_choices("bf16", "hbm_bandwidth", "hbm_capacity"), "h100_sxm"),
             LogSlider("chips", "chips in the replica", 1, 64, 8, base=2, text=str),
             Choice("model", "model", models(), "llama3_70b"),
             Choice("weights", "weights", list(WIDTH), "bf16"),

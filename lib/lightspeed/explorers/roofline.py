@@ -9,6 +9,8 @@ import math
 
 from lightspeed import roofline
 from lightspeed.catalog import accelerator, entries
+from lightspeed.measure.machine import hardware as hardware_of
+from lightspeed.measure.machine import measured
 from lightspeed.roofline import WIDTH
 from lightspeed.show import Choice, LogSlider, View, explorer, roof_chart, si
 
@@ -19,6 +21,12 @@ FACTS = ("T_math", "T_comms", "lower bound", "upper bound", "intensity", "ridge"
 def machines(precision="bf16"):
     """Accelerators that state a peak for this precision and a memory bandwidth: name -> key."""
     return {e.name: k for k, e in entries("accelerators").items() if precision in e and "hbm_bandwidth" in e}
+
+
+def choices():
+    """The menu: the catalog's machines, and those measured that have a peak for any of ARITHMETIC, the reader's own first."""
+    own = {e.name: k for k, e in measured().items() if "hbm_bandwidth" in e and any(p in e for p in ARITHMETIC)}
+    return machines() | own
 
 
 def shape(batch, contraction, output, weights, activations):
@@ -33,7 +41,7 @@ def view(
     hardware="h100_sxm", weights="bf16", activations="bf16", compute="bf16", batch=128, contraction=8192, output=8192
 ):
     """The point of a matmul X[batch, contraction] Y[contraction, output] under a machine's roof."""
-    machine = accelerator(hardware)
+    machine = hardware_of(hardware)
     flops, size = shape(batch, contraction, output, weights, activations)
     if compute not in machine:
         return no_peak(machine, compute, roofline.arithmetic_intensity(flops, size))
@@ -43,30 +51,32 @@ def view(
     exact = roofline.critical_batch_exact(
         contraction, output, ridge, WIDTH[weights], WIDTH[activations], WIDTH[activations]
     )
+    reached = exact if math.isinf(exact) else math.ceil(exact)  # the first whole batch, in the facts as in the verdict
     short = roofline.critical_batch(ridge, WIDTH[weights])
     times = (si(x, "s") for x in (t.math, t.comms, t.lower, t.upper))
-    facts = zip(FACTS, (*times, si(intensity, "FLOP/byte"), si(ridge, "FLOP/byte"), si(exact, "token"), si(short, "token")), strict=True)
-    verdict = in_words(t, peak, exact, batch) + " " + elsewhere(t, flops, size, compute, machine)
+    facts = zip(FACTS, (*times, si(intensity, "FLOP/byte"), si(ridge, "FLOP/byte"), si(reached, "token"), si(short, "token")), strict=True)
+    verdict = in_words(t, peak, reached, batch) + " " + elsewhere(t, flops, size, compute, machine)
     return View(roof(machine, compute, peak, intensity), verdict, tuple(facts))
 
 
 def no_peak(machine, compute, intensity):
     """The view where the vendor states no peak: the slope alone, never another precision's roof."""
     have = ", ".join(p for p in ARITHMETIC if p in machine)
-    words = f"{machine.name} states no dense peak for {compute} matmuls, so there is no roof to draw. It has {have}."
+    lacks = "was not measured with" if machine.key in measured() else "states no dense peak for"
+    words = f"{machine.name} {lacks} {compute} matmuls, so there is no roof to draw. It has {have}."
     unknown = dict.fromkeys(FACTS, "–") | {"intensity": si(intensity, "FLOP/byte")}
     return View(roof(machine, compute, None, intensity), words, unknown)
 
 
-def in_words(t, peak, exact, batch):
+def in_words(t, peak, reached, batch):
     """What holds the product back, and the batch that would change it."""
     if t.compute_bound:
         times = f"the chip has {si(t.math / t.comms, digits=2)} times the work that its memory needs to hide"
         return f"Compute-bound: it can reach the peak, {si(peak, 'FLOP/s')}; {times}."
     share = f"Memory-bound: at most {si(t.math / t.comms, '%', 2)} of peak."
-    if math.isinf(exact):
+    if math.isinf(reached):
         return f"{share} No batch reaches the ridge: the activations alone cost too many bytes."
-    return f"{share} A batch of {si(math.ceil(exact), 'token')} would reach the ridge, from {si(batch, 'token')} now."
+    return f"{share} A batch of {si(reached, 'token')} would reach the ridge, from {si(batch, 'token')} now."
 
 
 def elsewhere(t, flops, size, compute, here):
@@ -86,12 +96,13 @@ def elsewhere(t, flops, size, compute, here):
 
 def roof(machine, compute, peak, intensity):
     """The machine's roof and the one point, on axes that stay where they are."""
+    small = machine.key in measured()  # a laptop's roof lies decades below that of an accelerator
     return roof_chart(
         peak,
         {"memory": machine.hbm_bandwidth},
-        {"this matmul": intensity},
-        x=(1, 1e5),
-        y=(5e10, 3e16),
+        {"this matmul": intensity} if peak else {},
+        x=(0.1, 1e5),
+        y=(5e8, 3e13) if small else (5e10, 3e16),
         peak_name=f"{compute} peak",
         moving=True,
         title=machine.name,
@@ -103,7 +114,7 @@ def explore():
     return explorer(
         view,
         [
-            Choice("hardware", "hardware", machines(), "h100_sxm"),
+            Choice("hardware", "hardware", choices(), "h100_sxm"),
             Choice("weights", "weights", list(WIDTH), "bf16"),
             Choice("activations", "activations", [f for f in WIDTH if f != "int4"], "bf16"),
             Choice("compute", "arithmetic", ARITHMETIC, "bf16"),

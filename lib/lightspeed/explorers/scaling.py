@@ -76,7 +76,7 @@ def speedups(n, serial, kappa, speedup, peak):
         marks.append(Rule(x=peak, label=f"n* {si(peak, '', 3)}"))
     return Chart(
         Axis("processors n", "", "log", domain=(1, MOST)),
-        Axis("speedup", "", "log", domain=(0.1, MOST)),
+        Axis("speedup", "", "log", domain=(0.01, MOST)),
         tuple(marks),
         title="What it gives",
     )

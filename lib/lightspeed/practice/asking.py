@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from lightspeed.practice import store
-from lightspeed.practice.checking import check, chosen_seed
-from lightspeed.practice.forms import Panel, Words, number_field
+from lightspeed.practice.checking import check, chosen_seed, classwork
+from lightspeed.practice.forms import Panel, Words, number_field, unread
 from lightspeed.practice.questions import question
 from lightspeed.practice.reading import Unreadable, parse
 
@@ -23,9 +23,9 @@ def ask(id, seed=None):
         try:
             verdict = check(q.id, _answer(q, values), seed)
         except Unreadable as problem:
-            return f"**Not read.** {problem.message}", problem.message, "bad"
-        panel.form.extra_enabled = panel.form.extra_enabled or verdict.kind != "unanswered"
-        return verdict._repr_markdown_(), repr(verdict), "good" if verdict.correct else "bad"
+            return unread(problem)
+        panel.form.extra_enabled = True
+        return verdict._repr_markdown_(), repr(verdict), "good" if verdict.correct else "plain" if verdict.kind == "read" else "bad"
 
     def solve():
         store.record("solution", q.id, {"seed": variant.seed})
@@ -33,7 +33,8 @@ def ask(id, seed=None):
 
     # The form shows the options of a choice itself.
     prompt = variant.fill(q.prompt) if q.kind == "choice" else variant.prompt
-    panel = Panel(prompt, _fields(variant), submit, extra="Show a worked solution", on_extra=solve, static=variant.prompt)
+    extra = "" if classwork() else "Show a worked solution"
+    panel = Panel(prompt, _fields(variant), submit, extra=extra, on_extra=solve, static=variant.prompt)
     panel.form.extra_enabled = bool(store.events("try", q.id))
     return panel
 
@@ -46,10 +47,10 @@ def _fields(variant):
 
 
 def _answer(q, values):
-    """What was entered, as `check` takes it; `...` while something is missing."""
-    if not all(value.strip() for value in values):
-        return ...
+    """What was entered, as `check` takes it. Raises Unreadable."""
     if q.kind == "choice":
+        if not values[0]:
+            raise Unreadable("unanswered", "Choose one of the options.")
         return values[0]
     answers = [parse(value) for value in values]
     return answers if q.names else answers[0]

@@ -154,7 +154,7 @@ gather_question = Question(
     prompt="In FSDP each of {{n}} GPUs holds a shard of {{shard}} of a layer. At best, how long does the all-gather take if a GPU receives {{bandwidth}} in one direction?",
     parameters={"shard": Parameter(50, (10, 20, 50, 100), "MB"), "n": ranks(), "bandwidth": rate(450, 50, 300, 450)},
     expected=lambda shard, n, bandwidth: c.bandwidth_bound("all_gather", n * shard, n, bandwidth),
-    unit="us",
+    unit="µs",
     solution=lambda shard, n, bandwidth: f"Each GPU lacks {n - 1} shards, {si((n - 1) * shard, 'byte')} in all. In nccl-tests S is {si(n * shard, 'byte')}, and $S (n - 1)/n$ is the same.",
     misconceptions=(
         Misconception("shard for buffer", lambda shard, n, bandwidth: c.bandwidth_bound("all_gather", shard, n, bandwidth), "S counts the gathered buffer. How many shards have to arrive?"),

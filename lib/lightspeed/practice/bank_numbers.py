@@ -41,6 +41,7 @@ CARDS = (
         mistake("cache, not DRAM", horowitz.cache_8kb / horowitz.fp16_fma, "That is about what a small cache costs. DRAM is off the chip."),
         mistake("fp32 arithmetic", horowitz.dram / horowitz.fp32_fma, "That is the ratio to an fp32 multiply-add. Narrower arithmetic is cheaper, and the ratio grows."),
         mistake("an addition only", horowitz.dram / horowitz.fp16_add, "You divided by an addition. A multiply-add multiplies too."),
+        mistake("a multiplication only", horowitz.dram / horowitz.fp16_multiply, "You divided by a multiplication. What else does a multiply-add do?"),
     ),
     recall(
         "training_bytes",
@@ -57,8 +58,8 @@ CARDS = (
         "fibre_kilometre",
         "How long does light need for a kilometre of fibre, one way?",
         1e3 / memory("light").fibre,
-        "us",
-        f"Light in fibre makes {si(memory('light').fibre / 1e3, '')} km in a second: two thirds of its speed in vacuum.",
+        "µs",
+        f"In a second, light in fibre goes {si(memory('light').fibre / 1e3, '')} km: two thirds of its speed in vacuum.",
         mistake("vacuum", 1e3 / memory("light").vacuum, "That is light in vacuum. Glass slows it down by a third."),
         mistake("there and back", hardware.round_trip(1e3, memory("light").fibre), "One way was asked."),
         mistake("software's round trip", 1e-3, "A millisecond is what software and queues make of it. How far would light be by then?"),

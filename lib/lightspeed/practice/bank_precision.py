@@ -192,7 +192,7 @@ loss_scaling = Question(
     prompt="Gradients in {{name}}: the smallest that matter are about {{g}}. Which is the smallest power of two as a loss scale that gives them full precision?",
     parameters={"g": one_of(1e-8, 1e-9, 3e-9, 1e-8, 2e-7, 1e-10, show=plain), "name": one_of("fp16", "fp16", "fp8_e5m2")},
     expected=lambda g, name: loss_scale(g, name),
-    tolerance=0.001,
+    tolerance=0,
     solution=lambda g, name: f"Full precision begins at the smallest normal number, {plain(FORMATS[name].smallest_normal)}. It is {plain(FORMATS[name].smallest_normal / g)} times the gradient; round up to a power of two.",
     misconceptions=(
         Misconception("not lost, but bare", lambda g, name: loss_scale(g, name, "smallest_subnormal"), "That saves them from becoming zero. How many bits are left to a number just above the smallest?"),

@@ -180,7 +180,7 @@ SPEED = {
     "side": Parameter(8192, powers_of_two(4096, 16384), show=str),
     "key": chip("h200_sxm", "h200_sxm", "h100_sxm", "a100_80gb"),
     "bits": one_of(8, 8, 4),
-    "fixed": Parameter(8, (5, 8, 10), "us"),
+    "fixed": Parameter(8, (5, 8, 10), "µs"),
 }
 
 weight_only = Question(
@@ -268,7 +268,7 @@ int8_batch = Question(
     id="quantization.int8_batch",
     chapter=CHAPTER,
     level="apply",
-    prompt="Weights are stored in int8 and widened to bf16 for the units of a {{key}}. From which batch on is a matmul compute-bound, B being far below D and F?",
+    prompt="Weights are stored in int8 and widened to bf16 for the units of one {{key}}. From which batch on is a matmul compute-bound, B being far below D and F?",
     parameters={"key": chip("tpu_v5e", *CHIPS)},
     expected=lambda key: r.critical_batch(r.ridge_point(accelerator(key).bf16, accelerator(key).hbm_bandwidth), 1),
     unit="token",

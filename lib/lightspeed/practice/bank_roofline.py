@@ -28,6 +28,18 @@ def ridge(key, precision="bf16"):
     return r.ridge_point(getattr(device, precision), device.hbm_bandwidth)
 
 
+SISTERS = {"a100_80gb": "a100_40gb", "h100_sxm": "h100_pcie", "h200_sxm": "h100_sxm"}
+
+
+def sister_ridge(key, rounded=False):
+    """The ridge with the memory of another version of the chip, such as the A100 of 40 GB; rounded down as people quote it."""
+    if key not in SISTERS:
+        raise ValueError(f"{key} was sold with one memory only")
+    bandwidth = accelerator(SISTERS[key]).hbm_bandwidth
+    step = 10 ** (math.floor(math.log10(bandwidth)) - 1)
+    return r.ridge_point(accelerator(key).bf16, math.floor(bandwidth / step) * step if rounded else bandwidth)
+
+
 def ridge_in_words(key, precision="bf16"):
     device = accelerator(key)
     peak, bandwidth = si(getattr(device, precision), "FLOP/s", 4), si(device.hbm_bandwidth, "byte/s", 4)
@@ -53,6 +65,12 @@ ridge_question = Question(
     solution=ridge_in_words,
     misconceptions=(
         Misconception("sparse peak", lambda key: 2 * ridge(key), "That is the sparse rate. Data sheets print it first; your matrices are dense."),
+        Misconception("the memory of another version", sister_ridge, "This chip was sold with other memories too. How fast is that of the version asked about?"),
+        Misconception(
+            "the memory of another version, rounded",
+            lambda key: sister_ridge(key, rounded=True),
+            "That looks like the memory of another version of this chip, rounded. How fast is that of the version asked about?",
+        ),
         Misconception(
             "the link, not the memory",
             lambda key: r.ridge_point(accelerator(key).bf16, accelerator(key).link_bandwidth),
@@ -279,17 +297,17 @@ batch_for_budget = Question(
     id="roofline.budget_batch",
     chapter=CHAPTER,
     level="design",
-    prompt="The same model: {{params}} parameters with int8 weights and bf16 arithmetic on one {{key}}, {{budget}} for a step. Leave attention out. What is the largest batch that meets the budget, if traffic and arithmetic overlap?",
+    prompt="A dense model of {{params}} parameters, with int8 weights and bf16 arithmetic, decodes on one {{key}}; a step may take {{budget}}. Leave attention out. What is the largest batch that meets the budget, if traffic and arithmetic overlap?",
     parameters=BUDGET,
     expected=largest_batch,
     unit="token",
-    tolerance=0.02,
+    tolerance=0,
     solution=lambda params, key, budget: f"Reading the weights takes {si(step(params, key, 1, 1).comms, 's')}, whatever the batch. Arithmetic takes {si(step(params, key, 1, 1).math, 's')} a token; the budget holds {si(largest_batch(params, key, budget), 'token')} of them.",
     misconceptions=(
         Misconception("stop at the ridge", lambda params, key, budget: math.floor(r.critical_batch(ridge(key), 1)), "That is where the step begins to grow. Does the budget end there?"),
         Misconception("no overlap", lambda params, key, budget: max(1, math.floor((budget - step(params, key, 1, 1).comms) / step(params, key, 1, 1).math)), "You added the two times. The question lets them overlap."),
         Misconception("int8 arithmetic", lambda params, key, budget: largest_batch(params, key, budget, "int8"), "Only the weights are int8; the arithmetic runs at the bf16 peak."),
-        Misconception("one FLOP a weight", lambda params, key, budget: 2 * largest_batch(params, key, budget), "A weight takes part in a multiply and an add for each token."),
+        Misconception("one FLOP a weight", lambda params, key, budget: math.floor(budget * accelerator(key).bf16 / params), "A weight takes part in a multiply and an add for each token."),
     ),
     valid=lambda params, key, budget: params * 1.05 / accelerator(key).hbm_bandwidth < budget and params < accelerator(key).hbm_capacity,
 )

@@ -358,6 +358,8 @@ deadline = Question(
     ),
     misconceptions=(
         Misconception("perfect scaling", lambda hours, deadline, serial: math.ceil(hours / deadline), "That many would do if nothing were serial."),
+        Misconception("the next power of two", lambda hours, deadline, serial: 2 ** math.ceil(math.log2(hours / deadline)), "That is the first power of two above perfect scaling. Does the serial part leave that much time to the rest?"),
+        Misconception("rounded down", lambda hours, deadline, serial: needed(hours, deadline, serial) - 1, "Nearly. Is the job done in time on that many?"),
         Misconception("the parallel part alone", lambda hours, deadline, serial: math.ceil((1 - serial) * hours / deadline), "The serial part also needs its share of the deadline."),
         Misconception("the limit", lambda hours, deadline, serial: math.ceil(1 / serial), "That is the highest speedup, not the number of GPUs."),
     ),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from lightspeed import queueing, roofline, serving
 from lightspeed.catalog import accelerator, find
 from lightspeed.practice import Misconception, Parameter, Question, register
@@ -102,7 +104,7 @@ slots_in_memory = Question(
     prompt=THE_REPLICA + " For how many requests at a time is there memory?",
     parameters=SERVED,
     expected=in_memory,
-    tolerance=0.01,
+    tolerance=0,
     solution=lambda name, chips, key, context: (
         f"A token takes $2 L K H$ elements of two bytes, {si(cache(name, 1), 'byte')}; a request {si(cache(name, context), 'byte')}. "
         f"Beside the weights, {si(weight_bytes(name), 'byte')}, there are {si(chips * accelerator(key).hbm_capacity - weight_bytes(name), 'byte')} left."
@@ -128,13 +130,13 @@ budget_batch = Question(
     prompt=THE_REPLICA + " A token may take {{budget}}. What is the largest batch that meets this, if it fits the memory?",
     parameters=SERVED | {"budget": Parameter(12, (10, 12, 15, 20), "ms")},
     expected=lambda budget, **p: serving.batch_within(budget, **replica(**p)),
-    tolerance=0.02,
+    tolerance=0,
     solution=lambda budget, **p: (
         f"The weights are read in {si(serving.decode_step(1, **replica(**p)).weights, 's')}, whatever the batch. Each request adds the "
         f"{si(serving.decode_step(1, **replica(**p)).kv, 's')} that its cache takes; the arithmetic hides behind the weights as long as it is shorter."
     ),
     misconceptions=(
-        Misconception("no caches", lambda budget, **p: roofline.critical_batch(p["chips"] * accelerator(p["key"]).bf16 / (p["chips"] * accelerator(p["key"]).hbm_bandwidth)), "That is where the arithmetic catches up with the weights. What else is read in a step?"),
+        Misconception("no caches", lambda budget, **p: math.floor(roofline.critical_batch(roofline.ridge_point(accelerator(p["key"]).bf16, accelerator(p["key"]).hbm_bandwidth))), "That is where the arithmetic catches up with the weights. What else is read in a step?"),
         Misconception("no weights", lambda budget, **p: budget // serving.decode_step(1, **replica(**p)).kv, "The weights are read in every step as well."),
         Misconception("weights for each", lambda budget, **p: max(1, budget // serving.decode_step(1, **replica(**p)).time), "The weights are read once a step for the whole batch."),
     ),

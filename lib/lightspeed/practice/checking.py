@@ -18,14 +18,15 @@ from lightspeed.practice.questions import question
 from lightspeed.practice.reading import Unreadable, numbers, option
 from lightspeed.practice.slips import magnitude, slip
 
-EXACT = 1e-3  # how near an answer must be for a misconception to go before the generic slips
+EXACT = 5e-3  # a misconception goes before the generic slips if the answer is it to three digits
 
 
 @dataclass(frozen=True, repr=False)
 class Verdict:
     """What became of an answer.
 
-    `kind`: right, unanswered, type, dimension, sign, error, misconception, slip, partial, close or magnitude;
+    `kind`: right, unanswered, type, dimension, sign, error, misconception, slip, partial, close, magnitude, or read
+    (not judged);
     `name`: that of the misconception or slip; `given`: the answer as it was read.
     """
 
@@ -39,6 +40,8 @@ class Verdict:
 
     @property
     def heading(self):
+        if self.kind == "read":
+            return "Read."
         return "Right." if self.correct else "Not answered." if self.kind == "unanswered" else "Not yet."
 
     def _repr_markdown_(self):
@@ -57,7 +60,7 @@ def check(id, answer, seed=None):
     from lightspeed.practice import store
 
     variant = question(id).variant(chosen_seed(seed))
-    verdict = diagnose(variant, answer)
+    verdict = (acknowledge if classwork() == "format" else diagnose)(variant, answer)
     if verdict.kind != "unanswered":
         kept = {n: getattr(verdict, n) for n in ("correct", "kind", "name", "given")}
         store.record("try", id, {"seed": variant.seed, **kept})
@@ -66,6 +69,30 @@ def check(id, answer, seed=None):
 
 def chosen_seed(seed):
     return seed if seed is not None else os.environ.get("LIGHTSPEED_SEED") or None
+
+
+def classwork():
+    """How much `check` tells in a notebook that a class was given: "full", or "format" only; "" in self-study."""
+    return os.environ.get("LIGHTSPEED_CLASS", "")
+
+
+def acknowledge(variant, answer):
+    """That an answer can be judged, and as what it was read; nothing of whether it is right."""
+    q = variant.question
+    try:
+        if q.kind == "choice":
+            given = seen = f"“{option(answer, variant.options)}”"
+        else:
+            values, failure = (_results if q.kind == "function" else _values)(variant, answer)
+            if failure:
+                raise failure
+            given = " ".join(f"{v:.6g}" for v in values[:8])
+            seen = f"a function that gives a number on all {len(values)} inputs tried" if q.kind == "function" else _seen(variant, values, None)
+    except Unreadable as problem:
+        return _refused(variant, problem)
+    except Exception as error:
+        return _refused(variant, Unreadable("type", f"This answer cannot be read as a number ({type(error).__name__})."))
+    return Verdict(q.id, False, "read", f"You have {seen}. It is judged once it is handed in.", "", given)
 
 
 def diagnose(variant, answer):
@@ -106,7 +133,7 @@ def _values(variant, answer):
 def _results(variant, function):
     """What the learner's function gives on every sample, NaN where it fails, and the first failure."""
     if function is None or function is Ellipsis:
-        raise Unreadable("unanswered", "Not answered yet. Give the function itself, without calling it.")
+        raise Unreadable("unanswered", "Give the function itself, without calling it.")
     if not callable(function):
         raise Unreadable("type", "A function is asked: give its name, without calling it.")
     values, first = [], None

@@ -11,7 +11,7 @@ import time
 
 from lightspeed.practice import store
 from lightspeed.practice.amounts import amount
-from lightspeed.practice.forms import Panel, as_html, number_field
+from lightspeed.practice.forms import Panel, as_html, number_field, unread
 from lightspeed.practice.predictions import decades
 from lightspeed.practice.questions import bank
 from lightspeed.practice.reading import Unreadable, numbers, parse
@@ -87,9 +87,9 @@ class Drill(Panel):
         try:
             given = float(numbers(parse(values[0]), unit)[0])
         except Unreadable as problem:
-            return f"**Not read.** {problem.message}", problem.message, "bad"
+            return unread(problem)
         if given <= 0:
-            return "**Not read.** A value above zero is asked.", "A value above zero is asked.", "bad"
+            return unread(Unreadable("type", "A value above zero is asked."))
         off = decades(given, true)
         at = self.clock()
         past = [o for _, o in reviews_by_card().get(variant.question.id, [])]

@@ -94,6 +94,12 @@ def number_field(unit="", label="Your answer"):
     return {"label": label, "unit": unit_words(unit), "placeholder": "such as 1.5e6 or 2/3"}
 
 
+def unread(problem):
+    """The reply to something typed that cannot be judged (an Unreadable)."""
+    heading = "Not answered." if problem.kind == "unanswered" else "Not read."
+    return f"**{heading}** {problem.message}", f"{heading} {problem.message}", "bad"
+
+
 def show(place, markdown, look):
     """Put a reply into its place; an empty one leaves no trace."""
     for name in ("good", "bad", "plain", "empty"):

@@ -11,7 +11,7 @@ import statistics
 
 from lightspeed.practice import store
 from lightspeed.practice.amounts import amount, unit_words
-from lightspeed.practice.forms import Panel, Words, number_field
+from lightspeed.practice.forms import Panel, Words, number_field, unread
 from lightspeed.practice.questions import UnknownQuestion, question
 from lightspeed.practice.reading import Unreadable, numbers, parse
 
@@ -26,8 +26,8 @@ def predict(id, guess=...):
         try:
             reply = _noted(commit(variant, parse(values[0])))
         except Unreadable as problem:
-            return f"**Not read.** {problem.message}", problem.message, "bad"
-        return reply, reply, "plain"
+            return unread(problem)
+        return reply, reply.replace("*", ""), "plain"
 
     how = "*Guess before you read on: put your number in place of the dots, or run the cell and type it in. The first guess counts.*"
     unit = variant.question.unit
@@ -58,9 +58,11 @@ def reveal(id, skip=False):
     told = _noted(_revealed(variant, guess))
     if guess is not None or skip:
         return Words(told)
+    # A page that was not run yet, or is read without a kernel, must not tell before the reader has guessed.
+    folded = f"<details><summary>The value, for when you have guessed</summary>\n\n{variant.solution}\n\n</details>"
     return Panel(
         f'**No guess yet.** Commit one in the cell with `predict("{id}", ...)`, then run this cell again.',
-        [], lambda _: (told, "The value is shown.", "plain"), "Show it without a guess", static=told,
+        [], lambda _: (told, "The value is shown.", "plain"), "Show it without a guess", static=folded,
     )  # fmt: skip
 
 

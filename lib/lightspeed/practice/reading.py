@@ -13,6 +13,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from lightspeed.practice.amounts import unit_words
+
 
 class Unreadable(Exception):
     """An answer that cannot be judged by its value; `kind` is the kind of the verdict."""
@@ -41,7 +43,7 @@ def _count(n):
 def _plain(answer, unit, size):
     kind = type(answer)
     if answer is None or answer is Ellipsis:
-        raise Unreadable("unanswered", "Not answered yet. Put your answer in place of the dots.")
+        raise Unreadable("unanswered", "Put your answer in place of the dots.")
     if issubclass(kind, (bool, np.bool_)):
         raise Unreadable("type", "You gave True or False; a number is asked. Did a comparison slip in?")
     if issubclass(kind, (str, bytes)):
@@ -102,13 +104,13 @@ def _in_unit(quantity, unit, size):
 
 
 def _name(one):
-    return "a plain number" if one.dimensionless else f"something in {one.units:~P}"
+    return "a plain number" if one.dimensionless else f"an amount in {unit_words(f'{one.units:~P}')}"
 
 
 def option(answer, options):
     """The key of the option that the answer names, by its key or its text. Raises Unreadable."""
     if answer is None or answer is Ellipsis:
-        raise Unreadable("unanswered", "Not answered yet. Put the name of an option in place of the dots.")
+        raise Unreadable("unanswered", "Put the name of an option in place of the dots.")
     names = ", ".join(f'"{key}"' for key in options)
     if type(answer) is not str:
         raise Unreadable("type", f"Answer with the name of an option, in quotation marks: {names}.")
@@ -129,10 +131,10 @@ TYPED = re.compile(
 
 
 def parse(text):
-    """What a learner typed, as a number or a quantity: "1.5e6", "1,500,000", "2/3", "0.8 us". Raises Unreadable."""
+    """What a learner typed, as a number or a quantity: "1.5e6", "1,500,000", "2/3", "0.8 µs". Raises Unreadable."""
     text = text.strip().replace("−", "-").replace("μ", "µ").replace("\u00a0", " ").replace("\u202f", " ")
     if not text:
-        raise Unreadable("unanswered", "Not answered yet. Type a number into the box.")
+        raise Unreadable("unanswered", "Type a number into the box.")
     match = TYPED.fullmatch(text) if len(text) <= 80 else None
     if not match:
         raise Unreadable("type", _advice(text))

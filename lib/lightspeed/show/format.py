@@ -5,7 +5,7 @@ from numbers import Integral
 
 _PREFIXES = {-15: "f", -12: "p", -9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E", 21: "Z"}
 _PREFIXED = {"s", "byte", "bit", "FLOP", "OP", "W", "J", "Wh", "Hz", "m"}
-_COUNTED = {"token", "request", "parameter", "row", "step", "device", "chip", "layer", "year", "day", "byte", "bit", "head"}
+_COUNTED = {"token", "request", "parameter", "row", "step", "device", "chip", "layer", "year", "day", "byte", "bit", "head", "hour"}
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _WORDS = {6: "million", 9: "billion", 12: "trillion", 15: "quadrillion"}
 
@@ -80,7 +80,7 @@ def _exponent(value, digits, numerator):
         return 0
     rounded = float(f"{abs(value):.{digits - 1}e}")
     exponent = 3 * math.floor(math.floor(math.log10(rounded) + 1e-12) / 3)
-    highest = 0 if numerator == "s" else 21  # nobody says kiloseconds
+    highest = {"s": 0, "m": 3}.get(numerator, 21)  # nobody says kiloseconds or megametres
     lowest = 0 if numerator in ("byte", "bit", "FLOP", "OP") else -15
     return min(max(exponent, lowest), highest)
 

@@ -24,7 +24,7 @@ def roof_chart(peak, bandwidths, kernels=(), x=(0.1, 1e4), y=(1e11, 1e15), peak_
         ridges = [peak / b for b in bandwidths.values()]
         roof = [
             Line((min(ridges), high), (peak, peak), f"{peak_name}, {si(peak, 'FLOP/s')}", "green", label_at="above"),
-            *[Rule(x=r, label=f"ridge {r:.0f}") for r in ridges if r < high],
+            *[Rule(x=r, label=f"ridge {r:.{0 if r >= 10 else 1}f}") for r in ridges if r < high],
         ]
     first = next(iter(bandwidths.values()))
     points = [
