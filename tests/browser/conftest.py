@@ -39,6 +39,11 @@ UNEXPECTED_ERRORS = """() => window.jupyterapp.shell.currentWidget.content.model
 ALL_COUNTED = """() => window.jupyterapp.shell.currentWidget.content.model.sharedModel.cells
     .every(cell => cell.cell_type !== 'code' || !cell.source.trim() || cell.execution_count)"""
 
+EMPTY_MEASURED = """() => {
+    for (const cell of window.jupyterapp.shell.currentWidget.content.model.sharedModel.cells)
+        if ((cell.metadata.tags || []).includes('measured')) cell.source = '';
+}"""
+
 HEIGHT_FROM_THE_TOP = """() => {
     const notebook = window.jupyterapp.shell.currentWidget.node;
     notebook.querySelector('.jp-WindowedPanel-outer').scrollTop = 0;
@@ -113,9 +118,14 @@ class LabPage:
         self.page.wait_for_selector(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Cell", timeout=1000 * timeout)
         self.wait_idle(timeout)
 
-    def run_all(self, timeout=60):
-        """Run all cells as the menu does, wait for the last of them, and return the seconds it took."""
+    def run_all(self, timeout=180, measure=False):
+        """Run all cells as the menu does, wait for the last of them, and return the seconds it took.
+
+        Cells that measure this machine, most of a chapter's time, are emptied before unless `measure`.
+        """
         start = time.monotonic()
+        if not measure:
+            self.page.evaluate(EMPTY_MEASURED)
         self.page.evaluate("""() => {
             for (const cell of window.jupyterapp.shell.currentWidget.content.model.sharedModel.cells)
                 if (cell.cell_type === 'code') cell.execution_count = null;
@@ -128,10 +138,10 @@ class LabPage:
         self.wait_idle(timeout)
         return time.monotonic() - start
 
-    def open_and_run(self, name, timeout=60):
-        """Open a notebook, run it to its end without an error, and return this page."""
+    def open_and_run(self, name, **how):
+        """Open a notebook, run it to its end without an error, and return this page; see `run_all`."""
         self.open_notebook(name)
-        self.run_all(timeout)
+        self.run_all(**how)
         assert self.cell_errors() == []
         return self
 
@@ -142,6 +152,10 @@ class LabPage:
     def wait_idle(self, timeout=60):
         """Wait until the kernel is idle and no cell of the current notebook is still to run."""
         self.page.wait_for_function(f"() => !({CELLS_STILL_RUNNING})()", timeout=1000 * timeout)
+
+    def all_ran(self):
+        """Whether every cell has run to its end since it was last asked to."""
+        return self.page.evaluate(ALL_COUNTED)
 
     def cell_errors(self):
         """The messages of cells that failed and were not meant to (tag raises-exception)."""

@@ -54,6 +54,32 @@ def test_a_wrong_answer_is_diagnosed_and_a_right_one_taken(chapter):
     chapter.screenshot("02_roofline_right")
 
 
+def test_explorer_and_question_answer_while_a_cell_is_busy(chapter, explorer, tmp_path):
+    chapter.says(explorer, "Memory-bound")
+    source = f"from pathlib import Path\nfrom time import sleep\nwhile not Path({str(tmp_path / 'enough')!r}).exists():\n    sleep(0.1)"
+    chapter.evaluate("""(source) => {
+        const notebook = window.jupyterapp.shell.currentWidget.content, cells = notebook.model.sharedModel;
+        cells.insertCell(cells.cells.length, {cell_type: "code", source});
+        notebook.activeCellIndex = cells.cells.length - 1;
+        window.jupyterapp.commands.execute("notebook:run-cell");
+    }""", source)  # fmt: skip
+    explorer.scroll_into_view_if_needed()
+    slider = explorer.get_by_label("B", exact=True)
+    slider.focus()
+    for _ in range(12):
+        chapter.keyboard.press("ArrowRight")
+    chapter.says(explorer, "Compute-bound")
+    question = chapter.locator(".sol-practice").filter(has_text="Weights, activations and arithmetic are int8").first
+    question.scroll_into_view_if_needed()
+    question.locator("input").first.fill("240")
+    question.locator("input").first.press("Enter")
+    chapter.says(question, "Right")
+    assert not chapter.all_ran(), "the cell had ended"
+    (tmp_path / "enough").touch()
+    chapter.wait_idle()
+    assert chapter.all_ran()
+
+
 def test_a_saved_page_opens_again_with_its_explorer(chapter):
     """Without its saved state a widget would come back as "Error displaying widget: model not found"."""
     # A kernel of its own: the tests before this one have left widgets in the shared one.

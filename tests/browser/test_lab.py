@@ -1,12 +1,14 @@
 """The course opens: the start page, its look and its settings, in a real JupyterLab."""
 
 import json
+from pathlib import Path
 
 import pytest
 from lightspeed.cli.lab import CONFIG
 
 pytestmark = pytest.mark.slow
 
+CHAPTERS = Path(__file__).parents[2] / "chapters"
 START = "chapters/00_start_here.ipynb"
 
 
@@ -17,6 +19,13 @@ def test_the_printed_address_opens_the_start_page_and_it_runs(page, lab):
     page.run_all()
     assert page.cell_errors() == []
     page.screenshot("00_start_here", whole=True)
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in CHAPTERS.glob("0[1-9]*.ipynb")))
+def test_a_chapter_runs_to_its_end_and_measures(page, name):
+    page.open_and_run(f"chapters/{name}.ipynb", measure=True)
+    page.get_by_role("heading", name="Measure it here").first.scroll_into_view_if_needed()
+    page.screenshot(f"{name}_measured")
 
 
 def test_delivered_figures_show_before_anything_runs(page):

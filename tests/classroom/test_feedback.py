@@ -207,12 +207,6 @@ def test_a_regrade_with_another_maximum_is_told(book, tmp_path):
     assert "No points changed, only what is said about them." in Page(pages(book, tmp_path)[0]).text
 
 
-def test_a_function_is_called_as_in_the_notebook(book, tmp_path):
-    book.add_assignment(replace(ASSIGNMENT, cells={"c": ((ROOF, "roof"),)}))
-    hand_in(book, {ROOF: ...})
-    assert "In this notebook the function is called roof." in Page(pages(book, tmp_path)[0]).check().sections["q1"]
-
-
 def test_a_page_is_whole_or_as_it_was(book, tmp_path, monkeypatch):
     hand_in(book, {RIDGE: wrong(RIDGE, 0, "1")})
     (path,) = write_feedback(book, ASSIGNMENT.name, tmp_path / "pages")

@@ -12,7 +12,7 @@ from lightspeed.classroom import course as courses
 from lightspeed.classroom import release as releases
 from lightspeed.classroom.course import Course, CourseError
 from lightspeed.classroom.notebooks import Assignment
-from lightspeed.classroom.release import ABOUT, REVEALING, SETUP, find, notebook_for, prompt, release
+from lightspeed.classroom.release import ABOUT, REVEALING, SETUP, find, notebook_for, release
 from lightspeed.practice.questions import question
 from lightspeed.workspace import course_root
 
@@ -72,7 +72,7 @@ def test_a_notebook_keeps_its_questions_and_shows_the_variant(path):
     assert all("".join(ours[id]["source"]) == cell["source"] for id, cell in theirs.items() if id not in (ABOUT, SETUP))
     asked = [m for c in theirs.values() for m in re.findall(r'ask\("([\w.]+)"\)', c["source"]) if c["cell_type"] == "code"]
     functions = Assignment.of(path).functions
-    assert prompts(content) == [prompt(question(id).variant("seed of ada"), functions.get(id)) for id in asked]
+    assert prompts(content) == [question(id).variant("seed of ada").prompt for id in asked]
     for id, name in functions.items():
         assert any(f"`{name}" in text for text in prompts(content) if text.startswith(question(id).variant().prompt))
     for id in set(ours) - set(theirs):

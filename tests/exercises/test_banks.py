@@ -2,6 +2,7 @@
 
 import re
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -62,6 +63,15 @@ def test_is_well_formed(q):
     if q.kind == "function":
         assert all(si_factor(p.unit) == 1 for p in q.parameters.values()), "a function takes the library's own units"
         assert si_factor(q.unit) == 1
+
+
+def test_the_prompt_names_the_function_that_the_page_asks_for():
+    pages = "".join(page.read_text() for page in (Path(__file__).parents[2] / "solutions").glob("*.py"))
+    asked = re.findall(r'^check\("([\w.]+)", (\w+)\)', pages, re.MULTILINE)
+    named = {id: name for id, name in asked if question(id).kind == "function"}
+    assert len(named) >= 15
+    for id, name in named.items():
+        assert f"Write `{name}(" in question(id).prompt and f"def {name}(" in variant_of(id).solution, id
 
 
 @every_question

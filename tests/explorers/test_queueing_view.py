@@ -7,7 +7,7 @@ from lightspeed.explorers.queueing import explore, explore_serving, limits, serv
 from lightspeed.queueing import throughput
 
 
-@pytest.mark.parametrize(("make", "each", "every"), [(explore, 3, 1), (explore_serving, 2, 7)])
+@pytest.mark.parametrize(("make", "each", "every"), [(explore, 3, 2), (explore_serving, 2, 23)])
 def test_every_setting_can_be_drawn(make, each, every):
     e = make()
     facts = [label for label, _ in e.first.facts]

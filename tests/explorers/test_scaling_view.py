@@ -10,7 +10,7 @@ from lightspeed.scaling import usl_peak
 def test_every_setting_can_be_drawn():
     e = explore()
     facts = [label for label, _ in e.first.facts]
-    for params in e.grid(each=7):
+    for params in e.grid(each=5):
         shown = e.view(**params)
         assert shown.verdict
         assert [label for label, _ in shown.facts] == facts

@@ -26,7 +26,8 @@ def only(a, b):
 
 
 def test_a_machine_beside_itself_is_the_same():
-    found = compare.compare(SHIPPED["amd_epyc_2core"], SHIPPED["amd_epyc_2core"])
+    some = {**SHIPPED["amd_epyc_2core"], "quantities": SHIPPED["amd_epyc_2core"]["quantities"][::8]}
+    found = compare.compare(some, some)
     assert {p.verdict for p in found.pairs} <= {"same", "noisy"} and any(p.verdict == "same" for p in found.pairs)
     assert all(p.ratio == 1 for p in found.pairs)
     assert not (found.only_a or found.only_b or found.differences)

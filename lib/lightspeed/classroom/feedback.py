@@ -15,7 +15,6 @@ from pathlib import Path
 from lightspeed.classroom.course import write_whole
 from lightspeed.classroom.outcome import number, outcomes, short
 from lightspeed.classroom.paper import file_name, ours, page, paragraphs, theirs
-from lightspeed.classroom.release import prompt
 from lightspeed.classroom.remarks import Origins, told_student
 from lightspeed.practice.amounts import amount
 from lightspeed.practice.questions import question
@@ -160,7 +159,7 @@ def _contents(assignment, outcome, shown):
 def _question(i, id, assignment, result, seed):
     variant, score, manual = question(id).variant(seed), result.scores.get(id), result.manual.get(id)
     out_of = assignment.points[id]
-    rows = [("Question", ours(prompt(variant, assignment.functions.get(id))))]
+    rows = [("Question", ours(variant.prompt))]
     counts = score.points if score else None
     if score:
         said = ours(score.message).replace("<p>", f"<p><span class=word>{WORDS.get(score.kind, 'Not yet')}.</span> ", 1)

@@ -17,7 +17,6 @@ import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from lightspeed.classroom.notebooks import Assignment
-from lightspeed.classroom.release import prompt
 from lightspeed.pages import METADATA, BuildError, page, read
 from lightspeed.practice.questions import question
 
@@ -61,7 +60,7 @@ def _cells(script, built, assignment, secret):
             yield _cell(new_markdown_cell, done.source, stub.id, f"text_{stub.id}", locked=True)
         elif asked := _ASK.fullmatch(cell.source):
             # The prompt as text: no widget to wait for, and nothing there that shows a solution.
-            yield _cell(new_markdown_cell, prompt(question(asked[1]).variant(), assignment.functions.get(asked[1])), stub.id, f"ask_{stub.id}", locked=True)
+            yield _cell(new_markdown_cell, question(asked[1]).variant().prompt, stub.id, f"ask_{stub.id}", locked=True)
         elif "# BEGIN SOLUTION" in cell.source:
             yield _cell(new_code_cell, _regions(_without_checks(cell.source)), stub.id, f"answer_{stub.id}", solution=True)
         else:

@@ -25,7 +25,6 @@ from pathlib import Path
 
 from lightspeed.classroom.course import CourseError, exercises, write_whole
 from lightspeed.classroom.handout import write_handout
-from lightspeed.classroom.notebooks import Assignment
 from lightspeed.practice.questions import UnknownQuestion, question
 
 ABOUT, SETUP = "class-about", "class-setup"  # the ids of the cells that are ours
@@ -156,8 +155,7 @@ def notebook_for(path, seed, student="", feedback="full"):
     path = Path(path)
     notebook = json.loads(path.read_text("utf-8"))
     try:
-        functions = Assignment.of(path).functions
-        cells = [made for cell in notebook["cells"] if (made := _cell(cell, functions, seed, feedback))]
+        cells = [made for cell in notebook["cells"] if (made := _cell(cell, seed, feedback))]
     except UnknownQuestion as error:
         raise CourseError(f"{path.name}: {error}") from None
     first = next(i for i, cell in enumerate(cells) if cell["cell_type"] == "code")
@@ -175,13 +173,7 @@ def notebook_for(path, seed, student="", feedback="full"):
     return (json.dumps(whole, indent=1, ensure_ascii=False) + "\n").encode()
 
 
-def prompt(variant, function=None):
-    """What is asked; `function`: the name that the notebook gives to what is to be written, said where it is another."""
-    other = function and f"`{function}(" not in variant.prompt
-    return variant.prompt + (f"\n\nIn this notebook the function is called `{function}`." if other else "")
-
-
-def _cell(cell, functions, seed, feedback):
+def _cell(cell, seed, feedback):
     """A cell as a student gets it; None for one that would show answers."""
     source = "".join(cell["source"])
     kept = {key: cell["metadata"][key] for key in ("tags", "jupyter") if key in cell["metadata"]}
@@ -192,7 +184,7 @@ def _cell(cell, functions, seed, feedback):
     if any(call.func.id in REVEALING for call in calls):
         return None
     asked = [call.args[0].value for call in calls if call.func.id == "ask" and call.args and isinstance(call.args[0], ast.Constant)]
-    prompts = [prompt(question(id).variant(seed), functions.get(id)) for id in asked]
+    prompts = [question(id).variant(seed).prompt for id in asked]
     shown = [{"output_type": "display_data", "metadata": {}, "data": {"text/markdown": text, "text/plain": text}} for text in prompts]
     return {**plain, "execution_count": None, "outputs": shown}
 

@@ -123,8 +123,9 @@ def network_findings(shown, found):
             print(f"No conclusion: {error}.")
             continue
         worst = max(max(time / law, law / time) for *_, time, law in effect.rows)
+        alpha = f"alpha is {si(effect.alpha, 's', 2)} a step" if effect.alpha else "alpha is too small to tell beside the time of the bytes"
         print(
-            f"{way.capitalize()}: fitted to all nodes and sizes, alpha is {si(effect.alpha, 's', 2)} a step and W {si(effect.bandwidth, 'byte/s', 3)}, "
+            f"{way.capitalize()}: fitted to all times that are steady, {alpha}, and W is {si(effect.bandwidth, 'byte/s', 3)}, "
             f"{effect.bandwidth / rate:.0%} of the links' rate; single times are off by up to a factor of {worst:.2f}."
         )
 

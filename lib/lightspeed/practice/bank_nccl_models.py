@@ -105,7 +105,7 @@ ring_function = Question(
     chapter=CHAPTER,
     level="apply",
     kind="function",
-    prompt="Write `ring_time(size, n, bandwidth, latency)`: the time of a ring all-reduce in the α–β model. `bandwidth` is what a rank sends, `latency` the cost of one step.",
+    prompt="Write `alpha_beta_ring(size, n, bandwidth, latency)`: the time of a ring all-reduce in the α–β model. `bandwidth` is what a rank sends, `latency` the cost of one step.",
     parameters={
         "size": Parameter(1e9, (1024, 1e6, 1e8, 1e9, 16e9), "byte"),
         "n": Parameter(8, (2, 3, 8, 64, 1000)),
@@ -116,7 +116,7 @@ ring_function = Question(
     expected=lambda size, n, bandwidth, latency: c.ring_time(size, n, bandwidth, latency),
     unit="s",
     tolerance=0.001,
-    solution="Every step costs a latency and moves one chunk:\n\n```python\ndef ring_time(size, n, bandwidth, latency):\n    return 2 * (n - 1) * (latency + size / (n * bandwidth))\n```",
+    solution="Every step costs a latency and moves one chunk:\n\n```python\ndef alpha_beta_ring(size, n, bandwidth, latency):\n    return 2 * (n - 1) * (latency + size / (n * bandwidth))\n```",
     misconceptions=(
         Misconception("one latency for all", lambda size, n, bandwidth, latency: latency + 2 * (n - 1) / n * size / bandwidth, "Try a tiny message. Can it be everywhere after one step?"),
         Misconception("whole buffer each step", lambda size, n, bandwidth, latency: 2 * (n - 1) * (latency + size / bandwidth), "A step sends one chunk. How large is it?"),

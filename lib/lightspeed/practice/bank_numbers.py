@@ -221,13 +221,13 @@ crossover = Question(
     chapter=CHAPTER,
     level="apply",
     kind="function",
-    prompt="Write `crossover_size(latency, bandwidth)`: the size of transfer at which the latency term equals the bandwidth term.",
+    prompt="Write `equal_terms(latency, bandwidth)`: the size of transfer at which the latency term equals the bandwidth term.",
     parameters={"latency": Parameter(1e-6, (1e-7, 1e-6, 5e-6, 1e-3, 0.05), "s"), "bandwidth": Parameter(5e10, (1.25e9, 5e10, 4.5e11, 2e12), "byte/s")},
     edges=({"latency": 0},),
     expected=roofline.crossover_size,
     unit="byte",
     tolerance=0.001,
-    solution="Set the two terms equal and solve for the size:\n\n```python\ndef crossover_size(latency, bandwidth):\n    return latency * bandwidth\n```",
+    solution="Set the two terms equal and solve for the size:\n\n```python\ndef equal_terms(latency, bandwidth):\n    return latency * bandwidth\n```",
     misconceptions=(
         Misconception("ratio", lambda latency, bandwidth: bandwidth / latency, "Write the units of your expression. Are they bytes?"),
         Misconception("in bits", lambda latency, bandwidth: 8 * latency * bandwidth, "You counted bits. Which unit has the bandwidth?"),
@@ -291,7 +291,7 @@ iron_law = Question(
     chapter=CHAPTER,
     level="apply",
     kind="function",
-    prompt="Write `iron_law(flops, size, peak, bandwidth, utilisation, latency)`: the time of a step in which nothing overlaps.",
+    prompt="Write `step_time(flops, size, peak, bandwidth, utilisation, latency)`: the time of a step in which nothing overlaps.",
     parameters={
         "flops": Parameter(10**12, (10**9, 10**12, 10**14), "FLOP"),
         "size": Parameter(10**9, (10**6, 10**9, 10**11), "byte"),
@@ -304,7 +304,7 @@ iron_law = Question(
     expected=roofline.iron_law,
     unit="s",
     tolerance=0.001,
-    solution="Three terms, each in seconds:\n\n```python\ndef iron_law(flops, size, peak, bandwidth, utilisation, latency):\n    return size / bandwidth + flops / (peak * utilisation) + latency\n```",
+    solution="Three terms, each in seconds:\n\n```python\ndef step_time(flops, size, peak, bandwidth, utilisation, latency):\n    return size / bandwidth + flops / (peak * utilisation) + latency\n```",
     misconceptions=(
         Misconception("utilisation speeds up", lambda flops, size, peak, bandwidth, utilisation, latency: size / bandwidth + flops / peak * utilisation + latency, "A lower utilisation should make the step longer. Does it, in yours?"),
         Misconception("perfect overlap", lambda flops, size, peak, bandwidth, utilisation, latency: max(size / bandwidth, flops / (peak * utilisation)) + latency, "That lets data and arithmetic overlap. Here nothing does."),

@@ -154,7 +154,7 @@ attainable_question = Question(
     chapter=CHAPTER,
     level="apply",
     kind="function",
-    prompt="Write `attainable(intensity, peak, bandwidth)`: the height of the roof, in FLOP/s.",
+    prompt="Write `roof(intensity, peak, bandwidth)`: the height of the roof, in FLOP/s.",
     parameters={
         "intensity": Parameter(0.25, (0.25, 0.5, 8, 64, 300, 2000, 1e5), "FLOP/byte"),
         "peak": Parameter(312e12, (19.5e12, 197e12, 989e12), "FLOP/s"),
@@ -163,7 +163,7 @@ attainable_question = Question(
     expected=r.attainable,
     unit="FLOP/s",
     tolerance=0.001,
-    solution="The lower of two limits holds:\n\n```python\ndef attainable(intensity, peak, bandwidth):\n    return min(peak, intensity * bandwidth)\n```",
+    solution="The lower of two limits holds:\n\n```python\ndef roof(intensity, peak, bandwidth):\n    return min(peak, intensity * bandwidth)\n```",
     misconceptions=(
         Misconception("the slope without a roof", lambda intensity, peak, bandwidth: intensity * bandwidth, "Try a very high intensity. Is there a limit?"),
         Misconception("the roof without a slope", lambda intensity, peak, bandwidth: peak, "Try a very low intensity. Who feeds the units?"),
@@ -317,7 +317,7 @@ exact_function = Question(
     chapter=CHAPTER,
     level="design",
     kind="function",
-    prompt="Write `critical_batch_exact(D, F, ridge, weight_bytes, activation_bytes)`: the batch at which `X[B, D] @ Y[D, F]` reaches the ridge, counting weights, activations and a result as wide as the activations. Return infinity where no batch does.",
+    prompt="Write `turning_batch(D, F, ridge, weight_bytes, activation_bytes)`: the batch at which `X[B, D] @ Y[D, F]` reaches the ridge, counting weights, activations and a result as wide as the activations. Return infinity where no batch does.",
     parameters={
         "D": size(4096, 512, 16384),
         "F": size(4096, 512, 16384),
@@ -329,7 +329,7 @@ exact_function = Question(
     expected=lambda D, F, ridge, weight_bytes, activation_bytes: r.critical_batch_exact(D, F, ridge, weight_bytes, activation_bytes, activation_bytes),
     unit="token",
     tolerance=0.001,
-    solution="Set FLOPs equal to ridge times bytes and solve for B. The batch appears on both sides; what is left must be above zero:\n\n```python\ndef critical_batch_exact(D, F, ridge, weight_bytes, activation_bytes):\n    gained = 2 * D * F - ridge * (D + F) * activation_bytes\n    return ridge * D * F * weight_bytes / gained if gained > 0 else math.inf\n```",
+    solution="Set FLOPs equal to ridge times bytes and solve for B. The batch appears on both sides; what is left must be above zero:\n\n```python\ndef turning_batch(D, F, ridge, weight_bytes, activation_bytes):\n    gained = 2 * D * F - ridge * (D + F) * activation_bytes\n    return ridge * D * F * weight_bytes / gained if gained > 0 else math.inf\n```",
     misconceptions=(
         Misconception("the short form", lambda D, F, ridge, weight_bytes, activation_bytes: ridge * weight_bytes / 2, "That is the limit of large D and F. Try a small matrix."),
         Misconception("no result", lambda D, F, ridge, weight_bytes, activation_bytes: r.critical_batch_exact(D, F, ridge, weight_bytes, activation_bytes, 1e-9), "Is the result written back?"),

@@ -16,6 +16,7 @@ import ipywidgets as W
 import traitlets as t
 
 from lightspeed.practice.amounts import unit_words
+from lightspeed.show.live import answer_while_cells_run
 
 HERE = Path(__file__).parent
 
@@ -47,6 +48,7 @@ class Panel:
         self.box = W.VBox([self.prompt, self.form, self.reply, self.after]).add_class("sol-practice")
         self._handlers = {"submit": (self.reply, submit), "extra": (self.after, on_extra)}
         self.form.on_msg(self._receive)
+        answer_while_cells_run(self.form)
 
     def enter(self, *values):
         """Do what a reader does who fills in the fields and presses Enter."""

@@ -168,11 +168,12 @@ class Explorer:
     def _live(self):
         """The widget, made when it is first shown."""
         if self.chart is None:
-            from .live import ChartView
+            from .live import ChartView, answer_while_cells_run
 
             frame = {"controls": [control.spec() for control in self.controls.values()], "caption": self.caption, "alt": self.alt}
             self.chart = ChartView(frame=frame, content=self._content(self.shown.spec()))
             self.chart.on_msg(lambda _widget, message, _buffers: self.receive(message))
+            answer_while_cells_run(self.chart)
         return self.chart
 
     def _repr_mimebundle_(self, **_):

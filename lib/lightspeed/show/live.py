@@ -21,3 +21,13 @@ class ChartView(anywidget.AnyWidget):
     _css = (_HERE / "view.css").read_text("utf-8")
     frame = traitlets.Dict().tag(sync=True)
     content = traitlets.Dict().tag(sync=True)
+
+
+def answer_while_cells_run(widget):
+    """Let this widget hear the browser even while a cell is busy, where kernel and page can do that (subshells).
+
+    ipykernel hands a widget's messages to the shell through which the widget spoke last, and that is at first the one
+    that runs the cells; without this, the others come to nothing.
+    """
+    if widget.comm is not None:
+        widget.comm._reply_subshell_for = None
