@@ -512,6 +512,28 @@ on_their_way = in_flight(recorded)
 # latency times bandwidth, over the size of a line, gives {{on_their_way:.0f}}. That is Little's law, the subject of chapter 4. It is also why one
 # core alone often cannot use up a memory: it has only so many places to note what it waits for.
 #
+# ### And with neighbours
+#
+# Another rented machine, by another maker. A record begins with what was wrong while it was taken, and here something was:
+
+# %%
+neighbours = shipped()["intel_xeon_2core"]
+print(*(check["words"] for check in neighbours["environment"] if check["state"] == "warn"), sep="\n")
+ladder_figure(neighbours)
+
+# %%
+ladder_findings(neighbours)
+
+# %%
+show_recorded(neighbours, lines(threads=2), caption="The catalog's numbers in place of a law.")
+waits = [find_quantity(r, "host.latency", size=2**26).value for r in (recorded, neighbours)]
+
+# %% [markdown]
+# Whoever shares the hardware took processor time away. Medians bear that, and the small caches stand where they should. But neither of the
+# two machines shows the last cache that it advertises: do not plan with what a rented machine says it has. Main memory is about as far away on both,
+# {{si(waits[0], "s", 2)}} and {{si(waits[1], "s", 2)}}. A core of this one keeps only {{in_flight(neighbours):.0f}} lines on their way,
+# and so it gets {{si(find_quantity(neighbours, "host.triad_bandwidth", threads=1).value, "byte/s")}} from a memory with nearly the same latency.
+#
 # ## Gallery of wrong claims
 #
 # Each was published. Each is rebutted by a line that you can run.

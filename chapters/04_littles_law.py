@@ -727,6 +727,19 @@ queueing_tail(recorded)
 queueing_omission(recorded)
 
 # %% [markdown]
+# On another machine neighbours took a part of the processor time while it was measured. Does that break Little's law?
+
+# %%
+other = shipped()["intel_xeon_2core"]
+queueing_little(other)
+
+# %%
+queueing_latency(other)
+
+# %% [markdown]
+# It does not. Timers end later here and the way there and back is longer, which is the distance between the two columns at low load. The formulas of
+# latency assume a server; Little's law assumes only that requests come and go.
+#
 # ## Gallery of wrong claims
 #
 # Each was published. Each is rebutted by a line that you can run.

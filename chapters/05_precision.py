@@ -914,6 +914,18 @@ sums_table(recorded)
 products_table(recorded)
 
 # %% [markdown]
+# And by another maker's processor:
+
+# %%
+sums_table(shipped()["intel_xeon_2core"])
+
+# %%
+products_table(shipped()["intel_xeon_2core"])
+
+# %% [markdown]
+# The errors are the same, digit by digit. The speeds are not, and do not even keep their order: in products bf16 passes fp32 by far where a unit for it is
+# at work. A format is a definition, and a speed is a machine.
+#
 # ## Gallery of wrong claims
 #
 # Each was published. Each is rebutted by a line that you can run.

@@ -739,6 +739,19 @@ network_figure(recorded)
 network_findings(recorded)
 
 # %% [markdown]
+# And from a machine of another maker, with neighbours who took a part of its time:
+
+# %%
+other = shipped()["intel_xeon_2core"]
+collectives_findings(other)
+
+# %%
+network_findings(other)
+
+# %% [markdown]
+# Between its processes α is longer and $W$ smaller, since both are made of processor and memory. The emulated links carry what they carried before: their
+# rate is set, not found. Short messages wait for processors that were away, so they scatter, and nothing is said about their α.
+#
 # ## Gallery of wrong claims
 #
 # Each was published. Each is rebutted by a line that you can run.

@@ -135,7 +135,7 @@ def pages():
     yield "noisy", report.to_html(SHIPPED["amd_epyc_2core"])
     yield "summary", report.to_html(SHIPPED["notes_2core_48mib"])
     yield "empty", report.to_html(record.new([Missing("gpu", "no GPU.")], name="nothing"))
-    yield "compare", report.comparison_html(compare.compare(SHIPPED["amd_epyc_2core"], SHIPPED["notes_2core_48mib"]))
+    yield "compare", report.comparison_html(compare.compare(SHIPPED["amd_epyc_2core"], SHIPPED["intel_xeon_2core"]))
     yield "hostile", report.to_html(record.new([Quantity("<script>alert(1)</script>", "s", (1,), {"<b>": '"x"'}, note="<img src=x>")], name="<i>me</i>", machine={"cpu": "<u>"}))
 
 

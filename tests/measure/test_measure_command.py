@@ -173,7 +173,7 @@ SLIPS = {
     "measure host -n 4": "-n belongs to `lightspeed measure collectives`",
     "measure host --fulll": "did you mean --full?",
     "measure compare a.json": "compare takes two records",
-    "measure compare a.json b.json": "there is no file a.json; shipped are amd_epyc_2core, notes_2core_48mib",
+    "measure compare a.json b.json": "there is no file a.json; shipped are amd_epyc_2core, intel_xeon_2core, notes_2core_48mib",
     "measure show a b": "show takes one record",
     "measure show": "nothing has been measured yet",
     "measure show amd_epyc_2core --page": "expected one argument",

@@ -29,6 +29,7 @@ from lightspeed.measure.launch import INSTALL, answers, clean, launcher, world
 from lightspeed.measure.ranks import COLLECTIVES, LONGEST
 from lightspeed.measure.timing import LIMIT as LIMIT_OF_SPREAD
 from lightspeed.measure.timing import Missing, Quantity, Unavailable, spread
+from lightspeed.show import si
 
 QUICK_SIZES = (*(8 * 8**k for k in range(8)), 2**26)  # 8 B to 16 MiB, and 64 MiB
 FULL_SIZES = tuple(2**k for k in range(3, 27))
@@ -179,9 +180,9 @@ def conclusions(found):
     except ValueError as error:
         return [f"No line fits the shift to the neighbour: {error}"]
     worst = max(abs(r) for r in fit.residuals)
-    lines = [f"A shift to the neighbour, all {found.ranks} ranks at once: alpha {fit.latency * 1e6:.3g} us, W {fit.bandwidth / 1e9:.3g} GB/s; this line misses single sizes by up to {worst:.0%}."]
+    lines = [f"A shift to the neighbour, all {found.ranks} ranks at once: alpha {si(fit.latency, 's')}, W {si(fit.bandwidth, 'byte/s')}; this line misses single sizes by up to {worst:.0%}."]
     if times["call"]:
-        lines.append(f"A call that sends nothing takes {times['call'][0][1] * 1e6:.2g} us of it: Python and the library.")
+        lines.append(f"A call that sends nothing takes {si(times['call'][0][1], 's', 2)} of it: Python and the library.")
     if times["all_reduce"] and found.ranks > 2:
         ranked = explain(found.ranks, times["all_reduce"], fit)
         for what, column in ((f"up to {SMALL:,} bytes", "small"), (f"from {LARGE:,} bytes", "large")):
