@@ -21,6 +21,7 @@ LOOPS = ("dot", "axpy", "relu", "fused", "unfused")
 WIDTH = {"fp64": 8, "fp32": 4, "bf16": 2, "int8": 1}
 NUMPY = {"fp64": np.float64, "fp32": np.float32}
 NAMES = {"dot": "dot product", "axpy": "axpy", "relu": "ReLU", "fused": "fused chain", "unfused": "the chain in three passes", "gemv": "matrix times vector"}
+LOOKS = dict(zip(NAMES.values(), (("green", "diamond"), ("black", "cross"), ("purple", "square"), ("amber", "star"), ("sky", "triangle"), ("grey", "square")), strict=True))
 
 
 def measure(quick=True, report=None):
@@ -219,22 +220,17 @@ def machine_chart(shown, title=""):
     ]
     # Main memory is the roof above vectors that fit nowhere else; the caches are slopes beside it.
     *near, (name, memory) = machine.bandwidths.items()
+    named = memory
     for (level, bandwidth), color in zip(reversed(near), ("purple", "sky", "green", "grey"), strict=False):
         ends = (low, peak / bandwidth, peak / memory)
-        marks.append(Line(ends, (low * bandwidth, peak, peak), f"{level}, {si(bandwidth, 'byte/s')}", color, dash=True, label_at="along"))
-    marks += [Points([p.intensity], [p.rate], labels=[label], color="orange") for p, label in zip(kernels_seen, _labels(kernels_seen), strict=True)]
+        words = f"{level}, {si(bandwidth, 'byte/s')}" if bandwidth > 1.6 * named else ""  # else two labels would lie on each other
+        named = bandwidth if words else named
+        marks.append(Line(ends, (low * bandwidth, peak, peak), words, color, dash=True, label_at="along"))
+    products = [p for p in kernels_seen if p.name.startswith("matmul, ")]
+    loops = [p for p in kernels_seen if p not in products]
+    marks += [Points([p.intensity], [p.rate], p.name, color=LOOKS[p.name][0], marker=LOOKS[p.name][1]) for p in loops]
+    if products:
+        names = f"{products[0].name} to {products[-1].name.rpartition(' ')[2]}"
+        marks.append(Points([p.intensity for p in products], [p.rate for p in products], names, color="orange"))
     top = max([*machine.peaks.values()]) * 3
     return roof_chart(peak, {name: memory}, x=(low, high), y=(min(p.rate for p in kernels_seen) / 4, top), peak_name="fp32", marks=marks, title=title)
-
-
-def _labels(kernels_seen):
-    """A label for each point; those that fall on top of each other share one."""
-    groups = []
-    for p in kernels_seen:
-        near = [g for g in groups if g[0].intensity == p.intensity and max(g[0].rate, p.rate) < 2 * min(g[0].rate, p.rate)]
-        near[0].append(p) if near else groups.append([p])
-    names = {g[0].name: ", ".join(p.name for p in g) for g in groups}
-    products = [p.name for p in kernels_seen if p.name.startswith("matmul, ")]
-    names |= dict.fromkeys(products[1:], "")  # between the smallest and the largest they are in order
-    names |= {name: name.removeprefix("matmul, ") for name in products[1:][-1:]}
-    return [names.get(p.name, "") for p in kernels_seen]
