@@ -2,17 +2,16 @@
 
 import cProfile
 import json
-import time
 
 import pytest
 from lightspeed.checks import BadArgument
 from lightspeed.profiles import REST, read_breakdown, read_profile
 
+clock = [0.0]  # the profiler's: what others do with the machine is not in it
+
 
 def spin(seconds):
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end:
-        pass
+    clock[0] += seconds
 
 
 def load():
@@ -30,7 +29,7 @@ def step():
 
 @pytest.fixture
 def profile(tmp_path):
-    profiler = cProfile.Profile()
+    profiler = cProfile.Profile(lambda: clock[0])
     profiler.runcall(step)
     profiler.dump_stats(tmp_path / "out.prof")
     return tmp_path / "out.prof"
@@ -39,10 +38,8 @@ def profile(tmp_path):
 def test_named_functions_and_the_rest_make_up_the_whole(profile):
     breakdown = read_profile(profile, ["load", "compute"])
     assert list(breakdown) == ["load", "compute", REST]
-    assert breakdown["load"] == pytest.approx(0.02, rel=0.5)
-    # callees are included: almost nothing is left over
-    assert breakdown["compute"] / sum(breakdown.values()) == pytest.approx(9 / 11, abs=0.1)
-    assert 0 <= breakdown[REST] < 0.02
+    # callees are included: nothing is left over
+    assert list(breakdown.values()) == pytest.approx([0.02, 0.09, 0])
 
 
 @pytest.mark.parametrize("functions", [["loda"], ["step", "compute"], ["spin", "load"]])
