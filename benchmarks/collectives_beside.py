@@ -6,11 +6,19 @@ The program comes twice: in C (compiled by the mpicc of the same MPI) and in Pyt
 that warm up, then each call between two readings of MPI_Wtime with a barrier after it; the mean over calls and ranks.
 It does so `BLOCKS` times over, and the median is taken, as ours is, since a mean alone follows the one call that was held up.
 A call from Python costs more than one from C, whoever times it, so small messages are judged by the Python twin, which
-shares the binding and nothing else, and messages from `LARGE` bytes on by C, too. All buffers ask for huge pages,
-because numpy's do: without them large messages took half as long again. Debian has no package of the OSU
-benchmarks. Needs a quiet machine with two cores. Fails if the median ratio of any row is off by more than 10 %.
+shares the binding and nothing else, and messages from `LARGE` bytes on by C, too.
+
+Three things besides the messages made a factor of up to four, in either language, and are the same for all programs here:
+- Threads. Started for one thread, MPICH took two to three times as long from 256 KiB on; mpi4py asks for several.
+- The allocator. MPICH's scratch buffers went back to the system after each call and were fetched again, page by page
+  (reduce_scatter of 256 KiB: 356 us, and 86 us without); `ALLOCATOR` keeps them.
+- Huge pages. numpy asks for them from 4 MiB on.
+
+Debian has no package of the OSU benchmarks. Needs a quiet machine with two cores. Fails if the median ratio of any row is
+off by more than 10 %.
 """
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -23,6 +31,7 @@ from lightspeed.measure import collectives, launch
 RANKS, ROUNDS, OFF, LARGE = 2, 7, 0.10, 2**18
 BLOCKS = 9
 SIZES = (8, 512, 32768, 2**18, 2**21, 2**24)
+ALLOCATOR = {"MALLOC_MMAP_THRESHOLD_": str(2**27), "MALLOC_TRIM_THRESHOLD_": str(2**28)}
 NAMES = ("all_reduce", "all_gather", "reduce_scatter", "alltoall")
 
 C = r"""
@@ -32,14 +41,15 @@ C = r"""
 #include <string.h>
 #include <sys/mman.h>
 static float *buffer(long size) {
+    if (size < 1 << 22) return malloc(size);
     long whole = (size + (1 << 21) - 1) >> 21 << 21;
     float *p = aligned_alloc(1 << 21, whole);
     madvise(p, whole, MADV_HUGEPAGE);
     return p;
 }
 int main(int argc, char **argv) {
-    MPI_Init(&argc, &argv);
-    int rank, n;
+    int rank, n, threads;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &threads);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &n);
     for (int a = 2; a < argc; a++) {
@@ -110,6 +120,7 @@ def ours(name):
 
 def main():
     off, worst, judged = [], 0.0, 0
+    os.environ.update(ALLOCATOR)
     with tempfile.TemporaryDirectory() as folder:
         source, twin, program = (Path(folder, name) for name in ("osu.c", "osu.py", "osu"))
         source.write_text(C.replace("BLOCKS", str(BLOCKS)))

@@ -668,6 +668,10 @@ collectives_findings(mine)
 #   sizes. MPI also changes its *protocol* with the size, from copying at once to asking first, as NCCL goes from LL to Simple.
 # - **α is software.** The findings say what a call costs that sends nothing. From Python that is a good part of the smallest time; on GPUs the launch of
 #   a kernel takes its place.
+# - **How a process waits.** Started for a single thread, the MPI of this course took a multiple of these times for large messages on one of our machines, from C and from
+#   Python alike; mpi4py asks for several threads unless it is told not to. Two benchmarks that start MPI in different ways have measured different things.
+# - **Memory that comes anew.** A message in the middle of the table may take as long as a far larger one: MPI's scratch memory goes back to the system after each call, and returns page by
+#   page. `MALLOC_TRIM_THRESHOLD_` and `MALLOC_MMAP_THRESHOLD_` in the environment make the C library keep it.
 # - **Processes share.** More processes than cores take turns, and a message then waits until its receiver is on. Such a time is one of the scheduler.
 #
 # A call is timed alone, after a barrier, and the mean over processes is taken, as the OSU benchmarks do; each result is checked. In a terminal you choose the
