@@ -11,6 +11,8 @@ from cases import ASSIGNMENT, idle, right
 from lightspeed.classroom.course import new
 from test_gradebook import children, command, wait_until_gone
 
+pytestmark = pytest.mark.slow
+
 ENDLESS = idle("while True:\n    try: time.sleep(0.01)\n    except BaseException: pass")
 # Workers that do not listen get far more time than this test, so what ends it is the second Ctrl+C.
 STUBBORN = """

@@ -22,6 +22,8 @@ from lightspeed.practice.questions import question
 from lightspeed.units import Q
 from scored import Page
 
+pytestmark = pytest.mark.slow
+
 EXERCISES = sorted((Path(__file__).parents[2] / "exercises").glob("[0-9]*.ipynb"))
 ROOFLINE = next(path for path in EXERCISES if path.stem == "02_roofline")
 LOOSE = ("slip", "magnitude")  # what a factor leads to may be a misconception in somebody's variant
