@@ -55,14 +55,14 @@ HEIGHT_FROM_THE_TOP = """() => {
 class Lab:
     """A running JupyterLab: its workspace folder, its address, and what it printed."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, program=("-m", "lightspeed.cli")):
         self.workspace, self.data, self.log = folder / "my course", folder / "data", folder / "lab.log"
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         own = {f"JUPYTER_{kind}_DIR": str(folder / "jupyter" / kind.lower()) for kind in ("CONFIG", "DATA", "RUNTIME")}
         environment = os.environ | own | {"LIGHTSPEED_DATA": str(self.data), "IPYTHONDIR": str(folder / "ipython")}
-        command = [sys.executable, "-m", "lightspeed.cli", "lab", "--dir", self.workspace, "--no-browser"]
+        command = [sys.executable, *program, "lab", "--dir", self.workspace, "--no-browser"]
         # The test helpers find the current notebook through the application object.
         command += ["--port", str(port), "--LabApp.expose_app_in_browser=True"]
         with open(self.log, "w") as log:

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 from lightspeed.cli.lab import CONFIG
@@ -19,6 +20,25 @@ def test_the_printed_address_opens_the_start_page_and_it_runs(page, lab):
     page.run_all()
     assert page.cell_errors() == []
     page.screenshot("00_start_here", whole=True)
+
+
+SLOW = """
+import time
+from jupyter_server.serverapp import ServerApp
+from lightspeed.cli import main
+start = ServerApp.start_app
+ServerApp.start_app = lambda self: (time.sleep(3), start(self))
+main()
+"""
+
+
+def test_whoever_reads_the_address_finds_it_open(lab, tmp_path):
+    """However long Jupyter takes between choosing its port and listening there."""
+    late = type(lab)(tmp_path, program=("-c", SLOW))
+    try:
+        assert urlopen(late.printed, timeout=30).status == 200
+    finally:
+        late.stop()
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in CHAPTERS.glob("0[1-9]*.ipynb")))

@@ -66,5 +66,7 @@ def open_lab(workspace, port=None, browser=True, arguments=()):
         address = f"{address.partition('?')[0]}?token={token}"
     # A terminal opens in the folder that JupyterLab names, which Jupyter looks for below this process's own first.
     os.chdir(workspace)
-    print(f"\nThe course is open at\n\n    {address}\n\nTo stop it, press Ctrl-C here.\n", flush=True)
+    # Jupyter listens once its loop turns: an address printed before that would refuse whoever comes at once.
+    words = f"\nThe course is open at\n\n    {address}\n\nTo stop it, press Ctrl-C here.\n"
+    server.io_loop.add_callback(print, words, flush=True)
     server.start()
