@@ -13,6 +13,7 @@ import pkgutil
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
 from lightspeed.practice.amounts import amount, si_factor
 from lightspeed.practice.variants import Variant, draw, seeded
@@ -128,6 +129,7 @@ def topics():
     return sorted(names, key=lambda name: (min((q.chapter for q in bank(name)), default=""), name))
 
 
+@cache
 def _banks():
     package = importlib.import_module(__package__)
     return sorted(m.name for m in pkgutil.iter_modules(package.__path__) if m.name.startswith("bank_"))
