@@ -126,10 +126,10 @@ def test_regrading_says_who_changes_and_why(folder, say, tmp_path, monkeypatch):
     monkeypatch.setattr(grade, "_function", fixed)
     monkeypatch.setattr(batch, "_pool", AtOnce)
     status, out, _ = say("regrade", "02")
-    assert status == 0 and "1 student of 2 graded again change." in out
+    assert status == 0 and "2 graded again: 1 student changes." in out
     (line,) = [line for line in out.splitlines() if "->" in line]
     assert re.fullmatch(r"  bob roofline.attainable: 0 \(\w.*\) -> 1 \(right\); points by hand stay", line)
-    assert "0 students of 0" in say("regrade", "02")[1]
+    assert "Nothing had to be graded again" in say("regrade", "02")[1]
 
 
 class AtOnce:

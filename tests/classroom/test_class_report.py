@@ -203,6 +203,7 @@ def test_a_notebook_that_is_not_the_students_own_is_shown_first(tmp_path):
         assert any("3 of 4 students handed in a notebook that you should look at" in s for s in _findings(data))
         text = Page(to_html(data)).check().text
         assert text.index("Look at these") < text.index("Was it copied?") < text.index("Marks")
+        assert "`" not in text and "<code>check</code> in it went by other numbers" in to_html(data)
 
 
 def test_who_has_left_is_not_missed(book):
@@ -254,7 +255,11 @@ def test_the_page(book, tmp_path):
     page = Page(text).check()
     assert text == to_html(statistics(book, ASSIGNMENT.name))
     assert page.text.index("Talk first about") < page.text.index("Marks") < page.text.index("Questions") < page.text.index("Mistakes with a name")
-    assert text.count("<svg") == 3 and text.count('role="img"') == 3 and text.count("<figcaption>") == 3
+    drawn = [a for tag, a in page.tags if a.get("role") == "img"]
+    assert len(drawn) == 3 == text.count("<figcaption>") and all(len(a["aria-label"]) > 40 for a in drawn) and "<svg" not in text
+    widths = [float(w) for w in re.findall(r"<span class=bar [^>]*width: ([\d.]+)%", text)]
+    assert len(widths) == 10 + 4 and max(widths) == 100 and widths[-1] == pytest.approx(100 * 25 / 37, rel=1e-3)  # of the marks, and of the questions
+    assert "how late" in page.text and "not known: marked late by the platform" in page.text
     assert "<b>" not in text and "\u202e" not in text and "&lt;b&gt;Ünï" in text
     for heading in ("Mistakes without a name", "Notebooks that stopped or could not be read", "Late", "Not graded yet", "Nothing handed in"):
         assert heading in page.text

@@ -6,11 +6,11 @@ import time
 from pathlib import Path
 
 import pytest
+from lightspeed.arguments import when
 from lightspeed.classroom import batch
 from lightspeed.classroom.gradebook import Gradebook
 from lightspeed.classroom.people import late
 from lightspeed.cli import main
-from lightspeed.cli.arguments import when
 from scored import graded, right, wrong
 from test_class_cli import ROSTER, AtOnce
 
@@ -84,7 +84,7 @@ def test_points_and_comment_stay_until_they_are_named(released, say):
     assert 'nothing by hand -> 2 points, "Gut"\nada: no points yet -> 2 of 20' in say("points", "2", "ada", "--points", 2, "--comment", "Gut")
     assert '2 points, "Gut" -> 2 points, "Sehr gut"\nada: 2 of 20 -> 2 of 20' in say("points", "2", "ada", "--comment", "Sehr gut")
     assert '2 points, "Sehr gut" -> 0 points, "Sehr gut"' in say("points", "2", "ada", "--points", 0)
-    assert 'nothing by hand -> 1 points\n' in say("points", "2", "ada", "roofline.ridge", "--points", 1)
+    assert 'nothing by hand -> 1 point\n' in say("points", "2", "ada", "roofline.ridge", "--points", 1)
     assert '0 points, "Sehr gut" -> nothing by hand\nada: 1 of 20 -> 1 of 20' in say("points", "2", "ada", "--remove")
     assert "by hand" not in say("feedback", "2") and 'ada' in say("points", "2", "ada", "roofline.ridge", "--remove")
     (ada, *_) = released.results(NAME)
@@ -107,8 +107,8 @@ def test_points_of_class_toml_that_are_not_released_yet(released, say, grader):
     assert "points: 20 -> 22 (roofline.budget_batch 1 -> 3)" in out and f"lightspeed class regrade {NAME}" in out and "0 notebooks made now" in out
     assert OUTDATED not in say("status")
     out = say("regrade", "2")
-    assert "0 students of 1 graded again change.\n  roofline.budget_batch: out of 1 -> 3\n" in out and "->" not in out.rpartition("-> 3")[2]
-    assert "0 students of 0" in say("regrade", "2")
+    assert "1 graded again: nobody's answers are judged otherwise.\n  roofline.budget_batch: out of 1 -> 3\n" in out and "->" not in out.rpartition("-> 3")[2]
+    assert "Nothing had to be graded again: all scores are up to date." in say("regrade", "2")
 
 
 @pytest.mark.parametrize("verb", ["status", "grade 2", "points 2 ada --points 1", "export", "release 2"])
@@ -128,9 +128,9 @@ def test_a_regrade_that_was_stopped_is_told_whole(released, say, grader):
     assert sorted(len(released.gradings(s.id)) for s in released.submissions()) == [1, 2, 2]
     grader.stop_after = None
     out = say("regrade", "2", "--workers", 1)
-    assert f"{NAME}: 1 graded" in out and "3 students of 3 graded again change." in out
+    assert f"{NAME}: 1 graded" in out and "3 graded again: 3 students change." in out
     assert re.findall(r"^  (\w+) roofline.ridge: 1 \(right\) -> 0 \(\w", out, re.M) == ["ada", "bob", "cy"]
-    assert "0 students of 0" in say("regrade", "2", "--workers", 1)
+    assert "Nothing had to be graded again" in say("regrade", "2", "--workers", 1)
 
 
 def test_how_many_could_not_be_read(released, say, grader):

@@ -166,7 +166,7 @@ def test_nothing_handed_in_not_graded_and_unreadable(book, tmp_path):
     assert list(eve.sections) == ["q4"] and "Not graded." in eve.sections["q4"] and "0.5 of 4 points." in eve.text
     book.set_manual("ada", ASSIGNMENT.name, RIDGE, 1, "Told me in person.")
     ada = Page(pages(book, tmp_path, student="ada")[0])
-    assert "1 of 4 points." in ada.text and list(ada.sections) == ["q1"]
+    assert "1 of 4 points. Nothing was handed in; these points were given by hand." in ada.text and list(ada.sections) == ["q1"]
     with pytest.raises(KeyError):
         write_feedback(book, ASSIGNMENT.name, tmp_path, student="nobody")
 
@@ -186,6 +186,29 @@ def test_no_time_is_told_that_nobody_knows(book, tmp_path, source, words):
     hand_in(book, {RIDGE: right(RIDGE, "1")}, at=60.0, source=source)
     text = Page(pages(book, tmp_path)[0]).check().text
     assert words in text and ("Handed in" in text) == bool(words)
+
+
+def test_an_answer_without_a_verdict_is_shown(book, tmp_path):
+    key = book.add_submission("ada", ASSIGNMENT.name, b"1", 1.0)
+    came = [Score(RIDGE, 0.0, 1.0, "type", message="x", given="the text “<b>12</b>”", found="check"), Score(BYTES, 0.0, 1.0, "dimension", message="x", given="3 GB/s", found="cell"),
+            Score(ROOF, 0.0, 1.0, "type", message="x", given="", found="check"), Score(WORD, 0.0, 1.0, "type", message="x", given="", found="check")]  # fmt: skip
+    book.add_grading(key, "key", replace(graded({}), scores=tuple(came)))
+    (text,) = pages(book, tmp_path)
+    page = Page(text).check()
+    assert "Your answerThe text “<b>12</b>”." in page.sections["q1"] and "<b>" not in text
+    assert "Your answer3 GB/s. It is the value of the variable" in page.sections["q4"]
+    assert "Your answerA function." in page.sections["q3"] and "Your answerSomething that cannot be read" in page.sections["q2"]
+
+
+@pytest.mark.parametrize("message, words", [
+    ("Not answered: no `check` ran.", "Not answered. No check ran."),
+    ("Not reached: the program ended.", "Not reached. The program ended."),
+    ("Put your answer in place of the dots.", "Not answered. Put your answer"),
+])  # fmt: skip
+def test_no_word_is_said_twice(book, tmp_path, message, words):
+    key = book.add_submission("ada", ASSIGNMENT.name, b"1", 1.0)
+    book.add_grading(key, "key", replace(graded({}), scores=(Score(RIDGE, 0.0, 1.0, "unanswered", message=message),)))
+    assert f"Diagnosis{words}" in Page(pages(book, tmp_path)[0]).check().sections["q1"]
 
 
 def test_a_regrade_is_told(book, tmp_path):

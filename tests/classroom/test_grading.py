@@ -52,6 +52,30 @@ def test_an_old_answer_is_not_that_of_the_next_cell():
     assert found["word"].kind == "unanswered" and found["word"].points == 0
 
 
+@pytest.mark.parametrize("end, why", [("os._exit(0)", "exit"), ("x = []\nwhile True: x.append(bytearray(1 << 22))", None)])
+def test_a_cell_that_was_not_reached_is_not_called_unanswered(end, why):
+    graded = grade(right(bytes=end), ASSIGNMENT, limits=Limits(wall=20, cell=5))
+    found = scores(graded)
+    assert found["ridge"].points == 1
+    if why:
+        assert graded.status == why and all(found[c].kind == "unanswered" and found[c].message.startswith("Not reached:") for c in ("bytes", "roof", "word"))
+    else:  # out of memory, but alive: the next cells run
+        assert found["bytes"].message.startswith("Not answered:") and found["word"].points == 1
+    deleted = scores(grade(right("os._exit(0)", word=None), ASSIGNMENT))
+    assert deleted["word"].message.startswith("Not answered:") and deleted["roof"].message.startswith("Not reached:")
+
+
+@pytest.mark.parametrize("answer, given", [
+    ('"abc"', "the text “abc”"), ('"<b>\\x00" + "x" * 400', "the text “<b>\ufffd" + "x" * 75 + "…”"), ("float('nan')", "nan"), ("[1, 2, 3]", "3 values: 1, 2, 3"),
+    ("Q(3, 'GB/s')", "3 GB/s"), ("Q(2, 'J')", "2 J"), ("Q([1, 2], 's')", "2 values: 1 s, 2 s"), ("list(range(60))", "60 values: 0, 1, 2, 3, 4, 5, 6, 7, …"),
+    ("math.sqrt", "a function"), ("{}", "an object of type dict"), ("True", "True or False"), ("[]", "an empty list"),
+])  # fmt: skip
+def test_what_could_not_be_judged_is_kept_in_words(answer, given):
+    found = scores(grade(right(ridge=f'from lightspeed.units import Q\ncheck("roofline.ridge", {answer})'), ASSIGNMENT, isolated=False))["ridge"]
+    assert found.kind in ("type", "dimension") and found.given == given
+    assert " bit" not in found.message and "g·m" not in found.message
+
+
 def test_the_same_submission_gives_the_same_result_and_another_secret_other_inputs():
     one, two = (grade(right(), ASSIGNMENT, secret="a") for _ in range(2))
     assert one.digest == two.digest and one.record == two.record

@@ -124,7 +124,11 @@ def test_a_mistake_names_its_line_and_changes_nothing(book, file, text, line, wo
 def test_a_file_without_ids_says_what_stands_for_them(book, file, capsys):
     path = file("Matrikelnummer;Name;E-Mail;seed\n4711;Jürgen Ü;j@x.org;1\n4712;Ada;ada@x.org;2\n")
     assert add_roster(book, path).added == ("j@x.org", "ada@x.org")
-    assert f"{path}: there is no column id: using E-Mail as id; kept as a detail: Matrikelnummer." in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert f"{path}: there is no column id, so the ids are what stands under E-Mail, and kept as a detail is Matrikelnummer. They stay so" in said
+    assert "into a new class: lightspeed class new DIR" in said and said.count("\n") == 1
+    add_roster(book, path)
+    assert capsys.readouterr().err == ""  # nobody gets an id from it this time
     assert who(book)["j@x.org"] == ("Jürgen Ü", {"email": "j@x.org", "matrikelnummer": "4711"})
     add_roster(book, file("id,name\n4711,Ü Jürgen\n"))
     assert "line 2: 4711 is new and called as j@x.org is." in capsys.readouterr().err

@@ -21,7 +21,8 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, ProcessPoolExecu
 from dataclasses import asdict, dataclass
 from multiprocessing import resource_tracker
 
-from lightspeed.classroom.grade import environment, grade, grader, refused
+from lightspeed.classroom.grade import environment, grade, grader, identity, refused
+from lightspeed.classroom.remarks import Origins
 from lightspeed.classroom.sandbox import Limits, available
 
 GRACE = 3  # seconds for a worker to close its sandbox before it is killed
@@ -57,9 +58,9 @@ def grade_all(book, name, workers=2, limits=None, isolated=True, progress=None, 
     if isolated:
         available()
     assignment = book.assignment(name)
-    key = " ".join([key_of(assignment, book.secret, limits, isolated), *label.split()])
+    origins = Origins(book, name)
+    key = " ".join([key_of(assignment, book.secret, limits, isolated, book.kinds(name)), *label.split()])
     todo = book.pending(name, key if regrade else None)
-    seeds = {s.student: book.seed(name, s.student) for s in todo}
     done = unreadable = 0
 
     def keep(submission, graded):
@@ -71,7 +72,8 @@ def grade_all(book, name, workers=2, limits=None, isolated=True, progress=None, 
             progress(done, len(todo), (time.monotonic() - start) / done * (len(todo) - done))
 
     def hand_out(pool, submission):
-        return pool.submit(job, book.content(submission.id), assignment, seeds[submission.student], book.secret, limits, isolated)
+        content = book.content(submission.id)
+        return pool.submit(job, content, assignment, origins.seed(submission.student, content), book.secret, limits, isolated)
 
     def take(submission, future):
         if error := future.exception():  # the grader's own: the student is not to blame, and nothing is kept
@@ -167,9 +169,9 @@ def _stop(*_):
     raise SystemExit
 
 
-def key_of(assignment, secret, limits, isolated):
-    """What decides the scores, as one hash."""
-    decides = [assignment.name, assignment.cells, assignment.points, secret, asdict(limits), isolated, grader(), environment()]
+def key_of(assignment, secret, limits, isolated, kinds):
+    """What decides the scores, as one hash; `kinds`: those that were released, as with both of them the notebook has a say."""
+    decides = [assignment.name, assignment.cells, assignment.points, secret, asdict(limits), isolated, sorted(kinds), grader(), environment()]
     return hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()
 
 
@@ -183,11 +185,11 @@ def print_progress(done, total, seconds):
 
 
 def replay(book, id):
-    """Grade what a grading was of once more: (the same?, before, after, which parts of the record differ)."""
+    """Grade what a grading was of once more, by the points of then: (the same?, before, after, which parts of the record differ)."""
     (grading,) = book.gradings(id=id)
     before = grading.graded
     (submission,) = [s for s in book.submissions() if s.id == grading.submission]
-    assignment = book.assignment(submission.assignment)
+    assignment = _asked(book.versions(submission.assignment), before)
     if submission.refused:
         after = refused(submission.refused, assignment)
     else:
@@ -196,3 +198,9 @@ def replay(book, id):
         after = grade(book.content(submission.id), assignment, before.record["seed"], book.secret, limits, isolated)
     differ = [name for name in after.record if after.record[name] != before.record.get(name)]
     return before.digest == after.digest, before, after, differ
+
+
+def _asked(versions, graded):
+    """The version of an assignment that a grading is of; the latest, the first of them, if there is none."""
+    wanted, points = graded.record.get("assignment"), {s.question: s.out_of for s in graded.scores}
+    return next((v for v in versions if (identity(v) == wanted if wanted else v.points == points)), versions[0])

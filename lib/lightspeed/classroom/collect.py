@@ -5,14 +5,13 @@
     collected/NAME/unknown/      files that are nobody's until `collect NAME FILE --as STUDENT`
     collected/NAME/foreign/      notebooks that answer another assignment
 
-The gradebook holds the notebooks too; the latest of a student counts. A file that is no notebook, or cannot be read, is
-told to its student if there is nothing better of theirs. Collecting the same again changes nothing, and a run that was
-killed is finished by the next one.
+The gradebook holds the notebooks too; the latest of a student that can be read counts. A file that is no notebook, or
+cannot be read, is told to its student if there is nothing better of theirs. Collecting the same again changes nothing but
+times that were not known before, and a run that was killed is finished by the next one.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import re
@@ -20,21 +19,19 @@ import shlex
 import shutil
 import zipfile
 from collections import Counter
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lightspeed.classroom.course import CourseError, write_whole
 from lightspeed.classroom.gradebook import Submission
-from lightspeed.classroom.notebooks import Refused
+from lightspeed.classroom.notebooks import Refused, code_cells
 from lightspeed.classroom.people import BY_ID, FROM_WORKSHEET, MOODLE, People, late
 from lightspeed.classroom.received import items
 from lightspeed.classroom.remarks import BY_ID_ALONE, Origins, same_bytes
-from lightspeed.classroom.roster import rows_of
+from lightspeed.classroom.worksheet import has_no_time, worksheets
 
 CHECKED = re.compile(rb"""check\(\s*\\?["']([a-z][a-z0-9]*\.[a-z]\w*)""")
 MOST_LISTED = 12
-WORKSHEET_TIMES = ("%A, %d %B %Y, %I:%M %p", "%A, %B %d, %Y, %I:%M %p", "%A, %d %B %Y, %H:%M", "%d/%m/%Y, %H:%M", "%Y-%m-%d %H:%M:%S")
 
 
 @dataclass(frozen=True)
@@ -54,11 +51,18 @@ class Row:
 
 @dataclass(frozen=True)
 class Collected:
-    """What a collection did: a row for each file, and `left`: what could not even be looked at."""
+    """What a collection did: a row for each file, and `left`: what could not even be looked at.
+
+    `failed`: a path could not be opened, or there was nothing at all. `timed`: how many submissions got the time that a
+    worksheet has; `untimed`: there are some whose time only a worksheet could tell.
+    """
 
     name: str
     rows: tuple
     left: tuple
+    failed: bool
+    timed: int
+    untimed: bool
 
     @property
     def counts(self):
@@ -78,13 +82,12 @@ def collect(course, book, name, paths, student=None):
             raise CourseError(f"there is no file or folder {path}")
     students, due = book.students(), book.setting(f"due {name}")
     sheets = [path for path in paths if str(path).lower().endswith(".csv") and Path(path).is_file()]
-    participants, times = _worksheets(sheets, students)
+    participants, times = worksheets(sheets, students)
     people = People(students, participants)
     if student is not None:
         student = one_of(people, student)
     desk = _Desk(course.collected(name), book, book.assignment(name), people, student, due and float(due), times)
-    left = []
-    found = []
+    left, found, failed = [], [], False
     for path in paths:
         if path in sheets:
             continue
@@ -92,16 +95,20 @@ def collect(course, book, name, paths, student=None):
             more, why = items(path)
         except Refused as refusal:
             left.append(f"{path}: {refusal}")
+            failed = True
             continue
         desk.keep_archive(Path(path))
         found += more
         left += [f"{Path(path).name}: {reason}" for reason in why]
+        left += [f"{path}: There are no files in it."] * (not more and not why)
+    if len(sheets) == len(paths):
+        left += [f"{path}: It is a worksheet alone. Give the archive with it, in one command." for path in sheets]
     # What is surely somebody's goes first, then by age: the order in which things were given does not matter.
     found.sort(key=lambda item: (not desk.knows(item), item.at, _natural(item.path)))
     rest = [item for item in found if not (item.is_notebook and desk.take_notebook(item))]
     for item in rest:
         desk.take_other(item)
-    return Collected(name, tuple(desk.rows), tuple(left))
+    return Collected(name, tuple(desk.rows), tuple(left), failed or not desk.rows, desk.timed, desk.untimed and not sheets)
 
 
 def one_of(people, text):
@@ -115,17 +122,31 @@ def one_of(people, text):
 
 def put_aside(course, book, name):
     """Lines on the files that are nobody's or another assignment's, and what to do about them; none on what the gradebook has by now."""
-    have = {submission.sha256[:12] for submission in book.submissions()}
+    out = {id for assignment in book.assignments() for id in book.choices(assignment)[1]}
+    have = {submission.sha256[:12] for submission in book.submissions() if submission.id not in out}
     lines = []
     for kind, words in (
         ("unknown", f"from nobody known; to give one to somebody: lightspeed class collect {name} FILE --as STUDENT. To drop one, delete it"),
         ("foreign", "for another assignment; collect them for that one, or delete them"),
     ):
-        files = sorted(f for f in (course.collected(name) / kind).glob("[!.]*") if f.name[:12] not in have)
+        files = {}  # the same bytes under all their names
+        for file in sorted((course.collected(name) / kind).glob("[!.]*")):
+            if file.name[:12] not in have:
+                files.setdefault(file.name[:12], []).append(file)
         if files:
-            lines += [f"{len(files)} {words}:", *(f"  {_shown(f)}" for f in files[:MOST_LISTED])]
-            lines += [f"  and {len(files) - MOST_LISTED} more in {_shown(files[0].parent)}"] * (len(files) > MOST_LISTED)
+            listed = [", the same as ".join(map(_shown, same)) for same in files.values()]
+            lines += [f"{len(files)} {words}:", *_first(listed, course.collected(name) / kind)]
     return lines
+
+
+def beside(course, done):
+    """Lines on the files that no score is for: whose, and what."""
+    files = [f"{row.student}: {row.file}" for row in done.rows if row.verdict == "beside"]
+    return _first(files, course.collected(done.name) / "students")
+
+
+def _first(lines, folder):
+    return [*(f"  {line}" for line in lines[:MOST_LISTED]), *[f"  and {len(lines) - MOST_LISTED} more in {_shown(folder)}"] * (len(lines) > MOST_LISTED)]
 
 
 class _Desk:
@@ -135,7 +156,8 @@ class _Desk:
         self.folder, self.book, self.assignment, self.people = folder, book, assignment, people
         self.student, self.due, self.times = student, due, times
         self.origins = Origins(book, assignment.name)
-        self.rows = []
+        self.chosen, self.out = book.choices(assignment.name)
+        self.rows, self.timed, self.untimed = [], 0, False
         self.received = {}  # student -> what the gradebook has, oldest first
         for submission in book.submissions(assignment.name):
             self.received.setdefault(submission.student, []).append(submission)
@@ -149,6 +171,11 @@ class _Desk:
             content = item.read()
         except Refused:
             return False
+        try:
+            code_cells(content)  # what the grader would refuse never counts in place of what it can read
+            refused = ""
+        except Refused as refusal:
+            refused = str(refusal)
         claimed = self.origins.claimed(content)
         student, note = self._whose(item, claimed)
         by_id = not self.student and not self.knows(item)
@@ -156,8 +183,9 @@ class _Desk:
             self._put_aside(item, content, elsewhere, "foreign", student or "")
         elif not student:
             self._put_aside(item, content, note)
+            self.untimed |= self.rows[-1].verdict == "unknown" and has_no_time(item.source)
         else:
-            self._record(item, student, content, "", note, BY_ID if by_id else "")
+            self._record(item, student, content, refused, note, BY_ID if by_id else "")
         return True
 
     def take_other(self, item):
@@ -173,8 +201,8 @@ class _Desk:
         student, note = self._whose(item, "")
         if not student:
             self._put_aside(item, content, f"{note} {reason}")
-        elif any(not s.refused for s in self.received.get(student, ())):
-            self._keep(item, student, content)
+        elif any(not s.refused for s in self._theirs(student)):
+            self._keep(item, student, content, item.at)
             self._settle(content)
             self.rows.append(Row(student, item.source, item.at, "beside", reason))
         else:
@@ -185,15 +213,15 @@ class _Desk:
         if self.student:
             return self.student, ""
         found = self.people.of(item.path, self.assignment.name)
+        made = f" It was made for {claimed}." if claimed else ""
         if len(found) == 1:
             return next(iter(found)), ""
         if len(found) > 1:
-            return None, f"It could be from {' or '.join(sorted(found))}."
-        made = f" It was made for {claimed}." if claimed else ""
+            return None, f"It could be from {' or '.join(sorted(found))}.{made}"
         if not claimed or self.people.is_signed(item.path):
             return None, f"It is from nobody on the roster.{made}"
         # Whoever wrote this id there cannot get in the way of a file that is surely of that student.
-        if any(BY_ID not in s.source for s in self.received.get(claimed, ())):
+        if any(BY_ID not in s.source for s in self._theirs(claimed)):
             return None, f"It does not say from whom it is.{made} There are others that surely are."
         return claimed, BY_ID_ALONE
 
@@ -206,40 +234,63 @@ class _Desk:
         home = next((name for name in self.book.assignments() if asked & set(self.book.assignment(name).points)), "")
         return f"It answers {', '.join(sorted(asked)[:3])}{f' of {home}' if home else ''}, not {self.assignment.name}."
 
-    def _doubt(self, student, content):
-        try:
-            return self.origins.doubt(student, content)
-        except Refused as refusal:
-            return f"The grader cannot read it: {refusal}"
+    def _theirs(self, student):
+        """What somebody handed in, without what was taken out of counting: that may have been another's."""
+        return [s for s in self.received.get(student, ()) if s.id not in self.out]
 
     def _record(self, item, student, content, refused, note, mark=""):
         """Into the gradebook; the source says what lateness and doubts rest on."""
         at, source = self._time(item, mark)
-        kept = None if refused else content
+        kept = content if item.is_notebook else None
         digest = hashlib.sha256(refused.encode() if kept is None else kept).hexdigest()
-        doubt = "" if kept is None else self._doubt(student, kept)
-        others = [id for id, theirs in self.received.items() if id != student and digest in {s.sha256 for s in theirs if not s.refused}]
-        self._keep(item, student, content)
+        doubt = "" if refused else self.origins.doubt(student, kept)
+        others = [id for id in self.received if id != student and digest in {s.sha256 for s in self._theirs(id) if not s.refused}]
+        self._keep(item, student, content, at)
         id = self.book.add_submission(student, self.assignment.name, kept, at, source, refused)
         self._settle(content)
         mine = self.received.setdefault(student, [])
-        last = max((s for s in mine if not s.refused), key=lambda s: s.at, default=None)
+        last = max((s for s in self._theirs(student) if not s.refused), key=lambda s: (s.at, s.id), default=None)
         notes = [note, doubt, same_bytes(others) if others else ""]
-        if id in {s.id for s in mine}:
+        if before := next((s for s in mine if s.id == id), None):
             verdict = "same"
-            if last and last.id != id and at > last.at:
-                notes.append("It was handed in before; a later one counts.")
+            notes += [self._correct_time(before, at, source), self._after_all(before, last, at, source)]
         else:
             mine.append(Submission(id, student, self.assignment.name, at, source, digest, refused))
-            if doubt and last and last.at <= at:
-                notes.append(f"It comes after another; to let that one count: lightspeed class choose {self.assignment.name} {student}")
+            self.untimed |= not refused and has_no_time(source)
+            verdict = "late" if late(source, at, self.due) else "older" if last and last.at > at else "new"
             if refused:
-                verdict, notes = "refused", [refused]
-            elif late(source, at, self.due):
-                verdict = "late"
-            else:
-                verdict = "older" if last and last.at > at else "new"
+                verdict, notes = "refused", [refused, "Another of theirs, which can be read, counts." if last else ""]
+            elif student in self.chosen:
+                notes.append(f"Submission {self.chosen[student]} was chosen and goes on counting; to let this one count: {self._choose(student, id)}")
+            elif doubt and last and last.at <= at:
+                notes.append(f"It comes after another; to let that one count: {self._choose(student)}")
         self.rows.append(Row(student, source, at, verdict, " ".join(filter(None, notes))))
+
+    def _choose(self, student, id=""):
+        return f"lightspeed class choose {self.assignment.name} {student} {id}".rstrip()
+
+    def _correct_time(self, before, at, source):
+        """Give one that is there already the time that a worksheet has, if none did; what there is to say of it."""
+        if not has_no_time(before.source) or before.refused:
+            return ""
+        if not source.endswith(FROM_WORKSHEET):
+            self.untimed = True
+            return ""
+        self.book.set_time(before.id, at, source)
+        mine = self.received[before.student]
+        mine[mine.index(before)] = replace(before, at=at, source=source)
+        self.timed += 1
+        return "By the worksheet it was handed in late." if late(source, at, self.due) else ""
+
+    def _after_all(self, before, last, at, source):
+        """Why one that is there already, and came again, does not count, if that is not plain."""
+        chosen = self.chosen.get(before.student)
+        if before.id in self.out:
+            return f"It was taken out of counting; to let it count: {self._choose(before.student, before.id)}"
+        if not last or at <= last.at or before.id in (last.id, chosen) or has_no_time(source):
+            return ""
+        counts = f"submission {chosen} was chosen and counts" if chosen else "a later one counts"
+        return f"It was handed in before; {counts}."
 
     def _time(self, item, mark):
         """(when it was handed in, source); Moodle's worksheet knows better than the archive."""
@@ -248,10 +299,10 @@ class _Desk:
                 return self.times[match["number"]], item.source + mark + FROM_WORKSHEET
         return item.at, item.source + mark
 
-    def _keep(self, item, student, content):
-        """The file itself."""
+    def _keep(self, item, student, content, at):
+        """The file itself, with its time: it may turn out to be another's."""
         if content is not None:
-            write_once(self.folder / "students" / student / _file_name(content, item.path.rpartition("/")[2]), content)
+            _put(self.folder / "students" / student / _file_name(content, item.path.rpartition("/")[2]), content, at)
 
     def _settle(self, content):
         """What was put aside before is somebody's now, whatever it was called then."""
@@ -265,13 +316,12 @@ class _Desk:
             self.rows.append(Row(student, item.source, item.at, "refused", note))
             return
         digest = hashlib.sha256(content).hexdigest()
-        mine = [s.student for theirs in self.received.values() for s in theirs if s.sha256 == digest]
+        mine = [s.student for id in self.received for s in self._theirs(id) if s.sha256 == digest]
         if mine:
             self.rows.append(Row(mine[0], item.source, item.at, "same", f"{note} The same bytes are {mine[0]}'s."))
             return
         path = self.folder / kind / _file_name(content, item.path)
-        write_once(path, content)
-        os.utime(path, (item.at, item.at))  # for the day when it is somebody's
+        _put(path, content, item.at)  # for the day when it is somebody's
         self.rows.append(Row(student, item.source, item.at, kind, f"{note} It is kept as {_shown(path)}"))
 
     def keep_archive(self, path):
@@ -288,38 +338,18 @@ class _Desk:
             os.replace(unfinished, target)
 
 
-def _worksheets(paths, students):
-    """Of Moodle's grading worksheets: participant -> student id, and participant -> time of the submission."""
-    participants, times = {}, {}
-    people = People(students)
-    for path in paths:
-        (_, heading), *rows = rows_of(path) or [(1, [])]
-        columns = {h.casefold(): i for i, h in enumerate(heading)}
-        if "identifier" not in columns:
-            raise CourseError(f"{path}: this is no grading worksheet of Moodle: it has no column Identifier")
-        for _, cells in rows:
-            row = {h: cells[i] if i < len(cells) else "" for h, i in columns.items()}
-            number = row["identifier"].rpartition(" ")[2]
-            for column in ("email address", "id number", "username", "full name"):
-                found = people.named(row[column]) if number and row.get(column) else ()
-                if len(found) == 1:
-                    participants[number] = next(iter(found))
-                    break
-            for form in WORKSHEET_TIMES:
-                with contextlib.suppress(ValueError):
-                    times[number] = datetime.strptime(row.get("last modified (submission)", ""), form).timestamp()
-    return participants, times
-
-
 def _natural(path):
     """A key that puts x.ipynb before x (1).ipynb, and file 9 before file 10."""
     parts = re.split(r"(\d+)", path.partition(".ipynb")[0])
     return [(int(part) if part.isdecimal() else 0, part) for part in parts], path
 
 
-def write_once(path, content):
+def _put(path, content, at):
+    """A file of this content, with the earliest time that it came with."""
     if not path.exists():
         write_whole(path, content)
+    if path.stat().st_mtime > at:
+        os.utime(path, (at, at))
 
 
 def _file_name(content, name):

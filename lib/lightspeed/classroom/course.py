@@ -93,8 +93,15 @@ class Course:
         return found
 
     def book(self):
-        """The gradebook, for a `with`."""
-        return Gradebook(self.root / BOOK)
+        """The gradebook, for a `with`. Raises CourseError where one must have been, and is not."""
+        path = self.root / BOOK
+        used = [f"{folder}/" for folder in ("released", "collected") if any(p.is_file() for p in (self.root / folder).rglob("*"))]
+        if used and not (path.exists() and path.stat().st_size):  # an empty one in its place would look as if nothing had been
+            raise CourseError(
+                f"{path} is missing or empty, but there are files in {' and '.join(used)}: it has the students, their seeds and all scores."
+                f" Put it back from a backup; to begin anew, move {' and '.join(used)} away"
+            )
+        return Gradebook(path)
 
     def released(self, name):
         return self.root / "released" / name

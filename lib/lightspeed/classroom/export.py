@@ -28,8 +28,7 @@ from collections import Counter
 from pathlib import Path
 
 from lightspeed.classroom.course import write_whole
-from lightspeed.classroom.outcome import number, outcomes
-from lightspeed.classroom.roster import gone
+from lightspeed.classroom.outcome import number, outcomes, outdated
 
 KINDS = ("plain", "canvas", "moodle")
 FORMULA = re.compile(r"\s*[=+\-@＝＋－＠\t\r\n]")
@@ -43,17 +42,25 @@ class Incomplete(ValueError):
     """The roster lacks what the form needs, for all; the message says what and what to do."""
 
 
+class Outdated(Incomplete):
+    """Some are graded under other points than those of now; the message says of which assignment, and what to do."""
+
+
 def export_csv(book, names, path, kind="plain", missing_as_zero=False, titles=None):
     """Write the scores of assignments to `path`, as `kind`: plain, canvas or moodle.
 
     A cell is empty where nothing was handed in or nothing is graded yet; `missing_as_zero` writes 0 for the former.
     `titles`: assignment -> its heading in Canvas or Moodle, such as {"02_roofline": "Roofline (1234)"}.
-    Whom the platform could not find, or take for another, is left out and named on stderr; those who have left and handed
-    in nothing are left out too. Raises KeyError for an unknown assignment, Incomplete where nobody could be found.
+    Whom the platform could not find, or take for another, is left out and named on stderr. Those who have left are only in
+    the plain form, if they handed something in. Raises KeyError for an unknown assignment, Incomplete where nobody could
+    be found, Outdated where a platform would get points of earlier settings with the maximum of now.
     """
     if kind not in KINDS:
         raise ValueError(f"export: kind = {kind!r}: expected one of {', '.join(KINDS)}")
-    table = {name: {o.result.student.id: o for o in outcomes(book, name) if not gone(o)} for name in names}
+    if kind != "plain" and (stale := list(outdated(book, *names))):
+        raise Outdated("\n".join(f"{line}, then export" for line in stale))
+    here = {name: [o for o in outcomes(book, name) if _is_told(o, kind)] for name in names}
+    table = {name: {o.result.student.id: o for o in found} for name, found in here.items()}
     make = {"plain": _plain, "canvas": _canvas, "moodle": _moodle}[kind]
     text = io.StringIO(newline="")
     csv.writer(text).writerows(make(book, table, titles or {}, missing_as_zero))
@@ -61,6 +68,11 @@ def export_csv(book, names, path, kind="plain", missing_as_zero=False, titles=No
     path = Path(path)
     write_whole(path, text.getvalue().encode("utf-8-sig" if kind == "plain" else "utf-8"))
     return path
+
+
+def _is_told(outcome, kind):
+    """Whether somebody is in a form: of those who have left, the plain one keeps what there is."""
+    return not outcome.result.student.left or (kind == "plain" and outcome.status != "missing")
 
 
 def _plain(book, table, titles, missing_as_zero):
@@ -75,7 +87,7 @@ def _plain(book, table, titles, missing_as_zero):
             details = [cell(student.details.get(key, "")) for key in ("email", "section")]
             added = _points(whole.points if whole else None)
             said = " ".join(words for words in _comments(outcome))
-            yield [identifier(id), cell(student.name), *details, name, outcome.status, outcome.late, _total(outcome, missing_as_zero),
+            yield [identifier(id), cell(student.name), *details, name, outcome.status + " (left)" * student.left, outcome.late, _total(outcome, missing_as_zero),
                    number(outcome.result.out_of), added, cell(said), *each]  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from lightspeed.classroom.course import write_whole
 from lightspeed.classroom.outcome import number, outcomes, short
-from lightspeed.classroom.paper import file_name, ours, page, paragraphs, theirs
+from lightspeed.classroom.paper import coded, file_name, ours, page, paragraphs, theirs
 from lightspeed.classroom.remarks import Origins, told_student
 from lightspeed.practice.amounts import amount
 from lightspeed.practice.questions import question
@@ -45,25 +45,27 @@ nav ol { columns: 17rem; column-gap: 2rem; padding-left: 1.8rem; } nav li { brea
 def write_feedback(book, name, folder, student=None):
     """Write the pages of an assignment into `folder`, one STUDENT.html each, or only that of one student; the paths.
 
-    Who handed nothing in gets a page that says so. Raises KeyError for an unknown assignment or student.
+    Who handed nothing in gets a page that says so; who has left gets one if named. Raises KeyError for an unknown assignment or student.
     """
     assignment, origins, paths = book.assignment(name), Origins(book, name), []
-    chosen = [o for o in outcomes(book, name) if student in (None, o.result.student.id)]
+    chosen = [o for o in outcomes(book, name) if student == o.result.student.id or (student is None and not o.result.student.left)]
     if student is not None and not chosen:
         raise KeyError(student)
     for outcome in chosen:
         submission = outcome.result.submission
         history = book.gradings(submission.id) if submission else []
-        text = to_html(assignment, outcome, _seed(book, name, outcome), history[:-1], told_student(book, submission, origins) if submission else "")
+        text = to_html(assignment, outcome, _seed(book, outcome, origins), history[:-1], told_student(book, submission, origins) if submission else "")
         paths.append(Path(folder) / file_name(outcome.result.student.id, ".html"))
         write_whole(paths[-1], text.encode())
     return paths
 
 
-def _seed(book, name, outcome):
-    """What drew the variants that were graded."""
-    record = outcome.result.grading.graded.record if outcome.result.grading else {}
-    return record["seed"] if "seed" in record else book.seed(name, outcome.result.student.id)
+def _seed(book, outcome, origins):
+    """What drew the variants that were graded, or will be."""
+    result = outcome.result
+    record = result.grading.graded.record if result.grading else {}
+    content = book.content(result.submission.id) if result.submission else None
+    return record["seed"] if "seed" in record else origins.seed(result.student.id, content)
 
 
 def to_html(assignment, outcome, seed=None, former=(), remark=""):
@@ -75,7 +77,7 @@ def to_html(assignment, outcome, seed=None, former=(), remark=""):
     title = f"Feedback: {assignment.name}"
     head = f"<h1>{html.escape(title)}</h1>\n<p>{theirs(result.student.name or result.student.id)} <span class=soft>({theirs(result.student.id)})</span></p>\n"
     judged = result.grading and outcome.status != "refused"
-    shown = [id for id in assignment.points if judged or id in result.manual]
+    shown = [id for id in assignment.points if (judged and id in result.asked) or id in result.manual]
     parts = [head, _summary(assignment, outcome), _notes(outcome, remark), _history(result, former)]
     if len(shown) > 3:
         parts.append(_contents(assignment, outcome, shown))
@@ -92,6 +94,7 @@ def _summary(assignment, outcome):
         words = ["<strong>Not graded yet.</strong> Your notebook has arrived."]
     else:
         told = "Your notebook could not be read, so no question could be graded." if outcome.status == "refused" else _tally(result)
+        told = "Nothing was handed in; these points were given by hand." if outcome.status == "by hand" else told
         words = [f"<strong>{_points(result.points, result.out_of)}.</strong> {told}"]
     if outcome.at or outcome.late:
         how = f": <strong>{outcome.late}</strong>" if outcome.late else ""
@@ -119,7 +122,7 @@ def _notes(outcome, remark):
     if not notes and not remark:
         return ""
     notes = [remark] * bool(remark) + [note.replace("OutOfTime.", "OutOfTime: it ran longer than a cell may.") for note in notes]
-    return "<h2>About your notebook</h2>\n<ul>" + "".join(f"<li>{theirs(note)}</li>" for note in notes) + "</ul>\n"
+    return "<h2>About your notebook</h2>\n<ul>" + "".join(f"<li>{coded(note)}</li>" for note in notes) + "</ul>\n"
 
 
 def _history(result, former):
@@ -151,27 +154,36 @@ def _contents(assignment, outcome, shown):
     for i, id in enumerate(assignment.points, 1):
         if id in shown:
             score = outcome.result.scores.get(id)
-            word = WORDS.get(score.kind, "Not yet").partition(":")[0].lower() if score else "by hand"
+            word = _word(score)[0].partition(":")[0].lower() if score else "by hand"
             items.append(f'<li value="{i}"><a href="#q{i}">{html.escape(short(id))}</a>: <span class="{_look(score)}"><span class=word>{word}</span></span></li>')
     return f'<nav aria-label="Questions"><h2>Questions</h2><ol>{"".join(items)}</ol></nav>\n'
 
 
 def _question(i, id, assignment, result, seed):
     variant, score, manual = question(id).variant(seed), result.scores.get(id), result.manual.get(id)
-    out_of = assignment.points[id]
+    out_of = result.asked.get(id, assignment.points[id])
     rows = [("Question", ours(variant.prompt))]
     counts = score.points if score else None
     if score:
-        said = ours(score.message).replace("<p>", f"<p><span class=word>{WORDS.get(score.kind, 'Not yet')}.</span> ", 1)
+        word, message = _word(score)
+        said = ours(message).replace("<p>", f"<p><span class=word>{word}.</span> ", 1)
         rows += [("Your answer", _given(variant.question, score)), ("Diagnosis", said)]
     if manual:
-        rows += [("Automatic", f"{_points(score.points, out_of)}.")] if score else []
+        rows += [("Automatic", f"{_points(score.points, score.out_of)}.")] if score else []
         counts = counts if manual.points is None else manual.points
         rows += [("By hand", _by_hand(manual, _points(counts or 0, out_of) + ", which count in place of the automatic ones" * bool(score)))]
     cells = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in rows if text)
     earned = _points(counts, out_of) if counts is not None else ""
     heading = f"<h2>{i}. {html.escape(short(id))}</h2><span><code class=soft>{html.escape(id)}</code> &ensp;{earned}</span>"
     return f'<section id="q{i}"><header>{heading}</header><dl class="{_look(score)}">{cells}</dl></section>\n'
+
+
+def _word(score):
+    """What became of the answer in a word or two, and the message without these."""
+    word, colon, rest = score.message.partition(": ")
+    if score.kind == "unanswered" and colon and word in ("Not answered", "Not reached"):
+        return word, rest[:1].upper() + rest[1:]
+    return WORDS.get(score.kind, "Not yet"), score.message
 
 
 def _look(score):
@@ -182,10 +194,12 @@ def _given(q, score):
     """What the grader read as the answer, in words."""
     if score.kind in ("unanswered", "refused"):
         return "None was found." if score.kind == "unanswered" else ""
-    if q.kind == "function":
+    if score.kind in ("type", "dimension") and score.given:  # in words: no number could be read
+        read = f"{theirs(score.given[:1].upper() + score.given[1:])}."
+    elif q.kind == "function":
         read = "A function."
     elif not score.given:
-        read = "Nothing that can be read as what is asked."
+        read = "Something that cannot be read as what is asked."
     elif q.kind == "choice":
         read = f"<code>{theirs(score.given)}</code>"
     else:

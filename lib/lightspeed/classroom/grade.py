@@ -20,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
+from lightspeed.classroom.given import came, usual
 from lightspeed.classroom.notebooks import Refused, code_cells
 from lightspeed.classroom.sandbox import COURSE, Ended, Limits, NoSandbox, Sandbox
 from lightspeed.practice.checking import diagnose
@@ -35,6 +36,8 @@ STATUS = {
     "protocol": "It wrote into the channel of the grader; what came after that was not read.",
     "exit": "The program ended itself or was ended by a limit; cells after that were not run.",
 }
+
+UNREACHED = "Not reached: the program ended, or was ended, before the end of this cell."
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,7 @@ def grade(content, assignment, seed=None, secret="", limits=None, isolated=True)
     limits = limits or Limits()
     record = {
         "submission": hashlib.sha256(content).hexdigest(),
-        "assignment": _hash([assignment.name, assignment.cells, assignment.points]),
+        "assignment": identity(assignment),
         "seed": seed,
         "secret": _hash(secret),
         "grader": grader(),
@@ -97,6 +100,11 @@ def grade(content, assignment, seed=None, secret="", limits=None, isolated=True)
     return Graded(run.status, scores, tuple(notes), record)
 
 
+def identity(assignment):
+    """A hash of what is asked, and for how many points."""
+    return _hash([assignment.name, assignment.cells, assignment.points])
+
+
 def refused(reason, assignment, record=None):
     """No points, and why."""
     scores = (Score(q, 0.0, p, "refused", message=reason) for q, p in assignment.points.items())
@@ -108,7 +116,8 @@ class _Run:
 
     def __init__(self, box, assignment, limits, cells):
         self.box, self.limits = box, limits
-        self.status, self.answers, self.stopped = "ok", {}, []
+        self.status, self.answers, self.stopped, self.ran = "ok", {}, [], set()
+        self.homes = {q: set(_homes(q, assignment, cells)) for q in assignment.points}
         plan = [{"source": source, "asks": assignment.cells.get(id, ())} for id, source in cells]
         try:
             box.send({"cells": plan, "functions": assignment.functions})
@@ -128,8 +137,14 @@ class _Run:
         if isinstance(id, str) and id in asked and (by := message.get("by")) in ("check", "cell", "name"):
             if by == "check" or self.answers.get(id, ("", None))[0] != "check":
                 self.answers[id] = by, value
-        elif type(number) is int and 0 <= number < cells and message.get("error") and len(self.stopped) < 20:
-            self.stopped.append((number, _name(message["error"])))
+        elif type(number) is int and 0 <= number < cells:
+            self.ran.add(number)
+            if message.get("error") and len(self.stopped) < 20:
+                self.stopped.append((number, _name(message["error"])))
+
+    def reached(self, id):
+        """Whether a cell of this question ran to its end, or has none."""
+        return not self.homes[id] or bool(self.homes[id] & self.ran)
 
     def results(self, id, inputs):
         """The encoded results of the student's function, as many of them as there are."""
@@ -149,16 +164,26 @@ class _Run:
         return found
 
 
+def _homes(question, assignment, cells):
+    """The numbers of the cells that ask the question."""
+    for number, (id, source) in enumerate(cells):
+        if question in dict(assignment.cells.get(id, ())) or f'"{question}"' in source.replace("'", '"'):
+            yield number
+
+
 def _score(run, id, out_of, seed, secret):
     by, value = run.answers.get(id, ("", {"kind": "none"}))
     variant = question(id).variant(seed)
     if variant.question.kind == "function" and isinstance(value, dict) and value.get("kind") == "function":
         verdict = _function(run, variant, secret)
     else:
-        verdict = diagnose(variant, decode(value))
+        answer = decode(value)
+        verdict = diagnose(variant, answer)
+        if verdict.kind in ("type", "dimension"):  # no number was read: a person may want to see what came
+            verdict = replace(verdict, given=came(answer, variant.question.unit))
     message = verdict.message
     if not by:
-        message = f'Not answered: no `check("{id}", ...)` that ran had an answer, and neither had the cell of the exercise.'
+        message = f'Not answered: no `check("{id}", ...)` that ran had an answer, and neither had the cell of the exercise.' if run.reached(id) else UNREACHED
     points = out_of if verdict.correct else 0.0
     return Score(id, points, out_of, verdict.kind, verdict.name, message, verdict.given, by)
 
@@ -260,6 +285,7 @@ def _quantity(magnitude, units):
     known = isinstance(units, dict) and len(units) <= 8 and type(magnitude) in (int, float, np.ndarray)
     if not known or not all(u in _base_units() and type(p) is float and abs(p) <= 12 for u, p in units.items()):
         return object()
+    magnitude, units = usual(magnitude, units)
     return ureg.Quantity(magnitude, ureg.UnitsContainer(units))
 
 

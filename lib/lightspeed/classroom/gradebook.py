@@ -20,45 +20,9 @@ from pathlib import Path
 
 from lightspeed.classroom.grade import Graded, Score
 from lightspeed.classroom.notebooks import Assignment
+from lightspeed.classroom.schema import MIGRATIONS, Newer, statements
 
 BUSY_SECONDS = 30
-# One step per version of the schema; a step is never changed once it has been released.
-MIGRATIONS = (
-    """
-    CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-    CREATE TABLE students (id TEXT PRIMARY KEY, name TEXT NOT NULL, seed TEXT, details TEXT NOT NULL);
-    CREATE TABLE assignments (
-        number INTEGER PRIMARY KEY, name TEXT NOT NULL, content TEXT NOT NULL, seeded INTEGER NOT NULL, at REAL NOT NULL
-    );
-    CREATE TABLE submissions (
-        id INTEGER PRIMARY KEY, student TEXT NOT NULL REFERENCES students(id), assignment TEXT NOT NULL, at REAL NOT NULL,
-        source TEXT NOT NULL, sha256 TEXT NOT NULL, refused TEXT NOT NULL, content BLOB,
-        UNIQUE (student, assignment, sha256)
-    );
-    CREATE TABLE chosen (
-        number INTEGER PRIMARY KEY, submission INTEGER NOT NULL REFERENCES submissions(id), at REAL NOT NULL
-    );
-    CREATE TABLE gradings (
-        id INTEGER PRIMARY KEY, submission INTEGER NOT NULL REFERENCES submissions(id), key TEXT NOT NULL, at REAL NOT NULL,
-        graded TEXT NOT NULL, UNIQUE (submission, key)
-    );
-    CREATE TABLE manual (
-        number INTEGER PRIMARY KEY, student TEXT NOT NULL REFERENCES students(id), assignment TEXT NOT NULL,
-        question TEXT NOT NULL, points REAL, comment TEXT NOT NULL, by TEXT NOT NULL, at REAL NOT NULL
-    );
-    CREATE INDEX manual_of ON manual (assignment, student);
-    CREATE TRIGGER submissions_stay BEFORE UPDATE ON submissions BEGIN SELECT RAISE(ABORT, 'submissions are only added'); END;
-    CREATE TRIGGER submissions_last BEFORE DELETE ON submissions BEGIN SELECT RAISE(ABORT, 'submissions are only added'); END;
-    CREATE TRIGGER gradings_stay BEFORE UPDATE ON gradings BEGIN SELECT RAISE(ABORT, 'gradings are only added'); END;
-    CREATE TRIGGER gradings_last BEFORE DELETE ON gradings BEGIN SELECT RAISE(ABORT, 'gradings are only added'); END;
-    CREATE TRIGGER manual_stay BEFORE UPDATE ON manual BEGIN SELECT RAISE(ABORT, 'manual entries are only added'); END;
-    CREATE TRIGGER manual_last BEFORE DELETE ON manual BEGIN SELECT RAISE(ABORT, 'manual entries are only added'); END;
-    """,
-)
-
-
-class Newer(RuntimeError):
-    """The file was written by a later version of the course."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +33,11 @@ class Student:
     name: str
     seed: str | None
     details: dict
+
+    @property
+    def left(self):
+        """Whether they are no longer in the class."""
+        return bool(self.details.get("left"))
 
 
 @dataclass(frozen=True)
@@ -110,12 +79,15 @@ class Manual:
 
 @dataclass(frozen=True)
 class Result:
-    """Where a student stands. Manual points of a question stand in place of the automatic ones; those of "" are added."""
+    """Where a student stands. Manual points of a question stand in place of the automatic ones; those of "" are added.
+
+    `now`: question -> its points in the latest version of the assignment.
+    """
 
     student: Student
     submission: Submission | None
     grading: Grading | None
-    out_of: float
+    now: dict[str, float]
     manual: dict[str, Manual] = field(default_factory=dict)
 
     @property
@@ -129,6 +101,21 @@ class Result:
         if not self.grading and not given:
             return None
         return math.fsum(({q: s.points for q, s in self.scores.items()} | given).values())
+
+    @property
+    def asked(self):
+        """Question -> what its points are out of: as it was when they were given."""
+        by_hand = {q for q, m in self.manual.items() if m.points is not None} & self.now.keys()
+        return {q: s.out_of for q, s in self.scores.items()} | {q: self.now[q] for q in by_hand} if self.grading else self.now
+
+    @property
+    def out_of(self):
+        return math.fsum(self.asked.values())
+
+    @property
+    def outdated(self):
+        """Whether it was graded when other points were set than now."""
+        return bool(self.grading) and {q: s.out_of for q, s in self.scores.items()} != self.now
 
 
 @dataclass(frozen=True)
@@ -212,19 +199,26 @@ class Gradebook:
 
     def assignment(self, name):
         """The latest version. Raises KeyError."""
-        content = json.loads(self._assignment(name)[0])
-        cells = {cell: tuple(map(tuple, pairs)) for cell, pairs in content["cells"].items()}
-        return Assignment(name, cells, content["points"])
+        return self.versions(name)[0]
+
+    def versions(self, name):
+        """All of its versions, the latest first. Raises KeyError."""
+        kept = [json.loads(content) for content, _ in self._versions(name)]
+        return [Assignment(name, {cell: tuple(map(tuple, pairs)) for cell, pairs in k["cells"].items()}, k["points"]) for k in kept]
+
+    def kinds(self, name):
+        """Which kinds of it were released, the latest first: True if each student has an own variant, False if all have the same values."""
+        return list(dict.fromkeys(bool(seeded) for _, seeded in self._versions(name)))
 
     def seed(self, assignment, student):
-        """The seed of a student's variants of an assignment; None if all have the same values."""
-        return self.student(student).seed if self._assignment(assignment)[1] else None
+        """The seed of a student's variants in the latest version of an assignment; None if all have the same values."""
+        return self.student(student).seed if self.kinds(assignment)[0] else None
 
-    def _assignment(self, name):
-        row = self._file.execute("SELECT content, seeded FROM assignments WHERE name = ? ORDER BY number DESC", (name,)).fetchone()
-        if not row:
+    def _versions(self, name):
+        rows = self._file.execute("SELECT content, seeded FROM assignments WHERE name = ? ORDER BY number DESC", (name,)).fetchall()
+        if not rows:
             raise KeyError(name)
-        return row
+        return rows
 
     # Submissions
 
@@ -240,11 +234,17 @@ class Gradebook:
             same = "SELECT id FROM submissions WHERE student = ? AND assignment = ? AND sha256 = ?"
             return self._file.execute(same, (student, assignment, sha256)).fetchone()[0]
 
+    def set_time(self, submission, at, source):
+        """Keep when a submission was really handed in, and a source that says how that is known; the latest entry counts."""
+        with self._transaction():
+            self._file.execute("INSERT INTO times (submission, at, source) VALUES (?, ?, ?)", (submission, at, source))
+
     def submissions(self, assignment=None, student=None):
         """Those of an assignment and a student, or of all, oldest first."""
         rows = self._file.execute(
-            "SELECT id, student, assignment, at, source, sha256, refused FROM submissions "
-            "WHERE ?1 IN (assignment, '') AND ?2 IN (student, '') ORDER BY at, id",
+            "SELECT id, student, assignment, coalesce(t.at, s.at) AS since, coalesce(t.source, s.source), sha256, refused FROM submissions s "
+            "LEFT JOIN times t ON t.number = (SELECT max(number) FROM times WHERE submission = s.id) "
+            "WHERE ?1 IN (assignment, '') AND ?2 IN (student, '') ORDER BY since, id",
             (assignment or "", student or ""),
         )
         return [Submission(*row) for row in rows]
@@ -254,19 +254,33 @@ class Gradebook:
         row = self._file.execute("SELECT content FROM submissions WHERE id = ?", (submission,)).fetchone()
         return zlib.decompress(row[0]) if row and row[0] is not None else None
 
-    def choose(self, submission):
-        """Let this one count, whichever came last."""
+    def choose(self, submission, none=False):
+        """Let this one count, whichever came last; `none`: neither it nor any that its student had handed in before it was kept."""
         with self._transaction():
-            self._file.execute("INSERT INTO chosen (submission, at) VALUES (?, ?)", (submission, time.time()))
+            self._file.execute("INSERT INTO chosen (submission, at, none) VALUES (?, ?, ?)", (submission, time.time(), none))
+
+    def choices(self, assignment):
+        """(student id -> id of the submission that was chosen, ids of those that were taken out of counting)."""
+        by_id = {s.id: s for s in self.submissions(assignment)}
+        chosen, out = {}, set()
+        for id, none in self._file.execute("SELECT submission, none FROM chosen ORDER BY number"):
+            if id in by_id and none:
+                chosen.pop(by_id[id].student, None)
+                out |= {s.id for s in by_id.values() if s.student == by_id[id].student and s.id <= id}
+            elif id in by_id:
+                chosen[by_id[id].student] = id
+                out.discard(id)
+        return chosen, out
 
     def counting(self, assignment):
-        """Student id -> the submission that counts: the one chosen last, else the last that could be read, else the last."""
+        """Student id -> the submission that counts: the one chosen last, else the last that could be read, else the last.
+
+        Those that were taken out do not.
+        """
+        chosen, out = self.choices(assignment)
         by_id = {s.id: s for s in self.submissions(assignment)}
-        found = {s.student: s for s in sorted(by_id.values(), key=lambda s: not s.refused)}
-        for (id,) in self._file.execute("SELECT submission FROM chosen ORDER BY number"):
-            if id in by_id:
-                found[by_id[id].student] = by_id[id]
-        return found
+        found = {s.student: s for s in sorted(by_id.values(), key=lambda s: not s.refused) if s.id not in out}
+        return found | {student: by_id[id] for student, id in chosen.items()}
 
     # Gradings
 
@@ -320,9 +334,9 @@ class Gradebook:
 
     # The outcome
 
-    def results(self, assignment):
-        """One for each student of the roster, without those who have left and have nothing here."""
-        out_of = math.fsum(self.assignment(assignment).points.values())
+    def results(self, assignment, student=None):
+        """One for each student of the roster, without those who have left and have nothing here; or that of one student."""
+        now = self.assignment(assignment).points
         counting, manual = self.counting(assignment), {}
         for entry in self.manual(assignment):
             mine = manual.setdefault(entry.student, {})
@@ -330,12 +344,12 @@ class Gradebook:
             if entry.points is not None or entry.comment.strip():
                 mine[entry.question] = entry
         found = []
-        for student in self.students():
-            submission = counting.get(student.id)
-            if student.details.get("left") and not submission and student.id not in manual:
+        for one in [self.student(student)] if student else self.students():
+            submission = counting.get(one.id)
+            if one.left and not submission and one.id not in manual and not student:
                 continue
             history = self.gradings(submission.id) if submission else []
-            found.append(Result(student, submission, history[-1] if history else None, out_of, manual.get(student.id, {})))
+            found.append(Result(one, submission, history[-1] if history else None, now, manual.get(one.id, {})))
         return found
 
     def changes(self, assignment, before):
@@ -366,7 +380,7 @@ class Gradebook:
         self._file.execute("PRAGMA journal_mode = WAL")
         with self._transaction():
             for step in MIGRATIONS[self._version() :]:  # asked again: another process may have been first
-                for statement in _statements(step):
+                for statement in statements(step):
                     self._file.execute(statement)
             self._file.execute("INSERT INTO settings VALUES ('secret', ?) ON CONFLICT DO NOTHING", (secrets.token_hex(16),))
             self._file.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
@@ -379,13 +393,3 @@ def _graded(text):
     kept = json.loads(text)
     scores = tuple(Score(**s) for s in kept["scores"])
     return Graded(kept["status"], scores, tuple(kept["notes"]), kept["record"])
-
-
-def _statements(script):
-    """The statements of a script, one by one: executescript() would end our transaction."""
-    statement = ""
-    for line in script.splitlines(keepends=True):
-        statement += line
-        if statement.strip() and sqlite3.complete_statement(statement):
-            yield statement
-            statement = ""

@@ -15,7 +15,7 @@ Each student gets one file: v{version}/ID/{name}.ipynb, which has numbers of the
 No file that is here is ever changed: a later release adds what is missing, and a changed assignment gets a folder of its own.
 
 If one file for everybody is enough: set variants = false in class.toml and release again. Then all have the same numbers,
-and there is one notebook to upload, once.
+and there is one notebook to upload, once. Who goes on with an earlier file is graded by the numbers in that.
 """
 SHARED = """\
 {name}: how to hand it out

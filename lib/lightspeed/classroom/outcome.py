@@ -46,6 +46,13 @@ def outcomes(book, name):
     return [Outcome(r, lateness(r.submission, float(due) if due else None) if r.submission else "") for r in book.results(name)]
 
 
+def outdated(book, *names):
+    """A line for each assignment of which somebody's points are those of earlier settings."""
+    for name in names:
+        if count := sum(r.outdated and not r.student.left for r in book.results(name)):
+            yield f"{name}: {count} graded under other points than it has now: lightspeed class regrade {name}"
+
+
 def lateness(submission, due=None):
     """How late a submission is, in words; "" if it is not or nobody can tell. `due` in seconds since 1970."""
     if late(submission.source, 0.0, None):

@@ -26,7 +26,7 @@ a { color: inherit; } code { font-size: .92em; overflow-wrap: anywhere; } .soft 
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; } td, th { padding: .2rem .9rem .2rem 0; text-align: left; vertical-align: top; }
 th { border-bottom: 1px solid var(--line); font-weight: 600; } td.number, th.number { text-align: right; white-space: nowrap; }
 .wide { overflow-x: auto; }
-figure { margin: 1.5rem 0; } figure svg { max-width: 100%; height: auto; background: #fff; } figcaption { font-style: italic; }
+figure { margin: 1.5rem 0; } figcaption { font-style: italic; }
 @media print {
   :root { --ink: #000; --soft: #444; --paper: #fff; --panel: #fff; --line: #999; --good: #00775a; --bad: #c04e00; --none: #666; }
   body { margin: 0; max-width: none; font-size: 11pt; } section, figure, tr { break-inside: avoid; } nav { display: none; }
@@ -53,6 +53,11 @@ def seen(text):
 def theirs(text):
     """Words of a student or of a file name, as markup. They do not turn the line that they stand in."""
     return f"<bdi>{html.escape(seen(text))}</bdi>"
+
+
+def coded(text):
+    """The same where `so` is code: of sentences of ours that may have such words in them."""
+    return re.sub("`([^`]*)`", r"<code>\1</code>", theirs(text))
 
 
 def paragraphs(text):

@@ -27,10 +27,10 @@ class Origins:
     """For whom the notebooks of an assignment were made."""
 
     def __init__(self, book, name):
-        students = book.students()
-        seeds = {s.id: s.seed for s in students if s.seed}
+        students, kinds = book.students(), book.kinds(name)
         self.ids = {s.id.casefold(): s.id for s in students}
-        self.seeds = seeds if seeds and book.seed(name, next(iter(seeds))) else {}  # none where all have the same numbers
+        self.seeds = {s.id: s.seed for s in students if s.seed and True in kinds}
+        self.shared, self.latest = False in kinds, kinds[0]  # whether some version, and the latest, has the same numbers for all
 
     def claimed(self, content):
         """The student for whom the notebook says it was made, if that is one of ours."""
@@ -40,16 +40,33 @@ class Origins:
         except (ValueError, KeyError, TypeError, RecursionError):
             return ""
 
+    def seed(self, student, content):
+        """What draws the numbers that a notebook is graded by: the student's own seed, or None for those that all have.
+
+        Where both were released at some time, it is for the notebook to say which of the two it is: the one for all sets no
+        seed. One with somebody else's seed is no notebook that the student was given, and gets no other numbers by it.
+        """
+        own = self.seeds.get(student)
+        if not own or not self.shared:
+            return own
+        try:
+            code = _code(content) if content is not None else '"LIGHTSPEED_SEED"' * self.latest
+        except Refused:
+            return own
+        return own if "LIGHTSPEED_SEED" in code or any(f'"{seed}"' in code for seed in self.seeds.values()) else None
+
     def oddity(self, student, content):
         """("", ""), or what keeps it from being the student's own, a key of WORDS, and whose it is. Raises Refused for what is no notebook."""
-        code = "\n".join(source for _, source in code_cells(content)).replace("'", '"')
+        code = _code(content)
         claimed = self.claimed(content)
         if claimed not in ("", student):
             return "another's", claimed
         if student not in self.seeds or f'"{self.seeds[student]}"' in code:
             return "", ""
         other = next((id for id, seed in self.seeds.items() if f'"{seed}"' in code), "")
-        return ("another's" if other else "changed" if "LIGHTSPEED_SEED" in code else "without"), other
+        if other or "LIGHTSPEED_SEED" in code:
+            return ("another's" if other else "changed"), other
+        return ("" if self.shared else "without"), ""
 
     def doubt(self, student, content):
         """The same as a sentence for the instructor, mostly "". Raises Refused."""
@@ -57,11 +74,17 @@ class Origins:
         return WORDS[kind].format(student=student, other=other) if kind else ""
 
 
+def _code(content):
+    """All code of a notebook, with double quotation marks only. Raises Refused."""
+    return "\n".join(source for _, source in code_cells(content)).replace("'", '"')
+
+
 def remarks(book, name):
     """Student id -> sentences about the submission that counts; only students with something to say about."""
     origins, having, found = Origins(book, name), {}, {}
+    _, out = book.choices(name)
     for submission in book.submissions(name):
-        if not submission.refused:
+        if not submission.refused and submission.id not in out:
             having.setdefault(submission.sha256, set()).add(submission.student)
     for student, submission in book.counting(name).items():
         if submission.refused:
@@ -88,4 +111,5 @@ def told_student(book, submission, origins):
         return ""
     if not odd or not origins.seeds:
         return ""
-    return f"This is not the notebook that was released to you, {OTHER_NUMBERS}: answers that it called right may not be. Put your work into your own copy and hand that in."
+    what = "This notebook has another student's name or seed in it" if odd == "another's" else "This notebook has no seed of yours in it (the first code cell is gone or changed, or it is not your own copy)"
+    return f"{what}; it was judged with your numbers: answers that `check` called right with other numbers may not be. Put your work into your own copy and hand that in."

@@ -18,7 +18,6 @@ import numpy as np
 from lightspeed.classroom.course import write_whole
 from lightspeed.classroom.outcome import number, outcomes
 from lightspeed.classroom.remarks import remarks
-from lightspeed.classroom.roster import gone
 from lightspeed.practice.questions import question
 from lightspeed.show.format import plain
 
@@ -44,7 +43,7 @@ class Answer:
 
 def statistics(book, name):
     """Everything the report tells, as plain data. Submissions that could not be read have no part in what is said of questions."""
-    assignment, found = book.assignment(name), [o for o in outcomes(book, name) if not gone(o)]
+    assignment, found = book.assignment(name), [o for o in outcomes(book, name) if not o.result.student.left]
     said = remarks(book, name)
     graded = [o for o in found if o.result.grading]
     read = [o for o in graded if o.status != "refused"]
@@ -63,6 +62,7 @@ def statistics(book, name):
         "stopped": [(*_who(o), o.status, " ".join(o.result.grading.graded.notes)) for o in graded if o.result.grading.graded.notes],
         "late": [(*_who(o), o.late) for o in found if o.late],
         "missing": [_who(o) for o in found if o.status in ("missing", "by hand")],
+        "outdated": sum(o.result.outdated for o in found),
         "waiting": [_who(o) for o in found if o.status == "not graded"],
         "names": dict(_who(o) for o in found),
     }
@@ -75,7 +75,8 @@ def _who(outcome):
 def _answers(outcome, points, seed):
     for id, score in outcome.result.scores.items():
         if id in points:
-            share = outcome.points(id) / points[id] if points[id] else 0.0
+            out_of = outcome.result.asked[id]
+            share = outcome.points(id) / out_of if out_of else 0.0
             ratio = ratios(id, seed, score.given) if score.kind in OPEN else ()
             yield Answer(outcome.result.student.id, id, share, score.kind, score.name, score.message, score.given, ratio)
 
@@ -219,8 +220,14 @@ def _middle(answers):
 
 
 def opening(data):
-    """Three sentences, or fewer if there is no more to tell: what to talk about in the next class, the most useful first."""
-    return list(islice(_findings(data), 3))
+    """Three sentences, or fewer if there is no more to tell: what to talk about in the next class, the most useful first.
+
+    Where some points are of earlier settings, it says so before that.
+    """
+    said = list(islice(_findings(data), 3))
+    if not data.get("outdated"):
+        return said
+    return [f"{data['outdated']} of {data['graded']} graded under other points than now, so the marks below are mixed: lightspeed class regrade {data['name']}", *said]
 
 
 def _findings(data):

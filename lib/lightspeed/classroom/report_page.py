@@ -5,26 +5,26 @@ from __future__ import annotations
 import html
 import statistics as stdlib
 
+from lightspeed.classroom.bars import STYLE as BARS
+from lightspeed.classroom.bars import bar, bars, interval
 from lightspeed.classroom.outcome import number, short
-from lightspeed.classroom.paper import ours, page, theirs
+from lightspeed.classroom.paper import coded, ours, page, theirs
 from lightspeed.classroom.report import FEWEST, histogram, opening, times
-from lightspeed.show.chart import Axis, Bars, Chart, Points, Rule
 from lightspeed.show.format import plain, si
-from lightspeed.show.page import draw
 
 STYLE = """
-.verdict p { margin: .5rem 0; } summary { cursor: pointer; } td p { margin: 0; } figure { overflow-x: auto; } figure svg { min-width: 32rem; }
-td code { white-space: nowrap; }
+.verdict p { margin: .5rem 0; } summary { cursor: pointer; white-space: nowrap; } td p { margin: 0; }
+td code { white-space: nowrap; } figcaption { margin-top: .5rem; }
+@media (min-width: 36.01rem) and (max-width: 58rem) { .cards { font-size: .88em; } td, th { padding-right: .6rem; } }
 @media (max-width: 36rem) {
   table tr { border-top: 1px solid var(--line); padding: .5rem 0; }
   table.stack tr, table.stack td { display: block; } table.cards tr { display: grid; grid-template-columns: 1fr 1fr; } table.cards td:first-child { grid-column: 1 / -1; }
   table.cards td.number { text-align: left; white-space: normal; } table.cards td.number::before { content: attr(data-label) ": "; color: var(--soft); }
   table.stack tr:first-child, table.cards tr:first-child { display: none; }
 }
-@media print { figure svg { min-width: 0; } }
 """
 MOST = 25  # rows of a table of mistakes; what comes after them is rare
-ENDS = {"ok": "a cell stopped", "refused": "could not be read", "time": "out of time", "memory": "out of memory", "exit": "ended itself"}
+ENDS = {"late": "not known: marked late by the platform", "ok": "a cell stopped", "refused": "could not be read", "time": "out of time", "memory": "out of memory", "exit": "ended itself", "output": "told too much", "protocol": "wrote into the grader's channel"}
 KINDS = {"dimension": "another dimension", "sign": "below zero", "hidden": "right on the published inputs only", "error": "the function stops with an error", "type": "an answer of another kind: a text, nan, more numbers than asked", "misconception": "misconception", "slip": "slip"}
 
 
@@ -34,7 +34,7 @@ def to_html(data):
     parts = [f"<h1>{html.escape(title)}</h1>\n", '<p class="soft">For the instructor: it names students, and says how far off they were.</p>\n']
     parts.append('<div class="verdict">' + "".join(f"<p>{_said(s)}</p>" for s in opening(data)) + "</div>\n")
     parts += [_look(data), _marks(data), _questions(data), _mistakes(data), _unexplained(data), _people(data), METHOD]
-    return page(title, "".join(parts), STYLE)
+    return page(title, "".join(parts), BARS + STYLE)
 
 
 def _said(sentence):
@@ -48,13 +48,7 @@ def _marks(data):
     bins = histogram(data["points"], data["out of"])
     labels = [f"{plain(low, 3)}–{plain(high, 3)}" for low, high, _ in bins]
     top = max(count for _, _, count in bins)
-    step = max(1, round(top / 5))
-    chart = Chart(
-        Axis(f"points, of {number(data['out of'])}", scale="category", categories=labels),
-        Axis("students", domain=(0, 1.1 * top), ticks=tuple(range(0, top + 1, step))),
-        [Bars(labels, [count for _, _, count in bins], labels=[str(count) for _, _, count in bins])],
-        height=260,
-    )
+    rows = [bar(label, count / top, str(count)) for label, (_, _, count) in zip(labels, bins, strict=True)]
     middle, full = stdlib.median(data["points"]), data["out of"]
     usual = [p for p in data["points"] if 0 <= p <= full]
     mean = f", the mean {plain(stdlib.fmean(usual), 3)}" if usual else ""
@@ -62,7 +56,7 @@ def _marks(data):
     if beyond := len(data["points"]) - len(usual):
         words += f" Points by hand lead {beyond} of them below 0 or above {number(full)}; the mean leaves these out."
     alt = "Students by points: " + ", ".join(f"{label}: {count}" for label, (_, _, count) in zip(labels, bins, strict=True)) + "."
-    return f"<h2>Marks</h2>\n<p>{counts} {words}</p>\n" + _figure(chart, f"How the points of {len(data['points'])} notebooks are spread; full marks are in the {'last bar' if data['points'][-1] <= full else 'bar before the last'}.", alt)
+    return f"<h2>Marks</h2>\n<p>{counts} {words}</p>\n" + _figure(bars(rows, (f"points, of {number(full)}", "students"), alt), f"How the points of {len(data['points'])} notebooks are spread; full marks are in the {'last bar' if data['points'][-1] <= full else 'bar before the last'}.")
 
 
 def _questions(data):
@@ -70,30 +64,16 @@ def _questions(data):
     if not asked:
         return ""
     names = [f"{i}. {short(q['question'])}" for i, q in enumerate(asked, 1)]
-    height = 26 * len(asked) + 60
-    shares = Chart(
-        Axis("mean share of the points", "%", domain=(0, 1.08)),
-        Axis(scale="category", categories=names),
-        [Bars(names, [min(max(q["share"], 0), 1.08) for q in asked], labels=[si(q["share"], "%", 2) for q in asked])],
-        height=height,
-    )
-    figures = _figure(shares, "How hard each question was: the mean share of its points. Short bars are hard questions.",
-                      "Mean share of the points by question: " + ", ".join(f"{name}: {si(q['share'], '%', 2)}" for name, q in zip(names, asked, strict=True)) + ".")  # fmt: skip
-    rows = [(name, q["discrimination"]) for name, q in zip(names, asked, strict=True) if q["discrimination"]]
-    if rows:
-        left = min(0, *(low for _, (_, low, *_) in rows)) - 0.05
-        tells = Chart(
-            Axis("correlation with the points of all other questions", domain=(left, 1.02)),
-            Axis(scale="category", categories=[name for name, _ in rows]),
-            [
-                Rule(x=0),
-                *[Bars([name], [high], start=[low], color="sky", width=0.35) for name, (_, low, high, _) in rows if high > low],
-                Points([r for _, (r, *_) in rows], [name for name, _ in rows], color="orange"),
-            ],
-            height=26 * len(rows) + 60,
-        )
-        figures += _figure(tells, f"How well each question tells those who do well elsewhere from those who do not, with 95 % intervals from {rows[0][1][3]} students. Left of zero: read the question again.",
-                           "Discrimination by question: " + ", ".join(f"{name}: {r:.2f}, from {low:.2f} to {high:.2f}" for name, (r, low, high, _) in rows) + ".")  # fmt: skip
+    shares = [si(q["share"], "%", 2) for q in asked]
+    rows = [bar(name, q["share"], share) for name, q, share in zip(names, asked, shares, strict=True)]
+    alt = "Mean share of the points by question: " + ", ".join(map(": ".join, zip(names, shares, strict=True))) + "."
+    figures = _figure(bars(rows, ("question", "mean share"), alt, long=True), "How hard each question was: the mean share of its points. Short bars are hard questions.")
+    if told := [(name, q["discrimination"]) for name, q in zip(names, asked, strict=True) if q["discrimination"]]:
+        domain = min(0, *(low for _, (_, low, *_) in told)) - 0.05, 1.02
+        rows = [interval(name, low, r, high, f"{r:.2f}", domain) for name, (r, low, high, _) in told]
+        alt = "Discrimination by question: " + ", ".join(f"{name}: {r:.2f}, from {low:.2f} to {high:.2f}" for name, (r, low, high, _) in told) + "."
+        caption = f"How well each question tells those who do well elsewhere from those who do not: the correlation with the points of all other questions, with 95 % intervals from {told[0][1][3]} students. The line is zero; left of it: read the question again."
+        figures += _figure(bars(rows, ("question", "correlation"), alt, long=True), caption)
     else:
         figures += f"<p>How well a question tells strong from weak is not shown: below {FEWEST} students, or where all did alike, nothing can be said.</p>\n"
     head = ["question", "right", "wrong", "unanswered", "mean share", "discrimination"]
@@ -136,7 +116,7 @@ def _people(data):
     parts = []
     for heading, head, key in (
         ("Notebooks that stopped or could not be read", ["student", "how it ended", "what they were told"], "stopped"),
-        ("Late", ["student", "by"], "late"),
+        ("Late", ["student", "how late"], "late"),
         ("Not graded yet", ["student"], "waiting"),
         ("Nothing handed in", ["student"], "missing"),
     ):
@@ -153,7 +133,7 @@ def _look(data):
 
 
 def _named(head, people):
-    rows = [[f"{theirs(name or id)} <span class=soft>{theirs(id)}</span>", *(theirs(ENDS.get(r, r)) for r in rest)] for id, name, *rest in people]
+    rows = [[f"{theirs(name or id)} <span class=soft>{theirs(id)}</span>", *(coded(ENDS.get(r, r)) for r in rest)] for id, name, *rest in people]
     return _table(head, rows)
 
 
@@ -162,8 +142,8 @@ def _students(ids, data):
     return f"<details><summary>{len(ids)} {'student' if len(ids) == 1 else 'students'}</summary>{names}</details>"
 
 
-def _figure(chart, caption, alt):
-    return f"<figure>{draw(chart, caption, alt)}<figcaption>{html.escape(caption)}</figcaption></figure>\n"
+def _figure(drawn, caption):
+    return f"<figure>{drawn}<figcaption>{html.escape(caption)}</figcaption></figure>\n"
 
 
 def _table(head, rows, numbers=()):

@@ -7,8 +7,8 @@
               First name, Surname or Last name (or Full name), ID number, Email address, Username, Identifier
 
 A student who is there already is found again by any identifier, gets what the file adds, and keeps the seed. Nobody is
-ever removed; who has left gets "yes" in a column `left` (and "no" when they come back): the scores stay, and where there
-are none, reports and exports no longer name them. A file with a mistake changes nothing; what may be one is told.
+ever removed; who has left gets "yes" in a column `left` ("no" or nothing when they come back): the scores stay, but they are
+no longer counted, reported or exported to a platform. A file with a mistake changes nothing; what may be one is told.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ IDENTIFIERS = ("email", "sis_user_id", "sis_login_id", "moodle_idnumber", "usern
 KEPT = {*IDENTIFIERS, "canvas_id", "integration_id", "section", "groups", "participant", "left"}
 PREFERRED = ("id", "sis_user_id", "sis_login_id", "moodle_idnumber", "username", "email", "canvas_id")  # what becomes the id
 MOODLE = {"email address", "id number", "username", "identifier"}  # headings that no plain file has
+NO_ID = "there is no column id"
 RESERVED = {"seed", "self"}  # no names for details
-NO = ("no", "0", "false")
+YES, NO = ("yes", "y", "true", "1"), ("no", "n", "false", "0")
 # An id is the name of files and folders too.
 ID = re.compile(r"[^\W_][\w.@+-]{0,63}(?<!\.)")
 
@@ -82,10 +83,16 @@ def add_roster(book, path):
             raise CourseError(f"{path}, line {entry.line}: {id} is the same student as in line {seen[id]}. Leave one of the lines out.")
         seen[id] = entry.line
         plan.append((id, entry))
+    if seen.keys() <= students.keys():  # nobody gets an id from this file
+        remarks = [remark for remark in remarks if not remark.startswith(NO_ID)]
     added, updated, same = [], [], []
     for id, entry in plan:
         old = students.get(id)
         details = {**(old.details if old else {}), **entry.details}
+        if not details.get("left") and not (old and "left" in old.details):
+            details.pop("left", None)  # who never left is as before
+        if old and old.left and not details["left"]:
+            remarks.append(f"line {entry.line}: {id} had left, and is back")
         if old and "participant" in old.details and "participant" in entry.details:  # another one in each assignment
             numbers = [*old.details["participant"].split(), *entry.details["participant"].split()]
             details["participant"] = " ".join(dict.fromkeys(numbers))
@@ -132,7 +139,7 @@ def read_roster(path):
         if canvas and (why := _no_student(row)):
             skipped.append(f"line {line}: {why}")
             continue
-        entry = _entry(path, line, row, canvas, ("id",) if "id" in columns else PREFERRED)
+        entry = _entry(path, line, row, canvas, ("id",) if "id" in columns else PREFERRED, "left" in columns)
         for identifier in _identifiers(entry.id, entry.details):
             first = owners.setdefault(identifier, entry)
             if first is not entry:
@@ -152,12 +159,15 @@ def _without_id(heading, columns):
     named = list(zip(heading, columns, strict=True))
     used = next(h for wanted in PREFERRED for h, column in named if column == wanted)
     others = [h for h, column in named if h and h.isprintable() and not column and h.casefold() not in RESERVED]
-    kept = f"; kept as a detail: {', '.join(others)}" if others else ""
-    remark = f"there is no column id: using {used} as id{kept}. Is another column the id? Then call it id, and read the file into a new class"
+    kept = f", and kept as a detail is {', '.join(others)}" if others else ""
+    remark = (
+        f"{NO_ID}, so the ids are what stands under {used}{kept}. They stay so: files are named after them."
+        " For others, head a column of the file with id, and read it into a new class: lightspeed class new DIR"
+    )
     return [column or h.casefold() * (h in others) for h, column in named], remark
 
 
-def _entry(path, line, row, canvas, sources):
+def _entry(path, line, row, canvas, sources, has_left=False):
     name = row.get("name") or " ".join(row[part] for part in ("first", "last") if part in row)
     if canvas and name.count(",") == 1:  # "Lovelace, Ada"
         last, first = name.split(",")
@@ -174,8 +184,11 @@ def _entry(path, line, row, canvas, sources):
     details = {column: value for column, value in row.items() if column not in ("id", "name", "first", "last")}
     if "participant" in details:
         details["participant"] = details["participant"].rpartition(" ")[2]  # "Participant 123"
-    if "left" in details:
-        details["left"] = "" if details["left"].casefold() in NO else "yes"
+    if has_left:
+        said = details.get("left", "no").casefold()
+        if said not in YES + NO:
+            raise CourseError(f"{path}, line {line}: left is {details['left']!a} for {name or id}, which is neither yes nor no")
+        details["left"] = "yes" * (said in YES)
     return Entry(line, id, " ".join(name.split()), details)
 
 
@@ -193,11 +206,6 @@ def _no_student(row):
     if name in ("Student, Test", "Test Student") and "sis_user_id" not in row:
         return "Canvas's test student"
     return ""
-
-
-def gone(outcome):
-    """Whether somebody has left, and there is nothing of theirs to tell of."""
-    return bool(outcome.result.student.details.get("left")) and outcome.status == "missing"
 
 
 def _column(heading, canvas):

@@ -10,6 +10,7 @@ import os
 import re
 import sys
 
+from lightspeed import arguments
 from lightspeed.cli import measure as measure_verb
 
 DESCRIPTION = "Speed of Light: an executable course on the performance of ML systems."
@@ -79,8 +80,8 @@ def _parser():
     nccl.add_argument("what", choices=["report"], metavar="report")
     nccl.add_argument("file", help="what all_reduce_perf or one of its sisters printed")
     nccl.add_argument("--hardware", help="such as p5 or h200 (default: guessed, and said so)")
-    nccl.add_argument("--ranks", type=int, help="GPUs in all, where the file does not tell")
-    nccl.add_argument("--nodes", type=int, help="hosts")
+    nccl.add_argument("--ranks", type=arguments.count, help="GPUs in all, where the file does not tell")
+    nccl.add_argument("--nodes", type=arguments.count, help="hosts")
     nccl.add_argument("--collective", help="such as all_gather, where the file does not tell")
     nccl.add_argument("--page", metavar="FILE", help="write an HTML page with plots here")
     measure_verb.add_to(verb("measure", _measure, measure_verb.WORDS))
@@ -168,7 +169,7 @@ def _nccl(options):
     try:
         print("\n".join(report_file(o.file, o.hardware, o.ranks, o.nodes, o.collective, o.page)))
     except (OSError, ValueError) as error:
-        raise UserError(error) from error
+        raise UserError(arguments.cause(error)) from error
 
 
 def _measure(options):

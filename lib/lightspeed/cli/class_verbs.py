@@ -5,19 +5,10 @@ import difflib
 import getpass
 import json
 import os
-import shlex
 import signal
 import sys
 import time
 from datetime import datetime
-
-
-def new(options):
-    from lightspeed.classroom.course import new as make
-
-    course = make(options.folder)
-    print(f"{course.root} is the folder of the class. Its choices are explained in class.toml.")
-    print(f"Next: cd {shlex.quote(options.folder)}; fill in roster.csv; lightspeed class roster roster.csv")
 
 
 def roster(options, course, book):
@@ -63,6 +54,7 @@ def release(options, course, book):
 
 
 def collect(options, course, book):
+    from lightspeed.classroom.collect import beside
     from lightspeed.classroom.collect import collect as take_in
 
     student = _student(book, options.student) if options.student else None
@@ -75,11 +67,15 @@ def collect(options, course, book):
     for reason in done.left:
         print(f"  left out: {reason}")
     if done.counts["beside"]:
-        print(f"  beside: {_many(done.counts['beside'], 'file')} that no score is for, kept in {course.collected(done.name) / 'students'}")
+        print(f"  beside: {_many(done.counts['beside'], 'file')} that no score is for, kept in {course.collected(done.name) / 'students'}:")
+        print(*(f"  {line}" for line in beside(course, done)), sep="\n")
     if done.counts["unknown"]:
         print(f"Give what is unknown to somebody: lightspeed class collect {done.name} FILE --as STUDENT")
-    if any("_assignsubmission_" in row.file and "worksheet)" not in row.file for row in done.rows) and book.setting(f"due {done.name}"):
-        print("Moodle's archive does not tell when a file was handed in: give its grading worksheet (.csv) in the same command.")
+    if done.timed:
+        print(f"The worksheet told when {_many(done.timed, 'submission')} that {'was' if done.timed == 1 else 'were'} there already came in.")
+    if done.untimed and book.setting(f"due {done.name}"):
+        print("Moodle's archive does not tell when a file was handed in: give it again with its grading worksheet (.csv) in the same command.")
+    return 1 if done.failed else 0
 
 
 def grade(options, course, book, regrade=False):
@@ -98,8 +94,9 @@ def grade(options, course, book, regrade=False):
         done = grade_all(book, name, workers, isolated=isolated, progress=print_progress, regrade=regrade, submit=cluster)
     unreadable = f", of which {done.unreadable} could not be read" if done.unreadable else ""
     print(f"{name}: {done.graded} graded in {done.seconds:.1f} s{unreadable}" + ", NOT ISOLATED" * options.not_isolated + ".")
-    if missing := [_who(r.student) for r in book.results(name) if not r.submission]:
+    if missing := [_who(r.student) for r in book.results(name) if not r.submission and not r.student.left]:
         print(f"  nothing from {_listed(missing)}")
+    _say_outdated(book, name)
     students = {s.id: s.student for s in book.submissions(name)}
     for submission, why in done.failed.items():
         print(f"  not graded: submission {submission} of {students[submission]}: {why}; the next run tries it again", file=sys.stderr)
@@ -134,12 +131,14 @@ def regrade(options, course, book):
     changes = book.changes(name, before)
     told = [c for c in changes if (c.before.points, _why(c.before)) != (c.after.points, _why(c.after))]
     manual = {(r.student.id, q) for r in book.results(name) for q, m in r.manual.items() if m.points is not None}
-    print(f"{_many(len({c.student.id for c in told}), 'student')} of {len(again)} graded again change.")
+    change = len({c.student.id for c in told})
+    what = f"{_many(change, 'student')} {'changes' if change == 1 else 'change'}" if change else "nobody's answers are judged otherwise"
+    print(f"{len(again)} graded again: {what}." if again else "Nothing had to be graded again: all scores are up to date.")
     for q, was, out_of in sorted({(c.question, c.before.out_of, c.after.out_of) for c in changes if c.before.out_of != c.after.out_of}):
         print(f"  {q}: out of {was:g} -> {out_of:g}")
     for c in told:
         kept = "; points by hand stay" * ((c.student.id, c.question) in manual)
-        print(f"  {c.student.id} {c.question}: {c.before.points:g} ({_why(c.before)}) -> {c.after.points:g} ({_why(c.after)}){kept}")
+        print(f"  {c.student.id}{_left(c.student)} {c.question}: {c.before.points:g} ({_why(c.before)}) -> {c.after.points:g} ({_why(c.after)}){kept}")
     book.setting(f"regrade {name}", "")
     return status
 
@@ -163,6 +162,7 @@ def feedback(options, course, book):
     elif waiting:
         who = "none of what was handed in is" if waiting == len(handed_in) else f"{waiting} of {len(handed_in)} are not"
         print(f"  {who} graded yet, and so the pages say: lightspeed class grade {name}")
+    _say_outdated(book, name)
 
 
 def export(options, course, book):
@@ -172,11 +172,14 @@ def export(options, course, book):
     names = [_known(book, name) for name in options.names] or book.assignments()
     if not names:
         raise UserError("there is nothing to export: no assignment was released yet. lightspeed class release NAME")
+    if options.into and os.path.lexists(options.into):
+        raise UserError(f"{options.into} exists; choose another name, or delete it")
     made = course.root / "exports" / f"{'-'.join(names)[:80] or 'points'}-{options.format}-{time.strftime('%Y%m%d-%H%M%S')}.csv"
     made.parent.mkdir(exist_ok=True)
     titles = {_known(book, name): title for name, title in options.title}
     export_csv(book, names, options.into or made, options.format, options.missing_as_zero, titles)
     print(f"{options.into or made}")
+    _say_outdated(book, *names, file=sys.stderr)
 
 
 def report(options, course, book):
@@ -185,6 +188,7 @@ def report(options, course, book):
     name = _known(book, options.name)
     (course.root / "reports").mkdir(exist_ok=True)
     print(write_report(book, name, course.root / "reports" / f"{name}.html"))
+    _say_outdated(book, name)
 
 
 def points(options, course, book):
@@ -215,15 +219,19 @@ def points(options, course, book):
 
 
 def _result(book, name, student):
-    (result,) = [r for r in book.results(name) if r.student.id == student]
+    (result,) = book.results(name, student)
     return result
 
 
 def _by_hand(manual):
     if not manual:
         return "nothing by hand"
-    said = [f"{manual.points:g} points"] if manual.points is not None else []
+    said = [_some(manual.points)] if manual.points is not None else []
     return ", ".join([*said, f'"{manual.comment}"'] if manual.comment else said)
+
+
+def _some(points):
+    return f"{points:g} {'point' if points == 1 else 'points'}"
 
 
 def _total(result):
@@ -235,15 +243,20 @@ def choose(options, course, book):
 
     name, student = _known(book, options.name), _student(book, options.student)
     ids = [s.id for s in book.submissions(name, student)]
+    if options.none and options.id:
+        raise UserError("give an ID, which then counts, or --none, not both")
     if options.id:
         if options.id not in ids:
             raise UserError(f"{options.id} is no submission of {student} for {name}; there are {', '.join(map(str, ids)) or 'none'}")
         book.choose(options.id)
+    elif options.none and ids:
+        book.choose(max(ids), none=True)
+        print(f"None of these of {student} counts; what comes after them does. The files stay in {course.collected(name) / 'students' / student}")
     if not ids:
         print(f"{student} handed in nothing for {name}.")
-    counting = book.counting(name).get(student)
+    (_, out), counting = book.choices(name), book.counting(name).get(student)
     for s in book.submissions(name, student):
-        mark = "counts" if s == counting else ""
+        mark = "counts" if s == counting else "out" * (s.id in out)
         print(f"{s.id:>6}  {datetime.fromtimestamp(s.at):%Y-%m-%d %H:%M}  {mark:<6}  {s.source}{f': {s.refused}' if s.refused else ''}")
 
 
@@ -254,30 +267,37 @@ def replay(options, course, book):
     if not book.gradings(id=options.id):
         raise UserError(f"there is no grading {options.id}; `lightspeed class status NAME` shows the ids")
     same, before, after, differs = again(book, options.id)
-    print(f"grading {options.id}: {'the same result' if same else 'ANOTHER RESULT'}, {before.points:g} points then, {after.points:g} now.")
+    print(f"grading {options.id}: {'the same result' if same else 'ANOTHER RESULT'}, {_some(before.points)} then, {after.points:g} now.")
+    (name,) = {s.assignment for s in book.submissions() for g in book.gradings(id=options.id) if s.id == g.submission}
+    if {s.question: s.out_of for s in after.scores} != book.assignment(name).points:
+        print(f"  The points in class.toml have changed since; this was by those of then. For those of now: lightspeed class regrade {name}")
     print(f"  digest {before.digest[:16]} then, {after.digest[:16]} now; other than then: {', '.join(differs) or 'nothing'}")
     return 0 if same else 1
 
 
 def status(options, course, book):
     names = [_known(book, options.name)] if options.name else book.assignments()
-    print(f"{course.name}: {_many(len(book.students()), 'student')}, {_many(len(names), 'assignment')}")
+    here = [s for s in book.students() if not s.left]
+    left = f" ({len(book.students()) - len(here)} more left)" if len(here) < len(book.students()) else ""
+    print(f"{course.name}: {_many(len(here), 'student')}{left}, {_many(len(names), 'assignment')}")
     for name in names:
         _show_status(course, book, name)
     if options.name:
         results = book.results(names[0])
-        wide = [max(len(text) for text in column) for column in zip(*((r.student.id, r.student.name) for r in results), strict=True)] or [0, 0]
+        wide = [max(len(text) for text in column) for column in zip(*((r.student.id, r.student.name + _left(r.student)) for r in results), strict=True)] or [0, 0]
         for r in results:
             points = "" if r.points is None else _total(r)
             grading = f"grading {r.grading.id}, {r.grading.graded.status}" if r.grading else "not graded" if r.submission else "nothing handed in"
-            print(f"  {r.student.id:<{wide[0]}}  {r.student.name:<{wide[1]}}  {points:<12} {grading}" + ", points or a comment by hand" * bool(r.manual))
+            print(f"  {r.student.id:<{wide[0]}}  {r.student.name + _left(r.student):<{wide[1]}}  {points:<12} {grading}" + ", points or a comment by hand" * bool(r.manual))
 
 
 def _show_status(course, book, name):
     from lightspeed.classroom.collect import put_aside
     from lightspeed.classroom.people import late
 
-    due, submissions, results = book.setting(f"due {name}"), book.submissions(name), book.results(name)
+    due, results = book.setting(f"due {name}"), [r for r in book.results(name) if not r.student.left]
+    left = {s.id for s in book.students() if s.left}
+    submissions = [s for s in book.submissions(name) if s.student not in left]
     handed_in = [r for r in results if r.submission]
     overdue = [s for s in submissions if late(s.source, s.at, due and float(due))]
     graded = [r for r in handed_in if r.grading]
@@ -295,6 +315,9 @@ def _show_status(course, book, name):
     for line in put_aside(course, book, name):
         print(f"  {line}")
     _say_points(course, book, name)
+    _say_outdated(book, name)
+    if book.setting(f"regrade {name}"):
+        print(f"  a regrade has not come to its end: lightspeed class regrade {name}")
 
 
 def nbgrader(options):
@@ -309,23 +332,6 @@ def nbgrader(options):
         raise UserError(error) from error
     except FileExistsError as error:
         raise UserError(f"{error.filename} is there already, and is not written over: take it away, or name another folder") from error
-
-
-def sample(options):
-    from lightspeed.classroom.course import new as make
-    from lightspeed.classroom.release import find
-    from lightspeed.classroom.release import release as give_out
-    from lightspeed.classroom.roster import add_roster
-    from lightspeed.classroom.sample import DUE, make_roster, make_sample
-
-    course, path = make(options.folder), find("02_roofline")
-    make_roster(course.root / "roster.csv")
-    with course.book() as book:
-        add_roster(book, course.root / "roster.csv")
-        done = give_out(course, book, path, DUE)
-        make_sample(course.root / "submissions", path, seeds=lambda id: book.seed(done.name, id))
-    print(f"{course.root} is a class of {_many(done.students, 'synthetic student')}. What they hand in is in {course.root / 'submissions'}")
-    print(f"Next: cd {shlex.quote(options.folder)}; lightspeed class collect {done.name} submissions/canvas.zip; lightspeed class grade {done.name}")
 
 
 def _known(book, name):
@@ -358,12 +364,23 @@ def _student(book, text):
 
 
 def _who(student):
-    return f"{student.id} ({student.name})" if student.name else student.id
+    return (f"{student.id} ({student.name})" if student.name else student.id) + _left(student)
+
+
+def _left(student):
+    return " (left)" * student.left
 
 
 def _say_points(course, book, name):
     if course.changed_points(book, name):
         print(f"  class.toml gives other points than the release; run lightspeed class release {name}")
+
+
+def _say_outdated(book, *names, file=None):
+    from lightspeed.classroom.outcome import outdated
+
+    for line in outdated(book, *names):
+        print(f"  {line}", file=file)
 
 
 def _due(book, name):

@@ -3,8 +3,9 @@
 import argparse
 import os
 
+from lightspeed.arguments import count, number, pair, when
+from lightspeed.cli import class_start as start
 from lightspeed.cli import class_verbs as do
-from lightspeed.cli.arguments import count, number, pair, when
 
 DESCRIPTION = "release assignments, collect, grade and return them, for a class"
 TOUR = """\
@@ -34,14 +35,14 @@ def add_verbs(parser, parser_class):
             added.add_argument("name", metavar="NAME", help="the assignment, such as 02_roofline")
         for flags, settings in arguments:
             added.add_argument(*flags.split(), **settings)
-        if task not in (do.new, do.sample, do.nbgrader):
+        if task not in (start.new, start.sample, do.nbgrader):
             added.add_argument("--class", dest="folder", metavar="DIR", help="the folder of the class (default: this one, or the nearest above)")
         added.set_defaults(run=_run, act=task, known=[w for flags, _ in arguments for w in flags.split() if w[:1] == "-"] + ["--class"])
 
     workers = ("--workers", {"type": count, "default": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2, "metavar": "N", "help": "processes at a time (default: %(default)s)"})
     free = ("--not-isolated", {"action": "store_true", "help": "grade without a sandbox: submissions can do all that you can do"})
     dask = ("--dask", {"metavar": "ADDRESS", "help": "grade on this Dask cluster, such as tcp://host:8786"})
-    verb(do.new, "make the folder of a class", ("folder", {"metavar": "DIR"}), name=False)
+    verb(start.new, "make the folder of a class", ("folder", {"metavar": "DIR"}), name=False)
     verb(do.roster, "read students from a CSV file: plain, or an export of Canvas or Moodle", ("file", {"nargs": "?", "metavar": "FILE"}), name=False)
     verb(
         do.release,
@@ -84,11 +85,12 @@ def add_verbs(parser, parser_class):
         "say which submission of a student counts; without ID, list them",
         ("student", {"metavar": "STUDENT"}),
         ("id", {"nargs": "?", "type": count, "metavar": "ID"}),
+        ("--none", {"action": "store_true", "help": "none of what is there counts, such as another's file taken in by mistake; what comes later does"}),
     )
-    verb(do.replay, "grade once more what a score came from, and compare", ("id", {"type": count, "metavar": "ID", "help": "of a grading"}), name=False)
+    verb(do.replay, "grade once more what a score came from, and compare", ("id", {"type": count, "metavar": "ID", "help": "of a grading, as `status NAME` lists them"}), name=False)
     verb(do.status, "show where each assignment stands", ("name", {"nargs": "?", "metavar": "NAME"}), name=False)
     verb(do.nbgrader, "write an assignment for nbgrader", ("into", {"metavar": "DIR"}))
-    verb(do.sample, "make a class of synthetic students with their submissions, to try things on", ("folder", {"metavar": "DIR"}), name=False)
+    verb(start.sample, "make a class of synthetic students with their submissions, to try things on", ("folder", {"metavar": "DIR"}), name=False)
 
 
 def _run(options):
@@ -103,7 +105,7 @@ def _run(options):
     from lightspeed.cli import UserError
 
     try:
-        if options.act in (do.new, do.sample, do.nbgrader):
+        if options.act in (start.new, start.sample, do.nbgrader):
             return options.act(options)
         course = Course.find(options.folder)
         with course.book() as book:

@@ -40,3 +40,18 @@ def count(text):
     if text.isdecimal() and int(text) > 0:
         return int(text)
     raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
+
+
+def seconds(text):
+    """A time above 0, in seconds."""
+    if number(text) > 0:
+        return number(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is no time above 0 s")
+
+
+def cause(error):
+    """An error of the system as words that name the file: never its number."""
+    if not (isinstance(error, OSError) and error.strerror):
+        return str(error)
+    said = error.strerror[0].lower() + error.strerror[1:]
+    return f"{error.filename}: {said}" if error.filename else said
