@@ -93,6 +93,19 @@ class Finding:
     text: str
 
 
+def collective_named(text):
+    """The collective of this name, or of the program that tests it. Raises ReportError, with the names that there are.
+
+    >>> collective_named("all_reduce_perf"), collective_named("AllGather")
+    ('all_reduce', 'all_gather')
+    """
+    plain = re.sub(r"_perf(_mpi)?$", "", text.strip().rpartition("/")[2].lower())
+    found = [name for name in COLLECTIVES if re.sub(r"[_-]", "", plain) == name.replace("_", "")]
+    if not found:
+        raise ReportError(0, f"there is no collective {text!r}; there are {', '.join(COLLECTIVES)}")
+    return found[0]
+
+
 def read_report(path, collective=None):
     """The `Report`s in a file; see `parse`."""
     with open(path, encoding="utf-8", errors="replace") as file:

@@ -167,7 +167,68 @@ def test_ctrl_c_keeps_what_was_measured(room):
     assert "It was interrupted, and is not complete." in out
 
 
+def test_ctrl_c_before_any_result_is_brief(room):
+    paths = [str(room / "fakes"), str(Path(__file__).parent), LIB]
+    code = COMMAND.format(paths=paths, names=("hangs", "good"), words=("all",))
+    environment = os.environ | {"LIGHTSPEED_DATA": str(room / "data"), "PYTHONPATH": os.pathsep.join(paths)}
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=room / "here", env=environment) as run:
+        run.stdout.readline()
+        run.send_signal(signal.SIGINT)
+        out, err = run.communicate(timeout=60)
+    assert run.returncode == 130 and "before anything was measured" in err and "Traceback" not in err
+    assert "what was seen" not in out and not (room / "data/records").exists()
+
+
+def test_a_page_is_written_where_it_was_asked_for(room):
+    assert measure(room, "good", "--page", "mine.html").returncode == 0
+    page = room / "here/mine.html"
+    assert "good.time" in page.read_text()
+    page.write_text("mine")
+    run = measure(room, "good", "--page", "mine.html")
+    assert run.returncode == 2 and run.stdout == "" and "there already" in run.stderr and page.read_text() == "mine"
+
+
+@pytest.mark.parametrize("words", [("--into", "/etc/passwd"), ("--into", "/etc/passwd/deeper"), ("--into", "locked"), ("--into", "locked/deeper"), ("--page", "nowhere/page.html"), ("--page", "locked/page.html")])
+def test_what_cannot_be_written_is_said_before_anything_is_measured(room, words):
+    (room / "here/locked").mkdir(mode=0o555)
+    run = measure(room, "good", *words, under=as_a_user())
+    assert run.returncode == 2 and run.stdout == "" and run.stderr.count("\n") == 1 and words[0] in run.stderr
+
+
+def test_a_folder_that_is_lost_while_measuring_does_not_lose_the_record(room, monkeypatch, capsys):
+    from lightspeed.measure import parts as of
+
+    def measured(*words, **more):
+        (room / "into").write_text("no folder")
+        return record.new([Quantity("a.b", "s", (1.0,) * 5)])
+
+    monkeypatch.chdir(room / "here")
+    monkeypatch.setattr(of, "measure", measured)
+    assert main(["measure", "host", "--into", str(room / "into")]) == 1
+    assert record.quantities(saved(room / "here")[0]) and "could not be written" in capsys.readouterr().err
+
+
+def test_a_part_alone_points_to_the_fuller_record(own_records, capsys):
+    def keep(day, name, *keys):
+        return record.save(record.new([Quantity(f"{key}.time", "s", (1.0,) * 5) for key in keys], name=name) | {"when": f"2999-01-{day}T00:00:00Z", "complete": True})
+
+    full = keep("01", "mine", "host", "roofline")
+    keep("02", "another", "host", "roofline", "gpu")
+    keep("03", "mine", "host")
+    assert main(["measure", "show"]) == 0
+    assert f"A fuller record of the same machine: lightspeed measure show {full}" in capsys.readouterr().out
+    assert main(["measure", "show", str(full)]) == 0
+    keep("04", "mine", "host", "roofline")
+    assert main(["measure", "show"]) == 0
+    assert "fuller" not in capsys.readouterr().out
+
+
 SLIPS = {
+    "measure collectives -n -3": "-n: '-3' is no whole number above 0",
+    "measure collectives -n 0": "-n: '0' is no whole number above 0",
+    "measure collectives --limit -1": "--limit: '-1' is no time above 0 s",
+    "measure collectives -n 2 --page a.html": "lightspeed measure show FILE --page PAGE",
+    "measure show .": ".: is a directory",
     "measure hots": "did you mean host?",
     "measure host roofline": "one word too many",
     "measure host -n 4": "-n belongs to `lightspeed measure collectives`",

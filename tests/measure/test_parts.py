@@ -94,7 +94,7 @@ def test_nothing_that_a_part_started_stays_behind(fake):
 
 def test_progress_says_which_part_and_how_long(fake):
     fake("good", "partly", quick=False)
-    assert fake.said[0] == "[1/2] good: a part that is good; up to 2 s, 4 s with what follows"
+    assert fake.said[0] == "[1/2] good: a part that is good; about 2 s, 4 s with what follows; a busy machine takes longer"
     assert "  working" in fake.said and "  without partly.more: no such counter. Ask for it." in fake.said
     assert fake.said[-1].startswith("  1 quantities in ")
 

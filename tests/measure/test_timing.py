@@ -46,7 +46,7 @@ def test_the_value_is_the_median():
 
 def test_what_is_trusted_and_in_what_words():
     sharp, wide, few = quantity(*[1.0, 1.1] * 5), quantity(*[1.0, 2.0] * 5), quantity(*[1.0] * (FEWEST - 1))
-    assert sharp.trusted and sharp.verdict.startswith("trusted: spread 5")
+    assert sharp.trusted and sharp.verdict.startswith("repeats: spread 5")
     assert not wide.trusted and "nothing can be concluded" in wide.verdict and "36 %" in wide.verdict
     assert not few.trusted and "only 4 samples" in few.verdict
 

@@ -4,6 +4,7 @@ import html.parser
 
 import pytest
 from lightspeed.checks import BadArgument
+from lightspeed.collectives import busbw_factor
 from lightspeed.nccl_fit import FABRICS, measurements
 from lightspeed.nccl_report import ReportError, parse
 from lightspeed.show.nccl_page import report_file, to_html
@@ -125,6 +126,16 @@ def test_a_slow_node_is_slow_and_not_very_slow():
     run = judged(printed(rows, 32, 4, log=EFA))
     assert run.main.level == "slow"
     assert any("slow node" in check for check in run.main.checks)
+
+
+def test_normal_but_below_all_that_was_published_is_mixed():
+    near = published_near("all_reduce", 2**30, 4, "p5")
+    least = min(r.size / r.time * busbw_factor("all_reduce", r.n) for r in near)
+    run = judged(printed([(2**30, 2**30 * busbw_factor("all_reduce", 32) / (0.98 * least))], 32, 4, log=EFA))
+    assert (run.main.level, run.level, run.above) == ("normal", "mixed", len(near))
+    says(run, f"Normal by the model at 1.07 GB, but below all {len(near)} published runs nearby", "Check first:\n  1. Look for one slow node")
+    among = judged(printed([(2**30, 2**30 * busbw_factor("all_reduce", 32) / (1.05 * least))], 32, 4, log=EFA))
+    assert (among.level, among.above) == ("normal", 0)
 
 
 def test_nvls_above_the_link_is_no_alarm():

@@ -1,8 +1,11 @@
 """`lightspeed measure`: every law against the reader's own machine, one part or all, kept as a dated record."""
 
 import contextlib
+import os
 import sys
 from pathlib import Path
+
+from lightspeed.arguments import cause, count, seconds
 
 WORDS = "measure this machine: latency, bandwidth, peaks, scaling, queues, collectives; compare two machines"
 VERBS = """verbs:
@@ -24,11 +27,11 @@ def add_to(parser):
     parser.add_argument("files", nargs="*", metavar="FILE", help="of compare and show")
     parser.add_argument("--full", action="store_true", help="more sizes and more samples: about a minute for each part")
     parser.add_argument("--into", metavar="DIR", help="the folder for record and page (default: your data folder)")
-    parser.add_argument("--page", metavar="FILE", help="of compare and show: write an HTML page here")
-    parser.add_argument("-n", type=int, metavar="N", dest="ranks", help="of collectives: processes")
+    parser.add_argument("--page", metavar="FILE", help="write the HTML page here; a measurement keeps one beside its record, too")
+    parser.add_argument("-n", type=count, metavar="N", dest="ranks", help="of collectives: processes")
     parser.add_argument("--size", metavar="S[,S...]", help="of collectives: message sizes, such as 8,64K,64M")
     parser.add_argument("--backend", choices=("mpi", "gloo", "nccl"), help="of collectives: what carries the messages")
-    parser.add_argument("--limit", metavar="S", help="of collectives: seconds that one size may take")
+    parser.add_argument("--limit", type=seconds, metavar="S", help="of collectives: seconds that one size may take")
 
 
 def run(options, error):
@@ -45,10 +48,13 @@ def run(options, error):
         raise error(f"there is no '{options.what}'; {_nearest(options.what, ['all', *parts.PARTS, 'compare', 'show'])}")
     if options.files:
         raise error(f"'{options.files[0]}' is one word too many; several parts at once are `lightspeed measure all`")
+    _can_be_written(options, error)
     words = _words(options)
     if options.what == "collectives" and (words or _launched()):
         from lightspeed.measure import collectives
 
+        if options.page:
+            raise error("a page is made of a record: keep one with --into DIR, then: lightspeed measure show FILE --page PAGE")
         more = [*(["--full"] if options.full else []), *(["--into", options.into] if options.into else [])]
         return collectives.main([*words, *more])
     if words:
@@ -56,16 +62,44 @@ def run(options, error):
     return _measure(tuple(parts.PARTS) if options.what == "all" else (options.what,), options)
 
 
+def _can_be_written(options, error):
+    """Refuse what cannot be written later now: nobody should measure for minutes and learn it then."""
+    if options.into:
+        folder = Path(options.into)
+        while not folder.exists() and folder != folder.parent:
+            folder = folder.parent  # what is missing is made below the first that is there
+        if not folder.is_dir():
+            raise error(f"--into {options.into}: {folder} is not a folder")
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise error(f"--into {options.into}: nothing can be written in {folder}")
+    if options.page:
+        page = Path(options.page)
+        if page.exists():
+            raise error(f"--page {page}: it is there already, and is not written over")
+        if not page.parent.is_dir() or not os.access(page.parent, os.W_OK | os.X_OK):
+            raise error(f"--page {page}: {page.parent} is not a folder that can be written")
+
+
 def _measure(names, options):
     from lightspeed.measure import parts, report
 
     said = parts.measure(names, not options.full, report=lambda line: print(line, flush=True))
+    if not said["quantities"] and not said["complete"]:
+        print("Interrupted before anything was measured, so nothing is kept.", file=sys.stderr)
+        return 130
     print("\n" + "\n".join(report.in_words(said)))
     if not said["quantities"]:
         print("\nNothing was measured, so nothing is kept.", file=sys.stderr)
         return 1
     print()
-    return _keep(said, report, options) or (0 if said["complete"] else 130)
+    status = _keep(said, report, options)
+    if options.page:
+        try:
+            _write(options.page, lambda: report.to_html(said), OSError)
+        except OSError as failure:
+            print(f"The page could not be written: {failure}", file=sys.stderr)
+            status = 1
+    return status or (0 if said["complete"] else 130)
 
 
 def _keep(said, report, options):
@@ -89,7 +123,7 @@ def _keep(said, report, options):
             except OSError as failure:
                 page.unlink(missing_ok=True)
                 print(f"Its page could not be written: {failure.strerror or failure}. Later: lightspeed measure show {path} --page FILE", file=sys.stderr)
-        return 0
+        return 1 if options.into and folder != first else 0  # kept, but not where it was asked for
     print("Here it is; save it, or measure again with --into a folder that can be written:", file=sys.stderr)
     print(record.dumps(said), end="")
     return 1
@@ -128,6 +162,9 @@ def _show(options, error):
     if shown is None:
         raise error(f"nothing has been measured yet: `lightspeed measure all`; shipped are {', '.join(record.shipped())}")
     print("\n".join(report.in_words(shown)))
+    fuller = None if options.files else record.fuller(shown)
+    if fuller:
+        print(f"\nA fuller record of the same machine: lightspeed measure show {fuller}")
     _write(options.page, lambda: report.to_html(shown), error)
 
 
@@ -139,7 +176,7 @@ def _load(name, error):
     except FileNotFoundError as failure:
         raise error(f"there is no file {name}; shipped are {', '.join(record.shipped())}") from failure
     except (OSError, ValueError) as failure:
-        raise error(failure) from failure
+        raise error(cause(failure)) from failure
 
 
 def _write(path, make, error):
@@ -149,5 +186,5 @@ def _write(path, make, error):
         with open(path, "x", encoding="utf-8") as file:  # never over a file that is there
             file.write(make())
     except OSError as failure:
-        raise error(failure) from failure
+        raise error(cause(failure)) from failure
     print(f"Page: {path}")

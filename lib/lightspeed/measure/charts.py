@@ -79,12 +79,13 @@ def available(shown):
     if fp32 and {"roofline.bandwidth", "roofline.kernel"} <= have:
         yield (
             roofline.machine_chart(shown, shown["name"]),
-            "The roofline of this machine, from what was reached: flat roofs are the fastest matrix products, slopes the fastest streams, dots the kernels at their counted intensity.",
+            "The roofline of this machine, from what was reached: flat roofs are the fastest matrix products that repeat within 10 %, slopes the fastest streams, dots the kernels at their counted intensity. "
+            "Crosses do not repeat: nothing is concluded from them, not even a roof.",
             "A log-log plot of FLOP per second over FLOP per byte: slopes that meet flat lines, and a dot for each kernel measured.",
         )
     if len(all_of(shown, "host.latency")) > 1:
         yield (
             ladder_chart(shown),
-            "Time of one load after another over the size of what they are spread over. Bars are the levels that the data show; thin lines the caches as advertised.",
+            "Time of one load after another over the size of what they are spread over. Bars are the levels that the data show; dashed lines the caches as advertised.",
             "Latency over working-set size, both logarithmic, rising in steps or in a slope, with the advertised cache sizes as vertical lines.",
         )

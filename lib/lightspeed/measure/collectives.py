@@ -243,11 +243,13 @@ def _ranks(found):
 
 def main(words):
     """`lightspeed measure collectives` with these words; the exit status. Only rank 0 of a launched world speaks."""
+    from lightspeed.arguments import count, seconds
+
     parser = argparse.ArgumentParser(prog="lightspeed measure collectives", description="Collectives over processes: times, bandwidths, and which algorithm explains them.")
-    parser.add_argument("-n", type=int, default=0, metavar="N", help="processes to start (default: 2); a launcher that is there already says it itself")
+    parser.add_argument("-n", type=count, default=0, metavar="N", help="processes to start (default: 2); a launcher that is there already says it itself")
     parser.add_argument("--size", type=sizes_of, default=None, metavar="S[,S...]", help="such as 8,64K,64M (bytes; K, M, G are powers of two)")
     parser.add_argument("--backend", choices=("mpi", "gloo", "nccl"), help="default: mpi; under torchrun nccl, or gloo without GPUs")
-    parser.add_argument("--limit", type=float, default=LIMIT, metavar="S", help="seconds that one size may take")
+    parser.add_argument("--limit", type=seconds, default=LIMIT, metavar="S", help="seconds that one size may take")
     parser.add_argument("--full", action="store_true", help="every power of two, and more time for each")
     parser.add_argument("--into", metavar="DIR", help="also keep the record in this folder")
     options = parser.parse_args(words)

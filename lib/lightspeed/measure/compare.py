@@ -1,6 +1,6 @@
 """Two records side by side: the ratio of each quantity, and whether the difference is more than noise.
 
-A difference is claimed where both spreads are within the limit, the interval of the ratio leaves out one, and the
+A difference is claimed where both spreads are within the limit and neither is doubted (`judged`), the interval of the ratio leaves out one, and the
 ratio is farther from one than the larger spread and than `DRIFT`, for samples taken within seconds do not show how
 much a machine changes between two runs. Otherwise nothing is claimed, and it is said why.
 """
@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lightspeed.measure import conditions, record
+from lightspeed.measure import conditions, judged, record
 from lightspeed.measure.ladder import binary
 from lightspeed.measure.record import quantities
-from lightspeed.measure.tables import amount
+from lightspeed.measure.tables import amount, label
 from lightspeed.measure.timing import Quantity
 from lightspeed.show import si
 
@@ -52,7 +52,8 @@ class Comparison:
 def compare(a, b):
     """The `Comparison` of two records; quantities belong together that have the same key, parameters and unit."""
     left, right = ({_identity(q): q for q in quantities(r)} for r in (a, b))
-    pairs = tuple(_pair(left[i], right[i]) for i in left if i in right)
+    doubted = [judged.doubts(list(these.values())) for these in (left, right)]
+    pairs = tuple(_pair(left[i], right[i], *(d.get(q.label) for d, q in zip(doubted, (left[i], right[i]), strict=True))) for i in left if i in right)
     only_a, only_b = (dict(Counter(q.key for i, q in these.items() if i not in those)) for these, those in ((left, right), (right, left)))
     return Comparison(a, b, pairs, only_a, only_b, tuple(differences(a, b)))
 
@@ -103,7 +104,7 @@ def in_words(comparison):
             lines.append(f"How far to trust {name}: {conditions.trust(shown['environment'])}")
     if not c.pairs:
         return [*lines, "", "They have no quantity in common."]
-    rows = [[p.a.label, amount(p.a), amount(p.b), f"{p.ratio:.3g}", interval(p), p.words] for p in c.pairs]
+    rows = [[label(p.a), amount(p.a), amount(p.b), f"{p.ratio:.3g}", interval(p), p.words] for p in c.pairs]
     lines += ["", *columns(rows, ("quantity", "A", "B", "B over A", si(LEVEL, "%", 2), "")), "", summary(c)]
     return lines + lone(c)
 
@@ -141,12 +142,12 @@ def _identity(quantity):
     return quantity.key, quantity.unit, tuple(sorted((k, str(v)) for k, v in quantity.parameters.items()))
 
 
-def _pair(a, b):
+def _pair(a, b, doubt_a="", doubt_b=""):
     if not (a.value and b.value):
         same = a.value == b.value
         return Pair(a, b, 1.0 if same else math.inf, (math.nan, math.nan), "same" if same else "noisy", "both are zero" if same else "one is zero, so there is no ratio")
     ratio, sampled = b.value / a.value, bool(a.samples and b.samples)
-    noisy = [f"{name}: {q.verdict}" for name, q in (("A", a), ("B", b)) if not q.trusted]
+    noisy = [f"{name}: {doubt or q.verdict}" for name, q, doubt in (("A", a, doubt_a), ("B", b, doubt_b)) if doubt or not q.trusted]
     # Of stated spreads the number of samples is not known: twice the spread is wide for any number.
     far = math.exp(2 * math.hypot(a.spread, b.spread)) if not sampled else 1
     low, high = ratio_interval(a.samples, b.samples) if sampled else (ratio / far, ratio * far)

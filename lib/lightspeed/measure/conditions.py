@@ -72,6 +72,16 @@ def trust(environment):
     return first[0].upper() + first[1:] + (f"; this system does not tell about {', '.join(unseen)}." if unseen else ".")
 
 
+def crowded(environment):
+    """A warning if more work than there are cores waited, or others took half of them: spread does not show that. Else nothing."""
+    said = {c["check"]: c["words"] for c in environment}
+    load = re.search(r"load ([\d.]+) before the start, on (\d+) cores", said.get("load", ""))  # a record keeps the words alone
+    taken = re.search(r"took ([\d.]+) of a core", said.get("other processes", ""))
+    found = [load[0]] if load and float(load[1]) > int(load[2]) else []
+    found += [taken.string] if load and taken and float(taken[1]) >= int(load[2]) / 2 else []
+    return f"The machine was busy with other work ({'; '.join(found)}): what repeats may still be wrong, mostly too slow." if found else ""
+
+
 def why(environment):
     """What may have made the spread of a quantity wide, in words, from the checks that warn."""
     warned = [c["words"] for c in environment if c["state"] == "warn"]

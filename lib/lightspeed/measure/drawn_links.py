@@ -142,8 +142,11 @@ def split_figure(shown, found):
         if mine:
             marks.append(Line([s.tokens for s in mine], [s.predicted_speedup for s in mine], f"{way}, predicted", color, dash=True))
             marks += _marked([(s.tokens, s.speedup, s.steady) for s in mine], color, marker, "")
-    figure(
-        Chart(Axis("tokens of the step", "", "log"), Axis("times faster than one process", "", domain=(0, 2.2)), marks, height=300),
+    if not parts:
+        raise NotMeasured("this record has no split")
+    tokens = [s.tokens for s in parts]
+    figure(  # lines that end at the frame have their labels beside it, apart from each other
+        Chart(Axis("tokens of the step", "", "log", domain=(min(tokens) / 1.2, max(tokens) * 1.05)), Axis("times faster than one process", "", domain=(0, 2.2)), marks, height=300),
         caption=f"An MLP on {split.RANKS} processes, split two ways. Dashed: from this machine's own peak and all-reduce. {NOISY} {about(shown)}",
         alt="Speedup over tokens. The split of tensors is flat by prediction; that of data begins below one and rises with the tokens.",
     )

@@ -26,7 +26,7 @@ from lightspeed.measure.timing import Missing, Quantity, Unavailable
 
 @dataclass(frozen=True)
 class Part:
-    """A part: its module, what it measures, and the seconds that it takes on a laptop, quick and full."""
+    """A part: its module, what it measures, and about the seconds that it takes on a quiet laptop, quick and full."""
 
     module: str
     what: str
@@ -70,7 +70,7 @@ def measure(names=tuple(PARTS), quick=True, report=print, parts=None):
             part = parts[name]
             expected = part.quick if quick else part.full
             left = sum(parts[n].quick if quick else parts[n].full for n in names[number - 1 :])
-            report(f"[{number}/{len(names)}] {name}: {part.what}; up to {expected:.0f} s" + (f", {left:.0f} s with what follows" if number < len(names) else ""))
+            report(f"[{number}/{len(names)}] {name}: {part.what}; about {expected:.0f} s" + (f", {left:.0f} s with what follows" if number < len(names) else "") + ("; a busy machine takes longer" if number == 1 else ""))
             start = time.monotonic()
             got = _run(name, part, quick, report, PATIENCE * expected)
             found += got

@@ -85,7 +85,10 @@ def measure(quick=True, report=None):
     say = report or (lambda text: None)
     if usable_cores() == 1:
         say("one processor: the server and the sender take turns on it, which shows as lateness")
-    return quantities(*observe(SECONDS if quick else LONGER, say))
+    found = quantities(*observe(SECONDS if quick else LONGER, say))
+    if why := refusal(found):
+        say(why)
+    return found
 
 
 def observe(seconds, say, levels=LOADS):

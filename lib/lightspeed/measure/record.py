@@ -188,13 +188,16 @@ def _shipped():
     return found
 
 
-def own():
-    """This user's records one by one, newest first (as `save` dated them); a file that cannot be read as one is passed over."""
+def own(paths=False):
+    """This user's records one by one, newest first (as `save` dated them); a file that cannot be read as one is passed over.
+
+    With `paths` they are pairs of path and record.
+    """
     # The date is a prefix of one length; a second record of the same second has a number after it.
     names = sorted(folder().glob("measure-*.json"), key=lambda path: (path.stem[:DATED], len(path.stem), path.stem), reverse=True)
     for path in names:
         with contextlib.suppress(OSError, RecordError):
-            yield load(path)
+            yield (path, load(path)) if paths else load(path)
 
 
 def latest(*keys):
@@ -203,6 +206,18 @@ def latest(*keys):
         if set(keys) <= {row["key"] for row in record["quantities"]}:
             return record
     return None
+
+
+def fuller(record):
+    """The path of this user's newest record of the same machine that has more parts than this one, or None."""
+    for path, other in own(paths=True):
+        if other["name"] == record["name"] and len(_parts(other)) > len(_parts(record)):
+            return path
+    return None
+
+
+def _parts(record):
+    return {row["key"].partition(".")[0] for row in record["quantities"]}
 
 
 def as_row(quantity):

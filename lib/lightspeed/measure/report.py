@@ -5,20 +5,24 @@ from __future__ import annotations
 import statistics
 from html import escape
 
-from lightspeed.measure import charts, compare, conditions, ladder, record
+from lightspeed.measure import charts, compare, conditions, judged, record
 from lightspeed.measure.compare import columns, title
-from lightspeed.measure.tables import amount, spread
+from lightspeed.measure.tables import amount, label, spread
 from lightspeed.measure.timing import LIMIT
 from lightspeed.show import si
 from lightspeed.show.nccl_page import STYLE
 from lightspeed.show.page import draw
 
 MORE = """
-body { max-width: 78rem; } p, ul, .verdict { max-width: 52rem; } figure { max-width: 52rem; margin: 1.5rem 0; }
-.ok { color: #00775a; } .warn { color: #a33f00; font-weight: 600; } .unknown { color: #555; }
-.better { color: #00775a; } .worse { color: #a33f00; } .noisy, .same { color: #555; }
-td, th { text-align: left; vertical-align: top; } td { white-space: normal; max-width: 30rem; } td.n { text-align: right; white-space: nowrap; }
-.wide { overflow-x: auto; } summary { margin: .6rem 0; cursor: pointer; }
+body { max-width: 78rem; } p, ul, .verdict, figure { max-width: 52rem; }
+.ok, .better { color: var(--good); } .warn { color: var(--bad); font-weight: 600; } .worse { color: var(--bad); } .unknown, .noisy, .same { color: var(--soft); }
+td, th { text-align: left; vertical-align: top; } td { white-space: normal; max-width: 24rem; } td.n { text-align: right; white-space: nowrap; }
+td svg { max-width: none; } summary { margin: .6rem 0; cursor: pointer; } .wide.told > table { width: auto; }
+@media (max-width: 48rem) {
+  .wide td:first-child { max-width: 12rem; }
+  .told { border: 0; } .told tr { display: block; border-bottom: 1px solid var(--edge); padding: .3rem 0; } .told tr:first-child { display: none; }
+  .told td, .told td:first-child { display: block; max-width: none; padding: 0; } .told td:first-child { font-weight: 600; }
+}
 """
 DOTS = (
     f"Each dot is a sample, by its ratio to the median, from half to twice as much; the band is {si(LIMIT, '%')} to either side. "
@@ -35,16 +39,17 @@ def to_html(shown):
     if shown["kind"] == "summary":
         parts.append(f"<p>This record has no samples: medians and spreads are as its source states them. Source: {escape(shown['source'])}</p>")
     if shown["environment"]:
-        parts.append(_table(("check", "", "what was seen", "what to do"), [[c["check"], _state(c["state"]), _words(c["words"]), _words(c["remedy"])] for c in shown["environment"]]))
+        parts.append(_table(("check", "", "what was seen", "what to do"), [[c["check"], _state(c["state"]), _words(c["words"]), _words(c["remedy"])] for c in shown["environment"]], "told"))
     if shown["missing"]:
         parts.append("<h2>What is missing, and how to get it</h2>" + _list(str(m) for m in record.missing(shown)))
     facts = {**shown["machine"], **{f"version of {name}": v for name, v in shown["versions"].items()}}
     for chart, caption, alt in charts.available(shown):
-        parts.append(f"<figure>{draw(chart, caption, alt)}<figcaption>{escape(caption)}</figcaption></figure>")
+        parts.append(f'<figure><div class="wide" tabindex="0">{draw(chart, caption, alt)}</div><figcaption>{escape(caption)}</figcaption></figure>')
     if found:
         parts.append(f"<h2>Every quantity</h2>\n<p>{DOTS}</p>")
-        parts += [_part(name, [q for q in found if q.key.partition(".")[0] == name]) for name in dict.fromkeys(q.key.partition(".")[0] for q in found)]
-    parts.append("<h2>The machine, as it describes itself</h2>" + _table(("", ""), [[escape(n.replace("_", " ")), _words(compare.said(n, v))] for n, v in facts.items()]))
+        doubted = judged.doubts(found)
+        parts += [_part(name, [q for q in found if q.key.partition(".")[0] == name], doubted) for name in dict.fromkeys(q.key.partition(".")[0] for q in found)]
+    parts.append("<h2>The machine, as it describes itself</h2>" + _table(("", ""), [[escape(n.replace("_", " ")), _words(compare.said(n, v))] for n, v in facts.items()], "told"))
     return _page(f"Measured on {title(shown)}", parts)
 
 
@@ -57,7 +62,7 @@ def comparison_html(comparison):
     parts.append("<h2>How they differ beside what was measured</h2>")
     parts.append(_table(("", "A", "B"), [[escape(w), _words(a), _words(b)] for w, a, b in c.differences]) if c.differences else "<p>Machine, versions and checks are the same.</p>")
     rows = [
-        [_words(_label(p.a)), _right(amount(p.a)), _right(amount(p.b)), _right(f"{p.ratio:.3g}"), _right(compare.interval(p)), charts.dots(p.a, p.b), f'<span class="{p.verdict}">{_words(p.words)}</span>']
+        [_words(label(p.a)), _right(amount(p.a)), _right(amount(p.b)), _right(f"{p.ratio:.3g}"), _right(compare.interval(p)), charts.dots(p.a, p.b), f'<span class="{p.verdict}">{_words(p.words)}</span>']
         for p in c.pairs
     ]
     if rows:
@@ -72,14 +77,16 @@ def verdict(shown, found=None):
     found = record.quantities(shown) if found is None else found
     if not found:
         return ["Nothing was measured."]
-    trusted = sum(q.trusted for q in found)
+    doubted = judged.doubts(found)
     spreads = [q.spread for q in found if q.spread == q.spread]
-    middle = f"; the median spread is {si(statistics.median(spreads), '%', 2)}" if spreads else ""
-    words = [f"{trusted} of {len(found)} quantities can be trusted, with a spread within {si(LIMIT, '%')}{middle}."]
+    middle = f" The median spread is {si(statistics.median(spreads), '%', 2)}." if spreads else ""
+    # What makes the count itself doubtful stands beside it, in the headline.
+    words = [" ".join(filter(None, (f"{judged.in_short(found, doubted)}.{middle}", conditions.crowded(shown["environment"]))))]
+    words += judged.in_words(found, doubted)
     words += [] if shown.get("complete", True) else ["It was interrupted, and is not complete."]
     if shown["environment"]:
         words.append(conditions.trust(shown["environment"]))
-        if trusted < len(found):
+        if not all(q.trusted for q in found):
             words.append(f"Where the spread is wider nothing can be concluded; possible causes: {'; '.join(conditions.why(shown['environment']))}.")
     return words
 
@@ -95,29 +102,25 @@ def in_words(shown):
     if missing:
         lines += ["", "What is missing, and how to get it:", *(f"  {m}" for m in missing)]
     if found:
-        lines += ["", *columns([[_label(q), amount(q), spread(q), str(len(q.samples) or "–")] for q in found], ("quantity", "median", "spread", "n"))]
+        doubted = judged.doubts(found)
+        lines += ["", *columns([[label(q), amount(q), doubted.get(q.label) or spread(q), str(len(q.samples) or "–")] for q in found], ("quantity", "median", "spread", "n"))]
     return lines
 
 
 def _sound(shown, found):
-    return bool(found) and all(q.trusted for q in found) and all(c["state"] != "warn" for c in shown["environment"])
+    return bool(found) and judged.sound(found, judged.doubts(found)) and all(c["state"] != "warn" for c in shown["environment"])
 
 
-def _label(quantity):
-    """Key and parameters, with those that are bytes written as bytes."""
-    told = [f"{name} {ladder.binary(v) if name == 'size' and v else v}" for name, v in quantity.parameters.items()]
-    return ", ".join([quantity.key, *told])
-
-
-def _part(name, found):
+def _part(name, found, doubted):
     """The quantities of one part, folded away under a line that sums them up."""
-    rows = [[_words(_label(q)), _right(amount(q)), _right(spread(q)), _right(str(len(q.samples) or "–")), charts.dots(q), _words(_conclusion(q))] for q in found]
-    summed = f"{name}: {len(found)} quantities, {sum(q.trusted for q in found)} of them to be trusted"
+    rows = [[_words(label(q)), _right(amount(q)), _right(spread(q)), _right(str(len(q.samples) or "–")), charts.dots(q), _words(_conclusion(q, doubted))] for q in found]
+    summed = f"{name}: {judged.in_short(found, doubted)}"
     return f"<details><summary>{escape(summed)}</summary>{_table(('quantity', 'median', 'spread', 'n', 'samples', 'verdict'), rows)}</details>"
 
 
-def _conclusion(quantity):
-    words = "trusted" if quantity.trusted else "nothing can be concluded"
+def _conclusion(quantity, doubted):
+    good = "varies by nature" if quantity.varies else f"repeats within {si(LIMIT, '%')}"
+    words = doubted.get(quantity.label) or (good if quantity.trusted else "nothing can be concluded")
     return words + (f"; {quantity.note}" if quantity.note else "")
 
 
@@ -143,11 +146,11 @@ def _list(sentences):
     return "<ul>" + "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences) + "</ul>"
 
 
-def _table(heads, rows):
-    """A table of cells that are HTML already."""
+def _table(heads, rows, kind=""):
+    """A table of cells that are HTML already, in a box that scrolls; on a phone the rows of one of the kind "told" are paragraphs."""
     head = "".join(f"<th>{escape(h)}</th>" for h in heads)
     body = "".join("<tr>" + "".join(f'<td class="n">{cell}</td>' if isinstance(cell, Right) else f"<td>{cell}</td>" for cell in row) + "</tr>\n" for row in rows)
-    return f'<div class="wide"><table><tr>{head}</tr>\n{body}</table></div>'
+    return f'<div class="{f"wide {kind}".strip()}" tabindex="0"><table><tr>{head}</tr>\n{body}</table></div>'
 
 
 def _page(name, parts):

@@ -12,16 +12,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from lightspeed import roofline as law
-from lightspeed.measure import blas, host, kernels, ladder, record
+from lightspeed.measure import blas, host, judged, kernels, ladder, record
 from lightspeed.measure.environment import importable, usable_cores
 from lightspeed.measure.timing import Missing, Quantity, Unavailable, seconds_of
 
 MOVERS = ("read", "copy", "triad", "axpy")  # loops whose best rate is the bandwidth; axpy updates a vector in place
 LOOPS = ("dot", "axpy", "relu", "fused", "unfused")
+APART = 1.6  # levels of memory nearer to each other than by this factor are drawn as one slope, that of the larger
 WIDTH = {"fp64": 8, "fp32": 4, "bf16": 2, "int8": 1}
 NUMPY = {"fp64": np.float64, "fp32": np.float32}
+NOISY = "cross"  # the mark of what does not repeat, in every figure of measurements
 NAMES = {"dot": "dot product", "axpy": "axpy", "relu": "ReLU", "fused": "fused chain", "unfused": "the chain in three passes", "gemv": "matrix times vector"}
-LOOKS = dict(zip(NAMES.values(), (("green", "diamond"), ("black", "cross"), ("purple", "square"), ("amber", "star"), ("sky", "triangle"), ("grey", "square")), strict=True))
+LOOKS = dict(zip(NAMES.values(), (("green", "diamond"), ("black", "circle"), ("purple", "square"), ("amber", "star"), ("sky", "triangle"), ("grey", "square")), strict=True))
 
 
 def measure(quick=True, report=None):
@@ -154,7 +156,7 @@ class Roof:
 
 @dataclass(frozen=True)
 class Point:
-    """A kernel: intensity (FLOP/byte), rate and the roof above it (FLOP/s), and whether its spread allows a conclusion."""
+    """A kernel: intensity (FLOP/byte), rate and the roof above it (FLOP/s), and whether its spread and its neighbours allow a conclusion."""
 
     name: str
     intensity: float
@@ -199,10 +201,10 @@ def points(shown):
     measured = [(NAMES[q.parameters["kernel"]], q) for q in record.all_of(shown, "roofline.kernel")]
     most = max((q.parameters["threads"] for q in record.all_of(shown, "roofline.gemm", library="numpy")), default=1)
     measured += [(f"matmul, n = {q.parameters['n']}", q) for q in record.all_of(shown, "roofline.gemm", library="numpy", dtype="fp32", threads=most)]
-    found = []
+    found, doubted = [], judged.doubts([q for _, q in measured])
     for name, q in measured:
         intensity = law.arithmetic_intensity(q.counted["flops"], q.counted["bytes"])
-        found.append(Point(name, intensity, q.value, law.attainable(intensity, machine.peaks["fp32"], machine.memory), q.trusted))
+        found.append(Point(name, intensity, q.value, law.attainable(intensity, machine.peaks["fp32"], machine.memory), q.trusted and q.label not in doubted))
     return sorted(found, key=lambda p: p.intensity)
 
 
@@ -220,17 +222,21 @@ def machine_chart(shown, title=""):
     ]
     # Main memory is the roof above vectors that fit nowhere else; the caches are slopes beside it.
     *near, (name, memory) = machine.bandwidths.items()
-    named = memory
-    for (level, bandwidth), color in zip(reversed(near), ("purple", "sky", "green", "grey"), strict=False):
+    apart, below = [], memory
+    for level, bandwidth in reversed(near):
+        if bandwidth > APART * below:  # else neither the slopes nor their labels could be told apart
+            apart.append((level, bandwidth))
+            below = bandwidth
+    for (level, bandwidth), color in zip(apart, ("purple", "amber", "grey", "sky"), strict=False):
         ends = (low, peak / bandwidth, peak / memory)
-        words = f"{level}, {si(bandwidth, 'byte/s')}" if bandwidth > 1.6 * named else ""  # else two labels would lie on each other
-        named = bandwidth if words else named
-        marks.append(Line(ends, (low * bandwidth, peak, peak), words, color, dash=True, label_at="along"))
+        marks.append(Line(ends, (low * bandwidth, peak, peak), f"{level}, {si(bandwidth, 'byte/s')}", color, dash=True, label_at="along"))
     products = [p for p in kernels_seen if p.name.startswith("matmul, ")]
     loops = [p for p in kernels_seen if p not in products]
-    marks += [Points([p.intensity], [p.rate], p.name, color=LOOKS[p.name][0], marker=LOOKS[p.name][1]) for p in loops]
-    if products:
-        names = f"{products[0].name} to {products[-1].name.rpartition(' ')[2]}"
-        marks.append(Points([p.intensity for p in products], [p.rate for p in products], names, color="orange"))
-    top = max([*machine.peaks.values()]) * 3
+    marks += [Points([p.intensity], [p.rate], p.name if p.trusted else f"{p.name}, too noisy", color=LOOKS[p.name][0], marker=LOOKS[p.name][1] if p.trusted else NOISY) for p in loops]
+    steady, noisy = ([p for p in products if p.trusted is kind] for kind in (True, False))
+    for kind, words, marker in ((steady, "", "circle"), (noisy, ", too noisy", NOISY)):
+        if kind:
+            names = kind[0].name + (f" to {kind[-1].name.rpartition(' ')[2]}" if len(kind) > 1 else "")
+            marks.append(Points([p.intensity for p in kind], [p.rate for p in kind], names + words, color="orange", marker=marker))
+    top = max([*machine.peaks.values(), *(p.rate for p in kernels_seen)]) * 3
     return roof_chart(peak, {name: memory}, x=(low, high), y=(min(p.rate for p in kernels_seen) / 4, top), peak_name="fp32", marks=marks, title=title)

@@ -38,15 +38,13 @@ def ladder_findings(record):
     print("\n".join(ladder.conclude(record)))
 
 
-def in_flight(record, line=64):
+def in_flight(record, size, line=64):
     """How many cache lines one core has on their way at once, by Little's law: bandwidth times latency over the line.
 
-    From the triad on one thread and the latency of the largest working set, both of this record. Raises NotMeasured.
+    From the triad on one thread and the latency in a working set of `size` bytes. Raises NotMeasured. Larger sets
+    would count time for translating addresses, too, which a triad, going straight on, does not spend.
     """
-    far = all_of(record, "host.latency")
-    if not far:
-        raise NotMeasured("this record has no latency ladder")
-    return find(record, "host.triad_bandwidth", threads=1).value * max(far, key=lambda q: q.parameters["size"]).value / line
+    return find(record, "host.triad_bandwidth", threads=1).value * find(record, "host.latency", size=size).value / line
 
 
 def roofline_figure(record):
@@ -57,7 +55,7 @@ def roofline_figure(record):
         return _lacking(record, "roofline")
     figure(
         chart,
-        caption=f"Flat roofs: the fastest matrix products. Slopes: the fastest loops over memory. Dots: kernels, at the intensity that is counted and the rate that was measured. {about(record)}",
+        caption=f"Flat roofs: the fastest matrix products that repeat within 10 %. Slopes: the fastest loops over memory; of two levels closer than a factor of {roofline.APART:g} the larger is drawn. Dots: kernels, at the intensity that is counted and the rate that was measured. Crosses do not repeat and prove nothing, not even a roof. {about(record)}",
         alt="A roofline on logarithmic axes. Slopes, one for each level of memory, meet flat roofs; each kernel is a dot.",
     )
 

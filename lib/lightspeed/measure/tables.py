@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from lightspeed.checks import one_of
-from lightspeed.measure import conditions, record
+from lightspeed.measure import conditions, ladder, record
 from lightspeed.measure.record import NotMeasured
 from lightspeed.measure.timing import FEWEST, LIMIT
 from lightspeed.show import si, table
@@ -103,6 +103,12 @@ def amount(quantity):
 def si_of(value, unit):
     """`si`, with rates of counts as "120/s"."""
     return f"{si(value)}/s" if unit == "1/s" else si(value, unit)
+
+
+def label(quantity):
+    """Key and parameters, with bytes and rates as people write them."""
+    told = {"size": lambda size: ladder.binary(size) if size else size, "rate": lambda rate: si(rate, "byte/s")}
+    return ", ".join([quantity.key, *(f"{name} {told.get(name, str)(value)}" for name, value in quantity.parameters.items())])
 
 
 def spread(quantity):

@@ -83,7 +83,7 @@ class Quantity:
 
     @property
     def trusted(self):
-        """Whether something may be concluded: samples enough, and a spread within LIMIT."""
+        """Whether the spread lets something be concluded: samples enough, and it is within LIMIT. It does not say that the value is right."""
         return (not self.samples or len(self.samples) >= FEWEST) and (self.varies or self.spread <= LIMIT)
 
     @property
@@ -99,7 +99,7 @@ class Quantity:
             return f"varies by nature: median of {n} values"
         if not self.trusted:
             return f"spread {_percent(self.spread)}, above {_percent(LIMIT)}; nothing can be concluded"
-        return f"trusted: spread {_percent(self.spread)} over {n} samples"
+        return f"repeats: spread {_percent(self.spread)} over {n} samples"
 
     @property
     def label(self):

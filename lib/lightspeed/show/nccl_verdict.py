@@ -20,6 +20,7 @@ LARGE, SMALL = 64e6, 1e6  # bytes: where the regimes of messages begin and end
 LEAST_SPREAD = 1.1  # no model of a network is better than this
 # What a device name says of the machine: alone, and with others. p5 stands in for any eight H100 with 400 GB/s a node.
 FAMILIES = {"A100": ("a100", "p4d"), "H100": ("h100", "p5"), "H200": ("h200", "p5"), "B200": ("b200", "p6")}
+MANY = 5  # published runs nearby that are all faster: then that is no chance
 PER_NODE = 8  # GPUs of a node, in every published run across nodes
 SOCKETS = 12.5e9  # byte/s: what TCP over one fast port gives at best
 
@@ -237,12 +238,42 @@ class Judged:
         """The verdict on the largest message, out of place if there is one."""
         return max(self.verdicts, key=lambda verdict: verdict.size)
 
+    @property
+    def slow(self):
+        """The verdicts on sizes that are slower than they should be."""
+        return tuple(v for v in self.verdicts if v.level in ("slow", "very slow"))
+
+    @property
+    def above(self):
+        """How many published runs nearby there are, if every one is faster than the largest message here; else 0."""
+        if not self.fabric or self.main.level != "normal":
+            return 0
+        rows = published_near(self.report.collective, self.main.size, self.nodes, self.fabric)
+        rows = [r for r in rows if 0.5 <= r.nodes / self.nodes <= 2]
+        faster = [r for r in rows if r.size / r.time * busbw_factor(r.collective, r.n) > self.main.busbw]
+        return len(rows) if len(faster) == len(rows) >= MANY else 0
+
+    @property
+    def level(self):
+        """The verdict on the run: that on the largest message, but "mixed" if that is normal and other sizes or all published runs speak against it."""
+        return "mixed" if self.main.level == "normal" and (self.slow or self.above) else self.main.level
+
+    @property
+    def checks(self):
+        """What to look at, most likely first: what the largest message asks for, then what speaks against it."""
+        found = list(self.main.checks)
+        if self.level == "mixed" and self.slow:
+            found += max(self.slow, key=lambda v: v.size).checks
+        elif self.level == "mixed":
+            found += _slow_links(self.main.busbw, self.main.line, self.nodes, self.report.hints)
+        return tuple(dict.fromkeys(found))
+
 
 def judge_report(report, hardware=None, ranks=None, nodes=None):
     """The `Judged` of one parsed run; what it does not say must be stated. Raises ReportError if too little is known."""
     n = ranks or report.ranks or infer_ranks(report)
     if report.collective not in COLLECTIVES:
-        raise ReportError(report.line, "the output does not name its collective; state it with --collective")
+        raise ReportError(report.line, f"the output does not name its collective; state it with --collective, one of {', '.join(COLLECTIVES)}")
     if not n:
         raise ReportError(report.line, "the list of devices is missing; state the number of GPUs with --ranks")
     nodes = nodes or report.nodes or (1 if n <= 8 else None)
@@ -252,6 +283,8 @@ def judge_report(report, hardware=None, ranks=None, nodes=None):
         raise ReportError(report.line, "one rank: nothing is sent, so there is nothing to judge. Was the test built with MPI=1?")
     if n < nodes:
         raise ReportError(report.line, f"{n} ranks cannot be on {nodes} nodes")
+    if ranks and report.ranks and ranks != report.ranks and ranks != infer_ranks(report):
+        raise ReportError(report.line, f"--ranks {ranks} contradicts the file, which lists {report.ranks} devices; leave it out")
     fabric = one_of("report", "hardware", hardware, tuple(FABRICS)) if hardware else hardware_of(report)
     if fabric and nodes > 1 and not FABRICS[fabric].network:
         raise ReportError(report.line, f"hardware {fabric} is one node, the run has {nodes}; there are {', '.join(k for k, f in FABRICS.items() if f.network)}")
@@ -271,13 +304,24 @@ def headline(judged):
     return f"{judged.report.collective}, {judged.n:,} GPUs on {judged.nodes:,} node{'s' * (judged.nodes > 1)}, {where}"
 
 
+def summary(judged):
+    """The verdict on the run in one sentence; what stands under it says no other."""
+    main, slow = judged.main, judged.slow
+    at = si(float(main.size), "byte")
+    rate = f"busbw {si(main.busbw, 'byte/s')} at {at}"
+    if main.level == "unknown":
+        return f"Not judged: {rate}."
+    facts = f"{rate}, {si(main.share, '%', 2)} of the line, {main.regime}."
+    if judged.level != "mixed":
+        return f"{main.level.capitalize()}: {facts}"
+    against = [f"slower than it should be at {len(slow)} of {len(judged.verdicts)} sizes ({', '.join(si(float(v.size), 'byte') for v in slow[:3])}{', ...' if len(slow) > 3 else ''})"] if slow else []
+    against += [f"below all {judged.above} published runs nearby"] if judged.above else []
+    return f"Normal by the model at {at}, but {' and '.join(against)}: {facts}"
+
+
 def sentences(judged):
     """The verdict on the largest message, and what has to be said beside it."""
     found = [*judged.main.words]
-    slow = [v for v in judged.verdicts if v.level in ("slow", "very slow")]
-    if judged.main.level == "normal" and slow:
-        which = ", ".join(si(float(v.size), "byte") for v in slow[:3]) + (" and others" if len(slow) > 3 else "")
-        found.append(f"Slower than normal, of {len(judged.verdicts)} sizes: {which}.")
     if judged.guessed:
         network = " and taken to have that network" * (judged.nodes > 1)
         found.append(f"The hardware is guessed from the names of the devices{network}. If it is other, state it with --hardware.")
@@ -294,10 +338,10 @@ def contradictions(judged, most=10):
 
 def in_words(judged):
     """The lines that the command prints: what was run, the verdict, what to check, and what is wrong with the file."""
-    lines = [headline(judged), *(f"  {sentence}" for sentence in sentences(judged))]
-    if judged.main.checks:
-        lines += ["Check first:", *(f"  {i}. {what}" for i, what in enumerate(judged.main.checks, 1))]
-    elif judged.main.level == "normal":
+    lines = [headline(judged), *(f"  {sentence}" for sentence in (summary(judged), *sentences(judged)))]
+    if judged.checks:
+        lines += ["Check first:", *(f"  {i}. {what}" for i, what in enumerate(judged.checks, 1))]
+    elif judged.level == "normal":
         lines.append("Nothing to check.")
     if judged.findings:
         lines += ["The file contradicts itself:", *(f"  {line}" for line in contradictions(judged))]
