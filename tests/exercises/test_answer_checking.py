@@ -310,6 +310,53 @@ def test_functions():
     assert "50 kB" not in message, "the right result is not shown"
 
 
+def test_what_is_said_of_a_function_that_gives_no_number():
+    def run(function):
+        return verdict(function, question("sample.crossover_size"))
+
+    gap = run(lambda latency, bandwidth: latency * bandwidth if latency else None)
+    assert gap.kind == "partial" and "at latency = 0 s" in gap.message and "which branch" in gap.message
+    assert run(lambda latency, bandwidth: None).kind == "unanswered"
+    assert "takes 1 argument; 2 are asked: latency, bandwidth." in run(lambda latency: 1.0).message
+    assert "takes 3 arguments; 2 are asked" in run(lambda a, b, c: 1.0).message and run(lambda a, b, c: 1.0).kind == "error"
+
+    def told(error):
+        def raises(latency, bandwidth):
+            raise error
+
+        return run(raises).message
+
+    assert "ValueError (`oops`)" in told(ValueError("oops"))
+    assert "`<b> 'x'`" in told(ValueError("<b>\n`x`")), "words are code: one line, and nothing that ends it"
+    assert len(told(ValueError("long " * 1000))) < 400
+    assert "NotImplementedError at" in told(NotImplementedError())
+
+
+def test_another_order_costs_the_grader_no_calls():
+    """Its stand-in for the student's function takes any names; only what it gave is compared with the library."""
+    roof, calls = question("roofline.attainable").variant(), []
+
+    def replay(**inputs):
+        calls.append(inputs)
+        i, b, p = inputs.values()
+        return min(p, i * b)
+
+    assert diagnose(roof, replay).name == "another order" and len(calls) == len(roof.samples)
+
+
+def test_a_sign_and_two_values_that_are_no_list():
+    assert "sign is wrong" in verdict(-640).message and "difference" not in verdict(-640).message
+    assert "2 numbers are asked, as a list or a tuple" in verdict({"arithmetic": 1, "traffic": 2}, question("sample.two_clocks")).message
+
+
+def test_a_slight_misconception_is_no_mistake_within_the_tolerance():
+    slight = Misconception("slight", lambda size, link, gpus: gpus * size / link * (1 + 0.3 / gpus), "A share too many.", slight=True)
+    q = replace(TRANSFER, misconceptions=(*TRANSFER.misconceptions, slight), parameters={**TRANSFER.parameters, "gpus": Parameter(12)}, tolerance=0.02)
+    many = replace(q, parameters={**TRANSFER.parameters, "gpus": Parameter(32)})
+    assert diagnose(q.variant(), q.variant().right[0] * (1 + 0.3 / 12)).name == "slight"
+    assert many.variant().is_sound() and diagnose(many.variant(), many.variant().right[0] * (1 + 0.3 / 32)).correct
+
+
 def test_a_function_that_changes_its_mind_is_judged_on_each_call():
     calls = []
 

@@ -40,6 +40,7 @@ gradients = Question(
     solution=lambda params, n: f"The buffer is {si(2 * params, 'byte')}. A ring sends it twice, but for the share that a rank has itself: {2 * (n - 1) / n:.4g} times.",
     misconceptions=(
         Misconception("the buffer once", lambda params, n: 2 * params, "That is the size of the gradients. A sum that all must have goes round more than once."),
+        Misconception("twice", lambda params, n: 2 * 2 * params, "Nearly: a rank keeps one share of the buffer to itself. How much does each pass leave to send?", slight=True),
         Misconception("a gather only", lambda params, n: gradient_bytes(params, n) / 2, "That is half of it: the sums are scattered. Who tells the others?"),
         Misconception("to every other rank", lambda params, n: 2 * params * (n - 1), "Nobody sends everything to everybody: each adds what it got and passes it on."),
         Misconception("fp32 gradients", lambda params, n: 2 * gradient_bytes(params, n), "How many bytes has a gradient here?"),
@@ -118,6 +119,7 @@ zero3 = Question(
     misconceptions=(
         Misconception("as much as DDP", lambda params, n: parallel.data_parallel_bytes(params, n), "That is what DDP and the first two stages send. What does a GPU lack that keeps a share of the weights?"),
         Misconception("weights only", lambda params, n: parallel.data_parallel_bytes(params, n, 3) * 2 / 3, "The gradients must be summed as well."),
+        Misconception("the whole model", lambda params, n: 3 * 2 * params, "Nearly: each rank has a share of its own, which nobody sends it. How much is left?", slight=True),
         Misconception("gathered once", lambda params, n: parallel.data_parallel_bytes(params, n, 3) / 3, "The weights of a layer are freed after its forward pass, and there are gradients, too."),
         Misconception("optimizer too", lambda params, n: 16 * params * (n - 1) / n, "Each rank updates its own share. Do the optimizer's states ever travel?"),
     ),
@@ -214,6 +216,7 @@ nvlink = Question(
     ),
     misconceptions=(
         Misconception("on NVLink", lambda width, t, tokens, gpu, network: all_reduce_time(accelerator(gpu).link_bandwidth, tokens, width, t), "That is the time inside a node. This group is spread over nodes."),
+        Misconception("twice", lambda width, t, tokens, gpu, network: 4 * 2 * tokens * width * 2 / link(network).bandwidth, "Nearly: each GPU keeps one share of what is added up to itself. How much does each pass leave to send?", slight=True),
         Misconception("forward only", lambda width, t, tokens, gpu, network: all_reduce_time(link(network).bandwidth, tokens, width, t) / 2, "Two of the four are in the backward pass."),
         Misconception("a gather for each", lambda width, t, tokens, gpu, network: all_reduce_time(link(network).bandwidth, tokens, width, t) * 3 / 4, "An all-reduce is a scatter of sums and a gather: count both, four times."),
         Misconception("the activations once", lambda width, t, tokens, gpu, network: 4 * tokens * width * 2 / link(network).bandwidth, "That sends each result once. A ring sends nearly twice its buffer."),
@@ -297,6 +300,7 @@ attention = Question(
     misconceptions=(
         Misconception("Q and K gathered, then the sum", lambda width, t, tokens: 2 * one_sum(tokens, width, t), "The notes gather Q and K. Which head would read the K of another head?"),
         Misconception("Q, K and V gathered", lambda width, t, tokens: 3 / 2 * one_sum(tokens, width, t), "A head reads its own part of all three. Where is it?"),
+        Misconception("twice", lambda width, t, tokens: 2 * tokens * width * 2, "Nearly: each GPU keeps one share of what is added up to itself. How much does each pass leave to send?", slight=True),
         Misconception("one gather", lambda width, t, tokens: one_sum(tokens, width, t) / 2, "The output projection leaves partial sums: they must be added, not put side by side."),
         Misconception("the whole layer", lambda width, t, tokens: 4 * one_sum(tokens, width, t), "That includes the MLP or the backward pass."),
     ),
@@ -334,6 +338,7 @@ backward = Question(
         Misconception("weight gradients", lambda width, hidden, t, tokens: 2 * 2 * width * hidden * 2 * (t - 1) / t / t, "The notes all-reduce the gradients of the weights. Does any other GPU hold these weights?"),
         Misconception("all weight gradients", lambda width, hidden, t, tokens: 2 * 2 * width * hidden * 2 * (t - 1) / t, "Each weight lives on one GPU of the group. With whom would it be averaged?"),
         Misconception("the hidden layer", lambda width, hidden, t, tokens: 2 * tokens * hidden * 2 * (t - 1) / t, "The hidden layer is split by columns and never put together."),
+        Misconception("twice", lambda width, hidden, t, tokens: 2 * tokens * width * 2, "Nearly: each GPU keeps one share of what is added up to itself. How much does each pass leave to send?", slight=True),
         Misconception("a gather", lambda width, hidden, t, tokens: one_sum(tokens, width, t) / 2, "The parts must be added up and all must have the sum."),
     ),
 )

@@ -131,6 +131,7 @@ nic = Question(
     misconceptions=(
         Misconception("bits as bytes", lambda nodes, network, params: bandwidth_bound("all_reduce", 2 * params, nodes, link(network).bandwidth) / 8, "Ports are named by bits a second. How many bytes is that?"),
         Misconception("the buffer once", lambda nodes, network, params: 2 * params / link(network).bandwidth, "An all-reduce sends its buffer nearly twice."),
+        Misconception("twice", lambda nodes, network, params: 2 * 2 * params / link(network).bandwidth, "Nearly: a node keeps one share of the buffer to itself. How much does each pass leave to send?", slight=True),
         Misconception("both directions added", lambda nodes, network, params: bandwidth_bound("all_reduce", 2 * params, nodes, 2 * link(network).bandwidth), "A ring sends and receives at once: each direction carries everything."),
         Misconception("fp32 gradients", lambda nodes, network, params: bandwidth_bound("all_reduce", 4 * params, nodes, link(network).bandwidth), "The gradients are bf16 here."),
     ),

@@ -50,6 +50,12 @@ with_weights = Question(
             lambda key, name, cache, latency: queueing.throughput((accelerator(key).hbm_capacity - weight_bytes(name) / 2) // cache, latency),
             "How wide is a bf16 weight?",
         ),
+        Misconception(
+            "fractions of a request",
+            lambda key, name, cache, latency: queueing.throughput((accelerator(key).hbm_capacity - weight_bytes(name)) / cache, latency),
+            "Half a cache serves nobody.",
+            slight=True,
+        ),
         Misconception("the slots", lambda key, name, cache, latency: slots(key, name, cache), "That is how many fit. How many leave in a second?"),
         Misconception(
             "room for the weights alone", lambda key, name, cache, latency: queueing.throughput(weight_bytes(name) // cache, latency), "You filled the room of the weights with caches. It is the rest that is free."

@@ -16,7 +16,7 @@ import numpy as np
 from lightspeed.practice.amounts import amount, close
 from lightspeed.practice.questions import question
 from lightspeed.practice.reading import Unreadable, numbers, option
-from lightspeed.practice.slips import magnitude, slip
+from lightspeed.practice.slips import magnitude, orders, other_arguments, reordered, slip, unrounded
 
 EXACT = 5e-3  # a misconception goes before the generic slips if the answer is it to three digits
 
@@ -103,7 +103,7 @@ def diagnose(variant, answer):
             return _choice(variant, option(answer, variant.options), right)
         read = _results if variant.question.kind == "function" else _values
         with np.errstate(all="ignore"):
-            return _number(variant, *read(variant, answer), right)
+            return _number(variant, *read(variant, answer), right, answer)
     except Unreadable as problem:
         return _refused(variant, problem)
     except Exception as error:
@@ -143,23 +143,32 @@ def _results(variant, function):
         except Unreadable as problem:
             values.append(np.array([np.nan]))
             first = first or problem
+    if first and first.kind == "unanswered":
+        elsewhere = not np.isnan(np.concatenate(values)).all()
+        advice = "On other inputs it does: which branch has no `return`?" if elsewhere else "Is the `return` written?"
+        first = Unreadable("partial" if elsewhere else "unanswered", f"{first.message} {advice}")
     return np.concatenate(values), first
 
 
 def _said(error):
-    """The kind of an error, and its words for the kinds that name what is wrong with the code itself."""
-    plain = isinstance(error, NameError | TypeError | AttributeError | SyntaxError)
-    return type(error).__name__ + f" ({str(error)[:120]})" * plain
+    """The kind of an error and its words, if it has any: shortened, and as code, in which no mark-up counts."""
+    try:
+        words = " ".join(str(error).split()).replace("`", "'")
+    except Exception:
+        words = ""
+    return type(error).__name__[:60] + f" (`{words[:120]}`)" * bool(words)
 
 
 def _result(variant, function, sample):
     where = _inputs(variant, sample)
     try:
         result = _call(function, variant.inputs(sample))
+    except Unreadable:
+        raise
     except (Exception, SystemExit) as error:
         raise Unreadable("error", f"Your function stopped with {_said(error)} at {where}. What should it give there?") from None
     if result is None or result is Ellipsis:
-        raise Unreadable("unanswered", f"Your function gives no number at {where}. Is the `return` written?")
+        raise Unreadable("unanswered", f"Your function gives no number at {where}.")
     try:
         return numbers(result, variant.question.unit, infinite=True)  # where the library's is infinite too
     except Unreadable as problem:
@@ -167,19 +176,63 @@ def _result(variant, function, sample):
 
 
 def _call(function, inputs):
-    """By the names of the parameters if it has them, else in their order."""
-    try:
-        inspect.signature(function).bind(**inputs)
-    except (TypeError, ValueError):
+    """By the names of the parameters if it has them, else in their order. Raises Unreadable if it takes fewer or more."""
+    signature = _signature(function)
+    if not signature:
         return function(*inputs.values())
-    return function(**inputs)
+    if _binds(signature, **inputs):
+        return function(**inputs)
+    if not _binds(signature, *inputs.values()):
+        takes, asked = len(signature.parameters), f"{len(inputs)} {'is' if len(inputs) == 1 else 'are'} asked: {', '.join(inputs)}"
+        raise Unreadable("error", f"Your function takes {takes} argument{'s' * (takes != 1)}; {asked}.")
+    return function(*inputs.values())
+
+
+def _signature(function):
+    """The signature of a function; None for one written in C that does not tell."""
+    try:
+        return inspect.signature(function)
+    except (TypeError, ValueError):
+        return None
+
+
+def _binds(signature, *arguments, **named):
+    try:
+        signature.bind(*arguments, **named)
+    except TypeError:
+        return False
+    return True
 
 
 def _inputs(variant, sample):
     return ", ".join(f"{n} = {p.text(sample[n])}" for n, p in variant.question.parameters.items())
 
 
-def _number(variant, given, failure, right):
+def _called_otherwise(variant, function, right):
+    """(name, reason) of a function with names of its own that is right if it is called with its arguments in another order; or None.
+
+    It is called again for this, but for one input of most orders. The grader's stand-in takes any names, and is never.
+    """
+    q = variant.question
+    signature = _signature(function) if q.kind == "function" else None
+    inputs = variant.inputs()
+    if not signature or _binds(signature, **inputs) or not _binds(signature, *inputs.values()):
+        return None
+    width = len(right) // len(variant.samples)
+
+    def agrees(order, number):
+        inputs = variant.inputs(variant.samples[number])
+        try:
+            result = numbers(function(*(inputs[name] for name in order)), q.unit, infinite=True)
+        except (Exception, SystemExit):  # which only shows that this is not the order
+            return False
+        return close(result, right[number * width : (number + 1) * width], q.tolerance)
+
+    found = (o for o in orders(q) if all(agrees(o, number) for number in range(len(variant.samples))))
+    return next((other_arguments(q, order) for order in found), None)
+
+
+def _number(variant, given, failure, right, answer):
     q = variant.question
 
     def verdict(kind, message, name=""):
@@ -190,15 +243,23 @@ def _number(variant, given, failure, right):
             return verdict("right", f"Your function agrees with the library on all {len(right)} inputs tried.")
         return verdict("right", f"You have {_seen(variant, given, right)}.")
     found = _misconceptions(variant, given, min(EXACT, q.tolerance))
-    if failure and not found:
+    finite = np.isfinite(given)
+    # What gives right numbers wherever it gives any has another fault than an order.
+    off = not finite.any() or not close(given[finite], right[finite], q.tolerance)
+    told = reordered(variant, given, right) or _called_otherwise(variant, answer, right) if off and not found else None
+    if failure and not found and not told:
         return _refused(variant, failure)
     seen = _seen(variant, given, right)
-    if not found and (given < 0).any() and (right >= 0).all():
-        return verdict("sign", f"You have {seen}, which is below zero. Which difference did you take the other way round?")
-    if not found and (name_and_reason := slip(variant, given, right)):
-        name, reason = name_and_reason
-        return verdict("slip", f"You have {seen}. {reason}", name)
-    if found := found or _misconceptions(variant, given, q.tolerance):
+    if not found and not told and (given < 0).any() and (right >= 0).all():
+        return verdict("sign", f"You have {seen}. The sign is wrong: nothing here is below zero. Where does the minus come from?")
+    told = told or (None if found else unrounded(variant, given, right) or slip(variant, given, right))
+    if not found and not told:
+        found = _misconceptions(variant, given, q.tolerance)
+        # Last, what would have been accepted but for a large factor.
+        told = None if found else slip(variant, given, right, wide=True)
+    if told:
+        return verdict("slip", f"You have {seen}. {told[1]}", told[0])
+    if found:
         return verdict("misconception", f"You have {seen}. {_hints(variant, found)}", _names(found))
     kind, reason = magnitude(variant, given, right)
     return verdict(kind, f"You have {seen}. {reason}")

@@ -47,11 +47,15 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Misconception:
-    """A wrong way to think: `wrong(**parameters)` is the answer it leads to, `hint` what to think about instead."""
+    """A wrong way to think: `wrong(**parameters)` is the answer it leads to, `hint` what to think about instead.
+
+    One that is `slight` may lead to an answer within the tolerance of some variants, where it is no mistake.
+    """
 
     name: str
     wrong: Callable
     hint: str
+    slight: bool = False
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,8 @@ def _plain(answer, unit, size):
         return np.array([float(answer)])
     if callable(answer):
         raise Unreadable("type", "You gave a function; a number is asked. Did you forget to call it?")
-    raise Unreadable("type", f"You gave {_article(kind)}; a number or a quantity is asked.")
+    asked = "a number or a quantity is asked" if size == 1 else f"{size} numbers are asked, as a list or a tuple, in the order of the question"
+    raise Unreadable("type", f"You gave {_article(kind)}; {asked}.")
 
 
 def _array(values):

@@ -78,7 +78,10 @@ class Variant:
                 results.append(self._result(misconception.wrong, sample))
             except (ArithmeticError, ValueError):
                 results.append(np.full(width, math.nan))
-        return np.concatenate(results)
+        results = np.concatenate(results)
+        if misconception.slight and close(results, self.right, self.question.tolerance):
+            return np.full(len(results), math.nan)
+        return results
 
     def _result(self, function, sample):
         value = function(**self.inputs(sample))
