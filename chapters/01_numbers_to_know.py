@@ -37,7 +37,7 @@ predict("numbers.hbm_latency", ...)
 # %% [markdown]
 # ## Three numbers that matter most
 #
-# ### Moving beats computing, in energy, by hundreds
+# ### Moving beats computing, in energy
 
 # %%
 e = find("horowitz_45nm")
@@ -72,7 +72,7 @@ table([[name, f"{n:.0f}"] for name, n in parts.items()] + [["sum", f"{sum(parts.
 # {{adam.total - adam.gradients:.0f}}: the gradients are missing. A wrong list with a right total is how errors survive.
 # A model of {{si(params, "parameter")}} needs {{si(params * adam.total, "byte")}} before it sees a token.
 #
-# ### In a millisecond, light in fibre goes two hundred kilometres
+# ### A kilometre of fibre takes its time
 #
 # It is a third slower than in vacuum, and nothing that you buy changes it.
 
@@ -140,8 +140,9 @@ ratios = {
 table([[n, f"{v:.3g}", why] for n, (v, why) in ratios.items()], ["ratio", "value", "what keeps it so"], caption=f"Computed from Horowitz's table for a process of {e.process}.")
 
 # %% [markdown]
-# The absolute values belong to an old process and have shrunk. The ratios last, because arithmetic shrinks with transistors
-# and movement is a matter of wires. That is why *arithmetic intensity*, the subject of chapter 2, decides so much.
+# The absolute values belong to an old process and have shrunk. The ratios have not: arithmetic shrinks with transistors, movement
+# is a matter of wires, and those gain less. So the order of magnitude is what to keep, and time is on its side. That is why
+# *arithmetic intensity*, the subject of chapter 2, decides so much.
 #
 # ### Rules of arithmetic
 #
@@ -338,7 +339,7 @@ table(
 #
 # ## Try it
 #
-# Choose a path, from the nearest cache to the far side of an ocean. Before you move the slider, say which term decides.
+# Choose a path, from the nearest cache to the far side of an ocean. Before you move the slider, say which term decides, or whether both do.
 
 # %%
 from lightspeed.explorers.numbers import explore, explore_generations
@@ -504,11 +505,12 @@ ladder_findings(recorded)
 # %%
 show_recorded(recorded, lines(threads=2), caption="The catalog's numbers in place of a law.")
 one_core = find_quantity(recorded, "host.triad_bandwidth", threads=1).value
-on_their_way = in_flight(recorded)
+far = find_quantity(recorded, "host.latency", size=2**26).value
+on_their_way = in_flight(recorded, 2**26)
 
 # %% [markdown]
 # One more number can be had from two that are there. A core gets {{si(one_core, "byte/s")}} through a
-# triad, though each load takes what the ladder says. So many lines of a cache must be on their way at once:
+# triad, though each load takes {{si(far, "s")}} where the working set is far beyond the caches. So many lines of a cache must be on their way at once:
 # latency times bandwidth, over the size of a line, gives {{on_their_way:.0f}}. That is Little's law, the subject of chapter 4. It is also why one
 # core alone often cannot use up a memory: it has only so many places to note what it waits for.
 #
@@ -531,7 +533,7 @@ waits = [find_quantity(r, "host.latency", size=2**26).value for r in (recorded, 
 # %% [markdown]
 # Whoever shares the hardware took processor time away. Medians bear that, and the small caches stand where they should. But neither of the
 # two machines shows the last cache that it advertises: do not plan with what a rented machine says it has. Main memory is about as far away on both,
-# {{si(waits[0], "s", 2)}} and {{si(waits[1], "s", 2)}}. A core of this one keeps only {{in_flight(neighbours):.0f}} lines on their way,
+# {{si(waits[0], "s", 2)}} and {{si(waits[1], "s", 2)}}. A core of this one keeps only {{in_flight(neighbours, 2**26):.0f}} lines on their way,
 # and so it gets {{si(find_quantity(neighbours, "host.triad_bandwidth", threads=1).value, "byte/s")}} from a memory with nearly the same latency.
 #
 # ## Gallery of wrong claims

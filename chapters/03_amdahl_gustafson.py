@@ -378,13 +378,13 @@ top = {name: (float(counts[c.argmax()]), c.max()) for name, c in peaks.items()}
 # %% tags=["figure"]
 figure(
     Chart(
-        Axis("GPUs", "", "log"),
+        Axis("GPUs", "", "log", domain=(1, 1e4)),
         Axis("speedup", "", "log", domain=(1, 3e3)),
         [Line(grid[grid < 3e3], grid[grid < 3e3], "perfect", "grey", dash=True, label_at="along")]
-        + [Line(grid, c, f"{name}, {si(batches[name], 'token')}", color) for (name, c), color in zip(curves.items(), ("orange", "blue"))]
+        + [Line(grid, c, name, color) for (name, c), color in zip(curves.items(), ("orange", "blue"))]
         + [Points([x], [y], color=color, drop=True) for (x, y), color in zip(top.values(), ("orange", "blue"))],
     ),
-    caption=f"Strong scaling of {llama.name} with gradients in bf16 over {ndr.name}, no overlap. There is no serial work in this model at all.",
+    caption=f"Strong scaling of {llama.name} with gradients in bf16 over {ndr.name}, no overlap: batches of {si(batches['small batch'], 'token')} and {si(batches['large batch'], 'token')}. There is no serial work in this model at all.",
     alt=f"Two curves that follow the diagonal, flatten and then fall: the small batch peaks at a speedup of {top['small batch'][1]:.0f}, the large one at {top['large batch'][1]:.0f}.",
 )
 
@@ -447,7 +447,7 @@ model = fit.baseline * usl_speedup(grid[grid < 40], serial=fit.serial, kappa=fit
 amdahl = amdahl_speedup(grid[grid < 40], serial=fit.serial)
 figure(
     Chart(
-        Axis("workers n", "", "log", domain=(0.9, 45)),
+        Axis("workers n", "", "log", domain=(0.9, 40)),
         Axis("speedup", "", domain=(0, 14)),
         [
             Line(grid[grid < 40], amdahl, "Amdahl, same s", "blue", dash=True),

@@ -170,7 +170,7 @@ figure(
             Rule(y=1 / server, label="service time"),
         ],
     ),
-    caption=f"One server that does {server} requests a second. Half the load costs one service time of waiting; the last tenth costs the rest.",
+    caption=f"One server that does {server} requests a second. Each time that the free part of its capacity halves, the time in the system doubles.",
     alt="A curve of latency over load: flat on the left, bending upwards past eighty per cent and leaving the chart near full load. "
     "Simulated points lie on it.",
 )
@@ -367,7 +367,7 @@ weights = 2 * model.parameters
 slots = batch_that_fits(chips * chip.hbm_capacity, weights, kv)
 
 # %% [markdown]
-# Take {{model.name}} in bf16 on {{chips}} of {{chip.name}}, as one replica. A token leaves {{si(per_token, "byte")}} in the cache, a
+# Take {{model.name}} in bf16 on {{chips}} GPUs, {{chip.name}}, as one replica. A token leaves {{si(per_token, "byte")}} in the cache, a
 # request with {{context:,}} tokens {{si(kv, "byte")}}. The weights take {{si(weights, "byte")}} of {{si(chips * chip.hbm_capacity, "byte")}}, and what is left holds
 # {{slots:.0f}} requests.
 
@@ -401,7 +401,7 @@ marks = {"knee": round(knee), "budget": int(allowed), "memory full": int(slots)}
 figure(
     Chart(
         Axis("time per token", "s", domain=(0, 0.05)),
-        Axis("throughput of the replica, token/s", domain=(0, 25_000)),
+        Axis("throughput of the replica, token/s", domain=(0, 27_000)),
         [
             *[Line(t[t < 0.05], (every / t)[t < 0.05], f"{c:,} tokens", color) for (c, t), color in zip(curves.items(), ("green", "blue", "amber"), strict=True)],
             Points([decode_step(b, **replica).time for b in marks.values()], [b / decode_step(b, **replica).time for b in marks.values()], labels=[f"{name}, {b}" for name, b in marks.items()]),
@@ -672,9 +672,10 @@ mine = measure_here("queueing")
 queueing_little(mine)
 
 # %% [markdown]
-# Little's law holds in every row, though no row is in a steady state: it needs none. Where the ratio is a little below one, it is no
-# failure of the law. The two sides have drawn the border of the system differently: the sender's $W$ has the way to the server and back in it, and
-# those under way are not yet inside, or no longer. The deviation after ± is only that of looking at random moments.
+# Little's law holds in every row, though no row is in a steady state: it needs none. What keeps the ratio from one is mostly chance: $L$ comes from
+# looks at random moments, and the deviation after ± says how far that may be off. Where the ratio is lower than this explains, it is still no failure of
+# the law. The two sides have drawn the border of the system differently: the sender's $W$ has the way to the server and back in it, and those under way
+# are not yet inside, or no longer.
 #
 # ### The formula, and so short a run
 

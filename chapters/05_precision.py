@@ -620,9 +620,9 @@ kept = {
 # %% tags=["figure"]
 figure(
     Chart(
-        Axis("bits of a weight", domain=(9, 1.5), ticks=widths_tried),
+        Axis("bits of a weight", domain=(9, 2), ticks=widths_tried),
         Axis("right answers", "%", domain=(0, 1)),
-        [Line(widths_tried, kept[w], f"a scale for each {w}", c) for w, c in zip(kept, ("orange", "green"))] + [Rule(y=accuracy(model), label="not quantized")],
+        [Line(widths_tried, kept[w], f"scale by {w}", c) for w, c in zip(kept, ("orange", "green"))] + [Rule(y=accuracy(model), label="not quantized")],
         height=320,
     ),
     caption="Eight bits cost nothing that can be seen, four cost a little, two cost nearly everything. What the scale is shared by matters more the fewer the bits.",

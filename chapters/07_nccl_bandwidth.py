@@ -285,7 +285,7 @@ levels = {k: hierarchical_time(message, per_node, k, nvlink.bandwidth, efa.bandw
 table(
     [[k, si(t.inside, "s"), si(t.across, "s"), si(t.lower, "s"), si(t.upper, "s"), si(busbw("all_reduce", per_node * k, message / t.lower), "byte/s")] for k, t in levels.items()],
     ["nodes", "inside", "across", "levels overlapped", "one after the other", "busbw at best"],
-    caption="Two levels without latency. The time hardly depends on the number of nodes. A busbw above NVLink means no more than that each GPU has two links and uses both.",
+    caption="Two levels without latency. From two nodes to any number, the time across no more than doubles. A busbw above NVLink means no more than that each GPU has two links and uses both.",
 )
 
 # %%
@@ -329,7 +329,7 @@ ask("nccl.switch_busbw")
 # %% [markdown]
 # ### All-to-all
 #
-# Every byte is meant for one receiver, so nothing can be combined and no algorithm helps. Of each buffer all but one part in as many as there are nodes leaves the node, through the sender's
+# Every byte is meant for one receiver, so nothing can be combined and no algorithm helps. With $k$ nodes the share $1/k$ of each buffer stays inside, and the rest leaves through the sender's
 # own adapter: the line is a GPU's {{si(efa.bandwidth, "byte/s")}}, not the node's. That is why an all-to-all between nodes looks so slow beside an all-reduce on the same
 # machine, and why expert parallelism is kept inside a node while it can be.
 
@@ -369,7 +369,8 @@ reveal("nccl.latency_share")
 #
 # ## Try it
 #
-# It opens with the question of this chapter, at line rate. Halve the nodes: what changes? Make the message a thousand times smaller and do it again. Then
+# It opens with the question of this chapter, at line rate, and takes whichever algorithm is fastest: two trees here, with far fewer steps than the ring
+# above. Halve the nodes: what changes? Make the message a thousand times smaller and do it again. Then
 # one node, and let the switch add.
 
 # %%
@@ -442,7 +443,7 @@ figure(
         [Rule(y=efa.bandwidth_per_node, label="line rate"), *marks, Points([nodes], [busbw("all_reduce", n, asked)], labels=["the question"], color="black", marker="star", size=8)],
     ),
     caption=f"Busbw over nodes. Lines: our model. Circles: rows it was fitted to ({', '.join(map(str, fitted_nodes))} nodes); crosses: rows that it had not seen. Size decides how much the number of nodes matters.",
-    alt="Four falling curves. The largest message stays near ninety per cent of the line up to thirty-two nodes; the smallest falls to a third of its first value. A star at a hundred and twenty-five nodes lies slightly above the largest curve.",
+    alt="Four falling curves. The largest message keeps some nine tenths of its first value up to thirty-two nodes; the smallest falls to a third of its first value. A star at a hundred and twenty-five nodes lies slightly above the largest curve.",
 )
 
 # %% [markdown]
@@ -575,14 +576,15 @@ within = np.exp(np.quantile([abs(np.log1p(e)) for r, e in rows_all if not r.fitt
 # %% [markdown]
 # The number is normal: {{busbw("all_reduce", n, asked) / efa.bandwidth_per_node:.0%}} of the line, where public runs of a quarter of the nodes reach
 # {{published[32] * busbw_factor("all_reduce", 256) / efa.bandwidth_per_node:.0%}} and no public ring on this network more than
-# {{best_share:.0%}}; the rest of the line goes into headers and waiting. The reason that was given is not. Nor is there a "normal range of this many nodes"
+# {{best_share:.0%}}; what the rest of the line goes into, the runs do not say. The reason that was given is not. Nor is there a "normal range of this many nodes"
 # without a message size: at {{si(message, "byte")}} it runs from {{si(ours_125.algbw / within, "byte/s")}} to {{si(ours_125.algbw * within, "byte/s")}} of algbw, if nine runs of ten are
 # normal.
 #
 # ### Have a log judged
 #
 # `lightspeed nccl report FILE` does all this to what nccl-tests printed: it reads the file, checks that its columns agree with each other, compares each size with
-# the line, with the model and with published rows nearby, and says what to look at first. The question again, and one that is not normal:
+# the line, with the model and with published rows nearby, and says what to look at first. The steps that it speaks of are NCCL's times the factor fitted
+# above. The question again, and one that is not normal:
 
 # %%
 from lightspeed.show.nccl_verdict import judge

@@ -13,7 +13,7 @@ def chapter(page):
 def test_a_small_transfer_waits_and_a_large_one_moves(chapter):
     explorer = chapter.locator(".sol-view").first
     explorer.scroll_into_view_if_needed()
-    chapter.says(explorer, "Bandwidth decides")
+    chapter.says(explorer, "Both matter")
     slider = explorer.get_by_label("size", exact=True)
     slider.focus()
     for _ in range(3):

@@ -40,6 +40,30 @@ def test_a_precision_without_a_peak_is_said(chapter, explorer):
     chapter.says(explorer, "no dense peak for fp8")
 
 
+def test_lost_messages_do_not_end_an_explorer(chapter, explorer):
+    """The connection swallows two changes, as many as may be on their way: the reader is told, and the next change is answered."""
+    chapter.says(explorer, "Memory-bound")
+    chapter.evaluate("""() => {
+        const send = WebSocket.prototype.send;
+        window.lost = 0;
+        WebSocket.prototype.send = function (data) {
+            const words = typeof data === "string" ? data : new TextDecoder().decode(data);
+            if (window.lost < 2 && words.includes("comm_msg") && words.includes('"turn"')) window.lost++;
+            else send.call(this, data);
+        };
+    }""")
+    slider = explorer.get_by_label("B", exact=True)
+    slider.focus()
+    for _ in range(2):
+        chapter.keyboard.press("ArrowRight")
+    chapter.says(explorer, "No answer from the kernel")
+    assert chapter.evaluate("window.lost") == 2
+    for _ in range(10):
+        chapter.keyboard.press("ArrowRight")
+    chapter.says(explorer, "Compute-bound")
+    assert chapter.locator(".sol-failed").count() == 0
+
+
 def test_a_wrong_answer_is_diagnosed_and_a_right_one_taken(chapter):
     question = chapter.locator(".sol-practice").filter(has_text="Weights, activations and arithmetic are int8").first
     question.scroll_into_view_if_needed()

@@ -93,7 +93,7 @@ def test_all_of_the_spec_is_drawn(opened, name):
     assert page.locator("svg [aria-label=rect] rect").count() == rects
 
 
-@pytest.mark.parametrize("width", [700, 1000, 1400])
+@pytest.mark.parametrize("width", [355, 500, 700, 1000, 1400])
 def test_no_text_is_clipped_or_overlaps(opened, width):
     page = opened(drawn([make() for make in CHARTS.values()]), width)
     page.evaluate("document.fonts.ready")
@@ -206,6 +206,77 @@ def test_a_kernel_that_does_not_answer_is_reported(opened):
     page.evaluate("(content) => answer(content)", demo.chart.content)
     page.clock.run_for(5000)
     assert page.locator(".sol-verdict").inner_text() == demo.shown.verdict and page.locator(".sol-failed").count() == 0
+
+
+def test_lost_messages_do_not_end_it(opened):
+    """A dropped connection: two changes never come back, the complaint outlives a change of width, and the third change is answered."""
+    demo = explorer()
+    page = opened(demo)
+    page.clock.install(time=0)
+    page.clock.pause_at(1000)
+    slider, verdict = page.get_by_label("B", exact=True), page.locator(".sol-verdict")
+    for _ in range(2):
+        slider.press("ArrowRight")
+    page.clock.run_for(4100)
+    assert "No answer" in verdict.inner_text()
+    before = page.locator("svg").get_attribute("width")
+    page.set_viewport_size({"width": 700, "height": 900})
+    page.wait_for_function("(before) => document.querySelector('svg').getAttribute('width') !== before", arg=before)
+    assert "No answer" in verdict.inner_text() and page.locator(".sol-failed").count() == 1
+    slider.press("ArrowRight")
+    assert page.evaluate("sent.length") == 3
+    demo.receive(page.evaluate("sent[2]"))
+    page.evaluate("(content) => answer(content)", demo.chart.content)
+    assert verdict.inner_text() == demo.shown.verdict and page.locator(".sol-failed").count() == 0
+    page.clock.run_for(5000)
+    assert verdict.inner_text() == demo.shown.verdict
+
+
+def test_a_long_verdict_keeps_its_room(opened):
+    """What is below the words must not jump while the reader drags; another width starts afresh."""
+    long = "so many words that they take more lines than were kept for them, and then more of them, " * 5
+    controls = [show.Toggle("wordy", "wordy")]
+    view = lambda wordy: show.View(CHARTS["roofline"](), long if wordy else "Short.", {"name": long if wordy else "short"})  # noqa: E731
+    demo = show.explorer(view, controls, caption="A caption.", alt="An alt text.")
+    page = opened(demo)
+    ends = "() => ['.sol-charts', '.sol-caption'].map((name) => document.querySelector(name).getBoundingClientRect().top)"
+    places = []
+    for wordy in (False, True, False, True):
+        demo.set(wordy=wordy)
+        page.evaluate("(content) => answer(content)", demo.chart.content)
+        places.append(page.evaluate(ends))
+    assert places[0] < places[1] == places[2] == places[3]
+    demo.set(wordy=False)
+    page.evaluate("(content) => answer(content)", demo.chart.content)
+    page.set_viewport_size({"width": 1010, "height": 900})
+    page.wait_for_function("(top) => document.querySelector('.sol-charts').getBoundingClientRect().top === top", arg=places[0][0])
+
+
+def test_what_changed_while_hidden_is_drawn_when_shown(opened):
+    demo = explorer()
+    page = opened(demo)
+    hide = "(hidden) => new Promise((done) => { document.querySelector('.sol-view').style.display = hidden ? 'none' : ''; requestAnimationFrame(() => setTimeout(done)); })"
+    page.evaluate(hide, True)
+    demo.set(batch=1)
+    page.evaluate("(content) => answer(content)", demo.chart.content)
+    page.evaluate(hide, False)
+    assert page.locator(".sol-verdict").inner_text() == demo.shown.verdict and page.locator(".sol-verdict").bounding_box()["height"] >= 58
+
+
+@pytest.mark.parametrize(("width", "drawn_at"), [(600, 586), (520, 506), (355, 448)])
+def test_a_narrow_page_shrinks_a_chart_and_then_scrolls_it(opened, width, drawn_at):
+    """The labels were placed for 560 pixels: with less room the whole drawing gets smaller, to 0.8 of that, and the page never scrolls."""
+    demo = drawn(CHARTS["roofline"]())
+    page = opened(demo, width)
+    svg = page.locator("svg").bounding_box()
+    assert svg["width"] == pytest.approx(drawn_at, abs=1)
+    assert svg["height"] == pytest.approx(380 * min(drawn_at / 560, 1), abs=1)
+    assert page.locator(".sol-hint").is_visible() == (drawn_at > width)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    if drawn_at > width:
+        assert page.evaluate("(() => { const box = document.querySelector('.sol-charts'); box.scrollLeft = 999; return box.scrollLeft; })()") > 90
+        page.evaluate("(content) => answer(content)", demo.chart.content)
+        assert page.evaluate("document.querySelector('.sol-charts').scrollLeft") > 90  # a redraw leaves the scroll where it was
 
 
 def test_dark_theme_keeps_texts_readable(opened):

@@ -6,6 +6,7 @@ import math
 import pytest
 from lightspeed import collectives
 from lightspeed.explorers import nccl
+from lightspeed.show import Bars
 
 MACHINE = {"inside": 450e9, "network": 50e9, "hop": 3.4e-6, "alpha": 14e-6}
 
@@ -43,7 +44,7 @@ def test_it_opens_with_the_question():
 
 
 def test_a_small_message_is_latency_bound():
-    assert nccl.view(size=1e5).verdict.startswith("Latency-bound")
+    assert nccl.view(size=1e4).verdict.startswith("Latency-bound")
     assert dict(nccl.view(size=1e5).facts)["fastest"] == "doubling"
 
 
@@ -55,7 +56,24 @@ def test_the_switch_lifts_busbw_above_the_link_and_says_why():
 
 
 def test_one_rank_sends_nothing():
-    assert "nothing is sent" in nccl.view(nodes=1, per_node=1).verdict
+    shown = nccl.view(nodes=1, per_node=1)
+    assert "nothing is sent" in shown.verdict
+    bars = [mark for chart in shown.charts for mark in chart.marks if isinstance(mark, Bars)]
+    assert bars and all(end == start for mark in bars for start, end in zip(mark.start, mark.to, strict=True))
+
+
+def test_where_steps_and_bytes_take_half_each_both_matter():
+    alone = nccl.algorithms("all_reduce", 8, 125, switch=False, **MACHINE)["double tree"](0.0)
+    for size in (alone * 400e9 / 2, alone * 400e9 / 2 * 1.2, alone * 400e9 / 2 / 1.2):
+        assert nccl.view(size=size).verdict.startswith("Both matter")
+
+
+def test_verdict_and_facts_show_the_same_digits():
+    for params in ({}, {"size": 5e7}, {"nodes": 1}, {"nodes": 1, "switch": True}):
+        shown = nccl.view(**params)
+        facts = dict(shown.facts)
+        assert f"{facts['busbw over line rate']} of the line rate" in shown.verdict
+        assert f"from {facts['half of peak from']} on" in shown.verdict
 
 
 def test_an_alltoall_is_held_against_one_adapter():
@@ -91,3 +109,10 @@ def test_the_ring_ends_with_every_sum_everywhere(ranks):
     last = nccl.ring_view(ranks, 14)
     assert last.verdict.startswith("Done")
     assert math.isclose(len(states) - 1, ranks * collectives.busbw_factor("all_reduce", ranks))
+
+
+def test_the_ring_says_when_the_slider_is_past_its_end():
+    assert dict(nccl.ring_view(4, 6).facts)["step"] == "6 of 6"
+    assert "a smaller ring" in dict(nccl.ring_view(4, 14).facts)["step"]
+    assert "sent 1 buffer," in nccl.ring_view(2, 2).verdict
+    assert "sent 1.5 buffers," in nccl.ring_view(4, 6).verdict

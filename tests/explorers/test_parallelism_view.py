@@ -6,6 +6,7 @@ import random
 import pytest
 from lightspeed.explorers import parallelism
 from lightspeed.memory import training_memory
+from lightspeed.show import Points
 from lightspeed.training_step import Plan, fit_share, machine, step
 from lightspeed.transformer import transformer
 
@@ -61,7 +62,36 @@ def test_the_advice_is_the_best_single_change():
 
 @pytest.mark.parametrize(
     ("params", "words"),
-    [({"gpus": 8, "pipeline": 4}, "multiple of tensor x pipeline"), ({"expert": 4}, "no experts"), ({"model": "mixtral_8x7b", "gpus": 64, "pipeline": 8, "expert": 8}, "divisor")],
+    [
+        ({"gpus": 8, "pipeline": 4}, "takes 32 GPUs, 8 (tensor parallel) times 4 (stages), and 8 are too few"),
+        ({"expert": 4}, "no experts"),
+        ({"model": "mixtral_8x7b", "gpus": 64, "pipeline": 8, "expert": 8}, "groups of 8 replicas of the model, and the number of replicas here is 1"),
+    ],
 )
 def test_an_impossible_split_says_why(params, words):
-    assert words in parallelism.view(**params).verdict
+    verdict = parallelism.view(**params).verdict
+    assert words in verdict
+    assert "=" not in verdict and "expected" not in verdict  # no message of a program
+
+
+def test_each_loss_reads_as_a_sentence():
+    verdict = parallelism.view(model="llama3_8b", gpus=64, tensor=1, pipeline=1, stage=2).verdict
+    assert "passes through HBM" in verdict and "that takes more fusion of" in verdict
+
+
+def test_both_bubbles_are_named():
+    shown = parallelism.view(model="mixtral_8x7b", micro_batches=1)
+    share = shown.verdict.partition("loses most to bubble: ")[2].partition(" of it")[0]
+    assert dict(shown.facts)["bubble"] == f"75 % of the pipeline's time, {share} of the step"
+
+
+def test_memory_past_the_edge_is_marked():
+    def marked(shown):
+        return [(mark.label, mark.y) for chart in shown.charts for mark in chart.marks if isinstance(mark, Points)]
+
+    assert marked(parallelism.view()) == []
+    shown = parallelism.view(tensor=1, pipeline=1, stage=0)
+    ((label, rows),) = marked(shown)
+    total = dict(shown.facts)["memory a GPU"].partition(" of ")[0]
+    assert label.startswith("goes on: ") and total.endswith("TB")
+    assert rows[-1].startswith("buffers")

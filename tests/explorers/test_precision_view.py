@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from lightspeed.explorers.precision import NAMES, TOGGLES, Bit, bits_of, code_of, explore, number, view
 from lightspeed.precision import FORMATS, Integer
+from lightspeed.show import Points
 
 EDGE_BITS = [[0] * TOGGLES, [1] * TOGGLES, [0] * (TOGGLES - 1) + [1], [0] + [1] * (TOGGLES - 1), [1] + [0] * (TOGGLES - 1)]
 
@@ -70,3 +71,60 @@ def test_numbers_as_written():
     assert [number(x) for x in (65504.0, 0.001953125, 5.960464477539063e-08, -0.0, math.inf, math.nan)] == [
         "65,504", "0.001953125", "5.96 × 10⁻⁸", "-0", "infinity", "none",
     ]  # fmt: skip
+
+
+def at(name, value, rest=0):
+    """The view of a value, which the toggles and `rest` must be able to set."""
+    return view(name, rest, **bits_of(FORMATS[name], FORMATS[name].encode(value)))
+
+
+def on_the_line(shown):
+    """Place -> label of each labelled point of the neighbours, and the places of all points."""
+    marks = [mark for mark in shown.charts[2].marks if isinstance(mark, Points)]
+    return {x: text for mark in marks for x, text in zip(mark.x, mark.labels, strict=bool(mark.labels))}, {x for mark in marks for x in mark.x}
+
+
+@pytest.mark.parametrize("name", ["bf16", "fp16", "fp64", "fp8_e5m2"])
+def test_next_to_infinity_stands_the_last_value(name):
+    for sign, fact in ((1, "next below"), (-1, "next above")):
+        shown = at(name, sign * math.inf)
+        labels, places = on_the_line(shown)
+        assert labels == {-sign: dict(shown.facts)[fact]}
+        assert len(places) == 4 and all(place * sign < 0 for place in places)
+
+
+def test_what_is_no_number_has_no_neighbours():
+    for name in ("bf16", "fp64", "fp8_e4m3", "e8m0"):
+        assert on_the_line(at(name, math.nan)) == ({}, set())
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_facts_that_name_one_value_write_it_alike(name):
+    f, facts = FORMATS[name], dict(view(name).facts)
+    if not isinstance(f, Integer) and not f.scale:  # all bits are zero: zero
+        assert facts["next above"] == facts["smallest above zero"]
+    assert dict(at(name, f.max, rest=1).facts)["value"] == facts["largest"]
+
+
+def test_the_facts_tell_neighbours_apart():
+    for name in ("bf16", "fp16", "fp32", "fp64"):
+        f = FORMATS[name]
+        for value in (f.max / 2, f.smallest_normal, 7 * f.smallest_subnormal, 1e-3, math.pi):
+            facts = dict(at(name, value).facts)
+            assert len({facts["value"], facts["next below"], facts["next above"]}) == 3, (name, value)
+
+
+def test_all_digits_of_a_short_value_are_shown():
+    assert "3.140625 is 1.5703125 times" in explore().first.verdict
+    assert dict(at("bf16", 1.5703125).facts)["value"] == "1.5703125"
+
+
+def test_fp64_shows_its_bits_its_codes_and_its_ends():
+    shown = at("fp64", math.pi)
+    bits = dict(shown.facts)["bits"]
+    assert bits.replace(" ", "").replace("|", "") == f"{int(dict(shown.facts)['code'], 16):064b}"
+    assert bits.startswith("0 | 10000000000 | 1001 0010 ") or bits.startswith("0 | 10000000000 | 1001 0000 ")
+    assert dict(shown.facts)["codes"] == "2⁶⁴"
+    spec = shown.charts[1].spec()["x"]
+    assert [text for _, text in spec["ticks"]] == ["4.94 × 10⁻³²⁴", "1", "1.8 × 10³⁰⁸"]
+    assert all(map(math.isfinite, spec["domain"]))

@@ -3,8 +3,18 @@
 import json
 
 import pytest
-from lightspeed.explorers.queueing import explore, explore_serving, limits, serving_view, view
+from lightspeed import serving
+from lightspeed.explorers.queueing import (
+    QUEUED,
+    explore,
+    explore_serving,
+    limits,
+    replica,
+    serving_view,
+    view,
+)
 from lightspeed.queueing import throughput
+from lightspeed.show import Points, Rule, si
 
 
 @pytest.mark.parametrize(("make", "each", "every"), [(explore, 3, 2), (explore_serving, 2, 23)])
@@ -51,7 +61,11 @@ def test_the_lower_cap_is_named():
     ("changed", "words"),
     [
         ({"chips": 1}, "The weights take 141 GB and the memory is 80 GB"),
-        ({"budget": 0.005}, "Reading the weights alone takes"),
+        ({"budget": 0.005}, "Reading the weights alone takes 5.27 ms a token, and the budget is 5 ms"),
+        ({"budget": 0.006, "context": 131072}, "Reading the weights and a single cache takes 6.87 ms a token, and the budget is 6 ms"),
+        ({"context": 512, "output": 4096}, "leave none for a prompt"),
+        ({"context": 512, "output": 1024}, "leave none for a prompt"),
+        ({"context": 512, "output": 512}, "Keeps up"),
         ({"chips": 2, "context": 131072}, "No cache fits beside the weights"),
         ({"arrival_rate": 100}, "Overload"),
         ({"arrival_rate": 0.1}, "Keeps up"),
@@ -59,3 +73,47 @@ def test_the_lower_cap_is_named():
 )
 def test_the_words_for_a_replica(changed, words):
     assert words in serving_view(**changed).verdict
+
+
+SMALL = {"model": "gpt2", "weights": "int4", "context": 512, "output": 512}
+
+
+def test_the_batch_is_what_memory_and_budget_allow_however_many():
+    shown = serving_view(**SMALL)
+    facts = dict(shown.facts)
+    fit, allowed = limits("h100_sxm", 8, "gpt2", "int4", 512, 0.03)
+    assert facts["batch that fits"] == f"{fit:,}" and fit < allowed
+    assert f"A batch of {fit:,}, set by memory" in shown.verdict
+    args, _, _ = replica("h100_sxm", 8, "gpt2", "int4", 512)
+    assert f"{si(fit / serving.decode_step(fit, **args).time, 'token')}/s" in shown.verdict
+
+
+def test_more_slots_than_the_queue_counts_change_no_time():
+    args, _, _ = replica("h100_sxm", 8, "gpt2", "int4", 512)
+    times = [serving.serving_queue(2500, 512, slots, **args).W for slots in (QUEUED, 4 * QUEUED)]
+    assert times[0] == pytest.approx(times[1], rel=1e-9)
+
+
+def test_the_knee_is_on_the_chart_of_a_small_model():
+    for params in (SMALL, SMALL | {"chips": 64, "hardware": "b200"}, {}):
+        (chart,) = serving_view(**params).charts
+        assert {label for mark in chart.marks if isinstance(mark, Points) for label in mark.labels} == {"knee", "memory full"}
+        assert ("small model" in chart.title) == bool(params)
+
+
+def test_no_number_is_given_to_what_never_happens():
+    shown = view(10, 0.001, 512, 1e7, 2e12)
+    assert "of which less than 1 ns waiting" in shown.verdict
+    assert dict(shown.facts)["have to wait"] == "practically none"
+    for params in explore().grid(each=4):
+        shown = view(**params)
+        assert "⁻" not in shown.verdict + dict(shown.facts)["have to wait"], params
+
+
+def test_a_load_past_the_chart_is_marked_as_such():
+    def you(load):
+        return next((mark.x, mark.label) for mark in view(24 * load, 1, 24).charts[0].marks if isinstance(mark, Rule) and mark.label.startswith("you"))
+
+    assert you(1.4) == (pytest.approx(1.4), "you")
+    assert you(1.5)[1] == "you"
+    assert you(20)[0] < 1.5 and you(20)[1] == "you: 2,000 %, off the chart"

@@ -1,10 +1,12 @@
 """The explorer of chapter 3: drawable everywhere, and its words turn where the law turns."""
 
 import json
+import math
 
 import pytest
 from lightspeed.explorers.scaling import explore, view
 from lightspeed.scaling import usl_peak
+from lightspeed.show import Line, Points
 
 
 def test_every_setting_can_be_drawn():
@@ -30,3 +32,21 @@ def test_the_largest_part_of_the_time_is_named():
     assert "the divided work" in view(2, 0.01, 1e-6).verdict
     assert "the serial part" in view(1000, 0.1, 1e-7).verdict
     assert "the growing cost" in view(5000, 0.001, 1e-3).verdict
+
+
+def test_one_processor_is_said_in_words():
+    shown = view(1)
+    assert dict(shown.facts)["speedup"] == "none"
+    assert "A second one would gain" in shown.verdict and "them" not in shown.verdict
+    assert "Doubling them" in view(2).verdict
+
+
+def test_the_point_at_the_end_leaves_the_names_of_the_lines_free():
+    for chart in view(10_000).charts:
+        spec = chart.spec()
+        (dot,) = (mark for mark in spec["marks"] if mark["type"] == "dot")
+        low, high = spec["x"]["domain"]
+        inside = 560 - spec["margin"]["left"] - spec["margin"]["right"]
+        assert inside * math.log(high / dot["x"][0]) / math.log(high / low) > dot["size"]
+        assert all(line.x[-1] == 10_000 for line in chart.marks if isinstance(line, Line))
+        assert any(isinstance(mark, Points) for mark in chart.marks)

@@ -110,7 +110,7 @@ def chart(request):
         (5e-12, "J/byte", 3, "5 pJ/byte"), (4096, "token", 3, "4,096 tokens"), (1, "token", 3, "1 token"), (243.4, "token", 3, "243 tokens"),
         (7e10, "parameter", 3, "70 billion parameters"), (999_999.9, "token", 3, "1 million tokens"), (0.284, "%", 2, "28 %"), (1, "%", 3, "100 %"),
         (3.2e6, "dollar", 2, "$3.2 million"), (-12.5, "dollar", 3, "-$12.5"), (4.148e6, "m", 4, "4,148 km"), (2.04e8, "m/s", 3, "204,000 km/s"), (2.7, "hour", 3, "2.7 hours"), (-3e-9, "s", 3, "-3 ns"), (math.inf, "token", 3, "∞ tokens"),
-        (1.25, "", 3, "1.25"), (2e-7, "", 3, "2 × 10⁻⁷"), (np.float64(3.35e12), "byte/s", 3, "3.35 TB/s"), (np.int64(512), "token", 3, "512 tokens"),
+        (1.25, "", 3, "1.25"), (0.625, "%", 2, "63 %"), (0.125, "%", 2, "13 %"), (2.5, "", 1, "3"), (-2.5, "", 1, "-3"), (0.045, "", 1, "0.05"), (2e-7, "", 3, "2 × 10⁻⁷"), (np.float64(3.35e12), "byte/s", 3, "3.35 TB/s"), (np.int64(512), "token", 3, "512 tokens"),
     ],
 )
 def test_si(value, unit, digits, text):

@@ -84,11 +84,17 @@ def test_a_missing_peak_is_said_and_never_replaced():
     assert "PFLOP" not in str(shown.facts)
 
 
-def test_the_transfer_turns_at_the_crossover():
+def test_near_the_crossover_both_terms_matter():
     _, latency, bandwidth = numbers.paths()["pcie5_x16"]
     crossover = latency * bandwidth
-    assert numbers.view("pcie5_x16", crossover * 1.01).verdict.startswith("Bandwidth")
-    assert numbers.view("pcie5_x16", crossover * 0.99).verdict.startswith("Latency")
+    ratio = numbers.DECIDES / (1 - numbers.DECIDES)  # of the larger term over the smaller, where the larger begins to decide
+    for size, words in (
+        (crossover * ratio * 1.01, "Bandwidth decides"), (crossover * ratio * 0.99, "Both matter"),
+        (crossover / ratio * 1.01, "Both matter"), (crossover / ratio * 0.99, "Latency decides"),
+    ):  # fmt: skip
+        assert numbers.view("pcie5_x16", size).verdict.startswith(words)
+    shown = numbers.view("pcie5_x16", crossover)
+    assert "twice as wide saves 25 %, half the latency 25 %" in shown.verdict
 
 
 def test_a_machine_beside_itself_keeps_every_ratio():

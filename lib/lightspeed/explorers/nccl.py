@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from lightspeed import collectives as c
 from lightspeed.catalog import link, number
+from lightspeed.explorers.numbers import DECIDES
 from lightspeed.ring import ring_schedule
 from lightspeed.show import (
     Axis,
@@ -29,7 +30,7 @@ INSIDE = ("nvlink3", "nvlink4", "nvlink5", "xgmi_mi300x", "pcie5_x16")
 NETWORK = ("efa_p5", "infiniband_hdr", "infiniband_ndr", "infiniband_xdr", "ethernet_100g")
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "alltoall")
 SIZES = tuple(10 ** (3 + k / 8) for k in range(65))  # bytes, from a kilobyte to a hundred gigabytes
-LOOKS = {"ring": "blue", "two levels": "purple", "double tree": "green", "doubling": "amber", "switch": "sky", "pairwise": "blue"}
+LOOKS = {"ring": "blue", "two levels": "purple", "double tree": "green", "doubling": "amber", "switch": "black", "pairwise": "blue"}
 FACTS = ("time", "latency", "bandwidth", "algbw", "busbw", "line rate", "busbw over line rate", "fastest", "half of peak from")
 
 
@@ -108,20 +109,21 @@ def view(collective="all_reduce", per_node=8, nodes=125, size=16e9, inside="nvli
 
 def in_words(best, time, latency, busbw, line, half):
     """What takes the time, whether the link is full, and what would change it."""
-    share = latency / time
-    if share > 0.5:
-        kind = f"Latency-bound: {si(share, '%', 2)} of the time goes into steps, and a faster link would hardly help."
-        kind += f" From {si(half, 'byte', 2)} on, half of the peak rate is reached."
+    share, ratio = latency / time, busbw / line
+    peak = f"half of the peak rate is reached from {si(half, 'byte')} on."
+    if share >= DECIDES:
+        kind = f"Latency-bound: {si(share, '%', 2)} of the time goes into steps, and a faster link would hardly help; {peak}"
+    elif share <= 1 - DECIDES:
+        kind = f"Bandwidth-bound: steps take {si(share, '%', 2)} of the time; {peak}"
     else:
-        kind = f"Bandwidth-bound: steps take {si(share, '%', 2)} of the time; from {si(half, 'byte', 2)} on, half of the peak rate is reached."
-    ratio = busbw / line
+        kind = f"Both matter: steps take {si(share, '%', 2)} of the time and bytes {si(1 - share, '%', 2)}; faster steps or a faster link would help, and {peak}"
     if ratio > 1.005:
         why = {
             "switch": "the switch adds, and the factor does not know it",
             "pairwise": "a part of the traffic never leaves its node",
         }.get(best, "the factor counts a ring's traffic, and this algorithm sends less across the network")
-        return f"{kind} Busbw is {si(ratio, '%', 3)} of the line, though no link carries more than it can: {why}."
-    return f"{kind} Fastest is the {best} algorithm, at {si(ratio, '%', 2)} of the line rate."
+        return f"{kind} Busbw is {si(ratio, '%')} of the line rate, though no link carries more than it can: {why}."
+    return f"{kind} Fastest is the {best} algorithm, at {si(ratio, '%')} of the line rate."
 
 
 def charts(times, collective, n, size, best, line):
@@ -142,12 +144,13 @@ def charts(times, collective, n, size, best, line):
     )
     latency = {name: time(0.0) / max(time(size), 1e-12) for name, time in times.items()}
     names = list(times)
+    whole = [1.0 if time(size) else 0.0 for time in times.values()]  # one rank sends nothing: no time to take apart
     split = Chart(
         Axis("share of its time", "%", domain=(0, 1)),
         Axis(scale="category", categories=tuple(f"{name}, {si(times[name](size), 's')}" for name in names)),
         [
             Bars(range(len(names)), [latency[m] for m in names], start=[0] * len(names), label="steps", color="orange"),
-            Bars(range(len(names)), [1] * len(names), start=[latency[m] for m in names], label="bytes", color="blue"),
+            Bars(range(len(names)), whole, start=[latency[m] for m in names], label="bytes", color="blue"),
         ],
         title="where the time goes",
     )
@@ -221,7 +224,7 @@ def ring_chart(n, step, title=""):
 def ring_view(ranks=4, step=2):
     """One moment of a ring all-reduce."""
     last = c.ring_steps("all_reduce", ranks)
-    step = min(step, last)
+    asked, step = step, min(step, last)
     sent, total = step / ranks, c.busbw_factor("all_reduce", ranks)
     summands, _ = ring_states(ranks)[step]
     done = sum(count == ranks for row in summands for count in row)
@@ -236,8 +239,8 @@ def ring_view(ranks=4, step=2):
     if step == ranks - 1:
         words = "Half of the steps: every chunk is finished on one GPU, and no two on the same. This is where a reduce-scatter ends."
     if step == last:
-        words = f"Done: every GPU has every sum, and has sent {si(total)} buffers, which is the factor of busbw."
-    facts = {"step": f"{step} of {last}", "phase": phase, "sent by each GPU": f"{si(sent)} of its buffer", "finished chunks": f"{done} of {ranks * ranks}"}
+        words = f"Done: every GPU has every sum, and has sent {si(total, 'buffer')}, which is the factor of busbw."
+    facts = {"step": f"{step} of {last}" + "; a smaller ring has no more" * (asked > last), "phase": phase, "sent by each GPU": f"{si(sent)} of its buffer", "finished chunks": f"{done} of {ranks * ranks}"}
     return View(ring_chart(ranks, step), words, facts)
 
 

@@ -13,6 +13,7 @@ from lightspeed.roofline import crossover_size, ridge_point, transfer_time
 from lightspeed.show import Axis, Bars, Chart, Choice, Line, LogSlider, Points, Rule, View, explorer, si
 
 SMALLEST, LARGEST = 1, 1e12  # bytes
+DECIDES = 0.9  # a term with this share of the time decides; to halve the other one saves a twentieth at most
 
 
 def paths():
@@ -39,7 +40,7 @@ def view(path="pcie5_x16", size=65536):
         Axis("size of the transfer", "byte", "log", domain=(SMALLEST, LARGEST)),
         Axis("time", "s", "log", domain=(1e-10, 1e3)),
         (
-            Line(sizes, transfer_time(sizes, bandwidth, latency), "total", "black", label_at="above"),
+            Line(sizes, transfer_time(sizes, bandwidth, latency), "total", "black"),
             Line((SMALLEST, LARGEST), (latency, latency), f"latency, {si(latency, 's')}", "orange", dash=True),
             Line(
                 (max(SMALLEST, 1e-10 * bandwidth), LARGEST),
@@ -68,14 +69,18 @@ def transfer_facts(latency, moving, total, size, crossover):
 
 
 def in_words(size, latency, moving, bandwidth, crossover):
-    """Which term dominates, and what would help."""
-    if moving > latency:
-        share = moving / (moving + latency)
+    """Which term decides, if one does, and what would help."""
+    share = moving / (moving + latency)
+    if share >= DECIDES:
         return f"Bandwidth decides: {si(share, '%', 2)} of the time the bytes are moving. A wider path helps; a shorter one hardly does."
-    share = latency / (moving + latency)
+    if 1 - share >= DECIDES:
+        return (
+            f"Latency decides: {si(1 - share, '%', 2)} of the time nothing arrives. A wider path hardly helps; "
+            f"send more at once, up to about {si(crossover, 'byte')}."
+        )
     return (
-        f"Latency decides: {si(share, '%', 2)} of the time nothing arrives. A wider path would not help; "
-        f"send more at once, up to about {si(crossover, 'byte')}."
+        f"Both matter: {si(share, '%', 2)} of the time the bytes are moving, {si(1 - share, '%', 2)} nothing arrives. "
+        f"A path twice as wide saves {si(share / 2, '%', 2)}, half the latency {si((1 - share) / 2, '%', 2)}."
     )
 
 
@@ -128,7 +133,7 @@ def generations_view(old="a100_80gb", new="b200"):
     lost = [n for n in ratios if n not in kept]
     words = f"Kept within a factor of {SURVIVES:g}: {', '.join(kept) or 'nothing'}. Changed more: {', '.join(lost) or 'nothing'}."
     chart = Chart(
-        Axis(f"{accelerator(new).name} over {accelerator(old).name}; one is unchanged", "", "log", domain=(0.05, 50)),
+        Axis(f"{accelerator(new).name} over {accelerator(old).name}; one is unchanged", "", "log", domain=(0.02, 50)),
         Axis(scale="category", categories=tuple(factors)),
         (
             *bars(factors, [n for n in factors if n not in ratios], "absolute numbers", "sky"),

@@ -12,7 +12,7 @@ from lightspeed.catalog import accelerator, entries, link
 from lightspeed.checks import BadArgument
 from lightspeed.memory import RECOMPUTE
 from lightspeed.pipeline import bubble_over_total, simulate
-from lightspeed.show import Axis, Bars, Chart, Choice, Line, LogSlider, Rule, View, explorer, si
+from lightspeed.show import Axis, Bars, Chart, Choice, Line, LogSlider, Points, Rule, View, explorer, si
 from lightspeed.training_step import Plan, fit_share, machine, memory_use, step
 from lightspeed.transformer import transformer
 
@@ -24,7 +24,7 @@ STAGES = {"none (DDP)": 0, "1: optimizer": 1, "2: and gradients": 2, "3: and wei
 FACTS = ("data-parallel replicas", "tokens a step", "memory a GPU", "largest part", "time of a step", "MFU", "tokens a second", "bubble")
 SHOWN = {"compute": "arithmetic", "memory": "passes through HBM", "tensor": "tensor-parallel traffic", "expert": "expert exchange", "pipeline": "stage transfers", "bubble": "bubble", "data": "gradients and shards"}
 REMEDY = {
-    "memory": "fuse more of what lies between the products",
+    "memory": "more fusion of what lies between the products",
     "tensor": "a smaller group, or a faster link inside the node",
     "expert": "experts nearer to each other",
     "pipeline": "fewer stages",
@@ -38,8 +38,8 @@ def view(model="llama3_70b", gpu="h100_sxm", network="infiniband_ndr", gpus=512,
     shape, cluster = transformer(model), machine(gpu, network, share=fit_share())
     try:
         plan = split(shape, gpus, tensor=tensor, pipeline=pipeline, expert=expert, micro_batches=micro_batches, stage=stage, recompute=recompute)
-    except BadArgument as error:
-        return View(charts(None, None, None), f"This split is not possible: {error}", dict.fromkeys(FACTS, "–"))
+    except Impossible as reason:
+        return View(charts(None, None, None), f"This split is not possible: {reason}", dict.fromkeys(FACTS, "–"))
     use, took = memory_use(shape, sequence, plan, cluster), step(shape, sequence, plan, cluster)
     tokens = plan.sequences * sequence
     facts = (
@@ -50,20 +50,30 @@ def view(model="llama3_70b", gpu="h100_sxm", network="infiniband_ndr", gpus=512,
         si(took.time, "s"),
         si(took.mfu, "%", 2),
         si(tokens / took.time, "token"),
-        si(bubble_over_total(pipeline, micro_batches), "%", 2),
+        f"{si(bubble_over_total(pipeline, micro_batches), '%', 2)} of the pipeline's time, {si(took.bubble / took.time, '%', 2)} of the step",
     )
     return View(charts(use, took, plan), in_words(shape, gpus, sequence, plan, cluster, use, took), dict(zip(FACTS, facts, strict=True)))
 
 
+class Impossible(ValueError):
+    """Degrees that do not go together, and why."""
+
+
 def split(shape, gpus, tensor, pipeline, expert, **rest):
-    """The `Plan` with as many replicas as the GPUs allow. Raises BadArgument if the degrees do not go together."""
-    if gpus % (tensor * pipeline):
-        raise BadArgument("split", "gpus", gpus, f"a multiple of tensor x pipeline = {tensor * pipeline}")
+    """The `Plan` with as many replicas as the GPUs allow. Raises Impossible, in words for the reader, if the degrees do not go together."""
+    replicas, left_over = divmod(gpus, tensor * pipeline)
+    if left_over:
+        one = f"one copy of the model takes {tensor * pipeline} GPUs, {tensor} (tensor parallel) times {pipeline} (stages)"
+        raise Impossible(f"{one}, and {si(gpus)} {'are too few' if not replicas else 'cannot be cut into such groups'}. More GPUs, a smaller group or fewer stages?")
     if pipeline > shape.layers:
-        raise BadArgument("split", "pipeline", pipeline, f"at most the {shape.layers} layers")
+        raise Impossible(f"the model has {shape.layers} layers, too few for {pipeline} stages.")
+    if expert > 1 and not shape.experts:
+        raise Impossible("this model has no experts to spread over ranks; set expert parallel back to one.")
     if expert > max(1, shape.experts):
-        raise BadArgument("split", "expert", expert, f"at most the {shape.experts} experts" if shape.experts else "1: this model has no experts")
-    return Plan(gpus // (tensor * pipeline), tensor, pipeline, expert, **rest)
+        raise Impossible(f"the model has {shape.experts} experts, too few for {expert} ranks.")
+    if replicas % expert:
+        raise Impossible(f"experts are spread over groups of {expert} replicas of the model, and the number of replicas here is {si(replicas)}. More GPUs, or experts over fewer ranks?")
+    return Plan(replicas, tensor, pipeline, expert, **rest)
 
 
 def in_words(shape, gpus, sequence, plan, cluster, use, took):
@@ -79,7 +89,7 @@ def in_words(shape, gpus, sequence, plan, cluster, use, took):
         name, _, less = min(best, key=lambda c: c[2].total)
         return f"{head} No single change makes it fit; {name} comes nearest, with {si(less.total, 'byte')}."
     loss = took.largest_loss
-    head = f"Fits: {room}. MFU {si(took.mfu, '%', 2)}. Beside arithmetic the step loses most to {SHOWN[loss]}: {si(getattr(took, loss) / took.time, '%', 2)}; that takes {REMEDY[loss]}."
+    head = f"Fits: {room}. MFU {si(took.mfu, '%', 2)}. Beside arithmetic the step loses most to {SHOWN[loss]}: {si(getattr(took, loss) / took.time, '%', 2)} of it; that takes {REMEDY[loss]}."
     better = [c for c in best if c[2].fits and c[1].mfu > 1.01 * took.mfu]
     if not better:
         return f"{head} No single change of the split helps by more than a hundredth."
@@ -111,7 +121,7 @@ def changes(shape, gpus, sequence, plan, cluster):
                     continue
                 other = replace(other, micro_batches=m)
             found.append((name, step(shape, sequence, other, cluster), memory_use(shape, sequence, other, cluster)))
-        except (BadArgument, ZeroDivisionError):  # a half of one, more stages than layers, and the like
+        except (Impossible, BadArgument, ZeroDivisionError):  # a half of one, more stages than layers, and the like
             continue
     return found
 
@@ -136,18 +146,22 @@ def charts(use, took, plan):
 
 
 def waterfall(parts, label, top, title):
-    """Bars one after the other; name -> (share, text). Cut off at the end of the axis."""
-    start, at, begin, end = 0.0, [], [], []
+    """Bars one after the other; name -> (share, text). Cut off at the end of the axis, with a mark where one goes on."""
+    start, at, begin, end, cut = 0.0, [], [], [], []
     for name, (share, text) in parts.items():
         at.append(f"{name}  {text}")
         begin.append(min(start, top))
         start += share
         end.append(min(start, top))
-    rule = (Rule(x=1, label="capacity"),) if top > 1 else ()
+        if share and start > 1.0001 * top:  # the terms of a step end at the edge, give or take a rounding
+            cut.append(at[-1])
+    marks = [Rule(x=1, label="capacity")] if top > 1 else []
+    if cut:
+        marks.append(Points([top] * len(cut), cut, f"goes on: {si(start, '%', 2)} in all", color="orange", marker="triangle"))
     return Chart(
         Axis(label, "%", domain=(0, top)),
         Axis(scale="category", categories=at),
-        (Bars(at, end, begin, color="blue"), *rule),
+        (Bars(at, end, begin, color="blue"), *marks),
         title=title,
         height=260,
     )
@@ -178,14 +192,14 @@ def explore():
             Choice("model", "model", {entries("models")[key].name: key for key in MODELS}, "llama3_70b"),
             Choice("gpu", "GPU", names(accelerator, GPUS), "h100_sxm"),
             Choice("network", "network, a port a GPU", names(link, NETWORKS), "infiniband_ndr"),
-            LogSlider("gpus", "GPUs", 8, 16384, 512, base=2, text=str),
-            LogSlider("tensor", "tensor parallel", 1, 8, 8, base=2, text=str),
-            LogSlider("pipeline", "pipeline stages", 1, 16, 4, base=2, text=str),
-            LogSlider("expert", "expert parallel", 1, 8, 1, base=2, text=str),
+            LogSlider("gpus", "GPUs", 8, 16384, 512, base=2),
+            LogSlider("tensor", "tensor parallel", 1, 8, 8, base=2),
+            LogSlider("pipeline", "pipeline stages", 1, 16, 4, base=2),
+            LogSlider("expert", "expert parallel", 1, 8, 1, base=2),
             Choice("stage", "ZeRO", STAGES, 1),
             Choice("recompute", "recompute", RECOMPUTE, "selective"),
-            LogSlider("micro_batches", "micro-batches a replica", 1, 128, 32, base=2, text=str),
-            LogSlider("sequence", "sequence", 1024, 32768, 8192, base=2, text=str),
+            LogSlider("micro_batches", "micro-batches a replica", 1, 128, 32, base=2),
+            LogSlider("sequence", "sequence", 1024, 32768, 8192, base=2),
         ],
         caption="First make it fit, then look at what the step loses. The matrix products reach the share of peak that one published run set; nodes have eight GPUs.",
         alt="Three charts: the parts of a GPU's memory one after the other against its capacity; the terms of a training step as shares of it; "

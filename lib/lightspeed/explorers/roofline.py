@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from lightspeed import roofline
 from lightspeed.catalog import accelerator, entries
@@ -43,6 +44,10 @@ def view(
     """The point of a matmul X[batch, contraction] Y[contraction, output] under a machine's roof."""
     machine = hardware_of(hardware)
     flops, size = shape(batch, contraction, output, weights, activations)
+    other = next((p for p in ARITHMETIC if p in machine), None) if machine.key in measured() and compute not in machine else None
+    if other:  # a measured machine has few formats: it shows one that it has, and says so
+        there = view(hardware, weights, activations, other, batch, contraction, output)
+        return replace(there, verdict=f"{machine.name} was not measured with {compute} matmuls; this is {other}. {there.verdict}")
     if compute not in machine:
         return no_peak(machine, compute, roofline.arithmetic_intensity(flops, size))
     peak, bandwidth = getattr(machine, compute), machine.hbm_bandwidth
@@ -119,8 +124,8 @@ def explore():
             Choice("activations", "activations", [f for f in WIDTH if f != "int4"], "bf16"),
             Choice("compute", "arithmetic", ARITHMETIC, "bf16"),
             LogSlider("batch", "B", 1, 65536, 128, unit="token", whole=True, per_decade=10),
-            LogSlider("contraction", "D", 128, 65536, 8192, base=2, text=str),
-            LogSlider("output", "F", 128, 65536, 8192, base=2, text=str),
+            LogSlider("contraction", "D", 128, 65536, 8192, base=2),
+            LogSlider("output", "F", 128, 65536, 8192, base=2),
         ],
         caption="Drag B and the point climbs the slope until it meets the flat roof. Then change the hardware.",
         alt="A roofline on two logarithmic axes: a slope set by the memory bandwidth meets a flat line set by the peak; "

@@ -13,6 +13,7 @@ from lightspeed import scaling
 from lightspeed.show import Axis, Chart, Line, LogSlider, Points, Rule, View, explorer, si
 
 MOST = 10_000  # processors drawn
+ROOM = 1.3  # beyond the last of them, so that a point there does not lie on the names of the lines
 
 
 def view(n=32, serial=0.05, kappa=2e-4):
@@ -34,7 +35,9 @@ def view(n=32, serial=0.05, kappa=2e-4):
 
 
 def times(speedup):
-    return "no limit" if math.isinf(speedup) else f"{si(speedup, '', 3)} times"
+    """A speedup as a reader says it; one that rounds to one is none."""
+    text = si(speedup, "", 3)
+    return "no limit" if math.isinf(speedup) else "none" if text == "1" else f"{text} times"
 
 
 def best(serial, kappa):
@@ -56,7 +59,7 @@ def in_words(n, serial, kappa, speedup, peak):
         return f"{head} Past the peak: {si(peak, '', 2)} processors would be faster, and cheaper."
     more = min(2 * n, peak)
     gain = scaling.usl_speedup(more, serial=serial, kappa=kappa) / speedup - 1
-    what = "Doubling them" if more == 2 * n else f"Going on to the peak at {si(peak, '', 3)}"
+    what = "A second one" if more == 2 * n == 2 else "Doubling them" if more == 2 * n else f"Going on to the peak at {si(peak, '', 3)}"
     if gain < 0.005:
         return f"{head} {what} would gain next to nothing."
     return f"{head} {what} would gain {si(gain, '%', 2)} and make the job {si(more / n / (1 + gain) - 1, '%', 2)} dearer."
@@ -75,7 +78,7 @@ def speedups(n, serial, kappa, speedup, peak):
     if kappa and peak <= MOST:
         marks.append(Rule(x=peak, label=f"n* {si(peak, '', 3)}"))
     return Chart(
-        Axis("processors n", "", "log", domain=(1, MOST)),
+        Axis("processors n", "", "log", domain=(1, ROOM * MOST)),
         Axis("speedup", "", "log", domain=(0.01, MOST)),
         tuple(marks),
         title="What it gives",
@@ -90,7 +93,7 @@ def costs(n, serial, kappa, speedup):
         return scaling.efficiency(speedups, grid)
 
     return Chart(
-        Axis("processors n", "", "log", domain=(1, MOST)),
+        Axis("processors n", "", "log", domain=(1, ROOM * MOST)),
         Axis("efficiency", "%", domain=(0, 1.05)),
         (
             Line(grid, share(scaling.gustafson_speedup(grid, serial=serial)), "Gustafson", "green"),
@@ -107,7 +110,7 @@ def explore():
     return explorer(
         view,
         [
-            LogSlider("n", "n", 1, MOST, 32, whole=True, per_decade=10, text=str),
+            LogSlider("n", "n", 1, MOST, 32, whole=True, per_decade=10),
             LogSlider("serial", "serial share s", 0.0001, 0.5, 0.05, unit="%", per_decade=10, include=(0.01, 0.1)),
             LogSlider("kappa", "growing cost κ", 1e-7, 0.001, 2e-4, per_decade=5),
         ],

@@ -1,11 +1,12 @@
 """Quantities as people write them: "990 TFLOP/s", "3.5 µs", "39 days". Written once, here: charts in the browser get finished labels."""
 
 import math
+from decimal import ROUND_HALF_UP, Decimal
 from numbers import Integral
 
 _PREFIXES = {-15: "f", -12: "p", -9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E", 21: "Z"}
 _PREFIXED = {"s", "byte", "bit", "FLOP", "OP", "W", "J", "Wh", "Hz", "m"}
-_COUNTED = {"token", "request", "parameter", "row", "step", "device", "chip", "layer", "year", "day", "byte", "bit", "head", "hour"}
+_COUNTED = {"token", "request", "parameter", "row", "step", "device", "chip", "layer", "year", "day", "byte", "bit", "head", "hour", "buffer"}
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _WORDS = {6: "million", 9: "billion", 12: "trillion", 15: "quadrillion"}
 
@@ -42,7 +43,7 @@ def si(value, unit="", digits=3):
 def plain(value, digits=3):
     """A number to so many significant digits, without exponent or trailing zeros, with thousands separated: "1,230", "0.05", "∞".
 
-    Whole numbers (of type int) below a million are counts and stand in full: plain(4096) is "4,096".
+    Whole numbers (of type int) below a million are counts and stand in full: plain(4096) is "4,096". A tie goes up, as at school.
     """
     if isinstance(value, Integral) and abs(value) < 1_000_000:
         return f"{int(value):,}"
@@ -54,7 +55,9 @@ def plain(value, digits=3):
         mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")
         return f"{plain(float(mantissa), digits)} × 10{str(int(exponent)).translate(_RAISED)}"
     places = digits - 1 - math.floor(math.log10(abs(value)))
-    text = f"{round(value, places):,.{max(places, 0)}f}"
+    # round() takes a tie to the even digit, and a reader who sees 62.5 % beside 62 % thinks that one of the two is wrong.
+    rounded = Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
+    text = f"{rounded:,.{max(places, 0)}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 

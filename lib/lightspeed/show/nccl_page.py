@@ -7,7 +7,7 @@ from pathlib import Path
 
 from lightspeed.collectives import busbw_factor
 from lightspeed.nccl_fit import FABRICS, predict
-from lightspeed.nccl_report import read_report
+from lightspeed.nccl_report import collective_named, read_report
 from lightspeed.show.chart import Area, Axis, Chart, Line, Points, Rule
 from lightspeed.show.format import si
 from lightspeed.show.nccl_verdict import (
@@ -18,17 +18,25 @@ from lightspeed.show.nccl_verdict import (
     kind,
     sentences,
     spread,
+    summary,
 )
 from lightspeed.show.page import draw
 
 STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 56rem; margin: 2rem auto; padding: 0 1rem; }
+:root { color-scheme: light dark; --ink: #222; --soft: #555; --ground: #fff; --panel: #f5f7f8; --edge: #b8c0c6; --good: #00775a; --bad: #a33f00; --mid: #8a6100; }
+body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--ground); max-width: 56rem; margin: 2rem auto; padding: 0 1rem; overflow-wrap: break-word; }
 h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin-top: 2.5rem; }
-.verdict { border-left: 6px solid #666; background: #f5f7f8; padding: .6rem 1rem; font-weight: 600; }
-.normal { border-color: #00775a; } .slow { border-color: #8a6100; } .very-slow, .fast { border-color: #c04e00; }
-svg { max-width: 100%; height: auto; } figcaption { font-style: italic; }
+.verdict { border-left: 6px solid #666; background: var(--panel); padding: .6rem 1rem; font-weight: 600; }
+.normal { border-color: var(--good); } .slow, .mixed { border-color: var(--mid); } .very-slow, .fast { border-color: var(--bad); }
+figure { margin: 1.5rem 0; } svg { max-width: 100%; height: auto; } figcaption { font-style: italic; }
+.wide { overflow-x: auto; } .wide > table { width: max-content; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; } td, th { padding: .15rem .7rem; text-align: right; white-space: nowrap; }
-th { border-bottom: 1px solid #999; } td:last-child, th:last-child { text-align: left; }
+th { border-bottom: 1px solid var(--edge); } td:last-child, th:last-child { text-align: left; }
+@media (max-width: 48rem) { .wide { border: 1px solid var(--edge); border-radius: 4px; } figure svg { min-width: 42rem; } }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e6e6e6; --soft: #aab2b8; --ground: #16191c; --panel: #23282c; --edge: #59636b; --good: #4cc7a2; --bad: #ff9a5c; --mid: #dcb04a; }
+  svg { filter: invert(.91) hue-rotate(180deg); }
+}
 """
 
 
@@ -38,6 +46,7 @@ def report_file(path, hardware=None, ranks=None, nodes=None, collective=None, pa
     Raises ReportError (with the line) for a file that cannot be read as nccl-tests output, OSError for one that cannot be opened
     and for a page that is there already.
     """
+    collective = collective_named(collective) if collective else None
     runs = [judge_report(report, hardware, ranks, nodes) for report in read_report(path, collective)]
     if page:
         with open(page, "x", encoding="utf-8") as new:  # never over a file that is there
@@ -53,17 +62,16 @@ def to_html(runs, name):
     title = f"NCCL bandwidth: {name}"
     body = "".join(_run(run) for run in runs)
     return (
-        f'<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8"><title>{html.escape(title)}</title><style>{STYLE}</style></head>\n'
+        f'<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{html.escape(title)}</title><style>{STYLE}</style></head>\n'
         f"<body>\n<h1>{html.escape(title)}</h1>\n{body}<p>Made by <code>lightspeed nccl report</code>. Chapter 7 of Speed of Light explains each number.</p>\n</body>\n</html>\n"
     )
 
 
 def _run(run):
-    main = run.main
-    parts = [f"<h2>{html.escape(headline(run))}</h2>", f'<p class="verdict {main.level.replace(" ", "-")}">{html.escape(_headline(main))}</p>']
+    parts = [f"<h2>{html.escape(headline(run))}</h2>", f'<p class="verdict {run.level.replace(" ", "-")}">{html.escape(summary(run))}</p>']
     parts.append(_list("ul", sentences(run)))
-    if main.checks:
-        parts += ["<h3>Check first</h3>", _list("ol", main.checks)]
+    if run.checks:
+        parts += ["<h3>Check first</h3>", _list("ol", run.checks)]
     if run.findings:
         parts += ["<h3>The file contradicts itself</h3>", _list("ul", contradictions(run))]
     parts += [_figure(chart, caption, alt) for chart, caption, alt in charts(run)]
@@ -73,19 +81,12 @@ def _run(run):
     return "\n".join(parts) + "\n"
 
 
-def _headline(verdict):
-    rate = f"busbw {si(verdict.busbw, 'byte/s')} at {si(float(verdict.size), 'byte')}"
-    if verdict.level == "unknown":
-        return f"Not judged: {rate}."
-    return f"{verdict.level.capitalize()}: {rate}, {si(verdict.share, '%', 2)} of the line, {verdict.regime}."
-
-
 def _list(tag, sentences):
     return f"<{tag}>" + "".join(f"<li>{html.escape(sentence)}</li>" for sentence in sentences) + f"</{tag}>"
 
 
 def _figure(chart, caption, alt):
-    return f"<figure>{draw(chart, caption, alt)}<figcaption>{html.escape(caption)}</figcaption></figure>"
+    return f'<figure><div class="wide" tabindex="0">{draw(chart, caption, alt)}</div><figcaption>{html.escape(caption)}</figcaption></figure>'
 
 
 def charts(run):
@@ -145,4 +146,5 @@ def _table(run):
         for v in run.verdicts
     ]
     cells = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>\n" for row in rows)
-    return f"<table><tr>{''.join(f'<th>{name}</th>' for name in head)}</tr>\n{cells}</table>"
+    heads = "".join(f"<th>{name}</th>" for name in head)
+    return f'<div class="wide" tabindex="0"><table><tr>{heads}</tr>\n{cells}</table></div>'

@@ -1,4 +1,4 @@
-"""Find each label a place: beside its mark, inside the frame, clear of other labels, of markers and, where it can be, of lines."""
+"""Find each label a place: beside its mark, inside the frame, clear of other labels, of markers and bars and, where it can be, of lines."""
 
 import math
 from itertools import pairwise
@@ -60,7 +60,8 @@ class Placer:
 
     def __init__(self, x, y):
         self.x, self.y = x, y
-        self.boxes, self.cells = [], set()
+        self.boxes, self.cells, self.bars = [], set(), []
+        self.texts = []  # the boxes of labels that have their place: to cover one is worse than to leave the frame
 
     def avoid(self, shape):
         """Take a drawn shape as an obstacle."""
@@ -70,6 +71,11 @@ class Placer:
             for px, py in zip(map(self.x.px, shape["x"]), map(self.y.px, shape["y"]), strict=True):
                 r = shape["size"] + 1
                 self.boxes.append((px - r, py - r, px + r, py + r))
+        if shape["type"] == "rect" and not shape["shade"]:
+            for x1, x2, y1, y2 in zip(shape["x1"], shape["x2"], shape["y1"], shape["y2"], strict=True):
+                (left, right), (top, bottom) = sorted((self.x.px(x1), self.x.px(x2))), sorted((self.y.px(y1), self.y.px(y2)))
+                if right > left and bottom > top:
+                    self.bars.append((left, top, right, bottom))
 
     def sampled(self, xs, ys):
         """Points every few pixels along a line, those inside the frame."""
@@ -93,13 +99,15 @@ class Placer:
         for mark in sorted((m for m in marks if isinstance(m, Points) and m.labels), key=lambda m: not m.drop):
             for x, y, text in zip(mark.x, mark.y, mark.labels, strict=True):
                 if text and self.x.inside(self.x.px(x)) and self.y.inside(self.y.px(y)):
-                    texts.append(self._best(x, y, text, mark.color, _around(mark.size + 4), bold=mark.drop))
+                    texts.append(self._best(x, y, text, mark.color, self._beside(mark.size + 4), bold=mark.drop))
         for mark in marks:
             if isinstance(mark, Line) and mark.label and mark.label_at != "along" and not self._in_margin(mark):
                 points = self.sampled(mark.x, mark.y)
                 if points:
-                    x, y = self.x.value(points[-1][0]), self.y.value(points[-1][1])
-                    texts.append(self._best(x, y, mark.label, mark.color, _ABOVE if mark.label_at == "above" else _around(6)))
+                    end = self._data(*points[-1])
+                    beside = [(0, (*end, *place)) for place in _around(6)] if mark.label_at == "end" else []
+                    extra, options = zip(*beside, *self._over(points, text_width(mark.label)), strict=True)
+                    texts.append(self._cheapest(options, mark.label, mark.color, extra=extra))
             elif isinstance(mark, Rule | Span | Area) and mark.label:
                 texts.append(self._edge_label(mark))
         return texts
@@ -121,8 +129,9 @@ class Placer:
         for row in reversed(rows):
             row[0] = min(row[0], limit)
             limit = row[0] - LINE_HEIGHT
+        gap = 11 if any(box[2] > self.x.end + 7 for box in [*self.boxes, *self.texts]) else 7  # a large marker at the edge reaches into the margin
         return [
-            self._fixed(self.x.domain[1], self.y.value(at), line.label, line.color, "start", 7, label_y - at, False)
+            self._fixed(self.x.domain[1], self.y.value(at), line.label, line.color, "start", gap, label_y - at, False)
             for label_y, at, line in rows
         ]
 
@@ -136,7 +145,7 @@ class Placer:
                 continue
             scale = self.x if flat else self.y
             length = abs(scale.px(bars.to[i]) - scale.px(bars.start[i]))
-            if length >= (text_width(text) + 4 if flat else LINE_HEIGHT):
+            if length >= (text_width(text) + 1 if flat else LINE_HEIGHT):  # the width is that of the widest face: there is air left
                 middle = scale.value((scale.px(bars.to[i]) + scale.px(bars.start[i])) / 2)
                 at = (middle, bars.at[i]) if flat else (bars.at[i], middle)
                 texts.append(self._fixed(*at, text, "inside", "middle", 0, 0, False))
@@ -154,17 +163,38 @@ class Placer:
                 break
             run = point
         width, options = text_width(line.label), []
-        for rank, share in enumerate((0.5, 0.4, 0.6, 0.3, 0.7)):
-            for side in (-9, 9):
+        for rank, share in enumerate((0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8)):
+            for side in (-9, 9, -19, 19):  # the far ones pass a marker on the line
                 mx, my = ax + share * (run[0] - ax) - side * math.sin(angle), ay + share * (run[1] - ay) + side * math.cos(angle)
                 steps = [width * (i / 8 - 0.5) for i in range(9)]
                 boxes = [(mx + s * math.cos(angle) - 5, my + s * math.sin(angle) - 5, mx + s * math.cos(angle) + 5, my + s * math.sin(angle) + 5) for s in steps]
-                options.append((sum(self._cost(box) for box in boxes) + rank + (side > 0), share, side, boxes))
+                options.append((sum(self._cost(box) for box in boxes) + rank + (side > 0) + 6 * (abs(side) > 9), share, side, boxes))
         _, share, side, boxes = min(options, key=lambda option: option[0])
-        self.boxes += boxes
+        self.texts += boxes
         at, ends = (ax + share * (run[0] - ax), ay + share * (run[1] - ay)), ((ax, ay), run)
         shape = _text(*self._data(*at), line.label, line.color, "middle", 0, side, False)
         return [shape | {"along": [_g(v) for end in ends for v in self._data(*end)]}]
+
+    def _over(self, points, width):
+        """Places above and below a line at its right end, then further left, then at a distance; each as high as the line is below the label."""
+        at = sorted(px for px, _ in points)
+        left, end = at[0], at[-1]
+        back = [end - d for d in range(60, 361, 60) if end - d - width >= left]
+        rights = [end - 4, *back, (left + end + width) / 2, left + width]  # the last two for lines shorter than their labels
+        options = []
+        for up, down in ((-10, 11), (-14, 15), (-20, 21), (-26, 27)):
+            for right in rights:
+                right = min(max(right, self.x.start + width + 3), self.x.end - 3)
+                beside = [py for px, py in points if right - width - 6 <= px <= right + 6]
+                anchor, dx = (end, right - end) if right >= end - 4 else (right, 0)  # at other widths: with the end, or with its place on the line
+                if beside:
+                    steep = 0.3 * (max(beside) - min(beside))  # a label on a steep stretch is far from one of its ends
+                    options += [(steep, (*self._data(anchor, py), "end", dx, dy)) for py, dy in ((min(beside), up), (max(beside), down))]
+        return options
+
+    def _beside(self, r):
+        """Places round a marker; among bars first those level with it, since it ends a bar of its own."""
+        return sorted(_around(r), key=lambda place: place[2] != 0) if self.bars else _around(r)
 
     def _edge_label(self, mark):
         """A label for a rule, a span or an area: at the top of what stands upright, at an end of what lies, in the middle of a band."""
@@ -197,32 +227,31 @@ class Placer:
         """The text shape at the cheapest of its places: (anchor, dx, dy) in pixels from one data point."""
         return self._cheapest([(x, y, *place) for place in places], text, color, bold)
 
-    def _cheapest(self, options, text, color, bold=False):
+    def _cheapest(self, options, text, color, bold=False, extra=None):
         costs = [self._cost(_box(self.x.px(x), self.y.px(y), text, *place, bold)) + 0.2 * rank for rank, (x, y, *place) in enumerate(options)]
+        costs = [cost + more for cost, more in zip(costs, extra or [0] * len(costs), strict=True)]
         x, y, *place = options[costs.index(min(costs))]
         return self._fixed(x, y, text, color, *place, bold)
 
     def _fixed(self, x, y, text, color, anchor, dx, dy, bold):
-        self.boxes.append(_box(self.x.px(x), self.y.px(y), text, anchor, dx, dy, bold))
+        self.texts.append(_box(self.x.px(x), self.y.px(y), text, anchor, dx, dy, bold))
         return _text(x, y, text, color, anchor, dx, dy, bold)
 
     def _cost(self, box):
         left, top, right, bottom = box
         cost = 200 * (left < self.x.start or right > self.x.end or top < min(self.y.start, self.y.end) or bottom > max(self.y.start, self.y.end))
-        cost += 100 * sum(left < b[2] and b[0] < right and top < b[3] and b[1] < bottom for b in self.boxes)
+        for price, boxes in ((300, self.texts), (100, self.boxes), (60, self.bars)):
+            cost += price * sum(left < b[2] and b[0] < right and top < b[3] and b[1] < bottom for b in boxes)
         columns, rows = range(int(left // CELL), int(right // CELL) + 1), range(int(top // CELL), int(bottom // CELL) + 1)
-        return cost + sum((column, row) in self.cells for column in columns for row in rows)
+        return cost + 2 * sum((column, row) in self.cells for column in columns for row in rows)
 
     def _data(self, px, py):
         return self.x.value(px), self.y.value(py)
 
 
-_ABOVE = [("end", -4, -10), ("end", -4, 11), ("end", -60, -10), ("end", -120, -10), ("end", -60, 11)]
-
-
 def _around(r):
     return [("start", r, -r), ("start", r, 0), ("end", -r, -r), ("start", r, r), ("end", -r, 0), ("end", -r, r),
-            ("middle", 0, -r - 6), ("middle", 0, r + 7), ("start", r, 2 * r), ("end", -r, -2 * r - 4), ("middle", 0, -r - 22), ("middle", 0, r + 22)]
+            ("middle", 0, -r - 6), ("middle", 0, r + 7), ("start", r, 2 * r), ("end", -r, -2 * r - 4), ("middle", 0, -r - 22), ("middle", 0, r + 22), ("end", -r, 2 * r)]
 
 
 def _box(px, py, text, anchor, dx, dy, bold):
