@@ -147,7 +147,7 @@ class LabPage:
 
     def says(self, place, words):
         """Wait until a place (a locator) shows these words, a regular expression."""
-        place.get_by_text(re.compile(words)).first.wait_for(timeout=10_000)
+        place.get_by_text(re.compile(words)).first.wait_for(timeout=30_000)
 
     def wait_idle(self, timeout=60):
         """Wait until the kernel is idle and no cell of the current notebook is still to run."""

@@ -87,19 +87,21 @@ def test_explorer_and_question_answer_while_a_cell_is_busy(chapter, explorer, tm
         notebook.activeCellIndex = cells.cells.length - 1;
         window.jupyterapp.commands.execute("notebook:run-cell");
     }""", source)  # fmt: skip
-    explorer.scroll_into_view_if_needed()
-    slider = explorer.get_by_label("B", exact=True)
-    slider.focus()
-    for _ in range(12):
-        chapter.keyboard.press("ArrowRight")
-    chapter.says(explorer, "Compute-bound")
-    question = chapter.locator(".sol-practice").filter(has_text="Weights, activations and arithmetic are int8").first
-    question.scroll_into_view_if_needed()
-    question.locator("input").first.fill("240")
-    question.locator("input").first.press("Enter")
-    chapter.says(question, "Right")
-    assert not chapter.all_ran(), "the cell had ended"
-    (tmp_path / "enough").touch()
+    try:
+        explorer.scroll_into_view_if_needed()
+        slider = explorer.get_by_label("B", exact=True)
+        slider.focus()
+        for _ in range(12):
+            chapter.keyboard.press("ArrowRight")
+        chapter.says(explorer, "Compute-bound")
+        question = chapter.locator(".sol-practice").filter(has_text="Weights, activations and arithmetic are int8").first
+        question.scroll_into_view_if_needed()
+        question.locator("input").first.fill("240")
+        question.locator("input").first.press("Enter")
+        chapter.says(question, "Right")
+        assert not chapter.all_ran(), "the cell had ended"
+    finally:  # the tests after this one have the same kernel
+        (tmp_path / "enough").touch()
     chapter.wait_idle()
     assert chapter.all_ran()
 

@@ -281,7 +281,7 @@ OWN, BOBS = (notebook_for(EXERCISE, f"seed of {id}", id) for id in ("ada", "bob"
     (OWN, "", False),
     (without_metadata(without_ids(OWN)), "", False),
     (OWN.replace(b'\\"seed of ada\\"', b"'seed of ada'"), "", False),
-    (EXERCISE.read_bytes(), "not the notebook released to ada, but one without a seed, such as the course's own", True),
+    (EXERCISE.read_bytes(), "It sets no seed: its first code cell is gone, or it is not the notebook released to ada but, say, the course's own", True),
     (OWN.replace(b"seed of ada", b"easier"), "its seed was changed", True),
     (BOBS, "It was made for bob, but ada handed it in. Was it copied?", True),
     (without_metadata(BOBS), "It was made for bob, but ada handed it in.", True),

@@ -193,7 +193,8 @@ def _look(score):
 def _given(q, score):
     """What the grader read as the answer, in words."""
     if score.kind in ("unanswered", "refused"):
-        return "None was found." if score.kind == "unanswered" else ""
+        missing = "It was not run." if _word(score)[0] == "Not reached" else "None was found."
+        return missing if score.kind == "unanswered" else ""
     if score.kind in ("type", "dimension") and score.given:  # in words: no number could be read
         read = f"{theirs(score.given[:1].upper() + score.given[1:])}."
     elif q.kind == "function":

@@ -18,7 +18,7 @@ OTHER_NUMBERS = "so `check` in it went by other numbers than the grader"
 WORDS = {
     "another's": "It was made for {other}, but {student} handed it in. Was it copied?",
     "changed": f"This is not the notebook as it was released to {{student}}: its seed was changed, {OTHER_NUMBERS}.",
-    "without": f"This is not the notebook released to {{student}}, but one without a seed, such as the course's own, {OTHER_NUMBERS}.",
+    "without": f"It sets no seed: its first code cell is gone, or it is not the notebook released to {{student}} but, say, the course's own, {OTHER_NUMBERS}.",
 }
 BY_ID_ALONE = "Found by the id in the notebook alone, which anybody could have written there."
 
