@@ -62,7 +62,7 @@ def test_a_page_that_was_not_run_keeps_its_answer_folded(page):
     folded.scroll_into_view_if_needed()
     assert not folded.get_by_text("Answer:").is_visible()
     folded.locator("summary").click()
-    folded.get_by_text("Answer:").wait_for(timeout=5000)
+    folded.get_by_text("Answer:").wait_for(timeout=30_000)
     page.screenshot("00_unfolded")
 
 
@@ -75,7 +75,7 @@ def test_the_code_of_a_figure_is_folded_behind_a_bar(page):
     assert not [line for line in cell.query_selector_all(".cm-line") if line.is_visible()]
     page.screenshot("02_folded")
     cell.query_selector(".jp-InputPlaceholder .jp-Placeholder-content").click()
-    cell.wait_for_selector(".cm-line >> text=figure(", timeout=5000)
+    cell.wait_for_selector(".cm-line >> text=figure(", timeout=30_000)
 
 
 def test_a_terminal_opens_in_the_workspace(page, lab):
@@ -85,7 +85,7 @@ def test_a_terminal_opens_in_the_workspace(page, lab):
     page.wait_for_timeout(1500)
     page.keyboard.type("pwd > where.txt; lightspeed reset 02_roofline > said.txt\n")
     said = lab.workspace / "chapters/said.txt"
-    for _ in range(100):
+    for _ in range(600):
         if said.exists() and said.read_text():
             break
         page.wait_for_timeout(100)
