@@ -38,11 +38,6 @@ ROSTER = {
 
 
 @pytest.fixture
-def course(tmp_path):
-    return courses.new(tmp_path / "class")
-
-
-@pytest.fixture
 def book(course):
     with course.book() as book:
         fill(book)

@@ -21,11 +21,6 @@ ROOFLINE = course_root() / "exercises" / "02_roofline.ipynb"
 
 
 @pytest.fixture
-def course(tmp_path):
-    return courses.new(tmp_path / "class")
-
-
-@pytest.fixture
 def book(course):
     with course.book() as book:
         book.add_student("ada", "Ada Lovelace", seed="seed of ada", email="ada@example.org")

@@ -6,7 +6,6 @@ import time
 from pathlib import Path
 
 import pytest
-from lightspeed.classroom import course as courses
 from lightspeed.classroom.collect import collect, put_aside
 from lightspeed.classroom.gradebook import MIGRATIONS, Gradebook
 from lightspeed.classroom.outcome import outcomes
@@ -18,11 +17,6 @@ from test_collect import NAME, archive, fill, folder, kept, notebook
 DUE = time.mktime((2026, 6, 10, 14, 0, 0, 0, 0, -1))
 MOODLE = "{}_assignsubmission_file_/{}"
 ADA, BOB = "Ada King Lovelace_7101", "Bob Ross_7102"
-
-
-@pytest.fixture
-def course(tmp_path):
-    return courses.new(tmp_path / "class")
 
 
 @pytest.fixture

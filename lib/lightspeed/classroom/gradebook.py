@@ -20,7 +20,8 @@ from pathlib import Path
 
 from lightspeed.classroom.grade import Graded, Score
 from lightspeed.classroom.notebooks import Assignment
-from lightspeed.classroom.schema import MIGRATIONS, Newer, statements
+from lightspeed.classroom.schema import MIGRATIONS, Newer
+from lightspeed.practice.store import statements
 
 BUSY_SECONDS = 30
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-
 # One step per version of the schema; a step is never changed once it has been released.
 MIGRATIONS = (
     """
@@ -51,13 +49,3 @@ MIGRATIONS = (
 
 class Newer(RuntimeError):
     """The file was written by a later version of the course."""
-
-
-def statements(script):
-    """The statements of a script, one by one: executescript() would end our transaction."""
-    statement = ""
-    for line in script.splitlines(keepends=True):
-        statement += line
-        if statement.strip() and sqlite3.complete_statement(statement):
-            yield statement
-            statement = ""

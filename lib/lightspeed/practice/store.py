@@ -147,13 +147,13 @@ def _migrate(file):
     file.execute("BEGIN EXCLUSIVE")
     version = file.execute("PRAGMA user_version").fetchone()[0]  # again: another process may have been first
     for step in MIGRATIONS[version:]:
-        for statement in _statements(step):
+        for statement in statements(step):
             file.execute(statement)
     file.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
     file.execute("COMMIT")
 
 
-def _statements(script):
+def statements(script):
     """The statements of a script, one by one: executescript() would end our transaction."""
     statement = ""
     for line in script.splitlines(keepends=True):
