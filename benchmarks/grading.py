@@ -22,10 +22,10 @@ import time
 from pathlib import Path
 
 import _beside
-from lightspeed.classroom.batch import grade_all
-from lightspeed.classroom.gradebook import Gradebook
-from lightspeed.classroom.nbgrader import export_nbgrader
-from lightspeed.classroom.notebooks import Assignment
+from lightspeed_class.gradebook import Gradebook
+from lightspeed_class.grading.batch import grade_all
+from lightspeed_class.handout.nbgrader import export_nbgrader
+from lightspeed_class.intake.notebooks import Assignment
 
 NAME, VERSION = "nbgrader", "0.9.6"
 ROOT = Path(__file__).resolve().parents[1]

@@ -20,8 +20,8 @@ from pathlib import Path
 
 import _beside
 import numpy as np
-from lightspeed.measure import kernels, roofline
-from lightspeed.measure.environment import usable_cores
+from lightspeed_course.measure.environment import usable_cores
+from lightspeed_course.measure.instruments import kernels, roofline
 
 CARM, VERSION = "carm-roofline", "1.5.1"
 HOME = _beside.BENCH / f"{CARM}-{VERSION}"

@@ -11,7 +11,8 @@ import sys
 from collections import defaultdict
 
 from _beside import show
-from lightspeed.measure import parts, record
+from lightspeed_course.measure import runner
+from lightspeed_course.measure.records import record
 
 MOST = 0.10
 
@@ -26,7 +27,7 @@ def variation(values):
 
 
 def main(files):
-    records = [record.load(f) for f in files] if files else [parts.measure() for _ in range(3)]
+    records = [record.load(f) for f in files] if files else [runner.measure() for _ in range(3)]
     runs = [medians(r) for r in records]
     found = defaultdict(list)
     for which in set.intersection(*map(set, runs)):

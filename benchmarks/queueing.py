@@ -12,7 +12,7 @@ import time
 import ciw
 import numpy as np
 import simpy
-from lightspeed.queue_simulation import poisson_arrivals, simulate
+from lightspeed.models.queue_simulation import poisson_arrivals, simulate
 from lightspeed.queueing import mm1
 
 RATE, SERVICE_RATE, ROUNDS, LEAST = 9.0, 10.0, 5, 1e6

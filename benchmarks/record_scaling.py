@@ -10,8 +10,9 @@ array, which one process receives and adds. The machinery is that of `lightspeed
 
 import datetime
 
-from lightspeed.measure import environment, scaling
-from lightspeed.measure.workers import crew
+from lightspeed_course.measure import environment
+from lightspeed_course.measure.instruments import scaling
+from lightspeed_course.measure.instruments.workers import crew
 
 CPU = (("count", 4_000_000), ("count", 16_000_000), 0, (1, 2, 3, 4))  # serial, divided, bytes sent, n
 SERVER = (("count", 2_000_000), ("wait", 2.0), 16_000_000, (1, 2, 3, 4, 6, 8, 12, 16, 24, 32))

@@ -30,7 +30,7 @@ DEMO = '''
 import numpy as np
 from lightspeed.catalog import accelerator
 from lightspeed.roofline import attainable, ridge_point, time_bounds, matmul_bytes, matmul_flops
-from lightspeed.show import Axis, Chart, Choice, Line, LogSlider, Points, Rule, View, explorer, si
+from lightspeed_course.show import Axis, Chart, Choice, Line, LogSlider, Points, Rule, View, explorer, si
 
 INTENSITY = np.logspace(-1, 4, 100)
 

@@ -13,8 +13,7 @@
 
 # %%
 from lightspeed.catalog import accelerator
-from lightspeed.practice import ask, predict, progress, reveal
-from lightspeed.show import si
+from lightspeed_course import ask, predict, progress, reveal, si
 
 h100 = accelerator("h100_sxm")
 print(si(h100.hbm_bandwidth, "byte/s"), "printed as", h100.hbm_bandwidth.printed)

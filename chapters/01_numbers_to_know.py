@@ -13,10 +13,12 @@
 # **You need** nothing but arithmetic. **Time:** an hour and a half, with the cards.
 
 # %%
-from lightspeed import hardware, roofline
+from lightspeed import datasheet, roofline
 from lightspeed.catalog import accelerator, entries, find, link, memory
-from lightspeed.practice import ask, calibration, cards, predict, reveal
-from lightspeed.show import Axis, Bars, Chart, Points, Rule, figure, human_axis, human_time, si, table
+from lightspeed_course import (
+    ask, Axis, Bars, calibration, cards, Chart, figure, human_axis, human_time, Points, predict,
+    reveal, Rule, si, table,
+)
 from lightspeed.units import Q
 
 # %% [markdown]
@@ -192,7 +194,7 @@ figure(
 
 # %%
 table(
-    [[x.name, si(x.latency, "s"), human_time(hardware.human_scale(x.latency, find("human_scale").tick, find("human_scale").feels_like))] for x in ladder],
+    [[x.name, si(x.latency, "s"), human_time(datasheet.human_scale(x.latency, find("human_scale").tick, find("human_scale").feels_like))] for x in ladder],
     ["level", "latency", "felt as"],
     caption=f"One factor for every row: {si(find('human_scale').tick, 's')} lasts {human_time(find('human_scale').feels_like)}.",
 )
@@ -342,7 +344,7 @@ table(
 # Choose a path, from the nearest cache to the far side of an ocean. Before you move the slider, say which term decides, or whether both do.
 
 # %%
-from lightspeed.explorers.numbers import explore, explore_generations
+from lightspeed_course.explorers.numbers import explore, explore_generations
 
 explore()
 
@@ -401,11 +403,11 @@ checks = []
 for m in entries("accelerators").values():
     if all(n in m for n in ("clock", "flop_per_cycle", "tensor_core_count")):
         peak = m.bf16 if "bf16" in m else m.fp16
-        checks.append((f"{m.name}, peak from its clock", hardware.peak_from_clock(m.clock, m.flop_per_cycle, m.tensor_core_count), peak, "FLOP/s"))
+        checks.append((f"{m.name}, peak from its clock", datasheet.peak_from_clock(m.clock, m.flop_per_cycle, m.tensor_core_count), peak, "FLOP/s"))
 for k in ("nvlink3", "nvlink4", "nvlink5"):
-    checks.append((f"{link(k).name}, from its links", hardware.bundle_bandwidth(link(k).links, link(k).bandwidth_per_link), link(k).bandwidth_bidirectional / 2, "byte/s"))
+    checks.append((f"{link(k).name}, from its links", datasheet.bundle_bandwidth(link(k).links, link(k).bandwidth_per_link), link(k).bandwidth_bidirectional / 2, "byte/s"))
 atlantic = memory("path_atlantic")
-checks.append(("Atlantic, floor against the fastest cable", hardware.round_trip(atlantic.distance, memory("light").fibre), atlantic.measured_round_trip, "s"))
+checks.append(("Atlantic, floor against the fastest cable", datasheet.round_trip(atlantic.distance, memory("light").fibre), atlantic.measured_round_trip, "s"))
 
 # %%
 table([[n, si(p, u, 4), si(m, u, 4), f"{p / m - 1:+.1%}"] for n, p, m, u in checks], ["what", "predicted", "printed or measured", "error"])
@@ -442,10 +444,14 @@ figure(
 # that stand below, which are the catalog's.
 
 # %%
-from lightspeed.measure import compare_here, measure_here, row, shipped, show_recorded
-from lightspeed.measure import find as find_quantity
-from lightspeed.measure.environment import usable_cores
-from lightspeed.measure.shown import in_flight, ladder_figure, ladder_findings
+from lightspeed_course import compare_here, measure_here, row, shipped, show_recorded
+from lightspeed_course.measure import find as find_quantity
+from lightspeed_course.measure.environment import usable_cores
+from lightspeed_course.measure.pages.machine_figures import (
+    in_flight,
+    ladder_figure,
+    ladder_findings,
+)
 
 # %%
 guess = {
@@ -541,7 +547,7 @@ waits = [find_quantity(r, "host.latency", size=2**26).value for r in (recorded, 
 # Each was published. Each is rebutted by a line that you can run.
 
 # %%
-from lightspeed.show.gallery import gallery
+from lightspeed_course import gallery
 
 gallery("01")
 

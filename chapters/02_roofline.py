@@ -16,9 +16,10 @@
 import numpy as np
 
 from lightspeed.catalog import accelerator, entries, link
-from lightspeed.practice import ask, predict, reveal
+from lightspeed_course import (
+    ask, Axis, Chart, figure, Line, Points, predict, reveal, roof_chart, Rule, si, Span, table,
+)
 from lightspeed.roofline import *
-from lightspeed.show import Axis, Chart, Line, Points, Rule, Span, figure, roof_chart, si, table
 
 # %% [markdown]
 # ## Before you read on
@@ -266,7 +267,7 @@ saved = matmul_alone + relu_alone - time_bounds(matmul_flops(B, D, F) + B * F, p
 # in which a better memory would be wasted, and one in which better units would be.
 
 # %%
-from lightspeed.explorers.roofline import explore
+from lightspeed_course.explorers.roofline import explore
 
 explore()
 
@@ -499,10 +500,14 @@ table([[c, kind, m, f"{error:+.0%}"] for c, kind, m, error in errors], ["chip", 
 # that all can; put your own shares in its place.
 
 # %%
-from lightspeed.measure import measure_here, shipped
-from lightspeed.measure.kernels import FLOPS, PASSES
-from lightspeed.measure.roofline import roof as roof_of
-from lightspeed.measure.shown import peaks_table, roofline_figure, roofline_table
+from lightspeed_course import measure_here, shipped
+from lightspeed_course.measure.instruments.kernels import FLOPS, PASSES
+from lightspeed_course.measure.instruments.roofline import roof as roof_of
+from lightspeed_course.measure.pages.machine_figures import (
+    peaks_table,
+    roofline_figure,
+    roofline_table,
+)
 
 guess = {"ReLU": 1.0, "axpy": 1.0, "dot product": 1.0}  # of its roof, from 0 to 1
 width = 4  # bytes of a number in fp32
@@ -588,7 +593,7 @@ gains = [r.peaks["bf16"] / r.peaks["fp32"] for r in (first, second)]
 # Each was published. Each is rebutted by a line that you can run.
 
 # %%
-from lightspeed.show.gallery import gallery
+from lightspeed_course import gallery
 
 gallery("02")
 

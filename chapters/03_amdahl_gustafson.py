@@ -20,11 +20,13 @@ import networkx as nx
 import numpy as np
 
 from lightspeed.catalog import accelerator, find, link
-from lightspeed.practice import ask, cards, predict, reveal
-from lightspeed.profiles import read_breakdown, read_profile, scaling_runs
+from lightspeed_course import (
+    ask, Axis, Bars, cards, Chart, figure, human_time, Line, Points, predict, reveal, Rule, si,
+    table,
+)
+from lightspeed_course.profiles import read_breakdown, read_profile, scaling_runs
 from lightspeed.roofline import transfer_time
 from lightspeed.scaling import *
-from lightspeed.show import Axis, Bars, Chart, Line, Points, Rule, figure, human_time, si, table
 from lightspeed.training import *
 
 # %% [markdown]
@@ -414,7 +416,7 @@ ask("scaling.peak")
 # leave $s$ and make $κ$ ten times smaller. Before each change, say which will help more at the $n$ where you are.
 
 # %%
-from lightspeed.explorers.scaling import explore
+from lightspeed_course.explorers.scaling import explore
 
 explore()
 
@@ -774,9 +776,13 @@ figure(
 # the same from two processes to sixteen, in the second job and in the third? On how many processes is the third job fastest?
 
 # %%
-from lightspeed.measure import measure_here, shipped
-from lightspeed.measure.drawn import scaling_figure, scaling_findings, scaling_table
-from lightspeed.measure.scaling import PARTS
+from lightspeed_course import measure_here, shipped
+from lightspeed_course.measure.pages.scaling_figures import (
+    scaling_figure,
+    scaling_findings,
+    scaling_table,
+)
+from lightspeed_course.measure.instruments.scaling import PARTS
 
 pieces = sum(PARTS["wait"])
 table(
@@ -858,7 +864,7 @@ ask("training.mfu")
 # ## Gallery of wrong claims
 
 # %%
-from lightspeed.show.gallery import gallery
+from lightspeed_course import gallery
 
 gallery("03")
 

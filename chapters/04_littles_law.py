@@ -17,11 +17,19 @@
 import numpy as np
 
 from lightspeed.catalog import accelerator, find, number
-from lightspeed.practice import ask, predict, reveal
-from lightspeed.queue_simulation import batch_means, number_inside, observed, poisson_arrivals, simulate, simulate_decoding
+from lightspeed_course import (
+    Area, ask, Axis, Chart, figure, human_time, Line, Points, predict, reveal, Rule, si, table,
+)
+from lightspeed.models.queue_simulation import (
+    batch_means,
+    number_inside,
+    observed,
+    poisson_arrivals,
+    simulate,
+    simulate_decoding,
+)
 from lightspeed.queueing import *
 from lightspeed.serving import *
-from lightspeed.show import Area, Axis, Chart, Line, Points, Rule, figure, human_time, si, table
 from lightspeed.units import Q
 
 # %% [markdown]
@@ -507,7 +515,7 @@ print(f"alone, a request would take {si(answer * sizes[1], 's')} for its tokens 
 # many. Then make the caches so large that memory is the limit.
 
 # %%
-from lightspeed.explorers.queueing import explore, explore_serving
+from lightspeed_course.explorers.queueing import explore, explore_serving
 
 explore()
 
@@ -649,9 +657,14 @@ for m, c, r, _, _ in rows:
 # run of a few seconds will show that number. And which of the two laws, Little's or the formula, will hold better?
 
 # %%
-from lightspeed.measure import measure_here, shipped
-from lightspeed.measure.drawn import queueing_latency, queueing_little, queueing_omission, queueing_tail
-from lightspeed.measure.queueing import LOADS
+from lightspeed_course import measure_here, shipped
+from lightspeed_course.measure.pages.scaling_figures import (
+    queueing_latency,
+    queueing_little,
+    queueing_omission,
+    queueing_tail,
+)
+from lightspeed_course.measure.instruments.queueing import LOADS
 
 table(
     [[si(level, "%"), f"{mm1(level, 1).W:.1f}", f"{md1(level, 1).W:.1f}", f"{mmc(4 * level, 1, 4).W:.2f}"] for level in LOADS],
@@ -746,7 +759,7 @@ queueing_latency(other)
 # Each was published. Each is rebutted by a line that you can run.
 
 # %%
-from lightspeed.show.gallery import gallery
+from lightspeed_course import gallery
 
 gallery("04")
 

@@ -16,12 +16,20 @@ import numpy as np
 
 from lightspeed.catalog import accelerator, energy, number
 from lightspeed.energy import operation_energy
-from lightspeed.explorers.precision import number as written
-from lightspeed.practice import ask, predict, reveal
+from lightspeed_course.explorers.precision import number as written
+from lightspeed_course import (
+    ask, Axis, Bars, Chart, figure, Line, Points, predict, reveal, Rule, si, table, Text,
+)
 from lightspeed.precision import *
 from lightspeed.quantization import *
-from lightspeed.roofline import critical_batch, matmul_bytes, matmul_flops, ridge_point, time_bounds, transfer_time
-from lightspeed.show import Axis, Bars, Chart, Line, Points, Rule, Text, figure, si, table
+from lightspeed.roofline import (
+    critical_batch,
+    matmul_bytes,
+    matmul_flops,
+    ridge_point,
+    time_bounds,
+    transfer_time,
+)
 
 # %% [markdown]
 # ## Before you read on
@@ -173,7 +181,7 @@ table(
 # before you look, what the code stands for.
 
 # %%
-from lightspeed.explorers.precision import explore
+from lightspeed_course.explorers.precision import explore
 
 explore()
 
@@ -872,9 +880,9 @@ table([[n, f"{rate:.0f}"] for n, rate in served.items()], ["weights", "queries a
 # bf16, if it adds as many numbers as below? Put your two errors in place of the ones in the cell.
 
 # %%
-from lightspeed.measure import measure_here, shipped
-from lightspeed.measure.precision import SUMMED, predicted_sum_error, sum_bound
-from lightspeed.measure.shown import products_table, sums_table
+from lightspeed_course import measure_here, shipped
+from lightspeed_course.measure.instruments.precision import SUMMED, predicted_sum_error, sum_bound
+from lightspeed_course.measure.pages.machine_figures import products_table, sums_table
 
 guess = {"fp16": 0.001, "bf16": 0.01}  # relative errors
 table(
@@ -931,7 +939,7 @@ products_table(shipped()["intel_xeon_2core"])
 # Each was published. Each is rebutted by a line that you can run.
 
 # %%
-from lightspeed.show.gallery import gallery
+from lightspeed_course import gallery
 
 gallery("05")
 

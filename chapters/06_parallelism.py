@@ -21,11 +21,12 @@ from lightspeed.catalog import accelerator, entries, link, number
 from lightspeed.memory import *
 from lightspeed.parallel import *
 from lightspeed.pipeline import *
-from lightspeed.practice import ask, predict, reveal
+from lightspeed_course import (
+    ask, Axis, Bars, Chart, figure, human_time, Line, Points, predict, reveal, Rule, si, table,
+)
 from lightspeed.reliability import *
 from lightspeed.roofline import transfer_time
-from lightspeed.show import Axis, Bars, Chart, Line, Points, Rule, figure, human_time, si, table
-from lightspeed.training_step import Plan, fit_share, machine, predicted, training_runs
+from lightspeed.models.training_step import Plan, fit_share, machine, predicted, training_runs
 from lightspeed.transformer import transformer
 
 # %% [markdown]
@@ -562,7 +563,7 @@ table([[name, si(e / seconds, "W"), f"{e / JOULES_PER_KWH / 1e3:,.0f} MWh", f"{c
 # tensor parallelism is, and one in which gradients are.
 
 # %%
-from lightspeed.explorers.parallelism import explore
+from lightspeed_course.explorers.parallelism import explore
 
 explore()
 
@@ -670,9 +671,9 @@ figure(
 # data parallelism pay at all?
 
 # %%
-from lightspeed.measure import measure_here, shipped
-from lightspeed.measure.drawn_links import split_figure, split_table
-from lightspeed.measure.split import FLOPS, HIDDEN, TOKENS, WIDTH
+from lightspeed_course import measure_here, shipped
+from lightspeed_course.measure.pages.network_figures import split_figure, split_table
+from lightspeed_course.measure.instruments.split_mlp import FLOPS, HIDDEN, TOKENS, WIDTH
 
 table(
     [[k, si(FLOPS["tensor"] / 2 * k * WIDTH * HIDDEN, "FLOP"), si(4 * k * WIDTH, "byte"), si(FLOPS["data"] / 2 * k * WIDTH * HIDDEN, "FLOP"), si(8 * WIDTH * HIDDEN, "byte")] for k in TOKENS],
@@ -728,7 +729,7 @@ split_table(shipped()["amd_epyc_2core"])
 # Each was published. Each is rebutted by a line that you can run.
 
 # %%
-from lightspeed.show.gallery import gallery
+from lightspeed_course import gallery
 
 gallery("06")
 

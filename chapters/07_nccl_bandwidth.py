@@ -18,8 +18,9 @@ import numpy as np
 
 from lightspeed.catalog import find, link, number
 from lightspeed.collectives import *
-from lightspeed.practice import ask, predict, reveal
-from lightspeed.show import Area, Axis, Chart, Line, Points, Rule, figure, si, table
+from lightspeed_course import (
+    Area, ask, Axis, Chart, figure, Line, Points, predict, reveal, Rule, si, table,
+)
 
 # %%
 per_node, nodes, message, asked = 8, 125, 16e9, 156e9
@@ -110,8 +111,8 @@ ask("nccl.busbw")
 # one. For $n - 1$ steps the receiver adds what arrives to its own: a reduce-scatter. For another $n - 1$ steps finished sums go round: an all-gather.
 
 # %%
-from lightspeed.explorers.nccl import explore_ring, ring_states
-from lightspeed.ring import run_ring
+from lightspeed_course.explorers.nccl import explore_ring, ring_states
+from lightspeed.models.ring import run_ring
 
 explore_ring()
 
@@ -187,7 +188,12 @@ reveal("nccl.share_of_line")
 # bytes cross the wire nearly twice. The same slip makes its other rows impossible.
 
 # %%
-from lightspeed.nccl_fit import calibrate, measurements, predict as expected_by_model, residuals
+from lightspeed.models.nccl_fit import (
+    calibrate,
+    measurements,
+    predict as expected_by_model,
+    residuals,
+)
 
 published = {r.nodes: r.size / r.time for r in measurements() if r.series == "p5_all_reduce" and r.size == 2**33}
 said = {2: 340e9, 8: 270e9, 125: asked}
@@ -344,7 +350,14 @@ ask("nccl.alltoall_across")
 # synchronises on each. The estimates are tables of base and step latencies and caps on bandwidth, and they are public.
 
 # %%
-from lightspeed.nccl import PLATEAU, PROTOCOLS, nccl_choices, nccl_time, ring_latency, tree_latency
+from lightspeed.models.nccl_tuner import (
+    PLATEAU,
+    PROTOCOLS,
+    nccl_choices,
+    nccl_time,
+    ring_latency,
+    tree_latency,
+)
 
 rows = [[p, si(ring_latency(8, 1, protocol=p), "s"), si(tree_latency(8, 1, p), "s"), si(ring_latency(n, nodes, protocol=p), "s"), si(tree_latency(n, nodes, p), "s")] for p in PROTOCOLS]
 table(rows, ["protocol", "ring, one node", "tree, one node", f"ring, {nodes} nodes", f"tree, {nodes} nodes"], caption="Latency that NCCL charges before the first byte, from its source.")
@@ -374,7 +387,7 @@ reveal("nccl.latency_share")
 # one node, and let the switch add.
 
 # %%
-from lightspeed.explorers.nccl import explore
+from lightspeed_course.explorers.nccl import explore
 
 explore()
 
@@ -587,7 +600,7 @@ within = np.exp(np.quantile([abs(np.log1p(e)) for r, e in rows_all if not r.fitt
 # above. The question again, and one that is not normal:
 
 # %%
-from lightspeed.show.nccl_verdict import judge
+from lightspeed_course.nccl_report.verdict import judge
 
 verdict = judge("all_reduce", message, message / asked, n, nodes, "p5")
 table([[sentence] for sentence in (*verdict.words, *verdict.checks)], [f"verdict: {verdict.level}"])
@@ -646,8 +659,14 @@ ask("nccl.which_test")
 # rising with the message, as on the curves above?
 
 # %%
-from lightspeed.measure import measure_here, shipped
-from lightspeed.measure.drawn_links import collectives_figure, collectives_findings, collectives_table, network_figure, network_findings
+from lightspeed_course import measure_here, shipped
+from lightspeed_course.measure.pages.network_figures import (
+    collectives_figure,
+    collectives_findings,
+    collectives_table,
+    network_figure,
+    network_findings,
+)
 
 # %% tags=["measured"]
 mine = measure_here("collectives")
@@ -683,7 +702,7 @@ collectives_findings(mine)
 # lightspeed measure collectives -n 4
 # mpirun --hostfile hosts lightspeed measure collectives
 # srun --mpi=pmi2 lightspeed measure collectives
-# torchrun --nproc-per-node gpu -m lightspeed.cli measure collectives
+# torchrun --nproc-per-node gpu -m lightspeed_cli measure collectives
 # ```
 #
 # ### Nodes, and links of a known rate
@@ -695,7 +714,7 @@ collectives_findings(mine)
 # The table has what the formulas of this chapter say. Before you measure, decide: how many times longer will the ring take on six nodes than on two, for a tiny message and for a large one? And the tree?
 
 # %%
-from lightspeed.measure.network import NODES, RATE, SIZES
+from lightspeed_course.measure.instruments.network import NODES, RATE, SIZES
 
 table(
     [[k, f"{ring_time(0.0, k, 1.0, 1.0):.0f}", f"{ring_time(1.0, k, 1.0):.3g}", f"{tree_time(0.0, k, 1.0, 1.0):.0f}", f"{tree_time(1.0, k, 1.0):.0f}"] for k in NODES],
@@ -763,7 +782,7 @@ network_findings(other)
 # Each was published. Each is rebutted by a line that you can run.
 
 # %%
-from lightspeed.show.gallery import gallery
+from lightspeed_course import gallery
 
 gallery("07")
 

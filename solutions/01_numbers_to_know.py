@@ -6,9 +6,9 @@
 # whole library is at your disposal.
 
 # %%
-from lightspeed import hardware, roofline
+from lightspeed import datasheet, roofline
 from lightspeed.catalog import accelerator, find, link, memory
-from lightspeed.practice import ask, check
+from lightspeed_course import ask, check
 from lightspeed.units import Q
 
 # %% [markdown]
@@ -173,7 +173,7 @@ ask("numbers.human_scale")
 # %%
 # BEGIN SOLUTION
 # STUB: answer = ...  # hours
-answer = hardware.human_scale(300e-9, 0.3e-9, 10) / 3600
+answer = datasheet.human_scale(300e-9, 0.3e-9, 10) / 3600
 # END SOLUTION
 check("numbers.human_scale", answer)
 
@@ -183,7 +183,7 @@ ask("numbers.peak_from_clock")
 # %%
 # BEGIN SOLUTION
 # STUB: answer = ...  # TFLOP/s
-answer = hardware.peak_from_clock(1830e6, 2 * 512, 528) / 1e12
+answer = datasheet.peak_from_clock(1830e6, 2 * 512, 528) / 1e12
 # END SOLUTION
 check("numbers.peak_from_clock", answer)
 

@@ -9,7 +9,7 @@
 import math
 
 from lightspeed.catalog import accelerator
-from lightspeed.practice import ask, check
+from lightspeed_course import ask, check
 from lightspeed.roofline import *
 from lightspeed.units import Q
 

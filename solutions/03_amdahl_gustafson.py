@@ -12,8 +12,8 @@ import networkx as nx
 import numpy as np
 
 from lightspeed.catalog import accelerator
-from lightspeed.practice import ask, check
-from lightspeed.profiles import scaling_runs
+from lightspeed_course import ask, check
+from lightspeed_course.profiles import scaling_runs
 from lightspeed.scaling import *
 from lightspeed.training import *
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from lightspeed.catalog import accelerator, energy
 from lightspeed.energy import operation_energy
-from lightspeed.practice import ask, check
+from lightspeed_course import ask, check
 from lightspeed.precision import *
 from lightspeed.quantization import *
 from lightspeed.roofline import *
@@ -265,7 +265,7 @@ check("quantization.int8_energy", answer)
 # The cards come back until you know them.
 
 # %%
-from lightspeed.practice import cards
+from lightspeed_course import cards
 
 cards("precision")
 

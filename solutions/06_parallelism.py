@@ -12,9 +12,9 @@ from lightspeed.energy import cost_of, energy_of
 from lightspeed.memory import *
 from lightspeed.parallel import *
 from lightspeed.pipeline import *
-from lightspeed.practice import ask, check
+from lightspeed_course import ask, check
 from lightspeed.reliability import *
-from lightspeed.training_step import Plan, machine, step
+from lightspeed.models.training_step import Plan, machine, step
 from lightspeed.transformer import transformer
 from lightspeed.units import Q
 

@@ -8,7 +8,7 @@
 # %%
 from lightspeed.catalog import link
 from lightspeed.collectives import *
-from lightspeed.practice import ask, check
+from lightspeed_course import ask, check
 from lightspeed.units import Q
 
 # %% [markdown]

@@ -1,7 +1,7 @@
 """Latency and bandwidth together: how the two terms of a transfer join, and a fit of both to measured times.
 
 `latency` is the alpha of a step or of all steps (s), `transfer` bytes on the busiest link or the seconds
-they take. Used in chapter 7. For the kinds of number see `lightspeed.checks.law`.
+they take. Used in chapter 7. For the kinds of number see `lightspeed.law.law`.
 
 Source: Hockney, "The communication challenge for MPP" (Parallel Computing 20(3), 1994), for alpha and beta.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lightspeed.checks import Argument, BadArgument, checked, is_array, law, nonnegative, positive
+from lightspeed.law import Argument, BadArgument, checked, is_array, law, nonnegative, positive
 from lightspeed.roofline import BANDWIDTH
 
 LATENCY = nonnegative("s")

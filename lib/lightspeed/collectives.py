@@ -3,7 +3,7 @@
 `size` is the S of nccl-tests, in bytes: the buffer of one rank; for all_gather, reduce_scatter, gather,
 scatter and alltoall the whole buffer, the shards of all ranks together. `n` counts ranks (GPUs), never
 nodes. `bandwidth` (byte/s) is what one rank sends, and at the same time receives, in one direction;
-`latency` (s) is the alpha of one step. For the kinds of number see `lightspeed.checks.law`.
+`latency` (s) is the alpha of one step. For the kinds of number see `lightspeed.law.law`.
 
 Sources: nccl-tests, doc/PERFORMANCE.md; Thakur, Rabenseifner and Gropp (IJHPCA 19(1), 2005); Sanders, Speck
 and Traeff, two-tree (Parallel Computing 35(12), 2009); Austin et al., "How to Scale Your Model" (2025).
@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from lightspeed.checks import (
+from lightspeed.law import (
     BadArgument,
     count,
     is_array,

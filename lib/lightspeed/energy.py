@@ -9,7 +9,7 @@ Touvron et al., "LLaMA" (2023) for GPU-hours x power x PUE.
 
 from __future__ import annotations
 
-from lightspeed.checks import Argument, count, law, nonnegative, positive
+from lightspeed.law import Argument, count, law, nonnegative, positive
 
 JOULES_PER_KWH = 3.6e6
 PUE = Argument(low=1.0, above=False, hint="PUE is the power of the whole site over the power of the machines: never below 1.")

@@ -1,7 +1,7 @@
 """What must fit: states, activations, caches, and who holds which share. Derived in chapter 6.
 
 Bytes per device, in the conventions of the papers: weights in 2 bytes, Adam. t is the tensor-parallel
-degree, p the pipeline's. For the kinds of number see `lightspeed.checks.law`.
+degree, p the pipeline's. For the kinds of number see `lightspeed.law.law`.
 
 Sources: Rajbhandari et al., "ZeRO" (SC20); Korthikanti et al. (2022) for activations; Megatron-LM,
 theoretical_memory_usage.py; DeepSpeed, memory.rst; Austin et al., "How to Scale Your Model" (2025).
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lightspeed.checks import (
+from lightspeed.law import (
     ELEMENT_BYTES,
     Argument,
     checked,

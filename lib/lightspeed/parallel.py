@@ -12,8 +12,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lightspeed.checks import ELEMENT_BYTES, Argument, count, fraction, law, nonnegative, positive, where
 from lightspeed.collectives import busbw_factor
+from lightspeed.law import (
+    ELEMENT_BYTES,
+    Argument,
+    count,
+    fraction,
+    law,
+    nonnegative,
+    positive,
+    where,
+)
 from lightspeed.memory import STAGE
 from lightspeed.roofline import BANDWIDTH, PEAK
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from lightspeed.checks import BadArgument, checked, count, law, nonnegative, one_of, positive
+from lightspeed.law import BadArgument, checked, count, law, nonnegative, one_of, positive
 
 STAGES = count(hint="Stages are GPUs in one pipeline.")
 MICRO_BATCHES = count(hint="How many micro-batches a step is cut into, not how many samples are in one.")

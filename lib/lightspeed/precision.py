@@ -18,7 +18,7 @@ from functools import cached_property
 
 import numpy as np
 
-from lightspeed.checks import BadArgument, is_quantity, one_of
+from lightspeed.law import BadArgument, is_quantity, one_of
 
 SPECIALS = ("ieee", "fn", "finite", "fnuz")
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lightspeed.checks import BadArgument, checked, count, law, nonnegative, positive, real
+from lightspeed.law import BadArgument, checked, count, law, nonnegative, positive, real
 from lightspeed.precision import FORMATS, Format
 
 BITS = count(low=2, high=16)

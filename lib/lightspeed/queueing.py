@@ -13,7 +13,7 @@ import functools
 import math
 from dataclasses import dataclass, replace
 
-from lightspeed.checks import (
+from lightspeed.law import (
     INF,
     Argument,
     BadArgument,

@@ -11,7 +11,17 @@ from __future__ import annotations
 
 import math
 
-from lightspeed.checks import Argument, count, fraction, is_array, law, minimum, nonnegative, positive, where
+from lightspeed.law import (
+    Argument,
+    count,
+    fraction,
+    is_array,
+    law,
+    minimum,
+    nonnegative,
+    positive,
+    where,
+)
 
 MTBF = positive("s", hint="The MTBF of the whole job: a machine's own is `devices` times as long.")
 WRITE = positive("s", hint="The time for which a checkpoint stops the work; a copy in the background costs less.")

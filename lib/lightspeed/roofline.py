@@ -1,7 +1,7 @@
 """The roofline: how fast can this possibly run, and what stops it? Derived in chapter 2.
 
 Every function takes plain numbers in SI (FLOP, byte, s, FLOP/s, byte/s), numpy arrays of
-them, or quantities from `lightspeed.units`; see `lightspeed.checks.law`. A multiply-add is
+them, or quantities from `lightspeed.units`; see `lightspeed.law.law`. A multiply-add is
 two FLOPs. B is the number of tokens in a batch, D the contracted and F the output dimension
 of a matrix product X[B, D] Y[D, F] = Z[B, F].
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lightspeed.checks import (
+from lightspeed.law import (
     ELEMENT_BYTES,
     Argument,
     count,

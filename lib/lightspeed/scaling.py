@@ -2,7 +2,7 @@
 
 A serial and a parallel share look alike and are swapped easily, so they are keyword-only
 everywhere; most laws take either one, under its name. `n` is the number of processors, or the
-factor by which one part of a job is made faster. For the kinds of number see `lightspeed.checks.law`.
+factor by which one part of a job is made faster. For the kinds of number see `lightspeed.law.law`.
 
 Sources: Amdahl (AFIPS 1967); Gustafson (CACM 31(5), 1988); Karp and Flatt (CACM 33(5), 1990);
 Gunther, "Guerrilla Capacity Planning" (2007); Brent (JACM 21(2), 1974).
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lightspeed.checks import (
+from lightspeed.law import (
     Argument,
     BadArgument,
     checked,

@@ -15,7 +15,7 @@ import tomllib
 from dataclasses import dataclass, replace
 from importlib.resources import files
 
-from lightspeed.checks import (
+from lightspeed.law import (
     ELEMENT_BYTES,
     Argument,
     BadArgument,

@@ -9,7 +9,7 @@ logits; Chowdhery et al., "PaLM" (2022), appendix B, for MFU and HFU.
 
 from __future__ import annotations
 
-from lightspeed.checks import Argument, count, fraction, law, positive
+from lightspeed.law import Argument, count, fraction, law, positive
 from lightspeed.roofline import PEAK
 
 UTILIZATION = Argument(high=1.0, hint="A utilization is a share of the peak, above 0 and at most 1: 40 % is 0.4.")

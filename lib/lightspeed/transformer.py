@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 from lightspeed.catalog import entries
-from lightspeed.checks import ELEMENT_BYTES, BadArgument, checked, count, fraction, one_of, positive
+from lightspeed.law import ELEMENT_BYTES, BadArgument, checked, count, fraction, one_of, positive
 from lightspeed.serving import kv_cache_bytes
 
 MAYBE = count(low=0)

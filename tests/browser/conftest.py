@@ -55,7 +55,7 @@ HEIGHT_FROM_THE_TOP = """() => {
 class Lab:
     """A running JupyterLab: its workspace folder, its address, and what it printed."""
 
-    def __init__(self, folder, program=("-m", "lightspeed.cli")):
+    def __init__(self, folder, program=("-m", "lightspeed_cli")):
         self.workspace, self.data, self.log = folder / "my course", folder / "data", folder / "lab.log"
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))

@@ -5,7 +5,7 @@ from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
-from lightspeed.cli.lab import CONFIG
+from lightspeed_cli.lab import CONFIG
 
 pytestmark = pytest.mark.slow
 
@@ -25,7 +25,7 @@ def test_the_printed_address_opens_the_start_page_and_it_runs(page, lab):
 SLOW = """
 import time
 from jupyter_server.serverapp import ServerApp
-from lightspeed.cli import main
+from lightspeed_cli import main
 start = ServerApp.start_app
 ServerApp.start_app = lambda self: (time.sleep(3), start(self))
 main()

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from lightspeed import show
-from lightspeed.show import live
+from lightspeed_course import show
+from lightspeed_course.show import live
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "explorers"))
 from test_show import CHARTS, explorer
@@ -72,7 +72,7 @@ def test_the_bundle_is_made_from_its_sources():
     for name in ("draw.js", "package-lock.json", "view.css", "view.js"):
         digest.update((SHOW / "js" / name).read_bytes())
     first = (SHOW / "view.js").read_text("utf-8").partition("\n")[0]
-    assert first.endswith(digest.hexdigest()), "run npm ci and npm run build in lib/lightspeed/show/js"
+    assert first.endswith(digest.hexdigest()), "run npm ci and npm run build in lib/lightspeed_course/show/js"
     assert (SHOW / "view.css").read_bytes() == (SHOW / "js" / "view.css").read_bytes()
     assert "resolved" not in (SHOW / "js" / "package-lock.json").read_text("utf-8")
 

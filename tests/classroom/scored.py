@@ -2,10 +2,10 @@
 
 import html.parser
 
-from lightspeed.classroom.grade import Graded, Score
-from lightspeed.classroom.notebooks import Assignment
-from lightspeed.practice.checking import diagnose
-from lightspeed.practice.questions import question
+from lightspeed_class.grading.grade import Graded, Score
+from lightspeed_class.intake.notebooks import Assignment
+from lightspeed_course.practice.check import diagnose
+from lightspeed_course.practice.questions import question
 
 RECORD = {"isolation": "bubblewrap 0.8.0", "submission": "f" * 64, "secret": "5ec7e7" * 10, "grader": "9" * 64}
 VOID = {"meta", "br", "wbr", "hr", "path", "use", "rect", "col"}

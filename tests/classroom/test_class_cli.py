@@ -15,10 +15,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from lightspeed.classroom.course import Course
-from lightspeed.classroom.gradebook import Gradebook
-from lightspeed.cli import main
-from lightspeed.practice.questions import question
+from lightspeed_class.class_folder import Course
+from lightspeed_class.gradebook import Gradebook
+from lightspeed_cli import main
+from lightspeed_course.practice.questions import question
 
 ROSTER = "id,name,email\nada,Ada Lovelace,ada@example.org\nbob,Bob Ross,bob@example.org\ncy,Cy Twombly,cy@example.org\n"
 ROOF = "def roof(intensity, peak, bandwidth):\n    return {}\n\n\ncheck(\"roofline.attainable\", roof)"
@@ -109,7 +109,7 @@ def test_a_term(folder, say, tmp_path):
 
 
 def test_regrading_says_who_changes_and_why(folder, say, tmp_path, monkeypatch):
-    from lightspeed.classroom import batch, grade
+    from lightspeed_class.grading import batch, grade
 
     say("collect", "02", hand_in(folder, tmp_path / "a.zip"))
     say("grade", "02", "--workers", 1)
@@ -209,7 +209,7 @@ def test_help_tells_the_tour(say):
 
 def test_without_bubblewrap_it_refuses_and_the_other_way_is_recorded(folder, tmp_path):
     hand_in(folder, tmp_path / "a.zip")
-    command = [sys.executable, "-m", "lightspeed.cli", "class"]
+    command = [sys.executable, "-m", "lightspeed_cli", "class"]
     bare = os.environ | {"PATH": "/nowhere"}
     subprocess.run([*command, "collect", "02", tmp_path / "a.zip"], check=True, env=bare, capture_output=True)
     refused = subprocess.run([*command, "grade", "02"], env=bare, capture_output=True, text=True)
@@ -248,7 +248,7 @@ def test_a_collection_killed_at_any_moment(folder, tmp_path):
     with zipfile.ZipFile(path, "w") as made:
         for n in range(300):
             made.writestr(f"{('ada', 'bob', 'cy')[n % 3]}/{n}.ipynb", stub + b" " * n)
-    command = [sys.executable, "-m", "lightspeed.cli", "class", "collect", "02", path]
+    command = [sys.executable, "-m", "lightspeed_cli", "class", "collect", "02", path]
     kept = folder / "collected/02_roofline/students"
     for most in (0, 1, 20, 110, 111, 220):
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
@@ -283,7 +283,7 @@ def test_an_ordinary_user_can_grade(home):
         os.chown(home, 12345, 12345)
 
     def say(*words):
-        command = [*prefix, sys.executable, "-m", "lightspeed.cli", "class", *words]
+        command = [*prefix, sys.executable, "-m", "lightspeed_cli", "class", *words]
         done = subprocess.run(command, cwd=home, capture_output=True, text=True, env=environment)
         if done.returncode == 99:
             pytest.skip(f"no user without rights can be had here: {done.stderr}")

@@ -7,11 +7,11 @@ import re
 from pathlib import Path
 
 import pytest
-from lightspeed.classroom.grade import refused
-from lightspeed.classroom.gradebook import Gradebook
-from lightspeed.classroom.notebooks import Assignment
-from lightspeed.classroom.release import notebook_for
-from lightspeed.classroom.report import (
+from lightspeed_class.gradebook import Gradebook
+from lightspeed_class.grading.grade import refused
+from lightspeed_class.handout.release import notebook_for
+from lightspeed_class.intake.notebooks import Assignment
+from lightspeed_class.reports.class_report import (
     FEWEST,
     Answer,
     _findings,
@@ -26,8 +26,8 @@ from lightspeed.classroom.report import (
     unexplained,
     write_report,
 )
-from lightspeed.classroom.report_page import to_html
-from lightspeed.practice.questions import question
+from lightspeed_class.reports.class_report_page import to_html
+from lightspeed_course.practice.questions import question
 from scipy.stats import pearsonr
 from scored import Page, answer, assignment_of, graded, right, times, wrong
 

@@ -6,11 +6,11 @@ import time
 from pathlib import Path
 
 import pytest
-from lightspeed.arguments import when
-from lightspeed.classroom import batch
-from lightspeed.classroom.gradebook import Gradebook
-from lightspeed.classroom.people import late
-from lightspeed.cli import main
+from lightspeed_class.gradebook import Gradebook
+from lightspeed_class.grading import batch
+from lightspeed_class.intake.match_submissions import late
+from lightspeed_cli import main
+from lightspeed_course.argument_types import when
 from scored import graded, right, wrong
 from test_class_cli import ROSTER, AtOnce
 

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 from cases import ASSIGNMENT, QUESTIONS, code, idle, notebook, right
-from lightspeed.classroom import cluster
-from lightspeed.classroom.batch import grade_all
-from lightspeed.classroom.cluster import NoCluster, about, connected, unfit
-from lightspeed.classroom.gradebook import Gradebook
-from lightspeed.classroom.sandbox import COURSE, FIRST_UID
+from lightspeed_class.gradebook import Gradebook
+from lightspeed_class.grading import cluster
+from lightspeed_class.grading.batch import grade_all
+from lightspeed_class.grading.cluster import NoCluster, about, connected, unfit
+from lightspeed_class.grading.sandbox import COURSE, FIRST_UID
 
 BOMB = "import pickle\nclass Bomb:\n    def __reduce__(self): return os.system, ('touch {marker}',)\ncheck('roofline.ridge', Bomb())\nfor n in range(1, 9):\n    try: os.write(n, pickle.dumps(Bomb()))\n    except OSError: pass"
 

@@ -15,16 +15,16 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lightspeed.classroom import collect as collecting
-from lightspeed.classroom import course as courses
-from lightspeed.classroom import received
-from lightspeed.classroom.collect import collect, put_aside
-from lightspeed.classroom.course import CourseError
-from lightspeed.classroom.feedback import write_feedback
-from lightspeed.classroom.notebooks import LARGEST, Assignment
-from lightspeed.classroom.people import late
-from lightspeed.classroom.release import notebook_for
-from lightspeed.classroom.remarks import Origins, remarks, told_student
+from lightspeed_class import class_folder as courses
+from lightspeed_class.class_folder import CourseError
+from lightspeed_class.handout.release import notebook_for
+from lightspeed_class.intake import collect as collecting
+from lightspeed_class.intake import unpack
+from lightspeed_class.intake.collect import collect, put_aside
+from lightspeed_class.intake.match_submissions import late
+from lightspeed_class.intake.notebooks import LARGEST, Assignment
+from lightspeed_class.intake.origins import Origins, remarks, told_student
+from lightspeed_class.reports.feedback import write_feedback
 
 NAME = "02_roofline"
 EXERCISE = Path(__file__).parents[2] / "exercises" / f"{NAME}.ipynb"
@@ -523,7 +523,7 @@ def test_an_archive_that_lies_about_sizes(course, book, tmp_path):
 
 @pytest.mark.parametrize(("content", "words"), [(b"", "not a zip"), (b"PK\x03\x04" + b"x" * 100, "not a zip"), (None, "more than 3")])
 def test_an_archive_that_is_none_or_has_too_much(course, book, tmp_path, monkeypatch, content, words):
-    monkeypatch.setattr(received, "MOST_FILES", 3)
+    monkeypatch.setattr(unpack, "MOST_FILES", 3)
     many = archive(tmp_path / "a.zip", [(f"ada/{n}.ipynb", b"{}") for n in range(4)])
     if content is not None:
         many.write_bytes(content)
@@ -533,7 +533,7 @@ def test_an_archive_that_is_none_or_has_too_much(course, book, tmp_path, monkeyp
 
 
 def test_all_of_an_archive_has_a_limit_too(course, book, tmp_path, monkeypatch):
-    monkeypatch.setattr(received, "MOST_BYTES", 3000)
+    monkeypatch.setattr(unpack, "MOST_BYTES", 3000)
     path = archive(tmp_path / "a.zip", [(f"{s}/x.ipynb", b"1" * 1000) for s in ROSTER])
     done = collect(course, book, NAME, [path])
     assert len(done.rows) == 3 and len(done.left) == 2 and "GiB" in done.left[0]

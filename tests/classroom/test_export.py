@@ -4,10 +4,10 @@ import csv
 import io
 
 import pytest
-from lightspeed.classroom import course
-from lightspeed.classroom.export import KINDS, Incomplete, cell, export_csv, identifier
-from lightspeed.classroom.gradebook import Gradebook
-from lightspeed.classroom.sample import roster
+from lightspeed_class import class_folder
+from lightspeed_class.gradebook import Gradebook
+from lightspeed_class.reports.export import KINDS, Incomplete, cell, export_csv, identifier
+from lightspeed_class.sample_class import roster
 from scored import assignment_of, graded, right, wrong
 
 ONE, TWO = assignment_of("roofline.ridge", "roofline.what_shortens_it", name="one"), assignment_of("roofline.dot_intensity", name="two")
@@ -188,7 +188,7 @@ def test_it_is_whole_or_as_it_was(book, tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(course.os, "fsync", full)
+    monkeypatch.setattr(class_folder.os, "fsync", full)
     with pytest.raises(OSError):
         export_csv(book, ["one", "two"], path)
     assert path.read_bytes() == before and not list(tmp_path.glob("*.unfinished"))

@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 from cases import QUESTIONS, call, code, notebook
-from lightspeed.classroom.gradebook import Gradebook
-from lightspeed.classroom.notebooks import Assignment
-from lightspeed.classroom.sandbox import FIRST_UID
+from lightspeed_class.gradebook import Gradebook
+from lightspeed_class.grading.sandbox import FIRST_UID
+from lightspeed_class.intake.notebooks import Assignment
 from test_gradebook import children, wait_until_gone
 
 COUNT, KILLS = 200, 10
 ASSIGNMENT = Assignment("short", {"word": ((QUESTIONS["word"], "answer"),)})
 GRADE = """
 import sys
-from lightspeed.classroom.batch import grade_all
-from lightspeed.classroom.gradebook import Gradebook
+from lightspeed_class.grading.batch import grade_all
+from lightspeed_class.gradebook import Gradebook
 if __name__ == "__main__":
     with Gradebook(sys.argv[1]) as book:
         tally = grade_all(book, "short", progress=lambda *_: print("one", flush=True))

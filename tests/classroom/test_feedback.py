@@ -5,14 +5,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from lightspeed.classroom import course
-from lightspeed.classroom.feedback import to_html, write_feedback
-from lightspeed.classroom.grade import Score, hidden, refused
-from lightspeed.classroom.gradebook import Gradebook
-from lightspeed.classroom.notebooks import Assignment
-from lightspeed.classroom.outcome import outcomes
-from lightspeed.practice.amounts import amount
-from lightspeed.practice.questions import question
+from lightspeed_class import class_folder
+from lightspeed_class.gradebook import Gradebook
+from lightspeed_class.grading.grade import Score, hidden, refused
+from lightspeed_class.intake.notebooks import Assignment
+from lightspeed_class.reports.feedback import to_html, write_feedback
+from lightspeed_class.reports.results import outcomes
+from lightspeed_course.practice.amounts import amount
+from lightspeed_course.practice.questions import question
 from scored import RECORD, Page, assignment_of, graded, right, wrong
 
 EXERCISES = sorted((Path(__file__).parents[2] / "exercises").glob("[0-9]*.ipynb"))
@@ -239,7 +239,7 @@ def test_a_page_is_whole_or_as_it_was(book, tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(course.os, "fsync", full)
+    monkeypatch.setattr(class_folder.os, "fsync", full)
     with pytest.raises(OSError):
         write_feedback(book, ASSIGNMENT.name, tmp_path / "pages")
     assert path.read_bytes() == before and list(path.parent.iterdir()) == [path]

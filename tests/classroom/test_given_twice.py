@@ -8,13 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from lightspeed.classroom import batch
-from lightspeed.classroom.course import Course, CourseError
-from lightspeed.classroom.export import Outdated, export_csv
-from lightspeed.classroom.feedback import write_feedback
-from lightspeed.classroom.gradebook import Gradebook
-from lightspeed.classroom.report import opening, statistics
-from lightspeed.classroom.roster import add_roster
+from lightspeed_class.class_folder import Course, CourseError
+from lightspeed_class.gradebook import Gradebook
+from lightspeed_class.grading import batch
+from lightspeed_class.reports.class_report import opening, statistics
+from lightspeed_class.reports.export import Outdated, export_csv
+from lightspeed_class.reports.feedback import write_feedback
+from lightspeed_class.roster import add_roster
 from scored import Page, assignment_of, graded, right
 from test_class_cli import ROSTER, AtOnce, answered
 
@@ -23,7 +23,7 @@ NAME = "02_roofline"
 
 @pytest.fixture
 def say(capsys):
-    from lightspeed.cli import main
+    from lightspeed_cli import main
 
     def run(*words, status=0):
         assert main(["class", *map(str, words)]) == status, capsys.readouterr()

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cases import ASSIGNMENT, QUESTIONS, exercises, notebook, right
-from lightspeed.classroom import sandbox
-from lightspeed.classroom.grade import decode, grade, hidden
-from lightspeed.classroom.notebooks import Assignment
-from lightspeed.classroom.sandbox import Limits, NoSandbox
-from lightspeed.practice.checking import diagnose
-from lightspeed.practice.questions import bank, question, topics
 from lightspeed.units import Q
+from lightspeed_class.grading import sandbox
+from lightspeed_class.grading.grade import decode, grade, hidden
+from lightspeed_class.grading.sandbox import Limits, NoSandbox
+from lightspeed_class.intake.notebooks import Assignment
+from lightspeed_course.practice.check import diagnose
+from lightspeed_course.practice.questions import bank, question, topics
 
 ROOT = Path(__file__).parents[2]
 FUNCTIONS = [q for topic in topics() for q in bank(topic) if q.kind == "function"]

@@ -10,10 +10,10 @@ from unittest import mock
 
 import pytest
 from cases import ASSIGNMENT, CASES, QUESTIONS, canary_case
-from lightspeed.classroom.grade import grade, refused
-from lightspeed.classroom.gradebook import Gradebook
-from lightspeed.classroom.notebooks import Refused, read
-from lightspeed.classroom.sandbox import FIRST_UID
+from lightspeed_class.gradebook import Gradebook
+from lightspeed_class.grading.grade import grade, refused
+from lightspeed_class.grading.sandbox import FIRST_UID
+from lightspeed_class.intake.notebooks import Refused, read
 
 pytestmark = pytest.mark.slow
 

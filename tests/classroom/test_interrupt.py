@@ -8,7 +8,7 @@ import time
 
 import pytest
 from cases import ASSIGNMENT, idle, right
-from lightspeed.classroom.course import new
+from lightspeed_class.class_folder import new
 from test_gradebook import children, command, wait_until_gone
 
 pytestmark = pytest.mark.slow
@@ -17,8 +17,8 @@ ENDLESS = idle("while True:\n    try: time.sleep(0.01)\n    except BaseException
 # Workers that do not listen get far more time than this test, so what ends it is the second Ctrl+C.
 STUBBORN = """
 import sys
-from lightspeed.classroom import batch
-from lightspeed.cli import main
+from lightspeed_class.grading import batch
+from lightspeed_cli import main
 if __name__ == "__main__":
     batch.GRACE = 600
     sys.exit(main(["class", *sys.argv[1:]]))
@@ -42,7 +42,7 @@ def start(course):
     """Run a verb as a terminal does: Ctrl+C goes to all processes of the group."""
     runs = []
 
-    def start(*words, program=("-m", "lightspeed.cli", "class")):
+    def start(*words, program=("-m", "lightspeed_cli", "class")):
         command = [sys.executable, *program, *words, "--class", str(course.root), "--workers", "2"]
         runs.append(subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True))
         return runs[-1]

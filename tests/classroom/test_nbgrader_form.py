@@ -7,10 +7,10 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from lightspeed.classroom.nbgrader import export_nbgrader
-from lightspeed.classroom.notebooks import Assignment
-from lightspeed.pages import BuildError
-from lightspeed.practice.questions import question
+from lightspeed_class.handout.nbgrader import export_nbgrader
+from lightspeed_class.intake.notebooks import Assignment
+from lightspeed_course.authoring.notebooks import BuildError
+from lightspeed_course.practice.questions import question
 
 ROOT = Path(__file__).parents[2]
 NAMES = sorted(path.stem for path in ROOT.glob("solutions/*.py"))

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from lightspeed.classroom import course as courses
-from lightspeed.classroom import release as releases
-from lightspeed.classroom.course import Course, CourseError
-from lightspeed.classroom.notebooks import Assignment
-from lightspeed.classroom.release import ABOUT, REVEALING, SETUP, find, notebook_for, release
-from lightspeed.practice.questions import question
-from lightspeed.workspace import course_root
+from lightspeed_class import class_folder as courses
+from lightspeed_class.class_folder import Course, CourseError
+from lightspeed_class.handout import release as releases
+from lightspeed_class.handout.release import ABOUT, REVEALING, SETUP, find, notebook_for, release
+from lightspeed_class.intake.notebooks import Assignment
+from lightspeed_course.practice.questions import question
+from lightspeed_course.workspace import course_root
 
 EXERCISES = sorted((course_root() / "exercises").glob("[0-9]*.ipynb"))
 ROOFLINE = course_root() / "exercises" / "02_roofline.ipynb"
@@ -118,7 +118,7 @@ def test_format_alone_says_the_same_of_right_and_wrong(monkeypatch, tmp_path):
 
 
 def test_format_alone_runs_a_function_but_does_not_judge_it(monkeypatch):
-    from lightspeed.practice import check
+    from lightspeed_course import check
 
     monkeypatch.setenv("LIGHTSPEED_CLASS", "format")
     id = "roofline.attainable"
@@ -128,7 +128,7 @@ def test_format_alone_runs_a_function_but_does_not_judge_it(monkeypatch):
 
 
 def test_no_worked_solution_in_a_class(monkeypatch, tmp_path):
-    from lightspeed.practice import ask
+    from lightspeed_course import ask
 
     monkeypatch.setenv("LIGHTSPEED_DATA", str(tmp_path))
     assert ask("roofline.ridge").form.extra

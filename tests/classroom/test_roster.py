@@ -5,9 +5,9 @@ import codecs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lightspeed.classroom.course import CourseError
-from lightspeed.classroom.gradebook import Gradebook
-from lightspeed.classroom.roster import add_roster, read_roster
+from lightspeed_class.class_folder import CourseError
+from lightspeed_class.gradebook import Gradebook
+from lightspeed_class.roster import add_roster, read_roster
 
 PLAIN = "id,name,email\nada,Ada Lovelace,ada@example.org\nbob,Bob Ross,bob.r@example.org\n"
 # As instructure/canvas-lms lib/gradebook_exporter.rb writes it, with its two rows that are no students, and its test student.

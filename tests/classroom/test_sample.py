@@ -9,17 +9,25 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from lightspeed.classroom.batch import grade_all
-from lightspeed.classroom.export import export_csv
-from lightspeed.classroom.feedback import write_feedback
-from lightspeed.classroom.gradebook import Gradebook
-from lightspeed.classroom.notebooks import Assignment, Refused, code_cells
-from lightspeed.classroom.report import opening, statistics, write_report
-from lightspeed.classroom.sample import COLUMNS, DUE, HOSTILE, STORIES, make_roster, make_sample, roster
-from lightspeed.classroom.sandbox import Limits
-from lightspeed.practice.checking import diagnose
-from lightspeed.practice.questions import question
 from lightspeed.units import Q
+from lightspeed_class.gradebook import Gradebook
+from lightspeed_class.grading.batch import grade_all
+from lightspeed_class.grading.sandbox import Limits
+from lightspeed_class.intake.notebooks import Assignment, Refused, code_cells
+from lightspeed_class.reports.class_report import opening, statistics, write_report
+from lightspeed_class.reports.export import export_csv
+from lightspeed_class.reports.feedback import write_feedback
+from lightspeed_class.sample_class import (
+    COLUMNS,
+    DUE,
+    HOSTILE,
+    STORIES,
+    make_roster,
+    make_sample,
+    roster,
+)
+from lightspeed_course.practice.check import diagnose
+from lightspeed_course.practice.questions import question
 from scored import Page
 
 pytestmark = pytest.mark.slow

@@ -6,12 +6,12 @@ import time
 from pathlib import Path
 
 import pytest
-from lightspeed.classroom.collect import collect, put_aside
-from lightspeed.classroom.gradebook import MIGRATIONS, Gradebook
-from lightspeed.classroom.outcome import outcomes
-from lightspeed.classroom.people import late
-from lightspeed.classroom.remarks import remarks
-from lightspeed.cli import main
+from lightspeed_class.gradebook import MIGRATIONS, Gradebook
+from lightspeed_class.intake.collect import collect, put_aside
+from lightspeed_class.intake.match_submissions import late
+from lightspeed_class.intake.origins import remarks
+from lightspeed_class.reports.results import outcomes
+from lightspeed_cli import main
 from test_collect import NAME, archive, fill, folder, kept, notebook
 
 DUE = time.mktime((2026, 6, 10, 14, 0, 0, 0, 0, -1))
@@ -104,7 +104,7 @@ def test_a_time_from_elsewhere_is_not_replaced(course, book, tmp_path):
 
 
 def test_a_gradebook_of_the_first_schema_goes_on(tmp_path, monkeypatch):
-    monkeypatch.setattr("lightspeed.classroom.gradebook.MIGRATIONS", MIGRATIONS[:1])
+    monkeypatch.setattr("lightspeed_class.gradebook.MIGRATIONS", MIGRATIONS[:1])
     with Gradebook(tmp_path / "book") as book:
         fill(book)
     with sqlite3.connect(tmp_path / "book") as file:

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from lightspeed.classroom.gradebook import Gradebook
+from lightspeed_class.gradebook import Gradebook
 
 ROOT = Path(__file__).parents[2]
 TOUR = "\n".join(re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text("utf-8").split("## A class in ten minutes")[1].split("\n## ")[0], re.S))

@@ -1,8 +1,9 @@
 """A small bank to test the machinery on: one question of each kind, and one for each generic slip."""
 
 from lightspeed import roofline as r
-from lightspeed.practice import Misconception, Parameter, Question, nice, powers_of_two, register
-from lightspeed.show.format import si
+from lightspeed_course.practice.amounts import nice, powers_of_two
+from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
+from lightspeed_course.show.format import si
 
 CHIPS = {"fast": ("the fast chip", 400e12, 2e12), "slow": ("the slow chip", 100e12, 1e12)}
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lightspeed.catalog import accelerator
-from lightspeed.practice import Misconception, Parameter, check, diagnose, question
-from lightspeed.practice.questions import UnknownQuestion
-from lightspeed.practice.store import events
 from lightspeed.units import Q
+from lightspeed_course import check, diagnose
+from lightspeed_course.practice.questions import Misconception, Parameter, UnknownQuestion, question
+from lightspeed_course.practice.store import events
 from sample_bank import step
 
 TRANSFER, RIDGE, HOP = (question(f"sample.{name}") for name in ("transfer", "ridge", "hop"))

@@ -1,8 +1,8 @@
 """What a learner types into the box, and what they hand to check."""
 
 import pytest
-from lightspeed.practice.reading import Unreadable, option, parse
 from lightspeed.units import Q
+from lightspeed_course.practice.parse_answer import Unreadable, option, parse
 
 READ = {
     "243": 243.0,

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from lightspeed.practice.amounts import close, si_factor
-from lightspeed.practice.checking import EXACT, diagnose
-from lightspeed.practice.questions import bank, question, topics
-from lightspeed.practice.slips import factors
 from lightspeed.units import Q
+from lightspeed_course.practice.amounts import close, si_factor
+from lightspeed_course.practice.check import EXACT, diagnose
+from lightspeed_course.practice.questions import bank, question, topics
+from lightspeed_course.practice.slips import factors
 
 SEEDS = (None, *range(10))
 QUESTIONS = [q for topic in ("sample", *topics()) for q in bank(topic)]

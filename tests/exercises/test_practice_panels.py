@@ -7,10 +7,12 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lightspeed.practice import ask, calibration, cards, check, predict, progress, question, reveal, store
-from lightspeed.practice import drill as d
-from lightspeed.practice.predictions import summary
 from lightspeed.units import Q
+from lightspeed_course import ask, calibration, cards, check, predict, progress, reveal
+from lightspeed_course.practice import cards as d
+from lightspeed_course.practice import store
+from lightspeed_course.practice.predict import summary
+from lightspeed_course.practice.questions import question
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
@@ -104,7 +106,7 @@ def test_what_a_reader_types_is_text_and_no_markup():
 
 
 def test_formulas_reach_the_page_untouched():
-    from lightspeed.practice.forms import as_html
+    from lightspeed_course.practice.forms import as_html
 
     assert "&lt;script&gt;" in as_html("<script>alert(1)</script>") and "&lt;b&gt;" in as_html("$<b>$")
     html = as_html(r"Let $B_{crit} \ll D_{x}$ and $$T = \frac{a}{b}\,,$$ with *words* and | pipes |.")
@@ -228,15 +230,15 @@ def test_a_topic_without_cards():
 
 
 def test_progress_by_chapter(monkeypatch, capsys):
-    from lightspeed.practice import record
+    from lightspeed_course.practice import progress
 
-    monkeypatch.setattr(record, "topics", lambda: ["sample"])
+    monkeypatch.setattr(progress, "topics", lambda: ["sample"])
     check("sample.transfer", 600)
     check("sample.transfer", 640)
     check("sample.hop", 1.5)
     check("sample.hop", 99)
     check("sample.ridge", 1)
-    rows = record.summary(1e9)
+    rows = progress.summary(1e9)
     assert [list(row.values()) for row in rows] == [["01_numbers_to_know", 2, 1, 1, 1, 1], ["02_roofline", 4, 2, 1, 0, 1]]
     progress()
     assert "| 02_roofline | 4 | 2 | 1 | 0 | 1 |" in capsys.readouterr().out

@@ -10,7 +10,8 @@ import time
 from pathlib import Path
 
 import pytest
-from lightspeed.practice import check, store
+from lightspeed_course import check
+from lightspeed_course.practice import store
 
 LIB = str(Path(store.__file__).parents[2])
 
@@ -22,7 +23,7 @@ def start(script, data, **kwargs):
 
 WRITER = """
     import sys
-    from lightspeed.practice import store
+    from lightspeed_course.practice import store
     n = 0
     while n < {count}:
         store.record("try", "sample.transfer", {{"writer": "{name}", "n": n}})
@@ -104,7 +105,7 @@ UNPRIVILEGED = """
     import os, sys
     sys.path.insert(0, {tests!r})
     import sample_bank
-    from lightspeed.practice import check, question, store
+    from lightspeed_course import check; from lightspeed_course.practice.questions import question; from lightspeed_course.practice import store
     assert question("sample.transfer").variant().answer  # loads what root alone may read
     if os.getuid() == 0:
         os.setgid(65534); os.setuid(65534)
@@ -139,7 +140,7 @@ FULL = """
     import resource, signal, sys
     sys.path.insert(0, {tests!r})
     import sample_bank
-    from lightspeed.practice import check, store
+    from lightspeed_course import check; from lightspeed_course.practice import store
     check("sample.transfer", 1.0)
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     limit, hard = resource.getrlimit(resource.RLIMIT_FSIZE)

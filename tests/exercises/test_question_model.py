@@ -7,9 +7,9 @@ from dataclasses import FrozenInstanceError, replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lightspeed.practice import Parameter, nice, powers_of_two, question, register
-from lightspeed.practice.amounts import amount, close, si_factor, unit_words
-from lightspeed.practice.reading import Unreadable, parse
+from lightspeed_course.practice.amounts import amount, close, nice, powers_of_two, si_factor, unit_words
+from lightspeed_course.practice.parse_answer import Unreadable, parse
+from lightspeed_course.practice.questions import Parameter, question, register
 
 TRANSFER = question("sample.transfer")
 
@@ -133,8 +133,8 @@ def test_the_box_reads_a_number_or_says_why_not(text):
 
 def test_practice_loads_nothing_before_it_is_used():
     script = (
-        "import sys, lightspeed.practice as p; assert 'numpy' not in sys.modules\n"
-        "assert set(dir(p)) == set(p.__all__); from lightspeed.practice import check, diagnose\n"
+        "import sys, lightspeed_course.practice as p; assert 'numpy' not in sys.modules\n"
+        "assert set(dir(p)) == set(p.__all__); from lightspeed_course import check, diagnose\n"
         "heavy = {'pint', 'sqlite3', 'IPython', 'ipywidgets', 'anywidget', 'matplotlib', 'traitlets'} & set(sys.modules)\n"
         "assert not heavy, heavy"
     )
@@ -144,10 +144,10 @@ def test_practice_loads_nothing_before_it_is_used():
 def test_every_export_is_there_whatever_was_imported_before():
     import importlib
 
-    import lightspeed.practice as practice
+    import lightspeed_course.practice as practice
 
     for module in ("asking", "drill", "predictions", "record", "store", "questions"):
-        importlib.import_module(f"lightspeed.practice.{module}")
+        importlib.import_module(f"lightspeed_course.practice.{module}")
     assert all(callable(getattr(practice, name)) for name in practice.__all__)
     with pytest.raises(AttributeError):
         practice.nothing  # noqa: B018

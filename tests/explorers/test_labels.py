@@ -3,12 +3,20 @@
 import math
 
 import pytest
-from lightspeed.explorers import nccl, numbers, parallelism, precision, queueing, roofline, scaling
-from lightspeed.measure.charts import ladder_chart
-from lightspeed.measure.record import shipped
-from lightspeed.measure.roofline import machine_chart
-from lightspeed.show.layout import NARROWEST
-from lightspeed.show.place import Scale, text_width
+from lightspeed_course.explorers import (
+    nccl,
+    numbers,
+    parallelism,
+    precision,
+    queueing,
+    roofline,
+    scaling,
+)
+from lightspeed_course.measure.instruments.roofline import machine_chart
+from lightspeed_course.measure.pages.charts import ladder_chart
+from lightspeed_course.measure.records.record import shipped
+from lightspeed_course.show.label_placement import Scale, text_width
+from lightspeed_course.show.layout import NARROWEST
 
 EXPLORERS = {
     "roofline": roofline.explore, "transfer": numbers.explore, "generations": numbers.explore_generations, "scaling": scaling.explore,

@@ -5,8 +5,8 @@ import math
 
 import pytest
 from lightspeed import collectives
-from lightspeed.explorers import nccl
-from lightspeed.show import Bars
+from lightspeed_course.explorers import nccl
+from lightspeed_course.show import Bars
 
 MACHINE = {"inside": 450e9, "network": 50e9, "hop": 3.4e-6, "alpha": 14e-6}
 

@@ -4,11 +4,11 @@ import json
 import random
 
 import pytest
-from lightspeed.explorers import parallelism
 from lightspeed.memory import training_memory
-from lightspeed.show import Points
-from lightspeed.training_step import Plan, fit_share, machine, step
+from lightspeed.models.training_step import Plan, fit_share, machine, step
 from lightspeed.transformer import transformer
+from lightspeed_course.explorers import parallelism
+from lightspeed_course.show import Points
 
 
 def test_every_setting_can_be_drawn():

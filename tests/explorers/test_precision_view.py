@@ -5,9 +5,18 @@ import math
 
 import numpy as np
 import pytest
-from lightspeed.explorers.precision import NAMES, TOGGLES, Bit, bits_of, code_of, explore, number, view
 from lightspeed.precision import FORMATS, Integer
-from lightspeed.show import Points
+from lightspeed_course.explorers.precision import (
+    NAMES,
+    TOGGLES,
+    Bit,
+    bits_of,
+    code_of,
+    explore,
+    number,
+    view,
+)
+from lightspeed_course.show import Points
 
 EDGE_BITS = [[0] * TOGGLES, [1] * TOGGLES, [0] * (TOGGLES - 1) + [1], [0] + [1] * (TOGGLES - 1), [1] + [0] * (TOGGLES - 1)]
 

@@ -4,7 +4,8 @@ import json
 
 import pytest
 from lightspeed import serving
-from lightspeed.explorers.queueing import (
+from lightspeed.queueing import throughput
+from lightspeed_course.explorers.queueing import (
     QUEUED,
     explore,
     explore_serving,
@@ -13,8 +14,7 @@ from lightspeed.explorers.queueing import (
     serving_view,
     view,
 )
-from lightspeed.queueing import throughput
-from lightspeed.show import Points, Rule, si
+from lightspeed_course.show import Points, Rule, si
 
 
 @pytest.mark.parametrize(("make", "each", "every"), [(explore, 3, 2), (explore_serving, 2, 23)])

@@ -4,9 +4,9 @@ import json
 import math
 
 import pytest
-from lightspeed.explorers.scaling import explore, view
 from lightspeed.scaling import usl_peak
-from lightspeed.show import Line, Points
+from lightspeed_course.explorers.scaling import explore, view
+from lightspeed_course.show import Line, Points
 
 
 def test_every_setting_can_be_drawn():

@@ -10,11 +10,11 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
-from lightspeed import show
-from lightspeed.show import static
-from lightspeed.show.chart import COLORS
-from lightspeed.show.layout import NARROWEST
-from lightspeed.show.place import text_width
+from lightspeed_course import show
+from lightspeed_course.show import static
+from lightspeed_course.show.chart import COLORS
+from lightspeed_course.show.label_placement import text_width
+from lightspeed_course.show.layout import NARROWEST
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -254,7 +254,7 @@ def test_points_outside_a_given_domain_are_left_out():
 
 def test_svg_is_the_same_in_two_processes(tmp_path):
     program = (
-        f"import sys; sys.path.insert(0, {str(__file__.rpartition('/')[0])!r}); import test_show as t; from lightspeed.show import static\n"
+        f"import sys; sys.path.insert(0, {str(__file__.rpartition('/')[0])!r}); import test_show as t; from lightspeed_course.show import static\n"
         "sys.stdout.write(static.svg([make() for make in t.CHARTS.values()], 'a', 'b', 'c: d', 'e', ['f']))"
     )
     first, second = (
@@ -454,7 +454,7 @@ def test_controls_read_as_quantities():
 
 
 def test_importing_show_loads_nothing_heavy():
-    program = "import sys, lightspeed.show as s; s.Chart, s.si; print([m for m in ('matplotlib', 'ipywidgets', 'anywidget', 'numpy', 'IPython') if m in sys.modules])"
+    program = "import sys, lightspeed_course.show as s; s.Chart, s.si; print([m for m in ('matplotlib', 'ipywidgets', 'anywidget', 'numpy', 'IPython') if m in sys.modules])"
     assert ast.literal_eval(subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout) == []
 
 

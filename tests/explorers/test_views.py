@@ -5,8 +5,16 @@ import math
 
 import pytest
 from lightspeed.catalog import accelerator
-from lightspeed.explorers import nccl, numbers, parallelism, precision, queueing, roofline, scaling
-from lightspeed.show import Points
+from lightspeed_course.explorers import (
+    nccl,
+    numbers,
+    parallelism,
+    precision,
+    queueing,
+    roofline,
+    scaling,
+)
+from lightspeed_course.show import Points
 
 EXPLORERS = {"roofline": roofline.explore, "transfer": numbers.explore, "generations": numbers.explore_generations}
 

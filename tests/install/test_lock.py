@@ -72,7 +72,7 @@ def test_an_installed_wheel_delivers_its_own_notebooks(wheel, tmp_path):
     zipfile.ZipFile(wheel).extractall(tmp_path / "site")
     code = """if True:
         import pathlib, sys
-        from lightspeed import workspace
+        from lightspeed_course import workspace
         home = pathlib.Path(sys.argv[1])
         print(workspace.course_root(), len(workspace.sync(home)))
     """

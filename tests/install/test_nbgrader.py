@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from lightspeed.classroom.grade import grade
-from lightspeed.classroom.nbgrader import export_nbgrader
-from lightspeed.classroom.notebooks import Assignment
-from lightspeed.practice.questions import question
+from lightspeed_class.grading.grade import grade
+from lightspeed_class.handout.nbgrader import export_nbgrader
+from lightspeed_class.intake.notebooks import Assignment
+from lightspeed_course.practice.questions import question
 
 ROOT = Path(__file__).parents[2]
 UV = Path(sys.executable).with_name("uv")
@@ -60,9 +60,9 @@ def function_of_published_inputs():
 
 
 CHEAT = """
-import lightspeed.practice, lightspeed.classroom.grade
+import lightspeed_course.practice, lightspeed_class.grading.grade
 class Yes: correct = True
-check = lightspeed.practice.diagnose = lambda *a: Yes
+check = lightspeed_course.practice.diagnose = lambda *a: Yes
 answer = 0
 """
 

@@ -4,7 +4,7 @@ import importlib
 import pkgutil
 
 import lightspeed
-from lightspeed.checks import Argument
+from lightspeed.law import Argument
 
 FLOOR_0_AND_1 = [
     m.name

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from laws import LAWS, valid
-from lightspeed.checks import Argument, BadArgument
+from lightspeed.law import Argument, BadArgument
 from lightspeed.units import Q
 
 ARGUMENTS = [(f, n) for f, law in LAWS.items() for n, spec in law.arguments.items() if isinstance(spec, Argument)]

@@ -8,8 +8,8 @@ from importlib.resources import files
 
 import pytest
 from lightspeed import catalog
-from lightspeed.show.gallery import claims
 from lightspeed.units import Q
+from lightspeed_course.wrong_claims import claims
 
 RAW = {
     k: tomllib.loads(files("lightspeed.catalog").joinpath(f"{k}.toml").read_text("utf-8"))

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lightspeed import alpha_beta, nccl, nccl_fit, ring
+from lightspeed import alpha_beta
 from lightspeed import collectives as c
-from lightspeed.checks import BadArgument
-from lightspeed.ring import ring_schedule, run_ring
+from lightspeed.law import BadArgument
+from lightspeed.models import nccl_fit, nccl_tuner, ring
+from lightspeed.models.ring import ring_schedule, run_ring
 from lightspeed.units import Q
 
 ranks = st.integers(2, 4096)
@@ -254,25 +255,25 @@ def test_the_fit_refuses(transfer, time, name):
 # ---------------------------------------------------------------- NCCL's tuning model
 
 
-@pytest.mark.parametrize("protocol", nccl.PROTOCOLS)
+@pytest.mark.parametrize("protocol", nccl_tuner.PROTOCOLS)
 @pytest.mark.parametrize("n", [2, 4, 8])
 def test_a_ring_inside_a_node_is_a_base_and_steps(protocol, n):
-    which = nccl.PROTOCOLS.index(protocol)
+    which = nccl_tuner.PROTOCOLS.index(protocol)
     base, step = {"LL": (6.6, 0.6), "LL128": (14.0, 1.9), "Simple": (8.4, 3.4)}[protocol]
-    assert (nccl.BASE["Ring"][which], nccl.STEP["NVLINK"]["Ring"][which]) == (base, step)
-    assert nccl.ring_latency(n, 1, protocol=protocol) * 1e6 == pytest.approx(base + 2 * (n - 1) * step)
-    assert nccl.ring_latency(n, 1, "all_gather", protocol) * 1e6 == pytest.approx(base + (n - 1) * step)
+    assert (nccl_tuner.BASE["Ring"][which], nccl_tuner.STEP["NVLINK"]["Ring"][which]) == (base, step)
+    assert nccl_tuner.ring_latency(n, 1, protocol=protocol) * 1e6 == pytest.approx(base + 2 * (n - 1) * step)
+    assert nccl_tuner.ring_latency(n, 1, "all_gather", protocol) * 1e6 == pytest.approx(base + (n - 1) * step)
 
 
 def test_the_overhead_of_the_network_counts_only_with_several_nodes():
-    assert nccl.ring_latency(8, 1, protocol="LL", net_overhead=1.0) == nccl.ring_latency(8, 1, protocol="LL")
-    assert nccl.ring_latency(16, 2, protocol="LL", net_overhead=2e-6) > nccl.ring_latency(16, 2, protocol="LL")
-    assert nccl.ring_latency(16, 2, protocol="LL", switch_latency=1e-6) == pytest.approx(nccl.ring_latency(16, 2, protocol="LL") + 2e-6)
+    assert nccl_tuner.ring_latency(8, 1, protocol="LL", net_overhead=1.0) == nccl_tuner.ring_latency(8, 1, protocol="LL")
+    assert nccl_tuner.ring_latency(16, 2, protocol="LL", net_overhead=2e-6) > nccl_tuner.ring_latency(16, 2, protocol="LL")
+    assert nccl_tuner.ring_latency(16, 2, protocol="LL", switch_latency=1e-6) == pytest.approx(nccl_tuner.ring_latency(16, 2, protocol="LL") + 2e-6)
 
 
 def test_a_simple_step_bears_the_overhead_three_times():
     """2 us on AMD hosts: 6 us a step, more than the 3.4 us of NVLink; on Intel's 1 us it is less and does not count."""
-    intel, amd = (nccl.ring_latency(16, 2, net_overhead=overhead) * 1e6 for overhead in (1e-6, 2e-6))
+    intel, amd = (nccl_tuner.ring_latency(16, 2, net_overhead=overhead) * 1e6 for overhead in (1e-6, 2e-6))
     assert intel == pytest.approx(8.4 + 28 * 3.4 + 2 * 14)
     assert amd == pytest.approx(8.4 + 28 * 6 + 2 * 14)
 
@@ -293,56 +294,56 @@ def test_a_simple_step_bears_the_overhead_three_times():
 )
 def test_bandwidths_of_eight_hopper_gpus_a_node(nodes, algorithm, protocol, bus):
     n = 8 * nodes
-    choice = next(x for x in nccl.nccl_choices(2.0**20, n, nodes) if (x.algorithm, x.protocol) == (algorithm, protocol))
+    choice = next(x for x in nccl_tuner.nccl_choices(2.0**20, n, nodes) if (x.algorithm, x.protocol) == (algorithm, protocol))
     as_algbw = n / (2 * (n - 1)) if algorithm == "Ring" else 1 / 2
     assert choice.bandwidth == pytest.approx(bus * 1e9 * as_algbw)
 
 
 def test_channels_cap_a_tree():
-    few = next(x for x in nccl.nccl_choices(2.0**30, 8, channels=2) if (x.algorithm, x.protocol) == ("Tree", "Simple"))
+    few = next(x for x in nccl_tuner.nccl_choices(2.0**30, 8, channels=2) if (x.algorithm, x.protocol) == ("Tree", "Simple"))
     assert few.bandwidth == pytest.approx(2 * 38.7e9 / 2)
 
 
 def test_trees_grow_with_the_logarithm_rings_with_n():
-    rings = [nccl.ring_latency(8 * nodes, nodes) for nodes in (16, 32)]
-    trees = [nccl.tree_latency(8 * nodes, nodes) for nodes in (16, 32)]
+    rings = [nccl_tuner.ring_latency(8 * nodes, nodes) for nodes in (16, 32)]
+    trees = [nccl_tuner.tree_latency(8 * nodes, nodes) for nodes in (16, 32)]
     assert rings[1] / rings[0] == pytest.approx(2, rel=0.03)
     assert trees[1] - trees[0] == pytest.approx(2 * 14e-6)
-    assert nccl.tree_latency(1000, 125) < nccl.ring_latency(1000, 125) / 10
+    assert nccl_tuner.tree_latency(1000, 125) < nccl_tuner.ring_latency(1000, 125) / 10
 
 
 def test_ranks_are_at_least_nodes():
-    for latency in (nccl.ring_latency, nccl.tree_latency):
+    for latency in (nccl_tuner.ring_latency, nccl_tuner.tree_latency):
         with pytest.raises(BadArgument, match="at least one rank for each node"):
             latency(4, 8)
         with pytest.raises(BadArgument, match="at least one rank for each node"):
             latency(np.array([8, 4]), np.array([1, 8]))
     with pytest.raises(BadArgument, match="one number"):
-        nccl.nccl_choices(np.array([1.0, 2.0]), 8)
+        nccl_tuner.nccl_choices(np.array([1.0, 2.0]), 8)
     with pytest.raises(BadArgument, match="Did you mean 'hopper'"):
-        nccl.nccl_choices(1e6, 8, architecture="hoper")
+        nccl_tuner.nccl_choices(1e6, 8, architecture="hoper")
 
 
 def test_nccl_goes_from_latency_to_bandwidth():
-    choices = [nccl.nccl_choices(2.0**power, 8)[0] for power in range(9, 35)]
+    choices = [nccl_tuner.nccl_choices(2.0**power, 8)[0] for power in range(9, 35)]
     assert (choices[0].algorithm, choices[0].protocol) == ("Ring", "LL")
     assert choices[-1].algorithm == "NVLS"
     assert all(a.time <= b.time for a, b in itertools.pairwise(choices))
-    assert nccl.nccl_choices(2.0**33, 8, nvls=False)[0].algorithm == "Ring"
-    assert {x.algorithm for x in nccl.nccl_choices(1e9, 8, architecture="ampere", links=12)} == {"Ring", "Tree"}
-    assert nccl.nccl_choices(1e4, 256, 32)[0].algorithm == "Tree"
+    assert nccl_tuner.nccl_choices(2.0**33, 8, nvls=False)[0].algorithm == "Ring"
+    assert {x.algorithm for x in nccl_tuner.nccl_choices(1e9, 8, architecture="ampere", links=12)} == {"Ring", "Tree"}
+    assert nccl_tuner.nccl_choices(1e4, 256, 32)[0].algorithm == "Tree"
 
 
 @pytest.mark.parametrize(("architecture", "links", "measured"), [("ampere", 12, 234.9e9), ("hopper", 18, 367.6e9), ("blackwell", 18, 682.2e9)])
 def test_links_times_the_speed_of_a_channel_is_the_ring_that_is_measured(architecture, links, measured):
-    simple = next(x for x in nccl.nccl_choices(2.0**34, 8, architecture=architecture, links=links) if (x.algorithm, x.protocol) == ("Ring", "Simple"))
+    simple = next(x for x in nccl_tuner.nccl_choices(2.0**34, 8, architecture=architecture, links=links) if (x.algorithm, x.protocol) == ("Ring", "Simple"))
     assert c.busbw("all_reduce", 8, c.algbw(2.0**34, simple.time)) == pytest.approx(measured, rel=0.07)
 
 
 @given(size=st.floats(1.0, 1e11), n=st.integers(2, 8), nodes=st.integers(1, 64))
 def test_every_choice_is_its_latency_and_bandwidth(size, n, nodes):
-    choices = nccl.nccl_choices(size, n * nodes, nodes)
-    assert choices[0].time == min(x.time for x in choices) == nccl.nccl_time(size, n * nodes, nodes)
+    choices = nccl_tuner.nccl_choices(size, n * nodes, nodes)
+    assert choices[0].time == min(x.time for x in choices) == nccl_tuner.nccl_time(size, n * nodes, nodes)
     for choice in choices:
         assert choice.time == pytest.approx(choice.latency + size / choice.bandwidth)
 

@@ -8,7 +8,7 @@ import dataclasses
 
 import pytest
 from laws import LAWS, valid
-from lightspeed.checks import Argument
+from lightspeed.law import Argument
 from lightspeed.units import Q
 
 HIDDEN = {

@@ -1,8 +1,8 @@
 """The reader of nccl-tests output: versions, noise, truncation, errors with their line, consistency."""
 
 import pytest
-from lightspeed import nccl_report
-from lightspeed.nccl_report import ReportError, check, infer_ranks, parse
+from lightspeed_course.nccl_report import log
+from lightspeed_course.nccl_report.log import ReportError, check, infer_ranks, parse
 
 # nccl-tests 2.17, 2 nodes x 4 GH200 under srun (CSCS documentation); sizes in between left out.
 TODAY = """\
@@ -233,4 +233,4 @@ def test_hints_name_the_transport():
 def test_a_file_is_read(tmp_path):
     path = tmp_path / "run.log"
     path.write_bytes(TODAY.encode() + b"\xff\xfe noise\n")
-    assert len(nccl_report.read_report(path)[0].rows) == 6
+    assert len(log.read_report(path)[0].rows) == 6

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lightspeed import parallel as par
-from lightspeed import profiles
-from lightspeed import training_step as ts
-from lightspeed.checks import BadArgument
+from lightspeed.law import BadArgument
 from lightspeed.memory import training_memory
+from lightspeed.models import training_step as ts
 from lightspeed.transformer import transformer
+from lightspeed_course import profiles
 
 ways = st.integers(2, 512)
 tokens, width = st.integers(1, 10**5), st.integers(64, 20_000)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lightspeed import pipeline as pl
-from lightspeed.checks import BadArgument
+from lightspeed.law import BadArgument
 
 stages, micro = st.integers(1, 7), st.integers(1, 12)
 seconds = st.floats(0.1, 10)

@@ -4,8 +4,8 @@ import cProfile
 import json
 
 import pytest
-from lightspeed.checks import BadArgument
-from lightspeed.profiles import REST, read_breakdown, read_profile
+from lightspeed.law import BadArgument
+from lightspeed_course.profiles import REST, read_breakdown, read_profile
 
 clock = [0.0]  # the profiler's: what others do with the machine is not in it
 

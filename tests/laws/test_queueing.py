@@ -8,8 +8,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from lightspeed import queueing as q
 from lightspeed import serving
-from lightspeed.checks import BadArgument
-from lightspeed.queue_simulation import (
+from lightspeed.law import BadArgument
+from lightspeed.models.queue_simulation import (
     Path,
     batch_means,
     number_inside,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from lightspeed import hardware
+from lightspeed import datasheet
 from lightspeed import roofline as r
 from lightspeed.units import Q
 
@@ -138,8 +138,8 @@ def test_bits_and_bytes_meet_in_quantities():
 
 
 def test_clock_and_peak_invert():
-    assert hardware.clock_from_peak(hardware.peak_from_clock(1.83e9, 1024, 528), 1024, 528) == pytest.approx(1.83e9)
+    assert datasheet.clock_from_peak(datasheet.peak_from_clock(1.83e9, 1024, 528), 1024, 528) == pytest.approx(1.83e9)
 
 
 def test_light_needs_a_kilometre_in_five_microseconds():
-    assert hardware.round_trip(1e3, 200e6) / 2 == pytest.approx(5e-6)
+    assert datasheet.round_trip(1e3, 200e6) / 2 == pytest.approx(5e-6)

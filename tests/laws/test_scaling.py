@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lightspeed import scaling as s
 from lightspeed import training as t
-from lightspeed.checks import BadArgument
-from lightspeed.profiles import scaling_runs
+from lightspeed.law import BadArgument
 from lightspeed.units import Q
+from lightspeed_course.profiles import scaling_runs
 from scipy.optimize import curve_fit
 
 INF, NAN = math.inf, math.nan

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from laws import LAWS
-from lightspeed.checks import Argument
+from lightspeed.law import Argument
 from lightspeed.units import Q
 
 PREFIXES = {"byte": "GiB", "byte/s": "Gbit/s", "FLOP": "TFLOP", "FLOP/s": "TFLOP/s", "s": "ms", "FLOP/byte": "FLOP/bit"}

@@ -1,5 +1,5 @@
 import pytest
-from lightspeed.measure import machine
+from lightspeed_course.measure import machine
 
 
 @pytest.fixture(autouse=True)

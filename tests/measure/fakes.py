@@ -1,8 +1,8 @@
 """Parts that behave as parts do on machines that we do not have: each is a module that a child process imports."""
 
-from lightspeed.measure.parts import Part
+from lightspeed_course.measure.runner import Part
 
-HEAD = "import os, signal, subprocess, sys, time\nfrom lightspeed.measure.timing import Quantity, Missing, Unavailable\ndef measure(quick=True, report=None):\n    "
+HEAD = "import os, signal, subprocess, sys, time\nfrom lightspeed_course.measure.instruments.timing import Quantity, Missing, Unavailable\ndef measure(quick=True, report=None):\n    "
 BODIES = {
     "good": 'report("working"); return [Quantity("good.time", "s", (1e-3,) * 5, {"quick": quick}, "lower")]',
     "partly": 'return [Quantity("partly.time", "s", (1.0,) * 5), Missing("partly.more", "no such counter.", "Ask for it.")]',

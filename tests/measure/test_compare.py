@@ -5,8 +5,9 @@ import math
 import re
 
 import pytest
-from lightspeed.measure import charts, compare, record, report
-from lightspeed.measure.timing import Missing, Quantity
+from lightspeed_course.measure.instruments.timing import Missing, Quantity
+from lightspeed_course.measure.pages import charts, report
+from lightspeed_course.measure.records import compare, record
 
 SHIPPED = record.shipped()
 

@@ -3,7 +3,8 @@
 import os
 
 import pytest
-from lightspeed.measure import conditions, environment, record
+from lightspeed_course.measure import conditions, environment
+from lightspeed_course.measure.records import record
 
 XEON = """\
 processor\t: {n}

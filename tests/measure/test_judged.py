@@ -3,9 +3,12 @@
 import random
 
 import pytest
-from lightspeed.measure import compare, conditions, judged, machine, record, report, roofline
-from lightspeed.measure.queueing import LATE
-from lightspeed.measure.timing import Quantity
+from lightspeed_course.measure import conditions, machine
+from lightspeed_course.measure.instruments import roofline
+from lightspeed_course.measure.instruments.queueing import LATE
+from lightspeed_course.measure.instruments.timing import Quantity
+from lightspeed_course.measure.pages import report
+from lightspeed_course.measure.records import compare, record, trust
 from test_measured_roofline import machine as whole_machine
 
 
@@ -40,7 +43,7 @@ def test_what_varies_by_nature_is_not_among_what_repeats():
 def test_a_load_that_was_sent_late_is_judged_by_the_rule_of_the_chapter(share, late):
     found = served(share * LATE * 0.01)
     shown = record.new(found)
-    assert bool(judged.late(found)) is late
+    assert bool(trust.late(found)) is late
     for text in (" ".join(report.verdict(shown)), "\n".join(report.in_words(shown)), report.to_html(shown)):
         assert ("Requests were sent late, by 30%" in text) is late
     assert ("1 vary by nature and were sent late" in report.to_html(shown)) is late
@@ -57,11 +60,11 @@ def test_latencies_of_a_load_that_was_sent_late_are_not_compared():
 
 def test_a_product_far_below_both_neighbours_is_not_believed():
     found = [gemm(64, 33e9), gemm(128, 262e6), gemm(1024, 34e9), gemm(1024, 1e9, threads=1)]
-    assert list(judged.doubts(found)) == [found[1].label]
+    assert list(trust.doubts(found)) == [found[1].label]
     text = " ".join(said(found))
     assert "3 of 4 quantities repeat" in text and "n = 64 and 1024, are at 33 GFLOP/s and 34 GFLOP/s" in text
     assert "not to be believed" in report.to_html(record.new(found))
-    assert not judged.doubts([gemm(64, 1e9), gemm(128, 10e9), gemm(256, 30e9)])  # a rate that climbs is no dip
+    assert not trust.doubts([gemm(64, 1e9), gemm(128, 10e9), gemm(256, 30e9)])  # a rate that climbs is no dip
 
 
 def checks(load, cores, taken):
@@ -102,7 +105,7 @@ def test_bytes_and_rates_are_written_as_people_write_them():
 
 
 def test_a_measured_machine_shows_a_format_that_it_has(own_records):
-    from lightspeed.explorers.roofline import view
+    from lightspeed_course.explorers.roofline import view
 
     record.save(whole_machine(torch=False) | {"name": "Laptop"})
     shown = view(hardware=machine.OWN, compute="bf16")

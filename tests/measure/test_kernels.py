@@ -9,8 +9,8 @@ import threading
 import numpy as np
 import pytest
 from lightspeed import roofline as law
-from lightspeed.measure import kernels
-from lightspeed.measure.timing import Unavailable
+from lightspeed_course.measure.instruments import kernels
+from lightspeed_course.measure.instruments.timing import Unavailable
 
 N = 1000
 VALUES = {
@@ -108,8 +108,8 @@ def python(code, **environment):
 WITHOUT = """
 import json, sys
 sys.modules["numba"] = None
-from lightspeed.measure import host, kernels, roofline
-from lightspeed.measure.timing import Missing, Unavailable
+from lightspeed_course.measure.instruments import memory_and_io as host, kernels, roofline
+from lightspeed_course.measure.instruments.timing import Missing, Unavailable
 k = kernels.load()
 host._free_memory = lambda: 2**24
 try:
@@ -137,7 +137,7 @@ def test_without_numba_the_rest_is_measured_and_the_gaps_are_named():
 
 KEEPING = """
 import numba, numpy
-from lightspeed.measure import kernels
+from lightspeed_course.measure.instruments import kernels
 k = kernels.load()
 x, y = numpy.ones(4), numpy.zeros(4)
 k.copy(y, x, 1)
@@ -157,7 +157,7 @@ def test_compiled_code_is_kept_in_the_users_cache_folder_or_nowhere(tmp_path):
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system does not bind processes to cores")
 def test_one_core_means_one_thread():
-    code = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); from lightspeed.measure import kernels; print(kernels.thread_counts())"
+    code = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); from lightspeed_course.measure.instruments import kernels; print(kernels.thread_counts())"
     assert python(code).strip() == "[1]"
 
 

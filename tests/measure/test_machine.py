@@ -4,11 +4,13 @@ import json
 
 import pytest
 from lightspeed.catalog import accelerator
-from lightspeed.checks import BadArgument
-from lightspeed.explorers import numbers, queueing, roofline
-from lightspeed.measure import compare_here, find, machine, record, row, show_recorded, tables
-from lightspeed.measure.timing import Missing, Quantity
+from lightspeed.law import BadArgument
 from lightspeed.roofline import critical_batch, time_bounds
+from lightspeed_course.explorers import numbers, queueing, roofline
+from lightspeed_course.measure import compare_here, find, machine, row, show_recorded
+from lightspeed_course.measure.instruments.timing import Missing, Quantity
+from lightspeed_course.measure.pages import record_tables
+from lightspeed_course.measure.records import record
 
 
 def laptop(**more):
@@ -121,7 +123,7 @@ def test_the_roofline_of_a_laptop():
 def shown_table(monkeypatch):
     """The rows, columns and captions of the tables shown."""
     seen = []
-    monkeypatch.setattr(tables, "table", lambda rows, columns, caption="": seen.append((rows, columns, caption)))
+    monkeypatch.setattr(record_tables, "table", lambda rows, columns, caption="": seen.append((rows, columns, caption)))
     return seen
 
 
@@ -170,7 +172,7 @@ def test_nothing_measured_yet_is_said(shown_table, capsys, own_records):
 
 
 def test_spreads_in_few_words():
-    assert tables.spread(Quantity("a", "s", (1, 2))) == "not known from 2"
-    assert tables.spread(Quantity("a", "s", range(9), varies=True)) == "varies by nature"
-    assert tables.spread(Quantity("a", "s", stated={"median": 1})) == "not stated"
-    assert tables.si_of(120.0, "1/s") == "120/s"
+    assert record_tables.spread(Quantity("a", "s", (1, 2))) == "not known from 2"
+    assert record_tables.spread(Quantity("a", "s", range(9), varies=True)) == "varies by nature"
+    assert record_tables.spread(Quantity("a", "s", stated={"median": 1})) == "not stated"
+    assert record_tables.si_of(120.0, "1/s") == "120/s"

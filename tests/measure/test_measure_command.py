@@ -13,19 +13,20 @@ from pathlib import Path
 
 import fakes
 import pytest
-from lightspeed.cli import main
-from lightspeed.measure import parts, record
-from lightspeed.measure.timing import Quantity
+from lightspeed_cli import main
+from lightspeed_course.measure import runner
+from lightspeed_course.measure.instruments.timing import Quantity
+from lightspeed_course.measure.records import record
 
-LIB = str(Path(parts.__file__).parents[2])
+LIB = str(Path(runner.__file__).parents[2])
 # The command with parts of our own, in a process of its own.
 COMMAND = """
 import sys
 sys.path[:0] = {paths!r}
 import fakes
-from lightspeed.measure import parts
+from lightspeed_course.measure import runner as parts
 parts.PARTS = {{name: fakes.Part("fake_" + name, name, 1, 2) for name in {names!r}}}
-from lightspeed.cli import main
+from lightspeed_cli import main
 sys.exit(main(["measure", *{words!r}]))
 """
 BLOCK = """
@@ -196,7 +197,7 @@ def test_what_cannot_be_written_is_said_before_anything_is_measured(room, words)
 
 
 def test_a_folder_that_is_lost_while_measuring_does_not_lose_the_record(room, monkeypatch, capsys):
-    from lightspeed.measure import parts as of
+    from lightspeed_course.measure import runner as of
 
     def measured(*words, **more):
         (room / "into").write_text("no folder")
@@ -275,7 +276,7 @@ def test_help_comes_at_once_and_names_every_part(capsys):
     with pytest.raises(SystemExit):
         main(["measure", "--help"])
     out = capsys.readouterr().out
-    assert all(name in out for name in parts.PARTS)
+    assert all(name in out for name in runner.PARTS)
 
 
 # ---------------------------------------------------------------- the real parts on a poor machine
@@ -286,7 +287,7 @@ def test_one_core_without_numba_mpi_and_torch(tmp_path):
     blocked = tmp_path / "blocked"
     blocked.mkdir()
     (blocked / "sitecustomize.py").write_text(BLOCK.format(names=("numba", "mpi4py", "torch")))
-    one = [sys.executable, "-m", "lightspeed.cli"]
+    one = [sys.executable, "-m", "lightspeed_cli"]
     if hasattr(os, "sched_setaffinity"):
         one = ["taskset", "-c", str(min(os.sched_getaffinity(0))), *one]
     environment = os.environ | {"PYTHONPATH": f"{blocked}{os.pathsep}{LIB}", "LIGHTSPEED_DATA": str(tmp_path / "data")}

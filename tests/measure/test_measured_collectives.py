@@ -11,9 +11,10 @@ import time
 import numpy as np
 import pytest
 from lightspeed.collectives import ring_time
-from lightspeed.measure import collectives, launch, ranks, record
-from lightspeed.measure.timing import Missing, Quantity, Unavailable
-from lightspeed.nccl_report import check, parse
+from lightspeed_course.measure.instruments import collectives, launch, ranks
+from lightspeed_course.measure.instruments.timing import Missing, Quantity, Unavailable
+from lightspeed_course.measure.records import record
+from lightspeed_course.nccl_report.log import check, parse
 
 HAS_MPI = bool(importlib.util.find_spec("mpi4py") and launch.shutil.which("mpiexec", path=f"{os.path.dirname(sys.executable)}:{os.environ.get('PATH', '')}"))
 needs_mpi = pytest.mark.skipif(not HAS_MPI, reason="no mpi4py or mpiexec: pip install 'speed-of-light[measure]'")
@@ -217,7 +218,7 @@ def test_every_collective_is_right_between_real_processes():
 
 @needs_mpi
 def test_under_a_launcher_the_command_is_a_rank_and_one_speaks(tmp_path):
-    command = [*launch.launcher("mpi", 2), sys.executable, "-m", "lightspeed.cli", "measure", "collectives", "--full", "--size", "8,4K", "--into", str(tmp_path)]
+    command = [*launch.launcher("mpi", 2), sys.executable, "-m", "lightspeed_cli", "measure", "collectives", "--full", "--size", "8,4K", "--into", str(tmp_path)]
     done = subprocess.run(command, env=launch.clean(), capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     reports = parse(done.stdout)
@@ -230,7 +231,7 @@ def test_under_a_launcher_the_command_is_a_rank_and_one_speaks(tmp_path):
 @needs_mpi
 def test_another_mpi_than_the_launchers_is_told():
     environ = {**launch.clean(), "SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "4"}
-    done = subprocess.run([sys.executable, "-m", "lightspeed.cli", "measure", "collectives", "--size", "8"], env=environ, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-m", "lightspeed_cli", "measure", "collectives", "--size", "8"], env=environ, capture_output=True, text=True, timeout=120)
     assert done.returncode == 2
     assert "Slurm started 4 processes, but MPI in them sees 1" in done.stderr and "srun --mpi" in done.stderr
 
@@ -240,7 +241,7 @@ def test_another_mpi_than_the_launchers_is_told():
 def test_a_lost_rank_ends_in_words(tmp_path, sign, words):
     program = tmp_path / "lost.py"
     job = {"backend": "mpi", "collectives": ["all_reduce"] * 1000, "sizes": [2**20], "budget": 0.2, "longest": 1e9, "limit": 3}
-    program.write_text(f"import os, threading\nfrom lightspeed.measure import ranks\nif os.environ['PMI_RANK'] == '1':\n    threading.Timer(2, lambda: os.kill(os.getpid(), {int(sign)})).start()\nranks.main({job!r})\n")
+    program.write_text(f"import os, threading\nfrom lightspeed_course.measure.instruments import ranks\nif os.environ['PMI_RANK'] == '1':\n    threading.Timer(2, lambda: os.kill(os.getpid(), {int(sign)})).start()\nranks.main({job!r})\n")
     with pytest.raises(Unavailable, match=words):
         for _ in launch.answers([*launch.launcher("mpi", 2), sys.executable, str(program)], 60, launch.clean()):
             pass
@@ -256,5 +257,5 @@ def test_gloo_is_right_between_real_processes():
 
 @needs_mpi
 def test_the_job_is_json():
-    done = subprocess.run([sys.executable, "-m", "lightspeed.measure.ranks", json.dumps({"backend": "gloo", "limit": 60})], env=launch.clean(), capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-m", "lightspeed_course.measure.instruments.ranks", json.dumps({"backend": "gloo", "limit": 60})], env=launch.clean(), capture_output=True, text=True, timeout=60)
     assert done.returncode == 4 and launch.MARK in done.stderr

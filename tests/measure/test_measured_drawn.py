@@ -1,11 +1,13 @@
 """What chapters show of scaling and queueing records: the same for the same record, and words where there is nothing to show."""
 
 import pytest
-from lightspeed.measure import drawn, queueing, record, scaling
+from lightspeed_course.measure.instruments import queueing, scaling
+from lightspeed_course.measure.pages import scaling_figures
+from lightspeed_course.measure.records import record
 from test_measured_queueing import ideal
 from test_measured_scaling import N, amdahl, made_up, usl
 
-SHOWS = [getattr(drawn, name) for name in dir(drawn) if name.startswith(("scaling_", "queueing_"))]
+SHOWS = [getattr(scaling_figures, name) for name in dir(scaling_figures) if name.startswith(("scaling_", "queueing_"))]
 
 
 def of_scaling(cpus=4, noise=0.01):
@@ -60,24 +62,24 @@ def test_a_record_whose_part_failed_says_why(show, shown):
 
 
 def test_the_law_and_the_measurement_are_side_by_side(full, shown):
-    text = shown(drawn.scaling_table, full)
+    text = shown(scaling_figures.scaling_table, full)
     assert f"| {scaling.JOBS['wait']} | 16 |" in text and "9.14" in text
-    assert shown(drawn.queueing_tail, full).count("| p99 |") == len(queueing.LOADS)
+    assert shown(scaling_figures.queueing_tail, full).count("| p99 |") == len(queueing.LOADS)
 
 
 def test_a_late_sender_gets_no_figure_but_littles_law(shown):
     late = record.new(queueing.quantities(*ideal(queueing.loads(6, 0.01), lateness=0.004)), name="late machine")
-    for show in (drawn.queueing_latency, drawn.queueing_tail):
+    for show in (scaling_figures.queueing_latency, scaling_figures.queueing_tail):
         assert "Nothing is concluded" in shown(show, late) and "svg" not in shown(show, late)
-    assert "| M/M/1 |" in shown(drawn.queueing_little, late)
+    assert "| M/M/1 |" in shown(scaling_figures.queueing_little, late)
 
 
 def test_scatter_is_said(shown):
-    said = shown(drawn.scaling_findings, record.new(of_scaling(noise=0.4), name="busy machine"))
+    said = shown(scaling_figures.scaling_findings, record.new(of_scaling(noise=0.4), name="busy machine"))
     assert said.count("scatter too much") == 3
 
 
 def test_one_processor_is_drawn_too(shown):
     lone = record.new(of_scaling(cpus=1), name="one core")
-    assert "svg" in shown(drawn.scaling_figure, lone)
-    assert "take turns" in shown(drawn.scaling_findings, lone)
+    assert "svg" in shown(scaling_figures.scaling_figure, lone)
+    assert "take turns" in shown(scaling_figures.scaling_findings, lone)

@@ -5,10 +5,12 @@ import inspect
 import numpy as np
 import pytest
 from lightspeed.collectives import ring_time
-from lightspeed.measure import collectives, drawn_links, network, record, split
-from lightspeed.measure.timing import Quantity
+from lightspeed_course.measure.instruments import collectives, network, split_mlp
+from lightspeed_course.measure.instruments.timing import Quantity
+from lightspeed_course.measure.pages import network_figures
+from lightspeed_course.measure.records import record
 
-SHOWN = [f for name, f in inspect.getmembers(drawn_links, inspect.isfunction) if f.__module__ == drawn_links.__name__ and name.startswith(("collectives_", "network_", "split_"))]
+SHOWN = [f for name, f in inspect.getmembers(network_figures, inspect.isfunction) if f.__module__ == network_figures.__name__ and name.startswith(("collectives_", "network_", "split_"))]
 ALPHA, W = 2e-6, 4e9
 
 
@@ -28,8 +30,8 @@ def lawful(jitter):
         for size in network.SIZES:
             rows += [Quantity(f"network.{way}", "s", times(law(float(size), n, network.RATE, 1e-4)), {"nodes": n, "size": size, "rate": network.RATE}) for way, law in network.LAWS.items()]
     rows.append(Quantity("split.gemm", "s", times(0.02), {"n": 1000, "ranks": 2}, counted={"flops": 2e9}))
-    for tokens in split.TOKENS:
-        for way, flops in split.FLOPS.items():
+    for tokens in split_mlp.TOKENS:
+        for way, flops in split_mlp.FLOPS.items():
             sent = tokens * 2048 if way == "tensor" else 2**23
             rows.append(Quantity("split.all_reduce", "s", times(sent / W), {"size": sent, "ranks": 2}))
             rows.append(Quantity(f"split.{way}_whole", "s", times(flops * tokens * 1e-5), {"tokens": tokens, "ranks": 2}, counted={"flops": flops * tokens * 1e6}))
@@ -62,16 +64,16 @@ def test_a_record_is_shown_however_noisy(show, jitter, capsys):
 
 def test_a_steady_record_is_concluded_from_and_a_noisy_one_is_not(capsys):
     steady, noisy = lawful(0.01), lawful(0.5)
-    words = said(drawn_links.collectives_findings, steady, capsys)
+    words = said(network_figures.collectives_findings, steady, capsys)
     assert "W 4" in words and "All-reduce from" in words and "ring 1.0" in words
-    assert "No conclusion" in said(drawn_links.collectives_findings, noisy, capsys)
-    assert "scatters too much" in said(drawn_links.collectives_table, noisy, capsys)
-    words = said(drawn_links.network_findings, steady, capsys)
+    assert "No conclusion" in said(network_figures.collectives_findings, noisy, capsys)
+    assert "scatters too much" in said(network_figures.collectives_table, noisy, capsys)
+    words = said(network_figures.network_findings, steady, capsys)
     assert "alpha is 1" in words or "alpha is 99" in words or "alpha is 98" in words
     assert "No conclusion" not in words
-    assert said(drawn_links.network_findings, noisy, capsys).count("No conclusion") == 2
-    assert "too noisy to say" not in said(drawn_links.split_table, steady, capsys)
-    assert "too noisy to say" in said(drawn_links.split_table, noisy, capsys)
+    assert said(network_figures.network_findings, noisy, capsys).count("No conclusion") == 2
+    assert "too noisy to say" not in said(network_figures.split_table, steady, capsys)
+    assert "too noisy to say" in said(network_figures.split_table, noisy, capsys)
 
 
 def test_the_run_of_most_ranks_is_taken():
@@ -80,5 +82,5 @@ def test_the_run_of_most_ranks_is_taken():
 
 
 def test_what_is_foretold_comes_from_two_nodes_alone():
-    alpha, rate = drawn_links._foretold(lawful(0.0))
+    alpha, rate = network_figures._foretold(lawful(0.0))
     assert alpha == pytest.approx(1e-4, rel=1e-3) and rate == network.RATE

@@ -5,8 +5,8 @@ import subprocess
 import sys
 
 import pytest
-from lightspeed.measure import host, kernels, ladder
-from lightspeed.measure.timing import FEWEST, Missing
+from lightspeed_course.measure.instruments import kernels, latency_levels, memory_and_io
+from lightspeed_course.measure.instruments.timing import FEWEST, Missing
 
 MIB = 2**20
 
@@ -14,20 +14,20 @@ MIB = 2**20
 @pytest.fixture
 def small(monkeypatch):
     """A machine whose free memory allows working sets of a MiB."""
-    monkeypatch.setattr(host, "_free_memory", lambda: 16 * MIB)
+    monkeypatch.setattr(memory_and_io, "_free_memory", lambda: 16 * MIB)
 
 
 def test_the_ladder_has_a_quantity_for_each_size(small):
     if not kernels.load().compiled:
         pytest.skip("numba is not installed")
-    found = host.latency()
-    assert [q.parameters["size"] for q in found] == ladder.sizes(MIB)
+    found = memory_and_io.latency()
+    assert [q.parameters["size"] for q in found] == latency_levels.sizes(MIB)
     assert all(q.key == "host.latency" and q.unit == "s" and q.better == "lower" and len(q.samples) >= FEWEST for q in found)
-    assert min(q.value for q in found) > 0 and ladder.of_quantities(reversed(found))[0] == ladder.sizes(MIB)
+    assert min(q.value for q in found) > 0 and latency_levels.of_quantities(reversed(found))[0] == latency_levels.sizes(MIB)
 
 
 def test_bandwidth_is_counted_as_stream_counts(small):
-    found = host.bandwidth()
+    found = memory_and_io.bandwidth()
     assert [(q.key, q.parameters["threads"]) for q in found] == [(f"host.{n}_bandwidth", t) for n in ("copy", "triad") for t in kernels.thread_counts()]
     for q in found:
         if q.parameters["threads"] == 1:
@@ -36,13 +36,13 @@ def test_bandwidth_is_counted_as_stream_counts(small):
 
 
 def test_the_clock_can_be_read():
-    resolution, overhead = host.clock()
+    resolution, overhead = memory_and_io.clock()
     assert resolution.value > 0 and overhead.value > 0 and resolution.unit == overhead.unit == "s"
 
 
 def test_storage_leaves_no_file(tmp_path, monkeypatch):
-    monkeypatch.setattr(host, "_folder", lambda: (tmp_path, "a folder"))
-    found = host.storage()
+    monkeypatch.setattr(memory_and_io, "_folder", lambda: (tmp_path, "a folder"))
+    found = memory_and_io.storage()
     assert [q.key for q in found] == ["host.storage_write", "host.storage_read", "host.storage_flush"]
     assert all(q.value > 0 for q in found if not isinstance(q, Missing)) and not list(tmp_path.iterdir())
     assert "a folder" in found[0].note and "host or a drive" in found[1].note
@@ -51,7 +51,7 @@ def test_storage_leaves_no_file(tmp_path, monkeypatch):
 FULL = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_FSIZE, (2**20, 2**20))  # the first write beyond a MiB fails, as on a full disk
-from lightspeed.measure import host
+from lightspeed_course.measure.instruments import memory_and_io as host
 for m in host.storage():
     print(type(m).__name__, m)
 """
@@ -69,9 +69,9 @@ def test_a_folder_that_cannot_be_made_gives_the_temporary_one(tmp_path, monkeypa
     blocked = tmp_path / "file"
     blocked.write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(blocked))
-    monkeypatch.setattr(host.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(memory_and_io.tempfile, "gettempdir", lambda: str(tmp_path))
     if sys.platform == "linux":
-        folder, name = host._folder()
+        folder, name = memory_and_io._folder()
         assert folder == tmp_path and name.startswith("the temporary folder")
 
 
@@ -79,12 +79,12 @@ def test_a_folder_that_cannot_be_made_gives_the_temporary_one(tmp_path, monkeypa
 def test_a_folder_in_memory_is_called_that(tmp_path):
     from pathlib import Path
 
-    assert "in memory" in host._named(Path("/dev/shm"), "a folder")
-    assert host._named(Path("/proc"), "a folder") == "a folder"
+    assert "in memory" in memory_and_io._named(Path("/dev/shm"), "a folder")
+    assert memory_and_io._named(Path("/proc"), "a folder") == "a folder"
 
 
 def test_loopback_reaches_another_process_that_ends():
-    trip, stream = host.loopback()
+    trip, stream = memory_and_io.loopback()
     assert trip.unit == "s" and stream.unit == "byte/s" and trip.value > 0 and stream.value > 0
     assert trip.parameters == {"size": 1} and len(trip.samples) >= FEWEST
 
@@ -99,9 +99,9 @@ def test_no_sockets_no_loopback_but_a_reason(monkeypatch):
     def refused(*_, **__):
         raise PermissionError("not allowed")
 
-    monkeypatch.setattr(host.subprocess, "Popen", started)
-    monkeypatch.setattr(host.socket, "create_connection", refused)
-    found = host.loopback()
+    monkeypatch.setattr(memory_and_io.subprocess, "Popen", started)
+    monkeypatch.setattr(memory_and_io.socket, "create_connection", refused)
+    found = memory_and_io.loopback()
     assert [m.key for m in found] == ["host.loopback_round_trip", "host.loopback_bandwidth"]
     assert all(isinstance(m, Missing) and "PermissionError" in m.why and m.remedy for m in found)
     assert children[0].poll() is not None

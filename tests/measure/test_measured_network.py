@@ -11,10 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from lightspeed.collectives import busbw_factor, ring_time, tree_time
-from lightspeed.measure import network, record
-from lightspeed.measure.nodes import Node
-from lightspeed.measure.timing import Quantity, Unavailable
-from lightspeed.ring import run_ring
+from lightspeed.models.ring import run_ring
+from lightspeed_course.measure.instruments import network
+from lightspeed_course.measure.instruments.nodes import Node
+from lightspeed_course.measure.instruments.timing import Quantity, Unavailable
+from lightspeed_course.measure.records import record
 
 
 class Wires:
@@ -143,7 +144,7 @@ def processes(word):
 @pytest.mark.slow
 def test_nothing_outlives_a_parent_that_is_killed(measured):
     mark = "77773"  # a rate that no other run uses
-    code = f"from lightspeed.measure import network; network.run(rate={mark}, sizes=(2**20,), repeat=50)"
+    code = f"from lightspeed_course.measure.instruments import network; network.run(rate={mark}, sizes=(2**20,), repeat=50)"
     before = set(Path("/sys/class/net").iterdir())
     parent = subprocess.Popen([sys.executable, "-c", code])
     holder = []
@@ -154,7 +155,7 @@ def test_nothing_outlives_a_parent_that_is_killed(measured):
     deadline = time.monotonic() + 30
     nodes = []
     while len(nodes) < max(network.NODES) and time.monotonic() < deadline:
-        nodes = [p for p in processes("lightspeed.measure.nodes") if parent_of(p) in holder]
+        nodes = [p for p in processes("lightspeed_course.measure.instruments.nodes") if parent_of(p) in holder]
         time.sleep(0.05)
     assert len(nodes) == max(network.NODES)
     time.sleep(0.5)  # past the start, in which they ask the kernel for this

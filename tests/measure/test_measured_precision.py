@@ -4,10 +4,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from lightspeed.checks import BadArgument
-from lightspeed.measure import precision as measured
-from lightspeed.measure.timing import Missing
+from lightspeed.law import BadArgument
 from lightspeed.precision import FORMATS, accumulate
+from lightspeed_course.measure.instruments import precision as measured
+from lightspeed_course.measure.instruments.timing import Missing
 
 
 @pytest.fixture(scope="module")

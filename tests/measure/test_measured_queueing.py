@@ -10,11 +10,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from lightspeed.measure import queueing
-from lightspeed.measure.queue_server import Sent
-from lightspeed.measure.timing import Missing
-from lightspeed.queue_simulation import Path, observed, simulate
+from lightspeed.models.queue_simulation import Path, observed, simulate
 from lightspeed.queueing import md1, mm1
+from lightspeed_course.measure.instruments import queueing
+from lightspeed_course.measure.instruments.queue_server import Sent
+from lightspeed_course.measure.instruments.timing import Missing
 from test_measured_workers import gone
 
 
@@ -206,7 +206,7 @@ def test_slices_keep_everything_in_order():
 
 KILLED = """
 import multiprocessing, sys
-from lightspeed.measure import queueing
+from lightspeed_course.measure.instruments import queueing
 if __name__ == "__main__":
     queueing.observe(60, lambda text: print(*(p.pid for p in multiprocessing.active_children()), flush=True))
 """

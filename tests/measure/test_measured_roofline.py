@@ -5,9 +5,10 @@ import time
 import numpy as np
 import pytest
 from lightspeed import roofline as law
-from lightspeed.measure import blas, kernels, ladder, record
-from lightspeed.measure import roofline as measured
-from lightspeed.measure.timing import Missing, Quantity, Unavailable
+from lightspeed_course.measure.instruments import blas, kernels, latency_levels
+from lightspeed_course.measure.instruments import roofline as measured
+from lightspeed_course.measure.instruments.timing import Missing, Quantity, Unavailable
+from lightspeed_course.measure.records import record
 
 MIB = 2**20
 
@@ -29,7 +30,7 @@ def machine(torch=True):
         found.append(made(0.3 * peak, "roofline.gemm", dtype=dtype, n=512, threads=1, library="numpy", counted=counted))
     if torch:
         found += [made(rate, "roofline.gemm", dtype=d, n=1024, threads=4, library="torch") for d, rate in (("fp32", 90e9), ("bf16", 30e9), ("int8", 300e9))]
-    for size in ladder.sizes(256 * MIB, 16384):
+    for size in latency_levels.sizes(256 * MIB, 16384):
         rates = {"read": 60e9, "axpy": 80e9} if size <= MIB else {"read": 20e9, "axpy": 18e9}
         found += [made(rate, "roofline.bandwidth", unit="byte/s", kernel=name, size=size, threads=4) for name, rate in rates.items()]
     n = 2**24

@@ -3,10 +3,10 @@
 import random
 
 import pytest
-from lightspeed.measure import scaling
-from lightspeed.measure.timing import Missing, Quantity
-from lightspeed.measure.workers import crew
 from lightspeed.scaling import amdahl_speedup, usl_speedup
+from lightspeed_course.measure.instruments import scaling
+from lightspeed_course.measure.instruments.timing import Missing, Quantity
+from lightspeed_course.measure.instruments.workers import crew
 
 N = (1, 2, 4, 8, 16)
 

@@ -5,38 +5,39 @@ import sys
 
 import pytest
 from lightspeed.catalog import accelerator
-from lightspeed.measure import gpu, launch, record, split
-from lightspeed.measure.timing import Quantity, Unavailable
+from lightspeed_course.measure.instruments import gpu, launch, split_mlp
+from lightspeed_course.measure.instruments.timing import Quantity, Unavailable
+from lightspeed_course.measure.records import record
 
 HAS_MPI = importlib.util.find_spec("mpi4py")
 
 
 def made_up(peak, link, slow=1.0):
     """A record of a machine that obeys the laws exactly; split ways take `slow` times longer."""
-    size = split.WIDTH * split.HIDDEN
+    size = split_mlp.WIDTH * split_mlp.HIDDEN
     rows = [Quantity("split.gemm", "s", [2e9 / peak] * 5, {"n": 1000, "ranks": 2}, counted={"flops": 2e9})]
     gradients = 2 * size * 4
     rows.append(Quantity("split.all_reduce", "s", [gradients / link] * 5, {"size": gradients, "ranks": 2}))
     for tokens in (16, 1024):
-        states = tokens * split.WIDTH * 4
+        states = tokens * split_mlp.WIDTH * 4
         rows.append(Quantity("split.all_reduce", "s", [states / link] * 5, {"size": states, "ranks": 2}))
         for way, sent in (("tensor", states), ("data", gradients)):
-            flops = split.FLOPS[way] * tokens * size
+            flops = split_mlp.FLOPS[way] * tokens * size
             rows.append(Quantity(f"split.{way}_whole", "s", [flops / peak] * 5, {"tokens": tokens, "ranks": 2}, counted={"flops": flops}))
             rows.append(Quantity(f"split.{way}", "s", [slow * (flops / 2 / peak + sent / link)] * 5, {"tokens": tokens, "ranks": 2}, counted={"flops": flops / 2, "bytes": sent}))
     return record.new(rows)
 
 
 def test_the_prediction_is_the_law():
-    for found in split.splits(made_up(1e11, 4e9)):
+    for found in split_mlp.splits(made_up(1e11, 4e9)):
         assert found.time == pytest.approx(found.predicted, rel=1e-4)  # a record keeps few digits
         assert found.speedup == pytest.approx(found.predicted_speedup, rel=1e-4)
         assert found.steady
-    assert all(s.time == pytest.approx(1.5 * s.predicted, rel=1e-4) for s in split.splits(made_up(1e11, 4e9, slow=1.5)))
+    assert all(s.time == pytest.approx(1.5 * s.predicted, rel=1e-4) for s in split_mlp.splits(made_up(1e11, 4e9, slow=1.5)))
 
 
 def test_only_the_split_of_data_gains_by_tokens():
-    gain = {(s.way, s.tokens): s.predicted_speedup for s in split.splits(made_up(1e11, 4e9))}
+    gain = {(s.way, s.tokens): s.predicted_speedup for s in split_mlp.splits(made_up(1e11, 4e9))}
     assert gain["tensor", 16] == pytest.approx(gain["tensor", 1024], rel=1e-4)
     assert gain["data", 16] < 1 < gain["data", 1024] < 2
 
@@ -44,25 +45,25 @@ def test_only_the_split_of_data_gains_by_tokens():
 def test_what_was_too_slow_is_left_out():
     whole = made_up(1e11, 4e9)
     part = {**whole, "quantities": [q for q in whole["quantities"] if q["key"] != "split.data_whole"]}
-    assert {s.way for s in split.splits(part)} == {"tensor"}
+    assert {s.way for s in split_mlp.splits(part)} == {"tensor"}
 
 
 @pytest.mark.skipif(not HAS_MPI, reason="mpi4py is not installed: pip install 'speed-of-light[measure]'")
 def test_the_split_mlp_is_the_whole_one(monkeypatch):
-    said, real = [], split.answers
-    monkeypatch.setattr(split, "answers", lambda *a: (said.append(x) or x for x in real(*a)))
-    monkeypatch.setattr(split, "TOKENS", (16,))
-    split.measure()  # raises Unavailable if a result differs
+    said, real = [], split_mlp.answers
+    monkeypatch.setattr(split_mlp, "answers", lambda *a: (said.append(x) or x for x in real(*a)))
+    monkeypatch.setattr(split_mlp, "TOKENS", (16,))
+    split_mlp.measure()  # raises Unavailable if a result differs
     assert {x["key"]: x["wrong"] for x in said if "wrong" in x} == dict.fromkeys(("gemm", "tensor_whole", "tensor", "data_whole", "data", "all_reduce"), 0)
 
 
 @pytest.mark.skipif(not HAS_MPI, reason="mpi4py is not installed: pip install 'speed-of-light[measure]'")
 def test_a_wrong_split_is_told(monkeypatch):
-    real = split.answers
-    monkeypatch.setattr(split, "answers", lambda *a: ({**said, "wrong": 1} for said in real(*a)))
-    monkeypatch.setattr(split, "TOKENS", (16,))
+    real = split_mlp.answers
+    monkeypatch.setattr(split_mlp, "answers", lambda *a: ({**said, "wrong": 1} for said in real(*a)))
+    monkeypatch.setattr(split_mlp, "TOKENS", (16,))
     with pytest.raises(Unavailable, match="differs from the whole"):
-        split.measure()
+        split_mlp.measure()
 
 
 # ---------------------------------------------------------------- GPU

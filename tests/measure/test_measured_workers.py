@@ -9,8 +9,8 @@ import sys
 import time
 
 import pytest
-from lightspeed.measure.timing import Unavailable
-from lightspeed.measure.workers import crew, receive
+from lightspeed_course.measure.instruments.timing import Unavailable
+from lightspeed_course.measure.instruments.workers import crew, receive
 
 
 def echo(pipe):
@@ -86,7 +86,7 @@ def test_one_that_does_not_answer_is_given_up_and_ended():
 SCRIPT = """
 import sys, time
 from test_measured_workers import deaf
-from lightspeed.measure.workers import crew, receive
+from lightspeed_course.measure.instruments.workers import crew, receive
 if __name__ == "__main__":
     with crew(deaf, deaf) as pipes:
         print(*(receive(pipe, 20) for pipe in pipes), flush=True)
@@ -113,6 +113,6 @@ def echoing(pipe):
 
 
 def test_a_script_that_forgets_its_guard_is_told_so(tmp_path):
-    (tmp_path / "script.py").write_text("from lightspeed.measure import scaling\nscaling.measure()\n")
+    (tmp_path / "script.py").write_text("from lightspeed_course.measure.instruments import scaling\nscaling.measure()\n")
     run = subprocess.run([sys.executable, tmp_path / "script.py"], capture_output=True, text=True, timeout=120)
     assert run.returncode != 0 and "Unavailable" in run.stderr and '__name__ == "__main__"' in run.stderr

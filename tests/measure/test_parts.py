@@ -10,7 +10,8 @@ import time
 
 import fakes
 import pytest
-from lightspeed.measure import parts, record
+from lightspeed_course.measure import runner
+from lightspeed_course.measure.records import record
 
 
 @pytest.fixture
@@ -23,7 +24,7 @@ def fake(tmp_path, monkeypatch):
 
     def measure(*names, quick=True):
         measure.said = []
-        return parts.measure(names, quick, measure.said.append, made)
+        return runner.measure(names, quick, measure.said.append, made)
 
     return measure
 
@@ -56,15 +57,15 @@ def test_every_mishap_is_named_and_the_rest_runs(fake):
 
 
 def test_one_that_hangs_is_stopped(fake, monkeypatch):
-    monkeypatch.setattr(parts, "PATIENCE", 2)
+    monkeypatch.setattr(runner, "PATIENCE", 2)
     shown = fake("hangs", "good")
     assert "no answer after 2 s, so it was stopped" in reasons(shown)["hangs"]
     assert record.find(shown, "good.time").value == 1e-3
 
 
 def test_one_that_will_not_be_interrupted_is_killed(fake, monkeypatch):
-    monkeypatch.setattr(parts, "PATIENCE", 2)
-    monkeypatch.setattr(parts, "GRACE", 0.5)
+    monkeypatch.setattr(runner, "PATIENCE", 2)
+    monkeypatch.setattr(runner, "GRACE", 0.5)
     assert "stopped" in reasons(fake("stubborn"))["stubborn"]
 
 
@@ -115,7 +116,7 @@ def test_an_interruption_keeps_what_was_measured(fake):
             timer.start()
 
     made = {name: fakes.Part(f"fake_{name}", name, 60, 60) for name in ("good", "hangs", "partly")}
-    shown = parts.measure(tuple(made), True, listen, made)
+    shown = runner.measure(tuple(made), True, listen, made)
     timer.cancel()
     assert [q.key for q in record.quantities(shown)] == ["good.time"] and shown["complete"] is False
     assert set(reasons(shown)) == {"hangs", "partly"} and "interrupted" in reasons(shown)["hangs"]
@@ -130,8 +131,8 @@ def test_the_record_has_the_machine_its_state_and_versions(fake):
 
 
 def test_every_part_of_ours_is_there_and_estimated():
-    assert {"host", "roofline", "precision", "scaling", "queueing", "collectives", "network", "gpu"} <= set(parts.PARTS)
-    for part in parts.PARTS.values():
+    assert {"host", "roofline", "precision", "scaling", "queueing", "collectives", "network", "gpu"} <= set(runner.PARTS)
+    for part in runner.PARTS.values():
         code = f"import importlib; assert callable(importlib.import_module({part.module!r}).measure)"
         subprocess.run([sys.executable, "-c", code], check=True)
         assert 0 < part.quick <= part.full <= 60

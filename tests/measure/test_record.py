@@ -9,9 +9,16 @@ from datetime import datetime
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lightspeed.measure import record
-from lightspeed.measure.record import NotMeasured, RecordError, all_of, find, load, save
-from lightspeed.measure.timing import Missing, Quantity
+from lightspeed_course.measure.instruments.timing import Missing, Quantity
+from lightspeed_course.measure.records import record
+from lightspeed_course.measure.records.record import (
+    NotMeasured,
+    RecordError,
+    all_of,
+    find,
+    load,
+    save,
+)
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="/\\~:", exclude_categories=["Cs", "Cc"]), max_size=12)
 NUMBERS = st.integers(-(10**6), 10**6).map(lambda k: k / 1024)  # short in binary, and in six digits

@@ -5,8 +5,16 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lightspeed.measure import timing
-from lightspeed.measure.timing import FEWEST, LIMIT, Quantity, Unavailable, middle, seconds_of, spread
+from lightspeed_course.measure.instruments import timing
+from lightspeed_course.measure.instruments.timing import (
+    FEWEST,
+    LIMIT,
+    Quantity,
+    Unavailable,
+    middle,
+    seconds_of,
+    spread,
+)
 
 
 def quantity(*samples, **more):

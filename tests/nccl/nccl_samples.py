@@ -1,7 +1,7 @@
 """What nccl-tests prints, in several versions, around times that were really measured (catalog/measured_nccl.toml)."""
 
 from lightspeed.collectives import busbw_factor
-from lightspeed.nccl_fit import measurements
+from lightspeed.models.nccl_fit import measurements
 
 HEAD_NOW = "#       size         count      type   redop    root     time   algbw   busbw  #wrong     time   algbw   busbw  #wrong"
 HEAD_2022 = "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong"

@@ -1,7 +1,7 @@
 """`lightspeed nccl report FILE` as a person types it."""
 
 import pytest
-from lightspeed.cli import main
+from lightspeed_cli import main
 from nccl_samples import printed
 
 

@@ -3,12 +3,12 @@
 import html.parser
 
 import pytest
-from lightspeed.checks import BadArgument
 from lightspeed.collectives import busbw_factor
-from lightspeed.nccl_fit import FABRICS, measurements
-from lightspeed.nccl_report import ReportError, parse
-from lightspeed.show.nccl_page import report_file, to_html
-from lightspeed.show.nccl_verdict import (
+from lightspeed.law import BadArgument
+from lightspeed.models.nccl_fit import FABRICS, measurements
+from lightspeed_course.nccl_report.log import ReportError, parse
+from lightspeed_course.nccl_report.page import report_file, to_html
+from lightspeed_course.nccl_report.verdict import (
     in_words,
     judge,
     judge_report,

@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from lightspeed.build import build, sources
+from lightspeed_course.authoring.build import build, sources
 
 SAMPLES = Path(__file__).parent / "samples"
 

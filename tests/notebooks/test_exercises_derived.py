@@ -4,8 +4,8 @@ import ast
 
 import nbformat
 import pytest
-from lightspeed.build import ROOT, sources
-from lightspeed.pages import BuildError, exercise, page, read
+from lightspeed_course.authoring.build import ROOT, sources
+from lightspeed_course.authoring.notebooks import BuildError, exercise, page, read
 
 SOLUTIONS = sources(["solutions/"])
 
@@ -95,7 +95,7 @@ def test_no_line_of_a_solution_is_in_its_exercise(path):
 
 @pytest.mark.parametrize("path", SOLUTIONS, ids=lambda path: path.stem)
 def test_no_worked_solution_of_the_bank_is_in_the_exercise(path):
-    from lightspeed.practice import question
+    from lightspeed_course.practice.questions import question
 
     cells = nbformat.read(ROOT / "exercises" / f"{path.stem}.ipynb", as_version=4).cells
     shown = "\n".join([cell.source for cell in cells] + [str(cell.get("outputs", "")) for cell in cells])

@@ -5,8 +5,8 @@ from pathlib import Path
 import nbformat
 import pytest
 from guards import faults, repeated_prose
-from lightspeed.build import ROOT, sources, unbound, unbound_in_library
-from lightspeed.pages import page
+from lightspeed_course.authoring.build import ROOT, sources, unbound, unbound_in_library
+from lightspeed_course.authoring.notebooks import page
 from nbformat.v4 import new_output
 
 EXECUTED = [path.with_suffix(".ipynb") for path in sources()]
@@ -115,7 +115,7 @@ DEFECTS = {
     "a widget": (lambda nb: first_code(nb).outputs.append(
         new_output("display_data", data={"application/vnd.jupyter.widget-view+json": {}})), "widget"),
     "an address": (showing(output_type="stream", text="<function f at 0x7f3a2b1c9d00>"), "address"),
-    "a repr": (data(text_plain="<lightspeed.show.explore.Explorer>"), "bare repr"),
+    "a repr": (data(text_plain="<lightspeed_course.show.explore.Explorer>"), "bare repr"),
     "a widget's repr": (data(text_plain="HBox(children=(IntSlider(value=3),))"), "bare repr"),
     "a semicolon": (written("f(x);  # hidden"), "semicolon"),
     "an empty cell": (written(""), "empty"),

@@ -8,7 +8,7 @@ import sys
 
 import nbformat
 import pytest
-from lightspeed.build import ROOT
+from lightspeed_course.authoring.build import ROOT
 
 NBVAL = ["--nbval", "--nbval-current-env", "--nbval-cell-timeout=60", "-p", "no:cacheprovider", "--color=no", "-q"]
 CHAPTER = next(path.name for path in sorted((ROOT / "chapters").glob("02_*.ipynb")))
@@ -65,7 +65,7 @@ def test_check_names_the_cell_of_an_edited_number(course):
     cell.source = re.sub(r" \d\d\d? ", " 777 ", cell.source, count=1)
     nbformat.write(notebook, path)
     try:
-        result = in_copy(course, "-c", "from lightspeed.build import *; print(*check_course(['chapters/02']), sep='\\n')")
+        result = in_copy(course, "-c", "from lightspeed_course.authoring.build import *; print(*check_course(['chapters/02']), sep='\\n')")
     finally:
         path.write_bytes(kept)
     index = notebook.cells.index(cell)

@@ -15,15 +15,12 @@ import numpy as np
 from lightspeed import (
     catalog,
     collectives,
+    datasheet,
     energy,
-    hardware,
     memory,
-    nccl,
-    nccl_fit,
     parallel,
     pipeline,
     precision,
-    profiles,
     quantization,
     queueing,
     reliability,
@@ -32,7 +29,9 @@ from lightspeed import (
     serving,
     training,
 )
+from lightspeed.models import nccl_fit, nccl_tuner
 from lightspeed.transformer import Transformer
+from lightspeed_course import profiles
 
 RELATIONS = {}
 # Topics of measurements alone: a model comes near them, and a test of their own says how near.
@@ -209,13 +208,13 @@ def _(gpu, peak_fp8_dense_TFLOPs):
 
 @topic("hardware")
 def _(clock_Hz, flops_per_clock_per_tensor_core, tensor_cores):
-    peak = hardware.peak_from_clock(clock_Hz, flops_per_clock_per_tensor_core, tensor_cores)
+    peak = datasheet.peak_from_clock(clock_Hz, flops_per_clock_per_tensor_core, tensor_cores)
     return {"bf16_TFLOPs": peak / 1e12}
 
 
 @topic("hardware")
 def _(fp32_flops, cores, flop_per_cycle):
-    return {"clock_GHz": hardware.clock_from_peak(fp32_flops, flop_per_cycle, cores) / 1e9}
+    return {"clock_GHz": datasheet.clock_from_peak(fp32_flops, flop_per_cycle, cores) / 1e9}
 
 
 @topic("hardware")
@@ -225,7 +224,7 @@ def _(SMs, subpartitions, lanes):
 
 @topic("hardware")
 def _(mem_clock_Hz, bus_bytes, ddr):
-    return {"TB_per_s": hardware.bus_bandwidth(mem_clock_Hz, bus_bytes, ddr) / 1e12}
+    return {"TB_per_s": datasheet.bus_bandwidth(mem_clock_Hz, bus_bytes, ddr) / 1e12}
 
 
 @topic("hardware")
@@ -239,7 +238,7 @@ def _(bytes, Gbit_per_s, latency_ms=0):
 
 @topic("hardware")
 def _(links, GBps_per_link_per_direction):
-    one_way = hardware.bundle_bandwidth(links, GBps_per_link_per_direction * 1e9)
+    one_way = datasheet.bundle_bandwidth(links, GBps_per_link_per_direction * 1e9)
     return {"per_direction_GBps": one_way / 1e9, "bidirectional_GBps": 2 * one_way / 1e9}
 
 
@@ -247,9 +246,9 @@ def _(links, GBps_per_link_per_direction):
 def _(nodes_per_SU, links_per_node, Gbps, spines, spine_ports):
     port = catalog.parse(f"{Gbps} Gbit/s")[0]
     return {
-        "node_GBps": hardware.bundle_bandwidth(links_per_node, port) / 1e9,
-        "SU_TBps": hardware.bundle_bandwidth(nodes_per_SU * links_per_node, port) / 1e12,
-        "spine_TBps": hardware.bundle_bandwidth(spines * spine_ports, port) / 1e12,
+        "node_GBps": datasheet.bundle_bandwidth(links_per_node, port) / 1e9,
+        "SU_TBps": datasheet.bundle_bandwidth(nodes_per_SU * links_per_node, port) / 1e12,
+        "spine_TBps": datasheet.bundle_bandwidth(spines * spine_ports, port) / 1e12,
     }
 
 
@@ -266,7 +265,7 @@ def _(chips, host_chips, flops, hbm_GB):
 @topic("hardware")
 def _(anchor_ns, anchor_s, latencies_ns):
     """Output names carry the unit: L1_s, L2_min, HBM_h, IB_days."""
-    felt = {n: hardware.human_scale(ns * 1e-9, anchor_ns * 1e-9, anchor_s) for n, ns in latencies_ns.items()}
+    felt = {n: datasheet.human_scale(ns * 1e-9, anchor_ns * 1e-9, anchor_s) for n, ns in latencies_ns.items()}
     units = {"s": 1, "min": 60, "h": 3600, "days": 86400}
     return {f"{name}_{unit}": seconds / size for name, seconds in felt.items() for unit, size in units.items()}
 
@@ -677,7 +676,7 @@ def _(mesh, sharding):
 @topic("nccl_model")
 def _(bytes, nodes, gpus, asymptotic_busbw_GBps=370, net_overhead_us=1):
     """A Simple ring across nodes at an asymptotic busbw (370 GB/s: NVIDIA GTC24 S62129, as the cases take it)."""
-    latency = nccl.ring_latency(gpus, nodes, net_overhead=net_overhead_us * 1e-6, plateau=nccl.PLATEAU)
+    latency = nccl_tuner.ring_latency(gpus, nodes, net_overhead=net_overhead_us * 1e-6, plateau=nccl_tuner.PLATEAU)
     time = latency + collectives.bandwidth_bound("all_reduce", bytes, gpus, asymptotic_busbw_GBps * 1e9)
     return {"latency_ms": latency * 1e3, "algbw_GBps": collectives.algbw(bytes, time) / 1e9}
 
@@ -686,13 +685,13 @@ def _(bytes, nodes, gpus, asymptotic_busbw_GBps=370, net_overhead_us=1):
 def _(collective, n, nodes, protocol, link, base_us=None, hw_us=None):
     """A ring inside a node, from NCCL's table or from the base and step that the case gives."""
     if hw_us is None:
-        return {"latency_us": nccl.ring_latency(n, nodes, collective, protocol, link) * 1e6}
+        return {"latency_us": nccl_tuner.ring_latency(n, nodes, collective, protocol, link) * 1e6}
     return {"latency_us": base_us + collectives.ring_time(0.0, n, 1.0, hw_us, collective)}
 
 
 @topic("nccl_model")
 def _(collective, n, nodes, protocol, net_overhead_us, plateau, latencyInter_us):
-    latency = nccl.ring_latency(
+    latency = nccl_tuner.ring_latency(
         n, nodes, collective, protocol, "NVLINK", net_overhead_us * 1e-6, latencyInter_us * 1e-6, plateau
     )
     return {"latency_us": latency * 1e6}
@@ -703,7 +702,7 @@ def _(collective, n, nodes, protocol):
     """The cases that give no link and no overhead are trees, which only an all_reduce has."""
     if collective != "all_reduce":
         raise ValueError(f"NCCL's tree model is of all_reduce, not {collective}")
-    return {"latency_us": nccl.tree_latency(n, nodes, protocol) * 1e6}
+    return {"latency_us": nccl_tuner.tree_latency(n, nodes, protocol) * 1e6}
 
 
 def _predicted(collective, size, gpus, nodes, fabric, path=""):

@@ -12,8 +12,9 @@ from statistics import median
 import numpy as np
 import pytest
 from adapter import evaluate
-from lightspeed import alpha_beta, collectives, nccl, nccl_fit
-from lightspeed.checks import BadArgument
+from lightspeed import alpha_beta, collectives
+from lightspeed.law import BadArgument
+from lightspeed.models import nccl_fit, nccl_tuner
 
 CASES = [c for c in json.loads(Path(__file__).with_name("published.json").read_text()) if c["topic"] == "nccl_measured"]
 MIB = 2**20
@@ -127,8 +128,8 @@ def test_fitted_bandwidths_are_what_nccl_takes_them_for():
     """Nothing of NCCL's table went into the fit, and yet: links x its speed of a channel."""
     fits = nccl_fit.calibrate()
     for link, architecture, links in (("nvlink3", "ampere", 12), ("nvlink4", "hopper", 18), ("nvlink5", "blackwell", 18)):
-        assert fits[f"{link}.bandwidth", "ring"].bandwidth == pytest.approx(links * nccl.CHANNEL[architecture] * 1e9, rel=0.05)
-    assert fits[nccl_fit.NVLINK4, "in_network"].bandwidth == pytest.approx(18 * nccl.CHANNEL["hopper"] * 1e9 * 0.85 * 15 / 16, rel=0.05)
+        assert fits[f"{link}.bandwidth", "ring"].bandwidth == pytest.approx(links * nccl_tuner.CHANNEL[architecture] * 1e9, rel=0.05)
+    assert fits[nccl_fit.NVLINK4, "in_network"].bandwidth == pytest.approx(18 * nccl_tuner.CHANNEL["hopper"] * 1e9 * 0.85 * 15 / 16, rel=0.05)
     assert fits[nccl_fit.EFA, "ring"].bandwidth == pytest.approx(370e9, rel=0.05)
     assert fits[nccl_fit.EFA, "alltoall"].bandwidth < 50e9  # one EFA share of 50 GB/s
 
@@ -148,7 +149,7 @@ def test_the_tuning_model_predicts_badly_what_it_chooses_well():
     errors, ring = {}, {}
     for row in nccl_fit.measurements():
         if row.fabric == "p5" and row.collective == "all_reduce":
-            choices = nccl.nccl_choices(row.size, row.n, row.nodes)
+            choices = nccl_tuner.nccl_choices(row.size, row.n, row.nodes)
             errors[row.nodes, row.size] = choices[0].time / row.time - 1
             simple = next(c for c in choices if (c.algorithm, c.protocol) == ("Ring", "Simple"))
             ring[row.nodes, row.size] = simple.time / row.time - 1

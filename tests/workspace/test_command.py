@@ -8,12 +8,12 @@ import sys
 import time
 
 import pytest
-from lightspeed import workspace
-from lightspeed.cli import lookup, main
+from lightspeed_cli import lookup, main
+from lightspeed_course import workspace
 
 
 def run(*words, **environment):
-    command = [sys.executable, "-m", "lightspeed.cli", *words]
+    command = [sys.executable, "-m", "lightspeed_cli", *words]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, env=os.environ | environment)
 
 
@@ -170,7 +170,7 @@ def test_a_lab_that_cannot_prepare_its_folder_says_so(tmp_path):
 
 def test_a_closed_pipe_is_no_error():
     done = subprocess.run(
-        f"'{sys.executable}' -m lightspeed.cli number --list | head -n 1; exit ${{PIPESTATUS[0]}}",
+        f"'{sys.executable}' -m lightspeed_cli number --list | head -n 1; exit ${{PIPESTATUS[0]}}",
         shell=True, executable="/bin/bash", capture_output=True, text=True, timeout=60,
     )  # fmt: skip
     assert done.returncode == 0 and done.stderr == ""

@@ -25,7 +25,7 @@ from decimal import Decimal
 from importlib.resources import files
 from types import MappingProxyType
 
-from lightspeed.checks import one_of
+from lightspeed.law import one_of
 
 # Unit as sources print it -> (factor, SI unit). A test holds each row to pint.
 UNITS = {

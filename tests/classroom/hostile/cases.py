@@ -7,14 +7,14 @@ import json
 import os
 from dataclasses import dataclass, field, replace
 
-from lightspeed.classroom.notebooks import LARGEST, Assignment
-from lightspeed.classroom.sandbox import Limits
-from lightspeed.practice.questions import question
+from lightspeed_class.grading.sandbox import Limits
+from lightspeed_class.intake.notebooks import LARGEST, Assignment
+from lightspeed_course.practice.questions import question
 
 QUESTIONS = {"ridge": "roofline.ridge", "bytes": "roofline.int8_bytes", "roof": "roofline.attainable", "word": "roofline.what_shortens_it"}
 VARIABLE = {"ridge": "answer", "bytes": "answer", "roof": "roof", "word": "answer"}
 ASSIGNMENT = Assignment("hostile", {cell: ((id, VARIABLE[cell]),) for cell, id in QUESTIONS.items()})
-IMPORTS = "import os, sys, time, math\nfrom lightspeed.catalog import accelerator\nfrom lightspeed.practice import ask, check\nfrom lightspeed.roofline import *\nclass Breach(Exception): pass\n"
+IMPORTS = "import os, sys, time, math\nfrom lightspeed.catalog import accelerator\nfrom lightspeed_course import ask, check\nfrom lightspeed.roofline import *\nclass Breach(Exception): pass\n"
 ANSWERS = {
     "ridge": 'a100 = accelerator("a100_80gb")\nanswer = ridge_point(a100.bf16, a100.hbm_bandwidth)',
     "bytes": "answer = (64 * 4096 + 4096 * 16384, 64 * 16384)",
@@ -93,7 +93,7 @@ case("quantities", right(
     ridge='from lightspeed.units import Q\na = accelerator("a100_80gb")\ncheck("roofline.ridge", a.bf16.quantity / a.hbm_bandwidth.quantity)',
     bytes='from fractions import Fraction\nfrom decimal import Decimal\ncheck("roofline.int8_bytes", [Q(64 * 4096 + 4096 * 16384, "byte").to("kbit"), Q(64 * 16384 * 8, "bit")])',
     roof='def roof(intensity, peak, bandwidth):\n    return Q(min(peak, intensity * bandwidth), "FLOP/s").to("TFLOP/s")\n' + call("roof")), ALL)
-case("reused names", right("answer = check = None\nfrom lightspeed.practice import check\nmath = sys = 3", word='roof = "bandwidth"\ncheck("roofline.what_shortens_it", roof)'), ALL)
+case("reused names", right("answer = check = None\nfrom lightspeed_course import check\nmath = sys = 3", word='roof = "bandwidth"\ncheck("roofline.what_shortens_it", roof)'), ALL)
 case("magics", right("%matplotlib inline\n!pip install nothing\nmath?\n", ridge="%%time\n" + ANSWERS["ridge"] + "\n" + call("ridge")), ALL)
 case("a figure", right("import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.savefig('mine.png')\nplt.show()\ndisplay(plt.gcf())"), ALL)
 case("a cell that fails", right("undefined_name"), ALL)
@@ -145,7 +145,7 @@ case("a device", None, (), "refused", path=lambda folder: "/dev/zero")
 # Reading what it should not.
 OPEN = "for p in {paths!r}:\n    try:\n        open(p).read(1) if not os.path.isdir(p) else os.listdir(p)\n    except OSError:\n        continue\n    raise Breach(p)"
 case("reads solutions, banks and tests", idle("import lightspeed\nroot = os.path.dirname(lightspeed.__file__)\nfor p in ('practice', 'classroom', '../../solutions', '../../tests', '../../exercises', '../../.git', '_course'):\n    if os.path.exists(os.path.join(root, p)): raise Breach(p)"), ())
-case("imports the bank", idle("try:\n    import lightspeed.practice.bank_roofline\nexcept ImportError: pass\nelse: raise Breach\nfrom importlib.util import find_spec\nif find_spec('lightspeed.classroom'): raise Breach"), ())
+case("imports the bank", idle("try:\n    import lightspeed_course.practice.bank_roofline\nexcept ImportError: pass\nelse: raise Breach\nfrom importlib.util import find_spec\nif find_spec('lightspeed_class'): raise Breach"), ())
 case("reads the host", idle(OPEN.format(paths=["/etc/passwd", "/etc/hostname", "/root/.bashrc", "/home", "/proc", "/sys", "/var", "/run"])), ())
 case("walks the frames", idle("f = sys._getframe()\nwhile f:\n    if any('expected' in str(v) or 'bandwidth' in str(v) for k, v in f.f_locals.items() if k in ('setup', 'secret', 'keys')): raise Breach\n    f = f.f_back\nimport gc\nif any(type(o).__name__ in ('Question', 'Variant') for o in gc.get_objects()): raise Breach"), ())
 case("looks for descriptors", idle("import stat\nfor n in range(3, 64):\n    try: mode = os.fstat(n).st_mode\n    except OSError: continue\n    if not stat.S_ISFIFO(mode): raise Breach(n)"), ())

@@ -1,8 +1,0 @@
-"""`python -m lightspeed.cli`: the lightspeed command where its script is not on the path."""
-
-import sys
-
-from lightspeed.cli import main
-
-if __name__ == "__main__":
-    sys.exit(main())

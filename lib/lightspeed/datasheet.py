@@ -1,0 +1,71 @@
+"""Where the numbers on a data sheet come from, and how to feel their size. Used in chapter 1.
+
+Plain numbers in SI (Hz, byte/s, FLOP/s, s, m), arrays of them, or quantities.
+
+Sources: Bekman, "Machine Learning Engineering", accelerators chapter (peak from clock);
+Austin et al., "How to Scale Your Model", GPU chapter (links and switches).
+"""
+
+from __future__ import annotations
+
+from lightspeed.law import count, law, nonnegative, positive
+
+
+@law("FLOP/s", clock=positive("Hz"), flops_per_clock=count("FLOP"), units=count())
+def peak_from_clock(clock, flops_per_clock, units):
+    """FLOP/s of `units` engines that each finish `flops_per_clock` FLOPs in a cycle of `clock` (Hz).
+
+    >>> peak_from_clock(1.83e9, 1024, 528)
+    989429760000000.0
+    """
+    return clock * flops_per_clock * units
+
+
+@law("Hz", peak=positive("FLOP/s"), flops_per_clock=count("FLOP"), units=count())
+def clock_from_peak(peak, flops_per_clock, units):
+    """The clock (Hz) at which `units` engines of `flops_per_clock` FLOPs reach `peak` (FLOP/s).
+
+    >>> round(clock_from_peak(80e12, 2, 18944) / 1e9, 2)
+    2.11
+    """
+    return peak / (flops_per_clock * units)
+
+
+@law("byte/s", clock=positive("Hz"), bus_bytes=positive("byte"), transfers_per_clock=count())
+def bus_bandwidth(clock, bus_bytes, transfers_per_clock=2):
+    """byte/s of a memory bus of `bus_bytes` that moves data twice (DDR) in a cycle of `clock` (Hz).
+
+    >>> bus_bandwidth(3.996e9, 1024)
+    8183808000000.0
+    """
+    return clock * bus_bytes * transfers_per_clock
+
+
+@law("byte/s", links=count(), bandwidth=positive("byte/s", hint="Give one link's rate in one direction."))
+def bundle_bandwidth(links, bandwidth):
+    """byte/s, one direction, of `links` parallel links of `bandwidth` (byte/s, one direction) each.
+
+    >>> bundle_bandwidth(18, 25e9)
+    450000000000.0
+    """
+    return links * bandwidth
+
+
+@law("s", distance=positive("m"), speed=positive("m/s"))
+def round_trip(distance, speed):
+    """The least seconds there and back over `distance` (m) at `speed` (m/s): no software can beat it.
+
+    >>> round_trip(4000e3, 200e6)
+    0.04
+    """
+    return 2 * distance / speed
+
+
+@law("s", time=nonnegative("s"), unit=positive("s"), felt_as=positive("s"))
+def human_scale(time, unit, felt_as):
+    """`time` (s) on a clock slowed down until `unit` (s) lasts `felt_as` (s).
+
+    >>> human_scale(300e-9, 0.3e-9, 10)
+    10000.0
+    """
+    return time * (felt_as / unit)

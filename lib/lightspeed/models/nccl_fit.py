@@ -1,0 +1,208 @@
+"""NCCL as measured: published rows, and a model fitted to some of them and tested on the others. Used in chapter 7.
+
+The model is a pipeline (`alpha_beta.overlapped_time`): NCCL's own LL latency times a factor, joined to the
+bytes on the busiest link over a bandwidth. Factor and bandwidth are fitted for each fabric and path, the
+exponent of the join once for all. Which rows were fitted is in catalog/measured_nccl.toml.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import tomllib
+from dataclasses import dataclass
+from importlib.resources import files
+
+from lightspeed.alpha_beta import fit_alpha_beta, overlapped_time
+from lightspeed.catalog import number
+from lightspeed.collectives import COLLECTIVES, RANKS, RINGS, SIZE, busbw_factor
+from lightspeed.law import BadArgument, checked, count, one_of
+from lightspeed.models.nccl_tuner import nvls_latency, ring_latency
+
+PATHS = ("ring", "in_network", "alltoall")
+
+
+@dataclass(frozen=True)
+class Fabric:
+    """A node and what joins it: catalog keys of the rate `inside` (of a GPU) and of the `network` (of a node, `links` times).
+
+    A fit belongs to a link; `like` is the link whose fit stands in, scaled, where none was fitted.
+    NCCL uses the switch's adders from `in_network_from` GPUs of a node on.
+    """
+
+    name: str
+    inside: str
+    network: str = ""
+    links: int = 1
+    like: str = ""
+    in_network_from: float = math.inf
+
+    def link(self, nodes, path="ring"):
+        """The key of the link that bounds a collective; two nodes whose switches add are bound inside."""
+        return self.network if nodes > 1 and path != "in_network" else self.inside
+
+    def rate(self, nodes, path="ring"):
+        """The line rate (byte/s, one direction) of that link: what a busbw is compared with."""
+        link = self.link(nodes, path)
+        return float(number(link) * (self.links if link == self.network else 1))
+
+
+NVLINK4, NVLINK5, EFA = "nvlink4.bandwidth", "nvlink5.bandwidth", "efa_p5.bandwidth_per_node"
+FABRICS = {
+    "a100": Fabric("8 A100 SXM, NVLink 3", "nvlink3.bandwidth"),
+    "h100": Fabric("8 H100 SXM, NVLink 4", NVLINK4, in_network_from=5),
+    "h200": Fabric("8 H200 SXM, NVLink 4", NVLINK4, in_network_from=5),
+    "b200": Fabric("8 B200, NVLink 5", NVLINK5, in_network_from=6),
+    "p5": Fabric("p5: 8 H100 a node, EFA", NVLINK4, EFA, in_network_from=5),
+    "p6": Fabric("p6-b200: 8 B200 a node, EFA", NVLINK5, EFA, in_network_from=6),
+    "p4d": Fabric("p4d: 8 A100 a node, EFA", "nvlink3.bandwidth", "ethernet_100g.bandwidth", links=4, like=EFA),
+    "mi300x_pair": Fabric("2 MI300X, one xGMI link", "xgmi_mi300x.bandwidth_per_link", like=NVLINK4),
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A measured collective: `size` in bytes, `time` in s, `fitted` if it set parameters of the model."""
+
+    series: str
+    fabric: str
+    collective: str
+    path: str
+    nodes: int
+    n: int
+    size: int
+    time: float
+    fitted: bool
+
+
+@functools.cache
+def measurements():
+    """Every measured `Row` of catalog/measured_nccl.toml."""
+    series = {name: table for name, table in _tables().items() if name not in ("sources", "shares")}
+    return tuple(row for name, table in series.items() for row in _rows(name, table))
+
+
+@functools.cache
+def _tables():
+    return tomllib.loads(files("lightspeed.catalog").joinpath("measured_nccl.toml").read_text("utf-8"))
+
+
+def measured_share(link):
+    """The share of the line rate of a link (a catalog key) that a large collective reached.
+
+    >>> measured_share("ici_v5e")
+    0.82
+    """
+    shares = _tables()["shares"]
+    return shares[one_of("measured_share", "link", link, tuple(shares))]["value"]
+
+
+def _rows(name, table):
+    grid = ((int(k), int(k) * table["ranks_per_node"], s, v) for k, vs in table.get("values", {}).items() for s, v in zip(table["sizes"], vs, strict=True))
+    for nodes, n, size, value in (*table.get("rows", ()), *grid):
+        rate = value * 1e9 / (busbw_factor(table["collective"], n) if table["unit"] == "busbw GB/s" else 1)
+        time = value * 1e-6 if table["unit"] == "us" else size / rate
+        fitted = nodes in table.get("fit", ())
+        yield Row(name, table["fabric"], table["collective"], table["path"], nodes, n, size, time, fitted)
+
+
+def _latency(path, collective, n, nodes):
+    """NCCL's own latency (s) for what runs on this path."""
+    if path == "in_network":
+        return nvls_latency(nodes)
+    return ring_latency(n, nodes, collective if collective in RINGS else "all_gather", "LL")
+
+
+def _transfer(path, collective, size, n, nodes):
+    """Bytes on the busiest link of a rank."""
+    if path == "in_network":
+        return size
+    if path == "alltoall":
+        return size * (1 - 1 / nodes)  # what leaves the node; the rest goes over NVLink meanwhile
+    return size * busbw_factor(collective, n)
+
+
+@functools.cache
+def calibrate():
+    """(link, path) -> `AlphaBeta`, fitted to the rows marked so; its `latency` is a multiple of NCCL's own."""
+    fitted = [row for row in measurements() if row.fitted]
+    return min((_fit_all(fitted, e / 20) for e in range(10, 21)), key=_misfit)
+
+
+def _fit_all(rows, exponent):
+    import numpy
+
+    groups = {}
+    for row in rows:
+        groups.setdefault((FABRICS[row.fabric].link(row.nodes, row.path), row.path), []).append(row)
+    fits = {}
+    for key, mine in groups.items():
+        columns = [(_transfer(r.path, r.collective, r.size, r.n, r.nodes), r.time, _latency(r.path, r.collective, r.n, r.nodes)) for r in mine]
+        fits[key] = fit_alpha_beta(*map(numpy.array, zip(*columns, strict=True)), exponent=exponent)
+    return fits
+
+
+def _misfit(fits):
+    return sum(math.log1p(residual) ** 2 for fit in fits.values() for residual in fit.residuals)
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What the fitted model expects: the path, seconds in all and of its two terms, algbw and busbw (byte/s)."""
+
+    path: str
+    time: float
+    latency: float
+    transfer: float
+    algbw: float
+    busbw: float
+
+
+def predict(collective, size, n, nodes=1, fabric="h100", path=""):
+    """The `Prediction` for `size` bytes over n ranks on `nodes` nodes of a fabric; without a path, what NCCL would run.
+
+    Raises BadArgument for a fabric without a network asked for several nodes.
+
+    >>> round(predict("all_reduce", 16e9, 1000, 125, "p5").busbw / 1e9) in range(270, 340)
+    True
+    """
+    where = "predict"
+    one_of(where, "collective", collective, COLLECTIVES)
+    one_of(where, "fabric", fabric, tuple(FABRICS))
+    size, n, nodes = checked(where, "size", size, SIZE), checked(where, "n", n, RANKS), checked(where, "nodes", nodes, count())
+    if nodes > 1 and not FABRICS[fabric].network:
+        raise BadArgument(where, "nodes", nodes, f"1: {FABRICS[fabric].name} has no network here")
+    paths = (one_of(where, "path", path, PATHS),) if path else _paths(collective, n, nodes, fabric)
+    return min((_predict(collective, size, n, nodes, fabric, path) for path in paths), key=lambda p: p.time)
+
+
+def _paths(collective, n, nodes, fabric):
+    if collective == "alltoall" and nodes > 1:
+        return ("alltoall",)
+    adders = collective == "all_reduce" and n / nodes >= FABRICS[fabric].in_network_from
+    return ("in_network",) if adders and nodes == 2 else ("ring", "in_network") if adders and nodes == 1 else ("ring",)
+
+
+def _predict(collective, size, n, nodes, fabric, path):
+    fit, rate = _fit_of(FABRICS[fabric], path, nodes)
+    latency = fit.latency * _latency(path, collective, n, nodes)
+    transfer = _transfer(path, collective, size, n, nodes) / rate
+    time = overlapped_time(latency, transfer, fit.exponent)
+    return Prediction(path, time, latency, transfer, size / time, size / time * busbw_factor(collective, n))
+
+
+def _fit_of(machine, path, nodes):
+    """The fit of the link that bounds this, or of the one that stands in; and its bandwidth, scaled by the line rates."""
+    link, fits = machine.link(nodes, path), calibrate()
+    if (link, path) in fits:
+        return fits[link, path], fits[link, path].bandwidth
+    if (machine.like, path) not in fits:
+        raise BadArgument("predict", "path", path, f"a path that was measured; {machine.name} has none for it")
+    fit = fits[machine.like, path]
+    return fit, fit.bandwidth * machine.rate(nodes, path) / number(machine.like)
+
+
+def residuals(fitted=None):
+    """(Row, model / measured - 1) for every measured row; only fitted or only tested ones if asked."""
+    rows = (row for row in measurements() if fitted is None or row.fitted == fitted)
+    return tuple((row, predict(row.collective, row.size, row.n, row.nodes, row.fabric, row.path if row.nodes == 1 else "").time / row.time - 1) for row in rows)

@@ -1,0 +1,218 @@
+"""A queue, simulated request by request, to check the closed forms and to go where they end. Used in chapter 4.
+
+Times are plain arrays in s. Draw them with a seeded numpy generator, so that a run can be repeated:
+
+    rng = numpy.random.default_rng(4)
+    path = simulate(poisson_arrivals(9, 10**6, rng), rng.exponential(1 / 10, 10**6))
+    batch_means(path.sojourn)
+
+Sources: Lindley, "The theory of queues with a single server" (1952); Law and Kelton, "Simulation Modeling and Analysis" for
+batch means.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+
+import numpy as np
+
+from lightspeed.law import (
+    INF,
+    Argument,
+    BadArgument,
+    checked,
+    count,
+    is_array,
+    nonnegative,
+    positive,
+)
+
+TIMES = nonnegative("s")
+
+
+@dataclass(frozen=True)
+class Path:
+    """What happened to each request that was let in, in order of arrival: times in s."""
+
+    arrival: np.ndarray
+    start: np.ndarray
+    departure: np.ndarray
+    shed: int = 0
+
+    @property
+    def waiting(self):
+        return self.start - self.arrival
+
+    @property
+    def sojourn(self):
+        return self.departure - self.arrival
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean and the confidence interval round it."""
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What a clock, a counter and a stopwatch see: mean number inside, arrivals per second, mean stay (s)."""
+
+    L: float
+    arrival_rate: float
+    W: float
+
+
+def poisson_arrivals(rate, n, rng):
+    """The times (s) of `n` arrivals at random, `rate` a second on average.
+
+    >>> poisson_arrivals(1000, 3, np.random.default_rng(0)).shape
+    (3,)
+    """
+    rate = checked("poisson_arrivals", "rate", rate, positive("request/s"))
+    return np.cumsum(rng.exponential(1 / rate, checked("poisson_arrivals", "n", n, count())))
+
+
+def simulate(arrivals, services, servers=1, capacity=INF):
+    """The `Path` of requests served first come, first served.
+
+    `arrivals` are times in ascending order and `services` durations (s), one for each request. With
+    one server and no limit this is a few array operations, for millions of requests a second; else
+    an event loop. A request that finds `capacity` others inside is shed.
+
+    >>> simulate(np.array([0.0, 1.0, 2.0]), np.array([3.0, 1.0, 1.0])).waiting
+    array([0., 2., 2.])
+    """
+    arrivals = checked("simulate", "arrivals", arrivals, TIMES)
+    services = checked("simulate", "services", services, TIMES)
+    servers = checked("simulate", "servers", servers, count())
+    capacity = checked("simulate", "capacity", capacity, count(low=servers, infinite=True))
+    _same_length("simulate", arrivals, "services", services)
+    if servers == 1 and capacity == INF:
+        return _one_server(arrivals, services)
+    return _event_loop(arrivals.tolist(), services.tolist(), servers, capacity)
+
+
+def _same_length(where, arrivals, name, values):
+    if not is_array(arrivals) or arrivals.ndim != 1 or (np.diff(arrivals) < 0).any():
+        raise BadArgument(where, "arrivals", arrivals, "a one-dimensional array of times in ascending order")
+    if not is_array(values) or values.shape != arrivals.shape:
+        raise BadArgument(where, name, values, f"an array of {arrivals.size} values, one for each arrival")
+
+
+def _one_server(arrivals, services):
+    """Lindley's recursion D[n] = max(A[n], D[n - 1]) + S[n], unrolled.
+
+    With C the running sum of services, D[n] - C[n] = max(A[n] - C[n - 1], D[n - 1] - C[n - 1]) is a running maximum.
+    """
+    before = np.cumsum(services) - services
+    slack = arrivals - before
+    latest = np.maximum.accumulate(slack)
+    # Who finds the server idle starts on arrival, to the last bit: rounding must not make it wait.
+    start = np.where(latest == slack, arrivals, np.maximum(latest + before, arrivals))
+    return Path(arrivals, start, start + services)
+
+
+def _event_loop(arrivals, services, servers, capacity):
+    free = [0.0] * servers  # when each server is free next
+    inside = []  # departure times of those inside
+    rows, shed = [], 0
+    for arrival, service in zip(arrivals, services, strict=True):
+        while inside and inside[0] <= arrival:
+            heapq.heappop(inside)
+        if len(inside) >= capacity:
+            shed += 1
+            continue
+        start = max(arrival, free[0])
+        heapq.heapreplace(free, start + service)
+        heapq.heappush(inside, start + service)
+        rows.append((arrival, start, start + service))
+    return Path(*np.array(rows).T, shed)
+
+
+def simulate_decoding(arrivals, tokens, slots, step_time, prefill=0.0):
+    """The `Path` of requests of `tokens` each, decoded together by a replica with room for `slots`.
+
+    Continuous batching: before every step those who wait move into free slots, at the cost of
+    `prefill` (s) each; a step with n requests takes `step_time(n)` (s) and gives each one token.
+
+    >>> simulate_decoding(np.array([0.0, 0.0, 0.0]), np.array([2, 1, 1]), 2, lambda n: 1.0).departure
+    array([2., 1., 2.])
+    """
+    arrivals = checked("simulate_decoding", "arrivals", arrivals, TIMES)
+    tokens = checked("simulate_decoding", "tokens", tokens, count("token"))
+    slots = checked("simulate_decoding", "slots", slots, count())
+    prefill = checked("simulate_decoding", "prefill", prefill, TIMES)
+    _same_length("simulate_decoding", arrivals, "tokens", tokens)
+    start, departure = np.empty_like(arrivals), np.empty_like(arrivals)
+    clock, steps, waiting, batch = 0.0, 0, 0, []  # `batch` holds (step after which it leaves, request)
+    while batch or waiting < len(arrivals):
+        if not batch:
+            clock = max(clock, arrivals[waiting])
+        while len(batch) < slots and waiting < len(arrivals) and arrivals[waiting] <= clock:
+            start[waiting] = clock
+            clock += prefill
+            heapq.heappush(batch, (steps + tokens[waiting], waiting))
+            waiting += 1
+        clock, steps = clock + step_time(len(batch)), steps + 1
+        while batch and batch[0][0] <= steps:
+            departure[heapq.heappop(batch)[1]] = clock
+    return Path(arrivals, start, departure)
+
+
+def number_inside(path):
+    """(times, counts): the number in the system from each of the times (s) to the next one.
+
+    >>> number_inside(simulate(np.array([0.0, 1.0]), np.array([3.0, 1.0])))[1].tolist()
+    [1, 2, 1, 0]
+    """
+    times = np.concatenate([path.arrival, path.departure])
+    steps = np.repeat([1, -1], path.arrival.size)
+    order = np.argsort(times, kind="stable")
+    return times[order], np.cumsum(steps[order])
+
+
+def observed(path, until=None):
+    """The `Observed` averages up to a time (s), by default until the last request has left.
+
+    Each is measured on its own: L from the count of those inside over time, W from the stays of
+    those who arrived. When the system is empty at both ends, L = arrival rate x W exactly.
+
+    >>> observed(simulate(np.array([0.0, 1.0]), np.array([3.0, 1.0])))
+    Observed(L=1.5, arrival_rate=0.5, W=3.0)
+    """
+    until = path.departure.max() if until is None else checked("observed", "until", until, positive("s"))
+    times, counts = number_inside(path)
+    # The last event may be later than `until`, and the count is zero before the first.
+    edges = np.minimum(np.append(times, until), until)
+    arrived = path.arrival <= until
+    if not arrived.any():
+        raise BadArgument("observed", "until", until, f"at least {path.arrival[0]:g}", "Nobody has arrived by then.")
+    return Observed(float(counts @ np.diff(edges) / until), float(arrived.sum() / until), float(path.sojourn[arrived].mean()))
+
+
+def batch_means(values, batches=20, warmup=0.1, confidence=0.95):
+    """The mean of values in order of time, as an `Interval` that allows for their correlation.
+
+    Neighbours in a queue wait alike, so n waits tell less than n independent numbers. The first
+    `warmup` share is dropped; the means of `batches` long stretches are nearly independent.
+
+    >>> batch_means(np.array([1.0, 3.0] * 100), batches=2, warmup=0.0)
+    Interval(mean=2.0, low=2.0, high=2.0)
+    """
+    values = checked("batch_means", "values", values, Argument(low=-INF))
+    batches = checked("batch_means", "batches", batches, count(low=2))
+    warmup = checked("batch_means", "warmup", warmup, Argument(above=False, high=0.9))
+    confidence = checked("batch_means", "confidence", confidence, Argument(high=0.9999))
+    if not is_array(values) or (1 - warmup) * values.size < batches:
+        raise BadArgument("batch_means", "values", values, f"an array that gives each of {batches} batches a value")
+    from scipy.special import stdtrit
+
+    length = int((1 - warmup) * values.size) // batches
+    means = values[values.size - length * batches :].reshape(batches, length).mean(axis=1)
+    half = stdtrit(batches - 1, (1 + confidence) / 2) * means.std(ddof=1) / batches**0.5
+    return Interval(float(means.mean()), float(means.mean() - half), float(means.mean() + half))

@@ -1,0 +1,197 @@
+"""The folder of a class: what it is called, how its assignments are given out, and where everything lies.
+
+    class.toml           the name and the choices of the instructor, explained in the file
+    roster.csv           a template of the roster
+    gradebook.sqlite     students, submissions, scores
+    released/ collected/ feedback/ exports/ reports/     made when they are used
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from lightspeed_course.workspace import course_root
+
+from lightspeed_class.gradebook import Gradebook
+from lightspeed_class.intake.notebooks import Assignment
+
+SETTINGS, BOOK, ROSTER = "class.toml", "gradebook.sqlite", "roster.csv"
+FEEDBACK = ("full", "format")
+TEMPLATE = """\
+# A class of the course "Speed of Light". `lightspeed class --help` lists what can be done with it.
+# Keep this folder to yourself: gradebook.sqlite holds the scores, and the secret that draws the hidden inputs.
+
+name = {name}
+
+# true: each student gets numbers of their own, of equal difficulty. false: all get the same, in one notebook for all.
+variants = true
+
+# What `check` tells students in the notebooks that you release:
+#   "full"     whether an answer is right and, if not, what may have happened, as in self-study
+#   "format"   only that an answer was read, and as what
+# Neither shows a worked solution. The library is open, though: a student who has it can compute any answer, and the
+# seed in the notebook can be read. What a score rests on is here: your seeds, and functions tried on hidden inputs.
+feedback = "full"
+
+# Points of a question; those that are not named here have one. After a change: release, then regrade.
+# [points.02_roofline]
+# "roofline.budget_batch" = 3
+"""
+
+
+class CourseError(Exception):
+    """What is wrong and what to do about it, as one line for the instructor."""
+
+
+@dataclass(frozen=True)
+class Course:
+    """A class folder and the settings of its class.toml."""
+
+    root: Path
+    name: str
+    variants: bool
+    feedback: str
+    points: dict
+
+    @classmethod
+    def find(cls, folder=None):
+        """The class in `folder`; without one, that of the current folder or the nearest above. Raises CourseError."""
+        if folder is not None:
+            root = Path(folder).resolve()
+            if not (root / SETTINGS).is_file():
+                raise CourseError(f"{folder} is no class: it has no {SETTINGS}. Make one: lightspeed class new {folder}")
+            return cls._load(root)
+        here = Path.cwd()
+        for root in (here, *here.parents):
+            if (root / SETTINGS).is_file():
+                return cls._load(root)
+        raise CourseError(f"no {SETTINGS} here or in a folder above: go to the folder of the class, name it with --class DIR, or make one: lightspeed class new DIR")
+
+    @classmethod
+    def _load(cls, root):
+        path = root / SETTINGS
+        try:
+            kept = tomllib.loads(path.read_text("utf-8-sig"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            hint = '; a text stands in quotation marks: name = "ML systems"' if "Invalid value" in str(error) else ""
+            raise CourseError(f"{path}: {error}{hint}") from None
+        found = cls(root, kept.get("name", root.name), kept.get("variants", True), kept.get("feedback", "full"), kept.get("points", {}))
+        for key, sound, wanted in (
+            ("name", isinstance(found.name, str), "a text"),
+            ("variants", isinstance(found.variants, bool), "true or false"),
+            ("feedback", found.feedback in FEEDBACK, '"full" or "format"'),
+            ("points", _is_points(found.points), 'tables such as [points.02_roofline] with lines such as "roofline.ridge" = 2'),
+        ):
+            if not sound:
+                raise CourseError(f"{path}: {key} must be {wanted}")
+        if unknown := set(kept) - {"name", "variants", "feedback", "points"}:
+            raise CourseError(f"{path}: there is no setting {', '.join(sorted(unknown))}; there are name, variants, feedback, points")
+        return found
+
+    def book(self):
+        """The gradebook, for a `with`. Raises CourseError where one must have been, and is not."""
+        path = self.root / BOOK
+        used = [f"{folder}/" for folder in ("released", "collected") if any(p.is_file() for p in (self.root / folder).rglob("*"))]
+        if used and not (path.exists() and path.stat().st_size):  # an empty one in its place would look as if nothing had been
+            raise CourseError(
+                f"{path} is missing or empty, but there are files in {' and '.join(used)}: it has the students, their seeds and all scores."
+                f" Put it back from a backup; to begin anew, move {' and '.join(used)} away"
+            )
+        return Gradebook(path)
+
+    def released(self, name):
+        return self.root / "released" / name
+
+    def collected(self, name):
+        return self.root / "collected" / name
+
+    def assignment(self, path):
+        """The assignment that the notebook at `path` poses, with the points of class.toml. Raises CourseError."""
+        try:
+            assignment = Assignment.of(path, self.points.get(Path(path).stem))
+        except SyntaxError as error:
+            raise CourseError(f"{path}: a cell is not plain Python: {error}") from None
+        self._check_points(assignment.name, assignment.points)
+        return assignment
+
+    def check_points(self, book, releasing=""):
+        """Look for slips in the points of class.toml. Raises CourseError.
+
+        `releasing`: the name of an assignment on its way, at whose questions assignment() looks.
+        """
+        delivered, released = {path.stem: path for path in exercises()}, book.assignments()
+        for name in self.points:
+            asked = {}
+            if name in delivered:
+                asked |= Assignment.of(delivered[name]).points
+            if name in released:
+                asked |= book.assignment(name).points
+            if asked and name != releasing:
+                self._check_points(name, asked)
+            elif name != releasing:
+                own = "a notebook of your own gets its points when it is released, not before"
+                raise CourseError(f"{SETTINGS} has [points.{name}], which is no assignment; {near(name, dict.fromkeys([*delivered, *released]))} ({own})")
+
+    def _check_points(self, name, asked):
+        for unknown in sorted(set(self.points.get(name, {})) - set(asked)):
+            raise CourseError(f"{SETTINGS} gives points to {unknown}, which {name} does not ask; {near(unknown, asked)}")
+
+    def changed_points(self, book, name):
+        """Whether class.toml gives other points than the last release of an assignment did."""
+        released = book.assignment(name).points
+        return released != {q: float(self.points.get(name, {}).get(q, 1)) for q in released}
+
+
+def exercises():
+    """The notebooks of the course that can be released."""
+    return sorted((course_root() / "exercises").glob("[0-9]*.ipynb"))
+
+
+def near(word, choices):
+    """What a word that is none of the choices may have been meant for, in words."""
+    close = difflib.get_close_matches(word, list(choices), 1)
+    return f"did you mean {close[0]}?" if close else f"there are {', '.join(choices)}"
+
+
+def new(folder):
+    """Make a class folder; one that is there already stays as it is. Raises CourseError for a folder with anything else."""
+    root = Path(folder).resolve()
+    if not (root / SETTINGS).is_file():
+        if root.exists() and (not root.is_dir() or any(root.iterdir())):
+            raise CourseError(f"{folder} is not empty and is no class; choose a folder that is new or empty")
+        try:
+            root.mkdir(parents=True, exist_ok=True)
+            root.chmod(0o700)
+            write_whole(root / ROSTER, b"id,name,email\n")
+            write_whole(root / SETTINGS, TEMPLATE.format(name=json.dumps(root.name, ensure_ascii=False)).encode())
+        except OSError as error:
+            raise CourseError(f"{folder} cannot be made: {error.strerror}") from None
+    course = Course.find(root)
+    with course.book():
+        pass
+    return course
+
+
+def write_whole(path, content):
+    """Write all of the bytes, or leave what was there."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f".{os.getpid()}.unfinished")
+    try:
+        with open(unfinished, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(unfinished, path)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
+
+
+def _is_points(points):
+    tables = points.values() if isinstance(points, dict) else [None]
+    return all(isinstance(t, dict) and all(type(v) in (int, float) and 0 <= v < 1e6 for v in t.values()) for t in tables)

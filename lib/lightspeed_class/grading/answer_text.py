@@ -1,0 +1,80 @@
+"""What came as an answer, in words, where it could not be judged: so that a person can tell whether that was fair.
+
+The program that runs the cells tells amounts in base units only, so those that a student wrote are not known here.
+All that it tells is hostile: a text is cut, and what cannot be seen in it is shown as such.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from itertools import islice
+
+import numpy as np
+from lightspeed_course.practice.amounts import amount
+
+from lightspeed_class.reports.html_page import seen
+
+LONGEST = 80  # characters of a text
+MOST = 8  # values of a list
+
+
+def usual(magnitude, units):
+    """The same amount in bytes where it is in bits, and in joules where it is in g·m²/s²: as people write them."""
+    units = dict(units)
+    if bits := units.pop("bit", 0):
+        magnitude, units["byte"] = magnitude / 8**bits, bits
+    mass = units.get("gram", 0)
+    if mass and units.get("meter") == 2 * mass:
+        del units["gram"], units["meter"]
+        magnitude, units["joule"], units["second"] = magnitude / 1000**mass, mass, units.get("second", 0) + 2 * mass
+    return magnitude, {name: power for name, power in units.items() if power}
+
+
+def came(answer, unit=""):
+    """An answer that `decode` gave, in words, amounts in `unit` if they can be; "" if there is nothing to say of it."""
+    try:
+        words = _words(answer, unit)
+    except (ArithmeticError, AttributeError, TypeError, ValueError):  # no answer may stop the grader
+        return ""
+    return words if len(words) <= 2 * LONGEST else words[: 2 * LONGEST - 1] + "…"
+
+
+def _words(answer, unit):
+    if answer is None:
+        return ""
+    if isinstance(answer, str):
+        text = seen(answer)
+        return f"the text “{text if len(text) <= LONGEST else text[: LONGEST - 1] + '…'}”"
+    if isinstance(answer, bool):
+        return "True or False"
+    if isinstance(answer, complex):
+        return "a complex number"
+    if isinstance(answer, int | float):
+        return f"{answer:.6g}"
+    if isinstance(answer, list | np.ndarray):
+        return _several(answer, unit)
+    if hasattr(answer, "dimensionality"):
+        return _amount(answer, unit)
+    return "a function" if callable(answer) else f"an object of type {type(answer).__name__}" * (type(answer) is not object)
+
+
+def _several(values, unit):
+    shown = [_words(value, unit) or "nothing" for value in islice(values, MOST)]
+    count = "one value" if len(values) == 1 else f"{len(values)} values"
+    return f"{count}: {', '.join(shown)}{', …' * (len(values) > MOST)}" if shown else "an empty list"
+
+
+def _amount(quantity, unit):
+    from lightspeed.units import Q
+
+    asked = Q(1.0, unit or "dimensionless")
+    if quantity.is_compatible_with(asked):
+        with np.errstate(all="ignore"):
+            quantity = quantity.to(asked.units)
+        name = unit
+    else:
+        name = re.sub(r"\bB\b", "byte", f"{quantity.units:~P}")  # as `amount` knows it, with a prefix: 3 GB/s
+    values = np.ravel(quantity.magnitude).tolist()
+    written = [amount(v, name) if math.isfinite(v) else f"{v} {name}".rstrip() for v in values[:MOST]]
+    return written[0] if np.ndim(quantity.magnitude) == 0 else f"{len(values)} values: {', '.join(written)}{', …' * (len(values) > MOST)}"

@@ -1,0 +1,206 @@
+"""Grading many: a pool of processes, each with one sandbox at a time, and a gradebook that only this process writes.
+
+A worker that is killed costs nothing but time: what it was at is tried again, alone. A submission that cannot be graded
+is named, stays without a grading, and does not stop the others. Ctrl+C stops the workers and their sandboxes at once,
+and raises KeyboardInterrupt; what is graded is kept.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import hashlib
+import json
+import multiprocessing
+import os
+import signal
+import sys
+import time
+from collections import deque
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, ProcessPoolExecutor, wait
+from dataclasses import asdict, dataclass
+from multiprocessing import resource_tracker
+
+from lightspeed_class.grading.grade import environment, grade, grader, identity, refused
+from lightspeed_class.grading.sandbox import Limits, available
+from lightspeed_class.intake.origins import Origins
+
+GRACE = 3  # seconds for a worker to close its sandbox before it is killed
+AHEAD = 2  # jobs for each worker that are handed out at a time, so that memory does not grow with the class
+_DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What a run did; `failed`: submission id -> why the grader gave up on it; `unreadable` ones are graded, with nothing."""
+
+    graded: int
+    failed: dict[int, str]
+    seconds: float
+    unreadable: int = 0
+
+
+def job(content, assignment, seed, secret, limits, isolated):
+    """One submission, in a worker."""
+    try:
+        return grade(content, assignment, seed, secret, limits, isolated)
+    except SystemExit:  # of _stop(); the pool would keep it for a result and hand out the next one
+        os._exit(1)
+
+
+def grade_all(book, name, workers=2, limits=None, isolated=True, progress=None, regrade=False, label="", submit=None):
+    """Grade the submissions of an assignment that have no grading yet; call it again after a crash and it goes on.
+
+    `regrade`: also those that were graded under another key; with a new `label`, all of them, whatever the key.
+    `submit`: an object with submit(function, *arguments) -> Future, in place of a pool of `workers` processes.
+    """
+    start, limits, failed = time.monotonic(), limits or Limits(), {}
+    if isolated:
+        available()
+    assignment = book.assignment(name)
+    origins = Origins(book, name)
+    key = " ".join([key_of(assignment, book.secret, limits, isolated, book.kinds(name)), *label.split()])
+    todo = book.pending(name, key if regrade else None)
+    done = unreadable = 0
+
+    def keep(submission, graded):
+        nonlocal done, unreadable
+        book.add_grading(submission.id, key, graded)
+        done += 1
+        unreadable += graded.status == "refused"
+        if progress:
+            progress(done, len(todo), (time.monotonic() - start) / done * (len(todo) - done))
+
+    def hand_out(pool, submission):
+        content = book.content(submission.id)
+        return pool.submit(job, content, assignment, origins.seed(submission.student, content), book.secret, limits, isolated)
+
+    def take(submission, future):
+        if error := future.exception():  # the grader's own: the student is not to blame, and nothing is kept
+            failed[submission.id] = f"{type(error).__name__}: {error}"
+        else:
+            keep(submission, future.result())
+
+    for submission in todo:
+        if submission.refused:
+            keep(submission, refused(submission.refused, assignment))
+    queue = deque(s for s in todo if not s.refused)
+    while queue:
+        with contextlib.nullcontext(submit) if submit else _pool(workers) as pool:
+            suspects = _run(pool, queue, hand_out, take, AHEAD * workers)
+        for submission in suspects:
+            with _pool(1) as alone:
+                if _run(alone, deque([submission]), hand_out, take, 1):
+                    failed[submission.id] = "The worker was killed while it was at it, and so was a second one."
+    return Tally(done, failed, time.monotonic() - start, unreadable)
+
+
+def _run(pool, queue, hand_out, take, ahead):
+    """Work off the queue; when the pool breaks, stop and give those that it was at."""
+    running, suspects = {}, []
+    while queue or running:
+        try:
+            while queue and len(running) < ahead:
+                with _without_interrupts():
+                    running[hand_out(pool, queue[0])] = queue[0]
+                queue.popleft()
+        except BrokenExecutor:
+            if not running:
+                break
+        for future in wait(running, return_when=FIRST_COMPLETED).done:
+            submission = running.pop(future)
+            if isinstance(future.exception(), BrokenExecutor):
+                suspects.append(submission)
+            else:
+                take(submission, future)
+    return suspects
+
+
+@contextlib.contextmanager
+def _pool(workers):
+    """Worker processes. Where the block is left by an exception, as by Ctrl+C, they end at once."""
+    before = multiprocessing.active_children()
+    context = multiprocessing.get_context("spawn")  # nothing of the gradebook's open file gets into a worker
+    resource_tracker.ensure_running()  # not with the first worker: it lets interrupts through again
+    pool = ProcessPoolExecutor(workers, context, _begin, (os.getpid(),))
+    try:
+        yield pool
+    except BaseException:
+        _end([p for p in multiprocessing.active_children() if p not in before])
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    pool.shutdown()
+
+
+def _end(workers):
+    """Stop these processes, of which each closes its sandbox; what does not listen is killed, and its sandbox with it."""
+    for worker in workers:
+        worker.terminate()
+    until = time.monotonic() + GRACE
+    for worker in workers:
+        worker.join(max(0, until - time.monotonic()))
+        worker.kill()
+
+
+@contextlib.contextmanager
+def _without_interrupts():
+    """Ctrl+C, which a terminal sends to all processes, waits for the end of this block; workers begun in it never get one."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _begin(parent):
+    """A worker does not outlive the grader, even if that is killed, and its sandbox does not outlive the worker."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    signal.signal(signal.SIGTERM, _stop)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
+        if os.getppid() != parent:  # it went before we could ask
+            os._exit(1)
+
+
+def _stop(*_):
+    """Leave, by way of every `with`; once is enough."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise SystemExit
+
+
+def key_of(assignment, secret, limits, isolated, kinds):
+    """What decides the scores, as one hash; `kinds`: those that were released, as with both of them the notebook has a say."""
+    decides = [assignment.name, assignment.cells, assignment.points, secret, asdict(limits), isolated, sorted(kinds), grader(), environment()]
+    return hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()
+
+
+def print_progress(done, total, seconds):
+    """A line that is written over; where the output is not a terminal, one line for each tenth."""
+    terminal = sys.stderr.isatty()
+    if terminal or done == total or done * 10 // total > (done - 1) * 10 // total:
+        left = f"about {seconds / 60:.0f} min left" if seconds >= 90 else f"about {seconds:.0f} s left"
+        text = f"graded {done} of {total}, {left if done < total else 'done'}"
+        print(f"\r{text:<60}" if terminal else text, end="" if terminal and done < total else "\n", file=sys.stderr, flush=True)
+
+
+def replay(book, id):
+    """Grade what a grading was of once more, by the points of then: (the same?, before, after, which parts of the record differ)."""
+    (grading,) = book.gradings(id=id)
+    before = grading.graded
+    (submission,) = [s for s in book.submissions() if s.id == grading.submission]
+    assignment = _asked(book.versions(submission.assignment), before)
+    if submission.refused:
+        after = refused(submission.refused, assignment)
+    else:
+        limits = Limits(**before.record["limits"])
+        isolated = before.record["isolation"] != "not isolated"
+        after = grade(book.content(submission.id), assignment, before.record["seed"], book.secret, limits, isolated)
+    differ = [name for name in after.record if after.record[name] != before.record.get(name)]
+    return before.digest == after.digest, before, after, differ
+
+
+def _asked(versions, graded):
+    """The version of an assignment that a grading is of; the latest, the first of them, if there is none."""
+    wanted, points = graded.record.get("assignment"), {s.question: s.out_of for s in graded.scores}
+    return next((v for v in versions if (identity(v) == wanted if wanted else v.points == points)), versions[0])

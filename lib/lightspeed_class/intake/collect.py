@@ -1,0 +1,373 @@
+"""Taking in what students handed in: every file is kept, found to be somebody's or put aside, and told about.
+
+    collected/NAME/received/     archives, whole, as they came
+    collected/NAME/students/ID/  the files of a student, as they came
+    collected/NAME/unknown/      files that are nobody's until `collect NAME FILE --as STUDENT`
+    collected/NAME/foreign/      notebooks that answer another assignment
+
+The gradebook holds the notebooks too; the latest of a student that can be read counts. A file that is no notebook, or
+cannot be read, is told to its student if there is nothing better of theirs. Collecting the same again changes nothing but
+times that were not known before, and a run that was killed is finished by the next one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shlex
+import shutil
+import zipfile
+from collections import Counter
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from lightspeed_class.class_folder import CourseError, write_whole
+from lightspeed_class.gradebook import Submission
+from lightspeed_class.intake.match_submissions import BY_ID, FROM_WORKSHEET, MOODLE, People, late
+from lightspeed_class.intake.moodle_worksheet import has_no_time, worksheets
+from lightspeed_class.intake.notebooks import Refused, code_cells
+from lightspeed_class.intake.origins import BY_ID_ALONE, Origins, same_bytes
+from lightspeed_class.intake.unpack import items
+
+CHECKED = re.compile(rb"""check\(\s*\\?["']([a-z][a-z0-9]*\.[a-z]\w*)""")
+MOST_LISTED = 12
+
+
+@dataclass(frozen=True)
+class Row:
+    """What became of a file.
+
+    `verdict`: new, late, older (than the latest), same (is there already), refused (no notebook, or not to be read),
+    beside (so is this, but there is a notebook of the same student), foreign (another assignment's) or unknown.
+    """
+
+    student: str
+    file: str
+    at: float
+    verdict: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What a collection did: a row for each file, and `left`: what could not even be looked at.
+
+    `failed`: a path could not be opened, or there was nothing at all. `timed`: how many submissions got the time that a
+    worksheet has; `untimed`: there are some whose time only a worksheet could tell.
+    """
+
+    name: str
+    rows: tuple
+    left: tuple
+    failed: bool
+    timed: int
+    untimed: bool
+
+    @property
+    def counts(self):
+        return Counter(row.verdict for row in self.rows)
+
+
+def collect(course, book, name, paths, student=None):
+    """Take in folders, notebooks, zip archives, and Moodle's grading worksheet (.csv), which has the times.
+
+    `student`: whose all of it is, whatever it is called. Raises CourseError for a name that was not released, a path
+    that is not there or a student who is not on the roster; nothing that is in a file or an archive raises.
+    """
+    if name not in book.assignments():
+        raise CourseError(f"{name} was not released; there {_are(book.assignments())}. lightspeed class release {name}")
+    for path in paths:
+        if not os.path.lexists(path):
+            raise CourseError(f"there is no file or folder {path}")
+    students, due = book.students(), book.setting(f"due {name}")
+    sheets = [path for path in paths if str(path).lower().endswith(".csv") and Path(path).is_file()]
+    participants, times = worksheets(sheets, students)
+    people = People(students, participants)
+    if student is not None:
+        student = one_of(people, student)
+    desk = _Desk(course.collected(name), book, book.assignment(name), people, student, due and float(due), times)
+    left, found, failed = [], [], False
+    for path in paths:
+        if path in sheets:
+            continue
+        try:
+            more, why = items(path)
+        except Refused as refusal:
+            left.append(f"{path}: {refusal}")
+            failed = True
+            continue
+        desk.keep_archive(Path(path))
+        found += more
+        left += [f"{Path(path).name}: {reason}" for reason in why]
+        left += [f"{path}: There are no files in it."] * (not more and not why)
+    if len(sheets) == len(paths):
+        left += [f"{path}: It is a worksheet alone. Give the archive with it, in one command." for path in sheets]
+    # What is surely somebody's goes first, then by age: the order in which things were given does not matter.
+    found.sort(key=lambda item: (not desk.knows(item), item.at, _natural(item.path)))
+    rest = [item for item in found if not (item.is_notebook and desk.take_notebook(item))]
+    for item in rest:
+        desk.take_other(item)
+    return Collected(name, tuple(desk.rows), tuple(left), failed or not desk.rows, desk.timed, desk.untimed and not sheets)
+
+
+def one_of(people, text):
+    """The id of the one student who goes by this. Raises CourseError."""
+    found = people.named(text)
+    if len(found) != 1:
+        why = f"could be {' or '.join(sorted(found))}" if found else "is not on the roster"
+        raise CourseError(f"{text} {why}; give an id as it is in the roster")
+    return next(iter(found))
+
+
+def put_aside(course, book, name):
+    """Lines on the files that are nobody's or another assignment's, and what to do about them; none on what the gradebook has by now."""
+    out = {id for assignment in book.assignments() for id in book.choices(assignment)[1]}
+    have = {submission.sha256[:12] for submission in book.submissions() if submission.id not in out}
+    lines = []
+    for kind, words in (
+        ("unknown", f"from nobody known; to give one to somebody: lightspeed class collect {name} FILE --as STUDENT. To drop one, delete it"),
+        ("foreign", "for another assignment; collect them for that one, or delete them"),
+    ):
+        files = {}  # the same bytes under all their names
+        for file in sorted((course.collected(name) / kind).glob("[!.]*")):
+            if file.name[:12] not in have:
+                files.setdefault(file.name[:12], []).append(file)
+        if files:
+            listed = [", the same as ".join(map(_shown, same)) for same in files.values()]
+            lines += [f"{len(files)} {words}:", *_first(listed, course.collected(name) / kind)]
+    return lines
+
+
+def beside(course, done):
+    """Lines on the files that no score is for: whose, and what."""
+    files = [f"{row.student}: {row.file}" for row in done.rows if row.verdict == "beside"]
+    return _first(files, course.collected(done.name) / "students")
+
+
+def _first(lines, folder):
+    return [*(f"  {line}" for line in lines[:MOST_LISTED]), *[f"  and {len(lines) - MOST_LISTED} more in {_shown(folder)}"] * (len(lines) > MOST_LISTED)]
+
+
+class _Desk:
+    """Where files are looked at one by one."""
+
+    def __init__(self, folder, book, assignment, people, student, due, times):
+        self.folder, self.book, self.assignment, self.people = folder, book, assignment, people
+        self.student, self.due, self.times = student, due, times
+        self.origins = Origins(book, assignment.name)
+        self.chosen, self.out = book.choices(assignment.name)
+        self.rows, self.timed, self.untimed = [], 0, False
+        self.received = {}  # student -> what the gradebook has, oldest first
+        for submission in book.submissions(assignment.name):
+            self.received.setdefault(submission.student, []).append(submission)
+
+    def knows(self, item):
+        return bool(self.student) or len(self.people.of(item.path, self.assignment.name)) == 1
+
+    def take_notebook(self, item):
+        """Keep a notebook; False if it cannot be read, which is for take_other."""
+        try:
+            content = item.read()
+        except Refused:
+            return False
+        try:
+            code_cells(content)  # what the grader would refuse never counts in place of what it can read
+            refused = ""
+        except Refused as refusal:
+            refused = str(refusal)
+        claimed = self.origins.claimed(content)
+        student, note = self._whose(item, claimed)
+        by_id = not self.student and not self.knows(item)
+        if elsewhere := self._belongs_elsewhere(content):
+            self._put_aside(item, content, elsewhere, "foreign", student or "")
+        elif not student:
+            self._put_aside(item, content, note)
+            self.untimed |= self.rows[-1].verdict == "unknown" and has_no_time(item.source)
+        else:
+            self._record(item, student, content, refused, note, BY_ID if by_id else "")
+        return True
+
+    def take_other(self, item):
+        """Keep what is no notebook or cannot be read. It never stands in the way of a notebook."""
+        try:
+            content = item.read()
+            suffix = Path(item.path).suffix[:20]
+            reason = f"It is a file {suffix}, not a notebook (.ipynb)." if suffix else "It is not a notebook (.ipynb)."
+            if content[:4] == b"PK\x03\x04":
+                reason = "It is a zip archive inside another or in a folder, which is not opened. Hand in the notebook (.ipynb) itself."
+        except Refused as refusal:
+            content, reason = None, str(refusal)
+        student, note = self._whose(item, "")
+        if not student:
+            self._put_aside(item, content, f"{note} {reason}")
+        elif any(not s.refused for s in self._theirs(student)):
+            self._keep(item, student, content, item.at)
+            self._settle(content)
+            self.rows.append(Row(student, item.source, item.at, "beside", reason))
+        else:
+            self._record(item, student, content, reason, note)
+
+    def _whose(self, item, claimed):
+        """(student or None, what to say about it)."""
+        if self.student:
+            return self.student, ""
+        found = self.people.of(item.path, self.assignment.name)
+        made = f" It was made for {claimed}." if claimed else ""
+        if len(found) == 1:
+            return next(iter(found)), ""
+        if len(found) > 1:
+            return None, f"It could be from {' or '.join(sorted(found))}.{made}"
+        if not claimed or self.people.is_signed(item.path):
+            return None, f"It is from nobody on the roster.{made}"
+        # Whoever wrote this id there cannot get in the way of a file that is surely of that student.
+        if any(BY_ID not in s.source for s in self._theirs(claimed)):
+            return None, f"It does not say from whom it is.{made} There are others that surely are."
+        return claimed, BY_ID_ALONE
+
+    def _belongs_elsewhere(self, content):
+        """What it answers, in words, if none of it is asked in this assignment."""
+        asked = {id.decode() for id in CHECKED.findall(content)}
+        ours = asked & set(self.assignment.points) or any(f'"{cell}"'.encode() in content for cell in self.assignment.cells)
+        if ours or not asked:
+            return ""
+        home = next((name for name in self.book.assignments() if asked & set(self.book.assignment(name).points)), "")
+        return f"It answers {', '.join(sorted(asked)[:3])}{f' of {home}' if home else ''}, not {self.assignment.name}."
+
+    def _theirs(self, student):
+        """What somebody handed in, without what was taken out of counting: that may have been another's."""
+        return [s for s in self.received.get(student, ()) if s.id not in self.out]
+
+    def _record(self, item, student, content, refused, note, mark=""):
+        """Into the gradebook; the source says what lateness and doubts rest on."""
+        at, source = self._time(item, mark)
+        kept = content if item.is_notebook else None
+        digest = hashlib.sha256(refused.encode() if kept is None else kept).hexdigest()
+        doubt = "" if refused else self.origins.doubt(student, kept)
+        others = [id for id in self.received if id != student and digest in {s.sha256 for s in self._theirs(id) if not s.refused}]
+        self._keep(item, student, content, at)
+        id = self.book.add_submission(student, self.assignment.name, kept, at, source, refused)
+        self._settle(content)
+        mine = self.received.setdefault(student, [])
+        last = max((s for s in self._theirs(student) if not s.refused), key=lambda s: (s.at, s.id), default=None)
+        notes = [note, doubt, same_bytes(others) if others else ""]
+        if before := next((s for s in mine if s.id == id), None):
+            verdict = "same"
+            notes += [self._correct_time(before, at, source), self._after_all(before, last, at, source)]
+        else:
+            mine.append(Submission(id, student, self.assignment.name, at, source, digest, refused))
+            self.untimed |= not refused and has_no_time(source)
+            verdict = "late" if late(source, at, self.due) else "older" if last and last.at > at else "new"
+            if refused:
+                verdict, notes = "refused", [refused, "Another of theirs, which can be read, counts." if last else ""]
+            elif student in self.chosen:
+                notes.append(f"Submission {self.chosen[student]} was chosen and goes on counting; to let this one count: {self._choose(student, id)}")
+            elif doubt and last and last.at <= at:
+                notes.append(f"It comes after another; to let that one count: {self._choose(student)}")
+        self.rows.append(Row(student, source, at, verdict, " ".join(filter(None, notes))))
+
+    def _choose(self, student, id=""):
+        return f"lightspeed class choose {self.assignment.name} {student} {id}".rstrip()
+
+    def _correct_time(self, before, at, source):
+        """Give one that is there already the time that a worksheet has, if none did; what there is to say of it."""
+        if not has_no_time(before.source) or before.refused:
+            return ""
+        if not source.endswith(FROM_WORKSHEET):
+            self.untimed = True
+            return ""
+        self.book.set_time(before.id, at, source)
+        mine = self.received[before.student]
+        mine[mine.index(before)] = replace(before, at=at, source=source)
+        self.timed += 1
+        return "By the worksheet it was handed in late." if late(source, at, self.due) else ""
+
+    def _after_all(self, before, last, at, source):
+        """Why one that is there already, and came again, does not count, if that is not plain."""
+        chosen = self.chosen.get(before.student)
+        if before.id in self.out:
+            return f"It was taken out of counting; to let it count: {self._choose(before.student, before.id)}"
+        if not last or at <= last.at or before.id in (last.id, chosen) or has_no_time(source):
+            return ""
+        counts = f"submission {chosen} was chosen and counts" if chosen else "a later one counts"
+        return f"It was handed in before; {counts}."
+
+    def _time(self, item, mark):
+        """(when it was handed in, source); Moodle's worksheet knows better than the archive."""
+        for part in item.path.split("/"):
+            if (match := MOODLE.fullmatch(part)) and match["number"] in self.times:
+                return self.times[match["number"]], item.source + mark + FROM_WORKSHEET
+        return item.at, item.source + mark
+
+    def _keep(self, item, student, content, at):
+        """The file itself, with its time: it may turn out to be another's."""
+        if content is not None:
+            _put(self.folder / "students" / student / _file_name(content, item.path.rpartition("/")[2]), content, at)
+
+    def _settle(self, content):
+        """What was put aside before is somebody's now, whatever it was called then."""
+        if content is not None:
+            for kind in ("unknown", "foreign"):
+                for aside in (self.folder / kind).glob(f"{hashlib.sha256(content).hexdigest()[:12]}-*"):
+                    aside.unlink(missing_ok=True)
+
+    def _put_aside(self, item, content, note, kind="unknown", student=""):
+        if content is None:
+            self.rows.append(Row(student, item.source, item.at, "refused", note))
+            return
+        digest = hashlib.sha256(content).hexdigest()
+        mine = [s.student for id in self.received for s in self._theirs(id) if s.sha256 == digest]
+        if mine:
+            self.rows.append(Row(mine[0], item.source, item.at, "same", f"{note} The same bytes are {mine[0]}'s."))
+            return
+        path = self.folder / kind / _file_name(content, item.path)
+        _put(path, content, item.at)  # for the day when it is somebody's
+        self.rows.append(Row(student, item.source, item.at, kind, f"{note} It is kept as {_shown(path)}"))
+
+    def keep_archive(self, path):
+        """A copy of an archive, as it came."""
+        if not path.is_file() or not zipfile.is_zipfile(path) or self.folder in path.resolve().parents:
+            return
+        with open(path, "rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        target = self.folder / "received" / f"{digest[:12]}-{_safe(path.name)}"
+        if not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            unfinished = target.with_name(f".{os.getpid()}.unfinished")
+            shutil.copyfile(path, unfinished)
+            os.replace(unfinished, target)
+
+
+def _natural(path):
+    """A key that puts x.ipynb before x (1).ipynb, and file 9 before file 10."""
+    parts = re.split(r"(\d+)", path.partition(".ipynb")[0])
+    return [(int(part) if part.isdecimal() else 0, part) for part in parts], path
+
+
+def _put(path, content, at):
+    """A file of this content, with the earliest time that it came with."""
+    if not path.exists():
+        write_whole(path, content)
+    if path.stat().st_mtime > at:
+        os.utime(path, (at, at))
+
+
+def _file_name(content, name):
+    """A name for bytes that came under a name: the same for the same."""
+    return f"{hashlib.sha256(content).hexdigest()[:12]}-{_safe(name)}"
+
+
+def _safe(name):
+    """A name of a file from any text, its end kept: file systems allow 255 bytes."""
+    plain = re.sub(r"[^\w.@+() -]", "~", name).lstrip(". ")
+    return plain.encode()[-160:].decode(errors="ignore") or "unnamed"
+
+
+def _shown(path):
+    """A path as it can be typed here."""
+    here = Path.cwd()
+    return shlex.quote(str(path.relative_to(here) if here in path.parents else path))
+
+
+def _are(names):
+    return f"are {', '.join(names)}" if names else "are none yet"

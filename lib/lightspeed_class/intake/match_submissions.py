@@ -1,0 +1,96 @@
+"""Whose a file is: what a learning platform made of a name, and what a path says, looked up in the roster.
+
+    Canvas    lovelaceada_LATE_12345_678901_02_roofline-1.ipynb: name without anything but letters, user, file, own name
+              (instructure/canvas-lms, lib/content_zipper.rb); anon_<letters>_<file>_... where marking is anonymous
+    Moodle    Ada Lovelace_12345_assignsubmission_file_/02_roofline.ipynb, or with the file's name in place of the slash;
+              the number is a participant's in this assignment, which its grading worksheet explains
+              (moodle/moodle, mod/assign/classes/downloader.php)
+    plain     a folder or a file that is called by an id, a login, an e-mail address or its first part, or a full name
+
+In what a platform packed, the rest of the name is the student's choice and is not believed.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from pathlib import PurePosixPath
+
+from lightspeed_class.roster import IDENTIFIERS
+
+CANVAS = re.compile(r"(?P<name>.*?)_(?P<late>LATE_)?(?P<user>\d+)_(?P<file>\d+)_(?P<rest>.+)", re.DOTALL)
+ANONYMOUS = re.compile(r"(?P<late>LATE_)?anon_(?P<user>[A-Za-z0-9]{5,})_(?P<file>\d+)_(?P<rest>.+)", re.DOTALL)
+MOODLE = re.compile(r"(?P<name>.+)_(?P<number>\d+)_assignsubmission_[a-z]+_?(?P<rest>.*)", re.DOTALL)
+NOBODY = re.compile(r"partic|partec|teilnehm|deelnem", re.IGNORECASE)  # Moodle's names where marking is anonymous
+FROM_WORKSHEET = " (time from the worksheet)"
+BY_ID = " (by the id in it)"
+
+
+class People:
+    """The students of a roster, and the participants of a Moodle assignment (number -> student id), as an index."""
+
+    def __init__(self, students, participants=None):
+        self._known, self._canvas, self._names = {}, {}, {}
+        self._participants = {n: {s} for n, s in (participants or {}).items()}
+        for student in students:
+            details = student.details
+            known = [student.id, *(details[key] for key in IDENTIFIERS if key in details)]
+            known += [value.partition("@")[0] for value in known if "@" in value]
+            for value in known:
+                self._known.setdefault(value.casefold(), set()).add(student.id)
+            if "canvas_id" in details:
+                self._canvas.setdefault(details["canvas_id"], set()).add(student.id)
+            for number in details.get("participant", "").split():
+                self._participants.setdefault(number, set()).add(student.id)
+            words = student.name.replace(",", " ").split()
+            for turn in range(len(words)):  # "Ada King Lovelace" is "lovelaceadaking" where the last name goes first
+                self._names.setdefault(squash("".join(words[turn:] + words[:turn])), set()).add(student.id)
+        self._numbered = {id for ids in self._canvas.values() for id in ids}
+
+    def named(self, text):
+        """The ids of those who go by this id, login, address, its first part, or name."""
+        return self._known.get(text.strip().casefold()) or self._names.get(squash(text), set())
+
+    def of(self, path, assignment):
+        """The ids of those whose file this path may be: one, none, or several who cannot be told apart."""
+        parts = PurePosixPath(path).parts
+        for part in parts:
+            if match := MOODLE.fullmatch(part):
+                return self._participants.get(match["number"]) or self._names.get(squash(match["name"]), set())
+        if ANONYMOUS.fullmatch(parts[-1]):
+            return set()
+        if match := CANVAS.fullmatch(parts[-1]):
+            # A namesake whose Canvas number is another one is somebody else.
+            namesakes = self._names.get(squash(match["name"]), set()) - self._numbered
+            if found := self._canvas.get(match["user"]) or namesakes:
+                return found
+        stem = parts[-1].partition(".ipynb")[0]
+        stem = re.sub(r"( \(\d+\)|-\d+)$", "", stem)
+        for text in (*parts[:-1], stem, stem.replace(assignment, "").strip(" _-.()")):
+            if text and (found := self.named(text)):
+                return found
+        return set()
+
+    def is_signed(self, path):
+        """Whether a platform put a person's name on the file, on the roster or not."""
+        parts = PurePosixPath(path).parts
+        moodle = next((m for m in map(MOODLE.fullmatch, parts) if m), None)
+        if moodle:
+            return not NOBODY.match(moodle["name"])
+        return bool(CANVAS.fullmatch(parts[-1])) and not ANONYMOUS.fullmatch(parts[-1])
+
+
+def late(source, at, due):
+    """Whether a submission is late: by Canvas's mark, else by its time. What has no time of its own is not."""
+    name = source.rpartition("/")[2].rpartition(": ")[2]
+    if match := CANVAS.fullmatch(name) or ANONYMOUS.fullmatch(name):
+        return bool(match["late"])
+    if "_assignsubmission_" in source and not source.endswith(FROM_WORKSHEET):
+        return False
+    return due is not None and at > due
+
+
+def squash(name):
+    """A name as platforms write it in a file's: letters and digits alone, in lower case, in one form of Unicode."""
+    plain = unicodedata.normalize("NFC", unicodedata.normalize("NFKC", name).casefold())
+    return "".join(c for c in plain if c.isalnum() or unicodedata.category(c)[0] == "M")

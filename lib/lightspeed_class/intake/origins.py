@@ -1,0 +1,115 @@
+"""What an instructor should know of a notebook that was handed in: for whom it was made, and who else has it.
+
+A released notebook names its student in its metadata, and a cell of it sets the seed of their numbers (release.py). One
+that has neither, or another's, was not made for who handed it in: `check` in it went by other numbers than the grader, and
+answers that it called right are wrong. Nothing is refused for that, but it is told. All of it is read from what the
+gradebook keeps, so it can be told of any submission at any time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+
+from lightspeed_class.intake.match_submissions import BY_ID
+from lightspeed_class.intake.notebooks import Refused, code_cells
+
+OTHER_NUMBERS = "so `check` in it went by other numbers than the grader"
+WORDS = {
+    "another's": "It was made for {other}, but {student} handed it in. Was it copied?",
+    "changed": f"This is not the notebook as it was released to {{student}}: its seed was changed, {OTHER_NUMBERS}.",
+    "without": f"It sets no seed: its first code cell is gone, or it is not the notebook released to {{student}} but, say, the course's own, {OTHER_NUMBERS}.",
+}
+BY_ID_ALONE = "Found by the id in the notebook alone, which anybody could have written there."
+
+
+class Origins:
+    """For whom the notebooks of an assignment were made."""
+
+    def __init__(self, book, name):
+        students, kinds = book.students(), book.kinds(name)
+        self.ids = {s.id.casefold(): s.id for s in students}
+        self.seeds = {s.id: s.seed for s in students if s.seed and True in kinds}
+        self.shared, self.latest = False in kinds, kinds[0]  # whether some version, and the latest, has the same numbers for all
+
+    def claimed(self, content):
+        """The student for whom the notebook says it was made, if that is one of ours."""
+        try:
+            about = json.loads(content.decode("utf-8-sig"))["metadata"]["lightspeed"]
+            return self.ids.get(str(about["student"]).casefold(), "")
+        except (ValueError, KeyError, TypeError, RecursionError):
+            return ""
+
+    def seed(self, student, content):
+        """What draws the numbers that a notebook is graded by: the student's own seed, or None for those that all have.
+
+        Where both were released at some time, it is for the notebook to say which of the two it is: the one for all sets no
+        seed. One with somebody else's seed is no notebook that the student was given, and gets no other numbers by it.
+        """
+        own = self.seeds.get(student)
+        if not own or not self.shared:
+            return own
+        try:
+            code = _code(content) if content is not None else '"LIGHTSPEED_SEED"' * self.latest
+        except Refused:
+            return own
+        return own if "LIGHTSPEED_SEED" in code or any(f'"{seed}"' in code for seed in self.seeds.values()) else None
+
+    def oddity(self, student, content):
+        """("", ""), or what keeps it from being the student's own, a key of WORDS, and whose it is. Raises Refused for what is no notebook."""
+        code = _code(content)
+        claimed = self.claimed(content)
+        if claimed not in ("", student):
+            return "another's", claimed
+        if student not in self.seeds or f'"{self.seeds[student]}"' in code:
+            return "", ""
+        other = next((id for id, seed in self.seeds.items() if f'"{seed}"' in code), "")
+        if other or "LIGHTSPEED_SEED" in code:
+            return ("another's" if other else "changed"), other
+        return ("" if self.shared else "without"), ""
+
+    def doubt(self, student, content):
+        """The same as a sentence for the instructor, mostly "". Raises Refused."""
+        kind, other = self.oddity(student, content)
+        return WORDS[kind].format(student=student, other=other) if kind else ""
+
+
+def _code(content):
+    """All code of a notebook, with double quotation marks only. Raises Refused."""
+    return "\n".join(source for _, source in code_cells(content)).replace("'", '"')
+
+
+def remarks(book, name):
+    """Student id -> sentences about the submission that counts; only students with something to say about."""
+    origins, having, found = Origins(book, name), {}, {}
+    _, out = book.choices(name)
+    for submission in book.submissions(name):
+        if not submission.refused and submission.id not in out:
+            having.setdefault(submission.sha256, set()).add(submission.student)
+    for student, submission in book.counting(name).items():
+        if submission.refused:
+            continue
+        said = [BY_ID_ALONE] if BY_ID in submission.source else []
+        with contextlib.suppress(Refused):  # what the grader told the student says it
+            said.append(origins.doubt(student, book.content(submission.id)))
+        if others := having[submission.sha256] - {student}:
+            said.append(same_bytes(others))
+        if said := [sentence for sentence in said if sentence]:
+            found[student] = said
+    return found
+
+
+def same_bytes(students):
+    return f"The same bytes came from {' and '.join(sorted(students))}."
+
+
+def told_student(book, submission, origins):
+    """The sentence for the student's own page if the notebook has numbers that are not theirs, else ""."""
+    try:
+        odd, _ = ("", "") if submission.refused else origins.oddity(submission.student, book.content(submission.id))
+    except Refused:
+        return ""
+    if not odd or not origins.seeds:
+        return ""
+    what = "This notebook has another student's name or seed in it" if odd == "another's" else "This notebook has no seed of yours in it (the first code cell is gone or changed, or it is not your own copy)"
+    return f"{what}; it was judged with your numbers: answers that `check` called right with other numbers may not be. Put your work into your own copy and hand that in."

@@ -1,0 +1,197 @@
+"""Scores as CSV: a plain table for people, and the forms that Canvas and Moodle import.
+
+Canvas, Gradebook > Import (read from lib/gradebook_importer.rb and lib/gradebook_exporter.rb of instructure/canvas-lms):
+the first columns are Student, ID, SIS User ID, SIS Login ID, Section; each further one is an assignment, headed
+"Name (id)" as Canvas itself exports it; the row "Points Possible" comes first. A student is found by ID, else by SIS User
+ID, else by SIS Login ID, else by name, the first who has it: so who has none of the three is left out, and namesakes get
+their id behind the name. A heading without a known id is matched by the assignment's name; if there is none,
+Canvas asks. An empty cell means no score; where Canvas has one already, it offers to clear it.
+
+Moodle, Grades > Import > CSV file (docs.moodle.org, "Grade import"; grade/import/csv/classes/load_data.php of
+moodle/moodle): any headings; the instructor maps one column to a field that identifies the student, and grade and feedback
+to the item. "-" is no grade. Feedback must be mapped together with the grade, or the grades are lost. One row whose student is not found
+stops the whole import, and one without an identifier would be given to the student of the row above: so who has none of
+their own is left out. Who is left out is named on stderr.
+
+A cell that a spreadsheet would take for a formula (it begins with = + - @, a tab or a line end) gets an apostrophe before
+it, as OWASP advises ("CSV Injection"). Identifiers that merely begin with + - @, such as telephone numbers, stay as they
+are, or they would identify nobody; without a bracket, a quote or an operator they cannot call anything.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import sys
+from collections import Counter
+from pathlib import Path
+
+from lightspeed_class.class_folder import write_whole
+from lightspeed_class.reports.results import number, outcomes, outdated
+
+KINDS = ("plain", "canvas", "moodle")
+FORMULA = re.compile(r"\s*[=+\-@＝＋－＠\t\r\n]")
+HARMLESS = re.compile(r"[+\-@]?[\w.@]*")
+CANVAS = {"ID": "canvas_id", "SIS User ID": "sis_user_id", "SIS Login ID": "sis_login_id", "Section": "section"}
+MOODLE = {"Email address": "email", "ID number": "moodle_idnumber", "Username": "username"}
+NEEDED = {"Email address": "an email", "ID number": "an ID number", "Username": "a username"}
+
+
+class Incomplete(ValueError):
+    """The roster lacks what the form needs, for all; the message says what and what to do."""
+
+
+class Outdated(Incomplete):
+    """Some are graded under other points than those of now; the message says of which assignment, and what to do."""
+
+
+def export_csv(book, names, path, kind="plain", missing_as_zero=False, titles=None):
+    """Write the scores of assignments to `path`, as `kind`: plain, canvas or moodle.
+
+    A cell is empty where nothing was handed in or nothing is graded yet; `missing_as_zero` writes 0 for the former.
+    `titles`: assignment -> its heading in Canvas or Moodle, such as {"02_roofline": "Roofline (1234)"}.
+    Whom the platform could not find, or take for another, is left out and named on stderr. Those who have left are only in
+    the plain form, if they handed something in. Raises KeyError for an unknown assignment, Incomplete where nobody could
+    be found, Outdated where a platform would get points of earlier settings with the maximum of now.
+    """
+    if kind not in KINDS:
+        raise ValueError(f"export: kind = {kind!r}: expected one of {', '.join(KINDS)}")
+    if kind != "plain" and (stale := list(outdated(book, *names))):
+        raise Outdated("\n".join(f"{line}, then export" for line in stale))
+    here = {name: [o for o in outcomes(book, name) if _is_told(o, kind)] for name in names}
+    table = {name: {o.result.student.id: o for o in found} for name, found in here.items()}
+    make = {"plain": _plain, "canvas": _canvas, "moodle": _moodle}[kind]
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows(make(book, table, titles or {}, missing_as_zero))
+    # Excel takes a file for UTF-8 only if it says so; the plain form is the one that people open.
+    path = Path(path)
+    write_whole(path, text.getvalue().encode("utf-8-sig" if kind == "plain" else "utf-8"))
+    return path
+
+
+def _is_told(outcome, kind):
+    """Whether somebody is in a form: of those who have left, the plain one keeps what there is."""
+    return not outcome.result.student.left or (kind == "plain" and outcome.status != "missing")
+
+
+def _plain(book, table, titles, missing_as_zero):
+    """One row for each student and assignment."""
+    questions = list(dict.fromkeys(q for name in table for q in book.assignment(name).points))
+    yield ["id", "name", "email", "section", "assignment", "status", "late", "points", "out of", "added", "comments", *questions]
+    for name, rows in table.items():
+        asked = book.assignment(name).points
+        for id, outcome in rows.items():
+            student, whole = outcome.result.student, outcome.result.manual.get("")
+            each = [_points(outcome.points(q)) if q in asked else "" for q in questions]
+            details = [cell(student.details.get(key, "")) for key in ("email", "section")]
+            added = _points(whole.points if whole else None)
+            said = " ".join(words for words in _comments(outcome))
+            yield [identifier(id), cell(student.name), *details, name, outcome.status + " (left)" * student.left, outcome.late, _total(outcome, missing_as_zero),
+                   number(outcome.result.out_of), added, cell(said), *each]  # fmt: skip
+
+
+def _canvas(book, table, titles, missing_as_zero):
+    students = _those(book, table)
+    shared = {key: _shared(students, key) for key in ("canvas_id", "sis_user_id", "sis_login_id")}
+    found = [s for s in students if any(_own(s, key, shared[key]) for key in shared)]
+    _leave_out(students, found, "an ID, SIS User ID or SIS Login ID", "Canvas (Gradebook > Export)")
+    names = Counter(s.name for s in students)
+    yield ["Student", *CANVAS, *(cell(titles.get(name, name)) for name in table)]
+    yield ["    Points Possible", *[""] * len(CANVAS), *(number(_out_of(book, name)) for name in table)]
+    for student in found:
+        name = student.name if names[student.name] == 1 else f"{student.name} ({student.id})"
+        identifiers = [identifier(_own(student, key, shared.get(key, ()))) for key in CANVAS.values()]
+        yield [cell(name or student.id), *identifiers, *_totals(table, student, missing_as_zero, "")]
+
+
+def _moodle(book, table, titles, missing_as_zero):
+    students = _those(book, table)
+    able = {heading: [s for s in students if _own(s, key, _shared(students, key))] for heading, key in MOODLE.items()}
+    heading = max(able, key=lambda heading: len(able[heading]))
+    found = able[heading]
+    _leave_out(students, found, NEEDED[heading], "Moodle (Grades > Export > Plain text file)")
+    shown = [cell(titles.get(name, name)) for name in table]
+    yield [heading, "Full name", *(h for title in shown for h in (title, f"{title} (feedback)"))]
+    for student in found:
+        cells = [identifier(student.details[MOODLE[heading]]), cell(student.name)]
+        totals = _totals(table, student, missing_as_zero, "-")
+        for total, rows in zip(totals, table.values(), strict=True):
+            outcome = rows.get(student.id)
+            cells += [total, cell(" ".join((*_words(outcome), *_comments(outcome))) if outcome else "")]
+        yield cells
+
+
+def _those(book, table):
+    """The students of whom any of the assignments tells."""
+    return [s for s in book.students() if any(s.id in rows for rows in table.values())]
+
+
+def _shared(students, key):
+    """The values of a detail, in lower case, that more than one student has."""
+    counts = Counter(s.details.get(key, "").casefold() for s in students)
+    return {value for value, count in counts.items() if count > 1}
+
+
+def _own(student, key, shared):
+    """The student's detail if nobody else has it, else ""."""
+    value = student.details.get(key, "")
+    return "" if value.casefold() in shared else value
+
+
+def _leave_out(students, found, what, platform):
+    """Name those who are not among the found. Raises Incomplete if nobody is."""
+    lost = [f"{s.name or s.id} ({s.id})" for s in students if s not in found]
+    advice = f"To add it, read in what {platform} writes: lightspeed class roster FILE"
+    if students and not found:
+        raise Incomplete(f"no student has {what} of their own, so {platform.partition(' ')[0]} could give the points to nobody. {advice}")
+    if lost:
+        print(f"LEFT OUT, for want of {what} of their own: {', '.join(lost)}. {advice}", file=sys.stderr)
+
+
+def cell(text):
+    """A text as a cell: one line, and never a formula."""
+    line = re.sub(r"\s*[\r\n]+\s*", " ", str(text)).replace("\0", "").strip("\r\n")
+    return f"'{line}" if FORMULA.match(line) else line
+
+
+def identifier(text):
+    """An identifier as a cell: as it is, unless it could be a formula that does something."""
+    return str(text) if HARMLESS.fullmatch(str(text)) else cell(text)
+
+
+def _total(outcome, missing_as_zero):
+    return "0" if missing_as_zero and outcome.status == "missing" else _points(outcome.result.points)
+
+
+def _totals(table, student, missing_as_zero, nothing):
+    return [(_total(rows[student.id], missing_as_zero) if student.id in rows else "") or nothing for rows in table.values()]
+
+
+def _points(value):
+    return "" if value is None else number(value)
+
+
+def _out_of(book, name):
+    return sum(book.assignment(name).points.values())
+
+
+def _words(outcome):
+    """The diagnosis of each question that is not right, for a field of feedback."""
+    scores = outcome.result.scores.values()
+    if outcome.status == "missing" or not scores:
+        return
+    yield f"{sum(s.kind == 'right' for s in scores)} of {len(scores)} right."
+    if outcome.late:
+        yield f"{outcome.late.capitalize()}."
+    yield from outcome.result.grading.graded.notes
+    for score in scores:
+        if score.kind not in ("right", "unanswered", "refused"):
+            yield f"[{score.question}] {score.message}"
+
+
+def _comments(outcome):
+    for question, manual in outcome.result.manual.items():
+        if manual.comment.strip():
+            by = f" ({manual.by})" if manual.by else ""
+            yield f"[{question}] {manual.comment}{by}" if question else f"{manual.comment}{by}"

@@ -1,0 +1,72 @@
+"""JupyterLab over a learner's workspace, with settings of the course's own and none of them written anywhere else."""
+
+import os
+import secrets
+import sys
+from pathlib import Path
+
+from lightspeed_course.workspace import PRIVATE, START, trust
+
+CONFIG = Path(__file__).parent / "labconfig"
+
+
+def open_lab(workspace, port=None, browser=True, arguments=()):
+    """Serve the workspace, open the start page, print its address, and stay until stopped.
+
+    A learner's own Jupyter configuration still counts; what the course needs comes as defaults below it, and what
+    it cannot do without (folder and start page) on the command line above it. `arguments` are Jupyter's own.
+    """
+    # The lab's own terminal finds the command, and the command this folder.
+    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    os.environ["LIGHTSPEED_HOME"] = str(workspace)
+    # A checker of addresses that jsonschema can do without, and that takes a second to import.
+    sys.modules.setdefault("rfc3987_syntax", None)
+    import zmq
+    from jupyterlab.labapp import LabApp
+    from traitlets.config import Config
+
+    defaults = Config()
+    # Warnings and errors are shown; the hundred lines of a normal start are not.
+    defaults.Application.log_level = "WARN"
+    defaults.ServerApp.open_browser = browser
+    defaults.ServerApp.allow_root = hasattr(os, "geteuid") and os.geteuid() == 0
+    # A token given here is not "generated", and Jupyter leaves it to the lines below to announce the address.
+    token = secrets.token_hex(24)
+    defaults.IdentityProvider.token = token
+    # These two spare the reader a warning at each start: kernels talk in private, and pings match what is allowed.
+    if zmq.has("curve"):
+        defaults.KernelManager.transport_encryption = "auto"
+    defaults.ServerApp.tornado_settings = {"ws_ping_timeout": 30_000}
+    # A slider feels the 40 ms that the usual connection may wait before it sends.
+    defaults.ServerApp.kernel_websocket_connection_class = "lightspeed_course.show.server.PromptConnection"
+    # Looking for language servers asks npm, where there is one, and the course has none to offer.
+    defaults.LanguageServerManager.autodetect = False
+    if os.name != "nt":
+        # Named here, the shell is no login shell: that would set PATH anew, and not find the command.
+        defaults.ServerApp.terminado_settings = {"shell_command": [os.environ.get("SHELL") or "sh"]}
+    defaults.LabApp.app_settings_dir = str(CONFIG)
+    defaults.LabApp.custom_css = True
+    defaults.LabApp.extension_manager = "readonly"
+    needed = [
+        f"--ServerApp.root_dir={workspace}",
+        f"--LabApp.default_url=/lab/tree/{START}",
+        # JupyterLab reopens the tabs of the last time: those of this folder, not those of some other project.
+        f"--LabApp.workspaces_dir={workspace / PRIVATE / 'tabs'}",
+    ]
+    if port is not None:
+        needed.append(f"--ServerApp.port={port}")
+    if not browser:
+        needed.append("--ServerApp.open_browser=False")
+    trust(workspace)
+    server = LabApp.initialize_server(
+        argv=[*needed, *arguments], config=defaults, static_custom_path=[str(CONFIG / "custom")]
+    )
+    address = server.local_url
+    if server.identity_provider.token == token:
+        address = f"{address.partition('?')[0]}?token={token}"
+    # A terminal opens in the folder that JupyterLab names, which Jupyter looks for below this process's own first.
+    os.chdir(workspace)
+    # Jupyter listens once its loop turns: an address printed before that would refuse whoever comes at once.
+    words = f"\nThe course is open at\n\n    {address}\n\nTo stop it, press Ctrl-C here.\n"
+    server.io_loop.add_callback(print, words, flush=True)
+    server.start()

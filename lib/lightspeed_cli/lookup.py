@@ -1,0 +1,115 @@
+"""What `lightspeed number` says: a constant of the catalog with its source, and the files that use it."""
+
+import difflib
+import json
+import re
+from pathlib import Path
+
+from lightspeed import catalog
+from lightspeed_course.show import si
+from lightspeed_course.workspace import course_root
+
+# Inside the package: the constants themselves, this command, and a wheel's own copy of the course.
+_NO_USERS = ("catalog", "cli", "_course")
+_TERM = r"\b[a-z_]\w*(?:\.\w+)?"
+
+
+def constants():
+    """Every dotted key of the catalog with its Number, in file order."""
+    return {
+        f"{entry.key}.{name}": value
+        for kind in catalog.KINDS
+        for entry in catalog.entries(kind).values()
+        for name, value in entry.numbers.items()
+    }
+
+
+def search(word):
+    """One line for each constant with the word in its key, name, note or source; the empty word is in all."""
+    lines = []
+    for key, value in constants().items():
+        text = " ".join((key, _entry(key).name, value.note, *map(str, value.sources)))
+        if word.lower() in text.lower():
+            lines.append(_line(key, value))
+    return lines
+
+
+def of_entry(entry):
+    """One line for each constant of an entry, such as h100_sxm; none where there is no such entry."""
+    return [_line(key, value) for key, value in constants().items() if key.partition(".")[0] == entry]
+
+
+def _line(key, value):
+    return f"{key:<42} {_amount(value)}"
+
+
+def nearby(key):
+    """The keys that a mistyped one may have meant: those of its entry if that exists, else the five closest."""
+    same = [one for one in constants() if one.startswith(key.partition(".")[0] + ".")]
+    return same or difflib.get_close_matches(key, constants(), 5, 0)
+
+
+def describe(key):
+    """All that the catalog knows of one constant, and who uses it; KeyError where there is none."""
+    value = constants()[key]
+    rows = [("of", _entry(key).name), ("printed", value.printed), ("formula", _with_values(value))]
+    rows += [(name, getattr(value, name)) for name in ("density", "precision", "direction", "scope", "note")]
+    rows += [("source", source) for source in dict.fromkeys(value.sources)]
+    rows += [("read", f"{value.read}, {'; '.join(dict.fromkeys(source.how for source in value.sources))}")]
+    rows += [("other", f"{other.get('printed', '')}: {other['source']}") for other in value.others]
+    rows += [("rule", value.rule)] + [("used by", user) for user in users(key) or ["no file names it"]]
+    return "\n".join([f"{key} = {_amount(value)}", *(f"  {label:<11}{text}" for label, text in rows if text)])
+
+
+def users(key):
+    """The chapters, exercises, solutions, library files and other constants that name this one."""
+    root, package = course_root(), Path(__file__).parent.parent
+    files = [(root, path) for folder in ("chapters", "exercises", "solutions") for path in (root / folder).glob("*.*")]
+    files += [(package.parent, path) for path in package.rglob("*.py") if path.relative_to(package).parts[0] not in _NO_USERS]
+    found = {
+        path.relative_to(base).with_suffix("").as_posix()
+        for base, path in files
+        if path.suffix in (".py", ".ipynb", ".toml") and _names(_source(path), *key.split("."))
+    }
+    derived = [other for other, value in constants().items() if key in _terms(value)]
+    return sorted(found) + [f"the catalog, for {other}" for other in derived]
+
+
+def _source(path):
+    """What was written in a file: of a notebook its cells, and nothing where its source is beside it."""
+    if path.suffix != ".ipynb":
+        return path.read_text("utf-8")
+    if path.with_suffix(".py").exists():
+        return ""
+    return "\n".join("".join(cell["source"]) for cell in json.loads(path.read_bytes())["cells"])
+
+
+def _names(text, entry, name):
+    """Whether a file writes the key, or takes the name from the entry or from a variable bound to the entry."""
+    makes = r'\b(?:accelerator|link|memory|energy|find)\(["\'](\w+)["\']\)'
+    owners = {re.escape(entry), rf'["\']{entry}["\']\)'}
+    for left, right in re.findall(r"(\w+(?:, \w+)*) = (.*)", text):
+        variables, made = left.split(", "), re.findall(makes, right)
+        if len(variables) == len(made):
+            owners |= {variable for variable, of in zip(variables, made, strict=True) if of == entry}
+    return bool(re.search(rf"(?<![\w.])(?:{'|'.join(owners)})\.{name}\b", text))
+
+
+def _terms(value):
+    """The dotted keys in a number's formula; a bare name there belongs to its own entry."""
+    entry = value.key.partition(".")[0]
+    return [term if "." in term else f"{entry}.{term}" for term in re.findall(_TERM, value.formula)]
+
+
+def _with_values(value):
+    amounts = iter([_amount(catalog.number(term)) for term in _terms(value)])
+    return re.sub(_TERM, lambda match: f"{match[0]} [{next(amounts)}]", value.formula)
+
+
+def _entry(key):
+    return catalog.find(key.partition(".")[0])
+
+
+def _amount(value):
+    exact, readable = f"{float(value):.6g} {value.unit}".rstrip(), si(value, value.unit, 4)
+    return exact if abs(value) in (0, 1) or 1e-2 < abs(value) < 1e5 else f"{exact} ({readable})"

@@ -1,0 +1,193 @@
+"""`lightspeed measure`: every law against the reader's own machine, one part or all, kept as a dated record."""
+
+import contextlib
+import os
+import sys
+from pathlib import Path
+
+from lightspeed_course.argument_types import cause, count, seconds
+
+WORDS = "measure this machine: latency, bandwidth, peaks, scaling, queues, collectives; compare two machines"
+VERBS = """verbs:
+  all                 every part (the default); one that this machine cannot give is named and passed over
+  PART                one part: host, roofline, precision, scaling, queueing, collectives, split, network, gpu
+  collectives -n 4    over so many processes; the same under mpirun, srun or torchrun, over theirs
+  compare A B         two records (files, or names of shipped ones) side by side
+  show [FILE]         a record: yours of last time, or that of a file
+"""
+
+
+def add_to(parser):
+    """Put the arguments of the verb on its parser."""
+    import argparse
+
+    parser.set_defaults(known=["--full", "--into", "--page", "--size", "--backend", "--limit", "-n", "--help"])
+    parser.formatter_class, parser.epilog = argparse.RawDescriptionHelpFormatter, VERBS
+    parser.add_argument("what", nargs="?", default="all", metavar="VERB", help="see below")
+    parser.add_argument("files", nargs="*", metavar="FILE", help="of compare and show")
+    parser.add_argument("--full", action="store_true", help="more sizes and more samples: about a minute for each part")
+    parser.add_argument("--into", metavar="DIR", help="the folder for record and page (default: your data folder)")
+    parser.add_argument("--page", metavar="FILE", help="write the HTML page here; a measurement keeps one beside its record, too")
+    parser.add_argument("-n", type=count, metavar="N", dest="ranks", help="of collectives: processes")
+    parser.add_argument("--size", metavar="S[,S...]", help="of collectives: message sizes, such as 8,64K,64M")
+    parser.add_argument("--backend", choices=("mpi", "gloo", "nccl"), help="of collectives: what carries the messages")
+    parser.add_argument("--limit", type=seconds, metavar="S", help="of collectives: seconds that one size may take")
+
+
+def run(options, error):
+    """Do it. `error` is the exception to raise for a mistake of the reader."""
+    from lightspeed_course.measure import runner
+
+    if options.what == "compare":
+        return _compare(options, error)
+    if options.what == "show":
+        return _show(options, error)
+    if options.what not in ("all", *runner.PARTS):
+        from lightspeed_cli import _nearest
+
+        raise error(f"there is no '{options.what}'; {_nearest(options.what, ['all', *runner.PARTS, 'compare', 'show'])}")
+    if options.files:
+        raise error(f"'{options.files[0]}' is one word too many; several parts at once are `lightspeed measure all`")
+    _can_be_written(options, error)
+    words = _words(options)
+    if options.what == "collectives" and (words or _launched()):
+        from lightspeed_course.measure.instruments import collectives
+
+        if options.page:
+            raise error("a page is made of a record: keep one with --into DIR, then: lightspeed measure show FILE --page PAGE")
+        more = [*(["--full"] if options.full else []), *(["--into", options.into] if options.into else [])]
+        return collectives.main([*words, *more])
+    if words:
+        raise error(f"{words[0]} belongs to `lightspeed measure collectives`")
+    return _measure(tuple(runner.PARTS) if options.what == "all" else (options.what,), options)
+
+
+def _can_be_written(options, error):
+    """Refuse what cannot be written later now: nobody should measure for minutes and learn it then."""
+    if options.into:
+        folder = Path(options.into)
+        while not folder.exists() and folder != folder.parent:
+            folder = folder.parent  # what is missing is made below the first that is there
+        if not folder.is_dir():
+            raise error(f"--into {options.into}: {folder} is not a folder")
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise error(f"--into {options.into}: nothing can be written in {folder}")
+    if options.page:
+        page = Path(options.page)
+        if page.exists():
+            raise error(f"--page {page}: it is there already, and is not written over")
+        if not page.parent.is_dir() or not os.access(page.parent, os.W_OK | os.X_OK):
+            raise error(f"--page {page}: {page.parent} is not a folder that can be written")
+
+
+def _measure(names, options):
+    from lightspeed_course.measure import runner
+    from lightspeed_course.measure.pages import report
+
+    said = runner.measure(names, not options.full, report=lambda line: print(line, flush=True))
+    if not said["quantities"] and not said["complete"]:
+        print("Interrupted before anything was measured, so nothing is kept.", file=sys.stderr)
+        return 130
+    print("\n" + "\n".join(report.in_words(said)))
+    if not said["quantities"]:
+        print("\nNothing was measured, so nothing is kept.", file=sys.stderr)
+        return 1
+    print()
+    status = _keep(said, report, options)
+    if options.page:
+        try:
+            _write(options.page, lambda: report.to_html(said), OSError)
+        except OSError as failure:
+            print(f"The page could not be written: {failure}", file=sys.stderr)
+            status = 1
+    return status or (0 if said["complete"] else 130)
+
+
+def _keep(said, report, options):
+    """Save the record and its page; where that fails, somewhere else, and at last on the screen: nothing is lost."""
+    from lightspeed_course.measure.records import record
+
+    first = Path(options.into) if options.into else record.folder()
+    for folder in dict.fromkeys((first, Path.cwd())):
+        try:
+            path = record.save(said, folder)
+        except OSError as failure:
+            print(f"The record could not be written in {folder}: {failure.strerror or failure}.", file=sys.stderr)
+            continue
+        print(f"Record: {path}")
+        with contextlib.suppress(FileExistsError):
+            try:
+                page = path.with_suffix(".html")
+                with page.open("x", encoding="utf-8") as file:
+                    file.write(report.to_html(said))
+                print(f"Page:   {page}")
+            except OSError as failure:
+                page.unlink(missing_ok=True)
+                print(f"Its page could not be written: {failure.strerror or failure}. Later: lightspeed measure show {path} --page FILE", file=sys.stderr)
+        return 1 if options.into and folder != first else 0  # kept, but not where it was asked for
+    print("Here it is; save it, or measure again with --into a folder that can be written:", file=sys.stderr)
+    print(record.dumps(said), end="")
+    return 1
+
+
+def _words(options):
+    """What was said for collectives alone, as the words of their own command."""
+    said = {"-n": options.ranks, "--size": options.size, "--backend": options.backend, "--limit": options.limit}
+    return [word for name, value in said.items() if value is not None for word in (name, str(value))]
+
+
+def _launched():
+    """Whether mpirun, srun or torchrun started this process as one of several."""
+    from lightspeed_course.measure.instruments.launch import world
+
+    return world()
+
+
+def _compare(options, error):
+    from lightspeed_course.measure.pages import report
+    from lightspeed_course.measure.records import compare
+
+    if len(options.files) != 2:
+        raise error("compare takes two records, such as: lightspeed measure compare A.json B.json")
+    a, b = (_load(name, error) for name in options.files)
+    found = compare.compare(a, b)
+    print("\n".join(compare.in_words(found)))
+    _write(options.page, lambda: report.comparison_html(found), error)
+
+
+def _show(options, error):
+    from lightspeed_course.measure.pages import report
+    from lightspeed_course.measure.records import record
+
+    if len(options.files) > 1:
+        raise error("show takes one record; two are for `lightspeed measure compare`")
+    shown = _load(options.files[0], error) if options.files else record.latest()
+    if shown is None:
+        raise error(f"nothing has been measured yet: `lightspeed measure all`; shipped are {', '.join(record.shipped())}")
+    print("\n".join(report.in_words(shown)))
+    fuller = None if options.files else record.fuller(shown)
+    if fuller:
+        print(f"\nA fuller record of the same machine: lightspeed measure show {fuller}")
+    _write(options.page, lambda: report.to_html(shown), error)
+
+
+def _load(name, error):
+    from lightspeed_course.measure.records import compare, record
+
+    try:
+        return compare.load(name)
+    except FileNotFoundError as failure:
+        raise error(f"there is no file {name}; shipped are {', '.join(record.shipped())}") from failure
+    except (OSError, ValueError) as failure:
+        raise error(cause(failure)) from failure
+
+
+def _write(path, make, error):
+    if not path:
+        return
+    try:
+        with open(path, "x", encoding="utf-8") as file:  # never over a file that is there
+            file.write(make())
+    except OSError as failure:
+        raise error(cause(failure)) from failure
+    print(f"Page: {path}")

@@ -1,0 +1,255 @@
+"""Chapter 7: one collective on nodes joined by a network; what its time is made of, and what nccl-tests would print.
+
+`view` is pure: parameters in, a `View` out. `explore()` puts controls on it. Links run at their line rate here:
+what NCCL reaches of it, `lightspeed.models.nccl_fit` knows.
+"""
+
+from __future__ import annotations
+
+from lightspeed import collectives as c
+from lightspeed.catalog import link, number
+from lightspeed.models.ring import ring_schedule
+
+from lightspeed_course.explorers.numbers import DECIDES
+from lightspeed_course.show import (
+    Axis,
+    Bars,
+    Chart,
+    Choice,
+    Line,
+    LogSlider,
+    Points,
+    Rule,
+    Slider,
+    Toggle,
+    View,
+    explorer,
+    si,
+)
+
+INSIDE = ("nvlink3", "nvlink4", "nvlink5", "xgmi_mi300x", "pcie5_x16")
+NETWORK = ("efa_p5", "infiniband_hdr", "infiniband_ndr", "infiniband_xdr", "ethernet_100g")
+COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "alltoall")
+SIZES = tuple(10 ** (3 + k / 8) for k in range(65))  # bytes, from a kilobyte to a hundred gigabytes
+LOOKS = {"ring": "blue", "two levels": "purple", "double tree": "green", "doubling": "amber", "switch": "black", "pairwise": "blue"}
+FACTS = ("time", "latency", "bandwidth", "algbw", "busbw", "line rate", "busbw over line rate", "fastest", "half of peak from")
+
+
+def algorithms(collective, per_node, nodes, inside, network, hop, alpha, switch):
+    """name -> seconds as a function of the size, for what can run this collective here.
+
+    `inside` and `network` are what one GPU sends (byte/s), `hop` and `alpha` the cost of a step (s) inside and between nodes.
+    """
+    n, line = per_node * nodes, line_rate(collective, per_node, nodes, inside, network)
+
+    def two_levels(size):
+        return c.hierarchical_time(size, per_node, nodes, inside, network, hop, alpha, collective)
+
+    if collective == "alltoall":
+        return {"pairwise": lambda size: two_levels(size).lower}
+    between = c.ring_steps(collective, nodes)
+    steps = between * alpha + (c.ring_steps(collective, n) - between) * hop
+    found = {"ring": lambda size: steps + c.bandwidth_bound(collective, size, n, line)}
+    if per_node > 1 and nodes > 1:
+        found["two levels"] = lambda size: two_levels(size).upper
+    if collective != "all_reduce":
+        return found
+
+    def across(size):
+        return c.double_tree_time(size, nodes, per_node * network)
+
+    # A chain inside each node, a tree between them, as NCCL builds it; both are full at the same time.
+    climb = 2 * (per_node - 1) * hop + c.double_tree_time(0, nodes, network, alpha)
+    found["double tree"] = lambda size: climb + max(c.double_tree_time(size, per_node, inside), across(size))
+    found["doubling"] = lambda size: (
+        c.recursive_doubling_time(size, per_node, inside, hop) + c.recursive_doubling_time(size, nodes, network, alpha)
+    )
+    if switch and per_node > 2:
+        up = 2 * hop + c.double_tree_time(0, nodes, network, alpha)
+        found["switch"] = lambda size: up + max(c.in_network_time(size, inside), across(size))
+    return found
+
+
+def line_rate(collective, per_node, nodes, inside, network):
+    """byte/s in one direction of the narrowest link: of all adapters of a node for a ring, of a GPU's own for an all-to-all."""
+    if nodes == 1:
+        return inside
+    if collective == "alltoall" or per_node == 1:
+        return network
+    return min(inside, per_node * network)
+
+
+def half_of_peak(times):
+    """Bytes at which the fastest of these algorithms reaches half of the best rate of them all."""
+    fixed = {name: time(0.0) for name, time in times.items()}
+    slope = {name: (time(1e12) - fixed[name]) / 1e12 for name, time in times.items()}
+    best = min(slope.values())
+    sizes = [fixed[name] / (2 * best - slope[name]) for name in times if slope[name] < 2 * best]
+    return min(sizes)
+
+
+def view(collective="all_reduce", per_node=8, nodes=125, size=16e9, inside="nvlink4", network="efa_p5", hop=3.4e-6, alpha=14e-6, switch=False):
+    """Time, rates and verdict of one collective of `size` bytes."""
+    n = per_node * nodes
+    rates = {"inside": float(number(f"{inside}.bandwidth")), "network": float(number(f"{network}.bandwidth"))}
+    times = algorithms(collective, per_node, nodes, hop=hop, alpha=alpha, switch=switch, **rates)
+    best = min(times, key=lambda name: times[name](size))
+    time, latency = times[best](size), times[best](0.0)
+    if n == 1:
+        words = "One rank has nobody to talk to: nothing is sent, and busbw is zero by definition."
+        return View(charts(times, collective, n, size, best, rates["inside"]), words, dict.fromkeys(FACTS, "–") | {"time": si(time, "s")})
+    line = line_rate(collective, per_node, nodes, **rates)
+    algbw = c.algbw(size, time)
+    busbw = c.busbw(collective, n, algbw)
+    half = half_of_peak(times)
+    values = [si(x, "s") for x in (time, latency, time - latency)] + [si(x, "byte/s") for x in (algbw, busbw, line)]
+    facts = dict(zip(FACTS, (*values, si(busbw / line, "%"), best, si(half, "byte")), strict=True))
+    words = in_words(best, time, latency, busbw, line, half)
+    return View(charts(times, collective, n, size, best, line), words, facts)
+
+
+def in_words(best, time, latency, busbw, line, half):
+    """What takes the time, whether the link is full, and what would change it."""
+    share, ratio = latency / time, busbw / line
+    peak = f"half of the peak rate is reached from {si(half, 'byte')} on."
+    if share >= DECIDES:
+        kind = f"Latency-bound: {si(share, '%', 2)} of the time goes into steps, and a faster link would hardly help; {peak}"
+    elif share <= 1 - DECIDES:
+        kind = f"Bandwidth-bound: steps take {si(share, '%', 2)} of the time; {peak}"
+    else:
+        kind = f"Both matter: steps take {si(share, '%', 2)} of the time and bytes {si(1 - share, '%', 2)}; faster steps or a faster link would help, and {peak}"
+    if ratio > 1.005:
+        why = {
+            "switch": "the switch adds, and the factor does not know it",
+            "pairwise": "a part of the traffic never leaves its node",
+        }.get(best, "the factor counts a ring's traffic, and this algorithm sends less across the network")
+        return f"{kind} Busbw is {si(ratio, '%')} of the line rate, though no link carries more than it can: {why}."
+    return f"{kind} Fastest is the {best} algorithm, at {si(ratio, '%')} of the line rate."
+
+
+def charts(times, collective, n, size, best, line):
+    """Share of the line rate over size, and what the time of each algorithm is made of; axes stay where they are."""
+    factor = c.busbw_factor(collective, n) or 1
+
+    def share(name, s):
+        return c.algbw(s, max(times[name](s), 1e-12)) * factor / line if n > 1 else 0.0
+
+    lines = [
+        Line(SIZES, [share(name, s) for s in SIZES], name, LOOKS[name], dash=name != best, width=3 if name == best else 2) for name in times
+    ]
+    rate = Chart(
+        Axis("message", "byte", "log", domain=(1e3, 1e11)),
+        Axis("busbw over line rate", "%", domain=(0, 2)),
+        [Rule(y=1, label=f"line rate {si(line, 'byte/s')}"), *lines, Points([size], [share(best, size)], labels=["here"], size=8, drop=True)],
+        title="how much of the link is used",
+    )
+    latency = {name: time(0.0) / max(time(size), 1e-12) for name, time in times.items()}
+    names = list(times)
+    whole = [1.0 if time(size) else 0.0 for time in times.values()]  # one rank sends nothing: no time to take apart
+    split = Chart(
+        Axis("share of its time", "%", domain=(0, 1)),
+        Axis(scale="category", categories=tuple(f"{name}, {si(times[name](size), 's')}" for name in names)),
+        [
+            Bars(range(len(names)), [latency[m] for m in names], start=[0] * len(names), label="steps", color="orange"),
+            Bars(range(len(names)), whole, start=[latency[m] for m in names], label="bytes", color="blue"),
+        ],
+        title="where the time goes",
+    )
+    return [rate, split]
+
+
+def explore():
+    """The explorer of chapter 7."""
+    return explorer(
+        view,
+        [
+            Choice("collective", "collective", COLLECTIVES, "all_reduce"),
+            LogSlider("per_node", "GPUs in a node", 1, 64, 8, base=2, whole=True),
+            LogSlider("nodes", "nodes", 1, 1024, 125, base=2, whole=True, include=[125]),
+            LogSlider("size", "message", 1e3, 1e11, 16e9, unit="byte", per_decade=10, include=[16e9]),
+            Choice("inside", "inside a node", {link(key).name: key for key in INSIDE}, "nvlink4"),
+            Choice("network", "network of a GPU", {link(key).name: key for key in NETWORK}, "efa_p5"),
+            LogSlider("hop", "a step inside", 5e-7, 5e-5, float(number("nvlink4.nccl_step_simple")), unit="s", include=[float(number("nvlink4.nccl_step_simple"))]),
+            LogSlider("alpha", "a step between nodes", 1e-6, 1e-4, float(number("infiniband_ndr.nccl_step_simple")), unit="s", include=[float(number("infiniband_ndr.nccl_step_simple"))]),
+            Toggle("switch", "the switch adds (NVLS)"),
+        ],
+        caption="The state it opens with is the question of this chapter. Make the message small, then the machine small, and say before each move which term will win.",
+        alt="Left, the busbw of each algorithm as a share of the line rate over the message size: curves that rise from nearly zero to a plateau. "
+        "Right, a bar for each algorithm, split into the share of steps and the share of bytes.",
+    )
+
+
+# ---------------------------------------------------------------- a ring, step by step
+
+
+def ring_states(n):
+    """For each moment of a ring all-reduce: (summands in [rank][chunk], the cells (rank, chunk) that just arrived)."""
+    now = [[1] * n for _ in range(n)]
+    states = [(now, frozenset())]
+    for step in ring_schedule(n):
+        later = [row[:] for row in now]
+        for rank, chunk in step.sends:
+            right = (rank + 1) % n
+            later[right][chunk] = now[rank][chunk] + (now[right][chunk] if step.phase == "reduce_scatter" else 0)
+        states.append((later, frozenset(((rank + 1) % n, chunk) for rank, chunk in step.sends)))
+        now = later
+    return states
+
+
+def ring_chart(n, step, title=""):
+    """Who holds how much of the sum of each chunk after so many steps."""
+    summands, arrived = ring_states(n)[step]
+    cells = {(rank, chunk): summands[rank][chunk] for rank in range(n) for chunk in range(n)}
+    groups = {
+        ("waits for more", "grey"): [cell for cell, count in cells.items() if cell not in arrived and count < n],
+        ("just arrived", "orange"): sorted(arrived),
+        ("finished sum", "green"): [cell for cell, count in cells.items() if cell not in arrived and count == n],
+    }
+    bars = [
+        Bars(
+            [rank for rank, _ in group],
+            [chunk + 0.97 for _, chunk in group],
+            start=[chunk + 0.03 for _, chunk in group],
+            label=label,
+            labels=["sum" if cells[cell] == n else f"{cells[cell]} of {n}" for cell in group],
+            color=color,
+            width=0.9,
+        )
+        for (label, color), group in groups.items()
+        if group
+    ]
+    across = Axis(domain=(0, n), ticks=tuple((i + 0.5, f"chunk {i}") for i in range(n)))
+    return Chart(across, Axis(scale="category", categories=tuple(f"GPU {i}" for i in range(n))), bars, title=title, height=46 * n + 70)
+
+
+def ring_view(ranks=4, step=2):
+    """One moment of a ring all-reduce."""
+    last = c.ring_steps("all_reduce", ranks)
+    asked, step = step, min(step, last)
+    sent, total = step / ranks, c.busbw_factor("all_reduce", ranks)
+    summands, _ = ring_states(ranks)[step]
+    done = sum(count == ranks for row in summands for count in row)
+    if step == 0:
+        phase, words = "before", "Each GPU holds its own numbers, cut into as many chunks as there are GPUs. Move the step."
+    elif step < ranks:
+        phase = "reduce-scatter"
+        words = "Each GPU sends one chunk to its right neighbour, which adds its own. All links are busy, each with another chunk."
+    else:
+        phase = "all-gather"
+        words = "The sums are made: each GPU had one finished chunk. Now they are handed round, and nothing is added any more."
+    if step == ranks - 1:
+        words = "Half of the steps: every chunk is finished on one GPU, and no two on the same. This is where a reduce-scatter ends."
+    if step == last:
+        words = f"Done: every GPU has every sum, and has sent {si(total, 'buffer')}, which is the factor of busbw."
+    facts = {"step": f"{step} of {last}" + "; a smaller ring has no more" * (asked > last), "phase": phase, "sent by each GPU": f"{si(sent)} of its buffer", "finished chunks": f"{done} of {ranks * ranks}"}
+    return View(ring_chart(ranks, step), words, facts)
+
+
+def explore_ring():
+    """The ring, moved by hand."""
+    return explorer(
+        ring_view,
+        [Slider("ranks", "GPUs", 2, 8, 4), Slider("step", "step", 0, 14, 2)],
+        caption="Each row is a GPU, each column a chunk of the buffer. Follow one chunk down its column.",
+        alt="A square of cells, GPUs by chunks. Each cell says how many of the summands it holds; cells that just received something are orange, finished ones green, the others grey.",
+    )

@@ -1,0 +1,134 @@
+"""Chapter 2: one matmul on one accelerator, and where it lands under the roof.
+
+`view` is pure: parameters in, a `View` out. `explore()` puts controls on it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+from lightspeed import roofline
+from lightspeed.catalog import accelerator, entries
+from lightspeed.roofline import WIDTH
+
+from lightspeed_course.measure.machine import hardware as hardware_of
+from lightspeed_course.measure.machine import measured
+from lightspeed_course.show import Choice, LogSlider, View, explorer, roof_chart, si
+
+ARITHMETIC = ("bf16", "fp8", "int8", "fp32")
+FACTS = ("T_math", "T_comms", "lower bound", "upper bound", "intensity", "ridge", "B_crit, exact", "B_crit, B far below D and F")
+
+
+def machines(precision="bf16"):
+    """Accelerators that state a peak for this precision and a memory bandwidth: name -> key."""
+    return {e.name: k for k, e in entries("accelerators").items() if precision in e and "hbm_bandwidth" in e}
+
+
+def choices():
+    """The menu: the catalog's machines, and those measured that have a peak for any of ARITHMETIC, the reader's own first."""
+    own = {e.name: k for k, e in measured().items() if "hbm_bandwidth" in e and any(p in e for p in ARITHMETIC)}
+    return machines() | own
+
+
+def shape(batch, contraction, output, weights, activations):
+    """FLOPs and bytes of the product; its result is written at the width of the activations."""
+    size = roofline.matmul_bytes(
+        batch, contraction, output, WIDTH[weights], WIDTH[activations], WIDTH[activations]
+    )
+    return roofline.matmul_flops(batch, contraction, output), size
+
+
+def view(
+    hardware="h100_sxm", weights="bf16", activations="bf16", compute="bf16", batch=128, contraction=8192, output=8192
+):
+    """The point of a matmul X[batch, contraction] Y[contraction, output] under a machine's roof."""
+    machine = hardware_of(hardware)
+    flops, size = shape(batch, contraction, output, weights, activations)
+    other = next((p for p in ARITHMETIC if p in machine), None) if machine.key in measured() and compute not in machine else None
+    if other:  # a measured machine has few formats: it shows one that it has, and says so
+        there = view(hardware, weights, activations, other, batch, contraction, output)
+        return replace(there, verdict=f"{machine.name} was not measured with {compute} matmuls; this is {other}. {there.verdict}")
+    if compute not in machine:
+        return no_peak(machine, compute, roofline.arithmetic_intensity(flops, size))
+    peak, bandwidth = getattr(machine, compute), machine.hbm_bandwidth
+    t = roofline.time_bounds(flops, size, peak, bandwidth)
+    intensity, ridge = roofline.arithmetic_intensity(flops, size), roofline.ridge_point(peak, bandwidth)
+    exact = roofline.critical_batch_exact(
+        contraction, output, ridge, WIDTH[weights], WIDTH[activations], WIDTH[activations]
+    )
+    reached = exact if math.isinf(exact) else math.ceil(exact)  # the first whole batch, in the facts as in the verdict
+    short = roofline.critical_batch(ridge, WIDTH[weights])
+    times = (si(x, "s") for x in (t.math, t.comms, t.lower, t.upper))
+    facts = zip(FACTS, (*times, si(intensity, "FLOP/byte"), si(ridge, "FLOP/byte"), si(reached, "token"), si(short, "token")), strict=True)
+    verdict = in_words(t, peak, reached, batch) + " " + elsewhere(t, flops, size, compute, machine)
+    return View(roof(machine, compute, peak, intensity), verdict, tuple(facts))
+
+
+def no_peak(machine, compute, intensity):
+    """The view where the vendor states no peak: the slope alone, never another precision's roof."""
+    have = ", ".join(p for p in ARITHMETIC if p in machine)
+    lacks = "was not measured with" if machine.key in measured() else "states no dense peak for"
+    words = f"{machine.name} {lacks} {compute} matmuls, so there is no roof to draw. It has {have}."
+    unknown = dict.fromkeys(FACTS, "–") | {"intensity": si(intensity, "FLOP/byte")}
+    return View(roof(machine, compute, None, intensity), words, unknown)
+
+
+def in_words(t, peak, reached, batch):
+    """What holds the product back, and the batch that would change it."""
+    if t.compute_bound:
+        times = f"the chip has {si(t.math / t.comms, digits=2)} times the work that its memory needs to hide"
+        return f"Compute-bound: it can reach the peak, {si(peak, 'FLOP/s')}; {times}."
+    share = f"Memory-bound: at most {si(t.math / t.comms, '%', 2)} of peak."
+    if math.isinf(reached):
+        return f"{share} No batch reaches the ridge: the activations alone cost too many bytes."
+    return f"{share} A batch of {si(reached, 'token')} would reach the ridge, from {si(batch, 'token')} now."
+
+
+def elsewhere(t, flops, size, compute, here):
+    """Which other machines of the catalog turn the verdict round."""
+    flips = []
+    for name, key in machines(compute).items():
+        there = accelerator(key)
+        other = roofline.time_bounds(flops, size, getattr(there, compute), there.hbm_bandwidth)
+        if there.key != here.key and other.compute_bound != t.compute_bound:
+            flips.append(name)
+    what = "memory-bound" if t.compute_bound else "compute-bound"
+    if not flips:
+        return f"No other machine here makes it {what}."
+    more = f" and {len(flips) - 3} more" if len(flips) > 3 else ""
+    return f"It would be {what} on {', '.join(flips[:3])}{more}."
+
+
+def roof(machine, compute, peak, intensity):
+    """The machine's roof and the one point, on axes that stay where they are."""
+    small = machine.key in measured()  # a laptop's roof lies decades below that of an accelerator
+    return roof_chart(
+        peak,
+        {"memory": machine.hbm_bandwidth},
+        {"this matmul": intensity} if peak else {},
+        x=(0.1, 1e5),
+        y=(5e8, 3e13) if small else (5e10, 3e16),
+        peak_name=f"{compute} peak",
+        moving=True,
+        title=machine.name,
+    )
+
+
+def explore():
+    """The explorer of chapter 2."""
+    return explorer(
+        view,
+        [
+            Choice("hardware", "hardware", choices(), "h100_sxm"),
+            Choice("weights", "weights", list(WIDTH), "bf16"),
+            Choice("activations", "activations", [f for f in WIDTH if f != "int4"], "bf16"),
+            Choice("compute", "arithmetic", ARITHMETIC, "bf16"),
+            LogSlider("batch", "B", 1, 65536, 128, unit="token", whole=True, per_decade=10),
+            LogSlider("contraction", "D", 128, 65536, 8192, base=2),
+            LogSlider("output", "F", 128, 65536, 8192, base=2),
+        ],
+        caption="Drag B and the point climbs the slope until it meets the flat roof. Then change the hardware.",
+        alt="A roofline on two logarithmic axes: a slope set by the memory bandwidth meets a flat line set by the peak; "
+        "one point, the matmul of the sliders, sits on the roof with dashed lines to both axes.",
+    )

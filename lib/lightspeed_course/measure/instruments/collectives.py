@@ -1,0 +1,339 @@
+"""All-reduce, all-gather, reduce-scatter, all-to-all and a shift to the neighbour, over processes. Measured for chapter 7.
+
+`lightspeed measure collectives -n 4` starts four processes with the mpiexec of this environment; under mpirun,
+Slurm or torchrun the same command is one of the processes, and rank 0 speaks. How a call is timed: `ranks`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import statistics
+import sys
+from dataclasses import dataclass, field
+
+from lightspeed.alpha_beta import fit_alpha_beta
+from lightspeed.collectives import (
+    algbw,
+    busbw,
+    double_tree_time,
+    halving_doubling_time,
+    recursive_doubling_time,
+    ring_time,
+    tree_time,
+)
+
+from lightspeed_course.measure.environment import usable_cores
+from lightspeed_course.measure.instruments.launch import INSTALL, answers, clean, launcher, world
+from lightspeed_course.measure.instruments.ranks import COLLECTIVES, LONGEST
+from lightspeed_course.measure.instruments.timing import LIMIT as LIMIT_OF_SPREAD
+from lightspeed_course.measure.instruments.timing import Missing, Quantity, Unavailable, spread
+from lightspeed_course.measure.records import record
+from lightspeed_course.show import si
+
+QUICK_SIZES = (*(8 * 8**k for k in range(8)), 2**26)  # 8 B to 16 MiB, and 64 MiB
+FULL_SIZES = tuple(2**k for k in range(3, 27))
+BUDGET = {True: 0.1, False: 0.5}  # s for each size, quick and full
+LIMIT = 60  # s that one size may take before it counts as hung
+SMALL, LARGE = 4096, 2**20  # bytes: up to here steps count, from here bytes do
+ALGORITHMS = {
+    "ring": ring_time,
+    "tree": tree_time,
+    "two trees": double_tree_time,
+    "recursive doubling": recursive_doubling_time,
+    "halving and doubling": halving_doubling_time,
+}
+
+
+@dataclass
+class Run:
+    """What a run of n ranks gave: `rows` as rank 0 said them, `nodes` the node of each rank, `lacking` what could not be."""
+
+    backend: str
+    ranks: int
+    nodes: list = field(default_factory=list)
+    rows: list = field(default_factory=list)
+    lacking: list = field(default_factory=list)
+
+
+# ---------------------------------------------------------------- running
+
+
+def run(n, sizes=QUICK_SIZES, collectives=COLLECTIVES, backend="mpi", budget=0.1, limit=LIMIT, report=None, longest=LONGEST):
+    """The `Run` of n processes started here. `longest`: a size that takes so many budgets is left out. Raises Unavailable, in words, if they cannot start, hang or die."""
+    if backend == "mpi":
+        _needs("mpi4py", INSTALL)
+    else:
+        _needs("torch", "pip install torch")
+    job = {"backend": backend, "collectives": list(collectives), "sizes": list(sizes), "budget": budget, "longest": longest, "limit": limit}
+    command = [*launcher(backend, n), *([sys.executable] if backend == "mpi" else []), "-m", "lightspeed_course.measure.instruments.ranks", json.dumps(job)]
+    found, now = Run(backend, n), f"the start of {n} ranks"
+    try:
+        for said in answers(command, limit + 10, clean()):
+            if "begin" in said:
+                now = f"{said['begin']} of {said['size']:,} bytes over {n} ranks"
+                if report and said["size"] in (min(sizes), max(sizes)):
+                    report(now)
+            note(found, said)
+    except Unavailable as error:
+        at = "" if now in error.why else f"{now}: "
+        raise Unavailable(f"{at}{error.why}", error.remedy) from error
+    return found
+
+
+def note(found, said):
+    """Put what rank 0 said into the `Run`."""
+    if "nodes" in said:
+        found.nodes = said["nodes"]
+    elif "lacking" in said:
+        found.lacking.append(Missing(f"collectives.{said['collective']}", f"{found.backend} cannot: {said['lacking']}"))
+    elif "samples" in said and not said["samples"]:
+        found.lacking.append(Missing(f"collectives.{said['collective']}", f"{said['size']:,} bytes and more over {found.ranks} ranks take too long here.", "Give it more time with --full, or fewer ranks."))
+    elif "samples" in said:
+        found.rows.append(said)
+
+
+def _needs(module, remedy):
+    import importlib.util
+
+    if importlib.util.find_spec(module) is None:
+        raise Unavailable(f"{module} is not installed.", remedy)
+
+
+def quantities(found):
+    """The `Quantity`s of a run; a size with a wrong result is none, but a `Missing`."""
+    for row in found.rows:
+        parameters = {"size": row["size"], "ranks": found.ranks, "backend": found.backend} if row["size"] else {"backend": found.backend}
+        key = f"collectives.{row['collective']}"
+        if row.get("wrong"):
+            yield Missing(key, f"{row['wrong']} wrong elements at {row['size']:,} bytes over {found.ranks} ranks.", "Do not use this MPI.")
+        else:
+            yield Quantity(key, "s", tuple(row["samples"]), parameters, better="lower", note=turns(found.ranks))
+    yield from found.lacking
+
+
+def measure(quick=True, report=None):
+    """Quantities of collectives over MPI: two processes, and as many as there are cores (four at most) where there are more."""
+    cores = usable_cores()
+    counts = sorted({2, min(4, cores)} - {1})
+    found = []
+    for n in counts:
+        if report:
+            report(f"{n} processes. {turns(n)}".strip())
+        budget = BUDGET[quick] / len(counts)
+        found += quantities(run(n, QUICK_SIZES if quick else FULL_SIZES, budget=budget, report=None if quick else report))
+    return found
+
+
+def turns(ranks, cores=None):
+    """A warning if ranks must take turns on the cores, else nothing."""
+    cores = cores or usable_cores()
+    if ranks <= cores:
+        return ""
+    return f"{ranks} ranks on {cores} core{'s' if cores > 1 else ''} take turns: times then measure the scheduler, too."
+
+
+# ---------------------------------------------------------------- conclusions
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """An algorithm beside the measured all-reduce: the median factor by which it misses, among small and large sizes."""
+
+    name: str
+    small: float
+    large: float
+
+
+def neighbour_fit(rows):
+    """The `AlphaBeta` of the shift to the neighbour, (size, seconds) pairs: all ranks send at once, as in a ring's step."""
+    import numpy
+
+    size, time = numpy.array(rows, float).T
+    return fit_alpha_beta(size, time)
+
+
+def explain(n, rows, fit):
+    """`Explanation`s of all-reduce times (size, seconds), nearest first among large sizes; nothing is fitted to them.
+
+    Each algorithm is computed from the `fit` of the neighbour's shift alone.
+    """
+    found = []
+    for name, law in ALGORITHMS.items():
+        misses = {size: abs(math.log(law(float(size), n, fit.bandwidth, fit.latency) / time)) for size, time in rows}
+        small, large = ([m for s, m in misses.items() if inside(s)] for inside in (lambda s: s <= SMALL, lambda s: s >= LARGE))
+        found.append(Explanation(name, *(math.exp(statistics.median(part)) if part else math.nan for part in (small, large))))
+    return sorted(found, key=lambda e: (math.isnan(e.large), e.large))
+
+
+def conclusions(found):
+    """Sentences on a run: alpha and bandwidth of the neighbour's shift, and which algorithm explains the all-reduce.
+
+    Sizes whose samples scatter too much are not used, and too few that do not are no ground for a conclusion.
+    """
+    steady = [r for r in found.rows if spread(r["samples"]) <= LIMIT_OF_SPREAD]
+    times = {c: [(r["size"], statistics.median(r["samples"])) for r in steady if r["collective"] == c] for c in (*COLLECTIVES, "call")}
+    if len(times["sendrecv"]) < 3:
+        return ["No conclusion on alpha, bandwidth and algorithm: fewer than three sizes of the shift to the neighbour (sendrecv) gave steady times."]
+    try:
+        fit = neighbour_fit(times["sendrecv"])
+    except ValueError as error:
+        return [f"No line fits the shift to the neighbour: {error}"]
+    worst = max(abs(r) for r in fit.residuals)
+    lines = [f"A shift to the neighbour, all {found.ranks} ranks at once: alpha {si(fit.latency, 's')}, W {si(fit.bandwidth, 'byte/s')}; this line misses single sizes by up to {worst:.0%}."]
+    if times["call"]:
+        lines.append(f"A call that sends nothing takes {si(times['call'][0][1], 's', 2)} of it: Python and the library.")
+    if times["all_reduce"] and found.ranks > 2:
+        ranked = explain(found.ranks, times["all_reduce"], fit)
+        for what, column in ((f"up to {SMALL:,} bytes", "small"), (f"from {LARGE:,} bytes", "large")):
+            lines += _nearest(what, sorted((e for e in ranked if not math.isnan(getattr(e, column))), key=lambda e: getattr(e, column)), column)
+    elif times["all_reduce"]:
+        lines.append("Ring and tree take the same two steps between two ranks; take three or more to tell them apart.")
+    return lines
+
+
+def _nearest(what, ranked, column):
+    if not ranked:
+        return []
+    listed = ", ".join(f"{e.name} {getattr(e, column):.2f}" for e in ranked)
+    verdict = "" if getattr(ranked[0], column) < 1.5 else " None of them explains it: the line above is too rough here."
+    return [f"All-reduce {what}, measured against each algorithm computed from that line, off by a factor of: {listed}.{verdict}"]
+
+
+def run_in(kept, backend="mpi"):
+    """The `Run` of most ranks in a record. Raises NotMeasured (a LookupError) if it has none."""
+    found = [q for c in COLLECTIVES for q in record.all_of(kept, f"collectives.{c}", backend=backend) if q.samples]
+    if not found:
+        raise record.NotMeasured("this record has no samples of collectives")
+    ranks = max(q.parameters["ranks"] for q in found)
+    call = [{"collective": "call", "size": 0, "samples": q.samples} for q in record.all_of(kept, "collectives.call", backend=backend)[:1]]
+    rows = [{"collective": q.key.rpartition(".")[2], "size": q.parameters["size"], "samples": q.samples} for q in found if q.parameters["ranks"] == ranks]
+    return Run(backend, ranks, rows=call + rows)
+
+
+# ---------------------------------------------------------------- the table of nccl-tests
+
+
+def report_lines(found):
+    """What nccl-tests would print for this run; `lightspeed nccl report` reads it."""
+    lines = []
+    for collective in dict.fromkeys(r["collective"] for r in found.rows if r["size"]):
+        rows = [r for r in found.rows if r["collective"] == collective]
+        redop = "sum" if collective in ("all_reduce", "reduce_scatter") else "none"
+        lines += [f"# Collective test starting: {collective}_perf", *_ranks(found)]
+        lines += [f"# {'size':>12} {'count':>12} {'type':>8} {'redop':>6} {'root':>5} {'time':>10} {'algbw':>8} {'busbw':>8} {'#wrong':>7}"]
+        lines += [f"# {'(B)':>12} {'(elements)':>12} {'':>8} {'':>6} {'':>5} {'(us)':>10} {'(GB/s)':>8} {'(GB/s)':>8} {'':>7}"]
+        rates = []
+        for r in rows:
+            time = statistics.median(r["samples"])
+            rate = algbw(float(r["size"]), time)
+            rates.append(busbw(collective, found.ranks, rate))
+            lines.append(f"  {r['size']:>12} {r['count']:>12} {'float':>8} {redop:>6} {-1:>5} {time * 1e6:>10.2f} {rate / 1e9:>8.4f} {rates[-1] / 1e9:>8.4f} {r['wrong']:>7}")
+        wrong = sum(r["wrong"] for r in rows)
+        lines += [f"# Out of bounds values : {wrong} {'FAILED' if wrong else 'OK'}", f"# Avg bus bandwidth    : {statistics.fmean(rates) / 1e9:.6g}", "#", ""]
+    return lines
+
+
+def _ranks(found):
+    return [f"#  Rank {rank:>3} on node{node} device {rank:>3} [{found.backend}] process" for rank, node in enumerate(found.nodes)]
+
+
+# ---------------------------------------------------------------- the command
+
+
+def main(words):
+    """`lightspeed measure collectives` with these words; the exit status. Only rank 0 of a launched world speaks."""
+    from lightspeed_course.argument_types import count, seconds
+
+    parser = argparse.ArgumentParser(prog="lightspeed measure collectives", description="Collectives over processes: times, bandwidths, and which algorithm explains them.")
+    parser.add_argument("-n", type=count, default=0, metavar="N", help="processes to start (default: 2); a launcher that is there already says it itself")
+    parser.add_argument("--size", type=sizes_of, default=None, metavar="S[,S...]", help="such as 8,64K,64M (bytes; K, M, G are powers of two)")
+    parser.add_argument("--backend", choices=("mpi", "gloo", "nccl"), help="default: mpi; under torchrun nccl, or gloo without GPUs")
+    parser.add_argument("--limit", type=seconds, default=LIMIT, metavar="S", help="seconds that one size may take")
+    parser.add_argument("--full", action="store_true", help="every power of two, and more time for each")
+    parser.add_argument("--into", metavar="DIR", help="also keep the record in this folder")
+    options = parser.parse_args(words)
+    here = world()
+    if here and options.n not in (0, here.size):
+        parser.error(f"{here.launcher} has started {here.size} processes already; leave out -n {options.n}")
+    if not here and options.n == 1:
+        parser.error("a collective takes at least two processes")
+    sizes = options.size or (FULL_SIZES if options.full else QUICK_SIZES)
+    budget = BUDGET[not options.full]
+    try:
+        found = _as_rank(here, options, sizes, budget) if here else run(options.n or 2, sizes, backend=options.backend or "mpi", budget=budget, limit=options.limit)
+    except Unavailable as error:
+        if not here or here.rank == 0:
+            print(f"lightspeed measure collectives: {error}", file=sys.stderr, flush=True)
+        return 2
+    if found is None:
+        return 0
+    _show(found, here)
+    if options.into:
+        _keep(found, options.into)
+    return 1 if any(r.get("wrong") for r in found.rows) else 0
+
+
+def sizes_of(text):
+    """Bytes in "8,64K,1MiB", as a tuple.
+
+    >>> sizes_of("8,64K,1MiB")
+    (8, 65536, 1048576)
+    """
+    scale = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
+    found = []
+    for word in text.split(","):
+        digits = word.strip().upper().removesuffix("B").removesuffix("I")
+        unit = digits.lstrip("0123456789")
+        if unit not in scale or not digits.removesuffix(unit).isdigit():
+            raise argparse.ArgumentTypeError(f"'{word}': expected bytes, such as 8, 64K or 64MiB")
+        found.append(int(digits.removesuffix(unit)) * scale[unit])
+        if found[-1] < 4:
+            raise argparse.ArgumentTypeError(f"'{word}': an element has four bytes")
+    return tuple(found)
+
+
+def _as_rank(here, options, sizes, budget):
+    """The `Run`, on rank 0; None on the others."""
+    from lightspeed_course.measure.instruments import ranks
+    from lightspeed_course.measure.instruments.launch import Watch
+
+    watch = Watch(here.rank, options.limit)
+    backend = ranks.open_backend(options.backend or _default(here), here)
+    found = Run(type(backend).__name__.lower(), backend.size)
+    found.backend = options.backend or _default(here)
+    ranks.sweep(backend, COLLECTIVES, sizes, budget, LONGEST, lambda **said: note(found, said), watch)
+    backend.close()
+    return found if here.rank == 0 else None
+
+
+def _default(here):
+    if here.launcher != "torchrun":
+        return "mpi"
+    _needs("torch", "pip install torch")
+    import torch
+
+    return "nccl" if torch.cuda.is_available() else "gloo"
+
+
+def _show(found, here):
+    """Print the tables and what they say."""
+    print("\n".join(report_lines(found)))
+    place = "in place (all_reduce), else out of place" if found.backend != "mpi" else "out of place"
+    clock = "batches of calls between CUDA events" if found.backend == "nccl" else "each call after a barrier"
+    print(f"{found.ranks} ranks on {len(set(found.nodes))} node{'s' if len(set(found.nodes)) > 1 else ''}, {found.backend}; {place}; {clock}; median of samples, mean over ranks.")
+    warning = turns(found.ranks) if not here or len(set(found.nodes)) == 1 else ""
+    print("\n".join(filter(None, [warning, *conclusions(found), *map(str, found.lacking)])))
+
+
+def _keep(found, folder):
+    from lightspeed_course.measure import conditions, environment
+
+    machine = environment.describe()
+    now = conditions.snapshot()
+    kept = record.new(quantities(found), machine=machine, environment=conditions.checks(now, now, machine), versions=environment.versions(), name=environment.name_of(machine))
+    try:
+        print(f"Record: {record.save(kept, folder)}")
+    except OSError as error:
+        print(f"lightspeed measure collectives: no record in {folder}: {error.strerror}", file=sys.stderr)

@@ -1,0 +1,58 @@
+"""Amounts: numbers in a unit, as they are compared, written and kept round."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import numpy as np
+
+
+def close(a, b, tolerance):
+    """Whether all of `a` is within the relative tolerance of `b`; equal infinities are close."""
+    a, b = np.asarray(a, float), np.asarray(b, float)
+    with np.errstate(all="ignore"):
+        scale = np.where(b == 0, np.max(np.abs(b[np.isfinite(b)]), initial=0), np.abs(b))
+        return bool(np.all((a == b) | (np.isfinite(b) & (np.abs(a - b) <= max(tolerance, 1e-9) * (1 + 1e-9) * scale))))
+
+
+def amount(value, unit="", digits=4):
+    """A number in `unit`, written to so many digits; in powers of ten where it would be a row of zeros."""
+    from lightspeed_course.show.format import prefixed, si
+
+    size = abs(value)
+    low, high = (1e-18, 1e24) if prefixed(unit) else (1e-4, 1e12)
+    if size == 0 or math.isinf(size) or low <= size < high:
+        return si(value / 100 if unit == "%" else value, unit, digits)
+    mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
+    return f"{float(mantissa):g}e{int(exponent)} {unit}".rstrip()
+
+
+def unit_words(unit):
+    """The unit as a sentence names it: "ms", "tokens", "dollars"."""
+    if unit == "dollar":
+        return "dollars"
+    return amount(2, unit).partition(" ")[2]
+
+
+@cache
+def si_factor(unit):
+    """How many of the course's SI units (byte, s, FLOP, J, ...) one `unit` is."""
+    from lightspeed.units import Q
+
+    base = Q(1.0, unit or "dimensionless").to_base_units()
+    power = base.dimensionality
+    return base.magnitude / 8 ** power.get("[information]", 0) / 1000 ** power.get("[mass]", 0)
+
+
+def nice(low, high):
+    """Round numbers from `low` to `high`: choices that can be handled in the head."""
+    steps = (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    values = [float(f"{s}e{d}") for d in decades for s in steps]
+    return tuple(int(v) if v % 1 == 0 else v for v in values if low <= v <= high)
+
+
+def powers_of_two(low, high):
+    """The powers of two from `low` to `high`."""
+    return tuple(2**n for n in range(math.ceil(math.log2(low)), math.floor(math.log2(high)) + 1))

@@ -1,0 +1,56 @@
+"""ask: a question on the page, with a box for the answer, the diagnosis, and a worked solution after a try."""
+
+from __future__ import annotations
+
+from lightspeed_course.practice import store
+from lightspeed_course.practice.check import check, chosen_seed, classwork
+from lightspeed_course.practice.forms import Panel, Words, number_field, unread
+from lightspeed_course.practice.parse_answer import Unreadable, parse
+from lightspeed_course.practice.questions import question
+
+
+def ask(id, seed=None):
+    """The question `id`, as the last value of a cell. `seed` as for `check`.
+
+    Raises UnknownQuestion for an unknown id.
+    """
+    variant = question(id).variant(chosen_seed(seed))
+    q = variant.question
+    if q.kind == "function":
+        return Words(f'{variant.prompt}\n\nWrite it in a cell, then run `check("{q.id}", name_of_your_function)`.')
+
+    def submit(values):
+        try:
+            verdict = check(q.id, _answer(q, values), seed)
+        except Unreadable as problem:
+            return unread(problem)
+        panel.form.extra_enabled = True
+        return verdict._repr_markdown_(), repr(verdict), "good" if verdict.correct else "plain" if verdict.kind == "read" else "bad"
+
+    def solve():
+        store.record("solution", q.id, {"seed": variant.seed})
+        return f"**A worked solution**\n\n{variant.solution}", "A worked solution is shown.", "plain"
+
+    # The form shows the options of a choice itself.
+    prompt = variant.fill(q.prompt) if q.kind == "choice" else variant.prompt
+    extra = "" if classwork() else "Show a worked solution"
+    panel = Panel(prompt, _fields(variant), submit, extra=extra, on_extra=solve, static=variant.prompt)
+    panel.form.extra_enabled = bool(store.events("try", q.id))
+    return panel
+
+
+def _fields(variant):
+    q = variant.question
+    if q.kind == "choice":
+        return [{"label": "Your answer", "options": [list(pair) for pair in variant.options.items()]}]
+    return [number_field(q.unit, name) for name in q.names] if q.names else [number_field(q.unit)]
+
+
+def _answer(q, values):
+    """What was entered, as `check` takes it. Raises Unreadable."""
+    if q.kind == "choice":
+        if not values[0]:
+            raise Unreadable("unanswered", "Choose one of the options.")
+        return values[0]
+    answers = [parse(value) for value in values]
+    return answers if q.names else answers[0]

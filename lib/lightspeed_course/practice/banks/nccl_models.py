@@ -1,0 +1,313 @@
+"""Questions of chapter 7, how long a collective takes: steps, latency, algorithms, levels, and which test to run."""
+
+from __future__ import annotations
+
+from lightspeed import collectives as c
+from lightspeed.catalog import link
+from lightspeed.models.nccl_tuner import PLATEAU, STEP, ring_latency
+
+from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
+from lightspeed_course.show.format import si
+
+CHAPTER = "07_nccl_bandwidth"
+
+steps_question = Question(
+    id="nccl.ring_steps",
+    chapter=CHAPTER,
+    level="recall",
+    prompt="A ring all-reduce over {{nodes}} nodes with {{per_node}} GPUs each: how many steps does it take?",
+    parameters={"nodes": Parameter(125, (4, 16, 32, 125)), "per_node": Parameter(8, (4, 8), show=str)},
+    expected=lambda nodes, per_node: c.ring_steps("all_reduce", nodes * per_node),
+    tolerance=0,
+    solution=lambda nodes, per_node: f"The ring goes through all {nodes * per_node:,} GPUs, once to add and once to hand out: $2 (n - 1)$.",
+    misconceptions=(
+        Misconception("nodes for ranks", lambda nodes, per_node: c.ring_steps("all_reduce", nodes), "Those are the steps between nodes. Who passes data on inside a node?"),
+        Misconception("one pass", lambda nodes, per_node: nodes * per_node - 1, "Now the sums are made. Do all ranks have them?"),
+        Misconception("one for each rank", lambda nodes, per_node: nodes * per_node, "Follow one chunk around the ring, until everybody has its sum."),
+        Misconception("closing the ring", lambda nodes, per_node: 2 * nodes * per_node, "A chunk need not come back to where it started. Count the arrows, not the ranks."),
+    ),
+)
+
+
+def of_the_whole(latency, nodes, per_node, size, network):
+    """The share of a latency in a time whose other term is the bandwidth bound."""
+    return latency / (latency + c.bandwidth_bound("all_reduce", size, nodes * per_node, network))
+
+
+latency_share_question = Question(
+    id="nccl.latency_share",
+    chapter=CHAPTER,
+    level="apply",
+    prompt=(
+        "{{nodes}} nodes of {{per_node}} GPUs reduce {{size}} on a ring that carries {{network}} past each node. NCCL's own table charges {{inside}} for a step inside a node and {{across}} for a step between nodes. "
+        "Which share of the time is the latency of all those steps?"
+    ),
+    parameters={
+        "nodes": Parameter(125, (16, 32, 64, 125)),
+        "per_node": Parameter(8, show=str),
+        "size": Parameter(16, (1, 2, 8, 16), "GB"),
+        "network": Parameter(370, unit="GB/s"),
+        "inside": Parameter(STEP["NVLINK"]["Ring"][2], unit="µs"),
+        "across": Parameter(STEP["NET"]["Ring"][2], unit="µs"),
+    },
+    expected=lambda nodes, per_node, size, network, inside, across: of_the_whole(latency_of_steps(nodes, per_node, inside, across), nodes, per_node, size, network),
+    unit="%",
+    tolerance=0.1,
+    solution=lambda nodes, per_node, size, network, inside, across: (
+        f"{c.ring_steps('all_reduce', nodes)} steps cross the network and {c.ring_steps('all_reduce', nodes * per_node) - c.ring_steps('all_reduce', nodes):,} stay inside: "
+        f"{si(latency_of_steps(nodes, per_node, inside, across), 's')} beside {si(c.bandwidth_bound('all_reduce', size, nodes * per_node, network), 's')} of transfer. "
+        f"(NCCL's full formula has a base and a factor of {PLATEAU} as well, and gives {si(ring_latency(nodes * per_node, nodes, plateau=PLATEAU), 's')}.)"
+    ),
+    misconceptions=(
+        Misconception(
+            "steps between nodes alone",
+            lambda nodes, per_node, size, network, inside, across: of_the_whole(c.ring_steps("all_reduce", nodes) * across, nodes, per_node, size, network),
+            "Most steps of this ring never leave a node. They cost something, too.",
+        ),
+        Misconception(
+            "every step at the network's price",
+            lambda nodes, per_node, size, network, inside, across: of_the_whole(c.ring_steps("all_reduce", nodes * per_node) * across, nodes, per_node, size, network),
+            "How many of the steps leave a node?",
+        ),
+        Misconception(
+            "what is missing to the line rate",
+            lambda nodes, per_node, size, network, inside, across: 1 - network / c.busbw_factor("all_reduce", nodes * per_node) / network,
+            "You compared algbw with a line. That gap is mostly the factor, and no latency at all.",
+        ),
+    ),
+)
+
+
+def latency_of_steps(nodes, per_node, inside, across):
+    between = c.ring_steps("all_reduce", nodes)
+    return between * across + (c.ring_steps("all_reduce", nodes * per_node) - between) * inside
+
+
+half_question = Question(
+    id="nccl.half_size",
+    chapter=CHAPTER,
+    level="apply",
+    prompt="A ring all-reduce over {{n}} ranks that send {{bandwidth}} each, with {{latency}} a step. From which message size on does it reach half of its best rate?",
+    parameters={"n": Parameter(8, (4, 8, 16, 32)), "bandwidth": Parameter(50, (25, 50, 400, 450), "GB/s"), "latency": Parameter(5, (2, 3, 5, 10), "µs")},
+    expected=lambda n, bandwidth, latency: n * latency * bandwidth,
+    unit="kB",
+    solution=lambda n, bandwidth, latency: (
+        f"Both terms are equal when a step's latency equals its transfer: $\\alpha = S/(nW)$. So $S$ is {n} times {si(latency * bandwidth, 'byte')}. It grows with the ring, which is why long rings need long messages."
+    ),
+    misconceptions=(
+        Misconception("one hop", lambda n, bandwidth, latency: latency * bandwidth, "That is the size of what a step sends. How large is the message then?"),
+        Misconception("all steps on one message", lambda n, bandwidth, latency: c.ring_steps("all_reduce", n) * latency * bandwidth, "You compared all latencies with one transfer of the whole buffer. How much does a rank send in all?"),
+        Misconception("one pass", lambda n, bandwidth, latency: (n - 1) * latency * bandwidth, "Nearly. Into how many chunks is the buffer cut?"),
+    ),
+)
+
+ring_function = Question(
+    id="nccl.ring_time",
+    chapter=CHAPTER,
+    level="apply",
+    kind="function",
+    prompt="Write `alpha_beta_ring(size, n, bandwidth, latency)`: the time of a ring all-reduce in the α–β model. `bandwidth` is what a rank sends, `latency` the cost of one step.",
+    parameters={
+        "size": Parameter(1e9, (1024, 1e6, 1e8, 1e9, 16e9), "byte"),
+        "n": Parameter(8, (2, 3, 8, 64, 1000)),
+        "bandwidth": Parameter(50e9, (12.5e9, 50e9, 450e9), "byte/s"),
+        "latency": Parameter(5e-6, (1e-6, 5e-6, 2e-5), "s"),
+    },
+    edges=({"n": 1}, {"size": 0.0}, {"latency": 0.0}),
+    expected=lambda size, n, bandwidth, latency: c.ring_time(size, n, bandwidth, latency),
+    unit="s",
+    tolerance=0.001,
+    solution="Every step costs a latency and moves one chunk:\n\n```python\ndef alpha_beta_ring(size, n, bandwidth, latency):\n    return 2 * (n - 1) * (latency + size / (n * bandwidth))\n```",
+    misconceptions=(
+        Misconception("one latency for all", lambda size, n, bandwidth, latency: latency + 2 * (n - 1) / n * size / bandwidth, "Try a tiny message. Can it be everywhere after one step?"),
+        Misconception("whole buffer each step", lambda size, n, bandwidth, latency: 2 * (n - 1) * (latency + size / bandwidth), "A step sends one chunk. How large is it?"),
+        Misconception("one pass", lambda size, n, bandwidth, latency: c.ring_time(size, n, bandwidth, latency, "all_gather"), "You made the sums, and handed out none."),
+        Misconception("n steps", lambda size, n, bandwidth, latency: 2 * n * (latency + size / (n * bandwidth)), "Try one rank: does it have to send anything?"),
+    ),
+)
+
+levels_question = Question(
+    id="nccl.two_levels",
+    chapter=CHAPTER,
+    level="apply",
+    prompt=(
+        "An all-reduce of {{size}} over {{nodes}} nodes of {{per_node}} GPUs, in two levels: reduce-scatter inside, all-reduce of each share across, all-gather inside. "
+        "A GPU sends {{inside}} inside its node and {{network}} across. Latency aside, and with no overlap of the levels, how long does it take?"
+    ),
+    parameters={
+        "size": Parameter(8, (2, 4, 8, 16), "GB"),
+        "nodes": Parameter(4, (2, 4, 16, 32)),
+        "per_node": Parameter(8, (4, 8), show=str),
+        "inside": Parameter(450, (300, 450), "GB/s"),
+        "network": Parameter(50, (25, 50), "GB/s"),
+    },
+    expected=lambda **p: c.hierarchical_time(**p).upper,
+    unit="ms",
+    solution=lambda **p: (
+        f"Inside: both passes of {si(p['size'], 'byte')} take {si(c.hierarchical_time(**p).inside, 's')}. "
+        f"Across: each GPU reduces its share, {si(p['size'] / p['per_node'], 'byte')}, with its peers in {si(c.hierarchical_time(**p).across, 's')}."
+    ),
+    misconceptions=(
+        Misconception("the slower level alone", lambda **p: c.hierarchical_time(**p).lower, "That would be perfect overlap of the two levels."),
+        Misconception(
+            "whole buffer across",
+            lambda size, nodes, per_node, inside, network: c.hierarchical_time(size, per_node, nodes, inside, network).inside + c.bandwidth_bound("all_reduce", size, nodes, network),
+            "After the reduce-scatter inside, how much does each GPU still have to send across?",
+        ),
+        Misconception(
+            "one flat ring over single adapters",
+            lambda size, nodes, per_node, inside, network: c.bandwidth_bound("all_reduce", size, nodes * per_node, network),
+            "You sent everything around through one adapter. The adapters of a node work at the same time.",
+        ),
+        Misconception(
+            "inside once",
+            lambda size, nodes, per_node, inside, network: c.hierarchical_time(size, per_node, nodes, inside, network).across + c.bandwidth_bound("all_gather", size, per_node, inside),
+            "There are two passes inside a node: one before the network and one after.",
+        ),
+    ),
+)
+
+alltoall_question = Question(
+    id="nccl.alltoall_across",
+    chapter=CHAPTER,
+    level="apply",
+    prompt=(
+        "An all-to-all with a buffer of {{size}} on each GPU of {{nodes}} nodes. A GPU has {{network}} to the network in one direction; what stays in its node crosses NVLink meanwhile and costs nothing here. "
+        "How long does it take at best?"
+    ),
+    parameters={"size": Parameter(1, (0.5, 1, 2, 4), "GB"), "nodes": Parameter(4, (3, 4, 8)), "network": Parameter(50, (25, 50, 100), "GB/s")},
+    expected=lambda size, nodes, network: size * (1 - 1 / nodes) / network,
+    unit="ms",
+    solution=lambda size, nodes, network: f"Of each buffer {si(1 - 1 / nodes, '%')} is for other nodes: {si(size * (1 - 1 / nodes), 'byte')} through an adapter of {si(network, 'byte/s')}. No ring and no tree can save that: every byte is meant for one receiver.",
+    misconceptions=(
+        Misconception("everything leaves", lambda size, nodes, network: size / network, "Some of the buffer is for GPUs of the same node."),
+        Misconception("as an all-reduce", lambda size, nodes, network: 2 * size * (1 - 1 / nodes) / network, "Each byte is sent once, and nothing is added up."),
+        Misconception("the node's whole rate", lambda size, nodes, network: size * (1 - 1 / nodes) / (8 * network), "The node's adapters serve all its GPUs, and all are sending."),
+        Misconception("what stays", lambda size, nodes, network: size / nodes / network, "That is the part for its own node. Which part crosses the network?"),
+    ),
+)
+
+algorithms = {
+    "ring": "A ring.",
+    "doubling": "Recursive doubling: partners swap all they have.",
+    "tree": "One tree, the whole message in each step.",
+    "double_tree": "Two pipelined trees, half the message each.",
+}
+TIMES = {"ring": c.ring_time, "doubling": c.recursive_doubling_time, "tree": c.tree_time, "double_tree": c.double_tree_time}
+
+
+def fastest(size, n, bandwidth, latency):
+    return min(TIMES, key=lambda name: TIMES[name](size, n, bandwidth, latency))
+
+
+best_question = Question(
+    id="nccl.best_algorithm",
+    chapter=CHAPTER,
+    level="design",
+    kind="choice",
+    prompt="{{n}} ranks all-reduce {{size}}. Each sends {{bandwidth}}, a step costs {{latency}}. Which algorithm is fastest in the α–β model?",
+    parameters={
+        "n": Parameter(512, (64, 128, 256, 512), show=str),
+        "size": Parameter(16, (1, 4, 16), "kB"),
+        "bandwidth": Parameter(50, (25, 50), "GB/s"),
+        "latency": Parameter(5, (2, 5, 10), "µs"),
+    },
+    options=algorithms,
+    expected=fastest,
+    solution=lambda size, n, bandwidth, latency: "; ".join(f"{name}: {si(time(size, n, bandwidth, latency), 's')}" for name, time in TIMES.items()) + ". At this size bytes cost nothing, steps cost all, and doubling has the fewest.",
+    misconceptions=(
+        Misconception("fewest bytes wins", lambda **_: "ring", "It sends the fewest bytes. Is it bytes that take the time here? Count the steps."),
+        Misconception("a logarithm is a logarithm", lambda **_: "tree", "Up the tree and down again: how many steps are these together?"),
+        Misconception("the best of both", lambda **_: "double_tree", "Halving the message helps when the message takes long. Compare the number of steps."),
+    ),
+)
+
+# Which collective carries most of a strategy's bytes, and the ones that one may take it for.
+TESTS = {
+    "all_reduce": "all_reduce_perf",
+    "gather_scatter": "all_gather_perf and reduce_scatter_perf",
+    "alltoall": "alltoall_perf",
+    "sendrecv": "sendrecv_perf",
+}
+STRATEGIES = {
+    "FSDP, all weights sharded": "gather_scatter",
+    "a mixture of experts, spread over the GPUs": "alltoall",
+    "a pipeline of stages": "sendrecv",
+    "plain data parallelism (DDP)": "all_reduce",
+}
+SLIPS = {
+    "all_reduce": ("gather_scatter", "alltoall", "sendrecv"),
+    "gather_scatter": ("all_reduce", "alltoall", "sendrecv"),
+    "alltoall": ("all_reduce", "gather_scatter", "sendrecv"),
+    "sendrecv": ("all_reduce", "gather_scatter", "alltoall"),
+}
+
+
+def slip(which):
+    return lambda strategy: SLIPS[STRATEGIES[strategy]][which]
+
+
+test_question = Question(
+    id="nccl.which_test",
+    chapter=CHAPTER,
+    level="design",
+    kind="choice",
+    prompt="You are about to train with {{strategy}}. Which of the nccl-tests tells you most about your communication?",
+    parameters={"strategy": Parameter("FSDP, all weights sharded", tuple(STRATEGIES))},
+    options=TESTS,
+    expected=lambda strategy: STRATEGIES[strategy],
+    solution=lambda strategy: f"With {strategy}, most bytes move in what {TESTS[STRATEGIES[strategy]]} measures. Run it at your own message size.",
+    misconceptions=(
+        Misconception("the first that comes to mind", slip(0), "Write down what this strategy sends, when, and to whom."),
+        Misconception("another strategy's", slip(1), "That is what another strategy sends. Who needs which bytes here?"),
+        Misconception("a third one's", slip(2), "Think of one layer, forward and backward: who talks to whom?"),
+    ),
+)
+
+fsdp_question = Question(
+    id="nccl.fsdp_over_ddp",
+    chapter=CHAPTER,
+    level="apply",
+    prompt=(
+        "FSDP gathers the weights before the forward pass and again before the backward pass, and scatters the reduced gradients. DDP all-reduces the gradients. "
+        "Weights and gradients have the same width. How many times the bytes of DDP does a rank send under FSDP?"
+    ),
+    expected=lambda: (2 * c.busbw_factor("all_gather", 64) + c.busbw_factor("reduce_scatter", 64)) / c.busbw_factor("all_reduce", 64),
+    solution="Two gathers and one scatter are three passes; an all-reduce is two. The number of ranks cancels.",
+    misconceptions=(
+        Misconception("gathered once", lambda: 1.0, "The weights were thrown away after the forward pass. What does the backward pass need?"),
+        Misconception("an all-reduce is one pass", lambda: 3.0, "An all-reduce adds up and hands out. How many passes is that?"),
+        Misconception("gathers alone", lambda: 0.5 * 4, "Count again what DDP and what FSDP send, pass by pass."),
+    ),
+)
+
+bidirectional_question = Question(
+    id="nccl.one_direction",
+    chapter=CHAPTER,
+    level="apply",
+    prompt="A data sheet says NVLink {{printed}}, and counts both directions. A ring all-reduce reaches a busbw of {{busbw}} on it. Which share of the line is that?",
+    parameters={"printed": Parameter(900, (600, 900), "GB/s"), "busbw": Parameter(360, (210, 230, 240, 270, 360), "GB/s")},
+    expected=lambda printed, busbw: busbw / (printed / 2),
+    unit="%",
+    tolerance=0.02,
+    solution=lambda printed, busbw: f"A rank sends to one neighbour while it receives from the other. Busbw counts what it sends: {si(busbw, 'byte/s')} on a line of {si(printed / 2, 'byte/s')}.",
+    misconceptions=(
+        Misconception("both directions", lambda printed, busbw: busbw / printed, "Busbw counts what a rank sends. Which part of the printed rate is for sending?"),
+        Misconception("the line of the network", lambda printed, busbw: busbw / link("efa_p5").bandwidth_per_node, "That is the network's line. The question is about NVLink."),
+        Misconception("bits", lambda printed, busbw: busbw / (printed / 8), "NVLink is named in bytes. No eighth is needed."),
+    ),
+    valid=lambda printed, busbw: busbw < printed / 2,
+)
+
+register(
+    steps_question,
+    bidirectional_question,
+    latency_share_question,
+    half_question,
+    ring_function,
+    levels_question,
+    alltoall_question,
+    best_question,
+    test_question,
+    fsdp_question,
+)

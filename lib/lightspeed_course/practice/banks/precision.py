@@ -1,0 +1,205 @@
+"""Questions of chapter 5 on number formats, sums and small gradients. Those on scales and bytes are in bank_quantization.py."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from lightspeed.precision import FORMATS, Format, accumulate
+
+from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
+from lightspeed_course.show.format import plain
+
+CHAPTER = "05_precision"
+E4M3 = FORMATS["fp8_e4m3"]
+# Normal numbers with something in the mantissa: nothing that a misreading would get right.
+E4M3_CODES = tuple(code for code in range(2**4, 2**7 - 1) if code % 2**3)
+
+
+def one_of(canonical, *choices, **more):
+    return Parameter(canonical, choices, **more)
+
+
+def misread(f, **changed):
+    """The same format with other top codes, bias or fields: what a misreading makes of it."""
+    parts = {"exponent_bits": f.exponent_bits, "mantissa_bits": f.mantissa_bits, "bias": f.bias, "specials": f.specials}
+    return Format(f.name, **{**parts, **changed})
+
+
+# --- formats ------------------------------------------------------------------------------------
+
+largest = Question(
+    id="precision.largest",
+    chapter=CHAPTER,
+    level="recall",
+    prompt="What is the largest finite number of {{name}}, the OCP format of the accelerators?",
+    parameters={"name": one_of("fp8_e4m3", "fp8_e4m3", "fp4_e2m1", "fp6_e2m3", "fp6_e3m2")},
+    expected=lambda name: FORMATS[name].max,
+    tolerance=0.01,
+    solution=lambda name: f"The top exponent field is in use for numbers ({'all codes but the last' if FORMATS[name].has_nan else 'all of them'}): "
+    f"two to the power {math.frexp(FORMATS[name].max)[1] - 1}, times the largest significand left, {plain(FORMATS[name].max / 2.0 ** (math.frexp(FORMATS[name].max)[1] - 1))}.",
+    misconceptions=(
+        Misconception("top exponent reserved", lambda name: misread(FORMATS[name], specials="ieee").max, "You kept the top exponent for infinity and NaN, as the IEEE formats do. This format has few codes and no infinity."),
+        Misconception("power of two only", lambda name: 2.0 ** (math.frexp(FORMATS[name].max)[1] - 1), "The exponent is right. What does the mantissa add at its largest?"),
+        Misconception("bias one too large", lambda name: misread(FORMATS[name], bias=FORMATS[name].bias + 1).max, "You are one power of two off. The bias is one less than half the exponent codes."),
+        Misconception("bias forgotten", lambda name: FORMATS[name].max * 2.0 ** FORMATS[name].bias, "The exponent field is stored with a bias. Subtract it."),
+    ),
+)
+
+smallest = Question(
+    id="precision.smallest",
+    chapter=CHAPTER,
+    level="recall",
+    prompt="What is the smallest number above zero that {{name}} can hold at all, with however few bits?",
+    parameters={"name": one_of("fp16", "fp16", "fp8_e5m2", "fp8_e4m3")},
+    expected=lambda name: FORMATS[name].smallest_subnormal,
+    tolerance=0.2,
+    solution=lambda name: f"The lowest exponent is {1 - FORMATS[name].bias}, and a subnormal may keep only the last of its {FORMATS[name].mantissa_bits} mantissa bits: two to the power {1 - FORMATS[name].bias - FORMATS[name].mantissa_bits}.",
+    misconceptions=(
+        Misconception("smallest normal", lambda name: FORMATS[name].smallest_normal, "That is where full precision ends. The format goes on below it, losing bits."),
+        Misconception("step at one", lambda name: FORMATS[name].eps, "That is the step beside one, which is precision. Range is another matter."),
+        Misconception("one over the largest", lambda name: 1 / FORMATS[name].max, "Large and small ends are not mirror images. Which bits has a number with an exponent field of zero?"),
+        Misconception("bf16", lambda name: FORMATS["bf16"].smallest_subnormal, "That is what eight bits of exponent give. How many are there here?"),
+    ),
+)
+
+
+def fields(code):
+    """Exponent field and mantissa field of an E4M3 code as whole numbers."""
+    return divmod(code, 2**E4M3.mantissa_bits)
+
+
+decoding = Question(
+    id="precision.decode",
+    chapter=CHAPTER,
+    level="apply",
+    prompt="Which number is the E4M3 code `{{code}}`? (Sign, exponent field, mantissa; the bias is {{bias}}.)",
+    parameters={
+        "code": Parameter(0b0_1001_101, E4M3_CODES, show=lambda c: " ".join(E4M3.fields(c))),
+        "bias": Parameter(E4M3.bias),
+    },
+    expected=lambda code, bias: E4M3.decode(code),
+    tolerance=0.001,
+    solution=lambda code, bias: f"The exponent field is {fields(code)[0]}, less the bias: {fields(code)[0] - bias}. The significand is one and {fields(code)[1]} eighths. Multiply.",
+    misconceptions=(
+        Misconception("no leading one", lambda code, bias: fields(code)[1] / 2**E4M3.mantissa_bits * 2.0 ** (fields(code)[0] - bias), "A normal number has a one before its point that is not stored."),
+        Misconception("bias forgotten", lambda code, bias: E4M3.decode(code) * 2.0**bias, "The field is not yet the exponent."),
+        Misconception("bias one too large", lambda code, bias: E4M3.decode(code) / 2, "You are one power of two too low. Which field stands for an exponent of zero?"),
+        Misconception("mantissa as a whole number", lambda code, bias: (1 + fields(code)[1]) * 2.0 ** (fields(code)[0] - bias), "The mantissa bits stand after the point."),
+        Misconception("code as an integer", lambda code, bias: code, "You read the code as an integer. Split it into its fields first."),
+    ),
+)
+
+spacing = Question(
+    id="precision.spacing",
+    chapter=CHAPTER,
+    level="apply",
+    prompt="How far is it from {{x}} to the next larger number in {{name}}?",
+    parameters={"x": one_of(1000, 100, 300, 600, 1000, 1500, 3000, 5000, 20000, show=str), "name": one_of("bf16", "bf16", "fp16")},
+    expected=lambda x, name: FORMATS[name].spacing(x),
+    tolerance=0.001,
+    solution=lambda x, name: f"The power of two at or below {x} is {2 ** (math.frexp(x)[1] - 1)}, and {name} divides the stretch up to the next one into two to the power {FORMATS[name].mantissa_bits} steps.",
+    misconceptions=(
+        Misconception("step at one", lambda x, name: FORMATS[name].eps, "That is the step beside one. It grows with the number."),
+        Misconception("in proportion", lambda x, name: FORMATS[name].eps * x, "The step does not grow smoothly. Between two powers of two it stays the same."),
+        Misconception("rounding error", lambda x, name: FORMATS[name].spacing(x) / 2, "That is the largest error of rounding to nearest. How far are two numbers apart?"),
+        Misconception("next power of two", lambda x, name: FORMATS[name].spacing(x) * 2, "You took the power of two above. Which one does the number start from?"),
+        Misconception("fp32", lambda x, name: FORMATS["fp32"].spacing(x), "That is the step of fp32. How many mantissa bits are there here?"),
+    ),
+)
+
+decode_fp16 = Question(
+    id="precision.decode_fp16",
+    chapter=CHAPTER,
+    level="apply",
+    kind="function",
+    prompt="Write `decode(sign, exponent, mantissa)`: the value of an fp16 code, its three fields given as whole numbers. The top exponent field does not occur.",
+    parameters={
+        "sign": Parameter(0, (0, 1)),
+        "exponent": Parameter(17, (0, 1, 2, 14, 15, 16, 20, 30)),
+        "mantissa": Parameter(512, (0, 1, 100, 512, 1023)),
+    },
+    edges=({"exponent": 0, "mantissa": 1}, {"exponent": 0, "mantissa": 0}, {"exponent": 1, "mantissa": 0}),
+    expected=lambda sign, exponent, mantissa: FORMATS["fp16"].decode(int(sign) * 2**15 + int(exponent) * 2**10 + int(mantissa)),
+    tolerance=0.0001,
+    solution=lambda sign, exponent, mantissa: "A field of zero has no leading one and the exponent of field one:\n\n```python\ndef decode(sign, exponent, mantissa):\n"
+    f"    bias, width = {FORMATS['fp16'].bias}, {2 ** FORMATS['fp16'].mantissa_bits}\n"
+    "    significand = mantissa / width + (exponent > 0)\n"
+    "    return (-1) ** sign * significand * 2 ** (max(exponent, 1) - bias)\n```",
+    misconceptions=(
+        Misconception("no subnormals", lambda sign, exponent, mantissa: (-1) ** sign * (1 + mantissa / 2**10) * 2.0 ** (exponent - 15), "Try an exponent field of zero. How would your format write zero?"),
+        Misconception("subnormals one power low", lambda sign, exponent, mantissa: (-1) ** sign * ((exponent > 0) + mantissa / 2**10) * 2.0 ** (exponent - 15), "Compare the largest subnormal with the smallest normal. Is there a gap?"),
+        Misconception("bias one too large", lambda sign, exponent, mantissa: FORMATS["fp16"].decode(int(sign) * 2**15 + int(exponent) * 2**10 + int(mantissa)) / 2, "All powers are one too low."),
+        Misconception("no sign", lambda sign, exponent, mantissa: FORMATS["fp16"].decode(int(exponent) * 2**10 + int(mantissa)), "What does the first field do?"),
+    ),
+)
+
+
+def to_bf16(x, how):
+    """x in units of bf16's step, made whole by `how`."""
+    step = FORMATS["bf16"].spacing(x)
+    return how(x / step) * step
+
+
+round_bf16 = Question(
+    id="precision.round_to_bf16",
+    chapter=CHAPTER,
+    level="apply",
+    kind="function",
+    prompt="Write `round_to_bf16(x)` for numbers of ordinary size: the nearest bf16 number, ties to the even one. (`math.frexp` and `round` are enough.)",
+    parameters={"x": Parameter(257.0, (257.0, 259.0, 261.0, -1.00390625, 1.01171875, 3.14159265, -2.71828, 0.1, 1e-3, 12345.0, 70000.0, -70000.0, 0.33333))},
+    edges=({"x": 1.0}, {"x": -259.0}, {"x": 511.5}),
+    expected=lambda x: FORMATS["bf16"].round(x),
+    tolerance=0.00001,
+    solution="The step is a fixed number of powers of two below the number; Python's `round` takes ties to even:\n\n```python\nimport math\n\n"
+    f"def round_to_bf16(x):\n    step = 2 ** (math.frexp(x)[1] - {FORMATS['bf16'].mantissa_bits + 1})\n    return round(x / step) * step\n```",
+    misconceptions=(
+        Misconception("cut off", lambda x: to_bf16(x, math.trunc), "Dropping the low bits rounds toward zero. What is nearest?"),
+        Misconception("ties away from zero", lambda x: to_bf16(x, lambda n: math.copysign(math.floor(abs(n) + 0.5), n)), "Nearly. Look at numbers exactly halfway between two."),
+        Misconception("one bit too many", lambda x: FORMATS["bf16"].round(x) if x == 1 else misread(FORMATS["bf16"], mantissa_bits=8).round(x), "Eight bits of significand count the leading one, which is not stored."),
+        Misconception("fp16", lambda x: FORMATS["fp16"].round(x, saturate=True), "Those are the bits of fp16. bf16 has others."),
+    ),
+)
+
+# --- sums and gradients ---------------------------------------------------------------------------
+
+stall = Question(
+    id="precision.sum_of_ones",
+    chapter=CHAPTER,
+    level="recall",
+    prompt="Ones are added up, one after another, and the sum is kept in {{name}}. At which value does it stop growing?",
+    parameters={"name": one_of("bf16", "bf16", "fp16", "fp8_e5m2")},
+    expected=lambda name: accumulate(np.ones(2 ** (FORMATS[name].mantissa_bits + 2)), FORMATS[name]),
+    tolerance=0.001,
+    solution=lambda name: f"It stalls where the step becomes two: at two to the power {FORMATS[name].mantissa_bits + 1}. One more lands exactly between two numbers, and the even one is the sum as it was.",
+    misconceptions=(
+        Misconception("stored bits only", lambda name: 2.0 ** FORMATS[name].mantissa_bits, "A leading one comes on top of the bits that are stored."),
+        Misconception("the largest number", lambda name: FORMATS[name].max, "It never gets near the end of the range. Which limit comes first?"),
+        Misconception("step above two", lambda name: 2.0 ** (FORMATS[name].mantissa_bits + 2), "Look at the number where the step has just become two. What does adding one do there?"),
+        Misconception("all bits count", lambda name: 2.0 ** FORMATS[name].bits, "Some of the bits are exponent. How many carry the significand?"),
+    ),
+)
+
+
+def loss_scale(g, format="fp16", floor="smallest_normal"):
+    return 2.0 ** math.ceil(math.log2(getattr(FORMATS[format], floor) / g))
+
+
+loss_scaling = Question(
+    id="precision.loss_scale",
+    chapter=CHAPTER,
+    level="design",
+    prompt="Gradients in {{name}}: the smallest that matter are about {{g}}. Which is the smallest power of two as a loss scale that gives them full precision?",
+    parameters={"g": one_of(1e-8, 1e-9, 3e-9, 1e-8, 2e-7, 1e-10, show=plain), "name": one_of("fp16", "fp16", "fp8_e5m2")},
+    expected=lambda g, name: loss_scale(g, name),
+    tolerance=0,
+    solution=lambda g, name: f"Full precision begins at the smallest normal number, {plain(FORMATS[name].smallest_normal)}. It is {plain(FORMATS[name].smallest_normal / g)} times the gradient; round up to a power of two.",
+    misconceptions=(
+        Misconception("not lost, but bare", lambda g, name: loss_scale(g, name, "smallest_subnormal"), "That saves them from becoming zero. How many bits are left to a number just above the smallest?"),
+        Misconception("rounded down", lambda g, name: loss_scale(g, name) / 2, "Check: does the scaled gradient reach the smallest normal number?"),
+        Misconception("up to the largest", lambda g, name: 2.0 ** math.floor(math.log2(FORMATS[name].max / g)), "So scaled, any larger gradient overflows. You need the smallest scale that does it."),
+        Misconception("up to one", lambda g, name: 2.0 ** math.ceil(-math.log2(g)), "They need not become one. Where does full precision begin?"),
+    ),
+)
+
+register(stall, largest, smallest, decoding, spacing, decode_fp16, round_bf16, loss_scaling)

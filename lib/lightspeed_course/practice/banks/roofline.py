@@ -1,0 +1,344 @@
+"""Questions of chapter 2, the roofline: what to recall, to work out, to write and to design."""
+
+from __future__ import annotations
+
+import math
+
+from lightspeed import roofline as r
+from lightspeed.catalog import accelerator
+from lightspeed.roofline import WIDTH
+
+from lightspeed_course.practice.amounts import powers_of_two
+from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
+from lightspeed_course.show.format import si
+
+CHAPTER = "02_roofline"
+GPUS = ("v100_sxm", "a100_80gb", "h100_sxm", "h200_sxm", "b200", "mi300x")
+
+
+def chip(canonical, *choices):
+    return Parameter(canonical, choices, show=lambda key: accelerator(key).name)
+
+
+def size(canonical, low, high):
+    """A matrix side or a batch: a power of two, written without separators."""
+    return Parameter(canonical, powers_of_two(low, high), show=str)
+
+
+def ridge(key, precision="bf16"):
+    device = accelerator(key)
+    return r.ridge_point(getattr(device, precision), device.hbm_bandwidth)
+
+
+SISTERS = {"a100_80gb": "a100_40gb", "h100_sxm": "h100_pcie", "h200_sxm": "h100_sxm"}
+
+
+def sister_ridge(key, rounded=False):
+    """The ridge with the memory of another version of the chip, such as the A100 of 40 GB; rounded down as people quote it."""
+    if key not in SISTERS:
+        raise ValueError(f"{key} was sold with one memory only")
+    bandwidth = accelerator(SISTERS[key]).hbm_bandwidth
+    step = 10 ** (math.floor(math.log10(bandwidth)) - 1)
+    return r.ridge_point(accelerator(key).bf16, math.floor(bandwidth / step) * step if rounded else bandwidth)
+
+
+def ridge_in_words(key, precision="bf16"):
+    device = accelerator(key)
+    peak, bandwidth = si(getattr(device, precision), "FLOP/s", 4), si(device.hbm_bandwidth, "byte/s", 4)
+    return f"The ridge of an {device.name} in {precision} is {peak} over {bandwidth}: {si(ridge(key, precision), 'FLOP/byte')}."
+
+
+def bounds(key, precision, flops, size):
+    device = accelerator(key)
+    return r.time_bounds(flops, size, getattr(device, precision), device.hbm_bandwidth)
+
+
+# --- the two clocks and the ridge -------------------------------------------------------------
+
+ridge_question = Question(
+    id="roofline.ridge",
+    chapter=CHAPTER,
+    level="recall",
+    prompt="What is the ridge point of an {{key}} for dense bf16 matmuls fed from its HBM?",
+    parameters={"key": chip("a100_80gb", "a100_80gb", "h100_sxm", "h200_sxm", "mi300x")},
+    expected=ridge,
+    unit="FLOP/byte",
+    tolerance=0.03,
+    solution=ridge_in_words,
+    misconceptions=(
+        Misconception("sparse peak", lambda key: 2 * ridge(key), "That is the sparse rate. Data sheets print it first; your matrices are dense."),
+        Misconception("the memory of another version", sister_ridge, "This chip was sold with other memories too. How fast is that of the version asked about?"),
+        Misconception(
+            "the memory of another version, rounded",
+            lambda key: sister_ridge(key, rounded=True),
+            "That looks like the memory of another version of this chip, rounded. How fast is that of the version asked about?",
+        ),
+        Misconception(
+            "the link, not the memory",
+            lambda key: r.ridge_point(accelerator(key).bf16, accelerator(key).link_bandwidth),
+            "You divided by the rate of the link to other chips. The operands here come from HBM.",
+        ),
+        Misconception(
+            "vector peak",
+            lambda key: r.ridge_point(accelerator(key).fp32_vector, accelerator(key).hbm_bandwidth),
+            "You took the fp32 rate of the vector units. Which units run a bf16 matmul?",
+        ),
+    ),
+)
+
+dot_question = Question(
+    id="roofline.dot_intensity",
+    chapter=CHAPTER,
+    level="recall",
+    prompt="A dot product of two long {{format}} vectors: what is its arithmetic intensity?",
+    parameters={"format": Parameter("bf16", ("bf16", "fp32", "int8"))},
+    expected=lambda format: r.arithmetic_intensity(r.dot_flops(10**9), r.dot_bytes(10**9, WIDTH[format])),
+    unit="FLOP/byte",
+    solution=lambda format: f"Each pair of elements costs a multiply and an add, and {si(2 * WIDTH[format], 'byte')} of traffic: two elements of {si(WIDTH[format], 'byte')}.",
+    misconceptions=(
+        Misconception("one vector", lambda format: 2 / WIDTH[format], "You moved one vector. Where does the other come from?"),
+        Misconception("multiplies only", lambda format: 1 / (2 * WIDTH[format]), "You counted the multiplies. Who adds them up?"),
+        Misconception("elements, not bytes", lambda format: 4 / WIDTH[format], "Your traffic looks like half an element a step. Write down what one step reads, in bytes."),
+        Misconception("one operation an element read", lambda format: 1 / (4 * WIDTH[format]), "Count again what is done with one pair of elements."),
+    ),
+)
+
+relu_question = Question(
+    id="roofline.relu_share",
+    chapter=CHAPTER,
+    level="apply",
+    prompt="A ReLU over a large bf16 tensor in the HBM of an {{key}}, one operation an element. Which share of the dense bf16 peak can it reach?",
+    parameters={"key": chip("a100_80gb", *GPUS)},
+    expected=lambda key: r.elementwise_intensity() / ridge_fp16(key),
+    unit="%",
+    tolerance=0.03,
+    solution=lambda key: f"One operation for an element read and one written: {si(r.elementwise_intensity(), 'FLOP/byte')}. " + ridge_in_words(key, precision_of(key)) + " The share is the first over the second.",
+    misconceptions=(
+        Misconception("reads only", lambda key: r.elementwise_intensity(writes=0) / ridge_fp16(key), "The result has to go somewhere. Count the writes."),
+        Misconception("sparse peak", lambda key: r.elementwise_intensity() / ridge_fp16(key) / 2, "You divided by the sparse peak."),
+        Misconception(
+            "vector peak",
+            lambda key: r.elementwise_intensity() * accelerator(key).hbm_bandwidth / accelerator(key).fp32_vector,
+            "You took the peak of the vector units. They would run the ReLU, but the question asks for a share of the bf16 matmul peak.",
+        ),
+    ),
+)
+
+
+def precision_of(key):
+    """The sixteen-bit format of the tensor cores: V100 has no bf16."""
+    return "bf16" if "bf16" in accelerator(key) else "fp16"
+
+
+def ridge_fp16(key):
+    return ridge(key, precision_of(key))
+
+
+gemm_question = Question(
+    id="roofline.gemm_intensity",
+    chapter=CHAPTER,
+    level="apply",
+    prompt="Two square bf16 matrices of {{n}} by {{n}} are multiplied; each operand is read once and the result written once. What is the arithmetic intensity?",
+    parameters={"n": size(4096, 256, 16384)},
+    expected=lambda n: r.matmul_intensity(n, n, n),
+    unit="FLOP/byte",
+    solution=lambda n: f"{si(r.matmul_flops(n, n, n), 'FLOP')} over {si(r.matmul_bytes(n, n, n), 'byte')}: $2n^3$ over three matrices of $2n^2$ bytes, a third of $n$.",
+    misconceptions=(
+        Misconception("result not written", lambda n: r.matmul_flops(n, n, n) / (2 * n * n * 2), "You counted two matrices. How many cross the bus?"),
+        Misconception("weights only", lambda n: r.matmul_flops(n, n, n) / (n * n * 2), "That counts one matrix. The short form holds only for a small batch."),
+        Misconception("a multiply-add is one", lambda n: r.matmul_intensity(n, n, n) / 2, "A multiply-add is two operations, on data sheets too."),
+        Misconception("fp32 operands", lambda n: r.matmul_intensity(n, n, n, 4, 4, 4), "How wide is a bf16 element?"),
+    ),
+)
+
+attainable_question = Question(
+    id="roofline.attainable",
+    chapter=CHAPTER,
+    level="apply",
+    kind="function",
+    prompt="Write `roof(intensity, peak, bandwidth)`: the height of the roof, in FLOP/s.",
+    parameters={
+        "intensity": Parameter(0.25, (0.25, 0.5, 8, 64, 300, 2000, 1e5), "FLOP/byte"),
+        "peak": Parameter(312e12, (19.5e12, 197e12, 989e12), "FLOP/s"),
+        "bandwidth": Parameter(2e12, (0.8e12, 2e12, 8e12), "byte/s"),
+    },
+    expected=r.attainable,
+    unit="FLOP/s",
+    tolerance=0.001,
+    solution="The lower of two limits holds:\n\n```python\ndef roof(intensity, peak, bandwidth):\n    return min(peak, intensity * bandwidth)\n```",
+    misconceptions=(
+        Misconception("the slope without a roof", lambda intensity, peak, bandwidth: intensity * bandwidth, "Try a very high intensity. Is there a limit?"),
+        Misconception("the roof without a slope", lambda intensity, peak, bandwidth: peak, "Try a very low intensity. Who feeds the units?"),
+        Misconception("the higher of the two", lambda intensity, peak, bandwidth: max(peak, intensity * bandwidth), "Both limits hold at once. Which one do you meet first?"),
+    ),
+)
+
+helps_question = Question(
+    id="roofline.what_shortens_it",
+    chapter=CHAPTER,
+    level="design",
+    kind="choice",
+    prompt="A bf16 matmul of {{batch}} tokens with weights of {{D}} by {{D}} runs on an {{key}}. Which one change shortens it?",
+    parameters={"batch": Parameter(16, (8, 16, 32, 2048, 4096), show=str), "D": size(8192, 4096, 16384), "key": chip("a100_80gb", "a100_80gb", "h100_sxm", "h200_sxm")},
+    options={"bandwidth": "Twice the HBM bandwidth.", "peak": "Twice the peak FLOP/s.", "capacity": "Twice the HBM capacity.", "link": "Twice the NVLink rate."},
+    expected=lambda batch, D, key: "peak" if square(batch, D, key).compute_bound else "bandwidth",
+    solution=lambda batch, D, key: f"Arithmetic takes {si(square(batch, D, key).math, 's')}, traffic {si(square(batch, D, key).comms, 's')}. Only the longer of the two is worth shortening.",
+    misconceptions=(
+        Misconception("the shorter clock", lambda batch, D, key: "bandwidth" if square(batch, D, key).compute_bound else "peak", "Two clocks run at once. Which of them do you wait for?"),
+        Misconception("capacity is speed", lambda **_: "capacity", "Room for weights is not the rate at which they are read."),
+        Misconception("the link", lambda **_: "link", "Nothing here leaves the chip."),
+    ),
+)
+
+
+def square(batch, D, key):
+    return bounds(key, "bf16", r.matmul_flops(batch, D, D), r.matmul_bytes(batch, D, D))
+
+
+# --- beyond one matmul from one memory -------------------------------------------------------
+
+depth = Question(
+    id="roofline.critical_depth",
+    chapter=CHAPTER,
+    level="apply",
+    prompt="Two {{key}} chips split the contraction of a bf16 matmul; each sends its partial sums to the other over one link of {{link}} in each direction. From which contraction length D on is it compute-bound?",
+    parameters={"key": chip("tpu_v5e", "tpu_v5e", "tpu_v5p"), "link": Parameter(45, (25, 45, 50, 90), "GB/s")},
+    expected=lambda key, link: r.critical_depth(accelerator(key).bf16, link),
+    unit="",
+    tolerance=0.02,
+    solution=lambda key, link: f"Each chip does $BDF$ FLOPs and sends $2BF$ bytes: intensity $D/2$ against {si(accelerator(key).bf16 / link, 'FLOP/byte', 4)} on the link. The batch cancels.",
+    misconceptions=(
+        Misconception("ridge of the link", lambda key, link: accelerator(key).bf16 / link, "That is the ridge of the link. What is the intensity of the exchange, in terms of D?"),
+        Misconception("memory instead of link", lambda key, link: 2 * ridge(key), "You used HBM. What travels here is the partial sums, over the link."),
+        Misconception("all the FLOPs on one chip", lambda key, link: accelerator(key).bf16 / link / 2, "Each of the two chips does half the work."),
+    ),
+)
+
+decode = Question(
+    id="roofline.decode_attention",
+    chapter=CHAPTER,
+    level="apply",
+    prompt="Decoding: one query token over {{S}} cached tokens in bf16, with {{G}} query heads to each KV head. What is the arithmetic intensity of attention?",
+    parameters={"S": size(8192, 1024, 65536), "G": Parameter(8, (2, 4, 8, 16), show=str)},
+    expected=lambda S, G: r.attention_intensity(1, S, G),
+    unit="FLOP/byte",
+    solution=lambda S, G: f"$TSG / (TG + S)$ with $T = 1$: {si(r.attention_intensity(1, S, G), 'FLOP/byte', 4)}, close to $G$. Each cached key and value is read once and serves one query from each head of the group; a longer context changes nothing.",
+    misconceptions=(
+        Misconception("no sharing", lambda S, G: r.attention_intensity(1, S, 1), "Heads of a group share one KV head. How often is each cached element used?"),
+        Misconception("prefill", lambda S, G: r.attention_intensity(S, S, G), "That is a whole prompt at once. How many queries are there when decoding?"),
+        Misconception("only the keys", lambda S, G: 2 * r.attention_intensity(1, S, G), "You read the keys. The values are read as well."),
+    ),
+)
+
+tile = Question(
+    id="roofline.tile_side",
+    chapter=CHAPTER,
+    level="design",
+    prompt="A large bf16 matmul on an {{key}} computes its result in square tiles, reading a strip of each operand for every tile. How long must a tile's side be, in elements, for HBM not to be the limit?",
+    parameters={"key": chip("a100_80gb", "a100_80gb", "h100_sxm", "h200_sxm", "b200")},
+    expected=lambda key: ridge(key) * WIDTH["bf16"],
+    unit="",
+    tolerance=0.03,
+    solution=lambda key: ridge_in_words(key) + " A square tile of side $b$ has intensity $2b^2 / (2b \\cdot 2)$, half of $b$; set it equal to the ridge. Kernels take the next power of two, or let neighbouring tiles share strips through the L2 cache.",
+    misconceptions=(
+        Misconception("intensity is the side", ridge, "Work out the intensity of one tile: what does it read for each step of the contraction?"),
+        Misconception("one strip", lambda key: ridge(key) * WIDTH["bf16"] / 4, "A tile reads a strip of both operands."),
+        Misconception("sparse peak", lambda key: 2 * ridge(key) * WIDTH["bf16"], "You aimed for the sparse peak."),
+    ),
+)
+
+# A model whose weights at two bytes do not fit beside its cache.
+BUDGET = {
+    "params": Parameter(13 * 10**9, tuple(n * 10**9 for n in (8, 10, 12, 13)), show=lambda n: si(n)),
+    "key": chip("tpu_v5e"),
+    "budget": Parameter(20, (18, 20, 25), "ms"),
+}
+
+
+def step(params, key, batch, width):
+    """One decode step without attention: every weight read once, two FLOPs a weight and token."""
+    return bounds(key, "bf16", 2 * params * batch, params * width)
+
+
+def largest_batch(params, key, budget, peak="bf16"):
+    return math.floor(budget * getattr(accelerator(key), peak) / (2 * params))
+
+
+precision_for_budget = Question(
+    id="roofline.budget_precision",
+    chapter=CHAPTER,
+    level="design",
+    kind="choice",
+    prompt="A dense model of {{params}} parameters decodes on one {{key}}; a step may take {{budget}}. Which is the widest format for its weights that fits the memory and leaves time to read them?",
+    parameters=BUDGET,
+    options={f: f"{f} weights" for f in ("fp32", "bf16", "int8", "int4")},
+    expected=lambda params, key, budget: widest(params, key, budget),
+    solution=lambda params, key, budget: "; ".join(
+        f"{f}: {si(params * w, 'byte')}, read in {si(params * w / accelerator(key).hbm_bandwidth, 's')}" for f, w in WIDTH.items() if f not in ("fp8",)
+    )
+    + f". The chip has {si(accelerator(key).hbm_capacity, 'byte')}.",
+    misconceptions=(
+        Misconception("fp32 is safe", lambda **_: "fp32", "Multiply parameters by bytes, and compare with the memory of one chip."),
+        Misconception("bf16 is the default", lambda **_: "bf16", "Multiply parameters by bytes, and compare with the memory of one chip. Then divide by the bandwidth."),
+        Misconception("narrower is always needed", lambda **_: "int4", "It would meet the budget. Is there a wider format that does too?"),
+    ),
+    valid=lambda params, key, budget: widest(params, key, budget) == "int8",
+)
+
+
+def widest(params, key, budget):
+    device = accelerator(key)
+    for name in ("fp32", "bf16", "int8"):
+        size = params * WIDTH[name]
+        if size <= device.hbm_capacity and size / device.hbm_bandwidth <= budget:
+            return name
+    return "int4"
+
+
+batch_for_budget = Question(
+    id="roofline.budget_batch",
+    chapter=CHAPTER,
+    level="design",
+    prompt="A dense model of {{params}} parameters, with int8 weights and bf16 arithmetic, decodes on one {{key}}; a step may take {{budget}}. Leave attention out. What is the largest batch that meets the budget, if traffic and arithmetic overlap?",
+    parameters=BUDGET,
+    expected=largest_batch,
+    unit="token",
+    tolerance=0,
+    solution=lambda params, key, budget: f"Reading the weights takes {si(step(params, key, 1, 1).comms, 's')}, whatever the batch. Arithmetic takes {si(step(params, key, 1, 1).math, 's')} a token; the budget holds {si(largest_batch(params, key, budget), 'token')} of them.",
+    misconceptions=(
+        Misconception("stop at the ridge", lambda params, key, budget: math.floor(r.critical_batch(ridge(key), 1)), "That is where the step begins to grow. Does the budget end there?"),
+        Misconception("no overlap", lambda params, key, budget: max(1, math.floor((budget - step(params, key, 1, 1).comms) / step(params, key, 1, 1).math)), "You added the two times. The question lets them overlap."),
+        Misconception("int8 arithmetic", lambda params, key, budget: largest_batch(params, key, budget, "int8"), "Only the weights are int8; the arithmetic runs at the bf16 peak."),
+        Misconception("one FLOP a weight", lambda params, key, budget: math.floor(budget * accelerator(key).bf16 / params), "A weight takes part in a multiply and an add for each token."),
+    ),
+    valid=lambda params, key, budget: params * 1.05 / accelerator(key).hbm_bandwidth < budget and params < accelerator(key).hbm_capacity,
+)
+
+exact_function = Question(
+    id="roofline.critical_batch_function",
+    chapter=CHAPTER,
+    level="design",
+    kind="function",
+    prompt="Write `turning_batch(D, F, ridge, weight_bytes, activation_bytes)`: the batch at which `X[B, D] @ Y[D, F]` reaches the ridge, counting weights, activations and a result as wide as the activations. Return infinity where no batch does.",
+    parameters={
+        "D": size(4096, 512, 16384),
+        "F": size(4096, 512, 16384),
+        "ridge": Parameter(240, (50, 153, 240, 295, 600), "FLOP/byte"),
+        "weight_bytes": Parameter(1, (0.5, 1, 2), "byte"),
+        "activation_bytes": Parameter(2, (1, 2, 4), "byte"),
+    },
+    edges=({"D": 128, "F": 128},),
+    expected=lambda D, F, ridge, weight_bytes, activation_bytes: r.critical_batch_exact(D, F, ridge, weight_bytes, activation_bytes, activation_bytes),
+    unit="token",
+    tolerance=0.001,
+    solution="Set FLOPs equal to ridge times bytes and solve for B. The batch appears on both sides; what is left must be above zero:\n\n```python\ndef turning_batch(D, F, ridge, weight_bytes, activation_bytes):\n    gained = 2 * D * F - ridge * (D + F) * activation_bytes\n    return ridge * D * F * weight_bytes / gained if gained > 0 else math.inf\n```",
+    misconceptions=(
+        Misconception("the short form", lambda D, F, ridge, weight_bytes, activation_bytes: ridge * weight_bytes / 2, "That is the limit of large D and F. Try a small matrix."),
+        Misconception("no result", lambda D, F, ridge, weight_bytes, activation_bytes: r.critical_batch_exact(D, F, ridge, weight_bytes, activation_bytes, 1e-9), "Is the result written back?"),
+        Misconception("a negative batch", lambda D, F, ridge, weight_bytes, activation_bytes: ridge * D * F * weight_bytes / (2 * D * F - ridge * (D + F) * activation_bytes), "What does a batch below zero mean? Look at small matrices."),
+    ),
+)
+
+register(
+    ridge_question, dot_question, relu_question, gemm_question, attainable_question, helps_question, depth, decode, tile, precision_for_budget, batch_for_budget, exact_function,
+)  # fmt: skip

@@ -1,0 +1,188 @@
+"""Questions of chapter 2: the five worked problems, int8 first (after Austin et al., "How to Scale Your Model")."""
+
+from __future__ import annotations
+
+from lightspeed import roofline as r
+from lightspeed.catalog import accelerator
+
+from lightspeed_course.practice.banks.roofline import (
+    CHAPTER,
+    bounds,
+    chip,
+    ridge,
+    ridge_in_words,
+    size,
+)
+from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
+from lightspeed_course.show.format import si
+
+INT8_CHIPS = ("tpu_v5e", "tpu_v5p", "tpu_v6e", "a100_80gb", "h100_sxm")
+SHAPE = {"B": size(64, 16, 512), "D": size(4096, 1024, 8192), "F": size(16384, 2048, 32768)}
+SHAPE_PROMPT = "An int8 matmul `X[B, D] @ Y[D, F] -> Z[B, F]` with B = {{B}}, D = {{D}}, F = {{F}}: operands and result take one byte an element."
+
+
+def read_and_written(B, D, F, width=1):
+    written = B * F * width
+    return r.matmul_bytes(B, D, F, width, width, width) - written, written
+
+
+int8_bytes = Question(
+    id="roofline.int8_bytes",
+    chapter=CHAPTER,
+    level="apply",
+    kind="array",
+    names=("read", "written"),
+    prompt=SHAPE_PROMPT + " How many bytes are read from memory, and how many are written back?",
+    parameters=SHAPE,
+    expected=read_and_written,
+    unit="byte",
+    tolerance=0.001,
+    solution=lambda B, D, F: f"Read: $BD + DF$ = {si(read_and_written(B, D, F)[0], 'byte', 5)}. Written: $BF$ = {si(read_and_written(B, D, F)[1], 'byte', 5)}.",
+    misconceptions=(
+        Misconception("weights only", lambda B, D, F: (D * F, B * F), "The activations are read too."),
+        Misconception("two bytes", lambda B, D, F: read_and_written(B, D, F, 2), "Those are bf16 bytes. How wide is int8?"),
+        Misconception("result in bf16", lambda B, D, F: (read_and_written(B, D, F)[0], 2 * B * F), "The result is int8 here, like the operands."),
+        Misconception("input read back as output", lambda B, D, F: (read_and_written(B, D, F)[0], B * D), "What shape has Z?"),
+    ),
+)
+
+int8_ops = Question(
+    id="roofline.int8_ops",
+    chapter=CHAPTER,
+    level="recall",
+    prompt=SHAPE_PROMPT + " How many operations does it take?",
+    parameters=SHAPE,
+    expected=r.matmul_flops,
+    unit="FLOP",
+    tolerance=0.005,
+    solution=lambda B, D, F: f"A multiply and an add for each of $B D F$ triples: {si(r.matmul_flops(B, D, F), 'FLOP', 5)}. The precision changes how fast they run, not how many there are.",
+    misconceptions=(
+        Misconception("multiplies only", lambda B, D, F: B * D * F, "Each product is also added to a sum."),
+        Misconception("int8 counts half", lambda B, D, F: B * D * F / 2, "A narrower operand makes an operation cheaper. Does it make it fewer?"),
+        Misconception("weights once", lambda B, D, F: 2 * D * F, "That is the work of one token."),
+    ),
+)
+
+int8_batch = Question(
+    id="roofline.int8_critical_batch",
+    chapter=CHAPTER,
+    level="apply",
+    prompt="Weights, activations and arithmetic are int8 on one {{key}}. From which batch on is a matmul compute-bound, as long as B is far below D and F?",
+    parameters={"key": chip("tpu_v5e", *INT8_CHIPS)},
+    expected=lambda key: r.critical_batch(ridge(key, "int8"), 1),
+    unit="token",
+    tolerance=0.03,
+    solution=lambda key: ridge_in_words(key, "int8") + " One byte of weight serves two operations a token, so the intensity is $2B$, and $B$ is half the ridge: almost where bf16 had it, since peak and width changed together.",
+    misconceptions=(
+        Misconception("intensity B", lambda key: ridge(key, "int8"), "You set the intensity to B, as in bf16. How many operations does one byte of int8 weight serve, a token?"),
+        Misconception("bf16 peak", lambda key: r.critical_batch(ridge(key, "bf16"), 1), "You used the bf16 peak. The arithmetic is int8 here."),
+        Misconception("four-byte weights", lambda key: r.critical_batch(ridge(key, "int8"), 4), "How wide is one weight?"),
+    ),
+)
+
+int8_times = Question(
+    id="roofline.int8_bounds",
+    chapter=CHAPTER,
+    level="apply",
+    kind="array",
+    names=("lower", "upper"),
+    prompt=SHAPE_PROMPT + " It runs at the int8 peak of one {{key}}. Between which two times does it take?",
+    parameters={**SHAPE, "key": chip("tpu_v5e", "tpu_v5e", "tpu_v5p", "a100_80gb", "h100_sxm")},
+    expected=lambda B, D, F, key: both(int8_clocks(B, D, F, key)),
+    unit="µs",
+    solution=lambda B, D, F, key: f"T_math is {si(int8_clocks(B, D, F, key).math, 's')}, T_comms {si(int8_clocks(B, D, F, key).comms, 's')}. Perfect overlap gives the larger, none the sum.",
+    misconceptions=(
+        Misconception("math and traffic", lambda B, D, F, key: ordered(int8_clocks(B, D, F, key)), "Those are the two clocks. How do they combine if they overlap fully, and if not at all?"),
+        Misconception("the smaller clock", lambda B, D, F, key: (min(ordered(int8_clocks(B, D, F, key))), int8_clocks(B, D, F, key).upper), "Both have to finish. Can it be over before the slower one is?"),
+        Misconception("bf16 bytes", lambda B, D, F, key: both(int8_clocks(B, D, F, key, 2)), "You moved two bytes an element."),
+        Misconception("twice the bound", lambda B, D, F, key: (int8_clocks(B, D, F, key).lower, 2 * int8_clocks(B, D, F, key).lower), "Twice the lower bound is the worst that the sum can be. Here it is less."),
+    ),
+)
+
+
+def int8_clocks(B, D, F, key, width=1):
+    return bounds(key, "int8", r.matmul_flops(B, D, F), r.matmul_bytes(B, D, F, width, width, width))
+
+
+def both(t):
+    return t.lower, t.upper
+
+
+def ordered(t):
+    return t.math, t.comms
+
+
+weights_only = Question(
+    id="roofline.weight_only_batch",
+    chapter=CHAPTER,
+    level="apply",
+    prompt="On one {{key}} the weights are stored as int8, but activations and arithmetic are bf16. From which batch on is a matmul compute-bound, as long as B is far below D and F?",
+    parameters={"key": chip("tpu_v5e", *INT8_CHIPS)},
+    expected=lambda key: r.critical_batch(ridge(key), 1),
+    unit="token",
+    tolerance=0.03,
+    solution=lambda key: ridge_in_words(key) + " Weights of one byte serve two operations a token: intensity $2B$ against the bf16 ridge. Half the traffic, the same peak: half the batch.",
+    misconceptions=(
+        Misconception("bf16 weights", lambda key: r.critical_batch(ridge(key), 2), "Nothing changed? How many bytes of weight are read now?"),
+        Misconception("int8 arithmetic", lambda key: r.critical_batch(ridge(key, "int8"), 2), "You used the int8 peak. The operands are widened before the units see them."),
+        Misconception("a quarter", lambda key: r.critical_batch(ridge(key), 0.5), "Halve it once: which of the two, traffic or arithmetic, did change?"),
+    ),
+)
+
+exact_batch = Question(
+    id="roofline.exact_critical_batch",
+    chapter=CHAPTER,
+    level="apply",
+    prompt="Count every byte. On one {{key}}: int8 weights of {{D}} by {{D}}, bf16 activations, result and arithmetic. At which batch does the matmul reach the ridge?",
+    parameters={"D": size(1024, 1024, 8192), "key": chip("tpu_v5e", "tpu_v5e", "a100_80gb", "h100_sxm")},
+    expected=lambda D, key: r.critical_batch_exact(D, D, ridge(key), 1, 2, 2),
+    unit="token",
+    tolerance=0.02,
+    solution=lambda D, key: ridge_in_words(key) + f" Set $2BD^2$ equal to the ridge times $2BD + D^2 + 2BD$ and solve for $B$. The short form gives {si(r.critical_batch(ridge(key), 1), 'token')}; the activations cost the rest.",
+    misconceptions=(
+        Misconception("the short form", lambda D, key: r.critical_batch(ridge(key), 1), "That ignores the activations. Are they small beside weights of this size?"),
+        Misconception("no write", lambda D, key: r.critical_batch_exact(D, D, ridge(key), 1, 2, 1e-9), "The result has to be written."),
+        Misconception("bf16 weights", lambda D, key: r.critical_batch_exact(D, D, ridge(key), 2, 2, 2), "The weights are one byte wide."),
+        Misconception("one-byte activations", lambda D, key: r.critical_batch_exact(D, D, ridge(key), 1, 1, 1), "Only the weights are int8."),
+    ),
+)
+
+per_row = Question(
+    id="roofline.matrix_per_row",
+    chapter=CHAPTER,
+    level="apply",
+    prompt="Each of {{B}} tokens has a weight matrix of its own: `int8[B, D] , int8[B, D, F] -> int8[B, F]` with D = {{D}} and F = {{F}}. What is the arithmetic intensity?",
+    parameters={"B": size(256, 32, 1024), "D": size(4096, 1024, 8192), "F": size(4096, 1024, 8192)},
+    expected=lambda B, D, F: r.arithmetic_intensity(r.matmul_flops(B, D, F), r.batched_matmul_bytes(B, D, F, 1, 1, 1)),
+    unit="FLOP/byte",
+    solution=lambda B, D, F: f"{si(r.matmul_flops(B, D, F), 'FLOP')} over {si(r.batched_matmul_bytes(B, D, F, 1, 1, 1), 'byte')}. Every weight is used for one token only, so the batch cancels: memory-bound at any size.",
+    misconceptions=(
+        Misconception("shared weights", lambda B, D, F: r.matmul_intensity(B, D, F, 1, 1, 1), "You read one matrix for all tokens. How many are there here?"),
+        Misconception("the short form", lambda B, D, F: 2 * B, "That needs one matrix that all tokens share."),
+        Misconception("the short form of bf16", lambda B, D, F: B, "That is a bf16 matrix that all tokens share. How many tokens use one of these matrices?"),
+        Misconception("bf16 bytes", lambda B, D, F: r.arithmetic_intensity(r.matmul_flops(B, D, F), r.batched_matmul_bytes(B, D, F)), "The matrices are int8."),
+    ),
+)
+
+spec_sheet = Question(
+    id="roofline.h100_critical_batch",
+    chapter=CHAPTER,
+    level="apply",
+    prompt="The data sheet of an {{key}} prints {{printed}} for bf16, with a footnote: with sparsity. From which batch on is a dense bf16 matmul compute-bound, as long as B is far below D and F?",
+    parameters={"key": chip("h100_sxm"), "printed": Parameter("h100_sxm", show=lambda key: accelerator(key).bf16_sparse.printed)},
+    expected=lambda key, printed: r.critical_batch(ridge(key)),
+    unit="token",
+    tolerance=0.03,
+    solution=lambda key, printed: f"The dense rate is half of the printed one, {si(accelerator(key).bf16, 'FLOP/s', 4)}. " + ridge_in_words(key) + " In bf16 the intensity is $B$, so that is also the batch.",
+    misconceptions=(
+        Misconception("sparse peak", lambda key, printed: r.critical_batch(2 * ridge(key)), "You used the sparse rate. Half of it is what a dense matmul can reach."),
+        Misconception("halved twice", lambda key, printed: r.critical_batch(ridge(key), 1), "Sparsity halves the peak; did something halve the bytes as well?"),
+        Misconception(
+            "the link, not the memory",
+            lambda key, printed: r.critical_batch(r.ridge_point(accelerator(key).bf16, accelerator(key).link_bandwidth)),
+            "You divided by the rate of NVLink. The weights here come from HBM.",
+        ),
+    ),
+)
+
+register(int8_bytes, int8_ops, int8_batch, int8_times, weights_only, exact_batch, per_row, spec_sheet)

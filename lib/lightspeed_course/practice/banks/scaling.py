@@ -1,0 +1,402 @@
+"""Questions of chapter 3, Amdahl and Gustafson: what to recall, to work out, to write and to design."""
+
+from __future__ import annotations
+
+import math
+
+from lightspeed import scaling as s
+
+from lightspeed_course.practice.amounts import powers_of_two
+from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
+from lightspeed_course.show.format import si
+
+CHAPTER = "03_amdahl_gustafson"
+SHARES = (0.01, 0.02, 0.04, 0.05, 0.08, 0.1, 0.2)
+
+
+def share(canonical, *choices):
+    """A share of the time, shown in per cent."""
+    return Parameter(100 * canonical, tuple(100 * c for c in choices or SHARES), "%")
+
+
+def machines(canonical, low=8, high=1024):
+    return Parameter(canonical, powers_of_two(low, high))
+
+
+def times(x):
+    return f"{si(x, '', 4)} times"
+
+
+# --- recall -----------------------------------------------------------------------------------
+
+limit = Question(
+    id="scaling.limit",
+    chapter=CHAPTER,
+    level="recall",
+    prompt="{{serial}} of a fixed job is serial. How many times faster can it become at most, with any number of processors?",
+    parameters={"serial": share(0.05, 0.01, 0.02, 0.04, 0.05, 0.08, 0.2)},
+    expected=lambda serial: s.amdahl_speedup(math.inf, serial=serial),
+    solution=lambda serial: f"The parallel part shrinks to nothing, the serial part stays: one over {si(serial, '%')}. The law is Amdahl's; it holds for a job of fixed size.",
+    misconceptions=(
+        Misconception("one over the parallel share", lambda serial: 1 / (1 - serial), "You divided by the part that goes away. Which part is left in the end?"),
+        Misconception("a hundred processors", lambda serial: s.amdahl_speedup(100, serial=serial), "That is the speedup on a particular number of processors. What happens with more?"),
+        Misconception("parallel over serial", lambda serial: (1 - serial) / serial, "Close: but the whole job is the baseline, not its parallel part alone."),
+        Misconception("no limit", lambda serial: s.gustafson_speedup(100, serial=serial), "That is a job that grows with the machine. This one is fixed."),
+    ),
+)
+
+grown = Question(
+    id="scaling.grown_job",
+    chapter=CHAPTER,
+    level="recall",
+    prompt="A job was made larger until it kept {{n}} processors busy; {{serial}} of that run is serial. How many times longer would one processor take for the same job?",
+    parameters={"n": machines(1024, 64, 4096), "serial": share(0.05, 0.05, 0.08, 0.1, 0.2)},
+    expected=lambda n, serial: s.gustafson_speedup(n, serial=serial),
+    tolerance=0.01,
+    solution=lambda n, serial: f"The serial {si(serial, '%')} takes as long as before, the other {si(1 - serial, '%')} takes {n:,} times as long: {si(serial)} + {si(1 - serial)} × {n:,}. Gustafson's law: the share was measured on the large machine.",
+    misconceptions=(
+        Misconception("Amdahl", lambda n, serial: s.amdahl_speedup(n, serial=serial), "Amdahl's law wants the share of the time on one processor. On which machine was this share measured?"),
+        Misconception("all of it", lambda n, serial: n, "The serial part does not take longer on one processor."),
+        Misconception("the limit", lambda n, serial: 1 / serial, "That is the limit of a fixed job. This one grew with the machine."),
+    ),
+)
+
+half = Question(
+    id="scaling.half_wasted",
+    chapter=CHAPTER,
+    level="recall",
+    prompt="{{serial}} of a fixed job is serial. On how many processors has its efficiency fallen to one half?",
+    parameters={"serial": share(0.01, 0.01, 0.02, 0.04, 0.05)},
+    expected=lambda serial: s.processors_at_efficiency(0.5, serial=serial),
+    tolerance=0.005,
+    solution=lambda serial: f"Efficiency is $1 / (1 + s (n - 1))$. It is one half where $s (n - 1) = 1$: at $n = 1 + 1/s$, and $1/s$ is {si(1 / serial)}, the limit of the speedup. From there on more than half of the money is wasted.",
+    misconceptions=(
+        Misconception("half the limit", lambda serial: 0.5 / serial, "You have half of the largest speedup. On how many processors do you get it?"),
+        Misconception("half of it serial", lambda serial: 1 / (1 - serial) * 2, "Write efficiency as the speedup over n, then set it to one half."),
+        Misconception("twice the limit", lambda serial: 2 / serial, "There the efficiency is lower still. Set the speedup over n to one half and solve."),
+    ),
+)
+
+# --- predictions ------------------------------------------------------------------------------
+
+PROFILE = {
+    "setup": Parameter(100, (50, 100, 150), "ms"),
+    "compute": Parameter(900, (800, 900, 1200), "ms"),
+    "finish": Parameter(100, (40, 100, 120), "ms"),
+    "n": Parameter(100, (50, 100, 200)),
+}
+
+
+def parts(setup, compute, finish):
+    return {"setup": setup, "compute": compute, "finish": finish}
+
+
+profile = Question(
+    id="scaling.profile",
+    chapter=CHAPTER,
+    level="apply",
+    prompt="A profile says: setup {{setup}}, compute {{compute}}, finish {{finish}}. Only the compute part is made {{n}} times faster. How many times faster is the whole?",
+    parameters=PROFILE,
+    expected=lambda setup, compute, finish, n: s.profile_speedup(parts(setup, compute, finish), {"compute": n}),
+    tolerance=0.01,
+    solution=lambda setup, compute, finish, n: (
+        f"Compute is {si(compute, 's')} of {si(setup + compute + finish, 's')}, or {si(s.parallel_fraction(parts(setup, compute, finish), ['compute']), '%', 4)}. "
+        f"Afterwards the job takes {si(setup + compute / n + finish, 's', 4)}. Even a compute part that takes no time would leave {si(setup + finish, 's')}."
+    ),
+    misconceptions=(
+        Misconception("the factor of the part", lambda setup, compute, finish, n: n, "That part is faster by as much. The others are not."),
+        Misconception("the limit", lambda setup, compute, finish, n: s.profile_speedup(parts(setup, compute, finish), {"compute": math.inf}), "That is what remains when compute takes no time at all. It still takes a little."),
+        Misconception("one serial part forgotten", lambda setup, compute, finish, n: s.profile_speedup({"setup": setup, "compute": compute}, {"compute": n}), "Add up the whole profile again: which parts are not made faster?"),
+        Misconception("weighted average of the factors", lambda setup, compute, finish, n: (setup + compute * n + finish) / (setup + compute + finish), "You averaged the factors by time. Add the times that remain instead."),
+    ),
+)
+
+affordable = Question(
+    id="scaling.affordable_share",
+    chapter=CHAPTER,
+    level="apply",
+    prompt="A fixed job shall run on {{n}} GPUs with an efficiency of {{efficiency}}. Which share of its time on one GPU may be serial?",
+    parameters={"n": machines(1024, 64, 4096), "efficiency": share(0.8, 0.6, 0.7, 0.8, 0.9)},
+    expected=lambda n, efficiency: (1 / efficiency - 1) / (n - 1),
+    unit="%",
+    tolerance=0.03,
+    solution=lambda n, efficiency: f"Efficiency is $1 / (1 + s (n - 1))$, so $s = (1/E - 1) / (n - 1)$. Check: Amdahl's law gives {times(s.amdahl_speedup(n, serial=(1 / efficiency - 1) / (n - 1)))} on {n:,}.",
+    misconceptions=(
+        Misconception("the share of the large run", lambda n, efficiency: (1 - efficiency) * n / (n - 1), "That is the share as seen on the large machine. The question asks for the time on one GPU."),
+        Misconception("the limit is n", lambda n, efficiency: 1 / n, "With that share n is the limit, which no machine reaches. What is the efficiency at n?"),
+        Misconception("lost share over n", lambda n, efficiency: (1 - efficiency) / n, "Nearly: what is lost is measured against the time on n, which is longer than perfect."),
+        Misconception("one per cent", lambda n, efficiency: 0.01, "Try one per cent: what is the highest speedup that it allows?"),
+    ),
+)
+
+# --- apply ------------------------------------------------------------------------------------
+
+measured = Question(
+    id="scaling.karp_flatt",
+    chapter=CHAPTER,
+    level="apply",
+    prompt="On {{n}} GPUs a job runs {{speedup}} times as fast as on one. Which serial share would explain that by Amdahl's law alone?",
+    parameters={"n": Parameter(8, (8, 12, 16)), "speedup": Parameter(5, (4, 5, 6, 7))},
+    expected=lambda n, speedup: s.karp_flatt(speedup, n),
+    unit="%",
+    solution=lambda n, speedup: f"Solve Amdahl's law for $s$: $(1/S - 1/n) / (1 - 1/n)$ with $S$ = {speedup} and $n$ = {n}. This is the Karp–Flatt metric.",
+    misconceptions=(
+        Misconception("lost efficiency", lambda n, speedup: 1 - speedup / n, "That is the share of the machine that was wasted. A small serial part wastes many processors."),
+        Misconception("one over the speedup", lambda n, speedup: 1 / speedup, "That would be all of the time that is left. Some of it is parallel work."),
+        Misconception("not renormalised", lambda n, speedup: 1 / speedup - 1 / n, "Nearly. Put s into Amdahl's law twice: the parallel share is 1 - s."),
+        Misconception("Gustafson's share", lambda n, speedup: (n - speedup) / (n - 1), "That is the share of the time on the large machine, by Gustafson's law."),
+    ),
+)
+
+peak = Question(
+    id="scaling.peak",
+    chapter=CHAPTER,
+    level="apply",
+    prompt="A fit to measured speedups gives a serial share of {{serial}} and a cost for each further processor of {{kappa}} of the time on one. On how many processors is the job fastest?",
+    parameters={"serial": share(0.1, 0.1, 0.15, 0.2), "kappa": share(0.001, 0.0005, 0.001, 0.002)},
+    expected=lambda serial, kappa: s.usl_peak(serial=serial, kappa=kappa),
+    solution=lambda serial, kappa: f"The time is $s + (1 - s)/n + κ (n - 1)$. Its slope is zero where $(1 - s)/n^2 = κ$, at $n^* = \\sqrt{{(1 - s) / κ}}$. The speedup there is {si(s.usl_speedup(s.usl_peak(serial=serial, kappa=kappa), serial=serial, kappa=kappa))}.",
+    misconceptions=(
+        Misconception("no root", lambda serial, kappa: (1 - serial) / kappa, "Set the slope of the time to zero. What is the slope of 1/n?"),
+        Misconception("all work is parallel", lambda serial, kappa: kappa**-0.5, "Only the parallel part becomes shorter with n."),
+        Misconception("Amdahl's limit", lambda serial, kappa: 1 / serial, "That is a speedup, and one that no longer applies: the third term turns the curve down."),
+    ),
+)
+
+price = Question(
+    id="scaling.price",
+    chapter=CHAPTER,
+    level="apply",
+    prompt="{{serial}} of a fixed job is serial. GPUs cost the same by the hour. How many times the price of one GPU does the job cost on {{n}}?",
+    parameters={"serial": share(0.05), "n": machines(64, 16, 256)},
+    expected=lambda serial, n: n / s.amdahl_speedup(n, serial=serial),
+    solution=lambda serial, n: f"{n} GPUs for a time {times(s.amdahl_speedup(n, serial=serial))} shorter. The price of a job is one over its efficiency: $1 + s (n - 1)$.",
+    misconceptions=(
+        Misconception("the speedup", lambda serial, n: s.amdahl_speedup(n, serial=serial), "That is how much faster it is. How many GPUs are paid for meanwhile?"),
+        Misconception("the machines", lambda serial, n: n, "They are paid for a shorter time."),
+        Misconception("efficiency", lambda serial, n: s.amdahl_speedup(n, serial=serial) / n, "That is the value you get for the money. Turn it over."),
+        Misconception("no loss", lambda serial, n: 1, "That is the price of a job that scales perfectly."),
+    ),
+)
+
+STEPS = ("load", "left", "right", "reduce")
+
+
+def task_graph(load, left, right, reduce):
+    import networkx
+
+    graph = networkx.DiGraph([("load", "left"), ("load", "right"), ("left", "reduce"), ("right", "reduce")])
+    networkx.set_node_attributes(graph, dict(zip(STEPS, (load, left, right, reduce), strict=True)), "time")
+    return s.work_span(graph)
+
+
+critical = Question(
+    id="scaling.critical_path",
+    chapter=CHAPTER,
+    level="apply",
+    prompt="A step loads a batch ({{load}}), then runs two independent branches ({{left}} and {{right}}), then reduces both results ({{reduce}}). How long does it take at least, on any number of processors?",
+    parameters={"load": Parameter(10, (5, 10, 15), "ms"), "left": Parameter(60, (50, 60, 70), "ms"), "right": Parameter(30, (20, 30, 35), "ms"), "reduce": Parameter(20, (8, 20, 25), "ms")},
+    expected=lambda **steps: task_graph(**steps).span,
+    unit="ms",
+    tolerance=0.005,
+    solution=lambda **steps: f"The longest chain is {', '.join(task_graph(**steps).path)}: {si(task_graph(**steps).span, 's')}. All the work is {si(task_graph(**steps).work, 's')}, so no machine gives more than {times(task_graph(**steps).parallelism)}.",
+    misconceptions=(
+        Misconception("all the work", lambda **steps: task_graph(**steps).work, "That is the time on one processor. Which steps need not wait for each other?"),
+        Misconception("the longest step", lambda load, left, right, reduce: max(load, left, right, reduce), "Some steps cannot start before others end."),
+        Misconception("the shorter branch", lambda load, left, right, reduce: load + min(left, right) + reduce, "The reduction waits for both branches. For which of them longer?"),
+        Misconception("branches averaged", lambda load, left, right, reduce: load + (left + right) / 2 + reduce, "Two processors share the branches, but one step runs on one of them."),
+    ),
+)
+
+accumulate = Question(
+    id="scaling.accumulation",
+    chapter=CHAPTER,
+    level="apply",
+    prompt="Computing one micro-batch takes {{compute}}, synchronising the gradients {{sync}}, with no overlap. The gradients are synchronised once for {{k}} micro-batches. Which share of the time is synchronisation?",
+    parameters={"compute": Parameter(80, (60, 80, 120), "ms"), "sync": Parameter(40, (20, 40, 50), "ms"), "k": Parameter(4, (4, 8))},
+    expected=lambda compute, sync, k: sync / (sync + k * compute),
+    unit="%",
+    solution=lambda compute, sync, k: f"One synchronisation of {si(sync, 's')} for {k} micro-batches of {si(compute, 's')}. Without accumulation it was {si(sync / (sync + compute), '%')}. The batch grew by the same factor: weak scaling.",
+    misconceptions=(
+        Misconception("every time", lambda compute, sync, k: sync / (sync + compute), "That synchronises after every micro-batch."),
+        Misconception("against compute", lambda compute, sync, k: sync / (k * compute), "A share is of the whole time, synchronisation included."),
+        Misconception("the share divided", lambda compute, sync, k: sync / (sync + compute) / k, "The whole becomes longer, too. Add up the times of one optimizer step."),
+    ),
+)
+
+# --- functions to write -----------------------------------------------------------------------
+
+NUMBERS = {"n": Parameter(8, (1, 2, 8, 100, 5000)), "serial": Parameter(0.05, (0.01, 0.05, 0.2, 0.5))}
+
+write_amdahl = Question(
+    id="scaling.write_amdahl",
+    chapter=CHAPTER,
+    level="apply",
+    kind="function",
+    prompt="Write `amdahl(n, serial)`: the speedup of a fixed job on n processors, from its serial share on one.",
+    parameters=NUMBERS,
+    edges=({"serial": 0.0}, {"serial": 1.0}),
+    expected=lambda n, serial: s.amdahl_speedup(n, serial=serial),
+    tolerance=0.001,
+    solution="The time that remains is the serial share, and the rest over n:\n\n```python\ndef amdahl(n, serial):\n    return 1 / (serial + (1 - serial) / n)\n```",
+    misconceptions=(
+        Misconception("shares swapped", lambda n, serial: 1 / ((1 - serial) + serial / n), "Try a serial share near zero: does your job scale?"),
+        Misconception("Gustafson", lambda n, serial: n - serial * (n - 1), "That is the other law: its share is of the time on n processors."),
+        Misconception("everything divided", lambda n, serial: n / (serial + (1 - serial)), "Only one of the two parts becomes shorter with n."),
+        Misconception("time, not speedup", lambda n, serial: serial + (1 - serial) / n, "That is the time that remains. How many times shorter is it?"),
+    ),
+)
+
+write_usl = Question(
+    id="scaling.write_usl",
+    chapter=CHAPTER,
+    level="apply",
+    kind="function",
+    prompt="Write `usl(n, serial, kappa)`: Amdahl's law with a third term, a cost of kappa of the time on one processor for each processor beyond the first.",
+    parameters={**NUMBERS, "kappa": Parameter(1e-3, (1e-5, 1e-3, 0.02))},
+    edges=({"kappa": 0.0}, {"serial": 0.0}),
+    expected=lambda n, serial, kappa: s.usl_speedup(n, serial=serial, kappa=kappa),
+    tolerance=0.001,
+    solution="Add the third term to the time that remains:\n\n```python\ndef usl(n, serial, kappa):\n    return 1 / (serial + (1 - serial) / n + kappa * (n - 1))\n```",
+    misconceptions=(
+        Misconception("kappa divided by n", lambda n, serial, kappa: n / (1 + serial * (n - 1) + kappa * (n - 1)), "Your third term shrinks with n like the divided work. Does this cost?"),
+        Misconception("no third term", lambda n, serial, kappa: s.amdahl_speedup(n, serial=serial), "Let n grow: does your speedup ever fall?"),
+        Misconception("cost at n = 1", lambda n, serial, kappa: 1 / (serial + (1 - serial) / n + kappa * n), "What is your speedup on one processor? It should be one."),
+        Misconception("subtracted from the speedup", lambda n, serial, kappa: s.amdahl_speedup(n, serial=serial) - kappa * (n - 1), "The cost is a time. Add it where the other times are."),
+    ),
+)
+
+write_share = Question(
+    id="scaling.write_karp_flatt",
+    chapter=CHAPTER,
+    level="apply",
+    kind="function",
+    prompt="Write `serial_share(speedup, n)`: the serial share that explains a measured speedup by Amdahl's law.",
+    parameters={"speedup": Parameter(5.0, (1.5, 1.9, 5.0, 7.0)), "n": Parameter(8, (2, 8, 64, 512))},
+    edges=({"speedup": 9.0}, {"speedup": 8.0}, {"speedup": 1.0}),
+    expected=s.karp_flatt,
+    tolerance=0.001,
+    solution="Solve $1/S = s + (1 - s)/n$ for $s$:\n\n```python\ndef serial_share(speedup, n):\n    return (1 / speedup - 1 / n) / (1 - 1 / n)\n```\n\nA speedup above n gives a negative share: superlinear, for instance because the parts fit into caches.",
+    misconceptions=(
+        Misconception("not renormalised", lambda speedup, n: 1 / speedup - 1 / n, "Try a speedup of one: everything is serial then."),
+        Misconception("lost efficiency", lambda speedup, n: 1 - speedup / n, "Put your share back into Amdahl's law. Does the speedup come out?"),
+        Misconception("cut off at zero", lambda speedup, n: max(0.0, (1 / speedup - 1 / n) / (1 - 1 / n)), "What does a speedup above n tell you? Do not hide it."),
+    ),
+)
+
+# --- design -----------------------------------------------------------------------------------
+
+STEP = {"load": 0.15, "forward": 0.25, "backward": 0.45, "optimizer": 0.15}
+
+
+def gains(products, load):
+    """What each change makes of the whole step."""
+    changes = {"products": {"forward": products, "backward": products}, "loader": {"load": load}, "optimizer": {"optimizer": math.inf}, "backward": {"backward": 2.0}}
+    return {name: s.profile_speedup(STEP, factors) for name, factors in changes.items()}
+
+
+where = Question(
+    id="scaling.where_to_work",
+    chapter=CHAPTER,
+    level="design",
+    kind="choice",
+    prompt=f"A training step spends {si(STEP['load'], '%')} of its time loading, {si(STEP['forward'], '%')} forward, {si(STEP['backward'], '%')} backward and {si(STEP['optimizer'], '%')} in the optimizer, one after the other. You have time for one change: matrix products {{{{products}}}} times faster, forward and backward; loading {{{{load}}}} times faster; backward twice as fast by less recomputation; or an optimizer that takes no time. Which helps most?",
+    parameters={"products": Parameter(1.25, (1.1, 1.2, 1.25, 1.5), show=lambda v: si(v)), "load": Parameter(10, (4, 10, 20))},
+    options={
+        "products": "The matrix products.",
+        "loader": "The loader.",
+        "optimizer": "The optimizer.",
+        "backward": "The backward pass.",
+    },
+    expected=lambda products, load: max(gains(products, load), key=gains(products, load).get),
+    solution=lambda products, load: "The whole becomes faster by " + ", ".join(f"{si(gain, '', 4)} ({name})" for name, gain in gains(products, load).items()) + ". A large factor on a small part is a small gain.",
+    misconceptions=(
+        Misconception("the largest part counts", lambda **_: "products", "The largest share is touched, but by how much? Compute the time that is saved."),
+        Misconception("the largest factor", lambda **_: "loader", "A large factor on a small share. How much time can it save at most?"),
+        Misconception("to zero is best", lambda **_: "optimizer", "Nothing beats zero for that part. How large is the part?"),
+    ),
+)
+
+
+def better(parallel, factor, n):
+    """One processor `factor` times as fast, or n of the old ones."""
+    return "fast" if factor > s.amdahl_speedup(n, parallel=parallel) else "many"
+
+
+fast_core = Question(
+    id="scaling.fast_or_many",
+    chapter=CHAPTER,
+    level="design",
+    kind="choice",
+    prompt="{{parallel}} of a fixed job is parallel. For the same money you can have one processor that is {{factor}} times as fast, or {{n}} of the present kind. Which makes the job faster?",
+    parameters={"parallel": share(0.6, 0.4, 0.5, 0.6, 0.8, 0.9), "factor": Parameter(3, (2, 3, 4)), "n": machines(64, 16, 256)},
+    options={"fast": "One fast processor.", "many": "The many.", "same": "Both the same.", "unknown": "It depends on the size of the job."},
+    expected=better,
+    solution=lambda parallel, factor, n: f"Amdahl's law gives {times(s.amdahl_speedup(n, parallel=parallel))} for the many, at most {times(s.amdahl_speedup(math.inf, parallel=parallel))} for any number. A fast processor speeds up both parts, by {factor}.",
+    misconceptions=(
+        Misconception("more is faster", lambda parallel, factor, n: "many" if better(parallel, factor, n) == "fast" else "fast", "Compute the speedup of both. Which parts does each of them shorten?"),
+        Misconception("the product counts", lambda **_: "same", "Total capacity is not the measure: who works on the serial part?"),
+        Misconception("size", lambda **_: "unknown", "The shares are given. Is anything left that the size could change?"),
+    ),
+)
+
+
+def needed(hours, deadline, serial):
+    wanted = hours / deadline
+    return math.ceil((1 - serial) / (1 / wanted - serial))
+
+
+deadline = Question(
+    id="scaling.deadline",
+    chapter=CHAPTER,
+    level="design",
+    prompt="An evaluation takes {{hours}} on one GPU and must be done in {{deadline}}. {{serial}} of it is serial. How many GPUs does it take?",
+    parameters={"hours": Parameter(100, (80, 100, 120), "h"), "deadline": Parameter(9, (8.5, 9, 9.5), "h"), "serial": share(0.05, 0.03, 0.05)},
+    expected=needed,
+    tolerance=0,
+    solution=lambda hours, deadline, serial: (
+        f"The speedup must be {si(hours / deadline, '', 4)}, and Amdahl allows {si(1 / serial)} at most. Solve $1/S = s + (1 - s)/n$ for $n$ and round up. "
+        f"On that many the job costs {si(needed(hours, deadline, serial) * deadline / hours, '', 2)} times as much as on one."
+    ),
+    misconceptions=(
+        Misconception("perfect scaling", lambda hours, deadline, serial: math.ceil(hours / deadline), "That many would do if nothing were serial."),
+        Misconception("the next power of two", lambda hours, deadline, serial: 2 ** math.ceil(math.log2(hours / deadline)), "That is the first power of two above perfect scaling. Does the serial part leave that much time to the rest?"),
+        Misconception("rounded down", lambda hours, deadline, serial: needed(hours, deadline, serial) - 1, "Nearly. Is the job done in time on that many?"),
+        Misconception("the parallel part alone", lambda hours, deadline, serial: math.ceil((1 - serial) * hours / deadline), "The serial part also needs its share of the deadline."),
+        Misconception("the limit", lambda hours, deadline, serial: math.ceil(1 / serial), "That is the highest speedup, not the number of GPUs."),
+    ),
+)
+
+TREND = {"overhead": "Something grows with n: communication, waiting or imbalance.", "serial": "A fixed serial part, as in Amdahl's law.", "superlinear": "The job scales better than linearly.", "nothing": "Nothing is lost; the machine is simply larger."}
+
+
+def diagnosis(small, large):
+    """From speedups on 4 and on 16 processors: is the Karp-Flatt share constant?"""
+    first, second = s.karp_flatt(small, 4), s.karp_flatt(large, 16)
+    if first < 0 or second < 0:
+        return "superlinear"
+    return "overhead" if second > 1.1 * first else "serial"
+
+
+trend = Question(
+    id="scaling.diagnose",
+    chapter=CHAPTER,
+    level="design",
+    kind="choice",
+    prompt="On four GPUs a job runs {{small}} times as fast as on one, on sixteen {{large}} times. What holds it back?",
+    parameters={"small": Parameter(3.5, (3.5, 3.6), show=str), "large": Parameter(8.0, (7.0, 8.0, 9.2, 10.0), show=str)},
+    options=TREND,
+    expected=diagnosis,
+    valid=lambda small, large: abs(s.karp_flatt(large, 16) / s.karp_flatt(small, 4) - 1.1) > 0.1,
+    solution=lambda small, large: f"The Karp–Flatt share is {si(s.karp_flatt(small, 4), '%')} on four and {si(s.karp_flatt(large, 16), '%')} on sixteen. Serial work would keep it constant.",
+    misconceptions=(
+        Misconception("always serial", lambda small, large: "serial" if diagnosis(small, large) == "overhead" else "overhead", "Work out the share that explains each of the two speedups, and compare."),
+        Misconception("more is more", lambda **_: "superlinear", "Is the speedup above the number of GPUs anywhere?"),
+        Misconception("no loss", lambda **_: "nothing", "Compare each speedup with the number of GPUs."),
+    ),
+)
+
+register(
+    limit, grown, half, profile, affordable, measured, peak, price, critical, accumulate,
+    write_amdahl, write_usl, write_share, where, fast_core, deadline, trend,
+)  # fmt: skip

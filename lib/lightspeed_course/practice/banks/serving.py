@@ -1,0 +1,261 @@
+"""Questions of chapter 4 on serving: Little's law joined to the roofline, by hand and as a function."""
+
+from __future__ import annotations
+
+import math
+
+from lightspeed import queueing, roofline, serving
+from lightspeed.catalog import accelerator, find
+
+from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
+from lightspeed_course.show.format import si
+
+CHAPTER = "04_littles_law"
+RATE = "request/s"
+
+
+def whole(canonical, *choices):
+    return Parameter(canonical, choices, show=str)
+
+
+def chip(canonical, *choices):
+    return Parameter(canonical, choices, show=lambda key: accelerator(key).name)
+
+
+def model(canonical, *choices):
+    return Parameter(canonical, choices, show=lambda key: find(key).name)
+
+
+with_weights = Question(
+    id="serving.capped_rate_with_weights",
+    chapter=CHAPTER,
+    level="apply",
+    prompt="An {{key}} serves {{name}} with bf16 weights. A request holds {{cache}} of KV cache for {{latency}}. What is the most that it can serve, in whole requests at a time?",
+    parameters={
+        "key": chip("a100_80gb", "a100_40gb", "a100_80gb", "h100_sxm", "h200_sxm"),
+        "name": model("llama3_8b", "llama2_7b", "llama2_13b", "llama3_8b"),
+        "cache": Parameter(1, (1, 1.5, 2), "GB"),
+        "latency": Parameter(4, (2, 4, 5, 8), "s"),
+    },
+    expected=lambda key, name, cache, latency: queueing.throughput(slots(key, name, cache), latency),
+    unit=RATE,
+    tolerance=0.01,
+    solution=lambda key, name, cache, latency: (
+        f"The weights take {si(weight_bytes(name), 'byte')} of {si(accelerator(key).hbm_capacity, 'byte')}. What is left holds "
+        f"{si(slots(key, name, cache), 'request')}, and $\\lambda = L / W$."
+    ),
+    misconceptions=(
+        Misconception("no weights", lambda key, name, cache, latency: queueing.throughput(accelerator(key).hbm_capacity // cache, latency), "The model has to live somewhere too."),
+        Misconception(
+            "a byte a weight",
+            lambda key, name, cache, latency: queueing.throughput((accelerator(key).hbm_capacity - weight_bytes(name) / 2) // cache, latency),
+            "How wide is a bf16 weight?",
+        ),
+        Misconception(
+            "fractions of a request",
+            lambda key, name, cache, latency: queueing.throughput((accelerator(key).hbm_capacity - weight_bytes(name)) / cache, latency),
+            "Half a cache serves nobody.",
+            slight=True,
+        ),
+        Misconception("the slots", lambda key, name, cache, latency: slots(key, name, cache), "That is how many fit. How many leave in a second?"),
+        Misconception(
+            "room for the weights alone", lambda key, name, cache, latency: queueing.throughput(weight_bytes(name) // cache, latency), "You filled the room of the weights with caches. It is the rest that is free."
+        ),
+    ),
+)
+
+
+def weight_bytes(name, width=2):
+    return find(name).parameters * width
+
+
+def slots(key, name, cache):
+    return serving.batch_that_fits(accelerator(key).hbm_capacity, weight_bytes(name), cache)
+
+
+# --- the join with the roofline ---------------------------------------------------------------
+
+SERVED = {
+    "name": model("llama3_70b", "llama2_70b", "llama3_70b"),
+    "chips": whole(8, 4, 8, 16),
+    "key": chip("h100_sxm", "a100_80gb", "h100_sxm", "h200_sxm", "b200"),
+    "context": whole(8192, 2048, 4096, 8192, 16384),
+}
+
+
+def cache(name, context):
+    m = find(name)
+    return serving.kv_cache_bytes(m.layers, m.kv_heads, m.head_width, context)
+
+
+def replica(name, chips, key, context):
+    """Arguments of the laws of `serving` for bf16 weights and caches."""
+    return {
+        "parameters": find(name).parameters,
+        "kv_bytes": cache(name, context),
+        "peak": chips * accelerator(key).bf16,
+        "bandwidth": chips * accelerator(key).hbm_bandwidth,
+    }
+
+
+def in_memory(name, chips, key, context):
+    return serving.batch_that_fits(chips * accelerator(key).hbm_capacity, weight_bytes(name), cache(name, context))
+
+
+THE_REPLICA = "{{name}} runs in bf16 on {{chips}} of {{key}} that act as one, with {{context}} tokens in the cache of each request."
+
+slots_in_memory = Question(
+    id="serving.slots_in_memory",
+    chapter=CHAPTER,
+    level="apply",
+    prompt=THE_REPLICA + " For how many requests at a time is there memory?",
+    parameters=SERVED,
+    expected=in_memory,
+    tolerance=0,
+    solution=lambda name, chips, key, context: (
+        f"A token takes $2 L K H$ elements of two bytes, {si(cache(name, 1), 'byte')}; a request {si(cache(name, context), 'byte')}. "
+        f"Beside the weights, {si(weight_bytes(name), 'byte')}, there are {si(chips * accelerator(key).hbm_capacity - weight_bytes(name), 'byte')} left."
+    ),
+    misconceptions=(
+        Misconception("no weights", lambda name, chips, key, context: chips * accelerator(key).hbm_capacity // cache(name, context), "The weights need room too."),
+        Misconception(
+            "every query head has its own",
+            lambda name, chips, key, context: (chips * accelerator(key).hbm_capacity - weight_bytes(name)) * find(name).kv_heads / find(name).heads // cache(name, context),
+            "Groups of query heads share one KV head. Which count belongs in the cache?",
+        ),
+        Misconception(
+            "keys only", lambda name, chips, key, context: (chips * accelerator(key).hbm_capacity - weight_bytes(name)) // (cache(name, context) / 2), "A token leaves a key and a value."
+        ),
+    ),
+    valid=lambda **p: p["chips"] * accelerator(p["key"]).hbm_capacity > 1.2 * weight_bytes(p["name"]),
+)
+
+budget_batch = Question(
+    id="serving.batch_within_budget",
+    chapter=CHAPTER,
+    level="design",
+    prompt=THE_REPLICA + " A token may take {{budget}}. What is the largest batch that meets this, if it fits the memory?",
+    parameters=SERVED | {"budget": Parameter(12, (10, 12, 15, 20), "ms")},
+    expected=lambda budget, **p: serving.batch_within(budget, **replica(**p)),
+    tolerance=0,
+    solution=lambda budget, **p: (
+        f"The weights are read in {si(serving.decode_step(1, **replica(**p)).weights, 's')}, whatever the batch. Each request adds the "
+        f"{si(serving.decode_step(1, **replica(**p)).kv, 's')} that its cache takes; the arithmetic hides behind the weights as long as it is shorter."
+    ),
+    misconceptions=(
+        Misconception("no caches", lambda budget, **p: math.floor(roofline.critical_batch(roofline.ridge_point(accelerator(p["key"]).bf16, accelerator(p["key"]).hbm_bandwidth))), "That is where the arithmetic catches up with the weights. What else is read in a step?"),
+        Misconception("no weights", lambda budget, **p: budget // serving.decode_step(1, **replica(**p)).kv, "The weights are read in every step as well."),
+        Misconception("weights for each", lambda budget, **p: max(1, budget // serving.decode_step(1, **replica(**p)).time), "The weights are read once a step for the whole batch."),
+    ),
+    valid=lambda budget, **p: 8 < serving.batch_within(budget, **replica(**p)) <= in_memory(**p) and serving.decode_step(1, **replica(**p)).weights < 0.8 * budget,
+)
+
+replica_rate = Question(
+    id="serving.answers_per_second",
+    chapter=CHAPTER,
+    level="apply",
+    prompt="A replica decodes {{batch}} requests together, one step takes {{step}}, and an answer has {{tokens}} tokens. How many answers does it finish, with the batch kept full?",
+    parameters={"batch": whole(96, 16, 32, 96, 128), "step": Parameter(20, (10, 20, 25, 40), "ms"), "tokens": whole(400, 200, 400, 500, 800)},
+    expected=lambda batch, step, tokens: serving.request_rate(batch, tokens, step),
+    unit=RATE,
+    solution=lambda batch, step, tokens: f"An answer stays {si(tokens * step, 's')}. Little's law with $L$ the batch: $\\lambda = L / W$.",
+    misconceptions=(
+        Misconception("tokens, not answers", lambda batch, step, tokens: batch / step, "Those are tokens a second. How many make an answer?"),
+        Misconception("steps, not answers", lambda batch, step, tokens: 1 / step / tokens, "That is for a batch of one."),
+        Misconception("the time of an answer", lambda batch, step, tokens: tokens * step, "That is how long one answer takes. How many are under way meanwhile?"),
+    ),
+)
+
+knee = Question(
+    id="serving.knee",
+    chapter=CHAPTER,
+    level="design",
+    prompt=THE_REPLICA + " At which batch is throughput per latency best, the knee of the curve?",
+    parameters=SERVED,
+    expected=lambda **p: serving.knee_batch(**replica(**p)),
+    tolerance=0.03,
+    solution=lambda **p: f"Below the roof of the arithmetic, throughput over latency is best where the caches ({si(cache(p['name'], p['context']), 'byte')} a request) take as long to read as the weights ({si(weight_bytes(p['name']), 'byte')}). Their ratio is the batch.",
+    misconceptions=(
+        Misconception("the ridge", lambda **p: accelerator(p["key"]).bf16 / accelerator(p["key"]).hbm_bandwidth, "That is where a matmul turns compute-bound. Do the caches not catch up with the weights earlier?"),
+        Misconception("what fits", in_memory, "That is the largest batch, and the slowest. The knee is about time, not room."),
+        Misconception("one", lambda **p: 1.0, "A batch of one has the best latency and next to no throughput."),
+    ),
+    valid=lambda **p: p["chips"] * accelerator(p["key"]).hbm_capacity > 1.2 * weight_bytes(p["name"]) and serving.knee_batch(**replica(**p)) < 0.8 * accelerator(p["key"]).bf16 / accelerator(p["key"]).hbm_bandwidth,
+)
+
+what_limits = Question(
+    id="serving.what_limits_it",
+    chapter=CHAPTER,
+    level="design",
+    kind="choice",
+    prompt=THE_REPLICA + " A token may take {{budget}}, and more requests come than it can finish. Which one change lets it finish more of them?",
+    parameters=SERVED | {"budget": Parameter(15, (10, 12, 15, 20, 30, 40), "ms")},
+    options={
+        "memory": "Twice the memory, no faster than before.",
+        "budget": "Twice the time for a token.",
+        "peak": "Twice the peak FLOP/s.",
+        "queue": "A queue twice as long in front of it.",
+    },
+    expected=lambda **p: best_change(**p),
+    solution=lambda budget, **p: (
+        f"The memory holds {si(in_memory(**p), digits=4)} requests, the budget allows {si(serving.batch_within(budget, **replica(**p)), digits=4)}; "
+        "the lower of the two caps is the one worth raising. "
+        + ", ".join(f"{name}: {si(tokens, 'token')}/s" for name, tokens in after_change(budget=budget, **p).items())
+        + "."
+    ),
+    misconceptions=(
+        Misconception("the other cap", lambda **p: "budget" if best_change(**p) == "memory" else "memory", "There are two caps on the batch, room and time. Work out both: which one is met first?"),
+        Misconception("arithmetic", lambda **_: "peak", "Compare the time of the arithmetic with the time to read the weights."),
+        Misconception("patience", lambda **_: "queue", "Those who stand in a queue are not being served."),
+    ),
+    valid=lambda budget, **p: (
+        best_change(budget=budget, **p) in ("memory", "budget")
+        and p["chips"] * accelerator(p["key"]).hbm_capacity > 1.2 * weight_bytes(p["name"])
+        and serving.batch_within(budget, **replica(**p)) > 0
+        and 1.05 * sorted(after_change(budget=budget, **p).values())[-2] < max(after_change(budget=budget, **p).values())
+    ),
+)
+
+
+def best_change(**p):
+    return max(after_change(**p).items(), key=lambda pair: pair[1])[0]
+
+
+def after_change(budget, **p):
+    """Tokens per second at the best batch allowed, after each of the changes."""
+    fit, now = in_memory(**p), replica(**p)
+    faster = now | {"peak": 2 * now["peak"]}
+    room = fit + p["chips"] * accelerator(p["key"]).hbm_capacity // now["kv_bytes"]
+
+    def rate(fit, budget, replica):
+        batch = min(fit, serving.batch_within(budget, **replica))
+        return batch / serving.decode_step(batch, **replica).time if batch else 0.0
+
+    return {"memory": rate(room, budget, now), "budget": rate(fit, 2 * budget, now), "peak": rate(fit, budget, faster), "queue": rate(fit, budget, now)}
+
+
+capacity_function = Question(
+    id="serving.capacity_function",
+    chapter=CHAPTER,
+    level="design",
+    kind="function",
+    prompt="Write `most_requests(memory, weight_bytes, kv_bytes, latency)`: the most requests per second that a replica can finish, with whole requests in memory beside the weights. If the weights do not fit, the answer is nought.",
+    parameters={
+        "memory": Parameter(80e9, (16e9, 40e9, 80e9, 640e9), "byte"),
+        "weight_bytes": Parameter(16e9, (7e9, 16e9, 26e9, 140e9), "byte"),
+        "kv_bytes": Parameter(1.3e9, (1.3e8, 1.3e9, 2.7e9), "byte"),
+        "latency": Parameter(5, (0.5, 5, 20), "s"),
+    },
+    edges=({"memory": 10e9, "weight_bytes": 140e9, "kv_bytes": 1.3e8, "latency": 0.5}, {"memory": 17e9}),
+    expected=lambda memory, weight_bytes, kv_bytes, latency: queueing.throughput(serving.batch_that_fits(memory, min(weight_bytes, memory), kv_bytes), latency),
+    unit=RATE,
+    tolerance=0.001,
+    solution="Little's law with whole requests:\n\n```python\ndef most_requests(memory, weight_bytes, kv_bytes, latency):\n    return max(0, (memory - weight_bytes) // kv_bytes) / latency\n```",
+    misconceptions=(
+        Misconception("fractions of a request", lambda memory, weight_bytes, kv_bytes, latency: max(0, memory - weight_bytes) / kv_bytes / latency, "Half a cache serves nobody."),
+        Misconception("no weights", lambda memory, weight_bytes, kv_bytes, latency: memory // kv_bytes / latency, "Where is the model?"),
+        Misconception("below zero", lambda memory, weight_bytes, kv_bytes, latency: (memory - weight_bytes) // kv_bytes / latency, "What do you return when the weights are larger than the memory?"),
+    ),
+)
+
+register(with_weights, slots_in_memory, budget_batch, replica_rate, knee, what_limits, capacity_function)

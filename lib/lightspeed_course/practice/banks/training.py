@@ -1,0 +1,106 @@
+"""Questions of chapter 3 on training: FLOPs, days, and how much of the peak was used."""
+
+from __future__ import annotations
+
+from lightspeed import training as t
+from lightspeed.catalog import accelerator
+
+from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
+from lightspeed_course.show.format import si
+
+CHAPTER = "03_amdahl_gustafson"
+
+
+def percent(*choices):
+    """A share, shown in per cent; the first one is canonical."""
+    return Parameter(100 * choices[0], tuple(100 * c for c in choices), "%")
+
+
+def chip(*keys):
+    return Parameter(keys[0], keys, show=lambda key: accelerator(key).name)
+
+
+def counted(unit, *choices):
+    return Parameter(choices[0], choices, show=lambda value: si(value, unit))
+
+
+per_token = Question(
+    id="training.flops_per_parameter",
+    chapter=CHAPTER,
+    level="recall",
+    prompt="How many FLOPs does training cost for each parameter and token, attention scores left out and nothing recomputed?",
+    parameters={},
+    expected=lambda: t.training_flops(1, 1),
+    unit="FLOP",
+    tolerance=0,
+    solution="A multiply and an add going forward. Going back, the same again for the gradient of the input and once more for that of the weight: three passes of two.",
+    misconceptions=(
+        Misconception("forward only", lambda: 2, "That is inference. What else does a training step do?"),
+        Misconception("backward only", lambda: 4, "That is the backward pass. The forward pass came first."),
+        Misconception("forward done twice", lambda: t.training_flops(1, 1, recomputed=1), "That counts a forward pass repeated to save memory: work of the hardware, not of the model."),
+        Misconception("a multiply-add is one", lambda: 3, "Three passes is right. How many FLOPs is a multiply-add?"),
+    ),
+)
+
+
+def run(flops, n, key, utilization):
+    return t.training_time(flops, n, accelerator(key).bf16, utilization)
+
+
+days = Question(
+    id="training.days",
+    chapter=CHAPTER,
+    level="apply",
+    prompt="A model of {{params}} is trained on {{tokens}} with {{n}} chips ({{key}}) at an MFU of {{utilization}}. How many days does it take?",
+    parameters={"params": counted("parameter", 70e9, 7e9, 13e9, 405e9), "tokens": counted("token", 15e12, 2e12, 5e12), "n": Parameter(4096, (2048, 4096, 8192)), "key": chip("h100_sxm", "a100_80gb", "tpu_v5p"), "utilization": percent(0.4, 0.35, 0.45)},
+    expected=lambda params, tokens, n, key, utilization: run(t.training_flops(params, tokens), n, key, utilization),
+    unit="day",
+    solution=lambda params, tokens, n, key, utilization: (
+        f"$6PD$ is {si(t.training_flops(params, tokens), 'FLOP')}; the machine does {si(n * accelerator(key).bf16 * utilization, 'FLOP/s')} of model FLOPs. Divide."
+    ),
+    misconceptions=(
+        Misconception("inference", lambda params, tokens, n, key, utilization: run(2 * params * tokens, n, key, utilization), "You counted the forward pass. What does a training step do after it?"),
+        Misconception("hardware FLOPs", lambda params, tokens, n, key, utilization: run(t.training_flops(params, tokens, 1), n, key, utilization), "MFU counts what the model needs. Recomputed work belongs to HFU."),
+        Misconception("at the peak", lambda params, tokens, n, key, utilization: run(t.training_flops(params, tokens), n, key, 1), "No run reaches the peak. Where does the utilization go?"),
+    ),
+)
+
+
+def reached(params, rate, key, per_token):
+    return per_token * params * rate / accelerator(key).bf16
+
+
+mfu = Question(
+    id="training.mfu",
+    chapter=CHAPTER,
+    level="apply",
+    prompt="A model of {{params}} trains on {{key}} chips; each chip gets through {{rate}} tokens a second. What is the MFU?",
+    parameters={"params": counted("parameter", 65e9, 30e9, 70e9), "rate": Parameter(380, (250, 300, 380), show=str), "key": chip("a100_80gb", "h100_sxm")},
+    expected=lambda params, rate, key: t.mfu(params, rate, 1.0, 1, accelerator(key).bf16),
+    unit="%",
+    solution=lambda params, rate, key: f"Model FLOPs: $6P$ times {rate} tokens a second is {si(6 * params * rate, 'FLOP/s')}, over a dense peak of {si(accelerator(key).bf16, 'FLOP/s')}.",
+    misconceptions=(
+        Misconception("forward only", lambda params, rate, key: reached(params, rate, key, 2), "Training does more than the forward pass for each token."),
+        Misconception("hardware utilization", lambda params, rate, key: t.hfu(params, rate, 1.0, 1, accelerator(key).bf16), "That counts a repeated forward pass: HFU, and nobody said that this run recomputes."),
+        Misconception("multiplies only", lambda params, rate, key: reached(params, rate, key, 3), "A multiply-add is two FLOPs, in the model as on the data sheet."),
+    ),
+)
+
+from_hfu = Question(
+    id="training.mfu_from_hfu",
+    chapter=CHAPTER,
+    level="apply",
+    prompt="A paper reports {{hfu}} of peak. Its FLOP count includes a full forward pass repeated to save memory. What is the MFU, attention scores aside?",
+    parameters={"hfu": percent(0.52, 0.44, 0.48, 0.56)},
+    expected=lambda hfu: hfu * t.training_flops(1, 1) / t.training_flops(1, 1, recomputed=1),
+    unit="%",
+    solution=lambda hfu: f"The hardware does eight FLOPs for each parameter and token, of which the model needs six: three quarters of {si(hfu, '%')}.",
+    misconceptions=(
+        Misconception("as printed", lambda hfu: hfu, "Part of that work was done twice. Should it count twice?"),
+        Misconception("the wrong way", lambda hfu: hfu * 4 / 3, "MFU leaves work out. Can it be higher than HFU?"),
+        Misconception("two thirds", lambda hfu: hfu * 2 / 3, "The forward pass is a third of the model's work. Of which total is the repeated one a share?"),
+        Misconception("half", lambda hfu: hfu / 2, "Only the forward pass is repeated, not the whole step."),
+    ),
+)
+
+register(per_token, days, mfu, from_hfu)

@@ -1,0 +1,307 @@
+"""Checking: a verdict on an answer that says what was seen, why it may have happened and what to think about next.
+
+`diagnose` is a pure function of a variant and an answer; `check` also keeps the try. A verdict on
+a wrong answer never tells the right one, and a right answer is never refused: it is compared
+first, before any misconception.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from lightspeed_course.practice.amounts import amount, close
+from lightspeed_course.practice.parse_answer import Unreadable, numbers, option
+from lightspeed_course.practice.questions import question
+from lightspeed_course.practice.slips import (
+    magnitude,
+    orders,
+    other_arguments,
+    reordered,
+    slip,
+    unrounded,
+)
+
+EXACT = 5e-3  # a misconception goes before the generic slips if the answer is it to three digits
+
+
+@dataclass(frozen=True, repr=False)
+class Verdict:
+    """What became of an answer.
+
+    `kind`: right, unanswered, type, dimension, sign, error, misconception, slip, partial, close, magnitude, or read
+    (not judged);
+    `name`: that of the misconception or slip; `given`: the answer as it was read.
+    """
+
+    id: str
+    correct: bool
+    kind: str
+    message: str
+    name: str = ""
+    given: str = ""
+    note: str = ""
+
+    @property
+    def heading(self):
+        if self.kind == "read":
+            return "Read."
+        return "Right." if self.correct else "Not answered." if self.kind == "unanswered" else "Not yet."
+
+    def _repr_markdown_(self):
+        return f"**{self.heading}** {self.message}" + f"\n\n*{self.note}*" * bool(self.note)
+
+    def __repr__(self):
+        return f"{self.heading} {self.message}" + f"\n{self.note}" * bool(self.note)
+
+
+def check(id, answer, seed=None):
+    """The verdict on an answer to the question `id`, which is also recorded as a try.
+
+    `seed` selects a variant; by default that of $LIGHTSPEED_SEED, else the canonical one.
+    Raises UnknownQuestion for an unknown id, and nothing else, whatever the answer is.
+    """
+    from lightspeed_course.practice import store
+
+    variant = question(id).variant(chosen_seed(seed))
+    verdict = (acknowledge if classwork() == "format" else diagnose)(variant, answer)
+    if verdict.kind != "unanswered":
+        kept = {n: getattr(verdict, n) for n in ("correct", "kind", "name", "given")}
+        store.record("try", id, {"seed": variant.seed, **kept})
+    return replace(verdict, note=store.take_notice())
+
+
+def chosen_seed(seed):
+    return seed if seed is not None else os.environ.get("LIGHTSPEED_SEED") or None
+
+
+def classwork():
+    """How much `check` tells in a notebook that a class was given: "full", or "format" only; "" in self-study."""
+    return os.environ.get("LIGHTSPEED_CLASS", "")
+
+
+def acknowledge(variant, answer):
+    """That an answer can be judged, and as what it was read; nothing of whether it is right."""
+    q = variant.question
+    try:
+        if q.kind == "choice":
+            given = seen = f"“{option(answer, variant.options)}”"
+        else:
+            values, failure = (_results if q.kind == "function" else _values)(variant, answer)
+            if failure:
+                raise failure
+            given = " ".join(f"{v:.6g}" for v in values[:8])
+            seen = f"a function that gives a number on all {len(values)} inputs tried" if q.kind == "function" else _seen(variant, values, None)
+    except Unreadable as problem:
+        return _refused(variant, problem)
+    except Exception as error:
+        return _refused(variant, Unreadable("type", f"This answer cannot be read as a number ({type(error).__name__})."))
+    return Verdict(q.id, False, "read", f"You have {seen}. It is judged once it is handed in.", "", given)
+
+
+def diagnose(variant, answer):
+    """The verdict on an answer to a variant; pure, and the same each time."""
+    right = variant.right  # outside the try: a fault of the question must not be blamed on the answer
+    try:
+        if variant.question.kind == "choice":
+            return _choice(variant, option(answer, variant.options), right)
+        read = _results if variant.question.kind == "function" else _values
+        with np.errstate(all="ignore"):
+            return _number(variant, *read(variant, answer), right, answer)
+    except Unreadable as problem:
+        return _refused(variant, problem)
+    except Exception as error:
+        return _refused(variant, Unreadable("type", f"This answer cannot be read as a number ({type(error).__name__})."))
+
+
+def _refused(variant, problem):
+    return Verdict(variant.question.id, False, problem.kind, problem.message)
+
+
+def _choice(variant, key, right):
+    def verdict(kind, message, name=""):
+        return Verdict(variant.question.id, kind == "right", kind, message, name, key)
+
+    if key == right:
+        return verdict("right", variant.options[key])
+    if found := [m for m in variant.question.misconceptions if variant.wrong(m) == key]:
+        return verdict("misconception", f"You chose “{key}”. {_hints(variant, found)}", _names(found))
+    return verdict("magnitude", f"It is not “{key}”. Work out what each option would change, then compare.")
+
+
+def _values(variant, answer):
+    q = variant.question
+    return numbers(answer, q.unit, size=max(1, len(q.names))), None
+
+
+def _results(variant, function):
+    """What the learner's function gives on every sample, NaN where it fails, and the first failure."""
+    if function is None or function is Ellipsis:
+        raise Unreadable("unanswered", "Give the function itself, without calling it.")
+    if not callable(function):
+        raise Unreadable("type", "A function is asked: give its name, without calling it.")
+    values, first = [], None
+    for sample in variant.samples:
+        try:
+            values.append(_result(variant, function, sample))
+        except Unreadable as problem:
+            values.append(np.array([np.nan]))
+            first = first or problem
+    if first and first.kind == "unanswered":
+        elsewhere = not np.isnan(np.concatenate(values)).all()
+        advice = "On other inputs it does: which branch has no `return`?" if elsewhere else "Is the `return` written?"
+        first = Unreadable("partial" if elsewhere else "unanswered", f"{first.message} {advice}")
+    return np.concatenate(values), first
+
+
+def _said(error):
+    """The kind of an error and its words, if it has any: shortened, and as code, in which no mark-up counts."""
+    try:
+        words = " ".join(str(error).split()).replace("`", "'")
+    except Exception:
+        words = ""
+    return type(error).__name__[:60] + f" (`{words[:120]}`)" * bool(words)
+
+
+def _result(variant, function, sample):
+    where = _inputs(variant, sample)
+    try:
+        result = _call(function, variant.inputs(sample))
+    except Unreadable:
+        raise
+    except (Exception, SystemExit) as error:
+        raise Unreadable("error", f"Your function stopped with {_said(error)} at {where}. What should it give there?") from None
+    if result is None or result is Ellipsis:
+        raise Unreadable("unanswered", f"Your function gives no number at {where}.")
+    try:
+        return numbers(result, variant.question.unit, infinite=True)  # where the library's is infinite too
+    except Unreadable as problem:
+        raise Unreadable(problem.kind, f"At {where}: {problem.message}") from None
+
+
+def _call(function, inputs):
+    """By the names of the parameters if it has them, else in their order. Raises Unreadable if it takes fewer or more."""
+    signature = _signature(function)
+    if not signature:
+        return function(*inputs.values())
+    if _binds(signature, **inputs):
+        return function(**inputs)
+    if not _binds(signature, *inputs.values()):
+        takes, asked = len(signature.parameters), f"{len(inputs)} {'is' if len(inputs) == 1 else 'are'} asked: {', '.join(inputs)}"
+        raise Unreadable("error", f"Your function takes {takes} argument{'s' * (takes != 1)}; {asked}.")
+    return function(*inputs.values())
+
+
+def _signature(function):
+    """The signature of a function; None for one written in C that does not tell."""
+    try:
+        return inspect.signature(function)
+    except (TypeError, ValueError):
+        return None
+
+
+def _binds(signature, *arguments, **named):
+    try:
+        signature.bind(*arguments, **named)
+    except TypeError:
+        return False
+    return True
+
+
+def _inputs(variant, sample):
+    return ", ".join(f"{n} = {p.text(sample[n])}" for n, p in variant.question.parameters.items())
+
+
+def _called_otherwise(variant, function, right):
+    """(name, reason) of a function with names of its own that is right if it is called with its arguments in another order; or None.
+
+    It is called again for this, but for one input of most orders. The grader's stand-in takes any names, and is never.
+    """
+    q = variant.question
+    signature = _signature(function) if q.kind == "function" else None
+    inputs = variant.inputs()
+    if not signature or _binds(signature, **inputs) or not _binds(signature, *inputs.values()):
+        return None
+    width = len(right) // len(variant.samples)
+
+    def agrees(order, number):
+        inputs = variant.inputs(variant.samples[number])
+        try:
+            result = numbers(function(*(inputs[name] for name in order)), q.unit, infinite=True)
+        except (Exception, SystemExit):  # which only shows that this is not the order
+            return False
+        return close(result, right[number * width : (number + 1) * width], q.tolerance)
+
+    found = (o for o in orders(q) if all(agrees(o, number) for number in range(len(variant.samples))))
+    return next((other_arguments(q, order) for order in found), None)
+
+
+def _number(variant, given, failure, right, answer):
+    q = variant.question
+
+    def verdict(kind, message, name=""):
+        return Verdict(q.id, kind == "right", kind, message, name, " ".join(f"{v:.6g}" for v in given[:8]))
+
+    if close(given, right, q.tolerance):
+        if q.kind == "function":
+            return verdict("right", f"Your function agrees with the library on all {len(right)} inputs tried.")
+        return verdict("right", f"You have {_seen(variant, given, right)}.")
+    found = _misconceptions(variant, given, min(EXACT, q.tolerance))
+    finite = np.isfinite(given)
+    # What gives right numbers wherever it gives any has another fault than an order.
+    off = not finite.any() or not close(given[finite], right[finite], q.tolerance)
+    told = reordered(variant, given, right) or _called_otherwise(variant, answer, right) if off and not found else None
+    if failure and not found and not told:
+        return _refused(variant, failure)
+    seen = _seen(variant, given, right)
+    if not found and not told and (given < 0).any() and (right >= 0).all():
+        return verdict("sign", f"You have {seen}. The sign is wrong: nothing here is below zero. Where does the minus come from?")
+    told = told or (None if found else unrounded(variant, given, right) or slip(variant, given, right))
+    if not found and not told:
+        found = _misconceptions(variant, given, q.tolerance)
+        # Last, what would have been accepted but for a large factor.
+        told = None if found else slip(variant, given, right, wide=True)
+    if told:
+        return verdict("slip", f"You have {seen}. {told[1]}", told[0])
+    if found:
+        return verdict("misconception", f"You have {seen}. {_hints(variant, found)}", _names(found))
+    kind, reason = magnitude(variant, given, right)
+    return verdict(kind, f"You have {seen}. {reason}")
+
+
+def _misconceptions(variant, given, tolerance):
+    """The misconceptions that explain all of the given values; the nearest, and those that lead to the same values."""
+    near = []
+    for m in variant.question.misconceptions:
+        wrong = variant.wrong(m)
+        here = np.isfinite(given) & np.isfinite(wrong)
+        same_gaps = np.array_equal(given[~here], wrong[~here], equal_nan=True)
+        if here.any() and same_gaps and close(given[here], wrong[here], tolerance):
+            apart = np.abs(given[here] - wrong[here]) / np.where(wrong[here] == 0, 1, np.abs(wrong[here]))
+            near.append((float(apart.max()), m))
+    nearest = min((apart for apart, _ in near), default=0)
+    return [m for apart, m in near if apart <= nearest + 1e-6]
+
+
+def _hints(variant, misconceptions):
+    return " Or: ".join(variant.fill(m.hint) for m in misconceptions)
+
+
+def _names(misconceptions):
+    return " or ".join(m.name for m in misconceptions)
+
+
+def _seen(variant, given, right):
+    q = variant.question
+    if q.kind == "array":
+        return ", ".join(f"{n}: {amount(v, q.unit)}" for n, v in zip(q.names, given, strict=True))
+    if q.kind == "number":
+        return amount(given[0], q.unit)
+    # The first input where it gives a wrong number; else the first where it gives none.
+    off = [i for i, value in enumerate(given) if not close(value, right[i], q.tolerance)]
+    shown = min(off, key=lambda i: np.isnan(given[i]), default=0)
+    value = "no number" if np.isnan(given[shown]) else amount(given[shown], q.unit)
+    return f"{value} for {_inputs(variant, variant.samples[shown])}"

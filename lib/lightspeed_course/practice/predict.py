@@ -1,0 +1,147 @@
+"""Predictions: commit a guess, then see the value and by how many decades intuition was off.
+
+The first guess counts; later ones are kept beside it. Targets are number questions, always with
+their canonical values.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+
+from lightspeed_course.practice import store
+from lightspeed_course.practice.amounts import amount, unit_words
+from lightspeed_course.practice.forms import Panel, Words, number_field, unread
+from lightspeed_course.practice.parse_answer import Unreadable, numbers, parse
+from lightspeed_course.practice.questions import UnknownQuestion, question
+
+
+def predict(id, guess=...):
+    """Commit a guess at the value that question `id` asks for; `...` shows the question and a box to type it in."""
+    variant = _target(id)
+    if guess is not ...:
+        return Words(_noted(commit(variant, guess)))
+
+    def submit(values):
+        try:
+            reply = _noted(commit(variant, parse(values[0])))
+        except Unreadable as problem:
+            return unread(problem)
+        return reply, reply.replace("*", ""), "plain"
+
+    how = "*Guess before you read on: put your number in place of the dots, or run the cell and type it in. The first guess counts.*"
+    unit = variant.question.unit
+    prompt = f"**Predict.** {variant.fill(variant.question.prompt)}" + f" *(in {unit_words(unit)})*" * bool(unit)
+    return Panel(prompt, [number_field(unit, "Your guess")], submit, "Commit my guess", static=f"{prompt}\n\n{how}")
+
+
+def commit(variant, guess):
+    """Keep a guess (above zero, in the asked unit or a quantity) and say so."""
+    q = variant.question
+    try:
+        value = float(numbers(guess, q.unit)[0])
+    except Unreadable as problem:
+        return f"**Not recorded.** {problem.message}"
+    if value <= 0:
+        return "**Not recorded.** Guess a value above zero: guesses are compared by their powers of ten."
+    first = first_guess(q.id)
+    store.record("guess", q.id, {"value": value})
+    if first is None:
+        return f"**Recorded:** {amount(value, q.unit)}. Now read on, or run the reveal."
+    return f"**Your first guess stays:** {amount(first, q.unit)}. This one, {amount(value, q.unit)}, is kept beside it and does not count."
+
+
+def reveal(id, skip=False):
+    """The value behind a prediction, and how far off the guess was. Without a guess it first asks for one, unless `skip`."""
+    variant = _target(id)
+    guess = first_guess(id)
+    told = _noted(_revealed(variant, guess))
+    if guess is not None or skip:
+        return Words(told)
+    # A page that was not run yet, or is read without a kernel, must not tell before the reader has guessed.
+    folded = f"<details><summary>The value, for when you have guessed</summary>\n\n{variant.solution}\n\n</details>"
+    return Panel(
+        f'**No guess yet.** Commit one in the cell with `predict("{id}", ...)`, then run this cell again.',
+        [], lambda _: (told, "The value is shown.", "plain"), "Show it without a guess", static=folded,
+    )  # fmt: skip
+
+
+def _revealed(variant, guess):
+    q, true = variant.question, variant.right[0]
+    if guess is None:
+        return f"*No guess recorded.*\n\n{variant.solution}"
+    return f"**{_miss(decades(guess, true), q.tolerance)}** Your first guess was {amount(guess, q.unit)}.\n\n{variant.solution}"
+
+
+def _miss(off, tolerance):
+    if abs(off) <= math.log10(1 + tolerance):
+        return "Right."
+    if abs(off) < 0.05:
+        return f"A little too {_way(off)}."
+    return f"{abs(off):.1f} decades too {_way(off)}, a factor of {10 ** abs(off):.2g}."
+
+
+def _way(off):
+    return "high" if off > 0 else "low"
+
+
+def decades(guess, true):
+    """By how many powers of ten a guess is off; above zero if it is too high."""
+    return math.log10(guess) - math.log10(true)
+
+
+def first_guess(id):
+    """The guess that counts, in the asked unit, or None."""
+    guesses = store.events("guess", id)
+    return guesses[0].detail["value"] if guesses else None
+
+
+def misses():
+    """Question id -> decades off, for the first guess at each target that still exists."""
+    found = {}
+    for event in store.events("guess"):
+        try:
+            if event.question not in found:
+                found[event.question] = decades(event.detail["value"], _target(event.question).right[0])
+        except UnknownQuestion:
+            continue
+    return found
+
+
+def calibration():
+    """A chart of how far off each first guess was, in decades, and what it says about you."""
+    off = misses()
+    if not off:
+        return Words(_noted("No predictions recorded yet. Each `predict` adds a point to the chart that will stand here."))
+    from lightspeed_course.show import Axis, Chart, Points, Rule, figure
+
+    reach = max(1, math.ceil(max(map(abs, off.values()))))
+    names = [id.partition(".")[2].replace("_", " ") for id in off]
+    x = Axis("decades off: too low on the left, too high on the right", domain=(-reach, reach))
+    chart = Chart(x, Axis(scale="category", categories=names), [Rule(x=0, label="right"), Points(list(off.values()), names)],
+                  height=110 + 26 * len(names))  # fmt: skip
+    alt = "; ".join(f"{name}: {value:+.1f} decades" for name, value in zip(names, off.values(), strict=True))
+    figure(chart, caption=summary(list(off.values())), alt=alt)
+    return None
+
+
+def summary(values):
+    """What a list of decades off says, in a sentence."""
+    typical = statistics.median(map(abs, values))
+    high, low = sum(v > 0.05 for v in values), sum(v < -0.05 for v in values)
+    lean = "too high" if high > low else "too low" if low > high else "equally often too high and too low"
+    share = f" ({max(high, low)} of {len(values)})" if high != low else ""
+    plural = "prediction was" if len(values) == 1 else f"{len(values)} predictions were typically"
+    return f"Your {plural} off by a factor of {10**typical:.2g} ({typical:.1f} decades), {lean}{share}."
+
+
+def _target(id):
+    q = question(id)
+    if q.kind != "number":
+        raise ValueError(f"question {id}: a prediction needs a number question, this is a {q.kind}")
+    return q.variant()
+
+
+def _noted(markdown):
+    notice = store.take_notice()
+    return f"{markdown}\n\n*{notice}*" if notice else markdown

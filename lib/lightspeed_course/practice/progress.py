@@ -1,0 +1,43 @@
+"""progress: what has been tried and solved, chapter by chapter."""
+
+from __future__ import annotations
+
+import time
+
+from lightspeed_course.practice import store
+from lightspeed_course.practice.cards import due
+from lightspeed_course.practice.questions import bank, topics
+
+COLUMNS = ("chapter", "questions", "tried", "solved", "solved at first try", "cards due")
+
+
+def progress(clock=time.time):
+    """Show a table of the chapters: questions, tried, solved, solved at the first try, cards due."""
+    from IPython.display import display
+
+    from lightspeed_course.practice.forms import Words
+    from lightspeed_course.show import table
+
+    table(summary(clock()), COLUMNS, "Your progress")
+    if notice := store.take_notice():
+        display(Words(f"*{notice}*"))
+
+
+def summary(now):
+    """One row (a dict) a chapter."""
+    first, solved = {}, set()
+    for event in store.events("try"):
+        first.setdefault(event.question, event.detail["correct"])
+        if event.detail["correct"]:
+            solved.add(event.question)
+    chapters = {}
+    for topic in topics():
+        waiting = {q.id for q in due(topic, now)}
+        for q in bank(topic):
+            row = chapters.setdefault(q.chapter, dict.fromkeys(COLUMNS, 0) | {"chapter": q.chapter})
+            row["questions"] += 1
+            row["tried"] += q.id in first
+            row["solved"] += q.id in solved
+            row["solved at first try"] += first.get(q.id, False)
+            row["cards due"] += q.id in waiting
+    return [chapters[name] for name in sorted(chapters)]

@@ -1,0 +1,157 @@
+"""Questions: data plus functions of the library, so that no answer is ever typed.
+
+A bank (`bank_<topic>.py`, `bank_<topic>_<part>.py`) calls `register(Question(...), ...)`; `question("topic.name")` finds it
+by the prefix of its id. A learner meets a `Variant`: the question with the canonical values of its
+parameters in self-study, with values drawn from a seed in a class.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import pkgutil
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+
+from lightspeed_course.practice.amounts import amount, si_factor
+from lightspeed_course.practice.variants import Variant, draw, seeded
+
+LEVELS = ("recall", "apply", "design")
+KINDS = ("number", "choice", "array", "function")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A premise: its canonical value and the values of its variants, in `unit` as the prompt shows it.
+
+    A text (a key of the catalog) is a value too; `show(value)` is how the prompt writes it.
+    """
+
+    canonical: object
+    choices: tuple = ()
+    unit: str = ""
+    show: Callable | None = None
+
+    def text(self, value):
+        if self.show:
+            return self.show(value)
+        return value if isinstance(value, str) else amount(value, self.unit, 6)
+
+    def si(self, value):
+        """The value as the library takes it; counts stay whole numbers."""
+        factor = 1 if isinstance(value, str) else si_factor(self.unit)
+        return value if factor == 1 else value * factor
+
+
+@dataclass(frozen=True)
+class Misconception:
+    """A wrong way to think: `wrong(**parameters)` is the answer it leads to, `hint` what to think about instead.
+
+    One that is `slight` may lead to an answer within the tolerance of some variants, where it is no mistake.
+    """
+
+    name: str
+    wrong: Callable
+    hint: str
+    slight: bool = False
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question. `expected`, every `wrong` and `solution` take the parameters in SI; results are in SI too.
+
+    number    one value, asked in `unit`
+    array     several values in one unit, named by `names`
+    choice    `expected` returns a key of `options` (key -> text)
+    function  the learner writes a function of the parameters; `expected` is the library's own.
+              It is tried on draws from the parameters' choices and on `edges` (dicts of values).
+
+    `valid(**parameters)` refuses draws that would change what the question is about.
+    """
+
+    id: str
+    chapter: str
+    level: str
+    prompt: str
+    expected: Callable
+    solution: str | Callable
+    misconceptions: tuple[Misconception, ...]
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    unit: str = ""
+    tolerance: float = 0.02
+    kind: str = "number"
+    options: Mapping[str, str] = field(default_factory=dict)
+    names: tuple[str, ...] = ()
+    edges: tuple[Mapping, ...] = ()
+    valid: Callable | None = None
+
+    def __post_init__(self):
+        def refuse(condition, reason):
+            if condition:
+                raise ValueError(f"question {self.id}: {reason}")
+
+        refuse(not re.fullmatch(r"[a-z][a-z0-9]*\.[a-z]\w*", self.id), "the id is topic.name, in lower case")
+        refuse(self.level not in LEVELS, f"level is one of {', '.join(LEVELS)}")
+        refuse(self.kind not in KINDS, f"kind is one of {', '.join(KINDS)}")
+        refuse((self.kind == "choice") != bool(self.options), "a choice, and only a choice, has options")
+        refuse((self.kind == "array") != bool(self.names), "an array, and only an array, has names")
+        refuse(not 0 <= self.tolerance < 0.5, "tolerance is relative, from 0 to below 0.5")
+
+    def variant(self, seed=None):
+        """The question with the parameters that `seed` draws; the canonical ones without a seed."""
+        canonical = {name: p.canonical for name, p in self.parameters.items()}
+        if seed is None or self.kind == "function" or not any(p.choices for p in self.parameters.values()):
+            return Variant(self, None if seed is None else str(seed), canonical)
+        rng = seeded(self.id, seed)
+        for _ in range(500):
+            variant = Variant(self, str(seed), {n: draw(rng, p) for n, p in self.parameters.items()})
+            if variant.is_sound():
+                return variant
+        raise ValueError(f"question {self.id}: 500 draws gave no valid variant; widen the choices or `valid`")
+
+
+_registry: dict[str, Question] = {}
+
+
+class UnknownQuestion(LookupError):
+    """No bank has a question of this id."""
+
+
+def register(*questions):
+    """Add questions to the registry; a bank calls this when it is imported."""
+    for q in questions:
+        if q.id in _registry:
+            raise ValueError(f"question {q.id} is registered twice")
+        _registry[q.id] = q
+
+
+def topics():
+    """The topics that have a bank, in the order of their first question's chapter."""
+    names = {name.split("_")[1] for name in _banks()}
+    return sorted(names, key=lambda name: (min((q.chapter for q in bank(name)), default=""), name))
+
+
+@cache
+def _banks():
+    package = importlib.import_module(__package__)
+    return sorted(m.name for m in pkgutil.iter_modules(package.__path__) if m.name.startswith("bank_"))
+
+
+def bank(topic):
+    """All questions of a topic, in the order of its bank."""
+    for name in _banks():
+        if name.split("_")[1] == topic:
+            importlib.import_module(f"{__package__}.{name}")
+    return [q for q in _registry.values() if q.id.partition(".")[0] == topic]
+
+
+def question(id):
+    """The question of this id. Raises UnknownQuestion, naming the nearest."""
+    known = {q.id: q for q in bank(str(id).partition(".")[0])}
+    if id in known:
+        return known[id]
+    near = difflib.get_close_matches(str(id), known, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"topics are {', '.join(topics()) or 'none yet'}"
+    raise UnknownQuestion(f"no question {id!r}: {hint}")

@@ -1,0 +1,149 @@
+"""A variant: a question with values for its parameters, and all that follows from them."""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+
+import numpy as np
+
+from lightspeed_course.practice.amounts import amount, close, si_factor, unit_words
+
+SAMPLES = 20
+
+
+def seeded(id, seed):
+    # Python guarantees this stream for ever; numpy's generators may change theirs between versions,
+    # and a grade must replay.
+    return random.Random(f"{id}\n{seed}")
+
+
+def draw(rng, parameter):
+    choices = parameter.choices or (parameter.canonical,)
+    return choices[int(rng.random() * len(choices))]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A question with values: what is asked, what is right, what each misconception gives.
+
+    Numbers are in the asked unit, as a float64 array: of one value, of the array's values, or of
+    the results on each of `samples` if a function is asked.
+    """
+
+    question: object
+    seed: str | None
+    values: Mapping
+
+    @cached_property
+    def samples(self):
+        """The inputs, in display units, on which the question is evaluated."""
+        q = self.question
+        if q.kind != "function":
+            return [dict(self.values)]
+        # What shows a misconception without a seed shows it with one: the seed's own inputs come on top.
+        seeds = (None,) if self.seed is None else (None, self.seed)
+        drawn = [sample for seed in seeds for sample in self._draws(seeded(q.id, seed))]
+        return [dict(self.values), *drawn, *({**self.values, **edge} for edge in q.edges)]
+
+    def _draws(self, rng):
+        q = self.question
+        tried = ({n: draw(rng, p) for n, p in q.parameters.items()} for _ in range(10 * SAMPLES))
+        return islice((t for t in tried if not q.valid or q.valid(**self.inputs(t))), SAMPLES)
+
+    def inputs(self, values=None):
+        """The values in SI, as the functions of a question take them."""
+        values = self.values if values is None else values
+        return {n: p.si(values[n]) for n, p in self.question.parameters.items()}
+
+    @cached_property
+    def right(self):
+        if self.question.kind == "choice":
+            return self.question.expected(**self.inputs())
+        return np.concatenate([self._result(self.question.expected, s) for s in self.samples])
+
+    def wrong(self, misconception):
+        """What the misconception answers; NaN where it has no answer."""
+        if self.question.kind == "choice":
+            return misconception.wrong(**self.inputs())
+        width = len(self.right) // len(self.samples)
+        results = []
+        for sample in self.samples:
+            try:
+                results.append(self._result(misconception.wrong, sample))
+            except (ArithmeticError, ValueError):
+                results.append(np.full(width, math.nan))
+        results = np.concatenate(results)
+        if misconception.slight and close(results, self.right, self.question.tolerance):
+            return np.full(len(results), math.nan)
+        return results
+
+    def _result(self, function, sample):
+        value = function(**self.inputs(sample))
+        if hasattr(value, "dimensionality"):
+            value = value.to(self.question.unit or "dimensionless").magnitude
+        else:
+            value = np.asarray(value, float) / si_factor(self.question.unit)
+        return np.atleast_1d(np.asarray(value, float))
+
+    def is_sound(self):
+        """Whether these values pose the same question: valid, finite, and each misconception visibly wrong."""
+        q = self.question
+        if q.valid and not q.valid(**self.inputs()):
+            return False
+        if q.kind == "choice":
+            return self.right in q.options
+        # A function may have infinity as its right result somewhere; a number may not.
+        has_values = not np.isnan(self.right).any() if q.kind == "function" else np.isfinite(self.right).all()
+        return bool(has_values) and not any(close(self.wrong(m), self.right, q.tolerance) for m in q.misconceptions)
+
+    @property
+    def options(self):
+        """The options of a choice, key -> text, with the parameters filled in."""
+        return {key: self.fill(text) for key, text in self.question.options.items()}
+
+    @property
+    def asked(self):
+        """The sentence that says in what form the answer is wanted."""
+        q = self.question
+        if q.kind == "choice":
+            return "\n".join(f"- **{key}**: {text}" for key, text in self.options.items())
+        within = f"within {amount(100 * q.tolerance, '%')}" if q.tolerance else "exactly"
+        if q.kind == "function":
+            takes = ", ".join(f"`{n}`" + f" in {unit_words(p.unit)}" * bool(p.unit) for n, p in q.parameters.items())
+            return f"*Write a function of {takes}. It returns {unit_words(q.unit) or 'a plain number'}, {within}.*"
+        unit = f"in {unit_words(q.unit)}" if q.unit else "as a plain number"
+        each = f"{', '.join(q.names[:-1])} and {q.names[-1]}, each " if q.names else ""
+        return f"*Answer {each}{unit}, {within}.*"
+
+    @property
+    def prompt(self):
+        return f"{self.fill(self.question.prompt)}\n\n{self.asked}"
+
+    @property
+    def answer(self):
+        """The right answer in words, to one digit more than the tolerance needs."""
+        q = self.question
+        if q.kind == "choice":
+            return f"**{self.right}**: {self.options[self.right]}"
+        digits = max(3, 1 + math.ceil(-math.log10(max(q.tolerance, 1e-9))))
+        values = [amount(v, q.unit, digits) for v in self.right]
+        return ", ".join(f"{n}: {v}" for n, v in zip(q.names, values, strict=True)) if q.names else values[0]
+
+    @property
+    def solution(self):
+        """The worked solution; that of a number, an array or a choice ends with the answer."""
+        q = self.question
+        steps = q.solution if isinstance(q.solution, str) else q.solution(**self.inputs())
+        steps = self.fill(steps).strip()
+        return steps if q.kind == "function" else f"{steps}\n\n**Answer:** {self.answer}"
+
+    def fill(self, template):
+        """The template with each `{{parameter}}` written as the parameter shows it."""
+        shown = {n: p.text(self.values[n]) for n, p in self.question.parameters.items()}
+        return re.sub(r"\{\{\s*([A-Za-z_]\w*)\s*\}\}", lambda m: shown[m[1]], template)

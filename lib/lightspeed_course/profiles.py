@@ -1,0 +1,66 @@
+"""Reading what was measured: a cProfile file, a JSON breakdown, the recorded scaling runs.
+
+Each reader returns plain data (name -> seconds) for the laws of `lightspeed.scaling`.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import pstats
+import tomllib
+from importlib.resources import files
+
+from lightspeed.law import BadArgument
+
+REST = "everything else"
+
+
+def read_profile(path, functions):
+    """Seconds in each named function, callees included, and in `everything else`, from a pstats file.
+
+    Raises BadArgument for a name that the profile does not have, has twice, or that is called from
+    another of the names: its time would be counted twice.
+    """
+    stats = pstats.Stats(str(path))
+    keys = {name: _key(stats.stats, name) for name in functions}
+    for name, key in keys.items():
+        for outer in keys.keys() & {key[2] for key in _callers(stats.stats, key)} - {name}:
+            hint = f"Name only one of them: {outer} includes it."
+            raise BadArgument("read_profile", "functions", name, f"functions of which none calls another ({outer} does)", hint)
+    breakdown = {name: stats.stats[key][3] for name, key in keys.items()}
+    return breakdown | {REST: max(stats.total_tt - sum(breakdown.values()), 0.0)}
+
+
+def _key(stats, name):
+    found = [key for key in stats if key[2] == name]
+    if len(found) != 1:
+        where = "; ".join(f"{file}:{line}" for file, line, _ in found) or "none of that name"
+        raise BadArgument("read_profile", "functions", name, f"one function of the profile (found {where})")
+    return found[0]
+
+
+def _callers(stats, key):
+    """Every function from which `key` is reached."""
+    seen, todo = set(), [key]
+    while todo:
+        for caller in stats[todo.pop()][4]:
+            if caller not in seen:
+                seen.add(caller)
+                todo.append(caller)
+    return seen
+
+
+def read_breakdown(path):
+    """A breakdown name -> seconds from a JSON file that holds one flat object."""
+    with open(path, encoding="utf-8") as file:
+        breakdown = json.load(file)
+    if not isinstance(breakdown, dict):
+        raise BadArgument("read_breakdown", "path", str(path), "a JSON object of name: seconds")
+    return breakdown
+
+
+@functools.cache
+def scaling_runs():
+    """Measured scaling by key: this course's own runs and published ones (measured_scaling.toml)."""
+    return tomllib.loads(files("lightspeed.catalog").joinpath("measured_scaling.toml").read_text("utf-8"))

@@ -1,0 +1,115 @@
+"""Wrong claims that readers will meet, each with its executable rebuttal: `gallery("01")` shows those of chapter 1.
+
+The claims are in chapters/gallery.toml. Its expressions may use
+
+    accelerator, link, memory, energy, number, find   the catalog: accelerator("h100_sxm").bf16, number("nvlink4.bandwidth")
+    every law of the modules that `_names` lists: ridge_point, attainable, critical_batch, energy_of, ...
+    si, plain, human_time                       from lightspeed_course.show.format, to write numbers
+    claimed, right                              in `because` and `sound`: both values, in SI
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from lightspeed import (
+    catalog,
+    collectives,
+    energy,
+    parallel,
+    pipeline,
+    queueing,
+    reliability,
+    roofline,
+    scaling,
+    serving,
+    training,
+)
+from lightspeed.models import nccl_tuner
+
+from lightspeed_course.authoring.prose import expressions, fill
+from lightspeed_course.show.format import human_time, plain, plural, si
+
+_PACKAGE = Path(__file__).parents[1]
+_FOLDERS = (_PACKAGE / "_course" / "chapters", _PACKAGE.parents[1] / "chapters")  # in a wheel, in a checkout
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One entry of gallery.toml."""
+
+    id: str
+    chapter: str
+    quote: str
+    source: str
+    right: str
+    because: str
+    sound: str
+    unit: str
+    claimed: float | None = None
+
+    @property
+    def factor(self) -> float:
+        """SI over the unit in which the source speaks."""
+        return float(catalog.UNITS[self.unit][0])
+
+    @property
+    def value(self) -> float:
+        """What `right` comes to, in SI."""
+        return float(eval(f"(\n{self.right}\n)", dict(_names())))
+
+    def written(self, text: str) -> str:
+        """`because` or `sound` with its expressions filled in."""
+        names = {**_names(), "right": self.value}
+        if self.claimed is not None:
+            names["claimed"] = self.claimed * self.factor
+        return fill(" ".join(text.split()), [eval(found.python, names) for found in expressions(text)])
+
+    def markdown(self) -> str:
+        """The claim as a reader sees it."""
+        source = catalog.source(self.source)
+        title = f"[{source.title}]({source.address})" if source.address else source.title
+        who = ", ".join(filter(None, (source.author, title)))
+        quote = self.quote.strip().replace("*", r"\*").replace("_", r"\_")
+        found = f"**{self._in_unit(self.value / self.factor)}**"
+        instead = f", not {self._in_unit(self.claimed)}" if self.claimed is not None else ""
+        return (
+            f"> **“{quote}”**\n>\n> {who}\n\n"
+            f"{self.written(self.because)}\n\n"
+            f"```python\n{self.right.strip()}\n```\n\n"
+            f"gives {found}{instead}.\n\n"
+            f"A sound claim: {self.written(self.sound)}"
+        )
+
+    def _in_unit(self, value: float) -> str:
+        return f"{plain(value, 4)} {plural(self.unit, value)}".strip()
+
+
+@cache
+def claims() -> tuple[Claim, ...]:
+    """Every claim of gallery.toml, in its order."""
+    file = next(folder / "gallery.toml" for folder in _FOLDERS if (folder / "gallery.toml").exists())
+    return tuple(Claim(**entry) for entry in tomllib.loads(file.read_text(encoding="utf-8"))["claim"])
+
+
+def gallery(chapter: str) -> None:
+    """Show the wrong claims of a chapter ("01") and what is right."""
+    from IPython.display import display
+
+    shown = [claim.markdown() for claim in claims() if claim.chapter == chapter]
+    if not shown:
+        raise ValueError(f"gallery: chapter = {chapter!r}: expected one of {sorted({claim.chapter for claim in claims()})}")
+    text = "\n\n---\n\n".join(shown)
+    display({"text/markdown": text, "text/plain": text}, raw=True)
+
+
+@cache
+def _names() -> dict:
+    laws = {
+        name: law for module in (roofline, energy, scaling, training, queueing, serving, collectives, nccl_tuner, pipeline, parallel, reliability) for name, law in vars(module).items() if hasattr(law, "arguments")
+    }
+    of_catalog = {name: getattr(catalog, name) for name in ("accelerator", "link", "memory", "energy", "number", "find")}
+    return {**laws, **of_catalog, "si": si, "plain": plain, "human_time": human_time}
