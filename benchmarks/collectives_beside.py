@@ -26,6 +26,7 @@ from pathlib import Path
 from statistics import median
 
 import _beside
+
 from lightspeed_course.measure.instruments import collectives, launch
 
 RANKS, ROUNDS, OFF, LARGE = 2, 7, 0.10, 2**18

@@ -22,6 +22,7 @@ import time
 from pathlib import Path
 
 import _beside
+
 from lightspeed_class.gradebook import Gradebook
 from lightspeed_class.grading.batch import grade_all
 from lightspeed_class.handout.nbgrader import export_nbgrader

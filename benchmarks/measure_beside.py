@@ -20,6 +20,7 @@ from pathlib import Path
 
 import _beside
 import numpy as np
+
 from lightspeed_course.measure.environment import usable_cores
 from lightspeed_course.measure.instruments import kernels, roofline
 

@@ -14,6 +14,7 @@ import threading
 import time
 
 import ciw
+
 from lightspeed_course.measure.instruments.queue_server import ANSWER, BEGIN, END, REQUEST, serve
 from lightspeed_course.measure.instruments.workers import crew, receive
 

@@ -11,6 +11,7 @@ import sys
 from collections import defaultdict
 
 from _beside import show
+
 from lightspeed_course.measure import runner
 from lightspeed_course.measure.records import record
 

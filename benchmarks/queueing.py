@@ -12,6 +12,7 @@ import time
 import ciw
 import numpy as np
 import simpy
+
 from lightspeed.models.queue_simulation import poisson_arrivals, simulate
 from lightspeed.queueing import mm1
 

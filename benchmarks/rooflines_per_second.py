@@ -10,6 +10,7 @@ import time
 
 import _beside
 import numpy as np
+
 from lightspeed.roofline import attainable, time_bounds
 
 POINTS, ROUNDS, LEAST_PER_SECOND, LEAST_RATIO = 10**6, 7, 1e7, 1000

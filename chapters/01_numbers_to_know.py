@@ -429,7 +429,7 @@ figure(
 # ### Where it breaks
 #
 # - **The clock on the web page may not be the one behind the peak.** With the boost clock that is often quoted for an
-#   H100 its peak would come out {{hardware.peak_from_clock(1.98e9, h100.flop_per_cycle, h100.tensor_core_count) / h100.bf16 - 1:.0%}} too high.
+#   H100 its peak would come out {{datasheet.peak_from_clock(1.98e9, h100.flop_per_cycle, h100.tensor_core_count) / h100.bf16 - 1:.0%}} too high.
 # - **A floor is not a forecast.** Real paths add equipment, detours and queues; real memories add page misses and refresh.
 # - **Latency has layers.** InfiniBand hardware takes {{si(link("infiniband_ndr").latency, "s")}}; one step of a collective over
 #   it, software included, is calibrated at {{si(link("infiniband_ndr").nccl_step_simple, "s")}} in NCCL. Say which one you mean.

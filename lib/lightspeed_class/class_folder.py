@@ -15,10 +15,9 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-from lightspeed_course.workspace import course_root
-
 from lightspeed_class.gradebook import Gradebook
 from lightspeed_class.intake.notebooks import Assignment
+from lightspeed_course.workspace import course_root
 
 SETTINGS, BOOK, ROSTER = "class.toml", "gradebook.sqlite", "roster.csv"
 FEEDBACK = ("full", "format")

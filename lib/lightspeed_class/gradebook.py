@@ -18,11 +18,10 @@ import zlib
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from lightspeed_course.practice.store import statements
-
 from lightspeed_class.gradebook_schema import MIGRATIONS, Newer
 from lightspeed_class.grading.grade import Graded, Score
 from lightspeed_class.intake.notebooks import Assignment
+from lightspeed_course.practice.store import statements
 
 BUSY_SECONDS = 30
 

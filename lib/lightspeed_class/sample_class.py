@@ -18,12 +18,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
-from lightspeed.units import Q
-from lightspeed_course.practice.questions import question
-from lightspeed_course.practice.slips import factors
 
+from lightspeed.units import Q
 from lightspeed_class.class_folder import write_whole
 from lightspeed_class.handout.release import notebook_for
+from lightspeed_course.practice.questions import question
+from lightspeed_course.practice.slips import factors
 
 DUE = datetime(2026, 3, 2, 12, tzinfo=UTC).timestamp()
 DAY = 86400

@@ -5,9 +5,32 @@ import secrets
 import sys
 from pathlib import Path
 
+from lightspeed_cli.errors import UserError
+from lightspeed_course import workspace as folders
 from lightspeed_course.workspace import PRIVATE, START, trust
 
 CONFIG = Path(__file__).parent / "labconfig"
+
+
+def add(parser):
+    """Put the arguments of the verb on its parser."""
+    port = "the port to serve at (default: the first free from 8888)"
+    parser.add_argument("--port", type=int, metavar="N", help=port)
+    parser.add_argument("--no-browser", action="store_true", help="print the address, open no browser")
+    parser.add_argument("--dir", help="your folder (default: $LIGHTSPEED_HOME or ~/speed-of-light)")
+    parser.epilog = "Jupyter's own options may follow, such as --ServerApp.ip=0.0.0.0, or anything after --."
+
+
+def run(options):
+    """Bring the workspace up to date and serve it."""
+    try:
+        folder = folders.workspace_root(options.dir)
+        for line in folders.describe(folders.sync(folder), folder):
+            print(line)
+    except folders.WorkspaceError as error:
+        raise UserError(error) from error
+    print(f"Opening {folder} ...", flush=True)
+    open_lab(folder, options.port, not options.no_browser, options.jupyter)
 
 
 def open_lab(workspace, port=None, browser=True, arguments=()):

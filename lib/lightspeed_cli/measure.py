@@ -5,9 +5,9 @@ import os
 import sys
 from pathlib import Path
 
-from lightspeed_course.argument_types import cause, count, seconds
+from lightspeed_cli.argument_types import count, seconds
+from lightspeed_cli.errors import UserError, cause, nearest
 
-WORDS = "measure this machine: latency, bandwidth, peaks, scaling, queues, collectives; compare two machines"
 VERBS = """verbs:
   all                 every part (the default); one that this machine cannot give is named and passed over
   PART                one part: host, roofline, precision, scaling, queueing, collectives, split, network, gpu
@@ -17,11 +17,10 @@ VERBS = """verbs:
 """
 
 
-def add_to(parser):
+def add(parser):
     """Put the arguments of the verb on its parser."""
     import argparse
 
-    parser.set_defaults(known=["--full", "--into", "--page", "--size", "--backend", "--limit", "-n", "--help"])
     parser.formatter_class, parser.epilog = argparse.RawDescriptionHelpFormatter, VERBS
     parser.add_argument("what", nargs="?", default="all", metavar="VERB", help="see below")
     parser.add_argument("files", nargs="*", metavar="FILE", help="of compare and show")
@@ -34,50 +33,48 @@ def add_to(parser):
     parser.add_argument("--limit", type=seconds, metavar="S", help="of collectives: seconds that one size may take")
 
 
-def run(options, error):
-    """Do it. `error` is the exception to raise for a mistake of the reader."""
+def run(options):
+    """Measure, compare or show; the exit status."""
     from lightspeed_course.measure import runner
 
     if options.what == "compare":
-        return _compare(options, error)
+        return _compare(options)
     if options.what == "show":
-        return _show(options, error)
+        return _show(options)
     if options.what not in ("all", *runner.PARTS):
-        from lightspeed_cli import _nearest
-
-        raise error(f"there is no '{options.what}'; {_nearest(options.what, ['all', *runner.PARTS, 'compare', 'show'])}")
+        raise UserError(f"there is no '{options.what}'; {nearest(options.what, ['all', *runner.PARTS, 'compare', 'show'])}")
     if options.files:
-        raise error(f"'{options.files[0]}' is one word too many; several parts at once are `lightspeed measure all`")
-    _can_be_written(options, error)
+        raise UserError(f"'{options.files[0]}' is one word too many; several parts at once are `lightspeed measure all`")
+    _can_be_written(options)
     words = _words(options)
     if options.what == "collectives" and (words or _launched()):
-        from lightspeed_course.measure.instruments import collectives
+        from lightspeed_cli import measure_collectives
 
         if options.page:
-            raise error("a page is made of a record: keep one with --into DIR, then: lightspeed measure show FILE --page PAGE")
+            raise UserError("a page is made of a record: keep one with --into DIR, then: lightspeed measure show FILE --page PAGE")
         more = [*(["--full"] if options.full else []), *(["--into", options.into] if options.into else [])]
-        return collectives.main([*words, *more])
+        return measure_collectives.main([*words, *more])
     if words:
-        raise error(f"{words[0]} belongs to `lightspeed measure collectives`")
+        raise UserError(f"{words[0]} belongs to `lightspeed measure collectives`")
     return _measure(tuple(runner.PARTS) if options.what == "all" else (options.what,), options)
 
 
-def _can_be_written(options, error):
+def _can_be_written(options):
     """Refuse what cannot be written later now: nobody should measure for minutes and learn it then."""
     if options.into:
         folder = Path(options.into)
         while not folder.exists() and folder != folder.parent:
             folder = folder.parent  # what is missing is made below the first that is there
         if not folder.is_dir():
-            raise error(f"--into {options.into}: {folder} is not a folder")
+            raise UserError(f"--into {options.into}: {folder} is not a folder")
         if not os.access(folder, os.W_OK | os.X_OK):
-            raise error(f"--into {options.into}: nothing can be written in {folder}")
+            raise UserError(f"--into {options.into}: nothing can be written in {folder}")
     if options.page:
         page = Path(options.page)
         if page.exists():
-            raise error(f"--page {page}: it is there already, and is not written over")
+            raise UserError(f"--page {page}: it is there already, and is not written over")
         if not page.parent.is_dir() or not os.access(page.parent, os.W_OK | os.X_OK):
-            raise error(f"--page {page}: {page.parent} is not a folder that can be written")
+            raise UserError(f"--page {page}: {page.parent} is not a folder that can be written")
 
 
 def _measure(names, options):
@@ -96,8 +93,8 @@ def _measure(names, options):
     status = _keep(said, report, options)
     if options.page:
         try:
-            _write(options.page, lambda: report.to_html(said), OSError)
-        except OSError as failure:
+            _write(options.page, lambda: report.to_html(said))
+        except UserError as failure:
             print(f"The page could not be written: {failure}", file=sys.stderr)
             status = 1
     return status or (0 if said["complete"] else 130)
@@ -143,51 +140,51 @@ def _launched():
     return world()
 
 
-def _compare(options, error):
+def _compare(options):
     from lightspeed_course.measure.pages import report
     from lightspeed_course.measure.records import compare
 
     if len(options.files) != 2:
-        raise error("compare takes two records, such as: lightspeed measure compare A.json B.json")
-    a, b = (_load(name, error) for name in options.files)
+        raise UserError("compare takes two records, such as: lightspeed measure compare A.json B.json")
+    a, b = (_load(name) for name in options.files)
     found = compare.compare(a, b)
     print("\n".join(compare.in_words(found)))
-    _write(options.page, lambda: report.comparison_html(found), error)
+    _write(options.page, lambda: report.comparison_html(found))
 
 
-def _show(options, error):
+def _show(options):
     from lightspeed_course.measure.pages import report
     from lightspeed_course.measure.records import record
 
     if len(options.files) > 1:
-        raise error("show takes one record; two are for `lightspeed measure compare`")
-    shown = _load(options.files[0], error) if options.files else record.latest()
+        raise UserError("show takes one record; two are for `lightspeed measure compare`")
+    shown = _load(options.files[0]) if options.files else record.latest()
     if shown is None:
-        raise error(f"nothing has been measured yet: `lightspeed measure all`; shipped are {', '.join(record.shipped())}")
+        raise UserError(f"nothing has been measured yet: `lightspeed measure all`; shipped are {', '.join(record.shipped())}")
     print("\n".join(report.in_words(shown)))
     fuller = None if options.files else record.fuller(shown)
     if fuller:
         print(f"\nA fuller record of the same machine: lightspeed measure show {fuller}")
-    _write(options.page, lambda: report.to_html(shown), error)
+    _write(options.page, lambda: report.to_html(shown))
 
 
-def _load(name, error):
+def _load(name):
     from lightspeed_course.measure.records import compare, record
 
     try:
         return compare.load(name)
     except FileNotFoundError as failure:
-        raise error(f"there is no file {name}; shipped are {', '.join(record.shipped())}") from failure
+        raise UserError(f"there is no file {name}; shipped are {', '.join(record.shipped())}") from failure
     except (OSError, ValueError) as failure:
-        raise error(cause(failure)) from failure
+        raise UserError(cause(failure)) from failure
 
 
-def _write(path, make, error):
+def _write(path, make):
     if not path:
         return
     try:
         with open(path, "x", encoding="utf-8") as file:  # never over a file that is there
             file.write(make())
     except OSError as failure:
-        raise error(cause(failure)) from failure
+        raise UserError(cause(failure)) from failure
     print(f"Page: {path}")

@@ -14,7 +14,6 @@ import contextlib
 import hashlib
 import json
 import os
-import sqlite3
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -41,7 +40,7 @@ class Event:
 def course_root():
     """The folder that holds the delivered chapters: inside an installed wheel, or the checkout."""
     package = Path(__file__).resolve().parent
-    for root in (package / "_course", package.parent.parent):
+    for root in (package / "_delivered", package.parent.parent):
         if (root / "chapters").is_dir():
             return root
     raise WorkspaceError("this installation holds no chapters; install the course again")
@@ -250,6 +249,8 @@ def _locked(workspace):
 
     The lock is an empty SQLite file: the same three lines on every system, and let go of when the process dies.
     """
+    import sqlite3  # the command starts without it
+
     try:
         (workspace / PRIVATE).mkdir(parents=True, exist_ok=True)
         lock = sqlite3.connect(workspace / PRIVATE / "lock.sqlite", timeout=60, isolation_level=None)

@@ -13,7 +13,6 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 from lightspeed import (
     catalog,
@@ -29,12 +28,9 @@ from lightspeed import (
     training,
 )
 from lightspeed.models import nccl_tuner
-
 from lightspeed_course.authoring.prose import expressions, fill
 from lightspeed_course.show.format import human_time, plain, plural, si
-
-_PACKAGE = Path(__file__).parents[1]
-_FOLDERS = (_PACKAGE / "_course" / "chapters", _PACKAGE.parents[1] / "chapters")  # in a wheel, in a checkout
+from lightspeed_course.workspace import course_root
 
 
 @dataclass(frozen=True)
@@ -91,7 +87,7 @@ class Claim:
 @cache
 def claims() -> tuple[Claim, ...]:
     """Every claim of gallery.toml, in its order."""
-    file = next(folder / "gallery.toml" for folder in _FOLDERS if (folder / "gallery.toml").exists())
+    file = course_root() / "chapters" / "gallery.toml"
     return tuple(Claim(**entry) for entry in tomllib.loads(file.read_text(encoding="utf-8"))["claim"])
 
 

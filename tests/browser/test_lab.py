@@ -5,6 +5,7 @@ from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
+
 from lightspeed_cli.lab import CONFIG
 
 pytestmark = pytest.mark.slow

@@ -2,6 +2,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from lightspeed_class import class_folder as courses
 
 sys.path.insert(0, str(Path(__file__).parent / "hostile"))  # where cases.py is

@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from lightspeed_class.class_folder import Course
 from lightspeed_class.gradebook import Gradebook
 from lightspeed_cli import main

@@ -7,6 +7,9 @@ import re
 from pathlib import Path
 
 import pytest
+from scipy.stats import pearsonr
+from scored import Page, answer, assignment_of, graded, right, times, wrong
+
 from lightspeed_class.gradebook import Gradebook
 from lightspeed_class.grading.grade import refused
 from lightspeed_class.handout.release import notebook_for
@@ -24,12 +27,9 @@ from lightspeed_class.reports.class_report import (
     statistics,
     told,
     unexplained,
-    write_report,
 )
-from lightspeed_class.reports.class_report_page import to_html
+from lightspeed_class.reports.class_report_page import to_html, write_report
 from lightspeed_course.practice.questions import question
-from scipy.stats import pearsonr
-from scored import Page, answer, assignment_of, graded, right, times, wrong
 
 DOT, OPS, WORD, ROOF = "roofline.dot_intensity", "roofline.int8_ops", "roofline.what_shortens_it", "roofline.attainable"
 ASSIGNMENT = assignment_of(DOT, OPS, WORD, ROOF)

@@ -6,13 +6,14 @@ import time
 from pathlib import Path
 
 import pytest
+from scored import graded, right, wrong
+from test_class_cli import ROSTER, AtOnce
+
 from lightspeed_class.gradebook import Gradebook
 from lightspeed_class.grading import batch
 from lightspeed_class.intake.match_submissions import late
 from lightspeed_cli import main
-from lightspeed_course.argument_types import when
-from scored import graded, right, wrong
-from test_class_cli import ROSTER, AtOnce
+from lightspeed_cli.argument_types import when
 
 NAME = "02_roofline"
 OUTDATED = f"class.toml gives other points than the release; run lightspeed class release {NAME}"

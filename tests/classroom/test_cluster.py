@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from cases import ASSIGNMENT, QUESTIONS, code, idle, notebook, right
+
 from lightspeed_class.gradebook import Gradebook
 from lightspeed_class.grading import cluster
 from lightspeed_class.grading.batch import grade_all
@@ -138,8 +139,8 @@ def test_two_workers_one_of_them_killed(tmp_path, scheduler, worker):
 def test_unfit_workers_are_named_before_anything_is_graded(tmp_path, scheduler, worker):
     with pytest.raises(NoCluster, match="has no workers"), connected(scheduler.address):
         pass
-    shutil.copytree(COURSE, tmp_path / "other/lightspeed", ignore=shutil.ignore_patterns("__pycache__"))
-    with open(tmp_path / "other/lightspeed/practice/checking.py", "a") as file:
+    shutil.copytree(COURSE.parent, tmp_path / "other", ignore=shutil.ignore_patterns("__pycache__"))
+    with open(tmp_path / "other/lightspeed_course/practice/check.py", "a") as file:
         file.write("\n# another version\n")
     worker()
     with connected(scheduler.address) as fit, class_of(tmp_path / "book.sqlite3", [right() for _ in range(1)]) as book:

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from lightspeed_class import class_folder as courses
 from lightspeed_class.class_folder import CourseError
 from lightspeed_class.handout.release import notebook_for

@@ -4,11 +4,12 @@ import csv
 import io
 
 import pytest
+from scored import assignment_of, graded, right, wrong
+
 from lightspeed_class import class_folder
 from lightspeed_class.gradebook import Gradebook
 from lightspeed_class.reports.export import KINDS, Incomplete, cell, export_csv, identifier
 from lightspeed_class.sample_class import roster
-from scored import assignment_of, graded, right, wrong
 
 ONE, TWO = assignment_of("roofline.ridge", "roofline.what_shortens_it", name="one"), assignment_of("roofline.dot_intensity", name="two")
 NAMES = ["Ünï Cødé", 'Quote "Q" Quill', "Comma, Family", "Semi; Colon", "凪嶺", "a\nb", "=cmd|' /C calc'!A0", "+1+1", "-2+3", "@SUM(A1)", "\t=1", "  =1", "＝1", "'quoted"]

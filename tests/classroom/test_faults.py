@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 from cases import QUESTIONS, call, code, notebook
+from test_gradebook import children, wait_until_gone
+
 from lightspeed_class.gradebook import Gradebook
 from lightspeed_class.grading.sandbox import FIRST_UID
 from lightspeed_class.intake.notebooks import Assignment
-from test_gradebook import children, wait_until_gone
 
 COUNT, KILLS = 200, 10
 ASSIGNMENT = Assignment("short", {"word": ((QUESTIONS["word"], "answer"),)})

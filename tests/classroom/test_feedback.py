@@ -5,6 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from scored import RECORD, Page, assignment_of, graded, right, wrong
+
 from lightspeed_class import class_folder
 from lightspeed_class.gradebook import Gradebook
 from lightspeed_class.grading.grade import Score, hidden, refused
@@ -13,7 +15,6 @@ from lightspeed_class.reports.feedback import to_html, write_feedback
 from lightspeed_class.reports.results import outcomes
 from lightspeed_course.practice.amounts import amount
 from lightspeed_course.practice.questions import question
-from scored import RECORD, Page, assignment_of, graded, right, wrong
 
 EXERCISES = sorted((Path(__file__).parents[2] / "exercises").glob("[0-9]*.ipynb"))
 RIDGE, WORD, ROOF, BYTES = "roofline.ridge", "roofline.what_shortens_it", "roofline.attainable", "roofline.int8_bytes"

@@ -8,6 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from scored import Page, assignment_of, graded, right
+from test_class_cli import ROSTER, AtOnce, answered
+
 from lightspeed_class.class_folder import Course, CourseError
 from lightspeed_class.gradebook import Gradebook
 from lightspeed_class.grading import batch
@@ -15,8 +18,6 @@ from lightspeed_class.reports.class_report import opening, statistics
 from lightspeed_class.reports.export import Outdated, export_csv
 from lightspeed_class.reports.feedback import write_feedback
 from lightspeed_class.roster import add_roster
-from scored import Page, assignment_of, graded, right
-from test_class_cli import ROSTER, AtOnce, answered
 
 NAME = "02_roofline"
 

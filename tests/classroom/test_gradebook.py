@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from cases import ASSIGNMENT, QUESTIONS, right
+
 from lightspeed_class.gradebook import MIGRATIONS, Gradebook, Newer
 from lightspeed_class.grading import batch
 from lightspeed_class.grading.batch import grade_all, replay

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cases import ASSIGNMENT, QUESTIONS, exercises, notebook, right
+
 from lightspeed.units import Q
 from lightspeed_class.grading import sandbox
 from lightspeed_class.grading.grade import decode, grade, hidden

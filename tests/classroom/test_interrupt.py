@@ -8,8 +8,9 @@ import time
 
 import pytest
 from cases import ASSIGNMENT, idle, right
-from lightspeed_class.class_folder import new
 from test_gradebook import children, command, wait_until_gone
+
+from lightspeed_class.class_folder import new
 
 pytestmark = pytest.mark.slow
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+
 from lightspeed_class.handout.nbgrader import export_nbgrader
 from lightspeed_class.intake.notebooks import Assignment
 from lightspeed_course.authoring.notebooks import BuildError

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+
 from lightspeed_class import class_folder as courses
 from lightspeed_class.class_folder import Course, CourseError
 from lightspeed_class.handout import release as releases

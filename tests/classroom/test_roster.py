@@ -5,6 +5,7 @@ import codecs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from lightspeed_class.class_folder import CourseError
 from lightspeed_class.gradebook import Gradebook
 from lightspeed_class.roster import add_roster, read_roster

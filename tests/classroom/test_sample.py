@@ -9,12 +9,15 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
+from scored import Page
+
 from lightspeed.units import Q
 from lightspeed_class.gradebook import Gradebook
 from lightspeed_class.grading.batch import grade_all
 from lightspeed_class.grading.sandbox import Limits
 from lightspeed_class.intake.notebooks import Assignment, Refused, code_cells
-from lightspeed_class.reports.class_report import opening, statistics, write_report
+from lightspeed_class.reports.class_report import opening, statistics
+from lightspeed_class.reports.class_report_page import write_report
 from lightspeed_class.reports.export import export_csv
 from lightspeed_class.reports.feedback import write_feedback
 from lightspeed_class.sample_class import (
@@ -28,7 +31,6 @@ from lightspeed_class.sample_class import (
 )
 from lightspeed_course.practice.check import diagnose
 from lightspeed_course.practice.questions import question
-from scored import Page
 
 pytestmark = pytest.mark.slow
 

@@ -6,13 +6,14 @@ import time
 from pathlib import Path
 
 import pytest
+from test_collect import NAME, archive, fill, folder, kept, notebook
+
 from lightspeed_class.gradebook import MIGRATIONS, Gradebook
 from lightspeed_class.intake.collect import collect, put_aside
 from lightspeed_class.intake.match_submissions import late
 from lightspeed_class.intake.origins import remarks
 from lightspeed_class.reports.results import outcomes
 from lightspeed_cli import main
-from test_collect import NAME, archive, fill, folder, kept, notebook
 
 DUE = time.mktime((2026, 6, 10, 14, 0, 0, 0, 0, -1))
 MOODLE = "{}_assignsubmission_file_/{}"

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from lightspeed_class.gradebook import Gradebook
 
 ROOT = Path(__file__).parents[2]

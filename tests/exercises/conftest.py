@@ -1,5 +1,6 @@
 import pytest
 import sample_bank  # noqa: F401  (registers the questions of topic "sample")
+
 from lightspeed_course.practice import store
 
 

@@ -9,12 +9,13 @@ import pint
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sample_bank import step
+
 from lightspeed.catalog import accelerator
 from lightspeed.units import Q
 from lightspeed_course import check, diagnose
 from lightspeed_course.practice.questions import Misconception, Parameter, UnknownQuestion, question
 from lightspeed_course.practice.store import events
-from sample_bank import step
 
 TRANSFER, RIDGE, HOP = (question(f"sample.{name}") for name in ("transfer", "ridge", "hop"))
 RIGHT = 640.0  # ms: 16 shards of 2 GB over 50 GB/s

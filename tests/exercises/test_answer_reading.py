@@ -1,6 +1,7 @@
 """What a learner types into the box, and what they hand to check."""
 
 import pytest
+
 from lightspeed.units import Q
 from lightspeed_course.practice.parse_answer import Unreadable, option, parse
 

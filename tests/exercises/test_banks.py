@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from lightspeed.units import Q
 from lightspeed_course.practice.amounts import close, si_factor
 from lightspeed_course.practice.check import EXACT, diagnose

@@ -7,8 +7,9 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from lightspeed.units import Q
-from lightspeed_course import ask, calibration, cards, check, predict, progress, reveal
+from lightspeed_course import ask, calibration, cards, check, predict, reveal
 from lightspeed_course.practice import cards as d
 from lightspeed_course.practice import store
 from lightspeed_course.practice.predict import summary
@@ -240,7 +241,7 @@ def test_progress_by_chapter(monkeypatch, capsys):
     check("sample.ridge", 1)
     rows = progress.summary(1e9)
     assert [list(row.values()) for row in rows] == [["01_numbers_to_know", 2, 1, 1, 1, 1], ["02_roofline", 4, 2, 1, 0, 1]]
-    progress()
+    progress.progress()
     assert "| 02_roofline | 4 | 2 | 1 | 0 | 1 |" in capsys.readouterr().out
 
 

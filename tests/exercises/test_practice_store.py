@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from lightspeed_course import check
 from lightspeed_course.practice import store
 

@@ -7,6 +7,7 @@ from dataclasses import FrozenInstanceError, replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from lightspeed_course.practice.amounts import amount, close, nice, powers_of_two, si_factor, unit_words
 from lightspeed_course.practice.parse_answer import Unreadable, parse
 from lightspeed_course.practice.questions import Parameter, question, register
@@ -131,23 +132,23 @@ def test_the_box_reads_a_number_or_says_why_not(text):
         assert float(getattr(value, "magnitude", value)) is not None
 
 
-def test_practice_loads_nothing_before_it_is_used():
+def test_the_course_loads_nothing_before_it_is_used():
     script = (
-        "import sys, lightspeed_course.practice as p; assert 'numpy' not in sys.modules\n"
-        "assert set(dir(p)) == set(p.__all__); from lightspeed_course import check, diagnose\n"
+        "import sys, lightspeed_course as c; assert 'numpy' not in sys.modules\n"
+        "assert dir(c) == c.__all__; from lightspeed_course import check, diagnose\n"
         "heavy = {'pint', 'sqlite3', 'IPython', 'ipywidgets', 'anywidget', 'matplotlib', 'traitlets'} & set(sys.modules)\n"
         "assert not heavy, heavy"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
-def test_every_export_is_there_whatever_was_imported_before():
+def test_every_verb_is_there_whatever_was_imported_before():
     import importlib
 
-    import lightspeed_course.practice as practice
+    import lightspeed_course
 
-    for module in ("asking", "drill", "predictions", "record", "store", "questions"):
-        importlib.import_module(f"lightspeed_course.practice.{module}")
-    assert all(callable(getattr(practice, name)) for name in practice.__all__)
-    with pytest.raises(AttributeError):
-        practice.nothing  # noqa: B018
+    for module in ("practice.ask", "practice.cards", "practice.predict", "practice.progress", "practice.check", "measure.runner"):
+        importlib.import_module(f"lightspeed_course.{module}")
+    assert all(callable(getattr(lightspeed_course, name)) for name in lightspeed_course.__all__)
+    with pytest.raises(AttributeError, match="it has"):
+        lightspeed_course.nothing  # noqa: B018

@@ -3,6 +3,7 @@
 import math
 
 import pytest
+
 from lightspeed_course.explorers import (
     nccl,
     numbers,
@@ -16,7 +17,7 @@ from lightspeed_course.measure.instruments.roofline import machine_chart
 from lightspeed_course.measure.pages.charts import ladder_chart
 from lightspeed_course.measure.records.record import shipped
 from lightspeed_course.show.label_placement import Scale, text_width
-from lightspeed_course.show.layout import NARROWEST
+from lightspeed_course.show.layout import NARROWEST, lay_out
 
 EXPLORERS = {
     "roofline": roofline.explore, "transfer": numbers.explore, "generations": numbers.explore_generations, "scaling": scaling.explore,
@@ -58,7 +59,7 @@ def apart(some, others):
 
 def unreadable(chart):
     """(label, what is wrong) of a chart at the narrowest width."""
-    spec, found = chart.spec(), []
+    spec, found = lay_out(chart), []
     margin, height = spec["margin"], spec["height"]
     x = Scale(spec["x"]["domain"], spec["x"]["log"], margin["left"], NARROWEST - margin["right"])
     y = Scale(spec["y"]["domain"], spec["y"]["log"], height - margin["bottom"], margin["top"])

@@ -4,6 +4,7 @@ import json
 import math
 
 import pytest
+
 from lightspeed import collectives
 from lightspeed_course.explorers import nccl
 from lightspeed_course.show import Bars

@@ -4,6 +4,7 @@ import json
 import random
 
 import pytest
+
 from lightspeed.memory import training_memory
 from lightspeed.models.training_step import Plan, fit_share, machine, step
 from lightspeed.transformer import transformer

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+
 from lightspeed.precision import FORMATS, Integer
 from lightspeed_course.explorers.precision import (
     NAMES,
@@ -17,6 +18,7 @@ from lightspeed_course.explorers.precision import (
     view,
 )
 from lightspeed_course.show import Points
+from lightspeed_course.show.layout import lay_out
 
 EDGE_BITS = [[0] * TOGGLES, [1] * TOGGLES, [0] * (TOGGLES - 1) + [1], [0] + [1] * (TOGGLES - 1), [1] + [0] * (TOGGLES - 1)]
 
@@ -134,6 +136,6 @@ def test_fp64_shows_its_bits_its_codes_and_its_ends():
     assert bits.replace(" ", "").replace("|", "") == f"{int(dict(shown.facts)['code'], 16):064b}"
     assert bits.startswith("0 | 10000000000 | 1001 0010 ") or bits.startswith("0 | 10000000000 | 1001 0000 ")
     assert dict(shown.facts)["codes"] == "2⁶⁴"
-    spec = shown.charts[1].spec()["x"]
+    spec = lay_out(shown.charts[1])["x"]
     assert [text for _, text in spec["ticks"]] == ["4.94 × 10⁻³²⁴", "1", "1.8 × 10³⁰⁸"]
     assert all(map(math.isfinite, spec["domain"]))

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+
 from lightspeed import serving
 from lightspeed.queueing import throughput
 from lightspeed_course.explorers.queueing import (

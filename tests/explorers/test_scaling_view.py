@@ -4,9 +4,11 @@ import json
 import math
 
 import pytest
+
 from lightspeed.scaling import usl_peak
 from lightspeed_course.explorers.scaling import explore, view
 from lightspeed_course.show import Line, Points
+from lightspeed_course.show.layout import lay_out
 
 
 def test_every_setting_can_be_drawn():
@@ -43,7 +45,7 @@ def test_one_processor_is_said_in_words():
 
 def test_the_point_at_the_end_leaves_the_names_of_the_lines_free():
     for chart in view(10_000).charts:
-        spec = chart.spec()
+        spec = lay_out(chart)
         (dot,) = (mark for mark in spec["marks"] if mark["type"] == "dot")
         low, high = spec["x"]["domain"]
         inside = 560 - spec["margin"]["left"] - spec["margin"]["right"]

@@ -7,14 +7,22 @@ import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from urllib.parse import unquote
 
 import numpy as np
 import pytest
+
 from lightspeed_course import show
 from lightspeed_course.show import static
 from lightspeed_course.show.chart import COLORS
 from lightspeed_course.show.label_placement import text_width
-from lightspeed_course.show.layout import NARROWEST
+from lightspeed_course.show.layout import NARROWEST, lay_out
+
+
+def drawing(html):
+    """The SVG in an image of HTML."""
+    return unquote(re.search(r'src="data:image/svg\+xml,([^"]*)"', html)[1])
+
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -147,12 +155,12 @@ def test_si_refuses_nan():
     ],
 )
 def test_ticks_read_in_real_units(axis, expected):
-    spec = show.Chart(axis, show.Axis(domain=(0, 1)), [show.Rule(y=0.5)]).spec()
+    spec = lay_out(show.Chart(axis, show.Axis(domain=(0, 1)), [show.Rule(y=0.5)]))
     assert [text for _, text in spec["x"]["ticks"]] == expected
 
 
 def test_the_second_axis_reads_human_time():
-    ticks = dict((text, value) for value, text in ladder().spec()["x_top"]["ticks"])
+    ticks = dict((text, value) for value, text in lay_out(ladder())["x_top"]["ticks"])
     assert ticks["1 s"] == 1e-9 and ticks["1 day"] == 86400e-9
 
 
@@ -160,8 +168,8 @@ def test_the_second_axis_reads_human_time():
 
 
 def test_spec_is_finite_json_and_the_same_each_time(chart):
-    text = json.dumps(chart.spec(), allow_nan=False)
-    assert text == json.dumps(type(chart)(**vars(chart)).spec(), allow_nan=False)
+    text = json.dumps(lay_out(chart), allow_nan=False)
+    assert text == json.dumps(lay_out(type(chart)(**vars(chart))), allow_nan=False)
     assert len(text) < 20_000  # it travels at each step of a slider
 
 
@@ -187,10 +195,10 @@ def test_spec_is_finite_json_and_the_same_each_time(chart):
         (lambda: show.Axis(scale="log", domain=(0, 1)), "above 0"),
         (lambda: show.Axis(scale="category"), "categories go with"),
         (lambda: show.Chart(show.Axis(), show.Axis(), [show.Bars([1], [1])]), "bars need one category axis"),
-        (lambda: show.Chart(show.Axis(), show.Axis(), [show.Points(["A100"], [1])]).spec(), "'A100' is not on the axis"),
-        (lambda: show.Chart(show.Axis(scale="log"), show.Axis(), [show.Points([0], [1])]).spec(), "0 on the x axis"),
-        (lambda: show.Chart(show.Axis(scale="log", domain=(1, 9)), show.Axis(), [show.Points([-1], [1])]).spec(), "-1 on a logarithmic axis"),
-        (lambda: show.Chart(show.Axis(), show.Axis(), []).spec(), "nothing to take the domain"),
+        (lambda: lay_out(show.Chart(show.Axis(), show.Axis(), [show.Points(["A100"], [1])])), "'A100' is not on the axis"),
+        (lambda: lay_out(show.Chart(show.Axis(scale="log"), show.Axis(), [show.Points([0], [1])])), "0 on the x axis"),
+        (lambda: lay_out(show.Chart(show.Axis(scale="log", domain=(1, 9)), show.Axis(), [show.Points([-1], [1])])), "-1 on a logarithmic axis"),
+        (lambda: lay_out(show.Chart(show.Axis(), show.Axis(), [])), "nothing to take the domain"),
     ],
 )
 def test_bad_data_is_refused_by_name(build, message):
@@ -224,7 +232,7 @@ def test_colours_keep_their_contrast_on_white():
 
 def test_labels_keep_clear_of_each_other():
     """At the narrowest width, no two texts of the roofline share a pixel: the placer's own promise, checked on what it sends out."""
-    spec = roofline().spec()
+    spec = lay_out(roofline())
     x, y = spec["x"]["domain"], spec["y"]["domain"]
     margin, width, height = spec["margin"], NARROWEST, spec["height"]
     boxes = []
@@ -244,7 +252,7 @@ def test_labels_keep_clear_of_each_other():
 
 def test_points_outside_a_given_domain_are_left_out():
     axis = show.Axis("n", domain=(0, 10))
-    spec = show.Chart(axis, axis, [show.Points([5, 11], [5, 5], labels=["in", "out"], drop=True)]).spec()
+    spec = lay_out(show.Chart(axis, axis, [show.Points([5, 11], [5, 5], labels=["in", "out"], drop=True)]))
     dot, texts = (next(m for m in spec["marks"] if m["type"] == "dot"), [m["text"] for m in spec["marks"] if m["type"] == "text"])
     assert dot["x"] == [5] and texts == ["in"] and sum(m["type"] == "line" for m in spec["marks"]) == 2
 
@@ -266,7 +274,7 @@ def test_svg_is_the_same_in_two_processes(tmp_path):
 
 
 def test_svg_holds_every_text_of_the_spec_as_text(chart):
-    spec = chart.spec()
+    spec = lay_out(chart)
     root = ET.fromstring(static.svg([chart], "the caption", "the description"))
     assert root.find(f"{SVG}title").text == "the caption" and root.find(f"{SVG}desc").text == "the description"
     drawn = " ".join("".join(node.itertext()) for node in root.iter(f"{SVG}text"))
@@ -312,7 +320,8 @@ def displayed(monkeypatch):
 def test_figure_shows_svg_then_its_words(displayed):
     show.figure(ladder(), caption="A **ladder**.", alt="Three bars < four.")
     picture, below = displayed
-    assert set(picture) == {"image/svg+xml", "text/plain"} and picture["text/plain"] == "Three bars < four."
+    assert set(picture) == {"text/html", "text/plain"} and picture["text/plain"] == "Three bars < four."
+    assert picture["text/html"].startswith('<img alt="Three bars &lt; four." src="data:image/svg+xml,') and ET.fromstring(drawing(picture["text/html"]))
     assert below["text/markdown"].startswith("*A **ladder**.*") and "<details>" in below["text/markdown"] and "bars &lt; four" in below["text/markdown"]
 
 
@@ -360,20 +369,20 @@ def explorer(**changes):
 def test_explorer_shows_one_bundle():
     demo = explorer()
     bundle = demo._repr_mimebundle_()
-    assert set(bundle) == {"application/vnd.jupyter.widget-view+json", "image/svg+xml", "text/plain"}
+    assert set(bundle) == {"application/vnd.jupyter.widget-view+json", "text/html", "text/plain"}
     assert bundle["text/plain"] == "H100: 128 tokens"
-    drawn = " ".join("".join(node.itertext()) for node in ET.fromstring(bundle["image/svg+xml"]).iter(f"{SVG}text"))
+    drawn = " ".join("".join(node.itertext()) for node in ET.fromstring(drawing(bundle["text/html"])).iter(f"{SVG}text"))
     for text in ("B: 128 tokens", "accelerator: H100", "break it: no", "H100: 128 tokens", "T_math: 128 ns", "Drag B."):
         assert text in drawn
     demo.set(batch=1)
-    assert demo._repr_mimebundle_()["image/svg+xml"] == bundle["image/svg+xml"]  # the static form is that of the first state
+    assert demo._repr_mimebundle_()["text/html"] == bundle["text/html"]  # the static form is that of the first state
 
 
 def test_static_and_live_draw_the_same_data():
     demo = explorer()
     demo._repr_mimebundle_()
     live = demo.chart.content["charts"][0]
-    assert live == view(128).charts[0].spec() == json.loads(json.dumps(live))
+    assert live == lay_out(view(128).charts[0]) == json.loads(json.dumps(live))
 
 
 def test_a_change_is_one_update_of_one_trait():

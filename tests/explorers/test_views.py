@@ -4,6 +4,7 @@ import json
 import math
 
 import pytest
+
 from lightspeed.catalog import accelerator
 from lightspeed_course.explorers import (
     nccl,

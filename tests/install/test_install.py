@@ -113,7 +113,7 @@ def test_the_ways_without_make(clone, word):
 @pytest.fixture
 def small(clone):
     """The clone with a lock of the few packages that it takes to install the course itself."""
-    keep = ("hatchling", "packaging", "pathspec", "pluggy", "trove-classifiers", "uv", "six")
+    keep = ("hatchling", "packaging", "pathspec", "pluggy", "trove-classifiers", "six")
     entries = re.split(r"\n(?=\S)", (clone / "requirements.lock").read_text())
     few = [entry for entry in entries if entry.partition("==")[0] in keep]
     assert len(few) == len(keep)
@@ -121,11 +121,20 @@ def small(clone):
     return clone
 
 
+def test_an_environment_of_uv_is_taken_as_it_is(small):
+    """`uv venv` makes one without pip, and `make env` goes on with it."""
+    run([UV, "venv", "--quiet", "--python", sys.executable, ".venv"], small)
+    (small / ".venv/kept").write_text("by uv")
+    said = run(["make", "env"], small, PATH=f"{UV.parent}:{os.environ['PATH']}")
+    assert "Ready" in said and "Making" not in said and (small / ".venv/kept").exists()
+    assert run(["make", "env"], small) == ""
+
+
 def test_where_uv_cannot_pip_does_it(small):
     """As on a machine for which the index has no build of uv."""
     script = (small / "tools/env.py").read_text()
-    assert script.count("if not (install_uv() and") == 1
-    (small / "tools/env.py").write_text(script.replace("if not (install_uv() and", "if not (False and"))
+    assert script.count("        uv = find_uv(") == 1
+    (small / "tools/env.py").write_text(script.replace("        uv = find_uv(", "        uv = None and find_uv("))
     said = run(["make", "env"], small)
     assert "pip does the same" in said and "Ready" in said
     assert run([".venv/bin/python", "-c", "import lightspeed.roofline, six"], small) == ""
@@ -150,6 +159,6 @@ PLATFORMS = ["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu", "x86_64-ap
 def test_no_system_has_to_compile_anything(python, platform, tmp_path):
     """Each locked file exists ready-made for each system and Python that the README promises."""
     ask = [UV, "pip", "install", "--dry-run", "--python-version", python, "--python-platform", platform]
-    ask += ["--only-binary", ":all:", "--no-deps", "--require-hashes", "--target", tmp_path, "-r", ROOT / "requirements.lock"]
+    ask += ["--only-binary", ":all:", "--no-deps", "--require-hashes", "--target", tmp_path, "-r", ROOT / "requirements-dev.lock"]
     done = subprocess.run(ask, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]

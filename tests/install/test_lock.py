@@ -12,13 +12,17 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
-LOCK = (ROOT / "requirements.lock").read_text()
-VERSIONS = re.findall(r"^([a-z0-9._-]+)==([\w.+!]+)", LOCK, re.MULTILINE)
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+# What a learner uses, and what proves the course; the second holds all of the first.
+EXTRAS = {"requirements.lock": ("lab", "measure"), "requirements-dev.lock": ("lab", "measure", "dev")}
+LOCKS = {name: (ROOT / name).read_text() for name in EXTRAS}
+VERSIONS = {name: re.findall(r"^([a-z0-9._-]+)==([\w.+!]+)", lock, re.MULTILINE) for name, lock in LOCKS.items()}
+both = pytest.mark.parametrize("name", LOCKS)
 
 
-def test_every_line_is_a_pinned_package_with_hashes_and_nothing_else():
-    entries = re.split(r"\n(?=\S)", LOCK.strip())
+@both
+def test_every_line_is_a_pinned_package_with_hashes_and_nothing_else(name):
+    entries = re.split(r"\n(?=\S)", LOCKS[name].strip())
     assert len(entries) > 100
     for entry in entries:
         first, *hashes = entry.splitlines()
@@ -26,29 +30,42 @@ def test_every_line_is_a_pinned_package_with_hashes_and_nothing_else():
         assert hashes and all(re.fullmatch(r"    --hash=sha256:[0-9a-f]{64}( \\)?", line) for line in hashes), first
 
 
-@pytest.mark.parametrize("trace", ["://", "www.", "index", "find-links", "trusted-host", "file:", "@"])
-def test_the_lock_names_no_host(trace):
-    assert trace not in LOCK
+@both
+def test_the_lock_names_no_host(name):
+    for trace in ("://", "www.", "index", "find-links", "trusted-host", "file:", "@"):
+        assert trace not in LOCKS[name]
 
 
-def test_every_python_gets_the_same_versions():
+@both
+def test_every_python_gets_the_same_versions(name):
     """What was computed on one is what is computed on all; a lock that forks is tested on one branch only."""
-    names = [name for name, _ in VERSIONS]
+    names = [package for package, _ in VERSIONS[name]]
     assert len(names) == len(set(names))
 
 
-def test_the_lock_satisfies_what_the_project_asks_for():
-    asked = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["dev"]]
+def test_a_learner_gets_what_was_proven():
+    assert set(VERSIONS["requirements.lock"]) < set(VERSIONS["requirements-dev.lock"]), "make lock"
+
+
+@both
+def test_the_lock_satisfies_what_the_project_asks_for(name):
+    asked = [r for extra in EXTRAS[name] for r in PROJECT["optional-dependencies"][extra]]
     for requirement in map(Requirement, asked):
-        version = dict(VERSIONS).get(canonicalize_name(requirement.name))
+        if requirement.name == PROJECT["name"]:
+            continue  # an extra that holds another one
+        version = dict(VERSIONS[name]).get(canonicalize_name(requirement.name))
         assert version and requirement.specifier.contains(version), f"{requirement} is locked at {version}: make lock"
+
+
+def test_the_library_asks_for_nothing():
+    assert PROJECT["dependencies"] == []
 
 
 def test_what_runs_is_what_is_locked():
     from importlib.metadata import version
 
     for name in ("numpy", "pint", "matplotlib", "ipywidgets", "anywidget", "jupyterlab", "ipykernel", "nbval"):
-        assert version(name) == dict(VERSIONS)[name], f"{name}: make env"
+        assert version(name) == dict(VERSIONS["requirements-dev.lock"])[name], f"{name}: make dev"
 
 
 @pytest.fixture(scope="session")
@@ -63,9 +80,9 @@ def test_the_wheel_holds_the_notebooks_and_no_solution(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     for folder in ("chapters", "exercises"):
         for path in (ROOT / folder).glob("[0-9]*.ipynb"):
-            assert f"lightspeed/_course/{folder}/{path.name}" in names
-    assert "lightspeed/cli/labconfig/custom/custom.css" in names
-    assert not [name for name in names if "solutions/" in name or re.search(r"_course/.*\.py$", name)]
+            assert f"lightspeed_course/_delivered/{folder}/{path.name}" in names
+    assert "lightspeed_cli/labconfig/custom/custom.css" in names
+    assert not [name for name in names if "solutions/" in name or re.search(r"_delivered/.*\.py$", name)]
 
 
 def test_an_installed_wheel_delivers_its_own_notebooks(wheel, tmp_path):
@@ -80,7 +97,7 @@ def test_an_installed_wheel_delivers_its_own_notebooks(wheel, tmp_path):
     done = subprocess.run([*isolated, tmp_path / "home"], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     delivered = [path for folder in ("chapters", "exercises") for path in (ROOT / folder).glob("[0-9]*.ipynb")]
-    assert done.stdout.split() == [str(tmp_path / "site/lightspeed/_course"), str(len(delivered))]
+    assert done.stdout.split() == [str(tmp_path / "site/lightspeed_course/_delivered"), str(len(delivered))]
     for path in delivered:
         assert (tmp_path / "home" / path.relative_to(ROOT)).read_bytes() == path.read_bytes()
 
@@ -94,7 +111,7 @@ def test_an_old_python_is_told_what_to_do():
 def test_every_target_of_the_makefile_is_in_its_help():
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     shown = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert targets == set(re.findall(r"^make ([a-z-]+)", shown, re.MULTILINE)) >= {"env", "lab", "test", "check", "build", "bench"}
+    assert targets == set(re.findall(r"^make ([a-z-]+)", shown, re.MULTILINE)) >= {"env", "dev", "lab", "test", "check", "build", "bench"}
 
 
 def test_ci_is_a_valid_script():

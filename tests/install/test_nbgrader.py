@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from lightspeed_class.grading.grade import grade
 from lightspeed_class.handout.nbgrader import export_nbgrader
 from lightspeed_class.intake.notebooks import Assignment

@@ -6,17 +6,13 @@ import pkgutil
 import lightspeed
 from lightspeed.law import Argument
 
-FLOOR_0_AND_1 = [
-    m.name
-    for m in pkgutil.iter_modules(lightspeed.__path__, "lightspeed.")
-    if not m.ispkg and m.name.rpartition(".")[2] not in ("build", "pages", "prose", "workspace")
-]
+MODULES = [m.name for m in pkgutil.walk_packages(lightspeed.__path__, "lightspeed.") if not m.ispkg]
 
 
 def every_law():
     """(name, function) of each function declared with @law, once, where it is defined."""
     found = {}
-    for module in map(importlib.import_module, FLOOR_0_AND_1):
+    for module in map(importlib.import_module, MODULES):
         for name, thing in vars(module).items():
             if hasattr(thing, "arguments") and thing.__module__ == module.__name__:
                 found[f"{module.__name__.removeprefix('lightspeed.')}.{name}"] = thing

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from laws import LAWS, valid
+
 from lightspeed.law import Argument, BadArgument
 from lightspeed.units import Q
 

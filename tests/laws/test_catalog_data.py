@@ -7,6 +7,7 @@ import tomllib
 from importlib.resources import files
 
 import pytest
+
 from lightspeed import catalog
 from lightspeed.units import Q
 from lightspeed_course.wrong_claims import claims

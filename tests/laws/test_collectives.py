@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from lightspeed import alpha_beta
 from lightspeed import collectives as c
 from lightspeed.law import BadArgument

@@ -8,6 +8,7 @@ import dataclasses
 
 import pytest
 from laws import LAWS, valid
+
 from lightspeed.law import Argument
 from lightspeed.units import Q
 

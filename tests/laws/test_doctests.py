@@ -4,11 +4,15 @@ import doctest
 import importlib
 import pkgutil
 
-import lightspeed
 import pytest
 from laws import LAWS
 
-MODULES = [m.name for m in pkgutil.walk_packages(lightspeed.__path__, "lightspeed.")]
+import lightspeed
+import lightspeed_class
+import lightspeed_course
+
+PACKAGES = (lightspeed, lightspeed_course, lightspeed_class)
+MODULES = [m.name for p in PACKAGES for m in pkgutil.walk_packages(p.__path__, f"{p.__name__}.")]
 
 
 @pytest.mark.parametrize("name", MODULES)

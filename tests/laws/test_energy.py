@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from lightspeed import energy
 from lightspeed.law import BadArgument
 from lightspeed.units import Q

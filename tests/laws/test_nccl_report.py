@@ -1,6 +1,7 @@
 """The reader of nccl-tests output: versions, noise, truncation, errors with their line, consistency."""
 
 import pytest
+
 from lightspeed_course.nccl_report import log
 from lightspeed_course.nccl_report.log import ReportError, check, infer_ranks, parse
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from lightspeed import parallel as par
 from lightspeed.law import BadArgument
 from lightspeed.memory import training_memory

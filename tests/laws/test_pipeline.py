@@ -5,6 +5,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from lightspeed import pipeline as pl
 from lightspeed.law import BadArgument
 

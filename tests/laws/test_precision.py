@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from lightspeed import precision, quantization
 from lightspeed.law import BadArgument
 from lightspeed.precision import ALIASES, FORMATS, Format, Integer, accumulate, number_format

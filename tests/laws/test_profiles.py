@@ -4,6 +4,7 @@ import cProfile
 import json
 
 import pytest
+
 from lightspeed.law import BadArgument
 from lightspeed_course.profiles import REST, read_breakdown, read_profile
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+
 from lightspeed import queueing as q
 from lightspeed import serving
 from lightspeed.law import BadArgument

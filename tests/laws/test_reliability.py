@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from lightspeed import reliability as r
 
 HOUR, DAY = 3600.0, 86400.0

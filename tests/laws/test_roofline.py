@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+
 from lightspeed import datasheet
 from lightspeed import roofline as r
 from lightspeed.units import Q

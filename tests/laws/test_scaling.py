@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import curve_fit
+
 from lightspeed import scaling as s
 from lightspeed import training as t
 from lightspeed.law import BadArgument
 from lightspeed.units import Q
 from lightspeed_course.profiles import scaling_runs
-from scipy.optimize import curve_fit
 
 INF, NAN = math.inf, math.nan
 shares = st.floats(0, 1)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from laws import LAWS
+
 from lightspeed.law import Argument
 from lightspeed.units import Q
 

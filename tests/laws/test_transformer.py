@@ -5,6 +5,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from lightspeed import memory
 from lightspeed.catalog import entries
 from lightspeed.law import BadArgument

@@ -1,4 +1,5 @@
 import pytest
+
 from lightspeed_course.measure import machine
 
 

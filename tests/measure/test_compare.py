@@ -5,6 +5,7 @@ import math
 import re
 
 import pytest
+
 from lightspeed_course.measure.instruments.timing import Missing, Quantity
 from lightspeed_course.measure.pages import charts, report
 from lightspeed_course.measure.records import compare, record

@@ -3,6 +3,7 @@
 import os
 
 import pytest
+
 from lightspeed_course.measure import conditions, environment
 from lightspeed_course.measure.records import record
 

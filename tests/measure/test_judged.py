@@ -3,13 +3,15 @@
 import random
 
 import pytest
+from test_measured_roofline import machine as whole_machine
+
 from lightspeed_course.measure import conditions, machine
 from lightspeed_course.measure.instruments import roofline
 from lightspeed_course.measure.instruments.queueing import LATE
 from lightspeed_course.measure.instruments.timing import Quantity
 from lightspeed_course.measure.pages import report
 from lightspeed_course.measure.records import compare, record, trust
-from test_measured_roofline import machine as whole_machine
+from lightspeed_course.show.layout import lay_out
 
 
 def served(lateness, seed=0):
@@ -89,7 +91,7 @@ def test_what_does_not_repeat_is_a_cross_and_may_stand_above_the_roof():
     shown = whole_machine()
     noisy = record.as_row(gemm(256, 300e9, wide=True, dtype="fp32", threads=4)) | {"counted": {"flops": 2 * 256**3, "bytes": 12 * 256**2}}
     shown["quantities"].append(noisy)
-    spec = roofline.machine_chart(shown).spec()
+    spec = lay_out(roofline.machine_chart(shown))
     dots = {(m["marker"], m["color"]): m["y"] for m in spec["marks"] if m["type"] == "dot"}
     assert dots[roofline.NOISY, "orange"] == [300e9] and max(dots["circle", "orange"]) == 100e9
     assert "matmul, n = 256, too noisy" in {entry["text"] for entry in spec["key"]}

@@ -8,6 +8,7 @@ import threading
 
 import numpy as np
 import pytest
+
 from lightspeed import roofline as law
 from lightspeed_course.measure.instruments import kernels
 from lightspeed_course.measure.instruments.timing import Unavailable

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from lightspeed_course.measure.instruments import kernels, latency_levels
 from lightspeed_course.measure.instruments.timing import Quantity
 from lightspeed_course.measure.records import record

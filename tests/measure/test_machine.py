@@ -3,6 +3,7 @@
 import json
 
 import pytest
+
 from lightspeed.catalog import accelerator
 from lightspeed.law import BadArgument
 from lightspeed.roofline import critical_batch, time_bounds

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import fakes
 import pytest
+
 from lightspeed_cli import main
 from lightspeed_course.measure import runner
 from lightspeed_course.measure.instruments.timing import Quantity

@@ -1,6 +1,7 @@
 """Collectives between real processes: what they compute, what they say, and the pure parts of what is concluded. No time is judged."""
 
 import importlib.util
+import argparse
 import json
 import os
 import signal
@@ -10,7 +11,9 @@ import time
 
 import numpy as np
 import pytest
+
 from lightspeed.collectives import ring_time
+from lightspeed_cli.argument_types import sizes_of
 from lightspeed_course.measure.instruments import collectives, launch, ranks
 from lightspeed_course.measure.instruments.timing import Missing, Quantity, Unavailable
 from lightspeed_course.measure.records import record
@@ -135,9 +138,9 @@ def test_two_ranks_cannot_tell_ring_from_tree():
 
 
 def test_ranks_that_take_turns_are_warned_of():
-    assert "4 ranks on 2 cores take turns" in collectives.turns(4, cores=2)
-    assert "on 1 core " in collectives.turns(2, cores=1)
-    assert collectives.turns(2, cores=2) == ""
+    assert "4 ranks on 2 cores take turns" in launch.turns(4, cores=2)
+    assert "on 1 core " in launch.turns(2, cores=1)
+    assert launch.turns(2, cores=2) == ""
 
 
 def test_a_wrong_sum_is_no_time():
@@ -160,13 +163,13 @@ def test_the_table_is_one_that_nccl_report_reads():
 
 @pytest.mark.parametrize(("text", "sizes"), [("8", (8,)), ("8,64K, 1MiB", (8, 65536, 2**20)), ("1g", (2**30,)), ("16B", (16,))])
 def test_sizes_are_read(text, sizes):
-    assert collectives.sizes_of(text) == sizes
+    assert sizes_of(text) == sizes
 
 
 @pytest.mark.parametrize("text", ["", "K", "-8", "1.5M", "8 apples", "2"])
 def test_what_is_no_size_is_refused(text):
-    with pytest.raises(collectives.argparse.ArgumentTypeError):
-        collectives.sizes_of(text)
+    with pytest.raises(argparse.ArgumentTypeError):
+        sizes_of(text)
 
 
 # ---------------------------------------------------------------- without MPI
@@ -241,7 +244,7 @@ def test_another_mpi_than_the_launchers_is_told():
 def test_a_lost_rank_ends_in_words(tmp_path, sign, words):
     program = tmp_path / "lost.py"
     job = {"backend": "mpi", "collectives": ["all_reduce"] * 1000, "sizes": [2**20], "budget": 0.2, "longest": 1e9, "limit": 3}
-    program.write_text(f"import os, threading\nfrom lightspeed_course.measure.instruments import ranks\nif os.environ['PMI_RANK'] == '1':\n    threading.Timer(2, lambda: os.kill(os.getpid(), {int(sign)})).start()\nranks.main({job!r})\n")
+    program.write_text(f"import os, threading\nfrom lightspeed_course.measure.instruments import rank_worker\nif os.environ['PMI_RANK'] == '1':\n    threading.Timer(2, lambda: os.kill(os.getpid(), {int(sign)})).start()\nrank_worker.main({job!r})\n")
     with pytest.raises(Unavailable, match=words):
         for _ in launch.answers([*launch.launcher("mpi", 2), sys.executable, str(program)], 60, launch.clean()):
             pass
@@ -257,5 +260,5 @@ def test_gloo_is_right_between_real_processes():
 
 @needs_mpi
 def test_the_job_is_json():
-    done = subprocess.run([sys.executable, "-m", "lightspeed_course.measure.instruments.ranks", json.dumps({"backend": "gloo", "limit": 60})], env=launch.clean(), capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-m", "lightspeed_course.measure.instruments.rank_worker", json.dumps({"backend": "gloo", "limit": 60})], env=launch.clean(), capture_output=True, text=True, timeout=60)
     assert done.returncode == 4 and launch.MARK in done.stderr

@@ -1,11 +1,12 @@
 """What chapters show of scaling and queueing records: the same for the same record, and words where there is nothing to show."""
 
 import pytest
+from test_measured_queueing import ideal
+from test_measured_scaling import N, amdahl, made_up, usl
+
 from lightspeed_course.measure.instruments import queueing, scaling
 from lightspeed_course.measure.pages import scaling_figures
 from lightspeed_course.measure.records import record
-from test_measured_queueing import ideal
-from test_measured_scaling import N, amdahl, made_up, usl
 
 SHOWS = [getattr(scaling_figures, name) for name in dir(scaling_figures) if name.startswith(("scaling_", "queueing_"))]
 

@@ -4,6 +4,7 @@ import inspect
 
 import numpy as np
 import pytest
+
 from lightspeed.collectives import ring_time
 from lightspeed_course.measure.instruments import collectives, network, split_mlp
 from lightspeed_course.measure.instruments.timing import Quantity

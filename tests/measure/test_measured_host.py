@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+
 from lightspeed_course.measure.instruments import kernels, latency_levels, memory_and_io
 from lightspeed_course.measure.instruments.timing import FEWEST, Missing
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from lightspeed.collectives import busbw_factor, ring_time, tree_time
 from lightspeed.models.ring import run_ring
 from lightspeed_course.measure.instruments import network

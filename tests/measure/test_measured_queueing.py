@@ -10,12 +10,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from test_measured_workers import gone
+
 from lightspeed.models.queue_simulation import Path, observed, simulate
 from lightspeed.queueing import md1, mm1
 from lightspeed_course.measure.instruments import queueing
 from lightspeed_course.measure.instruments.queue_server import Sent
 from lightspeed_course.measure.instruments.timing import Missing
-from test_measured_workers import gone
 
 
 @pytest.fixture(scope="module")

@@ -4,11 +4,13 @@ import time
 
 import numpy as np
 import pytest
+
 from lightspeed import roofline as law
 from lightspeed_course.measure.instruments import blas, kernels, latency_levels
 from lightspeed_course.measure.instruments import roofline as measured
 from lightspeed_course.measure.instruments.timing import Missing, Quantity, Unavailable
 from lightspeed_course.measure.records import record
+from lightspeed_course.show.layout import lay_out
 
 MIB = 2**20
 
@@ -75,7 +77,7 @@ def test_slower_than_fp32_is_emulated():
 
 
 def test_the_chart_has_a_slope_for_each_level_and_a_dot_for_each_kernel():
-    spec = measured.machine_chart(machine(), "Mine").spec()
+    spec = lay_out(measured.machine_chart(machine(), "Mine"))
     texts = [mark["text"] for mark in spec["marks"] if mark["type"] == "text"]
     assert {"memory, 20 GB/s", "up to 1 MiB, 80 GB/s", "fp32, 100 GFLOP/s"} <= set(texts)
     assert {"dot product", "ReLU", "matmul, n = 64 to 2048"} <= {entry["text"] for entry in spec["key"]}

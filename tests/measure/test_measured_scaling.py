@@ -3,6 +3,7 @@
 import random
 
 import pytest
+
 from lightspeed.scaling import amdahl_speedup, usl_speedup
 from lightspeed_course.measure.instruments import scaling
 from lightspeed_course.measure.instruments.timing import Missing, Quantity

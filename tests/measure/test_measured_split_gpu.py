@@ -4,6 +4,7 @@ import importlib.util
 import sys
 
 import pytest
+
 from lightspeed.catalog import accelerator
 from lightspeed_course.measure.instruments import gpu, launch, split_mlp
 from lightspeed_course.measure.instruments.timing import Quantity, Unavailable

@@ -9,6 +9,7 @@ import sys
 import time
 
 import pytest
+
 from lightspeed_course.measure.instruments.timing import Unavailable
 from lightspeed_course.measure.instruments.workers import crew, receive
 

@@ -10,6 +10,7 @@ import time
 
 import fakes
 import pytest
+
 from lightspeed_course.measure import runner
 from lightspeed_course.measure.records import record
 

@@ -9,6 +9,7 @@ from datetime import datetime
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from lightspeed_course.measure.instruments.timing import Missing, Quantity
 from lightspeed_course.measure.records import record
 from lightspeed_course.measure.records.record import (

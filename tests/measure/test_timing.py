@@ -5,6 +5,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from lightspeed_course.measure.instruments import timing
 from lightspeed_course.measure.instruments.timing import (
     FEWEST,

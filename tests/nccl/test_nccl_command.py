@@ -1,8 +1,9 @@
 """`lightspeed nccl report FILE` as a person types it."""
 
 import pytest
-from lightspeed_cli import main
 from nccl_samples import printed
+
+from lightspeed_cli import main
 
 
 @pytest.fixture

@@ -3,6 +3,8 @@
 import html.parser
 
 import pytest
+from nccl_samples import measured, printed, row, under_mpirun
+
 from lightspeed.collectives import busbw_factor
 from lightspeed.law import BadArgument
 from lightspeed.models.nccl_fit import FABRICS, measurements
@@ -17,7 +19,6 @@ from lightspeed_course.nccl_report.verdict import (
     sentences,
     spread,
 )
-from nccl_samples import measured, printed, row, under_mpirun
 
 H200 = "NVIDIA H200"
 EFA = ("node-000:2000:2000 [0] NCCL INFO NET/OFI Selected Provider is efa (found 32 nics)", "NCCL version 2.21.5+cuda12.4")

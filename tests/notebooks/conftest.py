@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+
 from lightspeed_course.authoring.build import build, sources
 
 SAMPLES = Path(__file__).parent / "samples"

@@ -46,7 +46,7 @@ def _faults_of(cell, number):
     other = {key: value for key, value in cell.metadata.items() if key != "tags"}
     if other != folded:
         yield f"metadata {other}"
-    if folded and not any("image/svg+xml" in output.get("data", {}) for output in cell.outputs):
+    if folded and not any(is_figure(output) for output in cell.outputs):
         yield "its code is folded away, but it draws no figure"
     for output in cell.outputs:
         data = output.get("data", {})
@@ -55,14 +55,21 @@ def _faults_of(cell, number):
             yield f"error {output.ename}: {output.evalue}"
         if output.get("name") == "stderr":
             yield "an output on stderr"
-        if any(kind.startswith("image/") and kind != "image/svg+xml" for kind in data):
-            yield f"{', '.join(data)}: nbval compares no bitmaps; figures are SVG"
+        if any(kind.startswith("image/") for kind in data):
+            yield f"{', '.join(data)}: nbval compares no bitmaps, and no page says what they show; use figure()"
+        if any(not re.search(r'\balt="[^"]{20,}"', tag) for tag in re.findall(r"<img\b[^>]*>", data.get("text/html", ""))):
+            yield "an image without a description of 20 characters or more"
         if "application/vnd.jupyter.widget-view+json" in data:
             yield "the view of a widget that is gone"
         if any(_ADDRESS.search(text) for text in texts):
             yield "an object's address in an output"
         if set(data) == {"text/plain"} and _BARE_REPR.fullmatch(data["text/plain"]):
             yield f"a bare repr: {data['text/plain'][:60]}"
+
+
+def is_figure(output):
+    """Whether an output is an SVG drawing in an image that has a description."""
+    return '" src="data:image/svg+xml,' in output.get("data", {}).get("text/html", "")
 
 
 def _lines(cell):

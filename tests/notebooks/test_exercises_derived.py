@@ -4,6 +4,7 @@ import ast
 
 import nbformat
 import pytest
+
 from lightspeed_course.authoring.build import ROOT, sources
 from lightspeed_course.authoring.notebooks import BuildError, exercise, page, read
 

@@ -5,6 +5,7 @@ import re
 from decimal import Decimal
 
 import pytest
+
 from lightspeed import catalog
 from lightspeed_course.authoring.prose import typed_numbers
 from lightspeed_course.wrong_claims import claims, gallery

@@ -5,9 +5,10 @@ from pathlib import Path
 import nbformat
 import pytest
 from guards import faults, repeated_prose
+from nbformat.v4 import new_output
+
 from lightspeed_course.authoring.build import ROOT, sources, unbound, unbound_in_library
 from lightspeed_course.authoring.notebooks import page
-from nbformat.v4 import new_output
 
 EXECUTED = [path.with_suffix(".ipynb") for path in sources()]
 EXERCISES = [ROOT / "exercises" / f"{path.stem}.ipynb" for path in sources(["solutions/"])]
@@ -109,9 +110,11 @@ DEFECTS = {
     "run out of order": (swapped, "was not run in this order"),
     "an error": (showing(output_type="error", ename="KeyError", evalue="x", traceback=[]), "error KeyError"),
     "stderr": (showing(output_type="stream", name="stderr", text="careful"), "stderr"),
-    "a PNG": (data(image_png="iVBORw0KGgo="), "SVG"),
-    "a JPEG beside an SVG": (lambda nb: first_code(nb).outputs.append(
-        new_output("display_data", data={"image/jpeg": "x", "image/svg+xml": "<svg/>"})), "SVG"),
+    "a PNG": (data(image_png="iVBORw0KGgo="), "figure()"),
+    "a JPEG beside words": (lambda nb: first_code(nb).outputs.append(
+        new_output("display_data", data={"image/jpeg": "x", "text/html": "x"})), "figure()"),
+    "an SVG that no page describes": (data(**{"image_svg+xml": "<svg/>"}), "figure()"),
+    "an image without words": (data(text_html='<img src="data:image/svg+xml,x">'), "description"),
     "a widget": (lambda nb: first_code(nb).outputs.append(
         new_output("display_data", data={"application/vnd.jupyter.widget-view+json": {}})), "widget"),
     "an address": (showing(output_type="stream", text="<function f at 0x7f3a2b1c9d00>"), "address"),

@@ -8,6 +8,7 @@ import sys
 
 import nbformat
 import pytest
+
 from lightspeed_course.authoring.build import ROOT
 
 NBVAL = ["--nbval", "--nbval-current-env", "--nbval-cell-timeout=60", "-p", "no:cacheprovider", "--color=no", "-q"]

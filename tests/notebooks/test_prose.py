@@ -1,6 +1,7 @@
 """Numbers in prose: expressions are found and filled in, typed numbers are refused, names are not."""
 
 import pytest
+
 from lightspeed_course.authoring.prose import expressions, fill, typed_in_code, typed_numbers
 
 REFUSED = [

@@ -12,6 +12,7 @@ import inspect
 import math
 
 import numpy as np
+
 from lightspeed import (
     catalog,
     collectives,

@@ -12,6 +12,7 @@ from statistics import median
 import numpy as np
 import pytest
 from adapter import evaluate
+
 from lightspeed import alpha_beta, collectives
 from lightspeed.law import BadArgument
 from lightspeed.models import nccl_fit, nccl_tuner

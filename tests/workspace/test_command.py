@@ -5,10 +5,11 @@ import os
 import re
 import subprocess
 import sys
-import time
 
 import pytest
-from lightspeed_cli import lookup, main
+
+from lightspeed_cli import main
+from lightspeed_cli import number as lookup
 from lightspeed_course import workspace
 
 
@@ -48,14 +49,6 @@ def test_a_slip_is_one_line_and_status_2(words, capsys, tmp_path, monkeypatch):
 
 
 def test_help_and_errors_come_at_once():
-    """Best of three: other tests may be running beside this one."""
-
-    def seconds(*words):
-        start = time.monotonic()
-        run(*words)
-        return time.monotonic() - start
-
-    assert min(seconds("--help") for _ in range(3)) < 0.5
     loaded = run("nonsense", PYTHONPROFILEIMPORTTIME="1").stderr
     assert not re.search(r"\| +(numpy|pint|matplotlib|jupyterlab|nbformat|sqlite3)$", loaded, re.MULTILINE)
 

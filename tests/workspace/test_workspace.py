@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from lightspeed_course import workspace as ws
 
 NOW = datetime(2026, 11, 21, 15, 30, 12)

@@ -11,9 +11,9 @@ import re
 from itertools import islice
 
 import numpy as np
-from lightspeed_course.practice.amounts import amount
 
 from lightspeed_class.reports.html_page import seen
+from lightspeed_course.practice.amounts import amount
 
 LONGEST = 80  # characters of a text
 MOST = 8  # values of a list

@@ -16,18 +16,18 @@ import re
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from importlib.metadata import version
-from pathlib import Path
 
 import numpy as np
-from lightspeed_course.practice.check import diagnose
-from lightspeed_course.practice.questions import question
-from lightspeed_course.practice.variants import draw, seeded
 
 from lightspeed_class.grading.answer_text import came, usual
 from lightspeed_class.grading.sandbox import COURSE, Ended, Limits, NoSandbox, Sandbox
 from lightspeed_class.intake.notebooks import Refused, code_cells
+from lightspeed_course.practice.check import diagnose
+from lightspeed_course.practice.questions import question
+from lightspeed_course.practice.variants import draw, seeded
 
 DRAWS = 20
+PACKAGES = ("lightspeed", "lightspeed_course", "lightspeed_class")
 STATUS = {
     "ok": "",
     "time": "It ran longer than it may; cells after that were not run.",
@@ -304,8 +304,10 @@ def _name(text):
 @cache
 def grader():
     """A hash of all code that has a say in a score."""
-    files = [f for f in sorted(COURSE.rglob("*")) if f.suffix in (".py", ".toml", ".txt") and "_course" not in f.parts]
-    return _hash([[str(f.relative_to(COURSE)), hashlib.sha256(Path(f).read_bytes()).hexdigest()] for f in files])
+    home = COURSE.parent
+    files = [f for package in PACKAGES for f in sorted((home / package).rglob("*"))]
+    files = [f for f in files if f.suffix in (".py", ".toml", ".txt") and "_delivered" not in f.parts]
+    return _hash([[str(f.relative_to(home)), hashlib.sha256(f.read_bytes()).hexdigest()] for f in files])
 
 
 @cache

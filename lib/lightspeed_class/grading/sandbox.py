@@ -24,11 +24,12 @@ from functools import cache
 from pathlib import Path
 
 import lightspeed
-
+import lightspeed_course
 from lightspeed_class.grading import seccomp
 
-COURSE = Path(lightspeed.__file__).resolve().parent
-EXPOSED = ("catalog", "explorers", "show", "__pycache__")  # besides the modules of the top floor; practice/ and all else holds answers
+LIBRARY = Path(lightspeed.__file__).resolve().parent  # laws and constants: no answers
+COURSE = Path(lightspeed_course.__file__).resolve().parent
+EXPOSED = ("__init__.py", "lazy.py", "show", "explorers")  # of the course; practice/ and all else holds answers
 PROGRAM = Path(__file__).with_name("student.py")
 HINT = (
     "bubblewrap (the command bwrap) is needed to run submissions safely: apt install bubblewrap, dnf install bubblewrap. "
@@ -198,7 +199,7 @@ def _confined(limits, undo):
     # Before the binds: a course that lies below /tmp would else be hidden by it.
     command += ["--size", str(limits.disk), "--perms", "1777", "--tmpfs", "/tmp", "--chdir", "/tmp"]
     made = {"/", "/usr", "/tmp"}
-    for folder in ("/usr", *_readable()):
+    for folder in ("/usr", *_readable(), str(LIBRARY)):
         for parent in reversed(Path(folder).parents):
             if str(parent) not in made and not any(str(parent).startswith(f"{m}/") for m in ("/usr", *_readable())):
                 command += ["--perms", "0755", "--dir", str(parent)]
@@ -208,13 +209,15 @@ def _confined(limits, undo):
         if Path(f"/{name}").exists():
             command += ["--symlink", f"usr/{name}", f"/{name}"]
     # Of the course only what holds no answers, whether it is a checkout or lies among the packages.
-    command += ["--perms", "0755", "--tmpfs", str(COURSE)]
-    for part in (*sorted(COURSE.glob("*.py")), *sorted(COURSE.glob("*.txt")), *(COURSE / name for name in EXPOSED if (COURSE / name).is_dir())):
-        command += ["--ro-bind", str(part), str(part)]
+    hidden = [p for p in COURSE.parent.glob("lightspeed*") if p.is_dir() and p not in (LIBRARY, COURSE)]
+    for folder in (COURSE, *sorted(hidden)):
+        command += ["--perms", "0755", "--tmpfs", str(folder)]
+    for name in EXPOSED:
+        command += ["--ro-bind", str(COURSE / name), str(COURSE / name)]
     command += ["--ro-bind", str(PROGRAM), "/student.py", "--perms", "0755", "--dir", "/dev"]
     for device in ("/dev/null", "/dev/zero", "/dev/urandom"):
         command += ["--dev-bind", device, device]
-    command += ["--remount-ro", str(COURSE), "--remount-ro", "/"]
+    command += [*(word for f in (COURSE, *sorted(hidden)) for word in ("--remount-ro", str(f))), "--remount-ro", "/"]
     descriptors = []
     if seccomp.program():
         # A pipe holds the few hundred bytes of it.

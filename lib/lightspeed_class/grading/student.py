@@ -118,18 +118,28 @@ def run(plan, seconds, say):
 
 
 def world(check):
-    """The namespace of the cells, as if they ran in a notebook, with a stand-in for lightspeed_course.practice."""
+    """The namespace of the cells, as if they ran in a notebook; of the course's verbs only those that draw do something."""
+    import lightspeed_course
+
+    real = lightspeed_course.__getattr__
 
     def nothing(*_, **__):
         return Recorded()
 
-    def missing(name):
+    def stand_in(name):
         if name.startswith("__"):
             raise AttributeError(name)
         return nothing
 
+    def verb(name):
+        try:
+            return real(name)
+        except ImportError:  # what is behind it lies outside the sandbox
+            return nothing
+
     practice, main = types.ModuleType(PRACTICE), types.ModuleType("__main__")
-    practice.check, practice.__getattr__, practice.__path__ = check, missing, []
+    practice.check, practice.__getattr__, practice.__path__ = check, stand_in, []
+    lightspeed_course.check, lightspeed_course.__getattr__ = check, verb
     sys.modules |= {PRACTICE: practice, "__main__": main}
     main.display, main.check = nothing, check
     return main.__dict__

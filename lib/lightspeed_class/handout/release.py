@@ -23,10 +23,9 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from lightspeed_course.practice.questions import UnknownQuestion, question
-
 from lightspeed_class.class_folder import CourseError, exercises, write_whole
 from lightspeed_class.handout.handout_list import write_handout
+from lightspeed_course.practice.questions import UnknownQuestion, question
 
 ABOUT, SETUP = "class-about", "class-setup"  # the ids of the cells that are ours
 REVEALING = ("cards", "reveal", "solution", "calibration")

@@ -1,0 +1,1 @@
+"""Giving back: points, feedback and reports."""

@@ -11,15 +11,13 @@ import statistics as stdlib
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
 
 import numpy as np
-from lightspeed_course.practice.questions import question
-from lightspeed_course.show.format import plain
 
-from lightspeed_class.class_folder import write_whole
 from lightspeed_class.intake.origins import remarks
 from lightspeed_class.reports.results import number, outcomes
+from lightspeed_course.practice.questions import question
+from lightspeed_course.show.format import plain
 
 FEWEST = 10  # students below which no discrimination is given: its interval would reach from nearly -1 to nearly 1
 ALIKE = 5e-3  # answers this near to each other, relative to what is right, are taken for the same
@@ -273,11 +271,3 @@ def _of(some, n):
 def times(ratio):
     """A ratio in words: "1.7 times", "3 and 0.5 times"."""
     return " and ".join(plain(r, 3) for r in ratio) + " times"
-
-
-def write_report(book, name, path):
-    """Write the page for an assignment to `path`, and give that. Raises KeyError for an unknown assignment."""
-    from lightspeed_class.reports.class_report_page import to_html
-
-    write_whole(Path(path), to_html(statistics(book, name)).encode())
-    return Path(path)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import html
 import statistics as stdlib
+from pathlib import Path
 
-from lightspeed_course.show.format import plain, si
-
+from lightspeed_class.class_folder import write_whole
 from lightspeed_class.reports.bars import STYLE as BARS
 from lightspeed_class.reports.bars import bar, bars, interval
-from lightspeed_class.reports.class_report import FEWEST, histogram, opening, times
+from lightspeed_class.reports.class_report import FEWEST, histogram, opening, statistics, times
 from lightspeed_class.reports.html_page import coded, ours, page, theirs
 from lightspeed_class.reports.results import number, short
+from lightspeed_course.show.format import plain, si
 
 STYLE = """
 .verdict p { margin: .5rem 0; } summary { cursor: pointer; white-space: nowrap; } td p { margin: 0; }
@@ -36,6 +37,12 @@ def to_html(data):
     parts.append('<div class="verdict">' + "".join(f"<p>{_said(s)}</p>" for s in opening(data)) + "</div>\n")
     parts += [_look(data), _marks(data), _questions(data), _mistakes(data), _unexplained(data), _people(data), METHOD]
     return page(title, "".join(parts), BARS + STYLE)
+
+
+def write_report(book, name, path):
+    """Write the page for an assignment to `path`, and give that. Raises KeyError for an unknown assignment."""
+    write_whole(Path(path), to_html(statistics(book, name)).encode())
+    return Path(path)
 
 
 def _said(sentence):

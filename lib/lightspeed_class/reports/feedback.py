@@ -12,13 +12,12 @@ import math
 from datetime import UTC, datetime
 from pathlib import Path
 
-from lightspeed_course.practice.amounts import amount
-from lightspeed_course.practice.questions import question
-
 from lightspeed_class.class_folder import write_whole
 from lightspeed_class.intake.origins import Origins, told_student
 from lightspeed_class.reports.html_page import coded, file_name, ours, page, paragraphs, theirs
 from lightspeed_class.reports.results import number, outcomes, short
+from lightspeed_course.practice.amounts import amount
+from lightspeed_course.practice.questions import question
 
 WORDS = {
     "right": "Right",

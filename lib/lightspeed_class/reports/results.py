@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lightspeed_course.show.format import human_time
-
 from lightspeed_class.gradebook import Result
 from lightspeed_class.intake.match_submissions import late
+from lightspeed_course.show.format import human_time
 
 
 @dataclass(frozen=True)

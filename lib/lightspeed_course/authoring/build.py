@@ -31,15 +31,15 @@ from pathlib import Path
 import nbformat
 from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_client.manager import AsyncKernelManager
-from lightspeed import catalog
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 
+from lightspeed import catalog
 from lightspeed_course.authoring.notebooks import METADATA, BuildError, exercise, label, page, read
 from lightspeed_course.authoring.prose import expressions, fill, typed_in_code, typed_numbers
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 BIBLIOGRAPHY = ROOT / "BIBLIOGRAPHY.md"
 CELL_TIMEOUT = 60
 WORKERS = 2
@@ -116,7 +116,7 @@ def run(notebook: NotebookNode, path: Path) -> NotebookNode:
     """Execute a page of `page()` in place, in the folder of its script; BuildError names the failing cell."""
     with tempfile.TemporaryDirectory(prefix="lightspeed-") as scratch:
         kernel = _Kernel(notebook, path.parent, Path(scratch))
-        library = [str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
+        library = [str(ROOT / "lib"), *filter(None, [os.environ.get("PYTHONPATH")])]
         environment = {
             **os.environ,
             "PYTHONHASHSEED": "0",
@@ -180,10 +180,10 @@ def unbound_in_library() -> list[str]:
     """The same for what the library shows readers: question banks, explorers and the rebuttals of the gallery."""
     from lightspeed_course.wrong_claims import claims
 
-    package = Path(__file__).parent
+    package = Path(__file__).parents[1]
     found = [
         f"{label(file)}:{line}: typed number: {text}"
-        for file in sorted([*package.glob("practice/bank_*.py"), *package.glob("explorers/*.py")])
+        for file in sorted([*package.glob("practice/banks/*.py"), *package.glob("explorers/*.py")])
         for line, text in typed_in_code(file.read_text(encoding="utf-8"), comments=False, docstrings=False)
     ]
     for claim in claims():

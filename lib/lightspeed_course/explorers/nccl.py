@@ -9,7 +9,6 @@ from __future__ import annotations
 from lightspeed import collectives as c
 from lightspeed.catalog import link, number
 from lightspeed.models.ring import ring_schedule
-
 from lightspeed_course.explorers.numbers import DECIDES
 from lightspeed_course.show import (
     Axis,

@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import numpy as np
+
 from lightspeed.catalog import accelerator, entries, link, memory
 from lightspeed.roofline import crossover_size, ridge_point, transfer_time
-
 from lightspeed_course.measure.machine import paths as measured_paths
 from lightspeed_course.show import (
     Axis,

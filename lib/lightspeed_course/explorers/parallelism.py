@@ -14,7 +14,6 @@ from lightspeed.memory import RECOMPUTE
 from lightspeed.models.training_step import Plan, fit_share, machine, memory_use, step
 from lightspeed.pipeline import bubble_over_total, simulate
 from lightspeed.transformer import transformer
-
 from lightspeed_course.show import (
     Axis,
     Bars,

@@ -10,7 +10,6 @@ import string
 import textwrap
 
 from lightspeed.precision import FORMATS, Integer
-
 from lightspeed_course.show import Axis, Bars, Chart, Choice, Points, Text, View, explorer, si
 from lightspeed_course.show.explore import Control
 

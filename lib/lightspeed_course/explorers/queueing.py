@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
+
 from lightspeed import queueing, serving
 from lightspeed.catalog import entries, find
 from lightspeed.models.queue_simulation import number_inside, simulate
-
 from lightspeed_course.measure.machine import hardware as hardware_of
 from lightspeed_course.measure.machine import own_choices
 from lightspeed_course.show import (

@@ -11,7 +11,6 @@ from dataclasses import replace
 from lightspeed import roofline
 from lightspeed.catalog import accelerator, entries
 from lightspeed.roofline import WIDTH
-
 from lightspeed_course.measure.machine import hardware as hardware_of
 from lightspeed_course.measure.machine import measured
 from lightspeed_course.show import Choice, LogSlider, View, explorer, roof_chart, si

@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from lightspeed import scaling
 
+from lightspeed import scaling
 from lightspeed_course.show import Axis, Chart, Line, LogSlider, Points, Rule, View, explorer, si
 
 MOST = 10_000  # processors drawn

@@ -12,7 +12,6 @@ from types import MappingProxyType
 
 from lightspeed.catalog import Entry, Number, Source, accelerator, entries
 from lightspeed.law import one_of
-
 from lightspeed_course.measure.instruments import roofline
 from lightspeed_course.measure.records import record
 from lightspeed_course.show import si

@@ -35,21 +35,24 @@ class Part:
     full: float = 60
 
 
-def _part(name, what, *seconds):
-    return name, Part(f"lightspeed_course.measure.{name}", what, *seconds)
+INSTRUMENTS = "lightspeed_course.measure.instruments"
+
+
+def _part(name, module, what, *seconds):
+    return name, Part(f"{INSTRUMENTS}.{module}", what, *seconds)
 
 
 PARTS = dict(
     (
-        _part("host", "latency and bandwidth of memory, storage, loopback"),
-        _part("roofline", "peaks by type, and kernels under the roof"),
-        _part("precision", "error and speed by number format"),
-        _part("scaling", "one job on more and more processes"),
-        _part("queueing", "a server under load"),
-        _part("collectives", "all-reduce and its kin over processes"),
-        _part("split", "one model on two processes", 6, 15),
-        _part("network", "nodes on emulated links"),
-        _part("gpu", "bandwidth, matrix products and launches of a GPU"),
+        _part("host", "memory_and_io", "latency and bandwidth of memory, storage, loopback"),
+        _part("roofline", "roofline", "peaks by type, and kernels under the roof"),
+        _part("precision", "precision", "error and speed by number format"),
+        _part("scaling", "scaling", "one job on more and more processes"),
+        _part("queueing", "queueing", "a server under load"),
+        _part("collectives", "collectives", "all-reduce and its kin over processes"),
+        _part("split", "split_mlp", "one model on two processes", 6, 15),
+        _part("network", "network", "nodes on emulated links"),
+        _part("gpu", "gpu", "bandwidth, matrix products and launches of a GPU"),
     )
 )
 # A part that takes so many times its estimate hangs; a slow machine that compiles for the first time does not.

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from lightspeed.collectives import busbw_factor
 from lightspeed.models.nccl_fit import FABRICS, predict
-
 from lightspeed_course.nccl_report.log import collective_named, read_report
 from lightspeed_course.nccl_report.verdict import (
     contradictions,

@@ -1,6 +1,6 @@
 """Questions: data plus functions of the library, so that no answer is ever typed.
 
-A bank (`bank_<topic>.py`, `bank_<topic>_<part>.py`) calls `register(Question(...), ...)`; `question("topic.name")` finds it
+A bank (`banks/<topic>.py`, `banks/<topic>_<part>.py`) calls `register(Question(...), ...)`; `question("topic.name")` finds it
 by the prefix of its id. A learner meets a `Variant`: the question with the canonical values of its
 parameters in self-study, with values drawn from a seed in a class.
 """
@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
+from lightspeed_course.practice import banks
 from lightspeed_course.practice.amounts import amount, si_factor
 from lightspeed_course.practice.variants import Variant, draw, seeded
 
@@ -129,21 +130,20 @@ def register(*questions):
 
 def topics():
     """The topics that have a bank, in the order of their first question's chapter."""
-    names = {name.split("_")[1] for name in _banks()}
+    names = {name.split("_")[0] for name in _banks()}
     return sorted(names, key=lambda name: (min((q.chapter for q in bank(name)), default=""), name))
 
 
 @cache
 def _banks():
-    package = importlib.import_module(__package__)
-    return sorted(m.name for m in pkgutil.iter_modules(package.__path__) if m.name.startswith("bank_"))
+    return sorted(m.name for m in pkgutil.iter_modules(banks.__path__))
 
 
 def bank(topic):
     """All questions of a topic, in the order of its bank."""
     for name in _banks():
-        if name.split("_")[1] == topic:
-            importlib.import_module(f"{__package__}.{name}")
+        if name.split("_")[0] == topic:
+            importlib.import_module(f"{banks.__name__}.{name}")
     return [q for q in _registry.values() if q.id.partition(".")[0] == topic]
 
 

@@ -188,12 +188,6 @@ class Chart:
             if isinstance(mark, Bars) and (self.x.scale == "category") == (self.y.scale == "category"):
                 raise ValueError(f"{_name(mark)}: bars need one category axis, on x or on y")
 
-    def spec(self):
-        """All that a renderer needs, as JSON: domains, ticks with their texts, margins, shapes, and labels that keep clear of each other."""
-        from .layout import lay_out
-
-        return lay_out(self)
-
 
 def human_axis(factor, label="if one nanosecond were one second"):
     """An axis for `Chart.x_top` that reads seconds on x as human time: factor 1e9 turns 1 ns into 1 s."""
@@ -226,7 +220,7 @@ def _numbers(mark, name, values):
 
 def _number(mark, name, value):
     if isinstance(value, str):
-        return value  # the name of a category; Chart.spec() looks it up
+        return value  # the name of a category; lay_out() looks it up
     if not isinstance(value, Real):
         raise TypeError(f"{_name(mark)}: {name} = {value!r}: expected a plain number in SI base units")
     if not math.isfinite(value):

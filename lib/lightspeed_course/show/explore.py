@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from .chart import Chart
 from .format import si
+from .layout import lay_out
 from .page import words
 
 
@@ -37,7 +38,7 @@ class View:
 
     def spec(self):
         """The view as JSON, for the live renderer."""
-        return {"charts": [chart.spec() for chart in self.charts], "verdict": self.verdict, "facts": [list(fact) for fact in self.facts], "error": ""}
+        return {"charts": [lay_out(chart) for chart in self.charts], "verdict": self.verdict, "facts": [list(fact) for fact in self.facts], "error": ""}
 
 
 @dataclass(frozen=True)
@@ -182,9 +183,11 @@ class Explorer:
 
         settings = static.joined((control.label, control.text(control.value)) for control in self.controls.values())
         notes = [static.joined(self.first.facts), self.caption, "Run this cell to get the controls."]
+        notes = [note for note in notes if note]
+        drawn = static.svg(self.first.charts, self.caption, self.alt, settings, self.first.verdict, notes)
         return {
             "application/vnd.jupyter.widget-view+json": {"version_major": 2, "version_minor": 0, "model_id": self._live().model_id},
-            "image/svg+xml": static.svg(self.first.charts, self.caption, self.alt, settings, self.first.verdict, [note for note in notes if note]),
+            "text/html": static.image(drawn, f"{self.alt} {self.first.verdict}"),
             "text/plain": self.first.verdict,
         }
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from .chart import Area, Bars, Line, Points, Rule, Span
 from .format import plural, prefixed
-from .place import Placer, Scale, labelled_in_margin, text_width
+from .label_placement import Placer, Scale, labelled_in_margin, text_width
 from .ticks import linear_ticks, log_ticks, tick_text
 
 NARROWEST = 560

@@ -1,9 +1,7 @@
 """The live renderer: one anywidget that holds controls and charts. The law stays in Python; the browser draws what it is sent.
 
 The controls are part of the widget instead of ipywidgets beside it: ipywidgets sends one change and waits until the kernel is idle again
-before the next, which in a stock Jupyter server (no TCP_NODELAY on its sockets) means 10 redraws a second. See js/view.js, and server.py.
-
-view.js and view.css are built: in lib/lightspeed_course/show/js, `npm ci` and `npm run build`.
+before the next, which in a stock Jupyter server (no TCP_NODELAY on its sockets) means 10 redraws a second. See view.js, and server.py.
 """
 
 from pathlib import Path

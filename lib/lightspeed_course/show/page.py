@@ -14,8 +14,10 @@ def figure(drawing, caption, alt):
     """
     from IPython.display import display
 
+    from .static import image
+
     caption, alt = words("figure", "caption", caption), words("figure", "alt", alt)
-    display({"image/svg+xml": draw(drawing, caption, alt), "text/plain": alt}, raw=True)
+    display({"text/html": image(draw(drawing, caption, alt), alt), "text/plain": alt}, raw=True)
     display({"text/markdown": below(caption, alt), "text/plain": caption}, raw=True)
 
 

@@ -4,11 +4,12 @@ import io
 import math
 import re
 import textwrap
+from urllib.parse import quote
 from xml.sax.saxutils import escape
 
 from .chart import COLORS
-from .layout import TICK
-from .place import LABEL
+from .label_placement import LABEL
+from .layout import TICK, lay_out
 
 WIDTH = 760
 FACE = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'DejaVu Sans', sans-serif"
@@ -26,7 +27,7 @@ def svg(charts, title, description, settings="", verdict="", notes=()):
     from matplotlib import style
     from matplotlib.figure import Figure
 
-    specs = [chart.spec() for chart in charts]
+    specs = [lay_out(chart) for chart in charts]
     head, said, foot = _lines(settings), _lines(verdict, 1.15), [line for note in notes for line in (*_lines(note), "")]
     panel = (22 * len(said) + 12) if said else 0
     height = 20 * len(head) + panel + 8 * bool(said) + sum(spec["height"] for spec in specs) + 17 * len(foot)
@@ -63,12 +64,26 @@ def svg_of(figure, title, description):
     with style.context(STYLE):
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
     text = buffer.getvalue()
-    text = text[text.index("<svg"):]
+    text = re.sub(r'style="([^"]*)"', _as_attributes, text[text.index("<svg"):])
+    text = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", text, flags=re.S)  # one rule, said at the root below
     width, height = (f"{size * 72:g}" for size in figure.get_size_inches())
     text = re.sub(r'<svg [^>]*?viewBox="([^"]*)"[^>]*>',
                   rf'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="\1" width="{width}" height="{height}"'
-                  rf' role="img" style="max-width: 100%; height: auto; font-family: {_literal(FACE, markup=False)}">\n <title>{_literal(title)}</title>\n <desc>{_literal(description)}</desc>', text, count=1)
-    return text.replace(" font-family: 'DejaVu Sans';", "")  # measured in DejaVu Sans, shown in the reader's own face
+                  rf' role="img" font-family="{_literal(FACE, markup=False)}" stroke-linejoin="round" stroke-linecap="butt">'
+                  rf"\n <title>{_literal(title)}</title>\n <desc>{_literal(description)}</desc>", text, count=1)
+    return text
+
+
+def _as_attributes(style):
+    """Presentation attributes, which sanitisers keep. Measured in DejaVu Sans, shown in the reader's own face."""
+    pairs = [pair.split(":", 1) for pair in style[1].split(";") if pair.strip()]
+    return " ".join(f'{name.strip()}="{value.strip()}"' for name, value in pairs if name.strip() != "font-family")
+
+
+def image(svg, alt):
+    """An SVG as HTML that carries its description into every page: JupyterLab and nbconvert give a bare SVG no alt text."""
+    data = quote(svg, safe=" !$'()*+,-./:;=?@[]^_`{|}~")
+    return f'<img alt="{escape(alt, {chr(34): "&quot;"})}" src="data:image/svg+xml,{data}">'
 
 
 def _literal(text, markup=True):

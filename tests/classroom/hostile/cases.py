@@ -144,7 +144,7 @@ case("a device", None, (), "refused", path=lambda folder: "/dev/zero")
 
 # Reading what it should not.
 OPEN = "for p in {paths!r}:\n    try:\n        open(p).read(1) if not os.path.isdir(p) else os.listdir(p)\n    except OSError:\n        continue\n    raise Breach(p)"
-case("reads solutions, banks and tests", idle("import lightspeed\nroot = os.path.dirname(lightspeed.__file__)\nfor p in ('practice', 'classroom', '../../solutions', '../../tests', '../../exercises', '../../.git', '_course'):\n    if os.path.exists(os.path.join(root, p)): raise Breach(p)"), ())
+case("reads solutions, banks and tests", idle("import lightspeed_course\nroot = os.path.dirname(lightspeed_course.__file__)\nfor p in ('practice', 'authoring', 'measure', '_delivered', '../lightspeed_class/grading', '../lightspeed_cli/main.py', '../../solutions', '../../tests', '../../exercises', '../../.git'):\n    if os.path.exists(os.path.join(root, p)): raise Breach(p)"), ())
 case("imports the bank", idle("try:\n    import lightspeed_course.practice.bank_roofline\nexcept ImportError: pass\nelse: raise Breach\nfrom importlib.util import find_spec\nif find_spec('lightspeed_class'): raise Breach"), ())
 case("reads the host", idle(OPEN.format(paths=["/etc/passwd", "/etc/hostname", "/root/.bashrc", "/home", "/proc", "/sys", "/var", "/run"])), ())
 case("walks the frames", idle("f = sys._getframe()\nwhile f:\n    if any('expected' in str(v) or 'bandwidth' in str(v) for k, v in f.f_locals.items() if k in ('setup', 'secret', 'keys')): raise Breach\n    f = f.f_back\nimport gc\nif any(type(o).__name__ in ('Question', 'Variant') for o in gc.get_objects()): raise Breach"), ())

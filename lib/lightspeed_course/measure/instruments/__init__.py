@@ -1,0 +1,1 @@
+"""What is timed, one thing a module: memory, peaks, queues, collectives, a network."""

@@ -6,7 +6,6 @@ Slurm or torchrun the same command is one of the processes, and rank 0 speaks. H
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import statistics
@@ -23,9 +22,16 @@ from lightspeed.collectives import (
     ring_time,
     tree_time,
 )
-
 from lightspeed_course.measure.environment import usable_cores
-from lightspeed_course.measure.instruments.launch import INSTALL, answers, clean, launcher, world
+from lightspeed_course.measure.instruments.launch import (
+    INSTALL,
+    LIMIT,
+    answers,
+    clean,
+    launcher,
+    needs,
+    turns,
+)
 from lightspeed_course.measure.instruments.ranks import COLLECTIVES, LONGEST
 from lightspeed_course.measure.instruments.timing import LIMIT as LIMIT_OF_SPREAD
 from lightspeed_course.measure.instruments.timing import Missing, Quantity, Unavailable, spread
@@ -35,7 +41,6 @@ from lightspeed_course.show import si
 QUICK_SIZES = (*(8 * 8**k for k in range(8)), 2**26)  # 8 B to 16 MiB, and 64 MiB
 FULL_SIZES = tuple(2**k for k in range(3, 27))
 BUDGET = {True: 0.1, False: 0.5}  # s for each size, quick and full
-LIMIT = 60  # s that one size may take before it counts as hung
 SMALL, LARGE = 4096, 2**20  # bytes: up to here steps count, from here bytes do
 ALGORITHMS = {
     "ring": ring_time,
@@ -63,11 +68,11 @@ class Run:
 def run(n, sizes=QUICK_SIZES, collectives=COLLECTIVES, backend="mpi", budget=0.1, limit=LIMIT, report=None, longest=LONGEST):
     """The `Run` of n processes started here. `longest`: a size that takes so many budgets is left out. Raises Unavailable, in words, if they cannot start, hang or die."""
     if backend == "mpi":
-        _needs("mpi4py", INSTALL)
+        needs("mpi4py", INSTALL)
     else:
-        _needs("torch", "pip install torch")
+        needs("torch", "pip install torch")
     job = {"backend": backend, "collectives": list(collectives), "sizes": list(sizes), "budget": budget, "longest": longest, "limit": limit}
-    command = [*launcher(backend, n), *([sys.executable] if backend == "mpi" else []), "-m", "lightspeed_course.measure.instruments.ranks", json.dumps(job)]
+    command = [*launcher(backend, n), *([sys.executable] if backend == "mpi" else []), "-m", "lightspeed_course.measure.instruments.rank_worker", json.dumps(job)]
     found, now = Run(backend, n), f"the start of {n} ranks"
     try:
         for said in answers(command, limit + 10, clean()):
@@ -94,13 +99,6 @@ def note(found, said):
         found.rows.append(said)
 
 
-def _needs(module, remedy):
-    import importlib.util
-
-    if importlib.util.find_spec(module) is None:
-        raise Unavailable(f"{module} is not installed.", remedy)
-
-
 def quantities(found):
     """The `Quantity`s of a run; a size with a wrong result is none, but a `Missing`."""
     for row in found.rows:
@@ -124,14 +122,6 @@ def measure(quick=True, report=None):
         budget = BUDGET[quick] / len(counts)
         found += quantities(run(n, QUICK_SIZES if quick else FULL_SIZES, budget=budget, report=None if quick else report))
     return found
-
-
-def turns(ranks, cores=None):
-    """A warning if ranks must take turns on the cores, else nothing."""
-    cores = cores or usable_cores()
-    if ranks <= cores:
-        return ""
-    return f"{ranks} ranks on {cores} core{'s' if cores > 1 else ''} take turns: times then measure the scheduler, too."
 
 
 # ---------------------------------------------------------------- conclusions
@@ -237,103 +227,3 @@ def report_lines(found):
 
 def _ranks(found):
     return [f"#  Rank {rank:>3} on node{node} device {rank:>3} [{found.backend}] process" for rank, node in enumerate(found.nodes)]
-
-
-# ---------------------------------------------------------------- the command
-
-
-def main(words):
-    """`lightspeed measure collectives` with these words; the exit status. Only rank 0 of a launched world speaks."""
-    from lightspeed_course.argument_types import count, seconds
-
-    parser = argparse.ArgumentParser(prog="lightspeed measure collectives", description="Collectives over processes: times, bandwidths, and which algorithm explains them.")
-    parser.add_argument("-n", type=count, default=0, metavar="N", help="processes to start (default: 2); a launcher that is there already says it itself")
-    parser.add_argument("--size", type=sizes_of, default=None, metavar="S[,S...]", help="such as 8,64K,64M (bytes; K, M, G are powers of two)")
-    parser.add_argument("--backend", choices=("mpi", "gloo", "nccl"), help="default: mpi; under torchrun nccl, or gloo without GPUs")
-    parser.add_argument("--limit", type=seconds, default=LIMIT, metavar="S", help="seconds that one size may take")
-    parser.add_argument("--full", action="store_true", help="every power of two, and more time for each")
-    parser.add_argument("--into", metavar="DIR", help="also keep the record in this folder")
-    options = parser.parse_args(words)
-    here = world()
-    if here and options.n not in (0, here.size):
-        parser.error(f"{here.launcher} has started {here.size} processes already; leave out -n {options.n}")
-    if not here and options.n == 1:
-        parser.error("a collective takes at least two processes")
-    sizes = options.size or (FULL_SIZES if options.full else QUICK_SIZES)
-    budget = BUDGET[not options.full]
-    try:
-        found = _as_rank(here, options, sizes, budget) if here else run(options.n or 2, sizes, backend=options.backend or "mpi", budget=budget, limit=options.limit)
-    except Unavailable as error:
-        if not here or here.rank == 0:
-            print(f"lightspeed measure collectives: {error}", file=sys.stderr, flush=True)
-        return 2
-    if found is None:
-        return 0
-    _show(found, here)
-    if options.into:
-        _keep(found, options.into)
-    return 1 if any(r.get("wrong") for r in found.rows) else 0
-
-
-def sizes_of(text):
-    """Bytes in "8,64K,1MiB", as a tuple.
-
-    >>> sizes_of("8,64K,1MiB")
-    (8, 65536, 1048576)
-    """
-    scale = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
-    found = []
-    for word in text.split(","):
-        digits = word.strip().upper().removesuffix("B").removesuffix("I")
-        unit = digits.lstrip("0123456789")
-        if unit not in scale or not digits.removesuffix(unit).isdigit():
-            raise argparse.ArgumentTypeError(f"'{word}': expected bytes, such as 8, 64K or 64MiB")
-        found.append(int(digits.removesuffix(unit)) * scale[unit])
-        if found[-1] < 4:
-            raise argparse.ArgumentTypeError(f"'{word}': an element has four bytes")
-    return tuple(found)
-
-
-def _as_rank(here, options, sizes, budget):
-    """The `Run`, on rank 0; None on the others."""
-    from lightspeed_course.measure.instruments import ranks
-    from lightspeed_course.measure.instruments.launch import Watch
-
-    watch = Watch(here.rank, options.limit)
-    backend = ranks.open_backend(options.backend or _default(here), here)
-    found = Run(type(backend).__name__.lower(), backend.size)
-    found.backend = options.backend or _default(here)
-    ranks.sweep(backend, COLLECTIVES, sizes, budget, LONGEST, lambda **said: note(found, said), watch)
-    backend.close()
-    return found if here.rank == 0 else None
-
-
-def _default(here):
-    if here.launcher != "torchrun":
-        return "mpi"
-    _needs("torch", "pip install torch")
-    import torch
-
-    return "nccl" if torch.cuda.is_available() else "gloo"
-
-
-def _show(found, here):
-    """Print the tables and what they say."""
-    print("\n".join(report_lines(found)))
-    place = "in place (all_reduce), else out of place" if found.backend != "mpi" else "out of place"
-    clock = "batches of calls between CUDA events" if found.backend == "nccl" else "each call after a barrier"
-    print(f"{found.ranks} ranks on {len(set(found.nodes))} node{'s' if len(set(found.nodes)) > 1 else ''}, {found.backend}; {place}; {clock}; median of samples, mean over ranks.")
-    warning = turns(found.ranks) if not here or len(set(found.nodes)) == 1 else ""
-    print("\n".join(filter(None, [warning, *conclusions(found), *map(str, found.lacking)])))
-
-
-def _keep(found, folder):
-    from lightspeed_course.measure import conditions, environment
-
-    machine = environment.describe()
-    now = conditions.snapshot()
-    kept = record.new(quantities(found), machine=machine, environment=conditions.checks(now, now, machine), versions=environment.versions(), name=environment.name_of(machine))
-    try:
-        print(f"Record: {record.save(kept, folder)}")
-    except OSError as error:
-        print(f"lightspeed measure collectives: no record in {folder}: {error.strerror}", file=sys.stderr)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 
 from lightspeed.catalog import entries
-
 from lightspeed_course.measure.instruments.timing import Missing, Quantity, Unavailable, seconds_of
 
 GIB = 2**30

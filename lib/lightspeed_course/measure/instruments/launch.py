@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import importlib.util
 import json
 import os
 import queue
@@ -18,6 +19,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from lightspeed_course.measure.environment import usable_cores
 from lightspeed_course.measure.instruments.timing import Unavailable
 
 INSTALL = "pip install 'speed-of-light[measure]'"
@@ -29,6 +31,7 @@ LAUNCHERS = (
     ("MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"),
     ("Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID"),
 )
+LIMIT = 60  # s that one size may take before it counts as hung
 INHERITED = ("PMI", "OMPI_", "PRTE_", "SLURM_", "HYD", "MPI_LOCAL", "TORCHELASTIC_")
 
 
@@ -169,3 +172,17 @@ def die_with_parent():
     ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG
     if os.getppid() != parent:
         os._exit(3)
+
+
+def needs(module, remedy):
+    """Raise Unavailable, with the remedy, where a module is not installed."""
+    if importlib.util.find_spec(module) is None:
+        raise Unavailable(f"{module} is not installed.", remedy)
+
+
+def turns(ranks, cores=None):
+    """A warning if ranks must take turns on the cores, else nothing."""
+    cores = cores or usable_cores()
+    if ranks <= cores:
+        return ""
+    return f"{ranks} ranks on {cores} core{'s' if cores > 1 else ''} take turns: times then measure the scheduler, too."

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from lightspeed.alpha_beta import fit_alpha_beta
 from lightspeed.collectives import ring_time, tree_time
 from lightspeed.law import one_of
-
 from lightspeed_course.measure.instruments.launch import answers, clean
 from lightspeed_course.measure.instruments.timing import Quantity, Unavailable
 from lightspeed_course.measure.records.record import NotMeasured, all_of
@@ -117,6 +116,7 @@ def ring_payload(size, n, element_bytes=4):
     ([6144, 6144, 6144, 6144], [4096, 4096])
     """
     import numpy
+
     from lightspeed.models.ring import ring_schedule
 
     chunks = [len(part) * element_bytes for part in numpy.array_split(numpy.empty(size // element_bytes), n)]

@@ -11,10 +11,10 @@ import functools
 import math
 
 import numpy as np
+
 from lightspeed.law import one_of
 from lightspeed.precision import FORMATS, accumulate
 from lightspeed.quantization import quantize_symmetric
-
 from lightspeed_course.measure.environment import importable
 from lightspeed_course.measure.instruments.timing import Missing, Quantity, seconds_of
 

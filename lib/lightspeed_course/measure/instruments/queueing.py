@@ -19,7 +19,6 @@ import statistics
 from dataclasses import dataclass, replace
 
 from lightspeed.queueing import Overload, md1, mmc, sojourn_percentile
-
 from lightspeed_course.measure.environment import usable_cores
 from lightspeed_course.measure.instruments.queue_server import send, serve
 from lightspeed_course.measure.instruments.timing import Missing, Quantity, Unavailable, middle
@@ -233,6 +232,7 @@ def latencies(found):
 
 def _latency(quantity, overshoot, trip):
     import numpy
+
     from lightspeed.models.queue_simulation import batch_means
 
     load, stays = load_of(quantity), numpy.array(quantity.samples)
@@ -274,6 +274,7 @@ def steady(load, overshoot=0.0, trip=0.0):
 def replay(load, overshoot=0.0, trip=0.0):
     """The latencies (s) that these very arrivals and services would have in an ideal queue."""
     import numpy
+
     from lightspeed.models.queue_simulation import simulate
 
     due, services = map(numpy.array, schedule(load))
@@ -284,6 +285,7 @@ def replay(load, overshoot=0.0, trip=0.0):
 def simulated(load, overshoot=0.0, trip=0.0, runs=100):
     """`statistics_of` many runs of this load, each of its length and from an empty start: array (runs, 1 + SHARES)."""
     import numpy
+
     from lightspeed.models.queue_simulation import poisson_arrivals, simulate
 
     rng = numpy.random.default_rng(load.seed)

@@ -9,12 +9,10 @@ between two CUDA events, as in nccl-tests.
 
 from __future__ import annotations
 
-import json
 import os
-import sys
 import time
 
-from lightspeed_course.measure.instruments.launch import INSTALL, MARK, Watch, world
+from lightspeed_course.measure.instruments.launch import INSTALL
 from lightspeed_course.measure.instruments.timing import FEWEST, Unavailable, seconds_of
 
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "alltoall", "sendrecv")
@@ -147,7 +145,7 @@ class Torch:
         except ImportError as error:
             raise Unavailable("PyTorch is not installed.", "pip install torch") from error
         if not here:
-            raise Unavailable("PyTorch's collectives need a launcher.", "torchrun --nproc-per-node 4 -m lightspeed_course.measure.instruments.ranks")
+            raise Unavailable("PyTorch's collectives need a launcher.", "torchrun --nproc-per-node 4 -m lightspeed_cli measure collectives")
         if "MASTER_ADDR" not in os.environ:
             raise Unavailable(f"{here.launcher} does not tell PyTorch where rank 0 is.", "Set MASTER_ADDR (the host of rank 0) and MASTER_PORT, or use torchrun.")
         if backend == "nccl" and not torch.cuda.is_available():
@@ -279,30 +277,3 @@ def sweep(backend, collectives, sizes, budget, longest, say, watch):
                 break  # larger ones take longer still
     watch.begin("the end")
     backend.barrier()
-
-
-def main(job):
-    """Measure as a rank. `job`: {"backend", "collectives", "sizes", "budget", "longest", "limit"}; rank 0 prints lines of JSON."""
-    here = world()
-    watch = Watch(here.rank if here else 0, job["limit"])
-    backend = open_backend(job["backend"], here)
-
-    def say(**what):
-        if backend.rank == 0:
-            print(json.dumps(what), flush=True)
-
-    if job.get("split"):
-        from lightspeed_course.measure.instruments.split_mlp import on_rank
-
-        on_rank(backend, job, say, watch)
-    else:
-        sweep(backend, job["collectives"], job["sizes"], job["budget"], job["longest"], say, watch)
-    backend.close()
-
-
-if __name__ == "__main__":
-    try:
-        main(json.loads(sys.argv[1]))
-    except Unavailable as problem:
-        print(f"{MARK}{problem}", file=sys.stderr, flush=True)
-        os._exit(4)  # not through MPI's own exit, which may wait for ranks that never came

@@ -10,8 +10,8 @@ import contextlib
 from dataclasses import dataclass
 
 import numpy as np
-from lightspeed import roofline as law
 
+from lightspeed import roofline as law
 from lightspeed_course.measure.environment import importable, usable_cores
 from lightspeed_course.measure.instruments import blas, kernels, latency_levels, memory_and_io
 from lightspeed_course.measure.instruments.timing import Missing, Quantity, Unavailable, seconds_of

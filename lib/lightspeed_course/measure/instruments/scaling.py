@@ -17,7 +17,6 @@ import time
 from dataclasses import dataclass
 
 from lightspeed.scaling import UslFit, amdahl_speedup, fit_usl, karp_flatt
-
 from lightspeed_course.measure.environment import usable_cores
 from lightspeed_course.measure.instruments.timing import Missing, Quantity
 from lightspeed_course.measure.instruments.workers import crew, receive

@@ -10,8 +10,15 @@ import json
 import sys
 from dataclasses import dataclass
 
-from lightspeed_course.measure.instruments.collectives import LIMIT, _needs, turns
-from lightspeed_course.measure.instruments.launch import INSTALL, answers, clean, launcher
+from lightspeed_course.measure.instruments.launch import (
+    INSTALL,
+    LIMIT,
+    answers,
+    clean,
+    launcher,
+    needs,
+    turns,
+)
 from lightspeed_course.measure.instruments.ranks import sample
 from lightspeed_course.measure.instruments.timing import Quantity, Unavailable
 from lightspeed_course.measure.records.record import all_of, find
@@ -25,9 +32,9 @@ FLOPS = {"tensor": 4, "data": 12}  # a token, in units of WIDTH x HIDDEN: forwar
 
 def measure(quick=True, report=None):
     """Times of an MLP on two processes, whole and split both ways. Raises Unavailable without MPI."""
-    _needs("mpi4py", INSTALL)
+    needs("mpi4py", INSTALL)
     job = {"backend": "mpi", "limit": LIMIT, "split": {"tokens": TOKENS, "budget": 0.15 if quick else 1.0}}
-    command = [*launcher("mpi", RANKS), sys.executable, "-m", "lightspeed_course.measure.instruments.ranks", json.dumps(job)]
+    command = [*launcher("mpi", RANKS), sys.executable, "-m", "lightspeed_course.measure.instruments.rank_worker", json.dumps(job)]
     found = []
     for said in answers(command, LIMIT + 10, clean()):
         if said.get("wrong"):

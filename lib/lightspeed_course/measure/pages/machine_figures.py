@@ -9,7 +9,6 @@ import math
 
 from lightspeed import roofline as law
 from lightspeed.catalog import accelerator
-
 from lightspeed_course.measure.instruments import latency_levels, precision, roofline
 from lightspeed_course.measure.instruments.timing import Unavailable
 from lightspeed_course.measure.pages.charts import ladder_chart

@@ -9,8 +9,8 @@ from __future__ import annotations
 import statistics
 
 from lightspeed.collectives import busbw, ring_time
-
 from lightspeed_course.measure.instruments import collectives, network, split_mlp
+from lightspeed_course.measure.instruments.launch import turns
 from lightspeed_course.measure.instruments.timing import LIMIT, spread
 from lightspeed_course.measure.pages.record_tables import about
 from lightspeed_course.measure.pages.scaling_figures import _or_words
@@ -47,7 +47,7 @@ def collectives_figure(shown, found):
             charts.append(Chart(Axis("message", "byte", "log", domain=(4, 5e8)), Axis("busbw", "byte/s", "log"), marks, height=230))
     figure(
         charts,
-        caption=" ".join(filter(None, (f"{run.ranks} processes.", collectives.turns(run.ranks, shown["machine"].get("cores")), NOISY, about(shown)))),
+        caption=" ".join(filter(None, (f"{run.ranks} processes.", turns(run.ranks, shown["machine"].get("cores")), NOISY, about(shown)))),
         alt=f"Busbw of {len(LOOKS)} collectives over message size on logarithmic axes, rising with the size at first.",
     )
 

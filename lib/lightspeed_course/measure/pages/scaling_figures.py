@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 
 from lightspeed.scaling import amdahl_speedup, usl_speedup
-
 from lightspeed_course.measure.instruments import queueing, scaling
 from lightspeed_course.measure.pages.record_tables import about
 from lightspeed_course.measure.records import record

@@ -182,7 +182,7 @@ def shipped():
 @functools.cache
 def _shipped():
     found = {}
-    for file in sorted((files(__package__) / "records").iterdir(), key=lambda f: f.name):
+    for file in sorted((files(__package__) / "shipped").iterdir(), key=lambda f: f.name):
         if file.name.endswith(".json"):
             found[file.name.removesuffix(".json")] = check(json.loads(file.read_text("utf-8")), file.name)
     return found

@@ -5,7 +5,6 @@ from __future__ import annotations
 from lightspeed import collectives as c
 from lightspeed.catalog import link
 from lightspeed.models.nccl_tuner import PLATEAU, STEP, ring_latency
-
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
 from lightspeed_course.show.format import si
 

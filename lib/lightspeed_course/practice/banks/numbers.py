@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from lightspeed import datasheet, roofline
 from lightspeed.catalog import accelerator, find, link, memory
-
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
 from lightspeed_course.show.format import human_time, si
 

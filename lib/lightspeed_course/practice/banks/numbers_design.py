@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from lightspeed import roofline
 from lightspeed.catalog import accelerator, memory
-
 from lightspeed_course.practice.amounts import nice
 from lightspeed_course.practice.banks.numbers import CHAPTER, horowitz
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register

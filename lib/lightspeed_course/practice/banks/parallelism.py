@@ -5,7 +5,6 @@ from __future__ import annotations
 from lightspeed import energy, memory, parallel, pipeline, reliability
 from lightspeed.catalog import accelerator, link, number
 from lightspeed.collectives import bandwidth_bound
-
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
 from lightspeed_course.show.format import si
 

@@ -9,7 +9,6 @@ from lightspeed.catalog import accelerator, link
 from lightspeed.collectives import bandwidth_bound
 from lightspeed.models import training_step as ts
 from lightspeed.transformer import transformer
-
 from lightspeed_course.practice.banks.parallelism import CHAPTER, CLUSTER, counted, named, plain
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
 from lightspeed_course.show.format import si

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from lightspeed.precision import FORMATS, Format, accumulate
 
+from lightspeed.precision import FORMATS, Format, accumulate
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
 from lightspeed_course.show.format import plain
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
+
 from lightspeed import energy as e
 from lightspeed import quantization as q
 from lightspeed import roofline as r
 from lightspeed.catalog import accelerator, energy
-
 from lightspeed_course.practice.amounts import powers_of_two
 from lightspeed_course.practice.banks.precision import CHAPTER, one_of
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register

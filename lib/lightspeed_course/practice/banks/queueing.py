@@ -6,7 +6,6 @@ import math
 
 from lightspeed import queueing as q
 from lightspeed import roofline, scaling
-
 from lightspeed_course.practice.amounts import nice
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
 from lightspeed_course.show.format import si

@@ -7,7 +7,6 @@ import math
 from lightspeed import roofline as r
 from lightspeed.catalog import accelerator
 from lightspeed.roofline import WIDTH
-
 from lightspeed_course.practice.amounts import powers_of_two
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
 from lightspeed_course.show.format import si

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from lightspeed import roofline as r
 from lightspeed.catalog import accelerator
-
 from lightspeed_course.practice.banks.roofline import (
     CHAPTER,
     bounds,

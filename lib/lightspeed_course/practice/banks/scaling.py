@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 from lightspeed import scaling as s
-
 from lightspeed_course.practice.amounts import powers_of_two
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
 from lightspeed_course.show.format import si

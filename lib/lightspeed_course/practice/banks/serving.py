@@ -6,7 +6,6 @@ import math
 
 from lightspeed import queueing, roofline, serving
 from lightspeed.catalog import accelerator, find
-
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
 from lightspeed_course.show.format import si
 

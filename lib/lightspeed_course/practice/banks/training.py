@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from lightspeed import training as t
 from lightspeed.catalog import accelerator
-
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
 from lightspeed_course.show.format import si
 

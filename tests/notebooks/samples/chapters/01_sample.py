@@ -6,8 +6,9 @@
 # %%
 import time
 
-from IPython.display import SVG, display
+from IPython.display import HTML, display
 from ipywidgets import IntSlider
+
 from lightspeed.catalog import accelerator
 from lightspeed.roofline import ridge_point
 
@@ -23,7 +24,7 @@ print(f"ridge {ridge:.1f} FLOP/byte")
 
 # %%
 print("before")
-display(SVG(f'<svg xmlns="http://www.w3.org/2000/svg"><rect width="{ridge:.0f}" height="4"/></svg>'))
+display(HTML(f'<img alt="A bar as wide as the ridge is far." src="data:image/svg+xml,<svg><rect width={ridge:.0f}/></svg>">'))
 print("after")
 f"{ridge:.2f}"
 

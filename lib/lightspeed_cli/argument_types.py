@@ -49,9 +49,20 @@ def seconds(text):
     raise argparse.ArgumentTypeError(f"{text!r} is no time above 0 s")
 
 
-def cause(error):
-    """An error of the system as words that name the file: never its number."""
-    if not (isinstance(error, OSError) and error.strerror):
-        return str(error)
-    said = error.strerror[0].lower() + error.strerror[1:]
-    return f"{error.filename}: {said}" if error.filename else said
+def sizes_of(text):
+    """Bytes in "8,64K,1MiB", as a tuple.
+
+    >>> sizes_of("8,64K,1MiB")
+    (8, 65536, 1048576)
+    """
+    scale = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30}
+    found = []
+    for word in text.split(","):
+        digits = word.strip().upper().removesuffix("B").removesuffix("I")
+        unit = digits.lstrip("0123456789")
+        if unit not in scale or not digits.removesuffix(unit).isdigit():
+            raise argparse.ArgumentTypeError(f"'{word}': expected bytes, such as 8, 64K or 64MiB")
+        found.append(int(digits.removesuffix(unit)) * scale[unit])
+        if found[-1] < 4:
+            raise argparse.ArgumentTypeError(f"'{word}': an element has four bytes")
+    return tuple(found)

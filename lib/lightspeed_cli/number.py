@@ -6,11 +6,12 @@ import re
 from pathlib import Path
 
 from lightspeed import catalog
+from lightspeed_cli.errors import UserError, nearest
 from lightspeed_course.show import si
 from lightspeed_course.workspace import course_root
 
 # Inside the package: the constants themselves, this command, and a wheel's own copy of the course.
-_NO_USERS = ("catalog", "cli", "_course")
+_NO_USERS = ("lightspeed/catalog", "lightspeed_cli", "lightspeed_course/_delivered")
 _TERM = r"\b[a-z_]\w*(?:\.\w+)?"
 
 
@@ -63,9 +64,10 @@ def describe(key):
 
 def users(key):
     """The chapters, exercises, solutions, library files and other constants that name this one."""
-    root, package = course_root(), Path(__file__).parent.parent
+    root, lib = course_root(), Path(__file__).parents[1]
     files = [(root, path) for folder in ("chapters", "exercises", "solutions") for path in (root / folder).glob("*.*")]
-    files += [(package.parent, path) for path in package.rglob("*.py") if path.relative_to(package).parts[0] not in _NO_USERS]
+    packages = [path for package in lib.glob("lightspeed*") for path in package.rglob("*.py")]
+    files += [(lib, path) for path in packages if not path.relative_to(lib).as_posix().startswith(_NO_USERS)]
     found = {
         path.relative_to(base).with_suffix("").as_posix()
         for base, path in files
@@ -113,3 +115,27 @@ def _entry(key):
 def _amount(value):
     exact, readable = f"{float(value):.6g} {value.unit}".rstrip(), si(value, value.unit, 4)
     return exact if abs(value) in (0, 1) or 1e-2 < abs(value) < 1e5 else f"{exact} ({readable})"
+
+
+def add(parser):
+    """Put the arguments of the verb on its parser."""
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("key", nargs="?", help="such as h100_sxm.hbm_bandwidth, or h100_sxm for all of it")
+    what.add_argument("--list", action="store_true", help="every constant of the catalog")
+    what.add_argument("--search", metavar="WORD", help="constants with this word in key, name, note or source")
+
+
+def run(options):
+    """Print one constant, or a line for each that was asked for."""
+    if not options.key:
+        found = search(options.search or "")
+        if not found:
+            raise UserError(f"no constant has '{options.search}' in its key, name, note or source")
+        print("\n".join(found))
+    elif options.key in constants():
+        print(describe(options.key))
+    elif found := of_entry(options.key):
+        print("\n".join(found))
+    else:
+        # Keys of one entry are alike already in their first half.
+        raise UserError(f"there is no '{options.key}'; {nearest(options.key, nearby(options.key), 0.8)}")

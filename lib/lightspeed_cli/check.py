@@ -1,0 +1,17 @@
+"""`lightspeed check`: whether each derived file is what its source makes."""
+
+import sys
+
+
+def add(parser):
+    """Put the arguments of the verb on its parser."""
+    parser.add_argument("names", nargs="*", metavar="NAME", help="such as 02_roofline; all if none")
+
+
+def run(options):
+    """Print what differs; the exit status is 1 if anything does."""
+    from lightspeed_course.authoring.build import check_course
+
+    found = check_course(options.names or None)
+    print("\n".join(found) or "Every derived file is what its source makes.", file=sys.stderr if found else sys.stdout)
+    return bool(found)

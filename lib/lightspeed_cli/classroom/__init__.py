@@ -1,0 +1,108 @@
+"""`lightspeed class ...`: one verb for each thing an instructor does. What can be mended is told in one line."""
+
+import argparse
+
+from lightspeed_cli.classroom import (
+    choose,
+    collect,
+    export,
+    feedback,
+    grade,
+    nbgrader,
+    new,
+    points,
+    regrade,
+    release,
+    replay,
+    report,
+    roster,
+    sample,
+    status,
+)
+from lightspeed_cli.errors import UserError
+
+VERBS = {
+    "new": new,
+    "roster": roster,
+    "release": release,
+    "collect": collect,
+    "grade": grade,
+    "regrade": regrade,
+    "feedback": feedback,
+    "export": export,
+    "report": report,
+    "points": points,
+    "choose": choose,
+    "replay": replay,
+    "status": status,
+    "nbgrader": nbgrader,
+    "sample": sample,
+}
+WITHOUT_CLASS = (new, sample, nbgrader)
+TOUR = """\
+A class in nine lines:
+
+  lightspeed class new ml-systems          a folder for it; go there
+  lightspeed class roster students.csv     plain CSV (id,name,email), or an export of Canvas or Moodle
+  lightspeed class release 02_roofline --due 2026-12-01T23:59
+  lightspeed class collect 02_roofline submissions.zip
+  lightspeed class grade 02_roofline
+  lightspeed class feedback 02_roofline    a page for each student
+  lightspeed class report 02_roofline      what was hard, and which misconceptions there are
+  lightspeed class export 02_roofline --format canvas
+  lightspeed class status                  where everything stands
+"""
+
+
+def add(parser):
+    """Put the verbs of a class under `lightspeed class`."""
+    parser.epilog, parser.formatter_class = TOUR, argparse.RawDescriptionHelpFormatter
+    verbs = parser.add_subparsers(dest="task", metavar="COMMAND", parser_class=type(parser))
+    for name, verb in VERBS.items():
+        words = verb.WORDS
+        added = verbs.add_parser(name, help=words, description=words[0].upper() + words[1:] + ".")
+        if getattr(verb, "NAMED", True):
+            added.add_argument("name", metavar="NAME", help="the assignment, such as 02_roofline")
+        for flags, settings in verb.ARGUMENTS:
+            added.add_argument(flags, **settings)
+        if verb not in WITHOUT_CLASS:
+            there = "the folder of the class (default: this one, or the nearest above)"
+            added.add_argument("--class", dest="folder", metavar="DIR", help=there)
+        added.set_defaults(run=_run, act=verb, parser=added)
+
+
+def run(options):
+    """Without a verb of its own, `lightspeed class` shows them."""
+    options.parser.print_help()
+
+
+def _run(options):
+    import sqlite3
+
+    from lightspeed_class.class_folder import Course, CourseError
+    from lightspeed_class.gradebook import Newer
+    from lightspeed_class.grading.cluster import NoCluster
+    from lightspeed_class.grading.sandbox import NoSandbox
+    from lightspeed_class.handout.release import find
+    from lightspeed_class.reports.export import Incomplete
+
+
+    try:
+        if options.act in WITHOUT_CLASS:
+            return options.act.run(options)
+        course = Course.find(options.folder)
+        with course.book() as book:
+            course.check_points(book, releasing=find(options.name).stem if options.act is release else "")
+            return options.act.run(options, course, book)
+    except (CourseError, Newer) as error:
+        raise UserError(error) from error
+    except NoSandbox as error:
+        raise UserError(f"{error} To do so: --not-isolated") from error
+    except (NoCluster, Incomplete) as error:
+        raise UserError("; ".join(str(error).splitlines())) from error
+    except sqlite3.Error as error:
+        raise UserError(f"the gradebook cannot be used: {error}. Is the disk full, or another command at work?") from error
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise UserError(f"{error.filename or 'a file'}: {error.strerror or error}") from error

@@ -1,0 +1,40 @@
+"""Which submission of a student counts."""
+
+from datetime import datetime
+
+from lightspeed_cli.argument_types import count
+from lightspeed_cli.classroom.common import known, the_student
+from lightspeed_cli.errors import UserError
+
+WORDS = "say which submission of a student counts; without ID, list them"
+ARGUMENTS = (
+    ("student", {"metavar": "STUDENT"}),
+    ("id", {"nargs": "?", "type": count, "metavar": "ID"}),
+    (
+        "--none",
+        {
+            "action": "store_true",
+            "help": "none of what is there counts, such as another's file taken in by mistake; what comes later does",
+        },
+    ),
+)
+
+
+def run(options, course, book):
+    name, student = known(book, options.name), the_student(book, options.student)
+    ids = [s.id for s in book.submissions(name, student)]
+    if options.none and options.id:
+        raise UserError("give an ID, which then counts, or --none, not both")
+    if options.id:
+        if options.id not in ids:
+            raise UserError(f"{options.id} is no submission of {student} for {name}; there are {', '.join(map(str, ids)) or 'none'}")
+        book.choose(options.id)
+    elif options.none and ids:
+        book.choose(max(ids), none=True)
+        print(f"None of these of {student} counts; what comes after them does. The files stay in {course.collected(name) / 'students' / student}")
+    if not ids:
+        print(f"{student} handed in nothing for {name}.")
+    (_, out), counting = book.choices(name), book.counting(name).get(student)
+    for s in book.submissions(name, student):
+        mark = "counts" if s == counting else "out" * (s.id in out)
+        print(f"{s.id:>6}  {datetime.fromtimestamp(s.at):%Y-%m-%d %H:%M}  {mark:<6}  {s.source}{f': {s.refused}' if s.refused else ''}")

@@ -1,0 +1,47 @@
+"""Points as CSV."""
+
+import os
+import sys
+import time
+
+from lightspeed_cli.argument_types import pair
+from lightspeed_cli.classroom.common import known, say_outdated
+from lightspeed_cli.errors import UserError
+
+WORDS = "write the points as CSV"
+ARGUMENTS = (
+    ("names", {"nargs": "*", "metavar": "NAME"}),
+    ("--format", {"choices": ["plain", "canvas", "moodle"], "default": "plain"}),
+    ("--into", {"metavar": "FILE", "help": "default: a new file in exports/"}),
+    (
+        "--missing-as-zero",
+        {"action": "store_true", "help": "0 for those who handed in nothing; else their cell is empty"},
+    ),
+    (
+        "--title",
+        {
+            "type": pair,
+            "action": "append",
+            "default": [],
+            "metavar": "NAME=HEADING",
+            "help": "the column's heading on the platform, such as '02_roofline=Roofline (1234)'",
+        },
+    ),
+)
+NAMED = False
+
+
+def run(options, course, book):
+    from lightspeed_class.reports.export import export_csv
+
+    names = [known(book, name) for name in options.names] or book.assignments()
+    if not names:
+        raise UserError("there is nothing to export: no assignment was released yet. lightspeed class release NAME")
+    if options.into and os.path.lexists(options.into):
+        raise UserError(f"{options.into} exists; choose another name, or delete it")
+    made = course.root / "exports" / f"{'-'.join(names)[:80] or 'points'}-{options.format}-{time.strftime('%Y%m%d-%H%M%S')}.csv"
+    made.parent.mkdir(exist_ok=True)
+    titles = {known(book, name): title for name, title in options.title}
+    export_csv(book, names, options.into or made, options.format, options.missing_as_zero, titles)
+    print(f"{options.into or made}")
+    say_outdated(book, *names, file=sys.stderr)

@@ -1,0 +1,31 @@
+"""Make the folder of a class; one that is there already is never touched."""
+
+import os
+import shlex
+
+WORDS = "make the folder of a class"
+ARGUMENTS = (
+    ("folder", {"metavar": "DIR"}),
+)
+NAMED = False
+
+
+def run(options):
+    from lightspeed_class.class_folder import new as make
+
+    there = is_there(options.folder)
+    course = make(options.folder)
+    if there:
+        return
+    print(f"{course.root} is the folder of the class. Its choices are explained in class.toml.")
+    print(f"Next: cd {shlex.quote(options.folder)}; fill in roster.csv; lightspeed class roster roster.csv")
+
+
+
+def is_there(folder):
+    """Whether a folder is a class already, and say so."""
+    from lightspeed_class.class_folder import SETTINGS
+
+    if found := os.path.isfile(os.path.join(folder, SETTINGS)):
+        print(f"{os.path.abspath(folder)} is a class already, and was left as it is.")
+    return found

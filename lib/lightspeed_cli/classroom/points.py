@@ -1,0 +1,68 @@
+"""Points and comments by hand."""
+
+import getpass
+
+from lightspeed_cli.argument_types import number
+from lightspeed_cli.classroom.common import known, some, the_student, total
+from lightspeed_cli.errors import UserError
+
+WORDS = "give points or a comment by hand, which no grading ever changes"
+ARGUMENTS = (
+    ("student", {"metavar": "STUDENT"}),
+    (
+        "question",
+        {
+            "nargs": "?",
+            "default": "",
+            "metavar": "QUESTION",
+            "help": "default: the whole assignment, and points are added to it",
+        },
+    ),
+    (
+        "--points",
+        {"type": number, "metavar": "X", "help": "what is not given, points or comment, stays as it was"},
+    ),
+    ("--comment", {"metavar": "TEXT"}),
+    ("--remove", {"action": "store_true", "help": "take back what was given by hand"}),
+    ("--by", {"default": "", "metavar": "WHO", "help": "default: your user name"}),
+)
+
+
+def run(options, course, book):
+    from lightspeed_class.class_folder import near
+
+    name, student, question = known(book, options.name), the_student(book, options.student), options.question
+    asked = book.assignment(name).points
+    before = _result(book, name, student)
+    had = before.manual.get(question)
+    given, comment = (options.points, options.comment) if not options.remove else (None, "")
+    if question and question not in asked:
+        raise UserError(f"{name} does not ask {question}; {near(question, asked)}")
+    if options.remove == (options.points is not None or options.comment is not None):
+        raise UserError("give --points X, --comment TEXT, or both; or --remove alone")
+    if options.remove and not had:
+        raise UserError(f"{student} has nothing by hand for {question or 'the whole'}")
+    if question and given is not None and not 0 <= given <= asked[question]:
+        raise UserError(f"{question} takes 0 to {asked[question]:g} points; to add to the whole, or take off it, leave QUESTION out")
+    if had and not options.remove:
+        given, comment = had.points if given is None else given, had.comment if comment is None else comment
+    book.set_manual(student, name, question, given, comment or "", options.by or getpass.getuser())
+    after = _result(book, name, student)
+    print(f"{student}, {question or 'the whole'}: {_by_hand(had)} -> {_by_hand(after.manual.get(question))}")
+    print(f"{student}: {total(before)} -> {total(after)}")
+    if after.points is not None and not 0 <= after.points <= after.out_of:
+        print(f"  That is {'more than there is' if after.points > 0 else 'less than nothing'}; --remove takes it back.")
+
+
+
+def _result(book, name, student):
+    (result,) = book.results(name, student)
+    return result
+
+
+
+def _by_hand(manual):
+    if not manual:
+        return "nothing by hand"
+    said = [some(manual.points)] if manual.points is not None else []
+    return ", ".join([*said, f'"{manual.comment}"'] if manual.comment else said)

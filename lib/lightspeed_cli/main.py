@@ -1,0 +1,88 @@
+"""The command line: verbs, their parsers, and what becomes of errors."""
+
+import argparse
+import importlib
+import os
+import re
+import sys
+
+from lightspeed_cli.errors import UserError, nearest
+
+DESCRIPTION = "Speed of Light: an executable course on the performance of ML systems."
+# Verb -> what it does. Its module has the same name, and is imported when it is asked for: help and errors come at once.
+VERBS = {
+    "lab": "open the course in JupyterLab, in a folder of your own",
+    "reset": "restore a notebook as delivered; your version is kept as a backup",
+    "number": "show a constant: value, source, date, and who uses it",
+    "nccl": "judge what nccl-tests printed: whether it is normal, and what bounds it",
+    "measure": "measure this machine: latency, bandwidth, peaks, scaling, queues, collectives; compare two machines",
+    "progress": "show what you have answered and predicted so far",
+    "build": "execute chapters and derive exercises (for authors)",
+    "check": "fail if a derived file is not what its source makes (for authors)",
+    "class": "release assignments, collect, grade and return them, for a class",
+    "where": "show folders and versions, for a report of a bug",
+}
+INSTALL = "The laws need Python alone; this needs more: pip install 'speed-of-light[{}]'"
+MODULES = {"class": "classroom"}  # "class" is a word of Python's own
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors are one line, with the likely word where there is one."""
+
+    def error(self, message):
+        wrong = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
+        if wrong:
+            choices = re.findall(r"[\w-]+", wrong[2])
+            message = f"there is no '{wrong[1]}'; {nearest(wrong[1], choices)}"
+        print(f"{self.prog}: {message}", file=sys.stderr)
+        sys.exit(2)
+
+
+def main(argv=None):
+    """Run one command; the exit status is 0, 1 for a check that failed, 2 for a mistake."""
+    argv = list(sys.argv[1:] if argv is None else argv)
+    # What follows "--" is for Jupyter; argparse would take its options for ours.
+    ours, theirs = (argv[: argv.index("--")], argv[argv.index("--") + 1 :]) if "--" in argv else (argv, [])
+    options, unknown = _parser(ours[0] if ours else "").parse_known_args(ours)
+    if options.verb is None:
+        _parser("").print_help()
+        return 0
+    try:
+        options.jupyter = _jupyter_options(options, unknown) + theirs
+        return options.run(options) or 0
+    except UserError as error:
+        print(f"lightspeed {options.verb}: {error}", file=sys.stderr)
+        return 2
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("lightspeed"):
+            raise
+        extra = "dev" if options.verb in ("build", "check") else "class" if options.verb == "class" else "lab"
+        print(f"lightspeed {options.verb}: {error.name} is not installed. {INSTALL.format(extra)}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:  # the reader closed the pager
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return 130
+
+
+def _parser(asked):
+    parser = Parser(prog="lightspeed", description=DESCRIPTION)
+    verbs = parser.add_subparsers(dest="verb", metavar="COMMAND", parser_class=Parser)
+    for name, words in VERBS.items():
+        added = verbs.add_parser(name, help=words, description=words[0].upper() + words[1:] + ".")
+        if name == asked:
+            verb = importlib.import_module(f"lightspeed_cli.{MODULES.get(name, name)}")
+            added.set_defaults(run=verb.run, parser=added)
+            verb.add(added)
+    return parser
+
+
+def _jupyter_options(options, unknown):
+    """Options with a dot in their name are Jupyter's; any other that is unknown is a slip."""
+    for word in unknown:
+        if options.verb != "lab" or not re.match(r"--\w+\.", word):
+            known = [flag for action in options.parser._actions for flag in action.option_strings if flag != "-h"]
+            after = "; Jupyter's own options go after --" if options.verb == "lab" else ""
+            raise UserError(f"there is no '{word}'; {nearest(word, known)}{after}")
+    return unknown
