@@ -3,9 +3,11 @@
 #
 # *An executable course on the performance of ML systems.*
 #
-# Every chapter starts with a question that an engineer was really asked, and ends with you able to answer it in two
-# minutes on paper. Between the two you run code. No number on these pages was typed: each is computed by the small library
-# `lightspeed` or traced to a source, and a test fails when one goes stale.
+# Every chapter starts with a question that an engineer was really asked, and ends with you able to
+# answer it in two minutes on paper. {{because design}} Between the two you run code. No result on
+# these pages was typed: results are computed by the small library `lightspeed`, constants are
+# traced to their sources, and a test fails when one goes stale. {{because measured elsewhere:
+# tests/notebooks/test_guards.py}}
 #
 # ## Five minutes to see how it works
 #
@@ -33,7 +35,7 @@ print(ridge_point(h100.bf16.quantity, h100.hbm_bandwidth.quantity).to("FLOP/bit"
 
 # %% [markdown]
 # And it refuses nonsense, saying what was wrong. **The next cell fails on purpose:** it divides FLOP/s by a size where a
-# bandwidth belongs. The error is the point, and nothing is broken.
+# bandwidth belongs. The error is the point, and nothing is broken. {{because design}}
 
 # %% tags=["raises-exception"]
 ridge_point(h100.bf16.quantity, Q(3, "GB"))
@@ -41,7 +43,7 @@ ridge_point(h100.bf16.quantity, Q(3, "GB"))
 # %% [markdown]
 # **Predict before you look.** Type a guess in the box, or in place of the dots, and run the next cell; until then its answer
 # is folded away. Guesses are kept on this machine only, and after a few of them `calibration()` shows by how much your
-# intuition is off, in powers of ten.
+# intuition is off, in powers of ten. {{because design}}
 
 # %%
 predict("roofline.ridge", ...)
@@ -57,10 +59,14 @@ reveal("roofline.ridge")
 ask("roofline.h100_critical_batch")
 
 # %% [markdown]
-# **Explorers** have sliders. They need a running kernel; before that you see a still picture of their first state. Every
-# chapter has one. Its verdict is always also in words.
+# **Explorers** have sliders. They need a running kernel; before that you see a still picture of
+# their first state. Every chapter has one. {{holds all("\nexplore()" in page.read_text("utf-8") for
+# page in __import__("pathlib").Path().glob("0[1-9]_*.py"))}} Its verdict is always also in words.
+# {{because design}}
 #
-# Code that only draws a figure is folded away. Its first line and three dots stand in its place: click them to see the rest.
+# Code that only draws a figure is folded away. {{because measured elsewhere:
+# tests/notebooks/test_guards.py}} Its first line and three dots stand in its place: click them to
+# see the rest.
 #
 # ## The chapters
 #
@@ -69,7 +75,8 @@ ask("roofline.h100_critical_batch")
 # 3. [Amdahl and Gustafson](03_amdahl_gustafson.ipynb): what more processors give, and when they take it back.
 # 4. [Little's law](04_littles_law.ipynb): how many at once, how long they wait, and serving a model within a budget.
 # 5. [Precision](05_precision.ipynb): what a format can hold, what is lost, and what narrower really buys.
-# 6. [Parallelism](06_parallelism.ipynb): what must fit, what must be sent, and which split to change first.
+# 6. [Parallelism](06_parallelism.ipynb): what must fit, what must be sent, and which split to
+#    change first. {{because design}}
 # 7. [NCCL bandwidth](07_nccl_bandwidth.ipynb): whether a measured collective is normal, and what bounds it.
 #
 # Exercises for chapter N are in `exercises/`, next to this folder. Start with chapter 1, or with chapter 2 if you know what
@@ -77,9 +84,11 @@ ask("roofline.h100_critical_batch")
 #
 # ## Your work is yours
 #
-# This folder is your personal copy. Updates of the course never touch a page that you changed: the new version lands beside
-# it. `lightspeed reset 02_roofline` in a terminal gives you a page as delivered and keeps a backup of yours. Predictions and
-# progress live in one file in your home folder, and survive a crashed kernel.
+# This folder is your personal copy. Updates of the course never touch a page that you changed: the
+# new version lands beside it. {{because measured elsewhere: tests/workspace/test_workspace.py}}
+# `lightspeed reset 02_roofline` in a terminal gives you a page as delivered and keeps a backup of
+# yours. Predictions and progress live in one file in your home folder, and survive a crashed
+# kernel.
 
 # %%
 progress()

@@ -1,8 +1,9 @@
 # %% [markdown]
 # # 5. Precision
 #
-# The service answers fifty queries a second in fp32. The target is two hundred. "Switch to int8," says a colleague, "a quarter
-# of the bytes, four times the speed." Is it four? And will the answers still be right?
+# The service answers fifty queries a second in fp32. The target is two hundred. "Switch to int8,"
+# says a colleague, "a quarter of the bytes, four times the speed." {{because quotation}} Is it
+# four? And will the answers still be right?
 #
 # Both questions have numbers for an answer. This chapter computes them, from the bits up.
 #
@@ -51,8 +52,9 @@ predict("quantization.weight_only_speedup", ...)
 #
 # where $\beta$, the bias, lets a field without a sign stand for small powers too.
 #
-# The one in front is not stored. If the exponent field is zero the one goes away, and the exponent stays that of field one.
-# Such numbers are **subnormal**: they fill the gap between the smallest normal number and zero.
+# The one in front is not stored. If the exponent field is zero the one goes away, and the exponent
+# stays that of field one. Such numbers are **subnormal**: they fill the gap between the smallest
+# normal number and zero. {{because definition}}
 
 # %%
 bf16, fp16, e4m3, e5m2 = FORMATS["bf16"], FORMATS["fp16"], FORMATS["fp8_e4m3"], FORMATS["fp8_e5m2"]
@@ -69,7 +71,9 @@ by_hand = (-1) ** sign * (1 + mantissa / 2**bf16.mantissa_bits) * 2.0 ** (expone
 print(f"by hand {by_hand}, by the library {bf16.round(np.pi)}, pi {np.pi:.6f}")
 
 # %% [markdown]
-# The formats differ in how they share out their bits. Nothing else about them has to be learned by heart.
+# The formats differ in how they share out their bits, and in what the top codes are for. Nothing
+# else about them has to be learned by heart. {{because advice: the bias follows from the width of
+# the exponent}}
 
 # %%
 shown = ["fp64", "fp32", "tf32", "bf16", "fp16", "fp8_e5m2", "fp8_e4m3", "fp6_e3m2", "fp6_e2m3", "fp4_e2m1", "e8m0"]
@@ -79,7 +83,7 @@ widths = np.array([[len(part) for part in FORMATS[n].fields(0)] for n in drawn])
 
 # %% tags=["figure"]
 def field_bars(i, name, color):
-    """One field of every format that has it, as floating bars."""
+    """One field of the formats that have it, as floating bars."""
     rows = [r for r in range(len(drawn)) if widths[r, i]]
     start = starts[rows, i]
     return Bars([drawn[r] for r in rows], start + widths[rows, i], start, name, [str(w) for w in widths[rows, i]], color)
@@ -96,6 +100,13 @@ figure(
     alt="Stacked bars, one for each format. fp32, tf32 and bf16 have an exponent of equal width and mantissas of falling width; "
     "fp16 has a narrower exponent and a wider mantissa than bf16; the formats of eight bits and fewer split what is left.",
 )
+# holds "bf16 is the first half of fp32": (bf16.exponent_bits, 2 * bf16.bits) ==
+#   (FORMATS["fp32"].exponent_bits, FORMATS["fp32"].bits) and FORMATS["e8m0"].bits ==
+#   FORMATS["e8m0"].exponent_bits
+# holds "fp32, tf32 and bf16 have an exponent of equal width": len({FORMATS[n].exponent_bits for n
+#   in drawn[:3]}) == 1 and list(np.diff([FORMATS[n].mantissa_bits for n in drawn[:3]]) < 0) ==
+#   [True, True] and fp16.exponent_bits < bf16.exponent_bits and fp16.mantissa_bits >
+#   bf16.mantissa_bits
 
 # %%
 table(
@@ -104,18 +115,24 @@ table(
         for n, f in ((n, FORMATS[n]) for n in shown)
     ],
     ["format", "bits", "exponent", "mantissa", "largest", "smallest normal", "smallest above zero", "step at one"],
-    caption="All of it follows from the widths of the fields and the use of the top codes.",
+    caption="All of it follows from the widths of the fields and the use of the top codes; the bias is half of the exponent's codes, less one.",
 )
+# holds "All of it follows": all(FORMATS[n].bias == 2 ** (FORMATS[n].exponent_bits - 1) - 1 for n in
+#   shown)
 
 # %% [markdown]
-# Tables of formats often say that fp16 reaches down to about ten to the power minus five. That is its smallest *normal* number,
-# {{written(fp16.smallest_normal)}}. With fewer and fewer bits it goes on to {{written(fp16.smallest_subnormal)}}. And tf32 is a
-# format of the units only: in memory it takes as many bytes as fp32.
+# Two rows need a remark. The smallest *normal* number of fp16 is {{written(fp16.smallest_normal)}},
+# and some tables stop there. {{holds fp16.round(fp16.smallest_normal / 2) > 0}} With fewer and
+# fewer bits it goes on to {{written(fp16.smallest_subnormal)}}. {{holds
+# fp16.round(fp16.smallest_subnormal / 2) == 0}} And tf32 is a format of the units only: in memory
+# it takes as many bytes as fp32. {{because design}}
 #
 # ### Range or precision
 #
-# An exponent bit squares the range. A mantissa bit halves the step. With sixteen bits to share, bf16 bought range and fp16
-# bought precision.
+# An exponent bit about squares the range. {{holds abs(np.log2(fp16.max / fp16.smallest_normal) *
+# 2**3 / np.log2(bf16.max / bf16.smallest_normal) - 1) < 0.06}} A mantissa bit halves the step.
+# {{holds fp16.eps * 2 ** (fp16.mantissa_bits - bf16.mantissa_bits) == bf16.eps}} With sixteen bits
+# to share, bf16 bought range and fp16 bought precision.
 
 # %% tags=["figure"]
 ranges = [n for n in drawn if n != "e8m0"]
@@ -127,9 +144,15 @@ figure(
         [Bars(ranges, normals, lows, "subnormal", color="amber"), Bars(ranges, tops, normals, "normal", color="blue"), Rule(x=1)],
         height=340,
     ),
-    caption="The magnitudes that each format has. bf16 spans what fp32 spans; fp16 ends well inside.",
-    alt="Horizontal bars on a logarithmic axis. fp32, tf32 and bf16 span nearly eighty decades, fp16 and fp8 E5M2 about ten, the others far fewer.",
+    caption="The magnitudes that each format has. The normal numbers of bf16 span what those of fp32 span; fp16 ends well inside.",
+    alt="Horizontal bars on a logarithmic axis. fp32, tf32 and bf16 span about eighty decades, fp16 twelve, fp8 E5M2 nearly ten, the others fewer than six.",
 )
+# holds "The normal numbers of bf16 span": bf16.smallest_normal == FORMATS["fp32"].smallest_normal
+#   and 0.99 < bf16.max / FORMATS["fp32"].max < 1 and fp16.max < bf16.max and
+#   fp16.smallest_subnormal > bf16.smallest_normal
+# holds "fp32, tf32 and bf16 span about eighty decades": [76 < d < 84 for d in np.log10(tops /
+#   lows)[:3]] == 3 * [True] and 11.9 < np.log10(tops / lows)[3] < 12.1 and 9 < np.log10(tops /
+#   lows)[4] < 10 and max(np.log10(tops / lows)[5:]) < 6
 
 # %%
 compared = {"bf16": "blue", "fp16": "orange", "fp8_e5m2": "purple", "fp8_e4m3": "green"}
@@ -151,17 +174,29 @@ figure(
         [Line(*relative_step(n), n, c) for n, c in compared.items()],
         height=340,
     ),
-    caption="Precision is flat over the normal range. Below it the subnormals lose a bit with each power of two.",
-    alt="Four curves of the relative step. Each is level in the middle, lowest for fp16, and rises to the left where its subnormals begin; the curve of bf16 stays level throughout.",
+    caption="Taken at the powers of two, precision is flat over the normal range. Below it the subnormals lose a bit with each power of two.",
+    alt="Four curves of the relative step. Each is level in the middle, lowest for fp16, and rises to the left where its subnormals begin; the curve of bf16 is level over the whole axis.",
 )
+# holds "Below it the subnormals lose a bit":
+#   all(np.allclose(FORMATS[n].spacing(FORMATS[n].smallest_normal / 2.0 ** np.arange(1, 3)),
+#   FORMATS[n].spacing(FORMATS[n].smallest_normal)) for n in compared)
+# holds "Each is level in the middle, lowest for fp16": min(compared, key=lambda n: FORMATS[n].eps)
+#   == "fp16" and len(set(relative_step("bf16")[1])) == 1 and all(len(set(relative_step(n)[1])) > 1
+#   for n in compared if n != "bf16")
 
 # %% [markdown]
 # ### What the top codes are for
 #
-# In fp16, bf16 and E5M2 the whole top exponent is kept for infinity and NaN. A format of eight bits can hardly afford that. E4M3
-# gives up infinity and keeps a single code for NaN. The formats of six and four bits have neither. So the same number,
-# too large for most, ends up as different things. *Saturating* casts, which stop at the largest value, are the usual choice
-# for fp8.
+# In fp16, bf16 and E5M2 the whole top exponent is kept for infinity and NaN. E4M3 has half as many
+# exponents as E5M2 and can hardly afford that. {{holds 2 * 2**e4m3.exponent_bits ==
+# 2**e5m2.exponent_bits}} It gives up infinity and keeps one code of each sign for NaN. {{holds
+# np.isnan(e4m3.decode(np.arange(256))).sum() == 2 and not
+# np.isinf(e4m3.decode(np.arange(256))).any()}} The formats of six and four bits have neither.
+# {{holds all(np.isfinite(FORMATS[n].decode(np.arange(2 ** FORMATS[n].bits))).all() for n in shown
+# if n[:3] in ("fp6", "fp4") and n != "fp64")}} So the same number, too large for most of the
+# formats below, ends up as different things. {{holds sum(FORMATS[n].max < 1000 for n in ("bf16",
+# "fp16", "fp8_e5m2", "fp8_e4m3", "fp6_e3m2", "fp4_e2m1", "int8")) > 3.5}} *Saturating* casts, which
+# stop at the largest value, are the usual choice for fp8. {{because history}}
 
 # %%
 too_large = 1000.0
@@ -177,8 +212,8 @@ table(
 # %% [markdown]
 # ## Try it
 #
-# Every box is a bit. Find the largest number of E4M3. Find a subnormal. Then set all bits of the exponent in fp16 and say,
-# before you look, what the code stands for.
+# Each box is a bit. Find the largest number of E4M3. Find a subnormal. Then set all bits of the
+# exponent in fp16 and say, before you look, what the code stands for. {{because advice}}
 
 # %%
 from lightspeed_course.explorers.precision import explore
@@ -198,7 +233,7 @@ ask("precision.spacing")
 # ## Small numbers vanish
 #
 # Gradients are small, and a large batch makes them smaller: the loss is an average over all tokens, so each slice of the batch
-# contributes its share divided by the number of tokens.
+# contributes its share divided by the number of tokens. {{because definition}}
 
 # %%
 tokens, slice_size = 2**24, 64
@@ -221,14 +256,16 @@ def outputs(weights, x):
 
 
 def examples(rng, n):
-    """Random inputs, each labelled with the direction that it points along most."""
+    """Random inputs, each labelled with the direction on which its projection is largest."""
     x = rng.normal(size=(n, sizes[0]))
     return x, (x @ directions).argmax(axis=1)
+# because "Random inputs, each labelled": definition
 
 
 # %% [markdown]
-# In the gradients below every tensor passes through `store` before it is used again, as it does on hardware that keeps it in
-# sixteen bits.
+# In the gradients below every tensor but the last layer's scores passes through `store` before it
+# is used again, as it does on hardware that keeps it in sixteen bits; the softmax is commonly kept
+# wide. {{because design: of the cell below}}
 
 # %%
 def gradients(weights, x, labels, store, scale=1.0):
@@ -252,8 +289,8 @@ def gradients(weights, x, labels, store, scale=1.0):
 # First look at the signal itself: how large are its elements, and how many of them does fp16 turn into zero?
 
 # %%
-weights = layers_of(np.random.default_rng(0))
-_, exact = gradients(weights, *examples(np.random.default_rng(1), slice_size), lambda v: v)
+weights, some = layers_of(np.random.default_rng(0)), examples(np.random.default_rng(1), slice_size)
+_, exact = gradients(weights, *some, lambda v: v)
 lost = {n: float(np.mean(FORMATS[n].round(exact) == 0)) for n in compared}
 edges = np.arange(-42, -12)
 share = np.histogram(np.log2(np.abs(exact)), bins=edges)[0] / exact.size
@@ -270,13 +307,19 @@ figure(
         ],
         height=320,
     ),
-    caption=f"In fp16 {lost['fp16']:.0%} of these elements become zero, and nearly all others lose bits. In bf16 {lost['bf16']:.0%} do.",
-    alt="A histogram of magnitudes on a logarithmic axis, most of it between the smallest number of fp16 and its smallest normal number, with a tail on the left below both.",
+    caption=f"In fp16 {lost['fp16']:.0%} of these elements become zero, and the others are subnormal and lose bits. In bf16 {lost['bf16']:.0%} become zero.",
+    alt="A histogram of magnitudes on a logarithmic axis. Nearly all of it lies left of the mark below which fp16 has only zero, and its right edge just passes that mark; none of it reaches the normal numbers of fp16.",
 )
+# holds "the others are subnormal": np.abs(exact).max() < fp16.smallest_normal and lost["bf16"] == 0
+# holds "Nearly all of it lies left": 0.97 < np.mean(np.abs(exact) < fp16.smallest_subnormal / 2) <
+#   1
+# holds "none of it reaches": np.abs(exact).max() < fp16.smallest_normal
 
 # %% [markdown]
-# The remedy costs one multiplication. Multiply the loss by a constant; by the chain rule every gradient grows by it; divide it out
-# when the weights are updated, which are kept in a wider format. Nothing is gained or lost but the position in the range.
+# The remedy is cheap. Multiply the loss by a constant; by the chain rule every gradient grows by
+# it; divide it out when the weights are updated, which are kept in a wider format. With a power of
+# two nothing changes but the position in the range. {{holds np.array_equal(bf16.round(exact *
+# 2.0**16) / 2.0**16, bf16.round(exact))}}
 
 # %%
 def train(store, scale=1.0, steps=100, rate=0.5):
@@ -296,6 +339,7 @@ def train(store, scale=1.0, steps=100, rate=0.5):
 
 # %%
 loss_scale = 2.0**16
+first_layer = gradients(weights, *some, fp16.round)[0][0]
 runs = {
     "fp16": train(fp16.round),
     f"fp16, loss × {loss_scale:,.0f}": train(fp16.round, loss_scale),
@@ -312,13 +356,23 @@ figure(
         height=320,
     ),
     caption="The same network, data and rate. Only the storage of the tensors differs. bf16 and scaled fp16 are nearly the same curve.",
-    alt=f"Loss against step on a logarithmic axis. Plain fp16 jumps about far above the others; fp16 with a loss scale and bf16 fall together to {runs['bf16'][-1]:.1f}.",
+    alt=f"Loss against step on a logarithmic axis. Plain fp16 jumps about above the others; fp16 with a loss scale and bf16 fall together to {runs['bf16'][-1]:.1f}.",
 )
+# because "Only the storage of the tensors differs": design: train() takes the storage and the
+#   scale, and nothing else changes
+# holds "nearly the same curve": np.abs(np.array(runs["bf16"]) / list(runs.values())[1] - 1).max() <
+#   0.12
+# holds "Plain fp16 jumps about above the others": all((np.array(runs["fp16"]) >= y)[1:].all() for y
+#   in runs.values()) and round(list(runs.values())[1][-1], 1) in (0.5, 0.6)
 
 # %% [markdown]
-# Plain fp16 keeps only the few largest elements of each gradient, rounded up to its smallest number, and learns next to nothing:
-# a median loss of {{np.median(runs["fp16"]):.1f}} over the run. The scaled run ends at {{list(runs.values())[1][-1]:.2f}}, bf16 at
-# {{runs["bf16"][-1]:.2f}}. This is why bf16 took over training: the range of fp32, and no scale to choose.
+# Plain fp16 keeps {{np.mean(first_layer != 0):.0%}} of the first layer's gradient, each element a
+# small whole number of times the smallest one it has. {{holds 0 < np.abs(first_layer).max() /
+# fp16.smallest_subnormal < 10}} Its loss does not settle: its median over the run is
+# {{np.median(runs["fp16"]):.1f}}, more than the {{np.log(sizes[-1]):.1f}} of a network that guesses
+# evenly. {{holds np.median(runs["fp16"]) > np.log(sizes[-1])}} The scaled run ends at
+# {{list(runs.values())[1][-1]:.2f}}, bf16 at {{runs["bf16"][-1]:.2f}}. This is why bf16 took over
+# training: the range of fp32, and no scale to choose. {{because history}}
 #
 # Who chooses the scale? A loop does. Start far too high; on an overflow skip the step and halve; after some good steps double.
 
@@ -354,6 +408,8 @@ figure(
     caption="It falls while gradients overflow, then probes upward now and then and is put back.",
     alt="A staircase that falls steeply in the first steps, then stays nearly level with small steps up and down.",
 )
+# holds "It falls while gradients overflow": seen[0] > 100 * max(seen[20:]) and max(seen[20:]) <= 4
+#   * min(seen[20:]) and {1, -1} <= set(np.sign(np.diff(seen[20:])))
 
 # %%
 ask("precision.loss_scale")
@@ -361,7 +417,9 @@ ask("precision.loss_scale")
 # %% [markdown]
 # ## Long sums stall
 #
-# A sum grows, its terms do not. Once the step of the format is more than twice the term, adding the term changes nothing.
+# A sum grows, its terms do not. Once the step of the format is more than twice the term, adding the
+# term changes nothing. {{holds bool((bf16.round(2.0 ** np.arange(9, 100) + 1) == 2.0 **
+# np.arange(9, 100)).all() and bf16.spacing(2.0**9) > 2)}}
 
 # %%
 ones = accumulate(np.ones(10_000), bf16)
@@ -370,13 +428,15 @@ table(
     ["sum so far", "step of bf16 there", "sum plus one, stored"],
     caption="The last row is a tie between two neighbours; it goes to the even code, which is the sum as it was.",
 )
+# holds "The last row is a tie": bf16.spacing(ones) == 2 and bf16.round(ones + 1) == ones
 
 # %%
 reveal("precision.sum_of_ones")
 
 # %% [markdown]
-# Real sums are not all ones. Here are uniform random numbers from zero to one, four ways. **Running**: one after another in bf16.
-# **Pairwise**: halves, quarters and so on, so that equals meet equals. **fp32**: a wide accumulator, stored in bf16 at the end.
+# Real sums are not sums of ones. Here are uniform random numbers from zero to one, four ways.
+# **Running**: one after another in bf16. **Pairwise**: halves, quarters and so on, so that equals
+# meet equals. {{because definition}} **fp32**: a wide accumulator, stored in bf16 at the end.
 # **Stochastic**: rounded up with the probability that keeps the mean right.
 
 # %%
@@ -402,12 +462,18 @@ figure(
     caption="The running sum stalls and then falls behind without bound. The other three do not.",
     alt=f"The running sum drops to {errors['running'][-1]:.0%} of the exact one; pairwise and fp32 stay at one hundred per cent, stochastic rounding wavers around it.",
 )
+# holds "The running sum stalls": len(set(sums["running"][-4:])) == 1
+#   and max(abs(errors[n] - 1).max() for n in errors if n != "running") < 0.08
+# holds "pairwise and fp32 stay at one hundred per cent": max(abs(errors[n] - 1).max() for n in
+#   ("pairwise", "fp32")) < 0.01 and errors["stochastic"].min() < 1 < errors["stochastic"].max()
 
 # %% [markdown]
-# After {{counts[-1]:,}} numbers the running sum is at {{written(sums["running"][-1])}} of {{written(round(prefixes[-1].sum()))}}. This is
-# why matrix units multiply narrow numbers and *accumulate in fp32*: it costs no memory traffic, since the sum stays in the
-# unit. Stochastic rounding is right on average and needs no wide accumulator, which helps where a narrow number is updated
-# many times by little, such as weights kept in bf16.
+# After {{counts[-1]:,}} numbers the running sum is at {{written(sums["running"][-1])}} of
+# {{written(round(prefixes[-1].sum()))}}. This is why matrix units multiply narrow numbers and
+# *accumulate in fp32*: it costs no memory traffic, since the sum stays in the unit. {{because
+# design}} Stochastic rounding is right on average and needs no wide accumulator, which helps where
+# a narrow number is updated many times by little, such as weights kept in bf16. {{holds
+# abs(bf16.round(np.full(10_000, 256.5), rng=np.random.default_rng(0)).mean() - 256.5) < 0.05}}
 #
 # ## Integers with a scale
 #
@@ -415,6 +481,7 @@ figure(
 # Symmetric quantization lets the largest magnitude take the largest code,
 #
 # $$s = \frac{\max |x|}{2^{b-1} - 1}, \qquad q = \text{round}\left(\frac{x}{s}\right)$$
+# {{because definition}}
 
 # %%
 x = np.array([0.5, -1.2, 3.0, -3.0])
@@ -424,18 +491,23 @@ table(
     ["value", "code", "stored value", "error"],
     caption=f"Eight bits; the scale is {symmetric.scale:.5f}, the largest magnitude over {symmetric.codes.max()}.",
 )
+# holds "the largest magnitude over": np.isclose(symmetric.scale * symmetric.codes.max(),
+#   np.abs(x).max())
 
 # %% [markdown]
-# Some texts call the largest magnitude itself the scale. Multiply a code by that and the answer is off by a factor of
-# {{symmetric.codes.max()}}. The scale is what *one step* is worth.
+# The scale is what *one step* is worth. It is not the largest magnitude: a code times that is off
+# by a factor of {{symmetric.codes.max()}}. {{holds np.allclose(symmetric.codes * np.abs(x).max(),
+# symmetric.values * symmetric.codes.max())}}
 
 # %%
 ask("quantization.symmetric_scale")
 
 # %% [markdown]
-# After a ReLU nothing is negative, and half of the symmetric codes stand idle. **Asymmetric** quantization spreads the codes over
-# the range that is there and shifts them by a **zero point**, a whole number, so that zero stays exact. It has to: padding and
-# switched-off units are zeros, and there are many.
+# After a ReLU nothing is negative, and nearly half of the symmetric codes stand idle. {{holds
+# quantize_symmetric(np.maximum(np.linspace(-3, 3, 999), 0)).codes.min() == 0 and 0.49 <
+# np.mean(np.unique(quantize_symmetric(np.linspace(-3, 3, 999)).codes) < 0) < 0.5}} **Asymmetric** quantization spreads the codes over the range that is there and shifts them
+# by a **zero point**, a whole number, so that zero stays exact. It has to: padding and switched-off
+# units are zeros, and there are many.
 #
 # $$s = \frac{x_\text{max} - x_\text{min} }{2^b - 1}, \qquad q = \text{round}\left(\frac{x}{s}\right) + z, \qquad z = \text{round}\left(\frac{-x_\text{min} }{s}\right)$$
 
@@ -447,6 +519,9 @@ table(
     ["tensor", "symmetric, dB", "asymmetric, dB", "zero point"],
     caption="Signal over quantization noise in int8. One bit is worth about six decibels, and it is the bit that one-sided data waste.",
 )
+# holds "it is the bit that one-sided data waste": abs(sqnr(tensors["after a ReLU"],
+#   quantize_asymmetric(tensors["after a ReLU"]).values) - sqnr(tensors["after a ReLU"],
+#   quantize_symmetric(tensors["after a ReLU"]).values) - (sqnr_law(9) - sqnr_law(8))) < 0.3
 
 # %%
 ask("quantization.zero_point")
@@ -458,9 +533,11 @@ ask("quantization.zero_point")
 # of $\Delta^2$. With $2^b$ steps over twice the peak, $\Delta = 2\,\text{peak} / 2^b$, and the ratio of signal to quantization noise is
 #
 # $$\text{SQNR} = \frac{\text{rms}^2}{\text{mean squared error} } = 3 \cdot 4^b \left(\frac{\text{rms} }{\text{peak} }\right)^2$$
+# {{because algebra}}
 #
-# In decibels, ten times the logarithm, a bit is worth {{sqnr_law(9) - sqnr_law(8):.2f}}. The last factor holds the **crest factor**, how far the
-# peak stands out. For a sine that fills the range the law becomes
+# In decibels, ten times the logarithm, a bit is worth {{sqnr_law(9) - sqnr_law(8):.2f}}. {{because
+# definition}} The last factor holds the **crest factor**, how far the peak stands out. For a sine
+# that fills the range the law becomes
 # ${{sqnr_law(9) - sqnr_law(8):.2f}}\,b + {{sqnr_law(8) - 8 * (sqnr_law(9) - sqnr_law(8)):.2f}}$ dB.
 
 # %%
@@ -486,9 +563,14 @@ figure(
             height=280,
         ),
     ],
-    caption="Dashed: the law with each signal's own crest factor. Below: what is left. With few bits the symmetric codes, one fewer than the law assumes, explain most of it.",
-    alt="Three rising series of points on dashed lines six decibels a bit apart; below, residuals that rise from several decibels below zero at two bits and are at zero from eight bits on.",
+    caption="Dashed: the law with each signal's own crest factor. Below: what is left. For uniform numbers it is the one code that symmetric quantization leaves out; with two bits the others lose less than that.",
+    alt="Three rising series of points on dashed lines that climb six decibels a bit; in the lower panel, residuals that rise from several decibels below zero at two bits and are at zero from eight bits on.",
 )
+# holds "with two bits the others lose less than that": min(measured[n][0] - law[n][0] for n in
+#   ("sine", "normal")) > 20 * np.log10(1 / 2) + 1 and np.abs(measured["uniform"] - law["uniform"] -
+#   20 * np.log10(1 - 2.0 ** (1 - bits))).max() < 0.03
+# holds "residuals that rise from several decibels below zero": max(measured[n][0] - law[n][0] for n
+#   in law) < -3 and max(np.abs(measured[n] - law[n])[bits >= 8].max() for n in law) < 0.1
 
 # %%
 ask("quantization.sqnr")
@@ -496,8 +578,10 @@ ask("quantization.sqnr")
 # %% [markdown]
 # ### Outliers
 #
-# The law also says what one outlier does. It raises the peak and leaves the rest where they were: every doubling of the crest
-# factor costs all of them a bit. Language models have such outliers in their activations, in a few fixed channels (Dettmers et al., 2022).
+# The law also says what one outlier does. It raises the peak and leaves the rest where they were:
+# every doubling of the peak costs all of them a bit. {{holds np.isclose(sqnr_law(8, 4) -
+# sqnr_law(8, 8), sqnr_law(9) - sqnr_law(8))}} Language models have such outliers in their
+# activations, in a few fixed channels (Dettmers et al., 2022).
 
 # %%
 heights = [1, 2, 4, 8, 16, 32, 64]
@@ -508,6 +592,7 @@ for h in heights:
     stored = quantize_symmetric(y).values[:-1]
     rows.append([h, f"{crest_factor(y):.1f}", f"{sqnr(normal, stored):.1f}", f"{sqnr_law(8, peak * h / normal.std()):.1f}"])
 table(rows, ["outlier over the peak", "crest factor", "SQNR of the others, dB", "law, dB"], caption="One value among a hundred thousand, int8, one scale for all.")
+# holds "One value among a hundred thousand": normal.size == 100_000
 
 # %%
 ask("quantization.outlier")
@@ -517,6 +602,7 @@ ask("quantization.outlier")
 #
 # So the question is who has to share a scale with whom. One for the tensor is the least to store; one for each output channel
 # costs next to nothing; one for each block of a few dozen keeps an outlier among its neighbours.
+# {{holds bits_per_weight(8, 16, 1024) - 8 < 0.02 < bits_per_weight(8, 16, 32) - 8}}
 
 # %%
 B, D, F = 64, 1024, 1024
@@ -537,18 +623,22 @@ def noise(w, bits, group):
 table(
     [[name, *[f"{noise(w, b, group):.1f}" for w in (W, spiked) for b in (8, 4)]] for name, group in groups.items()],
     ["one scale for each", "int8", "int4", "int8, with outliers", "int4, with outliers"],
-    caption=f"SQNR in dB of a {D} by {F} weight matrix whose channels differ in size.",
+    caption=f"SQNR in dB of a {D} by {F} weight matrix whose channels differ in size. Blocks hardly notice the outliers.",
 )
+# holds "Blocks hardly notice": all(noise(W, b, groups[f"block of {block}"]) - noise(spiked, b,
+#   groups[f"block of {block}"]) < 0.5 for b in (8, 4))
 
 # %% [markdown]
 # ## A real int8 matmul
 #
-# The units multiply codes, not values. The product is right only if the scales can be taken out of the sum,
+# The units multiply codes, not values. One sum of whole numbers will do if the scales can be taken
+# out of it,
 #
 # $$\sum_d x_{bd}\, w_{df} \approx \sum_d (q_{bd}\, s_b)(p_{df}\, t_f) = s_b\, t_f \sum_d q_{bd}\, p_{df}$$
 #
-# so $X$ may have a scale for each row, a token, and $W$ one for each column, an output channel. Neither may vary along $d$. The
-# sum is exact in a wide integer.
+# so $X$ may have a scale for each row, a token, and $W$ one for each column, an output channel.
+# Within one sum neither may vary along $d$. {{because algebra}} (Blocks, below, take a sum for each
+# block.) The sum is exact in a wide integer.
 
 # %%
 X = rng.normal(size=(B, D)) * np.exp(rng.normal(0, 0.5, (B, 1)))
@@ -561,8 +651,10 @@ largest = int(np.abs(qx.codes @ qw.codes).max())
 table(
     [[si(int(np.abs(qx.codes).max())), si(int(np.abs(qw.codes).max())), f"{largest:,}", f"{int(FORMATS['int8'].max) ** 2 * D:,}", f"{2**31 - 1:,}"]],
     ["largest code of X", "largest code of W", "largest sum", "largest possible sum", "largest int32"],
-    caption="An int32 accumulator holds the sum of this contraction, and of any that is met in practice.",
+    caption=f"An int32 accumulator holds the sum of this contraction, and of any that is not longer than {si((2**31 - 1) // int(FORMATS['int8'].max) ** 2, 'product', 2)}.",
 )
+# holds "An int32 accumulator holds the sum": (2**31 - 1) // int(FORMATS["int8"].max) ** 2 > 130_000
+#   > D
 
 # %%
 def variants(X, W):
@@ -590,11 +682,14 @@ table(
 )
 
 # %% [markdown]
-# Weights alone in int8 hardly mind the outliers. With activations in int8 too, three channels out of {{D:,}} cost
-# {{plain_case["int8 both, by token and channel"] - outlier_case["int8 both, by token and channel"]:.0f}} dB, since a scale for each token does
-# not help against channels. The last column divides each channel of $X$ by a constant and multiplies the matching row of $W$ by it:
-# the product is the same, the outlier is shared between the two, and
-# {{smooth_case["int8 both, by token and channel"] - outlier_case["int8 both, by token and channel"]:.0f}} dB come back (Xiao et al., 2023).
+# Weights alone in int8 hardly mind the outliers. {{holds abs(plain_case["int8 weights only"] -
+# outlier_case["int8 weights only"]) < 0.1}} With activations in int8 too, three channels out of
+# {{D:,}} cost {{plain_case["int8 both, by token and channel"] -
+# outlier_case["int8 both, by token and channel"]:.0f}} dB, since a scale for each token does not
+# help against channels. The last column divides each channel of $X$ by a constant and multiplies
+# the matching row of $W$ by it: the product is the same, the outlier is shared between the two, and
+# {{smooth_case["int8 both, by token and channel"] -
+# outlier_case["int8 both, by token and channel"]:.0f}} dB come back (Xiao et al., 2023).
 #
 # ## Will the answers still be right?
 #
@@ -633,22 +728,45 @@ figure(
         [Line(widths_tried, kept[w], f"scale by {w}", c) for w, c in zip(kept, ("orange", "green"))] + [Rule(y=accuracy(model), label="not quantized")],
         height=320,
     ),
-    caption="Eight bits cost nothing that can be seen, four cost a little, two cost nearly everything. What the scale is shared by matters more the fewer the bits.",
+    caption="Eight bits cost nothing that can be seen, four cost a little, two cost more than a third of the right answers. What the scale is shared by matters more the fewer the bits.",
     alt=f"Accuracy against bits. Both lines start at {accuracy(model):.0%} with eight bits; by channel {kept['output channel'][3]:.0%} is left at four bits and {kept['output channel'][-1]:.0%} at two; one scale for a tensor falls earlier.",
 )
+# holds "Eight bits cost nothing that can be seen": max(abs(kept[w][0] - accuracy(model)) for w in
+#   kept) < 0.002 and all(0.01 < accuracy(model) - kept[w][3] < 0.05 and kept[w][-1] <
+#   accuracy(model) * 2 / 3 for w in kept)
+# holds "What the scale is shared by matters more": (np.diff(np.subtract(kept["output channel"],
+#   kept["tensor"])[1:]) > 0).all()
+# holds "one scale for a tensor falls earlier": np.less(kept["tensor"],
+#   kept["output channel"])[2:].all() and {f"{kept[w][0]:.0%}" for w in kept} ==
+#   {f"{accuracy(model):.0%}"}
 
 # %% [markdown]
-# In full precision it answers {{accuracy(model):.1%}} rightly, with int8 weights {{kept["output channel"][0]:.1%}} and with int4
-# {{kept["output channel"][3]:.1%}}. Flat, then a cliff: every model has this shape. Where yours stands you have to measure, on your own task.
+# In full precision it answers {{accuracy(model):.1%}} rightly, with int8 weights
+# {{kept["output channel"][0]:.1%}} and with int4 {{kept["output channel"][3]:.1%}}. Flat, then a
+# cliff. Where yours begins you have to measure, on your own model and task.
 #
-# > **Fallacy: fp32 is always better.** It is never worse in error. It costs twice the bytes of bf16, and compute-bound work on an H100 takes
-# > {{accelerator("h100_sxm").bf16 / accelerator("h100_sxm").fp32_vector:.0f}} times as long on its fp32 units as on its matrix units. Where
-# > the noise of the data is larger than that of rounding, the extra bits store noise.
+# > **Fallacy: fp32 is always better.** {{because quotation: the fallacy}} Stored in it, a number is
+# > never further off than in bf16. {{holds (np.abs(FORMATS["fp32"].round(normal) - normal)
+# > <= np.abs(bf16.round(normal) - normal)).all()}} But it takes twice the bytes of bf16, and
+# > compute-bound work on an H100 takes
+# > {{accelerator("h100_sxm").bf16 / accelerator("h100_sxm").fp32_vector:.0f}} times as long on its
+# > fp32 units as on its matrix units in bf16. {{holds FORMATS["fp32"].bits == 2 * bf16.bits
+# > and accelerator("h100_sxm").bf16 > accelerator("h100_sxm").fp32_vector}} Where the noise of the
+# > data is larger than that of rounding, the extra bits store noise. {{because definition}}
 #
 # ## Blocks: true bits per weight
 #
-# The newest formats put the block into the hardware. An MX block is {{BLOCK_FORMATS["mxfp4"].block}} small floats under a power of two; an NVFP4
-# block is {{BLOCK_FORMATS["nvfp4"].block}} under an E4M3 number. The scales are not free.
+# The newest formats put the block into the hardware. {{because history}} An MX block is
+# {{BLOCK_FORMATS["mxfp4"].block}} small numbers under one power of two. {{because definition: OCP
+# MX}} An NVFP4 block is {{BLOCK_FORMATS["nvfp4"].block}} under an E4M3 number, and a second scale
+# in fp32, one for the tensor, brings those numbers into the range of E4M3. {{because definition}}
+#
+# These scales do vary along $d$. They cannot leave the whole sum, so each block has a sum of its
+# own, and the unit multiplies it by both its scales before it adds it to the others in fp32:
+#
+# $$\sum_d x_{bd}\, w_{df} \approx \sum_k s_{bk}\, t_{kf} \sum_{d \in k} q_{bd}\, p_{df}$$
+#
+# And the scales are not free.
 
 # %%
 def stored(bits, size):
@@ -670,7 +788,7 @@ table(
         for n, (element, size, scale, true, store) in blocks.items()
     ],
     ["format", "element", "block", "scale", "bits a weight", "Llama 2 70B", "normal weights, dB", "heavy tails, dB"],
-    caption="Block formats. The last two are those of ggml, here with symmetric codes.",
+    caption="Block formats. The last two are those of ggml, here with symmetric codes. The fp32 scale of NVFP4 is not counted: it serves the whole tensor.",
 )
 
 # %% tags=["figure"]
@@ -684,9 +802,14 @@ figure(
          Line([4, 9], [points["mxfp4"][1], points["mxfp4"][1] + 5 * slope], f"{slope:.2f} dB a bit", "grey", dash=True, label_at="along")],
         height=360,
     ),
-    caption="Within a block the scale provides the range, so exponent bits of the elements are wasted: E2M3 does with six bits what E4M3 does with eight. At eight bits integers are well ahead; at four, NVFP4 is.",
-    alt="Points of SQNR against true bits per weight. NVFP4 lies above MXFP4 for a quarter of a bit more; MXFP6 E2M3 equals MXFP8 E4M3; Q8_0 is far above both.",
+    caption="Heavy tails. Within a block the scale provides the range, so a wide exponent of the elements is wasted: E2M3 does with six bits what E4M3 does with eight. At eight bits integers are well ahead; at four, NVFP4 is.",
+    alt="Points of SQNR against true bits per weight. NVFP4 lies above MXFP4 for a quarter of a bit more; MXFP6 E2M3 is level with MXFP8 E4M3; Q8_0 is far above both.",
 )
+# holds "E2M3 does with six bits": abs(points["mxfp6_e2m3"][1] - points["mxfp8_e4m3"][1]) < 0.5
+# holds "At eight bits integers are well ahead": points["Q8_0"][1] > points["mxfp8_e4m3"][1] + 10
+#   and points["nvfp4"][1] > max(points["Q4_0"][1], points["mxfp4"][1]) + 2
+# holds "NVFP4 lies above MXFP4": points["nvfp4"][1] > points["mxfp4"][1] and points["nvfp4"][0] -
+#   points["mxfp4"][0] == 1 / 4 and points["Q8_0"][1] > points["mxfp6_e2m3"][1] + 10
 
 # %%
 ask("quantization.bits_per_weight")
@@ -697,8 +820,9 @@ ask("quantization.model_bytes")
 # %% [markdown]
 # ## What it does to the roofline
 #
-# Narrow numbers change two things that are easily confused. **Bytes** fall as soon as a tensor is *stored* narrow. The **peak** rises
-# only if the units *compute* narrow. Chapter 2's critical batch tells them apart.
+# Narrow numbers change two things that are easily confused. **Bytes** fall as soon as a tensor is
+# *stored* narrow. The **peak** rises only if the units *compute* narrow. {{because definition}}
+# Chapter 2's critical batch tells them apart.
 
 # %%
 v5e, h200, h100 = accelerator("tpu_v5e"), accelerator("h200_sxm"), accelerator("h100_sxm")
@@ -715,6 +839,7 @@ table(
     ["precision", "peak", "critical batch"],
     caption=f"Tokens from which a matmul is compute-bound on a {v5e.name}, B far below D and F.",
 )
+# because "Tokens from which a matmul is compute-bound": definition
 
 # %%
 batch = np.unique(np.round(np.geomspace(1, 2048, 120)).astype(int))
@@ -745,11 +870,17 @@ figure(
     caption="Narrow weights help on the left, where bytes decide. Only narrow arithmetic helps on the right.",
     alt="Three curves, level and then rising. int8 weights are at half the time of bf16 for small batches and meet it for large ones; int8 in both stays at half throughout.",
 )
+# holds "Narrow weights help on the left": times["int8 weights"][0] < times["bf16"][0] and
+#   times["int8 weights"][-1] == times["bf16"][-1]
+# holds "Only narrow arithmetic helps on the right": times["int8 both"][-1] <
+#   times["int8 weights"][-1] == times["bf16"][-1]
+# holds "int8 weights are at half the time": abs(times["int8 weights"][0] / times["bf16"][0] - 1 /
+#   2) < 0.001 and np.abs(times["int8 both"] / times["bf16"] - 1 / 2).max() < 0.02
 
 # %% [markdown]
 # With weights alone in int8 the turn comes at {{turns["int8 weights, bf16 units"][1]:.0f}} tokens, with bf16 at
 # {{turns["bf16 weights, bf16 units"][1]:.0f}}. If the units are int8 too it is back at {{turns["int8 weights, int8 units"][1]:.0f}}, since the ridge
-# doubled as the bytes halved.
+# doubled as the bytes halved. {{holds abs(narrow / wide - 2) < 0.01}}
 
 # %%
 ask("quantization.int8_batch")
@@ -760,7 +891,10 @@ ask("quantization.which_int8")
 # %% [markdown]
 # ### And to energy
 #
-# Take one weight, read from DRAM, and one multiply-add with it, by Horowitz's table of an old process. The ratios are what lasts.
+# Take one weight, read from DRAM, and one multiply-add with it, by Horowitz's table of an old
+# process. The joules have shrunk since; that reading costs far more than computing has not changed
+# (Jouppi et al., 2021, print a newer process beside the old). {{holds
+# energy("horowitz_45nm").dram_per_byte > 10 * energy("horowitz_45nm").fp32_fma}}
 
 # %%
 joules = energy("horowitz_45nm")
@@ -774,9 +908,12 @@ table(
 )
 
 # %% [markdown]
-# The units of int8 take {{rows[0][1] / rows[2][1]:.0f}} times less energy than those of fp32. Used once, though, a weight costs
-# {{rows[0][3] / rows[2][3]:.1f}} times less, because reading it costs far more than using it, and the bytes fell by four. The gain of the
-# units appears only with reuse.
+# A multiply-add in fp32 takes {{rows[0][1] / rows[2][1]:.0f}} times the energy of one in int8.
+# {{holds rows[0][1] > rows[1][1] > rows[2][1]}} Used once, though, a weight in fp32 takes
+# {{rows[0][3] / rows[2][3]:.1f}} times what it takes in int8: reading it costs far more than using
+# it, and the bytes fell to a quarter. {{holds min(read / fma for _, fma, read, _, _ in rows) > 100
+# and rows[0][2] == 4 * rows[2][2]}} The gain of the units appears only with reuse. {{holds
+# rows[0][4] / rows[2][4] > 3 * rows[0][3] / rows[2][3]}}
 
 # %%
 ask("quantization.int8_energy")
@@ -784,8 +921,10 @@ ask("quantization.int8_energy")
 # %% [markdown]
 # ## Check: against measured kernels
 #
-# Now the promise of the opening. A single token meets a square matrix on an H200: no batch, all bytes. The bytes say that int8
-# weights are twice and int4 weights four times as fast as bf16. These kernels were measured.
+# Now the promise of the opening. A single token meets a square matrix on an H200: no batch, all
+# bytes. {{because definition}} The bytes say that int8 weights are twice and int4 weights four
+# times as fast as bf16. {{holds all(abs(matmul_bytes(1, side, side) / matmul_bytes(1, side, side,
+# weight_bytes=2 / n) / n - 1) < 0.001 for n in (2, 4))}} These kernels were measured.
 
 # %%
 # The time of int8 is in the catalog; the other two come from the same operator tables (aiconfigurator).
@@ -801,9 +940,13 @@ table(
 )
 
 # %% [markdown]
-# Not {{bound[16] / bound[8]:.0f}} and {{bound[16] / bound[4]:.0f}} but {{observed[16] / observed[8]:.2f}} and {{observed[16] / observed[4]:.1f}}. Look at the
-# column of differences: it hardly depends on the width. Every kernel pays about {{si(np.mean([observed[b] - bound[b] for b in observed]), "s", 2)}} besides its
-# bytes, to be launched, to fill the memory pipeline and to drain it. What does not shrink sets the limit; it is Amdahl's law again.
+# Not {{bound[16] / bound[8]:.0f}} and {{bound[16] / bound[4]:.0f}} but {{observed[16] /
+# observed[8]:.2f}} and {{observed[16] / observed[4]:.1f}}. Look at the column of differences: the
+# bytes fall to a quarter, and it stays between {{si(min(observed[b] - bound[b] for b in observed),
+# "s", 2)}} and {{si(max(observed[b] - bound[b] for b in observed), "s", 2)}}. {{holds abs(bound[4]
+# / bound[16] - 1 / 4) < 0.001}} So much does a kernel pay besides its bytes, to be launched, to
+# fill the memory pipeline and to drain it, on average {{si(np.mean([observed[b] - bound[b] for b in
+# observed]), "s", 2)}}. What does not shrink sets the limit; it is Amdahl's law again.
 #
 # So take the fixed cost from the bf16 kernel alone and predict the others with it, also on an H100.
 
@@ -826,10 +969,12 @@ figure(
         ],
         height=260,
     ),
-    caption="The bytes alone are off by two fifths to a half. One more number, taken from another kernel, leaves less than a fifth.",
+    caption=f"The bytes alone are off by {min(1 - l / t for _, l, t, _ in cases):.0%} to {max(1 - l / t for _, l, t, _ in cases):.0%}. "
+    f"One more number, taken from another kernel, leaves {max(1 - (l + f) / t for _, l, t, f in cases):.0%} at most.",
     alt="Three rows with two markers each. The bytes alone reach "
     f"{min(l / t for _, l, t, _ in cases):.0%} to {max(l / t for _, l, t, _ in cases):.0%} of the measured time, with the fixed cost {min((l + f) / t for _, l, t, f in cases):.0%} to {max((l + f) / t for _, l, t, f in cases):.0%}.",
 )
+# holds "One more number": all((l + f) / t > l / t for _, l, t, f in cases)
 
 # %%
 reveal("quantization.weight_only_speedup")
@@ -837,11 +982,15 @@ reveal("quantization.weight_only_speedup")
 # %% [markdown]
 # ### Where it breaks
 #
-# - **What is left has a sign.** All three predictions are too fast. Narrow kernels also unpack, scale and convert, and the
-#   model has no term for it.
-# - **The fixed cost is per kernel.** Larger matrices hide it: twice the side, four times the bytes, the same cost. Fusing kernels and
-#   replaying a recorded graph of launches lower it.
+# - **What is left has a sign.** All three predictions are too fast. {{holds all(l + f < t for _, l,
+#   t, f in cases)}} Narrow kernels also unpack, scale and convert, and the model has no term for
+#   it. {{because design}}
+# - **The fixed cost is per kernel.** Larger matrices hide it: twice the side, four times the bytes,
+#   the same cost. {{holds abs(matmul_bytes(1, 2 * side, 2 * side) / matmul_bytes(1, side, side) / 4
+#   - 1) < 0.001}} Fusing kernels and replaying a recorded graph of launches lower it.
 # - **Beyond the critical batch** narrow weights save no time at all, and unpacking them costs some.
+#   {{holds (times["int8 weights"] == times["bf16"])[batch > turns["bf16 weights, bf16 units"][1] *
+#   1.1].all()}}
 # - **The scales are bytes too**: {{bits_per_weight(4, 16, 32):g}} bits against four is {{bits_per_weight(4, 16, 32) / 4 - 1:.0%}} more.
 #
 # ### The opening, answered
@@ -859,22 +1008,34 @@ def step(bits):
 
 served = {n: rate_now * step(32) / step(b) for n, b in (("fp32", 32), ("bf16", 16), ("int8", 8), ("int4", 4))}
 table([[n, f"{rate:.0f}"] for n, rate in served.items()], ["weights", "queries a second"], caption="If every kernel of the service were this one.")
+# because "If every kernel of the service": definition
 
 # %% [markdown]
-# int8 does not reach the target. It comes to {{served["int8"]:.0f}}, {{served["int8"] / rate_now:.1f}} times the rate and not four, and
-# {{(served["bf16"] - rate_now) / (served["int8"] - rate_now):.0%}} of the gain is there with bf16 already, which changes next to no answer. To get further,
-# serve several queries together: below the critical batch they share one reading of the weights.
+# int8 does not reach the target of two hundred. {{holds served["int8"] < 200 < served["int4"]}} It
+# comes to {{served["int8"]:.0f}}, {{served["int8"] / rate_now:.1f}} times the rate and not four,
+# and {{(served["bf16"] - rate_now) / (served["int8"] - rate_now):.0%}} of the gain is there with
+# bf16 already. {{holds served["int8"] / rate_now < 3}} And the answers? The small network above
+# answered {{accuracy(model):.1%}} rightly before, {{accuracy([bf16.round(w) for w in model]):.1%}}
+# with weights in bf16 and {{kept["output channel"][0]:.1%}} in int8: no difference that this test
+# could see. {{holds max(abs(a - accuracy(model)) for a in (accuracy([bf16.round(w) for w in
+# model]), kept["output channel"][0])) < 2 * (0.07 * 0.93 / 4096) ** 0.5}} int4 would pass the
+# target, and costs right answers. {{holds kept["output channel"][3] < accuracy(model) - 2 * (0.07 *
+# 0.93 / 4096) ** 0.5}} To get there without it, serve several queries together: below the critical
+# batch they share one reading of the weights. {{holds times["bf16"][1] < 1.001 * times["bf16"][0]}}
 #
 # ## Measure it here
 #
-# Everything above was computed with the formats of this course, which are plain Python. Do real ones behave like that? Let numpy add, in its own
-# fp16, bf16, fp32 and fp64, and let it multiply matrices. Errors have laws: the running sum can be predicted to the last bit with
-# `accumulate`, and no order of adding $n$ numbers that are not negative is worse than
+# The formats of this course are plain Python. Do real ones behave like that? Let numpy add, in its
+# own fp16, bf16, fp32 and fp64, and let it multiply matrices. Errors have laws: the running sum can
+# be predicted to the last bit with `accumulate`, and no order of adding $n$ numbers that are not
+# negative is worse than
 #
 # $$\frac{(n-1)\,u}{1 - (n-1)\,u}, \qquad u = \text{half a step at one}$$
+# {{because algebra: Higham's bound for any order of summation}}
 #
-# which says nothing once $(n-1)\,u$ reaches one. The noise of a product is that of what is stored: $\sqrt{a^2 + b^2 + c^2}$ with the relative errors of both
-# matrices and of the result, each rounded on its own.
+# which says nothing once $(n-1)\,u$ reaches one. {{because algebra}} The noise of a product is that
+# of what is stored: $\sqrt{a^2 + b^2 + c^2}$ with the relative errors of both matrices and of the
+# result, each rounded on its own.
 #
 # Decide first. Is a sum in fp16 faster than one in fp32, since it reads half the bytes? And how wrong is `x.sum()` of a numpy array in fp16, or in
 # bf16, if it adds as many numbers as below? Put your two errors in place of the ones in the cell.
@@ -903,14 +1064,21 @@ products_table(mine)
 # %% [markdown]
 # ### Explain the difference
 #
-# - **Where a prediction stands, it should agree in every digit.** A format is a definition, and a sum one after another leaves the machine no choice.
-# - **numpy's own sum** adds in blocks and then adds the blocks, where it has such a loop for the type. That is nearly the pairwise order, and it is why
-#   its errors are so far below the bound. If its error in bf16 is that of one after another, it has none for bf16, and `x.sum()`
-#   is wrong without a warning. Give it `dtype=np.float32`.
-# - **The noise of storing explains the narrow products.** In fp32 and fp64 the measured error is larger: here the accumulator shows, which is no
-#   wider than what it adds.
-# - **Narrow is not fast by itself.** A processor without units for fp16 widens each number, adds, and rounds again. The bytes are fewer, and the
-#   time is longer. Speed needs units, or a kernel that is bound by bytes; the section on the roofline told the two apart.
+# - **Where a prediction stands, it should agree in every digit.** {{because measured elsewhere:
+#   tests/measure/test_measured_precision.py}} A format is a definition, and a sum one after another
+#   leaves the machine no choice. {{because definition}}
+# - **numpy's own sum** adds in blocks and then adds the blocks, where it has such a loop for the
+#   type. That is nearly the pairwise order, and it is why its errors are so far below the bound.
+#   {{because design: of numpy; the recorded errors below show it}} If its error in bf16 is that of
+#   one after another, it has no such loop for bf16, and `x.sum()` is wrong without a warning.
+#   {{because design}} Give it `dtype=np.float32`.
+# - **The noise of storing explains the narrow products.** In fp32 and fp64 the measured error is
+#   larger than that: here the accumulator shows, which is no wider than what it adds. {{because
+#   measured elsewhere: tests/measure/test_measured_precision.py}}
+# - **Narrow is not fast by itself.** A processor without units for fp16 widens each number, adds,
+#   and rounds again. The bytes are fewer, and the time is longer. {{because measured elsewhere:
+#   tests/measure/test_measured_precision.py}} Speed needs units, or a kernel that is bound by
+#   bytes; the section on the roofline told the two apart.
 #
 # ### The same on a recorded machine
 
@@ -931,8 +1099,10 @@ sums_table(shipped()["intel_xeon_2core"])
 products_table(shipped()["intel_xeon_2core"])
 
 # %% [markdown]
-# The errors are the same, digit by digit. The speeds are not, and do not even keep their order: in products bf16 passes fp32 by far where a unit for it is
-# at work. A format is a definition, and a speed is a machine.
+# In the digits shown the errors are the same. {{because measured elsewhere:
+# tests/measure/test_measured_precision.py}} The speeds are not, and do not even keep their order:
+# in products bf16 passes fp32 by far where a unit for it is at work. {{because measured elsewhere:
+# tests/measure/test_measured_precision.py}} A format is a definition, and a speed is a machine.
 #
 # ## Gallery of wrong claims
 #
@@ -951,15 +1121,19 @@ gallery("05")
 #
 # ## What the model leaves out
 #
-# Quantization noise is taken as independent of the signal; with two or three bits it is not. Errors of many layers add up in ways
-# that no decibel of one tensor predicts. Good quantizers do not round to nearest: they choose the rounding that keeps the *output*
-# right (GPTQ, AWQ). KV caches and optimizer states are quantized too. Formats change what fits on a chip, and so how a model is split,
-# which is chapter 6.
+# Quantization noise is taken as independent of the signal; with two or three bits it is not. Errors
+# of many layers add up in ways that no decibel of one tensor predicts. {{because design: what the
+# model leaves out}} Good quantizers keep the *output* right rather than each weight: GPTQ chooses
+# the rounding, AWQ first widens the channels that matter. KV caches and optimizer states are
+# quantized too. Formats change what fits on a chip, and so how a model is split, which is chapter
+# 6. {{because definition}}
 #
 # ## Further reading
 #
 # - Goldberg, *What every computer scientist should know about floating-point arithmetic* (1991).
+#   {{because quotation}}
 # - Micikevicius et al., *Mixed precision training* (2018): loss scaling and master weights.
-# - Jacob et al., *Quantization and training of neural networks for efficient integer-arithmetic-only inference* (2018).
+# - Jacob et al., *Quantization and training of neural networks for efficient
+#   integer-arithmetic-only inference* (2018). {{because quotation}}
 # - Dettmers et al., *LLM.int8()* (2022), and Xiao et al., *SmoothQuant* (2023): outliers, and two ways to live with them.
 # - Open Compute Project, *Microscaling formats specification* (2023): MX.

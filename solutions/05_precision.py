@@ -76,7 +76,7 @@ check("precision.spacing", answer)
 # %% [markdown]
 # ## Two functions
 #
-# A decoder and a rounding function, of the kind that is inside every emulator of narrow formats.
+# A decoder and a rounding function, of the kind that emulators of narrow formats are made of.
 
 # %%
 ask("precision.decode_fp16")
@@ -100,12 +100,13 @@ ask("precision.round_to_bf16")
 
 # %%
 def round_to_bf16(x):
-    """The bf16 number nearest to x."""
+    """The nearest bf16 number, ties to the even one."""
     # BEGIN SOLUTION
     # STUB: ...
     step = 2.0 ** (math.frexp(x)[1] - 8)
     return round(x / step) * step
     # END SOLUTION
+# because "The nearest bf16 number": definition
 
 
 check("precision.round_to_bf16", round_to_bf16)

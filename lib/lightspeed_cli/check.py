@@ -10,8 +10,11 @@ def add(parser):
 
 def run(options):
     """Print what differs; the exit status is 1 if anything does."""
+    from lightspeed_course.authoring import statements
     from lightspeed_course.authoring.build import check_course
 
     found = check_course(options.names or None)
+    if not options.names:
+        print("\n".join(statements.counts(statements.of_course())))
     print("\n".join(found) or "Every derived file is what its source makes.", file=sys.stderr if found else sys.stdout)
     return bool(found)

@@ -18,6 +18,7 @@ VERBS = {
     "measure": "measure this machine: latency, bandwidth, peaks, scaling, queues, collectives; compare two machines",
     "progress": "show what you have answered and predicted so far",
     "build": "execute chapters and derive exercises (for authors)",
+    "statements": "list the sentences that nothing holds to be true (for authors)",
     "check": "fail if a derived file is not what its source makes (for authors)",
     "class": "release assignments, collect, grade and return them, for a class",
     "where": "show folders and versions, for a report of a bug",
@@ -56,7 +57,7 @@ def main(argv=None):
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("lightspeed"):
             raise
-        extra = "dev" if options.verb in ("build", "check") else "class" if options.verb == "class" else "lab"
+        extra = "dev" if options.verb in ("build", "check", "statements") else "class" if options.verb == "class" else "lab"
         print(f"lightspeed {options.verb}: {error.name} is not installed. {INSTALL.format(extra)}", file=sys.stderr)
         return 2
     except BrokenPipeError:  # the reader closed the pager

@@ -5,13 +5,17 @@ The claims are in chapters/gallery.toml. Its expressions may use
     accelerator, link, memory, energy, number, find   the catalog: accelerator("h100_sxm").bf16, number("nvlink4.bandwidth")
     every law of the modules that `_names` lists: ridge_point, attainable, critical_batch, energy_of, ...
     si, plain, human_time                       from lightspeed_course.show.format, to write numbers
-    claimed, right                              in `because` and `sound`: both values, in SI
+    claimed, right                              in `because`, `sound` and `holds`: both values, in SI
+
+`holds` is what keeps the statements of an entry true (lightspeed_course.authoring.gates): words of `because` or `sound` -> a condition, or
+"because: " and a reason. A claim with a condition that is false is not shown; it raises.
 """
 
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
 
 from lightspeed import (
@@ -28,6 +32,7 @@ from lightspeed import (
     training,
 )
 from lightspeed.models import nccl_tuner
+from lightspeed_course.authoring.gates import held
 from lightspeed_course.authoring.prose import expressions, fill
 from lightspeed_course.show.format import human_time, plain, plural, si
 from lightspeed_course.workspace import course_root
@@ -46,6 +51,7 @@ class Claim:
     sound: str
     unit: str
     claimed: float | None = None
+    holds: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property
     def factor(self) -> float:
@@ -59,13 +65,22 @@ class Claim:
 
     def written(self, text: str) -> str:
         """`because` or `sound` with its expressions filled in."""
-        names = {**_names(), "right": self.value}
-        if self.claimed is not None:
-            names["claimed"] = self.claimed * self.factor
+        names = self._values()
         return fill(" ".join(text.split()), [eval(found.python, names) for found in expressions(text)])
 
+    def _values(self) -> dict:
+        claimed = {} if self.claimed is None else {"claimed": self.claimed * self.factor}
+        return {**_names(), "right": self.value, **claimed}
+
+    def false_statements(self) -> list[str]:
+        """The statements of `because` and `sound` whose conditions do not hold, each with its condition."""
+        conditions = {words: text for words, text in self.holds.items() if not text.startswith("because:")}
+        return [f"{words}: {text}" for words, text in conditions.items() if not held(eval(f"(\n{text}\n)", self._values()))]
+
     def markdown(self) -> str:
-        """The claim as a reader sees it."""
+        """The claim as a reader sees it; ValueError if one of its statements does not hold."""
+        if false := self.false_statements():
+            raise ValueError(f"gallery.toml: {self.id}: does not hold: {'; '.join(false)}")
         source = catalog.source(self.source)
         title = f"[{source.title}]({source.address})" if source.address else source.title
         who = ", ".join(filter(None, (source.author, title)))

@@ -1,7 +1,7 @@
 """Collectives between real processes: what they compute, what they say, and the pure parts of what is concluded. No time is judged."""
 
-import importlib.util
 import argparse
+import importlib.util
 import json
 import os
 import signal

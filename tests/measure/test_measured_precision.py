@@ -7,6 +7,7 @@ import pytest
 
 from lightspeed.law import BadArgument
 from lightspeed.precision import FORMATS, accumulate
+from lightspeed_course.measure import all_of, find, shipped
 from lightspeed_course.measure.instruments import precision as measured
 from lightspeed_course.measure.instruments.timing import Missing
 
@@ -89,3 +90,27 @@ def test_without_torch_bf16_is_missing_and_int8_is_numpys(monkeypatch):
 def test_an_unknown_order_is_refused():
     with pytest.raises(BadArgument, match="order"):
         measured.summed(np.ones(3), "sideways")
+
+
+def recorded(key, **parameters):
+    """Machine -> the recorded quantity, of the two machines that chapter 5 shows."""
+    return {name: find(record, f"precision.{key}", **parameters).value for name, record in shipped().items() if all_of(record, "precision.sum")}
+
+
+@pytest.mark.parametrize("key", ["sum_error", "matmul_error"])
+def test_recorded_machines_agree_in_their_errors(key):
+    """In the digits that the chapter's tables show."""
+    first, *others = (
+        [(sorted(map(str, q.parameters.items())), f"{q.value:.2e}") for q in all_of(record, f"precision.{key}")]
+        for record in shipped().values() if all_of(record, f"precision.{key}")
+    )  # fmt: skip
+    assert others and all(other == first for other in others)
+
+
+def test_recorded_machines_do_not_agree_in_what_is_fast():
+    """fp16 without units is slower than fp32, though it reads half the bytes; bf16 products win where there is a unit."""
+    sums = {n: recorded("sum", dtype=n, order="library") for n in ("fp16", "fp32")}
+    assert len(sums["fp16"]) == 2 and all(sums["fp16"][name] < sums["fp32"][name] for name in sums["fp16"])
+    products = {n: recorded("matmul", dtype=n) for n in ("bf16", "fp32")}
+    gains = [products["bf16"][name] / products["fp32"][name] for name in products["bf16"]]
+    assert max(gains) > 2 and min(gains) < 1

@@ -6,7 +6,8 @@
 
 `lightspeed_course.authoring.notebooks` has the form of a script, `lightspeed_course.authoring.prose` that of numbers in its Markdown: expressions in double
 braces, evaluated by the page's own kernel at that place of the page. A page fails to build on an error, on anything
-written to stderr (so on a warning) and on a number that was typed instead of bound.
+written to stderr (so on a warning), on a number that was typed instead of bound and on a statement that does not hold
+(`lightspeed_course.authoring.gates`).
 
 Tags. `measured`: the cell measures this machine; its output is kept as long as its source is, and never compared.
 `raises-exception`: the cell is meant to fail; only the message of its error is stored. `figure`, `solution`: see `pages`.
@@ -36,8 +37,10 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 from nbformat import NotebookNode
 
 from lightspeed import catalog
+from lightspeed_course.authoring.gates import separate
 from lightspeed_course.authoring.notebooks import METADATA, BuildError, exercise, label, page, read
 from lightspeed_course.authoring.prose import expressions, fill, typed_in_code, typed_numbers
+from lightspeed_course.authoring.statements import ungated
 
 ROOT = Path(__file__).parents[3]
 BIBLIOGRAPHY = ROOT / "BIBLIOGRAPHY.md"
@@ -55,6 +58,7 @@ class _Kernel(NotebookClient):
     """Executes a page as nbval does, so that what is stored is what nbval compares, and fills in its prose."""
 
     cell: NotebookNode | None = None
+    line = 0  # in the cell, of the gate that is held
 
     def __init__(self, notebook: NotebookNode, folder: Path, scratch: Path):
         super().__init__(
@@ -81,6 +85,7 @@ class _Kernel(NotebookClient):
     async def async_execute_cell(self, cell, cell_index, execution_count=None, store_history=False):
         self.cell = cell
         if cell.cell_type == "markdown":
+            await self._hold(cell)
             await self._fill(cell)
             return cell
         # No history, as in nbval: a trailing `;` hides nothing and `_` is not set.
@@ -91,20 +96,35 @@ class _Kernel(NotebookClient):
         for output in cell.outputs:
             if output.get("name") == "stderr":
                 raise BuildError(f"wrote to stderr: {output.text.strip()}")
+        await self._hold(cell)
         return cell
 
     async def _fill(self, cell: NotebookNode) -> None:
         found = expressions(cell.source)
-        if not found:
-            return
-        wanted = {str(n): expression.python for n, expression in enumerate(found)}
-        message = self.kc.execute("", silent=True, store_history=False, user_expressions=wanted)
+        texts = await self._texts(cell, [(f"{{{{{each.text}}}}}", each.python) for each in found])
+        cell.source = fill(cell.source, texts)
+
+    async def _hold(self, cell: NotebookNode) -> None:
+        for gate in cell.metadata.gates:
+            if gate.condition:
+                self.line = gate.line
+                (found,) = await self._texts(cell, [(f"{gate.words}\n    {gate.condition}", gate.python)])
+                if fault := gate.fault(found):
+                    raise BuildError(fault)
+        self.line = 0
+
+    async def _texts(self, cell: NotebookNode, wanted: list[tuple[str, str]]) -> list[str]:
+        """What the kernel makes of expressions whose values are texts, each named for the error that it may raise."""
+        if not wanted:
+            return []
+        asked = {str(n): python for n, (_, python) in enumerate(wanted)}
+        message = self.kc.execute("", silent=True, store_history=False, user_expressions=asked)
         reply = await self.async_wait_for_reply(message, cell)
-        results = [reply["content"]["user_expressions"][n] for n in wanted]
-        for expression, result in zip(found, results, strict=True):
+        results = [reply["content"]["user_expressions"][n] for n in asked]
+        for (name, _), result in zip(wanted, results, strict=True):
             if result["status"] != "ok":
-                raise BuildError(f"{{{{{expression.text}}}}}: {result['ename']}: {result['evalue']}")
-        cell.source = fill(cell.source, [ast.literal_eval(result["data"]["text/plain"]) for result in results])
+                raise BuildError(f"{name}: {result['ename']}: {result['evalue']}")
+        return [ast.literal_eval(result["data"]["text/plain"]) for result in results]
 
     def process_message(self, msg, cell, cell_index):
         if msg["msg_type"] in ("clear_output", "update_display_data"):
@@ -129,7 +149,7 @@ def run(notebook: NotebookNode, path: Path) -> NotebookNode:
         except (BuildError, CellExecutionError, CellTimeoutError, DeadKernelError, ValueError) as error:
             reason = _end_of(error.traceback) if isinstance(error, CellExecutionError) else str(error)
             cell = kernel.cell
-            where = f"{label(path)}:{cell.metadata.line}: cell {cell.id}" if cell else label(path)
+            where = f"{label(path)}:{cell.metadata.line + kernel.line}: cell {cell.id}" if cell else label(path)
             raise BuildError(f"{where}: {reason}") from None
     for count, cell in enumerate((cell for cell in notebook.cells if cell.cell_type == "code"), 1):
         cell.execution_count = count
@@ -165,11 +185,12 @@ def unbound(path: Path) -> list[str]:
     """Every number typed in the prose, strings or comments of a script: "file:line: text"."""
     found = []
     for cell in read(path):
+        source, _ = separate(cell.metadata.written, cell.cell_type == "markdown", keep_lines=True)
         if cell.cell_type == "markdown":
-            typed = [(cell.source[:at].count("\n") + 1, text) for at, text in typed_numbers(cell.source)]
+            typed = [(source[:at].count("\n") + 1, text) for at, text in typed_numbers(source)]
         else:
             try:
-                typed = list(typed_in_code(cell.source))
+                typed = list(typed_in_code(source))
             except SyntaxError as error:
                 raise BuildError(f"{label(path)}:{cell.metadata.line + error.lineno - 1}: {error.msg}") from None
         found += [f"{label(path)}:{cell.metadata.line + line - 1}: typed number: {text}" for line, text in typed]
@@ -237,6 +258,7 @@ def _keep_measurements(notebook: NotebookNode, earlier: Path) -> None:
 def _write(notebook: NotebookNode, path: Path) -> None:
     for cell in notebook.cells:
         cell.metadata.pop("line", None)
+        cell.metadata.pop("gates", None)
     notebook.metadata = nbformat.from_dict(METADATA)  # the kernel has added its versions
     nbformat.validate(notebook)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -296,7 +318,7 @@ def check_course(names: list[str] | None = None, root: Path = ROOT) -> list[str]
     if root == ROOT and not names and BIBLIOGRAPHY.read_text("utf-8") != bibliography():
         found.append("BIBLIOGRAPHY.md: not what the catalog's sources make; run `lightspeed build`")
     if not names:
-        found += unbound_in_library()
+        found += unbound_in_library() + ungated()
         sourced = {label(path.with_suffix(".ipynb")) for path in scripts}
         sourced |= {name.replace("solutions/", "exercises/") for name in sourced}
         stray = sorted(path for folder in ("chapters", "solutions", "exercises") for path in (root / folder).glob("*.ipynb"))

@@ -26,6 +26,7 @@ import jupytext
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+from lightspeed_course.authoring.gates import GateError, separate
 from lightspeed_course.authoring.prose import expressions
 
 PROMPTS = ("ask", "question")
@@ -46,14 +47,25 @@ def label(path: Path) -> str:
 
 
 def read(path: Path) -> list[NotebookNode]:
-    """The cells of a percent script; metadata has its tags and, under `line`, where its text starts in the file."""
+    """The cells of a percent script; metadata has its tags and, under `line`, where its text starts in the file.
+
+    Its `gates` are what its statements are held to (lightspeed_course.authoring.gates). They are taken out of the source, not of `written`.
+    """
     text = path.read_text(encoding="utf-8")
     starts = [n for n, line in enumerate(text.splitlines(), 2) if line.startswith("# %%")]
     cells = jupytext.reads(text, fmt="py:percent").cells
     if len(cells) != len(starts):
         raise BuildError(f"{label(path)}: every cell begins with a line `# %%`, the first one too")
     for cell, line in zip(cells, starts, strict=True):
-        cell.metadata = NotebookNode(tags=cell.metadata.get("tags", []), line=line)
+        try:
+            clean, gates = separate(cell.source, cell.cell_type == "markdown")
+        except GateError as error:
+            raise BuildError(f"{label(path)}:{line + error.line}: {error}") from None
+        except SyntaxError as error:
+            raise BuildError(f"{label(path)}:{line + error.lineno - 1}: {error.msg}") from None
+        tags = cell.metadata.get("tags", [])
+        cell.metadata = NotebookNode(tags=tags, line=line, gates=gates, written=cell.source)
+        cell.source = clean
     return cells
 
 
@@ -74,7 +86,7 @@ def page(path: Path, stubs: bool = False) -> NotebookNode:
         digest = hashlib.sha256(f"{cell.cell_type}\n{source}".encode()).hexdigest()[:12]
         seen[digest] += 1
         identity = digest if seen[digest] == 1 else f"{digest}-{seen[digest]}"
-        metadata = {"line": cell.metadata.line, **({"tags": tags} if tags else {})}
+        metadata = {"line": cell.metadata.line, "gates": cell.metadata.gates, **({"tags": tags} if tags else {})}
         if "figure" in tags:
             metadata["jupyter"] = {"source_hidden": True}
         new = new_code_cell if cell.cell_type == "code" else new_markdown_cell

@@ -145,7 +145,7 @@ _NAMES = [
         r"\{(?:[A-Za-z_][\w.\[\]]*)?(?:![rsa])?(?::[^{}\s]*)?\} | %\d*\.\d+[efgEFG]",  # fields of str.format, % formats
     )
 ]
-_MATH = re.compile(r"\$\$[\s\S]+?\$\$|(?<![\\$\w])\$(?=[^\s$])[^$\n]*?(?<=[^\s\\])\$(?!\d)|\\\([\s\S]+?\\\)")
+MATH = re.compile(r"\$\$[\s\S]+?\$\$|(?<![\\$\w])\$(?=[^\s$])[^$\n]*?(?<=[^\s\\])\$(?!\d)|\\\([\s\S]+?\\\)")
 _CELL = re.compile(r"^\s*\|[^|\n]*\|(?P<cells>.*)\|\s*$", re.M)
 _FORMAT_SPEC = re.compile(r"[<>^=]?[+ -]?#?0?\d*[,_]?\.\d+[efgEFG%]|[,_]?\.\d+~?[A-Za-z]?~?[PCH]?")
 _IDENTIFIER = re.compile(r"[A-Za-z_#][\w#]*(?:[./:-]\w+)*")
@@ -164,11 +164,11 @@ def typed_numbers(text: str) -> Iterator[tuple[int, str]]:
     for pattern in (_catalog_names(), *_NAMES):
         shown = pattern.sub(lambda match: _blank(match[0]), shown)
     found = {}
-    prose = _MATH.sub(lambda match: _blank(match[0]), shown)
+    prose = MATH.sub(lambda match: _blank(match[0]), shown)
     for number in _NUMBER.finditer(prose):
         if _is_quantity(prose, number, _AFTER):
             found[number.start()] = number.end()
-    for formula in _MATH.finditer(shown):
+    for formula in MATH.finditer(shown):
         inside = formula[0].replace("$", " ")
         for number in _NUMBER.finditer(inside):
             if _is_quantity(inside, number, _MATH_AFTER):
@@ -242,15 +242,21 @@ def typed_in_string(text: str) -> Iterator[tuple[int, str]]:
 
 def typed_in_code(source: str, comments: bool = True, docstrings: bool = True) -> Iterator[tuple[int, str]]:
     """Typed numbers in the strings (and comments) of Python code: the line, from 1, and a short excerpt."""
-    tree = ast.parse(source)
-    finder = _Strings(set() if docstrings else {id(node) for node in _docstrings(tree)})
-    finder.visit(tree)
-    found = [(line + text[:at].count("\n"), typed) for line, text in finder.texts for at, typed in typed_in_string(text)]
+    texts = strings(source, docstrings)
+    found = [(line + text[:at].count("\n"), typed) for line, text in texts for at, typed in typed_in_string(text)]
     if comments:
         for token in tokenize.generate_tokens(io.StringIO(source).readline):
             if token.type == tokenize.COMMENT:
                 found += [(token.start[0], typed) for _, typed in typed_numbers(token.string.lstrip("# "))]
     yield from sorted(found)
+
+
+def strings(source: str, docstrings: bool = True) -> list[tuple[int, str]]:
+    """The strings of Python code, each with its line; expressions of an f-string are one character, U+FFFC."""
+    tree = ast.parse(source)
+    finder = _Strings(set() if docstrings else {id(node) for node in _docstrings(tree)})
+    finder.visit(tree)
+    return finder.texts
 
 
 def _docstrings(tree: ast.Module) -> Iterator[ast.Constant]:

@@ -70,6 +70,9 @@ class Question:
               It is tried on draws from the parameters' choices and on `edges` (dicts of values).
 
     `valid(**parameters)` refuses draws that would change what the question is about.
+
+    `holds` keeps its statements true: words of the prompt, an option, a hint or the solution -> a function of the
+    parameters that is True for each variant, or a reason (lightspeed_course.authoring.gates). Tests evaluate it, a learner's machine never.
     """
 
     id: str
@@ -87,6 +90,7 @@ class Question:
     names: tuple[str, ...] = ()
     edges: tuple[Mapping, ...] = ()
     valid: Callable | None = None
+    holds: Mapping[str, Callable | str] = field(default_factory=dict)
 
     def __post_init__(self):
         def refuse(condition, reason):

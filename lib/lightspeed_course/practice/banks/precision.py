@@ -26,6 +26,24 @@ def misread(f, **changed):
     return Format(f.name, **{**parts, **changed})
 
 
+def numbers_of(name):
+    """The value of each code of a format."""
+    return FORMATS[name].decode(np.arange(2 ** FORMATS[name].bits))
+
+
+def rounding_errors(x, name):
+    """What rounding takes from numbers around x."""
+    f = FORMATS[name]
+    tried = f.round(x) + f.spacing(x) * np.linspace(0, 1, 9)
+    return np.abs(f.round(tried) - tried)
+
+
+def relative_step(name, share):
+    """The step as a share of the number, at this share of the smallest normal one."""
+    x = FORMATS[name].smallest_normal * share
+    return FORMATS[name].spacing(x) / x
+
+
 # --- formats ------------------------------------------------------------------------------------
 
 largest = Question(
@@ -44,6 +62,14 @@ largest = Question(
         Misconception("bias one too large", lambda name: misread(FORMATS[name], bias=FORMATS[name].bias + 1).max, "You are one power of two off. The bias is one less than half the exponent codes."),
         Misconception("bias forgotten", lambda name: FORMATS[name].max * 2.0 ** FORMATS[name].bias, "The exponent field is stored with a bias. Subtract it."),
     ),
+    holds={
+        "few codes and no infinity": lambda name: not np.isinf(numbers_of(name)).any(),
+        "The bias is one less than": lambda name: FORMATS[name].bias == 2 ** FORMATS[name].exponent_bits / 2 - 1,
+        "The top exponent field is in use": lambda name: (
+            math.frexp(FORMATS[name].max)[1] - 1 == 2 ** FORMATS[name].exponent_bits - 1 - FORMATS[name].bias
+            and np.isnan(numbers_of(name)).sum() == 2 * FORMATS[name].has_nan
+        ),
+    },
 )
 
 smallest = Question(
@@ -61,6 +87,12 @@ smallest = Question(
         Misconception("one over the largest", lambda name: 1 / FORMATS[name].max, "Large and small ends are not mirror images. Which bits has a number with an exponent field of zero?"),
         Misconception("bf16", lambda name: FORMATS["bf16"].smallest_subnormal, "That is what eight bits of exponent give. How many are there here?"),
     ),
+    holds={
+        "The format goes on below it": lambda name: FORMATS[name].round(FORMATS[name].smallest_normal / 2) > 0,
+        "The lowest exponent is": lambda name: (
+            FORMATS[name].smallest_subnormal == 2.0 ** (1 - FORMATS[name].bias - FORMATS[name].mantissa_bits)
+        ),
+    },
 )
 
 
@@ -106,6 +138,13 @@ spacing = Question(
         Misconception("next power of two", lambda x, name: FORMATS[name].spacing(x) * 2, "You took the power of two above. Which one does the number start from?"),
         Misconception("fp32", lambda x, name: FORMATS["fp32"].spacing(x), "That is the step of fp32. How many mantissa bits are there here?"),
     ),
+    holds={
+        "the largest error of rounding to nearest": lambda x, name: rounding_errors(x, name).max() == FORMATS[name].spacing(x) / 2,
+        "The power of two at or below": lambda x, name: (
+            2 ** (math.frexp(x)[1] - 1) <= x < 2 ** math.frexp(x)[1]
+            and FORMATS[name].spacing(x) * 2 ** FORMATS[name].mantissa_bits == 2 ** (math.frexp(x)[1] - 1)
+        ),
+    },
 )
 
 decode_fp16 = Question(
@@ -132,6 +171,12 @@ decode_fp16 = Question(
         Misconception("bias one too large", lambda sign, exponent, mantissa: FORMATS["fp16"].decode(int(sign) * 2**15 + int(exponent) * 2**10 + int(mantissa)) / 2, "All powers are one too low."),
         Misconception("no sign", lambda sign, exponent, mantissa: FORMATS["fp16"].decode(int(exponent) * 2**10 + int(mantissa)), "What does the first field do?"),
     ),
+    holds={
+        "All powers are one too low": "algebra: a larger bias halves each value",
+        "A field of zero has no leading one": lambda sign, exponent, mantissa: (
+            FORMATS["fp16"].decode(int(mantissa)) == mantissa / 2**10 * FORMATS["fp16"].smallest_normal
+        ),
+    },
 )
 
 
@@ -159,6 +204,12 @@ round_bf16 = Question(
         Misconception("one bit too many", lambda x: FORMATS["bf16"].round(x) if x == 1 else misread(FORMATS["bf16"], mantissa_bits=8).round(x), "Eight bits of significand count the leading one, which is not stored."),
         Misconception("fp16", lambda x: FORMATS["fp16"].round(x, saturate=True), "Those are the bits of fp16. bf16 has others."),
     ),
+    holds={
+        "are enough": lambda x: to_bf16(x, round) == FORMATS["bf16"].round(x),
+        "a fixed number of powers of two below": lambda x: (
+            FORMATS["bf16"].spacing(x) == 2.0 ** (math.frexp(x)[1] - FORMATS["bf16"].mantissa_bits - 1)
+        ),
+    },
 )
 
 # --- sums and gradients ---------------------------------------------------------------------------
@@ -178,6 +229,7 @@ stall = Question(
         Misconception("step above two", lambda name: 2.0 ** (FORMATS[name].mantissa_bits + 2), "Look at the number where the step has just become two. What does adding one do there?"),
         Misconception("all bits count", lambda name: 2.0 ** FORMATS[name].bits, "Some of the bits are exponent. How many carry the significand?"),
     ),
+    holds={"It never gets near the end": lambda name: 2.0 ** (FORMATS[name].mantissa_bits + 1) < FORMATS[name].max / 10},
 )
 
 
@@ -200,6 +252,16 @@ loss_scaling = Question(
         Misconception("up to the largest", lambda g, name: 2.0 ** math.floor(math.log2(FORMATS[name].max / g)), "So scaled, any larger gradient overflows. You need the smallest scale that does it."),
         Misconception("up to one", lambda g, name: 2.0 ** math.ceil(-math.log2(g)), "They need not become one. Where does full precision begin?"),
     ),
+    holds={
+        "the smallest that matter": "definition: a premise",
+        "You need the smallest scale": lambda g, name: (
+            g * loss_scale(g, name) / 2 < FORMATS[name].smallest_normal <= g * loss_scale(g, name)
+        ),
+        "Full precision begins at the smallest normal number": lambda g, name: (
+            relative_step(name, 1) == FORMATS[name].eps < relative_step(name, 1 / 2)
+        ),
+        "times the gradient": lambda g, name: loss_scale(g, name) / 2 < FORMATS[name].smallest_normal / g <= loss_scale(g, name),
+    },
 )
 
 register(stall, largest, smallest, decoding, spacing, decode_fp16, round_bf16, loss_scaling)

@@ -35,12 +35,24 @@ symmetric_scale = Question(
     tolerance=0.001,
     solution=lambda amax, bits: f"The codes go from minus to plus {2 ** (bits - 1) - 1}; the largest magnitude takes the last one: {plain(amax)} over {2 ** (bits - 1) - 1}.",
     misconceptions=(
-        Misconception("amax is the scale", lambda amax, bits: amax, "That is the largest magnitude, which some texts call the scale. What does one step of the code stand for?"),
+        Misconception("amax is the scale", lambda amax, bits: amax, "That is the largest magnitude, not the scale. What does one step of the code stand for?"),
         Misconception("one code too many", lambda amax, bits: amax / 2 ** (bits - 1), "There is one more code below zero than above. Symmetric quantization leaves it out."),
         Misconception("unsigned codes", lambda amax, bits: amax / (2**bits - 1), "The codes are signed: half of them are for the other sign."),
         Misconception("whole range over all steps", lambda amax, bits: 2 * amax / (2**bits - 1), "That spreads all steps over both signs, and zero falls between two of them."),
         Misconception("turned round", lambda amax, bits: (2 ** (bits - 1) - 1) / amax, "That is what you multiply by to get a code. The scale goes the other way."),
     ),
+    holds={
+        "The largest magnitude in a tensor is": "definition: a premise",
+        "That is the largest magnitude, not the scale": lambda amax, bits: (
+            q.quantize_symmetric(np.array([amax]), bits).scale < amax
+        ),
+        "There is one more code below zero": "definition: two's complement",
+        "half of them are for the other sign": "definition: two's complement",
+        "That spreads all steps over both signs": lambda amax, bits: (2**bits - 1) % 2 == 1,
+        "The codes go from minus to plus": lambda amax, bits: (
+            q.quantize_symmetric(np.array([amax, -amax]), bits).codes.tolist() == [2 ** (bits - 1) - 1, 1 - 2 ** (bits - 1)]
+        ),
+    },
 )
 
 
@@ -64,6 +76,11 @@ zero = Question(
         Misconception("not rounded", lambda low, high, bits: -low * (2**bits - 1) / (high - low), "A code is a whole number. That is what makes zero exact."),
     ),
     valid=lambda low, high, bits: -low * (2**bits - 1) / (high - low) % 1 > 0,
+    holds={
+        "above the low end": lambda low, high, bits: (
+            abs(-low * (2**bits - 1) / (high - low) - zero_point(low, high, bits)) <= 1 / 2
+        )
+    },
 )
 
 quantize = Question(
@@ -87,6 +104,7 @@ quantize = Question(
         Misconception("one code too many", lambda x, amax, bits: clipped(round(x * 2 ** (bits - 1) / amax), bits), "How many codes are there above zero?"),
         Misconception("value, not code", lambda x, amax, bits: clipped(round(x * (2 ** (bits - 1) - 1) / amax), bits) * amax / (2 ** (bits - 1) - 1), "That is the value that the code stands for. The code itself is a whole number."),
     ),
+    holds={"Cutting off the fraction doubles": "algebra: a whole step against half of one"},
 )
 
 
@@ -112,6 +130,15 @@ noise = Question(
         Misconception("largest error for typical error", lambda bits: 20 * bits * math.log10(2) - 10 * math.log10(2), "You compared with the largest error. Its mean square over a step is smaller."),
         Misconception("a ratio, not decibels", lambda bits: 10 ** (q.sqnr_law(bits) / 10), "That is the ratio itself. Decibels are ten times its logarithm."),
     ),
+    holds={
+        "A bit halves the amplitude": "algebra: the step halves",
+        "that is twice as much": "algebra: power goes with the square of the amplitude",
+        "The sign is among the bits": "definition",
+        "You compared with the largest error": "definition: half a step",
+        "Its mean square over a step is smaller": "algebra: a twelfth of the squared step, not a quarter",
+        "Decibels are ten times": "definition",
+        "A bit halves the step and is worth": lambda bits: abs(q.sqnr_law(bits) - 6.02 * bits - 1.76) < 0.02,
+    },
 )
 
 outlier = Question(
@@ -129,6 +156,7 @@ outlier = Question(
         Misconception("natural logarithm", lambda factor: math.log(factor), "Which base has the logarithm that counts bits?"),
         Misconception("power for amplitude", lambda factor: math.log2(factor) / 2, "The step itself grows by the factor, not its square root."),
     ),
+    holds={"times the largest of all others": "definition: a premise"},
 )
 
 # --- bytes ------------------------------------------------------------------------------------------
@@ -149,6 +177,7 @@ block_bits = Question(
         Misconception("two scales", lambda block, bits, scale: bits + 2 * scale / block, "Here a block has one scale and no minimum beside it."),
     ),
     valid=lambda block, bits, scale: block != scale,
+    holds={"one scale and no minimum": "definition: a premise"},
 )
 
 model_bytes = Question(
@@ -166,6 +195,11 @@ model_bytes = Question(
         Misconception("bf16", lambda parameters, name: q.weight_bytes(parameters, 16), "Those are two bytes each. How wide is an element here?"),
         Misconception("a scale byte for each", lambda parameters, name: q.weight_bytes(parameters, q.BLOCK_FORMATS[name].element.bits + 8), "One scale serves a whole block."),
     ),
+    holds={
+        "You counted the elements only": lambda parameters, name: (
+            q.BLOCK_FORMATS[name].element.bits < q.BLOCK_FORMATS[name].bits_per_weight
+        )
+    },
 )
 
 # --- time and energy ----------------------------------------------------------------------------------
@@ -199,6 +233,7 @@ weight_only = Question(
         Misconception("time saved, not ratio", lambda side, key, bits, fixed: 1 - decode_time(side, key, bits, fixed) / decode_time(side, key, 16, fixed), "That is the share of time saved. How many times as fast is it?"),
         Misconception("against fp32", lambda side, key, bits, fixed: decode_time(side, key, 32, fixed) / decode_time(side, key, bits, fixed), "The comparison is with bf16. How wide is that?"),
     ),
+    holds={"One token meets a matrix": "definition: a premise"},
 )
 
 
@@ -240,6 +275,7 @@ which_int8 = Question(
         Misconception("activations are the bytes", lambda **_: "activations", "Compare the sizes of the two operands at this batch."),
         Misconception("accumulator costs time", lambda **_: "accumulator", "Where does the accumulator live, and which bytes does it move?"),
     ),
+    holds={"The accumulator stays on the chip": "design: of matrix units"},
 )
 
 
@@ -280,6 +316,12 @@ int8_batch = Question(
         Misconception("int8 units", lambda key: r.critical_batch(r.ridge_point(accelerator(key).int8, accelerator(key).hbm_bandwidth), 1), "The units compute in bf16 here, so the peak is that of bf16."),
         Misconception("narrower is harder", lambda key: 2 * r.ridge_point(accelerator(key).bf16, accelerator(key).hbm_bandwidth), "Fewer bytes for the same work: does the turn come earlier or later?"),
     ),
+    holds={
+        "half the tokens reach it": lambda key: (
+            r.critical_batch(ridge := r.ridge_point(accelerator(key).bf16, accelerator(key).hbm_bandwidth), 1) * 2
+            == r.critical_batch(ridge, 2)
+        )
+    },
 )
 
 register(

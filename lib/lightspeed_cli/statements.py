@@ -1,0 +1,26 @@
+"""`lightspeed statements`: the sentences that nothing holds to be true."""
+
+from lightspeed_cli.errors import UserError
+
+
+def add(parser):
+    """Put the arguments of the verb on its parser."""
+    files = "such as chapters/02, banks/roofline or gallery; all if none"
+    parser.add_argument("names", nargs="*", metavar="FILE", help=files)
+    parser.add_argument("--all", action="store_true", help="those too that are bound to a condition or excused")
+    parser.add_argument("--lower", action="store_true", help="lower what each file is still allowed to what it has")
+
+
+def run(options):
+    """Print them; the exit status is 1 if there are any."""
+    from lightspeed_course.authoring import statements
+    from lightspeed_course.authoring.notebooks import BuildError
+
+    try:
+        if options.lower:
+            statements.lower_allowance(*options.names)
+        print("\n".join(statements.report(options.names, options.all)))
+        found = statements.ungated(*options.names)
+    except (BuildError, ValueError) as error:
+        raise UserError(error) from error
+    return bool(found)
