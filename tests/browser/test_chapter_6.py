@@ -20,20 +20,20 @@ def explorer(chapter):
 
 def test_a_plan_that_does_not_fit_is_mended_by_the_advice(chapter, explorer):
     explorer.get_by_label("recompute", exact=True).select_option(label="none")
-    chapter.says(explorer, "Does not fit.*most of it activations")
+    chapter.says(explorer, "Does not fit.*The largest share.* goes to the activations")
     explorer.get_by_label("recompute", exact=True).select_option(label="full")
     chapter.says(explorer, "Fits")
     explorer.scroll_into_view_if_needed()
     chapter.screenshot("06_parallelism_explorer")
 
 
-def test_fewer_micro_batches_make_the_bubble_the_largest_loss(chapter, explorer):
-    slider = explorer.get_by_label("micro-batches a replica", exact=True)
+def test_a_smaller_batch_makes_the_bubble_the_largest_loss(chapter, explorer):
+    slider = explorer.get_by_label("batch, in sequences", exact=True)
     slider.focus()
     for _ in range(3):
         chapter.keyboard.press("ArrowLeft")
     chapter.says(explorer, "loses most to bubble")
-    chapter.says(explorer, "twice the micro-batches")
+    chapter.says(explorer, "set pipeline stages to 1")
 
 
 def test_a_wrong_answer_is_diagnosed_and_a_right_one_taken(chapter):

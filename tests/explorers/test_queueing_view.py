@@ -39,8 +39,9 @@ def test_controls_redraw_without_an_error(make):
 
 def test_memory_caps_the_servers():
     limit = throughput(24, 0.05)
-    assert "Memory is the limit" in view(limit * 0.9, 0.05, 32, 1e9, 24e9).verdict
-    assert "The servers are the limit" in view(limit * 0.9, 0.05, 24, 1e9, 48e9).verdict
+    assert "Memory sets the capacity: it holds 24 of 32" in view(limit * 0.9, 0.05, 32, 1e9, 24e9).verdict
+    assert "The servers set the capacity" in view(limit * 0.9, 0.05, 24, 1e9, 48e9).verdict
+    assert "Servers and memory set the same" in view(limit * 0.9, 0.05, 24, 1e9, 24e9).verdict
 
 
 def test_overload_begins_at_full_load():
@@ -100,6 +101,13 @@ def test_the_knee_is_on_the_chart_of_a_small_model():
         (chart,) = serving_view(**params).charts
         assert {label for mark in chart.marks if isinstance(mark, Points) for label in mark.labels} == {"knee", "memory full"}
         assert ("small model" in chart.title) == bool(params)
+
+
+def test_who_reads_the_prompts_is_said():
+    alone, fed = serving_view(arrival_rate=4.8), serving_view(arrival_rate=4.9)
+    assert "even if it reads the prompts itself" in alone.verdict
+    assert "only if other replicas read the prompts" in fed.verdict and "at most 4.82 requests/s" in fed.verdict
+    assert dict(fed.facts)["most if it reads the prompts too"] == "4.82/s"
 
 
 def test_no_number_is_given_to_what_never_happens():

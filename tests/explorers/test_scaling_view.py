@@ -52,3 +52,9 @@ def test_the_point_at_the_end_leaves_the_names_of_the_lines_free():
         assert inside * math.log(high / dot["x"][0]) / math.log(high / low) > dot["size"]
         assert all(line.x[-1] == 10_000 for line in chart.marks if isinstance(line, Line))
         assert any(isinstance(mark, Points) for mark in chart.marks)
+
+
+def test_the_peak_is_a_whole_number_of_processors():
+    assert "Past the peak: 69 processors" in view(70).verdict
+    assert "This is the peak: more or fewer would be slower" in view(69).verdict
+    assert "Going on to the peak at 69" in view(68).verdict

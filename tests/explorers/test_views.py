@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from lightspeed.catalog import accelerator
+from lightspeed.catalog import accelerator, memory
 from lightspeed_course.explorers import (
     nccl,
     numbers,
@@ -94,7 +94,7 @@ def test_a_missing_peak_is_said_and_never_replaced():
 
 
 def test_near_the_crossover_both_terms_matter():
-    _, latency, bandwidth = numbers.paths()["pcie5_x16"]
+    _, latency, bandwidth, _ = numbers.paths()["pcie5_x16"]
     crossover = latency * bandwidth
     ratio = numbers.DECIDES / (1 - numbers.DECIDES)  # of the larger term over the smaller, where the larger begins to decide
     for size, words in (
@@ -104,6 +104,15 @@ def test_near_the_crossover_both_terms_matter():
         assert numbers.view("pcie5_x16", size).verdict.startswith(words)
     shown = numbers.view("pcie5_x16", crossover)
     assert "twice as wide saves 25 %, half the latency 25 %" in shown.verdict
+
+
+def test_what_a_level_does_not_hold_is_not_moved_from_it():
+    shown = numbers.view("cpu_l1", 4**8)
+    assert "it holds 32.8 kB, and 65.5 kB must come from farther away" in shown.verdict
+    assert not any(isinstance(mark, Points) for mark in shown.charts[0].marks)
+    assert numbers.view("cpu_l1", 4**7).verdict.startswith("Bandwidth decides")
+    l1 = numbers.paths()["cpu_l1"]
+    assert l1.bandwidth * 6 == pytest.approx(memory("cpu_l1").bandwidth)  # six cores, of which this is one
 
 
 def test_a_machine_beside_itself_keeps_every_ratio():

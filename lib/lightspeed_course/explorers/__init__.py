@@ -1,1 +1,1 @@
-"""Explorers: one module a chapter, each with a pure `view(**params)` and `explore()` that shows it with controls."""
+"""Explorers: one module a chapter, each with a pure `view(**params)` and controls on it."""

@@ -1,14 +1,20 @@
 """Chapter 1: a transfer over a path, and two machines beside each other.
 
-`view` and `generations_view` are pure; `explore()` and `explore_generations()` put controls on them.
+`view` and `generations_view` are pure; `explore()` and `explore_generations()` put controls on
+them.
 """
 
 from __future__ import annotations
 
+import math
+from typing import NamedTuple
+
 import numpy as np
 
-from lightspeed.catalog import accelerator, entries, link, memory
+from lightspeed.catalog import accelerator, link, memory
 from lightspeed.roofline import crossover_size, ridge_point, transfer_time
+from lightspeed_course.explorers.menus import machines
+from lightspeed_course.measure.machine import measured
 from lightspeed_course.measure.machine import paths as measured_paths
 from lightspeed_course.show import (
     Axis,
@@ -25,74 +31,132 @@ from lightspeed_course.show import (
 )
 
 SMALLEST, LARGEST = 1, 1e12  # bytes
-DECIDES = 0.9  # a term with this share of the time decides; to halve the other one saves a twentieth at most
+# A term with this share of the time decides; to halve the other one saves a twentieth at most.
+DECIDES = 0.9
+
+
+class Path(NamedTuple):
+    """A level of memory or a way to another machine; `holds` is how many bytes it can serve."""
+
+    name: str
+    latency: float
+    bandwidth: float
+    holds: float = math.inf
 
 
 def paths():
-    """Every path with a latency and a bandwidth, near to far, and the memory of measured machines: key -> (name, latency, bandwidth)."""
+    """Every `Path`, near to far, then the memory of measured machines: by key.
+
+    A rate and a latency must be those of one part: of one core or SM, for what each has for itself.
+    """
     levels = ("cpu_l1", "gpu_shared", "cpu_l2", "cpu_dram", "gpu_l2", "gpu_hbm")
-    near = {k: (memory(k).name, memory(k).latency, memory(k).bandwidth) for k in levels}
-    wires = {k: (link(k).name, link(k).latency, link(k).bandwidth) for k in ("nvlink4", "pcie5_x16", "infiniband_ndr")}
-    disk = {"nvme_ssd": (memory("nvme_ssd").name, memory("nvme_ssd").latency, memory("nvme_ssd").bandwidth)}
+    near = {key: level(key) for key in levels}
+    wires = {key: wire(link(key)) for key in ("nvlink4", "pcie5_x16", "infiniband_ndr")}
+    disk = {"nvme_ssd": level("nvme_ssd")}
     wide = link("ethernet_100g")
     far = {
-        k: (f"{memory(k).name}, {wide.name}", memory(k).latency, wide.bandwidth)
-        for k in ("path_hall", "path_country", "path_atlantic", "path_pacific")
+        key: Path(f"{memory(key).name}, {wide.name}", memory(key).latency, wide.bandwidth)
+        for key in ("path_hall", "path_country", "path_atlantic", "path_pacific")
     }
-    return near | wires | disk | far | measured_paths()
+    own = {key: Path(*told, capacity_of(key)) for key, told in measured_paths().items()}
+    return near | wires | disk | far | own
+
+
+def wire(entry):
+    return Path(entry.name, entry.latency, entry.bandwidth)
+
+
+def level(key):
+    """A level of memory; of one that each core or SM has for itself, one core's or SM's part."""
+    entry = memory(key)
+    parts, of = 1, ""
+    if key == "gpu_shared":
+        parts, of = accelerator("h100_sxm").sm_count, " of one SM"
+    elif "cores" in entry:
+        parts, of = entry.cores, " of one core"
+    holds = entry.numbers.get("capacity", math.inf)
+    return Path(f"{entry.name}{of}", entry.latency, entry.bandwidth / parts, holds)
+
+
+def capacity_of(path):
+    """The memory of a measured machine, whose path is its key and ".memory"."""
+    return measured()[path.removesuffix(".memory")].numbers.get("hbm_capacity", math.inf)
 
 
 def view(path="pcie5_x16", size=65536):
     """How long `size` bytes take over a path, and which term of the sum decides."""
-    name, latency, bandwidth = paths()[path]
-    total, moving = transfer_time(size, bandwidth, latency), transfer_time(size, bandwidth)
+    name, latency, bandwidth, holds = paths()[path]
     crossover = crossover_size(latency, bandwidth)
-    sizes = np.geomspace(SMALLEST, LARGEST, 61)
+    end = min(holds, LARGEST)
+    sizes = np.geomspace(SMALLEST, end, 61)
+    marks = [
+        Line(sizes, transfer_time(sizes, bandwidth, latency), "total", "black"),
+        Line(
+            (SMALLEST, end), (latency, latency), f"latency, {si(latency, 's')}", "orange", dash=True
+        ),
+        Line(
+            (max(SMALLEST, 1e-10 * bandwidth), end),
+            (max(SMALLEST / bandwidth, 1e-10), end / bandwidth),
+            f"bandwidth, {si(bandwidth, 'byte/s')}",
+            "blue",
+            dash=True,
+            label_at="along",
+        ),
+        Rule(x=crossover, label=f"crossover {si(crossover, 'byte')}"),
+    ]
+    if size > holds:
+        words, facts = too_large(size, holds), dict.fromkeys(FACTS, "–")
+        facts["crossover size"] = si(crossover, "byte")
+    else:
+        total, moving = transfer_time(size, bandwidth, latency), transfer_time(size, bandwidth)
+        marks.append(
+            Points((size,), (total,), labels=("this transfer",), color="orange", size=8, drop=True)
+        )
+        words = in_words(size, latency, moving, bandwidth, crossover)
+        facts = transfer_facts(latency, moving, total, size, crossover)
     chart = Chart(
         Axis("size of the transfer", "byte", "log", domain=(SMALLEST, LARGEST)),
         Axis("time", "s", "log", domain=(1e-10, 1e3)),
-        (
-            Line(sizes, transfer_time(sizes, bandwidth, latency), "total", "black"),
-            Line((SMALLEST, LARGEST), (latency, latency), f"latency, {si(latency, 's')}", "orange", dash=True),
-            Line(
-                (max(SMALLEST, 1e-10 * bandwidth), LARGEST),
-                (max(SMALLEST / bandwidth, 1e-10), LARGEST / bandwidth),
-                f"bandwidth, {si(bandwidth, 'byte/s')}",
-                "blue",
-                dash=True,
-                label_at="along",
-            ),
-            Rule(x=crossover, label=f"crossover {si(crossover, 'byte')}"),
-            Points((size,), (total,), labels=("this transfer",), color="orange", size=8, drop=True),
-        ),
+        tuple(marks),
         title=name,
     )
-    return View(chart, in_words(size, latency, moving, bandwidth, crossover), transfer_facts(latency, moving, total, size, crossover))
+    return View(chart, words, facts)
+
+
+def too_large(size, holds):
+    """A transfer that cannot be one from here."""
+    return (
+        f"Not from here: it holds {si(holds, 'byte')}, and {si(size, 'byte')} must come from "
+        "farther away. Choose another path or a smaller size."
+    )
+
+
+FACTS = ("latency term", "bandwidth term", "total", "rate reached", "crossover size")
 
 
 def transfer_facts(latency, moving, total, size, crossover):
-    return {
-        "latency term": si(latency, "s"),
-        "bandwidth term": si(moving, "s"),
-        "total": si(total, "s"),
-        "rate reached": si(size / total, "byte/s"),
-        "crossover size": si(crossover, "byte"),
-    }
+    times = (si(x, "s") for x in (latency, moving, total))
+    told = (*times, si(size / total, "byte/s"), si(crossover, "byte"))
+    return dict(zip(FACTS, told, strict=True))
 
 
 def in_words(size, latency, moving, bandwidth, crossover):
     """Which term decides, if one does, and what would help."""
     share = moving / (moving + latency)
     if share >= DECIDES:
-        return f"Bandwidth decides: {si(share, '%', 2)} of the time the bytes are moving. A wider path helps; a shorter one hardly does."
+        return (
+            f"Bandwidth decides: {si(share, '%', 2)} of the time the bytes are moving. "
+            "A wider path helps; a shorter one hardly does."
+        )
     if 1 - share >= DECIDES:
         return (
-            f"Latency decides: {si(1 - share, '%', 2)} of the time nothing arrives. A wider path hardly helps; "
-            f"send more at once, up to about {si(crossover, 'byte')}."
+            f"Latency decides: {si(1 - share, '%', 2)} of the time nothing arrives. "
+            f"A wider path hardly helps; send more at once, up to about {si(crossover, 'byte')}."
         )
     return (
-        f"Both matter: {si(share, '%', 2)} of the time the bytes are moving, {si(1 - share, '%', 2)} nothing arrives. "
-        f"A path twice as wide saves {si(share / 2, '%', 2)}, half the latency {si((1 - share) / 2, '%', 2)}."
+        f"Both matter: {si(share, '%', 2)} of the time the bytes are moving, "
+        f"{si(1 - share, '%', 2)} nothing arrives. A path twice as wide saves "
+        f"{si(share / 2, '%', 2)}, half the latency {si((1 - share) / 2, '%', 2)}."
     )
 
 
@@ -101,19 +165,17 @@ def explore():
     return explorer(
         view,
         [
-            Choice("path", "path", {name: key for key, (name, _, _) in paths().items()}, "pcie5_x16"),
-            LogSlider("size", "size", SMALLEST, 2**39, 65536, unit="byte", base=4, text=lambda v: si(v, "byte")),
+            Choice("path", "path", {path.name: key for key, path in paths().items()}, "pcie5_x16"),
+            LogSlider("size", "size", SMALLEST, 2**39, 65536, unit="byte", base=4),
         ],
-        caption="Time is a latency plus a size over a bandwidth. Drag the size through the crossover; then change the path.",
-        alt="Time against size on two logarithmic axes: a flat line for latency, a rising line for bandwidth, their sum above both, "
-        "and one point for the transfer of the slider.",
+        caption="Time is a latency plus a size over a bandwidth. Drag the size through the "
+        "crossover; then change the path. A line ends where its memory is full.",
+        alt="Time against size on two logarithmic axes: a flat line for latency, a rising line for "
+        "bandwidth, their sum above both, and one point for the transfer of the slider.",
     )
 
 
-def machines():
-    """Accelerators that state all that the comparison needs: name -> key."""
-    needed = ("bf16", "hbm_bandwidth", "hbm_capacity", "link_bandwidth", "power")
-    return {e.name: k for k, e in entries("accelerators").items() if all(n in e for n in needed)}
+NEEDED = ("bf16", "hbm_bandwidth", "hbm_capacity", "link_bandwidth", "power")
 
 
 def measures(machine):
@@ -143,9 +205,13 @@ def generations_view(old="a100_80gb", new="b200"):
     ratios = [name for name in before if before[name][2]]
     kept = [n for n in ratios if 1 / SURVIVES < factors[n] < SURVIVES]
     lost = [n for n in ratios if n not in kept]
-    words = f"Kept within a factor of {SURVIVES:g}: {', '.join(kept) or 'nothing'}. Changed more: {', '.join(lost) or 'nothing'}."
+    words = (
+        f"Kept within a factor of {SURVIVES:g}: {', '.join(kept) or 'nothing'}. "
+        f"Changed more: {', '.join(lost) or 'nothing'}."
+    )
+    names = f"{accelerator(new).name} over {accelerator(old).name}"
     chart = Chart(
-        Axis(f"{accelerator(new).name} over {accelerator(old).name}; one is unchanged", "", "log", domain=(0.02, 50)),
+        Axis(f"{names}; one is unchanged", "", "log", domain=(0.02, 50)),
         Axis(scale="category", categories=tuple(factors)),
         (
             *bars(factors, [n for n in factors if n not in ratios], "absolute numbers", "sky"),
@@ -154,7 +220,10 @@ def generations_view(old="a100_80gb", new="b200"):
         ),
         height=400,
     )
-    facts = {name: f"{si(before[name][0], unit)} → {si(after[name][0], unit)}" for name, (_, unit, _) in before.items()}
+    facts = {
+        name: f"{si(was, unit)} → {si(after[name][0], unit)}"
+        for name, (was, unit, _) in before.items()
+    }
     return View(chart, words, facts)
 
 
@@ -162,15 +231,18 @@ def bars(factors, names, label, color):
     """Bars from one to the factor, to either side."""
     low, high = [min(1, factors[n]) for n in names], [max(1, factors[n]) for n in names]
     yield Bars(tuple(names), tuple(high), tuple(low), label=label, color=color)
-    yield Points(tuple(factors[n] for n in names), tuple(names), labels=tuple(f"× {factors[n]:.2g}" for n in names), color=color)
+    texts = tuple(f"× {factors[n]:.2g}" for n in names)
+    yield Points(tuple(factors[n] for n in names), tuple(names), labels=texts, color=color)
 
 
 def explore_generations():
     """The explorer of two machines of chapter 1."""
-    names = machines()
+    names = machines(*NEEDED)
     return explorer(
         generations_view,
         [Choice("old", "from", names, "a100_80gb"), Choice("new", "to", names, "b200")],
-        caption="Absolute numbers grow with every generation. Look at which ratios stay where they were.",
-        alt="Bars to the left and right of one for what grew and what shrank from one accelerator to another: absolute numbers above, ratios below.",
+        caption="Absolute numbers grow with every generation. Look at which ratios stay where they "
+        "were.",
+        alt="Bars to the left and right of one for what grew and what shrank from one accelerator "
+        "to another: absolute numbers above, ratios below.",
     )

@@ -1,19 +1,23 @@
-"""Chapter 6: one model on one cluster, split in every way; does it fit, where does a step go, what to change first.
+"""Chapter 6: one model on one cluster, split in every way.
 
+Does it fit, where does a step go, what to change first. The batch is a control of its own, in
+sequences: plans are compared at the same batch, and the micro-batches of a replica follow from it.
 `view` is pure: parameters in, a `View` out. `explore()` puts controls on it.
 """
 
 from __future__ import annotations
 
 import functools
-from dataclasses import replace
+from dataclasses import dataclass
+
+import numpy as np
 
 from lightspeed.catalog import accelerator, entries, link
-from lightspeed.law import BadArgument
-from lightspeed.memory import RECOMPUTE
-from lightspeed.models.training_step import Plan, fit_share, machine, memory_use, step
+from lightspeed.memory import RECOMPUTE, MemoryUse
+from lightspeed.models.training_step import Plan, Step, fit_share, machine, memory_use, step
 from lightspeed.pipeline import bubble_over_total, simulate
 from lightspeed.transformer import transformer
+from lightspeed_course.explorers.menus import one_change
 from lightspeed_course.show import (
     Axis,
     Bars,
@@ -32,148 +36,264 @@ MODELS = ("llama3_8b", "llama3_70b", "llama3_405b", "gpt3_175b", "mixtral_8x7b",
 GPUS = ("a100_80gb", "h100_sxm", "h200_sxm", "b200", "mi300x")
 NETWORKS = ("ethernet_100g", "infiniband_hdr", "infiniband_ndr", "infiniband_xdr")
 PARTS = ("weights", "gradients", "optimizer", "activations", "logits", "buffers")
-STAGES = {"none (DDP)": 0, "1: optimizer": 1, "2: and gradients": 2, "3: and weights (FSDP)": 3}
-FACTS = ("data-parallel replicas", "tokens a step", "memory a GPU", "largest part", "time of a step", "MFU", "tokens a second", "bubble")
-SHOWN = {"compute": "arithmetic", "memory": "passes through HBM", "tensor": "tensor-parallel traffic", "expert": "expert exchange", "pipeline": "stage transfers", "bubble": "bubble", "data": "gradients and shards"}
+STAGES = {
+    "0 (DDP)": 0,
+    "1 (optimizer)": 1,
+    "2 (and gradients)": 2,
+    "3 (and weights)": 3,
+}
+FACTS = (
+    "data-parallel replicas", "micro-batches a replica", "tokens a step", "memory a GPU",
+    "largest part", "time of a step", "MFU", "tokens a second", "bubble", "gradients and shards",
+)  # fmt: skip
+SHOWN = {
+    "compute": "arithmetic",
+    "memory": "passes through HBM",
+    "tensor": "tensor-parallel traffic",
+    "expert": "expert exchange",
+    "pipeline": "stage transfers",
+    "bubble": "bubble",
+    "data": "gradients and shards",
+}
+HIDDEN = "hidden: gradients and shards"
 REMEDY = {
     "memory": "more fusion of what lies between the products",
     "tensor": "a smaller group, or a faster link inside the node",
-    "expert": "experts nearer to each other",
+    "expert": "experts over fewer ranks",
     "pipeline": "fewer stages",
-    "bubble": "more micro-batches or fewer stages",
-    "data": "more tokens a GPU, a lower stage of ZeRO, or a faster network",
+    "bubble": "a larger batch or fewer stages",
+    "data": "a larger batch or a faster network",
 }
+# What a plan is compared in: the model, the GPUs, the sequence and the batch stay.
+SPLIT = ("tensor", "pipeline", "expert", "stage", "recompute")
+DRAWN, STEADY = 100, 3  # points of a curve; micro-batches a stage after which only the middle grows
+WORTH = 1.01  # an MFU that is not this many times as high is no reason to change a plan
 
 
-def view(model="llama3_70b", gpu="h100_sxm", network="infiniband_ndr", gpus=512, tensor=8, pipeline=4, expert=1, stage=1, recompute="selective", micro_batches=32, sequence=8192):
+def view(
+    model="llama3_70b", gpu="h100_sxm", network="infiniband_ndr", gpus=512, tensor=8, pipeline=4,
+    expert=1, stage=1, recompute="selective", batch=512, sequence=8192,
+):  # fmt: skip
     """Memory of a GPU, the terms of a step and the busy GPUs, for this split."""
-    shape, cluster = transformer(model), machine(gpu, network, share=fit_share())
+    at = {
+        "model": model, "gpu": gpu, "network": network, "gpus": gpus, "tensor": tensor,
+        "pipeline": pipeline, "expert": expert, "stage": stage, "recompute": recompute,
+        "batch": batch, "sequence": sequence,
+    }  # fmt: skip
     try:
-        plan = split(shape, gpus, tensor=tensor, pipeline=pipeline, expert=expert, micro_batches=micro_batches, stage=stage, recompute=recompute)
+        here = outcome(**at)
     except Impossible as reason:
-        return View(charts(None, None, None), f"This split is not possible: {reason}", dict.fromkeys(FACTS, "–"))
-    use, took = memory_use(shape, sequence, plan, cluster), step(shape, sequence, plan, cluster)
+        words = f"This split is not possible: {reason}"
+        return View(charts(None), words, dict.fromkeys(FACTS, "–"))
+    use, took, plan = here.use, here.took, here.plan
     tokens = plan.sequences * sequence
+    whole = bubble_over_total(pipeline, plan.micro_batches)
     facts = (
         si(plan.data, ""),
+        si(plan.micro_batches, ""),
         si(float(tokens), "token"),
-        f"{si(use.total, 'byte')} of {si(use.capacity, 'byte')}",
+        room(use),
         f"{use.largest}, {si(getattr(use, use.largest), 'byte')}",
         si(took.time, "s"),
         si(took.mfu, "%", 2),
         si(tokens / took.time, "token"),
-        f"{si(bubble_over_total(pipeline, micro_batches), '%', 2)} of the pipeline's time, {si(took.bubble / took.time, '%', 2)} of the step",
+        f"{si(whole, '%', 2)} of the pipeline's time, {share(took.bubble, took)} of the step",
+        synced_in_words(here),
     )
-    return View(charts(use, took, plan), in_words(shape, gpus, sequence, plan, cluster, use, took), dict(zip(FACTS, facts, strict=True)))
+    return View(charts(here), in_words(at, here), dict(zip(FACTS, facts, strict=True)))
+
+
+def share(seconds, took):
+    return si(seconds / took.time, "%", 2)
 
 
 class Impossible(ValueError):
     """Degrees that do not go together, and why."""
 
 
-def split(shape, gpus, tensor, pipeline, expert, **rest):
-    """The `Plan` with as many replicas as the GPUs allow. Raises Impossible, in words for the reader, if the degrees do not go together."""
+@dataclass(frozen=True)
+class Outcome:
+    """What a plan takes: the memory of a GPU, and the time of a step."""
+
+    plan: Plan
+    use: MemoryUse
+    took: Step
+
+    @property
+    def synced(self):
+        """Seconds of data-parallel traffic, seen or hidden."""
+        return self.took.data + self.took.hidden
+
+
+@functools.lru_cache(maxsize=4096)
+def outcome(model, gpu, network, gpus, sequence, batch, **how):
+    """The `Outcome` of one state of the controls; raises Impossible."""
+    shape, cluster = transformer(model), machine(gpu, network, share=fit_share())
+    plan = split(shape, gpus, batch, **how)
+    return Outcome(
+        plan, memory_use(shape, sequence, plan, cluster), step(shape, sequence, plan, cluster)
+    )
+
+
+def split(shape, gpus, batch, tensor, pipeline, expert, **rest):
+    """The `Plan` with as many replicas as the GPUs allow.
+
+    Raises Impossible, in words for the reader, if the degrees do not go together.
+    """
     replicas, left_over = divmod(gpus, tensor * pipeline)
     if left_over:
-        one = f"one copy of the model takes {tensor * pipeline} GPUs, {tensor} (tensor parallel) times {pipeline} (stages)"
-        raise Impossible(f"{one}, and {si(gpus)} {'are too few' if not replicas else 'cannot be cut into such groups'}. More GPUs, a smaller group or fewer stages?")
+        one = f"{tensor * pipeline} GPUs, {tensor} (tensor parallel) times {pipeline} (stages)"
+        wrong = "are too few" if not replicas else "cannot be cut into such groups"
+        raise Impossible(
+            f"one copy of the model takes {one}, and {si(gpus)} {wrong}. "
+            "More GPUs, a smaller group or fewer stages?"
+        )
     if pipeline > shape.layers:
         raise Impossible(f"the model has {shape.layers} layers, too few for {pipeline} stages.")
     if expert > 1 and not shape.experts:
-        raise Impossible("this model has no experts to spread over ranks; set expert parallel back to one.")
+        raise Impossible(
+            "this model has no experts to spread over ranks; set expert parallel back to one."
+        )
     if expert > max(1, shape.experts):
         raise Impossible(f"the model has {shape.experts} experts, too few for {expert} ranks.")
     if replicas % expert:
-        raise Impossible(f"experts are spread over groups of {expert} replicas of the model, and the number of replicas here is {si(replicas)}. More GPUs, or experts over fewer ranks?")
-    return Plan(replicas, tensor, pipeline, expert, **rest)
+        raise Impossible(
+            f"experts are spread over groups of {expert} replicas of the model, and the number of "
+            f"replicas here is {si(replicas)}. More GPUs, or experts over fewer ranks?"
+        )
+    micro_batches, left_over = divmod(batch, replicas)
+    if left_over:
+        raise Impossible(
+            f"each of the {si(replicas)} replicas needs a sequence or more of its own, and the "
+            f"batch has {si(batch)}. A larger batch, fewer GPUs, a larger group or more stages?"
+        )
+    return Plan(replicas, tensor, pipeline, expert, micro_batches=micro_batches, **rest)
 
 
-def in_words(shape, gpus, sequence, plan, cluster, use, took):
+def synced_in_words(here):
+    """The data-parallel traffic of a step, and how much of it costs no time."""
+    if not here.synced:
+        return "none"
+    seen = si(here.took.data, "s") if here.took.data else "nothing"
+    return f"{si(here.synced, 's')} of traffic, which adds {seen} to the step"
+
+
+def in_words(at, here):
     """Whether it fits, what a step loses most, and the one change that helps most."""
-    room = f"{si(use.total, 'byte')} of {si(use.capacity, 'byte')}"
-    best = changes(shape, gpus, sequence, plan, cluster)
+    use, took = here.use, here.took
+    others = changes(at)
+    fitting = [c for c in others if c[1].use.fits]
+    # Of changes that end in the same time, the one that sends least.
+    best = max(fitting, key=lambda c: (c[1].took.mfu, -c[1].synced), default=None)
     if not use.fits:
-        head = f"Does not fit: {room}, most of it {use.largest}."
-        fitting = [c for c in best if c[2].fits]
-        if fitting:
-            name, after, _ = max(fitting, key=lambda c: c[1].mfu)
-            return f"{head} Change first: {name}. It then fits, at an MFU of {si(after.mfu, '%', 2)}."
-        name, _, less = min(best, key=lambda c: c[2].total)
-        return f"{head} No single change makes it fit; {name} comes nearest, with {si(less.total, 'byte')}."
+        most = si(getattr(use, use.largest) / use.total, "%", 2)
+        head = f"Does not fit: {room(use)}. The largest share, {most}, goes to the {use.largest}."
+        if best:
+            mfu = si(best[1].took.mfu, "%", 2)
+            return f"{head} Change first: set {best[0]}. It then fits, at an MFU of {mfu}."
+        return f"{head} {nearest(use, others)}"
     loss = took.largest_loss
-    head = f"Fits: {room}. MFU {si(took.mfu, '%', 2)}. Beside arithmetic the step loses most to {SHOWN[loss]}: {si(getattr(took, loss) / took.time, '%', 2)} of it; that takes {REMEDY[loss]}."
-    better = [c for c in best if c[2].fits and c[1].mfu > 1.01 * took.mfu]
-    if not better:
-        return f"{head} No single change of the split helps by more than a hundredth."
-    name, after, _ = max(better, key=lambda c: c[1].mfu)
-    return f"{head} Change first: {name}, for an MFU of {si(after.mfu, '%', 2)}."
+    head = (
+        f"Fits: {room(use)}. MFU {si(took.mfu, '%', 2)}. Beside arithmetic the step loses most to "
+        f"{SHOWN[loss]}: {share(getattr(took, loss), took)} of it. "
+        f"What helps: {remedy(loss, here.plan)}."
+    )
+    if best and best[1].took.mfu > WORTH * took.mfu:
+        mfu = si(best[1].took.mfu, "%", 2)
+        return f"{head} Change first: set {best[0]}, for an MFU of {mfu} at the same batch."
+    return f"{head} At this batch no single change of the split gains more than a hundredth."
 
 
-def changes(shape, gpus, sequence, plan, cluster):
-    """(name, step, memory) of each plan that differs in one thing, for the same batch but in the first."""
-    same = {n: getattr(plan, n) for n in ("tensor", "pipeline", "expert", "micro_batches", "stage", "recompute")}
-    tries = [
-        ("twice the micro-batches (and the batch)", {"micro_batches": 2 * plan.micro_batches}),
-        ("half the tensor-parallel group", {"tensor": plan.tensor // 2}),
-        ("twice the tensor-parallel group", {"tensor": 2 * plan.tensor}),
-        ("half the stages", {"pipeline": plan.pipeline // 2}),
-        ("twice the stages", {"pipeline": 2 * plan.pipeline}),
-        ("experts over half the ranks", {"expert": plan.expert // 2}),
-        ("experts over twice the ranks", {"expert": 2 * plan.expert}),
-        *((f"ZeRO at stage {s}", {"stage": s}) for s in (plan.stage - 1, plan.stage + 1) if 0 <= s <= 3),
-        *(((f"{r} recomputation" if r != "none" else "no recomputation"), {"recompute": r}) for r in RECOMPUTE if r != plan.recompute),
-    ]
+def remedy(loss, plan):
+    """What makes a term a smaller part of the step.
+
+    From stage 2 on ZeRO sends once for each micro-batch: more of them do not thin out its traffic.
+    """
+    if loss != "data" or plan.stage < 2:
+        return REMEDY[loss]
+    lower = "" if plan.stage == 2 and plan.micro_batches == 1 else "a lower stage of ZeRO or "
+    return f"{lower}a faster network"
+
+
+def room(use):
+    return f"{si(use.total, 'byte')} of {si(use.capacity, 'byte')}"
+
+
+def nearest(use, others):
+    """What to say where no change makes a plan fit."""
+    least = min(others, key=lambda c: c[1].use.total, default=None)
+    if least is None or least[1].use.total >= use.total:
+        return "At this batch no single change of the split makes it fit, or even smaller."
+    name, after = least
+    return (
+        "At this batch no single change of the split makes it fit. "
+        f"Setting {name} comes nearest, with {si(after.use.total, 'byte')}."
+    )
+
+
+def changes(at):
+    """(name, `Outcome`) of each plan one change of the split away, at the same batch."""
     found = []
-    for name, change in tries:
+    for control, value, state in one_change(at, [c for c in controls() if c.name in SPLIT]):
         try:
-            other = split(shape, gpus, **same | change)
-            if "micro_batches" not in change:
-                m, left_over = divmod(plan.micro_batches * plan.data, other.data)
-                if left_over or other.tensor > cluster.per_node:
-                    continue
-                other = replace(other, micro_batches=m)
-            found.append((name, step(shape, sequence, other, cluster), memory_use(shape, sequence, other, cluster)))
-        except (Impossible, BadArgument, ZeroDivisionError):  # a half of one, more stages than layers, and the like
+            found.append((f"{control.label} to {control.text(value)}", outcome(**state)))
+        except Impossible:
             continue
     return found
 
 
-def charts(use, took, plan):
+def charts(here):
     """Three charts on axes that stay where they are; empty ones if there is no plan."""
-    memory = dict.fromkeys(PARTS, 0.0) if use is None else {p: getattr(use, p) for p in PARTS}
-    capacity = 1.0 if use is None else use.capacity
-    seconds = {n: 0.0 if took is None else took.terms[n] for n in SHOWN}
-    whole = took.time if took else 1.0
+    memory, seconds = dict.fromkeys(PARTS, 0.0), dict.fromkeys(SHOWN, 0.0)
+    capacity, whole, hidden = 1.0, 1.0, 0.0
+    if here:
+        memory = {part: getattr(here.use, part) for part in PARTS}
+        seconds = {name: here.took.terms[name] for name in SHOWN}
+        capacity, whole, hidden = here.use.capacity, here.took.time, here.took.hidden
+    parts = {name: (v / capacity, si(v, "byte", 2)) for name, v in memory.items()}
+    terms = {SHOWN[name]: (v / whole, si(v, "s", 2)) for name, v in seconds.items()}
+    beside = {HIDDEN: (hidden / whole, si(hidden, "s", 2))}
     return (
-        waterfall({n: (v / capacity, si(v, "byte", 2)) for n, v in memory.items()}, "memory a GPU, of its capacity", 2, "Does it fit?"),
-        waterfall({SHOWN[n]: (v / whole, si(v, "s", 2)) for n, v in seconds.items()}, "share of the step", 1, "Where the step goes"),
+        waterfall(parts, "memory a GPU, of its capacity", 2, "Does it fit?"),
+        waterfall(terms, "share of the step", 1, "Where the step goes", beside),
         Chart(
             Axis("of the way through the step", "%", domain=(0, 1)),
             Axis("busy GPUs of a pipeline", "%", domain=(0, 1.05)),
-            (Line(*busy(plan), "", "green"),) if plan else (Rule(y=0),),
+            (Line(*busy(here.plan), "", "green"),) if here else (Rule(y=0),),
             title="Fill and drain (1F1B, equal stages)",
             height=260,
         ),
     )
 
 
-def waterfall(parts, label, top, title):
-    """Bars one after the other; name -> (share, text). Cut off at the end of the axis, with a mark where one goes on."""
+def waterfall(parts, label, top, title, beside=None):
+    """Bars one after the other; name -> (share, text). Cut off at the end of the axis, with a mark.
+
+    Those of `beside` run at the same time and add nothing: they start at the left, in grey.
+    """
     start, at, begin, end, cut = 0.0, [], [], [], []
     for name, (share, text) in parts.items():
         at.append(f"{name}  {text}")
         begin.append(min(start, top))
         start += share
         end.append(min(start, top))
-        if share and start > 1.0001 * top:  # the terms of a step end at the edge, give or take a rounding
+        if share and start > 1.0001 * top:  # a step ends at the edge, give or take a rounding
             cut.append(at[-1])
-    marks = [Rule(x=1, label="capacity")] if top > 1 else []
+    marks = [Bars(at, end, begin, color="blue")]
+    if beside:
+        rows = [f"{name}  {text}" for name, (_, text) in beside.items()]
+        ends = [share for share, _ in beside.values()]
+        marks.append(Bars(rows, ends, [0.0] * len(rows), color="grey"))
+        at += rows
+    if top > 1:
+        marks.append(Rule(x=1, label="capacity"))
     if cut:
-        marks.append(Points([top] * len(cut), cut, f"goes on: {si(start, '%', 2)} in all", color="orange", marker="triangle"))
+        goes_on = f"goes on: {si(start, '%', 2)} in all"
+        marks.append(Points([top] * len(cut), cut, goes_on, color="orange", marker="triangle"))
     return Chart(
         Axis(label, "%", domain=(0, top)),
         Axis(scale="category", categories=at),
-        (Bars(at, end, begin, color="blue"), *marks),
+        tuple(marks),
         title=title,
         height=260,
     )
@@ -181,10 +301,17 @@ def waterfall(parts, label, top, title):
 
 @functools.lru_cache(maxsize=256)
 def _busy(stages, micro_batches):
-    run = simulate("1f1b", stages, micro_batches)
-    n = 100
-    shares = run.utilisation(run.span / n)
-    return tuple((k + 0.5) / n for k in range(n)), shares[:n]
+    # Between fill and drain every stage is busy: a long step is a short one with a longer middle.
+    few = min(micro_batches, STEADY * stages)
+    run = simulate("1f1b", stages, few)
+    done = np.append(0, np.cumsum(run.utilisation(1.0)))  # passes begin and end at whole seconds
+    middle, longer = run.span / 2, (micro_batches - few) * run.span / (few + stages - 1)
+    times = np.linspace(0, run.span + longer, DRAWN + 1)
+    early, late = np.minimum(times, middle), np.maximum(times - longer, middle)
+    at = np.arange(len(done))
+    work = np.interp(early, at, done) + np.interp(late, at, done) - np.interp(middle, at, done)
+    work += np.clip(times - middle, 0, longer)
+    return tuple((times[1:] + times[:-1]) / 2 / times[-1]), tuple(np.diff(work) / times[1])
 
 
 def busy(plan):
@@ -196,24 +323,35 @@ def names(find, keys):
     return {find(key).name: key for key in keys}
 
 
+@functools.cache
+def controls():
+    """What the reader can set. The words of `view` speak of these choices, so it tries these."""
+    return [
+        Choice(
+            "model", "model", {entries("models")[key].name: key for key in MODELS}, "llama3_70b"
+        ),
+        Choice("gpu", "GPU", names(accelerator, GPUS), "h100_sxm"),
+        Choice("network", "network, a port a GPU", names(link, NETWORKS), "infiniband_ndr"),
+        LogSlider("gpus", "GPUs", 8, 16384, 512, base=2),
+        LogSlider("tensor", "tensor parallel", 1, 8, 8, base=2),
+        LogSlider("pipeline", "pipeline stages", 1, 16, 4, base=2),
+        LogSlider("expert", "expert parallel", 1, 8, 1, base=2),
+        Choice("stage", "ZeRO", STAGES, 1),
+        Choice("recompute", "recompute", RECOMPUTE, "selective"),
+        LogSlider("batch", "batch, in sequences", 8, 16384, 512, base=2),
+        LogSlider("sequence", "sequence", 1024, 32768, 8192, base=2),
+    ]
+
+
 def explore():
     """The explorer of chapter 6."""
     return explorer(
         view,
-        [
-            Choice("model", "model", {entries("models")[key].name: key for key in MODELS}, "llama3_70b"),
-            Choice("gpu", "GPU", names(accelerator, GPUS), "h100_sxm"),
-            Choice("network", "network, a port a GPU", names(link, NETWORKS), "infiniband_ndr"),
-            LogSlider("gpus", "GPUs", 8, 16384, 512, base=2),
-            LogSlider("tensor", "tensor parallel", 1, 8, 8, base=2),
-            LogSlider("pipeline", "pipeline stages", 1, 16, 4, base=2),
-            LogSlider("expert", "expert parallel", 1, 8, 1, base=2),
-            Choice("stage", "ZeRO", STAGES, 1),
-            Choice("recompute", "recompute", RECOMPUTE, "selective"),
-            LogSlider("micro_batches", "micro-batches a replica", 1, 128, 32, base=2),
-            LogSlider("sequence", "sequence", 1024, 32768, 8192, base=2),
-        ],
-        caption="First make it fit, then look at what the step loses. The matrix products reach the share of peak that one published run set; nodes have eight GPUs.",
-        alt="Three charts: the parts of a GPU's memory one after the other against its capacity; the terms of a training step as shares of it; "
-        "and the share of busy stages from the start to the end of the step.",
+        controls(),
+        caption="First make it fit, then look at what the step loses. The matrix products reach "
+        "the share of peak that one published run set; nodes have eight GPUs. Traffic in grey is "
+        "hidden behind the rest of the step and costs no time.",
+        alt="Three charts: the parts of a GPU's memory one after the other against its capacity; "
+        "the terms of a training step as shares of it, with the traffic that is hidden behind "
+        "them; and the share of busy stages from the start to the end of the step.",
     )

@@ -21,14 +21,14 @@ FIELDS = {"sign": "orange", "exponent": "blue", "mantissa": "green"}
 
 
 class Bit(Control):
-    """A toggle that a grid over the controls leaves alone: all of them together would make 65,536 settings."""
+    """A toggle that a grid over the controls leaves alone: all would make 65,536 settings."""
 
     def sample(self, count):
         return [self.value]
 
 
 def view(format="bf16", rest=0, **bits):
-    """What the bits b1 (the first), b2, ... stand for in a format; `rest` (0 or 1) fills bits past the last."""
+    """What the bits b1 (the first), b2, ... stand for; `rest` fills bits past the last."""
     f = FORMATS[format]
     code = code_of(f, rest, bits)
     value = f.decode(code)
@@ -40,7 +40,9 @@ def view(format="bf16", rest=0, **bits):
         "next below": written(f, near[0]),
         "next above": written(f, near[1]),
         "step here": number(f.spacing(value)) if math.isfinite(value) else "none",
-        "step over value": si(f.spacing(value) / abs(value), "%", 2) if math.isfinite(value) and value else "none",
+        "step over value": si(f.spacing(value) / abs(value), "%", 2)
+        if math.isfinite(value) and value
+        else "none",
         "largest": written(f, f.max),
         "smallest normal": "none" if isinstance(f, Integer) else written(f, f.smallest_normal),
         "smallest above zero": written(f, smallest(f)),
@@ -63,7 +65,7 @@ def bits_of(f, code):
 
 
 def grouped(field):
-    """The bits of a field; those of a long one in fours, the last group full, as they stand in the digits of the code."""
+    """The bits of a field; those of a long one in fours from the right, as in the code."""
     if len(field) <= TOGGLES:
         return field
     return " ".join(textwrap.wrap(field[::-1], 4))[::-1]
@@ -83,7 +85,10 @@ def around(f, value):
 
 
 def number(x, digits=7, powered=3):
-    """A value as the course writes it, however large or small: "65,504", "0.001953125", "3.39 × 10³⁸", this with `powered` digits."""
+    """A value as the course writes it, however large or small: "65,504", "0.001953125".
+
+    Where a power of ten is needed, with `powered` digits: "3.39 × 10³⁸".
+    """
     if math.isnan(x):
         return "none"
     if math.isinf(x):
@@ -92,12 +97,14 @@ def number(x, digits=7, powered=3):
         return "-0" if math.copysign(1, x) < 0 else "0"
     if 1e-4 <= abs(x) < 1e7:
         return f"{x:,.{digits}g}" if x % 1 else f"{x:,.0f}"
-    mantissa, exponent = f"{x:.{powered}g}".split("e")
+    mantissa, exponent = f"{x:.{powered - 1}e}".split("e")
+    if "." in mantissa:
+        mantissa = mantissa.rstrip("0").rstrip(".")
     return f"{mantissa} × {10}{str(int(exponent)).translate(RAISED)}"
 
 
 def written(f, x):
-    """A value of a format with the digits that tell it from its neighbours; with all of its digits where they are few."""
+    """A value with the digits that tell it from its neighbours, or all if they are few."""
     if isinstance(f, Integer) or not math.isfinite(x):
         return number(x)
     told = digits_of(left(f, x))
@@ -107,7 +114,9 @@ def written(f, x):
 
 def left(f, x):
     """How many significant bits a value has in its format: fewer below the smallest normal."""
-    return f.mantissa_bits + 1 if abs(x) >= f.smallest_normal else int(abs(x) / f.smallest_subnormal).bit_length()
+    if abs(x) >= f.smallest_normal:
+        return f.mantissa_bits + 1
+    return int(abs(x) / f.smallest_subnormal).bit_length()
 
 
 def digits_of(bits):
@@ -119,26 +128,37 @@ def beside(f, near):
     """The neighbours as a sentence."""
     below, above = (written(f, v) for v in near)
     if "none" in (below, above):
-        return f"It is the last value on its side; its neighbour is {above if below == 'none' else below}"
+        near = above if below == "none" else below
+        return f"It is the last value on its side; its neighbour is {near}"
     return f"Its neighbours are {below} and {above}"
 
 
 def in_words(f, code, value, near):
     """What kind of code it is, and how fine the format is here."""
     if math.isnan(value):
-        return f"Not a number: {f.name} keeps this code for results that have no value, such as infinity minus infinity."
+        return (
+            f"Not a number: {f.name} keeps this code for results that have no value, such as "
+            "infinity minus infinity."
+        )
     if math.isinf(value):
-        return f"Infinity: in {f.name} it stands for everything beyond {written(f, math.copysign(f.max, value))}."
+        end = written(f, math.copysign(f.max, value))
+        return f"Infinity: in {f.name} it stands for everything beyond {end}."
     between, text = beside(f, near), written(f, value)
     if isinstance(f, Integer):
-        return f"The integer {text}. {between}. The step is the same everywhere; a scale decides what it is worth."
+        same = "The step is the same everywhere; a scale decides what it is worth."
+        return f"The integer {text}. {between}. {same}"
     if value == 0:
-        return f"Zero{' with a minus sign, equal to zero' * (math.copysign(1, value) < 0)}. What is nearer to it than half of {written(f, smallest(f))} is lost."
+        sign = " with a minus sign, equal to zero" * (math.copysign(1, value) < 0)
+        least = written(f, smallest(f))
+        return f"Zero{sign}. What is nearer to it than half of {least} is lost."
     if abs(value) < f.smallest_normal:
-        return f"Subnormal: {text}, with {left(f, value)} of {f.mantissa_bits + 1} significant bits left. {between}."
+        bits = f"{left(f, value)} of {f.mantissa_bits + 1} significant bits"
+        return f"Subnormal: {text}, with {bits} left. {between}."
     power = math.frexp(abs(value))[1] - 1
     digits = (f.mantissa_bits + 1) * math.log10(2)
-    return f"Normal: {text} is {written(f, value / 2.0**power)} times two to the power {power}. {between}. The format carries about {digits:.1f} decimal digits."
+    product = f"{written(f, value / 2.0**power)} times two to the power {power}"
+    carries = f"The format carries about {digits:.1f} decimal digits."
+    return f"Normal: {text} is {product}. {between}. {carries}"
 
 
 def strip(f, code):
@@ -149,7 +169,15 @@ def strip(f, code):
             at = range(start, start + len(text))
             name = "magnitude" if isinstance(f, Integer) and field == "mantissa" else field
             marks.append(
-                Bars([f.name] * len(text), [i + 1 for i in at], [float(i) for i in at], name, list(text), color, width=0.95)
+                Bars(
+                    [f.name] * len(text),
+                    [i + 1 for i in at],
+                    [float(i) for i in at],
+                    name,
+                    list(text),
+                    color,
+                    width=0.95,
+                )
             )
             start += len(text)
     x = Axis(domain=(0, f.bits), ticks=[(i + 0.5, str(i + 1)) for i in ticked(f.bits)])
@@ -162,22 +190,56 @@ def ticked(width):
 
 
 def extent(f, value):
-    """The magnitudes that the format has, and where this value lies among them, as powers of ten: the ratio of fp64's ends is itself no fp64."""
+    """The magnitudes that the format has, and where this value lies among them.
+
+    As powers of ten: the ratio of fp64's ends is itself no fp64.
+    """
     low, high = smallest(f), f.max
     normal = low if isinstance(f, Integer) else f.smallest_normal
-    marks = [Bars([f.name], [math.log10(high)], [math.log10(normal)], "integers" if isinstance(f, Integer) else "normal", color="blue", width=THIN)]
+    marks = [
+        Bars(
+            [f.name],
+            [math.log10(high)],
+            [math.log10(normal)],
+            "integers" if isinstance(f, Integer) else "normal",
+            color="blue",
+            width=THIN,
+        )
+    ]
     if normal > low:
-        marks.insert(0, Bars([f.name], [math.log10(normal)], [math.log10(low)], "subnormal", color="amber", width=THIN))
+        marks.insert(
+            0,
+            Bars(
+                [f.name],
+                [math.log10(normal)],
+                [math.log10(low)],
+                "subnormal",
+                color="amber",
+                width=THIN,
+            ),
+        )
     if math.isfinite(value) and value:
-        marks.append(Points([math.log10(abs(value))], [f.name], labels=[written(f, value)], color="orange", size=8))
+        marks.append(
+            Points(
+                [math.log10(abs(value))],
+                [f.name],
+                labels=[written(f, value)],
+                color="orange",
+                size=8,
+            )
+        )
     ends = math.log10(low), math.log10(high)
     wide = (ends[1] - ends[0]) * 0.1
-    x = Axis("magnitude", domain=(ends[0] - wide, ends[1] + wide), ticks=[(math.log10(v), number(v)) for v in sorted({low, 1.0, high})])
+    x = Axis(
+        "magnitude",
+        domain=(ends[0] - wide, ends[1] + wide),
+        ticks=[(math.log10(v), number(v)) for v in sorted({low, 1.0, high})],
+    )
     return Chart(x, Axis(scale="category", categories=[f.name]), marks, title="range", height=190)
 
 
 def line(f, value):
-    """The values nearest to this one, in steps from it; infinity is taken to lie one step past the last of them."""
+    """The values nearest to this one, in steps; infinity lies one step past the last."""
     past = math.isinf(value)
     if math.isnan(value):
         return neighbours(f, [Text(0, f.name, "no number, no neighbours", "grey")])
@@ -192,26 +254,37 @@ def line(f, value):
     marks = [
         points(f, [v for v in values if v not in (value, *near)], places, color="grey"),
         points(f, near, places, color="black", labels=True),
-        Text(0, f.name, number(value), "orange") if past else points(f, [centre], places, color="orange", labels=True, size=8),
+        Text(0, f.name, number(value), "orange")
+        if past
+        else points(f, [centre], places, color="orange", labels=True, size=8),
     ]
     return neighbours(f, filter(None, marks), max(4, *(place + 1 for place in places.values())))
 
 
 def neighbours(f, marks, end=4):
     x = Axis("steps from here", domain=(-4, end))
-    return Chart(x, Axis(scale="category", categories=[f.name]), marks, title="neighbours", height=190)
+    return Chart(
+        x, Axis(scale="category", categories=[f.name]), marks, title="neighbours", height=190
+    )
 
 
 def points(f, values, places, labels=False, **look):
     """Values at their places on the line, if there are any."""
     texts = [written(f, v) for v in values] if labels else ()
-    return Points([places[v] for v in values], [f.name] * len(values), labels=texts, **look) if values else None
+    return (
+        Points([places[v] for v in values], [f.name] * len(values), labels=texts, **look)
+        if values
+        else None
+    )
 
 
 def explore():
     """The explorer of chapter 5."""
     first = bits_of(FORMATS["bf16"], FORMATS["bf16"].encode(math.pi))
-    toggles = [Bit(name, f"bit {name[1:]}", (("0", False), ("1", True)), first[name], "toggle") for name in NAMES]
+    toggles = [
+        Bit(name, f"bit {name[1:]}", (("0", False), ("1", True)), first[name], "toggle")
+        for name in NAMES
+    ]
     return explorer(
         view,
         [
@@ -219,8 +292,9 @@ def explore():
             Choice("rest", f"bits after bit {TOGGLES}", {"all zero": 0, "all one": 1}),
             *toggles,
         ],
-        caption="Set a bit and see the value move; change the format and the same bits are read anew. "
+        caption="Set a bit and see the value move; change the format to read the same bits anew. "
         "A narrow format uses the first toggles only.",
-        alt="A strip of bits coloured as sign, exponent and mantissa; a bar of the magnitudes that the format has, with the value on it; "
-        "and the value between its neighbours on a number line.",
+        alt="A strip of bits coloured as sign, exponent and mantissa; a bar of the magnitudes that "
+        "the format has, with the value on it; and the value between its neighbours on a number "
+        "line.",
     )

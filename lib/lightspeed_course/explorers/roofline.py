@@ -9,25 +9,25 @@ import math
 from dataclasses import replace
 
 from lightspeed import roofline
-from lightspeed.catalog import accelerator, entries
 from lightspeed.roofline import WIDTH
+from lightspeed_course.explorers.menus import listed, machines
 from lightspeed_course.measure.machine import hardware as hardware_of
 from lightspeed_course.measure.machine import measured
 from lightspeed_course.show import Choice, LogSlider, View, explorer, roof_chart, si
 
 ARITHMETIC = ("bf16", "fp8", "int8", "fp32")
-FACTS = ("T_math", "T_comms", "lower bound", "upper bound", "intensity", "ridge", "B_crit, exact", "B_crit, B far below D and F")
-
-
-def machines(precision="bf16"):
-    """Accelerators that state a peak for this precision and a memory bandwidth: name -> key."""
-    return {e.name: k for k, e in entries("accelerators").items() if precision in e and "hbm_bandwidth" in e}
+FACTS = (
+    "T_math", "T_comms", "lower bound", "upper bound",
+    "intensity", "ridge", "B_crit, exact", "B_crit, B far below D and F",
+)  # fmt: skip
 
 
 def choices():
-    """The menu: the catalog's machines, and those measured that have a peak for any of ARITHMETIC, the reader's own first."""
-    own = {e.name: k for k, e in measured().items() if "hbm_bandwidth" in e and any(p in e for p in ARITHMETIC)}
-    return machines() | own
+    """The menu: accelerators with a bf16 peak; measured machines with any peak of ARITHMETIC."""
+    some = machines("hbm_bandwidth", one_of=ARITHMETIC)
+    return machines("bf16", "hbm_bandwidth") | {
+        n: key for n, key in some.items() if key in measured()
+    }
 
 
 def shape(batch, contraction, output, weights, activations):
@@ -39,27 +39,33 @@ def shape(batch, contraction, output, weights, activations):
 
 
 def view(
-    hardware="h100_sxm", weights="bf16", activations="bf16", compute="bf16", batch=128, contraction=8192, output=8192
-):
+    hardware="h100_sxm", weights="bf16", activations="bf16", compute="bf16",
+    batch=128, contraction=8192, output=8192,
+):  # fmt: skip
     """The point of a matmul X[batch, contraction] Y[contraction, output] under a machine's roof."""
     machine = hardware_of(hardware)
     flops, size = shape(batch, contraction, output, weights, activations)
-    other = next((p for p in ARITHMETIC if p in machine), None) if machine.key in measured() and compute not in machine else None
-    if other:  # a measured machine has few formats: it shows one that it has, and says so
+    other = next((p for p in ARITHMETIC if p in machine), None)
+    if compute not in machine and machine.key in measured() and other:
+        # A measured machine has few formats: it shows one that it has, and says so.
         there = view(hardware, weights, activations, other, batch, contraction, output)
-        return replace(there, verdict=f"{machine.name} was not measured with {compute} matmuls; this is {other}. {there.verdict}")
+        why = f"{machine.name} was not measured with {compute} matmuls; this is {other}."
+        return replace(there, verdict=f"{why} {there.verdict}")
     if compute not in machine:
         return no_peak(machine, compute, roofline.arithmetic_intensity(flops, size))
     peak, bandwidth = getattr(machine, compute), machine.hbm_bandwidth
     t = roofline.time_bounds(flops, size, peak, bandwidth)
-    intensity, ridge = roofline.arithmetic_intensity(flops, size), roofline.ridge_point(peak, bandwidth)
+    intensity = roofline.arithmetic_intensity(flops, size)
+    ridge = roofline.ridge_point(peak, bandwidth)
     exact = roofline.critical_batch_exact(
         contraction, output, ridge, WIDTH[weights], WIDTH[activations], WIDTH[activations]
     )
-    reached = exact if math.isinf(exact) else math.ceil(exact)  # the first whole batch, in the facts as in the verdict
+    # The first whole batch, in the facts as in the verdict.
+    reached = exact if math.isinf(exact) else math.ceil(exact)
     short = roofline.critical_batch(ridge, WIDTH[weights])
     times = (si(x, "s") for x in (t.math, t.comms, t.lower, t.upper))
-    facts = zip(FACTS, (*times, si(intensity, "FLOP/byte"), si(ridge, "FLOP/byte"), si(reached, "token"), si(short, "token")), strict=True)
+    ratios = (si(x, "FLOP/byte") for x in (intensity, ridge))
+    facts = zip(FACTS, (*times, *ratios, si(reached, "token"), si(short, "token")), strict=True)
     verdict = in_words(t, peak, reached, batch) + " " + elsewhere(t, flops, size, compute, machine)
     return View(roof(machine, compute, peak, intensity), verdict, tuple(facts))
 
@@ -67,8 +73,10 @@ def view(
 def no_peak(machine, compute, intensity):
     """The view where the vendor states no peak: the slope alone, never another precision's roof."""
     have = ", ".join(p for p in ARITHMETIC if p in machine)
-    lacks = "was not measured with" if machine.key in measured() else "states no dense peak for"
-    words = f"{machine.name} {lacks} {compute} matmuls, so there is no roof to draw. It has {have}."
+    words = (
+        f"{machine.name} states no dense peak for {compute} matmuls, "
+        f"so there is no roof to draw. It has {have}."
+    )
     unknown = dict.fromkeys(FACTS, "–") | {"intensity": si(intensity, "FLOP/byte")}
     return View(roof(machine, compute, None, intensity), words, unknown)
 
@@ -76,32 +84,36 @@ def no_peak(machine, compute, intensity):
 def in_words(t, peak, reached, batch):
     """What holds the product back, and the batch that would change it."""
     if t.compute_bound:
-        times = f"the chip has {si(t.math / t.comms, digits=2)} times the work that its memory needs to hide"
-        return f"Compute-bound: it can reach the peak, {si(peak, 'FLOP/s')}; {times}."
+        head = f"Compute-bound: it can reach the peak, {si(peak, 'FLOP/s')}."
+        times = si(t.math / t.comms, digits=2)
+        return f"{head} The arithmetic takes {times} times as long as its bytes take to move."
     share = f"Memory-bound: at most {si(t.math / t.comms, '%', 2)} of peak."
     if math.isinf(reached):
         return f"{share} No batch reaches the ridge: the activations alone cost too many bytes."
-    return f"{share} A batch of {si(reached, 'token')} would reach the ridge, from {si(batch, 'token')} now."
+    now = si(batch, "token")
+    return f"{share} A batch of {si(reached, 'token')} would reach the ridge, from {now} now."
 
 
 def elsewhere(t, flops, size, compute, here):
-    """Which other machines of the catalog turn the verdict round."""
+    """Which other machines of the menu with a peak for this format turn the verdict round."""
     flips = []
-    for name, key in machines(compute).items():
-        there = accelerator(key)
+    for name, key in choices().items():
+        there = hardware_of(key)
+        if there.key == here.key or compute not in there:
+            continue
         other = roofline.time_bounds(flops, size, getattr(there, compute), there.hbm_bandwidth)
-        if there.key != here.key and other.compute_bound != t.compute_bound:
+        if other.compute_bound != t.compute_bound:
             flips.append(name)
     what = "memory-bound" if t.compute_bound else "compute-bound"
     if not flips:
-        return f"No other machine here makes it {what}."
-    more = f" and {len(flips) - 3} more" if len(flips) > 3 else ""
-    return f"It would be {what} on {', '.join(flips[:3])}{more}."
+        return f"No other machine here with a peak for {compute} makes it {what}."
+    return f"It would be {what} on {listed(flips, 3)}."
 
 
 def roof(machine, compute, peak, intensity):
     """The machine's roof and the one point, on axes that stay where they are."""
-    small = machine.key in measured()  # a laptop's roof lies decades below that of an accelerator
+    # A laptop's roof lies decades below that of an accelerator.
+    small = machine.key in measured()
     return roof_chart(
         peak,
         {"memory": machine.hbm_bandwidth},
@@ -127,7 +139,9 @@ def explore():
             LogSlider("contraction", "D", 128, 65536, 8192, base=2),
             LogSlider("output", "F", 128, 65536, 8192, base=2),
         ],
-        caption="Drag B and the point climbs the slope until it meets the flat roof. Then change the hardware.",
-        alt="A roofline on two logarithmic axes: a slope set by the memory bandwidth meets a flat line set by the peak; "
-        "one point, the matmul of the sliders, sits on the roof with dashed lines to both axes.",
+        caption="Drag B and the point climbs the slope until it meets the flat roof. "
+        "Then change the hardware.",
+        alt="A roofline on two logarithmic axes: a slope set by the memory bandwidth meets a flat "
+        "line set by the peak; one point, the matmul of the sliders, sits on the roof with dashed "
+        "lines to both axes.",
     )

@@ -1,5 +1,7 @@
-"""Chapter 3: one job on n processors, by both laws and with a cost that grows; what it gives and what it costs.
+"""Chapter 3: one job on n processors, by both laws and with a cost that grows.
 
+What it gives and what it costs. The slider sets the serial share of the time on one processor,
+Amdahl's; Gustafson's is the share that the same run has on n, and there the two laws meet.
 `view` is pure: parameters in, a `View` out. `explore()` puts controls on it.
 """
 
@@ -17,21 +19,27 @@ ROOM = 1.3  # beyond the last of them, so that a point there does not lie on the
 
 
 def view(n=32, serial=0.05, kappa=2e-4):
-    """Speedup, efficiency and cost of a job with this serial share and this cost per further processor."""
+    """Speedup, efficiency and cost of a job with this serial share and this growing cost."""
     speedup = scaling.usl_speedup(n, serial=serial, kappa=kappa)
-    peak, limit = scaling.usl_peak(serial=serial, kappa=kappa), scaling.amdahl_speedup(math.inf, serial=serial)
+    peak = scaling.usl_peak(serial=serial, kappa=kappa)
+    limit = scaling.amdahl_speedup(math.inf, serial=serial)
+    on_n = scaling.serial_on_n(n, serial_on_one=serial)
     facts = {
         "speedup": times(speedup),
         "without the growing cost (Amdahl)": times(scaling.amdahl_speedup(n, serial=serial)),
         "limit of Amdahl": times(limit),
-        "highest, at n*": times(best(serial, kappa)),
+        "highest, at n*": times(speedup_at(peak, serial, kappa)),
         "n*": si(peak, "", 3),
         "efficiency": si(scaling.efficiency(speedup, n), "%", 2),
         "cost of the job, one processor = 1": si(n / speedup, "", 2),
-        "same share measured on n (Gustafson)": times(scaling.gustafson_speedup(n, serial=serial)),
+        "serial share of the time on n (Gustafson's)": si(on_n, "%"),
+        "a job grown to 2 n (Gustafson)": times(scaling.gustafson_speedup(2 * n, serial=on_n)),
     }
-    charts = (speedups(n, serial, kappa, speedup, peak), costs(n, serial, kappa, speedup))
-    return View(charts, in_words(n, serial, kappa, speedup, peak), facts)
+    charts = (
+        speedups(n, serial, on_n, kappa, speedup, peak),
+        costs(n, serial, on_n, kappa, speedup),
+    )
+    return View(charts, in_words(n, serial, kappa, speedup), facts)
 
 
 def times(speedup):
@@ -40,39 +48,67 @@ def times(speedup):
     return "no limit" if math.isinf(speedup) else "none" if text == "1" else f"{text} times"
 
 
-def best(serial, kappa):
-    """The highest speedup there is, at whatever n."""
+def speedup_at(n, serial, kappa):
+    """The speedup with the growing cost; on infinitely many processors if there is no such cost."""
+    if math.isinf(n):
+        return scaling.amdahl_speedup(n, serial=serial)
+    return scaling.usl_speedup(n, serial=serial, kappa=kappa)
+
+
+def fastest(serial, kappa):
+    """The whole number of processors on which the job is fastest."""
     peak = scaling.usl_peak(serial=serial, kappa=kappa)
     if math.isinf(peak):
-        return scaling.amdahl_speedup(peak, serial=serial)
-    return scaling.usl_speedup(peak, serial=serial, kappa=kappa)
+        return peak
+    low = max(1, math.floor(peak))
+    return max(low, low + 1, key=lambda n: speedup_at(n, serial, kappa))
 
 
-def in_words(n, serial, kappa, speedup, peak):
+def in_words(n, serial, kappa, speedup):
     """What the time at n goes to, and whether more processors are worth their cost."""
     share = scaling.efficiency(speedup, n)
-    parts = {"the divided work": (1 - serial) / n, "the serial part": serial, "the growing cost": kappa * (n - 1)}
+    parts = {
+        "the divided work": (1 - serial) / n,
+        "the serial part": serial,
+        "the growing cost": kappa * (n - 1),
+    }
     most = max(parts, key=parts.get)
     spent = f"{si(parts[most] / sum(parts.values()), '%', 2)} of the time goes to {most}"
-    head = f"{si(n)} {'processor gives' if n == 1 else 'processors give'} a speedup of {si(speedup, '', 3)}, {si(share, '%', 2)} of perfect; {spent}."
+    gives = "processor gives" if n == 1 else "processors give"
+    head = (
+        f"{si(n)} {gives} a speedup of {si(speedup, '', 3)}, "
+        f"{si(share, '%', 2)} of perfect; {spent}."
+    )
+    peak = fastest(serial, kappa)
     if n > peak:
-        return f"{head} Past the peak: {si(peak, '', 2)} processors would be faster, and cheaper."
+        return f"{head} Past the peak: {si(peak, '', 5)} processors would be faster, and cheaper."
+    if n == peak:
+        return f"{head} This is the peak: more or fewer would be slower."
     more = min(2 * n, peak)
     gain = scaling.usl_speedup(more, serial=serial, kappa=kappa) / speedup - 1
-    what = "A second one" if more == 2 * n == 2 else "Doubling them" if more == 2 * n else f"Going on to the peak at {si(peak, '', 3)}"
+    if more < 2 * n:
+        what = f"Going on to the peak at {si(peak, '', 5)}"
+    else:
+        what = "A second one" if n == 1 else "Doubling them"
     if gain < 0.005:
         return f"{head} {what} would gain next to nothing."
-    return f"{head} {what} would gain {si(gain, '%', 2)} and make the job {si(more / n / (1 + gain) - 1, '%', 2)} dearer."
+    dearer = si(more / n / (1 + gain) - 1, "%", 2)
+    return f"{head} {what} would gain {si(gain, '%', 2)} and make the job {dearer} dearer."
 
 
-def speedups(n, serial, kappa, speedup, peak):
+def speedups(n, serial, on_n, kappa, speedup, peak):
     """The two laws and the third term, over n."""
     grid = np.geomspace(1, MOST, 101)
     marks = [
         Line((1, MOST), (1, MOST), "perfect", "grey", dash=True, label_at="along"),
-        Line(grid, scaling.gustafson_speedup(grid, serial=serial), "Gustafson", "green"),
+        Line(grid, scaling.gustafson_speedup(grid, serial=on_n), "Gustafson", "green"),
         Line(grid, scaling.amdahl_speedup(grid, serial=serial), "Amdahl", "blue"),
-        Line(grid, scaling.usl_speedup(grid, serial=serial, kappa=kappa), "with growing cost", "orange"),
+        Line(
+            grid,
+            scaling.usl_speedup(grid, serial=serial, kappa=kappa),
+            "with growing cost",
+            "orange",
+        ),
         Points((n,), (speedup,), labels=("here",), color="orange", size=8, drop=True),
     ]
     if kappa and peak <= MOST:
@@ -85,21 +121,24 @@ def speedups(n, serial, kappa, speedup, peak):
     )
 
 
-def costs(n, serial, kappa, speedup):
+def costs(n, serial, on_n, kappa, speedup):
     """Efficiency over n; the price of a unit of speedup is one over it."""
     grid = np.geomspace(1, MOST, 101)
 
-    def share(speedups):
-        return scaling.efficiency(speedups, grid)
+    def line(speedups, name, color):
+        return Line(grid, scaling.efficiency(speedups, grid), name, color)
 
+    here = scaling.efficiency(speedup, n)
     return Chart(
         Axis("processors n", "", "log", domain=(1, ROOM * MOST)),
         Axis("efficiency", "%", domain=(0, 1.05)),
         (
-            Line(grid, share(scaling.gustafson_speedup(grid, serial=serial)), "Gustafson", "green"),
-            Line(grid, share(scaling.amdahl_speedup(grid, serial=serial)), "Amdahl", "blue"),
-            Line(grid, share(scaling.usl_speedup(grid, serial=serial, kappa=kappa)), "with growing cost", "orange"),
-            Points((n,), (scaling.efficiency(speedup, n),), labels=("here",), color="orange", size=8, drop=True),
+            line(scaling.gustafson_speedup(grid, serial=on_n), "Gustafson", "green"),
+            line(scaling.amdahl_speedup(grid, serial=serial), "Amdahl", "blue"),
+            line(
+                scaling.usl_speedup(grid, serial=serial, kappa=kappa), "with growing cost", "orange"
+            ),
+            Points((n,), (here,), labels=("here",), color="orange", size=8, drop=True),
         ),
         title="What it costs: the price of the job is one over this",
     )
@@ -111,10 +150,22 @@ def explore():
         view,
         [
             LogSlider("n", "n", 1, MOST, 32, whole=True, per_decade=10),
-            LogSlider("serial", "serial share s", 0.0001, 0.5, 0.05, unit="%", per_decade=10, include=(0.01, 0.1)),
+            LogSlider(
+                "serial",
+                "serial share s, on one",
+                0.0001,
+                0.5,
+                0.05,
+                unit="%",
+                per_decade=10,
+                include=(0.01, 0.1),
+            ),
             LogSlider("kappa", "growing cost κ", 1e-7, 0.001, 2e-4, per_decade=5),
         ],
-        caption="s bends the curve, κ turns it down. Find the n at which half of the money is wasted, and the one past which more makes it slower.",
-        alt="Two charts over the number of processors: speedup for a perfect machine, by Gustafson, by Amdahl and with a growing cost; and "
-        "efficiency for the same three. One point, the n of the slider, sits on the curve with the growing cost.",
+        caption="s bends the curve, κ turns it down. Find the n at which half of the money is "
+        "wasted, and the one past which more makes it slower. Gustafson's line takes the serial share "
+        "that the same job has on n processors, without κ, so it meets Amdahl's curve there.",
+        alt="Two charts over the number of processors: speedup for a perfect machine, by "
+        "Gustafson, by Amdahl and with a growing cost; and efficiency for the same three. One point, the n "
+        "of the slider, sits on the curve with the growing cost.",
     )

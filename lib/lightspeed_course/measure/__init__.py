@@ -13,7 +13,7 @@ __getattr__, __dir__, __all__ = lazy(
         "instruments.timing": ("LIMIT", "Missing", "Quantity", "Unavailable", "seconds_of"),
         "records.record": ("NotMeasured", "RecordError", "all_of", "find", "latest", "load", "save", "shipped"),
         "runner": ("measure",),
-        "machine": ("as_accelerator", "hardware", "own_choices"),
+        "machine": ("as_accelerator", "hardware"),
         "pages.record_tables": ("compare_here", "measure_here", "row", "show_recorded"),
     },
 )

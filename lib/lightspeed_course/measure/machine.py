@@ -69,11 +69,6 @@ def measured():
     return ({OWN: own} if own else {}) | _shipped()
 
 
-def own_choices(*needed):
-    """For an explorer's menu: name -> key of the measured machines that have all of these numbers."""
-    return {entry.name: key for key, entry in measured().items() if all(name in entry for name in needed)}
-
-
 def paths():
     """What moves bytes in the measured machines: key -> (name, latency in s, bandwidth in byte/s), as chapter 1 wants it."""
     found = {}
