@@ -1,20 +1,23 @@
 # %% [markdown]
 # # 1. Numbers to know
 #
-# A colleague wants to fetch a feature vector from a server across the country for every request. Another wants to compute
+# For each request, a colleague wants to fetch a feature vector from a server across the country. Another wants to compute
 # it again on the GPU. The review starts in a minute. Who is right?
 #
 # You can answer without a benchmark if you carry about ten numbers in your head, and know which of them to divide. This
 # chapter gives you the numbers, where each comes from, and which will still hold in ten years.
 #
-# **You will be able to** place any access or transfer on a scale of twelve decades; tell latency from bandwidth; check an
-# equation by its units; and notice when somebody's number is sparse, two-way, in bits, or on the wrong processor.
+# **You will be able to** place an access or a transfer on one scale, from a register to the far side of an ocean; tell
+# latency from bandwidth; check an equation by its units; and notice when somebody's number is sparse, two-way, in bits, or
+# from the wrong processor.
 #
-# **You need** nothing but arithmetic. **Time:** an hour and a half, with the cards.
+# **You need** arithmetic. **Time:** an hour and a half, with the cards.
 
 # %%
+from math import log2
+
 from lightspeed import datasheet, roofline
-from lightspeed.catalog import accelerator, entries, find, link, memory
+from lightspeed.catalog import UNITS, accelerator, entries, find, link, memory, parse
 from lightspeed_course import (
     ask, Axis, Bars, calibration, cards, Chart, figure, human_axis, human_time, Points, predict,
     reveal, Rule, si, table,
@@ -24,8 +27,8 @@ from lightspeed.units import Q
 # %% [markdown]
 # ## Before you read on
 #
-# The chip multiplies two numbers and adds a third. Or it reads one of them from memory. Commit yourself: how many times the
-# energy does the reading take?
+# A chip multiplies two numbers and adds a third. Or it reads a word from memory. Commit yourself: how many times the energy
+# does the reading take?
 
 # %%
 predict("numbers.dram_over_fma", ...)
@@ -37,51 +40,53 @@ predict("numbers.fibre_kilometre", ...)
 predict("numbers.hbm_latency", ...)
 
 # %% [markdown]
-# ## Three numbers that matter most
+# ## Three numbers to start with
 #
-# ### Moving beats computing, in energy
+# ### The energy of moving data
 
 # %%
 e = find("horowitz_45nm")
-multiply_only = e.dram / e.fp16_multiply
-honest = e.dram / e.fp16_fma
+read_over_fma = e.dram / e.fp16_fma
 
 # %%
 reveal("numbers.dram_over_fma")
 
 # %% [markdown]
-# A widely used text prints about {{multiply_only:.0f}}, and rounds it to six hundred. It compares with "an FP16 multiply-add"
-# but divides by {{si(e.fp16_multiply, "J")}}, the multiply alone. The add costs {{si(e.fp16_add, "J")}} more, and the ratio is
-# {{honest:.0f}}. The order of magnitude stands; the lesson is to ask what is in the denominator.
+# Reading the word takes {{read_over_fma:.0f}} times the energy of the multiply-add. {{holds 400 < read_over_fma < 450}} The
+# reason is distance. A wire has to be charged along its whole length. The memory is centimetres away from the units, while the
+# parts of a multiplier are micrometres apart. So when you compare two ways to do something, count what each of them moves.
 #
-# ### Training keeps sixteen bytes for every parameter
+# ### Training keeps sixteen bytes for each parameter
 #
-# Mixed precision with Adam keeps the following, for every parameter, before the first activation is stored.
+# Mixed precision with Adam keeps the following for each parameter, before the first activation is stored.
 
 # %%
 adam, params = find("adam_mixed_precision"), 7e9
 parts = {
     "weights, two bytes wide": adam.weights,
-    "gradients": adam.gradients,
+    "gradients, two bytes wide": adam.gradients,
     "master weights, fp32": adam.master_weights,
     "first moment, fp32": adam.momentum,
     "second moment, fp32": adam.variance,
 }
-table([[name, f"{n:.0f}"] for name, n in parts.items()] + [["sum", f"{sum(parts.values()):.0f}"]], ["what", "bytes a parameter"])
+table([[name, f"{n:.0f}"] for name, n in parts.items()] + [["sum", f"{sum(parts.values()):.0f}"]], ["what", "bytes per parameter"])
 
 # %% [markdown]
-# The same text lists weights, master weights and both moments, and calls the sum {{adam.total:.0f}}. Its list adds up to
-# {{adam.total - adam.gradients:.0f}}: the gradients are missing. A wrong list with a right total is how errors survive.
-# A model of {{si(params, "parameter")}} needs {{si(params * adam.total, "byte")}} before it sees a token.
+# Recipes differ. With gradients in fp32 the sum is {{adam.total + adam.gradients:.0f}}, and with a second, fp32 copy to add
+# them up in, it is {{adam.total + 2 * adam.gradients:.0f}}. So say what you count. With the {{adam.total:.0f}} bytes of the
+# table, a model of {{si(params, "parameter")}} needs {{si(params * adam.total, "byte")}} before it sees a token, which is more
+# than one H100 holds. {{holds params * adam.total > accelerator("h100_sxm").hbm_capacity}}
 #
 # ### A kilometre of fibre takes its time
-#
-# It is a third slower than in vacuum, and nothing that you buy changes it.
 
 # %%
 reveal("numbers.fibre_kilometre")
 
 # %% [markdown]
+# Light in glass is a third slower than in vacuum. {{holds abs(memory("light").fibre / memory("light").vacuum - 2 / 3) < 0.005}}
+# A faster switch or network card does not change that. A straighter path does, and so does a path without glass: traders
+# pay for microwave links, and for fibres with a hollow core, in which light travels through air.
+#
 # ## What will not change
 #
 # ### The speed-of-light tax
@@ -91,14 +96,16 @@ paths = [memory(k) for k in ("path_hall", "path_country", "path_atlantic", "path
 meaning = ["training across machines is feasible", "no per-token round trips", "serve from both sides", "keep data where it is used"]
 table(
     [[p.name, p.distance.printed, si(p.round_trip, "s"), p.round_trip.others[0]["printed"], m] for p, m in zip(paths, meaning)],
-    ["path", "distance", "least round trip", "often printed", "what follows"],
-    caption="There and back at the speed of light in fibre, for the distances of the catalog.",
+    ["path", "distance", "round trip of light", "often printed", "what follows"],
+    caption="There and back at the speed of light in glass fibre, for the distances of the catalog.",
 )
+measured = {o["source"].key: parse(o["printed"])[0] for o in paths[0].round_trip.others}  # by software, in one data centre
 
 # %% [markdown]
-# The first row is the interesting one. A round trip in a data centre is often quoted as a millisecond, with the remark that
-# no optimisation can reduce it. Light needs {{si(memory("path_hall").round_trip, "s")}} for a kilometre and back. The rest is
-# network cards, switches, kernels and queues, and people do optimise those.
+# Look at the first row. Light needs {{si(paths[0].round_trip, "s")}} for a kilometre and back. Programs in one data centre wait
+# far longer than that: the list that Jeff Dean made famous has {{si(measured["dean_2012"], "s")}}.
+# {{holds measured["dean_2012"] > 10 * paths[0].round_trip}} The rest is network cards, switches, kernels and queues, and
+# engineers do shorten that part.
 #
 # ### The energy ladder
 
@@ -126,82 +133,111 @@ figure(
         ],
         height=340,
     ),
-    caption="Arithmetic costs a picojoule or so. Every step away from the units costs more, and the step off the chip is the largest.",
+    # holds "Every step away from the units costs more": (lambda far: far == sorted(far)
+    #  and far[-1] / far[-2] == max(b / a for a, b in zip(far, far[1:])))(list(rungs.values())[3:])
+    caption=f"Arithmetic costs {si(e.int8_add, 'J')} to {si(e.fp32_fma, 'J')}. Every step away from the units costs more, and the step off the chip is the largest.",
     alt=f"Horizontal bars on a logarithmic axis from {si(e.int8_add, 'J')} for an int8 addition to {si(e.dram, 'J')} for a word from DRAM.",
 )
 
 # %%
 ratios = {
-    "DRAM read over fp16 multiply-add": (honest, "wires, whose capacitance grows with their length"),
-    "DRAM read over fp16 multiply": (multiply_only, "the figure usually quoted"),
+    "DRAM read over fp16 multiply-add": (read_over_fma, "wires, whose capacitance grows with their length"),
+    "DRAM read over fp16 multiply": (e.dram / e.fp16_multiply, "the same, without the add"),
     "fp32 add over int8 add": (e.fp32_add / e.int8_add, "bits that switch"),
     "fp32 over fp16 multiply-add": (e.fp32_fma / e.fp16_fma, "bits that switch"),
     "fp32 over fp16 multiply": (e.fp32_multiply / e.fp16_multiply, "bits that switch"),
     "large over small cache": (e.cache_1mb / e.cache_8kb, "distance to the units"),
 }
-table([[n, f"{v:.3g}", why] for n, (v, why) in ratios.items()], ["ratio", "value", "what keeps it so"], caption=f"Computed from Horowitz's table for a process of {e.process}.")
+table([[n, f"{v:.3g}", why] for n, (v, why) in ratios.items()], ["ratio", "value", "what is behind it"], caption=f"Computed from Horowitz's table for a process of {e.process}.")
+now = find("jouppi_7nm")
+then_ratio = [n / e.fp32_multiply for n in (e.dram_64b_least, e.dram_64b_most)]
+now_ratio = [n / now.fp32_multiply for n in (now.gddr6_64b_least, now.gddr6_64b_most)]
 
 # %% [markdown]
-# The absolute values belong to an old process and have shrunk. The ratios have not: arithmetic shrinks with transistors, movement
-# is a matter of wires, and those gain less. So the order of magnitude is what to keep, and time is on its side. That is why
-# *arithmetic intensity*, the subject of chapter 2, decides so much.
+# The absolute values belong to an old process. Engineers of Google have since printed the same table for {{now.process}}
+# (Jouppi and others, *Ten lessons*). From the one to the other, an fp32 multiplication fell from {{si(e.fp32_multiply, "J")}} to
+# {{si(now.fp32_multiply, "J")}}, and eight bytes from the DRAM of the day from {{si(e.dram_64b_least, "J")}} or more to
+# {{si(now.gddr6_64b_least, "J")}} or more. So those eight bytes cost as much as {{then_ratio[0]:.0f}} to {{then_ratio[1]:.0f}}
+# multiplications then, and {{now_ratio[0]:.0f}} to {{now_ratio[1]:.0f}} now. {{holds now_ratio[0] < then_ratio[0] <= now_ratio[1] < then_ratio[1]}}
+# Keep the order of magnitude, and look the digits up. It is why *arithmetic intensity*, the subject of chapter 2, decides so much.
 #
 # ### Rules of arithmetic
 #
-# These involve no hardware. They are counting, and they hold for any dense transformer.
+# These come from counting and do not depend on hardware. The last two hold for a dense transformer, as long as its context is
+# short beside its width.
 
 # %%
 tokens = 1e12
 rules = [
-    ["weights, bf16", "two bytes a parameter", si(2 * params, "byte")],
-    ["weights, int8", "one byte a parameter", si(params, "byte")],
-    ["training state, Adam", "sixteen bytes a parameter", si(adam.total * params, "byte")],
-    ["inference", "two FLOPs a parameter and token", si(2 * params, "FLOP") + " a token"],
-    ["training", "six FLOPs a parameter and token", f"{6 * params * tokens:.1e} FLOP"],
+    ["weights, bf16", "two bytes per parameter", si(2 * params, "byte")],
+    ["weights, int8", "one byte per parameter", si(params, "byte")],
+    ["training state, Adam", "sixteen bytes per parameter", si(adam.total * params, "byte")],
+    ["inference", "two FLOPs per parameter and token", si(2 * params, "FLOP") + " per token"],
+    ["training", "six FLOPs per parameter and token", f"{6 * params * tokens:.1e} FLOP"],
 ]
 table(rules, ["what", "rule", f"for {si(params, 'parameter')}"], caption=f"Training on {si(tokens, 'token')}. What attention adds comes in chapter 6.")
 
 # %% [markdown]
 # ## The latency ladder
 #
-# If a register were a pencil on your desk, where would main memory be? Keep the two kinds of processor apart: a CPU's
-# caches and a GPU's caches are different animals, and comparing one's L1 with the other's memory means nothing.
+# If a register were a pencil on your desk, where would main memory be? Keep the two kinds of processor apart. A CPU's caches
+# are built to answer quickly, a GPU's to serve thousands of threads. So a latency of one divided by a latency of the other
+# says little about either.
+#
+# Keep three kinds of latency apart, too. In a memory it is the time that one load waits. On a link it is the time of a small
+# message from program to program, software included. For a distance it is the time of light, alone. Each row says which it is.
 
 # %%
 cpu = [memory(k) for k in ("cpu_register", "cpu_l1", "cpu_l2", "cpu_l3", "cpu_dram")]
 gpu = [memory(k) for k in ("gpu_shared", "gpu_l1", "gpu_l2", "gpu_hbm")]
-wires = [link(k) for k in ("nvlink4", "pcie5_x16", "infiniband_ndr")]
-rest = sorted([*wires, memory("nvme_ssd"), memory("hard_disk"), *paths], key=lambda x: x.latency)
-groups = {"CPU": (cpu, "blue"), "GPU": (gpu, "green"), "links, storage, distance": (rest, "orange")}
+nvlink, pcie, infiniband, ethernet = (link(k) for k in ("nvlink4", "pcie5_x16", "infiniband_ndr", "ethernet_400g"))
+messages = {
+    "NVLink, message": nvlink.end_to_end,
+    "InfiniBand, message": infiniband.end_to_end,
+    "InfiniBand, message, two leaf switches": infiniband.end_to_end_across,
+    "Ethernet (RoCE), message": ethernet.end_to_end,
+    "Ethernet (RoCE), message, two leaf switches": ethernet.end_to_end_across,
+}
+drives = {"NVMe SSD, a random read": memory("nvme_ssd").latency, "Hard disk, a seek": memory("hard_disk").latency}
+light = {f"{p.name}, light": p.latency for p in paths}
+outside = dict(sorted({**messages, **drives, **light}.items(), key=lambda row: row[1]))
+groups = {
+    "CPU, one load": ({x.name: x.latency for x in cpu}, "blue"),
+    "GPU, one load": ({x.name: x.latency for x in gpu}, "green"),
+    "links, storage, distance": (outside, "orange"),
+}
+ladder = {name: latency for group, _ in groups.values() for name, latency in group.items()}
 stretch = find("human_scale").stretch
 
 # %% tags=["figure"]
-ladder = [x for group, _ in groups.values() for x in group]
 figure(
     Chart(
         Axis("latency", "s", "log", domain=(1e-10, 10)),
-        Axis(scale="category", categories=[x.name for x in ladder]),
+        Axis(scale="category", categories=list(ladder)),
         [
-            Bars([x.name for x in group], [x.latency for x in group], label=name, labels=[si(x.latency, "s", 2) for x in group], color=color)
+            Bars(list(group), list(group.values()), label=name, labels=[si(latency, "s", 2) for latency in group.values()], color=color)
             for name, (group, color) in groups.items()
         ],
         x_top=human_axis(stretch, f"if {si(find('human_scale').tick, 's')} lasted {human_time(find('human_scale').feels_like)}"),
-        height=560,
+        height=600,
     ),
-    caption="The ladder, with each latency as a person would feel it on the upper axis. Distances are one way.",
-    alt=f"Horizontal bars on a logarithmic axis, from {si(cpu[0].latency, 's')} for a register to {si(paths[-1].latency, 's')} across the Pacific, in three groups: CPU, GPU, and everything outside the chip.",
+    caption="The ladder, with each latency as a person would feel it on the upper axis. Messages and distances are one way.",
+    alt=f"Horizontal bars on a logarithmic axis, from {si(cpu[0].latency, 's')} for a register to {si(paths[-1].latency, 's')} across the Pacific, in three groups: CPU, GPU, and what lies outside the chip.",
 )
 
 # %%
 table(
-    [[x.name, si(x.latency, "s"), human_time(datasheet.human_scale(x.latency, find("human_scale").tick, find("human_scale").feels_like))] for x in ladder],
+    [[name, si(latency, "s"), human_time(datasheet.human_scale(latency, find("human_scale").tick, find("human_scale").feels_like))] for name, latency in ladder.items()],
     ["level", "latency", "felt as"],
-    caption=f"One factor for every row: {si(find('human_scale').tick, 's')} lasts {human_time(find('human_scale').feels_like)}.",
+    caption=f"One factor throughout: {si(find('human_scale').tick, 's')} lasts {human_time(find('human_scale').feels_like)}.",
 )
 
 # %% [markdown]
-# Such tables are printed everywhere with the right idea and wrong entries; one of them has its rows about twice too long, and
-# InfiniBand almost four times. An analogy is a multiplication. Do it once.
+# An analogy multiplies each time by the same factor. In such a table, divide two rows by each other and see.
+#
+# Now look at the messages. From program to program, the next node is about as far as the next GPU.
+# {{holds 0.7 < infiniband.end_to_end / nvlink.end_to_end < 1.3}} The wires are not what takes the time: InfiniBand hardware
+# alone needs {{si(infiniband.latency, "s")}} of the {{si(infiniband.end_to_end, "s")}}.
 
 # %%
 reveal("numbers.hbm_latency")
@@ -217,44 +253,54 @@ like = [
     ["GPU: L1 over HBM, bandwidth", l1.bandwidth / hbm.bandwidth],
     ["CPU: DRAM over L1, latency", cpu[-1].latency / cpu[1].latency],
     ["SSD over GPU HBM, latency", memory("nvme_ssd").latency / hbm.latency],
-    ["GPU HBM over PCIe, bandwidth", hbm.bandwidth / link("pcie5_x16").bandwidth],
-    ["NVLink over InfiniBand, bandwidth", link("nvlink4").bandwidth / link("infiniband_ndr").bandwidth],
+    ["GPU HBM over PCIe, bandwidth", hbm.bandwidth / pcie.bandwidth],
+    ["NVLink over InfiniBand, bandwidth", nvlink.bandwidth / infiniband.bandwidth],
 ]
 table([[n, f"{v:.3g}"] for n, v in like], ["ratio", "value"])
 
 # %% [markdown]
-# You will read that HBM is three hundred times slower than L1. That divides a GPU's memory by a *CPU's* cache. On one GPU it is
-# {{hbm.latency / l1.latency:.2g}} times. You will also read that NVLink is eighteen times InfiniBand: that divides both
-# directions of one by one direction of the other. It is {{link("nvlink4").bandwidth / link("infiniband_ndr").bandwidth:.2g}}.
+# On one GPU, HBM is {{hbm.latency / l1.latency:.2g}} times as far away as the L1 cache. {{holds 10 < hbm.latency / l1.latency < 20}}
+# Divided by the L1 of a *CPU*, the same latency gives {{hbm.latency / cpu[1].latency:.0f}}, a mixture of two chips. In one
+# direction NVLink carries {{nvlink.bandwidth / infiniband.bandwidth:.2g}} times what InfiniBand carries.
+# {{holds nvlink.bandwidth == 9 * infiniband.bandwidth}} Both directions of the first over one direction of the second would give
+# {{nvlink.bandwidth_bidirectional / infiniband.bandwidth:.2g}}.
 #
 # ### The pyramid
 #
-# No technology is both large and near. So machines stack several, and software tries to stay near the top.
+# A memory can be large, or near the units, but not both. So machines stack several, and software tries to stay near the top.
 
 # %%
+h100, host, ssd = accelerator("h100_sxm"), memory("dgx_h100_dram"), memory("nvme_ssd")
+least = h100.hbm_cycles_least / accelerator("h100_pcie").clock  # of another program, on another board
 pyramid = [
-    ["GPU shared memory and L1", si(shared.latency, "s"), si(shared.bandwidth, "byte/s"), "on chip"],
-    ["GPU L2", si(l2.latency, "s"), si(l2.bandwidth, "byte/s"), si(l2.capacity, "byte")],
-    ["GPU HBM", si(hbm.latency, "s"), si(hbm.bandwidth, "byte/s"), si(hbm.capacity, "byte")],
-    ["another GPU, NVLink", si(wires[0].latency, "s"), si(wires[0].bandwidth, "byte/s"), "the node"],
-    ["CPU DRAM", si(cpu[-1].latency, "s"), si(cpu[-1].bandwidth, "byte/s"), "the host"],
-    ["host, PCIe", si(wires[1].latency, "s"), si(wires[1].bandwidth, "byte/s"), "the host"],
-    ["another node, InfiniBand", si(wires[2].latency, "s"), si(wires[2].bandwidth, "byte/s"), "the cluster"],
-    ["SSD", si(memory("nvme_ssd").latency, "s"), si(memory("nvme_ssd").bandwidth, "byte/s"), "the drive"],
+    ["GPU shared memory and L1", si(shared.latency, "s"), "a load", si(shared.bandwidth, "byte/s"), "on chip"],
+    ["GPU L2", si(l2.latency, "s"), "a load", f"{si(h100.l2_bandwidth_measured, 'byte/s')} to {si(l2.bandwidth, 'byte/s')}", si(l2.capacity, "byte")],
+    ["GPU HBM", f"{si(least, 's')} to {si(hbm.latency, 's')}", "a load", si(hbm.bandwidth, "byte/s"), si(hbm.capacity, "byte")],
+    ["another GPU, NVLink", si(nvlink.end_to_end, "s"), "a message", si(nvlink.bandwidth, "byte/s"), "the node"],
+    ["host DRAM, from its CPU", si(cpu[-1].latency, "s"), "a load", si(host.bandwidth, "byte/s"), "the host"],
+    ["host DRAM, over PCIe", f"about {si(pcie.latency, 's')}", "hardware", si(pcie.bandwidth, "byte/s"), "the host"],
+    ["another node, InfiniBand", si(infiniband.end_to_end, "s"), "a message", si(infiniband.bandwidth, "byte/s"), "the cluster"],
+    ["SSD", si(ssd.latency, "s"), "a random read", si(ssd.bandwidth, "byte/s"), "the drive"],
 ]
-table(pyramid, ["level", "latency", "bandwidth, one way", "holds"], caption="An H100 and what is around it.")
+table(
+    pyramid,
+    ["level", "latency", "of", "bandwidth, one way", "holds"],
+    caption="An H100 in a DGX, and what is around it. Two numbers: HBM was measured by two programs; the L2 was measured, and computed from its width.",
+)
 
 # %% tags=["figure"]
-levels = [("shared, L1", shared), ("L2", l2), ("HBM", hbm), ("PCIe to the host", wires[1]), ("InfiniBand", wires[2]), ("SSD", memory("nvme_ssd"))]
+levels = {"shared memory, L1": shared.bandwidth, "L2, measured": h100.l2_bandwidth_measured, "HBM": hbm.bandwidth, "NVLink": nvlink.bandwidth,
+          "PCIe to the host": pcie.bandwidth, "InfiniBand": infiniband.bandwidth, "SSD": ssd.bandwidth}  # fmt: skip
 figure(
     Chart(
         Axis("bandwidth, one way (width of the pyramid's pipe)", "byte/s", "log", domain=(1e9, 1e14)),
-        Axis(scale="category", categories=[n for n, _ in levels]),
-        [Bars([n for n, _ in levels], [x.bandwidth for _, x in levels], labels=[f"{si(x.bandwidth, 'byte/s')}, {si(x.latency, 's', 2)} away" for _, x in levels], color="sky")],
-        height=300,
+        Axis(scale="category", categories=list(levels)),
+        [Bars(list(levels), list(levels.values()), labels=[si(rate, "byte/s") for rate in levels.values()], color="sky")],
+        height=320,
     ),
-    caption="The memory pyramid of one GPU, top down: every level is larger and narrower than the one above it.",
-    alt=f"Bars that shorten from {si(shared.bandwidth, 'byte/s')} at the top, on the chip, to {si(memory('nvme_ssd').bandwidth, 'byte/s')} at the bottom, the SSD.",
+    # holds "each level is narrower than the one above it": list(levels.values()) == sorted(levels.values(), reverse=True)
+    caption="The memory pyramid of one GPU, top down: each level is narrower than the one above it.",
+    alt=f"Bars that shorten from {si(shared.bandwidth, 'byte/s')} at the top, on the chip, to {si(ssd.bandwidth, 'byte/s')} at the bottom, the SSD.",
 )
 
 # %% [markdown]
@@ -269,33 +315,36 @@ table([[b.name, si(b.latency, "s"), b.reason, b.latency.source.author or b.laten
 
 # %% [markdown]
 # At {{budgets["braking"].speed.printed}} a car moves {{100 * budgets["braking"].distance:.0f}} cm in
-# {{si(budgets["braking"].latency, "s")}}. Batch training has no such row: it lasts hours to days, and throughput is what counts.
+# {{si(budgets["braking"].latency, "s")}}. Batch training is left out: it lasts hours to days, and throughput is what counts.
 #
 # Where a budget is the course's own premise or a textbook's, the last column says so. Do not quote it as psychology.
 #
 # ## The machines
 #
-# Dense, per chip, one direction. Three words that most spec tables leave out.
+# Peaks are for dense matrices on one chip; link rates are for one direction. Data sheets often print the sparse peak, or both
+# directions of a link together.
 
 # %%
 def cell(entry, name, unit):
-    """A number of an entry, or a dash where the vendor states none."""
+    """A number of an entry; a dash stands for one that its vendor does not state."""
     return si(getattr(entry, name), unit) if name in entry else "–"
 
 
+phone = accelerator("apple_a17_pro")
 shown = [accelerator(k) for k in ("h100_sxm", "a100_80gb", "b200", "mi300x", "tpu_v5p", "tpu_v6e", "apple_a17_pro", "ryzen_9_7950x")]
 table(
-    [[m.name, cell(m, "bf16", "FLOP/s"), cell(m, "int8", "FLOP/s"), cell(m, "hbm_bandwidth", "byte/s"), cell(m, "power", "W")] for m in shown],
+    [[m.name, cell(m, "bf16", "FLOP/s"), cell(m, "int8", "OP/s"), cell(m, "hbm_bandwidth", "byte/s"), cell(m, "power", "W")] for m in shown],
     ["machine", "bf16", "int8", "memory bandwidth", "power"],
-    caption="Peaks of the matrix units; the last two rows are a phone and a desktop CPU.",
+    caption="Peaks of the matrix units. The last two rows are a phone and a desktop CPU.",
 )
 
 # %% [markdown]
-# "A data centre GPU is twenty-eight times a phone": that ratio divides a bf16 rate by an int8 rate. In int8 on both sides it is
-# {{accelerator("h100_sxm").int8 / accelerator("apple_a17_pro").int8:.0f}}.
+# Compare one precision at a time. Apple gives the phone's rate in "trillion operations per second" and does not say of what
+# width. If they are int8, the H100 does {{h100.int8 / phone.int8:.0f}} times as many. {{holds h100.int8 > 50 * phone.int8}} Its
+# bf16 rate over the same figure would give half of that, {{h100.bf16 / phone.int8:.0f}}. {{holds h100.int8 == 2 * h100.bf16}}
 
 # %%
-h100, v5p = accelerator("h100_sxm"), accelerator("tpu_v5p")
+v5p, gb, gib = accelerator("tpu_v5p"), UNITS["GB"][0], UNITS["GiB"][0]
 sheet = [("bf16 peak", "bf16", "FLOP/s"), ("memory bandwidth", "hbm_bandwidth", "byte/s"), ("memory", "hbm_capacity", "byte"), ("on-chip", "l2_capacity", "byte"), ("link, one way", "link_bandwidth", "byte/s"), ("link, both ways", "link_bandwidth_bidirectional", "byte/s")]
 table(
     [[label, cell(h100, n, u), cell(v5p, n if n in v5p or n != "l2_capacity" else "vmem_capacity", u)] for label, n, u in sheet]
@@ -305,6 +354,10 @@ table(
 )
 
 # %% [markdown]
+# The H100 is sold with “{{h100.hbm_capacity.others[0]["printed"]}}”, and the card reports {{h100.hbm_capacity.printed}}. That is
+# {{h100.hbm_capacity / gib:.1f}} GiB, or {{si(h100.hbm_capacity, "byte")}}: memory is counted in powers of two, and where the data sheet
+# prints GB, read GiB. A GiB is {{gib / gb - 1:.0%}} larger than a GB. {{holds gib > gb and 79 * gib < h100.hbm_capacity < 80 * gib}}
+#
 # ### Links: which direction, whose bandwidth?
 
 # %%
@@ -312,8 +365,8 @@ keys = ["pcie3_x16", "pcie4_x16", "pcie5_x16", "pcie6_x16", "nvlink3", "nvlink4"
 table([[link(k).name, si(link(k).bandwidth, "byte/s"), si(link(k).bandwidth_bidirectional, "byte/s")] for k in keys], ["link", "one way", "both ways"])
 
 # %% [markdown]
-# The {{si(link("nvlink4").bandwidth_bidirectional, "byte/s")}} of NVLink 4 on data sheets are both ways. A transfer in one
-# direction gets {{si(link("nvlink4").bandwidth, "byte/s")}}. The {{si(link("efa_p5").bandwidth_per_node, "byte/s")}} of a
+# The {{si(nvlink.bandwidth_bidirectional, "byte/s")}} of NVLink 4 on data sheets are both ways. A transfer in one
+# direction gets {{si(nvlink.bandwidth, "byte/s")}}. The {{si(link("efa_p5").bandwidth_per_node, "byte/s")}} of a
 # P5 instance are for the node: each of its {{link("efa_p5").gpus:.0f}} GPUs has {{si(link("efa_p5").bandwidth, "byte/s")}}.
 #
 # ## Latency and bandwidth are two things
@@ -335,13 +388,14 @@ table(
 )
 
 # %% [markdown]
-# For the small message the width of the link is irrelevant; for the large one the distance is. In between lies the size at
-# which both terms are equal, latency times bandwidth: here {{si(roofline.crossover_size(ping, wire.bandwidth), "byte")}}. It is
-# the number to compute before you buy a faster link.
+# For the small message the width of the link hardly matters, and for the large one the distance hardly does. In between lies
+# the size at which both terms are equal, latency times bandwidth: here {{si(roofline.crossover_size(ping, wire.bandwidth), "byte")}}.
+# {{holds abs(roofline.transfer_time(roofline.crossover_size(ping, wire.bandwidth), wire.bandwidth) - ping) < 1e-12}} Compute it
+# before you buy a faster link.
 #
 # ## Try it
 #
-# Choose a path, from the nearest cache to the far side of an ocean. Before you move the slider, say which term decides, or whether both do.
+# Choose a path, from main memory to the far side of an ocean. Before you move the slider, say which term decides, or whether both do.
 
 # %%
 from lightspeed_course.explorers.numbers import explore, explore_generations
@@ -351,8 +405,8 @@ explore()
 # %% [markdown]
 # ## Check an equation by its units
 #
-# Every term of a sum must have the same dimension. Most wrong performance equations fail this test, so it is worth
-# having a machine do it. Here is the *Iron Law*, the time of a step in which nothing overlaps.
+# The terms of a sum must have one dimension. Many wrong performance equations fail this test, so it is worth having a
+# machine do it. Here is the *Iron Law*, the time of a step whose parts do not overlap.
 #
 # $$T = \frac{\text{bytes} }{\text{bandwidth} } + \frac{\text{FLOPs} }{\text{peak} \times \text{utilisation} } + \text{latency}$$
 
@@ -382,12 +436,23 @@ roofline.compute_time(size, h100.bf16.quantity)
 print(roofline.transfer_time(Q(1, "GB"), Q(10, "Gbit/s"), Q(10, "ms")).to("ms"))
 
 # %% [markdown]
-# You cannot trade FLOPs for bytes directly; their units differ. Every such trade goes through time, and the exchange rate is the
-# ridge of chapter 2.
+# You cannot trade FLOPs for bytes directly, because their units differ. Such a trade goes through time, and its exchange rate
+# is the ridge of chapter 2.
 #
 # ## Which ratios survive a generation?
 #
-# Absolute numbers double every two or three years. Rules of thumb that are ratios last longer, but not all of them.
+# From one generation to the next, absolute numbers grow. How long do they take to double?
+
+# %%
+old, new = accelerator("a100_80gb"), accelerator("b200")
+growing = {"bf16 peak": "bf16", "memory bandwidth": "hbm_bandwidth", "memory": "hbm_capacity", "link": "link_bandwidth", "power": "power"}
+doubling = {name: (new.year - old.year) / log2(getattr(new, n) / getattr(old, n)) for name, n in growing.items()}
+table([[name, f"{years:.1f}"] for name, years in doubling.items()], ["", "years to double"], caption=f"From the {old.name} to the {new.name}.")
+
+# %% [markdown]
+# The peak doubled fastest, and the size of the memory slowest.
+# {{holds min(doubling, key=doubling.get) == "bf16 peak" and max(doubling, key=doubling.get) == "memory"}} Because they grow at
+# different rates, the ratios between them change as well. Which of them have lasted? Guess before you look.
 
 # %%
 explore_generations()
@@ -395,7 +460,7 @@ explore_generations()
 # %% [markdown]
 # ## Check: data sheets against their own arithmetic
 #
-# A peak is clock times operations a cycle times units. A cable's floor is length over speed. So each of these printed or
+# A peak is clock times operations per cycle times units. A cable's floor is length over speed. So each of these printed or
 # measured numbers can be predicted from others; the last column is the error of the prediction.
 
 # %%
@@ -421,7 +486,9 @@ figure(
         [Points([p / m for _, p, m, _ in checks], short, color="blue"), Rule(x=1, label="prediction is right")],
         height=360,
     ),
-    caption="The arithmetic of a data sheet is exact when the right clock is used. The cable loses a few per cent to its detours.",
+    # holds "agrees with what it prints to within a per cent": all(abs(p / m - 1) < 0.01 for _, p, m, _ in checks[:-1])
+    caption="The arithmetic of a data sheet agrees with what it prints to within a per cent, if the right clock is used. The cable loses a few per cent to its detours.",
+    # holds "the largest deviation is that of the Atlantic cable": max(checks, key=lambda row: abs(row[1] / row[2] - 1)) == checks[-1]
     alt="Points close to a vertical rule at one; the largest deviation is that of the Atlantic cable.",
 )
 
@@ -431,14 +498,15 @@ figure(
 # - **The clock on the web page may not be the one behind the peak.** With the boost clock that is often quoted for an
 #   H100 its peak would come out {{datasheet.peak_from_clock(1.98e9, h100.flop_per_cycle, h100.tensor_core_count) / h100.bf16 - 1:.0%}} too high.
 # - **A floor is not a forecast.** Real paths add equipment, detours and queues; real memories add page misses and refresh.
-# - **Latency has layers.** InfiniBand hardware takes {{si(link("infiniband_ndr").latency, "s")}}; one step of a collective over
-#   it, software included, is calibrated at {{si(link("infiniband_ndr").nccl_step_simple, "s")}} in NCCL. Say which one you mean.
+# - **Latency has layers.** InfiniBand hardware takes {{si(infiniband.latency, "s")}}, a message from program to program
+#   {{si(infiniband.end_to_end, "s")}}, and for one step of a collective over it NCCL reckons with
+#   {{si(infiniband.nccl_step_simple, "s")}}. Say which one you mean.
 #
 # ## Measure it here
 #
-# The ladder of this chapter is that of a typical machine. Yours is at hand, so ask it. To see a latency, let every load wait for the one
-# before: numbers lie in memory in random order, each says where the next one is, and a compiled loop follows them. While the walk fits into a
-# cache, each step takes that cache's latency. Then make the walk longer, from a few KiB to far more than any cache holds.
+# The ladder of this chapter is that of a typical machine. Yours is at hand, so ask it. To measure latency, make each load depend on the one
+# before it. Store numbers in memory in random order, let each give the position of the next, and follow the chain in a compiled loop. A short
+# chain lies in a cache, and each step takes that cache's latency. Then make the chain longer, from a few KiB to far beyond the caches.
 #
 # Decide before you measure. Where will the first step of *your* ladder be, and how many steps are there? Then put your numbers in place of those
 # that stand below, which are the catalog's.
@@ -457,7 +525,7 @@ from lightspeed_course.measure.pages.machine_figures import (
 guess = {
     "a load that stays near": cpu[1].latency,  # s
     "a load from main memory": cpu[-1].latency,
-    "a byte to another program and back": link("infiniband_ndr").latency,
+    "a byte to another program and back": 2 * infiniband.end_to_end,
     "a small write, safely on disk": memory("nvme_ssd").latency,
     "copying in memory, all cores": cpu[-1].bandwidth,  # byte/s
 }
@@ -486,20 +554,22 @@ compare_here(here, lines(usable_cores()), caption="The guess stands where other 
 # %% [markdown]
 # ### Explain the difference
 #
-# - **A cache without a step.** The dashed lines are what the machine *says*. A virtual machine passes on what it was told; if others use the same
-#   cache, your share of it is smaller, and comes and goes.
+# - **A cache without a step.** The dashed lines are what the machine *says*. A virtual machine passes on what it was told. If others use the same
+#   cache, you get a share of it, which comes and goes.
 # - **A step without a cache, or a climb that does not end.** Each page of memory has to be translated from the address that the program uses. The
 #   translations have a cache of their own, the TLB. A walk over more pages than it holds pays for a second lookup in nearly every step.
+#   {{because design: how a TLB works}}
 # - **Copying counts what the program asked for**, one read and one write. Many processors first fetch the line that they are about to overwrite, so
-#   the memory moves half as much again, and part of its bandwidth never shows in the result.
-# - **The way to another program** has next to no length. What you see is the operating system: two calls to send, two to receive, and the time until
-#   somebody who sleeps is woken. It is the millisecond of the data centre once more, in small.
-# - **A safe write** waits until the drive, or whatever plays a drive in a virtual machine, says that it is done. Without that word, writing looks
-#   a thousand times faster, because it only fills memory.
+#   the memory moves half as much again, and that part of its bandwidth does not show in the result.
+#   {{because algebra: two reads and a write instead of one of each}}
+# - **A message to another program** travels hardly any distance. What you measure is the operating system: two calls to send, two to receive, and
+#   the time it takes to wake a sleeping process. It is the data centre's round trip again, on a smaller scale.
+# - **A safe write** waits until the drive, or what stands in for it in a virtual machine, says that it is done. Without that word you
+#   would measure how fast a program fills memory.
 #
 # ### The same on a recorded machine
 #
-# This one was measured for the course. It is a rented virtual machine, and every sample is in the repository.
+# This one was measured for the course. It is a rented virtual machine, and its samples are in the repository.
 
 # %%
 recorded = shipped()["amd_epyc_2core"]
@@ -515,10 +585,10 @@ far = find_quantity(recorded, "host.latency", size=2**26).value
 on_their_way = in_flight(recorded, 2**26)
 
 # %% [markdown]
-# One more number can be had from two that are there. A core gets {{si(one_core, "byte/s")}} through a
-# triad, though each load takes {{si(far, "s")}} where the working set is far beyond the caches. So many lines of a cache must be on their way at once:
-# latency times bandwidth, over the size of a line, gives {{on_their_way:.0f}}. That is Little's law, the subject of chapter 4. It is also why one
-# core alone often cannot use up a memory: it has only so many places to note what it waits for.
+# One more number follows from two of these. A core gets {{si(one_core, "byte/s")}} through a triad, though each load takes
+# {{si(far, "s")}} where the working set is far beyond the caches. So several cache lines must be on their way at once: latency times
+# bandwidth, over the size of a line, gives {{on_their_way:.0f}}. That is Little's law, the subject of chapter 4. This is also why a single core
+# often cannot saturate memory: it can keep track of a limited number of outstanding loads.
 #
 # ### And with neighbours
 #
@@ -537,10 +607,11 @@ show_recorded(neighbours, lines(threads=2), caption="The catalog's numbers in pl
 waits = [find_quantity(r, "host.latency", size=2**26).value for r in (recorded, neighbours)]
 
 # %% [markdown]
-# Whoever shares the hardware took processor time away. Medians bear that, and the small caches stand where they should. But neither of the
-# two machines shows the last cache that it advertises: do not plan with what a rented machine says it has. Main memory is about as far away on both,
-# {{si(waits[0], "s", 2)}} and {{si(waits[1], "s", 2)}}. A core of this one keeps only {{in_flight(neighbours, 2**26):.0f}} lines on their way,
-# and so it gets {{si(find_quantity(neighbours, "host.triad_bandwidth", threads=1).value, "byte/s")}} from a memory with nearly the same latency.
+# Others on the same hardware took processor time away. The medians are hardly affected, and the small caches show up where they should. But
+# on both machines the last cache, as advertised, does not show: do not plan with what a rented machine says it has. Main memory is about as far
+# away on both, {{si(waits[0], "s", 2)}} and {{si(waits[1], "s", 2)}}. {{holds 0.8 < waits[1] / waits[0] < 1.25}} But a core of this one keeps
+# {{in_flight(neighbours, 2**26):.0f}} lines on their way instead of {{on_their_way:.0f}}, and so it gets
+# {{si(find_quantity(neighbours, "host.triad_bandwidth", threads=1).value, "byte/s")}}. {{holds in_flight(neighbours, 2**26) < on_their_way}}
 #
 # ## Gallery of wrong claims
 #
@@ -576,9 +647,34 @@ ask("numbers.recompute_or_fetch")
 ask("numbers.country_requests")
 
 # %% [markdown]
-# Back to the review. A round trip across the country costs {{si(memory("path_country").round_trip, "s")}}. In that time an H100
-# does {{si(h100.bf16 * memory("path_country").round_trip, "FLOP")}}. Unless the feature vector takes more than that to compute, or
-# can be fetched ahead of time, compute it.
+# ## Back to the review
+
+# %%
+away, nearby = memory("path_country").round_trip, measured["dean_2012"]
+once = 2 * params / h100.hbm_bandwidth  # one pass over the weights of a model, in bf16
+whole = h100.hbm_capacity / h100.hbm_bandwidth
+table(
+    [
+        ["light, across the country and back", si(away, "s")],
+        [f"an H100 reads the weights of {si(params, 'parameter')}", si(once, "s")],
+        ["an H100 reads all its memory", si(whole, "s")],
+        ["a round trip in one data centre, software included", si(nearby, "s")],
+    ],
+    ["", "time"],
+)
+
+# %% [markdown]
+# To compute one vector for one request, the GPU reads each weight of a model once and does two FLOPs with it. That is far too
+# little arithmetic to keep its units busy, as chapter 2 will show, so the time is that of reading. Even a model that fills the
+# whole memory is read before the light is back. {{holds once < whole < away}} **If the question is latency, compute it again.**
+#
+# But latency is not cost. While a request waits for the network, the GPU works for others. A request that computes its vector
+# alone occupies the GPU for {{si(once, "s")}}, so one GPU serves at most {{1 / once:.0f}} of them a second, for this model.
+# {{because algebra: one after the other, each takes that time}} **If the question is what it costs, and the answer may take
+# {{si(away, "s", 2)}} or can be asked for early, fetch it.**
+#
+# A third colleague would move the server. In the same data centre the answer is there in {{si(nearby, "s")}}, sooner than the GPU
+# has read the model. {{holds nearby < once}}
 #
 # ## Exercises
 #
@@ -586,12 +682,14 @@ ask("numbers.country_requests")
 #
 # ## What these numbers leave out
 #
-# Contention: every number here is for one user of an idle machine. Chapter 4 is about the others. Tails: an average latency says
-# little about the slowest request in a hundred. Prices: they change faster than anything on this page.
+# They leave out contention: each is for one user of an idle machine, and chapter 4 is about the others. They leave out tails: an
+# average latency says little about the slow requests. And they leave out prices, which change quickly.
 #
 # ## Further reading
 #
 # - Dean, *Numbers everyone should know* (2009), and Scott's interactive edition of it.
-# - Horowitz, *Computing's energy problem* (2014), the table behind every energy number here.
+# - Horowitz, *Computing's energy problem* (2014), the table of energies, and Jouppi and others, *Ten lessons from three
+#   generations shaped Google's TPUv4i* (2021), the same table for a later process.
+# - Zhao and others, *Insights into DeepSeek-V3* (2025), for the latencies of messages.
 # - Grigorik, *High Performance Browser Networking* (2013), chapter 1, on latency and the speed of light.
 # - `lightspeed number h100_sxm.hbm_bandwidth` in a terminal prints any constant with its source.

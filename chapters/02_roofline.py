@@ -1,13 +1,17 @@
 # %% [markdown]
 # # 2. The roofline
 #
-# The dashboard says that the GPU is busy all the time. The profiler says that it does a few per cent of its peak FLOP/s.
-# Both are right. So: would a faster GPU help?
+# The dashboard says that the GPU is fully utilized. The profiler says that it does a few per cent of its peak FLOP/s. Both are
+# right. Would a faster GPU help?
+#
+# The two measure different things. “GPU utilization” on a dashboard is the share of time in which at least one kernel was
+# running, whatever that kernel did. {{because definition: nvmlUtilization_t in NVIDIA's NVML reference}} It counts a kernel that
+# waits for memory like one that computes, and a kernel on one unit like one on all of them. {{because definition: the same}}
 #
 # This chapter answers with two divisions and a comparison. It is the tool that the rest of the course keeps using.
 #
 # **You will be able to** say what bounds an operation before you run it; find the batch at which that changes; read a
-# roofline; and tell which upgrade would be money for nothing.
+# roofline; and tell which upgrade would be wasted money.
 #
 # **You need** to know what a matrix product is, and chapter 1 for where the rates come from. **Time:** an hour and a half,
 # with the problems.
@@ -24,8 +28,8 @@ from lightspeed.roofline import *
 # %% [markdown]
 # ## Before you read on
 #
-# A ReLU runs over a large tensor in the memory of an A100. Every unit of the chip is at its disposal. Commit yourself:
-# which share of the chip's peak does it reach?
+# A ReLU runs over a large tensor in the memory of an A100. It may use the whole chip. Write down a guess: what share of the
+# chip's peak does it reach?
 
 # %%
 predict("roofline.relu_share", ...)
@@ -38,7 +42,7 @@ predict("roofline.relu_share", ...)
 #
 # $$T_\text{math} = \frac{\text{FLOPs} }{\text{peak FLOP/s} } \qquad T_\text{comms} = \frac{\text{bytes} }{\text{bandwidth} }$$
 #
-# Take a trillion FLOPs, and two chips of about the same age.
+# Take a trillion FLOPs, and two chips.
 
 # %%
 h100, v6e, v5e = accelerator("h100_sxm"), accelerator("tpu_v6e"), accelerator("tpu_v5e")
@@ -48,7 +52,7 @@ work = 1e12
 table(
     [[c.name, si(c.bf16, "FLOP/s"), si(compute_time(work, c.bf16), "s"), si(c.hbm_bandwidth, "byte/s")] for c in (h100, v6e)],
     ["chip", "dense bf16 peak", "time for the work", "memory bandwidth"],
-    caption=f"The clock of arithmetic for {si(work, 'FLOP')}. Prices differ, so this is no ranking.",
+    caption=f"The clock of arithmetic for {si(work, 'FLOP')}. The chips differ in price and by two years, so do not read it as a ranking.",
 )
 
 # %% [markdown]
@@ -56,12 +60,12 @@ table(
 #
 # ### From two clocks to one time
 #
-# If the chip overlaps the two perfectly, the slower clock is the time. If it overlaps nothing, the sum is.
+# If the chip overlaps the two perfectly, the slower clock is the time. If they do not overlap, the sum is.
 #
 # $$T_\text{lower} = \max(T_\text{math}, T_\text{comms}) \qquad T_\text{upper} = T_\text{math} + T_\text{comms}$$
 #
-# The two bounds are never far apart. A sum of two numbers is at most twice the larger one, so the truth lies within a
-# factor of two of the lower bound, and good kernels come close to it. `time_bounds` gives all four.
+# A sum of two times is at most twice the longer one. {{holds all(a + b <= 2 * max(a, b) for a in range(9) for b in range(9))}} So a kernel that spends its time on these two alone
+# takes at most twice the lower bound. {{because algebra}} Good kernels come close to it. `time_bounds` gives the four times.
 
 # %%
 t = time_bounds(flops=work, size=4e9, peak=h100.bf16, bandwidth=h100.hbm_bandwidth)
@@ -80,20 +84,22 @@ figure(
         [Line(share, bounds.upper / bounds.lower, "sum over maximum", "orange", label_at="above"), Rule(y=2, label="never above")],
         height=260,
     ),
-    caption="The worst case is the balanced one: with two equal clocks, overlap is worth a factor of two, and nothing is worth more.",
+    # holds "Overlap is worth most": share[(bounds.upper / bounds.lower).argmax()] == 0.5 and (bounds.upper / bounds.lower).max() <= 2
+    caption="Overlap is worth most, a factor of two, where the clocks are equal.",
+    # holds "A curve that rises from one to two": (bounds.upper / bounds.lower)[[0, -1]].max() < 1.02
     alt="A curve that rises from one to two where both clocks are equal and falls back to one; a rule marks two as the limit.",
 )
 
 # %% [markdown]
 # ## Intensity: the same comparison without time
 #
-# Which clock is slower depends on one ratio of the work and one of the machine.
+# Which clock will be slower? You need two numbers to tell: one describes the work, the other the machine.
 #
 # $$T_\text{math} > T_\text{comms} \iff \frac{\text{FLOPs} }{\text{bytes} } > \frac{\text{peak FLOP/s} }{\text{bandwidth} }$$
 #
 # The left side is the **arithmetic intensity** of the work. The right side is the **ridge point** of the machine. Above the
-# ridge an operation is *compute-bound*: the units are the limit. Below it, it is *memory-bound* (or, across a link,
-# *communication-bound*): the units wait for bytes.
+# ridge an operation is *compute-bound*: the units are the limit. {{because definition}} Below it, it is *memory-bound* (or, across
+# a link, *communication-bound*): the units wait for bytes. {{because definition}}
 
 # %%
 keys = ("v100_sxm", "a100_40gb", "a100_80gb", "h100_sxm", "h200_sxm", "b200", "mi300x", "tpu_v5e", "tpu_v5p", "tpu_v6e")
@@ -101,7 +107,7 @@ chips = [accelerator(k) for k in keys]
 
 
 def wide(chip):
-    """The peak of the matrix units for operands of two bytes; V100 has no bf16."""
+    """The peak of the matrix units for operands of two bytes: bf16, or fp16 on the V100."""
     return chip.bf16 if "bf16" in chip else chip.fp16
 
 
@@ -109,12 +115,18 @@ def wide(chip):
 rows = [[c.name, si(wide(c), "FLOP/s"), si(c.hbm_bandwidth, "byte/s"), f"{ridge_point(wide(c), c.hbm_bandwidth):.0f}"] for c in chips]
 columns = ["chip", "dense peak", "memory bandwidth", "ridge, FLOP/byte"]
 table(rows, columns, caption="Ridge points, for dense products of operands of two bytes.")
+ridges_of = {c.key: ridge_point(wide(c), c.hbm_bandwidth) for c in chips}
+v100, h200, b200 = (accelerator(k) for k in ("v100_sxm", "h200_sxm", "b200"))
 
 # %% [markdown]
-# Peaks have grown faster than bandwidths, so the ridge has moved to the right, with a step back where a part got new memory
-# and kept its units: the {{accelerator("h200_sxm").name}} has the peak of the {{h100.name}}.
+# From the V100 to the B200, the peak has grown {{wide(b200) / wide(v100):.0f}} times and the bandwidth
+# {{b200.hbm_bandwidth / v100.hbm_bandwidth:.1f}} times, so the ridge has doubled. {{holds 1.8 < ridges_of["b200"] / ridges_of["v100_sxm"] < 2.2}}
+# But it has not moved to the right at each step. The H200 put new memory beside the units of the H100.
+# {{holds h200.bf16 == h100.bf16 and h200.hbm_bandwidth > h100.hbm_bandwidth}} The B200 has new units and new memory, and its ridge is
+# still below that of the H100. {{holds ridges_of["h200_sxm"] < ridges_of["b200"] < ridges_of["h100_sxm"]}} So look it up for the chip
+# that you have, and do not extrapolate.
 #
-# ### A dot product is never compute-bound
+# ### A dot product is memory-bound
 #
 # Two vectors of $N$ bf16 numbers: read both, write one number, multiply $N$ times and add $N - 1$ times.
 #
@@ -127,14 +139,15 @@ limit = arithmetic_intensity(dot_flops(2**40), dot_bytes(2**40))
 
 # %% [markdown]
 # At {{limit:.1f}} FLOP/byte against a ridge of {{ridge_point(v5e.bf16, v5e.hbm_bandwidth):.0f}} on a {{v5e.name}}, the
-# matrix unit would idle about {{1 - limit / ridge_point(v5e.bf16, v5e.hbm_bandwidth):.1%}} of the time. The comparison
-# flatters the hardware in one way: a dot product runs on the vector unit, whose peak is far lower. On that
-# unit's own peak the ridge is {{ridge_point(v5e.fp32_vector, v5e.hbm_bandwidth):.1f}} FLOP/byte. Still memory-bound.
+# matrix unit would idle about {{1 - limit / ridge_point(v5e.bf16, v5e.hbm_bandwidth):.1%}} of the time. But a dot product runs
+# on the vector unit, whose peak is far lower. {{holds v5e.fp32_vector < v5e.bf16 / 10}} With that peak the ridge is
+# {{ridge_point(v5e.fp32_vector, v5e.hbm_bandwidth):.1f}} FLOP/byte. So the dot product stays memory-bound even when it is compared
+# with the peak of its own unit, and whatever its length. {{holds limit < ridge_point(v5e.fp32_vector, v5e.hbm_bandwidth)}}
 #
 # ## The picture
 #
 # Plot the rate that the two limits allow against intensity, both axes logarithmic. Memory gives a slope, the units give a
-# flat line, and work can be anywhere on or under this roof.
+# flat line, and work can be anywhere on this roof or under it. {{because definition}}
 #
 # $$\text{attainable} = \min(\text{peak},\ \text{intensity} \times \text{bandwidth})$$
 
@@ -146,38 +159,42 @@ kernels = {"ReLU": elementwise_intensity(), "dot product": limit, f"matmul of si
 # %%
 figure(
     roof_chart(a100.bf16, {"HBM": a100.hbm_bandwidth}, kernels, x=(0.1, 1e6), title=a100.name),
+    # holds "The first two are far down the slope": max(list(kernels.values())[:2]) < ridge / 100 and list(kernels.values())[2] > ridge
     caption="Three kernels on an A100. The first two are far down the slope; the third is under the flat roof.",
     alt=f"A roofline with its ridge at {ridge:.0f} FLOP per byte. ReLU and the dot product lie low on the slope, "
     f"a large matmul lies on the flat part at {si(a100.bf16, 'FLOP/s')}.",
 )
 
 # %% [markdown]
-# The matmul of side {{n}} has an intensity of {{matmul_intensity(n, n, n):.0f}}, a third of its side, and is
-# {{matmul_intensity(n, n, n) / ridge:.1f}} times above the ridge of {{ridge:.0f}}. ReLU reads two bytes, does one operation,
-# and writes two bytes: {{elementwise_intensity():.2f}} FLOP/byte. Now compare with your guess.
+# The matmul of side {{n}} has an intensity of {{matmul_intensity(n, n, n):.0f}}, a third of its side, which is
+# {{matmul_intensity(n, n, n) / ridge:.1f}} times the ridge of {{ridge:.0f}}. {{holds abs(matmul_intensity(n, n, n) - n / 3) < 1e-6}} ReLU
+# reads two bytes, does one operation, and writes two bytes: {{elementwise_intensity():.2f}} FLOP/byte. Now compare with your guess.
 
 # %%
 reveal("roofline.relu_share")
 
 # %% [markdown]
-# A chip that reaches this share on a ReLU is not broken and not idle. It moves bytes as fast as its memory can, and the
-# busy dashboard of the opening reports just that. A chip with twice the peak would show half the share and the same time.
+# A chip that reaches this share on a ReLU is not broken. It moves bytes at the full rate of its memory, and a kernel runs the
+# whole time, so the dashboard calls it busy. A chip with twice the peak would show half the share and take the same time.
+# {{holds attainable(elementwise_intensity(), 2 * a100.bf16, a100.hbm_bandwidth) == attainable(elementwise_intensity(), a100.bf16, a100.hbm_bandwidth)}}
 #
 # ## Matrix multiplication, and why the batch moves the point
-#
-# $X[B, D]\,Y[D, F] = Z[B, F]$ in bf16: $B$ tokens meet a weight matrix. Each of the $BDF$ triples is one multiply and one add,
-# each matrix crosses the bus once, and an element takes two bytes.
-#
-# $$\text{intensity} = \frac{2BDF}{2BD + 2DF + 2BF} = \frac{BDF}{BD + DF + BF} \approx B \quad \text{while } B \ll D, F$$
-#
-# The weights dominate the bytes, and every token uses each weight once. More tokens, more work for the same bytes. So the
-# batch at which a bf16 matmul becomes compute-bound is simply the ridge.
 
 # %%
 D = F = 8192
 ridge_v5e = ridge_point(v5e.bf16, v5e.hbm_bandwidth)
 
+# %% [markdown]
+# In $X[B, D]\,Y[D, F] = Z[B, F]$, $B$ tokens are multiplied with a weight matrix, in bf16. There are $BDF$ multiplications and about
+# as many additions. Suppose that each matrix crosses the bus once. An element takes two bytes.
+#
+# $$\text{intensity} = \frac{2BDF}{2BD + 2DF + 2BF} = \frac{BDF}{BD + DF + BF} \approx B \quad \text{while } B \ll D, F$$
+#
+# While the batch is small, nearly all the bytes are weights, and each token uses each weight once.
+# {{holds D * F * 2 > 0.9 * matmul_bytes(240, D, F)}} More tokens mean more work for the same bytes. **So the batch at which a bf16
+# matmul becomes compute-bound is the ridge.**
 
+# %%
 def row(B):
     """Tokens, intensity and attainable share of peak."""
     intensity = matmul_intensity(B, D, F)
@@ -185,19 +202,25 @@ def row(B):
 
 
 # %%
-caption = f"A matmul with D = F = {D} on a {v5e.name}. The short form says B; the exact count says a little less."
+# holds "The exact intensity stays behind B": all(matmul_intensity(B, D, F) < B for B in (1, 16, 64, 240, 512, 2048))
+#  and 1 - matmul_intensity(1, D, F) < 0.001 and 1 - matmul_intensity(2048, D, F) / 2048 > 0.3
+caption = f"A matmul with D = F = {D} on a {v5e.name}. The exact intensity stays behind B, by more the larger the batch."
 table([row(B) for B in (1, 16, 64, 240, 512, 2048)], ["tokens B", "intensity, FLOP/byte", "share of peak at best"], caption)
 
 # %% [markdown]
 # The short form puts the turn at {{critical_batch(ridge_v5e):.0f}} tokens, the exact count at
 # {{critical_batch_exact(D, F, ridge_v5e):.0f}}. It is a count of *tokens on this chip*, whether they belong to one sequence or
-# to a thousand. On an {{h100.name}} it is {{critical_batch(ridge_point(h100.bf16, h100.hbm_bandwidth)):.0f}}. Decoding one
-# token for one user uses a batch of one, which is why serving systems batch.
+# to a thousand. On an {{h100.name}} it is {{critical_batch(ridge_point(h100.bf16, h100.hbm_bandwidth)):.0f}}.
+#
+# A language model that *decodes* makes one token per request and step. Each step multiplies with the weight matrices of the whole
+# model, so it reads all of its weights once, whatever the batch. {{because algebra: each matrix crosses the bus once in a matmul}}
+# For one user the batch is one, and the units idle nearly the whole time. That is why serving systems batch.
 #
 # ### Two bandwidths, one roof
 #
 # HBM is one of several memories. A TPU's matrix unit can also read from VMEM, a scratchpad on the chip that is much smaller
-# and much faster. A second bandwidth is a second slope under the same flat line.
+# and much faster. {{holds v5e.vmem_capacity < v5e.hbm_capacity / 100 and v5e.vmem_bandwidth > 10 * v5e.hbm_bandwidth}} A second
+# bandwidth adds a second slope to the same flat line.
 
 # %%
 memories = {"HBM": v5e.hbm_bandwidth, "VMEM": v5e.vmem_bandwidth}
@@ -211,7 +234,8 @@ regions = [
 # %%
 figure(
     roof_chart(v5e.bf16, memories, x=(1, 1e4), y=(5e11, 5e14), marks=regions, title=v5e.name),
-    caption="Between the ridges, work is memory-bound out of HBM and compute-bound out of VMEM. Staying on the chip is worth a factor.",
+    caption=f"Between the ridges, work is memory-bound out of HBM and compute-bound out of VMEM. Staying on the chip is worth up to a factor of {v5e.vmem_over_hbm:.0f}.",
+    # holds "Two slopes meet one flat roof": ridges["VMEM"] < ridges["HBM"]
     alt=f"Two slopes meet one flat roof, the VMEM slope at {ridges['VMEM']:.0f} and the HBM slope at {ridges['HBM']:.0f} FLOP per byte; "
     "three shaded regions are bound by both memories, by HBM only, and by the units.",
 )
@@ -220,10 +244,11 @@ figure(
 # Out of VMEM the critical batch falls from {{ridges["HBM"]:.0f}} to {{ridges["VMEM"]:.0f}} tokens. The VMEM of a {{v5e.name}}
 # holds {{v5e.vmem_capacity.printed}}, so this is for weights that fit there, or that are fetched ahead of time.
 #
-# ### Tiling: who said that each matrix crosses the bus once?
+# ### Tiling: does each matrix really cross the bus only once?
 #
-# The count above assumes that the chip reads each operand once. A matrix of this size does not fit on the chip. The kernel
-# makes the result in tiles of $b_m \times b_n$; for each tile it reads a strip of rows and a strip of columns.
+# So far we assumed that the chip reads each operand once. A matrix of this size does not fit on the chip.
+# {{holds 2 * D * F > h100.l2_capacity}} The kernel makes the result in tiles of $b_m \times b_n$. For each tile it reads a strip of
+# rows and a strip of columns.
 #
 # $$\text{intensity of a tile} = \frac{2\,b_m b_n}{2\,(b_m + b_n)} = \frac{b_m b_n}{b_m + b_n}$$
 
@@ -236,18 +261,20 @@ def tiled(b):
 
 
 # %%
-caption = f"A bf16 matmul of side {D} on an {h100.name}, if every strip came from HBM. Untiled, {si(matmul_bytes(D, D, D), 'byte')} would do."
+# because "if every strip came from HBM": definition: the premise of the table
+caption = f"A bf16 matmul of side {D} on an {h100.name}, if every strip came from HBM. Read once, the matrices are {si(matmul_bytes(D, D, D), 'byte')}."
 table([tiled(b) for b in (32, 64, 128, 256, 512)], ["tile side", "intensity, FLOP/byte", "bytes moved", "lower bound"], caption)
 
 # %% [markdown]
-# Small tiles push a compute-bound matmul down the slope: a square tile of side $b$ has intensity $b/2$, so its side must be
-# twice the ridge. Real kernels get by with smaller ones, because neighbouring tiles share strips in the L2 cache: a third
-# slope between the two of the figure.
+# Small tiles push a compute-bound matmul down the slope. A square tile of side $b$ has intensity $b/2$, so its side must be
+# twice the ridge. {{holds tile_intensity(600, 600) == 300}} Real kernels get by with smaller ones, because neighbouring tiles share
+# strips in the L2 cache. On a GPU that cache is one more slope, between those of HBM and of the shared memory.
+# {{holds h100.hbm_bandwidth < h100.l2_bandwidth_measured < h100.l2_bandwidth < h100.shared_bandwidth}}
 #
-# ### Fusion: move the bytes out of the way
+# ### Fusion: move fewer bytes
 #
-# A matmul followed by a ReLU writes its result, reads it back, changes signs, and writes it again. A fused kernel applies
-# the ReLU before the first write.
+# A matmul followed by a ReLU writes its result, reads it back, sets the negative numbers to zero, and writes it again. A fused
+# kernel applies the ReLU before the first write.
 
 # %%
 B = 512
@@ -257,9 +284,9 @@ relu_alone = time_bounds(B * F, relu, h100.bf16, h100.hbm_bandwidth).lower
 saved = matmul_alone + relu_alone - time_bounds(matmul_flops(B, D, F) + B * F, product, h100.bf16, h100.hbm_bandwidth).lower
 
 # %% [markdown]
-# On an {{h100.name}}, with {{B}} tokens and D = F = {{D}}, the matmul takes at least {{si(matmul_alone, "s")}} and the ReLU
-# {{si(relu_alone, "s")}}, for {{B * F / matmul_flops(B, D, F):.4%}} of the FLOPs. Fusion saves {{si(saved, "s")}}, or
-# {{saved / (matmul_alone + relu_alone):.0%}} of the total. It does no less arithmetic. It moves fewer bytes.
+# On an {{h100.name}}, with {{B}} tokens and D = F = {{D}}, the lower bound is {{si(matmul_alone, "s")}} for the matmul, and
+# {{si(relu_alone, "s")}} for the ReLU, which does {{B * F / matmul_flops(B, D, F):.4%}} of the FLOPs of the matmul. Fusion saves
+# {{si(saved, "s")}}, or {{saved / (matmul_alone + relu_alone):.0%}} of the total. The arithmetic is the same, and fewer bytes move.
 #
 # ## Try it
 #
@@ -274,12 +301,19 @@ explore()
 # %% [markdown]
 # ## Worked problems
 #
-# Pencil first. The answer stays hidden until you have tried; a wrong one is diagnosed.
-#
+# Pencil first. The answer stays hidden until you have tried; a wrong one is diagnosed. These are the numbers of the chips that
+# the problems ask about.
+
+# %%
+asked = [accelerator(k) for k in ("tpu_v5e", "tpu_v5p", "tpu_v6e", "a100_80gb", "h100_sxm")]
+sheet = [[c.name, si(c.bf16, "FLOP/s"), si(c.int8, "OP/s"), si(c.hbm_bandwidth, "byte/s"), si(c.hbm_capacity, "byte")] for c in asked]
+table(sheet, ["chip", "bf16 peak", "int8 peak", "HBM bandwidth", "HBM"], caption="Dense, per chip.")
+
+# %% [markdown]
 # ### Problem 1: int8 matmul
 #
-# The operands, the result and the arithmetic are int8. Four small questions. How much moves, how much is computed, where
-# does it turn, and how long does it take?
+# The operands, the result and the arithmetic are int8. There are four small questions. How much moves, how much is computed,
+# at which batch does the matmul become compute-bound, and how long does it take?
 
 # %%
 ask("roofline.int8_bytes")
@@ -296,7 +330,7 @@ ask("roofline.int8_bounds")
 # %% [markdown]
 # ### Problem 2: int8 weights, bf16 everything else
 #
-# The most common way to serve a model. The weights are stored narrow and widened on their way into the units.
+# This is a common way to serve a model. The weights are stored narrow and widened on their way into the units.
 
 # %%
 ask("roofline.weight_only_batch")
@@ -304,7 +338,7 @@ ask("roofline.weight_only_batch")
 # %% [markdown]
 # ### Problem 3: the exact curve
 #
-# Stay with problem 2, but count every byte. First the number, then the curve for two sizes of matrix.
+# Stay with problem 2, but count the activations as well. First the number, then the curve for two sizes of matrix.
 
 # %%
 ask("roofline.exact_critical_batch")
@@ -333,18 +367,20 @@ figure(
             *[Rule(x=b, label=f"{b:.0f}") for b in turn.values()],
         ],
     ),
-    caption=f"Both reach the peak. The smaller matrix needs {turn[small] / turn[large]:.1f} times the batch: its activations are no longer small beside its weights.",
+    # holds "Both reach the peak": curve(large)[-1] == curve(small)[-1] == v5e.bf16
+    # holds "The smaller matrix needs a batch": 1.2 < turn[small] / turn[large] < 2
+    caption=f"Both reach the peak. The smaller matrix needs a batch {turn[small] / turn[large]:.1f} times as large, because its activations are not small beside its weights.",
+    # holds "at {turn[large]:.0f} tokens, the smaller at": turn[large] < turn[small]
     alt=f"Two rising curves that flatten at the peak of a {v5e.name}: the larger matrix at {turn[large]:.0f} tokens, the smaller at {turn[small]:.0f}.",
 )
 
 # %% [markdown]
-# The short form promised {{critical_batch(ridge_v5e, 1):.0f}} tokens. It holds within
-# {{turn[large] / critical_batch(ridge_v5e, 1) - 1:.0%}} for the large matrix and is off by
-# {{turn[small] / critical_batch(ridge_v5e, 1) - 1:.0%}} for the small one.
+# The short form promised {{critical_batch(ridge_v5e, 1):.0f}} tokens. The large matrix needs
+# {{turn[large] / critical_batch(ridge_v5e, 1) - 1:.0%}} more and the small one {{turn[small] / critical_batch(ridge_v5e, 1) - 1:.0%}} more.
 #
-# ### Problem 4: a matrix of its own for every token
+# ### Problem 4: a matrix of its own for each token
 #
-# Think of routing in which each token meets different weights.
+# Think of routing that sends each token to different weights.
 
 # %%
 ask("roofline.matrix_per_row")
@@ -361,8 +397,8 @@ ask("roofline.h100_critical_batch")
 # ## A roofline with a link in it
 #
 # Split the contraction over two chips. Each multiplies half of $X$'s columns with half of $Y$'s rows and holds a partial sum
-# of the whole result; they exchange those and add. The units do half the work each, and $BF$ elements of two bytes go out
-# over the link, both ways at once.
+# of the whole result. {{because design}} They exchange those and add. Each chip does half of the FLOPs, and sends $BF$ elements of
+# two bytes over the link, both ways at once. {{holds split_matmul_bounds(128, D, F, v5e.bf16, 45e9).math == compute_time(matmul_flops(128, D, F) / 2, v5e.bf16)}}
 #
 # $$T_\text{math} = \frac{2BDF}{2 C} \qquad T_\text{comms} = \frac{2BF}{W} \qquad T_\text{math} > T_\text{comms} \iff \frac{D}{2} > \frac{C}{W}$$
 #
@@ -377,13 +413,20 @@ table(rows, ["contraction D", "T_math on each chip", "T_comms on the link"], cap
 
 # %% [markdown]
 # The ridge of this link is {{ridge_point(v5e.bf16, one_way):.0f}} FLOP/byte and the turn comes at
-# D = {{critical_depth(v5e.bf16, one_way):.0f}}. Every memory and every link has a roofline of its own, and its critical
-# quantity need not be the batch. Chapter 6 is this calculation for every way to split a model.
+# D = {{critical_depth(v5e.bf16, one_way):.0f}}. Each memory and each link has a roofline of its own, and its critical
+# quantity need not be the batch. Chapter 6 does this calculation for the ways to split a model.
 #
 # ## Attention: prefill is one roofline, decode another
 #
-# With $T$ new tokens, $S$ cached ones and $G$ query heads that share a KV head, attention in bf16 does $4TSGKH$ FLOPs and
-# reads and writes $4TGKH + 4SKH$ bytes ($K$ heads of size $H$, which cancel).
+# A model has $K$ *KV heads* of size $H$. Their keys and values are cached. $G$ *query heads* share each of them, so there are $GK$
+# query heads. Let $T$ new tokens attend to $S$ cached ones, in bf16.
+#
+# - A query head multiplies its query with each cached key: $H$ multiplications and additions, $2H$ FLOPs. With the resulting weights it
+#   adds up the cached values: $2H$ more. For $T$ tokens, $S$ cached ones and $GK$ heads that is $4TSGKH$ FLOPs.
+# - It reads the queries and writes the results, $TGKH$ elements each, and reads the cached keys and values, $SKH$ elements each. At two
+#   bytes for an element that is $4TGKH + 4SKH$ bytes.
+#
+# We leave out the softmax, and suppose that the scores stay on the chip. $K$ and $H$ cancel:
 #
 # $$\text{intensity} = \frac{TSG}{TG + S}$$
 
@@ -400,15 +443,27 @@ table(
 )
 
 # %% [markdown]
-# Prefill is far above any ridge. Decode tends to $G$, whatever the context, and no batch helps: each sequence brings its own
-# keys and values, as each token did in problem 4. That is why decoding is bound by memory and why sharing KV heads was
-# worth changing models for. One more turn: attention overtakes the FLOPs of its own projections once the context exceeds
-# twice the width, $T = 2D$; for D = {{D}} that is {{attention_crossover(D):,}} tokens.
+# Prefill is far above the ridges of this chapter. {{holds attention_intensity(S, S, G) > 10 * max(ridges_of.values())}} Decoding
+# stays below $G$, however long the context is. {{holds attention_intensity(1, 100 * S, G) < G}} A larger batch does not help, because
+# each sequence brings its own keys and values, as each token brought its own matrix in problem 4. That is why attention is bound by
+# memory when decoding, and why it was worth changing models so that heads share keys and values.
+#
+# When does attention do more FLOPs than its own projections? Let the width be $D = NH$, with $N = GK$ query heads.
+# Over a prompt of $T$ tokens, the projections of the queries and of the output do $2TD^2$ FLOPs each. Those of the keys and of the
+# values do $2TD^2 K/N$ each. Together they do $4TD^2(1 + K/N)$. Attention itself does $4T^2D$ FLOPs. The two are equal at
+# {{holds abs(attention_crossover(D, G) * 4 * D * attention_crossover(D, G) / (4 * attention_crossover(D, G) * D**2 * (1 + 1 / G)) - 1) < 1e-12}}
+#
+# $$T = D\left(1 + \frac{K}{N}\right)$$
+#
+# For D = {{D}} that is {{attention_crossover(D):,.0f}} tokens if each query head has keys and values of its own, and
+# {{attention_crossover(D, G):,.0f}} if {{G}} heads share them. In a causal model half of the scores are masked.
+# {{because definition: a token attends to those before it}} Kernels that skip
+# those double the number. {{because algebra: half of the second side of the equation}}
 #
 # ## Check: against measured kernels
 #
-# A lower bound must never be beaten, and should not be far off. Here are matrix products measured by others
-# with three precisions on three chips, and the bound for each.
+# A kernel may not take less than the lower bound, and a bound that is far off is of little use. {{because definition}} Here are
+# matrix products measured by others, with three precisions on three chips, and the bound for each.
 
 # %%
 rows = []
@@ -438,7 +493,11 @@ figure(
         + [Points(*zip(*points), label=p, color=looks[p][0], marker=looks[p][1]) for p, points in groups.items()],
         height=320,
     ),
-    caption="No kernel beats the roof. In bf16 they reach most of it, in narrower formats only about half.",
+    # holds "No kernel beats the roof": max(s for *_, s in rows) <= 1
+    # holds "In bf16 they reach most of it": min(s for _, s in groups["bf16"]) > 0.6
+    #  and all(0.55 < s < 0.65 for _, s in groups["fp8"] + groups["int8 weights"])
+    caption="No kernel beats the roof. In bf16 they reach most of it, in narrower formats about six tenths.",
+    # holds "Points below a rule at one hundred per cent": max(s for *_, s in rows) < 1
     alt="Points below a rule at one hundred per cent: bf16 products between "
     f"{min(s for _, s in groups['bf16']):.0%} and {max(s for _, s in groups['bf16']):.0%}, fp8 and int8 weights between "
     f"{min(s for _, s in groups['fp8'] + groups['int8 weights']):.0%} and {max(s for _, s in groups['fp8'] + groups['int8 weights']):.0%}.",
@@ -450,20 +509,21 @@ figure(
 #
 # ### Where it breaks
 #
-# - **Peaks are not reached.** The next table has the best matmul that a search over shapes has found on each chip: the
-#   ceiling to use in place of the data sheet, when you have it. Clocks fall under load, and the units also wait on
-#   synchronisation and on edges of tiles.
-# - **Narrow formats gain less than their width.** The {{looks["fp8"][1]}} markers above: half the bytes, twice the peak, and
-#   only about half of the roof. A fixed cost that was hidden now shows.
-# - **Short kernels.** At a few tens of microseconds, launch and ramp-up count. The roofline has no such term; the Iron Law
-#   of chapter 1 has.
+# - **Peaks are not reached.** The next table has the best matmul that a search over shapes has found on each chip.
+#   {{because definition: of MAMF}} Use it in place of the data sheet when you have it. Clocks fall as a chip heats up, and the
+#   units also wait for synchronisation and at the edges of tiles.
+# - **Narrow formats gain less than their width promises.** {{holds max(s for _, s in groups["fp8"]) < min(s for _, s in groups["bf16"])}}
+#   Look at the {{looks["fp8"][1]}} markers. With half the bytes and twice the peak, the kernels come to about six tenths of the roof.
+#   {{holds all(0.55 < s < 0.65 for _, s in groups["fp8"])}} Costs that do not shrink with the format weigh more.
+# - **Short kernels.** At a few tens of microseconds, the launch and the start of a kernel count. The roofline does not have such a
+#   term, but the Iron Law of chapter 1 has.
 
 # %%
 best = [e for e in entries("measured").values() if e.key.startswith("mamf_")]
 table(
     [[accelerator(e.accelerator).name, e.precision, si(e.matmul, "FLOP/s"), f"{e.share:.0%}"] for e in best],
     ["chip", "precision", "best measured matmul", "share of dense peak"],
-    caption="Maximum achievable matmul FLOP/s, as collected in Machine Learning Engineering.",
+    caption="Maximum achievable matmul FLOP/s (MAMF), as collected in Machine Learning Engineering.",
 )
 
 # %% [markdown]
@@ -482,22 +542,23 @@ for c, kind, e, ideal, share in rows:
 table([[c, kind, m, f"{error:+.0%}"] for c, kind, m, error in errors], ["chip", "precision", "tokens", "estimate over measured"])
 
 # %% [markdown]
-# The median error is {{np.median([abs(x[-1]) for x in errors]):.0%}}, the largest {{max(abs(x[-1]) for x in errors):.0%}}: two
-# numbers per chip turn a bound into a usable estimate for bf16, and an optimistic one for narrow formats.
+# The median error is {{np.median([abs(x[-1]) for x in errors]):.0%}}, the largest {{max(abs(x[-1]) for x in errors):.0%}}.
+# {{holds max(abs(x[-1]) for x in errors) < 0.5}} Two numbers per chip turn a bound into a usable estimate for bf16. For narrow
+# formats it is too optimistic. {{holds all(x[-1] < -0.15 for x in errors if x[1] != "bf16")}}
 #
 # ## Measure it here
 #
-# The machine in front of you has a roofline too. Both of its roofs can be measured: the flat one with the fastest matrix product that you have, the
-# slopes with loops that do nothing but move bytes, over more and more memory. Under them go kernels whose FLOPs and bytes are *counted*, by the
-# laws of this chapter, on vectors that no cache holds.
+# The machine in front of you has a roofline too. Both of its roofs can be measured: the flat one with large matrix products, the
+# slopes with loops that move bytes over more and more memory. Then come kernels whose FLOPs and bytes are *counted*, by the
+# laws of this chapter, on vectors too large for the caches.
 #
 # Decide first, with the roofline in mind. Element by element, with $x$ and $y$ in fp32:
 #
 # - `axpy`, $y \leftarrow s\,x + y$; a **dot product**; a **ReLU** from one vector into another.
 # - A **fused chain**, $y \leftarrow \max(s\,x + b, 0)$, in one pass, and the same **in three passes**, one for each operator.
 #
-# Which of them does the most FLOP/s, and which the least? By which factor is the fused chain faster? And which reach their roof? The roofline says
-# that all can; put your own shares in its place.
+# Which of them does the most FLOP/s, and which the least? How many times faster is the fused chain? And which reach their roof? The roofline
+# says that each of them can. Put your own shares in its place.
 
 # %%
 from lightspeed_course import measure_here, shipped
@@ -514,8 +575,8 @@ width = 4  # bytes of a number in fp32
 loops = {"ReLU": "relu", "axpy": "axpy", "dot product": "dot", "fused chain": "fused", "in three passes": "unfused"}
 table(
     [[name, FLOPS[k], PASSES[k][0] * width, f"{FLOPS[k] / (PASSES[k][0] * width):.3g}"] for name, k in loops.items()],
-    ["kernel", "FLOPs an element", "bytes an element", "intensity, FLOP/byte"],
-    caption="By count. The roofline says that the rates of these kernels are to each other as their intensities.",
+    ["kernel", "FLOPs per element", "bytes per element", "intensity, FLOP/byte"],
+    caption="By count. According to the roofline, the rates of these kernels are proportional to their intensities.",
 )
 
 # %% tags=["measured"]
@@ -533,23 +594,26 @@ peaks_table(mine)
 # %% [markdown]
 # ### Explain the difference
 #
-# - **A kernel that writes into another vector than it reads, such as the ReLU, often stays below the slope.** Before it overwrites part of a line,
-#   a processor fetches that line. The count says {{PASSES["relu"][0] * width}} bytes an element; with that fetch
-#   {{(PASSES["relu"][0] + 1) * width}} cross the bus. The best that is left is {{PASSES["relu"][0] / (PASSES["relu"][0] + 1):.0%}} of the roof. `axpy` writes
+# - **A kernel that reads one vector and writes another, such as the ReLU, often stays behind the slope.** Before it overwrites part of a line,
+#   a processor fetches that line. The count says {{PASSES["relu"][0] * width}} bytes per element; with that fetch
+#   {{(PASSES["relu"][0] + 1) * width}} cross the bus. So the kernel can reach {{PASSES["relu"][0] / (PASSES["relu"][0] + 1):.0%}} of the roof. `axpy` writes
 #   where it has just read, so its count is right. Some programs avoid the fetch with special stores.
-# - **A kernel that mostly reads, such as the dot product, can stay below it, too.** The slope is that of the best loop, which reads and writes at
-#   once. A core has only so many reads on their way at a time, however idle the memory is.
-# - **Fusion is worth the passes that it saves, or less.** It does the same FLOPs in a third of the counted bytes. But it writes into another vector and
-#   pays for that fetch, while two of the three passes work in place and do not.
-# - **Small products stay below the flat roof** though their intensity is far above the ridge. Preparing the blocks, starting the threads and
-#   waiting for the last of them takes a time that does not shrink with the matrix. It is the fixed cost again that the short kernels above had.
-# - **A share above one** says that a roof was measured too low. The slope is the best of a few loops, not a law of nature.
-# - **bf16 and int8**, if you have torch: a type that turns out slower than fp32 is computed by other means. A chip whose data sheet lists a type
-#   without units for it is within its rights.
+# - **A kernel that reads more than it writes, such as the dot product, can stay behind it, too.** {{because advice: what to look for in one's own table}} The
+#   slope comes from a loop that reads and writes at once. A core can have a limited number of reads on their way, however idle the memory is.
+# - **Fusion may save less than the passes that it saves.** {{because advice: what to look for in one's own table}} It does the same FLOPs in a third of the
+#   counted bytes. {{holds 3 * PASSES["fused"][0] == PASSES["unfused"][0] and FLOPS["fused"] == FLOPS["unfused"]}} But it writes into another vector and pays
+#   for that fetch, while two of the three passes work in place and do not.
+# - **Small products do not reach the flat roof** though their intensity exceeds the ridge by far. {{because advice: what to look for in one's own figure}}
+#   Preparing the blocks, starting the threads and waiting for the last of them takes a time that does not shrink with the matrix. It is the
+#   fixed cost of short kernels again.
+# - **A share of more than one** says that a roof was measured too low. {{because definition}} The slope comes from a few loops, not from a law of nature.
+# - **bf16 and int8**, if you have torch: if a type turns out slower than fp32, the processor computes it by other means. {{because advice}} A data
+#   sheet may list a type even if the chip has no dedicated units for it: the TPU v5p has one rate for fp8 and bf16.
+#   {{holds accelerator("tpu_v5p").fp8 == accelerator("tpu_v5p").bf16}}
 #
 # ### The same on a recorded machine
 #
-# This is a rented virtual machine, measured for the course. Every sample is in the repository.
+# This is a rented virtual machine, measured for the course. Its samples are in the repository.
 
 # %%
 recorded = shipped()["amd_epyc_2core"]
@@ -560,11 +624,12 @@ roofline_table(recorded)
 
 # %%
 peaks_table(recorded)
+first = roof_of(recorded)
 
 # %% [markdown]
-# Compare the ridges with those at the top of this page. A processor has few units for its bandwidth, so its ridge is far below that of an
-# accelerator. Work that starves a GPU can keep a CPU busy, and a trick that saves bytes gains less there. What you know by heart of one
-# does not carry over to the other. The two divisions do.
+# Compare the ridges with those at the top of this page. A CPU has few units for its bandwidth, so its ridge is far lower than that of an
+# accelerator. {{holds max(first.peaks.values()) / first.memory < min(ridges_of.values()) / 2}} Work that starves a GPU can keep a CPU busy, and
+# a trick that saves bytes gains less there. The numbers that you remember for one do not carry over to the other, but the two divisions do.
 #
 # ### And on another maker's
 #
@@ -576,17 +641,18 @@ roofline_figure(other)
 
 # %%
 peaks_table(other)
-first, second = roof_of(recorded), roof_of(other)
+second = roof_of(other)
 gains = [r.peaks["bf16"] / r.peaks["fp32"] for r in (first, second)]
 
 # %% [markdown]
-# In fp32 the two are nearly alike: the second reaches {{second.peaks["fp32"] / first.peaks["fp32"]:.0%}} of the first. From memory it gets
-# {{second.memory / first.memory:.0%}}. So its ridge is the higher one, and a kernel between the two ridges is compute-bound on one machine and
-# memory-bound on the other. "They have the same FLOP/s" says nothing about such a kernel.
+# In fp32 the two are nearly alike: the second reaches {{second.peaks["fp32"] / first.peaks["fp32"]:.0%}} of the first.
+# {{holds 0.8 < second.peaks["fp32"] / first.peaks["fp32"] < 1.25}} From memory it gets {{second.memory / first.memory:.0%}}. So its ridge is the
+# higher one. {{holds second.peaks["fp32"] / second.memory > first.peaks["fp32"] / first.memory}} A kernel between the two ridges is compute-bound
+# on one machine and memory-bound on the other. "They have the same FLOP/s" tells you little about such a kernel.
 #
-# bf16 gains a factor of {{gains[0]:.1f}} on the first, whose vectors hold twice as many numbers of half the size. On the second it gains
-# {{gains[1]:.1f}}: there PyTorch takes a unit that multiplies whole tiles of matrices (`amx_bf16` in the record's list). Speed in a
-# narrow type comes from a unit that was built for it.
+# bf16 gains a factor of {{gains[0]:.1f}} on the first. A vector of the processor holds twice as many numbers of half the size. {{because algebra}} On
+# the second bf16 gains a factor of {{gains[1]:.1f}}. There PyTorch takes a unit that multiplies whole tiles of matrices (`amx_bf16` in the
+# record's list). Speed in a narrow type comes from a unit that was built for it.
 #
 # ## Gallery of wrong claims
 #
@@ -605,9 +671,9 @@ gallery("02")
 #
 # ## What the model leaves out
 #
-# Latency and launch cost; caches that keep what was not meant to stay; units that are busy with address arithmetic;
-# power limits; more than one memory at once. It assumes perfect overlap or none, one bandwidth, one peak. Use it to know
-# what to look at first, not to promise a number.
+# It leaves out latency and the cost of a launch, caches that happen to keep data, units that are busy with address arithmetic,
+# and power limits. It takes one memory and one peak at a time, and the two extremes of overlap. Use it to know what to look at
+# first, not to promise a number.
 #
 # ## Further reading
 #

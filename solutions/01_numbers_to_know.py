@@ -2,8 +2,8 @@
 # # Exercises 1: numbers to know
 #
 # Write your answer in place of the dots and run the cell: `check` says whether it is right and, if not, what may have
-# happened. Try the recall questions without looking anything up; within a quarter is good enough. For the others, the
-# whole library is at your disposal.
+# happened. Try the recall questions without looking anything up; each says how close is close enough. For the others, you
+# may use the whole library.
 
 # %%
 from lightspeed import datasheet, roofline
@@ -221,7 +221,7 @@ ask("numbers.iron_law")
 
 # %%
 def step_time(flops, size, peak, bandwidth, utilisation, latency):
-    """Seconds of a step in which nothing overlaps."""
+    """Seconds of a step whose parts do not overlap."""
     # BEGIN SOLUTION
     # STUB: ...
     return size / bandwidth + flops / (peak * utilisation) + latency

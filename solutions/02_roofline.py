@@ -3,7 +3,7 @@
 #
 # Write your answer in place of the dots and run the cell: `check` says whether it is right and, if not, what may have
 # happened. A plain number is read in the unit that the question asks for; a quantity `Q(value, "GB/s")` brings its own.
-# Chapter 2 has all that you need, and everything in `lightspeed.roofline` is at your disposal.
+# Chapter 2 has what you need, and you may use `lightspeed.roofline`.
 
 # %%
 import math
@@ -233,7 +233,7 @@ ask("roofline.critical_batch_function")
 
 # %%
 def turning_batch(D, F, ridge, weight_bytes, activation_bytes):
-    """The batch at which a matmul reaches the ridge; infinity where none does."""
+    """The batch at which a matmul reaches the ridge, or infinity."""
     # BEGIN SOLUTION
     # STUB: ...
     gained = 2 * D * F - ridge * (D + F) * activation_bytes

@@ -332,16 +332,18 @@ def split_matmul_bounds(B, D, F, peak, link, element_bytes=2):
     return time_bounds(matmul_flops(B, D, F) / 2, B * F * element_bytes, peak, link)
 
 
-@law("", D=count())
-def attention_crossover(D):
+@law("", D=count(), G=count())
+def attention_crossover(D, G=1):
     """Tokens of context at which attention does as many FLOPs as its own four projections.
 
-    The projections cost 8 T D N H FLOPs forward and the scores 4 T^2 N H, so T = 2 D.
+    Over T tokens, the projections of queries and of the output do 4 T D^2 FLOPs and those of keys and
+    values a G-th of that, with G query heads to a KV head; scores and values do 4 T^2 D.
+    So T = D (1 + 1 / G). Half of the scores are masked in a causal model; kernels that skip them double it.
 
-    >>> attention_crossover(4096)
-    8192
+    >>> attention_crossover(4096), attention_crossover(4096, G=8)
+    (8192.0, 4608.0)
     """
-    return 2 * D
+    return D * (1 + 1 / G)
 
 
 @law("", peak=PEAK, link=BANDWIDTH, element_bytes=ELEMENT_BYTES)

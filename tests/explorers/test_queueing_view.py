@@ -62,7 +62,7 @@ def test_the_lower_cap_is_named():
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"chips": 1}, "The weights take 141 GB and the memory is 80 GB"),
+        ({"chips": 1}, "The weights take 141 GB and the memory is 85.5 GB"),
         ({"budget": 0.005}, "Reading the weights alone takes 5.27 ms a token, and the budget is 5 ms"),
         ({"budget": 0.006, "context": 131072}, "Reading the weights and a single cache takes 6.87 ms a token, and the budget is 6 ms"),
         ({"context": 512, "output": 4096}, "leave none for a prompt"),

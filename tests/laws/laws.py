@@ -14,7 +14,7 @@ def every_law():
     found = {}
     for module in map(importlib.import_module, MODULES):
         for name, thing in vars(module).items():
-            if hasattr(thing, "arguments") and thing.__module__ == module.__name__:
+            if callable(thing) and hasattr(thing, "arguments") and thing.__module__ == module.__name__:
                 found[f"{module.__name__.removeprefix('lightspeed.')}.{name}"] = thing
     return found
 

@@ -47,7 +47,7 @@ class Path(NamedTuple):
 def paths():
     """Every `Path`, near to far, then the memory of measured machines: by key.
 
-    A rate and a latency must be those of one part: of one core or SM, for what each has for itself.
+    A memory's latency is that of one load, a link's that of a message between two programs. A rate and a latency must be those of one part: of one core or SM, for what each has for itself.
     """
     levels = ("cpu_l1", "gpu_shared", "cpu_l2", "cpu_dram", "gpu_l2", "gpu_hbm")
     near = {key: level(key) for key in levels}
@@ -63,6 +63,8 @@ def paths():
 
 
 def wire(entry):
+    if "end_to_end" in entry:
+        return Path(f"{entry.name}, software included", entry.end_to_end, entry.bandwidth)
     return Path(entry.name, entry.latency, entry.bandwidth)
 
 

@@ -13,10 +13,10 @@ ROUGH = 0.25  # a number to know is known when it is right within a quarter
 h100, horowitz, adam = accelerator("h100_sxm"), find("horowitz_45nm"), find("adam_mixed_precision")
 
 
-def recall(name, prompt, expected, unit, solution, *misconceptions, tolerance=ROUGH):
+def recall(name, prompt, expected, unit, solution, *misconceptions, tolerance=ROUGH, holds=None):
     return Question(
         id=f"numbers.{name}", chapter=CHAPTER, level="recall", prompt=prompt, expected=lambda: expected, unit=unit,
-        tolerance=tolerance, solution=solution, misconceptions=misconceptions,
+        tolerance=tolerance, solution=solution, misconceptions=misconceptions, holds=holds or {},
     )  # fmt: skip
 
 
@@ -34,56 +34,60 @@ def sourced(n, unit):
 CARDS = (
     recall(
         "dram_over_fma",
-        "How many times the energy of an fp16 multiply-add does it take to read the operand, a word of four bytes, from DRAM? Take Horowitz's table.",
+        "A word of four bytes holds two fp16 numbers. How many times the energy of one fp16 multiply-add does it take to read that word from DRAM? Take Horowitz's table, for a process of 45 nm.",
         horowitz.dram / horowitz.fp16_fma,
         "",
-        f"{si(horowitz.dram, 'J')} over {si(horowitz.fp16_fma, 'J')}. The multiply alone is {si(horowitz.fp16_multiply, 'J')}; the add belongs to it.",
+        f"{si(horowitz.dram, 'J')} over {si(horowitz.fp16_fma, 'J')}: a multiply of {si(horowitz.fp16_multiply, 'J')} and an add of {si(horowitz.fp16_add, 'J')}.",
         mistake("cache, not DRAM", horowitz.cache_8kb / horowitz.fp16_fma, "That is about what a small cache costs. DRAM is off the chip."),
-        mistake("fp32 arithmetic", horowitz.dram / horowitz.fp32_fma, "That is the ratio to an fp32 multiply-add. Narrower arithmetic is cheaper, and the ratio grows."),
+        mistake("fp32 arithmetic", horowitz.dram / horowitz.fp32_fma, "That is the ratio to an fp32 multiply-add. What does one in fp16 cost?"),
         mistake("an addition only", horowitz.dram / horowitz.fp16_add, "You divided by an addition. A multiply-add multiplies too."),
         mistake("a multiplication only", horowitz.dram / horowitz.fp16_multiply, "You divided by a multiplication. What else does a multiply-add do?"),
     ),
     recall(
         "training_bytes",
-        "How many bytes a parameter does mixed-precision training with Adam keep, gradients included?",
+        "How many bytes per parameter does mixed-precision training with Adam keep, if the weights and the gradients are bf16 and whatever else it keeps is fp32?",
         adam.total,
         "byte",
         f"Weights {adam.weights:.0f}, gradients {adam.gradients:.0f}, master weights {adam.master_weights:.0f}, two moments {adam.momentum:.0f} each.",
-        mistake("weights only", adam.weights, "That is enough to run the model, not to train it."),
+        mistake("weights only", adam.weights, "With those you can run the model. What does training keep besides?"),
         mistake("gradients forgotten", adam.total - adam.gradients, "Add up your list again. What does the backward pass produce?"),
         mistake("no master copy", adam.total - adam.master_weights, "Updates are too small for the narrow weights; who holds the sum?"),
+        mistake("fp32 gradients", adam.total + 4 - adam.gradients, "Some recipes keep the gradients in fp32. How wide are they here?"),
+        mistake("gradients kept twice", adam.total + 4, "Some recipes add up a second, fp32 copy of the gradients. Here there is one, in bf16."),
         tolerance=0,
     ),
     recall(
         "fibre_kilometre",
-        "How long does light need for a kilometre of fibre, one way?",
+        "How long does light need for a kilometre of glass fibre, one way?",
         1e3 / memory("light").fibre,
         "µs",
-        f"In a second, light in fibre goes {si(memory('light').fibre / 1e3, '')} km: two thirds of its speed in vacuum.",
+        f"In a second, light in glass goes {si(memory('light').fibre / 1e3, '')} km: two thirds of its speed in vacuum.",
         mistake("vacuum", 1e3 / memory("light").vacuum, "That is light in vacuum. Glass slows it down by a third."),
         mistake("there and back", datasheet.round_trip(1e3, memory("light").fibre), "One way was asked."),
         mistake("software's round trip", 1e-3, "A millisecond is what software and queues make of it. How far would light be by then?"),
+        holds={"two thirds of its speed in vacuum": lambda: abs(memory("light").fibre / memory("light").vacuum - 2 / 3) < 0.005},
     ),
     recall(
         "country_round_trip",
-        "What is the least possible round trip, in fibre, between New York and San Francisco?",
+        "What is the least possible round trip in glass fibre between New York and San Francisco, along the great circle?",
         memory("path_country").round_trip,
         "ms",
-        f"{si(memory('path_country').distance, 'm', 4)} there and back in fibre. Real cables take detours, so real pings are longer.",
+        f"{si(memory('path_country').distance, 'm', 4)} there, and the same back. Real cables take detours, so real pings are longer.",
         mistake("one way", memory("path_country").latency, "That is the way there. The answer has to come back."),
-        mistake("vacuum", datasheet.round_trip(memory("path_country").distance, memory("light").vacuum), "That would need a straight tunnel without glass in it."),
+        mistake("vacuum", datasheet.round_trip(memory("path_country").distance, memory("light").vacuum), "That is the speed in vacuum. How much slower is light in glass?"),
         mistake("Pacific", memory("path_pacific").round_trip, "That is about the Pacific. How wide is the country?"),
+        holds={"Real cables take detours": "history"},
     ),
     recall(
         "hbm_latency",
-        "How long does a GPU wait for a word from its HBM? Take an H100.",
+        "How long does a load wait for a word from HBM? Take an H100 that does nothing else.",
         memory("gpu_hbm").latency,
         "ns",
-        f"About {memory('gpu_hbm').cycles:.0f} cycles of {si(h100.clock, 'Hz')}.",
+        f"One program measured {h100.hbm_cycles:.0f} cycles, at {si(h100.clock, 'Hz')}. Another measured {h100.hbm_cycles_least:.0f} on an H800, at {si(accelerator('h100_pcie').clock, 'Hz')}: {si(h100.hbm_cycles_least / accelerator('h100_pcie').clock, 's')}. Both count as right.",
         mistake("CPU cache", memory("cpu_l2").latency, "That is a CPU's L2 cache."),
         mistake("shared memory", memory("gpu_shared").latency, "That is on the chip. HBM is beside it."),
         mistake("flash", memory("nvme_ssd").latency, "That is an SSD."),
-        tolerance=0.4,
+        tolerance=0.3,  # from the smaller of the two measurements up
     ),
     recall(
         "h100_peak",
@@ -94,6 +98,8 @@ CARDS = (
         mistake("sparse peak", h100.bf16_sparse, "That is the sparse rate, printed first. Your matrices are dense."),
         mistake("vector peak", h100.fp32_vector, "That is the fp32 rate of the vector units."),
         mistake("A100", accelerator("a100_80gb").bf16, "That is the generation before."),
+        mistake("PCIe card", accelerator("h100_pcie").bf16, "That is the PCIe card, with fewer units at a lower clock. SXM was asked."),
+        tolerance=0.15,  # the PCIe card is a quarter below
     ),
     recall(
         "h100_memory",
@@ -130,9 +136,9 @@ CARDS = (
         "How much does PCIe 5.0 x16 carry in one direction, after encoding?",
         link("pcie5_x16").bandwidth,
         "GB/s",
-        f"{link('pcie5_x16').lanes:.0f} lanes, in one direction: {si(link('pcie5_x16').bandwidth, 'byte/s')}.",
+        f"{link('pcie5_x16').lanes:.0f} lanes of {si(link('pcie5_x16').transfer_rate / 8, 'byte/s')}, of which {link('pcie5_x16').encoding:.1%} are data.",
         mistake("both ways", link("pcie5_x16").bandwidth_bidirectional, "You added both directions."),
-        mistake("PCIe 4.0", link("pcie4_x16").bandwidth, "That is PCIe 4.0; each generation doubles the rate."),
+        mistake("PCIe 4.0", link("pcie4_x16").bandwidth, "That is PCIe 4.0, the generation before."),
         mistake("one lane", link("pcie5_x16").bandwidth / 16, "That is one lane of sixteen."),
         tolerance=0.1,
     ),
@@ -151,10 +157,10 @@ inference_memory = Question(
     expected=lambda params, format: params * bytes_of(format),
     unit="GB",
     tolerance=0.01,
-    solution=lambda params, format: f"{si(params, 'parameter')} of {si(bytes_of(format), 'byte')} each. For training this is only the beginning.",
+    solution=lambda params, format: f"{si(params, 'parameter')} of {si(bytes_of(format), 'byte')} each. Training keeps more.",
     misconceptions=(
         Misconception("fp32", lambda params, format: 4 * params, "That would be fp32."),
-        Misconception("training state", lambda params, format: adam.total * params, "That is what training keeps. Running needs the weights only."),
+        Misconception("training state", lambda params, format: adam.total * params, "That is what training keeps. What of it is needed to run the model?"),
         Misconception("half a byte", lambda params, format: params / 2, "That would be a format of four bits."),
     ),
 )
@@ -191,7 +197,7 @@ training_flops = Question(
     unit="FLOP",
     solution=lambda params, tokens: f"Two FLOPs a parameter and token forward, four backward: {si(6 * params, 'FLOP')} for each of {si(tokens, 'token')}.",
     misconceptions=(
-        Misconception("forward only", lambda params, tokens: 2 * params * tokens, "That is the forward pass. The backward pass costs twice as much again."),
+        Misconception("forward only", lambda params, tokens: 2 * params * tokens, "That is the forward pass. What does the backward pass cost?"),
         Misconception("backward only", lambda params, tokens: 4 * params * tokens, "That is the backward pass. The forward pass comes first."),
         Misconception("with recomputation", lambda params, tokens: 8 * params * tokens, "That recomputes the forward pass. The question does not."),
     ),
@@ -230,8 +236,8 @@ crossover = Question(
     solution="Set the two terms equal and solve for the size:\n\n```python\ndef equal_terms(latency, bandwidth):\n    return latency * bandwidth\n```",
     misconceptions=(
         Misconception("ratio", lambda latency, bandwidth: bandwidth / latency, "Write the units of your expression. Are they bytes?"),
-        Misconception("in bits", lambda latency, bandwidth: 8 * latency * bandwidth, "You counted bits. Which unit has the bandwidth?"),
-        Misconception("twice the latency", lambda latency, bandwidth: 2 * latency * bandwidth, "At your size the bandwidth term is twice the other. Where are they equal?"),
+        Misconception("in bits", lambda latency, bandwidth: 8 * latency * bandwidth, "You counted bits. In which unit is the bandwidth given?"),
+        Misconception("twice the latency", lambda latency, bandwidth: 2 * latency * bandwidth, "Put your size into both terms. Do they come to the same time?"),
     ),
 )
 
@@ -260,9 +266,9 @@ analogy = Question(
     expected=lambda tick, felt, wait: datasheet.human_scale(wait, tick, felt),
     unit="hour",
     tolerance=0.02,
-    solution=lambda tick, felt, wait: f"The clock is slowed down {si(felt / tick)} times: {human_time(datasheet.human_scale(wait, tick, felt))}. One factor for the whole table, or the analogy lies.",
+    solution=lambda tick, felt, wait: f"The clock is slowed down {si(felt / tick)} times: {human_time(datasheet.human_scale(wait, tick, felt))}. Use that factor for the other latencies, too.",
     misconceptions=(
-        Misconception("printed in a textbook", lambda tick, felt, wait: 1.8 * datasheet.human_scale(wait, tick, felt), "Compute one factor from the anchor and use it for every row."),
+        Misconception("not the anchor's factor", lambda tick, felt, wait: 1.8 * datasheet.human_scale(wait, tick, felt), "Compute one factor from the anchor and use it for every row."),
         Misconception("anchor not divided", lambda tick, felt, wait: wait * 1e9 * felt, "You multiplied by what a nanosecond would be. How long is the anchor?"),
         Misconception("cycles, not seconds", lambda tick, felt, wait: wait / tick, "That is the number of ticks. How long does each one last?"),
     ),
@@ -281,7 +287,7 @@ clock = Question(
     solution=lambda cores, fmas, clock: f"One core does {si(datasheet.peak_from_clock(clock, 2 * fmas, 1), 'FLOP/s')}, two FLOPs for each multiply-add; there are {cores} of them.",
     misconceptions=(
         Misconception("a multiply-add is one", lambda cores, fmas, clock: clock * fmas * cores, "A multiply-add is two FLOPs."),
-        Misconception("sparse", lambda cores, fmas, clock: 4 * clock * fmas * cores, "That doubles once more: the rate with sparsity."),
+        Misconception("sparse", lambda cores, fmas, clock: 4 * clock * fmas * cores, "That is the rate with sparsity. Your matrices are dense."),
         Misconception("one core", lambda cores, fmas, clock: 2 * clock * fmas, "That is one core."),
     ),
 )
@@ -307,8 +313,8 @@ iron_law = Question(
     solution="Three terms, each in seconds:\n\n```python\ndef step_time(flops, size, peak, bandwidth, utilisation, latency):\n    return size / bandwidth + flops / (peak * utilisation) + latency\n```",
     misconceptions=(
         Misconception("utilisation speeds up", lambda flops, size, peak, bandwidth, utilisation, latency: size / bandwidth + flops / peak * utilisation + latency, "A lower utilisation should make the step longer. Does it, in yours?"),
-        Misconception("perfect overlap", lambda flops, size, peak, bandwidth, utilisation, latency: max(size / bandwidth, flops / (peak * utilisation)) + latency, "That lets data and arithmetic overlap. Here nothing does."),
-        Misconception("no latency", lambda flops, size, peak, bandwidth, utilisation, latency: size / bandwidth + flops / (peak * utilisation), "Something is left of the time when nothing is moved and nothing computed."),
+        Misconception("perfect overlap", lambda flops, size, peak, bandwidth, utilisation, latency: max(size / bandwidth, flops / (peak * utilisation)) + latency, "That lets data and arithmetic overlap. Here they do not."),
+        Misconception("no latency", lambda flops, size, peak, bandwidth, utilisation, latency: size / bandwidth + flops / (peak * utilisation), "What is left of the time if you move no bytes and compute no FLOPs?"),
     ),
 )
 
@@ -321,11 +327,12 @@ dense = Question(
     expected=lambda key, printed: accelerator(key).bf16,
     unit="TFLOP/s",
     tolerance=0.01,
-    solution=lambda key, printed: "Halve it once for dense, once more because bf16 operands are twice as wide as fp8.",
+    solution=lambda key, printed: "The dense rate is half of the sparse one, and the bf16 rate is half of the fp8 rate: the units do half as many operations per cycle on operands twice as wide.",
+    holds={"The dense rate is half": lambda key, printed: accelerator(key).bf16 == accelerator(key).fp8_sparse / 4, "which is wider than bf16": "definition"},
     misconceptions=(
         Misconception("sparse fp8", lambda key, printed: accelerator(key).fp8_sparse, "Two things are different: sparsity and the width of the operands."),
-        Misconception("halved once", lambda key, printed: accelerator(key).fp8, "Halved once. It is both the dense fp8 and the sparse bf16 rate, which is how they get mixed up. Which step is missing?"),
-        Misconception("tf32", lambda key, printed: accelerator(key).tf32, "That is the dense rate of operands twice as wide again."),
+        Misconception("halved once", lambda key, printed: accelerator(key).fp8, "That is both the dense fp8 and the sparse bf16 rate, so the two are easy to mix up. Which step is missing?"),
+        Misconception("tf32", lambda key, printed: accelerator(key).tf32, "That is the dense rate of tf32, which is wider than bf16 in the units."),
     ),
 )
 

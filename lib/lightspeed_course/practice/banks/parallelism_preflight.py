@@ -113,6 +113,7 @@ policy = Question(
         Misconception("weights fit, so all fits", lambda **_: "ddp", "The weights are two of sixteen bytes a parameter. Where is the rest?"),
         Misconception("more is safer", lambda **_: "zero3", "It fits, but what does it send that an earlier stage does not?"),
         Misconception("optimizer only", lambda **_: "zero1", "Add up weights and gradients, which this stage leaves whole, and the activations."),
+        Misconception("gradients as well", lambda **_: "zero2", "Does a stage that splits the optimizer's states alone fit, too?"),
         Misconception("too large for data parallelism", lambda **_: "none", "Split all sixteen bytes a parameter over the ranks. What is left?"),
     ),
 )

@@ -15,8 +15,17 @@ CHAPTER = "02_roofline"
 GPUS = ("v100_sxm", "a100_80gb", "h100_sxm", "h200_sxm", "b200", "mi300x")
 
 
-def chip(canonical, *choices):
-    return Parameter(canonical, choices, show=lambda key: accelerator(key).name)
+FACTS = {"bf16": ("bf16 peak", "FLOP/s"), "int8": ("int8 peak", "OP/s"), "hbm_bandwidth": ("HBM at", "byte/s"), "hbm_capacity": ("HBM of", "byte")}
+
+
+def chip(canonical, *choices, facts=()):
+    """A chip by its name, followed by the numbers of it that the question needs."""
+    return Parameter(canonical, choices, show=lambda key: accelerator(key).name + with_facts(key, facts))
+
+
+def with_facts(key, facts):
+    told = (f"{FACTS[name][0]} {si(getattr(accelerator(key), name), FACTS[name][1])}" for name in facts)
+    return f" ({', '.join(told)})" if facts else ""
 
 
 def size(canonical, low, high):
@@ -43,8 +52,9 @@ def sister_ridge(key, rounded=False):
 
 def ridge_in_words(key, precision="bf16"):
     device = accelerator(key)
-    peak, bandwidth = si(getattr(device, precision), "FLOP/s", 4), si(device.hbm_bandwidth, "byte/s", 4)
-    return f"The ridge of an {device.name} in {precision} is {peak} over {bandwidth}: {si(ridge(key, precision), 'FLOP/byte')}."
+    operation = "OP" if precision.startswith("int") else "FLOP"
+    peak, bandwidth = si(getattr(device, precision), f"{operation}/s", 4), si(device.hbm_bandwidth, "byte/s", 4)
+    return f"In {precision} the ridge of one {device.name} is {peak} over {bandwidth}: {ridge(key, precision):.0f} {operation}/byte."
 
 
 def bounds(key, precision, flops, size):
@@ -106,19 +116,19 @@ relu_question = Question(
     id="roofline.relu_share",
     chapter=CHAPTER,
     level="apply",
-    prompt="A ReLU over a large bf16 tensor in the HBM of an {{key}}, one operation an element. Which share of the dense bf16 peak can it reach?",
+    prompt="A ReLU runs over a large tensor of two-byte numbers in the HBM of an {{key}}, one operation for each element. What share of the chip's dense 16-bit matmul peak can it reach?",
     parameters={"key": chip("a100_80gb", *GPUS)},
     expected=lambda key: r.elementwise_intensity() / ridge_fp16(key),
     unit="%",
     tolerance=0.03,
-    solution=lambda key: f"One operation for an element read and one written: {si(r.elementwise_intensity(), 'FLOP/byte')}. " + ridge_in_words(key, precision_of(key)) + " The share is the first over the second.",
+    solution=lambda key: f"One operation for each element, which is read once and written once: {si(r.elementwise_intensity(), 'FLOP/byte')}. " + ridge_in_words(key, precision_of(key)) + " The share is the first over the second.",
     misconceptions=(
         Misconception("reads only", lambda key: r.elementwise_intensity(writes=0) / ridge_fp16(key), "The result has to go somewhere. Count the writes."),
         Misconception("sparse peak", lambda key: r.elementwise_intensity() / ridge_fp16(key) / 2, "You divided by the sparse peak."),
         Misconception(
             "vector peak",
             lambda key: r.elementwise_intensity() * accelerator(key).hbm_bandwidth / accelerator(key).fp32_vector,
-            "You took the peak of the vector units. They would run the ReLU, but the question asks for a share of the bf16 matmul peak.",
+            "You took the peak of the vector units. They would run the ReLU, but the question asks for a share of the matmul peak.",
         ),
     ),
 )
@@ -142,9 +152,10 @@ gemm_question = Question(
     expected=lambda n: r.matmul_intensity(n, n, n),
     unit="FLOP/byte",
     solution=lambda n: f"{si(r.matmul_flops(n, n, n), 'FLOP')} over {si(r.matmul_bytes(n, n, n), 'byte')}: $2n^3$ over three matrices of $2n^2$ bytes, a third of $n$.",
+    holds={"a third of $n$": lambda n: abs(r.matmul_intensity(n, n, n) / n - 1 / 3) < 1e-9},
     misconceptions=(
         Misconception("result not written", lambda n: r.matmul_flops(n, n, n) / (2 * n * n * 2), "You counted two matrices. How many cross the bus?"),
-        Misconception("weights only", lambda n: r.matmul_flops(n, n, n) / (n * n * 2), "That counts one matrix. The short form holds only for a small batch."),
+        Misconception("weights only", lambda n: r.matmul_flops(n, n, n) / (n * n * 2), "That counts one matrix. The short form is for a small batch. Is this one?"),
         Misconception("a multiply-add is one", lambda n: r.matmul_intensity(n, n, n) / 2, "A multiply-add is two operations, on data sheets too."),
         Misconception("fp32 operands", lambda n: r.matmul_intensity(n, n, n, 4, 4, 4), "How wide is a bf16 element?"),
     ),
@@ -181,11 +192,12 @@ helps_question = Question(
     parameters={"batch": Parameter(16, (8, 16, 32, 2048, 4096), show=str), "D": size(8192, 4096, 16384), "key": chip("a100_80gb", "a100_80gb", "h100_sxm", "h200_sxm")},
     options={"bandwidth": "Twice the HBM bandwidth.", "peak": "Twice the peak FLOP/s.", "capacity": "Twice the HBM capacity.", "link": "Twice the NVLink rate."},
     expected=lambda batch, D, key: "peak" if square(batch, D, key).compute_bound else "bandwidth",
-    solution=lambda batch, D, key: f"Arithmetic takes {si(square(batch, D, key).math, 's')}, traffic {si(square(batch, D, key).comms, 's')}. Only the longer of the two is worth shortening.",
+    solution=lambda batch, D, key: f"Arithmetic takes {si(square(batch, D, key).math, 's')}, traffic {si(square(batch, D, key).comms, 's')}. They overlap, so only shortening the longer one helps.",
+    holds={"They overlap": "definition: the larger of two times", "Twice the HBM bandwidth": "design: an option", "Twice the peak": "design: an option", "Twice the HBM capacity": "design: an option", "Twice the NVLink rate": "design: an option"},
     misconceptions=(
         Misconception("the shorter clock", lambda batch, D, key: "bandwidth" if square(batch, D, key).compute_bound else "peak", "Two clocks run at once. Which of them do you wait for?"),
-        Misconception("capacity is speed", lambda **_: "capacity", "Room for weights is not the rate at which they are read."),
-        Misconception("the link", lambda **_: "link", "Nothing here leaves the chip."),
+        Misconception("capacity is speed", lambda **_: "capacity", "More room for the weights does not make reading them faster."),
+        Misconception("the link", lambda **_: "link", "Do the operands leave the chip here?"),
     ),
 )
 
@@ -200,8 +212,8 @@ depth = Question(
     id="roofline.critical_depth",
     chapter=CHAPTER,
     level="apply",
-    prompt="Two {{key}} chips split the contraction of a bf16 matmul; each sends its partial sums to the other over one link of {{link}} in each direction. From which contraction length D on is it compute-bound?",
-    parameters={"key": chip("tpu_v5e", "tpu_v5e", "tpu_v5p"), "link": Parameter(45, (25, 45, 50, 90), "GB/s")},
+    prompt="Two chips, each a {{key}}, split the contraction of a bf16 matmul. Each sends its partial sums to the other over one link of {{link}} in each direction. From which contraction length D on is it compute-bound?",
+    parameters={"key": chip("tpu_v5e", "tpu_v5e", "tpu_v5p", facts=("bf16",)), "link": Parameter(45, (25, 45, 50, 90), "GB/s")},
     expected=lambda key, link: r.critical_depth(accelerator(key).bf16, link),
     unit="",
     tolerance=0.02,
@@ -209,7 +221,7 @@ depth = Question(
     misconceptions=(
         Misconception("ridge of the link", lambda key, link: accelerator(key).bf16 / link, "That is the ridge of the link. What is the intensity of the exchange, in terms of D?"),
         Misconception("memory instead of link", lambda key, link: 2 * ridge(key), "You used HBM. What travels here is the partial sums, over the link."),
-        Misconception("all the FLOPs on one chip", lambda key, link: accelerator(key).bf16 / link / 2, "Each of the two chips does half the work."),
+        Misconception("all the FLOPs on one chip", lambda key, link: accelerator(key).bf16 / link / 2, "The work is shared by two chips. How much does each do?"),
     ),
 )
 
@@ -221,9 +233,10 @@ decode = Question(
     parameters={"S": size(8192, 1024, 65536), "G": Parameter(8, (2, 4, 8, 16), show=str)},
     expected=lambda S, G: r.attention_intensity(1, S, G),
     unit="FLOP/byte",
-    solution=lambda S, G: f"$TSG / (TG + S)$ with $T = 1$: {si(r.attention_intensity(1, S, G), 'FLOP/byte', 4)}, close to $G$. Each cached key and value is read once and serves one query from each head of the group; a longer context changes nothing.",
+    solution=lambda S, G: f"$TSG / (TG + S)$ with $T = 1$: {si(r.attention_intensity(1, S, G), 'FLOP/byte', 4)}, close to $G$. Each cached key and value is read once and serves one query from each head of the group. A longer context only brings it closer to $G$.",
+    holds={"A longer context": lambda S, G: r.attention_intensity(1, S, G) < r.attention_intensity(1, 10 * S, G) < G},
     misconceptions=(
-        Misconception("no sharing", lambda S, G: r.attention_intensity(1, S, 1), "Heads of a group share one KV head. How often is each cached element used?"),
+        Misconception("no sharing", lambda S, G: r.attention_intensity(1, S, 1), "Heads of a group share one KV head. How many queries use each cached element?"),
         Misconception("prefill", lambda S, G: r.attention_intensity(S, S, G), "That is a whole prompt at once. How many queries are there when decoding?"),
         Misconception("only the keys", lambda S, G: 2 * r.attention_intensity(1, S, G), "You read the keys. The values are read as well."),
     ),
@@ -233,12 +246,13 @@ tile = Question(
     id="roofline.tile_side",
     chapter=CHAPTER,
     level="design",
-    prompt="A large bf16 matmul on an {{key}} computes its result in square tiles, reading a strip of each operand for every tile. How long must a tile's side be, in elements, for HBM not to be the limit?",
+    prompt="A large bf16 matmul on an {{key}} computes its result in square tiles, and reads a strip of each operand for each tile. How long must a tile's side be, in elements, for HBM not to be the limit?",
     parameters={"key": chip("a100_80gb", "a100_80gb", "h100_sxm", "h200_sxm", "b200")},
     expected=lambda key: ridge(key) * WIDTH["bf16"],
     unit="",
     tolerance=0.03,
     solution=lambda key: ridge_in_words(key) + " A square tile of side $b$ has intensity $2b^2 / (2b \\cdot 2)$, half of $b$; set it equal to the ridge. Kernels take the next power of two, or let neighbouring tiles share strips through the L2 cache.",
+    holds={"half of $b$": lambda key: r.tile_intensity(600, 600) == 300},
     misconceptions=(
         Misconception("intensity is the side", ridge, "Work out the intensity of one tile: what does it read for each step of the contraction?"),
         Misconception("one strip", lambda key: ridge(key) * WIDTH["bf16"] / 4, "A tile reads a strip of both operands."),
@@ -249,7 +263,7 @@ tile = Question(
 # A model whose weights at two bytes do not fit beside its cache.
 BUDGET = {
     "params": Parameter(13 * 10**9, tuple(n * 10**9 for n in (8, 10, 12, 13)), show=lambda n: si(n)),
-    "key": chip("tpu_v5e"),
+    "key": chip("tpu_v5e", facts=("bf16", "hbm_bandwidth", "hbm_capacity")),
     "budget": Parameter(20, (18, 20, 25), "ms"),
 }
 
@@ -268,7 +282,7 @@ precision_for_budget = Question(
     chapter=CHAPTER,
     level="design",
     kind="choice",
-    prompt="A dense model of {{params}} parameters decodes on one {{key}}; a step may take {{budget}}. Which is the widest format for its weights that fits the memory and leaves time to read them?",
+    prompt="A dense model of {{params}} parameters decodes on one {{key}}. Each step reads the weights once, and may take {{budget}}. Which is the widest format for the weights that fits the memory and can be read in time?",
     parameters=BUDGET,
     options={f: f"{f} weights" for f in ("fp32", "bf16", "int8", "int4")},
     expected=lambda params, key, budget: widest(params, key, budget),
@@ -279,7 +293,7 @@ precision_for_budget = Question(
     misconceptions=(
         Misconception("fp32 is safe", lambda **_: "fp32", "Multiply parameters by bytes, and compare with the memory of one chip."),
         Misconception("bf16 is the default", lambda **_: "bf16", "Multiply parameters by bytes, and compare with the memory of one chip. Then divide by the bandwidth."),
-        Misconception("narrower is always needed", lambda **_: "int4", "It would meet the budget. Is there a wider format that does too?"),
+        Misconception("narrower is always needed", lambda **_: "int4", "Is there a wider format that fits and can be read in time?"),
     ),
     valid=lambda params, key, budget: widest(params, key, budget) == "int8",
 )
@@ -298,16 +312,16 @@ batch_for_budget = Question(
     id="roofline.budget_batch",
     chapter=CHAPTER,
     level="design",
-    prompt="A dense model of {{params}} parameters, with int8 weights and bf16 arithmetic, decodes on one {{key}}; a step may take {{budget}}. Leave attention out. What is the largest batch that meets the budget, if traffic and arithmetic overlap?",
+    prompt="A dense model of {{params}} parameters, with int8 weights and bf16 arithmetic, decodes on one {{key}}. Each step reads the weights once, and may take {{budget}}. Leave attention and activations out. What is the largest batch that meets the budget, if traffic and arithmetic overlap?",
     parameters=BUDGET,
     expected=largest_batch,
     unit="token",
     tolerance=0,
-    solution=lambda params, key, budget: f"Reading the weights takes {si(step(params, key, 1, 1).comms, 's')}, whatever the batch. Arithmetic takes {si(step(params, key, 1, 1).math, 's')} a token; the budget holds {si(largest_batch(params, key, budget), 'token')} of them.",
+    solution=lambda params, key, budget: f"Reading the weights takes {si(step(params, key, 1, 1).comms, 's')}, for one token or for many. Arithmetic takes {si(step(params, key, 1, 1).math, 's')} a token; the budget holds {si(largest_batch(params, key, budget), 'token')} of them.",
     misconceptions=(
         Misconception("stop at the ridge", lambda params, key, budget: math.floor(r.critical_batch(ridge(key), 1)), "That is where the step begins to grow. Does the budget end there?"),
         Misconception("no overlap", lambda params, key, budget: max(1, math.floor((budget - step(params, key, 1, 1).comms) / step(params, key, 1, 1).math)), "You added the two times. The question lets them overlap."),
-        Misconception("int8 arithmetic", lambda params, key, budget: largest_batch(params, key, budget, "int8"), "Only the weights are int8; the arithmetic runs at the bf16 peak."),
+        Misconception("int8 arithmetic", lambda params, key, budget: largest_batch(params, key, budget, "int8"), "You used the int8 peak. In which format is the arithmetic?"),
         Misconception("one FLOP a weight", lambda params, key, budget: math.floor(budget * accelerator(key).bf16 / params), "A weight takes part in a multiply and an add for each token."),
     ),
     valid=lambda params, key, budget: params * 1.05 / accelerator(key).hbm_bandwidth < budget and params < accelerator(key).hbm_capacity,
@@ -318,7 +332,8 @@ exact_function = Question(
     chapter=CHAPTER,
     level="design",
     kind="function",
-    prompt="Write `turning_batch(D, F, ridge, weight_bytes, activation_bytes)`: the batch at which `X[B, D] @ Y[D, F]` reaches the ridge, counting weights, activations and a result as wide as the activations. Return infinity where no batch does.",
+    prompt="Write `turning_batch(D, F, ridge, weight_bytes, activation_bytes)`: the batch at which `X[B, D] @ Y[D, F]` reaches the ridge, counting weights, activations and a result as wide as the activations. Return infinity if a batch never does.",
+    holds={"Return infinity": "design: what the function returns"},
     parameters={
         "D": size(4096, 512, 16384),
         "F": size(4096, 512, 16384),
@@ -330,7 +345,7 @@ exact_function = Question(
     expected=lambda D, F, ridge, weight_bytes, activation_bytes: r.critical_batch_exact(D, F, ridge, weight_bytes, activation_bytes, activation_bytes),
     unit="token",
     tolerance=0.001,
-    solution="Set FLOPs equal to ridge times bytes and solve for B. The batch appears on both sides; what is left must be above zero:\n\n```python\ndef turning_batch(D, F, ridge, weight_bytes, activation_bytes):\n    gained = 2 * D * F - ridge * (D + F) * activation_bytes\n    return ridge * D * F * weight_bytes / gained if gained > 0 else math.inf\n```",
+    solution="Set FLOPs equal to ridge times bytes and solve for B. The batch appears on both sides, and its factor must be above zero:\n\n```python\ndef turning_batch(D, F, ridge, weight_bytes, activation_bytes):\n    gained = 2 * D * F - ridge * (D + F) * activation_bytes\n    return ridge * D * F * weight_bytes / gained if gained > 0 else math.inf\n```",
     misconceptions=(
         Misconception("the short form", lambda D, F, ridge, weight_bytes, activation_bytes: ridge * weight_bytes / 2, "That is the limit of large D and F. Try a small matrix."),
         Misconception("no result", lambda D, F, ridge, weight_bytes, activation_bytes: r.critical_batch_exact(D, F, ridge, weight_bytes, activation_bytes, 1e-9), "Is the result written back?"),
