@@ -3,8 +3,7 @@
 #
 # Write your answer in place of the dots and run the cell: `check` says whether it is right and, if not, what may have
 # happened. A plain number is read in the unit that the question asks for; a quantity `Q(value, "GB")` brings its own.
-# Chapter 6 has all that you need, and all its laws are imported. The fourteen questions are those of the notes that the
-# chapter reworks; the checklist after them is theirs, too.
+# Chapter 6 has what you need, and its laws are imported.
 
 # %%
 from lightspeed.catalog import accelerator, link, number
@@ -21,7 +20,7 @@ from lightspeed.units import Q
 h100, ndr = accelerator("h100_sxm"), link("infiniband_ndr")
 
 # %% [markdown]
-# ## The fourteen questions
+# ## Traffic, memory, schedules
 
 # %%
 ask("parallelism.gradient_bytes")
@@ -73,6 +72,16 @@ ask("parallelism.zero3_bytes")
 answer = 3 * 15 / 16 * 2 * 7
 # END SOLUTION
 check("parallelism.zero3_bytes", answer)
+
+# %%
+ask("parallelism.zero3_accumulated")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # a factor
+answer = 8 * (1 + 2) / 2
+# END SOLUTION
+check("parallelism.zero3_accumulated", answer)
 
 # %%
 ask("parallelism.zero_states")

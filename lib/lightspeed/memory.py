@@ -1,10 +1,10 @@
-"""What must fit: states, activations, caches, and who holds which share. Derived in chapter 6.
+"""What each GPU holds: states, activations, caches, and who holds which share. Derived in chapter 6.
 
 Bytes per device, in the conventions of the papers: weights in 2 bytes, Adam. t is the tensor-parallel
 degree, p the pipeline's. For the kinds of number see `lightspeed.law.law`.
 
 Sources: Rajbhandari et al., "ZeRO" (SC20); Korthikanti et al. (2022) for activations; Megatron-LM,
-theoretical_memory_usage.py; DeepSpeed, memory.rst; Austin et al., "How to Scale Your Model" (2025).
+theoretical_memory_usage.py; DeepSpeed, stage_1_and_2.py and memory.rst; Austin et al., "How to Scale Your Model" (2025).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from lightspeed.law import (
     law,
     maximum,
     nonnegative,
+    one_of,
     positive,
     where,
 )
@@ -60,7 +61,7 @@ def training_state_bytes(parameters, recipe="16", n=1, stage=0):
 
 @law("byte", parameters=PARAMETERS, n=SHARDS, stage=STAGE, optimizer_bytes=nonnegative("byte"))
 def zero_bytes_per_device(parameters, n, stage, optimizer_bytes=12.0):
-    """Bytes a rank with another optimizer: (2 + 2 + K) per parameter, split over n as the stage says.
+    """Bytes on each rank for an optimizer of K bytes a parameter: (2 + 2 + K) per parameter, split over n as the stage says.
 
     >>> [round(zero_bytes_per_device(7.5e9, 64, stage) / 1e9, 1) for stage in range(4)]
     [120.0, 31.4, 16.6, 1.9]
@@ -77,19 +78,27 @@ class Offload:
     cpu: float
 
 
-@law({"gpu": "byte", "cpu": "byte"}, parameters=PARAMETERS, n=SHARDS, per_host=count(), offload=("none", "cpu"))
-def deepspeed_zero2_bytes(parameters, n, per_host, offload="none"):
-    """The `Offload` (byte) by DeepSpeed's documented estimate of ZeRO-2: 4 P + 16 P / n, or 2 P with states on the host.
+@law(
+    {"gpu": "byte", "cpu": "byte"},
+    parameters=PARAMETERS,
+    n=SHARDS,
+    per_host=count(),
+    offload=("none", "cpu"),
+    by=("code", "documentation"),
+)
+def deepspeed_zero2_bytes(parameters, n, per_host, offload="none", by="code"):
+    """The `Offload` (byte) by DeepSpeed's estimate of ZeRO-2: 2 P + 18 P / n, or 2 P with states on the host.
 
-    Half as much again is kept on the host as a buffer. DeepSpeed prints GiB and calls them GB, and its code
-    differs from its documentation for "none": 2 P + 18 P / n.
+    18 are gradients in 2 bytes and in 4, master weights and two moments. DeepSpeed's documentation still
+    prints what an older release gave, 4 P + 16 P / n. It counts GiB and writes GB.
 
-    >>> round(deepspeed_zero2_bytes(2851e6, 8, 8, "cpu").cpu / 2**30, 2)
-    127.45
+    >>> [round(deepspeed_zero2_bytes(2851e6, 8, 8, by=by).gpu / 2**30, 2) for by in ("code", "documentation")]
+    [11.28, 15.93]
     """
     if offload == "cpu":
-        return Offload(2 * parameters, 1.5 * parameters * maximum(4 * per_host, 16))
-    return Offload(4 * parameters + 16 * parameters / n, 1.5 * 4 * parameters * per_host)
+        return Offload(2 * parameters, 1.5 * parameters * maximum(4 * n, 16))
+    gpu = (2 + 18 / n) if by == "code" else (4 + 16 / n)
+    return Offload(gpu * parameters, 1.5 * 4 * parameters * per_host)
 
 
 # ---------------------------------------------------------------- activations
@@ -103,20 +112,50 @@ SPLITS = ("tensor", "tensor+sequence")
 def activation_bytes(sequence, batch, width, heads, layers=1, tensor=1, pipeline=1, interleave=1, split="tensor", recompute="none"):
     """Bytes of activations on a device of the first stage, for one micro-batch of `batch` sequences in 2-byte elements.
 
-    A layer keeps s b h (34 + 5 a s / h), 24 of the 34 split over t, all with "tensor+sequence". "selective"
-    does the scores again and drops 5 a s / h; "full" keeps the layer's input, 2 s b h, alone. In 1F1B the
-    first of p stages has p micro-batches in flight over 1/p of the layers, so p cancels; interleaving
-    v chunks adds (p - 1) / (p v).
+    A GPT's layer, its MLP four times as wide as the model, keeps s b h (34 + 5 a s / h), 24 of the 34 split
+    over t, all with "tensor+sequence". "selective" does the scores again and drops 5 a s / h; "full" keeps
+    the layer's input, 2 s b h, alone. In 1F1B the first of p stages has p micro-batches in flight over 1/p of
+    the layers, so p cancels; interleaving v chunks adds (p - 1) / (p v).
 
     >>> round(activation_bytes(2048, 4, 6144, 64, 48, tensor=8) / 2**30, 2)
     59.25
     """
     scores = 0 if recompute == "selective" else 5 * heads * sequence / width
-    kept = (34 + scores) / tensor if split == "tensor+sequence" else 10 + (24 + scores) / tensor
-    if recompute == "full":
-        kept = 2
-    in_flight = where(interleave > 1, 1 + (pipeline - 1) / (pipeline * interleave), 1)
-    return sequence * batch * width * layers * kept * in_flight
+    kept = 2 if recompute == "full" else _on_a_rank(10, 24 + scores, tensor, split)
+    return sequence * batch * width * layers * kept * _in_flight(pipeline, interleave)
+
+
+def _on_a_rank(whole, divided, tensor, split):
+    """Bytes on one tensor-parallel rank: sequence parallelism splits also what tensor parallelism leaves whole."""
+    return whole / (tensor if split == "tensor+sequence" else 1) + divided / tensor
+
+
+def _in_flight(pipeline, interleave):
+    """Micro-batches that the first stage holds, as a multiple of what fills its share of the layers once."""
+    return where(interleave > 1, 1 + (pipeline - 1) / (pipeline * interleave), 1)
+
+
+def transformer_activation_bytes(model, sequence, batch=1, tensor=1, pipeline=1, interleave=1, split="tensor", recompute="selective"):
+    """Bytes of activations of a `Transformer` on a device of the first stage, from its layers' own tensors.
+
+    For a GPT that is `activation_bytes`. "selective", which is what FlashAttention does, keeps no scores;
+    "none" keeps them, in 5 bytes each with dropout (a GPT) and in 2 without.
+
+    >>> from lightspeed.transformer import transformer
+    >>> llama = transformer("llama3_70b")
+    >>> round(transformer_activation_bytes(llama, 8192) / (80 * 8192 * 8192), 1)
+    33.5
+    """
+    shape = {"sequence": sequence, "batch": batch, "tensor": tensor, "pipeline": pipeline, "interleave": interleave}
+    for name, value in shape.items():
+        checked("transformer_activation_bytes", name, value, count())
+    one_of("transformer_activation_bytes", "split", split, SPLITS)
+    one_of("transformer_activation_bytes", "recompute", recompute, RECOMPUTE)
+    whole, divided = model.kept_bytes_per_token()
+    if recompute == "none":
+        divided += (5 if model.gpt else 2) * model.heads * sequence
+    kept = 2 * model.width if recompute == "full" else _on_a_rank(whole, divided, tensor, split)
+    return sequence * batch * model.layers * kept * _in_flight(pipeline, interleave)
 
 
 @law("byte", tokens=positive("token"), layers=count(), width=count(), hidden=count(), element_bytes=ELEMENT_BYTES)
@@ -166,13 +205,13 @@ class MemoryUse:
         return max(parts, key=lambda part: getattr(self, part))
 
 
-def training_memory(model, capacity, sequence, batch=1, data=1, tensor=1, pipeline=1, interleave=1, stage=0, recipe="16", split="tensor", recompute="none", waste=0.1):
+def training_memory(model, capacity, sequence, batch=1, data=1, tensor=1, pipeline=1, interleave=1, stage=0, recipe="16", split="tensor", recompute="selective", waste=0.1):
     """The `MemoryUse` (byte) of a device of the first stage while it trains a `Transformer`.
 
     `batch` counts the sequences of a micro-batch, `data`, `tensor`, `pipeline` are the three degrees, `stage`
     is ZeRO's; parameters are split evenly over tensor x pipeline. `logits` are those of one micro-batch in
     fp32, kept where there is one stage. `waste` is the share of the sum lost to temporary buffers and
-    fragmentation. Activations are those of a GPT's layer: an estimate for gated MLPs and shared heads.
+    fragmentation. Activations are `transformer_activation_bytes`, by default without attention scores.
 
     >>> from lightspeed.transformer import transformer
     >>> use = training_memory(transformer("llama3_8b"), 80e9, 8192, data=8, stage=3, recompute="full")
@@ -182,7 +221,7 @@ def training_memory(model, capacity, sequence, batch=1, data=1, tensor=1, pipeli
     capacity = checked("training_memory", "capacity", capacity, positive("byte"))
     waste = checked("training_memory", "waste", waste, nonnegative())
     states = training_state_bytes(model.parameters / (tensor * pipeline), recipe, data, stage)
-    activations = activation_bytes(sequence, batch, model.width, model.heads, model.layers, tensor, pipeline, interleave, split, recompute)
+    activations = transformer_activation_bytes(model, sequence, batch, tensor, pipeline, interleave, split, recompute)
     logits = 4 * sequence * batch * model.vocabulary / tensor if pipeline == 1 else 0.0
     needed = states.total + activations + logits
     return MemoryUse(states.weights, states.gradients, states.optimizer, activations, logits, waste * needed, (1 + waste) * needed, capacity)

@@ -155,17 +155,19 @@ def skewed_exchange(tokens, width, ways, hot_share, element_bytes=2):
 AXES = count(hint="Links of a chip that work for this split at once: 1 on a GPU, up to 3 on a TPU torus.")
 
 
-@law(peak=PEAK, link=BANDWIDTH, axes=AXES, experts_over_active=Argument(low=1.0, above=False))
-def data_parallel_tokens(peak, link, axes=1, experts_over_active=1.0):
+@law(peak=PEAK, link=BANDWIDTH, axes=AXES, experts_over_active=Argument(low=1.0, above=False), tensor=WAYS)
+def data_parallel_tokens(peak, link, axes=1, experts_over_active=1.0, tensor=1):
     """Tokens a chip above which data parallelism or FSDP is compute-bound: C / W, all weights in bf16.
 
-    Forward, 4 bytes of weights and gradients cross per 4 FLOPs a token; the shape of the model cancels. With
-    experts the weights of all are sent and only the active ones compute: times E / k.
+    The backward pass does 4 FLOPs a parameter and token and sends 4 bytes a parameter (FSDP's forward pass 2
+    and 2), so the shape of the model cancels. With experts the weights of all are sent and only the active
+    ones compute: times E / k. Beside tensor parallelism a chip sends 1 / `tensor` of each weight, and its
+    group works on the same tokens: over `tensor`.
 
-    >>> data_parallel_tokens(990e12, 450e9)
-    2200.0
+    >>> data_parallel_tokens(990e12, 450e9), data_parallel_tokens(990e12, 50e9, tensor=8)
+    (2200.0, 2475.0)
     """
-    return peak / (link * axes) * experts_over_active
+    return peak / (link * axes * tensor) * experts_over_active
 
 
 @law(hidden=WIDTH, peak=PEAK, link=BANDWIDTH, axes=AXES)
@@ -178,26 +180,29 @@ def tensor_parallel_ways(hidden, peak, link, axes=1):
     return hidden * axes * link / peak
 
 
-@law(hidden=WIDTH, peak=PEAK, link=BANDWIDTH)
-def mixed_tokens(hidden, peak, link):
-    """Tokens a chip above which FSDP and tensor parallelism together, best split, are compute-bound: 2 (C / W)^2 / F.
+@law(hidden=WIDTH, peak=PEAK, link=BANDWIDTH, tensor_link=BANDWIDTH)
+def mixed_tokens(hidden, peak, link, tensor_link):
+    """Tokens a chip above which FSDP over `link` and, after it, tensor parallelism over `tensor_link` take less time
+    than arithmetic, at the best split of the chips: 4 C^2 / (W V F) for rates W and V.
 
-    For a torus whose axes are shared out between the two (`link` is one axis, both ways).
+    Fewer than FSDP needs alone only if tensor parallelism could be more than 4 ways: F V / C > 4. On a torus
+    a rate is that of all links of a chip which work for the split, both neighbours of an axis included.
 
-    >>> round(mixed_tokens(13824, 2550.0, 1.0))
+    >>> round(mixed_tokens(13824, 2550.0, 2.0, 1.0))
     941
     """
-    return 2 * (peak / link) ** 2 / hidden
+    return 4 * peak**2 / (link * tensor_link * hidden)
 
 
-@law(tokens=TOKENS, chips=count(), hidden=WIDTH)
-def best_fsdp_ways(tokens, chips, hidden):
-    """FSDP ways at which a step of `tokens` over `chips`, the rest tensor parallel, sends least: sqrt(2 B N / F).
+@law(tokens=TOKENS, chips=count(), hidden=WIDTH, link=BANDWIDTH, tensor_link=BANDWIDTH)
+def best_fsdp_ways(tokens, chips, hidden, link, tensor_link):
+    """FSDP ways X at which a step of `tokens` over `chips`, the rest tensor parallel, sends for the shortest time:
+    sqrt(B N W / (F V)), where both take equally long. Rates as in `mixed_tokens`.
 
-    >>> round(best_fsdp_ways(4_190_000, 8960, 28672))
+    >>> round(best_fsdp_ways(4_190_000, 8960, 28672, 2.0, 1.0))
     1618
     """
-    return (2 * tokens * chips / hidden) ** 0.5
+    return (tokens * chips * link / (hidden * tensor_link)) ** 0.5
 
 
 @law(tokens=positive("token"), chips=count())

@@ -62,7 +62,7 @@ def zero_bubble_over_ideal(stages, micro_batches, forward, backward, weight):
 def shared_slot_utilisation(stages, micro_batches):
     """Share of GPUs busy in each step if a GPU could do a forward and a backward pass in one step.
 
-    No GPU can. This is the count of the ten-step table that chapter 6 starts from.
+    No GPU can. This is the count of a published table of ten steps, which the gallery of chapter 6 rebuts.
 
     >>> [round(100 * u) for u in shared_slot_utilisation(4, 4)]
     [25, 50, 75, 100, 75, 75, 100, 75, 50, 25]

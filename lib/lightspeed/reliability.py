@@ -154,7 +154,7 @@ def stretch(interval, write, mtbf, restart=0.0):
 def straggler_stretch(ranks, chance, slowdown):
     """Mean time of a synchronous step over that of a step without stragglers.
 
-    Each rank is slow in a step with probability `chance`, by the factor `slowdown`; one slow rank holds all.
+    Each rank is slow in a step with probability `chance`, by the factor `slowdown`; one slow rank delays all the others.
 
     >>> round(straggler_stretch(1000, 0.001, 2.0), 2)
     1.63

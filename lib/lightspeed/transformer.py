@@ -6,7 +6,8 @@ positions; its attention may share keys and values between heads, its MLP may be
 with `kv_rank` its attention is DeepSeek's, which keeps one compressed vector a token.
 
 Sources: Austin et al., "How to Scale Your Model", transformers chapter (2025); Narayanan et al. (2021) for the FLOPs;
-DeepSeek-V3 technical report (2024) for the compressed attention. Shapes: catalog/models.toml.
+DeepSeek-V3 technical report (2024) for the compressed attention; Korthikanti et al. (2022) and Megatron-LM,
+theoretical_memory_usage.py, for what a layer keeps. Shapes: catalog/models.toml.
 """
 
 from __future__ import annotations
@@ -120,6 +121,40 @@ class Transformer:
     def block_matrices(self):
         """Parameters that one token is multiplied with in the layers; the table of tokens is looked up, not multiplied."""
         return self.layers * self.attention_matrices + self._mlp_matrices(self.active_experts)
+
+    def kept_bytes_per_token(self):
+        """Bytes that a layer keeps of a token for its backward pass, in 2-byte elements, attention scores aside.
+
+        A pair. First what tensor parallelism leaves whole: inputs and outputs of the two norms, and the
+        one-byte masks of a GPT's two dropouts. Then what it splits: Q, K, V and the heads' result, and as many
+        hidden vectors as the MLP has matrices. Of experts, those that a token uses, and its copies sent to
+        them; layers of two kinds are averaged.
+
+        >>> gpt3 = transformer("gpt3_175b")
+        >>> [kept / gpt3.width for kept in gpt3.kept_bytes_per_token()]
+        [10.0, 24.0]
+        """
+        masks = 2 * self.width if self.gpt else 0
+        return 2 * 4 * self.width + masks, 2 * (self._kept_by_attention + self._kept_by_mlp)
+
+    @property
+    def _kept_by_attention(self):
+        if not self.kv_rank:
+            return 2 * self.head_width * (self.heads + (self.kv_heads or self.heads))
+        # The compressed vectors stay before and after their norms.
+        keys = self.heads * (self.head_width_plain + self.head_width_rotary)
+        compressed = 2 * (self.query_rank + self.kv_rank) + self.head_width_rotary
+        return compressed + 2 * keys + 2 * self.heads * self.head_width_value
+
+    @property
+    def _kept_by_mlp(self):
+        dense = self.mlp_matrices * self.hidden
+        if not self.experts:
+            return dense
+        used = (self.active_experts + self.shared_experts) * (self.expert_hidden or self.hidden)
+        sparse = self.mlp_matrices * used + self.active_experts * self.width
+        share = self.dense_layers / self.layers
+        return share * dense + (1 - share) * sparse
 
     def flops_per_token(self, context=0):
         """FLOPs of a forward pass for one token that attends to `context` others: 2 a parameter, the scores, the logits.

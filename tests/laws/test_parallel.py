@@ -104,14 +104,41 @@ def test_tensor_parallel_condition(peak, link, D, F, x):
     assert math == pytest.approx(comms)
 
 
-@given(alpha=st.floats(100, 1e4), F=width, N=st.integers(2, 10**5), B=st.integers(10**4, 10**7))
-def test_the_best_mixture_by_search(alpha, F, N, B):
-    """T_math = 4 B D F / (N C); T_fsdp = 4 D F / (Y W a), T_tp = 4 B D / (X W b), axes and ways free but X Y = N."""
-    X = par.best_fsdp_ways(B, N, F)
-    ways = X * np.geomspace(0.1, 10, 2001)
-    # On one axis each (a = 1) and two for both directions: the sum is least where both are equal up to the factor of the source.
-    cost = 2 * F / (N / ways) + 4 * B / ways / 1.0
-    assert ways[cost.argmin()] == pytest.approx(X, rel=0.01)
+def mlp_times(peak, link, tensor_link, D, F, tokens, X, Y):
+    """Seconds of an MLP forward on one of X * Y chips: arithmetic; FSDP, which gathers 1 / Y of both weights; tensor
+    parallelism, which gathers and scatters the activations of 1 / X of the tokens. Large groups, 2-byte elements."""
+    return (
+        4 * tokens * D * F / (X * Y) / peak,
+        2 * D * F / Y * 2 / link,
+        2 * tokens / X * D * 2 / tensor_link,
+    )
+
+
+@given(peak=peaks, link=links, D=width, F=width, Y=st.integers(1, 64), X=st.integers(1, 1000))
+def test_tensor_parallelism_lowers_what_fsdp_needs(peak, link, D, F, Y, X):
+    tokens = par.data_parallel_tokens(peak, link, tensor=Y) * X * Y
+    arithmetic, fsdp, _ = mlp_times(peak, link, link, D, F, tokens, X, Y)
+    assert fsdp == pytest.approx(arithmetic)
+
+
+@given(peak=peaks, link=links, tensor_link=links, D=width, F=width, N=st.integers(2, 10**5), each=st.integers(1, 10**5))
+def test_the_best_mixture_by_search(peak, link, tensor_link, D, F, N, each):
+    best = par.best_fsdp_ways(each * N, N, F, link, tensor_link)
+    ways = best * np.geomspace(0.1, 10, 2001)
+    _, fsdp, tensor = mlp_times(peak, link, tensor_link, D, F, each * N, ways, N / ways)
+    assert ways[(fsdp + tensor).argmin()] == pytest.approx(best, rel=0.01)
+
+
+@given(peak=peaks, link=links, tensor_link=links, D=width, F=width, N=st.integers(2, 10**5))
+def test_the_least_tokens_of_a_mixture(peak, link, tensor_link, D, F, N):
+    """There both take as long as arithmetic, one after the other; and it beats FSDP alone where F V / C > 4."""
+    each = par.mixed_tokens(F, peak, link, tensor_link)
+    X = (each * N * N * link / (F * tensor_link)) ** 0.5
+    arithmetic, fsdp, tensor = mlp_times(peak, link, tensor_link, D, F, each * N, X, N / X)
+    assert fsdp + tensor == pytest.approx(arithmetic)
+    ways = par.tensor_parallel_ways(F, peak, tensor_link)
+    if abs(ways - 4) > 1e-6:
+        assert (each < par.data_parallel_tokens(peak, link)) == (ways > 4)
 
 
 def test_bad_input():
@@ -132,7 +159,7 @@ def test_bad_input():
 
 def test_one_gpu_only_computes():
     model = transformer("gpt2")
-    one = ts.step(model, 1024, ts.Plan(micro_size=8), A100)
+    one = ts.step(model, 1024, ts.Plan(micro_size=8, recompute="none"), A100)
     assert one.compute == pytest.approx(model.training_flops(8 * 1024, 1024) / A100.peak)
     assert {n for n, t in one.terms.items() if t} == {"compute", "memory"}
 
@@ -144,7 +171,8 @@ def test_terms_add_up_and_recomputing_costs(data, tensor, pipeline, m, stage, re
     assert step.time == pytest.approx(sum(step.terms.values()))
     assert 0 < step.mfu <= 1
     assert all(t >= 0 for t in step.terms.values())
-    assert step.time >= ts.step(GPT3, 2048, replace(plan, recompute="none"), A100).time
+    # The same sum in another order may differ in its last bits.
+    assert step.time * (1 + 1e-12) >= ts.step(GPT3, 2048, replace(plan, recompute="none"), A100).time
     # A GPU of twice everything takes half as long.
     twice = replace(A100, **{n: 2 * getattr(A100, n) for n in ("peak", "memory", "link", "network")})
     assert ts.step(GPT3, 2048, plan, twice).time == pytest.approx(step.time / 2)
@@ -215,13 +243,30 @@ def test_every_run_has_the_gpus_and_sequences_of_its_source():
 
 
 def test_how_near_the_step_comes():
-    """One share of peak, set by one run; what chapter 6 may claim of the others, and no more.
+    """One share of peak, set by another run; what chapter 6 may claim, and no more.
 
-    Llama 3's rows are left out: how many chunks its pipeline is cut into is not published.
+    Llama 3's rows apart: how many chunks its pipeline is cut into is not published.
     """
-    share = ts.fit_share()
-    runs = {k: run for k, run in ts.training_runs().items() if not k.startswith("llama3")}
-    errors = {k: ts.predicted(run, share).time / run.time - 1 for k, run in runs.items()}
-    assert errors.pop(ts.CALIBRATION) == pytest.approx(0, abs=1e-9)
+    errors = {k: ts.predicted(run).time / run.time - 1 for k, run in ts.training_runs().items()}
+    unknown = [errors.pop(k) for k in list(errors) if k.startswith("llama3")]
     assert median(map(abs, errors.values())) < 0.12
     assert max(map(abs, errors.values())) < 0.25
+    assert all(e > 0.25 for e in unknown)
+
+
+def test_the_calibration_is_a_calibration():
+    run = ts.training_runs()[ts.CALIBRATION]
+    machine = ts.machine(run.gpu, run.network, share=ts.fit_share())
+    assert ts.step(run.model, run.sequence, run.plan, machine).time == pytest.approx(run.time)
+
+
+def test_a_plan_from_gpus_and_sequences():
+    plan = ts.plan_of_batch(3072, 3072, **ts.model_parallel(512))
+    assert (plan.gpus, plan.sequences, plan.tensor, plan.pipeline) == (3072, 3072, 8, 64)
+    assert ts.model_parallel(2) == {"tensor": 2, "pipeline": 1}
+    with pytest.raises(BadArgument, match="gpus"):
+        ts.plan_of_batch(100, 64, tensor=8)
+    with pytest.raises(BadArgument, match="sequences"):
+        ts.plan_of_batch(64, 100, tensor=8)
+    with pytest.raises(BadArgument, match="gpus"):
+        ts.model_parallel(12)

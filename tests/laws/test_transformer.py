@@ -151,6 +151,55 @@ def test_the_first_stage_holds_as_much_whatever_the_depth():
     assert memory.activation_bytes(*shape, 8, 3) == pytest.approx(memory.activation_bytes(*shape, 8) * (1 + 7 / 24))
 
 
+@pytest.mark.parametrize("recompute", memory.RECOMPUTE)
+@pytest.mark.parametrize("split", memory.SPLITS)
+def test_a_gpt_keeps_what_its_paper_says(split, recompute):
+    """Counted tensor by tensor, and by the closed form of Korthikanti et al. (2022)."""
+    gpt3 = transformer("gpt3_175b")
+    shape = (2048, 2, gpt3.width, gpt3.heads, gpt3.layers, 8, 8, 3)
+    counted = memory.transformer_activation_bytes(gpt3, 2048, 2, 8, 8, 3, split, recompute)
+    assert counted == pytest.approx(memory.activation_bytes(*shape, split, recompute))
+
+
+@pytest.mark.parametrize("hidden", (4, 11, 32))
+def test_megatrons_own_estimate(hidden):
+    """theoretical_memory_usage.py: s b h (18 + 4 F / h) a layer, whatever the hidden width, with sequence parallelism."""
+    model = Transformer(3, 8, 4, 2, hidden, 10, mlp_matrices=2)
+    kept = memory.transformer_activation_bytes(model, 16, 2, tensor=2, split="tensor+sequence")
+    assert kept == pytest.approx(3 * 16 * 2 * 8 * (18 + 4 * hidden / 8) / 2)
+
+
+def test_a_gated_layer_by_its_tensors():
+    """Two bytes an element. Per token of Llama 3 70B: two norms in and out, Q and the heads' result, K and V, gate, up, product."""
+    llama = transformer("llama3_70b")
+    elements = 4 * 8192 + 2 * 64 * 128 + 2 * 8 * 128 + 3 * 28672
+    assert memory.transformer_activation_bytes(llama, 100) == 80 * 100 * 2 * elements
+    # No dropout: a score is kept once, in two bytes.
+    with_scores = memory.transformer_activation_bytes(llama, 100, recompute="none")
+    assert with_scores == 80 * 100 * 2 * (elements + 64 * 100)
+
+
+def test_experts_keep_what_a_token_uses():
+    mixtral = transformer("mixtral_8x7b")
+    elements = 4 * 4096 + 2 * 32 * 128 + 2 * 8 * 128 + 2 * (3 * 14336 + 4096)
+    assert sum(mixtral.kept_bytes_per_token()) == 2 * elements
+    assert sum(transformer("deepseek_v3").kept_bytes_per_token()) > 0
+
+
+def test_bad_activations():
+    for bad in ({"sequence": 0}, {"batch": 1.5}, {"tensor": 0}, {"split": "sequence"}, {"recompute": "some"}):
+        with pytest.raises(BadArgument):
+            memory.transformer_activation_bytes(**{"model": transformer("gpt2"), "sequence": 8} | bad)
+
+
+def test_what_deepspeed_says_of_itself():
+    """stage_1_and_2.py: 2 P + 18 P / n on a GPU, max(4 n, 16) P 1.5 on the host when offloaded."""
+    for n in (4, 8, 64):
+        alone, moved = (memory.deepspeed_zero2_bytes(1e9, n, min(n, 8), offload) for offload in ("none", "cpu"))
+        assert alone.gpu == pytest.approx(1e9 * (2 + 18 / n))
+        assert (moved.gpu, moved.cpu) == (2e9, 1.5e9 * max(4 * n, 16))
+
+
 def test_does_it_fit():
     model = transformer("llama3_70b")
     alone = memory.training_memory(model, 80e9, 8192)

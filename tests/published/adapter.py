@@ -2,8 +2,9 @@
 
 Input and output names are those of published.json. A relation is a function whose parameters
 are the input names of its cases, registered under their topic; `evaluate` calls the one whose
-names are those given, so a case with other values runs unchanged. Every answer is computed by
-calls of the library; none is looked up.
+names are those given, so a case with other values runs unchanged. A relation names inputs and
+calls the library. It scales units and counts, and computes nothing else: test_published.py reads
+this file for that. What a source leaves out and a prediction needs is named here, with its source.
 """
 
 from __future__ import annotations
@@ -30,12 +31,11 @@ from lightspeed import (
     serving,
     training,
 )
-from lightspeed.models import nccl_fit, nccl_tuner
-from lightspeed.transformer import Transformer
-from lightspeed_course import profiles
+from lightspeed.models import nccl_fit, nccl_tuner, training_step
+from lightspeed.transformer import Transformer, transformer
 
 RELATIONS = {}
-# Topics of measurements alone: a model comes near them, and a test of their own says how near.
+# Of measurements: a model comes near them, and a test of their own says how near.
 MEASURED = {}
 
 
@@ -49,18 +49,32 @@ def topic(name, table=RELATIONS):
     return register
 
 
-def evaluate(topic, inputs):
-    """The library's answers for one case: output name -> value. KeyError if nothing fits."""
-    relations = RELATIONS | MEASURED
-    if topic not in relations:
-        raise KeyError(f"no topic {topic!r}; there are {', '.join(sorted(relations))}")
-    for relation in relations[topic]:
-        parameters = inspect.signature(relation).parameters
+def relation(topic, inputs, tables=(RELATIONS, MEASURED)):
+    """The relation of this topic that takes these inputs. KeyError if nothing fits."""
+    relations = [r for table in tables for r in table.get(topic, ())]
+    if not relations:
+        raise KeyError(f"no topic {topic!r}; there are {', '.join(sorted({t for table in tables for t in table}))}")
+    for found in relations:
+        parameters = inspect.signature(found).parameters
         required = {n for n, p in parameters.items() if p.default is p.empty}
         if required <= inputs.keys() <= parameters.keys():
-            return relation(**inputs)
-    known = "; ".join(", ".join(inspect.signature(r).parameters) for r in relations[topic])
+            return found
+    known = "; ".join(", ".join(inspect.signature(r).parameters) for r in relations)
     raise KeyError(f"{topic}: no relation takes {', '.join(inputs)}; there are: {known}")
+
+
+def evaluate(topic, inputs):
+    """The library's answers for one case: output name -> value. KeyError if nothing fits."""
+    return relation(topic, inputs)(**inputs)
+
+
+def exact(case):
+    """Whether the library must give this case's numbers; if not, it is a measurement that a model comes near."""
+    try:
+        relation(case["topic"], case["inputs"], (RELATIONS,))
+    except KeyError:
+        return False
+    return True
 
 
 # --- chapter 2: roofline ---------------------------------------------------------------------
@@ -378,16 +392,32 @@ def _(L, h, V, s, tokens):
     return {"total_flops": training.transformer_training_flops(tokens, L, h, V, s, recomputed=1)}
 
 
-@topic("training_time")
+# Layers, width, heads, hidden width and tokens: tables 2 and 15 of Touvron et al., "LLaMA" (2023).
+LLAMA = {
+    "LLaMA-7B": (32, 4096, 32, 11008, 1.0e12),
+    "LLaMA-13B": (40, 5120, 40, 13824, 1.0e12),
+    "LLaMA-33B": (60, 6656, 52, 17920, 1.4e12),
+    "LLaMA-65B": (80, 8192, 64, 22016, 1.4e12),
+}
+
+
+def llama(model):
+    layers, width, heads, hidden, _ = LLAMA[model]
+    return Transformer(layers, width, heads, 128, hidden, vocabulary=32_000)
+
+
+@topic("training_time", MEASURED)
 def _(model):
-    """LLaMA GPU-hours, predicted from the utilization that its smaller siblings reached."""
-    run, peak = profiles.scaling_runs()["llama1"], catalog.accelerator("a100_80gb").bf16
-    params, tokens, hours = (np.array(run[name]) for name in ("params", "tokens", "gpu_hours"))
-    reached = training.mfu(params[:3], tokens[:3], hours[:3] * 3600, 1, peak).mean()
-    which = run["models"].index(model)
-    flops = training.training_flops(params[which], tokens[which])
-    predicted = training.training_time(flops, 1, peak, reached) / 3600
-    return {"paper_gpu_hours": predicted, "tool_gpu_hours": predicted}
+    """GPU-hours of LLaMA from the step of a plan: 2,048 A100, steps of 2,048 sequences of 2,048 tokens (section 2 of the paper).
+
+    "Model and sequence parallelism", says the paper, without degrees: taken here as one node.
+    """
+    shape, chip = llama(model), catalog.accelerator("a100_80gb")
+    plan = training_step.plan_of_batch(2048, 2048, tensor=8)
+    took = training_step.expected_step(shape, 2048, plan, "a100_80gb", "infiniband_hdr")
+    needed = shape.training_flops(LLAMA[model][-1], 2048)
+    hours = training.training_time(needed, 1, chip.bf16, took.mfu) / 3600
+    return {"paper_gpu_hours": hours, "tool_gpu_hours": hours}
 
 
 # --- chapter 4: queueing, inference -----------------------------------------------------------
@@ -443,6 +473,9 @@ def _(a, c, asa_min, aht_min):
     }
 
 
+NO_PEAK = 1e21  # FLOP/s, the highest that a law takes, where a case gives none: the step is bound by memory alone
+
+
 @topic("inference")
 def _(params, B, kv_per_seq, chips, hbm, peak, bytes=2):
     return {"step_ms": serving.decode_step(B, params, kv_per_seq, chips * peak, chips * hbm, bytes).time * 1e3}
@@ -450,13 +483,12 @@ def _(params, B, kv_per_seq, chips, hbm, peak, bytes=2):
 
 @topic("inference")
 def _(params, bytes, B, kv_per_seq, chips, hbm):
-    # No peak is given: the step is bound by memory alone.
-    return {"step_ms": roofline.transfer_time(B * kv_per_seq + params * bytes, chips * hbm) * 1e3}
+    return {"step_ms": serving.decode_step(B, params, kv_per_seq, NO_PEAK, chips * hbm, bytes).time * 1e3}
 
 
 @topic("inference")
 def _(param_bytes, kv_bytes_per_seq, B, agg_hbm):
-    step = roofline.transfer_time(B * kv_bytes_per_seq + param_bytes, agg_hbm)
+    step = serving.decode_step(B, param_bytes, kv_bytes_per_seq, NO_PEAK, agg_hbm, 1).time
     return {"step_ms": step * 1e3, "tok_per_s": serving.request_rate(B, 1, step)}
 
 
@@ -545,15 +577,6 @@ def _(params, bits):
     return {"GB": quantization.weight_bytes(params, bits) / 1e9}
 
 
-# Layers, width and hidden width: table 2 of Touvron et al., "LLaMA" (2023), and its published configurations.
-LLAMA = {
-    "LLaMA-7B": (32, 4096, 11008),
-    "LLaMA-13B": (40, 5120, 13824),
-    "LLaMA-33B": (60, 6656, 17920),
-    "LLaMA-65B": (80, 8192, 22016),
-}
-
-
 @topic("quantization")
 def _(model):
     """A decode step as llm-analysis models it: a roofline's lower bound, not a measurement.
@@ -563,16 +586,15 @@ def _(model):
     embedding table of 32,000 rows in 16 bits; a KV cache as wide as the activations, read and
     written whole each step; on two GPUs, two all-reduces a layer of 8 us each.
     """
-    (layers, width, hidden), chip = LLAMA[model], catalog.accelerator("a100_80gb")
-    matrices = layers * (4 * width**2 + 3 * width * hidden)
-    embedding = quantization.weight_bytes(32_000 * width, 16)
+    shape, chip, sequence = llama(model), catalog.accelerator("a100_80gb"), 544
+    embedding = quantization.weight_bytes(shape.vocabulary * shape.width, 16)
 
     def step_ms(weight_bits, activation_bits):
-        weights = quantization.weight_bytes(matrices, weight_bits) + embedding
-        cache = quantization.weight_bytes(2 * layers * width * (512 + 32), activation_bits)
-        split = weights > chip.hbm_capacity
-        moved = (weights + 2 * cache) / (2 if split else 1)
-        all_reduces = 2 * layers * 8e-6 if split else 0.0
+        weights = math.fsum([quantization.weight_bytes(shape.block_matrices, weight_bits), embedding])
+        cache = sequence * shape.kv_cache_bytes_per_token(activation_bits / 8)
+        gpus = 2 if weights > chip.hbm_capacity else 1
+        all_reduces = 2 * shape.layers * 8e-6 if gpus > 1 else 0.0
+        moved = math.fsum([weights, 2 * cache]) / gpus
         return roofline.transfer_time(moved, chip.hbm_bandwidth, latency=all_reduces) * 1e3
 
     return {"fp16_ms": step_ms(16, 16), "w8a8_ms": step_ms(8, 8), "w4a16_ms": step_ms(4, 16)}
@@ -841,10 +863,11 @@ def _(batch, seq, gpus):
 
 @topic("parallelism_roofline")
 def _(alpha, F, B=1, N=1):
+    # alpha is C / W of one axis of a torus; the source gives two axes to FSDP and one to tensor parallelism.
     return {
-        "min_tokens_per_chip": parallel.mixed_tokens(F, alpha, 1),
+        "min_tokens_per_chip": parallel.mixed_tokens(F, alpha, 2, 1),
         "tokens_per_chip": parallel.tokens_per_chip(B, N),
-        "X_opt": parallel.best_fsdp_ways(B, N, F),
+        "X_opt": parallel.best_fsdp_ways(B, N, F, 2, 1),
         "Y_max": parallel.tensor_parallel_ways(F, alpha, 1),
     }
 
@@ -881,9 +904,9 @@ def _(L, D, V, S):
 
 
 def _parts(model):
-    attention, mlp = model.layers * model.attention_matrices, model.block_matrices - model.layers * model.attention_matrices
+    attention, mlp = model.layers * model.attention_matrices, model.layers * model.expert_matrices
     parts = {"attn": attention, "ffw": mlp, "vocab": model.embeddings, "total": model.parameters, "params": model.parameters}
-    return parts | {"attn_fraction": attention / (attention + mlp), "kv_bytes_per_token_int8": model.kv_cache_bytes_per_token(1)}
+    return parts | {"attn_fraction": attention / model.block_matrices, "kv_bytes_per_token_int8": model.kv_cache_bytes_per_token(1)}
 
 
 @topic("params")
@@ -906,7 +929,7 @@ def _(L, D, F, E, k, N, K, H, V):
 @topic("kv_cache")
 def _(bytes_per_token, seq, batch, param_bytes):
     caches = bytes_per_token * seq * batch
-    return {"kv_GB": caches / 1e9, "total_GB": (param_bytes + caches) / 1e9}
+    return {"kv_GB": caches / 1e9, "total_GB": math.fsum([param_bytes, caches]) / 1e9}
 
 
 @topic("kv_cache")
@@ -939,7 +962,8 @@ def _(L, h, TP, PP, bytes_per_param):
 
 @topic("memory_states")
 def _(params, gpus, offload):
-    estimate = memory.deepspeed_zero2_bytes(params, gpus, gpus, offload)
+    # The cases copy the documentation's table, which DeepSpeed's own code has left behind.
+    estimate = memory.deepspeed_zero2_bytes(params, gpus, gpus, offload, by="documentation")
     return {"gpu_GiB": estimate.gpu / 2**30, "cpu_GiB": estimate.cpu / 2**30}
 
 
@@ -998,57 +1022,70 @@ def _(L, s, b, h, n_heads):
 @topic("training_throughput", MEASURED)
 def _(L, h, V, s, batch, GPUs, iter_s, peak_TF=math.inf):
     """From a measured step: FLOP/s of the hardware, each block's forward pass done twice (the factor 96)."""
-    rate = training.transformer_training_flops(batch * s, L, h, V, s, recomputed=1) / (GPUs * iter_s)
-    return {"TFLOPs_per_gpu": rate / 1e12, "pct_peak": 100 * rate / (peak_TF * 1e12)}
+    model = training_step.gpt(L, h, HEADS, V, s)
+    rate = training_step.flops_per_gpu(model, batch, s, GPUs, iter_s, "full")
+    return {"TFLOPs_per_gpu": rate / 1e12, "pct_peak": rate / 1e10 / peak_TF}
 
 
-def _like_others(run, chip, peak_TF, GPUs):
-    """What a GPU does if it reaches the mean share of peak of the runs recorded for this chip in the catalog."""
-    values = profiles.scaling_runs()[run]["values"]
-    rate = np.mean(values) * 1e12 / catalog.accelerator(chip).bf16 * peak_TF
-    return {"TFLOPs_per_gpu": rate, "pct_peak": 100 * rate / peak_TF, "MFU_pct": 100 * rate / peak_TF, "aggregate_PFLOPs": rate * GPUs / 1e3}
+HEADS = 1  # How a width is cut into heads changes no count of FLOPs.
+
+
+def _rate(model, sequence, plan, gpu, network, peak_TF, counts="none"):
+    """What a GPU does in the expected step of a plan; `counts` is the recomputation that the source counts as work."""
+    took = training_step.expected_step(model, sequence, plan, gpu, network)
+    rate = training_step.flops_per_gpu(model, plan.sequences, sequence, plan.gpus, took.time, counts)
+    percent = rate / 1e10 / peak_TF
+    return {
+        "TFLOPs_per_gpu": rate / 1e12,
+        "pct_peak": percent,
+        "MFU_pct": percent,
+        "aggregate_PFLOPs": rate * plan.gpus / 1e15,
+    }
 
 
 @topic("training_throughput", MEASURED)
 def _(h, L, V, s, model_parallel_size, GPUs, batch, peak_TF):
-    """No step time is given: the parameters are computed, the rate is that of the catalog's strong-scaling runs on A100."""
-    # How h is cut into heads changes no count; positions are learned.
-    model = Transformer(L, h, 1, h, 4 * h, V, context=s, mlp_matrices=2, tied_embeddings=True)
-    return {"params_B": model.parameters / 1e9} | _like_others("megatron_175b", "a100_80gb", peak_TF, GPUs)
+    """Narayanan et al. (2021): A100 in nodes of 8 on HDR, micro-batches of one sequence, everything recomputed and counted."""
+    model = training_step.gpt(L, h, HEADS, V, s)
+    degrees = training_step.model_parallel(model_parallel_size)
+    plan = training_step.plan_of_batch(GPUs, batch, **degrees, recompute="full")
+    rate = _rate(model, s, plan, "a100_80gb", "infiniband_hdr", peak_TF, "full")
+    return {"params_B": model.parameters / 1e9} | rate
 
 
 @topic("training_throughput", MEASURED)
 def _(heads, h, L, TP, PP, DP, GPUs, batch, s, V, peak_TF):
-    """H100 runs without a step time: the mean share of peak of Llama 3's runs in the catalog."""
-    return _like_others("llama3_405b", "h100_sxm", peak_TF, GPUs)
+    """Megatron-LM's table of H100: model FLOPs. The chunks of its pipelines are not printed; one is taken."""
+    plan = training_step.plan_of_batch(GPUs, batch, tensor=TP, pipeline=PP)
+    if plan.data != DP:
+        raise ValueError(f"{GPUs} GPUs are {plan.data} replicas, not {DP}")
+    return _rate(training_step.gpt(L, h, heads, V, s), s, plan, "h100_sxm", "infiniband_ndr", peak_TF)
+
+
+# Sequences of a step for each replica, by their length: table 4 of "The Llama 3 Herd of Models" (2024).
+LLAMA3_BATCH = {8192: 32, 131072: 16}
 
 
 @topic("training_throughput", MEASURED)
 def _(GPUs, TP, CP, PP, DP, seq, peak_TF):
-    if GPUs != DP * TP * CP * PP:
-        raise ValueError(f"DP x TP x CP x PP = {DP * TP * CP * PP}, not {GPUs} GPUs")
-    return _like_others("llama3_405b", "h100_sxm", peak_TF, GPUs)
-
-
-# Layers, width, batch and GPUs: table 3 of Korthikanti et al. (2022); 2048 tokens, 51,200 words, A100.
-KORTHIKANTI = {"22B": (48, 6144, 4, 8), "175B": (96, 12288, 64, 64), "530B": (105, 20480, 280, 280), "1T": (128, 25600, 512, 512)}
+    """Llama 3 405B: model FLOPs. The chunks of its pipeline are not printed; one is taken."""
+    plan = training_step.Plan(data=DP, tensor=TP, pipeline=PP, context=CP, micro_batches=LLAMA3_BATCH[seq])
+    if plan.gpus != GPUs:
+        raise ValueError(f"DP x TP x CP x PP = {plan.gpus}, not {GPUs} GPUs")
+    return _rate(transformer("llama3_405b"), seq, plan, "h100_sxm", "infiniband_ndr", peak_TF)
 
 
 @topic("training_throughput", MEASURED)
 def _(model):
-    """MFU from the two smaller models: 1 / MFU is a constant and a part that shrinks as 1 / width, as tensor parallelism's does."""
-    run = profiles.scaling_runs()["utilization"]
-    small = [run["mfu"][run["models"].index(f"GPT {name}")] for name in ("22B", "175B")]
-    slope, constant = np.polyfit([1 / KORTHIKANTI[name][1] for name in ("22B", "175B")], [1 / mfu for mfu in small], 1)
-    layers, width, batch, gpus = KORTHIKANTI[model]
-    shape, peak = (layers, width, 51200, 2048), gpus * catalog.accelerator("a100_80gb").bf16
-    needed, full = (training.transformer_training_flops(batch * 2048, *shape, recomputed=share) for share in (0, 1))
-    # Selective recomputation does the scores again: s / 6h of a forward pass.
-    again = (full - needed) * (1 - 1 / (1 + 2048 / (6 * width)))
-    time = needed / peak * (constant + slope / width)
+    """Korthikanti et al. (2022): both plans of a model, as the catalog has them, from a share that none of them set."""
+    runs = [training_step.training_runs()[f"korthikanti_{model.lower()}_{kind}"] for kind in ("selective", "full")]
+    selective, full = (training_step.predicted(run) for run in runs)
+    did = training_step.flops_per_gpu(
+        runs[0].model, runs[0].plan.sequences, runs[0].sequence, runs[0].plan.gpus, selective.time, "selective"
+    )
     return {
-        "MFU_pct": 100 * needed / (time * peak),
-        "HFU_pct": 100 * (needed + again) / (time * peak),
-        "iter_seq_selective_s": time,
-        "iter_full_recompute_s": time * full / (needed + again),
+        "MFU_pct": 100 * selective.mfu,
+        "HFU_pct": 100 * did / selective.peak,
+        "iter_seq_selective_s": selective.time,
+        "iter_full_recompute_s": full.time,
     }

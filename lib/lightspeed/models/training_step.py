@@ -19,9 +19,9 @@ from lightspeed.law import BadArgument, checked, count, one_of, positive
 from lightspeed.memory import (
     RECOMPUTE,
     STAGE,
-    activation_bytes,
     training_memory,
     training_state_bytes,
+    transformer_activation_bytes,
 )
 from lightspeed.parallel import (
     context_parallel_bytes,
@@ -77,7 +77,7 @@ class Plan:
     micro_size: int = 1
     chunks: int = 1
     stage: int = 0
-    recompute: str = "none"
+    recompute: str = "selective"
 
     def __post_init__(self):
         for name in ("data", "tensor", "pipeline", "expert", "context", "micro_batches", "micro_size", "chunks"):
@@ -138,6 +138,44 @@ class Step:
         return max(losses, key=losses.get)
 
 
+def plan_of_batch(gpus, sequences, tensor=1, pipeline=1, context=1, micro_size=1, **rest):
+    """The `Plan` of a run of which GPUs and the sequences of a step are known: what is left are replicas and micro-batches.
+
+    >>> plan = plan_of_batch(3072, 3072, tensor=8, pipeline=64)
+    >>> plan.data, plan.micro_batches
+    (6, 512)
+    """
+    data, lone = divmod(gpus, tensor * pipeline * context)
+    if lone or not data:
+        raise BadArgument("plan_of_batch", "gpus", gpus, f"a multiple of the {tensor * pipeline * context} of one replica")
+    micro_batches, left = divmod(sequences, data * micro_size)
+    if left or not micro_batches:
+        raise BadArgument("plan_of_batch", "sequences", sequences, f"a multiple of the {data * micro_size} that run at once")
+    return Plan(data, tensor, pipeline, context=context, micro_batches=micro_batches, micro_size=micro_size, **rest)
+
+
+def model_parallel(gpus, per_node=8):
+    """Tensor and pipeline degrees of a replica on so many GPUs: tensor parallelism as far as a node goes, as Megatron does.
+
+    >>> model_parallel(64)
+    {'tensor': 8, 'pipeline': 8}
+    """
+    tensor = min(gpus, per_node)
+    if gpus % tensor:
+        raise BadArgument("model_parallel", "gpus", gpus, f"a multiple of the {per_node} of a node, or fewer")
+    return {"tensor": tensor, "pipeline": gpus // tensor}
+
+
+def flops_per_gpu(model, sequences, sequence, gpus, time, recompute="none"):
+    """FLOP/s of a GPU in a step of `time` (s): what the model needs, and what was done again if `recompute` names it.
+
+    >>> gpt3 = gpt(96, 12288, 96, 51200, 2048)
+    >>> round(flops_per_gpu(gpt3, 1536, 2048, 1024, 32.0, "full") / 1e12)
+    138
+    """
+    return flops(model, sequences, sequence, recompute) / gpus / checked("flops_per_gpu", "time", time, positive("s"))
+
+
 def flops(model, sequences, sequence, recompute="none"):
     """FLOPs of a step over so many sequences; `recompute` as in `lightspeed.memory`."""
     tokens = sequences * sequence
@@ -193,7 +231,7 @@ def _rate(plan, machine, ways):
 
 def _elementwise(model, sequence, plan):
     """Bytes that one micro-batch moves through HBM between matrix products: each activation written and read, and its gradient."""
-    kept = activation_bytes(sequence, plan.micro_size, model.width, model.heads, model.layers, plan.tensor, recompute="selective")
+    kept = transformer_activation_bytes(model, sequence, plan.micro_size, plan.tensor)
     passes = 4 + (2 if plan.recompute == "full" else 0)
     return passes * kept / (plan.pipeline * plan.context)
 
@@ -273,20 +311,34 @@ def gpt(layers, width, heads, vocabulary, sequence):
 def _run(key, table, sources):
     shape = (table.get(n) for n in ("layers", "width", "heads", "vocabulary", "sequence"))
     model = transformer(table["model"]) if "model" in table else gpt(*shape)
-    micro = table.get("micro_size", 1)
-    degrees = {n: table.get(n, 1) for n in ("tensor", "pipeline", "data", "context", "chunks")}
-    plan = Plan(**degrees, micro_batches=table["batch"] // (table["data"] * micro), micro_size=micro, recompute=table["recompute"])
-    total = flops(model, plan.sequences, table["sequence"], plan.recompute if table["counts"] == "hardware" else "none")
-    # A source prints the one or the other; the FLOPs turn one into the other.
-    rate = table["flops_per_gpu"] * 1e12 if "flops_per_gpu" in table else total / plan.gpus / table["seconds"]
-    time = table.get("seconds", total / plan.gpus / rate)
+    degrees = {n: table.get(n, 1) for n in ("tensor", "pipeline", "context", "chunks", "micro_size")}
+    gpus = table["data"] * degrees["tensor"] * degrees["pipeline"] * degrees["context"]
+    plan = plan_of_batch(gpus, table["batch"], **degrees, recompute=table["recompute"])
+    counted = plan.recompute if table["counts"] == "hardware" else "none"
+    # A source prints the rate or the time; the FLOPs turn one into the other.
+    printed = table["seconds"] if "seconds" in table else table["flops_per_gpu"] * 1e12
+    other = flops_per_gpu(model, plan.sequences, table["sequence"], gpus, printed, counted)
+    rate, time = (other, printed) if "seconds" in table else (printed, other)
     return Run(
         key, table["name"], sources[table["source"]], model, table["sequence"], plan,
         table["gpu"], table["network"], table["counts"], rate, time,
     )  # fmt: skip
 
 
-CALIBRATION = "megatron_a100_145_6b"
+# The run that sets the share of peak; and the one that sets it for this run itself.
+CALIBRATION, SECOND = "megatron_a100_145_6b", "megatron_a100_76_1b"
+
+
+def calibration(model, plan):
+    """The key of the run whose share of peak predicts this plan: never the run that is predicted.
+
+    >>> run = training_runs()[CALIBRATION]
+    >>> calibration(run.model, run.plan) == SECOND
+    True
+    """
+    run = training_runs()[CALIBRATION]
+    itself = (model.layers, model.width, plan.gpus) == (run.model.layers, run.model.width, run.plan.gpus)
+    return SECOND if itself else CALIBRATION
 
 
 @functools.cache
@@ -304,6 +356,11 @@ def fit_share(key=CALIBRATION):
     return middle
 
 
-def predicted(run, share):
-    """The `Step` of a published `Run`, whose matrix products reach this share of peak."""
-    return step(run.model, run.sequence, run.plan, machine(run.gpu, run.network, share=share))
+def expected_step(model, sequence, plan, gpu, network):
+    """The `Step` of a plan whose matrix products reach the share of peak that another, measured run set."""
+    return step(model, sequence, plan, machine(gpu, network, share=fit_share(calibration(model, plan))))
+
+
+def predicted(run):
+    """The `expected_step` of a published `Run`."""
+    return expected_step(run.model, run.sequence, run.plan, run.gpu, run.network)

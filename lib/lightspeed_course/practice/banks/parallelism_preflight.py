@@ -1,11 +1,11 @@
-"""Questions of chapter 6: the pre-flight checklist of the notes, item by item where an item is a number."""
+"""Questions of chapter 6: the checklist before a large run, item by item where an item is a number."""
 
 from __future__ import annotations
 
 import math
 
-from lightspeed import memory, parallel, pipeline, reliability
-from lightspeed.catalog import accelerator, link
+from lightspeed import energy, memory, parallel, pipeline, reliability
+from lightspeed.catalog import accelerator, link, number
 from lightspeed.collectives import bandwidth_bound
 from lightspeed.models import training_step as ts
 from lightspeed.transformer import transformer
@@ -29,7 +29,7 @@ groups = Question(
     misconceptions=(
         Misconception("the pipeline forgotten", lambda gpus, t, p: gpus // t, "A replica has several stages, each on a group of its own."),
         Misconception("tensor parallelism forgotten", lambda gpus, t, p: gpus // p, "Each stage of a replica is spread over several GPUs."),
-        Misconception("a sum", lambda gpus, t, p: gpus // (t + p), "Each of the stages has as many GPUs as the layer is split over."),
+        Misconception("a sum", lambda gpus, t, p: gpus // (t + p), "Each stage has a tensor-parallel group to itself. Do these add, or multiply?"),
     ),
 )
 
@@ -44,7 +44,7 @@ accumulation = Question(
     solution=lambda batch, data, b: f"A replica has {batch // data} sequences and takes {b} at a time. Their *number* fills the pipeline; their *size* fills the GPU and its memory.",
     misconceptions=(
         Misconception("sequences of a replica", lambda batch, data, b: batch // data, "Those are sequences. How many does one micro-batch hold?"),
-        Misconception("replicas forgotten", lambda batch, data, b: batch // b, "The step is shared by all replicas."),
+        Misconception("replicas forgotten", lambda batch, data, b: batch // b, "The replicas share the sequences of a step."),
         Misconception("sizes multiplied", lambda batch, data, b: batch * b // data, "A larger micro-batch makes fewer of them."),
     ),
 )
@@ -59,7 +59,7 @@ mapping = Question(
     tolerance=0,
     solution=lambda p, m, i: f"Before its first backward pass it runs one forward pass for each stage from itself to the end: {p - i + 1}. From then on each backward frees what the next forward takes. GPipe would hold {m}.",
     misconceptions=(
-        Misconception("GPipe", lambda p, m, i: m, "That is GPipe, which runs all forward passes first. What is the point of 1F1B?"),
+        Misconception("GPipe", lambda p, m, i: m, "That is GPipe, which puts the forward passes first. What is the point of 1F1B?"),
         Misconception("all stages", lambda p, m, i: p, "That is the first stage. A later one waits less long for its first backward pass."),
         Misconception("the stages before", lambda p, m, i: i, "Count the stages that a micro-batch still has to pass, there and back."),
     ),
@@ -80,10 +80,13 @@ bubble_share = Question(
     expected=fewest_micro_batches,
     tolerance=0,
     solution=lambda p, share: f"$(p - 1) / (m + p - 1) \\le$ {share:.0%} gives $m \\ge$ {(p - 1) * (1 - share) / share:.1f}.",
+    holds={
+        "has {{p}} equal stages": "design",
+    },
     misconceptions=(
-        Misconception("over ideal time", lambda p, share: math.ceil((p - 1) / share - 1e-9), "You kept the bubble below this share of the *work*. The question says: of the whole step."),
+        Misconception("over ideal time", lambda p, share: math.ceil((p - 1) / share - 1e-9), "That is this share of the *work*. The question says: of the whole step."),
         Misconception("all stages", lambda p, share: math.ceil(p / share - 1e-9), "How many stages does a stage wait for?"),
-        Misconception("as many as stages", lambda p, share: p, "Then nearly half of the step is idle. Solve for m."),
+        Misconception("as many as stages", lambda p, share: p, "Work out the share with this m. Then solve for m."),
     ),
 )
 
@@ -100,21 +103,24 @@ policy = Question(
     chapter=CHAPTER,
     level="design",
     kind="choice",
-    prompt="*Sharding policy.* {{model}} is to be trained with Adam in mixed precision on {{n}} {{gpu}} by data parallelism alone, one sequence of " + f"{TOKENS:,}" + " tokens at a time, all activations recomputed, a tenth lost to buffers and fragmentation. Which is the lowest stage of ZeRO that fits?",
+    prompt="*Sharding policy.* {{model}} is to be trained with Adam, gradients in two bytes and sixteen bytes a parameter together, on {{n}} {{gpu}} by data parallelism alone, one sequence of " + f"{TOKENS:,}" + " tokens at a time, with full recomputation, logits in four bytes, and a tenth on top for buffers and fragmentation. Which is the lowest stage of ZeRO that fits?",
     parameters={"model": Parameter("llama2_13b", ("llama2_13b", "llama3_8b", "llama2_7b"), show=lambda k: {"llama2_13b": "Llama 2 13B", "llama3_8b": "Llama 3 8B", "llama2_7b": "Llama 2 7B"}[k]), "n": plain(8, 16, 32), "gpu": named(accelerator, "h100_sxm", "a100_40gb", "h200_sxm")},
-    options={"ddp": "Plain DDP: nothing is split.", "zero1": "ZeRO-1: the optimizer's states are split.", "zero2": "ZeRO-2: the gradients, too.", "zero3": "ZeRO-3 or FSDP: the weights, too.", "none": "None of them."},
+    options={"ddp": "Plain DDP, without any split.", "zero1": "ZeRO-1: the optimizer's states are split.", "zero2": "ZeRO-2: the gradients, too.", "zero3": "ZeRO-3 or FSDP: the weights, too.", "none": "Not even ZeRO-3 fits."},
     expected=lambda model, n, gpu: ("ddp", "zero1", "zero2", "zero3", "none")[smallest_stage(model, gpu, n)],
     solution=lambda model, n, gpu: "Of "
     + si(accelerator(gpu).hbm_capacity, "byte")
     + ", the stages need "
     + ", ".join(si(memory.training_memory(transformer(model), accelerator(gpu).hbm_capacity, TOKENS, data=n, stage=s, recompute="full").total, "byte") for s in range(4))
     + ". Take the first that fits: later ones send more.",
+    holds={
+        "the lowest stage": "design",
+    },
     misconceptions=(
         Misconception("weights fit, so all fits", lambda **_: "ddp", "The weights are two of sixteen bytes a parameter. Where is the rest?"),
         Misconception("more is safer", lambda **_: "zero3", "It fits, but what does it send that an earlier stage does not?"),
         Misconception("optimizer only", lambda **_: "zero1", "Add up weights and gradients, which this stage leaves whole, and the activations."),
         Misconception("gradients as well", lambda **_: "zero2", "Does a stage that splits the optimizer's states alone fit, too?"),
-        Misconception("too large for data parallelism", lambda **_: "none", "Split all sixteen bytes a parameter over the ranks. What is left?"),
+        Misconception("too large for data parallelism", lambda **_: "none", "Split the sixteen bytes a parameter over the ranks. What is left?"),
     ),
 )
 
@@ -128,12 +134,17 @@ nic = Question(
     expected=lambda nodes, network, params: bandwidth_bound("all_reduce", 2 * params, nodes, link(network).bandwidth),
     unit="ms",
     tolerance=0.01,
-    solution=lambda nodes, network, params: f"{si(2 * params, 'byte')} of gradients, sent {2 * (nodes - 1) / nodes:.4g} times over at {si(link(network).bandwidth, 'byte/s')}.",
+    solution=lambda nodes, network, params: f"{si(2 * params, 'byte')} of gradients go round twice, less a share: {2 * (nodes - 1) / nodes:.4g} buffers at {si(link(network).bandwidth, 'byte/s')}.",
+    holds={
+        "go round twice": lambda nodes, network, params: (
+            abs(bandwidth_bound("all_reduce", 2 * params, nodes, 1.0) / (2 * params) - 2 * (nodes - 1) / nodes) < 1e-12
+        ),
+    },
     misconceptions=(
         Misconception("bits as bytes", lambda nodes, network, params: bandwidth_bound("all_reduce", 2 * params, nodes, link(network).bandwidth) / 8, "Ports are named by bits a second. How many bytes is that?"),
-        Misconception("the buffer once", lambda nodes, network, params: 2 * params / link(network).bandwidth, "An all-reduce sends its buffer nearly twice."),
+        Misconception("the buffer once", lambda nodes, network, params: 2 * params / link(network).bandwidth, "How often does the buffer go round in an all-reduce?"),
         Misconception("twice", lambda nodes, network, params: 2 * 2 * params / link(network).bandwidth, "Nearly: a node keeps one share of the buffer to itself. How much does each pass leave to send?", slight=True),
-        Misconception("both directions added", lambda nodes, network, params: bandwidth_bound("all_reduce", 2 * params, nodes, 2 * link(network).bandwidth), "A ring sends and receives at once: each direction carries everything."),
+        Misconception("both directions added", lambda nodes, network, params: bandwidth_bound("all_reduce", 2 * params, nodes, 2 * link(network).bandwidth), "A ring sends and receives at once: what a node sends goes out in one direction."),
         Misconception("fp32 gradients", lambda nodes, network, params: bandwidth_bound("all_reduce", 4 * params, nodes, link(network).bandwidth), "The gradients are bf16 here."),
     ),
 )
@@ -155,9 +166,12 @@ benchmark = Question(
     options=TESTS,
     expected=lambda strategy: NEEDED[strategy],
     solution="DDP sums gradients (all-reduce). FSDP gathers weights and scatters sums. Experts exchange tokens. A pipeline sends from stage to stage. A good all-reduce, with switches that add, says little of the others.",
+    holds={
+        "An all-to-all sends": "definition",
+    },
     misconceptions=(
         Misconception("all-reduce says all", lambda strategy: "reduce", "Does this job ever need a sum of everything on every rank?"),
-        Misconception("tokens are exchanged", lambda strategy: "exchange", "An all-to-all sends each rank something else. Does every rank get something else here?"),
+        Misconception("tokens are exchanged", lambda strategy: "exchange", "An all-to-all sends each rank something else. Does each rank get something else here?"),
         Misconception("neighbours only", lambda strategy: "pairs", "Does a rank talk to its neighbour only?"),
         Misconception("shards everywhere", lambda strategy: "shards", "Are weights kept in shards here?"),
     ),
@@ -171,7 +185,7 @@ failures = Question(
     parameters={"n": plain(16384, 8192), "failures": plain(419, 200, 300), "days": plain(54, 30, 60), "more": plain(100_000, 50_000, 25_000)},
     expected=lambda n, failures, days, more: reliability.cluster_mtbf(reliability.device_mtbf(reliability.observed_mtbf(days * 86400, failures), n), more),
     unit="h",
-    solution=lambda n, failures, days, more: f"That was one every {days * 24 / failures:.2f} h. A GPU alone lasts {days * 24 / failures * n:,.0f} h; {more:,} of them fail {more / n:.3g} times as often.",
+    solution=lambda n, failures, days, more: f"A failure came after {days * 24 / failures:.2f} h on average. A GPU alone lasts {days * 24 / failures * n:,.0f} h; divide by {more:,}.",
     misconceptions=(
         Misconception("the same job", lambda n, failures, days, more: reliability.observed_mtbf(days * 86400, failures), "That is the job that ran. The new one has more GPUs to lose."),
         Misconception("one GPU", lambda n, failures, days, more: reliability.device_mtbf(reliability.observed_mtbf(days * 86400, failures), n), "That is a single GPU's."),
@@ -184,12 +198,17 @@ interval = Question(
     id="parallelism.checkpoint_interval",
     chapter=CHAPTER,
     level="apply",
-    prompt="*Checkpoint period.* A checkpoint stops the job for {{write}}, and the job fails every {{mtbf}} on average. How much work should lie between two checkpoints, to first order?",
+    prompt="*Checkpoint period.* A checkpoint stops the job for {{write}}, and the job fails once in {{mtbf}} on average. How much work should lie between two checkpoints, to first order?",
     parameters=saving,
     expected=lambda write, mtbf: reliability.young_interval(write, mtbf),
     unit="min",
     tolerance=0.03,
     solution=lambda write, mtbf: f"Writing costs $\\delta / \\tau$, redoing $\\tau / 2M$; the sum is least at $\\sqrt{{2 \\delta M}}$, that is the root of two times {si(write, 's')} times {si(mtbf, 's')}. Daly's longer series says {si(reliability.daly_interval(write, mtbf), 's')}.",
+    holds={
+        "the sum is least at": lambda write, mtbf: (
+            min((0.5, 0.9, 1.0, 1.1, 2.0), key=lambda f: reliability.lost_share(f * reliability.young_interval(write, mtbf), write, mtbf)) == 1.0
+        ),
+    },
     misconceptions=(
         Misconception("no two", lambda write, mtbf: (write * mtbf) ** 0.5, "How much of an interval does a failure destroy on average: all of it?"),
         Misconception("plus the write time, twice over", lambda write, mtbf: reliability.young_interval(write, mtbf) + 2 * write, "Daly's correction takes the write time off; it does not add it."),
@@ -209,7 +228,7 @@ lost = Question(
     misconceptions=(
         Misconception("writing only", lambda write, mtbf, restart: write / reliability.young_interval(write, mtbf), "Each failure also destroys what was done since the last checkpoint."),
         Misconception("no restart", lambda write, mtbf, restart: (2 * write / mtbf) ** 0.5, "After each failure the job must start again."),
-        Misconception("a whole interval redone", lambda write, mtbf, restart: write / reliability.young_interval(write, mtbf) + (reliability.young_interval(write, mtbf) + restart) / mtbf, "A failure comes somewhere in the interval, not always at its end."),
+        Misconception("a whole interval redone", lambda write, mtbf, restart: write / reliability.young_interval(write, mtbf) + (reliability.young_interval(write, mtbf) + restart) / mtbf, "A failure comes anywhere in the interval. How much of it is lost on average?"),
     ),
 )
 
@@ -226,6 +245,34 @@ written = Question(
         Misconception("weights only", lambda params, rate: 2 * params / rate, "From weights alone Adam starts without its moments."),
         Misconception("gradients too", lambda params, rate: 16 * params / rate, "Which of the sixteen bytes does the next step make anew?"),
         Misconception("moments only", lambda params, rate: 12 * params / rate, "The weights in two bytes are part of the file here."),
+    ),
+)
+
+
+def bill(n, days, power, pue):
+    joules = energy.energy_of(power, days * 86400, n, pue)
+    return energy.cost_of(joules, number("data_centre.electricity_price"))
+
+
+PUE = float(number("data_centre.pue"))
+power = Question(
+    id="parallelism.power_bill",
+    chapter=CHAPTER,
+    level="apply",
+    prompt="What does the power example say? {{n}} GPUs ({{gpu}}) run at their rated power for {{days}} days. Electricity costs " + si(number("data_centre.electricity_price") * energy.JOULES_PER_KWH, "dollar", 2) + " a kWh, and with the building the power is " + f"{PUE:.2g}" + " times that of the GPUs. What is the bill, in dollars?",
+    parameters={"n": plain(50_000, 10_000, 16_384), "gpu": named(accelerator, "h100_sxm", "b200"), "days": plain(60, 30, 90)},
+    expected=lambda n, gpu, days: bill(n, days, accelerator(gpu).power, PUE),
+    unit="dollar",
+    tolerance=0.01,
+    solution=lambda n, gpu, days: f"{n:,} of {si(accelerator(gpu).power, 'W')} are {si(n * accelerator(gpu).power, 'W')}, with the building {si(n * accelerator(gpu).power * PUE, 'W')}, for {days * 24:,} hours. Hosts, switches and storage come on top.",
+    holds={
+        "times that of the GPUs": "definition",
+    },
+    misconceptions=(
+        Misconception("the PCIe card", lambda n, gpu, days: bill(n, days, accelerator("h100_pcie").power, PUE), "That is the power of the PCIe card. Which form is asked?"),
+        Misconception("no building", lambda n, gpu, days: bill(n, days, accelerator(gpu).power, 1), "Cooling and conversion take power, too."),
+        Misconception("the PCIe card, no building", lambda n, gpu, days: bill(n, days, accelerator("h100_pcie").power, 1), "That is the bill of PCIe cards without the building. Check both premises."),
+        Misconception("a day has twelve hours", lambda n, gpu, days: bill(n, days, accelerator(gpu).power, PUE) / 2, "The job runs at night, too."),
     ),
 )
 
@@ -250,7 +297,7 @@ first = Question(
     + ".",
     misconceptions=(
         Misconception("the network, always", lambda **_: "data", "It is sent once a step, and partly behind the backward pass. How often is the rest paid?"),
-        Misconception("tensor parallelism, always", lambda **_: "tensor", "It is frequent, but it runs on the fastest link. Compute the other terms, too."),
+        Misconception("tensor parallelism, always", lambda **_: "tensor", "It is frequent, but it runs on the link inside the node. Compute the other terms, too."),
         Misconception("memory, always", lambda **_: "memory", "Chapter 2 taught you to look there. How many bytes are these, beside the products?"),
         Misconception("the bubble, always", lambda **_: "bubble", "How many micro-batches are there for each stage?"),
     ),
@@ -279,17 +326,21 @@ activations = Question(
     id="parallelism.activations",
     chapter=CHAPTER,
     level="apply",
-    prompt="*Memory headroom.* A GPT of {{layers}} layers, width {{width}} and {{heads}} heads runs one sequence of {{s}} tokens, in two bytes, on one GPU. How much room do the activations take with selective recomputation, which drops the scores?",
+    prompt="*Memory headroom.* A GPT of {{layers}} layers, width {{width}} and {{heads}} heads, its MLP four times that width, with dropout, runs one sequence of {{s}} tokens, in two bytes, on one GPU. How much room do the activations take with selective recomputation, which drops the scores?",
     parameters={"layers": plain(48, 32, 40), "width": plain(6144, 4096, 5120), "heads": plain(64, 32, 40), "s": plain(2048, 4096)},
     expected=lambda layers, width, heads, s: memory.activation_bytes(s, 1, width, heads, layers, recompute="selective"),
     unit="GB",
     tolerance=0.01,
-    solution=lambda layers, width, heads, s: f"${PER_ELEMENT:.0f}\\,sbh$ for each layer: {si(PER_ELEMENT * s * width, 'byte')}. With the scores it would be {si(memory.activation_bytes(s, 1, width, heads, layers), 'byte')}, recomputing all {si(memory.activation_bytes(s, 1, width, heads, layers, recompute='full'), 'byte')}.",
+    solution=lambda layers, width, heads, s: f"${PER_ELEMENT:.0f}\\,sbh$ for each layer: {si(PER_ELEMENT * s * width, 'byte')}. With the scores it would be {si(memory.activation_bytes(s, 1, width, heads, layers), 'byte')}, with full recomputation {si(memory.activation_bytes(s, 1, width, heads, layers, recompute='full'), 'byte')}.",
+    holds={
+        "four times that width": "design",
+    },
     misconceptions=(
+        Misconception("no dropout", lambda layers, width, heads, s: memory.activation_bytes(s, 1, width, heads, layers, recompute="selective") * (PER_ELEMENT - 2) / PER_ELEMENT, "With dropout a layer also keeps which values it dropped, one byte each, in two places."),
         Misconception("scores kept", lambda layers, width, heads, s: memory.activation_bytes(s, 1, width, heads, layers), "Those grow with the square of the sequence, and are what this drops."),
-        Misconception("bytes counted twice", lambda layers, width, heads, s: 2 * memory.activation_bytes(s, 1, width, heads, layers, recompute="selective"), "The factor of Korthikanti and others already counts bytes, not elements."),
+        Misconception("bytes counted twice", lambda layers, width, heads, s: 2 * memory.activation_bytes(s, 1, width, heads, layers, recompute="selective"), "The chapter's count of a layer is in bytes already, not in elements."),
         Misconception("all recomputed", lambda layers, width, heads, s: memory.activation_bytes(s, 1, width, heads, layers, recompute="full"), "That keeps the input of each layer alone."),
-        Misconception("one layer", lambda layers, width, heads, s: memory.activation_bytes(s, 1, width, heads, 1, recompute="selective"), "All layers keep theirs until the backward pass comes by."),
+        Misconception("one layer", lambda layers, width, heads, s: memory.activation_bytes(s, 1, width, heads, 1, recompute="selective"), "Each layer keeps its own until the backward pass comes by."),
     ),
 )
 
@@ -304,7 +355,7 @@ schedule = Question(
     expected=lambda p, m, forward, backward: pipeline.simulate("gpipe", p, m, forward, backward).span,
     unit="s",
     tolerance=0.001,
-    solution="The last micro-batch enters after the others and passes all stages, both ways:\n\n```python\ndef step_span(p, m, forward, backward):\n    return (m + p - 1) * (forward + backward)\n```",
+    solution="The last micro-batch enters after the others and passes through the pipeline, both ways:\n\n```python\ndef step_span(p, m, forward, backward):\n    return (m + p - 1) * (forward + backward)\n```",
     misconceptions=(
         Misconception("no fill", lambda p, m, forward, backward: m * (forward + backward), "When does the last stage get its first input?"),
         Misconception("all stages", lambda p, m, forward, backward: (m + p) * (forward + backward), "Try one stage and one micro-batch."),
@@ -313,4 +364,4 @@ schedule = Question(
     ),
 )
 
-register(groups, accumulation, mapping, bubble_share, policy, nic, benchmark, failures, interval, lost, written, first, ways, activations, schedule)
+register(groups, accumulation, mapping, bubble_share, policy, nic, benchmark, failures, interval, lost, written, power, first, ways, activations, schedule)

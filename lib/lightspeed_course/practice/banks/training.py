@@ -60,7 +60,7 @@ days = Question(
     misconceptions=(
         Misconception("inference", lambda params, tokens, n, key, utilization: run(2 * params * tokens, n, key, utilization), "You counted the forward pass. What does a training step do after it?"),
         Misconception("hardware FLOPs", lambda params, tokens, n, key, utilization: run(t.training_flops(params, tokens, 1), n, key, utilization), "MFU counts what the model needs. Recomputed work belongs to HFU."),
-        Misconception("at the peak", lambda params, tokens, n, key, utilization: run(t.training_flops(params, tokens), n, key, 1), "No run reaches the peak. Where does the utilization go?"),
+        Misconception("at the peak", lambda params, tokens, n, key, utilization: run(t.training_flops(params, tokens), n, key, 1), "Runs do not reach the peak. Where does the utilization go?"),
     ),
 )
 
@@ -79,8 +79,9 @@ mfu = Question(
     unit="%",
     solution=lambda params, rate, key: f"Model FLOPs: $6P$ times {rate} tokens a second is {si(6 * params * rate, 'FLOP/s')}, over a dense peak of {si(accelerator(key).bf16, 'FLOP/s')}.",
     misconceptions=(
-        Misconception("forward only", lambda params, rate, key: reached(params, rate, key, 2), "Training does more than the forward pass for each token."),
-        Misconception("hardware utilization", lambda params, rate, key: t.hfu(params, rate, 1.0, 1, accelerator(key).bf16), "That counts a repeated forward pass: HFU, and nobody said that this run recomputes."),
+        Misconception("sparse peak", lambda params, rate, key: 6 * params * rate / accelerator(key).bf16_sparse, "Is that over the sparse peak? A data sheet may print it first. MFU is taken of the dense one."),
+        Misconception("forward only", lambda params, rate, key: reached(params, rate, key, 2), "What else does training do with each token, after the forward pass?"),
+        Misconception("hardware utilization", lambda params, rate, key: t.hfu(params, rate, 1.0, 1, accelerator(key).bf16), "That counts a repeated forward pass: HFU. The question does not say that this run recomputes."),
         Misconception("multiplies only", lambda params, rate, key: reached(params, rate, key, 3), "A multiply-add is two FLOPs, in the model as on the data sheet."),
     ),
 )
@@ -94,11 +95,15 @@ from_hfu = Question(
     expected=lambda hfu: hfu * t.training_flops(1, 1) / t.training_flops(1, 1, recomputed=1),
     unit="%",
     solution=lambda hfu: f"The hardware does eight FLOPs for each parameter and token, of which the model needs six: three quarters of {si(hfu, '%')}.",
+    holds={
+        "The forward pass is a third": lambda hfu: t.training_flops(1, 1, recomputed=1) - t.training_flops(1, 1) == t.training_flops(1, 1) / 3,
+        "three quarters of": lambda hfu: t.training_flops(1, 1) / t.training_flops(1, 1, recomputed=1) == 3 / 4,
+    },
     misconceptions=(
-        Misconception("as printed", lambda hfu: hfu, "Part of that work was done twice. Should it count twice?"),
+        Misconception("as printed", lambda hfu: hfu, "Part of that work was repeated. Should it count again?"),
         Misconception("the wrong way", lambda hfu: hfu * 4 / 3, "MFU leaves work out. Can it be higher than HFU?"),
         Misconception("two thirds", lambda hfu: hfu * 2 / 3, "The forward pass is a third of the model's work. Of which total is the repeated one a share?"),
-        Misconception("half", lambda hfu: hfu / 2, "Only the forward pass is repeated, not the whole step."),
+        Misconception("half", lambda hfu: hfu / 2, "It is the forward pass that is repeated, not the whole step."),
     ),
 )
 
