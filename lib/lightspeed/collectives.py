@@ -173,7 +173,9 @@ def recursive_doubling_time(size, n, bandwidth, latency=0.0):
 
 @law("s", **ALGORITHM)
 def halving_doubling_time(size, n, bandwidth, latency=0.0):
-    """Seconds of Rabenseifner's all-reduce: recursive halving, then doubling; both bounds met when n is a power of two.
+    """Seconds of Rabenseifner's all-reduce: recursive halving, then doubling.
+
+    When n is a power of two it meets the bandwidth bound, in twice the steps of the latency bound.
 
     >>> halving_doubling_time(8e9, 8, 1e9, 1.0)
     20.0

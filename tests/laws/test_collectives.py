@@ -261,7 +261,8 @@ def test_the_fit_refuses(transfer, time, name):
 def test_a_ring_inside_a_node_is_a_base_and_steps(protocol, n):
     which = nccl_tuner.PROTOCOLS.index(protocol)
     base, step = {"LL": (6.6, 0.6), "LL128": (14.0, 1.9), "Simple": (8.4, 3.4)}[protocol]
-    assert (nccl_tuner.BASE["Ring"][which], nccl_tuner.STEP["NVLINK"]["Ring"][which]) == (base, step)
+    known = nccl_tuner.tables()
+    assert (known.base["Ring"][which], known.step["NVLINK"]["Ring"][which]) == (base, step)
     assert nccl_tuner.ring_latency(n, 1, protocol=protocol) * 1e6 == pytest.approx(base + 2 * (n - 1) * step)
     assert nccl_tuner.ring_latency(n, 1, "all_gather", protocol) * 1e6 == pytest.approx(base + (n - 1) * step)
 
@@ -269,7 +270,21 @@ def test_a_ring_inside_a_node_is_a_base_and_steps(protocol, n):
 def test_the_overhead_of_the_network_counts_only_with_several_nodes():
     assert nccl_tuner.ring_latency(8, 1, protocol="LL", net_overhead=1.0) == nccl_tuner.ring_latency(8, 1, protocol="LL")
     assert nccl_tuner.ring_latency(16, 2, protocol="LL", net_overhead=2e-6) > nccl_tuner.ring_latency(16, 2, protocol="LL")
-    assert nccl_tuner.ring_latency(16, 2, protocol="LL", switch_latency=1e-6) == pytest.approx(nccl_tuner.ring_latency(16, 2, protocol="LL") + 2e-6)
+    alone = nccl_tuner.ring_latency(16, 2, protocol="LL")
+    assert nccl_tuner.ring_latency(16, 2, protocol="LL", net_latency=1e-6) == pytest.approx(alone + 2e-6)
+
+
+def test_a_simple_message_waits_for_the_network_twice():
+    """Its flush reads across the network again, in a ring and in a tree."""
+    ring, tree = (nccl_tuner.ring_latency(16, 2), nccl_tuner.tree_latency(16, 2))
+    assert nccl_tuner.ring_latency(16, 2, net_latency=1e-6) == pytest.approx(ring + 2 * 2e-6)
+    assert nccl_tuner.tree_latency(16, 2, net_latency=1e-6) == pytest.approx(tree + 2 * 2e-6)
+
+
+def test_with_one_gpu_a_node_every_step_is_the_trees():
+    for protocol, step in (("LL", 5.0), ("LL128", 8.5), ("Simple", 14.0)):
+        base = nccl_tuner.tables().base["Ring"][nccl_tuner.PROTOCOLS.index(protocol)]
+        assert nccl_tuner.ring_latency(4, 4, protocol=protocol) * 1e6 == pytest.approx(base + 6 * step)
 
 
 def test_a_simple_step_bears_the_overhead_three_times():
@@ -288,8 +303,8 @@ def test_a_simple_step_bears_the_overhead_three_times():
         (1, "Tree", "LL", 0.92 * 370.8 / 3.8 * 0.5),  # trees of 1 MiB keep half, 0.6 with LL128
         (1, "Tree", "LL128", 0.92 * 370.8 * 7 / 9 * 0.6),
         (1, "Tree", "Simple", 0.92 * 370.8 * 0.5),
-        (2, "Ring", "LL", 45.0),
-        (4, "Ring", "LL", 35.0),
+        (2, "Ring", "LL", 39.0),  # by the CPU, Intel's, once there are several nodes
+        (4, "Ring", "LL", 20.4),
         (4, "Tree", "LL128", 0.92 * 370.8 * 120 / 128 * 0.6),
     ],
 )
@@ -298,6 +313,16 @@ def test_bandwidths_of_eight_hopper_gpus_a_node(nodes, algorithm, protocol, bus)
     choice = next(x for x in nccl_tuner.nccl_choices(2.0**20, n, nodes) if (x.algorithm, x.protocol) == (algorithm, protocol))
     as_algbw = n / (2 * (n - 1)) if algorithm == "Ring" else 1 / 2
     assert choice.bandwidth == pytest.approx(bus * 1e9 * as_algbw)
+
+
+def test_several_nodes_are_capped_by_the_cpu_not_by_the_gpu():
+    def capped(cpu, architecture):
+        found = nccl_tuner.nccl_choices(2.0**20, 32, 4, architecture=architecture, links=12, cpu=cpu)
+        return next(x.bandwidth for x in found if (x.algorithm, x.protocol) == ("Ring", "LL")) * 2 * 31 / 32 / 1e9
+
+    for architecture in ("volta", "ampere", "hopper", "blackwell"):
+        assert capped("intel", architecture) == capped("arm", architecture) == pytest.approx(20.4)
+        assert capped("amd", architecture) == capped("mixed", architecture) == pytest.approx(19.0)
 
 
 def test_channels_cap_a_tree():

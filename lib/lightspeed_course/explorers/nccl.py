@@ -1,13 +1,17 @@
 """Chapter 7: one collective on nodes joined by a network; what its time is made of, and what nccl-tests would print.
 
-`view` is pure: parameters in, a `View` out. `explore()` puts controls on it. Links run at their line rate here:
-what NCCL reaches of it, `lightspeed.models.nccl_fit` knows.
+`view` is pure: parameters in, a `View` out. `explore()` puts controls on it. Links run at their line rate here, switches
+that add at the best rate measured: what NCCL reaches of a link, `lightspeed.models.nccl_fit` knows.
 """
 
 from __future__ import annotations
 
+import functools
+import math
+
 from lightspeed import collectives as c
 from lightspeed.catalog import link, number
+from lightspeed.models.nccl_fit import FABRICS, measurements
 from lightspeed.models.ring import ring_schedule
 from lightspeed_course.explorers.numbers import DECIDES
 from lightspeed_course.show import (
@@ -37,7 +41,8 @@ FACTS = ("time", "latency", "bandwidth", "algbw", "busbw", "line rate", "busbw o
 def algorithms(collective, per_node, nodes, inside, network, hop, alpha, switch):
     """name -> seconds as a function of the size, for what can run this collective here.
 
-    `inside` and `network` are what one GPU sends (byte/s), `hop` and `alpha` the cost of a step (s) inside and between nodes.
+    `inside` and `network` are what one GPU sends (byte/s), `hop` and `alpha` the cost of a step (s) inside and between nodes,
+    `switch` the algbw at which the switch of a node adds (byte/s), 0 if it does not.
     """
     n, line = per_node * nodes, line_rate(collective, per_node, nodes, inside, network)
 
@@ -65,8 +70,15 @@ def algorithms(collective, per_node, nodes, inside, network, hop, alpha, switch)
     )
     if switch and per_node > 2:
         up = 2 * hop + c.double_tree_time(0, nodes, network, alpha)
-        found["switch"] = lambda size: up + max(c.in_network_time(size, inside), across(size))
+        found["switch"] = lambda size: up + max(c.in_network_time(size, switch), across(size))
     return found
+
+
+@functools.cache
+def adders(link_key):
+    """byte/s: the best algbw at which switches of this link were measured adding; 0 if there are none."""
+    rows = [r for r in measurements() if r.path == "in_network" and FABRICS[r.fabric].inside == f"{link_key}.bandwidth"]
+    return max((r.size / r.time for r in rows if r.nodes == 1), default=0.0)
 
 
 def line_rate(collective, per_node, nodes, inside, network):
@@ -79,51 +91,100 @@ def line_rate(collective, per_node, nodes, inside, network):
 
 
 def half_of_peak(times):
-    """Bytes at which the fastest of these algorithms reaches half of the best rate of them all."""
-    fixed = {name: time(0.0) for name, time in times.items()}
-    slope = {name: (time(1e12) - fixed[name]) / 1e12 for name, time in times.items()}
-    best = min(slope.values())
-    sizes = [fixed[name] / (2 * best - slope[name]) for name in times if slope[name] < 2 * best]
-    return min(sizes)
+    """Bytes from which the fastest of these algorithms has half of the best rate that any of them reaches."""
+
+    def rate(size):
+        return size / min(time(size) for time in times.values())
+
+    # No rate falls with the size, so halving the interval finds it.
+    low, high, half = 1e-3, 1e18, rate(1e18) / 2
+    while high / low > 1 + 1e-9:
+        middle = math.sqrt(low * high)
+        low, high = (middle, high) if rate(middle) < half else (low, middle)
+    return high
+
+
+def line_rates(inside, network):
+    """What one GPU sends (byte/s) through the links of the two menus."""
+    return {"inside": float(number(f"{inside}.bandwidth")), "network": float(number(f"{network}.bandwidth"))}
+
+
+def times_of(collective, per_node, nodes, inside, network, hop, alpha, switch):
+    """name -> seconds as a function of the size, for links of the menus; `switch` is whether it is asked to add."""
+    rates = line_rates(inside, network)
+    return algorithms(collective, per_node, nodes, hop=hop, alpha=alpha, switch=adders(inside) if switch else 0.0, **rates)
+
+
+def best_link(state, size):
+    """(seconds, key of a menu) with the one link of the menus that makes this collective fastest, the present ones included."""
+    changes = [{"inside": key} for key in INSIDE if state["per_node"] > 1]
+    changes += [{"network": key} for key in NETWORK if state["nodes"] > 1]
+    tried = [(min(time(size) for time in times_of(**state | change).values()), *change.values()) for change in changes]
+    return min(tried)
 
 
 def view(collective="all_reduce", per_node=8, nodes=125, size=16e9, inside="nvlink4", network="efa_p5", hop=3.4e-6, alpha=14e-6, switch=False):
     """Time, rates and verdict of one collective of `size` bytes."""
     n = per_node * nodes
-    rates = {"inside": float(number(f"{inside}.bandwidth")), "network": float(number(f"{network}.bandwidth"))}
-    times = algorithms(collective, per_node, nodes, hop=hop, alpha=alpha, switch=switch, **rates)
+    state = {"collective": collective, "per_node": per_node, "nodes": nodes, "inside": inside, "network": network, "hop": hop, "alpha": alpha, "switch": switch}
+    times = times_of(**state)
     best = min(times, key=lambda name: times[name](size))
     time, latency = times[best](size), times[best](0.0)
     if n == 1:
         words = "One rank has nobody to talk to: nothing is sent, and busbw is zero by definition."
-        return View(charts(times, collective, n, size, best, rates["inside"]), words, dict.fromkeys(FACTS, "–") | {"time": si(time, "s")})
-    line = line_rate(collective, per_node, nodes, **rates)
+        line = line_rates(inside, network)["inside"]
+        return View(charts(times, collective, n, size, best, line), words, dict.fromkeys(FACTS, "–") | {"time": si(time, "s")})
+    line = line_rate(collective, per_node, nodes, **line_rates(inside, network))
     algbw = c.algbw(size, time)
     busbw = c.busbw(collective, n, algbw)
     half = half_of_peak(times)
     values = [si(x, "s") for x in (time, latency, time - latency)] + [si(x, "byte/s") for x in (algbw, busbw, line)]
     facts = dict(zip(FACTS, (*values, si(busbw / line, "%"), best, si(half, "byte")), strict=True))
     words = in_words(best, time, latency, busbw, line, half)
+    words = f"{words} {what_would_help(state, size, time)}"
+    if switch:
+        words = f"{words} {about_the_switch(state, times, best, size)}"
     return View(charts(times, collective, n, size, best, line), words, facts)
 
 
 def in_words(best, time, latency, busbw, line, half):
-    """What takes the time, whether the link is full, and what would change it."""
+    """What takes the time, and whether the link is full."""
     share, ratio = latency / time, busbw / line
-    peak = f"half of the peak rate is reached from {si(half, 'byte')} on."
-    if share >= DECIDES:
-        kind = f"Latency-bound: {si(share, '%', 2)} of the time goes into steps, and a faster link would hardly help; {peak}"
-    elif share <= 1 - DECIDES:
-        kind = f"Bandwidth-bound: steps take {si(share, '%', 2)} of the time; {peak}"
-    else:
-        kind = f"Both matter: steps take {si(share, '%', 2)} of the time and bytes {si(1 - share, '%', 2)}; faster steps or a faster link would help, and {peak}"
+    kind = "Latency-bound" if share >= DECIDES else "Bandwidth-bound" if share <= 1 - DECIDES else "Both matter"
+    bytes_too = f" and bytes {si(1 - share, '%', 2)}" if kind == "Both matter" else ""
+    kind = f"{kind}: steps take {si(share, '%', 2)} of the time{bytes_too}."
+    half = f"Half of the best rate is reached from {si(half, 'byte')} on."
     if ratio > 1.005:
         why = {
             "switch": "the switch adds, and the factor does not know it",
             "pairwise": "a part of the traffic never leaves its node",
         }.get(best, "the factor counts a ring's traffic, and this algorithm sends less across the network")
-        return f"{kind} Busbw is {si(ratio, '%')} of the line rate, though no link carries more than it can: {why}."
-    return f"{kind} Fastest is the {best} algorithm, at {si(ratio, '%')} of the line rate."
+        return f"{kind} Busbw is {si(ratio, '%')} of the line rate, though no link carries more than it can: {why}. {half}"
+    return f"{kind} Fastest is the {best} algorithm, at {si(ratio, '%')} of the line rate. {half}"
+
+
+def what_would_help(state, size, time):
+    """Halved steps beside the best single link of both menus."""
+    halved = times_of(**state | {"hop": state["hop"] / 2, "alpha": state["alpha"] / 2})
+    steps = min(t(size) for t in halved.values())
+    best, key = best_link(state, size)
+    link_words = "no other link of the menus makes it faster"
+    if best < time * (1 - 1e-9):
+        link_words = f"the best other link of the menus, {link(key).name}, to {si(best, 's')}"
+    return f"Steps at half the cost would bring it to {si(steps, 's')}; {link_words}."
+
+
+def about_the_switch(state, times, best, size):
+    """What became of a switch that was asked to add."""
+    if state["collective"] != "all_reduce":
+        return "The switch has nothing to add: only an all-reduce runs in it here."
+    if not adders(state["inside"]):
+        return f"{link(state['inside']).name} has no switch that adds here: the box changes nothing."
+    if state["per_node"] <= 2:
+        return "For two GPUs or one in a node the switch is not asked to add: the box changes nothing."
+    if best == "switch":
+        return f"The switch can add at {si(adders(state['inside']), 'byte/s')}, the best algbw measured on one node."
+    return f"The switch adds, but the {best} algorithm is faster here: with the switch it takes {si(times['switch'](size), 's')}."
 
 
 def charts(times, collective, n, size, best, line):

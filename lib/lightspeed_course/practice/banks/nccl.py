@@ -33,12 +33,12 @@ algbw_question = Question(
     parameters={"size": gigabytes(16, 1, 4, 8, 16), "time": Parameter(100, (20, 50, 80, 100, 200), "ms"), "n": ranks()},
     expected=lambda size, time, n: c.algbw(size, time),
     unit="GB/s",
-    solution=lambda size, time, n: f"The buffer of one rank over the time: {si(size, 'byte')} / {si(time, 's')}. Neither the algorithm nor the {n} ranks come into it.",
+    solution=lambda size, time, n: f"The buffer of one rank over the time: {si(size, 'byte')} / {si(time, 's')}. The algorithm and the {n} ranks do not come into it.",
     misconceptions=(
-        Misconception("busbw", lambda size, time, n: c.busbw("all_reduce", n, size / time), "That is the other column. Algbw knows nothing of what crosses the links."),
+        Misconception("busbw", lambda size, time, n: c.busbw("all_reduce", n, size / time), "That is the other column. Algbw does not say what crosses the links."),
         Misconception("a share for each rank", lambda size, time, n: size / time / n, "Each rank holds a whole buffer of this size. Why divide it?"),
-        Misconception("all buffers together", lambda size, time, n: n * size / time, "You added up the buffers of all ranks. Which one does the caller hand over?"),
-        Misconception("one pass of the ring", lambda size, time, n: size / time * (n - 1) / n, "You counted what a rank sends in half the work. Algbw does not count what is sent."),
+        Misconception("all buffers together", lambda size, time, n: n * size / time, "You added up the buffers of the ranks. Which one does the caller hand over?"),
+        Misconception("one pass of the ring", lambda size, time, n: size / time * (n - 1) / n, "You counted what a rank sends in one of two passes. Algbw does not count what is sent."),
     ),
 )
 
@@ -52,6 +52,9 @@ busbw_question = Question(
     unit="GB/s",
     tolerance=0.01,
     solution=lambda algbw, nodes, per_node: f"There are {nodes * per_node} ranks, so the factor is {c.busbw_factor('all_reduce', nodes * per_node):.4g}.",
+    holds={
+        "Twice is the limit": lambda **_: 1.99 < c.busbw_factor("all_reduce", 10**6) < 2,
+    },
     misconceptions=(
         Misconception("always twice", lambda algbw, nodes, per_node: 2 * algbw, "Twice is the limit for very many ranks. How many are there here?"),
         Misconception("nodes for ranks", lambda algbw, nodes, per_node: c.busbw("all_reduce", nodes, algbw), "You counted nodes. Who are the ranks of an all-reduce?"),
@@ -89,7 +92,7 @@ factor_question = Question(
         Misconception("all alike", factor_of("all_reduce"), "You treat all as an all-reduce. How often does a byte travel in a gather?"),
         Misconception("once for all", factor_of("all_gather"), "An all-reduce first adds up and then hands out. How many passes are these?"),
         Misconception("twice, whatever n", lambda collective, n: {"all_reduce": 2, "broadcast": 1}.get(collective, 1) * n / n, "Try two ranks. How many bytes does each of them have to send?"),
-        Misconception("per shard", lambda collective, n: c.busbw_factor(collective, n) * (n if collective in c.ONCE else 1), "For gathers and scatters, nccl-tests counts the whole buffer, all shards together."),
+        Misconception("per shard", lambda collective, n: c.busbw_factor(collective, n) * (n if collective in c.ONCE else 1), "For gathers and scatters, nccl-tests counts the whole buffer, not one shard."),
     ),
 )
 
@@ -104,12 +107,12 @@ busbw_function = Question(
     expected=lambda size, time, n: c.busbw("all_reduce", n, c.algbw(size, time)),
     unit="byte/s",
     tolerance=0.001,
-    solution="```python\ndef all_reduce_busbw(size, time, n):\n    return size / time * 2 * (n - 1) / n\n```\n\nA single rank sends nothing, and busbw is zero.",
+    solution="```python\ndef all_reduce_busbw(size, time, n):\n    return size / time * 2 * (n - 1) / n\n```\n\nWith a single rank busbw is zero.",
     misconceptions=(
         Misconception("always twice", lambda size, time, n: 2 * size / time, "Try one rank: is anything sent?"),
         Misconception("algbw", lambda size, time, n: size / time, "That is the rate for the caller. How much does a rank send?"),
         Misconception("one pass", lambda size, time, n: size / time * (n - 1) / n, "First the sums are made, then they are handed out."),
-        Misconception("steps, not shares", lambda size, time, n: size / time * 2 * (n - 1), "In each of these steps only a part of the buffer moves. Which part?"),
+        Misconception("steps, not shares", lambda size, time, n: size / time * 2 * (n - 1), "In each of these steps a part of the buffer moves. What part?"),
     ),
 )
 
@@ -140,7 +143,7 @@ sent_question = Question(
     tolerance=0.01,
     solution=lambda size, n: f"In each of {c.ring_steps('all_reduce', n)} steps a rank sends one chunk of {si(size / n, 'byte')}.",
     misconceptions=(
-        Misconception("the buffer once", lambda size, n: size, "A rank neither sends all it holds nor sends it once. Follow one chunk."),
+        Misconception("the buffer once", lambda size, n: size, "A rank does not send its whole buffer once. Follow one chunk."),
         Misconception("twice", lambda size, n: 2 * size, "Nearly. Does a rank have to send the chunk that it finishes itself?"),
         Misconception("one pass", lambda size, n: size * (n - 1) / n, "After that each rank holds one finished chunk. Who gets the others?"),
         Misconception("the whole buffer in each step", lambda size, n: size * 2 * (n - 1), "The buffer is cut. How large is what a step sends?"),
@@ -155,11 +158,11 @@ gather_question = Question(
     parameters={"shard": Parameter(50, (10, 20, 50, 100), "MB"), "n": ranks(), "bandwidth": rate(450, 50, 300, 450)},
     expected=lambda shard, n, bandwidth: c.bandwidth_bound("all_gather", n * shard, n, bandwidth),
     unit="µs",
-    solution=lambda shard, n, bandwidth: f"Each GPU lacks {n - 1} shards, {si((n - 1) * shard, 'byte')} in all. In nccl-tests S is {si(n * shard, 'byte')}, and $S (n - 1)/n$ is the same.",
+    solution=lambda shard, n, bandwidth: f"Each GPU lacks {n - 1} shards, together {si((n - 1) * shard, 'byte')}. In nccl-tests S is {si(n * shard, 'byte')}, and $S (n - 1)/n$ is the same.",
     misconceptions=(
         Misconception("shard for buffer", lambda shard, n, bandwidth: c.bandwidth_bound("all_gather", shard, n, bandwidth), "S counts the gathered buffer. How many shards have to arrive?"),
         Misconception("its own as well", lambda shard, n, bandwidth: n * shard / bandwidth, "One of the shards is at home already."),
-        Misconception("as an all-reduce", lambda shard, n, bandwidth: c.bandwidth_bound("all_reduce", n * shard, n, bandwidth), "Nothing is added up here. You took the factor of another collective."),
+        Misconception("as an all-reduce", lambda shard, n, bandwidth: c.bandwidth_bound("all_reduce", n * shard, n, bandwidth), "Here the data are not added up. You took the factor of another collective."),
     ),
 )
 
@@ -176,7 +179,7 @@ share_question = Question(
     level="apply",
     prompt=(
         "{{nodes}} nodes of {{per_node}} GPUs, an all-reduce of sixteen gigabytes, algbw {{algbw}}. A node can send {{network}} in one direction. "
-        "Which share of its line do the nodes use?"
+        "What share of their line do the nodes use?"
     ),
     parameters={
         "nodes": Parameter(125, (16, 32, 64, 125)),
@@ -193,7 +196,7 @@ share_question = Question(
     ),
     misconceptions=(
         Misconception("algbw against the link", lambda nodes, per_node, algbw, network: algbw / network, "Algbw is how fast the caller's buffer is done. What does the line carry meanwhile?"),
-        Misconception("one GPU's part of the line", lambda nodes, per_node, algbw, network: c.busbw("all_reduce", nodes * per_node, algbw) / (network / per_node), "The ring passes each node as a whole, and uses the lines of all its GPUs."),
+        Misconception("one GPU's part of the line", lambda nodes, per_node, algbw, network: c.busbw("all_reduce", nodes * per_node, algbw) / (network / per_node), "The ring passes each node as a whole, and uses the lines of its eight GPUs together."),
         Misconception(
             "NVLink",
             lambda nodes, per_node, algbw, network: c.busbw("all_reduce", nodes * per_node, algbw) / link("nvlink4").bandwidth,
@@ -231,10 +234,14 @@ possible_question = Question(
     unit="GB/s",
     tolerance=0.01,
     solution=lambda nodes, inside: f"The busbw cannot exceed the link, and the factor for {8 * nodes} ranks is {c.busbw_factor('all_reduce', 8 * nodes):.4g}.",
+    holds={
+        "Twice is the factor": lambda **_: 1.99 < c.busbw_factor("all_reduce", 10**6) < 2,
+        "The busbw cannot exceed": "algebra: only ranks add, so each must send that much",
+    },
     misconceptions=(
         Misconception("the link itself", lambda nodes, inside: inside, "It is the busbw that the link bounds. What is the algbw then?"),
         Misconception("half the link", lambda nodes, inside: inside / 2, "Twice is the factor of a very large ring. How many ranks are there?"),
-        Misconception("one node", lambda nodes, inside: c.algbw_from_busbw("all_reduce", 8, inside), "You took the factor of one node. All GPUs are ranks."),
+        Misconception("one node", lambda nodes, inside: c.algbw_from_busbw("all_reduce", 8, inside), "You took the factor of one node. The GPUs of the others are ranks, too."),
         Misconception("one pass", lambda nodes, inside: c.algbw_from_busbw("all_gather", 8 * nodes, inside), "That would hold for a gather. Here two passes use the link."),
     ),
 )
@@ -252,6 +259,9 @@ switch_question = Question(
     unit="GB/s",
     tolerance=0.01,
     solution=lambda n, rate: f"The algbw is {si(rate, 'byte/s')}, whatever the number of ranks. The printed busbw multiplies it by {c.busbw_factor('all_reduce', n):.4g}, for a traffic that did not happen.",
+    holds={
+        "The algbw is": lambda n, rate: c.algbw(1e9, c.in_network_time(1e9, rate)) == c.algbw(2e9, c.in_network_time(2e9, rate)),
+    },
     misconceptions=(
         Misconception("the wire", lambda n, rate: rate, "That is what the wire carries. nccl-tests does not know about the switch: what does it multiply by?"),
         Misconception("always twice", lambda n, rate: 2 * rate, "The factor depends on the number of ranks, here too."),

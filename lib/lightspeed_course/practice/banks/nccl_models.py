@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lightspeed import collectives as c
 from lightspeed.catalog import link
-from lightspeed.models.nccl_tuner import PLATEAU, STEP, ring_latency
+from lightspeed.models.nccl_tuner import NET_OVERHEAD, PLATEAU, tables
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
 from lightspeed_course.show.format import si
 
@@ -18,11 +18,11 @@ steps_question = Question(
     parameters={"nodes": Parameter(125, (4, 16, 32, 125)), "per_node": Parameter(8, (4, 8), show=str)},
     expected=lambda nodes, per_node: c.ring_steps("all_reduce", nodes * per_node),
     tolerance=0,
-    solution=lambda nodes, per_node: f"The ring goes through all {nodes * per_node:,} GPUs, once to add and once to hand out: $2 (n - 1)$.",
+    solution=lambda nodes, per_node: f"The ring goes through {nodes * per_node:,} GPUs, once to add and once to hand out: $2 (n - 1)$.",
     misconceptions=(
         Misconception("nodes for ranks", lambda nodes, per_node: c.ring_steps("all_reduce", nodes), "Those are the steps between nodes. Who passes data on inside a node?"),
         Misconception("one pass", lambda nodes, per_node: nodes * per_node - 1, "Now the sums are made. Do all ranks have them?"),
-        Misconception("one for each rank", lambda nodes, per_node: nodes * per_node, "Follow one chunk around the ring, until everybody has its sum."),
+        Misconception("one for each rank", lambda nodes, per_node: nodes * per_node, "Follow one chunk around the ring, until each rank has its sum."),
         Misconception("closing the ring", lambda nodes, per_node: 2 * nodes * per_node, "A chunk need not come back to where it started. Count the arrows, not the ranks."),
     ),
 )
@@ -33,53 +33,88 @@ def of_the_whole(latency, nodes, per_node, size, network):
     return latency / (latency + c.bandwidth_bound("all_reduce", size, nodes * per_node, network))
 
 
+BASE, STEP = tables().base["Ring"][2] * 1e-6, tables().step
+# On AMD hosts, such as those of a p5, posting a Simple message three times costs more than the step itself.
+INSIDE = max(STEP["NVLINK"]["Ring"][2] * 1e-6, 3 * NET_OVERHEAD["amd"])
+
+
+def latency_of_steps(nodes, per_node, inside, across, factor=1.0):
+    """Seconds of all steps of a ring, with NCCL's base and its factor for large messages."""
+    between = c.ring_steps("all_reduce", nodes)
+    return factor * (BASE + between * across + (c.ring_steps("all_reduce", nodes * per_node) - between) * inside)
+
+
 latency_share_question = Question(
     id="nccl.latency_share",
     chapter=CHAPTER,
     level="apply",
     prompt=(
-        "{{nodes}} nodes of {{per_node}} GPUs reduce {{size}} on a ring that carries {{network}} past each node. NCCL's own table charges {{inside}} for a step inside a node and {{across}} for a step between nodes. "
-        "Which share of the time is the latency of all those steps?"
+        "{{nodes}} nodes of {{per_node}} GPUs reduce {{size}} on a ring that carries {{network}} past each node. "
+        "NCCL's own tables charge {{inside}} for a step inside a node, since the hosts have AMD processors, and {{across}} for a step between nodes. "
+        "For a message of this size they multiply the sum of the steps by {{factor}}. What share of the whole time is that latency?"
     ),
     parameters={
         "nodes": Parameter(125, (16, 32, 64, 125)),
         "per_node": Parameter(8, show=str),
         "size": Parameter(16, (1, 2, 8, 16), "GB"),
         "network": Parameter(370, unit="GB/s"),
-        "inside": Parameter(STEP["NVLINK"]["Ring"][2], unit="µs"),
+        "inside": Parameter(INSIDE * 1e6, unit="µs"),
         "across": Parameter(STEP["NET"]["Ring"][2], unit="µs"),
+        "factor": Parameter(PLATEAU, show=str),
     },
-    expected=lambda nodes, per_node, size, network, inside, across: of_the_whole(latency_of_steps(nodes, per_node, inside, across), nodes, per_node, size, network),
-    unit="%",
-    tolerance=0.1,
-    solution=lambda nodes, per_node, size, network, inside, across: (
-        f"{c.ring_steps('all_reduce', nodes)} steps cross the network and {c.ring_steps('all_reduce', nodes * per_node) - c.ring_steps('all_reduce', nodes):,} stay inside: "
-        f"{si(latency_of_steps(nodes, per_node, inside, across), 's')} beside {si(c.bandwidth_bound('all_reduce', size, nodes * per_node, network), 's')} of transfer. "
-        f"(NCCL's full formula has a base and a factor of {PLATEAU} as well, and gives {si(ring_latency(nodes * per_node, nodes, plateau=PLATEAU), 's')}.)"
+    expected=lambda nodes, per_node, size, network, inside, across, factor: of_the_whole(
+        latency_of_steps(nodes, per_node, inside, across, factor), nodes, per_node, size, network
     ),
+    unit="%",
+    tolerance=0.05,
+    solution=lambda nodes, per_node, size, network, inside, across, factor: (
+        f"{c.ring_steps('all_reduce', nodes)} steps cross the network and "
+        f"{c.ring_steps('all_reduce', nodes * per_node) - c.ring_steps('all_reduce', nodes):,} stay inside. "
+        f"Together, and times {factor}, they take {si(latency_of_steps(nodes, per_node, inside, across, factor), 's')}, beside "
+        f"{si(c.bandwidth_bound('all_reduce', size, nodes * per_node, network), 's')} of transfer."
+    ),
+    holds={
+        "Most steps of this ring": lambda nodes, per_node, **_: c.ring_steps("all_reduce", nodes) < c.ring_steps("all_reduce", nodes * per_node) / 2,
+        "That gap is the factor": "definition: of busbw",
+    },
     misconceptions=(
         Misconception(
             "steps between nodes alone",
-            lambda nodes, per_node, size, network, inside, across: of_the_whole(c.ring_steps("all_reduce", nodes) * across, nodes, per_node, size, network),
+            lambda nodes, per_node, size, network, inside, across, factor: of_the_whole(
+                factor * c.ring_steps("all_reduce", nodes) * across, nodes, per_node, size, network
+            ),
             "Most steps of this ring never leave a node. They cost something, too.",
         ),
         Misconception(
             "every step at the network's price",
-            lambda nodes, per_node, size, network, inside, across: of_the_whole(c.ring_steps("all_reduce", nodes * per_node) * across, nodes, per_node, size, network),
+            lambda nodes, per_node, size, network, inside, across, factor: of_the_whole(
+                factor * c.ring_steps("all_reduce", nodes * per_node) * across, nodes, per_node, size, network
+            ),
             "How many of the steps leave a node?",
         ),
         Misconception(
+            "without the factor",
+            lambda nodes, per_node, size, network, inside, across, factor: of_the_whole(
+                latency_of_steps(nodes, per_node, inside, across), nodes, per_node, size, network
+            ),
+            "You added up the steps. What do the tables do with the sum for a large message?",
+        ),
+        Misconception(
+            "latency over transfer",
+            lambda nodes, per_node, size, network, inside, across, factor: (
+                latency_of_steps(nodes, per_node, inside, across, factor)
+                / c.bandwidth_bound("all_reduce", size, nodes * per_node, network)
+            ),
+            "You divided by the time of the bytes alone. The whole time has both parts.",
+        ),
+        Misconception(
             "what is missing to the line rate",
-            lambda nodes, per_node, size, network, inside, across: 1 - network / c.busbw_factor("all_reduce", nodes * per_node) / network,
-            "You compared algbw with a line. That gap is mostly the factor, and no latency at all.",
+            lambda nodes, per_node, size, network, inside, across, factor: 1
+            - 1 / c.busbw_factor("all_reduce", nodes * per_node),
+            "You compared an algbw with a line. That gap is the factor of busbw, and no latency at all.",
         ),
     ),
 )
-
-
-def latency_of_steps(nodes, per_node, inside, across):
-    between = c.ring_steps("all_reduce", nodes)
-    return between * across + (c.ring_steps("all_reduce", nodes * per_node) - between) * inside
 
 
 half_question = Question(
@@ -93,9 +128,12 @@ half_question = Question(
     solution=lambda n, bandwidth, latency: (
         f"Both terms are equal when a step's latency equals its transfer: $\\alpha = S/(nW)$. So $S$ is {n} times {si(latency * bandwidth, 'byte')}. It grows with the ring, which is why long rings need long messages."
     ),
+    holds={
+        "Both terms are equal": lambda n, bandwidth, latency: abs(c.ring_time(n * latency * bandwidth, n, bandwidth) / c.ring_time(0.0, n, bandwidth, latency) - 1) < 1e-9,
+    },
     misconceptions=(
         Misconception("one hop", lambda n, bandwidth, latency: latency * bandwidth, "That is the size of what a step sends. How large is the message then?"),
-        Misconception("all steps on one message", lambda n, bandwidth, latency: c.ring_steps("all_reduce", n) * latency * bandwidth, "You compared all latencies with one transfer of the whole buffer. How much does a rank send in all?"),
+        Misconception("all steps on one message", lambda n, bandwidth, latency: c.ring_steps("all_reduce", n) * latency * bandwidth, "You compared the latencies of the whole ring with one transfer of the whole buffer. How much does a rank send in all?"),
         Misconception("one pass", lambda n, bandwidth, latency: (n - 1) * latency * bandwidth, "Nearly. Into how many chunks is the buffer cut?"),
     ),
 )
@@ -116,11 +154,11 @@ ring_function = Question(
     expected=lambda size, n, bandwidth, latency: c.ring_time(size, n, bandwidth, latency),
     unit="s",
     tolerance=0.001,
-    solution="Every step costs a latency and moves one chunk:\n\n```python\ndef alpha_beta_ring(size, n, bandwidth, latency):\n    return 2 * (n - 1) * (latency + size / (n * bandwidth))\n```",
+    solution="A step costs a latency and moves one chunk:\n\n```python\ndef alpha_beta_ring(size, n, bandwidth, latency):\n    return 2 * (n - 1) * (latency + size / (n * bandwidth))\n```",
     misconceptions=(
         Misconception("one latency for all", lambda size, n, bandwidth, latency: latency + 2 * (n - 1) / n * size / bandwidth, "Try a tiny message. Can it be everywhere after one step?"),
         Misconception("whole buffer each step", lambda size, n, bandwidth, latency: 2 * (n - 1) * (latency + size / bandwidth), "A step sends one chunk. How large is it?"),
-        Misconception("one pass", lambda size, n, bandwidth, latency: c.ring_time(size, n, bandwidth, latency, "all_gather"), "You made the sums, and handed out none."),
+        Misconception("one pass", lambda size, n, bandwidth, latency: c.ring_time(size, n, bandwidth, latency, "all_gather"), "You made the sums, and did not hand them out."),
         Misconception("n steps", lambda size, n, bandwidth, latency: 2 * n * (latency + size / (n * bandwidth)), "Try one rank: does it have to send anything?"),
     ),
 )
@@ -147,7 +185,16 @@ levels_question = Question(
         f"Across: each GPU reduces its share, {si(p['size'] / p['per_node'], 'byte')}, with its peers in {si(c.hierarchical_time(**p).across, 's')}."
     ),
     misconceptions=(
-        Misconception("the slower level alone", lambda **p: c.hierarchical_time(**p).lower, "That would be perfect overlap of the two levels."),
+        Misconception(
+            "across alone",
+            lambda **p: c.hierarchical_time(**p).across,
+            "That is the time across. Which passes are left, and where do they run?",
+        ),
+        Misconception(
+            "inside alone",
+            lambda **p: c.hierarchical_time(**p).inside,
+            "That is the time inside the nodes. What does each GPU still exchange with its peers in the other nodes?",
+        ),
         Misconception(
             "whole buffer across",
             lambda size, nodes, per_node, inside, network: c.hierarchical_time(size, per_node, nodes, inside, network).inside + c.bandwidth_bound("all_reduce", size, nodes, network),
@@ -156,7 +203,7 @@ levels_question = Question(
         Misconception(
             "one flat ring over single adapters",
             lambda size, nodes, per_node, inside, network: c.bandwidth_bound("all_reduce", size, nodes * per_node, network),
-            "You sent everything around through one adapter. The adapters of a node work at the same time.",
+            "You sent the buffer around through one adapter. The adapters of a node work at the same time.",
         ),
         Misconception(
             "inside once",
@@ -171,26 +218,31 @@ alltoall_question = Question(
     chapter=CHAPTER,
     level="apply",
     prompt=(
-        "An all-to-all with a buffer of {{size}} on each GPU of {{nodes}} nodes. A GPU has {{network}} to the network in one direction; what stays in its node crosses NVLink meanwhile and costs nothing here. "
+        "An `alltoall` with a buffer of {{size}} on each GPU of {{nodes}} nodes, which have eight GPUs each. A GPU has {{network}} to the network in one direction; what stays in its node crosses NVLink meanwhile. Leave that out. "
         "How long does it take at best?"
     ),
     parameters={"size": Parameter(1, (0.5, 1, 2, 4), "GB"), "nodes": Parameter(4, (3, 4, 8)), "network": Parameter(50, (25, 50, 100), "GB/s")},
     expected=lambda size, nodes, network: size * (1 - 1 / nodes) / network,
     unit="ms",
-    solution=lambda size, nodes, network: f"Of each buffer {si(1 - 1 / nodes, '%')} is for other nodes: {si(size * (1 - 1 / nodes), 'byte')} through an adapter of {si(network, 'byte/s')}. No ring and no tree can save that: every byte is meant for one receiver.",
+    solution=lambda size, nodes, network: f"Of each buffer {si(1 - 1 / nodes, '%')} is for other nodes: {si(size * (1 - 1 / nodes), 'byte')} through an adapter of {si(network, 'byte/s')}. A ring or a tree cannot save that: each byte is meant for one receiver.",
     misconceptions=(
+        Misconception(
+            "all but its own share",
+            lambda size, nodes, network: size * (1 - 1 / (8 * nodes)) / network,
+            "You kept back what is for the GPU itself. What about the other GPUs of its node?",
+        ),
         Misconception("everything leaves", lambda size, nodes, network: size / network, "Some of the buffer is for GPUs of the same node."),
-        Misconception("as an all-reduce", lambda size, nodes, network: 2 * size * (1 - 1 / nodes) / network, "Each byte is sent once, and nothing is added up."),
-        Misconception("the node's whole rate", lambda size, nodes, network: size * (1 - 1 / nodes) / (8 * network), "The node's adapters serve all its GPUs, and all are sending."),
-        Misconception("what stays", lambda size, nodes, network: size / nodes / network, "That is the part for its own node. Which part crosses the network?"),
+        Misconception("as an all-reduce", lambda size, nodes, network: 2 * size * (1 - 1 / nodes) / network, "Each byte is sent once, and is not added to another."),
+        Misconception("the node's whole rate", lambda size, nodes, network: size * (1 - 1 / nodes) / (8 * network), "The node's adapters serve its eight GPUs, which send at the same time."),
+        Misconception("what stays", lambda size, nodes, network: size / nodes / network, "That is the part for its own node. What part crosses the network?"),
     ),
 )
 
 algorithms = {
     "ring": "A ring.",
-    "doubling": "Recursive doubling: partners swap all they have.",
+    "doubling": "Recursive doubling: partners swap what they have.",
     "tree": "One tree, the whole message in each step.",
-    "double_tree": "Two pipelined trees, half the message each.",
+    "double_tree": "Two pipelined trees that share the message.",
 }
 TIMES = {"ring": c.ring_time, "doubling": c.recursive_doubling_time, "tree": c.tree_time, "double_tree": c.double_tree_time}
 
@@ -213,7 +265,11 @@ best_question = Question(
     },
     options=algorithms,
     expected=fastest,
-    solution=lambda size, n, bandwidth, latency: "; ".join(f"{name}: {si(time(size, n, bandwidth, latency), 's')}" for name, time in TIMES.items()) + ". At this size bytes cost nothing, steps cost all, and doubling has the fewest.",
+    solution=lambda size, n, bandwidth, latency: "; ".join(f"{name}: {si(time(size, n, bandwidth, latency), 's')}" for name, time in TIMES.items()) + ". At this size steps take more time than bytes, and doubling has the fewest.",
+    holds={
+        "It sends the fewest bytes": lambda n, **_: c.ring_time(1.0, n, 1.0) == min(time(1.0, n, 1.0) for time in TIMES.values()),
+        "At this size steps": lambda size, n, bandwidth, latency: c.recursive_doubling_time(size, n, bandwidth) < 0.5 * c.recursive_doubling_time(0.0, n, bandwidth, latency) and c.recursive_doubling_time(0.0, n, bandwidth, latency) == min(time(0.0, n, bandwidth, latency) for time in TIMES.values()),
+    },
     misconceptions=(
         Misconception("fewest bytes wins", lambda **_: "ring", "It sends the fewest bytes. Is it bytes that take the time here? Count the steps."),
         Misconception("a logarithm is a logarithm", lambda **_: "tree", "Up the tree and down again: how many steps are these together?"),
@@ -256,6 +312,7 @@ test_question = Question(
     options=TESTS,
     expected=lambda strategy: STRATEGIES[strategy],
     solution=lambda strategy: f"With {strategy}, most bytes move in what {TESTS[STRATEGIES[strategy]]} measures. Run it at your own message size.",
+    holds={"most bytes move": "definition: of the strategy"},
     misconceptions=(
         Misconception("the first that comes to mind", slip(0), "Write down what this strategy sends, when, and to whom."),
         Misconception("another strategy's", slip(1), "That is what another strategy sends. Who needs which bytes here?"),
@@ -284,16 +341,16 @@ bidirectional_question = Question(
     id="nccl.one_direction",
     chapter=CHAPTER,
     level="apply",
-    prompt="A data sheet says NVLink {{printed}}, and counts both directions. A ring all-reduce reaches a busbw of {{busbw}} on it. Which share of the line is that?",
+    prompt="A data sheet says NVLink {{printed}}, and counts both directions. A ring all-reduce reaches a busbw of {{busbw}} on it. What share of the line is that?",
     parameters={"printed": Parameter(900, (600, 900), "GB/s"), "busbw": Parameter(360, (210, 230, 240, 270, 360), "GB/s")},
     expected=lambda printed, busbw: busbw / (printed / 2),
     unit="%",
     tolerance=0.02,
     solution=lambda printed, busbw: f"A rank sends to one neighbour while it receives from the other. Busbw counts what it sends: {si(busbw, 'byte/s')} on a line of {si(printed / 2, 'byte/s')}.",
     misconceptions=(
-        Misconception("both directions", lambda printed, busbw: busbw / printed, "Busbw counts what a rank sends. Which part of the printed rate is for sending?"),
+        Misconception("both directions", lambda printed, busbw: busbw / printed, "Busbw counts what a rank sends. What part of the printed rate is for sending?"),
         Misconception("the line of the network", lambda printed, busbw: busbw / link("efa_p5").bandwidth_per_node, "That is the network's line. The question is about NVLink."),
-        Misconception("bits", lambda printed, busbw: busbw / (printed / 8), "NVLink is named in bytes. No eighth is needed."),
+        Misconception("bits", lambda printed, busbw: busbw / (printed / 8), "NVLink is named in bytes, not in bits."),
     ),
     valid=lambda printed, busbw: busbw < printed / 2,
 )
