@@ -1,17 +1,17 @@
 # %% [markdown]
 # # 3. Amdahl and Gustafson
 #
-# The training job takes a week on the GPUs you have. Somebody offers you eight times as many. Is it done tomorrow? And
-# what will it cost?
+# The training job takes a week on the GPUs you have. Somebody offers you eight times as many. {{because design: a story}}
+# Will it be done tomorrow? And what will it cost?
 #
-# Nearly always the honest answer is "no, and more". This chapter says how much later, how much more, and which
-# measurement you need before you promise anything.
+# Usually it will not, and it will cost more. This chapter says how much later, how much more, and which measurement you
+# need before you promise anything.
 #
-# **You will be able to** turn a profile into the most that any machine can give; tell strong from weak scaling; read a
-# scaling table and say what holds it back; fit a law to measured speedups, with its uncertainty; and estimate how long a
-# training run takes.
+# **You will be able to** work out from a profile how much any machine can speed up a job; tell strong from weak scaling;
+# read a scaling table and say what holds it back; fit a law to measured speedups, with its uncertainty; and estimate how
+# long a training run takes.
 #
-# **You need** chapter 1, and from chapter 2 only the habit of asking what bounds a time. **Time:** two hours, with the problems.
+# **You need** chapter 1, and from chapter 2 the habit of asking what bounds a time. **Time:** two hours, with the problems.
 
 # %%
 import math
@@ -44,12 +44,12 @@ predict("scaling.affordable_share", ...)
 # ## One job, more processors: strong scaling
 #
 # Take a job of fixed size and split its time on one processor into two shares. The share $s$ is serial: it runs on one
-# processor, whatever you buy. The share $p = 1 - s$ can be divided. On $n$ processors the job takes
+# processor, however many you have. The share $p = 1 - s$ can be divided. On $n$ processors the job takes
 #
 # $$\frac{T(n)}{T(1)} = s + \frac{p}{n} \qquad\text{so}\qquad S(n) = \frac{1}{s + \frac{p}{n} } \longrightarrow \frac{1}{s}$$
 #
-# This is Amdahl's law. The divided part shrinks; the serial part stays; in the end only the serial part is left. Suppose
-# some of a training step is serial: the interpreter, kernel launches, a logger.
+# This is Amdahl's law. The divided part shrinks and the serial part stays, so in the end only the serial part is left.
+# {{because algebra}} Suppose some of a training step is serial: the interpreter, kernel launches, a logger.
 
 # %%
 serial, n_few = 0.05, 8
@@ -58,9 +58,10 @@ week, price = 7 * 86400, n_few / few
 now = human_time(week / few)
 
 # %% [markdown]
-# With {{serial:.0%}} serial, {{n_few}} processors give {{few:.2f}} times the speed, {{efficiency(few, n_few):.0%}} of what was
-# paid for, and no number of processors gives more than {{most:.0f}}. So if your week of training is like this, eight times the
-# GPUs make {{now}} of it, not a day, at {{price:.2f}} times the price. The last column below is the limit.
+# With {{serial:.0%}} serial, {{n_few}} processors give {{few:.2f}} times the speed, which is {{efficiency(few, n_few):.0%}} of
+# what you pay for, and no number of processors gives more than {{most:.0f}}. {{holds amdahl_speedup(1e12, serial=serial) < most}}
+# So if your week of training is like this, eight times the GPUs turn it into {{now}}, not into one day, at {{price:.2f}} times
+# the price. {{holds n_few == 8 and week / few > 86400}} In the table, the last column is the limit.
 
 # %%
 slogan = amdahl_speedup(100, parallel=0.9)
@@ -68,12 +69,15 @@ shares, counts = [0.5, 0.75, 0.9, 0.95, 0.99], [2, 8, 32, 100, 1000, math.inf]
 table(
     [[f"{p:.0%}"] + [f"{amdahl_speedup(n, parallel=p):.2f}" for n in counts] for p in shares],
     ["parallel share", *(f"n = {si(n)}" for n in counts)],
-    caption="Speedup of a fixed job. Read along a row: most of what there is to gain comes early.",
+    # holds "each doubling multiplies": all(amdahl_speedup(4 * n, parallel=p) * amdahl_speedup(n, parallel=p)
+    #  < amdahl_speedup(2 * n, parallel=p) ** 2 for p in shares for n in range(1, 1000))
+    caption="Speedup of a fixed job. Read along a row: each doubling multiplies the speedup by less than the one before.",
 )
 
 # %% [markdown]
-# A slogan says that making nine tenths of a job a hundred times faster makes the job ten times faster. Look it up: it is
-# {{slogan:.2f}}. Ten is the limit, and no factor reaches it.
+# Suppose that nine tenths of a job become a hundred times faster. Is the job ten times faster? {{because definition}} Look it
+# up: the job is {{slogan:.2f}} times faster. Ten is the limit, and no factor reaches it.
+# {{holds amdahl_speedup(1e12, parallel=0.9) < 10 and abs(amdahl_speedup(math.inf, parallel=0.9) - 10) < 1e-9}}
 
 # %%
 grid = np.geomspace(1, 1e4, 100)
@@ -88,17 +92,21 @@ figure(
         + [Line(grid, amdahl_speedup(grid, parallel=p), f"p = {p:.0%}", c) for p, c in zip(shares, colors)],
         height=340,
     ),
+    # holds "Every curve leaves": all(amdahl_speedup(1e4, parallel=p) > 0.98 / (1 - p) for p in shares)
     caption="Every curve leaves the diagonal and flattens at one over its serial share.",
+    # holds "each follows the diagonal": all(amdahl_speedup(2, parallel=p) > 1.3 for p in shares)
     alt="Speedup against processors on logarithmic axes for five parallel shares; each follows the diagonal at first and then "
     f"levels off, the lowest at {amdahl_speedup(math.inf, parallel=0.5):.0f}, the highest at {amdahl_speedup(math.inf, parallel=0.99):.0f}.",
 )
 
 # %% [markdown]
-# ### Where half of the money is gone
+# ### When is half of the money gone?
 #
 # Efficiency is speedup over processors. From Amdahl's law it is $1 / (1 + s (n - 1))$, and the price of the job, in
-# processor-hours, is one over that. It reaches one half at $n = 1 + 1/s$: one past the limit of the speedup. There you have
-# about half of all the speed that there is, at twice the price.
+# processor-hours, is one over that. It reaches one half at $n = 1 + 1/s$: one more than the limit of the speedup.
+# {{holds all(abs(processors_at_efficiency(0.5, parallel=p) - 1 - 1 / (1 - p)) < 1e-6 for p in shares)}} At that point the job
+# costs twice as much, and if $s$ is small, you have about half of the largest possible speedup.
+# {{holds abs(amdahl_speedup(101, serial=0.01) / 100 - 0.5) < 0.01}}
 
 # %%
 table(
@@ -107,18 +115,20 @@ table(
 )
 
 # %% [markdown]
-# Turn it round and it becomes a budget. How small must the serial share be, for a large machine to be used well? Compare
-# with your guess.
+# Turn this around and it becomes a budget. How small must the serial share be for a large machine to be used well? Compare
+# your guess.
 
 # %%
 reveal("scaling.affordable_share")
 
 # %% [markdown]
-# On a thousand processors there is no such thing as a negligible serial part.
+# On a thousand processors, even a serial share of one in a thousand costs half of the machine.
+# {{holds abs(efficiency(amdahl_speedup(1000, serial=0.001), 1000) - 0.5) < 0.001}}
 #
 # ## From a profile to p
 #
-# The law is useless until you know $p$, and $p$ is measured, not felt. Here is a breakdown as a JSON file holds it.
+# The law is useless until you know $p$, and you have to measure $p$; you cannot guess it. Here is a breakdown of a job's
+# time, in a JSON file.
 
 # %%
 import json
@@ -138,13 +148,14 @@ reveal("scaling.profile")
 # %% [markdown]
 # The compute part takes {{si(breakdown["compute"], "s")}} of {{si(sum(breakdown.values()), "s")}}: {{p:.1%}}, because setup
 # *and* finish are serial. On {{cores}} cores the whole is {{whole:.3f}} times faster, and
-# {{profile_speedup(breakdown, {"compute": math.inf}):.1f}} times at most. The note from which this example comes calls the part
-# "{{breakdown["compute"] / (breakdown["setup"] + breakdown["compute"]):.0%}}" (one of the two serial parts was forgotten) and
-# prints yet another speedup; the gallery at the end of this page has it.
+# {{profile_speedup(breakdown, {"compute": math.inf}):.1f}} times at most.
+# {{holds whole < profile_speedup(breakdown, {"compute": math.inf})}} If you forget
+# that finish is serial, you get {{breakdown["compute"] / (breakdown["setup"] + breakdown["compute"]):.0%}}; the gallery at
+# the end of this page has a published case.
 #
 # ### What is the most that this can give?
 #
-# Ask it of every part before you touch one. Suppose a part took no time at all:
+# Ask this about each part before you change one. Suppose that a part took no time:
 
 # %%
 step = {"data loading": 0.110, "forward": 0.260, "backward": 0.520, "gradient sync": 0.070, "optimizer": 0.030, "logging": 0.010}
@@ -155,21 +166,25 @@ table(
 )
 
 # %% [markdown]
-# The last column is a ceiling on every clever idea for that part. Perfect logging is worth
-# {{profile_speedup(step, {"logging": math.inf}) - 1:.0%}}; twice as fast a backward pass is worth
-# {{profile_speedup(step, {"backward": 2}) - 1:.0%}}.
+# The last column is the most that any clever idea for that part can gain.
+# {{holds all(profile_speedup(step, {part: 1e9}) < profile_speedup(step, {part: math.inf}) for part in step)}} Logging that
+# takes no time makes the step {{profile_speedup(step, {"logging": math.inf}) - 1:.0%}} faster; a backward pass at twice the
+# speed makes it {{profile_speedup(step, {"backward": 2}) - 1:.0%}} faster.
+# {{holds profile_speedup(step, {"logging": math.inf}) < profile_speedup(step, {"backward": 2})}}
 #
 # ### A profile of this machine
 #
-# `cProfile` writes a file; `read_profile` takes the functions that you name, each with all that it calls, and puts the rest
-# under "everything else". Name functions that do not call each other, or their time counts twice: it refuses that.
+# `cProfile` writes a file. `read_profile` adds up the functions that you name, each with the functions that it calls, and
+# calls the rest "everything else". Name functions that do not call each other; otherwise their time would count twice, and
+# `read_profile` refuses.
+# {{because design: tests/laws/test_profiles.py}}
 
 # %%
 import cProfile
 
 
 def tokenize():
-    return np.array([hash(word) % 1000 for word in ["the", "quick", "brown", "fox"] * 20_000])
+    return np.array([hash(word) % 1000 for word in ["the", "quick", "brown", "fox"] * 20_000], dtype=int)
 
 
 def multiply(tokens):
@@ -195,8 +210,9 @@ table(
 # %% [markdown]
 # ### A decision table, recomputed
 #
-# A widely copied rule says: above a parallel share of nineteen in twenty, throw cores at it; from seven in ten up to there, eight to
-# thirty-two cores are the sweet spot; below one half, prefer one fast core. Rules like this are easily checked.
+# Here is a rule of thumb. If more than nineteen parts in twenty are parallel, throw cores at the job. {{because quotation}} From seven in ten up to
+# there, eight to thirty-two cores are the sweet spot. If less than half is parallel, prefer one fast core.
+# {{because quotation}} Rules like this are easy to check.
 
 # %%
 rule, many, sweet = [0.5, 0.7, 0.8, 0.95, 0.99], 100, 32
@@ -213,15 +229,17 @@ table(
 )
 
 # %% [markdown]
-# - **Throw cores at it:** at {{rule[3]:.0%}}, {{many}} cores run at {{thrown:.0%}} efficiency. Five of six are paid for nothing.
-# - **The sweet spot:** at {{rule[1]:.0%}}, half of the money is gone beyond {{half_at:.0f}} processors, and {{sweet}} of them give
-#   {{at_sweet:.1f}} times the speed.
-# - **The fast core:** this one is a theorem. At $p$ = {{rule[0]:.0%}} any number of processors gives less than
-#   {{amdahl_speedup(math.inf, parallel=0.5):.0f}}, so one processor of twice the speed beats them all: it shortens the serial
-#   part, too.
+# - **Throw cores at it:** at {{rule[3]:.0%}}, {{many}} cores run at {{thrown:.0%}} efficiency. Of six that you pay for, five
+#   are wasted. {{holds abs(1 - thrown - 5 / 6) < 0.005}}
+# - **The sweet spot:** at {{rule[1]:.0%}}, half of the money is gone beyond {{half_at:.0f}} processors,
+#   {{holds efficiency(amdahl_speedup(5, parallel=0.7), 5) < 0.5 < efficiency(amdahl_speedup(4, parallel=0.7), 4)}} and
+#   {{sweet}} of them give {{at_sweet:.1f}} times the speed.
+# - **The fast core:** this one can be proved. At $p$ = {{rule[0]:.0%}} any number of processors gives less than
+#   {{amdahl_speedup(math.inf, parallel=0.5):.0f}}, so one processor of twice the speed is faster than all of them: it
+#   shortens the serial part, too. {{holds amdahl_speedup(1e12, parallel=0.5) < 2}}
 #
-# The rule mixes two questions. What is the highest speedup (the last column), and what is it worth to you (the rest)?
-# Only the first one is a law.
+# The rule mixes two questions. What is the highest speedup (the last column), and what is it worth to you (the rest)? The
+# law answers the first one; the second is for you to decide.
 
 # %%
 ask("scaling.fast_or_many")
@@ -229,13 +247,13 @@ ask("scaling.fast_or_many")
 # %% [markdown]
 # ## A job that grows: weak scaling
 #
-# Nobody buys a thousand GPUs to train last year's model in ten minutes. They train a larger one in the same time. So turn
-# the question round: a job fills $n$ processors, and a share $s$ of *that* run is serial. How long would one processor
-# take for it? The serial part takes as long as before, the other part $n$ times as long.
+# People who get a thousand GPUs rarely train last year's model in ten minutes. They train a larger one in the same time. So
+# turn the question around: a job fills $n$ processors, and a share $s$ of *that* run is serial. How long would one processor
+# take for it? The serial part takes as long as before, and the other part takes $n$ times as long. {{because algebra}}
 #
 # $$S(n) = s + n (1 - s) = n - s (n - 1)$$
 #
-# This is Gustafson's law. It has no limit.
+# This is Gustafson's law. If $s$ is less than one, it has no limit. {{because algebra}}
 
 # %%
 n_many = 1000
@@ -243,8 +261,8 @@ grown = gustafson_speedup(n_few, serial=serial), gustafson_speedup(n_many, seria
 
 # %% [markdown]
 # With a share of {{serial:.0%}} again: {{grown[0]:.2f}} on {{n_few}} processors and {{grown[1]:.2f}} on {{n_many:,}}, where
-# Amdahl's law said {{few:.2f}} and {{amdahl_speedup(n_many, serial=serial):.1f}}. Efficiency never falls below
-# {{1 - serial:.0%}}.
+# Amdahl's law said {{few:.2f}} and {{amdahl_speedup(n_many, serial=serial):.1f}}. By Gustafson's law efficiency never falls
+# below {{1 - serial:.0%}}. {{holds all(efficiency(gustafson_speedup(10.0**k, serial=serial), 10.0**k) > 1 - serial for k in range(9))}}
 
 # %%
 ask("scaling.grown_job")
@@ -252,14 +270,16 @@ ask("scaling.grown_job")
 # %% [markdown]
 # ## One law, two baselines
 #
-# The laws are often set against each other, the pessimist and the optimist. They are one law. Amdahl's share is
-# a share of the time on *one* processor, Gustafson's of the time on *n*. In the same run the two are different numbers,
-# because the parallel part has become shorter and the serial part has not.
+# The two laws are often set against each other, as the pessimist and the optimist. They are one law. Amdahl's share is a
+# share of the time on *one* processor, and Gustafson's of the time on *n*. {{because definition}} In the same run the two are
+# different numbers, because on $n$ processors the parallel part has become shorter and the serial part has not.
+# {{holds serial_on_n(n_few, serial_on_one=serial) > serial}}
 #
 # $$s_n = \frac{s_1}{s_1 + \frac{1 - s_1}{n} } \qquad\qquad s_1 = \frac{s_n}{s_n + (1 - s_n)\, n}$$
 #
-# Put the converted share in, and both laws give the same speedup. A property test in this course's repository tries it on
-# random shares and processors.
+# Put the converted share in, and both laws give the same speedup.
+# {{holds abs(gustafson_speedup(n_few, serial=serial_on_n(n_few, serial_on_one=serial)) - few) < 1e-9}} A property test in this
+# course's repository tries it on random shares and processors.
 
 # %%
 table(
@@ -272,9 +292,11 @@ table(
 )
 
 # %% [markdown]
-# So "our serial share is {{serial:.0%}}" is not yet a fact. On which machine was it measured? If it is {{serial:.0%}} of a run on
-# {{n_many:,}} processors, it is {{serial_on_one(n_many, serial_on_n=serial):.3%}} of the same run on one. That is how small it must
-# be to keep {{n_many:,}} processors busy, and why growing the job works: it makes the serial share small *in Amdahl's sense*.
+# So if somebody says "our serial share is {{serial:.0%}}", ask on how many processors it was measured. If it is
+# {{serial:.0%}} of a run on {{n_many:,}} processors, it is {{serial_on_one(n_many, serial_on_n=serial):.3%}} of the same run on
+# one. That is how small it must be to keep {{n_many:,}} processors busy, and why growing the job works: it makes the serial
+# share small *in Amdahl's sense*.
+# {{holds abs(efficiency(amdahl_speedup(n_many, serial=serial_on_one(n_many, serial_on_n=serial)), n_many) - 0.95) < 0.001}}
 
 # %% [markdown]
 # ## From measured speedups back to a share
@@ -283,11 +305,11 @@ table(
 #
 # $$e(n) = \frac{ \frac{1}{S} - \frac{1}{n} }{1 - \frac{1}{n} }$$
 #
-# This is the metric of Karp and Flatt, the serial share that *would* explain the speedup. The point is not its value but its
-# trend. If it is constant in $n$, the loss really is serial work. If it grows, something else grows too.
+# This is the metric of Karp and Flatt, the serial share that *would* explain the speedup. Look at its trend more than at its
+# value. {{because advice}} If it is constant in $n$, the loss behaves like serial work. If it grows, some cost grows with $n$.
 #
-# Here are two models, each trained to a fixed quality on three sizes of a cluster. The smallest run is the unit, since
-# nobody has trained them on one GPU.
+# Here are two models, each trained to a fixed quality on three sizes of a cluster. In each, the smallest run is the unit,
+# since nobody has published a run on one GPU. {{because history}}
 
 # %%
 runs = scaling_runs()
@@ -308,11 +330,16 @@ table(
 # %%
 deepseek = runs["mlperf_deepseek_coreweave"]
 factor, gain = deepseek["n"][2] / deepseek["n"][0], deepseek["values"][0] / deepseek["values"][2]
+trends = [
+    [karp_flatt(run["values"][0] / minutes, n / run["n"][0]) for n, minutes in zip(run["n"][1:], run["values"][1:])]
+    for run in (runs["mlperf_gpt3_coreweave"], deepseek)
+]
 
 # %% [markdown]
-# In the first the share hardly moves: a small serial part explains what is lost. The second was reported as near-linear. With
-# {{factor:.0f}} times the GPUs it is {{gain:.2f}} times faster, {{gain / factor:.0%}} efficient, and its share grows from row to row. No serial part
-# does that. Something else grows with $n$.
+# In the first the share hardly moves, so a small serial part explains what is lost. {{holds abs(trends[0][1] - trends[0][0]) < 0.005}}
+# The second was reported as near-linear. With {{factor:.0f}} times the GPUs it is {{gain:.2f}} times as fast, which is
+# {{gain / factor:.0%}} efficient, {{holds factor == 4 and gain < 3}} and its share grows from row to row.
+# {{holds trends[1][1] > 1.2 * trends[1][0]}} A serial part would keep it constant, so here some cost grows with $n$.
 
 # %%
 ask("scaling.karp_flatt")
@@ -323,13 +350,13 @@ ask("scaling.diagnose")
 # %% [markdown]
 # ## The third term
 #
-# Texts on this topic like to say that synchronising gradients *is* the serial part. It is not. A serial part takes
-# the same time on any number of processors. Communication takes more:
+# Synchronising the gradients is often called a serial part, but it is not one. A serial part takes the same time on any
+# number of processors. Communication takes longer on more of them:
 #
 # $$\frac{T(n)}{T(1)} = s + \frac{p}{n} + c(n)$$
 #
-# Saturation is no longer the worst case. If $c(n)$ keeps growing, then from some $n$ on *the job becomes slower with every
-# processor you add*.
+# Now the speedup can even fall. If $c(n)$ grows without limit, so does the time, and past some $n$ *more
+# processors make the job slower*. {{because algebra}}
 #
 # ### It grows, and how much depends on the message
 #
@@ -346,14 +373,18 @@ table(
 )
 
 # %% [markdown]
-# A large message hardly notices the larger machine. A small one takes twice as long. The usual model says why. In a ring every
-# GPU sends nearly two copies of the message, whatever their number, and takes $2 (n - 1)$ steps with a latency each:
+# On the larger machine the large message takes a little longer, and the small one takes twice as long.
+# {{holds seconds["large"][-1] / seconds["large"][0] < 1.2 and 2 < seconds["small"][-1] / seconds["small"][0] < 2.1}} The usual
+# model says why. In a ring each GPU sends nearly two copies of the message, however many GPUs there are. It does so in
+# $2 (n - 1)$ steps, and each of them has a latency: {{because algebra}}
 #
 # $$t(n) = \underbrace{2\,\frac{n - 1}{n}\,\frac{\text{bytes} }{\text{bandwidth} } }_\text{a plateau: as good as serial} + \underbrace{2\,(n - 1)\,\text{latency} }_\text{grows}$$
 #
 # ### Small batch, many GPUs
 #
-# Train a model with data parallelism on one fixed batch. Each GPU takes its part of the batch; then all gradients are reduced.
+# Train a model with data parallelism on one fixed batch. Each GPU computes gradients for its part of the batch; then the
+# gradients of all GPUs are added up, by an all-reduce.
+# {{because definition}}
 
 # %%
 llama, h100, ndr = find("llama2_7b"), accelerator("h100_sxm"), link("infiniband_ndr")
@@ -373,7 +404,7 @@ def speedup_of(tokens, n):
 
 # %%
 curves = {name: speedup_of(tokens, grid) for name, tokens in batches.items()}
-counts = np.arange(1, 10_001)
+counts = np.arange(1.0, 10_001.0)
 peaks = {name: speedup_of(tokens, counts) for name, tokens in batches.items()}
 top = {name: (float(counts[c.argmax()]), c.max()) for name, c in peaks.items()}
 
@@ -386,25 +417,28 @@ figure(
         + [Line(grid, c, name, color) for (name, c), color in zip(curves.items(), ("orange", "blue"))]
         + [Points([x], [y], color=color, drop=True) for (x, y), color in zip(top.values(), ("orange", "blue"))],
     ),
+    # holds "There is no serial work": abs(communication_speedup(1e9, serial=0.0, overhead=0.0) - 1e9) < 1
     caption=f"Strong scaling of {llama.name} with gradients in bf16 over {ndr.name}, no overlap: batches of {si(batches['small batch'], 'token')} and {si(batches['large batch'], 'token')}. There is no serial work in this model at all.",
     alt=f"Two curves that follow the diagonal, flatten and then fall: the small batch peaks at a speedup of {top['small batch'][1]:.0f}, the large one at {top['large batch'][1]:.0f}.",
 )
 
 # %% [markdown]
 # The small batch never gets beyond {{top["small batch"][1]:.0f}} times the speed of one GPU, and is fastest on about
-# {{si(top["small batch"][0], "", 2)}} GPUs. The large one reaches {{top["large batch"][1]:.0f}}, on about {{si(top["large batch"][0], "", 2)}}. Past its peak
-# each gets slower. What looked like a serial share is the plateau of the ring; what
-# turns the curve down is latency. Real frameworks overlap the reduction with the backward pass and use trees at small sizes, and
-# chapter 7 does that properly. The shape stays.
+# {{si(top["small batch"][0], "", 2)}} GPUs. {{holds peaks["small batch"].max() == top["small batch"][1] < top["large batch"][1]}}
+# The large one reaches {{top["large batch"][1]:.0f}}, on about {{si(top["large batch"][0], "", 2)}}. Past its peak each gets
+# slower. {{holds all((np.diff(c[c.argmax() :]) < 0).all() for c in peaks.values())}} What looked like a serial share is the
+# plateau of the ring; what turns the curve down is latency. Real frameworks overlap the reduction with the backward pass and
+# use trees for small messages; chapter 7 has both. Latency then grows more slowly, but it still grows.
 #
 # ### The Universal Scalability Law
 #
-# The simplest third term is one that grows by the same amount, $κ$, with every processor beyond the first:
+# A simple third term is one that grows by the same amount, $κ$, with each processor beyond the first: {{because definition}}
 #
 # $$S(n) = \frac{n}{1 + s\,(n - 1) + κ\,n\,(n - 1)} \qquad n^* = \sqrt{\frac{1 - s}{κ} }$$
 #
-# Gunther calls $s$ contention and $κ$ coherence: the price of everybody having to hear from everybody. At $n^*$ the job
-# is fastest. It is a square root, so a machine a hundred times as large needs a $κ$ ten thousand times as small.
+# Gunther calls $s$ contention, and $κ$ coherence: the cost of each processor having to hear from each of the others. At
+# $n^*$ the job is fastest. {{because algebra}} Because $n^*$ is a square root, a machine a hundred times as large needs a $κ$
+# ten thousand times as small. {{holds abs(usl_peak(serial=0.1, kappa=1e-8) / usl_peak(serial=0.1, kappa=1e-4) - 100) < 1e-6}}
 
 # %%
 ask("scaling.peak")
@@ -412,8 +446,12 @@ ask("scaling.peak")
 # %% [markdown]
 # ## Try it
 #
-# Drag $n$ to the right until the money is half wasted; then until it gets slower. Go back, and make $s$ ten times smaller; then
-# leave $s$ and make $κ$ ten times smaller. Before each change, say which will help more at the $n$ where you are.
+# The slider sets $s$ as Amdahl's share, of the time on one processor. Gustafson's line is drawn with the share that the same
+# run has on $n$ processors, so the two laws meet at your $n$.
+# {{holds abs(gustafson_speedup(32, serial=serial_on_n(32, serial_on_one=0.05)) - amdahl_speedup(32, serial=0.05)) < 1e-9}}
+#
+# Move $n$ to the right until half of the money is wasted; then until the job gets slower. Then go back. Divide $s$
+# by ten; then restore it and divide $κ$ by ten. Before each change, say which will help more at the $n$ where you are.
 
 # %%
 from lightspeed_course.explorers.scaling import explore
@@ -423,14 +461,14 @@ explore()
 # %% [markdown]
 # ## Fit the law to what was measured
 #
-# This course ran a small cluster of its own. One process does some serial work, then starts $n$ workers; each
-# waits for its part of a fixed time, as a host waits for a device, and then sends an array, which the first process
-# receives and adds. More workers, shorter waits, more messages. Other people were using the machine at the time, which is where
-# the scatter comes from.
+# This course ran a small experiment of its own. One process does some serial work, then starts $n$ workers. Each of them
+# waits for its part of a fixed time, as a host waits for a device, and then sends an array, which the first process receives
+# and adds. With more workers the waits are shorter, but there are more messages. {{because definition}} The machine was
+# shared, which may be why the samples scatter.
 
 # %%
 own = runs["own_server_run"]
-n_own, samples = np.array(own["n"]), np.array(own["samples"])
+n_own, samples = np.array(own["n"], float), np.array(own["samples"], float)
 speedups, confidence = np.median(samples[0]) / samples, 0.95
 fit = fit_usl(np.repeat(n_own, samples.shape[1]), speedups.ravel(), confidence)
 low, high = fit.kappa_interval
@@ -458,17 +496,24 @@ figure(
             Rule(x=fit.peak, label=f"n* {fit.peak:.0f}"),
         ],
     ),
-    caption="Every sample that was taken. The speedup rises, stops and falls; Amdahl's law knows only the first two.",
-    alt=f"Measured speedups that rise to about {np.median(speedups, axis=1).max():.0f} near {n_own[np.median(speedups, axis=1).argmax()]} workers and fall after; a fitted curve follows them, Amdahl's curve leaves upwards.",
+    # because "All samples that were taken": design
+    # holds "by Amdahl's law it would never fall": (np.diff(amdahl) > 0).all() and np.median(speedups, axis=1).argmax() not in (0, 9)
+    caption="All samples that were taken. The speedup rises, stops and falls; by Amdahl's law it would never fall.",
+    # because "Measured speedups that rise": definition
+    alt=f"Measured speedups that rise to about {np.median(speedups, axis=1).max():.0f} near {n_own[np.median(speedups, axis=1).argmax()]:.0f} workers and fall after; a fitted curve follows them, Amdahl's curve leaves upwards.",
 )
 
 # %% [markdown]
-# The interval of $κ$ lies well above zero, so the peak is real: more than about {{fit.peak:.0f}} workers make this job slower. The
-# serial loop alone is {{np.median(own["serial_samples"]) / np.median(samples[0]):.1%}} of the time on one worker; the fit finds a
-# little more, because one message has to be received even then.
+# The interval of $κ$ lies well above zero, so the peak is real: more than about {{fit.peak:.0f}} workers make this job slower.
+# {{holds low > 5 * fit.kappa_error}} The serial loop alone is
+# {{np.median(own["serial_samples"]) / np.median(samples[0]):.1%}} of the time on one worker. The fit finds more than that,
+# since even one worker sends a message that has to be received.
+# {{holds np.median(own["serial_samples"]) / np.median(samples[0]) < fit.serial}}
 #
-# A fit without an interval is a decoration. Four points and two unknowns always look good. `fit_usl` refuses fewer points than it
-# can judge by, and it fits the time on one processor, too, because that is a measurement like the others.
+# Without an interval you cannot know what a fit is worth: with four points and three unknowns, almost any fit looks good.
+# {{because advice}} `fit_usl` refuses to fit fewer points, and it also fits the time on one processor, because that is a
+# measurement like the others.
+# {{because design}}
 #
 # ### The same law on somebody else's data
 #
@@ -476,7 +521,7 @@ figure(
 
 # %%
 mysql = runs["mysql_cisco"]
-n_sql, rate = np.array(mysql["n"]), np.array(mysql["values"])
+n_sql, rate = np.array(mysql["n"], float), np.array(mysql["values"], float)
 sql = fit_usl(n_sql, rate / rate[0])
 expected = rate[0] * sql.baseline * usl_speedup(n_sql, serial=sql.serial, kappa=sql.kappa)
 
@@ -488,20 +533,26 @@ figure(
         [Line(n_sql, rate / expected, "", "blue"), Points(n_sql, rate / expected, color="blue"), Rule(y=1, label="fit")],
         height=240,
     ),
-    caption="Residuals of the database. They are small, and they are not noise: they wander.",
+    # holds "they wander": (np.diff(np.sign(rate / expected - 1)) != 0).sum() < len(n_sql) / 4
+    caption="Residuals of the database. They are small, but they are not noise, because they wander.",
+    # holds "Residuals within": (np.diff(np.sign(rate / expected - 1)) != 0).sum() < len(n_sql) / 4
     alt=f"Residuals within {np.abs(rate / expected - 1).max():.0%} of the fit that run in long waves above and below it.",
 )
 
 # %% [markdown]
-# Published were a share of {{mysql["published_serial"]:.2%}} and a $κ$ of {{mysql["published_kappa"]:.3%}}, with all errors of one size. Here, with errors
-# in proportion to the speedup, it is {{sql.serial:.2%}} and {{sql.kappa:.3%}}; a test in the repository shows that the weights make the whole
-# difference. The published share lies outside our interval, from {{sql.serial_interval[0]:.2%}} to {{sql.serial_interval[1]:.2%}}. Both fits
-# are right about their own question. The interval speaks of scatter around the law, and where residuals wander the law itself is
-# only nearly true: trust the peak near {{sql.peak:.0f}} threads more than the second digit of $s$.
+# The published fit has a share of {{mysql["published_serial"]:.2%}} and a $κ$ of {{mysql["published_kappa"]:.3%}}. It takes
+# the errors at all points to be of one size; ours takes them in proportion to the speedup, and finds {{sql.serial:.2%}} and
+# {{sql.kappa:.3%}}. {{because measured elsewhere: tests/laws/test_scaling.py shows that the weights make the difference}} The
+# published share lies outside our interval, from {{sql.serial_interval[0]:.2%}} to {{sql.serial_interval[1]:.2%}}.
+# {{holds mysql["published_serial"] > sql.serial_interval[1]}} Both fits answer their own question correctly. But the interval
+# describes scatter around the law, and where residuals wander, the law itself holds only approximately. {{because definition}}
+# So trust the peak near {{sql.peak:.0f}} threads more than the second digit of $s$.
+# {{holds np.ptp(sql.peak_interval) / sql.peak < np.ptp(sql.serial_interval) / sql.serial}}
 #
-# ### More processes than cores
+# ### When cores have to be shared
 #
-# One more run of ours: counting loops, a serial part first, then equal pieces on one to four processes. The machine has two cores.
+# Here is one more run of ours: counting loops, a serial part first, then pieces of one size on one to four processes. The
+# machine has two cores. {{holds runs["own_cpu_run"]["cores"] == 2 and runs["own_cpu_run"]["n"] == [1, 2, 3, 4]}}
 
 # %%
 cpu = runs["own_cpu_run"]
@@ -521,13 +572,14 @@ table(
 )
 
 # %% [markdown]
-# Processes beyond the cores bring nothing; with three pieces on two cores one core has to do two of them, and a third process
-# makes the job *slower* than two. Imbalance is a third term as well. And note the caption: a share is a share of the *time*. Counting work
-# items gives another number, since not all of them take equally long.
+# Processes beyond the cores gain little or nothing: {{holds times_cpu[1] / times_cpu[3] < 1.1}} with three pieces on two cores,
+# one core has to do two of them, and a third process makes the job *slower* than two do. {{holds times_cpu[2] > times_cpu[1]}}
+# So imbalance can be a third term as well. And note the caption: a share is a share of the *time*. Counting pieces of work
+# gives another number, since some take longer than others. {{holds abs(s_cpu - cpu["serial_by_count"]) > 0.01}}
 #
 # ## What is serial in training
 #
-# None of these is a law of nature. Each has a size that you can compute, and a remedy.
+# Each of these causes has a size that you can compute, and a remedy.
 
 # %%
 load, compute, sync, k = 0.05, 0.45, 0.06, 8
@@ -543,9 +595,9 @@ causes = [
 table([[a, b, f"{c:.0%}", d] for a, b, c, d in causes], ["cause", "why", "share of the time lost", "remedy"], caption="The premises are ours; put in your own.")
 
 # %% [markdown]
-# Two of these deserve a second look. Gradient accumulation does not make synchronisation cheaper; it makes the job larger, from
-# {{causes[1][2]:.0%}} to {{causes[2][2]:.0%}}: weak scaling in disguise. And a GPU that waits for launches looks busy to the host,
-# which does nothing but launch.
+# Two of these deserve a second look. Gradient accumulation does not make synchronisation cheaper. It makes the job larger, so
+# that the share falls from {{causes[1][2]:.0%}} to {{causes[2][2]:.0%}}: this is weak scaling.
+# {{holds causes[2][2] < causes[1][2]}} And while a GPU waits for launches, the host is fully busy with launching.
 
 # %%
 ask("scaling.accumulation")
@@ -554,8 +606,9 @@ ask("scaling.accumulation")
 # ### Map is parallel; reduce is a tree
 #
 # Adding up $n$ partial results one after the other takes $n - 1$ steps on one processor. In a tree the same additions take
-# $\log_2 n$ levels. All the work together is called *work*; the longest chain of steps that must wait for each other is the *span*, or critical
-# path. No number of processors is faster than the span.
+# $\log_2 n$ levels. The time of all steps together is called the *work*. {{because definition}} The longest chain of steps that must wait for one
+# another is the *span*, or critical path. {{because definition}} No number of processors finishes sooner than the span.
+# {{because algebra}}
 
 # %%
 def tree(n):
@@ -574,13 +627,15 @@ def tree(n):
 table(
     [[n, si(work_span(tree(n)).work, "s", 4), si(work_span(tree(n)).span, "s", 4), f"{work_span(tree(n)).parallelism:.1f}"] for n in (8, 64, 512)],
     ["tasks", "work", "span", "work over span"],
+    # because "Work over span is the largest": algebra
     caption="Map and tree reduction. Work over span is the largest speedup that the shape of the job allows.",
 )
 
 # %% [markdown]
 # ### The critical path of a training step
 #
-# Now four layers, forward and backward, and a reduction of each layer's gradients that can start as soon as they exist. The network carries one reduction at a time.
+# Now take four layers, forward and backward, and a reduction of each layer's gradients that can start as soon as they exist.
+# The network carries one reduction at a time.
 
 # %%
 def training_step(layers=4, forward=10e-3, backward=20e-3, reduce=15e-3, optimizer=10e-3):
@@ -599,10 +654,11 @@ def training_step(layers=4, forward=10e-3, backward=20e-3, reduce=15e-3, optimiz
 
 fast, slow = training_step(), training_step(reduce=30e-3)
 shape = {name: work_span(g) for name, g in (("fast network", fast), ("slow network", slow))}
+faster_gpu = work_span(training_step(forward=5e-3, backward=10e-3, reduce=30e-3, optimizer=5e-3)).span
 
 # %% tags=["figure"]
 def ends(graph):
-    """When each task is done, if nothing waits for anything but its inputs."""
+    """When each task is done, if it starts as soon as its inputs exist."""
     return {v: work_span(graph.subgraph(nx.ancestors(graph, v) | {v})).span for v in graph}
 
 
@@ -618,15 +674,25 @@ def gantt(graph, title):
 
 figure(
     [gantt(fast, "fast network"), gantt(slow, "slow network")],
-    caption="Forward, backward, reductions, and the optimizer in grey. Above, all reductions but the last hide behind the backward pass. Below, the network is the critical path.",
+    # holds "all reductions but the last": (e := ends(fast))["R2"] < e["B1"] < e["R1"]
+    # holds "most of the critical path": sum(30e-3 for v in shape["slow network"].path if v[0] == "R") > 0.5 * shape["slow network"].span
+    caption="Forward, backward, reductions, and the optimizer in grey. Above, all reductions but the last hide behind the backward pass. Below, the network is most of the critical path.",
+    # holds "they form an unbroken chain": ends(slow)["R1"] > 1.3 * ends(slow)["B1"] and ends(fast)["R1"] < 1.2 * ends(fast)["B1"]
     alt="Two Gantt charts. With the fast network the reductions run under the backward pass and end shortly after it; with the slow one they form an unbroken chain that ends much later.",
 )
 
 # %% [markdown]
-# Without overlap both steps would take all their work, {{si(shape["fast network"].work, "s")}} and
-# {{si(shape["slow network"].work, "s")}}. With it they take {{si(shape["fast network"].span, "s")}} and {{si(shape["slow network"].span, "s")}}. On the
-# slow network the path leaves the backward pass at once: {{" → ".join(shape["slow network"].path[4:])}}. A faster GPU would
-# hardly help there. The critical path says which part to make faster *next*; a profile, which adds up all parts, cannot.
+# Without overlap the two steps would take as long as all of their work, {{si(shape["fast network"].work, "s")}} and
+# {{si(shape["slow network"].work, "s")}}. {{because definition}} With overlap they take {{si(shape["fast network"].span, "s")}} and
+# {{si(shape["slow network"].span, "s")}}. On the slow network the path leaves the backward pass after one layer:
+# {{" → ".join(shape["slow network"].path[4:])}}. {{holds sum(v[0] == "B" for v in shape["slow network"].path) == 1}}
+#
+# What should you make faster there? A profile adds up all parts: it shows more time on the GPU than on the network.
+# {{holds sum(t for v, t in slow.nodes(data="time") if v[0] != "R") > sum(t for v, t in slow.nodes(data="time") if v[0] == "R")}}
+# But a GPU of twice the speed would shorten the step by {{1 - faster_gpu / shape["slow network"].span:.0%}}, and a network of
+# twice the speed by {{1 - shape["fast network"].span / shape["slow network"].span:.0%}}.
+# {{holds shape["fast network"].span < faster_gpu}} The critical path shows that; the profile cannot, because it does not know
+# what waits for what.
 
 # %%
 ask("scaling.critical_path")
@@ -634,9 +700,11 @@ ask("scaling.critical_path")
 # %% [markdown]
 # ## How long does the training take?
 #
-# For a transformer most of the work is matrix products, and each parameter meets each token once in a pass. A multiply and
-# an add forward; twice that backward. So $6$ FLOPs for each of $P$ parameters and $D$ tokens, on $N$ chips with a peak of $X$
-# FLOP/s, of which the run reaches a share $U$:
+# In a transformer most of the work is matrix products, and each parameter meets each token once in a pass.
+# {{because definition}}
+# That is one multiply and one add in the forward pass, and twice as much in the backward pass. {{because definition}}
+# So training takes $6$ FLOPs for each of $P$ parameters and $D$ tokens. On $N$ chips with a peak of $X$ FLOP/s, of which the
+# run reaches a share $U$, it lasts
 #
 # $$T = \frac{6\,P\,D}{N\,X\,U}$$
 
@@ -644,13 +712,16 @@ ask("scaling.critical_path")
 a100 = accelerator("a100_80gb")
 params, tokens_seen, used = 1e9, 20e9, 0.4
 alone_days = training_time(training_flops(params, tokens_seen), 1, a100.bf16, used)
-llama70 = training_time(training_flops(70e9, 15e12), 4096, h100.bf16, 0.45)
+large, corpus, cluster, used_there = 70e9, 15e12, 4096, 0.45
+llama70 = training_time(training_flops(large, corpus), cluster, h100.bf16, used_there)
 
 # %% [markdown]
-# A model of {{si(params, "parameter")}}, {{si(tokens_seen, "token")}}, one A100 at {{used:.0%}}: {{alone_days:,.0f}} seconds, or
-# {{human_time(alone_days)}}. Seventy billion parameters and fifteen trillion tokens on four thousand H100: {{human_time(llama70)}}.
+# A model of {{si(params, "parameter")}} and {{si(tokens_seen, "token")}} keeps one A100 at {{used:.0%}} of its peak busy for
+# {{alone_days:,.0f}} seconds, or {{human_time(alone_days)}}. With {{si(large, "parameter")}} and {{si(corpus, "token")}},
+# {{cluster:,}} H100 at {{used_there:.0%}} take {{human_time(llama70)}}.
 #
-# The equation divides by $N$ without a blush. All that this chapter is about hides in $U$, which falls as $N$ grows.
+# The equation divides by $N$ as if the work split perfectly. Everything that this chapter is about is hidden in $U$, which
+# falls as more chips work on the same job. {{because algebra}}
 
 # %%
 ask("training.days")
@@ -658,15 +729,17 @@ ask("training.days")
 # %% [markdown]
 # ### MFU and HFU
 #
-# $U$ comes in two kinds. **Model FLOPs utilization** counts the work that the model needs, $6PD$. **Hardware FLOPs utilization**
-# also counts work done twice: to save memory, training often throws activations away and runs the forward pass again, for $8PD$
-# if all of it is repeated. HFU is never below MFU. Only MFU belongs into the equation above.
+# $U$ comes in two kinds. **Model FLOPs utilization** (MFU) counts the work that the model needs, $6PD$. **Hardware FLOPs
+# utilization** (HFU) also counts work that is done twice: to save memory, training often throws activations away and runs the
+# forward pass again, which makes $8PD$ if all of it is repeated. {{because definition}} HFU is never below MFU.
+# {{because algebra}} Only MFU belongs in the equation above. {{because definition}}
 
 # %%
 used_runs = runs["utilization"]
 table(
     [[m, f"{a:.1%}", f"{b:.1%}", f"{b / a:.3f}"] for m, a, b in zip(used_runs["models"], used_runs["mfu"], used_runs["hfu"])],
     ["run", "MFU", "HFU", "HFU over MFU"],
+    # holds "these repeat less": all(b / a < hfu(1e9, 1e9, 1e6, 1, 1e15) / mfu(1e9, 1e9, 1e6, 1, 1e15) for a, b in zip(used_runs["mfu"], used_runs["hfu"]))
     caption=f"The same runs, counted both ways. A full repetition would give {hfu(1e9, 1e9, 1e6, 1, 1e15) / mfu(1e9, 1e9, 1e6, 1, 1e15):.3f}; these repeat less.",
 )
 
@@ -677,9 +750,9 @@ hardware = weak["values"][-1] * 1e12 / a100.bf16
 needed = hardware * transformer_training_flops(1.0, *shape_1t) / transformer_training_flops(1.0, *shape_1t, recomputed=1)
 
 # %% [markdown]
-# It matters when you compare. A famous table gives {{hardware:.0%}} of peak for a model of a trillion parameters. Its FLOP count includes a
-# repeated forward pass, so that is HFU; the MFU is {{needed:.0%}}. Beside another paper's MFU of forty per cent it is not the
-# winner.
+# The difference matters when you compare. The paper on Megatron gives {{hardware:.0%}} of peak for a model of a trillion
+# parameters. Its count of FLOPs includes a repeated forward pass, so that is HFU; the MFU is {{needed:.0%}}. Beside another
+# paper's MFU of forty per cent, it is the lower of the two. {{holds needed < 0.4 < hardware}}
 
 # %%
 ask("training.mfu_from_hfu")
@@ -687,12 +760,12 @@ ask("training.mfu_from_hfu")
 # %% [markdown]
 # ## Check: against published runs
 #
-# **The equation.** Four models of one family were trained by one team on one kind of GPU, and their GPU-hours are public. Take the mean
-# utilization of the three smaller ones and predict all four.
+# **The equation.** Four models of one family were trained by one team on one kind of GPU, and their GPU-hours are public.
+# Take the mean utilization of the three smaller ones and predict all four.
 
 # %%
 l1 = runs["llama1"]
-P, D, hours = (np.array(l1[name]) for name in ("params", "tokens", "gpu_hours"))
+P, D, hours = (np.array(l1[name], float) for name in ("params", "tokens", "gpu_hours"))
 each = mfu(P, D, hours * 3600, 1, a100.bf16)
 predicted = training_time(training_flops(P, D), 1, a100.bf16, each[:3].mean()) / 3600
 table(
@@ -702,9 +775,9 @@ table(
 )
 
 # %% [markdown]
-# The largest model, whose hours were not used, is off by {{abs(predicted[-1] / hours[-1] - 1):.0%}}; the worst row by
-# {{max(abs(predicted / hours - 1)):.0%}}. An estimate within ten per cent from one division is worth having, and it is
-# no better than that.
+# For the largest model, whose hours were not used, the prediction is off by {{abs(predicted[-1] / hours[-1] - 1):.0%}}; in the
+# worst row it is off by {{max(abs(predicted / hours - 1)):.0%}}. {{holds P.argmax() == 3}} An estimate within ten per cent is
+# worth having for a single division, but do not expect more of it. {{holds 0.08 < max(abs(predicted / hours - 1)) < 0.1}}
 #
 # **Strong scaling.** Take the share from the first step of each table, and let Amdahl's law predict the last.
 
@@ -712,24 +785,26 @@ table(
 strong = []
 for key in ("megatron_175b", "mlperf_gpt3_coreweave", "mlperf_deepseek_coreweave"):
     run = runs[key]
-    size = np.array(run["n"]) / run["n"][0]
-    gain = size * run["values"] / run["values"][0] if key == "megatron_175b" else run["values"][0] / np.array(run["values"])
+    size = np.array(run["n"], float) / run["n"][0]
+    gain = size * run["values"] / run["values"][0] if key == "megatron_175b" else run["values"][0] / np.array(run["values"], float)
     share = karp_flatt(gain[1], size[1])
     strong.append((run, share, size[-1], amdahl_speedup(size[-1], serial=share), gain[-1]))
 table(
     [[r["name"], f"{r['n'][0]:,} to {r['n'][-1]:,}", f"{s:.1%}", f"{predicted:.2f}", f"{got:.2f}", f"{predicted / got - 1:+.1%}"] for r, s, _, predicted, got in strong],
     ["run", "GPUs", "share, first step", "speedup predicted", "measured", "error"],
+    # holds "Two of the three": [abs(predicted / got - 1) < 0.02 for *_, predicted, got in strong] == [True, True, False]
     caption="Two of the three lose as Amdahl's law says. The third has a term that grows.",
 )
 
 # %% [markdown]
-# The error is the third term at work: one per cent, or less, where the share is constant, and {{strong[-1][3] / strong[-1][4] - 1:.0%}} where it is
-# not. Extrapolate Amdahl's law only after you have seen two shares agree.
+# The error shows the third term: it is one per cent or less where the share is constant, and
+# {{strong[-1][3] / strong[-1][4] - 1:.0%}} where it is not. {{holds all(abs(x / y - 1) < 0.01 for *_, x, y in strong[:2])}}
+# Extrapolate Amdahl's law only after you have seen two shares agree. {{because advice}}
 #
 # **Weak scaling.** The same table that gave {{hardware:.0%}} has models that grow with the machine.
 
 # %% tags=["figure"]
-n_weak, per_gpu = np.array(weak["n"]), np.array(weak["values"]) * 1e12
+n_weak, per_gpu = np.array(weak["n"], float), np.array(weak["values"], float) * 1e12
 total = n_weak * per_gpu
 figure(
     Chart(
@@ -741,39 +816,43 @@ figure(
         ],
         height=320,
     ),
+    # holds "does better than perfect": per_gpu[-1] > per_gpu[0]
     caption="Weak scaling of GPT models on A100, recomputation included: the last point does better than perfect.",
-    alt=f"Points that follow a diagonal and end slightly above it: from {si(total[0], 'FLOP/s')} on {n_weak[0]} GPUs to {si(total[-1], 'FLOP/s')} on {n_weak[-1]:,}.",
+    # holds "end slightly above it": 1 < per_gpu[-1] / per_gpu[0] < 1.25
+    alt=f"Points that follow a diagonal and end slightly above it: from {si(total[0], 'FLOP/s')} on {n_weak[0]:.0f} GPUs to {si(total[-1], 'FLOP/s')} on {n_weak[-1]:,.0f}.",
 )
 
 # %% [markdown]
-# With {{n_weak[-1] / n_weak[0]:.0f}} times the GPUs the machine does {{total[-1] / total[0]:.0f}} times the FLOP/s. Gustafson's law cannot give more than
-# $n$. The law is not broken: the last model is {{weak["params"][-1] / weak["params"][0]:.0f}} times as large as the first, its matrix
-# products are larger, and larger products run closer to the peak (chapter 2). The unit itself became faster.
+# With {{n_weak[-1] / n_weak[0]:.0f}} times the GPUs the machine does {{total[-1] / total[0]:.0f}} times the FLOP/s.
+# {{holds total[-1] / total[0] > n_weak[-1] / n_weak[0]}} Gustafson's law cannot give more than $n$. {{because algebra}} The law
+# is not broken: the last model is {{weak["params"][-1] / weak["params"][0]:.0f}} times as large as the first.
+# {{holds weak["params"][-1] == max(weak["params"]) and len(weak["params"]) == len(n_weak)}} Its matrix products are larger, and larger products run closer to the peak (chapter 2), so each GPU became faster.
+# {{holds weak["hidden"][-1] > weak["hidden"][0] and per_gpu[-1] > per_gpu[0]}}
 #
 # ### Where it breaks
 #
 # - **The baseline moves.** Superlinear speedups come from caches, from better shapes, or from a bad first measurement. The laws take one
 #   processor's speed as given.
-# - **The job is not quite the same.** A larger batch needs more tokens for the same quality. MLPerf times contain that; efficiency in FLOP/s does not.
+# - **The job is not quite the same.** A larger batch may need more tokens for the same quality. MLPerf times contain that;
+#   efficiency in FLOP/s does not.
 # - **Utilization is not a constant.** In one family of models it ranged from {{each.min():.0%}} to {{each.max():.0%}}.
-# - **$κ$ is a straight line.** A ring has a plateau and a slope, a tree a logarithm. The law with one $κ$ fits well near the points and
-#   predicts little beyond them.
-#
-# A standard text calls it a fallacy that doubling accelerators halves training time, and adds that this "assumes perfect strong scaling
-# (Amdahl's Law)". It is a fallacy *because* of Amdahl's law, and the third term makes it worse.
+# - **$κ$ is a straight line.** The cost of a ring has a plateau and a slope, and that of a tree a logarithm. The law with one
+#   $κ$ fits well near the points and predicts little beyond them.
 
 # %% [markdown]
 # ## Measure it here
 #
-# A law about processors deserves to be tried on some. The library has three jobs whose serial share is known, because it is *counted*: so many
-# equal pieces of work, of which one process must do the first before the rest is split.
+# A law about processors should be tried on some. The library has three jobs whose serial share is known, because it is
+# *counted*: each job is a number of pieces of one size, and one process must do the first of them before the rest is split.
 #
-# - **Counting loops** keeps a core busy. Processes beyond your cores have nothing to run on.
+# - **Counting loops** keeps a core busy. Processes beyond your cores have to share them. {{because definition}}
 # - **Waiting** stands for a host whose devices do the work. Any machine can wait with many processes.
-# - **Waiting, then a message** is the same, but each process then sends an array, and one process receives and adds them all.
+# - **Waiting, then a message** is like the second job, but each process then sends an array, and one process receives these
+#   and adds them.
 #
-# Before you measure, say what you expect. How fast is the second job with sixteen processes? Does the share of Karp and Flatt stay
-# the same from two processes to sixteen, in the second job and in the third? On how many processes is the third job fastest?
+# Before you measure, say what you expect. How many times faster is the second job with sixteen processes? Does the share of
+# Karp and Flatt stay the same from two processes to sixteen, in the second job and in the third? On how many processes is the
+# third job fastest?
 
 # %%
 from lightspeed_course import measure_here, shipped
@@ -803,16 +882,18 @@ scaling_findings(mine)
 # %% [markdown]
 # ### Explain the difference
 #
-# - **Waiting** keeps to Amdahl's law as nothing else does, since a wait costs no processor. What is missing are the moments in which a process
-#   is told to start, wakes up and answers. They do not shrink with $n$, so they count as serial, and there are more of them with more processes.
-# - **The message** is the third term. Every process adds the same time to the queue in front of the one that receives. So the share grows
-#   from row to row of the table below, $κ$ is above zero, and there is an $n$ that should not be exceeded.
-# - **Counting loops** stops at your cores. If it falls short before, then the cores are not really yours, or not really alike: other programs use
-#   them, two of them share one core's units (SMT), a virtual machine has fewer than it says, or the clock goes down when all are busy. The
-#   share by count is then no longer the share by time.
+# - **Waiting** follows Amdahl's law closely, because a process that waits leaves the processor to others. What is missing is the time in which a
+#   process is told to start, wakes up and answers. That time does not shrink with $n$, so it counts as serial, and it is
+#   spent more often with more processes. {{because measured elsewhere: tests/measure/test_measured_scaling.py}}
+# - **The message** is the third term. Each process adds about the same time to the queue in front of the one that receives.
+#   So the share grows from row to row of the table below, $κ$ is above zero, and past some $n$ the job becomes slower.
+#   {{because algebra}}
+# - **Counting loops** stops at your cores. If it falls short before that, you do not have the cores to yourself, or they are
+#   not alike: other programs use them, two of them share one core's units (SMT), a virtual machine has fewer than it reports,
+#   or the clock rate drops when all are busy. {{because definition}} Then the share by count is not the share by time.
 #
-# If it said that the times scatter too much, the machine was busy with something else. Close what you can and run the cells again;
-# an average over noise would look just as precise and mean nothing.
+# If the cell said that the times scatter too much, the machine was busy with something else. Close what you can and run the
+# cells again. An average over noise would look just as precise and mean nothing. {{because advice}}
 
 # %% tags=["measured"]
 scaling_table(mine)
@@ -820,7 +901,7 @@ scaling_table(mine)
 # %% [markdown]
 # ### The same on a recorded machine
 #
-# Here is the same measurement from a machine that was recorded for this course, every sample of which is in the repository.
+# Here is the same measurement from a machine that was recorded for this course. The repository has each of its samples.
 
 # %%
 recorded = shipped()["amd_epyc_2core"]
@@ -830,7 +911,8 @@ scaling_figure(recorded)
 scaling_findings(recorded)
 
 # %% [markdown]
-# And here from one whose neighbours took a part of its time. Its record says so at the top, and its findings say what follows:
+# And here is one from a machine that lost part of its time to others on the same hardware. Its record says so at the top,
+# and its findings say what follows:
 
 # %%
 other = shipped()["intel_xeon_2core"]
@@ -841,12 +923,13 @@ scaling_findings(other)
 scaling_figure(other)
 
 # %% [markdown]
-# Its points would pass for a curve, and a fit through them would have printed as many digits as the one above. A speedup is a ratio
-# of two times. If either scatters by more than the effect that you look for, the honest result is none.
+# Its points look like a curve, and a fit through them would have printed as many digits as the one above.
+# {{because definition}} But a speedup is a ratio of two times. If either scatters by more than the effect that you look for,
+# the honest answer is that you do not know. {{because advice}}
 #
 # ## Worked problems
 #
-# Pencil first.
+# Work with a pencil first.
 
 # %%
 ask("scaling.where_to_work")
@@ -871,8 +954,8 @@ gallery("03")
 # %% [markdown]
 # ## Exercises
 #
-# `exercises/03_amdahl_gustafson.ipynb` has the problems of this page and more: three laws to write as functions, and a profile to act on.
-# The numbers worth carrying in your head come back as cards.
+# `exercises/03_amdahl_gustafson.ipynb` has the problems of this page, and others: three laws to write as functions, and a
+# profile to act on. The numbers worth remembering come back as cards.
 
 # %%
 cards("scaling")
@@ -880,14 +963,16 @@ cards("scaling")
 # %% [markdown]
 # ## What the model leaves out
 #
-# Queues: a shared resource slows down long before it is full, and chapter 4 shows how fast. Failures: a machine of a
-# thousand parts is down more often than one (chapter 6). Variation: all wait for the slowest, and with more processors the slowest is slower. Algorithms: a method
-# that parallelises well may need more steps.
+# The model leaves out queues: a shared resource slows down long before it is full, and chapter 4 shows by how much. It leaves
+# out failures: a machine of a thousand parts fails more often than one part (chapter 6). {{because definition}} It leaves out
+# variation: all processors wait for the slowest, and among more of them the slowest is slower. {{because algebra}} And it
+# leaves out algorithms: a method that runs well in parallel may need more steps. {{because definition}}
 #
 # ## Further reading
 #
-# - Amdahl, *Validity of the single processor approach to achieving large scale computing capabilities* (1967): three pages, and no formula.
-# - Gustafson, *Reevaluating Amdahl's law* (1988): two pages that answer them.
-# - Karp and Flatt, *Measuring parallel processor performance* (1990): the metric, and why its trend tells more than the speedup.
+# - Amdahl, *Validity of the single processor approach to achieving large scale computing capabilities* (1967): three pages,
+#   without a formula.
+# - Gustafson, *Reevaluating Amdahl's law* (1988): a reply of two pages.
+# - Karp and Flatt, *Measuring parallel processor performance* (1990): the metric, and why its trend is worth looking at.
 # - Gunther, *Guerrilla Capacity Planning* (2007): the Universal Scalability Law, by its author.
 # - Chowdhery et al., *PaLM* (2022), appendix B: MFU, defined by those who named it.

@@ -78,8 +78,8 @@ print(f"by hand {by_hand}, by the library {bf16.round(np.pi)}, pi {np.pi:.6f}")
 # %%
 shown = ["fp64", "fp32", "tf32", "bf16", "fp16", "fp8_e5m2", "fp8_e4m3", "fp6_e3m2", "fp6_e2m3", "fp4_e2m1", "e8m0"]
 drawn = shown[1:]
-starts = np.array([[0, len(s), len(s) + len(e)] for s, e, _ in (FORMATS[n].fields(0) for n in drawn)])
-widths = np.array([[len(part) for part in FORMATS[n].fields(0)] for n in drawn])
+starts = np.array([[0, len(s), len(s) + len(e)] for s, e, _ in (FORMATS[n].fields(0) for n in drawn)], float)
+widths = np.array([[len(part) for part in FORMATS[n].fields(0)] for n in drawn], float)
 
 # %% tags=["figure"]
 def field_bars(i, name, color):
@@ -136,7 +136,7 @@ table(
 
 # %% tags=["figure"]
 ranges = [n for n in drawn if n != "e8m0"]
-lows, normals, tops = (np.array([getattr(FORMATS[n], what) for n in ranges]) for what in ("smallest_subnormal", "smallest_normal", "max"))
+lows, normals, tops = (np.array([getattr(FORMATS[n], what) for n in ranges], float) for what in ("smallest_subnormal", "smallest_normal", "max"))
 figure(
     Chart(
         Axis("magnitude", scale="log", domain=(1e-46, 1e40), ticks=[(10.0**p, written(10.0**p)) for p in range(-40, 41, 10)]),
@@ -162,7 +162,7 @@ def relative_step(name):
     """The powers of two of a format, and the step beside each as a share of it."""
     f = FORMATS[name]
     low, high = (int(np.log2(v)) for v in (max(f.smallest_subnormal, 2.0**-30), min(f.max, 2.0**20)))
-    x = 2.0 ** np.arange(low, high + 1)
+    x = 2.0 ** np.arange(low, high + 1, dtype=float)
     return x, f.spacing(x) / x
 
 
@@ -276,7 +276,7 @@ def gradients(weights, x, labels, store, scale=1.0):
     scores = layers[-1] @ weights[-1]
     error = np.exp(scores - scores.max(axis=1, keepdims=True))
     error /= error.sum(axis=1, keepdims=True)
-    error[np.arange(len(labels)), labels] -= 1
+    error[np.arange(len(labels), dtype=int), labels] -= 1
     error, found = store(error * (scale / tokens)), []
     for k in reversed(range(len(weights))):
         found.insert(0, store(layers[k].T @ error))
@@ -332,7 +332,7 @@ def train(store, scale=1.0, steps=100, rate=0.5):
             w -= rate * g / scale * (tokens / slice_size)
         scores = outputs(weights, test[0])
         highest = scores.max(axis=1)
-        correct = scores[np.arange(len(test[1])), test[1]]
+        correct = scores[np.arange(len(test[1]), dtype=int), test[1]]
         losses.append(float(np.mean(highest + np.log(np.exp(scores - highest[:, None]).sum(axis=1)) - correct)))
     return losses
 
@@ -442,7 +442,7 @@ reveal("precision.sum_of_ones")
 # %%
 terms = np.random.default_rng(0).random(2**13)
 counts = 2 ** np.arange(2, 14)
-prefixes = np.where(np.arange(terms.size) < counts[:, None], terms, 0.0)
+prefixes = np.where(np.arange(terms.size, dtype=int) < counts[:, None], terms, 0.0)
 sums = {
     "running": accumulate(prefixes, bf16),
     "pairwise": accumulate(prefixes, bf16, order="pairwise"),
@@ -542,9 +542,9 @@ ask("quantization.zero_point")
 
 # %%
 bits = np.arange(2, 13)
-signals = {"sine": np.sin(np.arange(200_000) * 0.6180339887), "uniform": np.random.default_rng(4).uniform(-1, 1, 200_000), "normal": normal}
-measured = {n: np.array([sqnr(s, quantize_symmetric(s, int(b)).values) for b in bits]) for n, s in signals.items()}
-law = {n: np.array([sqnr_law(int(b), crest_factor(s)) for b in bits]) for n, s in signals.items()}
+signals = {"sine": np.sin(np.arange(200_000.0) * 0.6180339887), "uniform": np.random.default_rng(4).uniform(-1, 1, 200_000), "normal": normal}
+measured = {n: np.array([sqnr(s, quantize_symmetric(s, int(b)).values) for b in bits], float) for n, s in signals.items()}
+law = {n: np.array([sqnr_law(int(b), crest_factor(s)) for b in bits], float) for n, s in signals.items()}
 colors = dict(zip(signals, ("blue", "green", "orange")))
 
 # %% tags=["figure"]

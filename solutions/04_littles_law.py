@@ -3,7 +3,7 @@
 #
 # Write your answer in place of the dots and run the cell: `check` says whether it is right and, if not, what may have
 # happened. A plain number is read in the unit that the question asks for; a quantity `Q(value, "GB")` brings its own.
-# Chapter 4 has all that you need, and everything in `lightspeed.queueing` and `lightspeed.serving` is at your disposal.
+# Chapter 4 has what you need, and you may use the functions of `lightspeed.queueing` and `lightspeed.serving`.
 
 # %%
 import math
@@ -75,7 +75,7 @@ ask("serving.capacity_function")
 
 # %%
 def most_requests(memory, weight_bytes, kv_bytes, latency):
-    """The most requests per second that memory allows."""
+    """Requests per second that memory allows."""
     # BEGIN SOLUTION
     # STUB: ...
     return max(0, (memory - weight_bytes) // kv_bytes) / latency
@@ -123,7 +123,7 @@ ask("queueing.mm1_function")
 
 # %%
 def time_in_system(arrival_rate, service_rate):
-    """The mean time in an M/M/1 queue, in seconds; infinity if there is no steady state."""
+    """The mean time in an M/M/1 queue, in seconds; infinity without a steady state."""
     # BEGIN SOLUTION
     # STUB: ...
     return 1 / (service_rate - arrival_rate) if arrival_rate < service_rate else math.inf

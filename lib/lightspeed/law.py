@@ -191,11 +191,11 @@ def _checked_array(where, name, value, spec):
 
 
 def _magnitude(where, name, value, spec):
-    from lightspeed.units import si_magnitude, ureg
+    from lightspeed.units import fits, si_magnitude, ureg
 
     if value._REGISTRY is not ureg:
         raise BadArgument(where, name, value, f"a quantity made with lightspeed.units.Q ({spec.unit or 'dimensionless'})")
-    if not value.is_compatible_with(ureg.Unit(spec.unit)):
+    if not fits(value, spec.unit):
         hint = f"Its dimension is {value.dimensionality}. {spec.hint}".strip()
         raise BadArgument(where, name, value, f"a quantity of {spec.unit or 'no dimension'}", hint)
     return si_magnitude(value, spec.unit)

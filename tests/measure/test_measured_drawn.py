@@ -84,3 +84,9 @@ def test_one_processor_is_drawn_too(shown):
     lone = record.new(of_scaling(cpus=1), name="one core")
     assert "svg" in shown(scaling_figures.scaling_figure, lone)
     assert "take turns" in shown(scaling_figures.scaling_findings, lone)
+
+
+def test_a_mistake_of_our_own_is_not_called_a_missing_measurement(full, shown, monkeypatch):
+    monkeypatch.setattr(scaling_figures, "LOOKS", {})
+    with pytest.raises(KeyError, match="message"):
+        shown(scaling_figures.scaling_figure, full)

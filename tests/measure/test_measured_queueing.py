@@ -17,6 +17,7 @@ from lightspeed.queueing import md1, mm1
 from lightspeed_course.measure.instruments import queueing
 from lightspeed_course.measure.instruments.queue_server import Sent
 from lightspeed_course.measure.instruments.timing import Missing
+from lightspeed_course.measure.records import record
 
 
 @pytest.fixture(scope="module")
@@ -221,3 +222,22 @@ def test_server_and_sender_go_when_the_measurement_is_killed(tmp_path):
     parent.kill()
     said = parent.communicate(timeout=60)[1]  # ends when the last of them has closed its end
     assert len(pids) == 2 and gone(pids) and "Traceback" not in said
+
+
+def test_a_short_run_near_full_load_mostly_lies_below_the_formula():
+    for name in ("amd_epyc_2core", "intel_xeon_2core"):
+        found = record.quantities(record.shipped()[name])
+        for row in queueing.latencies(found):
+            if row.load.load == max(queueing.LOADS):
+                means = queueing.simulated(row.load, *queueing.overheads(found))[:, 0]
+                assert (means < row.steady["mean"]).mean() > 0.5, f"{name}, {row.load.law}"
+
+
+def test_a_closed_loop_hides_the_wait_from_its_own_sending_and_not_from_the_due_time():
+    more = {}
+    for name in ("amd_epyc_2core", "intel_xeon_2core"):
+        found = record.quantities(record.shipped()[name])
+        opened, due, sent = (mean for mean, _ in queueing.closed_loop(found).values())
+        assert sent < 0.5 * opened < opened < due, name
+        more[queueing.overheads(found)[1]] = due / opened
+    assert more[max(more)] > more[min(more)]

@@ -4,6 +4,7 @@ nbval passes a notebook without execution counts, never compares a PNG and has n
 be the same twice. Each rule here is for such a defect, or for a promise to readers about the form of a page.
 """
 
+import ast
 import re
 from collections import Counter
 from statistics import median
@@ -70,6 +71,29 @@ def _faults_of(cell, number):
 def is_figure(output):
     """Whether an output is an SVG drawing in an image that has a description."""
     return '" src="data:image/svg+xml,' in output.get("data", {}).get("text/html", "")
+
+
+SQUARE_FITS = 46_341  # whole numbers below this have a square that 32 bits hold
+
+
+def bare_integers(source):
+    """The `np.array(...)` and `np.arange(...)` of a page that may hold integers of the default width, as `line N: code`.
+
+    Where that width is 32 bits (a browser, older numpy on Windows) products of published counts overflow without a
+    word. A dtype, a float among the literals, or nothing but small literals makes sure that they cannot.
+    """
+    for node in ast.walk(ast.parse(re.sub(r"(?m)^[ \t]*[%!].*$", "", source))):
+        if (
+            isinstance(node, ast.Call)
+            and ast.unparse(node.func) in ("np.array", "np.asarray", "np.arange")
+            and not any(k.arg == "dtype" for k in node.keywords)
+            and not (ast.unparse(node.func) != "np.arange" and len(node.args) > 1)
+        ):
+            literals = [n.value for a in node.args for n in ast.walk(a) if isinstance(n, ast.Constant)]
+            plain = (ast.Constant, ast.List, ast.Tuple, ast.UnaryOp, ast.USub, ast.Load)
+            known = all(isinstance(n, plain) for a in node.args for n in ast.walk(a))
+            if not (known and (any(isinstance(v, float) for v in literals) or max(literals) < SQUARE_FITS)):
+                yield f"line {node.lineno}: {ast.unparse(node)}"
 
 
 def _lines(cell):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from guards import faults, repeated_prose
+from guards import bare_integers, faults, repeated_prose
 from nbformat.v4 import new_output
 
 from lightspeed_course.authoring.build import ROOT, sources, unbound, unbound_in_library
@@ -58,6 +58,11 @@ def test_no_typed_number_in_a_page(path):
 
 def test_no_typed_number_in_banks_explorers_and_gallery():
     assert unbound_in_library() == []
+
+
+def test_no_array_of_bare_integers_in_a_page():
+    found = [f"{name(path)} {fault}" for path in sources() for fault in bare_integers(path.read_text())]
+    assert found == [], "give a dtype, such as float: " + "; ".join(found)
 
 
 # --- the guards themselves: each must fire on the defect it is for ---
@@ -147,3 +152,10 @@ def test_repeated_prose_is_found(samples):
     again = read(path)
     found = repeated_prose({path: read(path), path.with_name("02_again.ipynb"): again})
     assert any("01_sample.ipynb cell 0 and chapters/02_again.ipynb cell 0" in fault for fault in found)
+
+
+def test_an_array_of_bare_integers_is_found():
+    for good in ("np.array(x, float)", "np.array([1, 2.5])", "np.arange(1, 513)", "np.arange(1.0, 1e5)", "np.array(x, dtype=int)"):
+        assert list(bare_integers(good)) == [], good
+    for bad in ("np.array(run['n'])", "hours = np.array([1_022_362]) * 3600", "np.arange(100_000)", "np.arange(len(x))"):
+        assert len(list(bare_integers(bad))) == 1, bad

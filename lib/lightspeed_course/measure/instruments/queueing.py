@@ -23,6 +23,7 @@ from lightspeed_course.measure.environment import usable_cores
 from lightspeed_course.measure.instruments.queue_server import send, serve
 from lightspeed_course.measure.instruments.timing import Missing, Quantity, Unavailable, middle
 from lightspeed_course.measure.instruments.workers import crew, receive
+from lightspeed_course.measure.records.record import NotMeasured
 
 SERVERS = {"M/M/1": 1, "M/D/1": 1, "M/M/4": 4}
 LOADS = (0.3, 0.5, 0.7, 0.8, 0.9)
@@ -322,5 +323,5 @@ def overheads(found):
 def _one(found, key, **parameters):
     rows = [q for q in found if isinstance(q, Quantity) and q.key == key and parameters.items() <= q.parameters.items()]
     if not rows:
-        raise LookupError(f"these quantities have no {key}" + "".join(f", {n} {v}" for n, v in parameters.items()))
+        raise NotMeasured(f"these quantities have no {key}" + "".join(f", {n} {v}" for n, v in parameters.items()))
     return rows[0]

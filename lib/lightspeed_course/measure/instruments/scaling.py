@@ -20,6 +20,7 @@ from lightspeed.scaling import UslFit, amdahl_speedup, fit_usl, karp_flatt
 from lightspeed_course.measure.environment import usable_cores
 from lightspeed_course.measure.instruments.timing import Missing, Quantity
 from lightspeed_course.measure.instruments.workers import crew, receive
+from lightspeed_course.measure.records.record import NotMeasured
 
 PARTS = {"count": (1, 4), "wait": (1, 19), "message": (1, 19)}  # (serial, split), by count of equal pieces of work
 JOBS = {"count": "counting loops", "wait": "waiting", "message": "waiting, then a message"}
@@ -171,11 +172,11 @@ class Scaling:
 def analyse(found, job):
     """The `Scaling` of one job ("count", "wait" or "message") from a list of `Quantity`s.
 
-    Raises LookupError where the list does not have the job.
+    Raises NotMeasured where the list does not have the job.
     """
     times = {q.parameters["n"]: q for q in found if q.key == "scaling.time" and q.parameters["job"] == job}
     if 1 not in times:
-        raise LookupError(f"these quantities have no scaling.time for the job {job!r} at n = 1")
+        raise NotMeasured(f"these quantities have no scaling.time for the job {job!r} at n = 1")
     n, cpus = sorted(times), times[1].parameters["cpus"]
     speedups = {k: [a / b for a, b in zip(times[1].samples, times[k].samples, strict=True)] for k in n}
     alone = [q.value for q in found if q.key == "scaling.serial_time" and q.parameters["job"] == job]

@@ -24,7 +24,7 @@ def _or_words(show):
     def wrapper(shown):
         try:
             show(shown, record.quantities(shown))
-        except LookupError:
+        except record.NotMeasured:
             part = show.__name__.partition("_")[0]
             reasons = [str(m) for m in record.missing(shown) if m.key.startswith(part)]
             print(f"{about(shown)} It has no measurement of {part}. {' '.join(reasons) or f'In a terminal: lightspeed measure {part}'}")

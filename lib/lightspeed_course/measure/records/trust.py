@@ -16,10 +16,11 @@ DIP = 5  # so many times below the products of both neighbouring sizes, and some
 def late(found):
     """Why nothing may be concluded from the load that was sent, or nothing: the rule of chapter 4."""
     from lightspeed_course.measure.instruments import queueing
+    from lightspeed_course.measure.records.record import NotMeasured
 
     try:
         return queueing.refusal(found)
-    except (LookupError, ValueError):  # no such load in these quantities
+    except (NotMeasured, ValueError):  # no such load in these quantities
         return ""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
 
 from lightspeed import queueing as q
 from lightspeed import roofline, scaling
@@ -34,11 +35,11 @@ in_flight = Question(
     expected=q.concurrency,
     unit="request",
     tolerance=0.01,
-    solution=lambda arrival_rate, latency: f"$L = \\lambda W$: {si(arrival_rate)}/s for {si(latency, 's')} each. Of the shape of the traffic, the number of servers or the order of service, nothing need be known.",
+    solution=lambda arrival_rate, latency: f"$L = \\lambda W$: {si(arrival_rate)}/s for {si(latency, 's')} each. You need not know the shape of the traffic, the number of servers or the order of service.",
     misconceptions=(
         Misconception("a second's worth", lambda arrival_rate, latency: arrival_rate, "That many arrive in a second. Are they all still there when the second is over?"),
         Misconception("divided", lambda arrival_rate, latency: arrival_rate / latency, "Slower answers should leave more requests inside, not fewer. Check the units: which combination leaves only requests?"),
-        Misconception("only those who wait", lambda arrival_rate, latency: arrival_rate * latency - 1, "Nobody need be subtracted: the law counts those in service as well."),
+        Misconception("only those who wait", lambda arrival_rate, latency: arrival_rate * latency - 1, "You need not subtract anyone: the law counts those in service as well."),
     ),
 )
 
@@ -51,12 +52,15 @@ how_long = Question(
     expected=q.latency,
     unit="s",
     tolerance=0.01,
-    solution=lambda inside, arrival_rate: f"$W = L / \\lambda$: {inside} requests, {si(arrival_rate)}/s. Two gauges that everybody has give the one that many lack, as long as the system is steady.",
+    solution=lambda inside, arrival_rate: f"$W = L / \\lambda$: {inside} requests, {si(arrival_rate)}/s. Two readings give a latency that was not measured, as long as the system is steady.",
     misconceptions=(
         Misconception("multiplied", lambda inside, arrival_rate: inside * arrival_rate, "Your units are requests squared per second. What should be left is seconds."),
-        Misconception("time between arrival_rate", lambda inside, arrival_rate: 1 / arrival_rate, "That is the time between two arrival_rate. How many of those pass while one request is inside?"),
+        Misconception("time between arrivals", lambda inside, arrival_rate: 1 / arrival_rate, "That is the time between two arrivals. How many of those pass while one request is inside?"),
         Misconception("half of it", lambda inside, arrival_rate: inside / arrival_rate / 2, "A request that you look at now is half way through on average. How long does it stay in all?"),
     ),
+    holds={
+        "Nobody measured latency": "definition",
+    },
 )
 
 checkpoint_memory = Question(
@@ -74,6 +78,10 @@ checkpoint_memory = Question(
         Misconception("one request", lambda arrivals, latency, cache: cache, "That serves one request at a time. How many are inside together?"),
         Misconception("per second of latency", lambda arrivals, latency, cache: arrivals / latency * cache, "A longer stay needs more room. Multiply, and look at the units."),
     ),
+    holds={
+        "Every request in flight": "definition",
+        "You keep every request": "definition",
+    },
 )
 
 capped_rate = Question(
@@ -91,6 +99,9 @@ capped_rate = Question(
         Misconception("multiplied", lambda memory, cache, latency: memory // cache * latency, "A longer stay should lower the rate."),
         Misconception("one slot", lambda memory, cache, latency: 1 / latency, "That is the rate of one slot."),
     ),
+    holds={
+        "A longer stay should lower": lambda memory, cache, latency: q.throughput(memory // cache, 2 * latency) < q.throughput(memory // cache, latency),
+    },
 )
 
 # --- why latency explodes ---------------------------------------------------------------------
@@ -109,19 +120,22 @@ slowdown = Question(
         Misconception("in proportion", lambda load: 1 + load, "The wait does not grow in proportion to the load. What happens as the load comes near capacity?"),
         Misconception("fixed service times", lambda load: q.md1(load, 1).W, "That is for service times that never vary."),
     ),
+    holds={
+        "That is for service times": "definition",
+    },
 )
 
 growth = Question(
     id="queueing.a_little_more_traffic",
     chapter=CHAPTER,
     level="apply",
-    prompt="A server runs at {{load}} of its capacity; arrivals and service times are random (M/M/1). Traffic grows by {{more}}. By which factor does the mean time in the system grow?",
+    prompt="A server runs at {{load}} of its capacity; arrivals and service times are random (M/M/1). Traffic grows by {{more}}. By what factor does the mean time in the system grow?",
     parameters={"load": Parameter(80, (70, 75, 80), "%"), "more": Parameter(15, (10, 12, 15, 20), "%")},
     expected=lambda load, more: q.mm1(load * (1 + more), 1).W / q.mm1(load, 1).W,
     tolerance=0.04,
     solution=lambda load, more: f"$W$ goes as $1 / (1 - \\rho)$: from {si(q.mm1(load, 1).W)} to {si(q.mm1(load * (1 + more), 1).W)} service times, because the load goes to {si(load * (1 + more), '%')}.",
     misconceptions=(
-        Misconception("in proportion", lambda load, more: 1 + more, "So it would be if requests never met. Look at the capacity that is left, before and after."),
+        Misconception("in proportion", lambda load, more: 1 + more, "That would be right if requests did not wait for one another. Look at the capacity that is left, before and after."),
         Misconception("no change below full load", lambda load, more: 1.0, "A server that is not full still makes some requests wait: they come in bunches."),
         Misconception("the wait alone", lambda load, more: q.mm1(load * (1 + more), 1).Wq / q.mm1(load, 1).Wq, "That is by how much the wait grows. The service itself does not."),
         Misconception("points, not per cent", lambda load, more: (1 - load) / max(1 - load - more, 0.01), "You added the growth to the load. It is a share of the traffic, not of the capacity."),
@@ -136,12 +150,20 @@ tail = Question(
     parameters={"share": Parameter(99, (90, 95, 99), "%", show=lambda value: f"{value}th")},
     expected=lambda share: q.sojourn_percentile(share, 1, 2) / q.mm1(1, 2).W,
     tolerance=0.05,
-    solution=lambda share: f"The time in the system is exponential, so the percentile is $-\\ln(1 - {share:g})$ means. At every load: the tail is not a sign of overload.",
+    solution=lambda share: f"The time in the system is exponential, so the percentile is $-\\ln(1 - {share:g})$ means. It is the same at every load, so a long tail alone is no sign of overload.",
     misconceptions=(
         Misconception("three sigma", lambda share: 1 + 3 * q.mm1(1, 2).W, "Three standard deviations belong to a bell curve. Which distribution is this?"),
-        Misconception("one in a hundred", lambda share: 1 / (1 - share), "One in so many is slower. That does not make it so many times slower."),
+        Misconception("one in a hundred", lambda share: 1 / (1 - share), "One request in that many takes longer. How much longer is another matter: ask the distribution."),
+        Misconception(
+            "a bell curve",
+            lambda share: NormalDist().inv_cdf(share),
+            "That is near two numbers. One is the {{share}} percentile of a bell curve, in standard deviations from its mean; the other is the right distribution's, but for fewer of the requests. Which distribution, and which percentile, did you take?",
+        ),
         Misconception("the wait", lambda share: q.waiting_percentile(share, 1, 2) / q.mm1(1, 2).W, "That is the percentile of the wait alone, and it depends on the load."),
     ),
+    holds={
+        "It is the same at every load": lambda share: abs(q.sojourn_percentile(share, 9, 10) / q.mm1(9, 10).W - q.sojourn_percentile(share, 1, 2) / q.mm1(1, 2).W) < 1e-9,
+    },
 )
 
 headroom = Question(
@@ -179,6 +201,9 @@ any_service = Question(
         Misconception("no square of the load", lambda arrivals, service, spread: arrivals * spread**2 / (2 * (1 - arrivals * service)), "A term is missing: what is left of your formula if the service times do not vary?"),
         Misconception("with the service", lambda arrivals, service, spread: q.mg1(arrivals, 1 / service, spread**2).W, "That is the whole time in the system. How much of it is waiting?"),
     ),
+    holds={
+        "That assumes exponential": "definition",
+    },
 )
 
 pooling = Question(
@@ -196,12 +221,19 @@ pooling = Question(
     },
     expected=lambda load, service: min(after_change(load, service).items(), key=lambda pair: pair[1])[0],
     solution=lambda load, service: "; ".join(f"{name}: {si(time, 's')}" for name, time in after_change(load, service).items())
-    + ". One fast server beats two slow ones behind one queue, and by a little only: it is never half idle while somebody waits.",
+    + ". One fast server is a little better than two slow ones behind one queue: it works at full speed even for a single request.",
     misconceptions=(
         Misconception("pooling is the optimum", lambda **_: "pool", "A good change. But when one request is alone, who works on it?"),
         Misconception("only the spread matters", lambda **_: "steady", "It takes half of the wait away. How much do the others take?"),
         Misconception("room is speed", lambda **_: "memory", "More room to wait in does not shorten the wait."),
     ),
+    holds={
+        "get half of the traffic": "definition",
+        "One replica of twice the speed": "definition",
+        "Twice the memory": "definition",
+        "It takes half of the wait": lambda load, service: abs(q.md1(load / service, 1 / service).Wq / q.mm1(load / service, 1 / service).Wq - 0.5) < 1e-9,
+        "One fast server is a little better": lambda load, service: 1 < after_change(load, service)["pool"] / after_change(load, service)["fast"] < 1.12,
+    },
 )
 
 
@@ -230,11 +262,20 @@ staffing = Question(
         f"{q.servers_for(arrivals * service, share)}: about {si((q.servers_for(arrivals * service, share) - arrivals * service) / math.sqrt(arrivals * service), digits=2)} square roots of the load more."
     ),
     misconceptions=(
-        Misconception("the load", lambda arrivals, service, share: math.ceil(arrivals * service), "So many are busy on average. What happens in the busier half of the time?"),
+        Misconception("the load", lambda arrivals, service, share: math.ceil(arrivals * service), "That many are busy on average. What happens in the busier half of the time?"),
         Misconception("a share on top", lambda arrivals, service, share: math.ceil(arrivals * service / (1 - share)), "Headroom does not go by that share. Ask for the chance that all slots are busy."),
         Misconception("loss, not waiting", lambda arrivals, service, share: loss_servers(arrivals * service, share), "That is for requests that go away when all slots are busy. These wait, and so keep the slots busier."),
+        Misconception("the share more", lambda arrivals, service, share: math.ceil(arrivals * service * (1 + share) - 1e-9), "The reserve does not go by that share. Ask for the chance that all slots are busy."),
     ),
     valid=lambda arrivals, service, share: arrivals * service >= 20,
+    holds={
+        "That is for requests that go away": "definition",
+        "Erlang C falls below": lambda arrivals, service, share: (
+            q.erlang_c(arrivals * service, q.servers_for(arrivals * service, share))
+            <= share
+            < q.erlang_c(arrivals * service, q.servers_for(arrivals * service, share) - 1)
+        ),
+    },
 )
 
 
@@ -261,23 +302,30 @@ drain = Question(
         Misconception("as long as the burst", lambda capacity, length, burst, normal: length, "Compare the rate at which it filled with the rate at which it empties."),
         Misconception("all of the burst", lambda capacity, length, burst, normal: burst * length / (capacity - normal), "Most of the burst was served while it lasted. What was left over?"),
     ),
+    holds={
+        "Nothing is shed": "definition",
+        "Most of the burst was served": lambda capacity, length, burst, normal: capacity / burst > 0.5,
+    },
 )
 
 shed = Question(
     id="queueing.least_to_shed",
     chapter=CHAPTER,
     level="recall",
-    prompt="{{arrivals}} arrive at a service that can do {{capacity}}. Which share of them, at the least, has to be turned away for the queue to stop growing?",
+    prompt="{{arrivals}} arrive at a service that can do {{capacity}}. What share of them, at the least, has to be turned away for the queue to stop growing?",
     parameters={"arrivals": rate(120, 110, 120, 150, 200), "capacity": rate(100)},
     expected=lambda arrivals, capacity: 1 - capacity / arrivals,
     unit="%",
     tolerance=0.02,
-    solution=lambda arrivals, capacity: f"{si(arrivals - capacity)} of every {si(arrivals)}. A queue does not change that: it only decides how long the others wait first.",
+    solution=lambda arrivals, capacity: f"{si(arrivals - capacity)} of {si(arrivals)}. A queue does not change that: it decides how long the others wait first.",
     misconceptions=(
-        Misconception("share of the capacity", lambda arrivals, capacity: arrivals / capacity - 1, "You divided by the capacity. Shares of what arrive are asked."),
+        Misconception("share of the capacity", lambda arrivals, capacity: arrivals / capacity - 1, "You divided by the capacity. The question asks for a share of what arrives."),
         Misconception("none", lambda arrivals, capacity: 0.0, "A longer queue only delays the moment. What does it do after an hour?"),
         Misconception("what is kept", lambda arrivals, capacity: capacity / arrivals, "That is the share that gets through."),
     ),
+    holds={
+        "A longer queue only delays": lambda arrivals, capacity: q.mmck(arrivals, capacity, 1, 200).shed >= 1 - capacity / arrivals,
+    },
 )
 
 # --- functions to write -----------------------------------------------------------------------
@@ -287,18 +335,21 @@ mm1_function = Question(
     chapter=CHAPTER,
     level="apply",
     kind="function",
-    prompt="Write `time_in_system(arrival_rate, service_rate)` for M/M/1, in seconds. Where no steady state exists, return infinity.",
+    prompt="Write `time_in_system(arrival_rate, service_rate)` for M/M/1, in seconds. Without a steady state, return infinity.",
     parameters={"arrival_rate": Parameter(9, (1, 5, 8, 9, 12), RATE), "service_rate": Parameter(10, (6, 10, 11, 20), RATE)},
     edges=({"arrival_rate": 10}, {"arrival_rate": 0}),
     expected=lambda arrival_rate, service_rate: q.mm1(arrival_rate, service_rate).W if arrival_rate < service_rate else math.inf,
     unit="s",
     tolerance=0.001,
-    solution="An arrival finds $L$ requests and waits for each of them and for itself, so $W = (L + 1) / \\mu$; put $L = \\lambda W$ and solve:\n\n```python\ndef time_in_system(arrival_rate, service_rate):\n    return 1 / (service_rate - arrival_rate) if arrival_rate < service_rate else math.inf\n```",
+    solution="An arrival finds $L$ requests, waits until they have been served, and is served itself. The one in service counts in full, because an exponential time has no memory. So $W = (L + 1) / \\mu$; put $L = \\lambda W$ and solve:\n\n```python\ndef time_in_system(arrival_rate, service_rate):\n    return 1 / (service_rate - arrival_rate) if arrival_rate < service_rate else math.inf\n```",
     misconceptions=(
         Misconception("a negative time", lambda arrival_rate, service_rate: 1 / (service_rate - arrival_rate) if arrival_rate != service_rate else math.inf, "What does a time below zero mean? Look at arrivals faster than the server."),
         Misconception("the wait", lambda arrival_rate, service_rate: q.mm1(arrival_rate, service_rate).Wq if arrival_rate < service_rate else math.inf, "That is the wait without the service."),
-        Misconception("just the service", lambda arrival_rate, service_rate: 1 / service_rate, "So it would be if nobody ever met anybody."),
+        Misconception("just the service", lambda arrival_rate, service_rate: 1 / service_rate, "That would be right if requests did not wait for one another."),
     ),
+    holds={
+        "The one in service counts": "definition",
+    },
 )
 
 erlang_function = Question(
@@ -318,6 +369,10 @@ erlang_function = Question(
         Misconception("the load", lambda load, servers: load / servers, "That is how busy one server is. All have to be busy at once for a request to wait."),
         Misconception("independent servers", lambda load, servers: (load / servers) ** servers, "The servers are not busy independently of each other: a shared queue ties them together."),
     ),
+    holds={
+        "That is Erlang B": "definition",
+        "All have to be busy": "definition",
+    },
 )
 
 # --- the other questions of the source's checkpoint -------------------------------------------
@@ -338,6 +393,13 @@ checkpoint_hardware = Question(
         Misconception("nothing is faster", lambda factor: (1, 1), "Which clock does compute-bound work wait for?"),
         Misconception("the other way round", lambda factor: (factor, 1), "Which of the two waits for arithmetic?"),
     ),
+    holds={
+        "The slope of the roof": "definition",
+        "Memory-bound work gains nothing": lambda factor: (
+            roofline.attainable(0.1, float(factor), 1.0) == roofline.attainable(0.1, 1.0, 1.0)
+            and abs(roofline.attainable(100.0, float(factor), 1.0) / roofline.attainable(100.0, 1.0, 1.0) - factor) < 1e-9
+        ),
+    },
 )
 
 checkpoint_scaling = Question(
@@ -356,6 +418,9 @@ checkpoint_scaling = Question(
         Misconception("Amdahl twice", lambda serial, n: (1 / serial, scaling.amdahl_speedup(n, serial=serial)), "Your second number keeps the size of the job. Gustafson lets it grow."),
         Misconception("no serial part in the scaled job", lambda serial, n: (1 / serial, n), "The scaled job has a serial part too. It just does not grow."),
     ),
+    holds={
+        "The serial part does not get": "definition",
+    },
 )
 
 register(

@@ -42,6 +42,9 @@ limit = Question(
         Misconception("parallel over serial", lambda serial: (1 - serial) / serial, "Close: but the whole job is the baseline, not its parallel part alone."),
         Misconception("no limit", lambda serial: s.gustafson_speedup(100, serial=serial), "That is a job that grows with the machine. This one is fixed."),
     ),
+    holds={
+        "The parallel part shrinks to nothing": "algebra",
+    },
 )
 
 grown = Question(
@@ -58,6 +61,9 @@ grown = Question(
         Misconception("all of it", lambda n, serial: n, "The serial part does not take longer on one processor."),
         Misconception("the limit", lambda n, serial: 1 / serial, "That is the limit of a fixed job. This one grew with the machine."),
     ),
+    holds={
+        "takes as long as before": lambda n, serial: abs(s.gustafson_speedup(n, serial=serial) - serial - (1 - serial) * n) < 1e-9,
+    },
 )
 
 half = Question(
@@ -70,10 +76,15 @@ half = Question(
     tolerance=0.005,
     solution=lambda serial: f"Efficiency is $1 / (1 + s (n - 1))$. It is one half where $s (n - 1) = 1$: at $n = 1 + 1/s$, and $1/s$ is {si(1 / serial)}, the limit of the speedup. From there on more than half of the money is wasted.",
     misconceptions=(
-        Misconception("half the limit", lambda serial: 0.5 / serial, "You have half of the largest speedup. On how many processors do you get it?"),
+        Misconception("half the limit", lambda serial: 0.5 / serial, "That is half of the largest speedup. On how many processors is the efficiency one half?"),
         Misconception("half of it serial", lambda serial: 1 / (1 - serial) * 2, "Write efficiency as the speedup over n, then set it to one half."),
         Misconception("twice the limit", lambda serial: 2 / serial, "There the efficiency is lower still. Set the speedup over n to one half and solve."),
     ),
+    holds={
+        "That is half of the largest speedup": lambda serial: abs(0.5 / serial - 0.5 * s.amdahl_speedup(math.inf, serial=serial)) < 1e-9,
+        "There the efficiency is lower": lambda serial: s.amdahl_speedup(2 / serial, serial=serial) * serial / 2 < 0.5,
+        "more than half of the money": lambda serial: s.amdahl_speedup(2 + 1 / serial, serial=serial) / (2 + 1 / serial) < 0.5,
+    },
 )
 
 # --- predictions ------------------------------------------------------------------------------
@@ -108,13 +119,19 @@ profile = Question(
         Misconception("one serial part forgotten", lambda setup, compute, finish, n: s.profile_speedup({"setup": setup, "compute": compute}, {"compute": n}), "Add up the whole profile again: which parts are not made faster?"),
         Misconception("weighted average of the factors", lambda setup, compute, finish, n: (setup + compute * n + finish) / (setup + compute + finish), "You averaged the factors by time. Add the times that remain instead."),
     ),
+    holds={
+        "Only the compute part": "definition",
+        "That part is faster": "definition",
+        "That is what remains": "definition",
+        "Even a compute part": "algebra",
+    },
 )
 
 affordable = Question(
     id="scaling.affordable_share",
     chapter=CHAPTER,
     level="apply",
-    prompt="A fixed job shall run on {{n}} GPUs with an efficiency of {{efficiency}}. Which share of its time on one GPU may be serial?",
+    prompt="A fixed job must run on {{n}} GPUs with an efficiency of {{efficiency}}. What share of its time on one GPU may be serial?",
     parameters={"n": machines(1024, 64, 4096), "efficiency": share(0.8, 0.6, 0.7, 0.8, 0.9)},
     expected=lambda n, efficiency: (1 / efficiency - 1) / (n - 1),
     unit="%",
@@ -123,9 +140,12 @@ affordable = Question(
     misconceptions=(
         Misconception("the share of the large run", lambda n, efficiency: (1 - efficiency) * n / (n - 1), "That is the share as seen on the large machine. The question asks for the time on one GPU."),
         Misconception("the limit is n", lambda n, efficiency: 1 / n, "With that share n is the limit, which no machine reaches. What is the efficiency at n?"),
-        Misconception("lost share over n", lambda n, efficiency: (1 - efficiency) / n, "Nearly: what is lost is measured against the time on n, which is longer than perfect."),
+        Misconception("lost share over n", lambda n, efficiency: (1 - efficiency) / n, "Nearly: what you divided is a share of the time on n. How long is that time, if the perfect one is one over n?"),
         Misconception("one per cent", lambda n, efficiency: 0.01, "Try one per cent: what is the highest speedup that it allows?"),
     ),
+    holds={
+        "With that share n is the limit": lambda n, efficiency: abs(s.amdahl_speedup(math.inf, serial=1 / n) - n) < 1e-6,
+    },
 )
 
 # --- apply ------------------------------------------------------------------------------------
@@ -134,7 +154,7 @@ measured = Question(
     id="scaling.karp_flatt",
     chapter=CHAPTER,
     level="apply",
-    prompt="On {{n}} GPUs a job runs {{speedup}} times as fast as on one. Which serial share would explain that by Amdahl's law alone?",
+    prompt="On {{n}} GPUs a job runs {{speedup}} times as fast as on one. What serial share would explain that by Amdahl's law alone?",
     parameters={"n": Parameter(8, (8, 12, 16)), "speedup": Parameter(5, (4, 5, 6, 7))},
     expected=lambda n, speedup: s.karp_flatt(speedup, n),
     unit="%",
@@ -142,9 +162,13 @@ measured = Question(
     misconceptions=(
         Misconception("lost efficiency", lambda n, speedup: 1 - speedup / n, "That is the share of the machine that was wasted. A small serial part wastes many processors."),
         Misconception("one over the speedup", lambda n, speedup: 1 / speedup, "That would be all of the time that is left. Some of it is parallel work."),
-        Misconception("not renormalised", lambda n, speedup: 1 / speedup - 1 / n, "Nearly. Put s into Amdahl's law twice: the parallel share is 1 - s."),
+        Misconception("not renormalised", lambda n, speedup: 1 / speedup - 1 / n, "Nearly. In Amdahl's law s occurs in two places: the parallel share is 1 - s."),
         Misconception("Gustafson's share", lambda n, speedup: (n - speedup) / (n - 1), "That is the share of the time on the large machine, by Gustafson's law."),
     ),
+    holds={
+        "times as fast as on one": "definition",
+        "That would be all of the time": lambda n, speedup: s.karp_flatt(speedup, n) < 1 / speedup,
+    },
 )
 
 peak = Question(
@@ -160,6 +184,10 @@ peak = Question(
         Misconception("all work is parallel", lambda serial, kappa: kappa**-0.5, "Only the parallel part becomes shorter with n."),
         Misconception("Amdahl's limit", lambda serial, kappa: 1 / serial, "That is a speedup, and one that no longer applies: the third term turns the curve down."),
     ),
+    holds={
+        "Only the parallel part": "algebra",
+        "one that no longer applies": lambda serial, kappa: s.usl_speedup(s.usl_peak(serial=serial, kappa=kappa), serial=serial, kappa=kappa) < 1 / serial,
+    },
 )
 
 price = Question(
@@ -169,7 +197,7 @@ price = Question(
     prompt="{{serial}} of a fixed job is serial. GPUs cost the same by the hour. How many times the price of one GPU does the job cost on {{n}}?",
     parameters={"serial": share(0.05), "n": machines(64, 16, 256)},
     expected=lambda serial, n: n / s.amdahl_speedup(n, serial=serial),
-    solution=lambda serial, n: f"{n} GPUs for a time {times(s.amdahl_speedup(n, serial=serial))} shorter. The price of a job is one over its efficiency: $1 + s (n - 1)$.",
+    solution=lambda serial, n: f"The speedup is {si(s.amdahl_speedup(n, serial=serial), '', 4)}, and {n} GPUs are paid for. The price of a job is one over its efficiency: $1 + s (n - 1)$.",
     misconceptions=(
         Misconception("the speedup", lambda serial, n: s.amdahl_speedup(n, serial=serial), "That is how much faster it is. How many GPUs are paid for meanwhile?"),
         Misconception("the machines", lambda serial, n: n, "They are paid for a shorter time."),
@@ -205,13 +233,17 @@ critical = Question(
         Misconception("the shorter branch", lambda load, left, right, reduce: load + min(left, right) + reduce, "The reduction waits for both branches. For which of them longer?"),
         Misconception("branches averaged", lambda load, left, right, reduce: load + (left + right) / 2 + reduce, "Two processors share the branches, but one step runs on one of them."),
     ),
+    holds={
+        "The longest chain": lambda load, left, right, reduce: abs(task_graph(load, left, right, reduce).span - load - max(left, right) - reduce) < 1e-12,
+        "no machine gives more": lambda **steps: task_graph(**steps).parallelism * task_graph(**steps).span <= task_graph(**steps).work * (1 + 1e-12),
+    },
 )
 
 accumulate = Question(
     id="scaling.accumulation",
     chapter=CHAPTER,
     level="apply",
-    prompt="Computing one micro-batch takes {{compute}}, synchronising the gradients {{sync}}, with no overlap. The gradients are synchronised once for {{k}} micro-batches. Which share of the time is synchronisation?",
+    prompt="Computing one micro-batch takes {{compute}}, synchronising the gradients {{sync}}, with no overlap. The gradients are synchronised once for {{k}} micro-batches. What share of the time is synchronisation?",
     parameters={"compute": Parameter(80, (60, 80, 120), "ms"), "sync": Parameter(40, (20, 40, 50), "ms"), "k": Parameter(4, (4, 8))},
     expected=lambda compute, sync, k: sync / (sync + k * compute),
     unit="%",
@@ -221,6 +253,10 @@ accumulate = Question(
         Misconception("against compute", lambda compute, sync, k: sync / (k * compute), "A share is of the whole time, synchronisation included."),
         Misconception("the share divided", lambda compute, sync, k: sync / (sync + compute) / k, "The whole becomes longer, too. Add up the times of one optimizer step."),
     ),
+    holds={
+        "That synchronises after every": "definition",
+        "The whole becomes longer": lambda compute, sync, k: k * compute + sync > compute + sync,
+    },
 )
 
 # --- functions to write -----------------------------------------------------------------------
@@ -244,6 +280,9 @@ write_amdahl = Question(
         Misconception("everything divided", lambda n, serial: n / (serial + (1 - serial)), "Only one of the two parts becomes shorter with n."),
         Misconception("time, not speedup", lambda n, serial: serial + (1 - serial) / n, "That is the time that remains. How many times shorter is it?"),
     ),
+    holds={
+        "Only one of the two parts": "algebra",
+    },
 )
 
 write_usl = Question(
@@ -258,7 +297,7 @@ write_usl = Question(
     tolerance=0.001,
     solution="Add the third term to the time that remains:\n\n```python\ndef usl(n, serial, kappa):\n    return 1 / (serial + (1 - serial) / n + kappa * (n - 1))\n```",
     misconceptions=(
-        Misconception("kappa divided by n", lambda n, serial, kappa: n / (1 + serial * (n - 1) + kappa * (n - 1)), "Your third term shrinks with n like the divided work. Does this cost?"),
+        Misconception("kappa divided by n", lambda n, serial, kappa: n / (1 + serial * (n - 1) + kappa * (n - 1)), "Your third term shrinks with n like the divided work. Does this cost shrink as well?"),
         Misconception("no third term", lambda n, serial, kappa: s.amdahl_speedup(n, serial=serial), "Let n grow: does your speedup ever fall?"),
         Misconception("cost at n = 1", lambda n, serial, kappa: 1 / (serial + (1 - serial) / n + kappa * n), "What is your speedup on one processor? It should be one."),
         Misconception("subtracted from the speedup", lambda n, serial, kappa: s.amdahl_speedup(n, serial=serial) - kappa * (n - 1), "The cost is a time. Add it where the other times are."),
@@ -281,6 +320,9 @@ write_share = Question(
         Misconception("lost efficiency", lambda speedup, n: 1 - speedup / n, "Put your share back into Amdahl's law. Does the speedup come out?"),
         Misconception("cut off at zero", lambda speedup, n: max(0.0, (1 / speedup - 1 / n) / (1 - 1 / n)), "What does a speedup above n tell you? Do not hide it."),
     ),
+    holds={
+        "A speedup above n": lambda speedup, n: s.karp_flatt(1.1 * n, n) < 0,
+    },
 )
 
 # --- design -----------------------------------------------------------------------------------
@@ -308,12 +350,16 @@ where = Question(
         "backward": "The backward pass.",
     },
     expected=lambda products, load: max(gains(products, load), key=gains(products, load).get),
-    solution=lambda products, load: "The whole becomes faster by " + ", ".join(f"{si(gain, '', 4)} ({name})" for name, gain in gains(products, load).items()) + ". A large factor on a small part is a small gain.",
+    solution=lambda products, load: "The speedups of the whole step: " + ", ".join(f"{si(gain, '', 4)} ({name})" for name, gain in gains(products, load).items()) + ". A large factor on a small part is a small gain.",
     misconceptions=(
         Misconception("the largest part counts", lambda **_: "products", "The largest share is touched, but by how much? Compute the time that is saved."),
         Misconception("the largest factor", lambda **_: "loader", "A large factor on a small share. How much time can it save at most?"),
-        Misconception("to zero is best", lambda **_: "optimizer", "Nothing beats zero for that part. How large is the part?"),
+        Misconception("to zero is best", lambda **_: "optimizer", "Nothing beats zero for that part. But how large is the part?"),
     ),
+    holds={
+        "You have time for one change": "definition",
+        "Nothing beats zero": "algebra",
+    },
 )
 
 
@@ -331,18 +377,22 @@ fast_core = Question(
     parameters={"parallel": share(0.6, 0.4, 0.5, 0.6, 0.8, 0.9), "factor": Parameter(3, (2, 3, 4)), "n": machines(64, 16, 256)},
     options={"fast": "One fast processor.", "many": "The many.", "same": "Both the same.", "unknown": "It depends on the size of the job."},
     expected=better,
-    solution=lambda parallel, factor, n: f"Amdahl's law gives {times(s.amdahl_speedup(n, parallel=parallel))} for the many, at most {times(s.amdahl_speedup(math.inf, parallel=parallel))} for any number. A fast processor speeds up both parts, by {factor}.",
+    solution=lambda parallel, factor, n: f"By Amdahl's law the speedup of the many is {si(s.amdahl_speedup(n, parallel=parallel), '', 4)}, and of any number at most {si(s.amdahl_speedup(math.inf, parallel=parallel), '', 4)}. The fast processor speeds up both parts, by {factor}.",
     misconceptions=(
         Misconception("more is faster", lambda parallel, factor, n: "many" if better(parallel, factor, n) == "fast" else "fast", "Compute the speedup of both. Which parts does each of them shorten?"),
         Misconception("the product counts", lambda **_: "same", "Total capacity is not the measure: who works on the serial part?"),
         Misconception("size", lambda **_: "unknown", "The shares are given. Is anything left that the size could change?"),
     ),
+    holds={
+        "For the same money": "definition",
+        "and of any number at most": lambda parallel, factor, n: s.amdahl_speedup(n, parallel=parallel) < s.amdahl_speedup(math.inf, parallel=parallel),
+    },
 )
 
 
 def needed(hours, deadline, serial):
     wanted = hours / deadline
-    return math.ceil((1 - serial) / (1 / wanted - serial))
+    return math.ceil((1 - serial) / (1 / wanted - serial) - 1e-9)  # 38 must not become 39 by rounding
 
 
 deadline = Question(
@@ -355,7 +405,7 @@ deadline = Question(
     tolerance=0,
     solution=lambda hours, deadline, serial: (
         f"The speedup must be {si(hours / deadline, '', 4)}, and Amdahl allows {si(1 / serial)} at most. Solve $1/S = s + (1 - s)/n$ for $n$ and round up. "
-        f"On that many the job costs {si(needed(hours, deadline, serial) * deadline / hours, '', 2)} times as much as on one."
+        f"On that many the job costs {si(1 + serial * (needed(hours, deadline, serial) - 1), '', 2)} times as much as on one."
     ),
     misconceptions=(
         Misconception("perfect scaling", lambda hours, deadline, serial: math.ceil(hours / deadline), "That many would do if nothing were serial."),
@@ -364,6 +414,15 @@ deadline = Question(
         Misconception("the parallel part alone", lambda hours, deadline, serial: math.ceil((1 - serial) * hours / deadline), "The serial part also needs its share of the deadline."),
         Misconception("the limit", lambda hours, deadline, serial: math.ceil(1 / serial), "That is the highest speedup, not the number of GPUs."),
     ),
+    holds={
+        "That many would do": "algebra",
+        "That is the first power of two": "definition",
+        "That is the highest speedup": lambda hours, deadline, serial: s.amdahl_speedup(1e12, serial=serial) < 1 / serial,
+        "Amdahl allows": lambda hours, deadline, serial: hours / deadline < 1 / serial,
+        "On that many the job costs": lambda hours, deadline, serial: (
+            s.amdahl_speedup(needed(hours, deadline, serial), serial=serial) >= hours / deadline - 1e-9 > s.amdahl_speedup(needed(hours, deadline, serial) - 1, serial=serial)
+        ),
+    },
 )
 
 TREND = {"overhead": "Something grows with n: communication, waiting or imbalance.", "serial": "A fixed serial part, as in Amdahl's law.", "superlinear": "The job scales better than linearly.", "nothing": "Nothing is lost; the machine is simply larger."}
@@ -393,6 +452,11 @@ trend = Question(
         Misconception("more is more", lambda **_: "superlinear", "Is the speedup above the number of GPUs anywhere?"),
         Misconception("no loss", lambda **_: "nothing", "Compare each speedup with the number of GPUs."),
     ),
+    holds={
+        "times as fast as on one": "definition",
+        "scales better than linearly": "definition",
+        "Nothing is lost": "definition",
+    },
 )
 
 register(

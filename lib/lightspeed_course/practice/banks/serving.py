@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from lightspeed import queueing, roofline, serving
-from lightspeed.catalog import accelerator, find
+from lightspeed.catalog import accelerator, find, number
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
 from lightspeed_course.show.format import si
 
@@ -21,6 +21,16 @@ def chip(canonical, *choices):
     return Parameter(canonical, choices, show=lambda key: accelerator(key).name)
 
 
+def chip_of(canonical, *choices):
+    """A chip whose memory counts, shown with what the device reports of it."""
+    return Parameter(canonical, choices, show=lambda key: f"{accelerator(key).name} ({accelerator(key).hbm_capacity / 2**20:,.0f} MiB of memory per chip)")
+
+
+def label(key):
+    """The GB of memory that the data sheet prints, as a number."""
+    return float(number(f"{key}.hbm_capacity").others[0]["printed"].split()[0])
+
+
 def model(canonical, *choices):
     return Parameter(canonical, choices, show=lambda key: find(key).name)
 
@@ -31,7 +41,7 @@ with_weights = Question(
     level="apply",
     prompt="An {{key}} serves {{name}} with bf16 weights. A request holds {{cache}} of KV cache for {{latency}}. What is the most that it can serve, in whole requests at a time?",
     parameters={
-        "key": chip("a100_80gb", "a100_40gb", "a100_80gb", "h100_sxm", "h200_sxm"),
+        "key": chip_of("a100_80gb", "a100_40gb", "a100_80gb", "h100_sxm", "h200_sxm"),
         "name": model("llama3_8b", "llama2_7b", "llama2_13b", "llama3_8b"),
         "cache": Parameter(1, (1, 1.5, 2), "GB"),
         "latency": Parameter(4, (2, 4, 5, 8), "s"),
@@ -53,7 +63,7 @@ with_weights = Question(
         Misconception(
             "fractions of a request",
             lambda key, name, cache, latency: queueing.throughput((accelerator(key).hbm_capacity - weight_bytes(name)) / cache, latency),
-            "Half a cache serves nobody.",
+            "Half a cache does not serve half a request.",
             slight=True,
         ),
         Misconception("the slots", lambda key, name, cache, latency: slots(key, name, cache), "That is how many fit. How many leave in a second?"),
@@ -101,14 +111,15 @@ def in_memory(name, chips, key, context):
     return serving.batch_that_fits(chips * accelerator(key).hbm_capacity, weight_bytes(name), cache(name, context))
 
 
-THE_REPLICA = "{{name}} runs in bf16 on {{chips}} of {{key}} that act as one, with {{context}} tokens in the cache of each request."
+ROOM = SERVED | {"key": chip_of("h100_sxm", "a100_80gb", "h100_sxm", "h200_sxm", "b200")}
+THE_REPLICA = "{{name}} runs in bf16 on {{chips}} chips of one kind, {{key}}, that act as one, with {{context}} tokens in the cache of each request."
 
 slots_in_memory = Question(
     id="serving.slots_in_memory",
     chapter=CHAPTER,
     level="apply",
     prompt=THE_REPLICA + " For how many requests at a time is there memory?",
-    parameters=SERVED,
+    parameters=ROOM,
     expected=in_memory,
     tolerance=0,
     solution=lambda name, chips, key, context: (
@@ -123,11 +134,34 @@ slots_in_memory = Question(
             "Groups of query heads share one KV head. Which count belongs in the cache?",
         ),
         Misconception(
+            "decimal GB",
+            lambda name, chips, key, context: max(0.0, chips * label(key) * 1e9 - weight_bytes(name)) // cache(name, context),
+            "You took the GB of the data sheet as decimal. Memory is sold in GiB: use what the device reports.",
+            slight=True,
+        ),
+        Misconception(
+            "all of the GiB",
+            lambda name, chips, key, context: (chips * label(key) * 2**30 - weight_bytes(name)) // cache(name, context),
+            "That takes every GiB of the data sheet. A device may report a little less, or more.",
+            slight=True,
+        ),
+        Misconception(
             "keys only", lambda name, chips, key, context: (chips * accelerator(key).hbm_capacity - weight_bytes(name)) // (cache(name, context) / 2), "A token leaves a key and a value."
         ),
     ),
     valid=lambda **p: p["chips"] * accelerator(p["key"]).hbm_capacity > 1.2 * weight_bytes(p["name"]),
+    holds={
+        "That takes every GiB": "definition",
+    },
 )
+
+def what_a_request_adds(batch, **p):
+    one, full = serving.decode_step(1, **replica(**p)), serving.decode_step(batch, **replica(**p))
+    read = f"Reading the weights takes {si(one.weights, 's')} in each step, and reading a cache {si(one.kv, 's')} for each request. "
+    if full.compute_bound:
+        return read + f"The arithmetic takes {si(one.math, 's')} for each request, and {si(full.math, 's')} for the batch. That is longer than reading the weights, so it counts in their place."
+    return read + f"The arithmetic, {si(full.math, 's')} for the whole batch, is done in the time that reading the weights takes."
+
 
 budget_batch = Question(
     id="serving.batch_within_budget",
@@ -137,16 +171,19 @@ budget_batch = Question(
     parameters=SERVED | {"budget": Parameter(12, (10, 12, 15, 20), "ms")},
     expected=lambda budget, **p: serving.batch_within(budget, **replica(**p)),
     tolerance=0,
-    solution=lambda budget, **p: (
-        f"The weights are read in {si(serving.decode_step(1, **replica(**p)).weights, 's')}, whatever the batch. Each request adds the "
-        f"{si(serving.decode_step(1, **replica(**p)).kv, 's')} that its cache takes; the arithmetic hides behind the weights as long as it is shorter."
-    ),
+    solution=lambda budget, **p: what_a_request_adds(**p, batch=serving.batch_within(budget, **replica(**p))),
     misconceptions=(
         Misconception("no caches", lambda budget, **p: math.floor(roofline.critical_batch(roofline.ridge_point(accelerator(p["key"]).bf16, accelerator(p["key"]).hbm_bandwidth))), "That is where the arithmetic catches up with the weights. What else is read in a step?"),
         Misconception("no weights", lambda budget, **p: budget // serving.decode_step(1, **replica(**p)).kv, "The weights are read in every step as well."),
         Misconception("weights for each", lambda budget, **p: max(1, budget // serving.decode_step(1, **replica(**p)).time), "The weights are read once a step for the whole batch."),
+        Misconception("what fits the memory", lambda budget, **p: in_memory(**p), "That many fit the memory. How long does a step of so many take?", slight=True),
+        Misconception("the knee", lambda budget, **p: math.floor(serving.knee_batch(**replica(**p))), "That is the knee, where throughput per latency is best. The budget allows another batch.", slight=True),
     ),
     valid=lambda budget, **p: 8 < serving.batch_within(budget, **replica(**p)) <= in_memory(**p) and serving.decode_step(1, **replica(**p)).weights < 0.8 * budget,
+    holds={
+        "The weights are read in every step": "definition",
+        "That is the knee": "definition",
+    },
 )
 
 replica_rate = Question(
@@ -165,21 +202,35 @@ replica_rate = Question(
     ),
 )
 
+def power(batch, **p):
+    """Throughput over latency, Kleinrock's power, at a batch that need not be whole."""
+    step = serving.decode_step.__wrapped__(batch, **replica(**p))
+    return batch / step.time**2
+
+
+def power_at_best(**p):
+    return max(power(batch, **p) for batch in range(1, 2000))
+
+
 knee = Question(
     id="serving.knee",
     chapter=CHAPTER,
     level="design",
-    prompt=THE_REPLICA + " At which batch is throughput per latency best, the knee of the curve?",
-    parameters=SERVED,
+    prompt=THE_REPLICA + " At what batch is throughput per latency best, the knee of the curve?",
+    parameters=ROOM,
     expected=lambda **p: serving.knee_batch(**replica(**p)),
     tolerance=0.03,
     solution=lambda **p: f"Below the roof of the arithmetic, throughput over latency is best where the caches ({si(cache(p['name'], p['context']), 'byte')} a request) take as long to read as the weights ({si(weight_bytes(p['name']), 'byte')}). Their ratio is the batch.",
     misconceptions=(
         Misconception("the ridge", lambda **p: accelerator(p["key"]).bf16 / accelerator(p["key"]).hbm_bandwidth, "That is where a matmul turns compute-bound. Do the caches not catch up with the weights earlier?"),
-        Misconception("what fits", in_memory, "That is the largest batch, and the slowest. The knee is about time, not room."),
-        Misconception("one", lambda **p: 1.0, "A batch of one has the best latency and next to no throughput."),
+        Misconception("what fits", in_memory, "That is how many the memory holds. The knee is about time, not room."),
+        Misconception("one", lambda **p: 1.0, "A batch of one has the best latency, but little throughput. Divide one by the other."),
     ),
     valid=lambda **p: p["chips"] * accelerator(p["key"]).hbm_capacity > 1.2 * weight_bytes(p["name"]) and serving.knee_batch(**replica(**p)) < 0.8 * accelerator(p["key"]).bf16 / accelerator(p["key"]).hbm_bandwidth,
+    holds={
+        "Below the roof of the arithmetic": lambda **p: abs(power_at_best(**p) / power(serving.knee_batch(**replica(**p)), **p) - 1) < 0.01,
+        "A batch of one has": lambda **p: power(1, **p) < 0.5 * power_at_best(**p) and serving.decode_step(1, **replica(**p)).time < serving.decode_step(2, **replica(**p)).time,
+    },
 )
 
 what_limits = Question(
@@ -188,7 +239,7 @@ what_limits = Question(
     level="design",
     kind="choice",
     prompt=THE_REPLICA + " A token may take {{budget}}, and more requests come than it can finish. Which one change lets it finish more of them?",
-    parameters=SERVED | {"budget": Parameter(15, (10, 12, 15, 20, 30, 40), "ms")},
+    parameters=ROOM | {"budget": Parameter(15, (10, 12, 15, 20, 30, 40), "ms")},
     options={
         "memory": "Twice the memory, no faster than before.",
         "budget": "Twice the time for a token.",
@@ -213,6 +264,13 @@ what_limits = Question(
         and serving.batch_within(budget, **replica(**p)) > 0
         and 1.05 * sorted(after_change(budget=budget, **p).values())[-2] < max(after_change(budget=budget, **p).values())
     ),
+    holds={
+        "more requests come than it can finish": "definition",
+        "Twice the memory": "definition",
+        "Twice the time": "definition",
+        "Twice the peak": "definition",
+        "A queue twice as long": "definition",
+    },
 )
 
 
@@ -238,7 +296,7 @@ capacity_function = Question(
     chapter=CHAPTER,
     level="design",
     kind="function",
-    prompt="Write `most_requests(memory, weight_bytes, kv_bytes, latency)`: the most requests per second that a replica can finish, with whole requests in memory beside the weights. If the weights do not fit, the answer is nought.",
+    prompt="Write `most_requests(memory, weight_bytes, kv_bytes, latency)`: the most requests per second that a replica can finish, with whole requests in memory beside the weights. If the weights do not fit, the answer is zero.",
     parameters={
         "memory": Parameter(80e9, (16e9, 40e9, 80e9, 640e9), "byte"),
         "weight_bytes": Parameter(16e9, (7e9, 16e9, 26e9, 140e9), "byte"),
@@ -251,10 +309,19 @@ capacity_function = Question(
     tolerance=0.001,
     solution="Little's law with whole requests:\n\n```python\ndef most_requests(memory, weight_bytes, kv_bytes, latency):\n    return max(0, (memory - weight_bytes) // kv_bytes) / latency\n```",
     misconceptions=(
-        Misconception("fractions of a request", lambda memory, weight_bytes, kv_bytes, latency: max(0, memory - weight_bytes) / kv_bytes / latency, "Half a cache serves nobody."),
+        Misconception("fractions of a request", lambda memory, weight_bytes, kv_bytes, latency: max(0, memory - weight_bytes) / kv_bytes / latency, "Half a cache does not serve half a request."),
         Misconception("no weights", lambda memory, weight_bytes, kv_bytes, latency: memory // kv_bytes / latency, "Where is the model?"),
+        Misconception(
+            "fractions, and below zero",
+            lambda memory, weight_bytes, kv_bytes, latency: (memory - weight_bytes) / kv_bytes / latency,
+            "Two things: half a cache does not serve half a request, and what do you return when the weights are larger than the memory?",
+        ),
         Misconception("below zero", lambda memory, weight_bytes, kv_bytes, latency: (memory - weight_bytes) // kv_bytes / latency, "What do you return when the weights are larger than the memory?"),
     ),
+    holds={
+        "If the weights do not fit": "definition",
+        "Two things": "definition",
+    },
 )
 
 register(with_weights, slots_in_memory, budget_batch, replica_rate, knee, what_limits, capacity_function)
