@@ -44,7 +44,7 @@ ORDER = [
     (640 / 3, "misconception", "wire both ways"),
     (640 * 8, "slip", "bits and bytes"),
     (640 / 8, "slip", "bits and bytes"),
-    (1280, "slip", "factor of two"),
+    (1280, "slip", "both directions"),
     (640 / 1e6, "slip", "prefix"),
     (0.64, "slip", "unit"),  # seconds where milliseconds are asked
     (640 * 2**30 / 1e9, "slip", "binary prefix"),
@@ -112,14 +112,14 @@ def test_a_misconception_rounded_to_three_digits_goes_before_a_slip():
 
 def test_the_neighbour_of_an_exact_count_is_close():
     asked = replace(TRANSFER, **{**TIME_ONLY, "unit": "", "expected": lambda: 640, "tolerance": 0})
-    assert diagnose(asked.variant(), 641).kind == "close" and "too high" in diagnose(asked.variant(), 641).message
+    assert diagnose(asked.variant(), 641).name == "off by one" and "One more than" in diagnose(asked.variant(), 641).message
     assert diagnose(asked.variant(), 643).kind == "magnitude"
 
 
 def test_a_slip_with_two_usual_reasons_tells_both():
     eight = replace(TRANSFER, parameters={**TRANSFER.parameters, "gpus": Parameter(8)})
     message = diagnose(eight.variant(), eight.variant().right[0] * 8).message
-    assert "bits" in message and "gpus" in message and " Or: " in message
+    assert "bits" in message and "gpus" in message and "Two slips lead there" in message
 
 
 def test_the_answer_in_the_library_s_own_unit_is_recognised():
@@ -219,7 +219,7 @@ class Exploding(float):
 
 HOSTILE = {
     "nan": float("nan"), "inf": float("inf"), "-inf": float("-inf"), "numpy nan": np.float64("nan"), "quantity nan": Q(float("nan"), "ms"),
-    "true": True, "numpy true": np.True_, "text": "640", "bytes": b"640", "complex": 640 + 0j, "numpy complex": np.complex64(640),
+    "true": True, "numpy true": np.True_, "text": "some six hundred", "bytes": b"640", "complex": 640 + 0j, "numpy complex": np.complex64(640),
     "huge": 10**400, "huge negative": -(10**5000), "big": 10**300, "empty list": [], "list": [640.0], "nested": [[640.0]], "set": {640.0},
     "empty array": np.array([]), "two": np.array([640.0, 640.0]), "objects": np.array([Liar(), None], dtype=object)[:1], "texts": np.array(["640"]),
     "bools": np.array([True]), "dates": np.datetime64("2020-01-01"), "liar": Liar(), "liar's class": Liar, "disguised": Disguised(),
@@ -242,7 +242,7 @@ def test_nothing_odd_is_right_or_raises(name, q):
 
 @pytest.mark.parametrize(
     "name, word",
-    {"nan": "0/0", "inf": "infinity", "true": "True or False", "text": "text", "complex": "complex", "huge": "hundreds of digits",
+    {"nan": "0/0", "inf": "infinity", "true": "True or False", "text": "text is not a number", "complex": "complex", "huge": "hundreds of digits",
      "function": "forget to call", "list": "a list", "two": "2 numbers", "liar": "a Liar", "other registry": "registry"}.items(),
 )  # fmt: skip
 def test_odd_answers_get_a_clear_message(name, word):
@@ -294,7 +294,7 @@ def test_functions():
     assert run(lambda latency, bandwidth: latency * bandwidth * (1.5 if latency > 1e-4 else 1)).kind == "partial"
     assert "on 1" in run(lambda latency, bandwidth: 1.5 * latency * bandwidth).message  # right at latency zero alone
     constant = run(lambda latency, bandwidth: 5.0).message
-    assert "none of the" in constant and "special" not in constant and "special" in run(lambda latency, bandwidth: 1.5 * latency * bandwidth).message
+    assert "none of the" in constant and "just where" not in constant and "just where latency" in run(lambda latency, bandwidth: 1.5 * latency * bandwidth).message
     assert run(lambda latency, bandwidth: Q(1, "s")).kind == "dimension"
     assert run(1e-6 * 50e9).kind == "type"
 
@@ -347,14 +347,14 @@ def test_another_order_costs_the_grader_no_calls():
 
 def test_a_sign_and_two_values_that_are_no_list():
     assert "sign is wrong" in verdict(-640).message and "difference" not in verdict(-640).message
-    assert "2 numbers are asked, as a list or a tuple" in verdict({"arithmetic": 1, "traffic": 2}, question("sample.two_clocks")).message
+    assert "2 numbers are asked, as a list or a tuple" in verdict({1, 2}, question("sample.two_clocks")).message
 
 
 def test_a_slight_misconception_is_no_mistake_within_the_tolerance():
     slight = Misconception("slight", lambda size, link, gpus: gpus * size / link * (1 + 0.3 / gpus), "A share too many.", slight=True)
     q = replace(TRANSFER, misconceptions=(*TRANSFER.misconceptions, slight), parameters={**TRANSFER.parameters, "gpus": Parameter(12)}, tolerance=0.02)
     many = replace(q, parameters={**TRANSFER.parameters, "gpus": Parameter(32)})
-    assert diagnose(q.variant(), q.variant().right[0] * (1 + 0.3 / 12)).name == "slight"
+    assert diagnose(q.variant(), q.variant().right[0] * (1 + 0.3 / 12)).name.startswith("slight")
     assert many.variant().is_sound() and diagnose(many.variant(), many.variant().right[0] * (1 + 0.3 / 32)).correct
 
 

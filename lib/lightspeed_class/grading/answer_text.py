@@ -52,6 +52,8 @@ def _words(answer, unit):
         return "a complex number"
     if isinstance(answer, int | float):
         return f"{answer:.6g}"
+    if isinstance(answer, dict) and answer:
+        return _several(list(answer.values()), unit)
     if isinstance(answer, list | np.ndarray):
         return _several(answer, unit)
     if hasattr(answer, "dimensionality"):

@@ -268,9 +268,15 @@ def decode(value, depth=0):
         return np.array([_number(v) for v in value["value"]], float)
     if kind == "list" and depth < 3 and isinstance(value.get("value"), list):
         return [decode(v, depth + 1) for v in value["value"]]
+    if kind == "dict" and depth < 1 and isinstance(value.get("value"), list):
+        return {key: decode(v, depth + 1) for key, v in filter(_is_pair, value["value"])}
     if kind == "quantity" and depth < 3:
         return _quantity(decode(value.get("value"), depth + 1), value.get("units"))
     return type(_name(value.get("name") if kind == "other" or kind == "error" else None), (), {})()
+
+
+def _is_pair(value):
+    return isinstance(value, list) and len(value) == 2 and isinstance(value[0], str)
 
 
 def _number(value):

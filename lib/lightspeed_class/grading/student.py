@@ -214,6 +214,9 @@ def encode(answer, depth=0):
         return {"kind": "text", "value": str.__getitem__(answer, slice(500))}
     if issubclass(kind, (list, tuple)) and depth < 2 and len(answer) <= LONGEST:
         return {"kind": "list", "value": [encode(value, depth + 1) for value in answer]}
+    if issubclass(kind, dict) and depth < 1 and len(answer) <= LONGEST:
+        pairs = [(key, value) for key, value in dict.items(answer) if type(key) is str]
+        return {"kind": "dict", "value": [[key[:100], encode(value, depth + 1)] for key, value in pairs]}
     if hasattr(kind, "_REGISTRY") or hasattr(kind, "to_base_units"):
         return quantity(answer, depth)
     if isinstance(getattr(kind, "quantity", None), property) or kind.__module__ == "lightspeed.catalog":

@@ -52,5 +52,5 @@ def _answer(q, values):
         if not values[0]:
             raise Unreadable("unanswered", "Choose one of the options.")
         return values[0]
-    answers = [parse(value) for value in values]
+    answers = [parse(value, q.unit) for value in values]
     return answers if q.names else answers[0]

@@ -12,7 +12,7 @@ import time
 from lightspeed_course.practice import store
 from lightspeed_course.practice.amounts import amount
 from lightspeed_course.practice.forms import Panel, as_html, number_field, unread
-from lightspeed_course.practice.parse_answer import Unreadable, numbers, parse
+from lightspeed_course.practice.parse_answer import Unreadable, numbers
 from lightspeed_course.practice.predict import decades
 from lightspeed_course.practice.questions import bank
 
@@ -85,7 +85,7 @@ class Drill(Panel):
         variant = self.queue[0].variant()
         unit, true = variant.question.unit, variant.right[0]
         try:
-            given = float(numbers(parse(values[0]), unit)[0])
+            given = float(numbers(values[0], unit)[0])
         except Unreadable as problem:
             return unread(problem)
         if given <= 0:

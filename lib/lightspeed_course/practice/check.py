@@ -17,15 +17,18 @@ from lightspeed_course.practice.amounts import amount, close
 from lightspeed_course.practice.parse_answer import Unreadable, numbers, option
 from lightspeed_course.practice.questions import question
 from lightspeed_course.practice.slips import (
+    BANK,
+    VAGUE,
+    explain,
+    is_right,
     magnitude,
     orders,
     other_arguments,
     reordered,
-    slip,
     unrounded,
 )
 
-EXACT = 5e-3  # a misconception goes before the generic slips if the answer is it to three digits
+COUNT = {2: "Two", 3: "Three"}
 
 
 @dataclass(frozen=True, repr=False)
@@ -104,17 +107,18 @@ def acknowledge(variant, answer):
 
 def diagnose(variant, answer):
     """The verdict on an answer to a variant; pure, and the same each time."""
-    right = variant.right  # outside the try: a fault of the question must not be blamed on the answer
     try:
         if variant.question.kind == "choice":
-            return _choice(variant, option(answer, variant.options), right)
+            return _choice(variant, option(answer, variant.options), variant.right)
         read = _results if variant.question.kind == "function" else _values
         with np.errstate(all="ignore"):
-            return _number(variant, *read(variant, answer), right, answer)
+            given, failure = read(variant, answer)
     except Unreadable as problem:
         return _refused(variant, problem)
     except Exception as error:
         return _refused(variant, Unreadable("type", f"This answer cannot be read as a number ({type(error).__name__})."))
+    with np.errstate(all="ignore"):
+        return _number(variant, given, failure, answer)
 
 
 def _refused(variant, problem):
@@ -134,7 +138,7 @@ def _choice(variant, key, right):
 
 def _values(variant, answer):
     q = variant.question
-    return numbers(answer, q.unit, size=max(1, len(q.names))), None
+    return numbers(answer, q.unit, q.names), None
 
 
 def _results(variant, function):
@@ -190,9 +194,15 @@ def _call(function, inputs):
     if _binds(signature, **inputs):
         return function(**inputs)
     if not _binds(signature, *inputs.values()):
-        takes, asked = len(signature.parameters), f"{len(inputs)} {'is' if len(inputs) == 1 else 'are'} asked: {', '.join(inputs)}"
-        raise Unreadable("error", f"Your function takes {takes} argument{'s' * (takes != 1)}; {asked}.")
+        raise Unreadable("error", f"Your function {_takes(signature)}; {len(inputs)} {'is' if len(inputs) == 1 else 'are'} asked: {', '.join(inputs)}.")
     return function(*inputs.values())
+
+
+def _takes(signature):
+    kinds = [p.kind for p in signature.parameters.values()]
+    named = [n for n, p in signature.parameters.items() if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
+    takes = len(kinds) - len(named) - kinds.count(inspect.Parameter.VAR_KEYWORD)
+    return f"takes {takes} argument{'s' * (takes != 1)}" + f" in order, and {', '.join(named)} only by name" * bool(named)
 
 
 def _signature(function):
@@ -239,51 +249,46 @@ def _called_otherwise(variant, function, right):
     return next((other_arguments(q, order) for order in found), None)
 
 
-def _number(variant, given, failure, right, answer):
-    q = variant.question
+def _number(variant, given, failure, answer):
+    q, right = variant.question, variant.right
 
     def verdict(kind, message, name=""):
         return Verdict(q.id, kind == "right", kind, message, name, " ".join(f"{v:.6g}" for v in given[:8]))
 
-    if close(given, right, q.tolerance):
+    if is_right(variant, given):
         if q.kind == "function":
             return verdict("right", f"Your function agrees with the library on all {len(right)} inputs tried.")
         return verdict("right", f"You have {_seen(variant, given, right)}.")
-    found = _misconceptions(variant, given, min(EXACT, q.tolerance))
+    found = explain(variant, given)
     finite = np.isfinite(given)
     # What gives right numbers wherever it gives any has another fault than an order.
     off = not finite.any() or not close(given[finite], right[finite], q.tolerance)
-    told = reordered(variant, given, right) or _called_otherwise(variant, answer, right) if off and not found else None
+    told = reordered(variant, given, right) or _called_otherwise(variant, answer, right) if off else None
+    if told and any(c.rank == BANK for c in found):
+        told = None
     if failure and not found and not told:
         return _refused(variant, failure)
     seen = _seen(variant, given, right)
-    if not found and not told and (given < 0).any() and (right >= 0).all():
-        return verdict("sign", f"You have {seen}. The sign is wrong: nothing here is below zero. Where does the minus come from?")
-    told = told or (None if found else unrounded(variant, given, right) or slip(variant, given, right))
-    if not found and not told:
-        found = _misconceptions(variant, given, q.tolerance)
-        # Last, what would have been accepted but for a large factor.
-        told = None if found else slip(variant, given, right, wide=True)
+    told = told or unrounded(variant, given, right)
     if told:
         return verdict("slip", f"You have {seen}. {told[1]}", told[0])
     if found:
-        return verdict("misconception", f"You have {seen}. {_hints(variant, found)}", _names(found))
+        kind = "misconception" if found[0].rank == BANK else "slip"
+        return verdict(kind, f"You have {seen}. {_told(found)}", " or ".join(dict.fromkeys(c.name for c in found)))
+    if (given < 0).any() and (right >= 0).all():
+        return verdict("sign", f"You have {_seen(variant, given, right, below=True)}. The sign is wrong: nothing here is below zero. Where does the minus come from?")
+    if close(given, right, q.tolerance):
+        return verdict("close", f"You have {seen}. Another number of the same table is nearer to it than the one that is asked.")
     kind, reason = magnitude(variant, given, right)
     return verdict(kind, f"You have {seen}. {reason}")
 
 
-def _misconceptions(variant, given, tolerance):
-    """The misconceptions that explain all of the given values; the nearest, and those that lead to the same values."""
-    near = []
-    for m in variant.question.misconceptions:
-        wrong = variant.wrong(m)
-        here = np.isfinite(given) & np.isfinite(wrong)
-        same_gaps = np.array_equal(given[~here], wrong[~here], equal_nan=True)
-        if here.any() and same_gaps and close(given[here], wrong[here], tolerance):
-            apart = np.abs(given[here] - wrong[here]) / np.where(wrong[here] == 0, 1, np.abs(wrong[here]))
-            near.append((float(apart.max()), m))
-    nearest = min((apart for apart, _ in near), default=0)
-    return [m for apart, m in near if apart <= nearest + 1e-6]
+def _told(found):
+    """One cause that explains the answer is likely; of several nobody can tell which it was."""
+    if len(found) > 1:
+        numbered = " ".join(f"({n}) {c.words}" for n, c in enumerate(found, 1))
+        return f"{COUNT[len(found)]} slips lead there, and the value does not tell which. {numbered}"
+    return found[0].reason if found[0].rank == VAGUE else f"Likely: {found[0].words}"
 
 
 def _hints(variant, misconceptions):
@@ -294,14 +299,15 @@ def _names(misconceptions):
     return " or ".join(m.name for m in misconceptions)
 
 
-def _seen(variant, given, right):
+def _seen(variant, given, right, below=False):
+    """The answer in words; of a function one result: where it is below zero, or else where it is wrong."""
     q = variant.question
     if q.kind == "array":
         return ", ".join(f"{n}: {amount(v, q.unit)}" for n, v in zip(q.names, given, strict=True))
     if q.kind == "number":
         return amount(given[0], q.unit)
     # The first input where it gives a wrong number; else the first where it gives none.
-    off = [i for i, value in enumerate(given) if not close(value, right[i], q.tolerance)]
+    off = [i for i, value in enumerate(given) if (value < 0 if below else not close(value, right[i], q.tolerance))]
     shown = min(off, key=lambda i: np.isnan(given[i]), default=0)
     value = "no number" if np.isnan(given[shown]) else amount(given[shown], q.unit)
     return f"{value} for {_inputs(variant, variant.samples[shown])}"

@@ -24,7 +24,7 @@ def predict(id, guess=...):
 
     def submit(values):
         try:
-            reply = _noted(commit(variant, parse(values[0])))
+            reply = _noted(commit(variant, parse(values[0], variant.question.unit)))
         except Unreadable as problem:
             return unread(problem)
         return reply, reply.replace("*", ""), "plain"

@@ -83,8 +83,25 @@ class Variant:
             return np.full(len(results), math.nan)
         return results
 
+    @cached_property
+    def causes(self):
+        """The mistakes that may lie behind a wrong answer, each with the values that it leads to."""
+        from lightspeed_course.practice.slips import causes
+
+        return causes(self)
+
+    @cached_property
+    def further(self):
+        """More of them, which take longer to find."""
+        from lightspeed_course.practice.slips import further
+
+        return further(self)
+
     def _result(self, function, sample):
-        value = function(**self.inputs(sample))
+        return self.in_unit(function(**self.inputs(sample)))
+
+    def in_unit(self, value):
+        """What the library gives, a quantity or numbers in SI, as numbers in the asked unit."""
         if hasattr(value, "dimensionality"):
             value = value.to(self.question.unit or "dimensionless").magnitude
         else:

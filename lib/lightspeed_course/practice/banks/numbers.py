@@ -15,7 +15,7 @@ h100, horowitz, adam = accelerator("h100_sxm"), find("horowitz_45nm"), find("ada
 
 def recall(name, prompt, expected, unit, solution, *misconceptions, tolerance=ROUGH, holds=None):
     return Question(
-        id=f"numbers.{name}", chapter=CHAPTER, level="recall", prompt=prompt, expected=lambda: expected, unit=unit,
+        id=f"numbers.{name}", chapter=CHAPTER, level="recall", prompt=prompt, expected=expected if callable(expected) else lambda: expected, unit=unit,
         tolerance=tolerance, solution=solution, misconceptions=misconceptions, holds=holds or {},
     )  # fmt: skip
 
@@ -35,7 +35,7 @@ CARDS = (
     recall(
         "dram_over_fma",
         "A word of four bytes holds two fp16 numbers. How many times the energy of one fp16 multiply-add does it take to read that word from DRAM? Take Horowitz's table, for a process of 45 nm.",
-        horowitz.dram / horowitz.fp16_fma,
+        lambda: horowitz.dram / horowitz.fp16_fma,
         "",
         f"{si(horowitz.dram, 'J')} over {si(horowitz.fp16_fma, 'J')}: a multiply of {si(horowitz.fp16_multiply, 'J')} and an add of {si(horowitz.fp16_add, 'J')}.",
         mistake("cache, not DRAM", horowitz.cache_8kb / horowitz.fp16_fma, "That is about what a small cache costs. DRAM is off the chip."),
@@ -54,12 +54,14 @@ CARDS = (
         mistake("no master copy", adam.total - adam.master_weights, "Updates are too small for the narrow weights; who holds the sum?"),
         mistake("fp32 gradients", adam.total + 4 - adam.gradients, "Some recipes keep the gradients in fp32. How wide are they here?"),
         mistake("gradients kept twice", adam.total + 4, "Some recipes add up a second, fp32 copy of the gradients. Here there is one, in bf16."),
+        mistake("the moments alone", adam.momentum + adam.variance, "Those are the two moments of Adam, or the weights and their master copy. What else is kept?"),
+        mistake("the optimizer's states alone", adam.total - adam.weights - adam.gradients, "Those are the master weights and the two moments. What else is kept?"),
         tolerance=0,
     ),
     recall(
         "fibre_kilometre",
         "How long does light need for a kilometre of glass fibre, one way?",
-        1e3 / memory("light").fibre,
+        lambda: 1e3 / memory("light").fibre,
         "µs",
         f"In a second, light in glass goes {si(memory('light').fibre / 1e3, '')} km: two thirds of its speed in vacuum.",
         mistake("vacuum", 1e3 / memory("light").vacuum, "That is light in vacuum. Glass slows it down by a third."),
@@ -87,6 +89,8 @@ CARDS = (
         mistake("CPU cache", memory("cpu_l2").latency, "That is a CPU's L2 cache."),
         mistake("shared memory", memory("gpu_shared").latency, "That is on the chip. HBM is beside it."),
         mistake("flash", memory("nvme_ssd").latency, "That is an SSD."),
+        mistake("cycles, not nanoseconds", memory("gpu_hbm").cycles / 1e9, "Those are cycles of the GPU. How long does one take, at its clock?"),
+        mistake("a CPU's main memory", memory("cpu_dram").latency, "That is how long a CPU waits for its main memory."),
         tolerance=0.3,  # from the smaller of the two measurements up
     ),
     recall(
@@ -184,6 +188,8 @@ training_memory = Question(
         Misconception("gradients forgotten", lambda params: (adam.total - adam.gradients) * params, "Your list misses what the backward pass produces."),
         Misconception("weights only", lambda params: adam.weights * params, "That runs the model. What else does training keep?"),
         Misconception("optimizer only", lambda params: (adam.momentum + adam.variance) * params, "Those are the two moments. There is more."),
+        Misconception("optimizer states alone", lambda params: (adam.total - adam.weights - adam.gradients) * params, "Those are the master weights and the two moments. The weights themselves and the gradients are missing."),
+        Misconception("fp32 gradients", lambda params: (adam.total + adam.gradients) * params, "The gradients are bf16 here, two bytes each."),
     ),
 )
 

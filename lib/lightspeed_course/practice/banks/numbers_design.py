@@ -87,6 +87,7 @@ gap = Question(
         Misconception("one way", lambda calls: calls * memory("path_country").latency, "Each call waits for its answer."),
         Misconception("one round trip for all", lambda calls: memory("path_country").round_trip, "They are made one after the other."),
         Misconception("across a hall", lambda calls: calls * memory("path_hall").round_trip, "That is within a data centre."),
+        Misconception("vacuum", lambda calls: calls * 2 * memory("path_country").distance / memory("light").vacuum, "That is light in vacuum. Glass slows it down by a third."),
     ),
 )
 

@@ -68,6 +68,7 @@ bubble = Question(
         Misconception("all stages", lambda p, m: p / (m + p), "The stage that works first does not wait for itself. How many stages does the last one wait for?"),
         Misconception("fill only", lambda p, m: (p - 1) / 2 / (m + p - 1), "You counted the fill and forgot the drain, or the other way round."),
         Misconception("counted twice", lambda p, m: 2 * (p - 1) / (m + 2 * (p - 1)), "Fill and drain cost $p - 1$ slots of a forward and a backward pass together, not each."),
+        Misconception("stages over micro-batches", lambda p, m: p / m, "All stages, over the micro-batches alone. How many stages does the last one wait for, and how long is the whole step?"),
     ),
 )
 

@@ -61,6 +61,8 @@ largest = Question(
         Misconception("power of two only", lambda name: 2.0 ** (math.frexp(FORMATS[name].max)[1] - 1), "The exponent is right. What does the mantissa add at its largest?"),
         Misconception("bias one too large", lambda name: misread(FORMATS[name], bias=FORMATS[name].bias + 1).max, "You are one power of two off. The bias is one less than half the exponent codes."),
         Misconception("bias forgotten", lambda name: FORMATS[name].max * 2.0 ** FORMATS[name].bias, "The exponent field is stored with a bias. Subtract it."),
+        Misconception("NaN's code", lambda name: misread(FORMATS[name], specials="finite").max, "That is the code of all ones. In this format it stands for NaN.", slight=True),
+        Misconception("E5M2", lambda name: FORMATS["fp8_e5m2"].max, "That is E5M2, the other format of eight bits: a bit more for the exponent.", slight=True),
     ),
     holds={
         "few codes and no infinity": lambda name: not np.isinf(numbers_of(name)).any(),
@@ -119,6 +121,7 @@ decoding = Question(
         Misconception("bias one too large", lambda code, bias: E4M3.decode(code) / 2, "You are one power of two too low. Which field stands for an exponent of zero?"),
         Misconception("mantissa as a whole number", lambda code, bias: (1 + fields(code)[1]) * 2.0 ** (fields(code)[0] - bias), "The mantissa bits stand after the point."),
         Misconception("code as an integer", lambda code, bias: code, "You read the code as an integer. Split it into its fields first."),
+        Misconception("exponent left out", lambda code, bias: 1 + fields(code)[1] / 2**E4M3.mantissa_bits, "That is the significand. The exponent field, less the bias, is still to be applied.", slight=True),
     ),
 )
 

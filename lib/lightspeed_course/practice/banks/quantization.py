@@ -129,6 +129,7 @@ noise = Question(
         Misconception("one bit for the sign", lambda bits: q.sqnr_law(bits - 1), "The sign is among the bits, and it halves the step like any other."),
         Misconception("largest error for typical error", lambda bits: 20 * bits * math.log10(2) - 10 * math.log10(2), "You compared with the largest error. Its mean square over a step is smaller."),
         Misconception("a ratio, not decibels", lambda bits: 10 ** (q.sqnr_law(bits) / 10), "That is the ratio itself. Decibels are ten times its logarithm."),
+        Misconception("a bit is 6.02 dB, and no more", lambda bits: 20 * bits * math.log10(2), "That is for the bits alone. The law has a second term, for the crest factor of the sine and the evenly spread error.", slight=True),
     ),
     holds={
         "A bit halves the amplitude": "algebra: the step halves",

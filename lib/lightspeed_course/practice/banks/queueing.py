@@ -179,6 +179,7 @@ headroom = Question(
         Misconception("all of the capacity", lambda service, budget: 1 / service, "At full load the queue grows without limit. What must stay unused?"),
         Misconception("one request a budget", lambda service, budget: 1 / budget, "That is the capacity that must stay free. How much is there in all?"),
         Misconception("budget less service", lambda service, budget: 1 / (budget - service), "The time left for waiting is not a time between arrivals. Start from the formula for the time in the system."),
+        Misconception("a sum of rates", lambda service, budget: 1 / service + 1 / budget, "You added what must stay unused. With it the server would get more than it can do."),
     ),
     valid=lambda service, budget: budget >= 2.2 * service,
 )
@@ -346,6 +347,7 @@ mm1_function = Question(
         Misconception("a negative time", lambda arrival_rate, service_rate: 1 / (service_rate - arrival_rate) if arrival_rate != service_rate else math.inf, "What does a time below zero mean? Look at arrivals faster than the server."),
         Misconception("the wait", lambda arrival_rate, service_rate: q.mm1(arrival_rate, service_rate).Wq if arrival_rate < service_rate else math.inf, "That is the wait without the service."),
         Misconception("just the service", lambda arrival_rate, service_rate: 1 / service_rate, "That would be right if requests did not wait for one another."),
+        Misconception("the number inside", lambda arrival_rate, service_rate: q.mm1(arrival_rate, service_rate).L if arrival_rate < service_rate else math.inf, "That is how many requests are inside. Little's law makes a time of it."),
     ),
     holds={
         "The one in service counts": "definition",

@@ -319,6 +319,7 @@ write_share = Question(
         Misconception("not renormalised", lambda speedup, n: 1 / speedup - 1 / n, "Try a speedup of one: everything is serial then."),
         Misconception("lost efficiency", lambda speedup, n: 1 - speedup / n, "Put your share back into Amdahl's law. Does the speedup come out?"),
         Misconception("cut off at zero", lambda speedup, n: max(0.0, (1 / speedup - 1 / n) / (1 - 1 / n)), "What does a speedup above n tell you? Do not hide it."),
+        Misconception("Gustafson's share", lambda speedup, n: (n - speedup) / (n - 1), "That is the share of the time on n processors, Gustafson's baseline. Amdahl's is the time on one."),
     ),
     holds={
         "A speedup above n": lambda speedup, n: s.karp_flatt(1.1 * n, n) < 0,

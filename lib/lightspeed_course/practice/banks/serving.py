@@ -199,6 +199,7 @@ replica_rate = Question(
         Misconception("tokens, not answers", lambda batch, step, tokens: batch / step, "Those are tokens a second. How many make an answer?"),
         Misconception("steps, not answers", lambda batch, step, tokens: 1 / step / tokens, "That is for a batch of one."),
         Misconception("the time of an answer", lambda batch, step, tokens: tokens * step, "That is how long one answer takes. How many are under way meanwhile?"),
+        Misconception("steps a second", lambda batch, step, tokens: 1 / step, "Those are steps a second. Each gives every request of the batch one token of its answer.", slight=True),
     ),
 )
 
