@@ -408,19 +408,19 @@ explore()
 # The terms of a sum must have one dimension. Many wrong performance equations fail this test, so it is worth having a
 # machine do it. Here is the *Iron Law*, the time of a step whose parts do not overlap.
 #
-# $$T = \frac{\text{bytes} }{\text{bandwidth} } + \frac{\text{FLOPs} }{\text{peak} \times \text{utilisation} } + \text{latency}$$
+# $$T = \frac{\text{bytes} }{\text{bandwidth} } + \frac{\text{FLOPs} }{\text{peak} \times \text{utilization} } + \text{latency}$$
 
 # %%
-size, flops, utilisation, overhead = Q(14, "GB"), Q(2, "TFLOP"), 0.5, Q(20, "us")
+size, flops, utilization, overhead = Q(14, "GB"), Q(2, "TFLOP"), 0.5, Q(20, "us")
 terms = {
     "data": size / h100.hbm_bandwidth.quantity,
-    "compute": flops / (h100.bf16.quantity * utilisation),
+    "compute": flops / (h100.bf16.quantity * utilization),
     "latency": overhead,
 }
 table([[n, f"{t.to('ms'):.3g~P}", str(t.dimensionality)] for n, t in terms.items()], ["term", "value", "dimension"])
 
 # %%
-whole = roofline.iron_law(flops, size, h100.bf16.quantity, h100.hbm_bandwidth.quantity, utilisation, overhead)
+whole = roofline.iron_law(flops, size, h100.bf16.quantity, h100.hbm_bandwidth.quantity, utilization, overhead)
 print(f"{whole.to('ms'):.4g~P}")
 
 # %% [markdown]

@@ -384,7 +384,6 @@ ask("nccl.alltoall_across")
 
 # %%
 from lightspeed.models.nccl_tuner import (
-    NET_OVERHEAD,
     NEWEST,
     PLATEAU,
     PROTOCOLS,

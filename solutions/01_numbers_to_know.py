@@ -220,11 +220,11 @@ ask("numbers.iron_law")
 
 
 # %%
-def step_time(flops, size, peak, bandwidth, utilisation, latency):
+def step_time(flops, size, peak, bandwidth, utilization, latency):
     """Seconds of a step whose parts do not overlap."""
     # BEGIN SOLUTION
     # STUB: ...
-    return size / bandwidth + flops / (peak * utilisation) + latency
+    return size / bandwidth + flops / (peak * utilization) + latency
     # END SOLUTION
 
 

@@ -9,23 +9,28 @@ Source: Hockney, "The communication challenge for MPP" (Parallel Computing 20(3)
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from lightspeed.law import Argument, BadArgument, checked, is_array, law, nonnegative, positive
+from lightspeed.elementwise import Value, is_array
+from lightspeed.errors import BadArgument
+from lightspeed.law import Argument, checked, law, nonnegative, positive
 from lightspeed.roofline import BANDWIDTH
+
+__all__ = ("AlphaBeta", "fit_alpha_beta", "half_rate_size", "overlapped_time")
 
 LATENCY = nonnegative("s")
 EXPONENT = Argument(low=0.5, above=False, high=1.0, hint="1 adds the two times, 1/2 is a pipeline with the best chunks.")
 
 
 @law("s", latency=LATENCY, transfer=LATENCY, exponent=EXPONENT)
-def overlapped_time(latency, transfer, exponent=0.5):
+def overlapped_time(latency: Value, transfer: Value, exponent: Value = 0.5) -> Value:
     """Seconds of a pipeline with this `latency` (s) of all steps and this `transfer` time (s): (l^e + t^e)^(1/e).
 
     Cut into k chunks, a message passes d hops in (d - 1 + k) (alpha + t / k): a short pipeline fills fast,
     but each chunk pays alpha. The best k gives e = 1/2. With e = 1 nothing is hidden or lost: alpha-beta.
 
     >>> overlapped_time(1.0, 9.0), overlapped_time(1.0, 9.0, exponent=1)
-    (16.0, 10.0)
+    (16 s, 10 s)
     """
     # With e = 1 the general form would cost the last digits.
     general = is_array(exponent) or exponent != 1
@@ -33,11 +38,11 @@ def overlapped_time(latency, transfer, exponent=0.5):
 
 
 @law("byte", latency=LATENCY, bandwidth=BANDWIDTH, exponent=EXPONENT)
-def half_rate_size(latency, bandwidth, exponent=1.0):
+def half_rate_size(latency: Value, bandwidth: Value, exponent: Value = 1.0) -> Value:
     """Bytes at which half of `bandwidth` is reached: alpha x beta, 5.8 times that in the best pipeline.
 
     >>> half_rate_size(10e-6, 1e9), round(half_rate_size(10e-6, 1e9, 0.5))
-    (10000.0, 58284)
+    (10 kB, 58284)
     """
     return latency * bandwidth / (2**exponent - 1) ** (1 / exponent)
 
@@ -49,14 +54,16 @@ class AlphaBeta:
     latency: float
     bandwidth: float
     exponent: float
-    residuals: tuple
+    residuals: tuple[float, ...]
 
-    def time(self, transfer, steps=1.0):
+    def time(self, transfer: Value, steps: Value = 1.0) -> Value:
         """Seconds for `transfer` bytes on the busiest link in so many steps."""
         return overlapped_time.__wrapped__(self.latency * steps, transfer / self.bandwidth, self.exponent)
 
 
-def fit_alpha_beta(transfer, time, steps=1.0, exponent=1.0):
+def fit_alpha_beta(
+    transfer: Any, time: Value, steps: Value = 1.0, exponent: Value = 1.0
+) -> AlphaBeta:
     """The `AlphaBeta` of measured times (s) of `transfer` bytes on the busiest link, by relative least squares.
 
     time^e is linear in the unknowns, so there is no first guess; neither can come out negative. `steps`

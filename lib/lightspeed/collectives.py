@@ -12,20 +12,20 @@ and Traeff, two-tree (Parallel Computing 35(12), 2009); Austin et al., "How to S
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lightspeed.law import (
-    BadArgument,
-    count,
-    is_array,
-    law,
-    maximum,
-    minimum,
-    nonnegative,
-    positive,
-    where,
-)
+from lightspeed.elementwise import Value, floor_log2, maximum, minimum, where
+from lightspeed.errors import BadArgument
+from lightspeed.law import count, law, nonnegative, positive
 from lightspeed.roofline import BANDWIDTH
+
+__all__ = (
+    "Levels", "algbw", "algbw_from_busbw", "alltoall_time", "bandwidth_bound", "busbw",
+    "busbw_factor", "double_tree_time", "halving_doubling_time", "hierarchical_time",
+    "in_network_time", "latency_bound", "level_bandwidth", "recursive_doubling_time",
+    "replicas", "ring_steps", "ring_time", "torus_gather_time", "tree_time",
+)  # fmt: skip
 
 TWICE, ONCE = ("all_reduce",), ("all_gather", "reduce_scatter", "alltoall", "gather", "scatter")
 WHOLE = ("broadcast", "reduce", "sendrecv", "hypercube")
@@ -40,7 +40,7 @@ ALGORITHM = {"size": SIZE, "n": RANKS, "bandwidth": BANDWIDTH, "latency": LATENC
 
 
 @law(collective=COLLECTIVES, n=RANKS)
-def busbw_factor(collective, n):
+def busbw_factor(collective: str, n: Value) -> Value:
     """busbw / algbw: the bytes that each rank must send per byte of S, so that busbw is comparable to a link.
 
     >>> busbw_factor("all_reduce", 2), busbw_factor("all_reduce", 8), busbw_factor("all_gather", 8)
@@ -52,17 +52,17 @@ def busbw_factor(collective, n):
 
 
 @law("byte/s", size=SIZE, time=positive("s"))
-def algbw(size, time):
+def algbw(size: Value, time: Value) -> Value:
     """byte/s at which the caller's buffer is done: S / t. It falls with n even when every link is full.
 
     >>> algbw(16e9, 0.1)
-    160000000000.0
+    160 GB/s
     """
     return size / time
 
 
 @law("byte/s", collective=COLLECTIVES, n=RANKS, algbw=nonnegative("byte/s"))
-def busbw(collective, n, algbw):
+def busbw(collective: str, n: Value, algbw: Value) -> Value:
     """byte/s on the wire of each rank if only ranks do arithmetic: the number to compare with a link.
 
     >>> round(busbw("all_reduce", 1000, 156e9) / 1e9, 1)
@@ -72,11 +72,11 @@ def busbw(collective, n, algbw):
 
 
 @law("byte/s", collective=COLLECTIVES, n=count(low=2, hint=RANKS.hint), busbw=nonnegative("byte/s"))
-def algbw_from_busbw(collective, n, busbw):
+def algbw_from_busbw(collective: str, n: Value, busbw: Value) -> Value:
     """The algbw (byte/s) behind a busbw; a single rank has none.
 
     >>> algbw_from_busbw("all_reduce", 8, 350e9)
-    200000000000.0
+    200 GB/s
     """
     return busbw / busbw_factor.__wrapped__(collective, n)
 
@@ -85,7 +85,7 @@ def algbw_from_busbw(collective, n, busbw):
 
 
 @law("s", collective=COLLECTIVES, size=SIZE, n=RANKS, bandwidth=BANDWIDTH)
-def bandwidth_bound(collective, size, n, bandwidth):
+def bandwidth_bound(collective: str, size: Value, n: Value, bandwidth: Value) -> Value:
     """Seconds that no algorithm beats in which only ranks reduce: S x factor / bandwidth.
 
     Switches that add (`in_network_time`) do beat it: their busbw may exceed the link.
@@ -97,38 +97,31 @@ def bandwidth_bound(collective, size, n, bandwidth):
 
 
 @law("s", n=RANKS, latency=LATENCY)
-def latency_bound(n, latency):
+def latency_bound(n: Value, latency: Value) -> Value:
     """Seconds that no algorithm beats, however small S: information at most doubles its holders in a step.
 
     >>> latency_bound(1000, 0.5)
-    5.0
+    5 s
     """
     return _ceil_log2(n) * latency
 
 
-def _floor_log2(n):
-    """The whole part of log2(n), exact for whole n (a float logarithm may fall a hair short)."""
-    if is_array(n):
-        import numpy
-
-        return numpy.frexp(n)[1] - 1.0
-    return math.frexp(n)[1] - 1
-
-
-def _ceil_log2(n):
-    return _floor_log2(n) + where(2.0 ** _floor_log2(n) < n, 1, 0)
+def _ceil_log2(n: Value) -> Value:
+    return floor_log2(n) + where(2.0 ** floor_log2(n) < n, 1, 0)
 
 
 # ---------------------------------------------------------------- algorithms: alpha-beta times
 
 
-def ring_steps(collective, n):
+def ring_steps(collective: str, n: Value) -> Value:
     """Steps of a ring: n - 1, twice that for all_reduce (a reduce_scatter, then an all_gather)."""
     return (2 if collective == "all_reduce" else 1) * (n - 1)
 
 
 @law("s", **ALGORITHM, collective=RINGS)
-def ring_time(size, n, bandwidth, latency=0.0, collective="all_reduce"):
+def ring_time(
+    size: Value, n: Value, bandwidth: Value, latency: Value = 0.0, collective: str = "all_reduce"
+) -> Value:
     """Seconds of a ring: each step costs alpha and moves S / n. Meets the bandwidth bound; alpha counts n - 1 times.
 
     >>> round(ring_time(10e9, 256, 50e9, 2e-6) * 1e3, 1)
@@ -138,60 +131,60 @@ def ring_time(size, n, bandwidth, latency=0.0, collective="all_reduce"):
 
 
 @law("s", **ALGORITHM)
-def tree_time(size, n, bandwidth, latency=0.0):
+def tree_time(size: Value, n: Value, bandwidth: Value, latency: Value = 0.0) -> Value:
     """Seconds of an all-reduce that reduces the whole message up a tree and sends it back down, unpipelined.
 
     >>> tree_time(1e9, 8, 1e9)
-    6.0
+    6 s
     """
     return 2 * _ceil_log2(n) * (latency + size / bandwidth)
 
 
 @law("s", **ALGORITHM)
-def double_tree_time(size, n, bandwidth, latency=0.0):
+def double_tree_time(size: Value, n: Value, bandwidth: Value, latency: Value = 0.0) -> Value:
     """Seconds of a pipelined all-reduce on two trees, each with half of S, whose leaves are the other's nodes.
 
     Every rank then sends at most 2 S, so it has a tree's latency and almost a ring's bandwidth.
 
     >>> double_tree_time(1e9, 8, 1e9), double_tree_time(1e9, 2, 1e9)
-    (2.0, 1.0)
+    (2 s, 1 s)
     """
     return 2 * _ceil_log2(n) * latency + minimum(n - 1, 2) * size / bandwidth
 
 
 @law("s", **ALGORITHM)
-def recursive_doubling_time(size, n, bandwidth, latency=0.0):
+def recursive_doubling_time(size: Value, n: Value, bandwidth: Value, latency: Value = 0.0) -> Value:
     """Seconds of an all-reduce in which partners at distance 1, 2, 4, ... swap all they have: best for small S.
 
     Ranks beyond the largest power of two hand in their data first and get the result last.
 
     >>> recursive_doubling_time(0.0, 8, 1e9, 1.0), recursive_doubling_time(0.0, 9, 1e9, 1.0)
-    (3.0, 5.0)
+    (3 s, 5 s)
     """
-    return (_floor_log2(n) + _leftover_steps(n)) * (latency + size / bandwidth)
+    return (floor_log2(n) + _leftover_steps(n)) * (latency + size / bandwidth)
 
 
 @law("s", **ALGORITHM)
-def halving_doubling_time(size, n, bandwidth, latency=0.0):
+def halving_doubling_time(size: Value, n: Value, bandwidth: Value, latency: Value = 0.0) -> Value:
     """Seconds of Rabenseifner's all-reduce: recursive halving, then doubling.
 
     When n is a power of two it meets the bandwidth bound, in twice the steps of the latency bound.
 
     >>> halving_doubling_time(8e9, 8, 1e9, 1.0)
-    20.0
+    20 s
     """
-    rounds = _floor_log2(n)
+    rounds = floor_log2(n)
     core = 2 * rounds * latency + 2 * (1 - 0.5**rounds) * size / bandwidth
     return core + _leftover_steps(n) * (latency + size / bandwidth)
 
 
-def _leftover_steps(n):
+def _leftover_steps(n: Value) -> Value:
     """2 if n is no power of two: the ranks left over join before and leave after."""
-    return where(2.0 ** _floor_log2(n) < n, 2, 0)
+    return where(2.0 ** floor_log2(n) < n, 2, 0)
 
 
 @law("s", size=SIZE, bandwidth=BANDWIDTH, latency=LATENCY)
-def in_network_time(size, bandwidth, latency=0.0):
+def in_network_time(size: Value, bandwidth: Value, latency: Value = 0.0) -> Value:
     """Seconds of an all-reduce in which the switch adds (SHARP, NVLS): S goes up once and comes down once.
 
     It does not depend on n, so its busbw, which counts 2 (n - 1) / n, rises with n past the link's rate.
@@ -203,11 +196,11 @@ def in_network_time(size, bandwidth, latency=0.0):
 
 
 @law("s", **ALGORITHM)
-def alltoall_time(size, n, bandwidth, latency=0.0):
+def alltoall_time(size: Value, n: Value, bandwidth: Value, latency: Value = 0.0) -> Value:
     """Seconds of an all-to-all in n - 1 exchanges of S / n with each other rank.
 
     >>> alltoall_time(8e9, 8, 1e9)
-    7.0
+    7 s
     """
     return (n - 1) * (latency + size / (n * bandwidth))
 
@@ -233,7 +226,16 @@ class Levels:
     network_latency=LATENCY,
     collective=(*RINGS, "alltoall"),
 )
-def hierarchical_time(size, per_node, nodes, inside, network, inside_latency=0.0, network_latency=0.0, collective="all_reduce"):
+def hierarchical_time(
+    size: Value,
+    per_node: Value,
+    nodes: Value,
+    inside: Value,
+    network: Value,
+    inside_latency: Value = 0.0,
+    network_latency: Value = 0.0,
+    collective: str = "all_reduce",
+) -> Levels:
     """The `Levels` (s) of a collective done inside nodes at `inside` and across them at `network` (byte/s of one rank).
 
     all_reduce: reduce_scatter inside, all_reduce of S / per_node by each rank with its peers, all_gather inside.
@@ -252,7 +254,7 @@ def hierarchical_time(size, per_node, nodes, inside, network, inside_latency=0.0
 
 
 @law("byte/s", degree=count(low=2), bandwidth=BANDWIDTH)
-def level_bandwidth(degree, bandwidth):
+def level_bandwidth(degree: Value, bandwidth: Value) -> Value:
     """algbw (byte/s) of an all_gather at a level of a fat tree that joins `degree` children at `bandwidth` each.
 
     The whole collective runs at the smallest value over its levels.
@@ -264,18 +266,18 @@ def level_bandwidth(degree, bandwidth):
 
 
 @law("s", size=SIZE, n=RANKS, bandwidth=BANDWIDTH, hop_latency=LATENCY)
-def torus_gather_time(size, n, bandwidth, hop_latency=0.0):
+def torus_gather_time(size: Value, n: Value, bandwidth: Value, hop_latency: Value = 0.0) -> Value:
     """Seconds of an all_gather along n chips that form a closed ring, both ways at once: S / bandwidth or n / 2 hops.
 
     `bandwidth` (byte/s) counts both directions of the axis, as TPU texts do.
 
     >>> torus_gather_time(256, 4, 90e9, 1e-6)
-    2e-06
+    2 µs
     """
     return maximum(n // 2 * hop_latency, size / bandwidth)
 
 
-def replicas(mesh, sharding):
+def replicas(mesh: Mapping[str, int], sharding: str) -> int:
     """Copies of an array on a mesh (axis name -> size) whose sharding such as "I_XY" names the axes that split it.
 
     >>> replicas({"X": 4, "Y": 8, "Z": 2}, "I_X")

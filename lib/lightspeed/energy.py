@@ -9,14 +9,20 @@ Touvron et al., "LLaMA" (2023) for GPU-hours x power x PUE.
 
 from __future__ import annotations
 
+from lightspeed.elementwise import Value
 from lightspeed.law import Argument, count, law, nonnegative, positive
+
+__all__ = (
+    "JOULES_PER_KWH", "cost_of", "emissions_of", "energy_balance", "energy_of",
+    "operation_energy",
+)  # fmt: skip
 
 JOULES_PER_KWH = 3.6e6
 PUE = Argument(low=1.0, above=False, hint="PUE is the power of the whole site over the power of the machines: never below 1.")
 
 
 @law("J", power=positive("W"), time=nonnegative("s"), devices=count(), pue=PUE)
-def energy_of(power, time, devices=1, pue=1.0):
+def energy_of(power: Value, time: Value, devices: Value = 1, pue: Value = 1.0) -> Value:
     """Joules drawn by `devices` of `power` (W) each for `time` (s), in a site of this PUE.
 
     >>> energy_of(700.0, 3600.0) / JOULES_PER_KWH
@@ -26,7 +32,7 @@ def energy_of(power, time, devices=1, pue=1.0):
 
 
 @law("dollar", energy=nonnegative("J"), price=nonnegative("dollar/J"))
-def cost_of(energy, price):
+def cost_of(energy: Value, price: Value) -> Value:
     """Dollars for `energy` (J) at `price` (dollar/J).
 
     >>> round(cost_of(2e3 * JOULES_PER_KWH, 0.25 / JOULES_PER_KWH), 6)
@@ -36,7 +42,7 @@ def cost_of(energy, price):
 
 
 @law("kg", energy=nonnegative("J"), intensity=nonnegative("kg/J"))
-def emissions_of(energy, intensity):
+def emissions_of(energy: Value, intensity: Value) -> Value:
     """Kilograms of CO2-equivalent for `energy` (J) on a grid of `intensity` (kg/J).
 
     >>> round(emissions_of(1e3 * JOULES_PER_KWH, 0.385 / JOULES_PER_KWH), 6)
@@ -52,20 +58,20 @@ def emissions_of(energy, intensity):
     per_flop=nonnegative("J/FLOP"),
     per_byte=nonnegative("J/byte"),
 )
-def operation_energy(flops, size, per_flop, per_byte):
+def operation_energy(flops: Value, size: Value, per_flop: Value, per_byte: Value) -> Value:
     """Joules to do `flops` FLOPs (J/FLOP) on `size` bytes fetched from one level (J/byte).
 
     >>> operation_energy(2, 4, 1e-12, 2e-12)
-    1e-11
+    10 pJ
     """
     return flops * per_flop + size * per_byte
 
 
 @law("FLOP/byte", per_flop=positive("J/FLOP"), per_byte=positive("J/byte"))
-def energy_balance(per_flop, per_byte):
+def energy_balance(per_flop: Value, per_byte: Value) -> Value:
     """The intensity (FLOP/byte) at which arithmetic and data movement cost the same energy.
 
     >>> energy_balance(1e-12, 160e-12)
-    160.0
+    160 FLOP/byte
     """
     return per_byte / per_flop

@@ -15,26 +15,28 @@ from __future__ import annotations
 
 import functools
 import inspect
-import math
 import numbers
-import sys
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from typing import Any, ParamSpec, Protocol, TypeAlias, TypeVar, cast
 
-INF = math.inf
+from lightspeed.elementwise import INF, is_array
+from lightspeed.errors import BadArgument, nearest, one_of
+from lightspeed.values import Amount, Whole
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+PLAIN = (float, int)
+RAISES = {
+    "BadArgument": "an argument is not a number, is outside its range or has another dimension, or "
+    "only some of them carry a unit.",
+    "TypeError": "an argument is missing, is given twice or has another name.",
+}
 
 
-class BadArgument(ValueError):
-    """An argument that a law refuses; the message says which, its value and what was expected."""
-
-    def __init__(self, where, argument, value, expected, hint=""):
-        self.where, self.argument, self.value, self.expected = where, argument, value, expected
-        shown = repr(value) if not hasattr(value, "dimensionality") else f"{value:~P}"
-        shown = shown if len(shown) <= 80 else shown[:77] + "..."
-        message = f"{where}: {argument} = {shown}: expected {expected}."
-        super().__init__(f"{message} {hint}".strip())
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Argument:
     """What a law accepts for one argument: SI unit, range, whether whole, and the likely slip."""
 
@@ -46,37 +48,53 @@ class Argument:
     infinite: bool = False
     hint: str = ""
 
-    def expected(self):
-        kind = "a whole number" if self.whole else "a number"
+    def expected(self) -> str:
+        """What an error says that it wanted."""
+        kind = "whole number" if self.whole else "number"
         unit = f" of {self.unit}" if self.unit else ""
-        if self.high < INF:
-            return f"{kind}{unit} from {self.low:g} to {self.high:g}"
         if self.low == -INF:
-            return f"a finite {kind[2:]}{unit}"
-        return f"{kind}{unit} {'above' if self.above else 'of at least'} {self.low:g}"
+            return f"a finite {kind}{unit}"
+        return f"a {kind}{unit} {self.span().replace('at least', 'of at least')}"
+
+    def span(self) -> str:
+        """The range in words."""
+        if self.low == -INF:
+            return "any finite number"
+        if self.high == INF:
+            return f"{'above' if self.above else 'at least'} {self.low:g}"
+        return f"above {self.low:g}, at most {self.high:g}" if self.above else f"from {self.low:g} to {self.high:g}"
+
+    def row(self) -> str:
+        """The same for a list of arguments: unit, range and the likely slip."""
+        parts = (self.unit, "a whole number" if self.whole else "", self.span())
+        return f"{', '.join(p for p in parts if p)}. {self.hint}"
 
 
-def positive(unit="", **more):
+# What a law declares of an argument: its table row, or the names that it may have.
+Spec: TypeAlias = Argument | tuple[str, ...]
+
+
+def positive(unit: str = "", **more: Any) -> Argument:
     """An argument above zero, in the given SI unit."""
     return Argument(unit, **more)
 
 
-def nonnegative(unit="", **more):
+def nonnegative(unit: str = "", **more: Any) -> Argument:
     """An argument of zero or more, in the given SI unit."""
     return Argument(unit, above=False, **more)
 
 
-def count(unit="", low=1, **more):
+def count(unit: str = "", low: float = 1, **more: Any) -> Argument:
     """A whole number of at least `low`."""
     return Argument(unit, low=low, above=False, whole=True, **more)
 
 
-def fraction(**more):
+def fraction(**more: Any) -> Argument:
     """A dimensionless share from 0 to 1."""
     return Argument(low=0.0, above=False, high=1.0, **more)
 
 
-def real(unit="", **more):
+def real(unit: str = "", **more: Any) -> Argument:
     """Any finite number."""
     return Argument(unit, low=-INF, **more)
 
@@ -89,93 +107,48 @@ ELEMENT_BYTES = Argument(
 )
 
 
-def one_of(where, argument, value, allowed):
-    """Return `value` if it is one of `allowed`, else raise BadArgument naming the nearest."""
-    if value in allowed:
-        return value
-    import difflib
-
-    near = difflib.get_close_matches(str(value), [str(a) for a in allowed], n=1)
-    hint = f"Did you mean {near[0]!r}?" if near else ""
-    raise BadArgument(where, argument, value, "one of " + ", ".join(map(str, allowed)), hint)
-
-
-def is_quantity(value):
+def is_quantity(value: object) -> bool:
     return hasattr(value, "dimensionality") and hasattr(value, "magnitude")
 
 
-def is_array(value):
-    numpy = sys.modules.get("numpy")
-    return numpy is not None and isinstance(value, numpy.ndarray)
-
-
-def maximum(a, b):
-    """The larger of two numbers, elementwise if either is an array."""
-    if is_array(a) or is_array(b):
-        import numpy
-
-        return numpy.maximum(a, b)
-    return max(a, b)
-
-
-def minimum(a, b):
-    """The smaller of two numbers, elementwise if either is an array."""
-    return -maximum(-a, -b)
-
-
-def where(condition, yes, no):
-    """`yes` where the condition holds, else `no`; elementwise if it is an array."""
-    if is_array(condition):
-        import numpy
-
-        return numpy.where(condition, yes, no)
-    return yes if condition else no
-
-
-def divide(a, b):
-    """a / b where b is above zero, infinity elsewhere (the limit that the caller documents)."""
-    if is_array(a) or is_array(b):
-        import numpy
-
-        a, b = numpy.broadcast_arrays(numpy.asarray(a, float), numpy.asarray(b, float))
-        return numpy.divide(a, b, out=numpy.full(a.shape, INF), where=b > 0)
-    return a / b if b > 0 else INF
-
-
-def checked(where, name, value, spec):
+def checked(law: str, name: str, value: Any, spec: Spec) -> Any:
     """Return `value` as a plain number or float64 array in SI, or raise BadArgument.
 
     A `spec` that is a tuple lists the names allowed for an argument that is a choice.
     """
     if isinstance(spec, tuple):
-        return one_of(where, name, value, spec)
-    if is_quantity(value):
-        value = _magnitude(where, name, value, spec)
-    if is_array(value):
-        return _checked_array(where, name, value, spec)
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        hint = "Wrap a list in numpy.array(...)." if isinstance(value, (list, tuple)) else spec.hint
-        raise BadArgument(where, name, value, spec.expected(), hint)
-    if type(value) not in (int, float):
-        value = _plain(value)
+        return one_of(law, name, value, spec)
+    if type(value) is Amount:
+        value = float(value)
+    elif type(value) not in PLAIN:
+        value = _plain(law, name, value, spec)
+        if is_array(value):
+            return _checked_array(law, name, value, spec)
     in_range = spec.low < value <= spec.high or (value == spec.low and not spec.above)
     if not in_range or (value == INF and not spec.infinite) or (spec.whole and value != INF and value % 1):
-        raise BadArgument(where, name, value, spec.expected(), spec.hint)
+        raise BadArgument(law, name, value, spec.expected(), spec.hint)
     return value
 
 
-def _plain(value):
-    """A numpy scalar or catalog Number as the Python int or float that it stands for."""
+def _plain(law: str, name: str, value: Any, spec: Argument) -> Any:
+    """The int, float or array that a quantity, numpy scalar or number of the catalog stands for."""
+    if is_quantity(value):
+        value = _magnitude(law, name, value, spec)
+    if is_array(value):
+        return value
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        hint = "Wrap a list in numpy.array(...)." if isinstance(value, (list, tuple)) else spec.hint
+        raise BadArgument(law, name, value, spec.expected(), hint)
     return int(value) if isinstance(value, numbers.Integral) else float(value)
 
 
-def _checked_array(where, name, value, spec):
+def _checked_array(law: str, name: str, value: Any, spec: Argument) -> Any:
     import numpy
 
     if value.size == 0:
-        raise BadArgument(where, name, value, spec.expected(), "The array is empty.")
+        raise BadArgument(law, name, value, spec.expected(), "The array is empty.")
     if value.dtype.kind not in "iuf":
-        raise BadArgument(where, name, value, spec.expected(), f"The array holds {value.dtype}, not numbers.")
+        raise BadArgument(law, name, value, spec.expected(), f"The array holds {value.dtype}, not numbers.")
     # float64 throughout: int32 products of matmul sizes overflow silently.
     value = value.astype(numpy.float64)
     ok = (value > spec.low) if spec.above else (value >= spec.low)
@@ -186,63 +159,135 @@ def _checked_array(where, name, value, spec):
         ok &= (value % 1 == 0) | numpy.isinf(value)
     if not ok.all():
         bad = value[~ok]
-        raise BadArgument(where, name, bad[0].item(), spec.expected(), f"{bad.size} of {value.size} elements are off. {spec.hint}".strip())
+        raise BadArgument(law, name, bad[0].item(), spec.expected(), f"{bad.size} of {value.size} elements are off. {spec.hint}".strip())
     return value
 
 
-def _magnitude(where, name, value, spec):
+def _magnitude(law: str, name: str, value: Any, spec: Argument) -> Any:
     from lightspeed.units import fits, si_magnitude, ureg
 
     if value._REGISTRY is not ureg:
-        raise BadArgument(where, name, value, f"a quantity made with lightspeed.units.Q ({spec.unit or 'dimensionless'})")
+        raise BadArgument(law, name, value, f"a quantity made with lightspeed.units.Q ({spec.unit or 'dimensionless'})")
     if not fits(value, spec.unit):
         hint = f"Its dimension is {value.dimensionality}. {spec.hint}".strip()
-        raise BadArgument(where, name, value, f"a quantity of {spec.unit or 'no dimension'}", hint)
+        raise BadArgument(law, name, value, f"a quantity of {spec.unit or 'no dimension'}", hint)
     return si_magnitude(value, spec.unit)
 
 
-def law(returns="", **arguments):
+class Law(Protocol[P, R]):
+    """A function declared with `law`: called as its body is, with the table of its arguments beside it."""
+
+    __name__: str
+    __wrapped__: Callable[P, R]
+    arguments: dict[str, Spec]
+    returns: str | dict[str, str]
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+
+
+def law(returns: str | dict[str, str] = "", /, **arguments: Spec) -> Callable[[Callable[P, R]], Law[P, R]]:
     """Declare a law: the unit of its result and an `Argument` for each parameter.
 
     `returns` is a unit, or a dict of field name -> unit for a law that returns a dataclass.
     Raises BadArgument before the body runs; the body sees only plain SI numbers and arrays.
     """
 
-    def decorate(body):
-        signature = inspect.signature(body)
-        names = tuple(signature.parameters)
-        if set(names) != set(arguments):
-            raise TypeError(f"{body.__name__}: declared {sorted(arguments)}, has {sorted(names)}")
-        positional = tuple(n for n, p in signature.parameters.items() if p.kind is not p.KEYWORD_ONLY)
-        defaults = {n for n, p in signature.parameters.items() if p.default is not p.empty}
+    def decorate(body: Callable[P, R]) -> Law[P, R]:
+        name, signature = body.__name__, inspect.signature(body)
+        parameters = signature.parameters.values()
+        if {p.name for p in parameters} != arguments.keys():
+            raise TypeError(f"{name}: declared {sorted(arguments)}, has {sorted(signature.parameters)}")
+        table = {p.name: arguments[p.name] for p in parameters}
+        positional = tuple(p.name for p in parameters if p.kind is not p.KEYWORD_ONLY)
+        needed = {p.name for p in parameters if p.default is p.empty}
 
         @functools.wraps(body)
-        def wrapper(*args, **kwargs):
+        def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
             given = dict(zip(positional, args, strict=False))
             given.update(kwargs)
-            if len(given) != len(args) + len(kwargs) or defaults | given.keys() != set(names):
-                signature.bind(*args, **kwargs)  # raises the usual TypeError
-            with_units = [n for n, v in given.items() if is_quantity(v)]
+            if len(given) != len(args) + len(kwargs) or not needed <= given.keys() <= table.keys():
+                raise TypeError(f"{name}: {_slip(args, kwargs, table, positional, needed)}")
+            with_units = [n for n, v in given.items() if type(v) not in PLAIN and is_quantity(v)]
             if with_units:
-                _refuse_mixture(body.__name__, given, arguments, with_units)
-            plain = {n: checked(body.__name__, n, v, arguments[n]) for n, v in given.items()}
-            result = body(**plain)
-            return _with_units(result, returns) if with_units else result
+                _refuse_mixture(name, given, table, with_units)
+            result = body(**{n: checked(name, n, v, table[n]) for n, v in given.items()})  # type: ignore[call-arg]
+            told = _with_units(result, returns) if with_units else with_unit(result, returns)
+            return cast(R, told)
 
-        wrapper.arguments, wrapper.returns = arguments, returns
-        return wrapper
+        wrapper.__doc__ = described(body.__doc__, table, returns)
+        # The table says what each argument is; "peak: Value" in a tooltip would say less.
+        bare = [p.replace(annotation=p.empty) for p in parameters]
+        tooltip = signature.replace(parameters=bare, return_annotation=signature.empty)
+        vars(wrapper).update(arguments=table, returns=returns, __signature__=tooltip)
+        return cast("Law[P, R]", wrapper)
 
     return decorate
 
 
-def _refuse_mixture(where, given, arguments, with_units):
+def described(doc: str | None, table: dict[str, Spec], returns: str | dict[str, str]) -> str:
+    """A docstring, and below it what each argument must be, the unit of the result and the errors."""
+    lines = [
+        _listed(n, s.row() if isinstance(s, Argument) else f"one of {', '.join(map(repr, s))}.")
+        for n, s in table.items()
+    ]
+    units = returns if isinstance(returns, dict) else {"": returns}
+    result = ", ".join(f"{name} ({unit})" if name else unit for name, unit in units.items() if unit)
+    lines += ["", f"Returns: {result}"] if result else []
+    lines += ["", "Raises:", *(_listed(name, text) for name, text in RAISES.items())]
+    return "\n".join([inspect.cleandoc(doc or ""), "", "Arguments:", *lines])
+
+
+@functools.cache  # the same few rows stand in most laws
+def _listed(name: str, text: str) -> str:
+    """A row of a list in a docstring, its further lines indented."""
+    whole = f"{name}: {text}".strip()
+    return textwrap.fill(whole, 92, initial_indent="    ", subsequent_indent="        ")
+
+
+def _slip(args: Sequence[Any], kwargs: Mapping[str, Any], table: dict[str, Spec], positional: Sequence[str], needed: set[str]) -> str:
+    """What is wrong with the names of a call, in the words of who wrote it."""
+    takes = f"It takes {', '.join(table)}."
+    for name in kwargs:
+        if name not in table:
+            free = [n for n in table if n not in kwargs and n not in positional[: len(args)]]
+            missing = [n for n in free if n in needed]
+            meant = nearest(name, free) or (missing[0] if len(missing) == 1 else None)
+            return f"there is no argument {name!r}. " + (f"Did you mean {meant!r}? " if meant else "") + takes
+        if name in positional[: len(args)]:
+            return f"{name} is given twice, by its place and by its name. {takes}"
+    if len(args) > len(positional):
+        rest = ", ".join(n for n in table if n not in positional)
+        hint = f"{rest} must be given by name." if rest else takes
+        return f"{len(args)} arguments are given by their place, and it takes {len(positional)}. {hint}"
+    missing = [n for n in table if n in needed and n not in kwargs and n not in positional[: len(args)]]
+    spec = table[missing[0]]
+    expected = f"one of {', '.join(spec)}" if isinstance(spec, tuple) else spec.expected()
+    return f"{' and '.join(missing)} {'are' if len(missing) > 1 else 'is'} missing. {missing[0]} is {expected}."
+
+
+def _refuse_mixture(law: str, given: dict[str, Any], arguments: dict[str, Spec], with_units: list[str]) -> None:
     for name, value in given.items():
-        if getattr(arguments[name], "unit", "") and not is_quantity(value):
+        spec = arguments[name]
+        if isinstance(spec, Argument) and spec.unit and not is_quantity(value):
             hint = f"{with_units[0]} carries a unit, so {name} must too (or none of them)."
-            raise BadArgument(where, name, value, f"a quantity of {arguments[name].unit}", hint)
+            raise BadArgument(law, name, value, f"a quantity of {spec.unit}", hint)
 
 
-def _with_units(result, returns):
+def with_unit(result: Any, unit: str | dict[str, str]) -> Any:
+    """A result on plain numbers, knowing its unit; arrays and what has no unit stay what they are.
+
+    A result type gets its `unit` by field name: the object was made by the law that returns it.
+    """
+    if isinstance(unit, dict):
+        for name, one in unit.items():
+            object.__setattr__(result, name, with_unit(getattr(result, name), one))
+        return result
+    if not unit or type(result) not in PLAIN:
+        return result
+    return Amount(result, unit) if type(result) is float else Whole(result, unit)
+
+
+def _with_units(result: Any, returns: str | dict[str, str]) -> Any:
     from lightspeed.units import Q
 
     if not isinstance(returns, dict):

@@ -10,19 +10,20 @@ theoretical_memory_usage.py; DeepSpeed, stage_1_and_2.py and memory.rst; Austin 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from lightspeed.law import (
-    ELEMENT_BYTES,
-    Argument,
-    checked,
-    count,
-    law,
-    maximum,
-    nonnegative,
-    one_of,
-    positive,
-    where,
-)
+from lightspeed.elementwise import Value, maximum, where
+from lightspeed.errors import one_of
+from lightspeed.law import ELEMENT_BYTES, Argument, checked, count, law, nonnegative, positive
+
+if TYPE_CHECKING:
+    from lightspeed.transformer import Transformer
+
+__all__ = (
+    "RECIPES", "MemoryUse", "Offload", "States", "activation_bytes",
+    "checkpoint_activation_bytes", "deepspeed_zero2_bytes", "room_for", "training_memory",
+    "training_state_bytes", "transformer_activation_bytes", "zero_bytes_per_device",
+)  # fmt: skip
 
 PARAMETERS = positive("parameter")
 BYTES = nonnegative("byte")
@@ -43,7 +44,9 @@ class States:
 
 
 @law(dict.fromkeys(("weights", "gradients", "optimizer", "total"), "byte"), parameters=PARAMETERS, recipe=tuple(RECIPES), n=SHARDS, stage=STAGE)
-def training_state_bytes(parameters, recipe="16", n=1, stage=0):
+def training_state_bytes(
+    parameters: Value, recipe: str = "16", n: Value = 1, stage: Value = 0
+) -> States:
     """The `States` (byte) on one of n data-parallel ranks with ZeRO at this stage.
 
     Recipe "16" keeps gradients in 2 bytes (ZeRO's paper), "18" in 4 (Megatron-LM), "20" in both.
@@ -60,7 +63,9 @@ def training_state_bytes(parameters, recipe="16", n=1, stage=0):
 
 
 @law("byte", parameters=PARAMETERS, n=SHARDS, stage=STAGE, optimizer_bytes=nonnegative("byte"))
-def zero_bytes_per_device(parameters, n, stage, optimizer_bytes=12.0):
+def zero_bytes_per_device(
+    parameters: Value, n: Value, stage: Value, optimizer_bytes: Value = 12.0
+) -> Value:
     """Bytes on each rank for an optimizer of K bytes a parameter: (2 + 2 + K) per parameter, split over n as the stage says.
 
     >>> [round(zero_bytes_per_device(7.5e9, 64, stage) / 1e9, 1) for stage in range(4)]
@@ -86,7 +91,9 @@ class Offload:
     offload=("none", "cpu"),
     by=("code", "documentation"),
 )
-def deepspeed_zero2_bytes(parameters, n, per_host, offload="none", by="code"):
+def deepspeed_zero2_bytes(
+    parameters: Value, n: Value, per_host: Value, offload: str = "none", by: str = "code"
+) -> Offload:
     """The `Offload` (byte) by DeepSpeed's estimate of ZeRO-2: 2 P + 18 P / n, or 2 P with states on the host.
 
     18 are gradients in 2 bytes and in 4, master weights and two moments. DeepSpeed's documentation still
@@ -109,7 +116,18 @@ SPLITS = ("tensor", "tensor+sequence")
 
 
 @law("byte", **SHAPE, tensor=count(), pipeline=count(), interleave=count(), split=SPLITS, recompute=RECOMPUTE)
-def activation_bytes(sequence, batch, width, heads, layers=1, tensor=1, pipeline=1, interleave=1, split="tensor", recompute="none"):
+def activation_bytes(
+    sequence: Value,
+    batch: Value,
+    width: Value,
+    heads: Value,
+    layers: Value = 1,
+    tensor: Value = 1,
+    pipeline: Value = 1,
+    interleave: Value = 1,
+    split: str = "tensor",
+    recompute: str = "none",
+) -> Value:
     """Bytes of activations on a device of the first stage, for one micro-batch of `batch` sequences in 2-byte elements.
 
     A GPT's layer, its MLP four times as wide as the model, keeps s b h (34 + 5 a s / h), 24 of the 34 split
@@ -159,7 +177,9 @@ def transformer_activation_bytes(model, sequence, batch=1, tensor=1, pipeline=1,
 
 
 @law("byte", tokens=positive("token"), layers=count(), width=count(), hidden=count(), element_bytes=ELEMENT_BYTES)
-def checkpoint_activation_bytes(tokens, layers, width, hidden, element_bytes=2):
+def checkpoint_activation_bytes(
+    tokens: Value, layers: Value, width: Value, hidden: Value, element_bytes: Value = 2
+) -> Value:
     """Bytes kept of `tokens` if each layer saves its input and the outputs of the gated MLP's two first matrices.
 
     >>> checkpoint_activation_bytes(3e6, 40, 5120, 13824) / 1e12 > 7.8
@@ -172,7 +192,7 @@ def checkpoint_activation_bytes(tokens, layers, width, hidden, element_bytes=2):
 
 
 @law("", capacity=positive("byte"), used=BYTES, each=positive("byte"))
-def room_for(capacity, used, each):
+def room_for(capacity: Value, used: Value, each: Value) -> Value:
     """How many things of `each` bytes fit beside what is `used`, not rounded; below 0 if even that does not fit.
 
     >>> room_for(16 * 16e9, 140e9, 8192 * 324e3) > 43
@@ -195,17 +215,31 @@ class MemoryUse:
     capacity: float
 
     @property
-    def fits(self):
+    def fits(self) -> bool:
         return self.total <= self.capacity
 
     @property
-    def largest(self):
+    def largest(self) -> str:
         """The name of what takes the most room."""
         parts = ("weights", "gradients", "optimizer", "activations", "logits", "buffers")
         return max(parts, key=lambda part: getattr(self, part))
 
 
-def training_memory(model, capacity, sequence, batch=1, data=1, tensor=1, pipeline=1, interleave=1, stage=0, recipe="16", split="tensor", recompute="selective", waste=0.1):
+def training_memory(
+    model: Transformer,
+    capacity: Value,
+    sequence: Value,
+    batch: Value = 1,
+    data: Value = 1,
+    tensor: Value = 1,
+    pipeline: Value = 1,
+    interleave: Value = 1,
+    stage: Value = 0,
+    recipe: str = "16",
+    split: str = "tensor",
+    recompute: str = "selective",
+    waste: Value = 0.1,
+) -> MemoryUse:
     """The `MemoryUse` (byte) of a device of the first stage while it trains a `Transformer`.
 
     `batch` counts the sequences of a micro-batch, `data`, `tensor`, `pipeline` are the three degrees, `stage`

@@ -1,7 +1,7 @@
 """What each way of splitting a training step must send, and when it still computes longer than it sends (chapter 6).
 
 Bytes are what one GPU sends per step (or as said), in bytes; `ways` counts the GPUs that a strategy splits over;
-`peak` is the dense peak of a chip (FLOP/s), `link` what a chip sends in one direction (byte/s). Everything that
+`peak` is the dense peak of a chip (FLOP/s), `bandwidth` what a chip sends in one direction (byte/s). Everything that
 is split is bf16 unless said: 2 bytes an element.
 
 Sources: Shoeybi et al., Megatron-LM (2019); Rajbhandari et al., ZeRO (2020); Korthikanti et al. (2022); Austin et
@@ -13,27 +13,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lightspeed.collectives import busbw_factor
-from lightspeed.law import (
-    ELEMENT_BYTES,
-    Argument,
-    count,
-    fraction,
-    law,
-    nonnegative,
-    positive,
-    where,
-)
+from lightspeed.elementwise import Value, where
+from lightspeed.law import ELEMENT_BYTES, Argument, count, fraction, law, nonnegative, positive
 from lightspeed.memory import STAGE
 from lightspeed.roofline import BANDWIDTH, PEAK
 
+__all__ = (
+    "Skew", "best_fsdp_ways", "context_parallel_bytes", "data_parallel_bytes",
+    "data_parallel_tokens", "expert_parallel_bytes", "mixed_tokens", "pipeline_bytes",
+    "skewed_exchange", "tensor_parallel_bytes", "tensor_parallel_ways", "tokens_per_chip",
+)  # fmt: skip
+
 WAYS = count(hint="Ways counts the GPUs that share the work of this strategy.")
-PARAMS = nonnegative("parameter")
+PARAMETERS = nonnegative("parameter")
 TOKENS = count(hint="Tokens that this GPU works on: sequences x their length.")
 WIDTH = count(hint="The width of the model, h or D.")
 LAYERS = count(low=0)
 
 
-def _once(n):
+def _once(n: Value) -> Value:
     """Bytes sent per byte of a buffer that n GPUs gather, scatter or exchange."""
     return busbw_factor.__wrapped__("all_gather", n)
 
@@ -43,31 +41,45 @@ def _once(n):
 
 @law(
     "byte",
-    params=PARAMS,
+    parameters=PARAMETERS,
     ways=WAYS,
     stage=STAGE,
     micro_batches=count(),
     weight_bytes=ELEMENT_BYTES,
     gradient_bytes=ELEMENT_BYTES,
 )
-def data_parallel_bytes(params, ways, stage=0, micro_batches=1, weight_bytes=2, gradient_bytes=2):
-    """Bytes a step of data parallelism over the `params` that this GPU works with, at this stage of ZeRO.
+def data_parallel_bytes(
+    parameters: Value,
+    ways: Value,
+    stage: Value = 0,
+    micro_batches: Value = 1,
+    weight_bytes: Value = 2,
+    gradient_bytes: Value = 2,
+) -> Value:
+    """Bytes a step of data parallelism over the `parameters` that this GPU works with, at this stage of ZeRO.
 
     0 (DDP): one all-reduce of the gradients. 1: they are reduce-scattered and the new weights all-gathered, the
     same bytes. 2 keeps only its shard of the gradients, so it scatters after each micro-batch. 3 (FSDP) keeps
     only its shard of the weights, too, so it gathers them before each forward and each backward pass.
 
     >>> data_parallel_bytes(1e9, 2, stage=0), data_parallel_bytes(1e9, 2, stage=3)
-    (2000000000.0, 3000000000.0)
+    (2 GB, 3 GB)
     """
     gathers = where(stage >= 3, 2 * micro_batches, 1)
     scatters = where(stage >= 2, micro_batches, 1)
     sharded = gathers * weight_bytes + scatters * gradient_bytes
-    return _once(ways) * params * where(stage >= 1, sharded, 2 * gradient_bytes)
+    return _once(ways) * parameters * where(stage >= 1, sharded, 2 * gradient_bytes)
 
 
 @law("byte", tokens=TOKENS, width=WIDTH, ways=WAYS, layers=LAYERS, forward_again=fraction(), element_bytes=ELEMENT_BYTES)
-def tensor_parallel_bytes(tokens, width, ways, layers=1, forward_again=0.0, element_bytes=2):
+def tensor_parallel_bytes(
+    tokens: Value,
+    width: Value,
+    ways: Value,
+    layers: Value = 1,
+    forward_again: Value = 0.0,
+    element_bytes: Value = 2,
+) -> Value:
     """Bytes for `tokens` through `layers`: two all-reduces of the activations forward, two backward, in each.
 
     With sequence parallelism each all-reduce becomes an all-gather and a reduce-scatter: the same bytes.
@@ -80,7 +92,9 @@ def tensor_parallel_bytes(tokens, width, ways, layers=1, forward_again=0.0, elem
 
 
 @law("byte", tokens=TOKENS, width=WIDTH, chunks=count(), element_bytes=ELEMENT_BYTES)
-def pipeline_bytes(tokens, width, chunks=1, element_bytes=2):
+def pipeline_bytes(
+    tokens: Value, width: Value, chunks: Value = 1, element_bytes: Value = 2
+) -> Value:
     """Bytes for `tokens` through an inner stage: activations on, gradients back, once for each chunk it holds.
 
     >>> pipeline_bytes(1024, 4096) == 2 * 1024 * 4096 * 2
@@ -90,7 +104,14 @@ def pipeline_bytes(tokens, width, chunks=1, element_bytes=2):
 
 
 @law("byte", tokens=TOKENS, width=WIDTH, ways=WAYS, active_experts=count(), layers=LAYERS, element_bytes=ELEMENT_BYTES)
-def expert_parallel_bytes(tokens, width, ways, active_experts, layers=1, element_bytes=2):
+def expert_parallel_bytes(
+    tokens: Value,
+    width: Value,
+    ways: Value,
+    active_experts: Value,
+    layers: Value = 1,
+    element_bytes: Value = 2,
+) -> Value:
     """Bytes for `tokens` through `layers` of experts: two all-to-alls forward (out and back), two backward.
 
     Each token goes to `active_experts` places; a router without favourites sends 1 / ways of them nowhere.
@@ -102,7 +123,9 @@ def expert_parallel_bytes(tokens, width, ways, active_experts, layers=1, element
 
 
 @law("byte", tokens=TOKENS, kv_width=WIDTH, ways=WAYS, layers=LAYERS, element_bytes=ELEMENT_BYTES)
-def context_parallel_bytes(tokens, kv_width, ways, layers=1, element_bytes=2):
+def context_parallel_bytes(
+    tokens: Value, kv_width: Value, ways: Value, layers: Value = 1, element_bytes: Value = 2
+) -> Value:
     """Bytes for a sequence of which this GPU holds `tokens`: K and V gathered forward, their gradients scattered back.
 
     `kv_width` is KV heads x head width: sharing heads makes splitting the sequence cheap.
@@ -131,7 +154,9 @@ class Skew:
     hot_share=fraction(),
     element_bytes=ELEMENT_BYTES,
 )
-def skewed_exchange(tokens, width, ways, hot_share, element_bytes=2):
+def skewed_exchange(
+    tokens: Value, width: Value, ways: Value, hot_share: Value, element_bytes: Value = 2
+) -> Skew:
     """The `Skew` (bytes) of one exchange over `ways` GPUs with an expert each, one of which gets `hot_share` of all tokens.
 
     The other experts share the rest. The longest of the four sets the time, not the mean.
@@ -155,8 +180,8 @@ def skewed_exchange(tokens, width, ways, hot_share, element_bytes=2):
 AXES = count(hint="Links of a chip that work for this split at once: 1 on a GPU, up to 3 on a TPU torus.")
 
 
-@law(peak=PEAK, link=BANDWIDTH, axes=AXES, experts_over_active=Argument(low=1.0, above=False), tensor=WAYS)
-def data_parallel_tokens(peak, link, axes=1, experts_over_active=1.0, tensor=1):
+@law(peak=PEAK, bandwidth=BANDWIDTH, axes=AXES, experts_over_active=Argument(low=1.0, above=False), tensor=WAYS)
+def data_parallel_tokens(peak, bandwidth, axes=1, experts_over_active=1.0, tensor=1):
     """Tokens a chip above which data parallelism or FSDP is compute-bound: C / W, all weights in bf16.
 
     The backward pass does 4 FLOPs a parameter and token and sends 4 bytes a parameter (FSDP's forward pass 2
@@ -167,22 +192,22 @@ def data_parallel_tokens(peak, link, axes=1, experts_over_active=1.0, tensor=1):
     >>> data_parallel_tokens(990e12, 450e9), data_parallel_tokens(990e12, 50e9, tensor=8)
     (2200.0, 2475.0)
     """
-    return peak / (link * axes * tensor) * experts_over_active
+    return peak / (bandwidth * axes * tensor) * experts_over_active
 
 
-@law(hidden=WIDTH, peak=PEAK, link=BANDWIDTH, axes=AXES)
-def tensor_parallel_ways(hidden, peak, link, axes=1):
+@law(hidden=WIDTH, peak=PEAK, bandwidth=BANDWIDTH, axes=AXES)
+def tensor_parallel_ways(hidden: Value, peak: Value, bandwidth: Value, axes: Value = 1) -> Value:
     """Ways above which tensor parallelism is communication-bound: F W / C for an MLP of hidden width F, whatever the batch.
 
     >>> round(tensor_parallel_ways(28672, 990e12, 450e9), 1)
     13.0
     """
-    return hidden * axes * link / peak
+    return hidden * axes * bandwidth / peak
 
 
-@law(hidden=WIDTH, peak=PEAK, link=BANDWIDTH, tensor_link=BANDWIDTH)
-def mixed_tokens(hidden, peak, link, tensor_link):
-    """Tokens a chip above which FSDP over `link` and, after it, tensor parallelism over `tensor_link` take less time
+@law(hidden=WIDTH, peak=PEAK, bandwidth=BANDWIDTH, tensor_bandwidth=BANDWIDTH)
+def mixed_tokens(hidden, peak, bandwidth, tensor_bandwidth):
+    """Tokens a chip above which FSDP over `bandwidth` and, after it, tensor parallelism over `tensor_bandwidth` take less time
     than arithmetic, at the best split of the chips: 4 C^2 / (W V F) for rates W and V.
 
     Fewer than FSDP needs alone only if tensor parallelism could be more than 4 ways: F V / C > 4. On a torus
@@ -191,22 +216,22 @@ def mixed_tokens(hidden, peak, link, tensor_link):
     >>> round(mixed_tokens(13824, 2550.0, 2.0, 1.0))
     941
     """
-    return 4 * peak**2 / (link * tensor_link * hidden)
+    return 4 * peak**2 / (bandwidth * tensor_bandwidth * hidden)
 
 
-@law(tokens=TOKENS, chips=count(), hidden=WIDTH, link=BANDWIDTH, tensor_link=BANDWIDTH)
-def best_fsdp_ways(tokens, chips, hidden, link, tensor_link):
+@law(tokens=TOKENS, chips=count(), hidden=WIDTH, bandwidth=BANDWIDTH, tensor_bandwidth=BANDWIDTH)
+def best_fsdp_ways(tokens, chips, hidden, bandwidth, tensor_bandwidth):
     """FSDP ways X at which a step of `tokens` over `chips`, the rest tensor parallel, sends for the shortest time:
     sqrt(B N W / (F V)), where both take equally long. Rates as in `mixed_tokens`.
 
     >>> round(best_fsdp_ways(4_190_000, 8960, 28672, 2.0, 1.0))
     1618
     """
-    return (tokens * chips * link / (hidden * tensor_link)) ** 0.5
+    return (tokens * chips * bandwidth / (hidden * tensor_bandwidth)) ** 0.5
 
 
 @law(tokens=positive("token"), chips=count())
-def tokens_per_chip(tokens, chips):
+def tokens_per_chip(tokens: Value, chips: Value) -> Value:
     """Tokens of a step for each chip, whoever splits them.
 
     >>> tokens_per_chip(192 * 4096, 192)

@@ -12,9 +12,18 @@ Bubble Pipeline Parallelism (2023).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from lightspeed.law import BadArgument, checked, count, law, nonnegative, one_of, positive
+from lightspeed.elementwise import Value
+from lightspeed.errors import BadArgument, one_of
+from lightspeed.law import checked, count, law, nonnegative, positive
+
+__all__ = (
+    "Pass", "Timeline", "Work", "bubble_over_ideal", "bubble_over_total", "order",
+    "shared_slot_utilization", "simulate", "zero_bubble_over_ideal",
+)  # fmt: skip
 
 STAGES = count(hint="Stages are GPUs in one pipeline.")
 MICRO_BATCHES = count(hint="How many micro-batches a step is cut into, not how many samples are in one.")
@@ -27,7 +36,7 @@ SPLIT = ("zb_h1", "zb_h2")
 
 
 @law(stages=STAGES, micro_batches=MICRO_BATCHES, chunks=CHUNKS)
-def bubble_over_total(stages, micro_batches, chunks=1):
+def bubble_over_total(stages: Value, micro_batches: Value, chunks: Value = 1) -> Value:
     """Idle share of the whole step, for GPipe, 1F1B and (chunks > 1) interleaved 1F1B: (p - 1) / (v m + p - 1).
 
     >>> round(bubble_over_total(4, 4), 3)
@@ -37,7 +46,7 @@ def bubble_over_total(stages, micro_batches, chunks=1):
 
 
 @law(stages=STAGES, micro_batches=MICRO_BATCHES, chunks=CHUNKS)
-def bubble_over_ideal(stages, micro_batches, chunks=1):
+def bubble_over_ideal(stages: Value, micro_batches: Value, chunks: Value = 1) -> Value:
     """Idle time over the time of a step without any idle: (p - 1) / (v m). The same bubble, another denominator.
 
     >>> bubble_over_ideal(4, 4)
@@ -47,7 +56,9 @@ def bubble_over_ideal(stages, micro_batches, chunks=1):
 
 
 @law(stages=STAGES, micro_batches=MICRO_BATCHES, forward=positive("s"), backward=positive("s"), weight=positive("s"))
-def zero_bubble_over_ideal(stages, micro_batches, forward, backward, weight):
+def zero_bubble_over_ideal(
+    stages: Value, micro_batches: Value, forward: Value, backward: Value, weight: Value
+) -> Value:
     """Idle over ideal time of schedule zb_h1, times of one pass in s, with `backward` the input gradient alone.
 
     Weight gradients fill what 1F1B leaves idle: (p - 1)(F + B - W) in place of (p - 1)(F + B + W).
@@ -59,15 +70,15 @@ def zero_bubble_over_ideal(stages, micro_batches, forward, backward, weight):
     return (stages - 1) * (forward + backward - weight) / (micro_batches * (forward + backward + weight))
 
 
-def shared_slot_utilisation(stages, micro_batches):
+def shared_slot_utilization(stages: int, micro_batches: int) -> tuple[float, ...]:
     """Share of GPUs busy in each step if a GPU could do a forward and a backward pass in one step.
 
     No GPU can. This is the count of a published table of ten steps, which the gallery of chapter 6 rebuts.
 
-    >>> [round(100 * u) for u in shared_slot_utilisation(4, 4)]
+    >>> [round(100 * u) for u in shared_slot_utilization(4, 4)]
     [25, 50, 75, 100, 75, 75, 100, 75, 50, 25]
     """
-    p, m = _count("shared_slot_utilisation", "stages", stages), _count("shared_slot_utilisation", "micro_batches", micro_batches)
+    p, m = _count("shared_slot_utilization", "stages", stages), _count("shared_slot_utilization", "micro_batches", micro_batches)
     steps = range(m + 2 * (p - 1))
     # Stage i sees micro-batch k go forward in step i + k and come back in step k + 2 (p - 1) - i.
     busy = [sum(0 <= t - i < m or 0 <= t - 2 * (p - 1) + i < m for i in range(p)) for t in steps]
@@ -87,7 +98,9 @@ class Work:
     chunk: int = 0
 
 
-def order(schedule, stages, micro_batches, chunks=1):
+def order(
+    schedule: str, stages: int, micro_batches: int, chunks: int = 1
+) -> tuple[list[Work], ...]:
     """For each GPU the `Work` it does, in order.
 
     Raises BadArgument for an unknown schedule, for chunks on one that has none, and for an interleaved
@@ -96,22 +109,22 @@ def order(schedule, stages, micro_batches, chunks=1):
     >>> [w.kind for w in order("1f1b", 2, 3)[0]]
     ['F', 'F', 'B', 'F', 'B', 'B']
     """
-    where = "order"
-    one_of(where, "schedule", schedule, SCHEDULES)
-    p, m, v = (_count(where, n, x) for n, x in (("stages", stages), ("micro_batches", micro_batches), ("chunks", chunks)))
+    this = "order"
+    one_of(this, "schedule", schedule, SCHEDULES)
+    p, m, v = (_count(this, n, x) for n, x in (("stages", stages), ("micro_batches", micro_batches), ("chunks", chunks)))
     if schedule == "interleaved":
         if m % p:
             hint = "Groups of as many micro-batches as there are stages go round the chunks together."
-            raise BadArgument(where, "micro_batches", m, f"a multiple of the {p} stages when interleaved", hint)
+            raise BadArgument(this, "micro_batches", m, f"a multiple of the {p} stages when interleaved", hint)
         return tuple(_interleaved(i, p, m, v) for i in range(p))
     if v > 1:
-        raise BadArgument(where, "chunks", v, f"1 for {schedule}", "Only the interleaved schedule gives a GPU several chunks.")
+        raise BadArgument(this, "chunks", v, f"1 for {schedule}", "Only the interleaved schedule gives a GPU several chunks.")
     if schedule in SPLIT:
         return tuple(_zero_bubble(i, p, m, eager=schedule == "zb_h2") for i in range(p))
     return tuple(_one_chunk(i, m, m if schedule == "gpipe" else p - i) for i in range(p))
 
 
-def _one_chunk(stage, m, ahead):
+def _one_chunk(stage: int, m: int, ahead: int) -> list[Work]:
     """`ahead` forward passes (all of them: GPipe), then one backward for each further forward."""
     ahead = min(ahead, m)
     work = [Work("F", k, stage) for k in range(ahead)]
@@ -122,7 +135,7 @@ def _one_chunk(stage, m, ahead):
     return work
 
 
-def _interleaved(stage, p, m, v):
+def _interleaved(stage: int, p: int, m: int, v: int) -> list[Work]:
     """Megatron's order: micro-batches in groups of p, each group through every chunk before the next group."""
     forward = [Work("F", group + k, stage, c) for group in range(0, m, p) for c in range(v) for k in range(p)]
     backward = [Work("B", group + k, stage, c) for group in range(0, m, p) for c in reversed(range(v)) for k in range(p)]
@@ -133,7 +146,7 @@ def _interleaved(stage, p, m, v):
     return work
 
 
-def _zero_bubble(stage, p, m, eager):
+def _zero_bubble(stage: int, p: int, m: int, eager: bool) -> list[Work]:
     """Weight gradients wait until the pipeline would be idle: later stages put off more of them.
 
     `eager` (zb_h2) also runs about twice as many forward passes ahead, and pays for them in memory.
@@ -168,30 +181,30 @@ class Timeline:
     stages: int
     micro_batches: int
     chunks: int
-    passes: tuple
+    passes: tuple[Pass, ...]
 
     @property
-    def span(self):
+    def span(self) -> float:
         """Seconds from the first start to the last end."""
         return max(p.end for p in self.passes)
 
     @property
-    def busy(self):
+    def busy(self) -> tuple[float, ...]:
         """Seconds of work of each GPU."""
         return tuple(math.fsum(p.end - p.start for p in self.of(i)) for i in range(self.stages))
 
     @property
-    def bubble_over_total(self):
+    def bubble_over_total(self) -> float:
         """Idle share of the GPU time of the whole step."""
         return 1 - math.fsum(self.busy) / (self.stages * self.span)
 
     @property
-    def bubble_over_ideal(self):
+    def bubble_over_ideal(self) -> float:
         """Idle time over the time that the busiest GPU works."""
         return self.span / max(self.busy) - 1
 
     @property
-    def window(self):
+    def window(self) -> float:
         """The longest time from a GPU's first start to its own last end.
 
         This is the time from step to step if a GPU need not wait for the others to begin its next one.
@@ -199,7 +212,7 @@ class Timeline:
         return max(self.of(i)[-1].end - self.of(i)[0].start for i in range(self.stages))
 
     @property
-    def peak_activations(self):
+    def peak_activations(self) -> tuple[float, ...]:
         """For each GPU the largest number of micro-batches whose activations it holds at once.
 
         A chunk counts as a share 1 / chunks of a stage. They are kept until the last pass that reads them.
@@ -214,11 +227,11 @@ class Timeline:
             peaks.append(most / self.chunks)
         return tuple(peaks)
 
-    def of(self, stage):
+    def of(self, stage: int) -> list[Pass]:
         """The passes of one GPU, in order."""
         return [p for p in self.passes if p.work.stage == stage]
 
-    def utilisation(self, step):
+    def utilization(self, step: float) -> tuple[float, ...]:
         """Share of GPUs busy in each interval of `step` seconds, the last one cut short."""
         n = math.ceil(self.span / step - 1e-9)
         busy = [0.0] * n
@@ -229,7 +242,16 @@ class Timeline:
         return tuple(b / (self.stages * min(step, self.span - k * step)) for k, b in enumerate(busy))
 
 
-def simulate(schedule, stages, micro_batches, forward=1.0, backward=2.0, weight=None, transfer=0.0, chunks=1):
+def simulate(
+    schedule: str,
+    stages: int,
+    micro_batches: int,
+    forward: float | Sequence[float] = 1.0,
+    backward: float | Sequence[float] = 2.0,
+    weight: float | Sequence[float] | None = None,
+    transfer: float = 0.0,
+    chunks: int = 1,
+) -> Timeline:
     """The `Timeline` of one step.
 
     forward, backward: seconds of a whole stage for one micro-batch, one number or one for each stage; a chunk
@@ -252,9 +274,16 @@ def simulate(schedule, stages, micro_batches, forward=1.0, backward=2.0, weight=
     return Timeline(schedule, p, int(micro_batches), int(v), _run(orders, seconds, transfer, p, v))
 
 
-def _run(orders, seconds, transfer, p, v):
+def _run(
+    orders: Sequence[Sequence[Work]],
+    seconds: dict[str, list[float]],
+    transfer: float,
+    p: int,
+    v: int,
+) -> tuple[Pass, ...]:
     """Every GPU does its next piece of work as soon as it can, until none is left."""
-    ended, passes, free, at = {}, [], [0.0] * p, [0] * p
+    ended: dict[Work, float] = {}
+    passes, free, at = [], [0.0] * p, [0] * p
     last = p * v - 1
     waiting = set(range(p))
     while waiting:
@@ -274,11 +303,11 @@ def _run(orders, seconds, transfer, p, v):
     return tuple(sorted(passes, key=lambda q: (q.start, q.work.stage)))
 
 
-def _needs(work, p, last):
+def _needs(work: Work, p: int, last: int) -> list[Work]:
     """What must have ended before `work` can start: the pass next to it on the way of the micro-batch."""
     k, here = work.micro_batch, work.chunk * p + work.stage
 
-    def at(kind, place):
+    def at(kind: str, place: int) -> Work:
         return Work(kind, k, place % p, place // p)
 
     if work.kind == "F":
@@ -288,7 +317,7 @@ def _needs(work, p, last):
     return [at("B", here)]
 
 
-def _times(name, value, p):
+def _times(name: str, value: Any, p: int) -> list[float]:
     """One number for each stage, from one number or p of them."""
     values = [value] * p if not isinstance(value, (list, tuple)) and not hasattr(value, "__len__") else list(value)
     if len(values) != p:
@@ -296,5 +325,5 @@ def _times(name, value, p):
     return [checked("simulate", name, v, positive("s")) for v in values]
 
 
-def _count(where, name, value):
-    return int(checked(where, name, value, count()))
+def _count(law: str, name: str, value: Any) -> int:
+    return int(checked(law, name, value, count()))

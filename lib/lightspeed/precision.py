@@ -12,13 +12,29 @@ OCP Microscaling Formats (MX) v1.0 (2023).
 
 from __future__ import annotations
 
-import numbers
+import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
-import numpy as np
+from lightspeed.codes import all_within, code_of, plain_codes, plain_values, rounded, whole
+from lightspeed.elementwise import (
+    INF,
+    Value,
+    any_of,
+    copysign,
+    floor,
+    frexp,
+    isfinite,
+    isnan,
+    ldexp,
+    maximum,
+    minimum,
+    where,
+)
+from lightspeed.errors import BadArgument, one_of
 
-from lightspeed.law import BadArgument, is_quantity, one_of
+__all__ = ("FORMATS", "Format", "Integer", "accumulate", "number_format")
 
 SPECIALS = ("ieee", "fn", "finite", "fnuz")
 
@@ -39,63 +55,61 @@ class Format:
     specials: str = "ieee"
     scale: bool = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         one_of("Format", "specials", self.specials, SPECIALS)
         if self.bits > 64 or self.exponent_bits < 1 or self.mantissa_bits < 0:
             raise BadArgument("Format", "bits", self.bits, "an exponent of 1 bit or more, and at most 64 bits in all")
 
     @property
-    def bits(self):
+    def bits(self) -> int:
         return (not self.scale) + self.exponent_bits + self.mantissa_bits
 
     @cached_property
-    def max(self):
+    def max(self) -> float:
         """The largest finite value."""
-        return self.decode(self._max_code)
+        return float(self.decode(self._max_code))
 
     @property
-    def min(self):
+    def min(self) -> float:
         """The lowest finite value."""
         return self.smallest_subnormal if self.scale else -self.max
 
     @property
-    def smallest_normal(self):
+    def smallest_normal(self) -> float:
         """The smallest value with a full significand."""
         return 2.0**self._lowest
 
     @property
-    def smallest_subnormal(self):
+    def smallest_subnormal(self) -> float:
         """The smallest value above zero."""
         return self.smallest_normal if self.scale else 2.0 ** (self._lowest - self.mantissa_bits)
 
     @property
-    def eps(self):
+    def eps(self) -> float:
         """The gap between 1 and the next value."""
         return 2.0**-self.mantissa_bits
 
     @property
-    def has_nan(self):
+    def has_nan(self) -> bool:
         return self.specials != "finite"
 
-    def decode(self, codes):
+    def decode(self, codes: Any) -> Any:
         """The value of each code, a whole number from 0 to 2^bits - 1.
 
         >>> FORMATS["fp8_e4m3"].decode(0b0_1111_110)
         448.0
         """
-        sign, magnitude = np.divmod(_codes(self, codes), 2**self._magnitude_bits)
-        field, fraction = np.divmod(magnitude, 2**self.mantissa_bits)
+        sign, magnitude = divmod(plain_codes(self, codes), 2**self._magnitude_bits)
+        field, fraction = divmod(magnitude, 2**self.mantissa_bits)
         normal = (field > 0) | self.scale
-        significand = np.where(normal, 2.0**self.mantissa_bits, 0.0) + fraction
-        exponent = np.where(normal, field, 1).astype(np.int32) - self.bias
-        with np.errstate(over="ignore"):  # the codes past the largest number, which are no numbers
-            value = np.ldexp(significand, exponent - self.mantissa_bits)
+        significand = where(normal, 2.0**self.mantissa_bits, 0.0) + fraction
+        value = ldexp(significand, whole(where(normal, field, 1)) - self.bias - self.mantissa_bits)
         infinite = (fraction == 0) & (self.specials == "ieee")
-        value = np.where(magnitude > self._max_code, np.where(infinite, np.inf, np.nan), value)
-        value = np.where((sign > 0) & (magnitude == 0) & (self.specials == "fnuz"), np.nan, value)
-        return _like(codes, np.where(sign > 0, -value, value))
+        value = where(magnitude > self._max_code, where(infinite, INF, math.nan), value)
+        value = where((sign > 0) & (magnitude == 0) & (self.specials == "fnuz"), math.nan, value)
+        return where(sign > 0, -value, value)
 
-    def encode(self, values, saturate=False, rng=None):
+    def encode(self, values: Value, saturate: bool = False, rng: Any = None) -> Any:
         """The code of the value nearest to each of `values`; a tie goes to the even code.
 
         Beyond the largest value the answer is infinity, or NaN if the format has none, or the
@@ -105,61 +119,64 @@ class Format:
         >>> FORMATS["bf16"].encode(257.0) == FORMATS["bf16"].encode(256.0)
         True
         """
-        x = _values(self.name, values)
-        nan = np.isnan(x) | (self.scale & (x <= 0))
-        if nan.any() and not self.has_nan:
-            raise BadArgument(self.name, "values", float("nan"), "numbers", f"{self.name} has no code for NaN.")
-        exponent, units = self._units(np.where(np.isfinite(x), np.abs(x), 0.0), rng)
+        x = plain_values(self.name, values)
+        nan = isnan(x) | (self.scale & (x <= 0))
+        if any_of(nan) and not self.has_nan:
+            raise BadArgument(self.name, "values", math.nan, "numbers", f"{self.name} has no code for NaN.")
+        exponent, units = self._units(where(isfinite(x), abs(x), 0.0), rng)
         # A carry out of the mantissa lands in the exponent field, where it belongs; and the code
         # after the largest value is infinity in "ieee" and NaN in "fn" and "fnuz".
-        code = ((exponent - self._lowest).astype(np.int64) << self.mantissa_bits) + units.astype(np.int64)
-        code = np.maximum(code - 1, 0) if self.scale else code
+        code = (whole(exponent - self._lowest) << self.mantissa_bits) + whole(units)
+        code = maximum(code - 1, 0) if self.scale else code
         top = self._max_code + (self.has_nan and not saturate)
-        code = np.where(np.isinf(x), top, np.minimum(code, top))
-        code = np.where(nan, self._nan_code, code).astype(np.uint64)
-        negative = np.signbit(x) & (not self.scale) & ((code > 0) | (self.specials != "fnuz"))
-        return _like(values, code | negative.astype(np.uint64) << self._magnitude_bits)
+        code = where(abs(x) == INF, top, minimum(code, top))
+        code = code_of(where(nan, self._nan_code, code))
+        signed = (not self.scale) & ((code > 0) | (self.specials != "fnuz"))
+        negative = (copysign(1.0, x) < 0) & signed
+        return code | code_of(negative) << self._magnitude_bits
 
-    def round(self, values, saturate=False, rng=None):
+    def round(self, values: Value, saturate: bool = False, rng: Any = None) -> Any:
         """The value nearest to each of `values`: what is left of it after storing.
 
         >>> FORMATS["fp16"].round(60000.0 * 2)
         inf
         """
-        x = _values(self.name, values)
-        if not self.scale and self.specials != "fnuz" and (np.abs(x) <= self.max).all():
-            exponent, units = self._units(np.abs(x), rng)
-            rounded = np.copysign(np.ldexp(units, exponent - self.mantissa_bits), x)
-            if (np.abs(rounded) <= self.max).all():
-                return _like(values, rounded)
+        x = plain_values(self.name, values)
+        if not self.scale and self.specials != "fnuz" and all_within(x, self.max):
+            exponent, units = self._units(abs(x), rng)
+            stored = copysign(ldexp(units, exponent - self.mantissa_bits), x)
+            if all_within(stored, self.max):
+                return stored
         # Something leaves the range, or needs a code that is no plain number.
         return self.decode(self.encode(values, saturate, rng))
 
-    def values(self):
+    def values(self) -> Any:
         """Every finite value, in order (formats of at most 16 bits)."""
         if self.bits > 16:
             raise BadArgument(self.name, "bits", self.bits, "at most 16 bits", "There are too many values to list.")
-        every = self.decode(np.arange(2**self.bits))
-        return np.unique(every[np.isfinite(every)])
+        import numpy
 
-    def spacing(self, values):
+        every = self.decode(numpy.arange(2**self.bits))
+        return numpy.unique(every[numpy.isfinite(every)])
+
+    def spacing(self, values: Value) -> Value:
         """The gap between neighbouring values around each of `values`.
 
         >>> FORMATS["bf16"].spacing(256.0)
         2.0
         """
-        x = _values(self.name, values)
-        if not (np.abs(x) <= self.max).all():
+        x = plain_values(self.name, values)
+        if not all_within(x, self.max):
             raise BadArgument(self.name, "values", values, f"finite numbers up to {self.max:g}")
-        return _like(values, np.ldexp(1.0, self._binade(np.abs(x)) - self.mantissa_bits))
+        return ldexp(1.0, self._binade(abs(x)) - self.mantissa_bits)
 
-    def neighbours(self, value):
+    def neighbours(self, value: float) -> tuple[float, float]:
         """The nearest values below and above one finite number; where there is none, infinity or NaN.
 
         >>> FORMATS["fp4_e2m1"].neighbours(5.0)
         (4.0, 6.0)
         """
-        if not np.isfinite(_values(self.name, value)) or (self.scale and value <= 0):
+        if not isfinite(plain_values(self.name, value)) or (self.scale and value <= 0):
             raise BadArgument(self.name, "value", value, "a finite number that the format can approach")
         sign, magnitude = divmod(self.encode(value, saturate=True), 2**self._magnitude_bits)
         rank = -magnitude if sign else magnitude
@@ -168,48 +185,47 @@ class Format:
         above = nearest if nearest > value else self._ranked(rank + 1)
         return below, above
 
-    def fields(self, code):
+    def fields(self, code: int) -> tuple[str, str, str]:
         """The bits of one code as text: (sign, exponent, mantissa).
 
         >>> FORMATS["bf16"].fields(FORMATS["bf16"].encode(1.5))
         ('0', '01111111', '1000000')
         """
-        text = f"{int(_codes(self, code)):0{self.bits}b}"
+        text = f"{int(plain_codes(self, code)):0{self.bits}b}"
         sign, start = self.bits - self._magnitude_bits, self.bits - self.mantissa_bits
         return text[:sign], text[sign:start], text[start:]
 
     @property
-    def _magnitude_bits(self):
+    def _magnitude_bits(self) -> int:
         return self.exponent_bits + self.mantissa_bits
 
     @property
-    def _lowest(self):
+    def _lowest(self) -> int:
         return -self.bias if self.scale else 1 - self.bias
 
     @property
-    def _max_code(self):
-        taken = {"ieee": 2**self.mantissa_bits, "fn": 1}.get(self.specials, 0)
-        return 2**self._magnitude_bits - 1 - taken
+    def _max_code(self) -> int:
+        taken = {"ieee": 1 << self.mantissa_bits, "fn": 1}.get(self.specials, 0)
+        return (1 << self._magnitude_bits) - 1 - taken
 
     @property
-    def _nan_code(self):
-        return self._max_code + 1 + (2 ** (self.mantissa_bits - 1) if self.specials == "ieee" else 0)
+    def _nan_code(self) -> int:
+        return self._max_code + 1 + (1 << self.mantissa_bits - 1 if self.specials == "ieee" else 0)
 
-    def _binade(self, magnitude):
+    def _binade(self, magnitude: Value) -> Value:
         """floor(log2) of each magnitude, and not below that of the subnormals."""
-        return np.frexp(np.maximum(magnitude, self.smallest_normal))[1] - 1
+        return frexp(maximum(magnitude, self.smallest_normal))[1] - 1
 
-    def _units(self, magnitude, rng):
+    def _units(self, magnitude: Value, rng: Any) -> tuple[Value, Value]:
         """The binade of each magnitude, and how many steps of that binade it comes to, rounded."""
         exponent = self._binade(magnitude)
-        units = np.ldexp(magnitude, self.mantissa_bits - exponent)
-        return exponent, np.rint(units) if rng is None else np.floor(units + rng.random(units.shape))
+        return exponent, rounded(ldexp(magnitude, self.mantissa_bits - exponent), rng)
 
-    def _ranked(self, rank):
+    def _ranked(self, rank: int) -> float:
         """The value so many places above zero (below, if negative)."""
         if abs(rank) > self._max_code or (self.scale and rank < 0):
-            return float(np.copysign(np.inf if self.specials == "ieee" else np.nan, rank))
-        value = self.decode(abs(rank))
+            return math.copysign(INF if self.specials == "ieee" else math.nan, rank)
+        value = float(self.decode(abs(rank)))
         return -value if rank < 0 else value
 
 
@@ -223,57 +239,58 @@ class Integer:
     eps = 1.0
 
     @property
-    def max(self):
+    def max(self) -> float:
         return 2.0 ** (self.bits - self.signed) - 1
 
     @property
-    def min(self):
+    def min(self) -> float:
         return -self.max - 1 if self.signed else 0.0
 
-    def decode(self, codes):
+    def decode(self, codes: Any) -> Any:
         """The value of each code; the top bit weighs -2^(bits - 1) if signed.
 
         >>> FORMATS["int8"].decode(0b1000_0000)
         -128.0
         """
-        code = _codes(self, codes).astype(np.float64)
-        return _like(codes, np.where(code > self.max, code - 2.0**self.bits, code))
+        code = plain_codes(self, codes) * 1.0
+        return where(code > self.max, code - 2.0**self.bits, code)
 
-    def encode(self, values, rng=None):
+    def encode(self, values: Value, rng: Any = None) -> Any:
         """The code of the integer nearest to each of `values`, held to the range."""
-        x = _values(self.name, values)
-        if np.isnan(x).any():
-            raise BadArgument(self.name, "values", float("nan"), "numbers", f"{self.name} has no code for NaN.")
-        whole = np.rint(x) if rng is None else np.floor(x + rng.random(x.shape))
-        whole = np.clip(whole, self.min, self.max).astype(np.int64)
-        return _like(values, np.where(whole < 0, whole + 2**self.bits, whole).astype(np.uint64))
+        x = plain_values(self.name, values)
+        if any_of(isnan(x)):
+            raise BadArgument(self.name, "values", math.nan, "numbers", f"{self.name} has no code for NaN.")
+        held = minimum(maximum(x, self.min), self.max)  # first: infinity has no whole number
+        nearest = whole(rounded(held, rng))
+        return code_of(where(nearest < 0, nearest + 2**self.bits, nearest))
 
-    def round(self, values, rng=None):
+    def round(self, values: Value, rng: Any = None) -> Any:
         """The integer nearest to each of `values`, held to the range."""
         return self.decode(self.encode(values, rng))
 
-    def values(self):
+    def values(self) -> Any:
         """Every value, in order."""
-        return np.arange(self.min, self.max + 1)
+        import numpy
 
-    def spacing(self, values):
+        return numpy.arange(self.min, self.max + 1)
+
+    def spacing(self, values: Value) -> Value:
         """Always 1."""
-        return _like(values, np.ones_like(_values(self.name, values)))
+        return 0.0 * plain_values(self.name, values) + 1.0
 
-    def neighbours(self, value):
+    def neighbours(self, value: float) -> tuple[float, float]:
         """The nearest values below and above one number; NaN where there is none."""
-        below = min(np.ceil(value) - 1, self.max)
-        above = max(np.floor(value) + 1, self.min)
-        nan = float("nan")
-        return (float(below) if below >= self.min else nan), (float(above) if above <= self.max else nan)
+        below = min(-floor(-value) - 1, self.max)
+        above = max(floor(value) + 1, self.min)
+        return (below if below >= self.min else math.nan), (above if above <= self.max else math.nan)
 
-    def fields(self, code):
+    def fields(self, code: int) -> tuple[str, str, str]:
         """The bits of one code as text: (sign, nothing, the rest)."""
-        text = f"{int(_codes(self, code)):0{self.bits}b}"
+        text = f"{int(plain_codes(self, code)):0{self.bits}b}"
         return text[: self.signed], "", text[self.signed :]
 
 
-FORMATS = {
+FORMATS: dict[str, Any] = {
     f.name: f
     for f in (
         Format("fp64", 11, 52, bias=1023),
@@ -320,16 +337,23 @@ ALIASES = {
 }
 
 
-def number_format(name):
+def number_format(name: str) -> Format | Integer:
     """The format of that name: ours ("bf16") or that of numpy and ml_dtypes ("bfloat16").
 
     >>> number_format("float8_e4m3fn").max
     448.0
     """
-    return FORMATS[ALIASES.get(name) or one_of("number_format", "name", name, FORMATS)]
+    format: Format | Integer = FORMATS[ALIASES.get(name) or one_of("number_format", "name", name, FORMATS)]
+    return format
 
 
-def accumulate(values, format, accumulator=None, order="running", rng=None):
+def accumulate(
+    values: Any,
+    format: Format | Integer,
+    accumulator: Format | Integer | None = None,
+    order: str = "running",
+    rng: Any = None,
+) -> Value:
     """The sum over the last axis of `values` stored in `format`, each partial sum being rounded.
 
     `accumulator` is the format of the partial sums (`format` if None); the end is stored in
@@ -339,44 +363,23 @@ def accumulate(values, format, accumulator=None, order="running", rng=None):
     float64 computes each addition, then it is rounded once more; for formats of up to 24
     significant bits the two roundings give the right one (Figueroa, 1995).
 
+    >>> import numpy as np
     >>> accumulate(np.ones(1000), FORMATS["bf16"])
     256.0
     """
+    import numpy
+
     one_of("accumulate", "order", order, ("running", "pairwise"))
     accumulator = accumulator or format
-    parts = np.moveaxis(np.atleast_1d(format.round(_values("accumulate", values))), -1, 0)
+    parts = numpy.moveaxis(numpy.atleast_1d(format.round(plain_values("accumulate", values))), -1, 0)
     if order == "running":
         total = parts[:1]
         for part in parts[1:]:
             total = accumulator.round(total + part, rng=rng)
         parts = total
     while len(parts) > 1:
-        odd = np.zeros_like(parts[:1]) if len(parts) % 2 else parts[:0]
-        parts = np.concatenate([parts, odd])
+        odd = numpy.zeros_like(parts[:1]) if len(parts) % 2 else parts[:0]
+        parts = numpy.concatenate([parts, odd])
         parts = accumulator.round(parts[0::2] + parts[1::2], rng=rng)
-    return _like(values if np.ndim(values) > 1 else 0, format.round(parts[0]))
-
-
-def _values(where, values):
-    """`values` as a float64 array; NaN and infinities pass, all else that is no number is refused."""
-    hint = "Wrap a list in numpy.array(...)." if isinstance(values, (list, tuple)) else ""
-    if is_quantity(values):
-        raise BadArgument(where, "values", values, "plain numbers", "A format stores the number; take .magnitude.")
-    plain = isinstance(values, numbers.Real) and not isinstance(values, (bool, np.bool_))
-    if not plain and not (isinstance(values, np.ndarray) and values.dtype.kind in "iuf" and values.size):
-        raise BadArgument(where, "values", values, "a number or a numpy array of one number or more", hint)
-    return np.asarray(values, dtype=np.float64)
-
-
-def _codes(format, codes):
-    """`codes` as a uint64 array, each in the range of the format."""
-    expected = f"whole numbers from 0 to {2**format.bits - 1}"
-    array = np.asarray(codes)
-    if array.dtype.kind not in "iu" or array.size == 0 or array.min() < 0 or int(array.max()) >= 2**format.bits:
-        raise BadArgument(format.name, "codes", codes, expected)
-    return array.astype(np.uint64)
-
-
-def _like(given, result):
-    """A plain number when a plain number came in, else the array."""
-    return result if isinstance(given, np.ndarray) else np.asarray(result).item()
+    total = numpy.asarray(format.round(parts[0]))
+    return total if total.ndim else total.item()

@@ -7,12 +7,23 @@ Inference" (2017); OCP Microscaling Formats (MX) v1.0 (2023); the block layouts 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from lightspeed.law import BadArgument, checked, count, law, nonnegative, positive, real
+from lightspeed.elementwise import Value, log10, maximum, minimum, where
+from lightspeed.errors import BadArgument
+from lightspeed.law import checked, count, law, nonnegative, positive, real
 from lightspeed.precision import FORMATS, Format
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = (
+    "BLOCK_FORMATS", "GGML_BLOCKS", "BlockFormat", "Quantized", "bits_per_weight",
+    "crest_factor", "quantize_asymmetric", "quantize_symmetric", "quantized_matmul", "sqnr",
+    "sqnr_law", "weight_bytes",
+)  # fmt: skip
 
 BITS = count(low=2, high=16)
 ELEMENT_BITS = positive("bit", high=64.0, hint="Bits, not bytes: bf16 is 16 bits.")
@@ -27,55 +38,71 @@ class Quantized:
     zero_point: np.ndarray | int = 0
 
     @property
-    def values(self):
+    def values(self) -> Any:
         return (self.codes - self.zero_point) * self.scale
 
 
-def quantize_symmetric(x, bits=8, axis=None, block=None, amax=None):
+def quantize_symmetric(
+    x: Any,
+    bits: int = 8,
+    axis: int | None = None,
+    block: int | None = None,
+    amax: float | None = None,
+) -> Quantized:
     """Codes from -(2^(bits-1) - 1) to 2^(bits-1) - 1, zero being zero: scale = amax / (2^(bits-1) - 1).
 
     One scale for the tensor; or one for each index of `axis` (a channel); or one for each `block`
     elements along the last axis. `amax` is the largest magnitude to represent, and what lies
     beyond is clipped; left out, it is the largest there is.
 
+    >>> import numpy as np
     >>> quantize_symmetric(np.array([0.5, -1.2, 3.0, -3.0])).codes.tolist()
     [21, -51, 127, -127]
     """
-    where = "quantize_symmetric"
-    x, top = _tensor(where, x), 2 ** (checked(where, "bits", bits, BITS) - 1) - 1
+    import numpy as np
+
+    this = "quantize_symmetric"
+    x, top = _tensor(this, x), 2 ** (checked(this, "bits", bits, BITS) - 1) - 1
     if amax is None:
-        amax = _by_group(where, np.max, np.abs(x), axis, block)
+        amax = _by_group(this, np.max, np.abs(x), axis, block)
     else:
-        amax = checked(where, "amax", amax, positive())
+        amax = checked(this, "amax", amax, positive())
     scale = _nonzero(amax / top)
     return Quantized(np.clip(np.rint(x / scale), -top, top).astype(np.int64), scale)
 
 
-def quantize_asymmetric(x, bits=8, axis=None, block=None):
+def quantize_asymmetric(
+    x: Any, bits: int = 8, axis: int | None = None, block: int | None = None
+) -> Quantized:
     """Codes from 0 to 2^bits - 1 over the range of `x`: scale = (high - low) / (2^bits - 1).
 
     The range is widened to hold zero, and the zero point is a whole number, so that zero (padding,
     a ReLU that is off) is exact. Groups as in `quantize_symmetric`.
 
+    >>> import numpy as np
     >>> quantize_asymmetric(np.array([0.0, 1.0, 5.1])).codes.tolist()
     [0, 50, 255]
     """
-    where = "quantize_asymmetric"
-    x, top = _tensor(where, x), 2 ** checked(where, "bits", bits, BITS) - 1
-    low = np.minimum(_by_group(where, np.min, x, axis, block), 0.0)
-    high = np.maximum(_by_group(where, np.max, x, axis, block), 0.0)
+    import numpy as np
+
+    this = "quantize_asymmetric"
+    x, top = _tensor(this, x), 2 ** checked(this, "bits", bits, BITS) - 1
+    low = minimum(_by_group(this, np.min, x, axis, block), 0.0)
+    high = maximum(_by_group(this, np.max, x, axis, block), 0.0)
     scale = _nonzero((high - low) / top)
     zero_point = np.rint(-low / scale).astype(np.int64)
     codes = np.clip(np.rint(x / scale) + zero_point, 0, top).astype(np.int64)
     return Quantized(codes, scale, zero_point)
 
 
-def quantized_matmul(x, w):
+def quantized_matmul(x: Quantized, w: Quantized) -> Any:
     """X[B, D] W[D, F] of two `Quantized` matrices: whole-number products, one scale at the end.
 
     The scales leave the sum only if they do not vary along D: X may have one a row (axis=0) and W
     one a column (axis=1). Raises BadArgument if a sum could pass the 32 bits of an accumulator.
     """
+    import numpy as np
+
     if np.shape(x.scale)[1:] not in ((), (1,)) or np.shape(w.scale)[:1] not in ((), (1,)):
         hint = "A scale that varies along the contraction cannot be taken out of the sum."
         raise BadArgument("quantized_matmul", "scale", np.shape(w.scale), "scales of shape (B, 1) and (1, F), or single ones", hint)
@@ -101,12 +128,13 @@ class BlockFormat:
     scale: Format
 
     @property
-    def bits_per_weight(self):
+    def bits_per_weight(self) -> Value:
         return bits_per_weight(self.element.bits, self.scale.bits, self.block)
 
-    def round(self, x):
+    def round(self, x: Any) -> Any:
         """`x` after storing, in blocks along the last axis.
 
+        >>> import numpy as np
         >>> float(BLOCK_FORMATS["mxfp4"].round(np.full(32, 7.0))[0])
         6.0
         """
@@ -114,8 +142,10 @@ class BlockFormat:
         scale = self.scales(x)
         return self.element.round(x / _nonzero(scale), saturate=True) * scale
 
-    def scales(self, x):
+    def scales(self, x: Any) -> Any:
         """The scale over each element of `x`."""
+        import numpy as np
+
         amax = _by_group(self.name, np.max, np.abs(_tensor(self.name, x)), None, self.block)
         if self.scale.scale:
             # The exponent of amax less that of the element's largest value (OCP MX, section 6.3).
@@ -151,79 +181,91 @@ GGML_BLOCKS = {
 
 
 @law("bit", element_bits=ELEMENT_BITS, scale_bits=nonnegative("bit"), block=count())
-def bits_per_weight(element_bits, scale_bits, block):
+def bits_per_weight(element_bits: Value, scale_bits: Value, block: Value) -> Value:
     """Bits a weight really takes when a `block` of them shares `scale_bits` of scales.
 
     >>> bits_per_weight(4, 8, 32), bits_per_weight(4, 16, 32)
-    (4.25, 4.5)
+    (4.25 bits, 4.5 bits)
     """
     return element_bits + scale_bits / block
 
 
 @law("byte", parameters=positive(), bits=ELEMENT_BITS)
-def weight_bytes(parameters, bits):
+def weight_bytes(parameters: Value, bits: Value) -> Value:
     """Bytes of so many parameters of `bits` bits each.
 
     >>> weight_bytes(70e9, 8)
-    70000000000.0
+    70 GB
     """
     return parameters * bits / 8
 
 
 @law("", bits=count(high=32), crest=positive(low=1.0, above=False, hint="The peak is never below the root mean square."))
-def sqnr_law(bits, crest=2**0.5):
+def sqnr_law(bits: Value, crest: Value = 2**0.5) -> Value:
     """The signal-to-noise ratio in dB of an ideal `bits`-bit quantizer: 6.02 bits + 4.77 - 20 log10(crest).
 
     `crest` is the signal's peak over its root mean square: sqrt(2) for a full-scale sine, which
     gives 6.02 bits + 1.76. The error is taken as uniform over a step, a step being 2 peak / 2^bits.
 
-    >>> round(float(sqnr_law(8)), 2)
+    >>> round(sqnr_law(8), 2)
     49.93
     """
-    return 20 * bits * np.log10(2.0) + 10 * np.log10(3.0) - 20 * np.log10(crest)
+    return 20 * bits * log10(2.0) + 10 * log10(3.0) - 20 * log10(crest)
 
 
-def crest_factor(x):
+def crest_factor(x: Any) -> float:
     """The peak of `x` over its root mean square: 1 for a square wave, about 5 for a million Gaussians.
 
+    >>> import numpy as np
     >>> crest_factor(np.array([1.0, -1.0]))
     1.0
     """
+    import numpy as np
+
     x = _tensor("crest_factor", x)
     return float(np.abs(x).max() / np.sqrt(np.mean(x**2)))
 
 
-def sqnr(x, stored):
+def sqnr(x: Any, stored: Any) -> float:
     """The signal-to-noise ratio in dB of `stored` as a stand-in for `x`; infinite if it is exact.
 
+    >>> import numpy as np
     >>> round(sqnr(np.array([3.0, 4.0]), np.array([3.0, 4.5])), 1)
     20.0
     """
+    import numpy as np
+
     x, stored = _tensor("sqnr", x), checked("sqnr", "stored", stored, real())
     noise = np.sum((x - stored) ** 2)
     return float(10 * np.log10(np.sum(x**2) / noise)) if noise > 0 else float("inf")
 
 
-def _tensor(where, x):
-    return np.asarray(checked(where, "x", x, real()))
+def _tensor(law: str, x: Any) -> Any:
+    import numpy as np
+
+    return np.asarray(checked(law, "x", x, real()))
 
 
-def _nonzero(scale):
+def _nonzero(scale: Any) -> Any:
     """`scale` with 1 for 0: any scale stores a group of zeros."""
-    return np.where(scale > 0, scale, 1.0)
+    return where(scale > 0, scale, 1.0)
 
 
-def _by_group(where, reduce, x, axis, block):
+def _by_group(
+    law: str, reduce: Callable[..., Any], x: Any, axis: int | None, block: int | None
+) -> Any:
     """`reduce` over each group of `x`, in a shape that broadcasts against `x`."""
+    import numpy as np
+
     if axis is not None and block is not None:
-        raise BadArgument(where, "block", block, "either axis or block, not both")
+        raise BadArgument(law, "block", block, "either axis or block, not both")
     if block is not None:
-        block = checked(where, "block", block, count())
+        block = checked(law, "block", block, count())
         if x.ndim == 0 or x.shape[-1] % block:
-            raise BadArgument(where, "block", block, f"a divisor of the last axis of shape {x.shape}")
+            raise BadArgument(law, "block", block, f"a divisor of the last axis of shape {x.shape}")
         return np.repeat(reduce(x.reshape(*x.shape[:-1], -1, block), axis=-1), block, axis=-1)
     if axis is None:
         return reduce(x)
     if isinstance(axis, bool) or not isinstance(axis, int) or not -x.ndim <= axis < x.ndim:
-        raise BadArgument(where, "axis", axis, f"an axis of shape {x.shape}")
+        raise BadArgument(law, "axis", axis, f"an axis of shape {x.shape}")
     return reduce(x, axis=tuple(i for i in range(x.ndim) if i != axis % x.ndim), keepdims=True)

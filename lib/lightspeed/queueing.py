@@ -10,21 +10,19 @@ Kleinrock, "Queueing Systems", volume 1 (1975).
 from __future__ import annotations
 
 import functools
-import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any, cast
 
-from lightspeed.law import (
-    INF,
-    Argument,
-    BadArgument,
-    count,
-    is_array,
-    is_quantity,
-    law,
-    nonnegative,
-    positive,
-    where,
-)
+from lightspeed.elementwise import INF, Value, any_of, exp, expm1, is_array, log, where
+from lightspeed.errors import BadArgument
+from lightspeed.law import Argument, Law, P, R, count, is_quantity, law, nonnegative, positive
+
+__all__ = (
+    "Overload", "Queue", "SheddingQueue", "concurrency", "drain_time", "erlang_b", "erlang_c",
+    "latency", "md1", "mg1", "mm1", "mmc", "mmck", "servers_for", "service_level",
+    "sojourn_percentile", "throughput", "waiting_percentile",
+)  # fmt: skip
 
 ARRIVALS = nonnegative("request/s")
 SERVICE = positive("request/s", high=1e12, hint="A server that takes 50 ms a request has a service rate of 20 request/s.")
@@ -70,62 +68,61 @@ class SheddingQueue:
     throughput: float
 
 
-def _of_any_thing(returns, **arguments):
+def _of_any_thing(returns: str, **arguments: Argument) -> Callable[[Callable[P, R]], Law[P, R]]:
     """A `law` that holds for whatever is counted: {} in a unit stands for request, token or byte."""
     things = {"[request]": "request", "[token]": "token", "[information]": "byte"}
 
-    def decorate(body):
+    def decorate(body: Callable[P, R]) -> Law[P, R]:
         laws = {
             dimension: law(returns.format(thing), **{n: replace(a, unit=a.unit.format(thing)) for n, a in arguments.items()})(body)
             for dimension, thing in things.items()
         }
 
-        @functools.wraps(body)
-        def wrapper(*args, **kwargs):
-            given = [value for value in (*args, *kwargs.values()) if is_quantity(value)]
+        @functools.wraps(laws["[request]"])
+        def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
+            given: list[Any] = [value for value in (*args, *kwargs.values()) if is_quantity(value)]
             counted = next((d for d in laws for value in given if d in value.dimensionality), "[request]")
             return laws[counted](*args, **kwargs)
 
-        wrapper.arguments, wrapper.returns = laws["[request]"].arguments, laws["[request]"].returns
-        return wrapper
+        return cast("Law[P, R]", wrapper)
 
     return decorate
 
 
 @_of_any_thing("{}", arrival_rate=nonnegative("{}/s"), latency=nonnegative("s", hint="50 ms is 0.05 s."))
-def concurrency(arrival_rate, latency):
+def concurrency(arrival_rate: Value, latency: Value) -> Value:
     """L = lambda W: how many are inside when they arrive at this rate and stay this long (s).
 
     Holds for requests, tokens or bytes, for any distribution and any order of service.
 
     >>> concurrency(1000, 0.05)
-    50.0
+    50 requests
     """
     return arrival_rate * latency
 
 
 @_of_any_thing("{}/s", inside=nonnegative("{}"), latency=positive("s", hint="50 ms is 0.05 s."))
-def throughput(inside, latency):
+def throughput(inside: Value, latency: Value) -> Value:
     """lambda = L / W: the rate that passes when so many fit inside and each stays this long (s).
 
     >>> throughput(24, 0.05)
-    480.0
+    480 request/s
     """
     return inside / latency
 
 
 @_of_any_thing("s", inside=nonnegative("{}"), arrival_rate=positive("{}/s"))
-def latency(inside, arrival_rate):
+def latency(inside: Value, arrival_rate: Value) -> Value:
     """W = L / lambda: how long each stays (s), from a count of those inside and their rate.
 
     >>> latency(24, 480)
-    0.05
+    50 ms
     """
     return inside / arrival_rate
 
 
 @law("", load=nonnegative(), servers=SERVERS)
-def erlang_b(load, servers):
+def erlang_b(load: Value, servers: Value) -> Value:
     """The share of requests turned away when all servers are busy and nobody may wait.
 
     `load` is arrival rate x service time, by Little's law the servers that would be busy if there
@@ -138,7 +135,7 @@ def erlang_b(load, servers):
 
 
 @law("", load=nonnegative(), servers=SERVERS)
-def erlang_c(load, servers):
+def erlang_c(load: Value, servers: Value) -> Value:
     """The share of requests that wait when all servers are busy and everyone may wait.
 
     `load` is arrival rate x service time, and below `servers`; else Overload.
@@ -151,14 +148,14 @@ def erlang_c(load, servers):
 
 
 @law("", load=nonnegative(high=2e3, hint="For more, take the load plus a few of its square roots."), share=Argument(high=1.0))
-def servers_for(load, share):
+def servers_for(load: Value, share: Value) -> Value:
     """The fewest servers with which at most this share of requests has to wait, in M/M/c.
 
     >>> servers_for(100.0, 0.1), servers_for(100.0, 0.01)
     (115, 125)
     """
     servers, full, answer = 0, 1.0, 0 * load
-    while _any(answer == 0):
+    while any_of(answer == 0):
         servers += 1
         full = load / servers * full / (1 + load / servers * full)
         waits = where(servers > load, _wait_probability(load / servers, full), INF)
@@ -167,18 +164,18 @@ def servers_for(load, share):
 
 
 @law(TIMES, arrival_rate=ARRIVALS, service_rate=SERVICE)
-def mm1(arrival_rate, service_rate):
+def mm1(arrival_rate: Value, service_rate: Value) -> Queue:
     """The `Queue` of one server with exponential service times. Raises Overload if rho >= 1.
 
     >>> mm1(9, 10).W, mm1(5, 10).W
-    (1.0, 0.2)
+    (1 s, 200 ms)
     """
     rho = stable("mm1", arrival_rate, service_rate, 1)
     return _queue(rho, arrival_rate, service_rate, rho / (service_rate - arrival_rate), rho)
 
 
 @law(TIMES, arrival_rate=ARRIVALS, service_rate=SERVICE, servers=SERVERS)
-def mmc(arrival_rate, service_rate, servers):
+def mmc(arrival_rate: Value, service_rate: Value, servers: Value) -> Queue:
     """The `Queue` of `servers` equal servers that share one line; `service_rate` is that of each.
 
     Exponential service times; raises Overload if rho >= 1.
@@ -192,18 +189,18 @@ def mmc(arrival_rate, service_rate, servers):
 
 
 @law(TIMES, arrival_rate=ARRIVALS, service_rate=SERVICE)
-def md1(arrival_rate, service_rate):
+def md1(arrival_rate: Value, service_rate: Value) -> Queue:
     """The `Queue` of one server that takes exactly as long for each: half the wait of `mm1`.
 
     >>> md1(5, 10).Wq, mm1(5, 10).Wq
-    (0.05, 0.1)
+    (50 ms, 100 ms)
     """
     rho = stable("md1", arrival_rate, service_rate, 1)
     return _queue(rho, arrival_rate, service_rate, rho / (service_rate - arrival_rate) / 2, rho)
 
 
 @law(TIMES, arrival_rate=ARRIVALS, service_rate=SERVICE, service_variance=nonnegative("s**2"))
-def mg1(arrival_rate, service_rate, service_variance):
+def mg1(arrival_rate: Value, service_rate: Value, service_variance: Value) -> Queue:
     """The `Queue` of one server with any service times of this mean rate and variance (s^2).
 
     Pollaczek-Khinchine: Lq = (rho^2 + lambda^2 variance) / (2 (1 - rho)); raises Overload if rho >= 1.
@@ -216,7 +213,9 @@ def mg1(arrival_rate, service_rate, service_variance):
 
 
 @law({**TIMES, "throughput": "request/s"}, arrival_rate=positive("request/s"), service_rate=SERVICE, servers=SERVERS, capacity=SERVERS)
-def mmck(arrival_rate, service_rate, servers, capacity):
+def mmck(
+    arrival_rate: Value, service_rate: Value, servers: Value, capacity: Value
+) -> SheddingQueue:
     """The `SheddingQueue` that holds `capacity` requests, those in service included, and sheds the rest.
 
     Any arrival rate is allowed: shedding is what keeps a queue finite under overload.
@@ -224,7 +223,7 @@ def mmck(arrival_rate, service_rate, servers, capacity):
     >>> round(mmck(20, 10, servers=1, capacity=3).shed, 3)
     0.533
     """
-    if _any(capacity < servers):
+    if any_of(capacity < servers):
         raise BadArgument("mmck", "capacity", capacity, f"at least servers = {servers}", "It counts those in service too.")
     shed, inside = fill(lambda k: arrival_rate / service_rate / where(k < servers, k, servers), capacity)
     passed = arrival_rate * (1 - shed)
@@ -233,30 +232,36 @@ def mmck(arrival_rate, service_rate, servers, capacity):
 
 
 @law("", wait=nonnegative("s"), arrival_rate=ARRIVALS, service_rate=SERVICE, servers=SERVERS)
-def service_level(wait, arrival_rate, service_rate, servers=1):
+def service_level(
+    wait: Value, arrival_rate: Value, service_rate: Value, servers: Value = 1
+) -> Value:
     """The share of requests that wait no longer than `wait` (s) before service, in M/M/c.
 
     >>> round(service_level(0.33, 10 / 3, 1 / 3, servers=15), 3)
     0.941
     """
     queue = mmc.__wrapped__(arrival_rate, service_rate, servers)
-    return 1 - queue.wait_probability * _exp(-(servers * service_rate - arrival_rate) * wait)
+    return 1 - queue.wait_probability * exp(-(servers * service_rate - arrival_rate) * wait)
 
 
 @law("s", share=SHARE, arrival_rate=ARRIVALS, service_rate=SERVICE, servers=SERVERS)
-def waiting_percentile(share, arrival_rate, service_rate, servers=1):
+def waiting_percentile(
+    share: Value, arrival_rate: Value, service_rate: Value, servers: Value = 1
+) -> Value:
     """The wait (s) that this share of requests does not exceed, in M/M/c; 0 for those who never wait.
 
     >>> waiting_percentile(0.5, 5, 10), round(waiting_percentile(0.99, 5, 10), 3)
-    (0.0, 0.782)
+    (0 s, 0.782)
     """
     queue = mmc.__wrapped__(arrival_rate, service_rate, servers)
     ratio = where(queue.wait_probability > 1 - share, queue.wait_probability / (1 - share), 1.0)
-    return _log(ratio) / (servers * service_rate - arrival_rate)
+    return log(ratio) / (servers * service_rate - arrival_rate)
 
 
 @law("s", share=SHARE, arrival_rate=ARRIVALS, service_rate=SERVICE, servers=SERVERS)
-def sojourn_percentile(share, arrival_rate, service_rate, servers=1):
+def sojourn_percentile(
+    share: Value, arrival_rate: Value, service_rate: Value, servers: Value = 1
+) -> Value:
     """The time in the system (s), wait and service, that this share of requests does not exceed, in M/M/c.
 
     With one server it is -ln(1 - share) / (service_rate - arrival_rate).
@@ -268,33 +273,39 @@ def sojourn_percentile(share, arrival_rate, service_rate, servers=1):
     spare = servers * service_rate - arrival_rate
     slower, gap = where(spare < service_rate, spare, service_rate), abs(service_rate - spare)
     # Halving an interval that is sure to hold the answer: wait and service are each below their own share of it.
-    low, high = 0 * spare, _log(2 / (1 - share)) * (1 / spare + 1 / service_rate)
+    low, high = 0 * spare, log(2 / (1 - share)) * (1 / spare + 1 / service_rate)
     for _ in range(64):
         t = (low + high) / 2
-        both = where(gap > 0, -_expm1(-gap * t) / where(gap > 0, gap, 1.0), t) * spare * _exp(-slower * t)
-        longer = _exp(-service_rate * t) * (1 - queue.wait_probability) + queue.wait_probability * (_exp(-spare * t) + both)
+        both = where(gap > 0, -expm1(-gap * t) / where(gap > 0, gap, 1.0), t) * spare * exp(-slower * t)
+        longer = exp(-service_rate * t) * (1 - queue.wait_probability) + queue.wait_probability * (exp(-spare * t) + both)
         low, high = where(longer > 1 - share, t, low), where(longer > 1 - share, high, t)
     return (low + high) / 2
 
 
 @law("s", burst_rate=ARRIVALS, burst_time=nonnegative("s"), arrival_rate=ARRIVALS, capacity=SERVICE)
-def drain_time(burst_rate, burst_time, arrival_rate, capacity):
+def drain_time(burst_rate: Value, burst_time: Value, arrival_rate: Value, capacity: Value) -> Value:
     """Seconds after a burst until the backlog that it left is gone, all rates taken as steady flows.
 
     Raises Overload if the normal `arrival_rate` alone is too much for the `capacity` (request/s).
 
     >>> drain_time(burst_rate=120, burst_time=300, arrival_rate=90, capacity=100)
-    600.0
+    600 s
     """
     stable("drain_time", arrival_rate, capacity, 1)
     excess = where(burst_rate > capacity, burst_rate - capacity, 0.0)
     return excess * burst_time / (capacity - arrival_rate)
 
 
-def stable(name, arrival_rate, service_rate, servers, argument="arrival_rate"):
+def stable(
+    name: str,
+    arrival_rate: Any,
+    service_rate: Any,
+    servers: Any,
+    argument: str = "arrival_rate",
+) -> Value:
     """The busy share of each server; an Overload in the name of the calling law if that is not below 1."""
     rho = arrival_rate / (servers * service_rate)
-    if not _any(rho >= 1):
+    if not any_of(rho >= 1):
         return rho
     if is_array(rho):
         worst = rho.argmax()
@@ -306,16 +317,18 @@ def stable(name, arrival_rate, service_rate, servers, argument="arrival_rate"):
     raise Overload(name, argument, arrival_rate, f"less than {can:g}{unit}", text)
 
 
-def _queue(rho, arrival_rate, service_rate, wait, wait_probability):
+def _queue(
+    rho: Value, arrival_rate: Value, service_rate: Value, wait: Value, wait_probability: Value
+) -> Queue:
     return Queue(rho, arrival_rate * (wait + 1 / service_rate), arrival_rate * wait, wait + 1 / service_rate, wait, wait_probability)
 
 
-def _wait_probability(rho, full):
+def _wait_probability(rho: Value, full: Value) -> Value:
     """Erlang C from Erlang B: let the system grow beyond `servers`, each further state rho times as likely."""
     return full / (1 - rho * (1 - full))
 
 
-def fill(ratio, capacity):
+def fill(ratio: Callable[[int], Value], capacity: Any) -> tuple[Value, Value]:
     """(P(full), mean number inside) of a system that holds up to `capacity`, built up one place at a time.
 
     `ratio(k)` is arrival rate / completion rate with k inside. Each step is a weighted mean of
@@ -330,21 +343,3 @@ def fill(ratio, capacity):
         if k in wanted:
             answer = where(capacity == k, full, answer[0]), where(capacity == k, inside, answer[1])
     return answer
-
-
-def _any(condition):
-    return condition.any() if is_array(condition) else condition
-
-
-def _elementwise(name):
-    def apply(x):
-        if is_array(x):
-            import numpy
-
-            return getattr(numpy, name)(x)
-        return getattr(math, name)(x)
-
-    return apply
-
-
-_exp, _expm1, _log = _elementwise("exp"), _elementwise("expm1"), _elementwise("log")

@@ -9,19 +9,13 @@ higher order estimate of the optimum checkpoint interval for restart dumps" (FGC
 
 from __future__ import annotations
 
-import math
+from lightspeed.elementwise import INF, Value, exp, expm1, minimum, where
+from lightspeed.law import Argument, count, fraction, law, nonnegative, positive
 
-from lightspeed.law import (
-    Argument,
-    count,
-    fraction,
-    is_array,
-    law,
-    minimum,
-    nonnegative,
-    positive,
-    where,
-)
+__all__ = (
+    "checkpoint_bytes", "cluster_mtbf", "daly_interval", "device_mtbf", "lost_share",
+    "observed_mtbf", "straggler_stretch", "stretch", "survival", "young_interval",
+)  # fmt: skip
 
 MTBF = positive("s", hint="The MTBF of the whole job: a machine's own is `devices` times as long.")
 WRITE = positive("s", hint="The time for which a checkpoint stops the work; a copy in the background costs less.")
@@ -30,20 +24,11 @@ LONG = 600.0  # MTBFs: beyond, the exponentials leave the range of a double
 TIME = nonnegative("s")
 
 
-def _map(name, x):
-    """A function of `math`, or its namesake in numpy if x is an array."""
-    if is_array(x):
-        import numpy
-
-        return getattr(numpy, name)(x)
-    return getattr(math, name)(x)
-
-
 # ---------------------------------------------------------------- how often it stops
 
 
 @law("s", time=positive("s"), failures=count())
-def observed_mtbf(time, failures):
+def observed_mtbf(time: Value, failures: Value) -> Value:
     """Seconds between failures of a job that failed so often in `time` (s).
 
     >>> round(observed_mtbf(54 * 86400, 419) / 3600, 2)
@@ -53,62 +38,62 @@ def observed_mtbf(time, failures):
 
 
 @law("s", device_mtbf=positive("s"), devices=count())
-def cluster_mtbf(device_mtbf, devices):
+def cluster_mtbf(device_mtbf: Value, devices: Value) -> Value:
     """Seconds between failures of a job that stops when any of its devices does: failure rates add.
 
     >>> cluster_mtbf(1e8, 10_000)
-    10000.0
+    10,000 s
     """
     return device_mtbf / devices
 
 
 @law("s", mtbf=MTBF, devices=count())
-def device_mtbf(mtbf, devices):
+def device_mtbf(mtbf: Value, devices: Value) -> Value:
     """Seconds between failures of one device, from those of a job of so many: the inverse of `cluster_mtbf`.
 
     >>> device_mtbf(10_000.0, 10_000)
-    100000000.0
+    100,000,000 s
     """
     return mtbf * devices
 
 
 @law(time=TIME, mtbf=MTBF)
-def survival(time, mtbf):
+def survival(time: Value, mtbf: Value) -> Value:
     """Probability that a job runs for `time` (s) without a failure, failures being independent of its age.
 
     >>> round(survival(3600.0, 3600.0), 3)
     0.368
     """
-    return _map("exp", -minimum(time / mtbf, LONG))
+    return exp(-minimum(time / mtbf, LONG))
 
 
 # ---------------------------------------------------------------- how often to save
 
 
-@law("byte", params=positive("parameter"), bytes_per_param=positive("byte"))
-def checkpoint_bytes(params, bytes_per_param=14):
+@law("byte", parameters=positive("parameter"), parameter_bytes=positive("byte"))
+def checkpoint_bytes(parameters: Value, parameter_bytes: Value = 14) -> Value:
     """Bytes that must be saved: by default 2 of weights, 4 of master weights and 8 of Adam a parameter.
 
     Gradients are not saved: the next step makes new ones.
 
     >>> checkpoint_bytes(1e9)
-    14000000000.0
+    14 GB
     """
-    return params * bytes_per_param
+    return parameters * parameter_bytes
 
 
 @law("s", write=WRITE, mtbf=MTBF)
-def young_interval(write, mtbf):
+def young_interval(write: Value, mtbf: Value) -> Value:
     """Young's first-order optimum of the work between checkpoints, s: sqrt(2 write mtbf).
 
     >>> young_interval(50.0, 10_000.0)
-    1000.0
+    1,000 s
     """
     return (2 * write * mtbf) ** 0.5
 
 
 @law("s", write=WRITE, mtbf=MTBF)
-def daly_interval(write, mtbf):
+def daly_interval(write: Value, mtbf: Value) -> Value:
     """Daly's higher-order optimum of the work between checkpoints, s; `mtbf` itself once write >= 2 mtbf.
 
     >>> round(daly_interval(5 * 60.0, 1440 * 60.0) / 60)
@@ -120,7 +105,7 @@ def daly_interval(write, mtbf):
 
 
 @law(interval=INTERVAL, write=WRITE, mtbf=MTBF, restart=TIME)
-def lost_share(interval, write, mtbf, restart=0.0):
+def lost_share(interval: Value, write: Value, mtbf: Value, restart: Value = 0.0) -> Value:
     """Time lost per second of work, to first order: writing, half an interval redone a failure, and the restart.
 
     At Young's interval, without a restart time, it is sqrt(2 write / mtbf). Good while the losses are small.
@@ -132,7 +117,7 @@ def lost_share(interval, write, mtbf, restart=0.0):
 
 
 @law(interval=INTERVAL, write=WRITE, mtbf=MTBF, restart=TIME)
-def stretch(interval, write, mtbf, restart=0.0):
+def stretch(interval: Value, write: Value, mtbf: Value, restart: Value = 0.0) -> Value:
     """Time of the job over its time without failures or checkpoints, to all orders (Daly 2006).
 
     Failures strike at a constant rate, also while writing and while restarting. Infinite where an interval
@@ -143,15 +128,15 @@ def stretch(interval, write, mtbf, restart=0.0):
     """
     attempt = (interval + write) / mtbf
     exponent = restart / mtbf + attempt
-    finite = mtbf / interval * _map("exp", minimum(exponent, LONG)) * -_map("expm1", -minimum(attempt, LONG))
-    return where(exponent < LONG, finite, math.inf)
+    finite = mtbf / interval * exp(minimum(exponent, LONG)) * -expm1(-minimum(attempt, LONG))
+    return where(exponent < LONG, finite, INF)
 
 
 # ---------------------------------------------------------------- the slowest rank
 
 
 @law(ranks=count(), chance=fraction(), slowdown=Argument(low=1.0, above=False, hint="1 is as fast as the others, 2 takes twice as long."))
-def straggler_stretch(ranks, chance, slowdown):
+def straggler_stretch(ranks: Value, chance: Value, slowdown: Value) -> Value:
     """Mean time of a synchronous step over that of a step without stragglers.
 
     Each rank is slow in a step with probability `chance`, by the factor `slowdown`; one slow rank delays all the others.

@@ -13,22 +13,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lightspeed.law import (
-    ELEMENT_BYTES,
-    Argument,
-    count,
-    divide,
-    law,
-    maximum,
-    minimum,
-    nonnegative,
-    positive,
-)
+from lightspeed.elementwise import Value, divide, maximum, minimum
+from lightspeed.law import ELEMENT_BYTES, Argument, count, law, nonnegative, positive
+
+__all__ = (
+    "TimeBounds", "achievable_time", "arithmetic_intensity", "attainable",
+    "attention_crossover", "attention_intensity", "batched_matmul_bytes", "compute_time",
+    "critical_batch", "critical_batch_exact", "critical_depth", "crossover_size", "dot_bytes",
+    "dot_flops", "elementwise_intensity", "iron_law", "matmul_bytes", "matmul_flops",
+    "matmul_intensity", "multi_hop_time", "ridge_point", "split_matmul_bounds",
+    "tile_intensity", "tiled_matmul_bytes", "time_bounds", "transfer_time",
+)  # fmt: skip
 
 PEAK = positive("FLOP/s", hint="Peaks are dense and per chip: a sparse peak on a data sheet is twice the dense one.")
 BANDWIDTH = positive("byte/s", hint="Link rates are per direction and in bytes: 400 Gbit/s is 50 GB/s.")
 SHARE = Argument(high=1.0, hint="A share is a fraction, not a percentage: 80 % is 0.8.")
 INTENSITY = nonnegative("FLOP/byte")
+# An operation on a chip, and the times that are said of it.
+WORK = {"flops": nonnegative("FLOP"), "size": nonnegative("byte"), "peak": PEAK, "bandwidth": BANDWIDTH}
+TIMES = dict.fromkeys(("math", "comms", "lower", "upper"), "s")
 # The sides of the weights Y[D, F], and how wide an element of Y, X and Z is.
 MATRICES = {
     "D": count(),
@@ -57,145 +60,151 @@ class TimeBounds:
 
 
 @law("s", flops=nonnegative("FLOP"), peak=PEAK)
-def compute_time(flops, peak):
+def compute_time(flops: Value, peak: Value) -> Value:
     """Seconds of arithmetic for `flops` at the rate `peak` (FLOP/s).
 
     >>> compute_time(1e12, 1e15)
-    0.001
+    1 ms
     """
     return flops / peak
 
 
 @law("s", size=nonnegative("byte"), bandwidth=BANDWIDTH, latency=nonnegative("s"))
-def transfer_time(size, bandwidth, latency=0.0):
+def transfer_time(size: Value, bandwidth: Value, latency: Value = 0.0) -> Value:
     """Seconds to move `size` bytes at `bandwidth` (byte/s), after a start-up `latency` (s).
 
     >>> transfer_time(1e9, 10e9 / 8, latency=0.01)
-    0.81
+    810 ms
     """
     return latency + size / bandwidth
 
 
 @law("byte", latency=nonnegative("s"), bandwidth=BANDWIDTH)
-def crossover_size(latency, bandwidth):
+def crossover_size(latency: Value, bandwidth: Value) -> Value:
     """The size in bytes at which the latency term and the bandwidth term are equal.
 
     Smaller transfers wait on latency, larger ones on bandwidth; this one reaches half the rate.
 
     >>> crossover_size(0.01, 1.25e9)
-    12500000.0
+    12.5 MB
     """
     return latency * bandwidth
 
 
 @law("FLOP/byte", flops=nonnegative("FLOP"), size=positive("byte"))
-def arithmetic_intensity(flops, size):
+def arithmetic_intensity(flops: Value, size: Value) -> Value:
     """FLOPs done per byte moved.
 
     >>> arithmetic_intensity(2e9, 1e9)
-    2.0
+    2 FLOP/byte
     """
     return flops / size
 
 
 @law("FLOP/byte", peak=PEAK, bandwidth=BANDWIDTH)
-def ridge_point(peak, bandwidth):
+def ridge_point(peak: Value, bandwidth: Value) -> Value:
     """The intensity (FLOP/byte) at which `peak` (FLOP/s) and `bandwidth` (byte/s) meet.
 
     >>> ridge_point(312e12, 2e12)
-    156.0
+    156 FLOP/byte
     """
     return peak / bandwidth
 
 
 @law("FLOP/s", intensity=INTENSITY, peak=PEAK, bandwidth=BANDWIDTH)
-def attainable(intensity, peak, bandwidth):
+def attainable(intensity: Value, peak: Value, bandwidth: Value) -> Value:
     """The height of the roof over `intensity` (FLOP/byte), in FLOP/s.
 
     >>> attainable(0.25, 312e12, 2e12)
-    500000000000.0
+    500 GFLOP/s
     """
     return minimum(peak, intensity * bandwidth)
 
 
-@law(
-    {"math": "s", "comms": "s", "lower": "s", "upper": "s"},
-    flops=nonnegative("FLOP"),
-    size=nonnegative("byte"),
-    peak=PEAK,
-    bandwidth=BANDWIDTH,
-)
-def time_bounds(flops, size, peak, bandwidth):
+@law(TIMES, **WORK)
+def time_bounds(flops: Value, size: Value, peak: Value, bandwidth: Value) -> TimeBounds:
     """The `TimeBounds` (s) of an operation of `flops` FLOPs that moves `size` bytes.
 
     >>> time_bounds(1e12, 1e9, 1e15, 1e12).lower
-    0.001
+    1 ms
     """
     t_math, t_comms = flops / peak, size / bandwidth
     return TimeBounds(t_math, t_comms, maximum(t_math, t_comms), t_math + t_comms, t_math >= t_comms)
 
 
-@law(
-    "s",
-    flops=nonnegative("FLOP"),
-    size=nonnegative("byte"),
-    peak=PEAK,
-    bandwidth=BANDWIDTH,
-    math_share=SHARE,
-    comms_share=SHARE,
-)
-def achievable_time(flops, size, peak, bandwidth, math_share=1.0, comms_share=1.0):
+@law("s", **WORK, math_share=SHARE, comms_share=SHARE)
+def achievable_time(
+    flops: Value,
+    size: Value,
+    peak: Value,
+    bandwidth: Value,
+    math_share: Value = 1.0,
+    comms_share: Value = 1.0,
+) -> Value:
     """Seconds on a roof lowered to what was measured: shares (0 to 1] of peak and of bandwidth.
 
     With both shares 1 this is `time_bounds(...).lower`.
 
     >>> achievable_time(1e12, 1e9, 1e15, 1e12, math_share=0.5)
-    0.002
+    2 ms
     """
     return maximum(flops / (peak * math_share), size / (bandwidth * comms_share))
 
 
-@law(
-    "s",
-    flops=nonnegative("FLOP"),
-    size=nonnegative("byte"),
-    peak=PEAK,
-    bandwidth=BANDWIDTH,
-    utilisation=SHARE,
-    latency=nonnegative("s"),
-)
-def iron_law(flops, size, peak, bandwidth, utilisation=1.0, latency=0.0):
-    """Seconds when nothing overlaps: bytes / bandwidth + FLOPs / (peak * utilisation) + latency.
+@law("s", **WORK, utilization=SHARE, latency=nonnegative("s"))
+def iron_law(
+    flops: Value,
+    size: Value,
+    peak: Value,
+    bandwidth: Value,
+    utilization: Value = 1.0,
+    latency: Value = 0.0,
+) -> Value:
+    """Seconds when nothing overlaps: bytes / bandwidth + FLOPs / (peak * utilization) + latency.
 
-    >>> iron_law(1e12, 1e9, 1e15, 1e12, utilisation=0.5, latency=1e-3)
-    0.004
+    >>> iron_law(1e12, 1e9, 1e15, 1e12, utilization=0.5, latency=1e-3)
+    4 ms
     """
-    return size / bandwidth + flops / (peak * utilisation) + latency
+    return size / bandwidth + flops / (peak * utilization) + latency
 
 
 @law("FLOP", B=count(), D=count(), F=count())
-def matmul_flops(B, D, F):
+def matmul_flops(B: Value, D: Value, F: Value) -> Value:
     """FLOPs of X[B, D] Y[D, F]: one multiply and one add per (b, d, f).
 
     The exact count is B F (2 D - 1); the course, like the field, counts the last add too.
 
     >>> matmul_flops(1, 4096, 4096)
-    33554432
+    33.6 MFLOP
     """
     return 2 * B * D * F
 
 
 @law("byte", B=count(), **MATRICES)
-def matmul_bytes(B, D, F, weight_bytes=2, activation_bytes=2, output_bytes=2):
+def matmul_bytes(
+    B: Value,
+    D: Value,
+    F: Value,
+    weight_bytes: Value = 2,
+    activation_bytes: Value = 2,
+    output_bytes: Value = 2,
+) -> Value:
     """Bytes of X[B, D] Y[D, F]: X and Y are read once, Z is written once (element sizes in bytes).
 
     >>> matmul_bytes(1, 1024, 1024, 1, 1, 1)
-    1050624
+    1.05 MB
     """
     return B * D * activation_bytes + D * F * weight_bytes + B * F * output_bytes
 
 
-def matmul_intensity(B, D, F, weight_bytes=2, activation_bytes=2, output_bytes=2):
+def matmul_intensity(
+    B: Value,
+    D: Value,
+    F: Value,
+    weight_bytes: Value = 2,
+    activation_bytes: Value = 2,
+    output_bytes: Value = 2,
+) -> Value:
     """FLOP/byte of X[B, D] Y[D, F]; close to 2 B / weight_bytes while B is far below D and F.
 
     >>> round(matmul_intensity(1, 4096, 4096), 2)
@@ -206,17 +215,24 @@ def matmul_intensity(B, D, F, weight_bytes=2, activation_bytes=2, output_bytes=2
 
 
 @law("byte", B=count(), **MATRICES)
-def batched_matmul_bytes(B, D, F, weight_bytes=2, activation_bytes=2, output_bytes=2):
+def batched_matmul_bytes(
+    B: Value,
+    D: Value,
+    F: Value,
+    weight_bytes: Value = 2,
+    activation_bytes: Value = 2,
+    output_bytes: Value = 2,
+) -> Value:
     """Bytes of X[B, D] Y[B, D, F]: every row has a matrix of its own, so no weight is reused.
 
     >>> batched_matmul_bytes(2, 4, 8, 1, 1, 1)
-    88
+    88 bytes
     """
     return B * D * activation_bytes + B * D * F * weight_bytes + B * F * output_bytes
 
 
 @law("", ridge=positive("FLOP/byte"), weight_bytes=ELEMENT_BYTES)
-def critical_batch(ridge, weight_bytes=2):
+def critical_batch(ridge: Value, weight_bytes: Value = 2) -> Value:
     """Tokens above which a matmul is compute-bound, while B is far below D and F.
 
     The intensity is then 2 B / weight_bytes; it meets the ridge (FLOP/byte) here.
@@ -228,7 +244,14 @@ def critical_batch(ridge, weight_bytes=2):
 
 
 @law("", ridge=positive("FLOP/byte"), **MATRICES)
-def critical_batch_exact(D, F, ridge, weight_bytes=2, activation_bytes=2, output_bytes=2):
+def critical_batch_exact(
+    D: Value,
+    F: Value,
+    ridge: Value,
+    weight_bytes: Value = 2,
+    activation_bytes: Value = 2,
+    output_bytes: Value = 2,
+) -> Value:
     """Tokens at which X[B, D] Y[D, F] reaches the ridge, counting every byte.
 
     Solves 2 B D F = ridge (B D a + D F w + B F o) for B. Infinity if no batch gets there:
@@ -242,39 +265,43 @@ def critical_batch_exact(D, F, ridge, weight_bytes=2, activation_bytes=2, output
 
 
 @law("FLOP", n=count())
-def dot_flops(n):
+def dot_flops(n: Value) -> Value:
     """FLOPs of a dot product of two vectors of n: n multiplies and n - 1 adds.
 
     >>> dot_flops(1024)
-    2047
+    2,047 FLOP
     """
     return 2 * n - 1
 
 
 @law("byte", n=count(), element_bytes=ELEMENT_BYTES)
-def dot_bytes(n, element_bytes=2):
+def dot_bytes(n: Value, element_bytes: Value = 2) -> Value:
     """Bytes of a dot product: two vectors read, one number written.
 
     >>> dot_bytes(1024)
-    4098
+    4,098 bytes
     """
     return (2 * n + 1) * element_bytes
 
 
 @law("FLOP/byte", flops_per_element=positive("FLOP"), reads=count(low=0), writes=count(low=0), element_bytes=ELEMENT_BYTES)
-def elementwise_intensity(flops_per_element=1, reads=1, writes=1, element_bytes=2):
+def elementwise_intensity(
+    flops_per_element: Value = 1, reads: Value = 1, writes: Value = 1, element_bytes: Value = 2
+) -> Value:
     """FLOP/byte of an elementwise kernel that reads and writes so many tensors.
 
     ReLU in bf16 does one operation for two bytes read and two written.
 
     >>> elementwise_intensity()
-    0.25
+    0.25 FLOP/byte
     """
     return flops_per_element / ((reads + writes) * element_bytes)
 
 
 @law("byte", m=count(), n=count(), k=count(), bm=count(), bn=count(), element_bytes=ELEMENT_BYTES)
-def tiled_matmul_bytes(m, n, k, bm, bn, element_bytes=2):
+def tiled_matmul_bytes(
+    m: Value, n: Value, k: Value, bm: Value, bn: Value, element_bytes: Value = 2
+) -> Value:
     """Bytes that an (m, k) x (k, n) matmul moves when its output is made in bm x bn tiles.
 
     Each output tile reads a full bm x k strip and a full k x bn strip, and is written once.
@@ -288,17 +315,17 @@ def tiled_matmul_bytes(m, n, k, bm, bn, element_bytes=2):
 
 
 @law("FLOP/byte", bm=count(), bn=count(), element_bytes=ELEMENT_BYTES)
-def tile_intensity(bm, bn, element_bytes=2):
+def tile_intensity(bm: Value, bn: Value, element_bytes: Value = 2) -> Value:
     """FLOP/byte of a tiled matmul with a long contraction: 2 bm bn / ((bm + bn) element_bytes).
 
     >>> tile_intensity(128, 128)
-    64.0
+    64 FLOP/byte
     """
     return 2 * bm * bn / ((bm + bn) * element_bytes)
 
 
 @law("FLOP/byte", T=count(), S=count(), G=count(), element_bytes=ELEMENT_BYTES)
-def attention_intensity(T, S, G=1, element_bytes=2):
+def attention_intensity(T: Value, S: Value, G: Value = 1, element_bytes: Value = 2) -> Value:
     """FLOP/byte of attention: T query tokens over S cached tokens, G query heads per KV head.
 
     Counts Q K' and A V, reads Q, K, V and writes the output; scores stay on chip.
@@ -312,28 +339,30 @@ def attention_intensity(T, S, G=1, element_bytes=2):
 
 
 @law(
-    {"math": "s", "comms": "s", "lower": "s", "upper": "s"},
+    TIMES,
     B=count(),
     D=count(),
     F=count(),
     peak=PEAK,
-    link=BANDWIDTH,
+    bandwidth=BANDWIDTH,
     element_bytes=ELEMENT_BYTES,
 )
-def split_matmul_bounds(B, D, F, peak, link, element_bytes=2):
+def split_matmul_bounds(
+    B: Value, D: Value, F: Value, peak: Value, bandwidth: Value, element_bytes: Value = 2
+) -> TimeBounds:
     """`TimeBounds` (s) of X[B, D] Y[D, F] with D split over two chips joined by a link.
 
     Each chip does half the FLOPs at `peak` (FLOP/s) and sends its partial sum, B F elements,
-    to the other at `link` (byte/s, one direction; both directions run at once).
+    to the other at `bandwidth` (byte/s, one direction; both directions run at once).
 
     >>> split_matmul_bounds(128, 8192, 8192, 197e12, 45e9).compute_bound
     False
     """
-    return time_bounds(matmul_flops(B, D, F) / 2, B * F * element_bytes, peak, link)
+    return time_bounds(matmul_flops(B, D, F) / 2, B * F * element_bytes, peak, bandwidth)
 
 
 @law("", D=count(), G=count())
-def attention_crossover(D, G=1):
+def attention_crossover(D: Value, G: Value = 1) -> Value:
     """Tokens of context at which attention does as many FLOPs as its own four projections.
 
     Over T tokens, the projections of queries and of the output do 4 T D^2 FLOPs and those of keys and
@@ -346,18 +375,18 @@ def attention_crossover(D, G=1):
     return D * (1 + 1 / G)
 
 
-@law("", peak=PEAK, link=BANDWIDTH, element_bytes=ELEMENT_BYTES)
-def critical_depth(peak, link, element_bytes=2):
+@law("", peak=PEAK, bandwidth=BANDWIDTH, element_bytes=ELEMENT_BYTES)
+def critical_depth(peak: Value, bandwidth: Value, element_bytes: Value = 2) -> Value:
     """The contraction length D above which a matmul split over two chips is compute-bound.
 
     >>> round(critical_depth(1.97e14, 4.5e10))
     8756
     """
-    return element_bytes * peak / link
+    return element_bytes * peak / bandwidth
 
 
 @law("s", size=nonnegative("byte"), bandwidth=BANDWIDTH, hops=count(low=0), hop_latency=nonnegative("s"))
-def multi_hop_time(size, bandwidth, hops, hop_latency):
+def multi_hop_time(size: Value, bandwidth: Value, hops: Value, hop_latency: Value) -> Value:
     """Seconds for `size` bytes to arrive over `hops` links that forward as they receive.
 
     >>> round(multi_hop_time(16777216, 90e9, 6, 1e-6) * 1e6)

@@ -10,45 +10,42 @@ Gunther, "Guerrilla Capacity Planning" (2007); Brent (JACM 21(2), 1974).
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from lightspeed.law import (
-    Argument,
-    BadArgument,
-    checked,
-    count,
-    divide,
-    fraction,
-    is_array,
-    law,
-    maximum,
-    nonnegative,
-    one_of,
-    positive,
-)
+from lightspeed.elementwise import Value, any_of, divide, maximum
+from lightspeed.errors import BadArgument, one_of
+from lightspeed.law import Argument, checked, count, fraction, law, nonnegative, positive
+
+__all__ = (
+    "GreedyBounds", "UslFit", "WorkSpan", "amdahl_speedup", "communication_speedup",
+    "efficiency", "fit_usl", "greedy_bounds", "gustafson_speedup", "karp_flatt",
+    "parallel_fraction", "processors_at_efficiency", "profile_speedup", "run_cost",
+    "serial_on_n", "serial_on_one", "usl_peak", "usl_speedup", "work_span",
+)  # fmt: skip
 
 PROCESSORS = Argument(low=1.0, above=False, hint="One processor is the baseline: n starts at 1.")
 UNLIMITED = Argument(low=1.0, above=False, infinite=True, hint=PROCESSORS.hint)
 SHARE = fraction(hint="A share of the time is between 0 and 1: 5 % is 0.05.")
 
 
-def _any(condition):
-    return condition.any() if is_array(condition) else condition
-
-
-def _shares(where, serial, parallel):
+def _shares(law: str, serial: Value | None, parallel: Value | None) -> tuple[Value, Value]:
     """Both shares from either; given both, they must add up to 1."""
     if serial is None and parallel is None:
-        raise BadArgument(where, "serial", serial, "serial=... or parallel=...")
-    serial = 1 - parallel if serial is None else serial
+        raise BadArgument(law, "serial", serial, "serial=... or parallel=...")
+    if serial is None:
+        serial = 1 - parallel  # type: ignore[operator]  # one of the two is given
     parallel = 1 - serial if parallel is None else parallel
-    if _any(abs(serial + parallel - 1) > 1e-9):
-        raise BadArgument(where, "parallel", parallel, "1 - serial", "The two shares are of the same time.")
+    if any_of(abs(serial + parallel - 1) > 1e-9):
+        raise BadArgument(law, "parallel", parallel, "1 - serial", "The two shares are of the same time.")
     return serial, parallel
 
 
 @law(n=UNLIMITED, serial=SHARE, parallel=SHARE)
-def amdahl_speedup(n, *, serial=None, parallel=None):
+def amdahl_speedup(
+    n: Value, *, serial: Value | None = None, parallel: Value | None = None
+) -> Value:
     """Speedup of a fixed job on n processors; the shares are those of the time on one.
 
     >>> round(amdahl_speedup(8, serial=0.05), 3), amdahl_speedup(float("inf"), serial=0.05)
@@ -59,7 +56,9 @@ def amdahl_speedup(n, *, serial=None, parallel=None):
 
 
 @law(n=PROCESSORS, serial=SHARE, parallel=SHARE)
-def gustafson_speedup(n, *, serial=None, parallel=None):
+def gustafson_speedup(
+    n: Value, *, serial: Value | None = None, parallel: Value | None = None
+) -> Value:
     """Speedup of a job that grows with n; the shares are those of the time on n processors.
 
     >>> gustafson_speedup(8, serial=0.05)
@@ -70,7 +69,7 @@ def gustafson_speedup(n, *, serial=None, parallel=None):
 
 
 @law(n=PROCESSORS, serial_on_one=SHARE)
-def serial_on_n(n, *, serial_on_one):
+def serial_on_n(n: Value, *, serial_on_one: Value) -> Value:
     """The serial share of the time on n processors, from the share on one: it grows.
 
     >>> round(serial_on_n(100, serial_on_one=0.05), 3)
@@ -80,7 +79,7 @@ def serial_on_n(n, *, serial_on_one):
 
 
 @law(n=PROCESSORS, serial_on_n=SHARE)
-def serial_on_one(n, *, serial_on_n):
+def serial_on_one(n: Value, *, serial_on_n: Value) -> Value:
     """The serial share of the time on one processor, from the share on n: it shrinks.
 
     >>> round(serial_on_one(1000, serial_on_n=0.05), 7)
@@ -90,7 +89,7 @@ def serial_on_one(n, *, serial_on_n):
 
 
 @law(speedup=positive(), n=PROCESSORS)
-def efficiency(speedup, n):
+def efficiency(speedup: Value, n: Value) -> Value:
     """Speedup per processor: 1 is perfect, above 1 is superlinear.
 
     >>> efficiency(6, 8)
@@ -100,7 +99,9 @@ def efficiency(speedup, n):
 
 
 @law(efficiency=Argument(high=1.0), serial=SHARE, parallel=SHARE)
-def processors_at_efficiency(efficiency, *, serial=None, parallel=None):
+def processors_at_efficiency(
+    efficiency: Value, *, serial: Value | None = None, parallel: Value | None = None
+) -> Value:
     """The n at which Amdahl's efficiency has fallen to this value; infinite without a serial part.
 
     >>> processors_at_efficiency(0.5, serial=0.05)
@@ -111,7 +112,7 @@ def processors_at_efficiency(efficiency, *, serial=None, parallel=None):
 
 
 @law(speedup=positive(), n=Argument(low=1.0, hint="On one processor every job has a speedup of 1."))
-def karp_flatt(speedup, n):
+def karp_flatt(speedup: Value, n: Value) -> Value:
     """The serial share that Amdahl's law would need to explain a measured speedup on n processors.
 
     Constant in n: the loss is serial work. Growing: so does an overhead. Negative: superlinear.
@@ -123,7 +124,7 @@ def karp_flatt(speedup, n):
 
 
 @law(n=PROCESSORS, serial=SHARE, overhead=nonnegative())
-def communication_speedup(n, *, serial, overhead):
+def communication_speedup(n: Value, *, serial: Value, overhead: Value) -> Value:
     """Amdahl's law with a third term: `overhead` is c(n), the cost at n as a share of the time on one.
 
     >>> communication_speedup(8, serial=0.0, overhead=0.125)
@@ -133,7 +134,7 @@ def communication_speedup(n, *, serial, overhead):
 
 
 @law(n=PROCESSORS, serial=SHARE, kappa=nonnegative())
-def usl_speedup(n, *, serial, kappa):
+def usl_speedup(n: Value, *, serial: Value, kappa: Value) -> Value:
     """Universal Scalability Law: Amdahl's with c(n) = kappa (n - 1), so speedup can fall.
 
     >>> usl_speedup(10, serial=0.0, kappa=0.01) < usl_speedup(9, serial=0.0, kappa=0.005)
@@ -143,7 +144,7 @@ def usl_speedup(n, *, serial, kappa):
 
 
 @law(serial=SHARE, kappa=nonnegative())
-def usl_peak(*, serial, kappa):
+def usl_peak(*, serial: Value, kappa: Value) -> Value:
     """The n of the highest speedup, sqrt((1 - serial) / kappa); infinite if kappa is 0.
 
     >>> usl_peak(serial=0.19, kappa=0.01)
@@ -165,13 +166,13 @@ class UslFit:
     baseline: float
     serial_error: float
     kappa_error: float
-    serial_interval: tuple
-    kappa_interval: tuple
+    serial_interval: tuple[float, float]
+    kappa_interval: tuple[float, float]
     peak: float
-    peak_interval: tuple
+    peak_interval: tuple[float, float]
 
 
-def fit_usl(n, speedup, confidence=0.95):
+def fit_usl(n: Any, speedup: Any, confidence: float = 0.95) -> UslFit:
     """The `UslFit` to arrays of n and speedup, by least squares with errors relative to the speedup.
 
     n / speedup is linear in n - 1 and n (n - 1), so no first guess is needed. The baseline is fitted, too:
@@ -200,14 +201,15 @@ def fit_usl(n, speedup, confidence=0.95):
     reach = stdtrit(freedom, 0.5 + confidence / 2) * errors
     intervals = [(float(v - r), float(v + r)) for v, r in zip((serial, kappa), reach, strict=True)]
 
-    def peak(k):
+    def peak(k: float) -> float:
         return float(maximum(divide(1 - serial, k) ** 0.5, 1.0))
 
     low, high = intervals[1]
-    return UslFit(*map(float, (serial, kappa, 1 / unit, *errors)), *intervals, peak(kappa), (peak(high), peak(low)))
+    fitted = map(float, (serial, kappa, 1 / unit, *errors))
+    return UslFit(*fitted, *intervals, peak(kappa), (peak(high), peak(low)))  # type: ignore[call-arg,arg-type]
 
 
-def parallel_fraction(breakdown, parallel):
+def parallel_fraction(breakdown: Mapping[str, float], parallel: Iterable[str]) -> float:
     """The share of the time in the parts named by `parallel`, from a breakdown name -> seconds.
 
     >>> round(parallel_fraction({"setup": 0.1, "compute": 0.9, "finish": 0.1}, ["compute"]), 3)
@@ -218,7 +220,7 @@ def parallel_fraction(breakdown, parallel):
     return sum(times[name] for name in parts) / sum(times.values())
 
 
-def profile_speedup(breakdown, factors):
+def profile_speedup(breakdown: Mapping[str, float], factors: Mapping[str, float]) -> float:
     """Speedup of the whole when each part named in `factors` becomes that many times faster.
 
     >>> round(profile_speedup({"setup": 0.1, "compute": 0.9, "finish": 0.1}, {"compute": 100}), 3)
@@ -232,10 +234,10 @@ def profile_speedup(breakdown, factors):
     return divide(sum(times.values()), sum(t / faster[name] for name, t in times.items()))
 
 
-def _times(where, breakdown):
-    times = {name: checked(where, f"breakdown[{name!r}]", t, nonnegative("s")) for name, t in breakdown.items()}
+def _times(law: str, breakdown: Mapping[str, float]) -> dict[str, float]:
+    times = {name: checked(law, f"breakdown[{name!r}]", t, nonnegative("s")) for name, t in breakdown.items()}
     if not sum(times.values()) > 0:
-        raise BadArgument(where, "breakdown", breakdown, "parts that take some time")
+        raise BadArgument(law, "breakdown", breakdown, "parts that take some time")
     return times
 
 
@@ -245,11 +247,11 @@ class WorkSpan:
 
     work: float
     span: float
-    path: tuple
+    path: tuple[Any, ...]
     parallelism: float
 
 
-def work_span(graph):
+def work_span(graph: Any) -> WorkSpan:
     """The `WorkSpan` of a networkx DAG whose nodes carry `time` (s); no n is faster than the span.
 
     Raises BadArgument for an empty or cyclic graph and for a node without a time.
@@ -258,12 +260,13 @@ def work_span(graph):
 
     if not graph or not networkx.is_directed_acyclic_graph(graph):
         raise BadArgument("work_span", "graph", graph, "a directed graph with nodes and without a cycle")
-    finish, before = {}, {}
+    finish: dict[Any, float] = {}
+    before: dict[Any, Any] = {}
     for node in networkx.topological_sort(graph):
         time = checked("work_span", f"time of {node!r}", graph.nodes[node].get("time"), nonnegative("s"))
-        before[node] = max(graph.predecessors(node), key=finish.get, default=None)
+        before[node] = max(graph.predecessors(node), key=finish.__getitem__, default=None)
         finish[node] = time + finish.get(before[node], 0.0)
-    path = [max(finish, key=finish.get)]
+    path = [max(finish, key=finish.__getitem__)]
     while before[path[0]] is not None:
         path.insert(0, before[path[0]])
     work, span = sum(graph.nodes[node]["time"] for node in graph), finish[path[-1]]
@@ -279,22 +282,22 @@ class GreedyBounds:
 
 
 @law({"lower": "s", "upper": "s"}, work=positive("s"), span=positive("s"), n=count())
-def greedy_bounds(work, span, n):
+def greedy_bounds(work: Value, span: Value, n: Value) -> GreedyBounds:
     """`GreedyBounds` (s) of a DAG on n processors: Brent's (work - span) / n + span from above.
 
     >>> greedy_bounds(12.0, 4.0, 4)
-    GreedyBounds(lower=4.0, upper=6.0)
+    GreedyBounds(lower=4 s, upper=6 s)
     """
-    if _any(span > work):
+    if any_of(span > work):
         raise BadArgument("greedy_bounds", "span", span, "at most the work", "The longest chain is part of all the work.")
     return GreedyBounds(maximum(work / n, span), (work - span) / n + span)
 
 
 @law("dollar", n=PROCESSORS, speedup=positive(), time=positive("s"), price=nonnegative("dollar/s"))
-def run_cost(n, speedup, time, price):
+def run_cost(n: Value, speedup: Value, time: Value, price: Value) -> Value:
     """Dollars of a job that takes `time` (s) on one processor, run on n at `price` (dollar/s) each.
 
     >>> run_cost(8, 4, 100.0, 0.5)
-    100.0
+    $100
     """
     return n * price * time / speedup

@@ -14,23 +14,19 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass, replace
 from importlib.resources import files
+from typing import Any
 
-from lightspeed.law import (
-    ELEMENT_BYTES,
-    Argument,
-    BadArgument,
-    count,
-    divide,
-    is_array,
-    law,
-    maximum,
-    minimum,
-    nonnegative,
-    positive,
-    where,
-)
+from lightspeed.elementwise import Value, any_of, divide, maximum, minimum, where
+from lightspeed.errors import BadArgument
+from lightspeed.law import ELEMENT_BYTES, Argument, count, law, nonnegative, positive
 from lightspeed.queueing import SERVERS, TIMES, Queue, fill, stable
 from lightspeed.roofline import BANDWIDTH, PEAK
+
+__all__ = (
+    "DecodeStep", "batch_that_fits", "batch_within", "decode_step", "flops_per_dollar",
+    "generation_time", "knee_batch", "kv_cache_bytes", "measured_runs", "prefill_servers",
+    "prefill_time", "request_rate", "serving_queue",
+)  # fmt: skip
 
 PARAMETERS = positive("parameter")
 KV = nonnegative("byte", hint="The KV cache of one request: its tokens x the bytes per token.")
@@ -40,7 +36,7 @@ REPLICA = {
     "kv_bytes": KV,
     "peak": replace(PEAK, high=1e21),
     "bandwidth": replace(BANDWIDTH, high=1e18),
-    "param_bytes": ELEMENT_BYTES,
+    "parameter_bytes": ELEMENT_BYTES,
 }
 
 
@@ -56,81 +52,108 @@ class DecodeStep:
 
 
 @law("byte", layers=count(), kv_heads=count(), head_dim=count(), tokens=count(), element_bytes=ELEMENT_BYTES)
-def kv_cache_bytes(layers, kv_heads, head_dim, tokens, element_bytes=2):
+def kv_cache_bytes(
+    layers: Value, kv_heads: Value, head_dim: Value, tokens: Value, element_bytes: Value = 2
+) -> Value:
     """Bytes of the KV cache of one request: a key and a value for each layer, KV head and token.
 
     >>> kv_cache_bytes(80, 8, 128, tokens=1)
-    327680
+    327,680 bytes
     """
     return 2 * layers * kv_heads * head_dim * tokens * element_bytes
 
 
-@law("s", tokens=count(), parameters=PARAMETERS, peak=PEAK, mfu=Argument(high=1.0))
-def prefill_time(tokens, parameters, peak, mfu=1.0):
+@law("s", tokens=count(), parameters=PARAMETERS, peak=PEAK, utilization=Argument(high=1.0))
+def prefill_time(tokens: Value, parameters: Value, peak: Value, utilization: Value = 1.0) -> Value:
     """Seconds to read a prompt: 2 FLOPs per parameter and token, at this share of the peak; attention not counted.
 
     >>> round(prefill_time(512, 7e9, 312e12), 4)
     0.023
     """
-    return 2 * parameters * tokens / (peak * mfu)
+    return 2 * parameters * tokens / (peak * utilization)
 
 
-@law("s", batch=count(), prompt=count(), output=count(), parameters=PARAMETERS, kv_per_token=KV, peak=PEAK, bandwidth=BANDWIDTH, param_bytes=ELEMENT_BYTES)
-def generation_time(batch, prompt, output, parameters, kv_per_token, peak, bandwidth, param_bytes=2):
+@law("s", batch=count(), prompt=count(), output=count(), parameters=PARAMETERS, kv_per_token=KV, peak=PEAK, bandwidth=BANDWIDTH, parameter_bytes=ELEMENT_BYTES)
+def generation_time(
+    batch: Value,
+    prompt: Value,
+    output: Value,
+    parameters: Value,
+    kv_per_token: Value,
+    peak: Value,
+    bandwidth: Value,
+    parameter_bytes: Value = 2,
+) -> Value:
     """Seconds to prefill a batch of prompts and decode `output` tokens for each, all in step.
 
     The caches grow by `kv_per_token` (byte) a step, so on average they hold the prompt and half the output.
 
-    >>> round(generation_time(48, 2048, 2048, 6.74e9, 262144, 1979e12, 3.35e12, param_bytes=1), 1)
+    >>> round(generation_time(48, 2048, 2048, 6.74e9, 262144, 1979e12, 3.35e12, parameter_bytes=1), 1)
     28.4
     """
     cache = kv_per_token * (prompt + output / 2)
-    step = decode_step.__wrapped__(batch, parameters, cache, peak, bandwidth, param_bytes).time
+    step = decode_step.__wrapped__(batch, parameters, cache, peak, bandwidth, parameter_bytes).time
     return prefill_time.__wrapped__(batch * prompt, parameters, peak) + output * step
 
 
 @law({"kv": "s", "weights": "s", "math": "s", "time": "s"}, batch=count(), **REPLICA)
-def decode_step(batch, parameters, kv_bytes, peak, bandwidth, param_bytes=2):
+def decode_step(
+    batch: Value,
+    parameters: Value,
+    kv_bytes: Value,
+    peak: Value,
+    bandwidth: Value,
+    parameter_bytes: Value = 2,
+) -> DecodeStep:
     """The `DecodeStep` (s) in which each request of the batch gets one token.
 
     Every cache is read, whatever the batch; the weights are read once for all, while the batch
     shares them in 2 FLOPs per parameter and request.
 
     >>> decode_step(1, 70e9, 0.0, 1e15, 3.5e12).time
-    0.04
+    40 ms
     """
-    kv, weights, arithmetic = _terms(parameters, kv_bytes, peak, bandwidth, param_bytes)
+    kv, weights, arithmetic = _terms(parameters, kv_bytes, peak, bandwidth, parameter_bytes)
     return DecodeStep(batch * kv, weights, batch * arithmetic, batch * kv + maximum(weights, batch * arithmetic), batch * arithmetic >= weights)
 
 
 @law("", memory=positive("byte"), weight_bytes=positive("byte"), kv_bytes=positive("byte"))
-def batch_that_fits(memory, weight_bytes, kv_bytes):
+def batch_that_fits(memory: Value, weight_bytes: Value, kv_bytes: Value) -> Value:
     """The requests whose KV caches fit beside the weights: the cap on concurrency.
 
     >>> batch_that_fits(80e9, 14e9, 1e9)
     66.0
     """
     left = memory - weight_bytes
-    if (left < 0).any() if is_array(left) else left < 0:
+    if any_of(left < 0):
         raise BadArgument("batch_that_fits", "weight_bytes", weight_bytes, f"at most memory = {memory}", "The weights alone do not fit: shard or quantize them.")
     return left / kv_bytes // 1
 
 
 @law("", budget=positive("s"), **REPLICA)
-def batch_within(budget, parameters, kv_bytes, peak, bandwidth, param_bytes=2):
+def batch_within(
+    budget: Value,
+    parameters: Value,
+    kv_bytes: Value,
+    peak: Value,
+    bandwidth: Value,
+    parameter_bytes: Value = 2,
+) -> Value:
     """The largest batch whose decode step takes no longer than `budget` (s); 0 if none does.
 
     >>> batch_within(0.05, 70e9, 1e9, 1e15, 3.5e12)
     35.0
     """
-    kv, weights, arithmetic = _terms(parameters, kv_bytes, peak, bandwidth, param_bytes)
+    kv, weights, arithmetic = _terms(parameters, kv_bytes, peak, bandwidth, parameter_bytes)
     batch = where(budget >= weights, minimum(divide(budget - weights, kv), budget / (kv + arithmetic)), 0.0) // 1
     # The division may land a hair below a whole number that fits.
     return batch + where((batch + 1) * kv + maximum(weights, (batch + 1) * arithmetic) <= budget, 1.0, 0.0)
 
 
 @law("", **REPLICA)
-def knee_batch(parameters, kv_bytes, peak, bandwidth, param_bytes=2):
+def knee_batch(
+    parameters: Value, kv_bytes: Value, peak: Value, bandwidth: Value, parameter_bytes: Value = 2
+) -> Value:
     """The batch at the knee of the throughput-latency curve: the most throughput per latency.
 
     Kleinrock's power, throughput / latency, is highest where the caches take as long to read as the
@@ -139,22 +162,22 @@ def knee_batch(parameters, kv_bytes, peak, bandwidth, param_bytes=2):
     >>> knee_batch(70e9, 2.8e9, 1e15, 3.5e12)
     50.0
     """
-    kv, weights, arithmetic = _terms(parameters, kv_bytes, peak, bandwidth, param_bytes)
+    kv, weights, arithmetic = _terms(parameters, kv_bytes, peak, bandwidth, parameter_bytes)
     return minimum(divide(weights, kv), weights / arithmetic)
 
 
 @law("request/s", batch=count(), tokens=count(), step_time=positive("s"))
-def request_rate(batch, tokens, step_time):
+def request_rate(batch: Value, tokens: Value, step_time: Value) -> Value:
     """Requests finished per second by a full batch: Little's law with L = batch and W = tokens x step time.
 
     >>> request_rate(32, 200, 0.02)
-    8.0
+    8 request/s
     """
     return batch / (tokens * step_time)
 
 
 @law("", prefill=positive("s"), batch=count(), step_time=positive("s"), tokens=count())
-def prefill_servers(prefill, batch, step_time, tokens):
+def prefill_servers(prefill: Value, batch: Value, step_time: Value, tokens: Value) -> Value:
     """Replicas that must prefill to keep one decoding replica supplied, each prompt taking `prefill` (s).
 
     Little's law again: requests finish at batch / (tokens x step_time), each needs `prefill` of a server.
@@ -166,17 +189,26 @@ def prefill_servers(prefill, batch, step_time, tokens):
 
 
 @law("FLOP/dollar", peak=PEAK, price=positive("dollar/s", hint="Prices are per hour: divide by 3600, or pass Q(2, 'dollar/hour')."))
-def flops_per_dollar(peak, price):
+def flops_per_dollar(peak: Value, price: Value) -> Value:
     """FLOPs that a dollar buys at `peak` (FLOP/s), rented for `price` (dollar/s).
 
     >>> flops_per_dollar(990e12, 10.8 / 3600)
-    3.3e+17
+    330 PFLOP/dollar
     """
     return peak / price
 
 
 @law(TIMES, arrival_rate=positive("request/s"), tokens=count(), slots=SERVERS, **REPLICA)
-def serving_queue(arrival_rate, tokens, slots, parameters, kv_bytes, peak, bandwidth, param_bytes=2):
+def serving_queue(
+    arrival_rate: Value,
+    tokens: Value,
+    slots: Value,
+    parameters: Value,
+    kv_bytes: Value,
+    peak: Value,
+    bandwidth: Value,
+    parameter_bytes: Value = 2,
+) -> Queue:
     """The `Queue` of a replica that decodes up to `slots` requests together, `tokens` for each on average.
 
     Unlike M/M/c the servers slow each other down: with n requests inside, each step takes
@@ -187,9 +219,9 @@ def serving_queue(arrival_rate, tokens, slots, parameters, kv_bytes, peak, bandw
     >>> round(queue.rho, 2), round(queue.W - queue.Wq, 1)
     (0.31, 21.4)
     """
-    kv, weights, arithmetic = _terms(parameters, kv_bytes, peak, bandwidth, param_bytes)
+    kv, weights, arithmetic = _terms(parameters, kv_bytes, peak, bandwidth, parameter_bytes)
 
-    def load(n):
+    def load(n: Value) -> Value:
         return arrival_rate * tokens * (n * kv + maximum(weights, n * arithmetic)) / n
 
     rho = stable("serving_queue", arrival_rate, arrival_rate / load(slots), 1)
@@ -201,7 +233,7 @@ def serving_queue(arrival_rate, tokens, slots, parameters, kv_bytes, peak, bandw
     return Queue(rho, L, Lq, L / arrival_rate, Lq / arrival_rate, wait_probability)
 
 
-def measured_runs():
+def measured_runs() -> tuple[str, list[dict[str, Any]]]:
     """(source, runs): published throughput of batches of known size, from the catalog's measured_serving.toml.
 
     >>> measured_runs()[1][0]["batch"]
@@ -211,6 +243,8 @@ def measured_runs():
     return data["source"], data["run"]
 
 
-def _terms(parameters, kv_bytes, peak, bandwidth, param_bytes):
+def _terms(
+    parameters: Value, kv_bytes: Value, peak: Value, bandwidth: Value, parameter_bytes: Value
+) -> tuple[Value, Value, Value]:
     """Seconds to read one cache, to read the weights, and to compute one request's token."""
-    return kv_bytes / bandwidth, parameters * param_bytes / bandwidth, 2 * parameters / peak
+    return kv_bytes / bandwidth, parameters * parameter_bytes / bandwidth, 2 * parameters / peak

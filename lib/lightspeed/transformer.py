@@ -15,8 +15,11 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 from lightspeed.catalog import entries
-from lightspeed.law import ELEMENT_BYTES, BadArgument, checked, count, fraction, one_of, positive
+from lightspeed.errors import BadArgument, one_of
+from lightspeed.law import ELEMENT_BYTES, checked, count, fraction, positive
 from lightspeed.serving import kv_cache_bytes
+
+__all__ = ("Transformer", "transformer")
 
 MAYBE = count(low=0)
 
@@ -50,7 +53,7 @@ class Transformer:
     head_width_rotary: int = 0
     head_width_value: int = 0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         needed = ("layers", "width", "heads", "head_width", "hidden", "vocabulary")
         for name in (f.name for f in fields(self) if f.name != "tied_embeddings"):
             checked("Transformer", name, getattr(self, name), count() if name in needed else MAYBE)
@@ -62,11 +65,11 @@ class Transformer:
             raise BadArgument("Transformer", "active_experts", self.active_experts, f"at most the {self.experts} experts")
 
     @property
-    def gpt(self):
+    def gpt(self) -> bool:
         return self.mlp_matrices == 2
 
     @property
-    def attention_matrices(self):
+    def attention_matrices(self) -> int:
         """Parameters of one layer's attention matrices."""
         if self.kv_rank:
             queries = self.query_rank * (self.width + self.heads * (self.head_width_plain + self.head_width_rotary))
@@ -75,11 +78,11 @@ class Transformer:
         return 2 * self.width * self.head_width * (self.heads + (self.kv_heads or self.heads))
 
     @property
-    def expert_matrices(self):
+    def expert_matrices(self) -> int:
         """Parameters of the matrices of one expert, or of the MLP if there are none."""
         return self.mlp_matrices * self.width * (self.expert_hidden or self.hidden)
 
-    def _mlp_matrices(self, experts):
+    def _mlp_matrices(self, experts: int) -> int:
         """Parameters of all layers' MLP matrices with so many experts on, their choosers included."""
         if not self.experts:
             return self.layers * self.expert_matrices
@@ -88,12 +91,12 @@ class Transformer:
         return dense + (self.layers - self.dense_layers) * sparse
 
     @property
-    def embeddings(self):
+    def embeddings(self) -> int:
         """Parameters of the tables: tokens in and out (one if tied), learned positions of a GPT."""
         return self.vocabulary * self.width * (1 if self.tied_embeddings else 2) + (self.context * self.width if self.gpt else 0)
 
     @property
-    def norms_and_biases(self):
+    def norms_and_biases(self) -> int:
         """Parameters that are no matrix: few, but without them no count is exact."""
         if self.gpt:
             each_layer = (self.heads + 2 * (self.kv_heads or self.heads)) * self.head_width + self.hidden + 6 * self.width
@@ -104,7 +107,7 @@ class Transformer:
         return self.layers * (2 * self.width + ranks) + self.width + steering
 
     @property
-    def parameters(self):
+    def parameters(self) -> int:
         """All parameters.
 
         >>> transformer("gpt2").parameters, transformer("llama3_8b").parameters
@@ -113,16 +116,16 @@ class Transformer:
         return self.layers * self.attention_matrices + self._mlp_matrices(self.experts) + self.embeddings + self.norms_and_biases
 
     @property
-    def active_parameters(self):
+    def active_parameters(self) -> int:
         """Parameters that one token uses: all, but for the experts that are not chosen for it."""
         return self.parameters - self._mlp_matrices(self.experts) + self._mlp_matrices(self.active_experts)
 
     @property
-    def block_matrices(self):
+    def block_matrices(self) -> int:
         """Parameters that one token is multiplied with in the layers; the table of tokens is looked up, not multiplied."""
         return self.layers * self.attention_matrices + self._mlp_matrices(self.active_experts)
 
-    def kept_bytes_per_token(self):
+    def kept_bytes_per_token(self) -> tuple[float, float]:
         """Bytes that a layer keeps of a token for its backward pass, in 2-byte elements, attention scores aside.
 
         A pair. First what tensor parallelism leaves whole: inputs and outputs of the two norms, and the
@@ -138,7 +141,7 @@ class Transformer:
         return 2 * 4 * self.width + masks, 2 * (self._kept_by_attention + self._kept_by_mlp)
 
     @property
-    def _kept_by_attention(self):
+    def _kept_by_attention(self) -> float:
         if not self.kv_rank:
             return 2 * self.head_width * (self.heads + (self.kv_heads or self.heads))
         # The compressed vectors stay before and after their norms.
@@ -147,7 +150,7 @@ class Transformer:
         return compressed + 2 * keys + 2 * self.heads * self.head_width_value
 
     @property
-    def _kept_by_mlp(self):
+    def _kept_by_mlp(self) -> float:
         dense = self.mlp_matrices * self.hidden
         if not self.experts:
             return dense
@@ -156,7 +159,7 @@ class Transformer:
         share = self.dense_layers / self.layers
         return share * dense + (1 - share) * sparse
 
-    def flops_per_token(self, context=0):
+    def flops_per_token(self, context: float = 0) -> float:
         """FLOPs of a forward pass for one token that attends to `context` others: 2 a parameter, the scores, the logits.
 
         >>> transformer("llama3_8b").flops_per_token() / 1e9 == 2 * (8030261248 - 128256 * 4096 - 266240) / 1e9
@@ -165,12 +168,12 @@ class Transformer:
         context = checked("flops_per_token", "context", context, MAYBE)
         return 2 * self.block_matrices + self._scores(context) + 2 * self.width * self.vocabulary
 
-    def _scores(self, context):
+    def _scores(self, context: float) -> float:
         """FLOPs of the scores and of their use, Q K' and A V, of one token over the layers."""
         widths = self.head_width_plain + self.head_width_rotary + self.head_width_value if self.kv_rank else 2 * self.head_width
         return 2 * self.layers * self.heads * widths * context
 
-    def training_flops(self, tokens, sequence=0, recomputed=0.0):
+    def training_flops(self, tokens: float, sequence: float = 0, recomputed: float = 0.0) -> float:
         """FLOPs to train on `tokens` in sequences of this length: three forward passes, and a share of a fourth.
 
         The scores are counted as the field does, as if each token attended to all of its sequence; a causal
@@ -186,18 +189,19 @@ class Transformer:
         blocks = 2 * self.block_matrices + self._scores(sequence)
         return tokens * ((3 + recomputed) * blocks + 6 * self.width * self.vocabulary)
 
-    def kv_cache_bytes_per_token(self, element_bytes=2):
+    def kv_cache_bytes_per_token(self, element_bytes: float = 2) -> float:
         """Bytes that generating keeps of each token: keys and values, or DeepSeek's compressed vector.
 
         >>> transformer("llama3_70b").kv_cache_bytes_per_token()
-        327680
+        327,680 bytes
         """
         if self.kv_rank:
-            return self.layers * (self.kv_rank + self.head_width_rotary) * checked("kv_cache_bytes_per_token", "element_bytes", element_bytes, ELEMENT_BYTES)
+            element_bytes = checked("kv_cache_bytes_per_token", "element_bytes", element_bytes, ELEMENT_BYTES)
+            return self.layers * (self.kv_rank + self.head_width_rotary) * element_bytes
         return kv_cache_bytes(self.layers, self.kv_heads or self.heads, self.head_width, 1, element_bytes)
 
 
-def transformer(key):
+def transformer(key: str) -> Transformer:
     """The `Transformer` of a model in the catalog, such as "llama3_70b".
 
     >>> transformer("mixtral_8x7b").active_parameters

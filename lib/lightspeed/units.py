@@ -13,34 +13,42 @@ from __future__ import annotations
 import tokenize
 from functools import cache
 from pathlib import Path
+from typing import Any
 
-from lightspeed.law import BadArgument
+from lightspeed.values import Amount, Whole
+
+__all__ = ("Q", "si_magnitude")
+
+from lightspeed.errors import BadArgument
 
 PREFIXES = (*"kKMGTPEZY", "Ki", "Mi", "Gi", "Ti", "Pi")
 
 
 @cache
-def _registry():
+def _registry() -> Any:
     import pint  # here, because it takes longer to load than most notebooks take to run
 
-    registry = pint.UnitRegistry(str(Path(__file__).with_name("units.txt")))
+    registry: Any = pint.UnitRegistry(str(Path(__file__).with_name("units.txt")))
     registry.formatter.default_format = "~P"
     return registry
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     if name == "ureg":
         return _registry()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def Q(value, unit=None):
+def Q(value: Any, unit: str | None = None) -> Any:
     """A quantity: a number or array with a unit, or a text that holds both, such as "400 Gbit/s".
 
+    A number that knows its unit, such as a law's result, needs none here; given one, it is taken at that.
     Raises BadArgument if the unit is unknown or the text cannot be read.
     """
     import pint
 
+    if isinstance(value, (Amount, Whole)):
+        value, unit = +value, value.unit if unit is None else unit
     try:
         return _registry().Quantity(value, unit)
     except pint.UndefinedUnitError as error:
@@ -57,7 +65,7 @@ EXPECTED = 'a unit of the course, such as "ms", "GB/s" or "TFLOP/s"'
 UNIT_HINT = "B is a byte and bit a bit."
 
 
-def _likely_unit(name):
+def _likely_unit(name: str) -> str:
     if name in PREFIXES:
         return f"{name!r} is a prefix without a unit: did you mean {name}B?"
     if name in ("dB", "dBm"):
@@ -65,7 +73,7 @@ def _likely_unit(name):
     return f"There is no unit {name!r}."
 
 
-def si_magnitude(quantity, unit):
+def si_magnitude(quantity: Any, unit: str) -> Any:
     """The plain number (or array) that `quantity` has in `unit`.
 
     A plain frequency (Hz, 1/s) is a rate of requests where one is asked for: nothing else per second is

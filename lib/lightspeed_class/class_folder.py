@@ -8,13 +8,13 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
+from lightspeed.errors import nearest
 from lightspeed_class.gradebook import Gradebook
 from lightspeed_class.intake.notebooks import Assignment
 from lightspeed_course.workspace import course_root
@@ -153,8 +153,8 @@ def exercises():
 
 def near(word, choices):
     """What a word that is none of the choices may have been meant for, in words."""
-    close = difflib.get_close_matches(word, list(choices), 1)
-    return f"did you mean {close[0]}?" if close else f"there are {', '.join(choices)}"
+    close = nearest(word, choices)
+    return f"did you mean {close}?" if close else f"there are {', '.join(choices)}"
 
 
 def new(folder):

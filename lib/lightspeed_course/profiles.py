@@ -9,20 +9,25 @@ import functools
 import json
 import pstats
 import tomllib
+from collections.abc import Iterable, Mapping
 from importlib.resources import files
+from pathlib import Path
+from typing import Any
 
-from lightspeed.law import BadArgument
+from lightspeed.errors import BadArgument
+
+__all__ = ("read_breakdown", "read_profile", "scaling_runs")
 
 REST = "everything else"
 
 
-def read_profile(path, functions):
+def read_profile(path: str | Path, functions: Iterable[str]) -> dict[str, float]:
     """Seconds in each named function, callees included, and in `everything else`, from a pstats file.
 
     Raises BadArgument for a name that the profile does not have, has twice, or that is called from
     another of the names: its time would be counted twice.
     """
-    stats = pstats.Stats(str(path))
+    stats: Any = pstats.Stats(str(path))
     keys = {name: _key(stats.stats, name) for name in functions}
     for name, key in keys.items():
         for outer in keys.keys() & {key[2] for key in _callers(stats.stats, key)} - {name}:
@@ -32,7 +37,7 @@ def read_profile(path, functions):
     return breakdown | {REST: max(stats.total_tt - sum(breakdown.values()), 0.0)}
 
 
-def _key(stats, name):
+def _key(stats: Mapping[Any, Any], name: str) -> Any:
     found = [key for key in stats if key[2] == name]
     if len(found) != 1:
         where = "; ".join(f"{file}:{line}" for file, line, _ in found) or "none of that name"
@@ -40,7 +45,7 @@ def _key(stats, name):
     return found[0]
 
 
-def _callers(stats, key):
+def _callers(stats: Mapping[Any, Any], key: Any) -> set[Any]:
     """Every function from which `key` is reached."""
     seen, todo = set(), [key]
     while todo:
@@ -51,7 +56,7 @@ def _callers(stats, key):
     return seen
 
 
-def read_breakdown(path):
+def read_breakdown(path: str | Path) -> dict[str, float]:
     """A breakdown name -> seconds from a JSON file that holds one flat object."""
     with open(path, encoding="utf-8") as file:
         breakdown = json.load(file)
@@ -61,6 +66,6 @@ def read_breakdown(path):
 
 
 @functools.cache
-def scaling_runs():
+def scaling_runs() -> dict[str, Any]:
     """Measured scaling by key: this course's own runs and published ones (measured_scaling.toml)."""
     return tomllib.loads(files("lightspeed.catalog").joinpath("measured_scaling.toml").read_text("utf-8"))

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from lightspeed.errors import nearest
+
 FOLDERS = ("chapters", "exercises")
 START = "chapters/00_start_here.ipynb"
 PRIVATE = ".lightspeed"
@@ -232,10 +234,8 @@ def _find(name, delivered):
     names = [one for one in delivered if wanted in (one.removesuffix(".ipynb"), Path(one).stem)]
     if names:
         return names[0]
-    from difflib import get_close_matches
-
-    close = get_close_matches(wanted, [part for one in delivered for part in (one[:-6], Path(one).stem)], 1)
-    hint = f"; did you mean {close[0]}?" if close else f"; there are {', '.join(delivered)}"
+    close = nearest(wanted, [part for one in delivered for part in (one[:-6], Path(one).stem)])
+    hint = f"; did you mean {close}?" if close else f"; there are {', '.join(delivered)}"
     raise WorkspaceError(f"no notebook is called {name}{hint}")
 
 

@@ -79,7 +79,7 @@ def test_traffic_behind_the_step_is_drawn_beside_it():
 @pytest.mark.parametrize(("stages", "micro_batches"), [(1, 1), (4, 32), (16, 8), (8, 25), (16, 130), (2, 300)])
 def test_a_long_step_is_drawn_as_it_runs(stages, micro_batches):
     run = simulate("1f1b", stages, micro_batches)
-    shares = run.utilisation(run.span / parallelism.DRAWN)[: parallelism.DRAWN]
+    shares = run.utilization(run.span / parallelism.DRAWN)[: parallelism.DRAWN]
     plan = Plan(pipeline=stages, micro_batches=micro_batches)
     assert parallelism.busy(plan)[1] == pytest.approx(shares, abs=1e-9)
 

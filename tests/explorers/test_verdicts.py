@@ -215,7 +215,7 @@ def batches(key, chips, model, weights, context, budget):
         "kv_bytes": 2 * 2 * shape.layers * shape.kv_heads * shape.head_width * context,
         "peak": chips * chip.bf16,
         "bandwidth": chips * chip.hbm_bandwidth,
-        "param_bytes": width,
+        "parameter_bytes": width,
     }
     free = chips * chip.hbm_capacity - shape.parameters * width
     held = largest(lambda b: b * laws["kv_bytes"] <= free)
@@ -598,5 +598,5 @@ def test_the_states_that_were_wrong_are_right():
     assert "then fits" in parallelism.view(model="deepseek_v3").verdict
     fact = [dict(parallelism.view(stage=s).facts)["gradients and shards"] for s in (1, 3)]
     assert fact[0] != fact[1] and fact[1] == "7.94 s of traffic, which adds nothing to the step"
-    assert "at most 4.82 requests/s" in queueing.serving_view().verdict
+    assert "at most 4.85 requests/s" in queueing.serving_view().verdict
     assert "is the limit" not in queueing.view(1).verdict

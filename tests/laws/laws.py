@@ -6,13 +6,13 @@ import pkgutil
 import lightspeed
 from lightspeed.law import Argument
 
-MODULES = [m.name for m in pkgutil.walk_packages(lightspeed.__path__, "lightspeed.") if not m.ispkg]
+LIBRARY = [m.name for m in pkgutil.walk_packages(lightspeed.__path__, "lightspeed.") if not m.ispkg]
 
 
 def every_law():
     """(name, function) of each function declared with @law, once, where it is defined."""
     found = {}
-    for module in map(importlib.import_module, MODULES):
+    for module in map(importlib.import_module, LIBRARY):
         for name, thing in vars(module).items():
             if callable(thing) and hasattr(thing, "arguments") and thing.__module__ == module.__name__:
                 found[f"{module.__name__.removeprefix('lightspeed.')}.{name}"] = thing

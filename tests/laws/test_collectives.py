@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lightspeed import alpha_beta
 from lightspeed import collectives as c
-from lightspeed.law import BadArgument
+from lightspeed.errors import BadArgument
 from lightspeed.models import nccl_fit, nccl_tuner, ring
 from lightspeed.models.ring import ring_schedule, run_ring
 from lightspeed.units import Q

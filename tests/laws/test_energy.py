@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lightspeed import energy
-from lightspeed.law import BadArgument
+from lightspeed.errors import BadArgument
 from lightspeed.units import Q
 
 

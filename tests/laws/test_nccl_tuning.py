@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lightspeed.law import BadArgument
+from lightspeed.errors import BadArgument
 from lightspeed.models import nccl_tuner
 from lightspeed_course.nccl_report.tuning_log import read_tuning_tables
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lightspeed import parallel as par
-from lightspeed.law import BadArgument
+from lightspeed.errors import BadArgument
 from lightspeed.memory import training_memory
 from lightspeed.models import training_step as ts
 from lightspeed.transformer import transformer

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lightspeed import pipeline as pl
-from lightspeed.law import BadArgument
+from lightspeed.errors import BadArgument
 
 stages, micro = st.integers(1, 7), st.integers(1, 12)
 seconds = st.floats(0.1, 10)
@@ -109,18 +109,18 @@ def test_a_slow_stage_sets_the_pace(p, m, slow):
 
 
 @given(p=stages, m=micro, times=st.lists(seconds, min_size=1, max_size=1))
-def test_utilisation_adds_up_to_the_work(p, m, times):
+def test_utilization_adds_up_to_the_work(p, m, times):
     run = pl.simulate("1f1b", p, m, times[0], 2 * times[0])
     step = run.span / 7
-    assert sum(run.utilisation(step)) * step * p == pytest.approx(sum(run.busy))
+    assert sum(run.utilization(step)) * step * p == pytest.approx(sum(run.busy))
 
 
 def test_the_ten_steps_of_the_source_and_the_fourteen_of_a_gpu():
-    shared = pl.shared_slot_utilisation(4, 4)
+    shared = pl.shared_slot_utilization(4, 4)
     assert [round(100 * u) for u in shared] == [25, 50, 75, 100, 75, 75, 100, 75, 50, 25]
     assert sum(shared) / len(shared) == pytest.approx(0.65)
     run = pl.simulate("1f1b", 4, 4, backward=1.0)
-    assert len(run.utilisation(1.0)) == 14
+    assert len(run.utilization(1.0)) == 14
     assert 1 - run.bubble_over_total == pytest.approx(4 / 7)
     # 26 of the 40 slots hold 32 passes: six hold two, which is what no GPU does.
     assert round(sum(shared) * 4) == 26 < len(run.passes) == 32
@@ -132,7 +132,7 @@ def test_the_shared_slots_by_brute_force(p, m):
     busy = {(k + abs(i), i if i >= 0 else -i) for k in range(m) for i in range(p)}
     busy |= {(k + p - 1 + (p - 1 - i), i) for k in range(m) for i in range(p)}
     steps = max(t for t, _ in busy) + 1
-    assert pl.shared_slot_utilisation(p, m) == tuple(sum(t == s for t, _ in busy) / p for s in range(steps))
+    assert pl.shared_slot_utilization(p, m) == tuple(sum(t == s for t, _ in busy) / p for s in range(steps))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lightspeed import precision, quantization
-from lightspeed.law import BadArgument
+from lightspeed.errors import BadArgument
 from lightspeed.precision import ALIASES, FORMATS, Format, Integer, accumulate, number_format
 from lightspeed.quantization import (
     BLOCK_FORMATS,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from lightspeed import queueing as q
 from lightspeed import serving
-from lightspeed.law import BadArgument
+from lightspeed.errors import BadArgument
 from lightspeed.models.queue_simulation import (
     Path,
     batch_means,
@@ -382,14 +382,14 @@ def test_same_steady_state_as_ciw(servers, room):
 # --- serving ----------------------------------------------------------------------------------
 
 CHIP = {"peak": 1e15, "bandwidth": 3.5e12}
-MODEL = {"parameters": 70e9, "kv_bytes": 2.5e9, "param_bytes": 1}
+MODEL = {"parameters": 70e9, "kv_bytes": 2.5e9, "parameter_bytes": 1}
 sizes = st.floats(1e8, 1e12)
 caches = st.one_of(st.just(0.0), st.floats(1e5, 1e11))
 
 
 @given(sizes, caches, st.sampled_from([0.5, 1, 2]), st.floats(1e-3, 10))
-def test_largest_batch_within_a_budget(parameters, kv_bytes, param_bytes, budget):
-    model = {"parameters": parameters, "kv_bytes": kv_bytes, "param_bytes": param_bytes}
+def test_largest_batch_within_a_budget(parameters, kv_bytes, parameter_bytes, budget):
+    model = {"parameters": parameters, "kv_bytes": kv_bytes, "parameter_bytes": parameter_bytes}
     batch = int(serving.batch_within(budget, **model, **CHIP))
     assert serving.decode_step(batch + 1, **model, **CHIP).time > budget * (1 - 1e-9)
     if batch:
@@ -397,8 +397,8 @@ def test_largest_batch_within_a_budget(parameters, kv_bytes, param_bytes, budget
 
 
 @given(sizes, st.floats(1e5, 1e11), st.sampled_from([0.5, 1, 2]))
-def test_the_knee_has_the_highest_power(parameters, kv_bytes, param_bytes):
-    model = {"parameters": parameters, "kv_bytes": kv_bytes, "param_bytes": param_bytes}
+def test_the_knee_has_the_highest_power(parameters, kv_bytes, parameter_bytes):
+    model = {"parameters": parameters, "kv_bytes": kv_bytes, "parameter_bytes": parameter_bytes}
     knee = serving.knee_batch(**model, **CHIP)
     assume(knee > 50)
 
@@ -411,9 +411,9 @@ def test_the_knee_has_the_highest_power(parameters, kv_bytes, param_bytes):
 def test_the_roof_of_decoding_is_the_critical_batch():
     from lightspeed.roofline import critical_batch, ridge_point
 
-    knee = serving.knee_batch(70e9, 0.0, 1e15, 3.5e12, param_bytes=1)
+    knee = serving.knee_batch(70e9, 0.0, 1e15, 3.5e12, parameter_bytes=1)
     assert knee == pytest.approx(critical_batch(ridge_point(1e15, 3.5e12), weight_bytes=1))
-    below, above = (serving.decode_step(math.floor(knee) + more, 70e9, 0.0, **CHIP, param_bytes=1) for more in (0, 1))
+    below, above = (serving.decode_step(math.floor(knee) + more, 70e9, 0.0, **CHIP, parameter_bytes=1) for more in (0, 1))
     assert not below.compute_bound and above.compute_bound
 
 
@@ -486,7 +486,7 @@ def test_no_published_run_beats_the_bound():
         model, chip, n = find(run["model"]), accelerator(run["accelerator"]), run["gpus"]
         width = 1 if run["precision"] == "fp8" else 2
         token = serving.kv_cache_bytes(model.layers, model.kv_heads, model.head_width, 1, width)
-        shape = {"parameters": model.parameters, "peak": n * getattr(chip, run["precision"]), "bandwidth": n * chip.hbm_bandwidth, "param_bytes": width}
+        shape = {"parameters": model.parameters, "peak": n * getattr(chip, run["precision"]), "bandwidth": n * chip.hbm_bandwidth, "parameter_bytes": width}
         bound = serving.generation_time(run["batch"], run["input"], run["output"], kv_per_token=token, **shape)
         share = run["throughput"] * n / (run["batch"] * run["output"] / bound)
         assert (0.7 if n == 1 and run["batch"] < 200 and run["output"] > 1000 else 0.15) < share < 0.9

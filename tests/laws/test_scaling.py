@@ -14,7 +14,7 @@ from scipy.optimize import curve_fit
 
 from lightspeed import scaling as s
 from lightspeed import training as t
-from lightspeed.law import BadArgument
+from lightspeed.errors import BadArgument
 from lightspeed.units import Q
 from lightspeed_course.profiles import scaling_runs
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lightspeed import memory
 from lightspeed.catalog import entries
-from lightspeed.law import BadArgument
+from lightspeed.errors import BadArgument
 from lightspeed.training import training_flops, transformer_training_flops
 from lightspeed.transformer import Transformer, transformer
 

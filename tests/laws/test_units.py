@@ -2,7 +2,7 @@
 
 import pytest
 
-from lightspeed.law import BadArgument
+from lightspeed.errors import BadArgument
 from lightspeed.queueing import concurrency, mm1
 from lightspeed.units import Q
 

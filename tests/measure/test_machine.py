@@ -5,7 +5,7 @@ import json
 import pytest
 
 from lightspeed.catalog import accelerator
-from lightspeed.law import BadArgument
+from lightspeed.errors import BadArgument
 from lightspeed.roofline import critical_batch, time_bounds
 from lightspeed_course.explorers import menus, numbers, queueing, roofline
 from lightspeed_course.measure import compare_here, find, machine, row, show_recorded
@@ -35,7 +35,7 @@ def test_the_fastest_of_each_becomes_a_number_with_its_provenance():
     assert (entry.fp32, entry.bf16, entry.hbm_bandwidth, entry.memory_latency) == (2e11, 1e11, 2e10, 1e-7)
     assert (entry.hbm_capacity, entry.core_count) == (2**33, 2)
     assert "fp64" not in entry
-    with pytest.raises(AttributeError, match="has no fp64; it has fp32"):
+    with pytest.raises(AttributeError, match=r"has no fp64\. It has fp32"):
         _ = entry.fp64
     assert entry.fp32.printed == "200 GFLOP/s" and entry.fp32.unit == "FLOP/s" and "n 1024" in entry.fp32.note
     assert "repeats" in entry.fp32.note and "nothing can be concluded" in entry.bf16.note

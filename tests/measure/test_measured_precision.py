@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from lightspeed.law import BadArgument
+from lightspeed.errors import BadArgument
 from lightspeed.precision import FORMATS, accumulate
 from lightspeed_course.measure import all_of, find, shipped
 from lightspeed_course.measure.instruments import precision as measured

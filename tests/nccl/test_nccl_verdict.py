@@ -6,7 +6,7 @@ import pytest
 from nccl_samples import measured, printed, row, under_mpirun
 
 from lightspeed.collectives import busbw_factor
-from lightspeed.law import BadArgument
+from lightspeed.errors import BadArgument
 from lightspeed.models.nccl_fit import FABRICS, measurements
 from lightspeed_course.nccl_report.log import ReportError, parse
 from lightspeed_course.nccl_report.page import report_file, to_html

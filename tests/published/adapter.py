@@ -783,7 +783,7 @@ def _(p, m, t_f, t_b):
     """Run, not computed: the slots of a forward pass that the step takes."""
     ran = pipeline.simulate("1f1b", p, m, t_f, t_b)
     return {
-        "steps": len(ran.utilisation(t_f)),
+        "steps": len(ran.utilization(t_f)),
         "utilization": 1 - ran.bubble_over_total,
         "bubble_fraction": ran.bubble_over_total,
     }

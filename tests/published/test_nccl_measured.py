@@ -14,7 +14,7 @@ import pytest
 from adapter import evaluate
 
 from lightspeed import alpha_beta, collectives
-from lightspeed.law import BadArgument
+from lightspeed.errors import BadArgument
 from lightspeed.models import nccl_fit, nccl_tuner
 
 CASES = [c for c in json.loads(Path(__file__).with_name("published.json").read_text()) if c["topic"] == "nccl_measured"]

@@ -2,8 +2,8 @@
 
     >>> from lightspeed.catalog import accelerator
     >>> h100 = accelerator("h100_sxm")
-    >>> h100.hbm_bandwidth
-    3350000000000.0
+    >>> h100.hbm_bandwidth, float(h100.hbm_bandwidth)
+    (3.35 TB/s, 3350000000000.0)
     >>> h100.hbm_bandwidth.printed
     '3.35 TB/s'
 
@@ -21,12 +21,19 @@ import re
 import tomllib
 from collections.abc import Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
 from importlib.resources import files
 from types import MappingProxyType
+from typing import Any, cast
 
-from lightspeed.law import one_of
+from lightspeed.errors import did_you_mean, one_of
+from lightspeed.values import Amount
+
+__all__ = (
+    "KINDS", "Entry", "Number", "Source", "accelerator", "energy", "entries", "find", "link",
+    "memory", "number", "source", "sources",
+)  # fmt: skip
 
 # Unit as sources print it -> (factor, SI unit). A test holds each row to pint.
 UNITS = {
@@ -92,39 +99,61 @@ class Source:
     read: datetime.date | None = None
     how: str = ""
 
-    def __str__(self):
+    def __str__(self) -> str:
         parts = (self.author, f'"{self.title}"', self.publisher, self.date, self.address)
         return ", ".join(p for p in parts if p)
 
 
-class Number(float):
-    """A float in SI with its provenance; arithmetic on it gives plain floats."""
+class Number(Amount):
+    """An `Amount` with its provenance; arithmetic on it gives plain floats."""
 
     __slots__ = (
-        "_read", "density", "direction", "formula", "key", "note", "others", "precision", "printed", "rule", "scope", "sources", "unit",
+        "_read", "density", "direction", "formula", "key", "note", "others", "precision", "printed", "rule", "scope", "sources",
     )  # fmt: skip
 
-    def __setattr__(self, name, value):
-        if hasattr(self, "unit"):
-            raise AttributeError(f"{self.key} is a constant of the catalog")
-        super().__setattr__(name, value)
+    key: str
+    printed: str
+    formula: str
+    sources: tuple[Source, ...]
+    others: tuple[Mapping[str, Any], ...]
+    density: str
+    direction: str
+    scope: str
+    precision: str
+    note: str
+    rule: str
+    _read: datetime.date | None
+
+    def __new__(cls, value: float, unit: str, **provenance: Any) -> Number:
+        self = float.__new__(cls, value)
+        empty = dict.fromkeys(cls.__slots__, "") | {"_read": None, "sources": (), "others": ()}
+        for name, given in (empty | {"unit": unit} | provenance).items():
+            object.__setattr__(self, name, given)
+        return self
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"{self.key} is a constant of the catalog")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        provenance = {name: getattr(self, name) for name in self.__slots__}
+        return functools.partial(Number, **provenance), (float(self), self.unit)
 
     @property
-    def source(self):
+    def source(self) -> Source:
         """The source of this number; of the first number it is derived from, if derived."""
         return self.sources[0]
 
     @property
-    def read(self):
+    def read(self) -> datetime.date | None:
         """The date on which the source was read."""
         return self._read or self.source.read
 
     @property
-    def quantity(self):
+    def quantity(self) -> Any:
         """The same as a pint quantity."""
         from lightspeed.units import Q
 
-        return Q(float(self), self.unit)
+        return Q(self)
 
 
 # Asked for each number that is read from an entry, as f(entry, name, number), for the one to give in its place:
@@ -132,40 +161,57 @@ class Number(float):
 stand_in = ContextVar("stand_in", default=None)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Entry:
     """A device, link, memory level or model: `.key`, `.name`, `.about`, and its Numbers as attributes."""
 
     key: str
     name: str
-    about: Mapping = field(repr=False)
-    numbers: Mapping = field(repr=False)
+    about: Mapping[str, Any]
+    numbers: Mapping[str, Number]
 
-    def __getattr__(self, name):
-        if not name.startswith("_"):
-            if name in self.numbers:
-                instead = stand_in.get()
-                return instead(self, name, self.numbers[name]) if instead else self.numbers[name]
-            if name in self.about:
-                return self.about[name]
-        have = ", ".join(self.numbers)
-        raise AttributeError(f"{self.key} has no {name}; it has {have}")
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # what Python and Jupyter ask of every object
+            raise AttributeError(name)
+        if name in self.numbers:
+            instead = stand_in.get()
+            return instead(self, name, self.numbers[name]) if instead else self.numbers[name]
+        if name in self.about:
+            return self.about[name]
+        meant = " ".join(filter(None, (did_you_mean(name, dir(self)), f"It has {', '.join(self.numbers)}.")))
+        raise AttributeError(f"{self.key} has no {name}. {meant}")
 
-    def __contains__(self, name):
+    def __dir__(self) -> list[str]:
+        return [*self.numbers, *self.about, "key", "name", "about", "numbers"]
+
+    def __repr__(self) -> str:
+        width = max(map(len, self.numbers), default=0)
+        rows = (f"  {name:{width}}  {number!r}" for name, number in self.numbers.items())
+        return "\n".join([f"{self.name} ({self.key})", *rows])
+
+    def __contains__(self, name: str) -> bool:
         return name in self.numbers
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return entry_of, (self.key, self.name, dict(self.about), dict(self.numbers))
 
-def _toml(name):
+
+def entry_of(key: str, name: str, about: Mapping[str, Any], numbers: Mapping[str, Number]) -> Entry:
+    """The `Entry` of these, which nobody can change."""
+    return Entry(key, name, MappingProxyType(about), MappingProxyType(numbers))
+
+
+def _toml(name: str) -> dict[str, Any]:
     return tomllib.loads(files(__package__).joinpath(f"{name}.toml").read_text("utf-8"))
 
 
 @functools.cache
-def sources():
+def sources() -> Mapping[str, Source]:
     """Every source of the catalog, by key."""
     return MappingProxyType({k: Source(k, **v) for k, v in _toml("sources").items()})
 
 
-def source(key):
+def source(key: str) -> Source:
     """The `Source` of this key."""
     return sources()[one_of("source", "key", key, tuple(sources()))]
 
@@ -174,33 +220,33 @@ KINDS = ("accelerators", "links", "memory", "energy", "budgets", "measured", "mo
 
 
 @functools.cache
-def _tables(kind):
+def _tables(kind: str) -> dict[str, Any]:
     return _toml(kind)
 
 
 @functools.cache
-def entries(kind):
+def entries(kind: str) -> Mapping[str, Entry]:
     """All entries of one kind (a name in KINDS), key -> `Entry`, in file order."""
     return MappingProxyType({key: find(key) for key in _tables(one_of("entries", "kind", kind, KINDS))})
 
 
 @functools.cache
-def _raw():
+def _raw() -> dict[str, Any]:
     """Every entry as TOML has it, by key."""
     return {key: table for kind in KINDS for key, table in _tables(kind).items()}
 
 
 @functools.cache
-def find(key):
+def find(key: str) -> Entry:
     """The entry of this key, of whatever kind."""
     table = _raw()[one_of("catalog", "key", key, tuple(_raw()))]
     about = {n: v for n, v in table.items() if not isinstance(v, dict)}
     numbers = {n: number(f"{key}.{n}") for n, v in table.items() if isinstance(v, dict)}
-    return Entry(key, about.pop("name", key), MappingProxyType(about), MappingProxyType(numbers))
+    return entry_of(key, about.pop("name", key), about, numbers)
 
 
 @functools.cache
-def number(key):
+def number(key: str) -> Number:
     """The Number of a dotted key, such as "h100_sxm.hbm_bandwidth".
 
     Its TOML table has `printed` ("3.35 TB/s") and `source`, or a `formula` over numbers of the
@@ -209,10 +255,10 @@ def number(key):
     entry, _, name = key.partition(".")
     raw = _raw()[one_of("catalog", "key", entry, tuple(_raw()))]
     if not isinstance(raw.get(name), dict):
-        return getattr(find(entry), name)  # raises AttributeError, naming what there is
+        return cast(Number, getattr(find(entry), name))  # raises AttributeError, naming what there is
     raw = dict(raw[name])
     formula, unit = raw.pop("formula", ""), raw.pop("unit", "")
-    own = (source(raw.pop("source")),) if "source" in raw else ()
+    own: tuple[Source, ...] = (source(raw.pop("source")),) if "source" in raw else ()
     if formula:
         terms = re.findall(r"\b[a-z_]\w*(?:\.\w+)?", formula)
         values = {t: number(t if "." in t else f"{entry}.{t}") for t in terms}
@@ -221,18 +267,15 @@ def number(key):
         own += tuple(s for n in values.values() for s in n.sources if s not in own)
     else:
         value, unit = parse(raw["printed"])
-    result = Number(value)
-    result.key, result.formula, result.sources, result._read = key, formula, own, raw.pop("read", None)
-    result.others = tuple({**o, "source": source(o["source"])} for o in raw.pop("others", ()))
-    for field_name in ("printed", "density", "direction", "scope", "precision", "note", "rule"):
-        setattr(result, field_name, raw.pop(field_name, ""))
+    others = tuple({**o, "source": source(o["source"])} for o in raw.pop("others", ()))
+    told = {n: raw.pop(n, "") for n in ("printed", "density", "direction", "scope", "precision", "note", "rule")}
+    read = raw.pop("read", None)
     if raw:
         raise ValueError(f"{key}: unknown field {', '.join(raw)}")
-    result.unit = unit
-    return result
+    return Number(value, unit, key=key, formula=formula, sources=own, others=others, _read=read, **told)
 
 
-def parse(printed):
+def parse(printed: str) -> tuple[float, str]:
     """(value in SI, SI unit) of a value as a source prints it, such as "3.35 TB/s"."""
     value, _, unit = printed.partition(" ")
     if unit not in UNITS:
@@ -242,26 +285,26 @@ def parse(printed):
     return float(Decimal(value) * Decimal(str(factor))), si
 
 
-def _of_kind(kind, key):
+def _of_kind(kind: str, key: str) -> Entry:
     one_of(kind, "key", key, tuple(_tables(kind)))
     return find(key)
 
 
-def accelerator(key):
+def accelerator(key: str) -> Entry:
     """The accelerator (or CPU) of this key, such as "h100_sxm"."""
     return _of_kind("accelerators", key)
 
 
-def link(key):
+def link(key: str) -> Entry:
     """The link of this key, such as "nvlink4"."""
     return _of_kind("links", key)
 
 
-def memory(key):
+def memory(key: str) -> Entry:
     """The memory or storage level, or network path, of this key."""
     return _of_kind("memory", key)
 
 
-def energy(key):
+def energy(key: str) -> Entry:
     """The energy table of this key."""
     return _of_kind("energy", key)

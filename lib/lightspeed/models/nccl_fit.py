@@ -10,14 +10,22 @@ from __future__ import annotations
 import functools
 import math
 import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from typing import Any
 
-from lightspeed.alpha_beta import fit_alpha_beta, overlapped_time
+from lightspeed.alpha_beta import AlphaBeta, fit_alpha_beta, overlapped_time
 from lightspeed.catalog import number
 from lightspeed.collectives import COLLECTIVES, RANKS, RINGS, SIZE, busbw_factor
-from lightspeed.law import BadArgument, checked, count, one_of
+from lightspeed.errors import BadArgument, one_of
+from lightspeed.law import checked, count
 from lightspeed.models.nccl_tuner import NET_OVERHEAD, nvls_latency, ring_latency
+
+__all__ = (
+    "FABRICS", "Fabric", "Prediction", "Row", "calibrate", "measured_share", "measurements",
+    "predict", "residuals",
+)  # fmt: skip
 
 PATHS = ("ring", "in_network", "alltoall")
 
@@ -37,11 +45,11 @@ class Fabric:
     like: str = ""
     in_network_from: float = math.inf
 
-    def link(self, nodes, path="ring"):
+    def link(self, nodes: int, path: str = "ring") -> str:
         """The key of the link that bounds a collective; two nodes whose switches add are bound inside."""
         return self.network if nodes > 1 and path != "in_network" else self.inside
 
-    def rate(self, nodes, path="ring"):
+    def rate(self, nodes: int, path: str = "ring") -> float:
         """The line rate (byte/s, one direction) of that link: what a busbw is compared with."""
         link = self.link(nodes, path)
         return float(number(link) * (self.links if link == self.network else 1))
@@ -79,28 +87,28 @@ class Row:
 
 
 @functools.cache
-def measurements():
+def measurements() -> tuple[Row, ...]:
     """Every measured `Row` of catalog/measured_nccl.toml."""
     series = {name: table for name, table in _tables().items() if name not in ("sources", "shares")}
     return tuple(row for name, table in series.items() for row in _rows(name, table))
 
 
 @functools.cache
-def _tables():
+def _tables() -> dict[str, Any]:
     return tomllib.loads(files("lightspeed.catalog").joinpath("measured_nccl.toml").read_text("utf-8"))
 
 
-def measured_share(link):
+def measured_share(link: str) -> float:
     """The share of the line rate of a link (a catalog key) that a large collective reached.
 
     >>> measured_share("ici_v5e")
     0.82
     """
     shares = _tables()["shares"]
-    return shares[one_of("measured_share", "link", link, tuple(shares))]["value"]
+    return float(shares[one_of("measured_share", "link", link, tuple(shares))]["value"])
 
 
-def _rows(name, table):
+def _rows(name: str, table: dict[str, Any]) -> Iterator[Row]:
     grid = ((int(k), int(k) * table["ranks_per_node"], s, v) for k, vs in table.get("values", {}).items() for s, v in zip(table["sizes"], vs, strict=True))
     for nodes, n, size, value in (*table.get("rows", ()), *grid):
         rate = value * 1e9 / (busbw_factor(table["collective"], n) if table["unit"] == "busbw GB/s" else 1)
@@ -109,7 +117,7 @@ def _rows(name, table):
         yield Row(name, table["fabric"], table["collective"], table["path"], nodes, n, size, time, fitted)
 
 
-def _latency(path, collective, n, nodes):
+def _latency(path: str, collective: str, n: int, nodes: int) -> float:
     """NCCL's own latency (s) for what runs on this path."""
     if path == "in_network":
         return nvls_latency(nodes)
@@ -117,7 +125,7 @@ def _latency(path, collective, n, nodes):
     return ring_latency(n, nodes, like, "LL", net_overhead=NET_OVERHEAD[HOSTS])
 
 
-def _transfer(path, collective, size, n, nodes):
+def _transfer(path: str, collective: str, size: float, n: int, nodes: int) -> float:
     """Bytes on the busiest link of a rank."""
     if path == "in_network":
         return size
@@ -127,26 +135,27 @@ def _transfer(path, collective, size, n, nodes):
 
 
 @functools.cache
-def calibrate():
+def calibrate() -> dict[tuple[str, str], AlphaBeta]:
     """(link, path) -> `AlphaBeta`, fitted to the rows marked so; its `latency` is a multiple of NCCL's own."""
     fitted = [row for row in measurements() if row.fitted]
     return min((_fit_all(fitted, e / 20) for e in range(10, 21)), key=_misfit)
 
 
-def _fit_all(rows, exponent):
+def _fit_all(rows: Sequence[Row], exponent: float) -> dict[tuple[str, str], AlphaBeta]:
     import numpy
 
-    groups = {}
+    groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         groups.setdefault((FABRICS[row.fabric].link(row.nodes, row.path), row.path), []).append(row)
     fits = {}
     for key, mine in groups.items():
         columns = [(_transfer(r.path, r.collective, r.size, r.n, r.nodes), r.time, _latency(r.path, r.collective, r.n, r.nodes)) for r in mine]
-        fits[key] = fit_alpha_beta(*map(numpy.array, zip(*columns, strict=True)), exponent=exponent)
+        transfer, time, steps = map(numpy.array, zip(*columns, strict=True))
+        fits[key] = fit_alpha_beta(transfer, time, steps, exponent)
     return fits
 
 
-def _misfit(fits):
+def _misfit(fits: Mapping[Any, AlphaBeta]) -> float:
     return sum(math.log1p(residual) ** 2 for fit in fits.values() for residual in fit.residuals)
 
 
@@ -162,7 +171,9 @@ class Prediction:
     busbw: float
 
 
-def predict(collective, size, n, nodes=1, fabric="h100", path=""):
+def predict(
+    collective: str, size: float, n: int, nodes: int = 1, fabric: str = "h100", path: str = ""
+) -> Prediction:
     """The `Prediction` for `size` bytes over n ranks on `nodes` nodes of a fabric; without a path, what NCCL would run.
 
     Raises BadArgument for a fabric without a network asked for several nodes.
@@ -170,24 +181,26 @@ def predict(collective, size, n, nodes=1, fabric="h100", path=""):
     >>> round(predict("all_reduce", 16e9, 1000, 125, "p5").busbw / 1e9) in range(270, 340)
     True
     """
-    where = "predict"
-    one_of(where, "collective", collective, COLLECTIVES)
-    one_of(where, "fabric", fabric, tuple(FABRICS))
-    size, n, nodes = checked(where, "size", size, SIZE), checked(where, "n", n, RANKS), checked(where, "nodes", nodes, count())
+    this = "predict"
+    one_of(this, "collective", collective, COLLECTIVES)
+    one_of(this, "fabric", fabric, tuple(FABRICS))
+    size, n, nodes = checked(this, "size", size, SIZE), checked(this, "n", n, RANKS), checked(this, "nodes", nodes, count())
     if nodes > 1 and not FABRICS[fabric].network:
-        raise BadArgument(where, "nodes", nodes, f"1: {FABRICS[fabric].name} has no network here")
-    paths = (one_of(where, "path", path, PATHS),) if path else _paths(collective, n, nodes, fabric)
+        raise BadArgument(this, "nodes", nodes, f"1: {FABRICS[fabric].name} has no network here")
+    paths = (one_of(this, "path", path, PATHS),) if path else _paths(collective, n, nodes, fabric)
     return min((_predict(collective, size, n, nodes, fabric, path) for path in paths), key=lambda p: p.time)
 
 
-def _paths(collective, n, nodes, fabric):
+def _paths(collective: str, n: int, nodes: int, fabric: str) -> tuple[str, ...]:
     if collective == "alltoall" and nodes > 1:
         return ("alltoall",)
     adders = collective == "all_reduce" and n / nodes >= FABRICS[fabric].in_network_from
     return ("in_network",) if adders and nodes == 2 else ("ring", "in_network") if adders and nodes == 1 else ("ring",)
 
 
-def _predict(collective, size, n, nodes, fabric, path):
+def _predict(
+    collective: str, size: float, n: int, nodes: int, fabric: str, path: str
+) -> Prediction:
     fit, rate = _fit_of(FABRICS[fabric], path, nodes)
     latency = fit.latency * _latency(path, collective, n, nodes)
     transfer = _transfer(path, collective, size, n, nodes) / rate
@@ -195,7 +208,7 @@ def _predict(collective, size, n, nodes, fabric, path):
     return Prediction(path, time, latency, transfer, size / time, size / time * busbw_factor(collective, n))
 
 
-def _fit_of(machine, path, nodes):
+def _fit_of(machine: Fabric, path: str, nodes: int) -> tuple[AlphaBeta, float]:
     """The fit of the link that bounds this, or of the one that stands in; and its bandwidth, scaled by the line rates."""
     link, fits = machine.link(nodes, path), calibrate()
     if (link, path) in fits:
@@ -206,7 +219,7 @@ def _fit_of(machine, path, nodes):
     return fit, fit.bandwidth * machine.rate(nodes, path) / number(machine.like)
 
 
-def residuals(fitted=None):
+def residuals(fitted: bool | None = None) -> tuple[tuple[Row, float], ...]:
     """(Row, model / measured - 1) for every measured row; only fitted or only tested ones if asked."""
     rows = (row for row in measurements() if fitted is None or row.fitted == fitted)
     return tuple((row, predict(row.collective, row.size, row.n, row.nodes, row.fabric, row.path if row.nodes == 1 else "").time / row.time - 1) for row in rows)

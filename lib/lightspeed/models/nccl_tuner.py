@@ -17,22 +17,16 @@ import tomllib
 from dataclasses import dataclass
 from importlib.resources import files
 from types import SimpleNamespace
+from typing import Any
 
-from lightspeed.collectives import RANKS, RINGS, SIZE, _floor_log2, ring_steps
-from lightspeed.law import (
-    Argument,
-    BadArgument,
-    checked,
-    count,
-    is_array,
-    law,
-    maximum,
-    minimum,
-    nonnegative,
-    one_of,
-)
-from lightspeed.law import where as pick
+from lightspeed.collectives import RANKS, RINGS, SIZE, ring_steps
+from lightspeed.elementwise import floor_log2, is_array, maximum, minimum
+from lightspeed.elementwise import where as pick
+from lightspeed.errors import BadArgument, one_of
+from lightspeed.law import Argument, checked, count, law, nonnegative
 from lightspeed.roofline import BANDWIDTH
+
+__all__ = ("Choice", "nccl_choices", "nccl_time", "nvls_latency", "ring_latency", "tree_latency")
 
 PROTOCOLS = ("LL", "LL128", "Simple")
 LINKS = ("NVLINK", "PCI")
@@ -141,7 +135,7 @@ def tree_latency(n, nodes=1, protocol="Simple", link="NVLINK", net_latency=0.0, 
     known, which = tables(release), PROTOCOLS.index(protocol)
     across = _between_nodes("Tree", protocol, n, nodes, net_latency, release)
     chain = (n // nodes - 1) * known.step[link]["Tree"][which]
-    return (known.base["Tree"][which] + 2 * (chain + _floor_log2(nodes) * across)) * 1e-6
+    return (known.base["Tree"][which] + 2 * (chain + floor_log2(nodes) * across)) * 1e-6
 
 
 @law("s", nodes=count(), net_latency=nonnegative("s"), release=RELEASES)
@@ -153,7 +147,7 @@ def nvls_latency(nodes=1, net_latency=0.0, release=NEWEST):
     """
     known = tables(release)
     across = _between_nodes("NVLSTree", "Simple", 2 * nodes, nodes, net_latency, release)
-    return (known.step["NVLINK"]["NVLS"][2] + 2 * _floor_log2(nodes) * across) * 1e-6
+    return (known.step["NVLINK"]["NVLS"][2] + 2 * floor_log2(nodes) * across) * 1e-6
 
 
 @dataclass(frozen=True)
@@ -257,7 +251,7 @@ def tuning_table(job):
     if job.collective != "all_reduce" and job.n == job.nodes > 1:
         across = _between_nodes("Tree", "Simple", job.n, job.nodes, job.net_latency, job.release)
         base = tables(job.release).base["PAT"][2]
-        latency = (base + _floor_log2(job.nodes) * across / 3.5 + job.n * 2.8) * 1e-6
+        latency = (base + floor_log2(job.nodes) * across / 3.5 + job.n * 2.8) * 1e-6
         found["PAT", "Simple"] = Cost(latency, _bus(job) * tables(job.release).rules.pat)
     return found
 
@@ -299,7 +293,7 @@ def nccl_choices(size, n, nodes=1, architecture="hopper", links=18, network=400e
     return choices(job, size)
 
 
-def nccl_time(size, n, nodes=1, **machine):
+def nccl_time(size: float, n: int, nodes: int = 1, **machine: Any) -> float:
     """Seconds of an all-reduce as NCCL predicts it for the algorithm that it would pick; see `nccl_choices`.
 
     >>> round(nccl_time(16e9, 1000, 125, nvls=False) * 1e3, 1) > 80

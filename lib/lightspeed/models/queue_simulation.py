@@ -13,20 +13,21 @@ batch means.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
+from lightspeed.elementwise import INF, is_array
+from lightspeed.errors import BadArgument
+from lightspeed.law import Argument, checked, count, nonnegative, positive
 
-from lightspeed.law import (
-    INF,
-    Argument,
-    BadArgument,
-    checked,
-    count,
-    is_array,
-    nonnegative,
-    positive,
-)
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = (
+    "Interval", "Observed", "Path", "batch_means", "number_inside", "observed",
+    "poisson_arrivals", "simulate", "simulate_decoding",
+)  # fmt: skip
 
 TIMES = nonnegative("s")
 
@@ -41,11 +42,11 @@ class Path:
     shed: int = 0
 
     @property
-    def waiting(self):
+    def waiting(self) -> Any:
         return self.start - self.arrival
 
     @property
-    def sojourn(self):
+    def sojourn(self) -> Any:
         return self.departure - self.arrival
 
 
@@ -67,23 +68,27 @@ class Observed:
     W: float
 
 
-def poisson_arrivals(rate, n, rng):
+def poisson_arrivals(rate: float, n: int, rng: np.random.Generator) -> Any:
     """The times (s) of `n` arrivals at random, `rate` a second on average.
 
+    >>> import numpy as np
     >>> poisson_arrivals(1000, 3, np.random.default_rng(0)).shape
     (3,)
     """
+    import numpy as np
+
     rate = checked("poisson_arrivals", "rate", rate, positive("request/s"))
     return np.cumsum(rng.exponential(1 / rate, checked("poisson_arrivals", "n", n, count())))
 
 
-def simulate(arrivals, services, servers=1, capacity=INF):
+def simulate(arrivals: Any, services: Any, servers: int = 1, capacity: float = INF) -> Path:
     """The `Path` of requests served first come, first served.
 
     `arrivals` are times in ascending order and `services` durations (s), one for each request. With
     one server and no limit this is a few array operations, for millions of requests a second; else
     an event loop. A request that finds `capacity` others inside is shed.
 
+    >>> import numpy as np
     >>> simulate(np.array([0.0, 1.0, 2.0]), np.array([3.0, 1.0, 1.0])).waiting
     array([0., 2., 2.])
     """
@@ -97,18 +102,22 @@ def simulate(arrivals, services, servers=1, capacity=INF):
     return _event_loop(arrivals.tolist(), services.tolist(), servers, capacity)
 
 
-def _same_length(where, arrivals, name, values):
+def _same_length(law: str, arrivals: Any, name: str, values: Any) -> None:
+    import numpy as np
+
     if not is_array(arrivals) or arrivals.ndim != 1 or (np.diff(arrivals) < 0).any():
-        raise BadArgument(where, "arrivals", arrivals, "a one-dimensional array of times in ascending order")
+        raise BadArgument(law, "arrivals", arrivals, "a one-dimensional array of times in ascending order")
     if not is_array(values) or values.shape != arrivals.shape:
-        raise BadArgument(where, name, values, f"an array of {arrivals.size} values, one for each arrival")
+        raise BadArgument(law, name, values, f"an array of {arrivals.size} values, one for each arrival")
 
 
-def _one_server(arrivals, services):
+def _one_server(arrivals: Any, services: Any) -> Path:
     """Lindley's recursion D[n] = max(A[n], D[n - 1]) + S[n], unrolled.
 
     With C the running sum of services, D[n] - C[n] = max(A[n] - C[n - 1], D[n - 1] - C[n - 1]) is a running maximum.
     """
+    import numpy as np
+
     before = np.cumsum(services) - services
     slack = arrivals - before
     latest = np.maximum.accumulate(slack)
@@ -117,9 +126,13 @@ def _one_server(arrivals, services):
     return Path(arrivals, start, start + services)
 
 
-def _event_loop(arrivals, services, servers, capacity):
+def _event_loop(
+    arrivals: list[float], services: list[float], servers: int, capacity: float
+) -> Path:
+    import numpy as np
+
     free = [0.0] * servers  # when each server is free next
-    inside = []  # departure times of those inside
+    inside: list[float] = []  # departure times of those inside
     rows, shed = [], 0
     for arrival, service in zip(arrivals, services, strict=True):
         while inside and inside[0] <= arrival:
@@ -131,25 +144,32 @@ def _event_loop(arrivals, services, servers, capacity):
         heapq.heapreplace(free, start + service)
         heapq.heappush(inside, start + service)
         rows.append((arrival, start, start + service))
-    return Path(*np.array(rows).T, shed)
+    arrived, start, departed = np.array(rows).T
+    return Path(arrived, start, departed, shed)
 
 
-def simulate_decoding(arrivals, tokens, slots, step_time, prefill=0.0):
+def simulate_decoding(
+    arrivals: Any, tokens: Any, slots: int, step_time: Callable[[int], float], prefill: float = 0.0
+) -> Path:
     """The `Path` of requests of `tokens` each, decoded together by a replica with room for `slots`.
 
     Continuous batching: before every step those who wait move into free slots, at the cost of
     `prefill` (s) each; a step with n requests takes `step_time(n)` (s) and gives each one token.
 
+    >>> import numpy as np
     >>> simulate_decoding(np.array([0.0, 0.0, 0.0]), np.array([2, 1, 1]), 2, lambda n: 1.0).departure
     array([2., 1., 2.])
     """
+    import numpy as np
+
     arrivals = checked("simulate_decoding", "arrivals", arrivals, TIMES)
     tokens = checked("simulate_decoding", "tokens", tokens, count("token"))
     slots = checked("simulate_decoding", "slots", slots, count())
     prefill = checked("simulate_decoding", "prefill", prefill, TIMES)
     _same_length("simulate_decoding", arrivals, "tokens", tokens)
     start, departure = np.empty_like(arrivals), np.empty_like(arrivals)
-    clock, steps, waiting, batch = 0.0, 0, 0, []  # `batch` holds (step after which it leaves, request)
+    clock, steps, waiting = 0.0, 0, 0
+    batch: list[tuple[float, int]] = []  # step after which it leaves, request
     while batch or waiting < len(arrivals):
         if not batch:
             clock = max(clock, arrivals[waiting])
@@ -164,27 +184,33 @@ def simulate_decoding(arrivals, tokens, slots, step_time, prefill=0.0):
     return Path(arrivals, start, departure)
 
 
-def number_inside(path):
+def number_inside(path: Path) -> tuple[Any, Any]:
     """(times, counts): the number in the system from each of the times (s) to the next one.
 
+    >>> import numpy as np
     >>> number_inside(simulate(np.array([0.0, 1.0]), np.array([3.0, 1.0])))[1].tolist()
     [1, 2, 1, 0]
     """
+    import numpy as np
+
     times = np.concatenate([path.arrival, path.departure])
     steps = np.repeat([1, -1], path.arrival.size)
     order = np.argsort(times, kind="stable")
     return times[order], np.cumsum(steps[order])
 
 
-def observed(path, until=None):
+def observed(path: Path, until: float | None = None) -> Observed:
     """The `Observed` averages up to a time (s), by default until the last request has left.
 
     Each is measured on its own: L from the count of those inside over time, W from the stays of
     those who arrived. When the system is empty at both ends, L = arrival rate x W exactly.
 
+    >>> import numpy as np
     >>> observed(simulate(np.array([0.0, 1.0]), np.array([3.0, 1.0])))
     Observed(L=1.5, arrival_rate=0.5, W=3.0)
     """
+    import numpy as np
+
     until = path.departure.max() if until is None else checked("observed", "until", until, positive("s"))
     times, counts = number_inside(path)
     # The last event may be later than `until`, and the count is zero before the first.
@@ -195,12 +221,15 @@ def observed(path, until=None):
     return Observed(float(counts @ np.diff(edges) / until), float(arrived.sum() / until), float(path.sojourn[arrived].mean()))
 
 
-def batch_means(values, batches=20, warmup=0.1, confidence=0.95):
+def batch_means(
+    values: Any, batches: int = 20, warmup: float = 0.1, confidence: float = 0.95
+) -> Interval:
     """The mean of values in order of time, as an `Interval` that allows for their correlation.
 
     Neighbours in a queue wait alike, so n waits tell less than n independent numbers. The first
     `warmup` share is dropped; the means of `batches` long stretches are nearly independent.
 
+    >>> import numpy as np
     >>> batch_means(np.array([1.0, 3.0] * 100), batches=2, warmup=0.0)
     Interval(mean=2.0, low=2.0, high=2.0)
     """

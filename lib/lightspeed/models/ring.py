@@ -6,9 +6,13 @@ travel; in n - 1 steps of all_gather the finished sums go round.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from lightspeed.law import BadArgument
+from lightspeed.errors import BadArgument
+
+__all__ = ("RingRun", "Step", "ring_schedule", "run_ring")
 
 
 @dataclass(frozen=True)
@@ -16,19 +20,19 @@ class Step:
     """One step: its phase, and (rank, chunk) of what each rank sends to rank + 1, all at once."""
 
     phase: str
-    sends: tuple
+    sends: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
 class RingRun:
     """`results`: what each rank ends with; `sent`: bytes that left each rank; `steps`: what was sent when."""
 
-    results: tuple
-    sent: tuple
-    steps: tuple
+    results: tuple[Any, ...]
+    sent: tuple[int, ...]
+    steps: tuple[Step, ...]
 
 
-def ring_schedule(n):
+def ring_schedule(n: int) -> tuple[Step, ...]:
     """The `Step`s of a ring all-reduce of n ranks and n chunks.
 
     >>> [step.sends for step in ring_schedule(2)]
@@ -40,7 +44,7 @@ def ring_schedule(n):
     )
 
 
-def run_ring(arrays):
+def run_ring(arrays: Sequence[Any]) -> RingRun:
     """The `RingRun` of an all-reduce (sum) over one array a rank; chunks may differ by one element.
 
     Raises BadArgument unless the arrays have one shape and are at least one.

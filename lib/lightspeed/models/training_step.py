@@ -11,14 +11,18 @@ from __future__ import annotations
 
 import functools
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib.resources import files
+from typing import Any
 
 from lightspeed.catalog import accelerator, link
-from lightspeed.law import BadArgument, checked, count, one_of, positive
+from lightspeed.errors import BadArgument, one_of
+from lightspeed.law import checked, count, positive
 from lightspeed.memory import (
     RECOMPUTE,
     STAGE,
+    MemoryUse,
     training_memory,
     training_state_bytes,
     transformer_activation_bytes,
@@ -33,6 +37,11 @@ from lightspeed.parallel import (
 from lightspeed.pipeline import bubble_over_ideal
 from lightspeed.roofline import SHARE
 from lightspeed.transformer import Transformer, transformer
+
+__all__ = (
+    "Machine", "Plan", "Run", "Step", "fit_share", "flops", "gpt", "machine", "memory_use",
+    "predicted", "step", "training_runs",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -49,14 +58,14 @@ class Machine:
     per_node: int = 8
     share: float = 1.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name, unit in (("peak", "FLOP/s"), ("memory", "byte/s"), ("capacity", "byte"), ("link", "byte/s"), ("network", "byte/s")):
             checked("Machine", name, getattr(self, name), positive(unit))
         checked("Machine", "per_node", self.per_node, count())
         checked("Machine", "share", self.share, SHARE)
 
 
-def machine(gpu, network, per_node=8, share=1.0):
+def machine(gpu: str, network: str, per_node: int = 8, share: float = 1.0) -> Machine:
     """The `Machine` of catalog keys: a GPU, and the network link that each GPU has for itself."""
     chip = accelerator(gpu)
     return Machine(chip.bf16, chip.hbm_bandwidth, chip.hbm_capacity, chip.link_bandwidth, link(network).bandwidth, per_node, share)
@@ -79,7 +88,7 @@ class Plan:
     stage: int = 0
     recompute: str = "selective"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in ("data", "tensor", "pipeline", "expert", "context", "micro_batches", "micro_size", "chunks"):
             checked("Plan", name, getattr(self, name), count())
         checked("Plan", "stage", self.stage, STAGE)
@@ -88,11 +97,11 @@ class Plan:
             raise BadArgument("Plan", "expert", self.expert, f"a divisor of the {self.data} data-parallel ranks")
 
     @property
-    def gpus(self):
+    def gpus(self) -> int:
         return self.data * self.tensor * self.pipeline * self.context
 
     @property
-    def sequences(self):
+    def sequences(self) -> int:
         """Sequences in one step of the whole job."""
         return self.data * self.micro_batches * self.micro_size
 
@@ -117,25 +126,25 @@ class Step:
     peak: float
 
     @property
-    def terms(self):
+    def terms(self) -> dict[str, float]:
         """Seconds by name, in the order in which a figure stacks them."""
         names = ("compute", "memory", "tensor", "expert", "context", "pipeline", "bubble", "data")
         return {n: getattr(self, n) for n in names}
 
     @property
-    def time(self):
+    def time(self) -> float:
         return sum(self.terms.values())
 
     @property
-    def mfu(self):
+    def mfu(self) -> float:
         """Model FLOPs of a GPU over what its peak could have done in the time."""
         return self.model_flops / (self.time * self.peak)
 
     @property
-    def largest_loss(self):
+    def largest_loss(self) -> str:
         """The name of the longest term that is not arithmetic."""
         losses = {n: t for n, t in self.terms.items() if n != "compute"}
-        return max(losses, key=losses.get)
+        return max(losses, key=losses.__getitem__)
 
 
 def plan_of_batch(gpus, sequences, tensor=1, pipeline=1, context=1, micro_size=1, **rest):
@@ -176,7 +185,7 @@ def flops_per_gpu(model, sequences, sequence, gpus, time, recompute="none"):
     return flops(model, sequences, sequence, recompute) / gpus / checked("flops_per_gpu", "time", time, positive("s"))
 
 
-def flops(model, sequences, sequence, recompute="none"):
+def flops(model: Transformer, sequences: float, sequence: float, recompute: str = "none") -> float:
     """FLOPs of a step over so many sequences; `recompute` as in `lightspeed.memory`."""
     tokens = sequences * sequence
     if recompute == "full":
@@ -185,7 +194,7 @@ def flops(model, sequences, sequence, recompute="none"):
     return model.training_flops(tokens, sequence) + tokens * again
 
 
-def step(model, sequence, plan, machine):
+def step(model: Transformer, sequence: int, plan: Plan, machine: Machine) -> Step:
     """The `Step` of a `Transformer` on sequences of this length.
 
     >>> gpt3 = transformer("gpt3_175b")
@@ -220,7 +229,7 @@ def step(model, sequence, plan, machine):
     return Step(compute, memory, tensor, expert, context, pipeline, bubble, synced - hidden, hidden, needed, machine.peak)
 
 
-def _rate(plan, machine, ways):
+def _rate(plan: Plan, machine: Machine, ways: int) -> float:
     """byte/s of a GPU in a group of so many: the link inside a node, or its part of the node's networks.
 
     Tensor parallelism is placed first, in a node; the members of a group that share a node share its networks.
@@ -229,25 +238,32 @@ def _rate(plan, machine, ways):
     return machine.link if ways <= inside else machine.network * inside
 
 
-def _elementwise(model, sequence, plan):
+def _elementwise(model: Transformer, sequence: int, plan: Plan) -> float:
     """Bytes that one micro-batch moves through HBM between matrix products: each activation written and read, and its gradient."""
     kept = transformer_activation_bytes(model, sequence, plan.micro_size, plan.tensor)
     passes = 4 + (2 if plan.recompute == "full" else 0)
     return passes * kept / (plan.pipeline * plan.context)
 
 
-def _expert(model, tokens, plan):
+def _expert(model: Transformer, tokens: float, plan: Plan) -> float:
     if not model.experts or plan.expert == 1:
         return 0.0
     sparse = (model.layers - model.dense_layers) / model.layers
     return sparse * expert_parallel_bytes(tokens, model.width, plan.expert, model.active_experts) / plan.tensor
 
 
-def _context(tokens, kv_width, plan):
+def _context(tokens: float, kv_width: float, plan: Plan) -> float:
     return context_parallel_bytes(tokens, kv_width, plan.context) if plan.context > 1 else 0.0
 
 
-def memory_use(model, sequence, plan, machine, recipe="16", split="tensor+sequence"):
+def memory_use(
+    model: Transformer,
+    sequence: int,
+    plan: Plan,
+    machine: Machine,
+    recipe: str = "16",
+    split: str = "tensor+sequence",
+) -> MemoryUse:
     """The `MemoryUse` of a GPU under a plan: `lightspeed.memory.training_memory`, with experts spread over ranks.
 
     The copies of an expert are data / expert, so its states are split over those ranks only.
@@ -287,7 +303,7 @@ class Run:
     flops_per_gpu: float
     time: float
 
-    def model_flops_per_gpu(self):
+    def model_flops_per_gpu(self) -> float:
         """FLOP/s of a GPU that the model needed: what was printed, less what was done twice."""
         if self.counts == "model":
             return self.flops_per_gpu
@@ -296,21 +312,21 @@ class Run:
 
 
 @functools.cache
-def training_runs():
+def training_runs() -> dict[str, Run]:
     """Every published `Run` of catalog/measured_training.toml, by key."""
     tables = tomllib.loads(files("lightspeed.catalog").joinpath("measured_training.toml").read_text("utf-8"))
     sources = {key: table["title"] for key, table in tables.pop("sources").items()}
     return {key: _run(key, table, sources) for key, table in tables.items()}
 
 
-def gpt(layers, width, heads, vocabulary, sequence):
+def gpt(layers: int, width: int, heads: int, vocabulary: int, sequence: int) -> Transformer:
     """The `Transformer` of a GPT with heads of width / heads and an MLP four times as wide, as Megatron's tables have it."""
     return Transformer(layers, width, heads, width // heads, 4 * width, vocabulary, context=sequence, mlp_matrices=2, tied_embeddings=True)
 
 
-def _run(key, table, sources):
-    shape = (table.get(n) for n in ("layers", "width", "heads", "vocabulary", "sequence"))
-    model = transformer(table["model"]) if "model" in table else gpt(*shape)
+def _run(key: str, table: dict[str, Any], sources: Mapping[str, str]) -> Run:
+    shape = ("layers", "width", "heads", "vocabulary", "sequence")
+    model = transformer(table["model"]) if "model" in table else gpt(*(table[n] for n in shape))
     degrees = {n: table.get(n, 1) for n in ("tensor", "pipeline", "context", "chunks", "micro_size")}
     gpus = table["data"] * degrees["tensor"] * degrees["pipeline"] * degrees["context"]
     plan = plan_of_batch(gpus, table["batch"], **degrees, recompute=table["recompute"])
@@ -342,11 +358,11 @@ def calibration(model, plan):
 
 
 @functools.cache
-def fit_share(key=CALIBRATION):
+def fit_share(key: str = CALIBRATION) -> float:
     """The share of peak at which `step` takes as long as this measured run: what the sum of bounds leaves out, as one number."""
     run = training_runs()[key]
 
-    def excess(share):
+    def excess(share: float) -> float:
         return step(run.model, run.sequence, run.plan, machine(run.gpu, run.network, share=share)).time - run.time
 
     low, high = 0.01, 1.0
@@ -356,11 +372,13 @@ def fit_share(key=CALIBRATION):
     return middle
 
 
-def expected_step(model, sequence, plan, gpu, network):
+def expected_step(
+    model: Transformer, sequence: int, plan: Plan, gpu: str, network: str
+) -> Step:
     """The `Step` of a plan whose matrix products reach the share of peak that another, measured run set."""
     return step(model, sequence, plan, machine(gpu, network, share=fit_share(calibration(model, plan))))
 
 
-def predicted(run):
+def predicted(run: Run) -> Step:
     """The `expected_step` of a published `Run`."""
     return expected_step(run.model, run.sequence, run.plan, run.gpu, run.network)

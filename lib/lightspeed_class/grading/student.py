@@ -250,7 +250,8 @@ def quantity(answer, depth):
     """In base units, with their exponents: the grader parses no text of ours."""
     base = answer.to_base_units()
     units = {str(name): float(power) for name, power in dict(base._units).items()}
-    return {"kind": "quantity", "value": encode(base.magnitude, depth + 1), "units": units}
+    # The plus makes a plain number of a law's result, which would say its unit a second time.
+    return {"kind": "quantity", "value": encode(+base.magnitude, depth + 1), "units": units}
 
 
 if __name__ == "__main__":

@@ -304,7 +304,7 @@ def _busy(stages, micro_batches):
     # Between fill and drain every stage is busy: a long step is a short one with a longer middle.
     few = min(micro_batches, STEADY * stages)
     run = simulate("1f1b", stages, few)
-    done = np.append(0, np.cumsum(run.utilisation(1.0)))  # passes begin and end at whole seconds
+    done = np.append(0, np.cumsum(run.utilization(1.0)))  # passes begin and end at whole seconds
     middle, longer = run.span / 2, (micro_batches - few) * run.span / (few + stages - 1)
     times = np.linspace(0, run.span + longer, DRAWN + 1)
     early, late = np.minimum(times, middle), np.maximum(times - longer, middle)

@@ -215,7 +215,7 @@ def replica(hardware, chips, model, weights, context):
         "kv_bytes": serving.kv_cache_bytes(shape.layers, shape.kv_heads, shape.head_width, context),
         "peak": chips * chip.bf16,
         "bandwidth": chips * chip.hbm_bandwidth,
-        "param_bytes": WIDTH[weights],
+        "parameter_bytes": WIDTH[weights],
     }
     return arguments, chips * chip.hbm_capacity, shape.parameters * WIDTH[weights]
 

@@ -11,7 +11,7 @@ from datetime import date, datetime
 from types import MappingProxyType
 
 from lightspeed.catalog import Entry, Number, Source, accelerator, entries
-from lightspeed.law import one_of
+from lightspeed.errors import one_of
 from lightspeed_course.measure.instruments import roofline
 from lightspeed_course.measure.records import record
 from lightspeed_course.show import si
@@ -91,11 +91,7 @@ def _shipped():
 
 
 def _number(key, value, unit, note, shown):
-    number = Number(value)
-    number.key, number.formula, number.others, number.rule = key, "", (), ""
-    number.printed, number.note, number.density, number.scope = si(float(value), unit), note, "dense", "machine"
-    number.direction = number.precision = ""
     day = date.fromisoformat(shown["when"][:10])
-    number.sources, number._read = (Source("measured", f"measured on {shown['name']}", publisher="lightspeed measure", date=str(day)),), day
-    number.unit = unit
-    return number
+    source = Source("measured", f"measured on {shown['name']}", publisher="lightspeed measure", date=str(day))
+    told = {"printed": si(float(value), unit), "note": note, "density": "dense", "scope": "machine"}
+    return Number(value, unit, key=key, sources=(source,), _read=day, **told)

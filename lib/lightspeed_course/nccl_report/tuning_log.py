@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 
-from lightspeed.law import BadArgument
+from lightspeed.errors import BadArgument
 from lightspeed.models.nccl_tuner import PROTOCOLS, Cost
 
 COLLECTIVES = {

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 
 from lightspeed.collectives import COLLECTIVES, algbw, busbw, busbw_factor
-from lightspeed.law import one_of
+from lightspeed.errors import one_of
 from lightspeed.models.nccl_fit import FABRICS, Prediction, measurements, predict, residuals
 from lightspeed_course.nccl_report.log import ReportError, check, infer_ranks
 from lightspeed_course.show.format import si

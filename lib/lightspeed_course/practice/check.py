@@ -269,7 +269,7 @@ def _number(variant, given, failure, answer):
     if failure and not found and not told:
         return _refused(variant, failure)
     seen = _seen(variant, given, right)
-    told = told or unrounded(variant, given, right)
+    told = told or (None if found and found[0].rank == BANK else unrounded(variant, given, right))
     if told:
         return verdict("slip", f"You have {seen}. {told[1]}", told[0])
     if found:

@@ -13,6 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from lightspeed.values import Amount, Whole
 from lightspeed_course.practice.amounts import unit_words
 
 
@@ -105,7 +106,9 @@ def _in_unit(quantity, unit, size):
 
     if quantity._REGISTRY is not ureg:
         raise Unreadable("type", "You gave a quantity of another pint registry. Make it with `lightspeed.units.Q`.")
-    values = _plain(quantity.magnitude, unit, size)
+    magnitude = quantity.magnitude
+    # A law's result that pint was given with a unit: that unit counts, not its own.
+    values = _plain(+magnitude if isinstance(magnitude, (Amount, Whole)) else magnitude, unit, size)
     here, asked = _counted(Q(1.0, quantity.units), Q(1.0, unit or "dimensionless"))
     if not here.is_compatible_with(asked):
         raise Unreadable(

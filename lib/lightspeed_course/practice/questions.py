@@ -7,7 +7,6 @@ parameters in self-study, with values drawn from a seed in a class.
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import pkgutil
 import re
@@ -15,6 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
+from lightspeed.errors import nearest
 from lightspeed_course.practice import banks
 from lightspeed_course.practice.amounts import amount, si_factor
 from lightspeed_course.practice.variants import Variant, draw, seeded
@@ -156,6 +156,6 @@ def question(id):
     known = {q.id: q for q in bank(str(id).partition(".")[0])}
     if id in known:
         return known[id]
-    near = difflib.get_close_matches(str(id), known, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"topics are {', '.join(topics()) or 'none yet'}"
+    near = nearest(id, known)
+    hint = f"did you mean {near!r}?" if near else f"topics are {', '.join(topics()) or 'none yet'}"
     raise UnknownQuestion(f"no question {id!r}: {hint}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations, permutations
@@ -87,7 +88,7 @@ def further(variant):
 
 def _other(variant, found):
     q, right = variant.question, variant.right
-    return [c for c in found if (np.isfinite(c.values) & (c.values != 0)).any() and not close(c.values, right, min(q.tolerance, 0.05) if c.row else q.tolerance)]
+    return [c for c in found if (np.isfinite(c.values) & ((c.values != 0) | (c.rank == BANK))).any() and not close(c.values, right, min(q.tolerance, 0.05) if c.row else q.tolerance)]
 
 
 def _bank(variant):
@@ -103,8 +104,8 @@ def _factors(variant):
         width = tolerance if factor >= 60 else 0.0
         # An answer in the library's own unit is off in one direction only.
         for values in (right * factor,) if name == "unit" else (right * factor, right / factor):
-            if not tolerance and (right % 1 == 0).all():
-                values = np.floor(values)  # of what must be whole
+            if not tolerance and (values % 1).any():
+                yield Cause(name, np.floor(values), reason, rank, _ABOUT.get(name, ""), width)  # of what must be whole
             yield Cause(name, values, reason, rank, _ABOUT.get(name, ""), width)
 
 
@@ -295,11 +296,11 @@ def _results(variant, inputs, change=lambda given: {}):
 
 def _rows(variant):
     """What comes out with another row of the catalog, for each number of it that the answer rests on."""
+    q = variant.question
+    if q.kind not in ("number", "array") or "lightspeed.catalog" not in sys.modules:
+        return  # what was never loaded was not read
     from lightspeed.catalog import Number, find, stand_in
 
-    q = variant.question
-    if q.kind not in ("number", "array"):
-        return
     read = {}
 
     def under(rule):
@@ -372,9 +373,12 @@ def _clocks(q):
 
 def _is_key(variant, kind):
     """Whether a premise is an entry of this kind of the catalog."""
+    keys = [value for value in variant.values.values() if isinstance(value, str)]
+    if not keys:
+        return False
     from lightspeed.catalog import entries
 
-    return any(isinstance(value, str) and value in entries(kind) for value in variant.values.values())
+    return any(value in entries(kind) for value in keys)
 
 
 def _dimensions(variant):
@@ -640,7 +644,7 @@ def _size(given, right, tolerance):
         return "no number", NEXT
     if given * right < 0:
         return f"{way}, and of the other sign", "Where does the minus come from?"
-    off = abs(math.log(given / right))
+    off = abs(math.log(abs(given)) - math.log(abs(right)))
     if off <= min(NEAR, 5 * math.log1p(tolerance)) or (not tolerance and off <= NEAR and abs(given - right) <= 1):
         return f"{way}, but close", "Is every small term in it, and is nothing rounded on the way?"
     decades = off / math.log(10)

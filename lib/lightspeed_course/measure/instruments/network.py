@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from lightspeed.alpha_beta import fit_alpha_beta
 from lightspeed.collectives import ring_time, tree_time
-from lightspeed.law import one_of
+from lightspeed.errors import one_of
 from lightspeed_course.measure.instruments.launch import answers, clean
 from lightspeed_course.measure.instruments.timing import Quantity, Unavailable
 from lightspeed_course.measure.records.record import NotMeasured, all_of

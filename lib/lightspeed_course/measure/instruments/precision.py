@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from lightspeed.law import one_of
+from lightspeed.errors import one_of
 from lightspeed.precision import FORMATS, accumulate
 from lightspeed.quantization import quantize_symmetric
 from lightspeed_course.measure.environment import importable

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from lightspeed.law import one_of
+from lightspeed.errors import one_of
 from lightspeed_course.measure import conditions
 from lightspeed_course.measure.instruments import latency_levels
 from lightspeed_course.measure.instruments.timing import FEWEST, LIMIT

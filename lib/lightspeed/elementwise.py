@@ -1,0 +1,108 @@
+"""Arithmetic that serves a plain number and an array alike, so that a law is written once.
+
+A number is answered by the standard library, an array by numpy: numpy is touched only when an
+array arrives, and what it answers is an array.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+INF = math.inf
+# What a law takes and gives: a number, or an array or a quantity of numbers, whose types live in
+# packages that a bare Python does not have.
+Value: TypeAlias = float | Any
+
+
+def is_array(value: object) -> bool:
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(value, numpy.ndarray)
+
+
+def any_of(condition: Any) -> Any:
+    """Whether the condition holds, for at least one element if it is an array."""
+    return condition.any() if is_array(condition) else condition
+
+
+def maximum(a: Value, b: Value) -> Value:
+    """The larger of two numbers, elementwise if either is an array."""
+    if is_array(a) or is_array(b):
+        import numpy
+
+        return numpy.maximum(a, b)
+    return max(a, b)
+
+
+def minimum(a: Value, b: Value) -> Value:
+    """The smaller of two numbers, elementwise if either is an array."""
+    return -maximum(-a, -b)
+
+
+def where(condition: Any, yes: Value, no: Value) -> Value:
+    """`yes` where the condition holds, else `no`; elementwise if it is an array."""
+    if is_array(condition):
+        import numpy
+
+        return numpy.where(condition, yes, no)
+    return yes if condition else no
+
+
+def divide(a: Value, b: Value) -> Value:
+    """a / b where b is above zero, infinity elsewhere (the limit that the caller documents)."""
+    if is_array(a) or is_array(b):
+        import numpy
+
+        a, b = numpy.broadcast_arrays(numpy.asarray(a, float), numpy.asarray(b, float))
+        return numpy.divide(a, b, out=numpy.full(a.shape, INF), where=b > 0)
+    return a / b if b > 0 else INF
+
+
+def ldexp(significand: Value, exponent: Any) -> Value:
+    """significand x 2^exponent; what is too large for a float is infinite, as in numpy."""
+    if is_array(significand) or is_array(exponent):
+        import numpy
+
+        with numpy.errstate(over="ignore"):
+            return numpy.ldexp(significand, numpy.asarray(exponent, numpy.int32))
+    try:
+        return math.ldexp(significand, exponent)
+    except OverflowError:
+        return math.copysign(INF, significand)
+
+
+def copysign(size: Value, sign: Value) -> Value:
+    """`size` with the sign of `sign`, elementwise if either is an array."""
+    if is_array(size) or is_array(sign):
+        import numpy
+
+        return numpy.copysign(size, sign)
+    return math.copysign(size, sign)
+
+
+def floor_log2(x: Value) -> Value:
+    """The whole part of log2(x), exact (a float logarithm may fall a hair short)."""
+    return frexp(x)[1] - 1
+
+
+def _of_one(name: str, plain: Callable[[float], Any]) -> Callable[[Value], Any]:
+    """A function of one number that numpy has under this name."""
+
+    def apply(x: Value) -> Any:
+        if is_array(x):
+            import numpy
+
+            return getattr(numpy, name)(x)
+        return plain(x)
+
+    apply.__name__, apply.__doc__ = name, f"`{name}` of a number, or of each element of an array."
+    return apply
+
+
+exp, expm1 = _of_one("exp", math.exp), _of_one("expm1", math.expm1)
+log, log10 = _of_one("log", math.log), _of_one("log10", math.log10)
+frexp, isnan, isfinite = (_of_one(n, getattr(math, n)) for n in ("frexp", "isnan", "isfinite"))
+floor = _of_one("floor", lambda x: float(math.floor(x)) if math.isfinite(x) else x)
+rint = _of_one("rint", lambda x: float(round(x)) if math.isfinite(x) else x)

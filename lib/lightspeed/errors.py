@@ -1,0 +1,38 @@
+"""A wrong argument in words: which one, its value, what was expected, and the word that was probably meant."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class BadArgument(ValueError):
+    """An argument that a law refuses; the message says which, its value and what was expected."""
+
+    def __init__(self, law: str, argument: str, value: Any, expected: str, hint: str = "") -> None:
+        self.law, self.argument, self.value, self.expected = law, argument, value, expected
+        shown = repr(value) if not hasattr(value, "dimensionality") else f"{value:~P}"
+        shown = shown if len(shown) <= 80 else shown[:77] + "..."
+        message = f"{law}: {argument} = {shown}: expected {expected}."
+        super().__init__(f"{message} {hint}".strip())
+
+
+def nearest(word: object, words: Iterable[object]) -> str | None:
+    """The one of `words` that looks most like `word`, or nothing if none does."""
+    return next(iter(difflib.get_close_matches(str(word), map(str, words), n=1)), None)
+
+
+def did_you_mean(word: object, words: Iterable[object]) -> str:
+    """The question for who mistyped one of `words`; empty if none of them looks alike."""
+    near = nearest(word, words)
+    return f"Did you mean {near!r}?" if near else ""
+
+
+def one_of(law: str, argument: str, value: T, allowed: Iterable[T]) -> T:
+    """Return `value` if it is one of `allowed`, else raise BadArgument naming the nearest."""
+    if value in allowed:
+        return value
+    raise BadArgument(law, argument, value, "one of " + ", ".join(map(str, allowed)), did_you_mean(value, allowed))

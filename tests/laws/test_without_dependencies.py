@@ -1,0 +1,37 @@
+"""The library on a bare Python: without numpy, pint and scipy every law module loads, and its examples run."""
+
+import subprocess
+import sys
+
+from laws import LIBRARY
+
+BLOCKED = ("numpy", "pint", "scipy", "networkx")
+# Examples that are about arrays or quantities, or whose function fits them.
+NEEDS_ARRAYS = {
+    "alpha_beta.fit_alpha_beta", "nccl_fit.predict", "precision.accumulate", "quantization.BlockFormat.round",
+    "quantization.crest_factor", "quantization.quantize_asymmetric", "quantization.quantize_symmetric", "quantization.sqnr",
+    "queue_simulation.batch_means", "queue_simulation.number_inside", "queue_simulation.observed",
+    "queue_simulation.poisson_arrivals", "queue_simulation.simulate", "queue_simulation.simulate_decoding",
+    "ring.run_ring", "units",
+}  # fmt: skip
+RUN = """
+import doctest, importlib, sys
+blocked, names, needs_arrays = (text.split() for text in sys.argv[1:])
+for name in blocked:
+    sys.modules[name] = None
+failed, skipped = [], set()
+for module in map(importlib.import_module, names):
+    for test in doctest.DocTestFinder(exclude_empty=True).find(module):
+        short = test.name.removeprefix("lightspeed.")
+        if short in needs_arrays:
+            skipped.add(short)
+        elif doctest.DocTestRunner().run(test).failed:
+            failed.append(short)
+sys.exit(f"fail: {failed}, not found: {set(needs_arrays) - skipped}" if failed or set(needs_arrays) - skipped else 0)
+"""
+
+
+def test_every_example_on_scalars_runs_on_a_bare_python():
+    texts = (" ".join(names) for names in (BLOCKED, LIBRARY, sorted(NEEDS_ARRAYS)))
+    run = subprocess.run([sys.executable, "-c", RUN, *texts], capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout + run.stderr
