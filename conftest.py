@@ -1,4 +1,6 @@
-"""nbval runs the committed notebooks in the same command as the tests; here they get the environment of the build."""
+"""nbval runs the committed notebooks in the same command as the tests; here they get the
+environment of the build.
+"""
 
 import os
 import shutil
@@ -25,6 +27,10 @@ def pytest_runtest_setup(item):
         page.stash[STORE] = tempfile.mkdtemp(prefix="lightspeed-")
         item.config.add_cleanup(lambda: shutil.rmtree(page.stash[STORE], ignore_errors=True))
     store = page.stash[STORE]
-    environment = {"LIGHTSPEED_DATA": f"{store}/data", "IPYTHONDIR": f"{store}/ipython", "PYTHONHASHSEED": "0"}
+    environment = {
+        "LIGHTSPEED_DATA": f"{store}/data",
+        "IPYTHONDIR": f"{store}/ipython",
+        "PYTHONHASHSEED": "0",
+    }
     with mock.patch.dict(os.environ, environment):
         return (yield)

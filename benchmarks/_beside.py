@@ -1,4 +1,6 @@
-"""The library that the benchmarks run beside ours: mlsysim from the package index, in an environment of its own."""
+"""The library that the benchmarks run beside ours: mlsysim from the package index, in an
+environment of its own.
+"""
 
 import os
 import subprocess
@@ -15,16 +17,32 @@ def python():
     """The Python of that environment, made on first use."""
     uv = Path(sys.executable).with_name("uv")
     if not (HOME / "done").exists():
-        subprocess.run([uv, "venv", "--quiet", "--clear", "--python", sys.executable, HOME], check=True)
-        subprocess.run([uv, "pip", "install", "--quiet", "--python", PYTHON, f"{NAME}=={VERSION}"], check=True)
+        subprocess.run(
+            [uv, "venv", "--quiet", "--clear", "--python", sys.executable, HOME], check=True
+        )
+        subprocess.run(
+            [uv, "pip", "install", "--quiet", "--python", PYTHON, f"{NAME}=={VERSION}"], check=True
+        )
         (HOME / "done").touch()
     return PYTHON
 
 
 def run(program, code):
-    """What a fresh process prints. Both sides keep compiled files, whatever the surrounding shell says of that."""
-    environment = os.environ | {"PYTHONPYCACHEPREFIX": str(BENCH / "pycache"), "PYTHONDONTWRITEBYTECODE": ""}
-    done = subprocess.run([program, "-c", code], env=environment, capture_output=True, text=True, check=True, timeout=300)
+    """What a fresh process prints. Both sides keep compiled files, whatever the surrounding
+    shell says of that.
+    """
+    environment = os.environ | {
+        "PYTHONPYCACHEPREFIX": str(BENCH / "pycache"),
+        "PYTHONDONTWRITEBYTECODE": "",
+    }
+    done = subprocess.run(
+        [program, "-c", code],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
+    )
     return done.stdout
 
 

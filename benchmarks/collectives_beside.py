@@ -1,21 +1,24 @@
-"""Our times of collectives beside an independent program that times them as the OSU benchmarks do, run in turn.
+"""Our times of collectives beside an independent program that times them as the OSU benchmarks do,
+run in turn.
 
     python benchmarks/collectives_beside.py
 
-The program comes twice: in C (compiled by the mpicc of the same MPI) and in Python. Its loop is osu_allreduce's: calls
-that warm up, then each call between two readings of MPI_Wtime with a barrier after it; the mean over calls and ranks.
-It does so `BLOCKS` times over, and the median is taken, as ours is, since a mean alone follows the one call that was held up.
-A call from Python costs more than one from C, whoever times it, so small messages are judged by the Python twin, which
-shares the binding and nothing else, and messages from `LARGE` bytes on by C, too.
+The program comes twice: in C (compiled by the mpicc of the same MPI) and in Python. Its loop is
+osu_allreduce's: calls that warm up, then each call between two readings of MPI_Wtime with a barrier
+after it; the mean over calls and ranks. It does so `BLOCKS` times over, and the median is taken, as
+ours is, since a mean alone follows the one call that was held up. A call from Python costs more
+than one from C, whoever times it, so small messages are judged by the Python twin, which shares the
+binding and nothing else, and messages from `LARGE` bytes on by C, too.
 
-Three things besides the messages made a factor of up to four, in either language, and are the same for all programs here:
+Three things besides the messages made a factor of up to four, in either language, and are the same
+for all programs here:
 - Threads. Started for one thread, MPICH took two to three times as long from 256 KiB on; mpi4py asks for several.
 - The allocator. MPICH's scratch buffers went back to the system after each call and were fetched again, page by page
   (reduce_scatter of 256 KiB: 356 us, and 86 us without); `ALLOCATOR` keeps them.
 - Huge pages. numpy asks for them from 4 MiB on.
 
-Debian has no package of the OSU benchmarks. Needs a quiet machine with two cores. Fails if the median ratio of any row is
-off by more than 10 %.
+Debian has no package of the OSU benchmarks. Needs a quiet machine with two cores. Fails if the
+median ratio of any row is off by more than 10 %.
 """
 
 import os
@@ -109,14 +112,25 @@ for size in map(int, sys.argv[2:]):
 
 def other(command, name):
     """size -> seconds, the median of what the program prints."""
-    done = subprocess.run([*launch.launcher("mpi", RANKS), *command, name, *map(str, SIZES)], env=launch.clean(), capture_output=True, text=True, check=True, timeout=600)
+    done = subprocess.run(
+        [*launch.launcher("mpi", RANKS), *command, name, *map(str, SIZES)],
+        env=launch.clean(),
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=600,
+    )
     printed = [(int(size), float(time)) for size, time in map(str.split, done.stdout.splitlines())]
     return {size: median(time for s, time in printed if s == size) for size in SIZES}
 
 
 def ours(name):
     """size -> seconds, as we measure in full."""
-    return {r["size"]: median(r["samples"]) for r in collectives.run(RANKS, SIZES, [name], budget=0.5).rows if r["size"]}
+    return {
+        r["size"]: median(r["samples"])
+        for r in collectives.run(RANKS, SIZES, [name], budget=0.5).rows
+        if r["size"]
+    }
 
 
 def main():
@@ -126,14 +140,31 @@ def main():
         source, twin, program = (Path(folder, name) for name in ("osu.c", "osu.py", "osu"))
         source.write_text(C.replace("BLOCKS", str(BLOCKS)))
         twin.write_text(PYTHON.replace("BLOCKS", str(BLOCKS)))
-        subprocess.run([Path(sys.executable).with_name("mpicc"), "-O2", source, "-o", program], check=True)
+        subprocess.run(
+            [Path(sys.executable).with_name("mpicc"), "-O2", source, "-o", program], check=True
+        )
         for name in NAMES:
-            rounds = [(ours(name), other([sys.executable, str(twin)], name), other([str(program)], name)) for _ in range(ROUNDS)]
+            rounds = [
+                (ours(name), other([sys.executable, str(twin)], name), other([str(program)], name))
+                for _ in range(ROUNDS)
+            ]
             rows = []
             for size in SIZES:
                 # Side by side in each round, so that what changes over time changes both.
-                by = {"Python": median(a[size] / b[size] for a, b, _ in rounds), "C": median(a[size] / c[size] for a, _, c in rounds)}
-                rows.append((f"{size:>10,} bytes, ours {median(a[size] for a, _, _ in rounds) * 1e6:10.2f} us, over OSU's loop in Python, in C", f"{by['Python']:.3f}  {by['C']:.3f}"))
+                by = {
+                    "Python": median(a[size] / b[size] for a, b, _ in rounds),
+                    "C": median(a[size] / c[size] for a, _, c in rounds),
+                }
+                rows.append(
+                    (
+                        (
+                            f"{size:>10,} bytes, ours"
+                            f" {median(a[size] for a, _, _ in rounds) * 1e6:10.2f} us, over OSU's loop"
+                            " in Python, in C"
+                        ),
+                        f"{by['Python']:.3f}  {by['C']:.3f}",
+                    )
+                )
                 for language, ratio in by.items():
                     if language == "Python" or size >= LARGE:
                         judged += 1
@@ -141,7 +172,10 @@ def main():
                         if abs(ratio - 1) > OFF:
                             off.append(f"{name} of {size:,} bytes over {language}: {ratio:.3f}")
             _beside.show(f"{name}, {RANKS} ranks", rows)
-    print(f"\n{judged} ratios judged, largest difference {worst:.1%}" + (f"; off by more than {OFF:.0%}: {'; '.join(off)}" if off else ""))
+    print(
+        f"\n{judged} ratios judged, largest difference {worst:.1%}"
+        + (f"; off by more than {OFF:.0%}: {'; '.join(off)}" if off else "")
+    )
     return 1 if off else 0
 
 

@@ -1,9 +1,11 @@
-"""Submissions per minute of the chapter 2 assignment, isolated, beside nbgrader's autograde on the same notebooks.
+"""Submissions per minute of the chapter 2 assignment, isolated, beside nbgrader's autograde on the
+same notebooks.
 
-Each submission has right answers to all questions, and both graders give it full marks. nbgrader comes from the package
-index into an environment of its own; its test cells run in the student's kernel, one submission at a time, as it works.
-Both rates leave the start of the program out: that of nbgrader is the difference between a longer and a shorter run,
-ours counts from the first result to the last. Processor time is that of the whole machine: let nothing else run.
+Each submission has right answers to all questions, and both graders give it full marks. nbgrader
+comes from the package index into an environment of its own; its test cells run in the student's
+kernel, one submission at a time, as it works. Both rates leave the start of the program out: that
+of nbgrader is the difference between a longer and a shorter run, ours counts from the first result
+to the last. Processor time is that of the whole machine: let nothing else run.
 
     python benchmarks/grading.py                  # classes of 30, 200 and 800; about ten minutes
     python benchmarks/grading.py --alone 10 20    # without nbgrader
@@ -33,24 +35,36 @@ ROOT = Path(__file__).resolve().parents[1]
 HOME = _beside.BENCH / f"{NAME}-{VERSION}"
 ASSIGNMENT = Assignment.of(ROOT / "exercises/02_roofline.ipynb")
 FULL = sum(ASSIGNMENT.points.values())
-NEEDS = ("numpy", "pint", "platformdirs", "anywidget", "ipywidgets", "matplotlib")  # of the notebook itself
+# of the notebook itself
+NEEDS = ("numpy", "pint", "platformdirs", "anywidget", "ipywidgets", "matplotlib")
 ROUNDS, SHORT, LONG = 3, 1, 4  # submissions in two runs of nbgrader
 
 
 def submission(notebook, number):
     """Bytes of its own for each student."""
-    return json.dumps({**notebook, "metadata": {**notebook["metadata"], "student": number}}).encode()
+    return json.dumps(
+        {**notebook, "metadata": {**notebook["metadata"], "student": number}}
+    ).encode()
 
 
 def ours(folder, notebook, count, workers=2):
-    """The seconds that so many submissions take, from the first process to the last, and when each was done."""
+    """The seconds that so many submissions take, from the first process to the last, and when
+    each was done.
+    """
     times = []
     with Gradebook(folder / f"ours-{time.monotonic_ns()}.sqlite3") as book:
         book.add_assignment(ASSIGNMENT, seeded=False)
         for number in range(count):
             book.add_student(f"s{number:04}")
-            book.add_submission(f"s{number:04}", ASSIGNMENT.name, submission(notebook, number), at=number)
-        tally = grade_all(book, ASSIGNMENT.name, workers, progress=lambda *_: times.append((time.perf_counter(), busy())))
+            book.add_submission(
+                f"s{number:04}", ASSIGNMENT.name, submission(notebook, number), at=number
+            )
+        tally = grade_all(
+            book,
+            ASSIGNMENT.name,
+            workers,
+            progress=lambda *_: times.append((time.perf_counter(), busy())),
+        )
         points = {r.points for r in book.results(ASSIGNMENT.name)}
     if tally.failed or points != {FULL}:
         raise SystemExit(f"not all got full marks: {points} {tally.failed}")
@@ -58,7 +72,9 @@ def ours(folder, notebook, count, workers=2):
 
 
 def rate(times):
-    """(seconds, processor seconds) for each submission but the first, which waits for the workers to start."""
+    """(seconds, processor seconds) for each submission but the first, which waits for the
+    workers to start.
+    """
     (begin, used), (end, used_then) = times[0], times[-1]
     return (end - begin) / (len(times) - 1), (used_then - used) / (len(times) - 1)
 
@@ -75,7 +91,13 @@ def theirs(folder, count):
     environment["PATH"] = f"{HOME / 'bin'}{os.pathsep}{environment['PATH']}"
 
     def run(*arguments):
-        done = subprocess.run([HOME / "bin/nbgrader", *arguments], cwd=course, env=environment, capture_output=True, text=True)
+        done = subprocess.run(
+            [HOME / "bin/nbgrader", *arguments],
+            cwd=course,
+            env=environment,
+            capture_output=True,
+            text=True,
+        )
         if done.returncode:
             raise SystemExit(done.stderr[-2000:])
 
@@ -96,8 +118,13 @@ def environment_of_nbgrader():
     """Made on first use."""
     python, uv = HOME / "bin/python", Path(sys.executable).with_name("uv")
     if not (HOME / "done").exists():
-        subprocess.run([uv, "venv", "--quiet", "--clear", "--python", sys.executable, HOME], check=True)
-        subprocess.run([uv, "pip", "install", "--quiet", "--python", python, f"{NAME}=={VERSION}", *NEEDS], check=True)
+        subprocess.run(
+            [uv, "venv", "--quiet", "--clear", "--python", sys.executable, HOME], check=True
+        )
+        subprocess.run(
+            [uv, "pip", "install", "--quiet", "--python", python, f"{NAME}=={VERSION}", *NEEDS],
+            check=True,
+        )
         (HOME / "done").touch()
 
 
@@ -135,7 +162,9 @@ class Memory:
 
 
 def busy():
-    """Processor seconds that this machine has spent. Of a sandbox that is killed, its parent is told no time."""
+    """Processor seconds that this machine has spent. Of a sandbox that is killed, its parent is
+    told no time.
+    """
     user, nice, system = map(int, Path("/proc/stat").read_text().split()[1:4])
     return (user + nice + system) / os.sysconf("SC_CLK_TCK")
 
@@ -146,9 +175,16 @@ def beside(folder, notebook):
     rounds = []
     for _ in range(ROUNDS):
         nbgrader = (theirs(folder, LONG) - theirs(folder, SHORT)) / (LONG - SHORT)
-        two, one = (rate(ours(folder, notebook, count, workers)[1])[0] for count, workers in ((30, 2), (15, 1)))
+        two, one = (
+            rate(ours(folder, notebook, count, workers)[1])[0]
+            for count, workers in ((30, 2), (15, 1))
+        )
         rounds.append((nbgrader, two, one))
-        print(f"seconds a submission: nbgrader {nbgrader:.2f}, ours with 2 workers {two:.3f}, with one {one:.3f}", flush=True)
+        print(
+            f"seconds a submission: nbgrader {nbgrader:.2f}, ours with 2 workers {two:.3f}, with"
+            f" one {one:.3f}",
+            flush=True,
+        )
     nbgrader, _, one = (statistics.median(column) for column in zip(*rounds, strict=True))
     return [
         (f"nbgrader {VERSION}, not isolated", f"{60 / nbgrader:.1f} /min"),
@@ -173,7 +209,10 @@ def growing(folder, notebook, counts):
         ]
     with Memory() as memory:  # in a run of its own, since it looks at every process
         ours(folder, notebook, 20)
-    rows += [("memory of a worker", f"{memory.worker / 1e6:.0f} MB"), ("memory of a sandbox", f"{memory.sandbox / 1e6:.0f} MB")]
+    rows += [
+        ("memory of a worker", f"{memory.worker / 1e6:.0f} MB"),
+        ("memory of a sandbox", f"{memory.sandbox / 1e6:.0f} MB"),
+    ]
     third = max(2, len(times) // 3)
     first, last = rate(times[:third])[0], rate(times[-third:])[0]
     return [*rows, (f"last third of {counts[-1]} / first third", f"{last / first:.2f}")]
@@ -181,13 +220,19 @@ def growing(folder, notebook, counts):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("counts", nargs="*", type=int, default=[30, 200, 800], help="sizes of class (30 200 800)")
-    parser.add_argument("--alone", action="store_true", help="without nbgrader, which has to be installed")
+    parser.add_argument(
+        "counts", nargs="*", type=int, default=[30, 200, 800], help="sizes of class (30 200 800)"
+    )
+    parser.add_argument(
+        "--alone", action="store_true", help="without nbgrader, which has to be installed"
+    )
     options = parser.parse_args()
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # both keep compiled files, whatever the surrounding shell says
+    # both keep compiled files, whatever the surrounding shell says
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        # As nbgrader has it, with the right answers; the ids of its cells are those of the exercise.
+        # As nbgrader has it, with the right answers; the ids of its cells are those of the
+        # exercise.
         notebook = json.loads(export_nbgrader(ASSIGNMENT.name, folder).read_text())
         rows = [] if options.alone else beside(folder, notebook)
         rows += growing(folder, notebook, options.counts)

@@ -3,11 +3,13 @@
     python benchmarks/measure_beside.py             # all of them
     python benchmarks/measure_beside.py c carm      # some
 
-C is STREAM's copy and triad in a page of C, compiled with gcc -O3 -march=native -fopenmp, run in turn with ours. HPCC (Debian: apt-get install hpcc libopenblas0-pthread) gives STREAM and DGEMM, in compiled C under MPI, one process
-alone and one on every core at once. CARM (carm-roofline from the package index, into an environment of its own) gives
-the bandwidth of the first cache and the FMA peak, in assembly that it writes itself (x86 and ARM, needs gcc).
-Like STREAM, all report the best of their samples here; vectors and matrices have the same sizes on both sides.
-Needs a quiet machine. Fails if a ratio is off by more than 15 %, or if there was nothing to compare with.
+C is STREAM's copy and triad in a page of C, compiled with gcc -O3 -march=native -fopenmp, run in
+turn with ours. HPCC (Debian: apt-get install hpcc libopenblas0-pthread) gives STREAM and DGEMM, in
+compiled C under MPI, one process alone and one on every core at once. CARM (carm-roofline from the
+package index, into an environment of its own) gives the bandwidth of the first cache and the FMA
+peak, in assembly that it writes itself (x86 and ARM, needs gcc). Like STREAM, all report the best
+of their samples here; vectors and matrices have the same sizes on both sides. Needs a quiet
+machine. Fails if a ratio is off by more than 15 %, or if there was nothing to compare with.
 """
 
 import json
@@ -74,11 +76,23 @@ def in_c(cores):
     with tempfile.TemporaryDirectory() as folder:
         source, program = Path(folder, "stream.c"), Path(folder, "stream")
         source.write_text(STREAM)
-        subprocess.run(["gcc", "-O3", "-march=native", "-fopenmp", source, "-o", program], check=True)
+        subprocess.run(
+            ["gcc", "-O3", "-march=native", "-fopenmp", source, "-o", program], check=True
+        )
         for threads in sorted({1, cores}):
-            done = subprocess.run([program, str(LENGTH * threads), str(threads)], capture_output=True, text=True, check=True, timeout=300)
-            for name, theirs in zip(("copy", "triad"), map(float, done.stdout.split()), strict=True):
-                rows.append((f"{name}, {plural(threads)}, C", stream(name, threads, LENGTH), theirs))
+            done = subprocess.run(
+                [program, str(LENGTH * threads), str(threads)],
+                capture_output=True,
+                text=True,
+                check=True,
+                timeout=300,
+            )
+            for name, theirs in zip(
+                ("copy", "triad"), map(float, done.stdout.split()), strict=True
+            ):
+                rows.append(
+                    (f"{name}, {plural(threads)}, C", stream(name, threads, LENGTH), theirs)
+                )
     return rows
 
 
@@ -93,31 +107,94 @@ def hpcc(cores):
     settings[10], settings[11] = "1 Ps", f"{cores} Qs"
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "hpccinf.txt").write_text("\n".join(settings) + "\n")
-        # Huge pages by glibc's malloc: numpy asks the kernel for them, and a third of the bandwidth can hang on that.
-        environment = os.environ | {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1", "OPENBLAS_NUM_THREADS": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-        subprocess.run(["mpirun", "-np", str(cores), "hpcc"], cwd=folder, env=environment, capture_output=True, check=True, timeout=900)
-        lines = Path(folder, "hpccoutf.txt").read_text().partition("Begin of Summary")[2].splitlines()
-    return {name: float(value) for name, found, value in (line.partition("=") for line in lines) if found and value.strip().replace(".", "").isdigit()}
+        # Huge pages by glibc's malloc: numpy asks the kernel for them, and a third of the bandwidth
+        # can hang on that.
+        environment = os.environ | {
+            "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
+            "OPENBLAS_NUM_THREADS": "1",
+            "OMPI_ALLOW_RUN_AS_ROOT": "1",
+            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        }
+        subprocess.run(
+            ["mpirun", "-np", str(cores), "hpcc"],
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            check=True,
+            timeout=900,
+        )
+        lines = (
+            Path(folder, "hpccoutf.txt").read_text().partition("Begin of Summary")[2].splitlines()
+        )
+    return {
+        name: float(value)
+        for name, found, value in (line.partition("=") for line in lines)
+        if found and value.strip().replace(".", "").isdigit()
+    }
 
 
 def carm(cores):
     """(bandwidth of the first cache in byte/s, FMA peak in FLOP/s in fp64), both on all cores."""
     if not (HOME / "done").exists():
         uv = Path(sys.executable).with_name("uv")
-        subprocess.run([uv, "venv", "--quiet", "--clear", "--python", sys.executable, HOME], check=True)
-        subprocess.run([uv, "pip", "install", "--quiet", "--python", HOME / "bin/python", f"{CARM}=={VERSION}"], check=True)
+        subprocess.run(
+            [uv, "venv", "--quiet", "--clear", "--python", sys.executable, HOME], check=True
+        )
+        subprocess.run(
+            [
+                uv,
+                "pip",
+                "install",
+                "--quiet",
+                "--python",
+                HOME / "bin/python",
+                f"{CARM}=={VERSION}",
+            ],
+            check=True,
+        )
         (HOME / "done").touch()
     with tempfile.TemporaryDirectory() as folder:
-        options = ["--test", "roofline", "--test-time", "1", "-d", "f64", "--instruction", "fma", "--ld-st-ratio", "2:1", "--mem-target", "L1"]
-        command = [HOME / "bin/carm", "benchmark", *options, "--threads", str(cores), "--output-dir", folder, "--output-fmt", "jsonl", "--name", "m"]
+        options = [
+            "--test",
+            "roofline",
+            "--test-time",
+            "1",
+            "-d",
+            "f64",
+            "--instruction",
+            "fma",
+            "--ld-st-ratio",
+            "2:1",
+            "--mem-target",
+            "L1",
+        ]
+        command = [
+            HOME / "bin/carm",
+            "benchmark",
+            *options,
+            "--threads",
+            str(cores),
+            "--output-dir",
+            folder,
+            "--output-fmt",
+            "jsonl",
+            "--name",
+            "m",
+        ]
         subprocess.run(command, capture_output=True, check=True, timeout=900)
-        rows = [json.loads(line) for line in Path(folder, "m/benchmarks.jsonl").read_text().splitlines()]
+        rows = [
+            json.loads(line) for line in Path(folder, "m/benchmarks.jsonl").read_text().splitlines()
+        ]
     bandwidths = [row["bandwidth_gbps"] for row in rows if row["type"] == "memory"]
-    return 1e9 * max(bandwidths), 1e9 * max(row["performance_gops"] for row in rows if row["type"] == "arithmetic")
+    return 1e9 * max(bandwidths), 1e9 * max(
+        row["performance_gops"] for row in rows if row["type"] == "arithmetic"
+    )
 
 
 def stream(name, threads, length):
-    seconds, counted = kernels.samples(name, threads, kernels.VECTORS[name] * 8 * length * threads, np.float64, 21)
+    seconds, counted = kernels.samples(
+        name, threads, kernels.VECTORS[name] * 8 * length * threads, np.float64, 21
+    )
     return counted["bytes"] / min(seconds)
 
 
@@ -131,11 +208,24 @@ def with_hpcc(cores):
     """Rows of HPCC's STREAM beside ours on one core, and of its DGEMM on one and on all."""
     theirs, rows = hpcc(cores), []
     length, n = int(theirs["STREAM_VectorSize"]), int(theirs["DGEMM_N"])
-    # HPCC's STREAM on all cores adds up the best run of each process, and those need not be at the same time: only one core is compared.
+    # HPCC's STREAM on all cores adds up the best run of each process, and those need not be at the
+    # same time: only one core is compared.
     for name in ("copy", "triad"):
-        rows.append((f"{name}, {plural(1)}, HPCC STREAM", stream(name, 1, length), 1e9 * theirs[f"SingleSTREAM_{name.title()}"]))
+        rows.append(
+            (
+                f"{name}, {plural(1)}, HPCC STREAM",
+                stream(name, 1, length),
+                1e9 * theirs[f"SingleSTREAM_{name.title()}"],
+            )
+        )
     for used, kind in ((1, "Single"), (cores, "Star")):
-        rows.append((f"fp64 product, n = {n}, {plural(used)}, HPCC DGEMM", max(roofline.gemm("fp64", n, used).samples), 1e9 * used * theirs[f"{kind}DGEMM_Gflops"]))
+        rows.append(
+            (
+                f"fp64 product, n = {n}, {plural(used)}, HPCC DGEMM",
+                max(roofline.gemm("fp64", n, used).samples),
+                1e9 * used * theirs[f"{kind}DGEMM_Gflops"],
+            )
+        )
     return rows
 
 
@@ -164,7 +254,9 @@ def main():
         for again in zip(*(tool(usable_cores()) for _ in range(ROUNDS)), strict=True):
             ours, theirs = max(row[1] for row in again), max(row[2] for row in again)
             far |= abs(ours / theirs - 1) > OFF
-            shown.append((again[0][0], f"{ours / 1e9:8.1f} / {theirs / 1e9:8.1f} = {ours / theirs:.2f}"))
+            shown.append(
+                (again[0][0], f"{ours / 1e9:8.1f} / {theirs / 1e9:8.1f} = {ours / theirs:.2f}")
+            )
     _beside.show(f"Ours over theirs, best of {ROUNDS} rounds, in 10^9 byte/s or FLOP/s", shown)
     return far or not shown
 

@@ -1,10 +1,12 @@
-"""The loaded server of `lightspeed measure queueing`, loaded by a second client and set beside a second simulator.
+"""The loaded server of `lightspeed measure queueing`, loaded by a second client and set beside a
+second simulator.
 
     python benchmarks/measure_little_beside.py
 
-The second client shares nothing with the first but the bytes on the wire: two threads on a blocking socket, its own random numbers,
-its own clock. ciw simulates runs of the same length. Fails if Little's law does not hold to 5 % between the server's count and
-the client's clock, or if the client's mean latency is outside the range of ciw's runs.
+The second client shares nothing with the first but the bytes on the wire: two threads on a blocking
+socket, its own random numbers, its own clock. ciw simulates runs of the same length. Fails if
+Little's law does not hold to 5 % between the server's count and the client's clock, or if the
+client's mean latency is outside the range of ciw's runs.
 """
 
 import random
@@ -23,7 +25,9 @@ CASES = {"M/M/1": (0.5, 1), "M/M/1, busier": (0.8, 1), "M/M/4": (0.8, 4)}  # loa
 
 
 def drive(port, station, rate, service, rng):
-    """(requests, seconds, latencies from the due times, and from the sending) of an open loop on a thread."""
+    """(requests, seconds, latencies from the due times, and from the sending) of an open loop on
+    a thread.
+    """
     link = socket.create_connection(("127.0.0.1", port))
     link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     gaps = [rng.expovariate(rate) for _ in range(round(rate * SECONDS))]
@@ -49,21 +53,33 @@ def drive(port, station, rate, service, rng):
     link.sendall(REQUEST.pack(END, 0, 0.0))
     sender.join()
     link.close()
-    return len(gaps), seconds, *([b - a for a, b in zip(since, done, strict=True)] for since in (due, sent))
+    return (
+        len(gaps),
+        seconds,
+        *([b - a for a, b in zip(since, done, strict=True)] for since in (due, sent)),
+    )
 
 
 def with_ciw(rate, service, servers, requests, seed):
     """The mean time in the system of a run of so many requests, by ciw."""
     ciw.seed(seed)
-    network = ciw.create_network(arrival_distributions=[ciw.dists.Exponential(rate)], service_distributions=[ciw.dists.Exponential(1 / service)], number_of_servers=[servers])
+    network = ciw.create_network(
+        arrival_distributions=[ciw.dists.Exponential(rate)],
+        service_distributions=[ciw.dists.Exponential(1 / service)],
+        number_of_servers=[servers],
+    )
     simulation = ciw.Simulation(network)
     simulation.simulate_until_max_customers(requests, method="Finish")
-    return statistics.fmean(row.exit_date - row.arrival_date for row in simulation.get_all_records())
+    return statistics.fmean(
+        row.exit_date - row.arrival_date for row in simulation.get_all_records()
+    )
 
 
 def main():
     rng, wrong = random.Random(11), []
-    print(f"{'':16}{'load':>6}{'L, server':>11}{'rate x W':>10}{'ratio':>8}{'W, client':>12}{'ciw, range of ' + str(RUNS) + ' runs':>24}")
+    print(
+        f"{'':16}{'load':>6}{'L, server':>11}{'rate x W':>10}{'ratio':>8}{'W, client':>12}{'ciw, range of ' + str(RUNS) + ' runs':>24}"
+    )
     for name, (load, servers) in CASES.items():
         with crew(serve) as (server,):
             server.send([servers])
@@ -78,7 +94,10 @@ def main():
         product = requests / seconds * statistics.fmean(inside_stays)
         ratio = inside / product
         runs = sorted(with_ciw(rate, served, servers, requests, seed) for seed in range(RUNS))
-        print(f"{name:16}{load:6.0%}{inside:11.2f}{product:10.2f}{ratio:8.3f}{W * 1e3:9.1f} ms{runs[0] * 1e3:14.1f} to {runs[-1] * 1e3:.1f} ms")
+        print(
+            f"{name:16}{load:6.0%}{inside:11.2f}{product:10.2f}{ratio:8.3f}{W * 1e3:9.1f}"
+            f" ms{runs[0] * 1e3:14.1f} to {runs[-1] * 1e3:.1f} ms"
+        )
         if abs(ratio - 1) > 0.05 or not runs[0] <= W <= runs[-1]:
             wrong.append(name)
     assert not wrong, f"does not agree: {wrong}"

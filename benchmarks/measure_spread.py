@@ -1,4 +1,5 @@
-"""How far `lightspeed measure all` repeats itself: run it three times, and compare the medians of each quantity.
+"""How far `lightspeed measure all` repeats itself: run it three times, and compare the medians of
+each quantity.
 
     python benchmarks/measure_spread.py               # measures three times, some four minutes; wants a quiet machine
     python benchmarks/measure_spread.py A B C ...     # records that are there already
@@ -19,7 +20,9 @@ MOST = 0.10
 
 
 def medians(measured):
-    return {(q.key, tuple(sorted(q.parameters.items()))): q.value for q in record.quantities(measured)}
+    return {
+        (q.key, tuple(sorted(q.parameters.items()))): q.value for q in record.quantities(measured)
+    }
 
 
 def variation(values):
@@ -35,8 +38,14 @@ def main(files):
         found[which[0]].append(variation([run[which] for run in runs]))
     every = [v for values in found.values() for v in values]
     middle = statistics.median(every)
-    rows = [(f"{key}, of {len(values)}", f"{statistics.median(values):.1%}  {max(values):.1%}") for key, values in sorted(found.items())]
-    show(f"Coefficient of variation over {len(runs)} runs: median and largest", [*rows, (f"all {len(every)} quantities", f"{middle:.1%}  {max(every):.1%}")])
+    rows = [
+        (f"{key}, of {len(values)}", f"{statistics.median(values):.1%}  {max(values):.1%}")
+        for key, values in sorted(found.items())
+    ]
+    show(
+        f"Coefficient of variation over {len(runs)} runs: median and largest",
+        [*rows, (f"all {len(every)} quantities", f"{middle:.1%}  {max(every):.1%}")],
+    )
     return middle > MOST
 
 

@@ -2,9 +2,10 @@
 
     python benchmarks/queueing.py
 
-The same Poisson arrivals and exponential service times at 90 % load for `simulate` (arrays, and its event loop)
-and for simpy; ciw draws its own. Drawing the random numbers is counted in every case. Runs alternate, so that a
-busy machine slows all alike; the best of the rounds counts. Fails below a million requests per second on arrays.
+The same Poisson arrivals and exponential service times at 90 % load for `simulate` (arrays, and its
+event loop) and for simpy; ciw draws its own. Drawing the random numbers is counted in every case.
+Runs alternate, so that a busy machine slows all alike; the best of the rounds counts. Fails below a
+million requests per second on arrays.
 """
 
 import time
@@ -44,7 +45,9 @@ def with_simpy(n, seed):
             yield env.timeout(service)
 
     def source(arrivals, services):
-        for gap, service in zip(np.diff(arrivals, prepend=0).tolist(), services.tolist(), strict=True):
+        for gap, service in zip(
+            np.diff(arrivals, prepend=0).tolist(), services.tolist(), strict=True
+        ):
             yield env.timeout(gap)
             env.process(request(service))
 
@@ -65,7 +68,12 @@ def with_ciw(n, seed):
     return np.mean([record.waiting_time for record in simulation.get_all_records()])
 
 
-CASES = {"simulate, arrays": (on_arrays, 2_000_000), "simulate, event loop": (event_loop, 200_000), "simpy": (with_simpy, 40_000), "ciw": (with_ciw, 20_000)}
+CASES = {
+    "simulate, arrays": (on_arrays, 2_000_000),
+    "simulate, event loop": (event_loop, 200_000),
+    "simpy": (with_simpy, 40_000),
+    "ciw": (with_ciw, 20_000),
+}
 
 
 def main():
@@ -75,9 +83,14 @@ def main():
             start = time.perf_counter()
             waits[name].append(run(n, seed))
             best[name] = max(best[name], n / (time.perf_counter() - start))
-    print(f"{'':22}{'requests/s':>12}{'over simpy':>12}{'over ciw':>12}{'mean wait':>12}   (M/M/1: {mm1(RATE, SERVICE_RATE).Wq:.2f} s)")
+    print(
+        f"{'':22}{'requests/s':>12}{'over simpy':>12}{'over ciw':>12}{'mean wait':>12}   (M/M/1:"
+        f" {mm1(RATE, SERVICE_RATE).Wq:.2f} s)"
+    )
     for name, rate in best.items():
-        print(f"{name:22}{rate:12,.0f}{rate / best['simpy']:12.1f}{rate / best['ciw']:12.1f}{np.mean(waits[name]):11.2f} s")
+        print(
+            f"{name:22}{rate:12,.0f}{rate / best['simpy']:12.1f}{rate / best['ciw']:12.1f}{np.mean(waits[name]):11.2f} s"
+        )
     assert best["simulate, arrays"] > LEAST, f"below {LEAST:,.0f} requests per second"
 
 

@@ -1,4 +1,5 @@
-"""Rooflines evaluated per second on arrays, beside `Engine.solve` of mlsysim, which takes one point a call.
+"""Rooflines evaluated per second on arrays, beside `Engine.solve` of mlsysim, which takes one point
+a call.
 
 Both bound ResNet-50 on an A100, and must agree on one point before they are timed.
 Fails under 10 million a second, or at less than 1000 times the other.
@@ -57,12 +58,19 @@ def main():
     work = flops * np.linspace(0.01, 1, POINTS)
     size = flops / theirs["intensity"] * np.linspace(1, 0.5, POINTS)
     ours = {
-        "attainable(intensity, peak, bandwidth)": per_second(attainable, work / size, peak, bandwidth),
-        "time_bounds(flops, size, peak, bandwidth)": per_second(time_bounds, work, size, peak, bandwidth),
+        "attainable(intensity, peak, bandwidth)": per_second(
+            attainable, work / size, peak, bandwidth
+        ),
+        "time_bounds(flops, size, peak, bandwidth)": per_second(
+            time_bounds, work, size, peak, bandwidth
+        ),
     }
     slowest = min(ours.values())
     rows = [(name, f"{rate:,.0f}") for name, rate in ours.items()]
-    rows += [("mlsysim Engine.solve, a call each", f"{theirs['per_second']:,.0f}"), ("ratio of the slower", f"{slowest / theirs['per_second']:,.0f}")]
+    rows += [
+        ("mlsysim Engine.solve, a call each", f"{theirs['per_second']:,.0f}"),
+        ("ratio of the slower", f"{slowest / theirs['per_second']:,.0f}"),
+    ]
     _beside.show(f"Rooflines per second, arrays of {POINTS:,}, best of {ROUNDS}", rows)
     return slowest < LEAST_PER_SECOND or slowest / theirs["per_second"] < LEAST_RATIO
 

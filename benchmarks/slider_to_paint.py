@@ -1,12 +1,15 @@
-"""How long from a slider to the picture, with the law in Python: a real JupyterLab in a real headless Chromium.
+"""How long from a slider to the picture, with the law in Python: a real JupyterLab in a real
+headless Chromium.
 
     python benchmarks/slider_to_paint.py                  a small notebook of its own
     python benchmarks/slider_to_paint.py --chapter 02     the first explorer of that chapter
 
-Steps: one key press each, from the browser's own input event to the change of the page, and to the frame that shows it. Drag: the mouse
-moves 60 times a second for 3 s, over a new value each time. Beside it runs the least that a browser can do: a slider whose handler,
-in the page, puts a copy of the same picture in place. Fails if p95 of a step (event to change) is
-above 60 ms or a drag is under 20 redraws a second, unless other work keeps the machine from 40 values a second in the baseline.
+Steps: one key press each, from the browser's own input event to the change of the page, and to the
+frame that shows it. Drag: the mouse moves 60 times a second for 3 s, over a new value each time.
+Beside it runs the least that a browser can do: a slider whose handler, in the page, puts a copy of
+the same picture in place. Fails if p95 of a step (event to change) is above 60 ms or a drag is
+under 20 redraws a second, unless other work keeps the machine from 40 values a second in the
+baseline.
 """
 
 import argparse
@@ -26,7 +29,7 @@ from conftest import CHROMIUM_OPTIONS, Lab, LabPage  # noqa: E402
 
 MOST_MS, LEAST_PER_SECOND, BUSY = 60, 20, 40
 
-DEMO = '''
+DEMO = """
 import numpy as np
 from lightspeed.catalog import accelerator
 from lightspeed.roofline import attainable, ridge_point, time_bounds, matmul_bytes, matmul_flops
@@ -46,11 +49,11 @@ def view(chip, batch):
          Points([flops / size], [rate], labels=[f"B = {batch}"], drop=True)])
     side = "Compute-bound" if bounds.compute_bound else "Memory-bound"
     return View(chart, f"{side}: {si(rate / chip.bf16, '%', 2)} of peak.", {"T_math": si(bounds.math, "s"), "T_comms": si(bounds.comms, "s")})
-'''
-SHOW = '''
+"""
+SHOW = """
 explorer(view, [Choice("chip", "accelerator", ["h100_sxm", "a100_80gb"]), LogSlider("batch", "B", 1, 65536, 128, unit="token", whole=True, per_decade=80)],
          caption="Drag B.", alt="A roofline with one point.")
-'''
+"""
 
 WIDGETS = """
 () => {
@@ -59,7 +62,8 @@ WIDGETS = """
   return jupyterapp.shell.currentWidget.content.widgets.map((cell, i) => (shows(cell) ? i : -1)).filter((i) => i >= 0);
 }
 """
-# Times in the page itself. A change of the page is a new child of the charts; the frame that shows it starts after the next paint.
+# Times in the page itself. A change of the page is a new child of the charts; the frame that shows
+# it starts after the next paint.
 WATCH = """
 () => {
   const view = [...document.querySelectorAll(".sol-view")].find((v) => v.querySelector("input[type=range]"));
@@ -97,11 +101,16 @@ REPLACE = """
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--chapter", help="two digits: measure the first explorer of this chapter instead")
+    parser.add_argument(
+        "--chapter", help="two digits: measure the first explorer of this chapter instead"
+    )
     parser.add_argument("--steps", type=int, default=60)
     options = parser.parse_args()
     with opened(options) as page:
-        print(f"run all: {page.run_all():.1f} s ({'chapter ' + options.chapter if options.chapter else 'small notebook'})")
+        print(
+            f"run all: {page.run_all():.1f} s"
+            f" ({'chapter ' + options.chapter if options.chapter else 'small notebook'})"
+        )
         find_explorer(page)
         page.wait_for_timeout(2000)  # JupyterLab's own work after a run is not what is measured
         page.evaluate(WATCH)
@@ -110,11 +119,20 @@ def main():
         least = measured(page, options.steps)
     report("law in Python", ours)
     report("baseline, all in the page", least)
-    print(f"ratio of medians, event to paint: {ours['paint'][0] / least['paint'][0]:.1f}; frames without a picture: {ours['flickers']}")
+    print(
+        f"ratio of medians, event to paint: {ours['paint'][0] / least['paint'][0]:.1f}; frames"
+        f" without a picture: {ours['flickers']}"
+    )
     if least["rate"] < BUSY:
-        print(f"not judged: the machine is busy, the baseline itself gets only {least['rate']:.0f} values a second")
+        print(
+            f"not judged: the machine is busy, the baseline itself gets only {least['rate']:.0f}"
+            " values a second"
+        )
     elif ours["change"][1] > MOST_MS or ours["rate"] < LEAST_PER_SECOND or ours["flickers"]:
-        sys.exit(f"missed: p95 at most {MOST_MS} ms, at least {LEAST_PER_SECOND} redraws a second, no flicker")
+        sys.exit(
+            f"missed: p95 at most {MOST_MS} ms, at least {LEAST_PER_SECOND} redraws a second, no"
+            " flicker"
+        )
 
 
 @contextmanager
@@ -124,13 +142,27 @@ def opened(options):
         lab = Lab(Path(folder))
         try:
             if options.chapter:
-                [name] = (f"chapters/{path.name}" for path in (lab.workspace / "chapters").glob(f"{options.chapter}_*.ipynb"))
+                [name] = (
+                    f"chapters/{path.name}"
+                    for path in (lab.workspace / "chapters").glob(f"{options.chapter}_*.ipynb")
+                )
             else:
                 name = "slider.ipynb"
                 cells = [nbformat.v4.new_code_cell(cell.strip()) for cell in (DEMO, SHOW)]
-                nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}}), lab.workspace / name)
-            browser = play.chromium.launch(executable_path=shutil.which("chromium") or shutil.which("google-chrome"), args=CHROMIUM_OPTIONS)
-            page = LabPage(browser.new_page(viewport={"width": 1280, "height": 900}), lab, "benchmark")
+                nbformat.write(
+                    nbformat.v4.new_notebook(
+                        cells=cells,
+                        metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}},
+                    ),
+                    lab.workspace / name,
+                )
+            browser = play.chromium.launch(
+                executable_path=shutil.which("chromium") or shutil.which("google-chrome"),
+                args=CHROMIUM_OPTIONS,
+            )
+            page = LabPage(
+                browser.new_page(viewport={"width": 1280, "height": 900}), lab, "benchmark"
+            )
             page.open_notebook(name)
             yield page
             browser.close()
@@ -139,9 +171,15 @@ def opened(options):
 
 
 def find_explorer(page):
-    """Scroll from widget to widget until one of them is an explorer with a slider: JupyterLab holds only what is near the window."""
+    """Scroll from widget to widget until one of them is an explorer with a slider: JupyterLab
+    holds only what is near the window.
+    """
     for cell in page.evaluate(WIDGETS):
-        page.evaluate("cell => { const n = jupyterapp.shell.currentWidget.content; n.activeCellIndex = cell; return n.scrollToItem(cell, 'center'); }", cell)
+        page.evaluate(
+            "cell => { const n = jupyterapp.shell.currentWidget.content; n.activeCellIndex = cell;"
+            " return n.scrollToItem(cell, 'center'); }",
+            cell,
+        )
         page.wait_for_timeout(1500)
         if page.locator(".sol-view:has(svg) input[type=range]").count():
             return
@@ -149,7 +187,9 @@ def find_explorer(page):
 
 
 def measured(page, steps):
-    """{"change": (p50, p95) ms, "paint": (p50, p95) ms, "rate": redraws/s, "moves": new values/s, "flickers"} of the slider in `window.sol`."""
+    """{"change": (p50, p95) ms, "paint": (p50, p95) ms, "rate": redraws/s, "moves": new
+    values/s, "flickers"} of the slider in `window.sol`.
+    """
     slider = page.evaluate_handle("sol.slider").as_element()
     slider.focus()
     delays = {"changes": [], "paints": []}
@@ -163,7 +203,9 @@ def measured(page, steps):
         page.wait_for_timeout(40)
     box = slider.bounding_box()
     y, left, right = box["y"] + box["height"] / 2, box["x"] + 12, box["x"] + box["width"] - 12
-    share = float(page.evaluate("(sol.slider.value - sol.slider.min) / (sol.slider.max - sol.slider.min)"))
+    share = float(
+        page.evaluate("(sol.slider.value - sol.slider.min) / (sol.slider.max - sol.slider.min)")
+    )
     page.mouse.move(left + share * (right - left), y)
     page.mouse.down()
     page.evaluate("sol.changes.length = sol.inputs.length = 0")
@@ -173,12 +215,21 @@ def measured(page, steps):
         x, i = x + step, i + 1
         page.mouse.move(x, y)
         time.sleep(max(0, start + i / 60 - time.perf_counter()))
-    drag = page.evaluate("({changes: sol.changes.length, inputs: sol.inputs.length, flickers: sol.flickers})")
+    drag = page.evaluate(
+        "({changes: sol.changes.length, inputs: sol.inputs.length, flickers: sol.flickers})"
+    )
     seconds = time.perf_counter() - start
     page.mouse.up()
-    percentiles = {name: (ranked(values, 0.5), ranked(values, 0.95)) for name, values in delays.items()}
-    return {"change": percentiles["changes"], "paint": percentiles["paints"], "rate": drag["changes"] / seconds,
-            "moves": drag["inputs"] / seconds, "flickers": drag["flickers"]}
+    percentiles = {
+        name: (ranked(values, 0.5), ranked(values, 0.95)) for name, values in delays.items()
+    }
+    return {
+        "change": percentiles["changes"],
+        "paint": percentiles["paints"],
+        "rate": drag["changes"] / seconds,
+        "moves": drag["inputs"] / seconds,
+        "flickers": drag["flickers"],
+    }
 
 
 def ranked(values, share):
@@ -187,8 +238,10 @@ def ranked(values, share):
 
 def report(name, result):
     (c50, c95), (p50, p95) = result["change"], result["paint"]
-    print(f"{name:27} event to change p50 {c50:5.1f} p95 {c95:5.1f} ms; to paint p50 {p50:5.1f} p95 {p95:5.1f} ms; "
-          f"drag {result['rate']:4.1f} redraws/s of {result['moves']:4.1f} values/s")
+    print(
+        f"{name:27} event to change p50 {c50:5.1f} p95 {c95:5.1f} ms; to paint p50 {p50:5.1f} p95"
+        f" {p95:5.1f} ms; drag {result['rate']:4.1f} redraws/s of {result['moves']:4.1f} values/s"
+    )
 
 
 if __name__ == "__main__":

@@ -1,1 +1,3 @@
-"""Speed of Light: laws and constants of the performance of ML systems. Each law is a pure function; see `lightspeed.law`."""
+"""Speed of Light: laws and constants of the performance of ML systems. Each law is a pure
+function; see `lightspeed.law`.
+"""

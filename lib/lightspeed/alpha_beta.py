@@ -1,9 +1,11 @@
-"""Latency and bandwidth together: how the two terms of a transfer join, and a fit of both to measured times.
+"""Latency and bandwidth together: how the two terms of a transfer join, and a fit of both to
+measured times.
 
-`latency` is the alpha of a step or of all steps (s), `transfer` bytes on the busiest link or the seconds
-they take. Used in chapter 7. For the kinds of number see `lightspeed.law.law`.
+`latency` is the alpha of a step or of all steps (s), `transfer` bytes on the busiest link or the
+seconds they take. Used in chapter 7. For the kinds of number see `lightspeed.law.law`.
 
-Source: Hockney, "The communication challenge for MPP" (Parallel Computing 20(3), 1994), for alpha and beta.
+Source: Hockney, "The communication challenge for MPP" (Parallel Computing 20(3), 1994), for alpha
+and beta.
 """
 
 from __future__ import annotations
@@ -19,27 +21,39 @@ from lightspeed.roofline import BANDWIDTH
 __all__ = ("AlphaBeta", "fit_alpha_beta", "half_rate_size", "overlapped_time")
 
 LATENCY = nonnegative("s")
-EXPONENT = Argument(low=0.5, above=False, high=1.0, hint="1 adds the two times, 1/2 is a pipeline with the best chunks.")
+EXPONENT = Argument(
+    low=0.5,
+    above=False,
+    high=1.0,
+    hint="1 adds the two times, 1/2 is a pipeline with the best chunks.",
+)
 
 
 @law("s", latency=LATENCY, transfer=LATENCY, exponent=EXPONENT)
 def overlapped_time(latency: Value, transfer: Value, exponent: Value = 0.5) -> Value:
-    """Seconds of a pipeline with this `latency` (s) of all steps and this `transfer` time (s): (l^e + t^e)^(1/e).
+    """Seconds of a pipeline with this `latency` (s) of all steps and this `transfer` time (s): (l^e
+    + t^e)^(1/e).
 
-    Cut into k chunks, a message passes d hops in (d - 1 + k) (alpha + t / k): a short pipeline fills fast,
-    but each chunk pays alpha. The best k gives e = 1/2. With e = 1 nothing is hidden or lost: alpha-beta.
+    Cut into k chunks, a message passes d hops in (d - 1 + k) (alpha + t / k): a short pipeline
+    fills fast, but each chunk pays alpha. The best k gives e = 1/2. With e = 1 nothing is hidden or
+    lost: alpha-beta.
 
     >>> overlapped_time(1.0, 9.0), overlapped_time(1.0, 9.0, exponent=1)
     (16 s, 10 s)
     """
     # With e = 1 the general form would cost the last digits.
     general = is_array(exponent) or exponent != 1
-    return (latency**exponent + transfer**exponent) ** (1 / exponent) if general else latency + transfer
+    return (
+        (latency**exponent + transfer**exponent) ** (1 / exponent)
+        if general
+        else latency + transfer
+    )
 
 
 @law("byte", latency=LATENCY, bandwidth=BANDWIDTH, exponent=EXPONENT)
 def half_rate_size(latency: Value, bandwidth: Value, exponent: Value = 1.0) -> Value:
-    """Bytes at which half of `bandwidth` is reached: alpha x beta, 5.8 times that in the best pipeline.
+    """Bytes at which half of `bandwidth` is reached: alpha x beta, 5.8 times that in the best
+    pipeline.
 
     >>> half_rate_size(10e-6, 1e9), round(half_rate_size(10e-6, 1e9, 0.5))
     (10 kB, 58284)
@@ -49,7 +63,9 @@ def half_rate_size(latency: Value, bandwidth: Value, exponent: Value = 1.0) -> V
 
 @dataclass(frozen=True)
 class AlphaBeta:
-    """`latency` (s a step), `bandwidth` (byte/s) and `exponent` that fit measured times; `residuals`: model / measured - 1."""
+    """`latency` (s a step), `bandwidth` (byte/s) and `exponent` that fit measured times;
+    `residuals`: model / measured - 1.
+    """
 
     latency: float
     bandwidth: float
@@ -58,16 +74,20 @@ class AlphaBeta:
 
     def time(self, transfer: Value, steps: Value = 1.0) -> Value:
         """Seconds for `transfer` bytes on the busiest link in so many steps."""
-        return overlapped_time.__wrapped__(self.latency * steps, transfer / self.bandwidth, self.exponent)
+        return overlapped_time.__wrapped__(
+            self.latency * steps, transfer / self.bandwidth, self.exponent
+        )
 
 
 def fit_alpha_beta(
     transfer: Any, time: Value, steps: Value = 1.0, exponent: Value = 1.0
 ) -> AlphaBeta:
-    """The `AlphaBeta` of measured times (s) of `transfer` bytes on the busiest link, by relative least squares.
+    """The `AlphaBeta` of measured times (s) of `transfer` bytes on the busiest link, by relative
+    least squares.
 
-    time^e is linear in the unknowns, so there is no first guess; neither can come out negative. `steps`
-    multiplies alpha. Look at the residuals: a fit pinned to both ends says nothing of the middle.
+    time^e is linear in the unknowns, so there is no first guess; neither can come out negative.
+    `steps` multiplies alpha. Look at the residuals: a fit pinned to both ends says nothing of the
+    middle.
 
     Raises BadArgument for fewer than two points or arrays of different lengths.
     """
@@ -77,19 +97,45 @@ def fit_alpha_beta(
     time = numpy.ravel(checked("fit_alpha_beta", "time", time, positive("s")))
     steps = numpy.ravel(checked("fit_alpha_beta", "steps", steps, positive()))
     if transfer.shape != time.shape or time.size < 2:
-        raise BadArgument("fit_alpha_beta", "time", time, f"one time for each of the {transfer.size} transfers, and at least two")
+        raise BadArgument(
+            "fit_alpha_beta",
+            "time",
+            time,
+            f"one time for each of the {transfer.size} transfers, and at least two",
+        )
     if steps.size not in (1, time.size):
-        raise BadArgument("fit_alpha_beta", "steps", steps, f"one number, or one for each of the {time.size} times")
+        raise BadArgument(
+            "fit_alpha_beta",
+            "steps",
+            steps,
+            f"one number, or one for each of the {time.size} times",
+        )
     exponent = checked("fit_alpha_beta", "exponent", exponent, EXPONENT)
     slow = (transfer / time).max()  # scales both columns to order one
-    terms = numpy.column_stack([(steps / steps.max() * time.max() / time) ** exponent, (transfer / time / slow) ** exponent])
+    terms = numpy.column_stack(
+        [
+            (steps / steps.max() * time.max() / time) ** exponent,
+            (transfer / time / slow) ** exponent,
+        ]
+    )
     first, second = numpy.linalg.lstsq(terms, numpy.ones_like(time))[0]
     if min(first, second) < 0:  # the better of the two fits that leave one term out
         alone = terms.sum(0) / (terms**2).sum(0)
         best = ((1 - terms * alone) ** 2).sum(0).argmin()
         first, second = numpy.where(numpy.arange(2) == best, alone, 0.0)
     if not second > 0:
-        raise BadArgument("fit_alpha_beta", "transfer", transfer, "times that grow with the bytes", "The fit has no bandwidth.")
-    fitted = AlphaBeta(float(first ** (1 / exponent) * time.max() / steps.max()), float(slow / second ** (1 / exponent)), float(exponent), ())
+        raise BadArgument(
+            "fit_alpha_beta",
+            "transfer",
+            transfer,
+            "times that grow with the bytes",
+            "The fit has no bandwidth.",
+        )
+    fitted = AlphaBeta(
+        float(first ** (1 / exponent) * time.max() / steps.max()),
+        float(slow / second ** (1 / exponent)),
+        float(exponent),
+        (),
+    )
     residuals = fitted.time(transfer, steps) / time - 1
     return AlphaBeta(fitted.latency, fitted.bandwidth, fitted.exponent, tuple(residuals.tolist()))

@@ -1,4 +1,6 @@
-"""Codes and values as the formats of `lightspeed.precision` take them: one number, or an array of them."""
+"""Codes and values as the formats of `lightspeed.precision` take them: one number, or an array
+of them.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +13,20 @@ from lightspeed.law import is_quantity
 
 
 def plain_values(law: str, values: Any) -> Any:
-    """`values` as a float or float64 array; NaN and infinities pass, all else that is no number is refused."""
+    """`values` as a float or float64 array; NaN and infinities pass, all else that is no number
+    is refused.
+    """
     if is_quantity(values):
-        raise BadArgument(law, "values", values, "plain numbers", "A format stores the number; take .magnitude.")
+        raise BadArgument(
+            law, "values", values, "plain numbers", "A format stores the number; take .magnitude."
+        )
     if is_array(values) and values.dtype.kind in "iuf" and values.size:
         return values.astype("float64")
     if is_array(values) or isinstance(values, bool) or not isinstance(values, numbers.Real):
         hint = "Wrap a list in numpy.array(...)." if isinstance(values, (list, tuple)) else ""
-        raise BadArgument(law, "values", values, "a number or a numpy array of one number or more", hint)
+        raise BadArgument(
+            law, "values", values, "a number or a numpy array of one number or more", hint
+        )
     return float(values)
 
 
@@ -28,7 +36,9 @@ def plain_codes(format: Any, codes: Any) -> Any:
     whole = isinstance(codes, numbers.Integral) and not isinstance(codes, bool)
     low, high = (int(codes.min()), int(codes.max())) if array else (codes, codes)
     if not (array or whole) or low < 0 or high >= 2**format.bits:
-        raise BadArgument(format.name, "codes", codes, f"whole numbers from 0 to {2**format.bits - 1}")
+        raise BadArgument(
+            format.name, "codes", codes, f"whole numbers from 0 to {2**format.bits - 1}"
+        )
     return codes.astype("uint64") if array else int(codes)
 
 

@@ -1,12 +1,15 @@
-"""Collectives: what a collective must move, how long it takes, and what its bandwidths mean. Derived in chapter 7.
+"""Collectives: what a collective must move, how long it takes, and what its bandwidths mean.
+Derived in chapter 7.
 
-`size` is the S of nccl-tests, in bytes: the buffer of one rank; for all_gather, reduce_scatter, gather,
-scatter and alltoall the whole buffer, the shards of all ranks together. `n` counts ranks (GPUs), never
-nodes. `bandwidth` (byte/s) is what one rank sends, and at the same time receives, in one direction;
-`latency` (s) is the alpha of one step. For the kinds of number see `lightspeed.law.law`.
+`size` is the S of nccl-tests, in bytes: the buffer of one rank; for all_gather, reduce_scatter,
+gather, scatter and alltoall the whole buffer, the shards of all ranks together. `n` counts ranks
+(GPUs), never nodes. `bandwidth` (byte/s) is what one rank sends, and at the same time receives, in
+one direction; `latency` (s) is the alpha of one step. For the kinds of number see
+`lightspeed.law.law`.
 
-Sources: nccl-tests, doc/PERFORMANCE.md; Thakur, Rabenseifner and Gropp (IJHPCA 19(1), 2005); Sanders, Speck
-and Traeff, two-tree (Parallel Computing 35(12), 2009); Austin et al., "How to Scale Your Model" (2025).
+Sources: nccl-tests, doc/PERFORMANCE.md; Thakur, Rabenseifner and Gropp (IJHPCA 19(1), 2005);
+Sanders, Speck and Traeff, two-tree (Parallel Computing 35(12), 2009); Austin et al., "How to Scale
+Your Model" (2025).
 """
 
 from __future__ import annotations
@@ -41,7 +44,8 @@ ALGORITHM = {"size": SIZE, "n": RANKS, "bandwidth": BANDWIDTH, "latency": LATENC
 
 @law(collective=COLLECTIVES, n=RANKS)
 def busbw_factor(collective: str, n: Value) -> Value:
-    """busbw / algbw: the bytes that each rank must send per byte of S, so that busbw is comparable to a link.
+    """busbw / algbw: the bytes that each rank must send per byte of S, so that busbw is comparable
+    to a link.
 
     >>> busbw_factor("all_reduce", 2), busbw_factor("all_reduce", 8), busbw_factor("all_gather", 8)
     (1.0, 1.75, 0.875)
@@ -53,7 +57,8 @@ def busbw_factor(collective: str, n: Value) -> Value:
 
 @law("byte/s", size=SIZE, time=positive("s"))
 def algbw(size: Value, time: Value) -> Value:
-    """byte/s at which the caller's buffer is done: S / t. It falls with n even when every link is full.
+    """byte/s at which the caller's buffer is done: S / t. It falls with n even when every link is
+    full.
 
     >>> algbw(16e9, 0.1)
     160 GB/s
@@ -63,7 +68,8 @@ def algbw(size: Value, time: Value) -> Value:
 
 @law("byte/s", collective=COLLECTIVES, n=RANKS, algbw=nonnegative("byte/s"))
 def busbw(collective: str, n: Value, algbw: Value) -> Value:
-    """byte/s on the wire of each rank if only ranks do arithmetic: the number to compare with a link.
+    """byte/s on the wire of each rank if only ranks do arithmetic: the number to compare with a
+    link.
 
     >>> round(busbw("all_reduce", 1000, 156e9) / 1e9, 1)
     311.7
@@ -98,7 +104,8 @@ def bandwidth_bound(collective: str, size: Value, n: Value, bandwidth: Value) ->
 
 @law("s", n=RANKS, latency=LATENCY)
 def latency_bound(n: Value, latency: Value) -> Value:
-    """Seconds that no algorithm beats, however small S: information at most doubles its holders in a step.
+    """Seconds that no algorithm beats, however small S: information at most doubles its holders in
+    a step.
 
     >>> latency_bound(1000, 0.5)
     5 s
@@ -122,7 +129,8 @@ def ring_steps(collective: str, n: Value) -> Value:
 def ring_time(
     size: Value, n: Value, bandwidth: Value, latency: Value = 0.0, collective: str = "all_reduce"
 ) -> Value:
-    """Seconds of a ring: each step costs alpha and moves S / n. Meets the bandwidth bound; alpha counts n - 1 times.
+    """Seconds of a ring: each step costs alpha and moves S / n. Meets the bandwidth bound; alpha
+    counts n - 1 times.
 
     >>> round(ring_time(10e9, 256, 50e9, 2e-6) * 1e3, 1)
     399.5
@@ -132,7 +140,8 @@ def ring_time(
 
 @law("s", **ALGORITHM)
 def tree_time(size: Value, n: Value, bandwidth: Value, latency: Value = 0.0) -> Value:
-    """Seconds of an all-reduce that reduces the whole message up a tree and sends it back down, unpipelined.
+    """Seconds of an all-reduce that reduces the whole message up a tree and sends it back down,
+    unpipelined.
 
     >>> tree_time(1e9, 8, 1e9)
     6 s
@@ -142,7 +151,8 @@ def tree_time(size: Value, n: Value, bandwidth: Value, latency: Value = 0.0) -> 
 
 @law("s", **ALGORITHM)
 def double_tree_time(size: Value, n: Value, bandwidth: Value, latency: Value = 0.0) -> Value:
-    """Seconds of a pipelined all-reduce on two trees, each with half of S, whose leaves are the other's nodes.
+    """Seconds of a pipelined all-reduce on two trees, each with half of S, whose leaves are the
+    other's nodes.
 
     Every rank then sends at most 2 S, so it has a tree's latency and almost a ring's bandwidth.
 
@@ -154,7 +164,8 @@ def double_tree_time(size: Value, n: Value, bandwidth: Value, latency: Value = 0
 
 @law("s", **ALGORITHM)
 def recursive_doubling_time(size: Value, n: Value, bandwidth: Value, latency: Value = 0.0) -> Value:
-    """Seconds of an all-reduce in which partners at distance 1, 2, 4, ... swap all they have: best for small S.
+    """Seconds of an all-reduce in which partners at distance 1, 2, 4, ... swap all they have: best
+    for small S.
 
     Ranks beyond the largest power of two hand in their data first and get the result last.
 
@@ -185,9 +196,11 @@ def _leftover_steps(n: Value) -> Value:
 
 @law("s", size=SIZE, bandwidth=BANDWIDTH, latency=LATENCY)
 def in_network_time(size: Value, bandwidth: Value, latency: Value = 0.0) -> Value:
-    """Seconds of an all-reduce in which the switch adds (SHARP, NVLS): S goes up once and comes down once.
+    """Seconds of an all-reduce in which the switch adds (SHARP, NVLS): S goes up once and comes
+    down once.
 
-    It does not depend on n, so its busbw, which counts 2 (n - 1) / n, rises with n past the link's rate.
+    It does not depend on n, so its busbw, which counts 2 (n - 1) / n, rises with n past the link's
+    rate.
 
     >>> round(busbw("all_reduce", 8, algbw(1e9, in_network_time(1e9, 270e9))) / 1e9, 1)
     472.5
@@ -207,7 +220,9 @@ def alltoall_time(size: Value, n: Value, bandwidth: Value, latency: Value = 0.0)
 
 @dataclass(frozen=True)
 class Levels:
-    """Seconds inside nodes and across them; `lower` if the two overlap perfectly, `upper` if not at all."""
+    """Seconds inside nodes and across them; `lower` if the two overlap perfectly, `upper` if not
+    at all.
+    """
 
     inside: float
     across: float
@@ -236,9 +251,11 @@ def hierarchical_time(
     network_latency: Value = 0.0,
     collective: str = "all_reduce",
 ) -> Levels:
-    """The `Levels` (s) of a collective done inside nodes at `inside` and across them at `network` (byte/s of one rank).
+    """The `Levels` (s) of a collective done inside nodes at `inside` and across them at `network`
+    (byte/s of one rank).
 
-    all_reduce: reduce_scatter inside, all_reduce of S / per_node by each rank with its peers, all_gather inside.
+    all_reduce: reduce_scatter inside, all_reduce of S / per_node by each rank with its peers,
+    all_gather inside.
 
     >>> levels = hierarchical_time(8e9, 8, 4, 450e9, 50e9)
     >>> round(levels.inside * 1e3, 2), round(levels.across * 1e3, 2)
@@ -249,13 +266,16 @@ def hierarchical_time(
         far = (nodes - 1) * (network_latency + size / (nodes * network))
     else:
         near = ring_steps(collective, per_node) * (inside_latency + size / (per_node * inside))
-        far = ring_steps(collective, nodes) * (network_latency + size / (per_node * nodes * network))
+        far = ring_steps(collective, nodes) * (
+            network_latency + size / (per_node * nodes * network)
+        )
     return Levels(near, far, maximum(near, far), near + far)
 
 
 @law("byte/s", degree=count(low=2), bandwidth=BANDWIDTH)
 def level_bandwidth(degree: Value, bandwidth: Value) -> Value:
-    """algbw (byte/s) of an all_gather at a level of a fat tree that joins `degree` children at `bandwidth` each.
+    """algbw (byte/s) of an all_gather at a level of a fat tree that joins `degree` children at
+    `bandwidth` each.
 
     The whole collective runs at the smallest value over its levels.
 
@@ -267,7 +287,8 @@ def level_bandwidth(degree: Value, bandwidth: Value) -> Value:
 
 @law("s", size=SIZE, n=RANKS, bandwidth=BANDWIDTH, hop_latency=LATENCY)
 def torus_gather_time(size: Value, n: Value, bandwidth: Value, hop_latency: Value = 0.0) -> Value:
-    """Seconds of an all_gather along n chips that form a closed ring, both ways at once: S / bandwidth or n / 2 hops.
+    """Seconds of an all_gather along n chips that form a closed ring, both ways at once: S /
+    bandwidth or n / 2 hops.
 
     `bandwidth` (byte/s) counts both directions of the axis, as TPU texts do.
 
@@ -278,7 +299,8 @@ def torus_gather_time(size: Value, n: Value, bandwidth: Value, hop_latency: Valu
 
 
 def replicas(mesh: Mapping[str, int], sharding: str) -> int:
-    """Copies of an array on a mesh (axis name -> size) whose sharding such as "I_XY" names the axes that split it.
+    """Copies of an array on a mesh (axis name -> size) whose sharding such as "I_XY" names the axes
+    that split it.
 
     >>> replicas({"X": 4, "Y": 8, "Z": 2}, "I_X")
     16
@@ -286,5 +308,7 @@ def replicas(mesh: Mapping[str, int], sharding: str) -> int:
     _, _, axes = sharding.partition("_")
     for axis in axes:
         if axis not in mesh:
-            raise BadArgument("replicas", "sharding", sharding, "axes of the mesh: " + ", ".join(mesh))
+            raise BadArgument(
+                "replicas", "sharding", sharding, "axes of the mesh: " + ", ".join(mesh)
+            )
     return math.prod(size for axis, size in mesh.items() if axis not in axes)

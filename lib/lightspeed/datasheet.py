@@ -19,7 +19,8 @@ __all__ = (
 
 @law("FLOP/s", clock=positive("Hz"), flops_per_clock=count("FLOP"), units=count())
 def peak_from_clock(clock: Value, flops_per_clock: Value, units: Value) -> Value:
-    """FLOP/s of `units` engines that each finish `flops_per_clock` FLOPs in a cycle of `clock` (Hz).
+    """FLOP/s of `units` engines that each finish `flops_per_clock` FLOPs in a cycle of `clock`
+    (Hz).
 
     >>> peak_from_clock(1.83e9, 1024, 528)
     989 TFLOP/s
@@ -47,7 +48,11 @@ def bus_bandwidth(clock: Value, bus_bytes: Value, transfers_per_clock: Value = 2
     return clock * bus_bytes * transfers_per_clock
 
 
-@law("byte/s", links=count(), bandwidth=positive("byte/s", hint="Give one link's rate in one direction."))
+@law(
+    "byte/s",
+    links=count(),
+    bandwidth=positive("byte/s", hint="Give one link's rate in one direction."),
+)
 def bundle_bandwidth(links: Value, bandwidth: Value) -> Value:
     """byte/s, one direction, of `links` parallel links of `bandwidth` (byte/s, one direction) each.
 
@@ -59,7 +64,8 @@ def bundle_bandwidth(links: Value, bandwidth: Value) -> Value:
 
 @law("s", distance=positive("m"), speed=positive("m/s"))
 def round_trip(distance: Value, speed: Value) -> Value:
-    """The least seconds there and back over `distance` (m) at `speed` (m/s): no software can beat it.
+    """The least seconds there and back over `distance` (m) at `speed` (m/s): no software can beat
+    it.
 
     >>> round_trip(4000e3, 200e6)
     40 ms

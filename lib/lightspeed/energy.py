@@ -18,7 +18,11 @@ __all__ = (
 )  # fmt: skip
 
 JOULES_PER_KWH = 3.6e6
-PUE = Argument(low=1.0, above=False, hint="PUE is the power of the whole site over the power of the machines: never below 1.")
+PUE = Argument(
+    low=1.0,
+    above=False,
+    hint="PUE is the power of the whole site over the power of the machines: never below 1.",
+)
 
 
 @law("J", power=positive("W"), time=nonnegative("s"), devices=count(), pue=PUE)

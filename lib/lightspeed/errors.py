@@ -1,4 +1,6 @@
-"""A wrong argument in words: which one, its value, what was expected, and the word that was probably meant."""
+"""A wrong argument in words: which one, its value, what was expected, and the word that was
+probably meant.
+"""
 
 from __future__ import annotations
 
@@ -35,4 +37,6 @@ def one_of(law: str, argument: str, value: T, allowed: Iterable[T]) -> T:
     """Return `value` if it is one of `allowed`, else raise BadArgument naming the nearest."""
     if value in allowed:
         return value
-    raise BadArgument(law, argument, value, "one of " + ", ".join(map(str, allowed)), did_you_mean(value, allowed))
+    raise BadArgument(
+        law, argument, value, "one of " + ", ".join(map(str, allowed)), did_you_mean(value, allowed)
+    )

@@ -30,8 +30,10 @@ R = TypeVar("R")
 T = TypeVar("T")
 PLAIN = (float, int)
 RAISES = {
-    "BadArgument": "an argument is not a number, is outside its range or has another dimension, or "
-    "only some of them carry a unit.",
+    "BadArgument": (
+        "an argument is not a number, is outside its range or has another dimension, or "
+        "only some of them carry a unit."
+    ),
     "TypeError": "an argument is missing, is given twice or has another name.",
 }
 
@@ -62,7 +64,11 @@ class Argument:
             return "any finite number"
         if self.high == INF:
             return f"{'above' if self.above else 'at least'} {self.low:g}"
-        return f"above {self.low:g}, at most {self.high:g}" if self.above else f"from {self.low:g} to {self.high:g}"
+        return (
+            f"above {self.low:g}, at most {self.high:g}"
+            if self.above
+            else f"from {self.low:g} to {self.high:g}"
+        )
 
     def row(self) -> str:
         """The same for a list of arguments: unit, range and the likely slip."""
@@ -103,7 +109,10 @@ ELEMENT_BYTES = Argument(
     "byte",
     high=8.0,
     above=True,
-    hint="An element is at most 8 bytes (fp64). 16 and 32 are widths in bits: bf16 is 2 bytes, fp32 is 4.",
+    hint=(
+        "An element is at most 8 bytes (fp64). 16 and 32 are widths in bits: bf16 is 2 bytes, fp32"
+        " is 4."
+    ),
 )
 
 
@@ -125,7 +134,11 @@ def checked(law: str, name: str, value: Any, spec: Spec) -> Any:
         if is_array(value):
             return _checked_array(law, name, value, spec)
     in_range = spec.low < value <= spec.high or (value == spec.low and not spec.above)
-    if not in_range or (value == INF and not spec.infinite) or (spec.whole and value != INF and value % 1):
+    if (
+        not in_range
+        or (value == INF and not spec.infinite)
+        or (spec.whole and value != INF and value % 1)
+    ):
         raise BadArgument(law, name, value, spec.expected(), spec.hint)
     return value
 
@@ -148,7 +161,9 @@ def _checked_array(law: str, name: str, value: Any, spec: Argument) -> Any:
     if value.size == 0:
         raise BadArgument(law, name, value, spec.expected(), "The array is empty.")
     if value.dtype.kind not in "iuf":
-        raise BadArgument(law, name, value, spec.expected(), f"The array holds {value.dtype}, not numbers.")
+        raise BadArgument(
+            law, name, value, spec.expected(), f"The array holds {value.dtype}, not numbers."
+        )
     # float64 throughout: int32 products of matmul sizes overflow silently.
     value = value.astype(numpy.float64)
     ok = (value > spec.low) if spec.above else (value >= spec.low)
@@ -159,7 +174,13 @@ def _checked_array(law: str, name: str, value: Any, spec: Argument) -> Any:
         ok &= (value % 1 == 0) | numpy.isinf(value)
     if not ok.all():
         bad = value[~ok]
-        raise BadArgument(law, name, bad[0].item(), spec.expected(), f"{bad.size} of {value.size} elements are off. {spec.hint}".strip())
+        raise BadArgument(
+            law,
+            name,
+            bad[0].item(),
+            spec.expected(),
+            f"{bad.size} of {value.size} elements are off. {spec.hint}".strip(),
+        )
     return value
 
 
@@ -167,7 +188,12 @@ def _magnitude(law: str, name: str, value: Any, spec: Argument) -> Any:
     from lightspeed.units import fits, si_magnitude, ureg
 
     if value._REGISTRY is not ureg:
-        raise BadArgument(law, name, value, f"a quantity made with lightspeed.units.Q ({spec.unit or 'dimensionless'})")
+        raise BadArgument(
+            law,
+            name,
+            value,
+            f"a quantity made with lightspeed.units.Q ({spec.unit or 'dimensionless'})",
+        )
     if not fits(value, spec.unit):
         hint = f"Its dimension is {value.dimensionality}. {spec.hint}".strip()
         raise BadArgument(law, name, value, f"a quantity of {spec.unit or 'no dimension'}", hint)
@@ -175,7 +201,9 @@ def _magnitude(law: str, name: str, value: Any, spec: Argument) -> Any:
 
 
 class Law(Protocol[P, R]):
-    """A function declared with `law`: called as its body is, with the table of its arguments beside it."""
+    """A function declared with `law`: called as its body is, with the table of its arguments
+    beside it.
+    """
 
     __name__: str
     __wrapped__: Callable[P, R]
@@ -185,7 +213,9 @@ class Law(Protocol[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
 
 
-def law(returns: str | dict[str, str] = "", /, **arguments: Spec) -> Callable[[Callable[P, R]], Law[P, R]]:
+def law(
+    returns: str | dict[str, str] = "", /, **arguments: Spec
+) -> Callable[[Callable[P, R]], Law[P, R]]:
     """Declare a law: the unit of its result and an `Argument` for each parameter.
 
     `returns` is a unit, or a dict of field name -> unit for a law that returns a dataclass.
@@ -196,7 +226,9 @@ def law(returns: str | dict[str, str] = "", /, **arguments: Spec) -> Callable[[C
         name, signature = body.__name__, inspect.signature(body)
         parameters = signature.parameters.values()
         if {p.name for p in parameters} != arguments.keys():
-            raise TypeError(f"{name}: declared {sorted(arguments)}, has {sorted(signature.parameters)}")
+            raise TypeError(
+                f"{name}: declared {sorted(arguments)}, has {sorted(signature.parameters)}"
+            )
         table = {p.name: arguments[p.name] for p in parameters}
         positional = tuple(p.name for p in parameters if p.kind is not p.KEYWORD_ONLY)
         needed = {p.name for p in parameters if p.default is p.empty}
@@ -225,7 +257,9 @@ def law(returns: str | dict[str, str] = "", /, **arguments: Spec) -> Callable[[C
 
 
 def described(doc: str | None, table: dict[str, Spec], returns: str | dict[str, str]) -> str:
-    """A docstring, and below it what each argument must be, the unit of the result and the errors."""
+    """A docstring, and below it what each argument must be, the unit of the result and the
+    errors.
+    """
     lines = [
         _listed(n, s.row() if isinstance(s, Argument) else f"one of {', '.join(map(repr, s))}.")
         for n, s in table.items()
@@ -244,7 +278,13 @@ def _listed(name: str, text: str) -> str:
     return textwrap.fill(whole, 92, initial_indent="    ", subsequent_indent="        ")
 
 
-def _slip(args: Sequence[Any], kwargs: Mapping[str, Any], table: dict[str, Spec], positional: Sequence[str], needed: set[str]) -> str:
+def _slip(
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    table: dict[str, Spec],
+    positional: Sequence[str],
+    needed: set[str],
+) -> str:
     """What is wrong with the names of a call, in the words of who wrote it."""
     takes = f"It takes {', '.join(table)}."
     for name in kwargs:
@@ -252,20 +292,34 @@ def _slip(args: Sequence[Any], kwargs: Mapping[str, Any], table: dict[str, Spec]
             free = [n for n in table if n not in kwargs and n not in positional[: len(args)]]
             missing = [n for n in free if n in needed]
             meant = nearest(name, free) or (missing[0] if len(missing) == 1 else None)
-            return f"there is no argument {name!r}. " + (f"Did you mean {meant!r}? " if meant else "") + takes
+            return (
+                f"there is no argument {name!r}. "
+                + (f"Did you mean {meant!r}? " if meant else "")
+                + takes
+            )
         if name in positional[: len(args)]:
             return f"{name} is given twice, by its place and by its name. {takes}"
     if len(args) > len(positional):
         rest = ", ".join(n for n in table if n not in positional)
         hint = f"{rest} must be given by name." if rest else takes
-        return f"{len(args)} arguments are given by their place, and it takes {len(positional)}. {hint}"
-    missing = [n for n in table if n in needed and n not in kwargs and n not in positional[: len(args)]]
+        return (
+            f"{len(args)} arguments are given by their place, and it takes {len(positional)}."
+            f" {hint}"
+        )
+    missing = [
+        n for n in table if n in needed and n not in kwargs and n not in positional[: len(args)]
+    ]
     spec = table[missing[0]]
     expected = f"one of {', '.join(spec)}" if isinstance(spec, tuple) else spec.expected()
-    return f"{' and '.join(missing)} {'are' if len(missing) > 1 else 'is'} missing. {missing[0]} is {expected}."
+    return (
+        f"{' and '.join(missing)} {'are' if len(missing) > 1 else 'is'} missing. {missing[0]} is"
+        f" {expected}."
+    )
 
 
-def _refuse_mixture(law: str, given: dict[str, Any], arguments: dict[str, Spec], with_units: list[str]) -> None:
+def _refuse_mixture(
+    law: str, given: dict[str, Any], arguments: dict[str, Spec], with_units: list[str]
+) -> None:
     for name, value in given.items():
         spec = arguments[name]
         if isinstance(spec, Argument) and spec.unit and not is_quantity(value):

@@ -1,10 +1,12 @@
-"""What each GPU holds: states, activations, caches, and who holds which share. Derived in chapter 6.
+"""What each GPU holds: states, activations, caches, and who holds which share. Derived in chapter
+6.
 
-Bytes per device, in the conventions of the papers: weights in 2 bytes, Adam. t is the tensor-parallel
-degree, p the pipeline's. For the kinds of number see `lightspeed.law.law`.
+Bytes per device, in the conventions of the papers: weights in 2 bytes, Adam. t is the
+tensor-parallel degree, p the pipeline's. For the kinds of number see `lightspeed.law.law`.
 
 Sources: Rajbhandari et al., "ZeRO" (SC20); Korthikanti et al. (2022) for activations; Megatron-LM,
-theoretical_memory_usage.py; DeepSpeed, stage_1_and_2.py and memory.rst; Austin et al., "How to Scale Your Model" (2025).
+theoretical_memory_usage.py; DeepSpeed, stage_1_and_2.py and memory.rst; Austin et al., "How to
+Scale Your Model" (2025).
 """
 
 from __future__ import annotations
@@ -28,8 +30,15 @@ __all__ = (
 PARAMETERS = positive("parameter")
 BYTES = nonnegative("byte")
 SHARDS = count(hint="The number of data-parallel ranks over which states are split.")
-STAGE = Argument(low=0, above=False, high=3, whole=True, hint="ZeRO has stages 0 (nothing split) to 3 (weights split too).")
-# Bytes per parameter: weights, gradients, optimizer (a copy of the weights and two moments in fp32).
+STAGE = Argument(
+    low=0,
+    above=False,
+    high=3,
+    whole=True,
+    hint="ZeRO has stages 0 (nothing split) to 3 (weights split too).",
+)
+# Bytes per parameter: weights, gradients, optimizer (a copy of the weights and two moments in
+# fp32).
 RECIPES = {"16": (2, 2, 12), "18": (2, 4, 12), "20": (2, 6, 12)}
 
 
@@ -43,7 +52,13 @@ class States:
     total: float
 
 
-@law(dict.fromkeys(("weights", "gradients", "optimizer", "total"), "byte"), parameters=PARAMETERS, recipe=tuple(RECIPES), n=SHARDS, stage=STAGE)
+@law(
+    dict.fromkeys(("weights", "gradients", "optimizer", "total"), "byte"),
+    parameters=PARAMETERS,
+    recipe=tuple(RECIPES),
+    n=SHARDS,
+    stage=STAGE,
+)
 def training_state_bytes(
     parameters: Value, recipe: str = "16", n: Value = 1, stage: Value = 0
 ) -> States:
@@ -66,7 +81,8 @@ def training_state_bytes(
 def zero_bytes_per_device(
     parameters: Value, n: Value, stage: Value, optimizer_bytes: Value = 12.0
 ) -> Value:
-    """Bytes on each rank for an optimizer of K bytes a parameter: (2 + 2 + K) per parameter, split over n as the stage says.
+    """Bytes on each rank for an optimizer of K bytes a parameter: (2 + 2 + K) per parameter, split
+    over n as the stage says.
 
     >>> [round(zero_bytes_per_device(7.5e9, 64, stage) / 1e9, 1) for stage in range(4)]
     [120.0, 31.4, 16.6, 1.9]
@@ -94,10 +110,11 @@ class Offload:
 def deepspeed_zero2_bytes(
     parameters: Value, n: Value, per_host: Value, offload: str = "none", by: str = "code"
 ) -> Offload:
-    """The `Offload` (byte) by DeepSpeed's estimate of ZeRO-2: 2 P + 18 P / n, or 2 P with states on the host.
+    """The `Offload` (byte) by DeepSpeed's estimate of ZeRO-2: 2 P + 18 P / n, or 2 P with states on
+    the host.
 
-    18 are gradients in 2 bytes and in 4, master weights and two moments. DeepSpeed's documentation still
-    prints what an older release gave, 4 P + 16 P / n. It counts GiB and writes GB.
+    18 are gradients in 2 bytes and in 4, master weights and two moments. DeepSpeed's documentation
+    still prints what an older release gave, 4 P + 16 P / n. It counts GiB and writes GB.
 
     >>> [round(deepspeed_zero2_bytes(2851e6, 8, 8, by=by).gpu / 2**30, 2) for by in ("code", "documentation")]
     [11.28, 15.93]
@@ -110,12 +127,26 @@ def deepspeed_zero2_bytes(
 
 # ---------------------------------------------------------------- activations
 
-SHAPE = {"sequence": count(), "batch": count(), "width": count(), "heads": count(), "layers": count()}
+SHAPE = {
+    "sequence": count(),
+    "batch": count(),
+    "width": count(),
+    "heads": count(),
+    "layers": count(),
+}
 RECOMPUTE = ("none", "selective", "full")
 SPLITS = ("tensor", "tensor+sequence")
 
 
-@law("byte", **SHAPE, tensor=count(), pipeline=count(), interleave=count(), split=SPLITS, recompute=RECOMPUTE)
+@law(
+    "byte",
+    **SHAPE,
+    tensor=count(),
+    pipeline=count(),
+    interleave=count(),
+    split=SPLITS,
+    recompute=RECOMPUTE,
+)
 def activation_bytes(
     sequence: Value,
     batch: Value,
@@ -128,12 +159,14 @@ def activation_bytes(
     split: str = "tensor",
     recompute: str = "none",
 ) -> Value:
-    """Bytes of activations on a device of the first stage, for one micro-batch of `batch` sequences in 2-byte elements.
+    """Bytes of activations on a device of the first stage, for one micro-batch of `batch` sequences
+    in 2-byte elements.
 
-    A GPT's layer, its MLP four times as wide as the model, keeps s b h (34 + 5 a s / h), 24 of the 34 split
-    over t, all with "tensor+sequence". "selective" does the scores again and drops 5 a s / h; "full" keeps
-    the layer's input, 2 s b h, alone. In 1F1B the first of p stages has p micro-batches in flight over 1/p of
-    the layers, so p cancels; interleaving v chunks adds (p - 1) / (p v).
+    A GPT's layer, its MLP four times as wide as the model, keeps s b h (34 + 5 a s / h), 24 of the
+    34 split over t, all with "tensor+sequence". "selective" does the scores again and drops 5 a s /
+    h; "full" keeps the layer's input, 2 s b h, alone. In 1F1B the first of p stages has p
+    micro-batches in flight over 1/p of the layers, so p cancels; interleaving v chunks adds (p - 1)
+    / (p v).
 
     >>> round(activation_bytes(2048, 4, 6144, 64, 48, tensor=8) / 2**30, 2)
     59.25
@@ -144,27 +177,47 @@ def activation_bytes(
 
 
 def _on_a_rank(whole, divided, tensor, split):
-    """Bytes on one tensor-parallel rank: sequence parallelism splits also what tensor parallelism leaves whole."""
+    """Bytes on one tensor-parallel rank: sequence parallelism splits also what tensor
+    parallelism leaves whole.
+    """
     return whole / (tensor if split == "tensor+sequence" else 1) + divided / tensor
 
 
 def _in_flight(pipeline, interleave):
-    """Micro-batches that the first stage holds, as a multiple of what fills its share of the layers once."""
+    """Micro-batches that the first stage holds, as a multiple of what fills its share of the
+    layers once.
+    """
     return where(interleave > 1, 1 + (pipeline - 1) / (pipeline * interleave), 1)
 
 
-def transformer_activation_bytes(model, sequence, batch=1, tensor=1, pipeline=1, interleave=1, split="tensor", recompute="selective"):
-    """Bytes of activations of a `Transformer` on a device of the first stage, from its layers' own tensors.
+def transformer_activation_bytes(
+    model,
+    sequence,
+    batch=1,
+    tensor=1,
+    pipeline=1,
+    interleave=1,
+    split="tensor",
+    recompute="selective",
+):
+    """Bytes of activations of a `Transformer` on a device of the first stage, from its layers' own
+    tensors.
 
-    For a GPT that is `activation_bytes`. "selective", which is what FlashAttention does, keeps no scores;
-    "none" keeps them, in 5 bytes each with dropout (a GPT) and in 2 without.
+    For a GPT that is `activation_bytes`. "selective", which is what FlashAttention does, keeps no
+    scores; "none" keeps them, in 5 bytes each with dropout (a GPT) and in 2 without.
 
     >>> from lightspeed.transformer import transformer
     >>> llama = transformer("llama3_70b")
     >>> round(transformer_activation_bytes(llama, 8192) / (80 * 8192 * 8192), 1)
     33.5
     """
-    shape = {"sequence": sequence, "batch": batch, "tensor": tensor, "pipeline": pipeline, "interleave": interleave}
+    shape = {
+        "sequence": sequence,
+        "batch": batch,
+        "tensor": tensor,
+        "pipeline": pipeline,
+        "interleave": interleave,
+    }
     for name, value in shape.items():
         checked("transformer_activation_bytes", name, value, count())
     one_of("transformer_activation_bytes", "split", split, SPLITS)
@@ -176,11 +229,19 @@ def transformer_activation_bytes(model, sequence, batch=1, tensor=1, pipeline=1,
     return sequence * batch * model.layers * kept * _in_flight(pipeline, interleave)
 
 
-@law("byte", tokens=positive("token"), layers=count(), width=count(), hidden=count(), element_bytes=ELEMENT_BYTES)
+@law(
+    "byte",
+    tokens=positive("token"),
+    layers=count(),
+    width=count(),
+    hidden=count(),
+    element_bytes=ELEMENT_BYTES,
+)
 def checkpoint_activation_bytes(
     tokens: Value, layers: Value, width: Value, hidden: Value, element_bytes: Value = 2
 ) -> Value:
-    """Bytes kept of `tokens` if each layer saves its input and the outputs of the gated MLP's two first matrices.
+    """Bytes kept of `tokens` if each layer saves its input and the outputs of the gated MLP's two
+    first matrices.
 
     >>> checkpoint_activation_bytes(3e6, 40, 5120, 13824) / 1e12 > 7.8
     True
@@ -193,7 +254,8 @@ def checkpoint_activation_bytes(
 
 @law("", capacity=positive("byte"), used=BYTES, each=positive("byte"))
 def room_for(capacity: Value, used: Value, each: Value) -> Value:
-    """How many things of `each` bytes fit beside what is `used`, not rounded; below 0 if even that does not fit.
+    """How many things of `each` bytes fit beside what is `used`, not rounded; below 0 if even that
+    does not fit.
 
     >>> room_for(16 * 16e9, 140e9, 8192 * 324e3) > 43
     True
@@ -203,7 +265,9 @@ def room_for(capacity: Value, used: Value, each: Value) -> Value:
 
 @dataclass(frozen=True)
 class MemoryUse:
-    """Bytes on one device, by what they are for; `fits` says whether `total` is within `capacity`."""
+    """Bytes on one device, by what they are for; `fits` says whether `total` is within
+    `capacity`.
+    """
 
     weights: float
     gradients: float
@@ -242,10 +306,11 @@ def training_memory(
 ) -> MemoryUse:
     """The `MemoryUse` (byte) of a device of the first stage while it trains a `Transformer`.
 
-    `batch` counts the sequences of a micro-batch, `data`, `tensor`, `pipeline` are the three degrees, `stage`
-    is ZeRO's; parameters are split evenly over tensor x pipeline. `logits` are those of one micro-batch in
-    fp32, kept where there is one stage. `waste` is the share of the sum lost to temporary buffers and
-    fragmentation. Activations are `transformer_activation_bytes`, by default without attention scores.
+    `batch` counts the sequences of a micro-batch, `data`, `tensor`, `pipeline` are the three
+    degrees, `stage` is ZeRO's; parameters are split evenly over tensor x pipeline. `logits` are
+    those of one micro-batch in fp32, kept where there is one stage. `waste` is the share of the sum
+    lost to temporary buffers and fragmentation. Activations are `transformer_activation_bytes`, by
+    default without attention scores.
 
     >>> from lightspeed.transformer import transformer
     >>> use = training_memory(transformer("llama3_8b"), 80e9, 8192, data=8, stage=3, recompute="full")
@@ -255,7 +320,18 @@ def training_memory(
     capacity = checked("training_memory", "capacity", capacity, positive("byte"))
     waste = checked("training_memory", "waste", waste, nonnegative())
     states = training_state_bytes(model.parameters / (tensor * pipeline), recipe, data, stage)
-    activations = transformer_activation_bytes(model, sequence, batch, tensor, pipeline, interleave, split, recompute)
+    activations = transformer_activation_bytes(
+        model, sequence, batch, tensor, pipeline, interleave, split, recompute
+    )
     logits = 4 * sequence * batch * model.vocabulary / tensor if pipeline == 1 else 0.0
     needed = states.total + activations + logits
-    return MemoryUse(states.weights, states.gradients, states.optimizer, activations, logits, waste * needed, (1 + waste) * needed, capacity)
+    return MemoryUse(
+        states.weights,
+        states.gradients,
+        states.optimizer,
+        activations,
+        logits,
+        waste * needed,
+        (1 + waste) * needed,
+        capacity,
+    )

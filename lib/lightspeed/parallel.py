@@ -1,11 +1,12 @@
-"""What each way of splitting a training step must send, and when it still computes longer than it sends (chapter 6).
+"""What each way of splitting a training step must send, and when it still computes longer than it
+sends (chapter 6).
 
-Bytes are what one GPU sends per step (or as said), in bytes; `ways` counts the GPUs that a strategy splits over;
-`peak` is the dense peak of a chip (FLOP/s), `bandwidth` what a chip sends in one direction (byte/s). Everything that
-is split is bf16 unless said: 2 bytes an element.
+Bytes are what one GPU sends per step (or as said), in bytes; `ways` counts the GPUs that a strategy
+splits over; `peak` is the dense peak of a chip (FLOP/s), `bandwidth` what a chip sends in one
+direction (byte/s). Everything that is split is bf16 unless said: 2 bytes an element.
 
-Sources: Shoeybi et al., Megatron-LM (2019); Rajbhandari et al., ZeRO (2020); Korthikanti et al. (2022); Austin et
-al., "How to Scale Your Model", training and GPU chapters (2025).
+Sources: Shoeybi et al., Megatron-LM (2019); Rajbhandari et al., ZeRO (2020); Korthikanti et al.
+(2022); Austin et al., "How to Scale Your Model", training and GPU chapters (2025).
 """
 
 from __future__ import annotations
@@ -56,11 +57,13 @@ def data_parallel_bytes(
     weight_bytes: Value = 2,
     gradient_bytes: Value = 2,
 ) -> Value:
-    """Bytes a step of data parallelism over the `parameters` that this GPU works with, at this stage of ZeRO.
+    """Bytes a step of data parallelism over the `parameters` that this GPU works with, at this
+    stage of ZeRO.
 
-    0 (DDP): one all-reduce of the gradients. 1: they are reduce-scattered and the new weights all-gathered, the
-    same bytes. 2 keeps only its shard of the gradients, so it scatters after each micro-batch. 3 (FSDP) keeps
-    only its shard of the weights, too, so it gathers them before each forward and each backward pass.
+    0 (DDP): one all-reduce of the gradients. 1: they are reduce-scattered and the new weights
+    all-gathered, the same bytes. 2 keeps only its shard of the gradients, so it scatters after each
+    micro-batch. 3 (FSDP) keeps only its shard of the weights, too, so it gathers them before each
+    forward and each backward pass.
 
     >>> data_parallel_bytes(1e9, 2, stage=0), data_parallel_bytes(1e9, 2, stage=3)
     (2 GB, 3 GB)
@@ -71,7 +74,15 @@ def data_parallel_bytes(
     return _once(ways) * parameters * where(stage >= 1, sharded, 2 * gradient_bytes)
 
 
-@law("byte", tokens=TOKENS, width=WIDTH, ways=WAYS, layers=LAYERS, forward_again=fraction(), element_bytes=ELEMENT_BYTES)
+@law(
+    "byte",
+    tokens=TOKENS,
+    width=WIDTH,
+    ways=WAYS,
+    layers=LAYERS,
+    forward_again=fraction(),
+    element_bytes=ELEMENT_BYTES,
+)
 def tensor_parallel_bytes(
     tokens: Value,
     width: Value,
@@ -80,10 +91,12 @@ def tensor_parallel_bytes(
     forward_again: Value = 0.0,
     element_bytes: Value = 2,
 ) -> Value:
-    """Bytes for `tokens` through `layers`: two all-reduces of the activations forward, two backward, in each.
+    """Bytes for `tokens` through `layers`: two all-reduces of the activations forward, two
+    backward, in each.
 
-    With sequence parallelism each all-reduce becomes an all-gather and a reduce-scatter: the same bytes.
-    Full recomputation runs the forward pass twice (`forward_again` = 1) and sends its share again.
+    With sequence parallelism each all-reduce becomes an all-gather and a reduce-scatter: the same
+    bytes. Full recomputation runs the forward pass twice (`forward_again` = 1) and sends its share
+    again.
 
     >>> tensor_parallel_bytes(1024, 4096, 2) == 4 * 1024 * 4096 * 2
     True
@@ -95,7 +108,8 @@ def tensor_parallel_bytes(
 def pipeline_bytes(
     tokens: Value, width: Value, chunks: Value = 1, element_bytes: Value = 2
 ) -> Value:
-    """Bytes for `tokens` through an inner stage: activations on, gradients back, once for each chunk it holds.
+    """Bytes for `tokens` through an inner stage: activations on, gradients back, once for each
+    chunk it holds.
 
     >>> pipeline_bytes(1024, 4096) == 2 * 1024 * 4096 * 2
     True
@@ -103,7 +117,15 @@ def pipeline_bytes(
     return 2 * chunks * tokens * width * element_bytes
 
 
-@law("byte", tokens=TOKENS, width=WIDTH, ways=WAYS, active_experts=count(), layers=LAYERS, element_bytes=ELEMENT_BYTES)
+@law(
+    "byte",
+    tokens=TOKENS,
+    width=WIDTH,
+    ways=WAYS,
+    active_experts=count(),
+    layers=LAYERS,
+    element_bytes=ELEMENT_BYTES,
+)
 def expert_parallel_bytes(
     tokens: Value,
     width: Value,
@@ -112,9 +134,11 @@ def expert_parallel_bytes(
     layers: Value = 1,
     element_bytes: Value = 2,
 ) -> Value:
-    """Bytes for `tokens` through `layers` of experts: two all-to-alls forward (out and back), two backward.
+    """Bytes for `tokens` through `layers` of experts: two all-to-alls forward (out and back), two
+    backward.
 
-    Each token goes to `active_experts` places; a router without favourites sends 1 / ways of them nowhere.
+    Each token goes to `active_experts` places; a router without favourites sends 1 / ways of them
+    nowhere.
 
     >>> expert_parallel_bytes(1024, 4096, 2, 1) == 4 * 1024 * 4096 * 2 / 2
     True
@@ -126,7 +150,8 @@ def expert_parallel_bytes(
 def context_parallel_bytes(
     tokens: Value, kv_width: Value, ways: Value, layers: Value = 1, element_bytes: Value = 2
 ) -> Value:
-    """Bytes for a sequence of which this GPU holds `tokens`: K and V gathered forward, their gradients scattered back.
+    """Bytes for a sequence of which this GPU holds `tokens`: K and V gathered forward, their
+    gradients scattered back.
 
     `kv_width` is KV heads x head width: sharing heads makes splitting the sequence cheap.
 
@@ -138,7 +163,9 @@ def context_parallel_bytes(
 
 @dataclass(frozen=True)
 class Skew:
-    """Bytes of one all-to-all when one expert is hot: what its GPU receives and sends, and what each other one does."""
+    """Bytes of one all-to-all when one expert is hot: what its GPU receives and sends, and what
+    each other one does.
+    """
 
     hot_receives: float
     hot_sends: float
@@ -157,7 +184,8 @@ class Skew:
 def skewed_exchange(
     tokens: Value, width: Value, ways: Value, hot_share: Value, element_bytes: Value = 2
 ) -> Skew:
-    """The `Skew` (bytes) of one exchange over `ways` GPUs with an expert each, one of which gets `hot_share` of all tokens.
+    """The `Skew` (bytes) of one exchange over `ways` GPUs with an expert each, one of which gets
+    `hot_share` of all tokens.
 
     The other experts share the rest. The longest of the four sets the time, not the mean.
 
@@ -175,19 +203,28 @@ def skewed_exchange(
     )
 
 
-# ---------------------------------------------------------------- when computing takes longer than sending
+# ---------------------------------------------------------------- when computing takes longer than
 
-AXES = count(hint="Links of a chip that work for this split at once: 1 on a GPU, up to 3 on a TPU torus.")
+AXES = count(
+    hint="Links of a chip that work for this split at once: 1 on a GPU, up to 3 on a TPU torus."
+)
 
 
-@law(peak=PEAK, bandwidth=BANDWIDTH, axes=AXES, experts_over_active=Argument(low=1.0, above=False), tensor=WAYS)
+@law(
+    peak=PEAK,
+    bandwidth=BANDWIDTH,
+    axes=AXES,
+    experts_over_active=Argument(low=1.0, above=False),
+    tensor=WAYS,
+)
 def data_parallel_tokens(peak, bandwidth, axes=1, experts_over_active=1.0, tensor=1):
-    """Tokens a chip above which data parallelism or FSDP is compute-bound: C / W, all weights in bf16.
+    """Tokens a chip above which data parallelism or FSDP is compute-bound: C / W, all weights in
+    bf16.
 
-    The backward pass does 4 FLOPs a parameter and token and sends 4 bytes a parameter (FSDP's forward pass 2
-    and 2), so the shape of the model cancels. With experts the weights of all are sent and only the active
-    ones compute: times E / k. Beside tensor parallelism a chip sends 1 / `tensor` of each weight, and its
-    group works on the same tokens: over `tensor`.
+    The backward pass does 4 FLOPs a parameter and token and sends 4 bytes a parameter (FSDP's
+    forward pass 2 and 2), so the shape of the model cancels. With experts the weights of all are
+    sent and only the active ones compute: times E / k. Beside tensor parallelism a chip sends 1 /
+    `tensor` of each weight, and its group works on the same tokens: over `tensor`.
 
     >>> data_parallel_tokens(990e12, 450e9), data_parallel_tokens(990e12, 50e9, tensor=8)
     (2200.0, 2475.0)
@@ -197,7 +234,8 @@ def data_parallel_tokens(peak, bandwidth, axes=1, experts_over_active=1.0, tenso
 
 @law(hidden=WIDTH, peak=PEAK, bandwidth=BANDWIDTH, axes=AXES)
 def tensor_parallel_ways(hidden: Value, peak: Value, bandwidth: Value, axes: Value = 1) -> Value:
-    """Ways above which tensor parallelism is communication-bound: F W / C for an MLP of hidden width F, whatever the batch.
+    """Ways above which tensor parallelism is communication-bound: F W / C for an MLP of hidden
+    width F, whatever the batch.
 
     >>> round(tensor_parallel_ways(28672, 990e12, 450e9), 1)
     13.0
@@ -207,11 +245,13 @@ def tensor_parallel_ways(hidden: Value, peak: Value, bandwidth: Value, axes: Val
 
 @law(hidden=WIDTH, peak=PEAK, bandwidth=BANDWIDTH, tensor_bandwidth=BANDWIDTH)
 def mixed_tokens(hidden, peak, bandwidth, tensor_bandwidth):
-    """Tokens a chip above which FSDP over `bandwidth` and, after it, tensor parallelism over `tensor_bandwidth` take less time
-    than arithmetic, at the best split of the chips: 4 C^2 / (W V F) for rates W and V.
+    """Tokens a chip above which FSDP over `bandwidth` and, after it, tensor parallelism over
+    `tensor_bandwidth` take less time than arithmetic, at the best split of the chips: 4 C^2 / (W V
+    F) for rates W and V.
 
-    Fewer than FSDP needs alone only if tensor parallelism could be more than 4 ways: F V / C > 4. On a torus
-    a rate is that of all links of a chip which work for the split, both neighbours of an axis included.
+    Fewer than FSDP needs alone only if tensor parallelism could be more than 4 ways: F V / C > 4.
+    On a torus a rate is that of all links of a chip which work for the split, both neighbours of an
+    axis included.
 
     >>> round(mixed_tokens(13824, 2550.0, 2.0, 1.0))
     941
@@ -221,8 +261,8 @@ def mixed_tokens(hidden, peak, bandwidth, tensor_bandwidth):
 
 @law(tokens=TOKENS, chips=count(), hidden=WIDTH, bandwidth=BANDWIDTH, tensor_bandwidth=BANDWIDTH)
 def best_fsdp_ways(tokens, chips, hidden, bandwidth, tensor_bandwidth):
-    """FSDP ways X at which a step of `tokens` over `chips`, the rest tensor parallel, sends for the shortest time:
-    sqrt(B N W / (F V)), where both take equally long. Rates as in `mixed_tokens`.
+    """FSDP ways X at which a step of `tokens` over `chips`, the rest tensor parallel, sends for the
+    shortest time: sqrt(B N W / (F V)), where both take equally long. Rates as in `mixed_tokens`.
 
     >>> round(best_fsdp_ways(4_190_000, 8960, 28672, 2.0, 1.0))
     1618

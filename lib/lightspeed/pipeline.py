@@ -1,12 +1,14 @@
-"""Pipeline schedules that run: GPipe, 1F1B, interleaved 1F1B and zero-bubble, and their bubbles (chapter 6).
+"""Pipeline schedules that run: GPipe, 1F1B, interleaved 1F1B and zero-bubble, and their bubbles
+(chapter 6).
 
-`stages` (p) counts GPUs in the pipeline, `micro_batches` (m) what a step is cut into, `chunks` (v) the pieces of
-the model that each GPU holds. A schedule is an order of work for each GPU; `simulate` runs the orders: a piece
-of work starts when its GPU is free and its input has arrived. F is a forward pass, B a backward pass; zero-bubble
-schedules cut B in two: B makes the gradient that the stage before waits for, W the gradient of the weights.
+`stages` (p) counts GPUs in the pipeline, `micro_batches` (m) what a step is cut into, `chunks` (v)
+the pieces of the model that each GPU holds. A schedule is an order of work for each GPU; `simulate`
+runs the orders: a piece of work starts when its GPU is free and its input has arrived. F is a
+forward pass, B a backward pass; zero-bubble schedules cut B in two: B makes the gradient that the
+stage before waits for, W the gradient of the weights.
 
-Sources: Huang et al., GPipe (2019); Narayanan et al. (2019, 2021) for 1F1B and interleaving; Qi et al., Zero
-Bubble Pipeline Parallelism (2023).
+Sources: Huang et al., GPipe (2019); Narayanan et al. (2019, 2021) for 1F1B and interleaving; Qi et
+al., Zero Bubble Pipeline Parallelism (2023).
 """
 
 from __future__ import annotations
@@ -26,18 +28,21 @@ __all__ = (
 )  # fmt: skip
 
 STAGES = count(hint="Stages are GPUs in one pipeline.")
-MICRO_BATCHES = count(hint="How many micro-batches a step is cut into, not how many samples are in one.")
+MICRO_BATCHES = count(
+    hint="How many micro-batches a step is cut into, not how many samples are in one."
+)
 CHUNKS = count(hint="Chunks of the model on each GPU: 1 unless interleaved.")
 SCHEDULES = ("gpipe", "1f1b", "interleaved", "zb_h1", "zb_h2")
 SPLIT = ("zb_h1", "zb_h2")
 
 
-# ---------------------------------------------------------------- closed forms, equal stages and free transfers
+# ---------------------------------------------------------------- closed forms, equal stages and fr
 
 
 @law(stages=STAGES, micro_batches=MICRO_BATCHES, chunks=CHUNKS)
 def bubble_over_total(stages: Value, micro_batches: Value, chunks: Value = 1) -> Value:
-    """Idle share of the whole step, for GPipe, 1F1B and (chunks > 1) interleaved 1F1B: (p - 1) / (v m + p - 1).
+    """Idle share of the whole step, for GPipe, 1F1B and (chunks > 1) interleaved 1F1B: (p - 1) / (v
+    m + p - 1).
 
     >>> round(bubble_over_total(4, 4), 3)
     0.429
@@ -47,7 +52,8 @@ def bubble_over_total(stages: Value, micro_batches: Value, chunks: Value = 1) ->
 
 @law(stages=STAGES, micro_batches=MICRO_BATCHES, chunks=CHUNKS)
 def bubble_over_ideal(stages: Value, micro_batches: Value, chunks: Value = 1) -> Value:
-    """Idle time over the time of a step without any idle: (p - 1) / (v m). The same bubble, another denominator.
+    """Idle time over the time of a step without any idle: (p - 1) / (v m). The same bubble, another
+    denominator.
 
     >>> bubble_over_ideal(4, 4)
     0.75
@@ -55,30 +61,46 @@ def bubble_over_ideal(stages: Value, micro_batches: Value, chunks: Value = 1) ->
     return (stages - 1) / (chunks * micro_batches)
 
 
-@law(stages=STAGES, micro_batches=MICRO_BATCHES, forward=positive("s"), backward=positive("s"), weight=positive("s"))
+@law(
+    stages=STAGES,
+    micro_batches=MICRO_BATCHES,
+    forward=positive("s"),
+    backward=positive("s"),
+    weight=positive("s"),
+)
 def zero_bubble_over_ideal(
     stages: Value, micro_batches: Value, forward: Value, backward: Value, weight: Value
 ) -> Value:
-    """Idle over ideal time of schedule zb_h1, times of one pass in s, with `backward` the input gradient alone.
+    """Idle over ideal time of schedule zb_h1, times of one pass in s, with `backward` the input
+    gradient alone.
 
     Weight gradients fill what 1F1B leaves idle: (p - 1)(F + B - W) in place of (p - 1)(F + B + W).
-    Exact for F = B = W and m >= p; for others it is the authors' estimate, and `simulate` says what happens.
+    Exact for F = B = W and m >= p; for others it is the authors' estimate, and `simulate` says what
+    happens.
 
     >>> zero_bubble_over_ideal(4, 4, 1.0, 1.0, 1.0)
     0.25
     """
-    return (stages - 1) * (forward + backward - weight) / (micro_batches * (forward + backward + weight))
+    return (
+        (stages - 1)
+        * (forward + backward - weight)
+        / (micro_batches * (forward + backward + weight))
+    )
 
 
 def shared_slot_utilization(stages: int, micro_batches: int) -> tuple[float, ...]:
     """Share of GPUs busy in each step if a GPU could do a forward and a backward pass in one step.
 
-    No GPU can. This is the count of a published table of ten steps, which the gallery of chapter 6 rebuts.
+    No GPU can. This is the count of a published table of ten steps, which the gallery of chapter 6
+    rebuts.
 
     >>> [round(100 * u) for u in shared_slot_utilization(4, 4)]
     [25, 50, 75, 100, 75, 75, 100, 75, 50, 25]
     """
-    p, m = _count("shared_slot_utilization", "stages", stages), _count("shared_slot_utilization", "micro_batches", micro_batches)
+    p, m = (
+        _count("shared_slot_utilization", "stages", stages),
+        _count("shared_slot_utilization", "micro_batches", micro_batches),
+    )
     steps = range(m + 2 * (p - 1))
     # Stage i sees micro-batch k go forward in step i + k and come back in step k + 2 (p - 1) - i.
     busy = [sum(0 <= t - i < m or 0 <= t - 2 * (p - 1) + i < m for i in range(p)) for t in steps]
@@ -103,22 +125,35 @@ def order(
 ) -> tuple[list[Work], ...]:
     """For each GPU the `Work` it does, in order.
 
-    Raises BadArgument for an unknown schedule, for chunks on one that has none, and for an interleaved
-    schedule whose micro-batches are no multiple of its stages.
+    Raises BadArgument for an unknown schedule, for chunks on one that has none, and for an
+    interleaved schedule whose micro-batches are no multiple of its stages.
 
     >>> [w.kind for w in order("1f1b", 2, 3)[0]]
     ['F', 'F', 'B', 'F', 'B', 'B']
     """
     this = "order"
     one_of(this, "schedule", schedule, SCHEDULES)
-    p, m, v = (_count(this, n, x) for n, x in (("stages", stages), ("micro_batches", micro_batches), ("chunks", chunks)))
+    p, m, v = (
+        _count(this, n, x)
+        for n, x in (("stages", stages), ("micro_batches", micro_batches), ("chunks", chunks))
+    )
     if schedule == "interleaved":
         if m % p:
-            hint = "Groups of as many micro-batches as there are stages go round the chunks together."
-            raise BadArgument(this, "micro_batches", m, f"a multiple of the {p} stages when interleaved", hint)
+            hint = (
+                "Groups of as many micro-batches as there are stages go round the chunks together."
+            )
+            raise BadArgument(
+                this, "micro_batches", m, f"a multiple of the {p} stages when interleaved", hint
+            )
         return tuple(_interleaved(i, p, m, v) for i in range(p))
     if v > 1:
-        raise BadArgument(this, "chunks", v, f"1 for {schedule}", "Only the interleaved schedule gives a GPU several chunks.")
+        raise BadArgument(
+            this,
+            "chunks",
+            v,
+            f"1 for {schedule}",
+            "Only the interleaved schedule gives a GPU several chunks.",
+        )
     if schedule in SPLIT:
         return tuple(_zero_bubble(i, p, m, eager=schedule == "zb_h2") for i in range(p))
     return tuple(_one_chunk(i, m, m if schedule == "gpipe" else p - i) for i in range(p))
@@ -136,9 +171,21 @@ def _one_chunk(stage: int, m: int, ahead: int) -> list[Work]:
 
 
 def _interleaved(stage: int, p: int, m: int, v: int) -> list[Work]:
-    """Megatron's order: micro-batches in groups of p, each group through every chunk before the next group."""
-    forward = [Work("F", group + k, stage, c) for group in range(0, m, p) for c in range(v) for k in range(p)]
-    backward = [Work("B", group + k, stage, c) for group in range(0, m, p) for c in reversed(range(v)) for k in range(p)]
+    """Megatron's order: micro-batches in groups of p, each group through every chunk before the
+    next group.
+    """
+    forward = [
+        Work("F", group + k, stage, c)
+        for group in range(0, m, p)
+        for c in range(v)
+        for k in range(p)
+    ]
+    backward = [
+        Work("B", group + k, stage, c)
+        for group in range(0, m, p)
+        for c in reversed(range(v))
+        for k in range(p)
+    ]
     ahead = (p - stage - 1) * 2 + (v - 1) * p + 1 if v > 1 else p - stage
     work = forward[:ahead]  # the whole of it when there are fewer
     for k, b in enumerate(backward):
@@ -207,7 +254,8 @@ class Timeline:
     def window(self) -> float:
         """The longest time from a GPU's first start to its own last end.
 
-        This is the time from step to step if a GPU need not wait for the others to begin its next one.
+        This is the time from step to step if a GPU need not wait for the others to begin its next
+        one.
         """
         return max(self.of(i)[-1].end - self.of(i)[0].start for i in range(self.stages))
 
@@ -215,7 +263,8 @@ class Timeline:
     def peak_activations(self) -> tuple[float, ...]:
         """For each GPU the largest number of micro-batches whose activations it holds at once.
 
-        A chunk counts as a share 1 / chunks of a stage. They are kept until the last pass that reads them.
+        A chunk counts as a share 1 / chunks of a stage. They are kept until the last pass that
+        reads them.
         """
         last = "W" if self.schedule in SPLIT else "B"
         peaks = []
@@ -239,7 +288,9 @@ class Timeline:
             # A pass is spread over the intervals that it touches.
             for k in range(int(p.start / step), min(n, math.ceil(p.end / step))):
                 busy[k] += max(0.0, min(p.end, (k + 1) * step) - max(p.start, k * step))
-        return tuple(b / (self.stages * min(step, self.span - k * step)) for k, b in enumerate(busy))
+        return tuple(
+            b / (self.stages * min(step, self.span - k * step)) for k, b in enumerate(busy)
+        )
 
 
 def simulate(
@@ -254,10 +305,10 @@ def simulate(
 ) -> Timeline:
     """The `Timeline` of one step.
 
-    forward, backward: seconds of a whole stage for one micro-batch, one number or one for each stage; a chunk
-    takes its share. backward includes the weight gradients; `weight` says how much of it they are, half if not
-    given (only zero-bubble schedules tell them apart). transfer: seconds between two GPUs, beside the work.
-    Raises BadArgument.
+    forward, backward: seconds of a whole stage for one micro-batch, one number or one for each
+    stage; a chunk takes its share. backward includes the weight gradients; `weight` says how much
+    of it they are, half if not given (only zero-bubble schedules tell them apart). transfer:
+    seconds between two GPUs, beside the work. Raises BadArgument.
 
     >>> simulate("1f1b", 4, 4, backward=1.0).span
     14.0
@@ -268,7 +319,13 @@ def simulate(
     seconds["W"] = _times("weight", [b / 2 for b in seconds["B"]] if weight is None else weight, p)
     if schedule in SPLIT:
         if any(w >= b for w, b in zip(seconds["W"], seconds["B"], strict=True)):
-            raise BadArgument("simulate", "weight", weight, "less than backward at every stage", "It is a part of backward.")
+            raise BadArgument(
+                "simulate",
+                "weight",
+                weight,
+                "less than backward at every stage",
+                "It is a part of backward.",
+            )
         seconds["B"] = [b - w for b, w in zip(seconds["B"], seconds["W"], strict=True)]
     transfer = checked("simulate", "transfer", transfer, nonnegative("s"))
     return Timeline(schedule, p, int(micro_batches), int(v), _run(orders, seconds, transfer, p, v))
@@ -304,7 +361,9 @@ def _run(
 
 
 def _needs(work: Work, p: int, last: int) -> list[Work]:
-    """What must have ended before `work` can start: the pass next to it on the way of the micro-batch."""
+    """What must have ended before `work` can start: the pass next to it on the way of the
+    micro-batch.
+    """
     k, here = work.micro_batch, work.chunk * p + work.stage
 
     def at(kind: str, place: int) -> Work:
@@ -319,7 +378,11 @@ def _needs(work: Work, p: int, last: int) -> list[Work]:
 
 def _times(name: str, value: Any, p: int) -> list[float]:
     """One number for each stage, from one number or p of them."""
-    values = [value] * p if not isinstance(value, (list, tuple)) and not hasattr(value, "__len__") else list(value)
+    values = (
+        [value] * p
+        if not isinstance(value, (list, tuple)) and not hasattr(value, "__len__")
+        else list(value)
+    )
     if len(values) != p:
         raise BadArgument("simulate", name, value, f"one time, or one for each of the {p} stages")
     return [checked("simulate", name, v, positive("s")) for v in values]

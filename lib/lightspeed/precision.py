@@ -58,7 +58,12 @@ class Format:
     def __post_init__(self) -> None:
         one_of("Format", "specials", self.specials, SPECIALS)
         if self.bits > 64 or self.exponent_bits < 1 or self.mantissa_bits < 0:
-            raise BadArgument("Format", "bits", self.bits, "an exponent of 1 bit or more, and at most 64 bits in all")
+            raise BadArgument(
+                "Format",
+                "bits",
+                self.bits,
+                "an exponent of 1 bit or more, and at most 64 bits in all",
+            )
 
     @property
     def bits(self) -> int:
@@ -122,7 +127,9 @@ class Format:
         x = plain_values(self.name, values)
         nan = isnan(x) | (self.scale & (x <= 0))
         if any_of(nan) and not self.has_nan:
-            raise BadArgument(self.name, "values", math.nan, "numbers", f"{self.name} has no code for NaN.")
+            raise BadArgument(
+                self.name, "values", math.nan, "numbers", f"{self.name} has no code for NaN."
+            )
         exponent, units = self._units(where(isfinite(x), abs(x), 0.0), rng)
         # A carry out of the mantissa lands in the exponent field, where it belongs; and the code
         # after the largest value is infinity in "ieee" and NaN in "fn" and "fnuz".
@@ -153,7 +160,13 @@ class Format:
     def values(self) -> Any:
         """Every finite value, in order (formats of at most 16 bits)."""
         if self.bits > 16:
-            raise BadArgument(self.name, "bits", self.bits, "at most 16 bits", "There are too many values to list.")
+            raise BadArgument(
+                self.name,
+                "bits",
+                self.bits,
+                "at most 16 bits",
+                "There are too many values to list.",
+            )
         import numpy
 
         every = self.decode(numpy.arange(2**self.bits))
@@ -171,13 +184,16 @@ class Format:
         return ldexp(1.0, self._binade(abs(x)) - self.mantissa_bits)
 
     def neighbours(self, value: float) -> tuple[float, float]:
-        """The nearest values below and above one finite number; where there is none, infinity or NaN.
+        """The nearest values below and above one finite number; where there is none, infinity or
+        NaN.
 
         >>> FORMATS["fp4_e2m1"].neighbours(5.0)
         (4.0, 6.0)
         """
         if not isfinite(plain_values(self.name, value)) or (self.scale and value <= 0):
-            raise BadArgument(self.name, "value", value, "a finite number that the format can approach")
+            raise BadArgument(
+                self.name, "value", value, "a finite number that the format can approach"
+            )
         sign, magnitude = divmod(self.encode(value, saturate=True), 2**self._magnitude_bits)
         rank = -magnitude if sign else magnitude
         nearest = self._ranked(rank)
@@ -259,7 +275,9 @@ class Integer:
         """The code of the integer nearest to each of `values`, held to the range."""
         x = plain_values(self.name, values)
         if any_of(isnan(x)):
-            raise BadArgument(self.name, "values", math.nan, "numbers", f"{self.name} has no code for NaN.")
+            raise BadArgument(
+                self.name, "values", math.nan, "numbers", f"{self.name} has no code for NaN."
+            )
         held = minimum(maximum(x, self.min), self.max)  # first: infinity has no whole number
         nearest = whole(rounded(held, rng))
         return code_of(where(nearest < 0, nearest + 2**self.bits, nearest))
@@ -282,7 +300,9 @@ class Integer:
         """The nearest values below and above one number; NaN where there is none."""
         below = min(-floor(-value) - 1, self.max)
         above = max(floor(value) + 1, self.min)
-        return (below if below >= self.min else math.nan), (above if above <= self.max else math.nan)
+        return (below if below >= self.min else math.nan), (
+            above if above <= self.max else math.nan
+        )
 
     def fields(self, code: int) -> tuple[str, str, str]:
         """The bits of one code as text: (sign, nothing, the rest)."""
@@ -306,7 +326,8 @@ FORMATS: dict[str, Any] = {
         Format("e8m0", 8, 0, bias=127, specials="fn", scale=True),
         Integer("int8", 8),
         Integer("int4", 4),
-        # Cousins that are easily taken for the OCP formats above; they differ in bias and top codes.
+        # Cousins that are easily taken for the OCP formats above; they differ in bias and top
+        # codes.
         Format("fp8_e4m3_ieee", 4, 3, bias=7),
         Format("fp8_e3m4_ieee", 3, 4, bias=3),
         Format("fp8_e4m3fnuz", 4, 3, bias=8, specials="fnuz"),
@@ -343,7 +364,9 @@ def number_format(name: str) -> Format | Integer:
     >>> number_format("float8_e4m3fn").max
     448.0
     """
-    format: Format | Integer = FORMATS[ALIASES.get(name) or one_of("number_format", "name", name, FORMATS)]
+    format: Format | Integer = FORMATS[
+        ALIASES.get(name) or one_of("number_format", "name", name, FORMATS)
+    ]
     return format
 
 
@@ -371,7 +394,9 @@ def accumulate(
 
     one_of("accumulate", "order", order, ("running", "pairwise"))
     accumulator = accumulator or format
-    parts = numpy.moveaxis(numpy.atleast_1d(format.round(plain_values("accumulate", values))), -1, 0)
+    parts = numpy.moveaxis(
+        numpy.atleast_1d(format.round(plain_values("accumulate", values))), -1, 0
+    )
     if order == "running":
         total = parts[:1]
         for part in parts[1:]:

@@ -49,7 +49,8 @@ def quantize_symmetric(
     block: int | None = None,
     amax: float | None = None,
 ) -> Quantized:
-    """Codes from -(2^(bits-1) - 1) to 2^(bits-1) - 1, zero being zero: scale = amax / (2^(bits-1) - 1).
+    """Codes from -(2^(bits-1) - 1) to 2^(bits-1) - 1, zero being zero: scale = amax / (2^(bits-1) -
+    1).
 
     One scale for the tensor; or one for each index of `axis` (a channel); or one for each `block`
     elements along the last axis. `amax` is the largest magnitude to represent, and what lies
@@ -105,11 +106,19 @@ def quantized_matmul(x: Quantized, w: Quantized) -> Any:
 
     if np.shape(x.scale)[1:] not in ((), (1,)) or np.shape(w.scale)[:1] not in ((), (1,)):
         hint = "A scale that varies along the contraction cannot be taken out of the sum."
-        raise BadArgument("quantized_matmul", "scale", np.shape(w.scale), "scales of shape (B, 1) and (1, F), or single ones", hint)
+        raise BadArgument(
+            "quantized_matmul",
+            "scale",
+            np.shape(w.scale),
+            "scales of shape (B, 1) and (1, F), or single ones",
+            hint,
+        )
     a, b = x.codes - x.zero_point, w.codes - w.zero_point
     bound = int(np.abs(a).max()) * int(np.abs(b).max()) * a.shape[1]
     if bound >= 2**31:
-        raise BadArgument("quantized_matmul", "D", a.shape[1], "sums below 2^31", f"The sum may reach {bound}.")
+        raise BadArgument(
+            "quantized_matmul", "D", a.shape[1], "sums below 2^31", f"The sum may reach {bound}."
+        )
     # Products of whole numbers this small are exact in float64, and its matmul is the fast one.
     return (a.astype(np.float64) @ b.astype(np.float64)) * x.scale * w.scale
 
@@ -167,7 +176,8 @@ BLOCK_FORMATS = {
     )
 }
 
-# ggml-common.h: elements in a block, bits of each, and bits of all the scales and minima they share.
+# ggml-common.h: elements in a block, bits of each, and bits of all the scales and minima they
+# share.
 GGML_BLOCKS = {
     "Q4_0": (32, 4, 16),
     "Q4_1": (32, 4, 2 * 16),
@@ -200,9 +210,14 @@ def weight_bytes(parameters: Value, bits: Value) -> Value:
     return parameters * bits / 8
 
 
-@law("", bits=count(high=32), crest=positive(low=1.0, above=False, hint="The peak is never below the root mean square."))
+@law(
+    "",
+    bits=count(high=32),
+    crest=positive(low=1.0, above=False, hint="The peak is never below the root mean square."),
+)
 def sqnr_law(bits: Value, crest: Value = 2**0.5) -> Value:
-    """The signal-to-noise ratio in dB of an ideal `bits`-bit quantizer: 6.02 bits + 4.77 - 20 log10(crest).
+    """The signal-to-noise ratio in dB of an ideal `bits`-bit quantizer: 6.02 bits + 4.77 - 20
+    log10(crest).
 
     `crest` is the signal's peak over its root mean square: sqrt(2) for a full-scale sine, which
     gives 6.02 bits + 1.76. The error is taken as uniform over a step, a step being 2 peak / 2^bits.
@@ -214,7 +229,8 @@ def sqnr_law(bits: Value, crest: Value = 2**0.5) -> Value:
 
 
 def crest_factor(x: Any) -> float:
-    """The peak of `x` over its root mean square: 1 for a square wave, about 5 for a million Gaussians.
+    """The peak of `x` over its root mean square: 1 for a square wave, about 5 for a million
+    Gaussians.
 
     >>> import numpy as np
     >>> crest_factor(np.array([1.0, -1.0]))

@@ -1,4 +1,5 @@
-"""Little's law and the queues behind it: how many are inside, how long they wait. Derived in chapter 4.
+"""Little's law and the queues behind it: how many are inside, how long they wait. Derived in
+chapter 4.
 
 Rates are in request/s, times in s; arrivals are Poisson (the M of M/M/1) unless a function is
 given its own. Every result obeys L = arrival rate x W, and Lq = arrival rate x Wq.
@@ -25,9 +26,18 @@ __all__ = (
 )  # fmt: skip
 
 ARRIVALS = nonnegative("request/s")
-SERVICE = positive("request/s", high=1e12, hint="A server that takes 50 ms a request has a service rate of 20 request/s.")
+SERVICE = positive(
+    "request/s",
+    high=1e12,
+    hint="A server that takes 50 ms a request has a service rate of 20 request/s.",
+)
 SERVERS = count(high=1e5)
-SHARE = Argument(low=0.01, above=False, high=1 - 2**-40, hint="A percentile is a share below 1 (p99 is 0.99): the longest possible wait has no bound.")
+SHARE = Argument(
+    low=0.01,
+    above=False,
+    high=1 - 2**-40,
+    hint="A percentile is a share below 1 (p99 is 0.99): the longest possible wait has no bound.",
+)
 TIMES = {"L": "request", "Lq": "request", "W": "s", "Wq": "s"}
 
 
@@ -69,19 +79,26 @@ class SheddingQueue:
 
 
 def _of_any_thing(returns: str, **arguments: Argument) -> Callable[[Callable[P, R]], Law[P, R]]:
-    """A `law` that holds for whatever is counted: {} in a unit stands for request, token or byte."""
+    """A `law` that holds for whatever is counted: {} in a unit stands for request, token or
+    byte.
+    """
     things = {"[request]": "request", "[token]": "token", "[information]": "byte"}
 
     def decorate(body: Callable[P, R]) -> Law[P, R]:
         laws = {
-            dimension: law(returns.format(thing), **{n: replace(a, unit=a.unit.format(thing)) for n, a in arguments.items()})(body)
+            dimension: law(
+                returns.format(thing),
+                **{n: replace(a, unit=a.unit.format(thing)) for n, a in arguments.items()},
+            )(body)
             for dimension, thing in things.items()
         }
 
         @functools.wraps(laws["[request]"])
         def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
             given: list[Any] = [value for value in (*args, *kwargs.values()) if is_quantity(value)]
-            counted = next((d for d in laws for value in given if d in value.dimensionality), "[request]")
+            counted = next(
+                (d for d in laws for value in given if d in value.dimensionality), "[request]"
+            )
             return laws[counted](*args, **kwargs)
 
         return cast("Law[P, R]", wrapper)
@@ -89,7 +106,9 @@ def _of_any_thing(returns: str, **arguments: Argument) -> Callable[[Callable[P, 
     return decorate
 
 
-@_of_any_thing("{}", arrival_rate=nonnegative("{}/s"), latency=nonnegative("s", hint="50 ms is 0.05 s."))
+@_of_any_thing(
+    "{}", arrival_rate=nonnegative("{}/s"), latency=nonnegative("s", hint="50 ms is 0.05 s.")
+)
 def concurrency(arrival_rate: Value, latency: Value) -> Value:
     """L = lambda W: how many are inside when they arrive at this rate and stay this long (s).
 
@@ -147,7 +166,11 @@ def erlang_c(load: Value, servers: Value) -> Value:
     return _wait_probability(rho, fill(lambda k: load / k, servers)[0])
 
 
-@law("", load=nonnegative(high=2e3, hint="For more, take the load plus a few of its square roots."), share=Argument(high=1.0))
+@law(
+    "",
+    load=nonnegative(high=2e3, hint="For more, take the load plus a few of its square roots."),
+    share=Argument(high=1.0),
+)
 def servers_for(load: Value, share: Value) -> Value:
     """The fewest servers with which at most this share of requests has to wait, in M/M/c.
 
@@ -185,7 +208,9 @@ def mmc(arrival_rate: Value, service_rate: Value, servers: Value) -> Queue:
     """
     rho = stable("mmc", arrival_rate, service_rate, servers)
     waits = _wait_probability(rho, fill(lambda k: arrival_rate / service_rate / k, servers)[0])
-    return _queue(rho, arrival_rate, service_rate, waits / (servers * service_rate - arrival_rate), waits)
+    return _queue(
+        rho, arrival_rate, service_rate, waits / (servers * service_rate - arrival_rate), waits
+    )
 
 
 @law(TIMES, arrival_rate=ARRIVALS, service_rate=SERVICE)
@@ -203,20 +228,34 @@ def md1(arrival_rate: Value, service_rate: Value) -> Queue:
 def mg1(arrival_rate: Value, service_rate: Value, service_variance: Value) -> Queue:
     """The `Queue` of one server with any service times of this mean rate and variance (s^2).
 
-    Pollaczek-Khinchine: Lq = (rho^2 + lambda^2 variance) / (2 (1 - rho)); raises Overload if rho >= 1.
+    Pollaczek-Khinchine: Lq = (rho^2 + lambda^2 variance) / (2 (1 - rho)); raises Overload if rho >=
+    1.
 
     >>> round(mg1(2, 3, service_variance=1).L, 3)
     7.333
     """
     rho = stable("mg1", arrival_rate, service_rate, 1)
-    return _queue(rho, arrival_rate, service_rate, arrival_rate * (service_variance + service_rate**-2.0) / (2 * (1 - rho)), rho)
+    return _queue(
+        rho,
+        arrival_rate,
+        service_rate,
+        arrival_rate * (service_variance + service_rate**-2.0) / (2 * (1 - rho)),
+        rho,
+    )
 
 
-@law({**TIMES, "throughput": "request/s"}, arrival_rate=positive("request/s"), service_rate=SERVICE, servers=SERVERS, capacity=SERVERS)
+@law(
+    {**TIMES, "throughput": "request/s"},
+    arrival_rate=positive("request/s"),
+    service_rate=SERVICE,
+    servers=SERVERS,
+    capacity=SERVERS,
+)
 def mmck(
     arrival_rate: Value, service_rate: Value, servers: Value, capacity: Value
 ) -> SheddingQueue:
-    """The `SheddingQueue` that holds `capacity` requests, those in service included, and sheds the rest.
+    """The `SheddingQueue` that holds `capacity` requests, those in service included, and sheds the
+    rest.
 
     Any arrival rate is allowed: shedding is what keeps a queue finite under overload.
 
@@ -224,11 +263,27 @@ def mmck(
     0.533
     """
     if any_of(capacity < servers):
-        raise BadArgument("mmck", "capacity", capacity, f"at least servers = {servers}", "It counts those in service too.")
-    shed, inside = fill(lambda k: arrival_rate / service_rate / where(k < servers, k, servers), capacity)
+        raise BadArgument(
+            "mmck",
+            "capacity",
+            capacity,
+            f"at least servers = {servers}",
+            "It counts those in service too.",
+        )
+    shed, inside = fill(
+        lambda k: arrival_rate / service_rate / where(k < servers, k, servers), capacity
+    )
     passed = arrival_rate * (1 - shed)
     busy = passed / service_rate
-    return SheddingQueue(busy / servers, inside, inside - busy, inside / passed, (inside - busy) / passed, shed, passed)
+    return SheddingQueue(
+        busy / servers,
+        inside,
+        inside - busy,
+        inside / passed,
+        (inside - busy) / passed,
+        shed,
+        passed,
+    )
 
 
 @law("", wait=nonnegative("s"), arrival_rate=ARRIVALS, service_rate=SERVICE, servers=SERVERS)
@@ -248,7 +303,8 @@ def service_level(
 def waiting_percentile(
     share: Value, arrival_rate: Value, service_rate: Value, servers: Value = 1
 ) -> Value:
-    """The wait (s) that this share of requests does not exceed, in M/M/c; 0 for those who never wait.
+    """The wait (s) that this share of requests does not exceed, in M/M/c; 0 for those who never
+    wait.
 
     >>> waiting_percentile(0.5, 5, 10), round(waiting_percentile(0.99, 5, 10), 3)
     (0 s, 0.782)
@@ -262,7 +318,8 @@ def waiting_percentile(
 def sojourn_percentile(
     share: Value, arrival_rate: Value, service_rate: Value, servers: Value = 1
 ) -> Value:
-    """The time in the system (s), wait and service, that this share of requests does not exceed, in M/M/c.
+    """The time in the system (s), wait and service, that this share of requests does not exceed, in
+    M/M/c.
 
     With one server it is -ln(1 - share) / (service_rate - arrival_rate).
 
@@ -272,19 +329,27 @@ def sojourn_percentile(
     queue = mmc.__wrapped__(arrival_rate, service_rate, servers)
     spare = servers * service_rate - arrival_rate
     slower, gap = where(spare < service_rate, spare, service_rate), abs(service_rate - spare)
-    # Halving an interval that is sure to hold the answer: wait and service are each below their own share of it.
+    # Halving an interval that is sure to hold the answer: wait and service are each below their own
+    # share of it.
     low, high = 0 * spare, log(2 / (1 - share)) * (1 / spare + 1 / service_rate)
     for _ in range(64):
         t = (low + high) / 2
-        both = where(gap > 0, -expm1(-gap * t) / where(gap > 0, gap, 1.0), t) * spare * exp(-slower * t)
-        longer = exp(-service_rate * t) * (1 - queue.wait_probability) + queue.wait_probability * (exp(-spare * t) + both)
+        both = (
+            where(gap > 0, -expm1(-gap * t) / where(gap > 0, gap, 1.0), t)
+            * spare
+            * exp(-slower * t)
+        )
+        longer = exp(-service_rate * t) * (1 - queue.wait_probability) + queue.wait_probability * (
+            exp(-spare * t) + both
+        )
         low, high = where(longer > 1 - share, t, low), where(longer > 1 - share, high, t)
     return (low + high) / 2
 
 
 @law("s", burst_rate=ARRIVALS, burst_time=nonnegative("s"), arrival_rate=ARRIVALS, capacity=SERVICE)
 def drain_time(burst_rate: Value, burst_time: Value, arrival_rate: Value, capacity: Value) -> Value:
-    """Seconds after a burst until the backlog that it left is gone, all rates taken as steady flows.
+    """Seconds after a burst until the backlog that it left is gone, all rates taken as steady
+    flows.
 
     Raises Overload if the normal `arrival_rate` alone is too much for the `capacity` (request/s).
 
@@ -303,15 +368,22 @@ def stable(
     servers: Any,
     argument: str = "arrival_rate",
 ) -> Value:
-    """The busy share of each server; an Overload in the name of the calling law if that is not below 1."""
+    """The busy share of each server; an Overload in the name of the calling law if that is not
+    below 1.
+    """
     rho = arrival_rate / (servers * service_rate)
     if not any_of(rho >= 1):
         return rho
     if is_array(rho):
         worst = rho.argmax()
-        arrival_rate, service_rate, servers = (float((x + 0 * rho).flat[worst]) for x in (arrival_rate, service_rate, servers))
+        arrival_rate, service_rate, servers = (
+            float((x + 0 * rho).flat[worst]) for x in (arrival_rate, service_rate, servers)
+        )
     what, unit = ("A load", "") if argument == "load" else ("An arrival rate", "/s")
-    can, verb = servers * service_rate, "equals" if arrival_rate == servers * service_rate else "exceeds"
+    can, verb = (
+        servers * service_rate,
+        ("equals" if arrival_rate == servers * service_rate else "exceeds"),
+    )
     who = f"{servers:g} server{'s' if servers > 1 else ''} can do, {can:g}{unit}"
     text = f"{what} of {arrival_rate:g}{unit} {verb} what {who}: the queue grows without limit."
     raise Overload(name, argument, arrival_rate, f"less than {can:g}{unit}", text)
@@ -320,16 +392,26 @@ def stable(
 def _queue(
     rho: Value, arrival_rate: Value, service_rate: Value, wait: Value, wait_probability: Value
 ) -> Queue:
-    return Queue(rho, arrival_rate * (wait + 1 / service_rate), arrival_rate * wait, wait + 1 / service_rate, wait, wait_probability)
+    return Queue(
+        rho,
+        arrival_rate * (wait + 1 / service_rate),
+        arrival_rate * wait,
+        wait + 1 / service_rate,
+        wait,
+        wait_probability,
+    )
 
 
 def _wait_probability(rho: Value, full: Value) -> Value:
-    """Erlang C from Erlang B: let the system grow beyond `servers`, each further state rho times as likely."""
+    """Erlang C from Erlang B: let the system grow beyond `servers`, each further state rho times
+    as likely.
+    """
     return full / (1 - rho * (1 - full))
 
 
 def fill(ratio: Callable[[int], Value], capacity: Any) -> tuple[Value, Value]:
-    """(P(full), mean number inside) of a system that holds up to `capacity`, built up one place at a time.
+    """(P(full), mean number inside) of a system that holds up to `capacity`, built up one place at
+    a time.
 
     `ratio(k)` is arrival rate / completion rate with k inside. Each step is a weighted mean of
     numbers that are all in range, so it neither overflows nor cancels, however large the system.

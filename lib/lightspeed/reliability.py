@@ -1,10 +1,11 @@
 """Failures and checkpoints: how often a cluster stops, how often to save, what is lost (chapter 6).
 
-Times in s. `mtbf` is the mean time between failures of the whole job, `write` the time for which a checkpoint
-stops the work, `interval` the work between two checkpoints.
+Times in s. `mtbf` is the mean time between failures of the whole job, `write` the time for which a
+checkpoint stops the work, `interval` the work between two checkpoints.
 
-Sources: Young, "A first order approximation to the optimum checkpoint interval" (CACM 17(9), 1974); Daly, "A
-higher order estimate of the optimum checkpoint interval for restart dumps" (FGCS 22(3), 2006).
+Sources: Young, "A first order approximation to the optimum checkpoint interval" (CACM 17(9), 1974);
+Daly, "A higher order estimate of the optimum checkpoint interval for restart dumps" (FGCS 22(3),
+2006).
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ __all__ = (
 )  # fmt: skip
 
 MTBF = positive("s", hint="The MTBF of the whole job: a machine's own is `devices` times as long.")
-WRITE = positive("s", hint="The time for which a checkpoint stops the work; a copy in the background costs less.")
+WRITE = positive(
+    "s", hint="The time for which a checkpoint stops the work; a copy in the background costs less."
+)
 INTERVAL = positive("s")
 LONG = 600.0  # MTBFs: beyond, the exponentials leave the range of a double
 TIME = nonnegative("s")
@@ -49,7 +52,8 @@ def cluster_mtbf(device_mtbf: Value, devices: Value) -> Value:
 
 @law("s", mtbf=MTBF, devices=count())
 def device_mtbf(mtbf: Value, devices: Value) -> Value:
-    """Seconds between failures of one device, from those of a job of so many: the inverse of `cluster_mtbf`.
+    """Seconds between failures of one device, from those of a job of so many: the inverse of
+    `cluster_mtbf`.
 
     >>> device_mtbf(10_000.0, 10_000)
     100,000,000 s
@@ -59,7 +63,8 @@ def device_mtbf(mtbf: Value, devices: Value) -> Value:
 
 @law(time=TIME, mtbf=MTBF)
 def survival(time: Value, mtbf: Value) -> Value:
-    """Probability that a job runs for `time` (s) without a failure, failures being independent of its age.
+    """Probability that a job runs for `time` (s) without a failure, failures being independent of
+    its age.
 
     >>> round(survival(3600.0, 3600.0), 3)
     0.368
@@ -72,7 +77,8 @@ def survival(time: Value, mtbf: Value) -> Value:
 
 @law("byte", parameters=positive("parameter"), parameter_bytes=positive("byte"))
 def checkpoint_bytes(parameters: Value, parameter_bytes: Value = 14) -> Value:
-    """Bytes that must be saved: by default 2 of weights, 4 of master weights and 8 of Adam a parameter.
+    """Bytes that must be saved: by default 2 of weights, 4 of master weights and 8 of Adam a
+    parameter.
 
     Gradients are not saved: the next step makes new ones.
 
@@ -94,7 +100,8 @@ def young_interval(write: Value, mtbf: Value) -> Value:
 
 @law("s", write=WRITE, mtbf=MTBF)
 def daly_interval(write: Value, mtbf: Value) -> Value:
-    """Daly's higher-order optimum of the work between checkpoints, s; `mtbf` itself once write >= 2 mtbf.
+    """Daly's higher-order optimum of the work between checkpoints, s; `mtbf` itself once write >= 2
+    mtbf.
 
     >>> round(daly_interval(5 * 60.0, 1440 * 60.0) / 60)
     117
@@ -106,9 +113,11 @@ def daly_interval(write: Value, mtbf: Value) -> Value:
 
 @law(interval=INTERVAL, write=WRITE, mtbf=MTBF, restart=TIME)
 def lost_share(interval: Value, write: Value, mtbf: Value, restart: Value = 0.0) -> Value:
-    """Time lost per second of work, to first order: writing, half an interval redone a failure, and the restart.
+    """Time lost per second of work, to first order: writing, half an interval redone a failure, and
+    the restart.
 
-    At Young's interval, without a restart time, it is sqrt(2 write / mtbf). Good while the losses are small.
+    At Young's interval, without a restart time, it is sqrt(2 write / mtbf). Good while the losses
+    are small.
 
     >>> lost_share(1000.0, 50.0, 10_000.0)
     0.1
@@ -120,8 +129,8 @@ def lost_share(interval: Value, write: Value, mtbf: Value, restart: Value = 0.0)
 def stretch(interval: Value, write: Value, mtbf: Value, restart: Value = 0.0) -> Value:
     """Time of the job over its time without failures or checkpoints, to all orders (Daly 2006).
 
-    Failures strike at a constant rate, also while writing and while restarting. Infinite where an interval
-    is so long that no attempt will ever get through it.
+    Failures strike at a constant rate, also while writing and while restarting. Infinite where an
+    interval is so long that no attempt will ever get through it.
 
     >>> round(stretch(1000.0, 50.0, 10_000.0) - 1, 3)
     0.107
@@ -135,11 +144,18 @@ def stretch(interval: Value, write: Value, mtbf: Value, restart: Value = 0.0) ->
 # ---------------------------------------------------------------- the slowest rank
 
 
-@law(ranks=count(), chance=fraction(), slowdown=Argument(low=1.0, above=False, hint="1 is as fast as the others, 2 takes twice as long."))
+@law(
+    ranks=count(),
+    chance=fraction(),
+    slowdown=Argument(
+        low=1.0, above=False, hint="1 is as fast as the others, 2 takes twice as long."
+    ),
+)
 def straggler_stretch(ranks: Value, chance: Value, slowdown: Value) -> Value:
     """Mean time of a synchronous step over that of a step without stragglers.
 
-    Each rank is slow in a step with probability `chance`, by the factor `slowdown`; one slow rank delays all the others.
+    Each rank is slow in a step with probability `chance`, by the factor `slowdown`; one slow rank
+    delays all the others.
 
     >>> round(straggler_stretch(1000, 0.001, 2.0), 2)
     1.63

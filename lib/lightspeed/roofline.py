@@ -25,12 +25,22 @@ __all__ = (
     "tile_intensity", "tiled_matmul_bytes", "time_bounds", "transfer_time",
 )  # fmt: skip
 
-PEAK = positive("FLOP/s", hint="Peaks are dense and per chip: a sparse peak on a data sheet is twice the dense one.")
-BANDWIDTH = positive("byte/s", hint="Link rates are per direction and in bytes: 400 Gbit/s is 50 GB/s.")
+PEAK = positive(
+    "FLOP/s",
+    hint="Peaks are dense and per chip: a sparse peak on a data sheet is twice the dense one.",
+)
+BANDWIDTH = positive(
+    "byte/s", hint="Link rates are per direction and in bytes: 400 Gbit/s is 50 GB/s."
+)
 SHARE = Argument(high=1.0, hint="A share is a fraction, not a percentage: 80 % is 0.8.")
 INTENSITY = nonnegative("FLOP/byte")
 # An operation on a chip, and the times that are said of it.
-WORK = {"flops": nonnegative("FLOP"), "size": nonnegative("byte"), "peak": PEAK, "bandwidth": BANDWIDTH}
+WORK = {
+    "flops": nonnegative("FLOP"),
+    "size": nonnegative("byte"),
+    "peak": PEAK,
+    "bandwidth": BANDWIDTH,
+}
 TIMES = dict.fromkeys(("math", "comms", "lower", "upper"), "s")
 # The sides of the weights Y[D, F], and how wide an element of Y, X and Z is.
 MATRICES = {
@@ -129,7 +139,9 @@ def time_bounds(flops: Value, size: Value, peak: Value, bandwidth: Value) -> Tim
     1 ms
     """
     t_math, t_comms = flops / peak, size / bandwidth
-    return TimeBounds(t_math, t_comms, maximum(t_math, t_comms), t_math + t_comms, t_math >= t_comms)
+    return TimeBounds(
+        t_math, t_comms, maximum(t_math, t_comms), t_math + t_comms, t_math >= t_comms
+    )
 
 
 @law("s", **WORK, math_share=SHARE, comms_share=SHARE)
@@ -284,7 +296,13 @@ def dot_bytes(n: Value, element_bytes: Value = 2) -> Value:
     return (2 * n + 1) * element_bytes
 
 
-@law("FLOP/byte", flops_per_element=positive("FLOP"), reads=count(low=0), writes=count(low=0), element_bytes=ELEMENT_BYTES)
+@law(
+    "FLOP/byte",
+    flops_per_element=positive("FLOP"),
+    reads=count(low=0),
+    writes=count(low=0),
+    element_bytes=ELEMENT_BYTES,
+)
 def elementwise_intensity(
     flops_per_element: Value = 1, reads: Value = 1, writes: Value = 1, element_bytes: Value = 2
 ) -> Value:
@@ -365,9 +383,10 @@ def split_matmul_bounds(
 def attention_crossover(D: Value, G: Value = 1) -> Value:
     """Tokens of context at which attention does as many FLOPs as its own four projections.
 
-    Over T tokens, the projections of queries and of the output do 4 T D^2 FLOPs and those of keys and
-    values a G-th of that, with G query heads to a KV head; scores and values do 4 T^2 D.
-    So T = D (1 + 1 / G). Half of the scores are masked in a causal model; kernels that skip them double it.
+    Over T tokens, the projections of queries and of the output do 4 T D^2 FLOPs and those of keys
+    and values a G-th of that, with G query heads to a KV head; scores and values do 4 T^2 D. So T =
+    D (1 + 1 / G). Half of the scores are masked in a causal model; kernels that skip them double
+    it.
 
     >>> attention_crossover(4096), attention_crossover(4096, G=8)
     (8192.0, 4608.0)
@@ -385,7 +404,13 @@ def critical_depth(peak: Value, bandwidth: Value, element_bytes: Value = 2) -> V
     return element_bytes * peak / bandwidth
 
 
-@law("s", size=nonnegative("byte"), bandwidth=BANDWIDTH, hops=count(low=0), hop_latency=nonnegative("s"))
+@law(
+    "s",
+    size=nonnegative("byte"),
+    bandwidth=BANDWIDTH,
+    hops=count(low=0),
+    hop_latency=nonnegative("s"),
+)
 def multi_hop_time(size: Value, bandwidth: Value, hops: Value, hop_latency: Value) -> Value:
     """Seconds for `size` bytes to arrive over `hops` links that forward as they receive.
 

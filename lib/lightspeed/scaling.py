@@ -38,7 +38,9 @@ def _shares(law: str, serial: Value | None, parallel: Value | None) -> tuple[Val
         serial = 1 - parallel  # type: ignore[operator]  # one of the two is given
     parallel = 1 - serial if parallel is None else parallel
     if any_of(abs(serial + parallel - 1) > 1e-9):
-        raise BadArgument(law, "parallel", parallel, "1 - serial", "The two shares are of the same time.")
+        raise BadArgument(
+            law, "parallel", parallel, "1 - serial", "The two shares are of the same time."
+        )
     return serial, parallel
 
 
@@ -125,7 +127,8 @@ def karp_flatt(speedup: Value, n: Value) -> Value:
 
 @law(n=PROCESSORS, serial=SHARE, overhead=nonnegative())
 def communication_speedup(n: Value, *, serial: Value, overhead: Value) -> Value:
-    """Amdahl's law with a third term: `overhead` is c(n), the cost at n as a share of the time on one.
+    """Amdahl's law with a third term: `overhead` is c(n), the cost at n as a share of the time on
+    one.
 
     >>> communication_speedup(8, serial=0.0, overhead=0.125)
     4.0
@@ -155,10 +158,12 @@ def usl_peak(*, serial: Value, kappa: Value) -> Value:
 
 @dataclass(frozen=True)
 class UslFit:
-    """Serial share and kappa that fit measured speedups, their standard errors and intervals, and n*.
+    """Serial share and kappa that fit measured speedups, their standard errors and intervals, and
+    n*.
 
-    `baseline` is the fitted speedup at n = 1: away from 1, the one-processor time is off. Values below 0
-    are kept: superlinear, or noise. `peak_interval` follows from kappa's; infinite where kappa may be 0.
+    `baseline` is the fitted speedup at n = 1: away from 1, the one-processor time is off. Values
+    below 0 are kept: superlinear, or noise. `peak_interval` follows from kappa's; infinite where
+    kappa may be 0.
     """
 
     serial: float
@@ -173,10 +178,12 @@ class UslFit:
 
 
 def fit_usl(n: Any, speedup: Any, confidence: float = 0.95) -> UslFit:
-    """The `UslFit` to arrays of n and speedup, by least squares with errors relative to the speedup.
+    """The `UslFit` to arrays of n and speedup, by least squares with errors relative to the
+    speedup.
 
-    n / speedup is linear in n - 1 and n (n - 1), so no first guess is needed. The baseline is fitted, too:
-    held at 1, the error of the one-processor time would move both terms and be in neither interval.
+    n / speedup is linear in n - 1 and n (n - 1), so no first guess is needed. The baseline is
+    fitted, too: held at 1, the error of the one-processor time would move both terms and be in
+    neither interval.
 
     Raises BadArgument for fewer than four points or fewer than three values of n.
     """
@@ -186,9 +193,16 @@ def fit_usl(n: Any, speedup: Any, confidence: float = 0.95) -> UslFit:
     n = numpy.ravel(checked("fit_usl", "n", n, PROCESSORS))
     speedup = numpy.ravel(checked("fit_usl", "speedup", speedup, positive()))
     if n.shape != speedup.shape:
-        raise BadArgument("fit_usl", "speedup", speedup, f"one value for each of the {n.size} values of n")
+        raise BadArgument(
+            "fit_usl", "speedup", speedup, f"one value for each of the {n.size} values of n"
+        )
     if n.size < 4 or numpy.unique(n).size < 3:
-        raise BadArgument("fit_usl", "n", n, "four points or more, at three or more n: three unknowns and one to judge by")
+        raise BadArgument(
+            "fit_usl",
+            "n",
+            n,
+            "four points or more, at three or more n: three unknowns and one to judge by",
+        )
     terms = numpy.column_stack([numpy.ones_like(n), n - 1, n * (n - 1)]) * (speedup / n)[:, None]
     (unit, *rest), *_ = numpy.linalg.lstsq(terms, numpy.ones_like(n), rcond=None)
     serial, kappa = numpy.array(rest) / unit
@@ -230,12 +244,17 @@ def profile_speedup(breakdown: Mapping[str, float], factors: Mapping[str, float]
     faster = dict.fromkeys(times, 1)
     for name, factor in factors.items():
         one_of("profile_speedup", "factors", name, tuple(times))
-        faster[name] = checked("profile_speedup", f"factors[{name!r}]", factor, Argument(infinite=True))
+        faster[name] = checked(
+            "profile_speedup", f"factors[{name!r}]", factor, Argument(infinite=True)
+        )
     return divide(sum(times.values()), sum(t / faster[name] for name, t in times.items()))
 
 
 def _times(law: str, breakdown: Mapping[str, float]) -> dict[str, float]:
-    times = {name: checked(law, f"breakdown[{name!r}]", t, nonnegative("s")) for name, t in breakdown.items()}
+    times = {
+        name: checked(law, f"breakdown[{name!r}]", t, nonnegative("s"))
+        for name, t in breakdown.items()
+    }
     if not sum(times.values()) > 0:
         raise BadArgument(law, "breakdown", breakdown, "parts that take some time")
     return times
@@ -243,7 +262,9 @@ def _times(law: str, breakdown: Mapping[str, float]) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class WorkSpan:
-    """Work: all the time there is; span: the longest chain, along `path`; parallelism: their ratio."""
+    """Work: all the time there is; span: the longest chain, along `path`; parallelism: their
+    ratio.
+    """
 
     work: float
     span: float
@@ -259,11 +280,15 @@ def work_span(graph: Any) -> WorkSpan:
     import networkx
 
     if not graph or not networkx.is_directed_acyclic_graph(graph):
-        raise BadArgument("work_span", "graph", graph, "a directed graph with nodes and without a cycle")
+        raise BadArgument(
+            "work_span", "graph", graph, "a directed graph with nodes and without a cycle"
+        )
     finish: dict[Any, float] = {}
     before: dict[Any, Any] = {}
     for node in networkx.topological_sort(graph):
-        time = checked("work_span", f"time of {node!r}", graph.nodes[node].get("time"), nonnegative("s"))
+        time = checked(
+            "work_span", f"time of {node!r}", graph.nodes[node].get("time"), nonnegative("s")
+        )
         before[node] = max(graph.predecessors(node), key=finish.__getitem__, default=None)
         finish[node] = time + finish.get(before[node], 0.0)
     path = [max(finish, key=finish.__getitem__)]
@@ -289,7 +314,13 @@ def greedy_bounds(work: Value, span: Value, n: Value) -> GreedyBounds:
     GreedyBounds(lower=4 s, upper=6 s)
     """
     if any_of(span > work):
-        raise BadArgument("greedy_bounds", "span", span, "at most the work", "The longest chain is part of all the work.")
+        raise BadArgument(
+            "greedy_bounds",
+            "span",
+            span,
+            "at most the work",
+            "The longest chain is part of all the work.",
+        )
     return GreedyBounds(maximum(work / n, span), (work - span) / n + span)
 
 

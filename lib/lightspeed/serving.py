@@ -42,7 +42,9 @@ REPLICA = {
 
 @dataclass(frozen=True)
 class DecodeStep:
-    """Where the time of one decode step goes (s): `time` is `kv` plus the longer of `weights` and `math`."""
+    """Where the time of one decode step goes (s): `time` is `kv` plus the longer of `weights`
+    and `math`.
+    """
 
     kv: float
     weights: float
@@ -51,7 +53,14 @@ class DecodeStep:
     compute_bound: bool
 
 
-@law("byte", layers=count(), kv_heads=count(), head_dim=count(), tokens=count(), element_bytes=ELEMENT_BYTES)
+@law(
+    "byte",
+    layers=count(),
+    kv_heads=count(),
+    head_dim=count(),
+    tokens=count(),
+    element_bytes=ELEMENT_BYTES,
+)
 def kv_cache_bytes(
     layers: Value, kv_heads: Value, head_dim: Value, tokens: Value, element_bytes: Value = 2
 ) -> Value:
@@ -65,7 +74,8 @@ def kv_cache_bytes(
 
 @law("s", tokens=count(), parameters=PARAMETERS, peak=PEAK, utilization=Argument(high=1.0))
 def prefill_time(tokens: Value, parameters: Value, peak: Value, utilization: Value = 1.0) -> Value:
-    """Seconds to read a prompt: 2 FLOPs per parameter and token, at this share of the peak; attention not counted.
+    """Seconds to read a prompt: 2 FLOPs per parameter and token, at this share of the peak;
+    attention not counted.
 
     >>> round(prefill_time(512, 7e9, 312e12), 4)
     0.023
@@ -73,7 +83,17 @@ def prefill_time(tokens: Value, parameters: Value, peak: Value, utilization: Val
     return 2 * parameters * tokens / (peak * utilization)
 
 
-@law("s", batch=count(), prompt=count(), output=count(), parameters=PARAMETERS, kv_per_token=KV, peak=PEAK, bandwidth=BANDWIDTH, parameter_bytes=ELEMENT_BYTES)
+@law(
+    "s",
+    batch=count(),
+    prompt=count(),
+    output=count(),
+    parameters=PARAMETERS,
+    kv_per_token=KV,
+    peak=PEAK,
+    bandwidth=BANDWIDTH,
+    parameter_bytes=ELEMENT_BYTES,
+)
 def generation_time(
     batch: Value,
     prompt: Value,
@@ -86,7 +106,8 @@ def generation_time(
 ) -> Value:
     """Seconds to prefill a batch of prompts and decode `output` tokens for each, all in step.
 
-    The caches grow by `kv_per_token` (byte) a step, so on average they hold the prompt and half the output.
+    The caches grow by `kv_per_token` (byte) a step, so on average they hold the prompt and half the
+    output.
 
     >>> round(generation_time(48, 2048, 2048, 6.74e9, 262144, 1979e12, 3.35e12, parameter_bytes=1), 1)
     28.4
@@ -114,7 +135,13 @@ def decode_step(
     40 ms
     """
     kv, weights, arithmetic = _terms(parameters, kv_bytes, peak, bandwidth, parameter_bytes)
-    return DecodeStep(batch * kv, weights, batch * arithmetic, batch * kv + maximum(weights, batch * arithmetic), batch * arithmetic >= weights)
+    return DecodeStep(
+        batch * kv,
+        weights,
+        batch * arithmetic,
+        batch * kv + maximum(weights, batch * arithmetic),
+        batch * arithmetic >= weights,
+    )
 
 
 @law("", memory=positive("byte"), weight_bytes=positive("byte"), kv_bytes=positive("byte"))
@@ -126,7 +153,13 @@ def batch_that_fits(memory: Value, weight_bytes: Value, kv_bytes: Value) -> Valu
     """
     left = memory - weight_bytes
     if any_of(left < 0):
-        raise BadArgument("batch_that_fits", "weight_bytes", weight_bytes, f"at most memory = {memory}", "The weights alone do not fit: shard or quantize them.")
+        raise BadArgument(
+            "batch_that_fits",
+            "weight_bytes",
+            weight_bytes,
+            f"at most memory = {memory}",
+            "The weights alone do not fit: shard or quantize them.",
+        )
     return left / kv_bytes // 1
 
 
@@ -145,9 +178,18 @@ def batch_within(
     35.0
     """
     kv, weights, arithmetic = _terms(parameters, kv_bytes, peak, bandwidth, parameter_bytes)
-    batch = where(budget >= weights, minimum(divide(budget - weights, kv), budget / (kv + arithmetic)), 0.0) // 1
+    batch = (
+        where(
+            budget >= weights,
+            minimum(divide(budget - weights, kv), budget / (kv + arithmetic)),
+            0.0,
+        )
+        // 1
+    )
     # The division may land a hair below a whole number that fits.
-    return batch + where((batch + 1) * kv + maximum(weights, (batch + 1) * arithmetic) <= budget, 1.0, 0.0)
+    return batch + where(
+        (batch + 1) * kv + maximum(weights, (batch + 1) * arithmetic) <= budget, 1.0, 0.0
+    )
 
 
 @law("", **REPLICA)
@@ -168,7 +210,8 @@ def knee_batch(
 
 @law("request/s", batch=count(), tokens=count(), step_time=positive("s"))
 def request_rate(batch: Value, tokens: Value, step_time: Value) -> Value:
-    """Requests finished per second by a full batch: Little's law with L = batch and W = tokens x step time.
+    """Requests finished per second by a full batch: Little's law with L = batch and W = tokens x
+    step time.
 
     >>> request_rate(32, 200, 0.02)
     8 request/s
@@ -178,9 +221,11 @@ def request_rate(batch: Value, tokens: Value, step_time: Value) -> Value:
 
 @law("", prefill=positive("s"), batch=count(), step_time=positive("s"), tokens=count())
 def prefill_servers(prefill: Value, batch: Value, step_time: Value, tokens: Value) -> Value:
-    """Replicas that must prefill to keep one decoding replica supplied, each prompt taking `prefill` (s).
+    """Replicas that must prefill to keep one decoding replica supplied, each prompt taking
+    `prefill` (s).
 
-    Little's law again: requests finish at batch / (tokens x step_time), each needs `prefill` of a server.
+    Little's law again: requests finish at batch / (tokens x step_time), each needs `prefill` of a
+    server.
 
     >>> round(prefill_servers(0.91, 32, 0.019, 512))
     3
@@ -188,7 +233,13 @@ def prefill_servers(prefill: Value, batch: Value, step_time: Value, tokens: Valu
     return prefill * batch / (tokens * step_time)
 
 
-@law("FLOP/dollar", peak=PEAK, price=positive("dollar/s", hint="Prices are per hour: divide by 3600, or pass Q(2, 'dollar/hour')."))
+@law(
+    "FLOP/dollar",
+    peak=PEAK,
+    price=positive(
+        "dollar/s", hint="Prices are per hour: divide by 3600, or pass Q(2, 'dollar/hour')."
+    ),
+)
 def flops_per_dollar(peak: Value, price: Value) -> Value:
     """FLOPs that a dollar buys at `peak` (FLOP/s), rented for `price` (dollar/s).
 
@@ -209,7 +260,8 @@ def serving_queue(
     bandwidth: Value,
     parameter_bytes: Value = 2,
 ) -> Queue:
-    """The `Queue` of a replica that decodes up to `slots` requests together, `tokens` for each on average.
+    """The `Queue` of a replica that decodes up to `slots` requests together, `tokens` for each on
+    average.
 
     Unlike M/M/c the servers slow each other down: with n requests inside, each step takes
     `decode_step(n)`, so n requests finish in tokens x step time. `rho` is the share of the full
@@ -226,7 +278,8 @@ def serving_queue(
 
     rho = stable("serving_queue", arrival_rate, arrival_rate / load(slots), 1)
     full, inside = fill(load, slots)
-    waiting = full * rho / (1 - rho)  # the states beyond `slots`, each rho times as likely as the one before
+    # the states beyond `slots`, each rho times as likely as the one before
+    waiting = full * rho / (1 - rho)
     wait_probability = (full + waiting) / (1 + waiting)
     Lq = wait_probability * rho / (1 - rho)
     L = (inside + slots * waiting) / (1 + waiting) + Lq
@@ -234,12 +287,15 @@ def serving_queue(
 
 
 def measured_runs() -> tuple[str, list[dict[str, Any]]]:
-    """(source, runs): published throughput of batches of known size, from the catalog's measured_serving.toml.
+    """(source, runs): published throughput of batches of known size, from the catalog's
+    measured_serving.toml.
 
     >>> measured_runs()[1][0]["batch"]
     768
     """
-    data = tomllib.loads(files("lightspeed.catalog").joinpath("measured_serving.toml").read_text("utf-8"))
+    data = tomllib.loads(
+        files("lightspeed.catalog").joinpath("measured_serving.toml").read_text("utf-8")
+    )
     return data["source"], data["run"]
 
 

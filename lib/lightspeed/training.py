@@ -15,15 +15,24 @@ from lightspeed.roofline import PEAK
 
 __all__ = ("hfu", "mfu", "training_flops", "training_time", "transformer_training_flops")
 
-UTILIZATION = Argument(high=1.0, hint="A utilization is a share of the peak, above 0 and at most 1: 40 % is 0.4.")
+UTILIZATION = Argument(
+    high=1.0, hint="A utilization is a share of the peak, above 0 and at most 1: 40 % is 0.4."
+)
 RECOMPUTED = fraction(hint="1 repeats the whole forward pass in the backward pass, 0 none of it.")
 PARAMETERS, TOKENS = positive("parameter"), positive("token")
-RUN = {"parameters": PARAMETERS, "tokens": TOKENS, "time": positive("s"), "n": count(), "peak": PEAK}
+RUN = {
+    "parameters": PARAMETERS,
+    "tokens": TOKENS,
+    "time": positive("s"),
+    "n": count(),
+    "peak": PEAK,
+}
 
 
 @law("FLOP", parameters=PARAMETERS, tokens=TOKENS, recomputed=RECOMPUTED)
 def training_flops(parameters: Value, tokens: Value, recomputed: Value = 0.0) -> Value:
-    """FLOPs to train on `tokens`: 2 a parameter and token forward, 4 backward, 2 for a forward done again.
+    """FLOPs to train on `tokens`: 2 a parameter and token forward, 4 backward, 2 for a forward done
+    again.
 
     `recomputed` is the share of the forward pass that the backward pass repeats. 6 P D leaves out
     attention scores, a few per cent for short sequences.
@@ -46,7 +55,8 @@ def transformer_training_flops(
     sequence: Value,
     recomputed: Value = 0.0,
 ) -> Value:
-    """FLOPs to train a GPT of this shape, attention scores and logits included (Narayanan et al. 2021).
+    """FLOPs to train a GPT of this shape, attention scores and logits included (Narayanan et al.
+    2021).
 
     >>> round(transformer_training_flops(3e11, 96, 12288, 51200, 2048) / 1e23, 2)
     3.23
@@ -67,7 +77,8 @@ def training_time(flops: Value, n: Value, peak: Value, utilization: Value) -> Va
 
 @law(**RUN)
 def mfu(parameters: Value, tokens: Value, time: Value, n: Value, peak: Value) -> Value:
-    """Model FLOPs utilization: 6 P D, the work the model needs, over what n chips could do in `time` (s).
+    """Model FLOPs utilization: 6 P D, the work the model needs, over what n chips could do in
+    `time` (s).
 
     >>> round(mfu(1e9, 20e9, 961538.5, 1, 312e12), 3)
     0.4

@@ -1,13 +1,16 @@
-"""A transformer counted: parameters, FLOPs and KV cache from its configuration. Derived in chapter 6.
+"""A transformer counted: parameters, FLOPs and KV cache from its configuration. Derived in chapter
+6.
 
-Two families of layer are known. With two MLP matrices a model is a GPT: biases everywhere, LayerNorm with
-scale and shift, learned positions. With three it is a Llama: gated MLP, no bias, RMSNorm, no learned
-positions; its attention may share keys and values between heads, its MLP may be a choice of experts, and
-with `kv_rank` its attention is DeepSeek's, which keeps one compressed vector a token.
+Two families of layer are known. With two MLP matrices a model is a GPT: biases everywhere,
+LayerNorm with scale and shift, learned positions. With three it is a Llama: gated MLP, no bias,
+RMSNorm, no learned positions; its attention may share keys and values between heads, its MLP may be
+a choice of experts, and with `kv_rank` its attention is DeepSeek's, which keeps one compressed
+vector a token.
 
-Sources: Austin et al., "How to Scale Your Model", transformers chapter (2025); Narayanan et al. (2021) for the FLOPs;
-DeepSeek-V3 technical report (2024) for the compressed attention; Korthikanti et al. (2022) and Megatron-LM,
-theoretical_memory_usage.py, for what a layer keeps. Shapes: catalog/models.toml.
+Sources: Austin et al., "How to Scale Your Model", transformers chapter (2025); Narayanan et al.
+(2021) for the FLOPs; DeepSeek-V3 technical report (2024) for the compressed attention; Korthikanti
+et al. (2022) and Megatron-LM, theoretical_memory_usage.py, for what a layer keeps. Shapes:
+catalog/models.toml.
 """
 
 from __future__ import annotations
@@ -28,8 +31,8 @@ MAYBE = count(low=0)
 class Transformer:
     """The shape of a decoder. Counts are whole; a shape that no model can have raises BadArgument.
 
-    `dense_layers` is how many layers have a plain MLP in a model with experts. `active_experts` are chosen
-    for each token; `shared_experts` are always on.
+    `dense_layers` is how many layers have a plain MLP in a model with experts. `active_experts` are
+    chosen for each token; `shared_experts` are always on.
     """
 
     layers: int
@@ -58,11 +61,20 @@ class Transformer:
         for name in (f.name for f in fields(self) if f.name != "tied_embeddings"):
             checked("Transformer", name, getattr(self, name), count() if name in needed else MAYBE)
         if self.mlp_matrices not in (2, 3):
-            raise BadArgument("Transformer", "mlp_matrices", self.mlp_matrices, "2 (a GPT) or 3 (gated)")
+            raise BadArgument(
+                "Transformer", "mlp_matrices", self.mlp_matrices, "2 (a GPT) or 3 (gated)"
+            )
         if self.heads % (self.kv_heads or self.heads):
-            raise BadArgument("Transformer", "kv_heads", self.kv_heads, f"a divisor of the {self.heads} heads")
+            raise BadArgument(
+                "Transformer", "kv_heads", self.kv_heads, f"a divisor of the {self.heads} heads"
+            )
         if self.active_experts > self.experts:
-            raise BadArgument("Transformer", "active_experts", self.active_experts, f"at most the {self.experts} experts")
+            raise BadArgument(
+                "Transformer",
+                "active_experts",
+                self.active_experts,
+                f"at most the {self.experts} experts",
+            )
 
     @property
     def gpt(self) -> bool:
@@ -72,9 +84,19 @@ class Transformer:
     def attention_matrices(self) -> int:
         """Parameters of one layer's attention matrices."""
         if self.kv_rank:
-            queries = self.query_rank * (self.width + self.heads * (self.head_width_plain + self.head_width_rotary))
+            queries = self.query_rank * (
+                self.width + self.heads * (self.head_width_plain + self.head_width_rotary)
+            )
             cached = self.width * (self.kv_rank + self.head_width_rotary)
-            return queries + cached + self.heads * (self.kv_rank * (self.head_width_plain + self.head_width_value) + self.head_width_value * self.width)
+            return (
+                queries
+                + cached
+                + self.heads
+                * (
+                    self.kv_rank * (self.head_width_plain + self.head_width_value)
+                    + self.head_width_value * self.width
+                )
+            )
         return 2 * self.width * self.head_width * (self.heads + (self.kv_heads or self.heads))
 
     @property
@@ -83,7 +105,9 @@ class Transformer:
         return self.mlp_matrices * self.width * (self.expert_hidden or self.hidden)
 
     def _mlp_matrices(self, experts: int) -> int:
-        """Parameters of all layers' MLP matrices with so many experts on, their choosers included."""
+        """Parameters of all layers' MLP matrices with so many experts on, their choosers
+        included.
+        """
         if not self.experts:
             return self.layers * self.expert_matrices
         dense = self.dense_layers * self.mlp_matrices * self.width * self.hidden
@@ -93,15 +117,22 @@ class Transformer:
     @property
     def embeddings(self) -> int:
         """Parameters of the tables: tokens in and out (one if tied), learned positions of a GPT."""
-        return self.vocabulary * self.width * (1 if self.tied_embeddings else 2) + (self.context * self.width if self.gpt else 0)
+        return self.vocabulary * self.width * (1 if self.tied_embeddings else 2) + (
+            self.context * self.width if self.gpt else 0
+        )
 
     @property
     def norms_and_biases(self) -> int:
         """Parameters that are no matrix: few, but without them no count is exact."""
         if self.gpt:
-            each_layer = (self.heads + 2 * (self.kv_heads or self.heads)) * self.head_width + self.hidden + 6 * self.width
+            each_layer = (
+                (self.heads + 2 * (self.kv_heads or self.heads)) * self.head_width
+                + self.hidden
+                + 6 * self.width
+            )
             return self.layers * each_layer + 2 * self.width
-        # DeepSeek also norms the two compressed vectors, and steers the choice of experts by a bias each.
+        # DeepSeek also norms the two compressed vectors, and steers the choice of experts by a bias
+        # each.
         ranks = self.query_rank + self.kv_rank
         steering = self.experts * (self.layers - self.dense_layers) if self.kv_rank else 0
         return self.layers * (2 * self.width + ranks) + self.width + steering
@@ -113,25 +144,37 @@ class Transformer:
         >>> transformer("gpt2").parameters, transformer("llama3_8b").parameters
         (124439808, 8030261248)
         """
-        return self.layers * self.attention_matrices + self._mlp_matrices(self.experts) + self.embeddings + self.norms_and_biases
+        return (
+            self.layers * self.attention_matrices
+            + self._mlp_matrices(self.experts)
+            + self.embeddings
+            + self.norms_and_biases
+        )
 
     @property
     def active_parameters(self) -> int:
         """Parameters that one token uses: all, but for the experts that are not chosen for it."""
-        return self.parameters - self._mlp_matrices(self.experts) + self._mlp_matrices(self.active_experts)
+        return (
+            self.parameters
+            - self._mlp_matrices(self.experts)
+            + self._mlp_matrices(self.active_experts)
+        )
 
     @property
     def block_matrices(self) -> int:
-        """Parameters that one token is multiplied with in the layers; the table of tokens is looked up, not multiplied."""
+        """Parameters that one token is multiplied with in the layers; the table of tokens is
+        looked up, not multiplied.
+        """
         return self.layers * self.attention_matrices + self._mlp_matrices(self.active_experts)
 
     def kept_bytes_per_token(self) -> tuple[float, float]:
-        """Bytes that a layer keeps of a token for its backward pass, in 2-byte elements, attention scores aside.
+        """Bytes that a layer keeps of a token for its backward pass, in 2-byte elements, attention
+        scores aside.
 
-        A pair. First what tensor parallelism leaves whole: inputs and outputs of the two norms, and the
-        one-byte masks of a GPT's two dropouts. Then what it splits: Q, K, V and the heads' result, and as many
-        hidden vectors as the MLP has matrices. Of experts, those that a token uses, and its copies sent to
-        them; layers of two kinds are averaged.
+        A pair. First what tensor parallelism leaves whole: inputs and outputs of the two norms, and
+        the one-byte masks of a GPT's two dropouts. Then what it splits: Q, K, V and the heads'
+        result, and as many hidden vectors as the MLP has matrices. Of experts, those that a token
+        uses, and its copies sent to them; layers of two kinds are averaged.
 
         >>> gpt3 = transformer("gpt3_175b")
         >>> [kept / gpt3.width for kept in gpt3.kept_bytes_per_token()]
@@ -160,7 +203,8 @@ class Transformer:
         return share * dense + (1 - share) * sparse
 
     def flops_per_token(self, context: float = 0) -> float:
-        """FLOPs of a forward pass for one token that attends to `context` others: 2 a parameter, the scores, the logits.
+        """FLOPs of a forward pass for one token that attends to `context` others: 2 a parameter,
+        the scores, the logits.
 
         >>> transformer("llama3_8b").flops_per_token() / 1e9 == 2 * (8030261248 - 128256 * 4096 - 266240) / 1e9
         True
@@ -170,14 +214,20 @@ class Transformer:
 
     def _scores(self, context: float) -> float:
         """FLOPs of the scores and of their use, Q K' and A V, of one token over the layers."""
-        widths = self.head_width_plain + self.head_width_rotary + self.head_width_value if self.kv_rank else 2 * self.head_width
+        widths = (
+            self.head_width_plain + self.head_width_rotary + self.head_width_value
+            if self.kv_rank
+            else 2 * self.head_width
+        )
         return 2 * self.layers * self.heads * widths * context
 
     def training_flops(self, tokens: float, sequence: float = 0, recomputed: float = 0.0) -> float:
-        """FLOPs to train on `tokens` in sequences of this length: three forward passes, and a share of a fourth.
+        """FLOPs to train on `tokens` in sequences of this length: three forward passes, and a share
+        of a fourth.
 
-        The scores are counted as the field does, as if each token attended to all of its sequence; a causal
-        kernel does half. `recomputed` is the share of the layers' forward pass done twice; logits never are.
+        The scores are counted as the field does, as if each token attended to all of its sequence;
+        a causal kernel does half. `recomputed` is the share of the layers' forward pass done twice;
+        logits never are.
 
         >>> gpt3 = transformer("gpt3_175b")
         >>> round(gpt3.training_flops(3e11, 2048) / 1e23, 2)
@@ -190,15 +240,20 @@ class Transformer:
         return tokens * ((3 + recomputed) * blocks + 6 * self.width * self.vocabulary)
 
     def kv_cache_bytes_per_token(self, element_bytes: float = 2) -> float:
-        """Bytes that generating keeps of each token: keys and values, or DeepSeek's compressed vector.
+        """Bytes that generating keeps of each token: keys and values, or DeepSeek's compressed
+        vector.
 
         >>> transformer("llama3_70b").kv_cache_bytes_per_token()
         327,680 bytes
         """
         if self.kv_rank:
-            element_bytes = checked("kv_cache_bytes_per_token", "element_bytes", element_bytes, ELEMENT_BYTES)
+            element_bytes = checked(
+                "kv_cache_bytes_per_token", "element_bytes", element_bytes, ELEMENT_BYTES
+            )
             return self.layers * (self.kv_rank + self.head_width_rotary) * element_bytes
-        return kv_cache_bytes(self.layers, self.kv_heads or self.heads, self.head_width, 1, element_bytes)
+        return kv_cache_bytes(
+            self.layers, self.kv_heads or self.heads, self.head_width, 1, element_bytes
+        )
 
 
 def transformer(key: str) -> Transformer:

@@ -42,8 +42,8 @@ def __getattr__(name: str) -> Any:
 def Q(value: Any, unit: str | None = None) -> Any:
     """A quantity: a number or array with a unit, or a text that holds both, such as "400 Gbit/s".
 
-    A number that knows its unit, such as a law's result, needs none here; given one, it is taken at that.
-    Raises BadArgument if the unit is unknown or the text cannot be read.
+    A number that knows its unit, such as a law's result, needs none here; given one, it is taken at
+    that. Raises BadArgument if the unit is unknown or the text cannot be read.
     """
     import pint
 
@@ -56,9 +56,18 @@ def Q(value: Any, unit: str | None = None) -> Any:
         wrong = "unit" if isinstance(unit, str) else "value"
         hint = " ".join(filter(None, (_likely_unit(names[0]), UNIT_HINT)))
         raise BadArgument("Q", wrong, value if wrong == "value" else unit, EXPECTED, hint) from None
-    except (pint.PintError, AssertionError, SyntaxError, tokenize.TokenError, TypeError, ValueError):
+    except (
+        pint.PintError,
+        AssertionError,
+        SyntaxError,
+        tokenize.TokenError,
+        TypeError,
+        ValueError,
+    ):
         wrong = "value" if unit is None else "unit"
-        raise BadArgument("Q", wrong, value if wrong == "value" else unit, EXPECTED, UNIT_HINT) from None
+        raise BadArgument(
+            "Q", wrong, value if wrong == "value" else unit, EXPECTED, UNIT_HINT
+        ) from None
 
 
 EXPECTED = 'a unit of the course, such as "ms", "GB/s" or "TFLOP/s"'
@@ -69,15 +78,18 @@ def _likely_unit(name: str) -> str:
     if name in PREFIXES:
         return f"{name!r} is a prefix without a unit: did you mean {name}B?"
     if name in ("dB", "dBm"):
-        return "A decibel is a logarithm of a ratio: give the ratio itself, 10 ** (dB / 10) for a power."
+        return (
+            "A decibel is a logarithm of a ratio: give the ratio itself, 10 ** (dB / 10) for a"
+            " power."
+        )
     return f"There is no unit {name!r}."
 
 
 def si_magnitude(quantity: Any, unit: str) -> Any:
     """The plain number (or array) that `quantity` has in `unit`.
 
-    A plain frequency (Hz, 1/s) is a rate of requests where one is asked for: nothing else per second is
-    counted there. Raises pint.DimensionalityError if the dimensions differ.
+    A plain frequency (Hz, 1/s) is a rate of requests where one is asked for: nothing else per
+    second is counted there. Raises pint.DimensionalityError if the dimensions differ.
     """
     if unit == "request/s" and fits(quantity, unit) and not quantity.is_compatible_with(unit):
         quantity = quantity * _registry().request

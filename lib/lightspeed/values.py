@@ -1,4 +1,6 @@
-"""Quantities as people write them, "990 TFLOP/s", "3.5 µs", "39 days", and numbers that show themselves so."""
+"""Quantities as people write them, "990 TFLOP/s", "3.5 µs", "39 days", and numbers that show
+themselves so.
+"""
 
 from __future__ import annotations
 
@@ -9,23 +11,57 @@ from typing import Any
 
 __all__ = ("Amount", "Whole", "human_time", "plain", "plural", "prefixed", "si")
 
-_PREFIXES = {-15: "f", -12: "p", -9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E", 21: "Z"}
+_PREFIXES = {
+    -15: "f",
+    -12: "p",
+    -9: "n",
+    -6: "µ",
+    -3: "m",
+    0: "",
+    3: "k",
+    6: "M",
+    9: "G",
+    12: "T",
+    15: "P",
+    18: "E",
+    21: "Z",
+}
 _PREFIXED = {"s", "byte", "bit", "FLOP", "OP", "W", "J", "Wh", "Hz", "m"}
-_COUNTED = {"token", "request", "parameter", "row", "step", "device", "chip", "layer", "year", "day", "byte", "bit", "head", "hour", "buffer"}
+_COUNTED = {
+    "token",
+    "request",
+    "parameter",
+    "row",
+    "step",
+    "device",
+    "chip",
+    "layer",
+    "year",
+    "day",
+    "byte",
+    "bit",
+    "head",
+    "hour",
+    "buffer",
+}
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _WORDS = {6: "million", 9: "billion", 12: "trillion", 15: "quadrillion"}
 
 
 def prefixed(unit: str) -> bool:
-    """Whether this unit is written with SI prefixes (10 GB/s) rather than as a plain number (153 FLOP/byte)."""
+    """Whether this unit is written with SI prefixes (10 GB/s) rather than as a plain number (153
+    FLOP/byte).
+    """
     return unit.partition("/")[0] in _PREFIXED and unit not in ("FLOP/byte", "byte/FLOP")
 
 
 def si(value: float, unit: str = "", digits: int = 3) -> str:
-    """A number in SI base units with the prefix that suits it: si(2.039e12, "byte/s") is "2.04 TB/s".
+    """A number in SI base units with the prefix that suits it: si(2.039e12, "byte/s") is "2.04
+    TB/s".
 
-    Bytes, bits, FLOP, seconds, watts, joules, hertz and their rates take prefixes; counts take words ("70 billion
-    parameters"); FLOP/byte and other units stay plain ("1,000 FLOP/byte"). "%" expects a fraction, "dollar" gives "$3.2 million".
+    Bytes, bits, FLOP, seconds, watts, joules, hertz and their rates take prefixes; counts take
+    words ("70 billion parameters"); FLOP/byte and other units stay plain ("1,000 FLOP/byte"). "%"
+    expects a fraction, "dollar" gives "$3.2 million".
 
     >>> si(3.5e-6, "s"), si(989.5e12, "FLOP/s"), si(1, "token"), si(0.284, "%", 2)
     ('3.5 µs', '990 TFLOP/s', '1 token', '28 %')
@@ -42,13 +78,18 @@ def si(value: float, unit: str = "", digits: int = 3) -> str:
     exponent = _exponent(value, digits, numerator)
     if exponent == 0 and not slash:  # "64 bytes", but "64 B/s"
         return f"{plain(value, digits)} {plural(numerator, value)}"
-    return f"{plain(value / 10.0**exponent, digits)} {_PREFIXES[exponent]}{'B' if numerator == 'byte' else numerator}{slash}{rest}"
+    return (
+        f"{plain(value / 10.0**exponent, digits)}"
+        f" {_PREFIXES[exponent]}{'B' if numerator == 'byte' else numerator}{slash}{rest}"
+    )
 
 
 def plain(value: float, digits: int = 3) -> str:
-    """A number to so many significant digits, without exponent or trailing zeros, with thousands separated: "1,230", "0.05", "∞".
+    """A number to so many significant digits, without exponent or trailing zeros, with thousands
+    separated: "1,230", "0.05", "∞".
 
-    Whole numbers (of type int) below a million are counts and stand in full: plain(4096) is "4,096". A tie goes up, as at school.
+    Whole numbers (of type int) below a million are counts and stand in full: plain(4096) is
+    "4,096". A tie goes up, as at school.
     """
     if isinstance(value, Integral) and abs(value) < 1_000_000:
         return f"{int(value):,}"
@@ -60,14 +101,16 @@ def plain(value: float, digits: int = 3) -> str:
         mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")
         return f"{plain(float(mantissa), digits)} × 10{str(int(exponent)).translate(_RAISED)}"
     places = digits - 1 - math.floor(math.log10(abs(value)))
-    # round() takes a tie to the even digit, and a reader who sees 62.5 % beside 62 % thinks that one of the two is wrong.
+    # round() takes a tie to the even digit, and a reader who sees 62.5 % beside 62 % thinks that
+    # one of the two is wrong.
     rounded = Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
     text = f"{rounded:,.{max(places, 0)}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def human_time(seconds: float, digits: int = 2) -> str:
-    """A time in the unit that a person would use: "350 µs", "12 s", "2.8 h", "39 days", "1.2 years".
+    """A time in the unit that a person would use: "350 µs", "12 s", "2.8 h", "39 days", "1.2
+    years".
 
     >>> human_time(1e4), human_time(3.4e6), human_time(90), human_time(86400)
     ('2.8 h', '39 days', '1.5 min', '1 day')
@@ -78,12 +121,17 @@ def human_time(seconds: float, digits: int = 2) -> str:
         if abs(seconds) >= size * (1 - 0.5 * 10.0**-digits):
             amount = seconds / size
             rounded = plain(amount, digits)
-            return f"{_in_words(amount, digits)} {unit if (len(unit) < 4 and unit != 'day') or rounded == '1' else unit + 's'}"
+            return (
+                f"{_in_words(amount, digits)}"
+                f" {unit if (len(unit) < 4 and unit != 'day') or rounded == '1' else unit + 's'}"
+            )
     return si(seconds, "s", digits)
 
 
 def _exponent(value: float, digits: int, numerator: str) -> int:
-    """The power of a thousand to divide by, after rounding: 999.96e9 to three digits is 1 T, not 1000 G."""
+    """The power of a thousand to divide by, after rounding: 999.96e9 to three digits is 1 T, not
+    1000 G.
+    """
     if value == 0 or math.isinf(value):
         return 0
     rounded = float(f"{abs(value):.{digits - 1}e}")
@@ -107,7 +155,9 @@ def plural(unit: str, value: float = 2) -> str:
 
 
 class _Shown:
-    """A number that shows itself with its unit; text made of it, `str` and f-strings, has the digits alone."""
+    """A number that shows itself with its unit; text made of it, `str` and f-strings, has the
+    digits alone.
+    """
 
     __slots__ = ()
     unit: str
@@ -118,7 +168,8 @@ class _Shown:
 
 
 class Amount(_Shown, float):
-    """A float in the SI unit `.unit` that shows itself as `295 FLOP/byte`. Arithmetic on it gives plain floats.
+    """A float in the SI unit `.unit` that shows itself as `295 FLOP/byte`. Arithmetic on it gives
+    plain floats.
 
     >>> bandwidth = Amount(3.35e12, "byte/s")
     >>> bandwidth, bandwidth / 2, f"{bandwidth:.3g}"
@@ -139,7 +190,8 @@ class Amount(_Shown, float):
 
 
 class Whole(_Shown, int):
-    """The same for a whole number, which stays an exact int, and shows itself in full below a million.
+    """The same for a whole number, which stays an exact int, and shows itself in full below a
+    million.
 
     >>> Whole(33554432, "FLOP"), Whole(4098, "byte"), Whole(4098, "byte") + 1
     (33.6 MFLOP, 4,098 bytes, 4099)

@@ -1,4 +1,5 @@
-"""The folder of a class: what it is called, how its assignments are given out, and where everything lies.
+"""The folder of a class: what it is called, how its assignments are given out, and where everything
+lies.
 
     class.toml           the name and the choices of the instructor, explained in the file
     roster.csv           a template of the roster
@@ -59,17 +60,25 @@ class Course:
 
     @classmethod
     def find(cls, folder=None):
-        """The class in `folder`; without one, that of the current folder or the nearest above. Raises CourseError."""
+        """The class in `folder`; without one, that of the current folder or the nearest above.
+        Raises CourseError.
+        """
         if folder is not None:
             root = Path(folder).resolve()
             if not (root / SETTINGS).is_file():
-                raise CourseError(f"{folder} is no class: it has no {SETTINGS}. Make one: lightspeed class new {folder}")
+                raise CourseError(
+                    f"{folder} is no class: it has no {SETTINGS}. Make one: lightspeed class new"
+                    f" {folder}"
+                )
             return cls._load(root)
         here = Path.cwd()
         for root in (here, *here.parents):
             if (root / SETTINGS).is_file():
                 return cls._load(root)
-        raise CourseError(f"no {SETTINGS} here or in a folder above: go to the folder of the class, name it with --class DIR, or make one: lightspeed class new DIR")
+        raise CourseError(
+            f"no {SETTINGS} here or in a folder above: go to the folder of the class, name it with"
+            " --class DIR, or make one: lightspeed class new DIR"
+        )
 
     @classmethod
     def _load(cls, root):
@@ -77,29 +86,52 @@ class Course:
         try:
             kept = tomllib.loads(path.read_text("utf-8-sig"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            hint = '; a text stands in quotation marks: name = "ML systems"' if "Invalid value" in str(error) else ""
+            hint = (
+                '; a text stands in quotation marks: name = "ML systems"'
+                if "Invalid value" in str(error)
+                else ""
+            )
             raise CourseError(f"{path}: {error}{hint}") from None
-        found = cls(root, kept.get("name", root.name), kept.get("variants", True), kept.get("feedback", "full"), kept.get("points", {}))
+        found = cls(
+            root,
+            kept.get("name", root.name),
+            kept.get("variants", True),
+            kept.get("feedback", "full"),
+            kept.get("points", {}),
+        )
         for key, sound, wanted in (
             ("name", isinstance(found.name, str), "a text"),
             ("variants", isinstance(found.variants, bool), "true or false"),
             ("feedback", found.feedback in FEEDBACK, '"full" or "format"'),
-            ("points", _is_points(found.points), 'tables such as [points.02_roofline] with lines such as "roofline.ridge" = 2'),
+            (
+                "points",
+                _is_points(found.points),
+                'tables such as [points.02_roofline] with lines such as "roofline.ridge" = 2',
+            ),
         ):
             if not sound:
                 raise CourseError(f"{path}: {key} must be {wanted}")
         if unknown := set(kept) - {"name", "variants", "feedback", "points"}:
-            raise CourseError(f"{path}: there is no setting {', '.join(sorted(unknown))}; there are name, variants, feedback, points")
+            raise CourseError(
+                f"{path}: there is no setting {', '.join(sorted(unknown))}; there are name,"
+                " variants, feedback, points"
+            )
         return found
 
     def book(self):
         """The gradebook, for a `with`. Raises CourseError where one must have been, and is not."""
         path = self.root / BOOK
-        used = [f"{folder}/" for folder in ("released", "collected") if any(p.is_file() for p in (self.root / folder).rglob("*"))]
-        if used and not (path.exists() and path.stat().st_size):  # an empty one in its place would look as if nothing had been
+        used = [
+            f"{folder}/"
+            for folder in ("released", "collected")
+            if any(p.is_file() for p in (self.root / folder).rglob("*"))
+        ]
+        # an empty one in its place would look as if nothing had been
+        if used and not (path.exists() and path.stat().st_size):
             raise CourseError(
-                f"{path} is missing or empty, but there are files in {' and '.join(used)}: it has the students, their seeds and all scores."
-                f" Put it back from a backup; to begin anew, move {' and '.join(used)} away"
+                f"{path} is missing or empty, but there are files in {' and '.join(used)}: it has"
+                " the students, their seeds and all scores. Put it back from a backup; to begin"
+                f" anew, move {' and '.join(used)} away"
             )
         return Gradebook(path)
 
@@ -110,7 +142,9 @@ class Course:
         return self.root / "collected" / name
 
     def assignment(self, path):
-        """The assignment that the notebook at `path` poses, with the points of class.toml. Raises CourseError."""
+        """The assignment that the notebook at `path` poses, with the points of class.toml.
+        Raises CourseError.
+        """
         try:
             assignment = Assignment.of(path, self.points.get(Path(path).stem))
         except SyntaxError as error:
@@ -134,11 +168,17 @@ class Course:
                 self._check_points(name, asked)
             elif name != releasing:
                 own = "a notebook of your own gets its points when it is released, not before"
-                raise CourseError(f"{SETTINGS} has [points.{name}], which is no assignment; {near(name, dict.fromkeys([*delivered, *released]))} ({own})")
+                raise CourseError(
+                    f"{SETTINGS} has [points.{name}], which is no assignment;"
+                    f" {near(name, dict.fromkeys([*delivered, *released]))} ({own})"
+                )
 
     def _check_points(self, name, asked):
         for unknown in sorted(set(self.points.get(name, {})) - set(asked)):
-            raise CourseError(f"{SETTINGS} gives points to {unknown}, which {name} does not ask; {near(unknown, asked)}")
+            raise CourseError(
+                f"{SETTINGS} gives points to {unknown}, which {name} does not ask;"
+                f" {near(unknown, asked)}"
+            )
 
     def changed_points(self, book, name):
         """Whether class.toml gives other points than the last release of an assignment did."""
@@ -158,16 +198,23 @@ def near(word, choices):
 
 
 def new(folder):
-    """Make a class folder; one that is there already stays as it is. Raises CourseError for a folder with anything else."""
+    """Make a class folder; one that is there already stays as it is. Raises CourseError for a
+    folder with anything else.
+    """
     root = Path(folder).resolve()
     if not (root / SETTINGS).is_file():
         if root.exists() and (not root.is_dir() or any(root.iterdir())):
-            raise CourseError(f"{folder} is not empty and is no class; choose a folder that is new or empty")
+            raise CourseError(
+                f"{folder} is not empty and is no class; choose a folder that is new or empty"
+            )
         try:
             root.mkdir(parents=True, exist_ok=True)
             root.chmod(0o700)
             write_whole(root / ROSTER, b"id,name,email\n")
-            write_whole(root / SETTINGS, TEMPLATE.format(name=json.dumps(root.name, ensure_ascii=False)).encode())
+            write_whole(
+                root / SETTINGS,
+                TEMPLATE.format(name=json.dumps(root.name, ensure_ascii=False)).encode(),
+            )
         except OSError as error:
             raise CourseError(f"{folder} cannot be made: {error.strerror}") from None
     course = Course.find(root)
@@ -193,4 +240,7 @@ def write_whole(path, content):
 
 def _is_points(points):
     tables = points.values() if isinstance(points, dict) else [None]
-    return all(isinstance(t, dict) and all(type(v) in (int, float) and 0 <= v < 1e6 for v in t.values()) for t in tables)
+    return all(
+        isinstance(t, dict) and all(type(v) in (int, float) and 0 <= v < 1e6 for v in t.values())
+        for t in tables
+    )

@@ -1,8 +1,9 @@
 """The gradebook: one SQLite file of students, submissions, gradings and what people added by hand.
 
-Every change is one transaction, and nothing that was kept is changed: a submission, a grading or a manual entry is only
-ever added, and the latest one counts. A submission has at most one grading for each key, which names all that decides
-a score; so a run that was killed goes on where it was, and nothing is graded twice.
+Every change is one transaction, and nothing that was kept is changed: a submission, a grading or a
+manual entry is only ever added, and the latest one counts. A submission has at most one grading for
+each key, which names all that decides a score; so a run that was killed goes on where it was, and
+nothing is graded twice.
 """
 
 from __future__ import annotations
@@ -67,7 +68,9 @@ class Grading:
 
 @dataclass(frozen=True)
 class Manual:
-    """Points (None: a comment only) and words by a person; question "" stands for the whole assignment."""
+    """Points (None: a comment only) and words by a person; question "" stands for the whole
+    assignment.
+    """
 
     student: str
     assignment: str
@@ -80,7 +83,8 @@ class Manual:
 
 @dataclass(frozen=True)
 class Result:
-    """Where a student stands. Manual points of a question stand in place of the automatic ones; those of "" are added.
+    """Where a student stands. Manual points of a question stand in place of the automatic ones;
+    those of "" are added.
 
     `now`: question -> its points in the latest version of the assignment.
     """
@@ -107,7 +111,11 @@ class Result:
     def asked(self):
         """Question -> what its points are out of: as it was when they were given."""
         by_hand = {q for q, m in self.manual.items() if m.points is not None} & self.now.keys()
-        return {q: s.out_of for q, s in self.scores.items()} | {q: self.now[q] for q in by_hand} if self.grading else self.now
+        return (
+            {q: s.out_of for q, s in self.scores.items()} | {q: self.now[q] for q in by_hand}
+            if self.grading
+            else self.now
+        )
 
     @property
     def out_of(self):
@@ -158,26 +166,38 @@ class Gradebook:
         return self.setting("secret")
 
     def setting(self, name, value=None):
-        """The setting of this name (None if there is none), after it got the value, if one is given."""
+        """The setting of this name (None if there is none), after it got the value, if one is
+        given.
+        """
         with self._transaction():
             if value is not None:
-                self._file.execute("INSERT INTO settings VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", (name, value))
-            row = self._file.execute("SELECT value FROM settings WHERE name = ?", (name,)).fetchone()
+                self._file.execute(
+                    "INSERT INTO settings VALUES (?, ?) ON CONFLICT DO UPDATE SET value ="
+                    " excluded.value",
+                    (name, value),
+                )
+            row = self._file.execute(
+                "SELECT value FROM settings WHERE name = ?", (name,)
+            ).fetchone()
         return row and row[0]
 
     # The roster and the assignments
 
     def add_student(self, id, name="", seed=None, **details):
-        """Put somebody on the roster, or bring the entry up to date. A seed stays as it was first given."""
+        """Put somebody on the roster, or bring the entry up to date. A seed stays as it was
+        first given.
+        """
         with self._transaction():
             self._file.execute(
-                "INSERT INTO students VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET name = excluded.name, "
-                "seed = coalesce(seed, excluded.seed), details = excluded.details",
+                "INSERT INTO students VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET name ="
+                " excluded.name, seed = coalesce(seed, excluded.seed), details = excluded.details",
                 (id, name, seed, json.dumps(details)),
             )
 
     def students(self):
-        rows = self._file.execute("SELECT id, name, seed, details FROM students ORDER BY id").fetchall()
+        rows = self._file.execute(
+            "SELECT id, name, seed, details FROM students ORDER BY id"
+        ).fetchall()
         return [Student(id, name, seed, json.loads(details)) for id, name, seed, details in rows]
 
     def student(self, id):
@@ -185,10 +205,15 @@ class Gradebook:
         return {s.id: s for s in self.students()}[id]
 
     def add_assignment(self, assignment, seeded=True):
-        """Keep what is asked; with other content than before, a new version. `seeded`: each student has an own variant."""
+        """Keep what is asked; with other content than before, a new version. `seeded`: each
+        student has an own variant.
+        """
         content = json.dumps({"cells": assignment.cells, "points": assignment.points})
         with self._transaction():
-            now = self._file.execute("SELECT content, seeded FROM assignments WHERE name = ? ORDER BY number DESC", (assignment.name,))
+            now = self._file.execute(
+                "SELECT content, seeded FROM assignments WHERE name = ? ORDER BY number DESC",
+                (assignment.name,),
+            )
             if now.fetchone() != (content, seeded):
                 self._file.execute(
                     "INSERT INTO assignments (name, content, seeded, at) VALUES (?, ?, ?, ?)",
@@ -196,7 +221,12 @@ class Gradebook:
                 )
 
     def assignments(self):
-        return [name for (name,) in self._file.execute("SELECT name FROM assignments GROUP BY name ORDER BY min(number)")]
+        return [
+            name
+            for (name,) in self._file.execute(
+                "SELECT name FROM assignments GROUP BY name ORDER BY min(number)"
+            )
+        ]
 
     def assignment(self, name):
         """The latest version. Raises KeyError."""
@@ -205,18 +235,31 @@ class Gradebook:
     def versions(self, name):
         """All of its versions, the latest first. Raises KeyError."""
         kept = [json.loads(content) for content, _ in self._versions(name)]
-        return [Assignment(name, {cell: tuple(map(tuple, pairs)) for cell, pairs in k["cells"].items()}, k["points"]) for k in kept]
+        return [
+            Assignment(
+                name,
+                {cell: tuple(map(tuple, pairs)) for cell, pairs in k["cells"].items()},
+                k["points"],
+            )
+            for k in kept
+        ]
 
     def kinds(self, name):
-        """Which kinds of it were released, the latest first: True if each student has an own variant, False if all have the same values."""
+        """Which kinds of it were released, the latest first: True if each student has an own
+        variant, False if all have the same values.
+        """
         return list(dict.fromkeys(bool(seeded) for _, seeded in self._versions(name)))
 
     def seed(self, assignment, student):
-        """The seed of a student's variants in the latest version of an assignment; None if all have the same values."""
+        """The seed of a student's variants in the latest version of an assignment; None if all
+        have the same values.
+        """
         return self.student(student).seed if self.kinds(assignment)[0] else None
 
     def _versions(self, name):
-        rows = self._file.execute("SELECT content, seeded FROM assignments WHERE name = ? ORDER BY number DESC", (name,)).fetchall()
+        rows = self._file.execute(
+            "SELECT content, seeded FROM assignments WHERE name = ? ORDER BY number DESC", (name,)
+        ).fetchall()
         if not rows:
             raise KeyError(name)
         return rows
@@ -228,88 +271,126 @@ class Gradebook:
         sha256 = hashlib.sha256(refused.encode() if content is None else content).hexdigest()
         with self._transaction():
             self._file.execute(
-                "INSERT INTO submissions (student, assignment, at, source, sha256, refused, content) VALUES (?, ?, ?, ?, ?, ?, ?) "
-                "ON CONFLICT DO NOTHING",
-                (student, assignment, at, source, sha256, refused, None if content is None else zlib.compress(content)),
+                "INSERT INTO submissions (student, assignment, at, source, sha256, refused,"
+                " content) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                (
+                    student,
+                    assignment,
+                    at,
+                    source,
+                    sha256,
+                    refused,
+                    None if content is None else zlib.compress(content),
+                ),
             )
             same = "SELECT id FROM submissions WHERE student = ? AND assignment = ? AND sha256 = ?"
             return self._file.execute(same, (student, assignment, sha256)).fetchone()[0]
 
     def set_time(self, submission, at, source):
-        """Keep when a submission was really handed in, and a source that says how that is known; the latest entry counts."""
+        """Keep when a submission was really handed in, and a source that says how that is known;
+        the latest entry counts.
+        """
         with self._transaction():
-            self._file.execute("INSERT INTO times (submission, at, source) VALUES (?, ?, ?)", (submission, at, source))
+            self._file.execute(
+                "INSERT INTO times (submission, at, source) VALUES (?, ?, ?)",
+                (submission, at, source),
+            )
 
     def submissions(self, assignment=None, student=None):
         """Those of an assignment and a student, or of all, oldest first."""
         rows = self._file.execute(
-            "SELECT id, student, assignment, coalesce(t.at, s.at) AS since, coalesce(t.source, s.source), sha256, refused FROM submissions s "
-            "LEFT JOIN times t ON t.number = (SELECT max(number) FROM times WHERE submission = s.id) "
-            "WHERE ?1 IN (assignment, '') AND ?2 IN (student, '') ORDER BY since, id",
+            "SELECT id, student, assignment, coalesce(t.at, s.at) AS since, coalesce(t.source,"
+            " s.source), sha256, refused FROM submissions s LEFT JOIN times t ON t.number = (SELECT"
+            " max(number) FROM times WHERE submission = s.id) WHERE ?1 IN (assignment, '') AND ?2"
+            " IN (student, '') ORDER BY since, id",
             (assignment or "", student or ""),
         )
         return [Submission(*row) for row in rows]
 
     def content(self, submission):
         """The bytes that were handed in; None if they could not be read."""
-        row = self._file.execute("SELECT content FROM submissions WHERE id = ?", (submission,)).fetchone()
+        row = self._file.execute(
+            "SELECT content FROM submissions WHERE id = ?", (submission,)
+        ).fetchone()
         return zlib.decompress(row[0]) if row and row[0] is not None else None
 
     def choose(self, submission, none=False):
-        """Let this one count, whichever came last; `none`: neither it nor any that its student had handed in before it was kept."""
+        """Let this one count, whichever came last; `none`: neither it nor any that its student
+        had handed in before it was kept.
+        """
         with self._transaction():
-            self._file.execute("INSERT INTO chosen (submission, at, none) VALUES (?, ?, ?)", (submission, time.time(), none))
+            self._file.execute(
+                "INSERT INTO chosen (submission, at, none) VALUES (?, ?, ?)",
+                (submission, time.time(), none),
+            )
 
     def choices(self, assignment):
-        """(student id -> id of the submission that was chosen, ids of those that were taken out of counting)."""
+        """(student id -> id of the submission that was chosen, ids of those that were taken out
+        of counting).
+        """
         by_id = {s.id: s for s in self.submissions(assignment)}
         chosen, out = {}, set()
         for id, none in self._file.execute("SELECT submission, none FROM chosen ORDER BY number"):
             if id in by_id and none:
                 chosen.pop(by_id[id].student, None)
-                out |= {s.id for s in by_id.values() if s.student == by_id[id].student and s.id <= id}
+                out |= {
+                    s.id for s in by_id.values() if s.student == by_id[id].student and s.id <= id
+                }
             elif id in by_id:
                 chosen[by_id[id].student] = id
                 out.discard(id)
         return chosen, out
 
     def counting(self, assignment):
-        """Student id -> the submission that counts: the one chosen last, else the last that could be read, else the last.
+        """Student id -> the submission that counts: the one chosen last, else the last that could
+        be read, else the last.
 
         Those that were taken out do not.
         """
         chosen, out = self.choices(assignment)
         by_id = {s.id: s for s in self.submissions(assignment)}
-        found = {s.student: s for s in sorted(by_id.values(), key=lambda s: not s.refused) if s.id not in out}
+        found = {
+            s.student: s
+            for s in sorted(by_id.values(), key=lambda s: not s.refused)
+            if s.id not in out
+        }
         return found | {student: by_id[id] for student, id in chosen.items()}
 
     # Gradings
 
     def pending(self, assignment, key=None):
         """Submissions that have no grading under this key, or none at all."""
-        done = {id for (id,) in self._file.execute("SELECT submission FROM gradings WHERE ?1 IN (key, '')", (key or "",))}
+        done = {
+            id
+            for (id,) in self._file.execute(
+                "SELECT submission FROM gradings WHERE ?1 IN (key, '')", (key or "",)
+            )
+        }
         return [s for s in self.submissions(assignment) if s.id not in done]
 
     def add_grading(self, submission, key, graded):
         """Keep a grading; one under the same key that is there already stays."""
         with self._transaction():
             self._file.execute(
-                "INSERT INTO gradings (submission, key, at, graded) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                "INSERT INTO gradings (submission, key, at, graded) VALUES (?, ?, ?, ?) ON CONFLICT"
+                " DO NOTHING",
                 (submission, key, time.time(), json.dumps(asdict(graded))),
             )
 
     def gradings(self, submission=None, id=None):
         """All gradings of a submission, the newest last; or the one of an id."""
         rows = self._file.execute(
-            "SELECT id, submission, key, at, graded FROM gradings WHERE submission = ?1 OR id = ?2 ORDER BY id", (submission, id)
+            "SELECT id, submission, key, at, graded FROM gradings WHERE submission = ?1 OR id = ?2"
+            " ORDER BY id",
+            (submission, id),
         )
         return [Grading(*row, _graded(text)) for *row, text in rows]
 
     def latest(self, assignment):
         """Submission id -> id of its last grading."""
         rows = self._file.execute(
-            "SELECT submission, max(gradings.id) FROM gradings JOIN submissions ON submission = submissions.id "
-            "WHERE assignment = ? GROUP BY submission",
+            "SELECT submission, max(gradings.id) FROM gradings JOIN submissions ON submission ="
+            " submissions.id WHERE assignment = ? GROUP BY submission",
             (assignment,),
         )
         return dict(rows.fetchall())
@@ -317,10 +398,13 @@ class Gradebook:
     # What people add
 
     def set_manual(self, student, assignment, question, points=None, comment="", by=""):
-        """Points or a comment by a person; the latest entry counts, no grading ever touches one. With neither: none any more."""
+        """Points or a comment by a person; the latest entry counts, no grading ever touches one.
+        With neither: none any more.
+        """
         with self._transaction():
             self._file.execute(
-                "INSERT INTO manual (student, assignment, question, points, comment, by, at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO manual (student, assignment, question, points, comment, by, at) VALUES"
+                " (?, ?, ?, ?, ?, ?, ?)",
                 (student, assignment, question, points, comment, by, time.time()),
             )
 
@@ -336,7 +420,9 @@ class Gradebook:
     # The outcome
 
     def results(self, assignment, student=None):
-        """One for each student of the roster, without those who have left and have nothing here; or that of one student."""
+        """One for each student of the roster, without those who have left and have nothing here;
+        or that of one student.
+        """
         now = self.assignment(assignment).points
         counting, manual = self.counting(assignment), {}
         for entry in self.manual(assignment):
@@ -350,17 +436,30 @@ class Gradebook:
             if one.left and not submission and one.id not in manual and not student:
                 continue
             history = self.gradings(submission.id) if submission else []
-            found.append(Result(one, submission, history[-1] if history else None, now, manual.get(one.id, {})))
+            found.append(
+                Result(
+                    one, submission, history[-1] if history else None, now, manual.get(one.id, {})
+                )
+            )
         return found
 
     def changes(self, assignment, before):
-        """What is other now than `before`, which latest() gave then, in the submissions that count and have a grading since."""
+        """What is other now than `before`, which latest() gave then, in the submissions that
+        count and have a grading since.
+        """
         now, found = self.latest(assignment), []
         for student, submission in sorted(self.counting(assignment).items()):
             first, last = before.get(submission.id), now.get(submission.id)
             if first and first != last:
-                old, new = ({s.question: s for g in self.gradings(id=id) for s in g.graded.scores} for id in (first, last))
-                found += [Change(self.student(student), q, old[q], new[q]) for q in new if q in old and old[q] != new[q]]
+                old, new = (
+                    {s.question: s for g in self.gradings(id=id) for s in g.graded.scores}
+                    for id in (first, last)
+                )
+                found += [
+                    Change(self.student(student), q, old[q], new[q])
+                    for q in new
+                    if q in old and old[q] != new[q]
+                ]
         return found
 
     @contextlib.contextmanager
@@ -375,15 +474,21 @@ class Gradebook:
 
     def _migrate(self):
         if self._version() > len(MIGRATIONS):
-            raise Newer(f"{self.path} was written by a newer version of the course. Update it to go on.")
+            raise Newer(
+                f"{self.path} was written by a newer version of the course. Update it to go on."
+            )
         if self._version() == len(MIGRATIONS):
             return
         self._file.execute("PRAGMA journal_mode = WAL")
         with self._transaction():
-            for step in MIGRATIONS[self._version() :]:  # asked again: another process may have been first
+            # asked again: another process may have been first
+            for step in MIGRATIONS[self._version() :]:
                 for statement in statements(step):
                     self._file.execute(statement)
-            self._file.execute("INSERT INTO settings VALUES ('secret', ?) ON CONFLICT DO NOTHING", (secrets.token_hex(16),))
+            self._file.execute(
+                "INSERT INTO settings VALUES ('secret', ?) ON CONFLICT DO NOTHING",
+                (secrets.token_hex(16),),
+            )
             self._file.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
 
     def _version(self):

@@ -34,7 +34,8 @@ MIGRATIONS = (
     CREATE TRIGGER manual_stay BEFORE UPDATE ON manual BEGIN SELECT RAISE(ABORT, 'manual entries are only added'); END;
     CREATE TRIGGER manual_last BEFORE DELETE ON manual BEGIN SELECT RAISE(ABORT, 'manual entries are only added'); END;
     """,
-    # When a submission was really handed in, where that is known later; and in `chosen` that neither it counts nor any before it.
+    # When a submission was really handed in, where that is known later; and in `chosen` that
+    # neither it counts nor any before it.
     """
     CREATE TABLE times (
         number INTEGER PRIMARY KEY, submission INTEGER NOT NULL REFERENCES submissions(id), at REAL NOT NULL, source TEXT NOT NULL

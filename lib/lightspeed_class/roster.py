@@ -6,9 +6,10 @@
     Moodle    Grades > Export > Plain text, the participants' table, or an assignment's grading worksheet:
               First name, Surname or Last name (or Full name), ID number, Email address, Username, Identifier
 
-A student who is there already is found again by any identifier, gets what the file adds, and keeps the seed. Nobody is
-ever removed; who has left gets "yes" in a column `left` ("no" or nothing when they come back): the scores stay, but they are
-no longer counted, reported or exported to a platform. A file with a mistake changes nothing; what may be one is told.
+A student who is there already is found again by any identifier, gets what the file adds, and keeps
+the seed. Nobody is ever removed; who has left gets "yes" in a column `left` ("no" or nothing when
+they come back): the scores stay, but they are no longer counted, reported or exported to a
+platform. A file with a mistake changes nothing; what may be one is told.
 """
 
 from __future__ import annotations
@@ -32,7 +33,16 @@ HEADINGS = {
 }  # fmt: skip
 IDENTIFIERS = ("email", "sis_user_id", "sis_login_id", "moodle_idnumber", "username")
 KEPT = {*IDENTIFIERS, "canvas_id", "integration_id", "section", "groups", "participant", "left"}
-PREFERRED = ("id", "sis_user_id", "sis_login_id", "moodle_idnumber", "username", "email", "canvas_id")  # what becomes the id
+# what becomes the id
+PREFERRED = (
+    "id",
+    "sis_user_id",
+    "sis_login_id",
+    "moodle_idnumber",
+    "username",
+    "email",
+    "canvas_id",
+)
 MOODLE = {"email address", "id number", "username", "identifier"}  # headings that no plain file has
 NO_ID = "there is no column id"
 RESERVED = {"seed", "self"}  # no names for details
@@ -63,7 +73,8 @@ class Changes:
 
 
 def add_roster(book, path):
-    """Bring the students of the file into the gradebook, and say on stderr what the instructor may not have meant.
+    """Bring the students of the file into the gradebook, and say on stderr what the instructor may
+    not have meant.
 
     Raises CourseError before anything is changed.
     """
@@ -77,10 +88,16 @@ def add_roster(book, path):
     for entry in entries:
         found = {known[i] for i in _identifiers(entry.id, entry.details) if i in known}
         if len(found) > 1:
-            raise CourseError(f"{path}, line {entry.line}: {entry.name or entry.id} has identifiers of two students: {', '.join(sorted(found))}")
+            raise CourseError(
+                f"{path}, line {entry.line}: {entry.name or entry.id} has identifiers of two"
+                f" students: {', '.join(sorted(found))}"
+            )
         id = found.pop() if found else entry.id
         if id in seen:
-            raise CourseError(f"{path}, line {entry.line}: {id} is the same student as in line {seen[id]}. Leave one of the lines out.")
+            raise CourseError(
+                f"{path}, line {entry.line}: {id} is the same student as in line {seen[id]}. Leave"
+                " one of the lines out."
+            )
         seen[id] = entry.line
         plan.append((id, entry))
     if seen.keys() <= students.keys():  # nobody gets an id from this file
@@ -93,7 +110,8 @@ def add_roster(book, path):
             details.pop("left", None)  # who never left is as before
         if old and old.left and not details["left"]:
             remarks.append(f"line {entry.line}: {id} had left, and is back")
-        if old and "participant" in old.details and "participant" in entry.details:  # another one in each assignment
+        # another one in each assignment
+        if old and "participant" in old.details and "participant" in entry.details:
             numbers = [*old.details["participant"].split(), *entry.details["participant"].split()]
             details["participant"] = " ".join(dict.fromkeys(numbers))
         name = entry.name or (old.name if old else "")
@@ -101,8 +119,15 @@ def add_roster(book, path):
             remarks.append(f"line {entry.line}: {id} has no name")
         if old and old.name and _words(old.name) != _words(name):
             remarks.append(f"line {entry.line}: {id} was {old.name} before, and is {name} now")
-        if not old and (namesakes := [s.id for s in students.values() if s.name and _words(s.name) == _words(name)]):
-            remarks.append(f"line {entry.line}: {id} is new and called as {' and '.join(namesakes)} is. If that is one person, give one of the ids a yes in a column left")
+        if not old and (
+            namesakes := [
+                s.id for s in students.values() if s.name and _words(s.name) == _words(name)
+            ]
+        ):
+            remarks.append(
+                f"line {entry.line}: {id} is new and called as {' and '.join(namesakes)} is. If"
+                " that is one person, give one of the ids a yes in a column left"
+            )
         if old and (old.name, old.details) == (name, details) and old.seed:
             same.append(id)
             continue
@@ -110,19 +135,30 @@ def add_roster(book, path):
         (updated if old else added).append(id)
     for remark in remarks:
         print(f"{path}: {remark}.", file=sys.stderr)
-    return Changes(tuple(added), tuple(updated), tuple(same), tuple(i for i in students if i not in seen), tuple(skipped))
+    return Changes(
+        tuple(added),
+        tuple(updated),
+        tuple(same),
+        tuple(i for i in students if i not in seen),
+        tuple(skipped),
+    )
 
 
 def read_roster(path):
-    """([Entry], [what was skipped], [what may not be meant]) of a file. Raises CourseError, which names the line."""
+    """([Entry], [what was skipped], [what may not be meant]) of a file. Raises CourseError,
+    which names the line.
+    """
     rows = rows_of(path)
     (_, heading), *rows = rows or [(1, [])]
     canvas = {"id", "sis login id"} <= {h.casefold() for h in heading}
     columns = [_column(h, canvas) for h in heading]
-    if not {"name", "first", "last"} & set(columns) or not {"id", "canvas_id", *IDENTIFIERS} & set(columns):
+    if not {"name", "first", "last"} & set(columns) or not {"id", "canvas_id", *IDENTIFIERS} & set(
+        columns
+    ):
         raise CourseError(
-            f"{path}, line 1: these are no headings of a roster: {', '.join(heading)[:200] or 'none'}. Expected id,name,email,"
-            " or what Canvas (Gradebook > Export) or Moodle (Grades > Export > Plain text file) writes."
+            f"{path}, line 1: these are no headings of a roster:"
+            f" {', '.join(heading)[:200] or 'none'}. Expected id,name,email, or what Canvas"
+            " (Gradebook > Export) or Moodle (Grades > Export > Plain text file) writes."
         )
     if twice := [c for c in columns if c and columns.count(c) > 1]:
         raise CourseError(f"{path}, line 1: two columns are for {twice[0]}. Leave one out.")
@@ -133,36 +169,53 @@ def read_roster(path):
     for line, cells in rows:
         row = {c: v for c, v in zip(columns, cells, strict=False) if c and v}
         if len(cells) > len(columns) and any(cells[len(columns) :]):
-            raise CourseError(f"{path}, line {line}: {len(cells)} values under {len(columns)} headings. Is a comma in a name without quotation marks?")
+            raise CourseError(
+                f"{path}, line {line}: {len(cells)} values under {len(columns)} headings. Is a"
+                " comma in a name without quotation marks?"
+            )
         if not any(cells):
             continue
         if canvas and (why := _no_student(row)):
             skipped.append(f"line {line}: {why}")
             continue
-        entry = _entry(path, line, row, canvas, ("id",) if "id" in columns else PREFERRED, "left" in columns)
+        entry = _entry(
+            path, line, row, canvas, ("id",) if "id" in columns else PREFERRED, "left" in columns
+        )
         for identifier in _identifiers(entry.id, entry.details):
             first = owners.setdefault(identifier, entry)
             if first is not entry:
-                what = identifier if isinstance(identifier, str) else f"the Canvas ID {identifier[1]}"
+                what = (
+                    identifier if isinstance(identifier, str) else f"the Canvas ID {identifier[1]}"
+                )
                 raise CourseError(
-                    f"{path}, line {line}: {entry.name or entry.id} has {what}, and so has {first.name or first.id} in line {first.line}."
-                    " Only one student can: correct one of the lines, or leave it out."
+                    f"{path}, line {line}: {entry.name or entry.id} has {what}, and so has"
+                    f" {first.name or first.id} in line {first.line}. Only one student can: correct"
+                    " one of the lines, or leave it out."
                 )
         entries.append(entry)
     if not entries:
-        raise CourseError(f"{path}: there are no students in it. Put a line for each below the headings.")
+        raise CourseError(
+            f"{path}: there are no students in it. Put a line for each below the headings."
+        )
     return entries, skipped, remarks
 
 
 def _without_id(heading, columns):
-    """Columns that keep every heading, as one of them may be meant for the id; and what to say about it."""
+    """Columns that keep every heading, as one of them may be meant for the id; and what to say
+    about it.
+    """
     named = list(zip(heading, columns, strict=True))
     used = next(h for wanted in PREFERRED for h, column in named if column == wanted)
-    others = [h for h, column in named if h and h.isprintable() and not column and h.casefold() not in RESERVED]
+    others = [
+        h
+        for h, column in named
+        if h and h.isprintable() and not column and h.casefold() not in RESERVED
+    ]
     kept = f", and kept as a detail is {', '.join(others)}" if others else ""
     remark = (
-        f"{NO_ID}, so the ids are what stands under {used}{kept}. They stay so: files are named after them."
-        " For others, head a column of the file with id, and read it into a new class: lightspeed class new DIR"
+        f"{NO_ID}, so the ids are what stands under {used}{kept}. They stay so: files are named"
+        " after them. For others, head a column of the file with id, and read it into a new class:"
+        " lightspeed class new DIR"
     )
     return [column or h.casefold() * (h in others) for h, column in named], remark
 
@@ -174,20 +227,34 @@ def _entry(path, line, row, canvas, sources, has_left=False):
         name = f"{first.strip()} {last.strip()}"
     id = next((row[column] for column in sources if column in row), "")
     if not id:
-        raise CourseError(f"{path}, line {line}: {name or 'this student'} has no id. Each needs one that no other has, such as the login.")
+        raise CourseError(
+            f"{path}, line {line}: {name or 'this student'} has no id. Each needs one that no other"
+            " has, such as the login."
+        )
     if not ID.fullmatch(id):
         raise CourseError(
-            f"{path}, line {line}: {id!a} cannot be an id: letters, digits and . _ @ + - are allowed, up to 64, as files are named after it."
+            f"{path}, line {line}: {id!a} cannot be an id: letters, digits and . _ @ + - are"
+            " allowed, up to 64, as files are named after it."
         )
     if not all(part.isprintable() for part in row.values()):
-        raise CourseError(f"{path}, line {line}: there are characters that cannot be seen in it. Type the line anew.")
-    details = {column: value for column, value in row.items() if column not in ("id", "name", "first", "last")}
+        raise CourseError(
+            f"{path}, line {line}: there are characters that cannot be seen in it. Type the line"
+            " anew."
+        )
+    details = {
+        column: value
+        for column, value in row.items()
+        if column not in ("id", "name", "first", "last")
+    }
     if "participant" in details:
         details["participant"] = details["participant"].rpartition(" ")[2]  # "Participant 123"
     if has_left:
         said = details.get("left", "no").casefold()
         if said not in YES + NO:
-            raise CourseError(f"{path}, line {line}: left is {details['left']!a} for {name or id}, which is neither yes nor no")
+            raise CourseError(
+                f"{path}, line {line}: left is {details['left']!a} for {name or id}, which is"
+                " neither yes nor no"
+            )
         details["left"] = "yes" * (said in YES)
     return Entry(line, id, " ".join(name.split()), details)
 
@@ -217,13 +284,17 @@ def _column(heading, canvas):
 
 def _identifiers(id, details):
     """What nobody else may have. A Canvas number is one only among Canvas numbers."""
-    yield from dict.fromkeys(v.casefold() for v in (id, *(details.get(key, "") for key in IDENTIFIERS)) if v)
+    yield from dict.fromkeys(
+        v.casefold() for v in (id, *(details.get(key, "") for key in IDENTIFIERS)) if v
+    )
     if details.get("canvas_id"):
         yield "canvas", details["canvas_id"]
 
 
 def rows_of(path):
-    """[(line, cells)] of a CSV file with whatever separator, in the encodings that spreadsheets write."""
+    """[(line, cells)] of a CSV file with whatever separator, in the encodings that spreadsheets
+    write.
+    """
     try:
         with open(path, "rb") as file:
             content = file.read(LARGEST + 1)
@@ -232,22 +303,33 @@ def rows_of(path):
     if len(content) > LARGEST:
         raise CourseError(f"{path} is larger than {LARGEST >> 20} MiB; that is no roster")
     if content[:4] == b"PK\x03\x04":
-        raise CourseError(f"{path} is a spreadsheet, not CSV. Save it as CSV (UTF-8) there, and give that.")
+        raise CourseError(
+            f"{path} is a spreadsheet, not CSV. Save it as CSV (UTF-8) there, and give that."
+        )
     try:
-        text = content.decode("utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
+        text = content.decode(
+            "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+        )
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
-        raise CourseError(f"{path}, line {line}: it is not UTF-8. Save it as CSV UTF-8 in the spreadsheet.") from None
+        raise CourseError(
+            f"{path}, line {line}: it is not UTF-8. Save it as CSV UTF-8 in the spreadsheet."
+        ) from None
     first = text.lstrip("\r\n").partition("\n")[0]
     separator = max(",;\t", key=first.count)
-    reader, rows, line = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True), [], 1
+    reader, rows, line = (
+        csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True),
+        [],
+        1,
+    )
     try:
         for cells in reader:
             rows.append((line, [cell.strip() for cell in cells]))
             line = reader.line_num + 1
     except csv.Error as error:
-        raise CourseError(f"{path}, line {line}: this is no CSV: {error}. Is a quotation mark missing?") from None
+        raise CourseError(
+            f"{path}, line {line}: this is no CSV: {error}. Is a quotation mark missing?"
+        ) from None
     while rows and not any(rows[0][1]):
         rows.pop(0)
     return rows
-

@@ -1,7 +1,9 @@
-"""A class that never was: submissions with right answers and with every mistake the course knows, to try the tools on.
+"""A class that never was: submissions with right answers and with every mistake the course knows,
+to try the tools on.
 
-Nothing in it is typed: right answers and those of each misconception are computed by the functions of the question
-bank, slips by the factors that the checker knows. The same call writes the same bytes.
+Nothing in it is typed: right answers and those of each misconception are computed by the functions
+of the question bank, slips by the factors that the checker knows. The same call writes the same
+bytes.
 """
 
 from __future__ import annotations
@@ -27,20 +29,56 @@ from lightspeed_course.practice.slips import factors
 
 DUE = datetime(2026, 3, 2, 12, tzinfo=UTC).timestamp()
 DAY = 86400
-DOWNLOADED = (2026, 3, 6, 9, 0, 0)  # what archives of Canvas and Moodle give as the time of all their files
+# what archives of Canvas and Moodle give as the time of all their files
+DOWNLOADED = (2026, 3, 6, 9, 0, 0)
 # Made up; no two of them are anybody's.
 GIVEN = ("Ailvo", "Brénu", "Çarmi", "Dovrel", "Élumi", "Fenzo", "Gøvi", "Hašnu", "Ivolo", "Jørm")
-FAMILY = ("Askelmoor", "Brunovar", "Castelquin", "Dôrabel", "O'Fenwyck", "Grünhalm", "Łomirek", "Nakavé-Sol", "Пелинар", "de la Torvane", "凪嶺")
+FAMILY = (
+    "Askelmoor",
+    "Brunovar",
+    "Castelquin",
+    "Dôrabel",
+    "O'Fenwyck",
+    "Grünhalm",
+    "Łomirek",
+    "Nakavé-Sol",
+    "Пелинар",
+    "de la Torvane",
+    "凪嶺",
+)
 COLUMNS = ("id", "name", "email", "section", "canvas_id", "sis_user_id", "sis_login_id")
 # What the first students did besides answering; the others only make mistakes.
-STORIES = ("right", "rounded", "unlucky", "unfinished", "crashed", "endless", "hostile", "late", "twice", "torn", "missing")
-MORE = ("misconception", "misconception", "magnitude", "slip", "misconception", "magnitude", "unanswered", "dimension")
+STORIES = (
+    "right",
+    "rounded",
+    "unlucky",
+    "unfinished",
+    "crashed",
+    "endless",
+    "hostile",
+    "late",
+    "twice",
+    "torn",
+    "missing",
+)
+MORE = (
+    "misconception",
+    "misconception",
+    "magnitude",
+    "slip",
+    "misconception",
+    "magnitude",
+    "unanswered",
+    "dimension",
+)
 ODD = 1.7  # a factor that no misconception and no slip leaves: several students share it
 
 
 @dataclass
 class Sample:
-    """One student: what was handed in ([(seconds since 1970, bytes)], oldest first), and what the checker should say of which question."""
+    """One student: what was handed in ([(seconds since 1970, bytes)], oldest first), and what
+    the checker should say of which question.
+    """
 
     id: str
     name: str
@@ -53,10 +91,19 @@ def roster(students=30):
     """Rows of a roster, as dicts; addresses end in a domain that nobody can own."""
     rows = []
     for i in range(students):
-        again = i // (len(GIVEN) * len(FAMILY))  # the lengths have no common divisor: every pair comes once before one comes again
+        # the lengths have no common divisor: every pair comes once before one comes again
+        again = i // (len(GIVEN) * len(FAMILY))
         name = f"{GIVEN[i % len(GIVEN)]} {FAMILY[i % len(FAMILY)]}" + f" {again + 1}" * bool(again)
         id = f"s{i + 1:03}"
-        rows.append(dict(zip(COLUMNS, (id, name, f"{id}@example.org", "AB"[i % 2], str(4001 + i), f"U{i + 1:05}", id), strict=True)))
+        rows.append(
+            dict(
+                zip(
+                    COLUMNS,
+                    (id, name, f"{id}@example.org", "AB"[i % 2], str(4001 + i), f"U{i + 1:05}", id),
+                    strict=True,
+                )
+            )
+        )
     return rows
 
 
@@ -68,8 +115,9 @@ def make_roster(path, students=30):
 def make_sample(folder, released, students=30, seeds=None):
     """Write a roster and the submissions of an assignment; the list of Sample, by student.
 
-    `released`: the path of the assignment's notebook. `seeds`: a function of the student's id that gives the seed of the
-    variants, as `book.seed(name, id)`; without it all have the canonical values. Made in `folder`:
+    `released`: the path of the assignment's notebook. `seeds`: a function of the student's id that
+    gives the seed of the variants, as `book.seed(name, id)`; without it all have the canonical
+    values. Made in `folder`:
 
         roster.csv             id, name, email, section and Canvas's identifiers
         canvas.zip             as Canvas > assignment > Download Submissions gives it
@@ -78,13 +126,24 @@ def make_sample(folder, released, students=30, seeds=None):
     """
     folder, name = Path(folder), Path(released).stem
     rows = roster(students)
-    people = [Sample(row["id"], row["name"], STORIES[i] if i < len(STORIES) else "mistakes") for i, row in enumerate(rows)]
+    people = [
+        Sample(row["id"], row["name"], STORIES[i] if i < len(STORIES) else "mistakes")
+        for i, row in enumerate(rows)
+    ]
     seed = {p.id: seeds(p.id) if seeds else None for p in people}
     notebooks = {p.id: _Notebook(notebook_for(released, seed[p.id], p.id)) for p in people}
-    variants = {p.id: {q: question(q).variant(seed[p.id]) for q in notebooks[p.id].asked} for p in people}
+    variants = {
+        p.id: {q: question(q).variant(seed[p.id]) for q in notebooks[p.id].asked} for p in people
+    }
     mistakes = _deal(people, variants, random.Random(f"sample\n{name}\n{students}"))
     for number, person in enumerate(people):
-        _fill(person, notebooks[person.id], variants[person.id], mistakes.get(person.id, {}), DUE - DAY * (1.5 + number % 5))
+        _fill(
+            person,
+            notebooks[person.id],
+            variants[person.id],
+            mistakes.get(person.id, {}),
+            DUE - DAY * (1.5 + number % 5),
+        )
     make_roster(folder / "roster.csv", students)
     _canvas(folder / "canvas.zip", people, rows, name)
     _moodle(folder / "moodle.zip", folder / "moodle.csv", people, rows, name)
@@ -117,7 +176,11 @@ class _Notebook:
         self.content = json.loads(content)
         self.places = {}  # question -> (cell, variable)
         for cell in self.content["cells"]:
-            for id, variable in re.findall(r'check\("([\w.]+)", (\w+)\)', cell["source"]) if cell["cell_type"] == "code" else ():
+            for id, variable in (
+                re.findall(r'check\("([\w.]+)", (\w+)\)', cell["source"])
+                if cell["cell_type"] == "code"
+                else ()
+            ):
                 self.places[id] = cell, variable
 
     @property
@@ -140,9 +203,20 @@ class _Notebook:
         cell["source"] = f"{code}\n{cell['source']}"
 
     def be_unlucky(self, stubs):
-        """What honest people do to notebooks: a warning on stderr, no ids, and a copy of the empty exercises at the end."""
+        """What honest people do to notebooks: a warning on stderr, no ids, and a copy of the
+        empty exercises at the end.
+        """
         cells = self.content["cells"]
-        cells.insert(0, {"cell_type": "code", "source": WARNING, "metadata": {}, "outputs": [], "execution_count": None})
+        cells.insert(
+            0,
+            {
+                "cell_type": "code",
+                "source": WARNING,
+                "metadata": {},
+                "outputs": [],
+                "execution_count": None,
+            },
+        )
         cells += [cell for cell, _ in stubs.places.values()]
         for cell in cells:
             cell.pop("id", None)
@@ -153,34 +227,48 @@ class _Notebook:
 
 
 def _deal(people, variants, rng):
-    """Student -> {question: (kind, name, code)}: who makes which mistake. Each misconception of each question is made by somebody.
+    """Student -> {question: (kind, name, code)}: who makes which mistake. Each misconception of
+    each question is made by somebody.
 
-    Weak students make more mistakes and hard questions draw more, so that there is something to see in a report.
+    Weak students make more mistakes and hard questions draw more, so that there is something to see
+    in a report.
     """
     makers = [p for p in people if p.story in ("mistakes", "late", "twice")]
     skill = {p.id: rng.random() for p in makers}
     found = {p.id: {} for p in makers}
     for id in next(iter(variants.values())):
         known = question(id).misconceptions
-        count = min(len(makers), max(len(known) + 1, round(len(makers) * (0.15 + 0.5 * rng.random()))))
+        count = min(
+            len(makers), max(len(known) + 1, round(len(makers) * (0.15 + 0.5 * rng.random())))
+        )
         makers.sort(key=lambda p: skill[p.id] + 0.8 * rng.random())
         worst = sorted(makers[:count], key=lambda _: rng.random())
         for turn in range(count):
             free = [p for p in (*worst, *makers[count:]) if id not in found[p.id]]
             # Whom a misconception leads nowhere, with the numbers they have, makes another mistake.
-            able = [p for p in free if turn >= len(known) or _has_answer(variants[p.id][id], known[turn])]
+            able = [
+                p
+                for p in free
+                if turn >= len(known) or _has_answer(variants[p.id][id], known[turn])
+            ]
             person = (able or free)[0]
-            found[person.id][id] = _mistake(variants[person.id][id], turn if able else len(known), rng)
+            found[person.id][id] = _mistake(
+                variants[person.id][id], turn if able else len(known), rng
+            )
     return found
 
 
 def _has_answer(variant, misconception):
     """A misconception may lead nowhere with somebody's numbers."""
-    return variant.question.kind != "number" or bool(np.isfinite(variant.wrong(misconception)).all())
+    return variant.question.kind != "number" or bool(
+        np.isfinite(variant.wrong(misconception)).all()
+    )
 
 
 def _mistake(variant, turn, rng):
-    """(kind, name, code): each misconception once, then more of the first, and what else goes wrong."""
+    """(kind, name, code): each misconception once, then more of the first, and what else goes
+    wrong.
+    """
     q, known = variant.question, variant.question.misconceptions
     kind = "misconception" if turn < len(known) else MORE[(turn - len(known)) % len(MORE)]
     if kind == "unanswered":
@@ -189,24 +277,35 @@ def _mistake(variant, turn, rng):
         wrong = known[turn] if turn < len(known) else known[0]
         return "misconception", wrong.name, _code(variant, variant.wrong(wrong))
     if kind == "slip":
-        seen = [(name, factor) for name, factor, _ in factors(variant) if factor - 1 > 2 * q.tolerance]
+        seen = [
+            (name, factor) for name, factor, _ in factors(variant) if factor - 1 > 2 * q.tolerance
+        ]
         name, factor = seen[int(rng.random() * len(seen))]
         return kind, name, _code(variant, variant.right * factor)
     if kind == "dimension":
-        unit = next(u for u in ("GB/s", "s") if not Q(1, u).is_compatible_with(q.unit or "dimensionless"))
+        unit = next(
+            u for u in ("GB/s", "s") if not Q(1, u).is_compatible_with(q.unit or "dimensionless")
+        )
         return kind, "", f'Q({float(variant.right[0])!r}, "{unit}")'
     return kind, "", _code(variant, variant.right * ODD)
 
 
 def _code(variant, values):
-    """Python for an answer: the values themselves, or for a function the values on the published inputs."""
+    """Python for an answer: the values themselves, or for a function the values on the published
+    inputs.
+    """
     q = variant.question
     if q.kind == "choice":
         return repr(values)
     if q.kind != "function":
         numbers = [repr(float(v)) for v in values]
         return numbers[0] if len(numbers) == 1 else f"({', '.join(numbers)})"
-    known = {tuple(variant.inputs(s).values()): repr(float(v)).replace("inf", "math.inf").replace("nan", "math.nan") for s, v in zip(variant.samples, values, strict=True)}
+    known = {
+        tuple(variant.inputs(s).values()): (
+            repr(float(v)).replace("inf", "math.inf").replace("nan", "math.nan")
+        )
+        for s, v in zip(variant.samples, values, strict=True)
+    }
     rows = "".join(f"        {inputs!r}: {value},\n" for inputs, value in known.items())
     return f"    known = {{\n{rows}    }}\n    return known[{', '.join(q.parameters)},]"
 
@@ -235,7 +334,10 @@ def _fill(person, notebook, variants, mistakes, at):
     asked, story, stubs = notebook.asked, person.story, _Notebook(notebook.bytes)
     half, middle = len(asked) // 2, asked[len(asked) // 2]
     for i, id in enumerate(asked):
-        kind, slip, code = mistakes.get(id, ("right", "", _rounded(variants[id]) if story == "rounded" else _right(variants[id])))
+        kind, slip, code = mistakes.get(
+            id,
+            ("right", "", _rounded(variants[id]) if story == "rounded" else _right(variants[id])),
+        )
         if story == "unfinished" and i >= half:
             kind, slip, code = "unanswered", "", None
         if story == "twice" and i == half:
@@ -257,11 +359,18 @@ def _fill(person, notebook, variants, mistakes, at):
         person.kinds = {}
     else:
         content = notebook.bytes
-        person.files.append((DUE + 2 * DAY if story == "late" else at, content[: len(content) // 2] if story == "torn" else content))
+        person.files.append(
+            (
+                DUE + 2 * DAY if story == "late" else at,
+                content[: len(content) // 2] if story == "torn" else content,
+            )
+        )
 
 
 def _canvas(path, people, rows, name):
-    """Canvas: <family, given in lower case>[_LATE]_<user>_<file>_<title> (instructure/canvas-lms, lib/content_zipper.rb)."""
+    """Canvas: <family, given in lower case>[_LATE]_<user>_<file>_<title>
+    (instructure/canvas-lms, lib/content_zipper.rb).
+    """
     members, number = [], 90_001
     for person, row in zip(people, rows, strict=True):
         given, _, family = person.name.partition(" ")
@@ -275,8 +384,9 @@ def _canvas(path, people, rows, name):
 
 
 def _moodle(path, worksheet, people, rows, name):
-    """Moodle: <name>_<participant>_assignsubmission_file/<title> (moodle/moodle, mod/assign/classes/downloader.php), and
-    the worksheet for offline grading (mod/assign/feedback/offline): who the participants are, and when they handed in."""
+    """Moodle: <name>_<participant>_assignsubmission_file/<title> (moodle/moodle,
+    mod/assign/classes/downloader.php), and the worksheet for offline grading
+    (mod/assign/feedback/offline): who the participants are, and when they handed in."""
     members, lines = [], []
     for i, (person, row) in enumerate(zip(people, rows, strict=True)):
         participant = 700_001 + 37 * i

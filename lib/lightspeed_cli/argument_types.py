@@ -15,7 +15,9 @@ def when(text):
     try:
         return datetime.fromisoformat(text).timestamp()
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time; expected something like 2026-12-01T23:59") from None
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no time; expected something like 2026-12-01T23:59"
+        ) from None
 
 
 def pair(text):
@@ -31,7 +33,9 @@ def number(text):
     with contextlib.suppress(ValueError):
         if math.isfinite(float(text)):
             return float(text)
-    hint = f"; with a point: {text.replace(',', '.')}" if re.fullmatch(r"[+-]?\d+,\d+", text) else ""
+    hint = (
+        f"; with a point: {text.replace(',', '.')}" if re.fullmatch(r"[+-]?\d+,\d+", text) else ""
+    )
     raise argparse.ArgumentTypeError(f"{text!r} is no number{hint}")
 
 

@@ -16,5 +16,8 @@ def run(options):
     found = check_course(options.names or None)
     if not options.names:
         print("\n".join(statements.counts(statements.of_course())))
-    print("\n".join(found) or "Every derived file is what its source makes.", file=sys.stderr if found else sys.stdout)
+    print(
+        "\n".join(found) or "Every derived file is what its source makes.",
+        file=sys.stderr if found else sys.stdout,
+    )
     return bool(found)

@@ -1,4 +1,6 @@
-"""JupyterLab over a learner's workspace, with settings of the course's own and none of them written anywhere else."""
+"""JupyterLab over a learner's workspace, with settings of the course's own and none of them
+written anywhere else.
+"""
 
 import os
 import secrets
@@ -16,9 +18,13 @@ def add(parser):
     """Put the arguments of the verb on its parser."""
     port = "the port to serve at (default: the first free from 8888)"
     parser.add_argument("--port", type=int, metavar="N", help=port)
-    parser.add_argument("--no-browser", action="store_true", help="print the address, open no browser")
+    parser.add_argument(
+        "--no-browser", action="store_true", help="print the address, open no browser"
+    )
     parser.add_argument("--dir", help="your folder (default: $LIGHTSPEED_HOME or ~/speed-of-light)")
-    parser.epilog = "Jupyter's own options may follow, such as --ServerApp.ip=0.0.0.0, or anything after --."
+    parser.epilog = (
+        "Jupyter's own options may follow, such as --ServerApp.ip=0.0.0.0, or anything after --."
+    )
 
 
 def run(options):
@@ -36,8 +42,9 @@ def run(options):
 def open_lab(workspace, port=None, browser=True, arguments=()):
     """Serve the workspace, open the start page, print its address, and stay until stopped.
 
-    A learner's own Jupyter configuration still counts; what the course needs comes as defaults below it, and what
-    it cannot do without (folder and start page) on the command line above it. `arguments` are Jupyter's own.
+    A learner's own Jupyter configuration still counts; what the course needs comes as defaults
+    below it, and what it cannot do without (folder and start page) on the command line above it.
+    `arguments` are Jupyter's own.
     """
     # The lab's own terminal finds the command, and the command this folder.
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
@@ -53,19 +60,24 @@ def open_lab(workspace, port=None, browser=True, arguments=()):
     defaults.Application.log_level = "WARN"
     defaults.ServerApp.open_browser = browser
     defaults.ServerApp.allow_root = hasattr(os, "geteuid") and os.geteuid() == 0
-    # A token given here is not "generated", and Jupyter leaves it to the lines below to announce the address.
+    # A token given here is not "generated", and Jupyter leaves it to the lines below to announce
+    # the address.
     token = secrets.token_hex(24)
     defaults.IdentityProvider.token = token
-    # These two spare the reader a warning at each start: kernels talk in private, and pings match what is allowed.
+    # These two spare the reader a warning at each start: kernels talk in private, and pings match
+    # what is allowed.
     if zmq.has("curve"):
         defaults.KernelManager.transport_encryption = "auto"
     defaults.ServerApp.tornado_settings = {"ws_ping_timeout": 30_000}
     # A slider feels the 40 ms that the usual connection may wait before it sends.
-    defaults.ServerApp.kernel_websocket_connection_class = "lightspeed_course.show.server.PromptConnection"
+    defaults.ServerApp.kernel_websocket_connection_class = (
+        "lightspeed_course.show.server.PromptConnection"
+    )
     # Looking for language servers asks npm, where there is one, and the course has none to offer.
     defaults.LanguageServerManager.autodetect = False
     if os.name != "nt":
-        # Named here, the shell is no login shell: that would set PATH anew, and not find the command.
+        # Named here, the shell is no login shell: that would set PATH anew, and not find the
+        # command.
         defaults.ServerApp.terminado_settings = {"shell_command": [os.environ.get("SHELL") or "sh"]}
     defaults.LabApp.app_settings_dir = str(CONFIG)
     defaults.LabApp.custom_css = True
@@ -73,7 +85,8 @@ def open_lab(workspace, port=None, browser=True, arguments=()):
     needed = [
         f"--ServerApp.root_dir={workspace}",
         f"--LabApp.default_url=/lab/tree/{START}",
-        # JupyterLab reopens the tabs of the last time: those of this folder, not those of some other project.
+        # JupyterLab reopens the tabs of the last time: those of this folder, not those of some
+        # other project.
         f"--LabApp.workspaces_dir={workspace / PRIVATE / 'tabs'}",
     ]
     if port is not None:
@@ -87,9 +100,11 @@ def open_lab(workspace, port=None, browser=True, arguments=()):
     address = server.local_url
     if server.identity_provider.token == token:
         address = f"{address.partition('?')[0]}?token={token}"
-    # A terminal opens in the folder that JupyterLab names, which Jupyter looks for below this process's own first.
+    # A terminal opens in the folder that JupyterLab names, which Jupyter looks for below this
+    # process's own first.
     os.chdir(workspace)
-    # Jupyter listens once its loop turns: an address printed before that would refuse whoever comes at once.
+    # Jupyter listens once its loop turns: an address printed before that would refuse whoever comes
+    # at once.
     words = f"\nThe course is open at\n\n    {address}\n\nTo stop it, press Ctrl-C here.\n"
     server.io_loop.add_callback(print, words, flush=True)
     server.start()

@@ -9,13 +9,17 @@ import sys
 from lightspeed_cli.errors import UserError, nearest
 
 DESCRIPTION = "Speed of Light: an executable course on the performance of ML systems."
-# Verb -> what it does. Its module has the same name, and is imported when it is asked for: help and errors come at once.
+# Verb -> what it does. Its module has the same name, and is imported when it is asked for: help and
+# errors come at once.
 VERBS = {
     "lab": "open the course in JupyterLab, in a folder of your own",
     "reset": "restore a notebook as delivered; your version is kept as a backup",
     "number": "show a constant: value, source, date, and who uses it",
     "nccl": "judge what nccl-tests printed: whether it is normal, and what bounds it",
-    "measure": "measure this machine: latency, bandwidth, peaks, scaling, queues, collectives; compare two machines",
+    "measure": (
+        "measure this machine: latency, bandwidth, peaks, scaling, queues, collectives; compare two"
+        " machines"
+    ),
     "progress": "show what you have answered and predicted so far",
     "build": "execute chapters and derive exercises (for authors)",
     "statements": "list the sentences that nothing holds to be true (for authors)",
@@ -43,7 +47,9 @@ def main(argv=None):
     """Run one command; the exit status is 0, 1 for a check that failed, 2 for a mistake."""
     argv = list(sys.argv[1:] if argv is None else argv)
     # What follows "--" is for Jupyter; argparse would take its options for ours.
-    ours, theirs = (argv[: argv.index("--")], argv[argv.index("--") + 1 :]) if "--" in argv else (argv, [])
+    ours, theirs = (
+        (argv[: argv.index("--")], argv[argv.index("--") + 1 :]) if "--" in argv else (argv, [])
+    )
     options, unknown = _parser(ours[0] if ours else "").parse_known_args(ours)
     if options.verb is None:
         _parser("").print_help()
@@ -57,8 +63,17 @@ def main(argv=None):
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("lightspeed"):
             raise
-        extra = "dev" if options.verb in ("build", "check", "statements") else "class" if options.verb == "class" else "lab"
-        print(f"lightspeed {options.verb}: {error.name} is not installed. {INSTALL.format(extra)}", file=sys.stderr)
+        extra = (
+            "dev"
+            if options.verb in ("build", "check", "statements")
+            else "class"
+            if options.verb == "class"
+            else "lab"
+        )
+        print(
+            f"lightspeed {options.verb}: {error.name} is not installed. {INSTALL.format(extra)}",
+            file=sys.stderr,
+        )
         return 2
     except BrokenPipeError:  # the reader closed the pager
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -83,7 +98,12 @@ def _jupyter_options(options, unknown):
     """Options with a dot in their name are Jupyter's; any other that is unknown is a slip."""
     for word in unknown:
         if options.verb != "lab" or not re.match(r"--\w+\.", word):
-            known = [flag for action in options.parser._actions for flag in action.option_strings if flag != "-h"]
+            known = [
+                flag
+                for action in options.parser._actions
+                for flag in action.option_strings
+                if flag != "-h"
+            ]
             after = "; Jupyter's own options go after --" if options.verb == "lab" else ""
             raise UserError(f"there is no '{word}'; {nearest(word, known)}{after}")
     return unknown

@@ -1,4 +1,6 @@
-"""`lightspeed measure`: every law against the reader's own machine, one part or all, kept as a dated record."""
+"""`lightspeed measure`: every law against the reader's own machine, one part or all, kept as a
+dated record.
+"""
 
 import contextlib
 import os
@@ -24,13 +26,33 @@ def add(parser):
     parser.formatter_class, parser.epilog = argparse.RawDescriptionHelpFormatter, VERBS
     parser.add_argument("what", nargs="?", default="all", metavar="VERB", help="see below")
     parser.add_argument("files", nargs="*", metavar="FILE", help="of compare and show")
-    parser.add_argument("--full", action="store_true", help="more sizes and more samples: about a minute for each part")
-    parser.add_argument("--into", metavar="DIR", help="the folder for record and page (default: your data folder)")
-    parser.add_argument("--page", metavar="FILE", help="write the HTML page here; a measurement keeps one beside its record, too")
-    parser.add_argument("-n", type=count, metavar="N", dest="ranks", help="of collectives: processes")
-    parser.add_argument("--size", metavar="S[,S...]", help="of collectives: message sizes, such as 8,64K,64M")
-    parser.add_argument("--backend", choices=("mpi", "gloo", "nccl"), help="of collectives: what carries the messages")
-    parser.add_argument("--limit", type=seconds, metavar="S", help="of collectives: seconds that one size may take")
+    parser.add_argument(
+        "--full",
+        action="store_true",
+        help="more sizes and more samples: about a minute for each part",
+    )
+    parser.add_argument(
+        "--into", metavar="DIR", help="the folder for record and page (default: your data folder)"
+    )
+    parser.add_argument(
+        "--page",
+        metavar="FILE",
+        help="write the HTML page here; a measurement keeps one beside its record, too",
+    )
+    parser.add_argument(
+        "-n", type=count, metavar="N", dest="ranks", help="of collectives: processes"
+    )
+    parser.add_argument(
+        "--size", metavar="S[,S...]", help="of collectives: message sizes, such as 8,64K,64M"
+    )
+    parser.add_argument(
+        "--backend",
+        choices=("mpi", "gloo", "nccl"),
+        help="of collectives: what carries the messages",
+    )
+    parser.add_argument(
+        "--limit", type=seconds, metavar="S", help="of collectives: seconds that one size may take"
+    )
 
 
 def run(options):
@@ -42,17 +64,29 @@ def run(options):
     if options.what == "show":
         return _show(options)
     if options.what not in ("all", *runner.PARTS):
-        raise UserError(f"there is no '{options.what}'; {nearest(options.what, ['all', *runner.PARTS, 'compare', 'show'])}")
+        raise UserError(
+            f"there is no '{options.what}';"
+            f" {nearest(options.what, ['all', *runner.PARTS, 'compare', 'show'])}"
+        )
     if options.files:
-        raise UserError(f"'{options.files[0]}' is one word too many; several parts at once are `lightspeed measure all`")
+        raise UserError(
+            f"'{options.files[0]}' is one word too many; several parts at once are `lightspeed"
+            " measure all`"
+        )
     _can_be_written(options)
     words = _words(options)
     if options.what == "collectives" and (words or _launched()):
         from lightspeed_cli import measure_collectives
 
         if options.page:
-            raise UserError("a page is made of a record: keep one with --into DIR, then: lightspeed measure show FILE --page PAGE")
-        more = [*(["--full"] if options.full else []), *(["--into", options.into] if options.into else [])]
+            raise UserError(
+                "a page is made of a record: keep one with --into DIR, then: lightspeed measure"
+                " show FILE --page PAGE"
+            )
+        more = [
+            *(["--full"] if options.full else []),
+            *(["--into", options.into] if options.into else []),
+        ]
         return measure_collectives.main([*words, *more])
     if words:
         raise UserError(f"{words[0]} belongs to `lightspeed measure collectives`")
@@ -60,7 +94,9 @@ def run(options):
 
 
 def _can_be_written(options):
-    """Refuse what cannot be written later now: nobody should measure for minutes and learn it then."""
+    """Refuse what cannot be written later now: nobody should measure for minutes and learn it
+    then.
+    """
     if options.into:
         folder = Path(options.into)
         while not folder.exists() and folder != folder.parent:
@@ -101,7 +137,9 @@ def _measure(names, options):
 
 
 def _keep(said, report, options):
-    """Save the record and its page; where that fails, somewhere else, and at last on the screen: nothing is lost."""
+    """Save the record and its page; where that fails, somewhere else, and at last on the screen:
+    nothing is lost.
+    """
     from lightspeed_course.measure.records import record
 
     first = Path(options.into) if options.into else record.folder()
@@ -109,7 +147,10 @@ def _keep(said, report, options):
         try:
             path = record.save(said, folder)
         except OSError as failure:
-            print(f"The record could not be written in {folder}: {failure.strerror or failure}.", file=sys.stderr)
+            print(
+                f"The record could not be written in {folder}: {failure.strerror or failure}.",
+                file=sys.stderr,
+            )
             continue
         print(f"Record: {path}")
         with contextlib.suppress(FileExistsError):
@@ -120,17 +161,31 @@ def _keep(said, report, options):
                 print(f"Page:   {page}")
             except OSError as failure:
                 page.unlink(missing_ok=True)
-                print(f"Its page could not be written: {failure.strerror or failure}. Later: lightspeed measure show {path} --page FILE", file=sys.stderr)
+                print(
+                    f"Its page could not be written: {failure.strerror or failure}. Later:"
+                    f" lightspeed measure show {path} --page FILE",
+                    file=sys.stderr,
+                )
         return 1 if options.into and folder != first else 0  # kept, but not where it was asked for
-    print("Here it is; save it, or measure again with --into a folder that can be written:", file=sys.stderr)
+    print(
+        "Here it is; save it, or measure again with --into a folder that can be written:",
+        file=sys.stderr,
+    )
     print(record.dumps(said), end="")
     return 1
 
 
 def _words(options):
     """What was said for collectives alone, as the words of their own command."""
-    said = {"-n": options.ranks, "--size": options.size, "--backend": options.backend, "--limit": options.limit}
-    return [word for name, value in said.items() if value is not None for word in (name, str(value))]
+    said = {
+        "-n": options.ranks,
+        "--size": options.size,
+        "--backend": options.backend,
+        "--limit": options.limit,
+    }
+    return [
+        word for name, value in said.items() if value is not None for word in (name, str(value))
+    ]
 
 
 def _launched():
@@ -145,7 +200,9 @@ def _compare(options):
     from lightspeed_course.measure.records import compare
 
     if len(options.files) != 2:
-        raise UserError("compare takes two records, such as: lightspeed measure compare A.json B.json")
+        raise UserError(
+            "compare takes two records, such as: lightspeed measure compare A.json B.json"
+        )
     a, b = (_load(name) for name in options.files)
     found = compare.compare(a, b)
     print("\n".join(compare.in_words(found)))
@@ -160,7 +217,10 @@ def _show(options):
         raise UserError("show takes one record; two are for `lightspeed measure compare`")
     shown = _load(options.files[0]) if options.files else record.latest()
     if shown is None:
-        raise UserError(f"nothing has been measured yet: `lightspeed measure all`; shipped are {', '.join(record.shipped())}")
+        raise UserError(
+            "nothing has been measured yet: `lightspeed measure all`; shipped are"
+            f" {', '.join(record.shipped())}"
+        )
     print("\n".join(report.in_words(shown)))
     fuller = None if options.files else record.fuller(shown)
     if fuller:
@@ -174,7 +234,9 @@ def _load(name):
     try:
         return compare.load(name)
     except FileNotFoundError as failure:
-        raise UserError(f"there is no file {name}; shipped are {', '.join(record.shipped())}") from failure
+        raise UserError(
+            f"there is no file {name}; shipped are {', '.join(record.shipped())}"
+        ) from failure
     except (OSError, ValueError) as failure:
         raise UserError(cause(failure)) from failure
 

@@ -1,4 +1,6 @@
-"""`lightspeed measure collectives` with words of its own: started here, or as one of the processes of a launcher."""
+"""`lightspeed measure collectives` with words of its own: started here, or as one of the
+processes of a launcher.
+"""
 
 import argparse
 import functools
@@ -13,24 +15,63 @@ from lightspeed_course.measure.records import record
 
 
 def main(words):
-    """`lightspeed measure collectives` with these words; the exit status. Only rank 0 of a launched world speaks."""
-    parser = argparse.ArgumentParser(prog="lightspeed measure collectives", description="Collectives over processes: times, bandwidths, and which algorithm explains them.")
-    parser.add_argument("-n", type=count, default=0, metavar="N", help="processes to start (default: 2); a launcher that is there already says it itself")
-    parser.add_argument("--size", type=sizes_of, default=None, metavar="S[,S...]", help="such as 8,64K,64M (bytes; K, M, G are powers of two)")
-    parser.add_argument("--backend", choices=("mpi", "gloo", "nccl"), help="default: mpi; under torchrun nccl, or gloo without GPUs")
-    parser.add_argument("--limit", type=seconds, default=LIMIT, metavar="S", help="seconds that one size may take")
-    parser.add_argument("--full", action="store_true", help="every power of two, and more time for each")
+    """`lightspeed measure collectives` with these words; the exit status. Only rank 0 of a
+    launched world speaks.
+    """
+    parser = argparse.ArgumentParser(
+        prog="lightspeed measure collectives",
+        description=(
+            "Collectives over processes: times, bandwidths, and which algorithm explains them."
+        ),
+    )
+    parser.add_argument(
+        "-n",
+        type=count,
+        default=0,
+        metavar="N",
+        help="processes to start (default: 2); a launcher that is there already says it itself",
+    )
+    parser.add_argument(
+        "--size",
+        type=sizes_of,
+        default=None,
+        metavar="S[,S...]",
+        help="such as 8,64K,64M (bytes; K, M, G are powers of two)",
+    )
+    parser.add_argument(
+        "--backend",
+        choices=("mpi", "gloo", "nccl"),
+        help="default: mpi; under torchrun nccl, or gloo without GPUs",
+    )
+    parser.add_argument(
+        "--limit", type=seconds, default=LIMIT, metavar="S", help="seconds that one size may take"
+    )
+    parser.add_argument(
+        "--full", action="store_true", help="every power of two, and more time for each"
+    )
     parser.add_argument("--into", metavar="DIR", help="also keep the record in this folder")
     options = parser.parse_args(words)
     here = world()
     if here and options.n not in (0, here.size):
-        parser.error(f"{here.launcher} has started {here.size} processes already; leave out -n {options.n}")
+        parser.error(
+            f"{here.launcher} has started {here.size} processes already; leave out -n {options.n}"
+        )
     if not here and options.n == 1:
         parser.error("a collective takes at least two processes")
     sizes = options.size or (collectives.FULL_SIZES if options.full else collectives.QUICK_SIZES)
     budget = collectives.BUDGET[not options.full]
     try:
-        found = _as_rank(here, options, sizes, budget) if here else collectives.run(options.n or 2, sizes, backend=options.backend or "mpi", budget=budget, limit=options.limit)
+        found = (
+            _as_rank(here, options, sizes, budget)
+            if here
+            else collectives.run(
+                options.n or 2,
+                sizes,
+                backend=options.backend or "mpi",
+                budget=budget,
+                limit=options.limit,
+            )
+        )
     except Unavailable as error:
         if not here or here.rank == 0:
             print(f"lightspeed measure collectives: {error}", file=sys.stderr, flush=True)
@@ -70,17 +111,38 @@ def _show(found, here):
     """Print the tables and what they say."""
     print("\n".join(collectives.report_lines(found)))
     place = "in place (all_reduce), else out of place" if found.backend != "mpi" else "out of place"
-    clock = "batches of calls between CUDA events" if found.backend == "nccl" else "each call after a barrier"
-    print(f"{found.ranks} ranks on {len(set(found.nodes))} node{'s' if len(set(found.nodes)) > 1 else ''}, {found.backend}; {place}; {clock}; median of samples, mean over ranks.")
+    clock = (
+        "batches of calls between CUDA events"
+        if found.backend == "nccl"
+        else "each call after a barrier"
+    )
+    print(
+        f"{found.ranks} ranks on {len(set(found.nodes))}"
+        f" node{'s' if len(set(found.nodes)) > 1 else ''}, {found.backend}; {place}; {clock};"
+        " median of samples, mean over ranks."
+    )
     warning = turns(found.ranks) if not here or len(set(found.nodes)) == 1 else ""
-    print("\n".join(filter(None, [warning, *collectives.conclusions(found), *map(str, found.lacking)])))
+    print(
+        "\n".join(
+            filter(None, [warning, *collectives.conclusions(found), *map(str, found.lacking)])
+        )
+    )
 
 
 def _keep(found, folder):
     machine = environment.describe()
     now = conditions.snapshot()
-    kept = record.new(collectives.quantities(found), machine=machine, environment=conditions.checks(now, now, machine), versions=environment.versions(), name=environment.name_of(machine))
+    kept = record.new(
+        collectives.quantities(found),
+        machine=machine,
+        environment=conditions.checks(now, now, machine),
+        versions=environment.versions(),
+        name=environment.name_of(machine),
+    )
     try:
         print(f"Record: {record.save(kept, folder)}")
     except OSError as error:
-        print(f"lightspeed measure collectives: no record in {folder}: {error.strerror}", file=sys.stderr)
+        print(
+            f"lightspeed measure collectives: no record in {folder}: {error.strerror}",
+            file=sys.stderr,
+        )

@@ -1,4 +1,6 @@
-"""What `lightspeed number` says: a constant of the catalog with its source, and the files that use it."""
+"""What `lightspeed number` says: a constant of the catalog with its source, and the files that
+use it.
+"""
 
 import difflib
 import json
@@ -26,7 +28,9 @@ def constants():
 
 
 def search(word):
-    """One line for each constant with the word in its key, name, note or source; the empty word is in all."""
+    """One line for each constant with the word in its key, name, note or source; the empty word
+    is in all.
+    """
     lines = []
     for key, value in constants().items():
         text = " ".join((key, _entry(key).name, value.note, *map(str, value.sources)))
@@ -36,8 +40,12 @@ def search(word):
 
 
 def of_entry(entry):
-    """One line for each constant of an entry, such as h100_sxm; none where there is no such entry."""
-    return [_line(key, value) for key, value in constants().items() if key.partition(".")[0] == entry]
+    """One line for each constant of an entry, such as h100_sxm; none where there is no such
+    entry.
+    """
+    return [
+        _line(key, value) for key, value in constants().items() if key.partition(".")[0] == entry
+    ]
 
 
 def _line(key, value):
@@ -45,7 +53,9 @@ def _line(key, value):
 
 
 def nearby(key):
-    """The keys that a mistyped one may have meant: those of its entry if that exists, else the five closest."""
+    """The keys that a mistyped one may have meant: those of its entry if that exists, else the
+    five closest.
+    """
     same = [one for one in constants() if one.startswith(key.partition(".")[0] + ".")]
     return same or difflib.get_close_matches(key, constants(), 5, 0)
 
@@ -54,20 +64,40 @@ def describe(key):
     """All that the catalog knows of one constant, and who uses it; KeyError where there is none."""
     value = constants()[key]
     rows = [("of", _entry(key).name), ("printed", value.printed), ("formula", _with_values(value))]
-    rows += [(name, getattr(value, name)) for name in ("density", "precision", "direction", "scope", "note")]
+    rows += [
+        (name, getattr(value, name))
+        for name in ("density", "precision", "direction", "scope", "note")
+    ]
     rows += [("source", source) for source in dict.fromkeys(value.sources)]
-    rows += [("read", f"{value.read}, {'; '.join(dict.fromkeys(source.how for source in value.sources))}")]
+    rows += [
+        (
+            "read",
+            f"{value.read}, {'; '.join(dict.fromkeys(source.how for source in value.sources))}",
+        )
+    ]
     rows += [("other", f"{other.get('printed', '')}: {other['source']}") for other in value.others]
-    rows += [("rule", value.rule)] + [("used by", user) for user in users(key) or ["no file names it"]]
-    return "\n".join([f"{key} = {_amount(value)}", *(f"  {label:<11}{text}" for label, text in rows if text)])
+    rows += [("rule", value.rule)] + [
+        ("used by", user) for user in users(key) or ["no file names it"]
+    ]
+    return "\n".join(
+        [f"{key} = {_amount(value)}", *(f"  {label:<11}{text}" for label, text in rows if text)]
+    )
 
 
 def users(key):
     """The chapters, exercises, solutions, library files and other constants that name this one."""
     root, lib = course_root(), Path(__file__).parents[1]
-    files = [(root, path) for folder in ("chapters", "exercises", "solutions") for path in (root / folder).glob("*.*")]
+    files = [
+        (root, path)
+        for folder in ("chapters", "exercises", "solutions")
+        for path in (root / folder).glob("*.*")
+    ]
     packages = [path for package in lib.glob("lightspeed*") for path in package.rglob("*.py")]
-    files += [(lib, path) for path in packages if not path.relative_to(lib).as_posix().startswith(_NO_USERS)]
+    files += [
+        (lib, path)
+        for path in packages
+        if not path.relative_to(lib).as_posix().startswith(_NO_USERS)
+    ]
     found = {
         path.relative_to(base).with_suffix("").as_posix()
         for base, path in files
@@ -78,7 +108,9 @@ def users(key):
 
 
 def _source(path):
-    """What was written in a file: of a notebook its cells, and nothing where its source is beside it."""
+    """What was written in a file: of a notebook its cells, and nothing where its source is
+    beside it.
+    """
     if path.suffix != ".ipynb":
         return path.read_text("utf-8")
     if path.with_suffix(".py").exists():
@@ -87,13 +119,17 @@ def _source(path):
 
 
 def _names(text, entry, name):
-    """Whether a file writes the key, or takes the name from the entry or from a variable bound to the entry."""
+    """Whether a file writes the key, or takes the name from the entry or from a variable bound
+    to the entry.
+    """
     makes = r'\b(?:accelerator|link|memory|energy|find)\(["\'](\w+)["\']\)'
     owners = {re.escape(entry), rf'["\']{entry}["\']\)'}
     for left, right in re.findall(r"(\w+(?:, \w+)*) = (.*)", text):
         variables, made = left.split(", "), re.findall(makes, right)
         if len(variables) == len(made):
-            owners |= {variable for variable, of in zip(variables, made, strict=True) if of == entry}
+            owners |= {
+                variable for variable, of in zip(variables, made, strict=True) if of == entry
+            }
     return bool(re.search(rf"(?<![\w.])(?:{'|'.join(owners)})\.{name}\b", text))
 
 
@@ -120,9 +156,13 @@ def _amount(value):
 def add(parser):
     """Put the arguments of the verb on its parser."""
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("key", nargs="?", help="such as h100_sxm.hbm_bandwidth, or h100_sxm for all of it")
+    what.add_argument(
+        "key", nargs="?", help="such as h100_sxm.hbm_bandwidth, or h100_sxm for all of it"
+    )
     what.add_argument("--list", action="store_true", help="every constant of the catalog")
-    what.add_argument("--search", metavar="WORD", help="constants with this word in key, name, note or source")
+    what.add_argument(
+        "--search", metavar="WORD", help="constants with this word in key, name, note or source"
+    )
 
 
 def run(options):
@@ -138,4 +178,6 @@ def run(options):
         print("\n".join(found))
     else:
         # Keys of one entry are alike already in their first half.
-        raise UserError(f"there is no '{options.key}'; {nearest(options.key, nearby(options.key), 0.8)}")
+        raise UserError(
+            f"there is no '{options.key}'; {nearest(options.key, nearby(options.key), 0.8)}"
+        )

@@ -16,4 +16,7 @@ def run(options):
         name, backup = workspace.reset(options.name, folder)
     except workspace.WorkspaceError as error:
         raise UserError(error) from error
-    print(f"{name} in {folder} is as delivered." + (f" Your version is kept: {backup}" if backup else ""))
+    print(
+        f"{name} in {folder} is as delivered."
+        + (f" Your version is kept: {backup}" if backup else "")
+    )

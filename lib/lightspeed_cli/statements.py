@@ -7,8 +7,12 @@ def add(parser):
     """Put the arguments of the verb on its parser."""
     files = "such as chapters/02, banks/roofline or gallery; all if none"
     parser.add_argument("names", nargs="*", metavar="FILE", help=files)
-    parser.add_argument("--all", action="store_true", help="those too that are bound to a condition or excused")
-    parser.add_argument("--lower", action="store_true", help="lower what each file is still allowed to what it has")
+    parser.add_argument(
+        "--all", action="store_true", help="those too that are bound to a condition or excused"
+    )
+    parser.add_argument(
+        "--lower", action="store_true", help="lower what each file is still allowed to what it has"
+    )
 
 
 def run(options):

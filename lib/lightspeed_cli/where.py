@@ -19,7 +19,15 @@ def run(options):
     print(f"course     {workspace.course_root()}")
     print(f"python     {platform.python_version()} at {sys.executable}")
     print(f"system     {platform.platform()}")
-    for package in ("speed-of-light", "jupyterlab", "ipywidgets", "anywidget", "numpy", "pint", "matplotlib"):
+    for package in (
+        "speed-of-light",
+        "jupyterlab",
+        "ipywidgets",
+        "anywidget",
+        "numpy",
+        "pint",
+        "matplotlib",
+    ):
         try:
             print(f"{package:<15}{version(package)}")
         except PackageNotFoundError:

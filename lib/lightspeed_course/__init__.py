@@ -1,4 +1,5 @@
-"""What makes a page live: drawings, explorers, questions, measurements, and the tools that build the course.
+"""What makes a page live: drawings, explorers, questions, measurements, and the tools that build
+the course.
 
     from lightspeed_course import ask, check, figure, predict, reveal, table
 
@@ -16,7 +17,18 @@ __getattr__, __dir__, __all__ = lazy(
         "practice.cards": ("cards",),
         "practice.progress": ("progress",),
         "show.format": ("human_time", "plain", "si"),
-        "show.chart": ("Area", "Axis", "Bars", "Chart", "Line", "Points", "Rule", "Span", "Text", "human_axis"),
+        "show.chart": (
+            "Area",
+            "Axis",
+            "Bars",
+            "Chart",
+            "Line",
+            "Points",
+            "Rule",
+            "Span",
+            "Text",
+            "human_axis",
+        ),
         "show.roof": ("roof_chart",),
         "show.page": ("figure", "table"),
         "show.explore": ("Choice", "LogSlider", "Slider", "Toggle", "View", "explorer"),

@@ -1,10 +1,13 @@
-"""Names that a package gives without loading what is behind them: the first use imports the module."""
+"""Names that a package gives without loading what is behind them: the first use imports the
+module.
+"""
 
 import importlib
 
 
 def lazy(package, homes):
-    """`__getattr__`, `__dir__` and `__all__` of a package whose names live in the modules `homes` (module -> names).
+    """`__getattr__`, `__dir__` and `__all__` of a package whose names live in the modules `homes`
+    (module -> names).
 
     No module of the package may have the name of an export: once imported, it would hide it.
     """

@@ -22,7 +22,8 @@ REST = "everything else"
 
 
 def read_profile(path: str | Path, functions: Iterable[str]) -> dict[str, float]:
-    """Seconds in each named function, callees included, and in `everything else`, from a pstats file.
+    """Seconds in each named function, callees included, and in `everything else`, from a pstats
+    file.
 
     Raises BadArgument for a name that the profile does not have, has twice, or that is called from
     another of the names: its time would be counted twice.
@@ -32,7 +33,13 @@ def read_profile(path: str | Path, functions: Iterable[str]) -> dict[str, float]
     for name, key in keys.items():
         for outer in keys.keys() & {key[2] for key in _callers(stats.stats, key)} - {name}:
             hint = f"Name only one of them: {outer} includes it."
-            raise BadArgument("read_profile", "functions", name, f"functions of which none calls another ({outer} does)", hint)
+            raise BadArgument(
+                "read_profile",
+                "functions",
+                name,
+                f"functions of which none calls another ({outer} does)",
+                hint,
+            )
     breakdown = {name: stats.stats[key][3] for name, key in keys.items()}
     return breakdown | {REST: max(stats.total_tt - sum(breakdown.values()), 0.0)}
 
@@ -41,7 +48,9 @@ def _key(stats: Mapping[Any, Any], name: str) -> Any:
     found = [key for key in stats if key[2] == name]
     if len(found) != 1:
         where = "; ".join(f"{file}:{line}" for file, line, _ in found) or "none of that name"
-        raise BadArgument("read_profile", "functions", name, f"one function of the profile (found {where})")
+        raise BadArgument(
+            "read_profile", "functions", name, f"one function of the profile (found {where})"
+        )
     return found[0]
 
 
@@ -67,5 +76,9 @@ def read_breakdown(path: str | Path) -> dict[str, float]:
 
 @functools.cache
 def scaling_runs() -> dict[str, Any]:
-    """Measured scaling by key: this course's own runs and published ones (measured_scaling.toml)."""
-    return tomllib.loads(files("lightspeed.catalog").joinpath("measured_scaling.toml").read_text("utf-8"))
+    """Measured scaling by key: this course's own runs and published ones
+    (measured_scaling.toml).
+    """
+    return tomllib.loads(
+        files("lightspeed.catalog").joinpath("measured_scaling.toml").read_text("utf-8")
+    )

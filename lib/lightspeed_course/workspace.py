@@ -1,13 +1,16 @@
-"""The learner's own folder of notebooks: filled from the course, kept up to date, never written over.
+"""The learner's own folder of notebooks: filled from the course, kept up to date, never written
+over.
 
-A workspace holds copies of the course's chapters/*.ipynb and exercises/*.ipynb. What the learner did to a copy
-is told by its cells: running a notebook changes outputs, counts and metadata, and an empty cell at the end comes
-with Shift+Enter, so only the kind and text of the cells that are not empty count as the learner's own work.
+A workspace holds copies of the course's chapters/*.ipynb and exercises/*.ipynb. What the learner
+did to a copy is told by its cells: running a notebook changes outputs, counts and metadata, and an
+empty cell at the end comes with Shift+Enter, so only the kind and text of the cells that are not
+empty count as the learner's own work.
 
-When the course brings a new version, a copy without such work is replaced (its outputs with it); any other copy
-stays as it is, and the new version lands beside it under a name of its own. Every file is written whole or not at
-all, and what was delivered is noted in .lightspeed/manifest.json afterwards: a process that is killed anywhere
-leaves a folder from which the next call goes on, and a lost manifest costs a needless second copy at worst.
+When the course brings a new version, a copy without such work is replaced (its outputs with it);
+any other copy stays as it is, and the new version lands beside it under a name of its own. Every
+file is written whole or not at all, and what was delivered is noted in .lightspeed/manifest.json
+afterwards: a process that is killed anywhere leaves a folder from which the next call goes on, and
+a lost manifest costs a needless second copy at worst.
 """
 
 import contextlib
@@ -51,7 +54,8 @@ def course_root():
 def workspace_root(choice=None):
     """The learner's folder: the one named, else $LIGHTSPEED_HOME, else ~/speed-of-light.
 
-    A checkout of the course in the home folder may have that very name; the workspace then steps aside.
+    A checkout of the course in the home folder may have that very name; the workspace then steps
+    aside.
     """
     named = choice or os.environ.get("LIGHTSPEED_HOME")
     if named:
@@ -61,7 +65,8 @@ def workspace_root(choice=None):
 
 
 def workspace_meant(choice=None):
-    """The workspace to act on: the one named, else the nearest one around the current folder, else `workspace_root`.
+    """The workspace to act on: the one named, else the nearest one around the current folder, else
+    `workspace_root`.
 
     Raises WorkspaceError if there is none: a folder is a workspace once the lab was opened in it.
     """
@@ -69,7 +74,9 @@ def workspace_meant(choice=None):
     around = next((folder for folder in (here, *here.parents) if (folder / PRIVATE).is_dir()), None)
     folder = workspace_root(choice) if choice or not around else around
     if not (folder / PRIVATE).is_dir():
-        raise WorkspaceError(f"{folder} is no workspace of the course; stand in yours, or name it with --dir FOLDER")
+        raise WorkspaceError(
+            f"{folder} is no workspace of the course; stand in yours, or name it with --dir FOLDER"
+        )
     return folder
 
 
@@ -87,7 +94,10 @@ def sync(workspace, course=None, now=None):
     with _locked(workspace) as manifest:
         _sweep(workspace)
         entries = _read_manifest(manifest)
-        events = [_deliver(workspace, name, data, entries.get(name), now) for name, data in delivered.items()]
+        events = [
+            _deliver(workspace, name, data, entries.get(name), now)
+            for name, data in delivered.items()
+        ]
         events += [Event("retired", name) for name in entries if name not in delivered]
         happened = [event for event in events if event]
         blocked = {event.name for event in happened if event.kind == "left"}
@@ -98,12 +108,16 @@ def sync(workspace, course=None, now=None):
 
 
 def reset(name, workspace, course=None, now=None):
-    """Put back the delivered version of one notebook; return its name and that of the backup, if one was needed."""
+    """Put back the delivered version of one notebook; return its name and that of the backup, if
+    one was needed.
+    """
     course = course or course_root()
     delivered = _delivered(course)
     name = _find(name, delivered)
     if _same(workspace, course):
-        raise WorkspaceError(f"{workspace} is the course itself, not a workspace; git restores its files")
+        raise WorkspaceError(
+            f"{workspace} is the course itself, not a workspace; git restores its files"
+        )
     path = workspace / name
     with _locked(workspace) as manifest:
         backup = None
@@ -122,7 +136,9 @@ def reset(name, workspace, course=None, now=None):
 
 
 def trust(workspace, course=None):
-    """Sign the notebooks that are exactly as delivered, so that JupyterLab shows their figures before they run."""
+    """Sign the notebooks that are exactly as delivered, so that JupyterLab shows their figures
+    before they run.
+    """
     import nbformat
     from nbformat.sign import NotebookNotary
 
@@ -149,7 +165,9 @@ def describe(events, workspace):
             lines.append(f"{sentence}: {', '.join(names)}")
     for event in events:
         if event.kind == "beside":
-            lines.append(f"You changed {event.name}, so it stays as it is; the new version is {event.beside}")
+            lines.append(
+                f"You changed {event.name}, so it stays as it is; the new version is {event.beside}"
+            )
     return lines
 
 
@@ -229,7 +247,9 @@ def _cells(data):
 
 
 def _find(name, delivered):
-    """The notebook meant; a name without its folder that a chapter and its exercises share is the chapter's."""
+    """The notebook meant; a name without its folder that a chapter and its exercises share is
+    the chapter's.
+    """
     wanted = name.replace("\\", "/").removeprefix("./").removesuffix(".ipynb")
     names = [one for one in delivered if wanted in (one.removesuffix(".ipynb"), Path(one).stem)]
     if names:
@@ -247,23 +267,30 @@ def _same(workspace, course):
 def _locked(workspace):
     """Hold the workspace for one process at a time, and give the path of its manifest.
 
-    The lock is an empty SQLite file: the same three lines on every system, and let go of when the process dies.
+    The lock is an empty SQLite file: the same three lines on every system, and let go of when the
+    process dies.
     """
     import sqlite3  # the command starts without it
 
     try:
         (workspace / PRIVATE).mkdir(parents=True, exist_ok=True)
-        lock = sqlite3.connect(workspace / PRIVATE / "lock.sqlite", timeout=60, isolation_level=None)
+        lock = sqlite3.connect(
+            workspace / PRIVATE / "lock.sqlite", timeout=60, isolation_level=None
+        )
         try:
             lock.execute("BEGIN EXCLUSIVE")
             yield workspace / PRIVATE / "manifest.json"
         finally:
             lock.close()
     except (OSError, sqlite3.Error) as error:
-        what = f"{error.filename or workspace}: {error.strerror}" if isinstance(error, OSError) else error
+        what = (
+            f"{error.filename or workspace}: {error.strerror}"
+            if isinstance(error, OSError)
+            else error
+        )
         raise WorkspaceError(
-            f"cannot prepare the notebooks in {workspace} ({what}). Your own files are as they were."
-            " Another folder: lightspeed lab --dir FOLDER"
+            f"cannot prepare the notebooks in {workspace} ({what}). Your own files are as they"
+            " were. Another folder: lightspeed lab --dir FOLDER"
         ) from error
 
 
@@ -271,7 +298,9 @@ def _read_manifest(path):
     """What was delivered before; a manifest that is lost or spoilt counts as empty."""
     try:
         files = json.loads(path.read_bytes())["files"]
-        return {name: {"file": entry["file"], "cells": entry["cells"]} for name, entry in files.items()}
+        return {
+            name: {"file": entry["file"], "cells": entry["cells"]} for name, entry in files.items()
+        }
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}
 
@@ -281,7 +310,9 @@ def _manifest_text(entries):
 
 
 def _write(path, data):
-    """Write the whole file or leave what was there; a link keeps pointing where the learner pointed it."""
+    """Write the whole file or leave what was there; a link keeps pointing where the learner
+    pointed it.
+    """
     target = Path(os.path.realpath(path))
     target.parent.mkdir(parents=True, exist_ok=True)
     unfinished = target.with_name(f"{_TEMPORARY}{os.getpid()}")

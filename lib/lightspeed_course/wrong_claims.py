@@ -1,4 +1,5 @@
-"""Wrong claims that readers will meet, each with its executable rebuttal: `gallery("01")` shows those of chapter 1.
+"""Wrong claims that readers will meet, each with its executable rebuttal: `gallery("01")` shows
+those of chapter 1.
 
 The claims are in chapters/gallery.toml. Its expressions may use
 
@@ -7,8 +8,9 @@ The claims are in chapters/gallery.toml. Its expressions may use
     si, plain, human_time                       from lightspeed_course.show.format, to write numbers
     claimed, right                              in `because`, `sound` and `holds`: both values, in SI
 
-`holds` is what keeps the statements of an entry true (lightspeed_course.authoring.gates): words of `because` or `sound` -> a condition, or
-"because: " and a reason. A claim with a condition that is false is not shown; it raises.
+`holds` is what keeps the statements of an entry true (lightspeed_course.authoring.gates): words of
+`because` or `sound` -> a condition, or "because: " and a reason. A claim with a condition that is
+false is not shown; it raises.
 """
 
 from __future__ import annotations
@@ -66,16 +68,26 @@ class Claim:
     def written(self, text: str) -> str:
         """`because` or `sound` with its expressions filled in."""
         names = self._values()
-        return fill(" ".join(text.split()), [eval(found.python, names) for found in expressions(text)])
+        return fill(
+            " ".join(text.split()), [eval(found.python, names) for found in expressions(text)]
+        )
 
     def _values(self) -> dict:
         claimed = {} if self.claimed is None else {"claimed": self.claimed * self.factor}
         return {**_names(), "right": self.value, **claimed}
 
     def false_statements(self) -> list[str]:
-        """The statements of `because` and `sound` whose conditions do not hold, each with its condition."""
-        conditions = {words: text for words, text in self.holds.items() if not text.startswith("because:")}
-        return [f"{words}: {text}" for words, text in conditions.items() if not held(eval(f"(\n{text}\n)", self._values()))]
+        """The statements of `because` and `sound` whose conditions do not hold, each with its
+        condition.
+        """
+        conditions = {
+            words: text for words, text in self.holds.items() if not text.startswith("because:")
+        }
+        return [
+            f"{words}: {text}"
+            for words, text in conditions.items()
+            if not held(eval(f"(\n{text}\n)", self._values()))
+        ]
 
     def markdown(self) -> str:
         """The claim as a reader sees it; ValueError if one of its statements does not hold."""
@@ -103,7 +115,9 @@ class Claim:
 def claims() -> tuple[Claim, ...]:
     """Every claim of gallery.toml, in its order."""
     file = course_root() / "chapters" / "gallery.toml"
-    return tuple(Claim(**entry) for entry in tomllib.loads(file.read_text(encoding="utf-8"))["claim"])
+    return tuple(
+        Claim(**entry) for entry in tomllib.loads(file.read_text(encoding="utf-8"))["claim"]
+    )
 
 
 def gallery(chapter: str) -> None:
@@ -112,7 +126,10 @@ def gallery(chapter: str) -> None:
 
     shown = [claim.markdown() for claim in claims() if claim.chapter == chapter]
     if not shown:
-        raise ValueError(f"gallery: chapter = {chapter!r}: expected one of {sorted({claim.chapter for claim in claims()})}")
+        raise ValueError(
+            f"gallery: chapter = {chapter!r}: expected one of"
+            f" {sorted({claim.chapter for claim in claims()})}"
+        )
     text = "\n\n---\n\n".join(shown)
     display({"text/markdown": text, "text/plain": text}, raw=True)
 
@@ -120,7 +137,25 @@ def gallery(chapter: str) -> None:
 @cache
 def _names() -> dict:
     laws = {
-        name: law for module in (roofline, energy, scaling, training, queueing, serving, collectives, nccl_tuner, pipeline, parallel, reliability) for name, law in vars(module).items() if hasattr(law, "arguments")
+        name: law
+        for module in (
+            roofline,
+            energy,
+            scaling,
+            training,
+            queueing,
+            serving,
+            collectives,
+            nccl_tuner,
+            pipeline,
+            parallel,
+            reliability,
+        )
+        for name, law in vars(module).items()
+        if hasattr(law, "arguments")
     }
-    of_catalog = {name: getattr(catalog, name) for name in ("accelerator", "link", "memory", "energy", "number", "find")}
+    of_catalog = {
+        name: getattr(catalog, name)
+        for name in ("accelerator", "link", "memory", "energy", "number", "find")
+    }
     return {**laws, **of_catalog, "si": si, "plain": plain, "human_time": human_time}

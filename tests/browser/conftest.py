@@ -5,8 +5,8 @@
         page.locator(".jp-OutputArea input[type=range]").first.focus()
         page.screenshot("02_roofline")
 
-`page` is Playwright's own page with a few words more; see `LabPage`. At the end of each test the page must have
-logged no error, shown no error dialog and asked no other machine for anything.
+`page` is Playwright's own page with a few words more; see `LabPage`. At the end of each test the
+page must have logged no error, shown no error dialog and asked no other machine for anything.
 """
 
 import os
@@ -23,8 +23,17 @@ from urllib.parse import quote, urlsplit
 import pytest
 
 ARTIFACTS = Path(__file__).parent.parent / "artifacts"
-# Without these a root user gets no Chromium at all, and every start looks up the browser maker's hosts.
-CHROMIUM_OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
+# Without these a root user gets no Chromium at all, and every start looks up the browser maker's
+# hosts.
+CHROMIUM_OPTIONS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 CELLS_STILL_RUNNING = """() => {
     const panel = window.jupyterapp?.shell.currentWidget, kernel = panel?.sessionContext?.session?.kernel;
     return !kernel || kernel.status !== 'idle' || panel.content.widgets.some(cell => cell.prompt === '*');
@@ -56,18 +65,37 @@ class Lab:
     """A running JupyterLab: its workspace folder, its address, and what it printed."""
 
     def __init__(self, folder, program=("-m", "lightspeed_cli")):
-        self.workspace, self.data, self.log = folder / "my course", folder / "data", folder / "lab.log"
+        self.workspace, self.data, self.log = (
+            folder / "my course",
+            folder / "data",
+            folder / "lab.log",
+        )
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-        own = {f"JUPYTER_{kind}_DIR": str(folder / "jupyter" / kind.lower()) for kind in ("CONFIG", "DATA", "RUNTIME")}
-        environment = os.environ | own | {"LIGHTSPEED_DATA": str(self.data), "IPYTHONDIR": str(folder / "ipython")}
+        own = {
+            f"JUPYTER_{kind}_DIR": str(folder / "jupyter" / kind.lower())
+            for kind in ("CONFIG", "DATA", "RUNTIME")
+        }
+        environment = (
+            os.environ
+            | own
+            | {
+                "LIGHTSPEED_DATA": str(self.data),
+                "IPYTHONDIR": str(folder / "ipython"),
+            }
+        )
         command = [sys.executable, *program, "lab", "--dir", self.workspace, "--no-browser"]
         # The test helpers find the current notebook through the application object.
         command += ["--port", str(port), "--LabApp.expose_app_in_browser=True"]
         with open(self.log, "w") as log:
             self.process = subprocess.Popen(
-                command, env=environment, stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True
+                command,
+                env=environment,
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
             )
         self.printed, self.address, self.token = self._wait_for_address()
 
@@ -82,7 +110,9 @@ class Lab:
         pytest.fail(f"JupyterLab did not start:\n{self.log.read_text()}")
 
     def url(self, name, layout):
-        """The address of a notebook in a window layout of its own, so that no test sees another's tabs."""
+        """The address of a notebook in a window layout of its own, so that no test sees
+        another's tabs.
+        """
         return f"{self.address}/lab/workspaces/{layout}/tree/{quote(name)}?reset&token={self.token}"
 
     def stop(self):
@@ -100,7 +130,10 @@ class LabPage:
     def __init__(self, page, lab, name):
         self.page, self.lab, self.layout = page, lab, re.sub(r"\W+", "-", name)
         self.errors, self.strangers = [], set()
-        page.on("console", lambda message: self.errors.append(message.text) if message.type == "error" else None)
+        page.on(
+            "console",
+            lambda message: self.errors.append(message.text) if message.type == "error" else None,
+        )
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.on("request", self._note_host)
 
@@ -109,19 +142,28 @@ class LabPage:
 
     def _note_host(self, request):
         address = urlsplit(request.url)
-        if address.scheme.startswith(("http", "ws")) and address.hostname not in ("127.0.0.1", "localhost"):
+        if address.scheme.startswith(("http", "ws")) and address.hostname not in (
+            "127.0.0.1",
+            "localhost",
+        ):
             self.strangers.add(address.hostname)
 
     def open_notebook(self, name, timeout=60):
-        """Open a notebook of the workspace ("chapters/02_roofline.ipynb") and wait for its kernel."""
+        """Open a notebook of the workspace ("chapters/02_roofline.ipynb") and wait for its
+        kernel.
+        """
         self.page.goto(self.lab.url(name, self.layout))
-        self.page.wait_for_selector(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Cell", timeout=1000 * timeout)
+        self.page.wait_for_selector(
+            ".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Cell", timeout=1000 * timeout
+        )
         self.wait_idle(timeout)
 
     def run_all(self, timeout=180, measure=False):
-        """Run all cells as the menu does, wait for the last of them, and return the seconds it took.
+        """Run all cells as the menu does, wait for the last of them, and return the seconds it
+        took.
 
-        Cells that measure this machine, most of a chapter's time, are emptied before unless `measure`.
+        Cells that measure this machine, most of a chapter's time, are emptied before unless
+        `measure`.
         """
         start = time.monotonic()
         if not measure:
@@ -133,13 +175,18 @@ class LabPage:
             window.jupyterapp.commands.execute('notebook:run-all-cells').finally(() => { window.allRan = true; });
         }""")
         self.page.wait_for_function("() => window.allRan", timeout=1000 * timeout)
-        # A cell that takes seconds may still be at it: the command ends before, and cells out of sight show no star.
-        self.page.wait_for_function(f"() => ({UNEXPECTED_ERRORS})().length || ({ALL_COUNTED})()", timeout=1000 * timeout)
+        # A cell that takes seconds may still be at it: the command ends before, and cells out of
+        # sight show no star.
+        self.page.wait_for_function(
+            f"() => ({UNEXPECTED_ERRORS})().length || ({ALL_COUNTED})()", timeout=1000 * timeout
+        )
         self.wait_idle(timeout)
         return time.monotonic() - start
 
     def open_and_run(self, name, **how):
-        """Open a notebook, run it to its end without an error, and return this page; see `run_all`."""
+        """Open a notebook, run it to its end without an error, and return this page; see
+        `run_all`.
+        """
         self.open_notebook(name)
         self.run_all(**how)
         assert self.cell_errors() == []
@@ -162,14 +209,18 @@ class LabPage:
         return self.page.evaluate(UNEXPECTED_ERRORS)
 
     def screenshot(self, name, whole=False):
-        """Save tests/artifacts/NAME.png: the window, or with `whole` the notebook down to its end."""
+        """Save tests/artifacts/NAME.png: the window, or with `whole` the notebook down to its
+        end.
+        """
         ARTIFACTS.mkdir(exist_ok=True)
         path, window = ARTIFACTS / f"{name}.png", self.page.viewport_size
         if whole:
             # Cells far below get their true height only when they come into sight, hence twice.
             for _ in range(2):
                 height = self.page.evaluate(HEIGHT_FROM_THE_TOP)
-                self.page.set_viewport_size({"width": window["width"], "height": min(height + 120, 16000)})
+                self.page.set_viewport_size(
+                    {"width": window["width"], "height": min(height + 120, 16000)}
+                )
                 self.page.wait_for_timeout(300)
         self.page.screenshot(path=path)
         self.page.set_viewport_size(window)
@@ -185,9 +236,14 @@ class LabPage:
 @pytest.fixture(scope="session")
 def chromium():
     """A headless Chromium of the system."""
-    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    program = next(
+        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+    )
     if program is None:
-        reason = "no Chromium found: install chromium, chromium-browser or google-chrome to run the browser tests"
+        reason = (
+            "no Chromium found: install chromium, chromium-browser or google-chrome to run the"
+            " browser tests"
+        )
         pytest.fail(reason) if os.environ.get("CI") == "true" else pytest.skip(reason)
     from playwright.sync_api import sync_playwright
 

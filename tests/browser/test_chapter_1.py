@@ -1,4 +1,6 @@
-"""Chapter 1 as a reader meets it: guess, drag a transfer through its crossover, compare machines, drill."""
+"""Chapter 1 as a reader meets it: guess, drag a transfer through its crossover, compare
+machines, drill.
+"""
 
 import pytest
 

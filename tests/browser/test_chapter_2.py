@@ -41,7 +41,9 @@ def test_a_precision_without_a_peak_is_said(chapter, explorer):
 
 
 def test_lost_messages_do_not_end_an_explorer(chapter, explorer):
-    """The connection swallows two changes, as many as may be on their way: the reader is told, and the next change is answered."""
+    """The connection swallows two changes, as many as may be on their way: the reader is told,
+    and the next change is answered.
+    """
     chapter.says(explorer, "Memory-bound")
     chapter.evaluate("""() => {
         const send = WebSocket.prototype.send;
@@ -65,7 +67,11 @@ def test_lost_messages_do_not_end_an_explorer(chapter, explorer):
 
 
 def test_a_wrong_answer_is_diagnosed_and_a_right_one_taken(chapter):
-    question = chapter.locator(".sol-practice").filter(has_text="Weights, activations and arithmetic are int8").first
+    question = (
+        chapter.locator(".sol-practice")
+        .filter(has_text="Weights, activations and arithmetic are int8")
+        .first
+    )
     question.scroll_into_view_if_needed()
     box = question.locator("input").first
     box.fill("480")
@@ -80,7 +86,10 @@ def test_a_wrong_answer_is_diagnosed_and_a_right_one_taken(chapter):
 
 def test_explorer_and_question_answer_while_a_cell_is_busy(chapter, explorer, tmp_path):
     chapter.says(explorer, "Memory-bound")
-    source = f"from pathlib import Path\nfrom time import sleep\nwhile not Path({str(tmp_path / 'enough')!r}).exists():\n    sleep(0.1)"
+    source = (
+        "from pathlib import Path\nfrom time import sleep\nwhile not"
+        f" Path({str(tmp_path / 'enough')!r}).exists():\n    sleep(0.1)"
+    )
     chapter.evaluate("""(source) => {
         const notebook = window.jupyterapp.shell.currentWidget.content, cells = notebook.model.sharedModel;
         cells.insertCell(cells.cells.length, {cell_type: "code", source});
@@ -94,7 +103,11 @@ def test_explorer_and_question_answer_while_a_cell_is_busy(chapter, explorer, tm
         for _ in range(12):
             chapter.keyboard.press("ArrowRight")
         chapter.says(explorer, "Compute-bound")
-        question = chapter.locator(".sol-practice").filter(has_text="Weights, activations and arithmetic are int8").first
+        question = (
+            chapter.locator(".sol-practice")
+            .filter(has_text="Weights, activations and arithmetic are int8")
+            .first
+        )
         question.scroll_into_view_if_needed()
         question.locator("input").first.fill("240")
         question.locator("input").first.press("Enter")
@@ -107,7 +120,9 @@ def test_explorer_and_question_answer_while_a_cell_is_busy(chapter, explorer, tm
 
 
 def test_a_saved_page_opens_again_with_its_explorer(chapter):
-    """Without its saved state a widget would come back as "Error displaying widget: model not found"."""
+    """Without its saved state a widget would come back as "Error displaying widget: model not
+    found".
+    """
     # A kernel of its own: the tests before this one have left widgets in the shared one.
     chapter.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.restartKernel()")
     chapter.wait_idle()

@@ -1,4 +1,6 @@
-"""Chapter 3 as a reader meets it: drag n past the peak, and answer a question wrongly and rightly."""
+"""Chapter 3 as a reader meets it: drag n past the peak, and answer a question wrongly and
+rightly.
+"""
 
 import pytest
 
@@ -23,7 +25,11 @@ def test_dragging_n_passes_the_peak(chapter):
 
 
 def test_a_wrong_answer_is_diagnosed_and_a_right_one_taken(chapter):
-    question = chapter.locator(".sol-practice").filter(has_text="On how many processors is the job fastest").first
+    question = (
+        chapter.locator(".sol-practice")
+        .filter(has_text="On how many processors is the job fastest")
+        .first
+    )
     question.scroll_into_view_if_needed()
     box = question.locator("input").first
     box.fill("900")

@@ -1,4 +1,6 @@
-"""Chapter 4 as a reader meets it: drive the queue into overload, change the hardware, answer a question."""
+"""Chapter 4 as a reader meets it: drive the queue into overload, change the hardware, answer a
+question.
+"""
 
 import pytest
 
@@ -33,7 +35,9 @@ def test_another_machine_changes_the_replica(chapter):
 
 
 def test_a_wrong_answer_is_diagnosed_and_a_right_one_taken(chapter):
-    question = chapter.locator(".sol-practice").filter(has_text="How much memory do the caches need").first
+    question = (
+        chapter.locator(".sol-practice").filter(has_text="How much memory do the caches need").first
+    )
     question.scroll_into_view_if_needed()
     box = question.locator("input").first
     box.fill("1000")

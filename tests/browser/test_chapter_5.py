@@ -1,4 +1,6 @@
-"""Chapter 5 as a reader meets it: set a bit, read the same bits in another format, and answer a question."""
+"""Chapter 5 as a reader meets it: set a bit, read the same bits in another format, and answer a
+question.
+"""
 
 import pytest
 
@@ -24,7 +26,9 @@ def test_a_bit_and_another_format(chapter):
 
 
 def test_a_wrong_answer_is_diagnosed_and_a_right_one_taken(chapter):
-    question = chapter.locator(".sol-practice").filter(has_text="largest finite number of fp8_e4m3").first
+    question = (
+        chapter.locator(".sol-practice").filter(has_text="largest finite number of fp8_e4m3").first
+    )
     question.scroll_into_view_if_needed()
     box = question.locator("input").first
     box.fill("240")

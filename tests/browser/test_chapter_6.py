@@ -1,4 +1,6 @@
-"""Chapter 6 as a reader meets it: break the plan and mend it, watch the bubble, answer wrongly and rightly."""
+"""Chapter 6 as a reader meets it: break the plan and mend it, watch the bubble, answer wrongly
+and rightly.
+"""
 
 import pytest
 
@@ -37,7 +39,11 @@ def test_a_smaller_batch_makes_the_bubble_the_largest_loss(chapter, explorer):
 
 
 def test_a_wrong_answer_is_diagnosed_and_a_right_one_taken(chapter):
-    question = chapter.locator(".sol-practice").filter(has_text="Which share of the GPU time of the whole step is idle").first
+    question = (
+        chapter.locator(".sol-practice")
+        .filter(has_text="Which share of the GPU time of the whole step is idle")
+        .first
+    )
     question.scroll_into_view_if_needed()
     box = question.locator("input").first
     box.fill("21.9")

@@ -1,4 +1,6 @@
-"""Chapter 7 as a reader meets it: open, run, move the message, step the ring, answer wrongly and rightly."""
+"""Chapter 7 as a reader meets it: open, run, move the message, step the ring, answer wrongly and
+rightly.
+"""
 
 import re
 
@@ -56,8 +58,12 @@ def test_the_ring_is_stepped_to_its_end(chapter):
 
 
 def test_a_wrong_answer_is_diagnosed_and_a_right_one_taken(chapter):
-    chapter.get_by_role("heading", name=re.compile("Count the bytes")).first.scroll_into_view_if_needed()
-    question = chapter.locator(".sol-practice").filter(has_text="Which busbw stands beside it").first
+    chapter.get_by_role(
+        "heading", name=re.compile("Count the bytes")
+    ).first.scroll_into_view_if_needed()
+    question = (
+        chapter.locator(".sol-practice").filter(has_text="Which busbw stands beside it").first
+    )
     question.scroll_into_view_if_needed()
     box = question.locator("input").first
     box.fill("240")

@@ -81,7 +81,9 @@ def test_the_code_of_a_figure_is_folded_behind_a_bar(page):
 
 def test_a_terminal_opens_in_the_workspace(page, lab):
     page.open_notebook(START)
-    page.evaluate("() => window.jupyterapp.commands.execute('terminal:create-new', {cwd: 'chapters'})")
+    page.evaluate(
+        "() => window.jupyterapp.commands.execute('terminal:create-new', {cwd: 'chapters'})"
+    )
     page.locator(".jp-Terminal .xterm-helper-textarea").wait_for(state="attached")
     page.wait_for_timeout(1500)
     page.keyboard.type("pwd > where.txt; lightspeed reset 02_roofline > said.txt\n")
@@ -90,25 +92,40 @@ def test_a_terminal_opens_in_the_workspace(page, lab):
         if said.exists() and said.read_text():
             break
         page.wait_for_timeout(100)
-    assert (lab.workspace / "chapters/where.txt").read_text().strip() == str(lab.workspace / "chapters")
+    assert (lab.workspace / "chapters/where.txt").read_text().strip() == str(
+        lab.workspace / "chapters"
+    )
     assert f"in {lab.workspace} is as delivered" in said.read_text()
 
 
 def test_the_page_is_set_for_reading(page):
     page.open_notebook(START)
     text = page.locator(".jp-RenderedMarkdown p").first
-    style = text.evaluate("node => { const s = getComputedStyle(node); return [s.fontSize, s.lineHeight, s.maxWidth]; }")
-    assert [float(value.removesuffix("px")) for value in style] == [17, pytest.approx(28.05), 43 * 16]
+    style = text.evaluate(
+        "node => { const s = getComputedStyle(node); return [s.fontSize, s.lineHeight,"
+        " s.maxWidth]; }"
+    )
+    assert [float(value.removesuffix("px")) for value in style] == [
+        17,
+        pytest.approx(28.05),
+        43 * 16,
+    ]
 
 
 def test_the_settings_of_the_course_are_defaults_and_extensions_are_left_alone(page):
-    """No news, no hints at new versions, room for the names of chapters; a learner's own settings stay empty."""
+    """No news, no hints at new versions, room for the names of chapters; a learner's own
+    settings stay empty.
+    """
     page.open_notebook(START)
     for plugin, settings in json.loads((CONFIG / "overrides.json").read_text()).items():
-        fetched = page.evaluate("name => window.jupyterapp.serviceManager.settings.fetch(name)", plugin)
+        fetched = page.evaluate(
+            "name => window.jupyterapp.serviceManager.settings.fetch(name)", plugin
+        )
         shown = {name: fetched["schema"]["properties"][name]["default"] for name in settings}
         assert shown == settings and fetched["raw"] in ("", "{}")
-    config = page.evaluate("() => JSON.parse(document.getElementById('jupyter-config-data').textContent)")
+    config = page.evaluate(
+        "() => JSON.parse(document.getElementById('jupyter-config-data').textContent)"
+    )
     assert config["extensionManager"]["can_install"] is False
 
 
@@ -119,12 +136,18 @@ def fresh_lab(lab, tmp_path):
     fresh.stop()
 
 
-def test_jupyter_prints_nothing_but_the_address_and_leaves_no_configuration(fresh_lab, page, tmp_path):
+def test_jupyter_prints_nothing_but_the_address_and_leaves_no_configuration(
+    fresh_lab, page, tmp_path
+):
     """A learner who sees warnings in the terminal thinks that something is wrong."""
     page.lab = fresh_lab
     page.open_notebook(START)
     page.run_all()
     lines = [line for line in fresh_lab.log.read_text().splitlines() if line.strip()]
-    assert lines[-2:] == [f"    {fresh_lab.printed}", "To stop it, press Ctrl-C here."], "\n".join(lines)
+    assert lines[-2:] == [f"    {fresh_lab.printed}", "To stop it, press Ctrl-C here."], "\n".join(
+        lines
+    )
     assert list((tmp_path / "jupyter/config").rglob("*")) == []
-    assert list((fresh_lab.workspace / ".lightspeed/tabs").iterdir()), "the open tabs are kept with the workspace"
+    assert list((fresh_lab.workspace / ".lightspeed/tabs").iterdir()), (
+        "the open tabs are kept with the workspace"
+    )

@@ -1,4 +1,6 @@
-"""The bundle view.js alone in a page: it draws what the spec says, moves controls by keyboard, and never has more than two changes on the way."""
+"""The bundle view.js alone in a page: it draws what the spec says, moves controls by keyboard,
+and never has more than two changes on the way.
+"""
 
 import json
 import sys
@@ -34,8 +36,14 @@ def opened(chromium):
 
     def opened(demo, width=1000):
         demo._live()
-        html = PAGE.replace("FRAME", json.dumps(demo.chart.frame)).replace("CONTENT", json.dumps(demo.chart.content))
-        files = {"/": ("text/html", html), "/view.js": ("text/javascript", live.ChartView._esm), "/view.css": ("text/css", live.ChartView._css)}
+        html = PAGE.replace("FRAME", json.dumps(demo.chart.frame)).replace(
+            "CONTENT", json.dumps(demo.chart.content)
+        )
+        files = {
+            "/": ("text/html", html),
+            "/view.js": ("text/javascript", live.ChartView._esm),
+            "/view.css": ("text/css", live.ChartView._css),
+        }
         contexts.append(chromium.new_context(viewport={"width": width, "height": 900}))
         page = contexts[-1].new_page()
         page.failures = []
@@ -59,7 +67,12 @@ def opened(chromium):
 def drawn(charts):
     """An explorer of given charts, with a slider that changes nothing."""
     controls = [show.LogSlider("batch", "B", 1, 4096, 128, unit="token", whole=True)]
-    return show.explorer(lambda batch: show.View(charts, "A verdict.", {"T_math": "1 ns"}), controls, caption="A caption.", alt="An alt text.")
+    return show.explorer(
+        lambda batch: show.View(charts, "A verdict.", {"T_math": "1 ns"}),
+        controls,
+        caption="A caption.",
+        alt="An alt text.",
+    )
 
 
 def texts(page):
@@ -72,9 +85,19 @@ def test_all_of_the_spec_is_drawn(opened, name):
     spec = lay_out(chart)
     page = opened(drawn(chart))
     shown = texts(page)
-    labels = [mark["text"] for mark in spec["marks"] if mark["type"] == "text"] + [entry["text"] for entry in spec["key"]]
-    ticks = [text for axis in (spec["x"], spec["y"], spec["x_top"] or {"ticks": []}) for _, text in axis["ticks"]]
-    for text in [*labels, *ticks, *filter(None, (spec["title"], spec["x"]["label"], spec["y"]["label"]))]:
+    labels = [mark["text"] for mark in spec["marks"] if mark["type"] == "text"] + [
+        entry["text"] for entry in spec["key"]
+    ]
+    ticks = [
+        text
+        for axis in (spec["x"], spec["y"], spec["x_top"] or {"ticks": []})
+        for _, text in axis["ticks"]
+    ]
+    for text in [
+        *labels,
+        *ticks,
+        *filter(None, (spec["title"], spec["x"]["label"], spec["y"]["label"])),
+    ]:
         assert text in shown
     dots = sum(len(mark["x"]) for mark in spec["marks"] if mark["type"] == "dot") + len(spec["key"])
     assert page.locator("svg .sol-dot > *").count() == dots
@@ -102,11 +125,15 @@ def test_no_text_is_clipped_or_overlaps(opened, width):
 
 def test_words_are_there_for_those_who_cannot_see(opened):
     page = opened(explorer())
-    assert page.locator(".sol-charts").get_attribute("aria-label") == "A point moves. H100: 128 tokens"
+    assert (
+        page.locator(".sol-charts").get_attribute("aria-label") == "A point moves. H100: 128 tokens"
+    )
     assert page.locator(".sol-charts").get_attribute("role") == "img"
     assert page.locator("[aria-live=polite]").inner_text() == "H100: 128 tokens"
     assert page.get_by_label("B", exact=True).get_attribute("aria-valuetext") == "128 tokens"
-    assert page.locator("dt").all_inner_texts() == ["T_math"] and page.locator("dd").all_inner_texts() == ["128 ns"]
+    assert page.locator("dt").all_inner_texts() == ["T_math"] and page.locator(
+        "dd"
+    ).all_inner_texts() == ["128 ns"]
 
 
 def test_keyboard_reaches_every_control(opened):
@@ -129,11 +156,15 @@ def test_two_changes_on_the_way_and_the_last_one_wins(opened):
     page.get_by_label("B", exact=True).focus()
     for _ in range(5):
         page.keyboard.press("ArrowRight")
-    assert page.evaluate("sent.map((m) => [m.turn, m.at.batch])") == [[1, start + 1], [2, start + 2]]
+    assert page.evaluate("sent.map((m) => [m.turn, m.at.batch])") == [
+        [1, start + 1],
+        [2, start + 2],
+    ]
     demo.receive(page.evaluate("sent[0]"))
     page.evaluate("(content) => answer(content)", demo.chart.content)
     assert page.evaluate("sent.map((m) => [m.turn, m.at.batch])")[2:] == [[3, start + 5]]
-    assert page.get_by_label("B", exact=True).input_value() == str(start + 5)  # an answer on its way does not pull the slider back
+    # an answer on its way does not pull the slider back
+    assert page.get_by_label("B", exact=True).input_value() == str(start + 5)
     for message in page.evaluate("sent.slice(1)"):
         demo.receive(message)
         page.evaluate("(content) => answer(content)", demo.chart.content)
@@ -151,7 +182,10 @@ def test_two_views_of_one_widget_agree(opened):
     page = opened(demo)
     demo.receive({"turn": 9, "at": {"batch": 0, "chip": 1, "wrong": 0}})
     page.evaluate("(content) => answer(content)", demo.chart.content)
-    assert page.locator("output").inner_text() == "1 token" and page.locator("select").input_value() == "1"
+    assert (
+        page.locator("output").inner_text() == "1 token"
+        and page.locator("select").input_value() == "1"
+    )
     page.get_by_label("B", exact=True).press("ArrowRight")
     assert page.evaluate("sent.map((m) => m.turn)") == [10]
 
@@ -194,11 +228,16 @@ def test_a_kernel_that_does_not_answer_is_reported(opened):
     demo.receive(page.evaluate("sent[0]"))
     page.evaluate("(content) => answer(content)", demo.chart.content)
     page.clock.run_for(5000)
-    assert page.locator(".sol-verdict").inner_text() == demo.shown.verdict and page.locator(".sol-failed").count() == 0
+    assert (
+        page.locator(".sol-verdict").inner_text() == demo.shown.verdict
+        and page.locator(".sol-failed").count() == 0
+    )
 
 
 def test_lost_messages_do_not_end_it(opened):
-    """A dropped connection: two changes never come back, the complaint outlives a change of width, and the third change is answered."""
+    """A dropped connection: two changes never come back, the complaint outlives a change of
+    width, and the third change is answered.
+    """
     demo = explorer()
     page = opened(demo)
     page.clock.install(time=0)
@@ -210,7 +249,9 @@ def test_lost_messages_do_not_end_it(opened):
     assert "No answer" in verdict.inner_text()
     before = page.locator("svg").get_attribute("width")
     page.set_viewport_size({"width": 700, "height": 900})
-    page.wait_for_function("(before) => document.querySelector('svg').getAttribute('width') !== before", arg=before)
+    page.wait_for_function(
+        "(before) => document.querySelector('svg').getAttribute('width') !== before", arg=before
+    )
     assert "No answer" in verdict.inner_text() and page.locator(".sol-failed").count() == 1
     slider.press("ArrowRight")
     assert page.evaluate("sent.length") == 3
@@ -223,12 +264,20 @@ def test_lost_messages_do_not_end_it(opened):
 
 def test_a_long_verdict_keeps_its_room(opened):
     """What is below the words must not jump while the reader drags; another width starts afresh."""
-    long = "so many words that they take more lines than were kept for them, and then more of them, " * 5
+    long = (
+        "so many words that they take more lines than were kept for them, and then more of them, "
+        * 5
+    )
     controls = [show.Toggle("wordy", "wordy")]
-    view = lambda wordy: show.View(CHARTS["roofline"](), long if wordy else "Short.", {"name": long if wordy else "short"})  # noqa: E731
+    view = lambda wordy: show.View(
+        CHARTS["roofline"](), long if wordy else "Short.", {"name": long if wordy else "short"}
+    )  # noqa: E731
     demo = show.explorer(view, controls, caption="A caption.", alt="An alt text.")
     page = opened(demo)
-    ends = "() => ['.sol-charts', '.sol-caption'].map((name) => document.querySelector(name).getBoundingClientRect().top)"
+    ends = (
+        "() => ['.sol-charts', '.sol-caption'].map((name) =>"
+        " document.querySelector(name).getBoundingClientRect().top)"
+    )
     places = []
     for wordy in (False, True, False, True):
         demo.set(wordy=wordy)
@@ -238,23 +287,34 @@ def test_a_long_verdict_keeps_its_room(opened):
     demo.set(wordy=False)
     page.evaluate("(content) => answer(content)", demo.chart.content)
     page.set_viewport_size({"width": 1010, "height": 900})
-    page.wait_for_function("(top) => document.querySelector('.sol-charts').getBoundingClientRect().top === top", arg=places[0][0])
+    page.wait_for_function(
+        "(top) => document.querySelector('.sol-charts').getBoundingClientRect().top === top",
+        arg=places[0][0],
+    )
 
 
 def test_what_changed_while_hidden_is_drawn_when_shown(opened):
     demo = explorer()
     page = opened(demo)
-    hide = "(hidden) => new Promise((done) => { document.querySelector('.sol-view').style.display = hidden ? 'none' : ''; requestAnimationFrame(() => setTimeout(done)); })"
+    hide = (
+        "(hidden) => new Promise((done) => { document.querySelector('.sol-view').style.display ="
+        " hidden ? 'none' : ''; requestAnimationFrame(() => setTimeout(done)); })"
+    )
     page.evaluate(hide, True)
     demo.set(batch=1)
     page.evaluate("(content) => answer(content)", demo.chart.content)
     page.evaluate(hide, False)
-    assert page.locator(".sol-verdict").inner_text() == demo.shown.verdict and page.locator(".sol-verdict").bounding_box()["height"] >= 58
+    assert (
+        page.locator(".sol-verdict").inner_text() == demo.shown.verdict
+        and page.locator(".sol-verdict").bounding_box()["height"] >= 58
+    )
 
 
 @pytest.mark.parametrize(("width", "drawn_at"), [(600, 586), (520, 506), (355, 448)])
 def test_a_narrow_page_shrinks_a_chart_and_then_scrolls_it(opened, width, drawn_at):
-    """The labels were placed for 560 pixels: with less room the whole drawing gets smaller, to 0.8 of that, and the page never scrolls."""
+    """The labels were placed for 560 pixels: with less room the whole drawing gets smaller, to
+    0.8 of that, and the page never scrolls.
+    """
     demo = drawn(CHARTS["roofline"]())
     page = opened(demo, width)
     svg = page.locator("svg").bounding_box()
@@ -263,9 +323,16 @@ def test_a_narrow_page_shrinks_a_chart_and_then_scrolls_it(opened, width, drawn_
     assert page.locator(".sol-hint").is_visible() == (drawn_at > width)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     if drawn_at > width:
-        assert page.evaluate("(() => { const box = document.querySelector('.sol-charts'); box.scrollLeft = 999; return box.scrollLeft; })()") > 90
+        assert (
+            page.evaluate(
+                "(() => { const box = document.querySelector('.sol-charts'); box.scrollLeft = 999;"
+                " return box.scrollLeft; })()"
+            )
+            > 90
+        )
         page.evaluate("(content) => answer(content)", demo.chart.content)
-        assert page.evaluate("document.querySelector('.sol-charts').scrollLeft") > 90  # a redraw leaves the scroll where it was
+        # a redraw leaves the scroll where it was
+        assert page.evaluate("document.querySelector('.sol-charts').scrollLeft") > 90
 
 
 def test_dark_theme_keeps_texts_readable(opened):

@@ -7,7 +7,12 @@ from lightspeed_class.intake.notebooks import Assignment
 from lightspeed_course.practice.check import diagnose
 from lightspeed_course.practice.questions import question
 
-RECORD = {"isolation": "bubblewrap 0.8.0", "submission": "f" * 64, "secret": "5ec7e7" * 10, "grader": "9" * 64}
+RECORD = {
+    "isolation": "bubblewrap 0.8.0",
+    "submission": "f" * 64,
+    "secret": "5ec7e7" * 10,
+    "grader": "9" * 64,
+}
 VOID = {"meta", "br", "wbr", "hr", "path", "use", "rect", "col"}
 
 
@@ -36,24 +41,40 @@ def answer(variant, values):
     if variant.question.kind == "choice":
         return values
     if variant.question.kind == "function":
-        known = {tuple(variant.inputs(s).values()): float(v) for s, v in zip(variant.samples, values, strict=True)}
+        known = {
+            tuple(variant.inputs(s).values()): float(v)
+            for s, v in zip(variant.samples, values, strict=True)
+        }
         return lambda *inputs: known[inputs]
     return tuple(float(v) for v in values) if len(values) > 1 else float(values[0])
 
 
 def score(id, given, seed=None, out_of=1.0):
     verdict = diagnose(question(id).variant(seed), given)
-    return Score(id, out_of * verdict.correct, out_of, verdict.kind, verdict.name, verdict.message, verdict.given, "check" if given is not ... else "")
+    return Score(
+        id,
+        out_of * verdict.correct,
+        out_of,
+        verdict.kind,
+        verdict.name,
+        verdict.message,
+        verdict.given,
+        "check" if given is not ... else "",
+    )
 
 
 def graded(answers, seed=None, status="ok", notes=(), points=None):
     """`answers`: question -> what was answered."""
-    scores = tuple(score(id, given, seed, (points or {}).get(id, 1.0)) for id, given in answers.items())
+    scores = tuple(
+        score(id, given, seed, (points or {}).get(id, 1.0)) for id, given in answers.items()
+    )
     return Graded(status, scores, tuple(notes), {**RECORD, "seed": seed})
 
 
 class Page(html.parser.HTMLParser):
-    """What a page holds: its tags with attributes, whether they close, and the text of each section and of all."""
+    """What a page holds: its tags with attributes, whether they close, and the text of each
+    section and of all.
+    """
 
     def __init__(self, text):
         super().__init__()
@@ -87,11 +108,34 @@ class Page(html.parser.HTMLParser):
         """Well formed, for screen readers too, and unable to fetch or to run anything."""
         assert not self.open
         names = [tag for tag, _ in self.tags]
-        assert not {"script", "iframe", "object", "embed", "img", "link", "form", "base", "audio", "video"} & set(names)
-        assert dict(self.tags)["html"]["lang"] == "en" and names.count("h1") == 1 and names.count("title") >= 1
+        assert not {
+            "script",
+            "iframe",
+            "object",
+            "embed",
+            "img",
+            "link",
+            "form",
+            "base",
+            "audio",
+            "video",
+        } & set(names)
+        assert (
+            dict(self.tags)["html"]["lang"] == "en"
+            and names.count("h1") == 1
+            and names.count("title") >= 1
+        )
         for _, attributes in self.tags:
             assert not any(name.startswith("on") for name in attributes)
-            assert all(attributes[name].startswith("#") for name in ("href", "src", "xlink:href") if name in attributes)
-        policies = [a["content"] for tag, a in self.tags if tag == "meta" and a.get("http-equiv") == "Content-Security-Policy"]
+            assert all(
+                attributes[name].startswith("#")
+                for name in ("href", "src", "xlink:href")
+                if name in attributes
+            )
+        policies = [
+            a["content"]
+            for tag, a in self.tags
+            if tag == "meta" and a.get("http-equiv") == "Content-Security-Policy"
+        ]
         assert policies == ["default-src 'none'; style-src 'unsafe-inline'"]
         return self

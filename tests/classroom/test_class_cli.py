@@ -21,8 +21,13 @@ from lightspeed_class.gradebook import Gradebook
 from lightspeed_cli import main
 from lightspeed_course.practice.questions import question
 
-ROSTER = "id,name,email\nada,Ada Lovelace,ada@example.org\nbob,Bob Ross,bob@example.org\ncy,Cy Twombly,cy@example.org\n"
-ROOF = "def roof(intensity, peak, bandwidth):\n    return {}\n\n\ncheck(\"roofline.attainable\", roof)"
+ROSTER = (
+    "id,name,email\nada,Ada Lovelace,ada@example.org\nbob,Bob Ross,bob@example.org\ncy,Cy"
+    " Twombly,cy@example.org\n"
+)
+ROOF = (
+    'def roof(intensity, peak, bandwidth):\n    return {}\n\n\ncheck("roofline.attainable", roof)'
+)
 AS_SOMEBODY = """
 mount --bind "$BASE" /mnt && mount -t tmpfs -o mode=755 none "$CLOSED" && mkdir -p "$BASE" && mount --bind /mnt "$BASE" && umount /mnt || exit 99
 exec setpriv --reuid=12345 --regid=12345 --clear-groups "$@"
@@ -30,7 +35,9 @@ exec setpriv --reuid=12345 --regid=12345 --clear-groups "$@"
 
 
 def answered(content, seed, skip=(), roof="min(peak, intensity * bandwidth)"):
-    """A released notebook with right answers to all but the functions, of which one is written too."""
+    """A released notebook with right answers to all but the functions, of which one is written
+    too.
+    """
     notebook = json.loads(content)
     for cell in notebook["cells"]:
         asked = re.search(r'check\("([\w.]+)"', cell["source"])
@@ -40,8 +47,14 @@ def answered(content, seed, skip=(), roof="min(peak, intensity * bandwidth)"):
         if asked[1] == "roofline.attainable":
             cell["source"] = ROOF.format(roof)
         elif variant.question.kind != "function":
-            values = variant.right if variant.question.kind == "choice" else [float(v) for v in variant.right]
-            answer = values[0] if isinstance(values, list) and not variant.question.names else values
+            values = (
+                variant.right
+                if variant.question.kind == "choice"
+                else [float(v) for v in variant.right]
+            )
+            answer = (
+                values[0] if isinstance(values, list) and not variant.question.names else values
+            )
             cell["source"] = cell["source"].replace("answer = ...", f"answer = {answer!r}")
     return json.dumps(notebook).encode()
 
@@ -71,10 +84,15 @@ def hand_in(folder, path):
     """A Canvas archive: ada all right, bob late and with one wrong, a stranger."""
     with Gradebook(folder / "gradebook.sqlite") as book:
         seeds = {s.id: s.seed for s in book.students()}
-    own = {s: (folder / "released/02_roofline/v1" / s / "02_roofline.ipynb").read_bytes() for s in ("ada", "bob")}
+    own = {
+        s: (folder / "released/02_roofline/v1" / s / "02_roofline.ipynb").read_bytes()
+        for s in ("ada", "bob")
+    }
     with zipfile.ZipFile(path, "w") as made:
         made.writestr("lovelaceada_1_101_02_roofline-1.ipynb", answered(own["ada"], seeds["ada"]))
-        made.writestr("rossbob_LATE_2_102_02_roofline.ipynb", answered(own["bob"], seeds["bob"], roof="peak"))
+        made.writestr(
+            "rossbob_LATE_2_102_02_roofline.ipynb", answered(own["bob"], seeds["bob"], roof="peak")
+        )
         made.writestr("strangerzed_9_109_02_roofline.ipynb", own["ada"])
     return path
 
@@ -82,12 +100,22 @@ def hand_in(folder, path):
 def test_a_term(folder, say, tmp_path):
     path = hand_in(folder, tmp_path / "submissions.zip")
     status, out, _ = say("collect", "02", path)
-    assert status == 0 and "1 new, 1 late, 1 unknown." in out and "--as STUDENT" in out and "It was made for ada" in out
+    assert (
+        status == 0
+        and "1 new, 1 late, 1 unknown." in out
+        and "--as STUDENT" in out
+        and "It was made for ada" in out
+    )
     aside = re.search(r"kept as (\S+)", out)[1]
     assert say("collect", "02", path)[1].startswith("02_roofline: 2 same, 1 unknown.")
     assert "1 new." in say("collect", "02", aside, "--as", "cy")[1]
     status, out, err = say("grade", "02", "--workers", 1)
-    assert status == 0 and "3 graded" in out and "graded 3 of 3, done" in err and "nothing from" not in out
+    assert (
+        status == 0
+        and "3 graded" in out
+        and "graded 3 of 3, done" in err
+        and "nothing from" not in out
+    )
     assert "0 graded" in say("grade", "02", "--workers", 1)[1]
     status, out, _ = say("status", "02")
     assert "handed in by 3 of 3 (3 submissions, 1 late); graded 3" in out
@@ -96,16 +124,41 @@ def test_a_term(folder, say, tmp_path):
     id = re.search(r"^  bob .*grading (\d+)", out, re.M)[1]
     status, out, _ = say("replay", id)
     assert status == 0 and "the same result, 18 points then" in out
-    assert say("points", "02", "bob@example.org", "roofline.attainable", "--points", 0.5, "--comment", "A good start", "--by", "me")[1] == (
-        'bob, roofline.attainable: nothing by hand -> 0.5 points, "A good start"\nbob: 18 of 20 -> 18.5 of 20\n'
+    assert (
+        say(
+            "points",
+            "02",
+            "bob@example.org",
+            "roofline.attainable",
+            "--points",
+            0.5,
+            "--comment",
+            "A good start",
+            "--by",
+            "me",
+        )[1]
+        == 'bob, roofline.attainable: nothing by hand -> 0.5 points, "A good start"\nbob: 18 of 20'
+        " -> 18.5 of 20\n"
     )
-    assert "cy: 0 of 20 -> 0 of 20" in say("points", "02", "cy", "--comment", "Where are your answers?")[1]
+    assert (
+        "cy: 0 of 20 -> 0 of 20"
+        in say("points", "02", "cy", "--comment", "Where are your answers?")[1]
+    )
     with Gradebook("gradebook.sqlite") as book:
         assert [(m.student, m.question, m.points, m.comment) for m in book.manual("02_roofline")] == [
             ("bob", "roofline.attainable", 0.5, "A good start"), ("cy", "", None, "Where are your answers?")
         ]  # fmt: skip
-    assert say("feedback", "02")[0] == say("report", "02")[0] == say("export", "02", "--format", "plain")[0] == 0
-    assert {p.name for p in Path("feedback/02_roofline").glob("*.html")} == {"ada.html", "bob.html", "cy.html"}
+    assert (
+        say("feedback", "02")[0]
+        == say("report", "02")[0]
+        == say("export", "02", "--format", "plain")[0]
+        == 0
+    )
+    assert {p.name for p in Path("feedback/02_roofline").glob("*.html")} == {
+        "ada.html",
+        "bob.html",
+        "cy.html",
+    }
     assert len(list(Path("exports").iterdir())) == len(list(Path("reports").iterdir())) == 1
 
 
@@ -115,21 +168,28 @@ def test_regrading_says_who_changes_and_why(folder, say, tmp_path, monkeypatch):
     say("collect", "02", hand_in(folder, tmp_path / "a.zip"))
     say("grade", "02", "--workers", 1)
     say("points", "02", "bob", "roofline.attainable", "--points", 1)
-    # A fix of the grader, as if: another hash of its code, and a question that now accepts what bob wrote.
+    # A fix of the grader, as if: another hash of its code, and a question that now accepts what bob
+    # wrote.
     monkeypatch.setattr(batch, "grader", lambda: "fixed")
 
     honest = grade._function
 
     def fixed(run, variant, secret):
         verdict = honest(run, variant, secret)
-        return verdict if verdict.correct or verdict.kind == "unanswered" else replace(verdict, correct=True, kind="right", name="")
+        return (
+            verdict
+            if verdict.correct or verdict.kind == "unanswered"
+            else replace(verdict, correct=True, kind="right", name="")
+        )
 
     monkeypatch.setattr(grade, "_function", fixed)
     monkeypatch.setattr(batch, "_pool", AtOnce)
     status, out, _ = say("regrade", "02")
     assert status == 0 and "2 graded again: 1 student changes." in out
     (line,) = [line for line in out.splitlines() if "->" in line]
-    assert re.fullmatch(r"  bob roofline.attainable: 0 \(\w.*\) -> 1 \(right\); points by hand stay", line)
+    assert re.fullmatch(
+        r"  bob roofline.attainable: 0 \(\w.*\) -> 1 \(right\); points by hand stay", line
+    )
     assert "Nothing had to be graded again" in say("regrade", "02")[1]
 
 
@@ -171,12 +231,17 @@ SLIPS = {
     "points 02 ada --points nan": "'nan' is no number",
     "points 02 ada": "give --points X, --comment TEXT, or both",
     "points 02 ada roofline.rigde --points 1": "did you mean roofline.ridge?",
-    "points 02 ada roofline.ridge --points 2": "roofline.ridge takes 0 to 1 points; to add to the whole, or take off it, leave QUESTION out",
+    "points 02 ada roofline.ridge --points 2": (
+        "roofline.ridge takes 0 to 1 points; to add to the whole, or take off it, leave"
+        " QUESTION out"
+    ),
     "points 02 ada roofline.ridge --points -1": "roofline.ridge takes 0 to 1 points",
     "points 02 ada --points 0,5": "'0,5' is no number; with a point: 0.5",
     "points 02 ada --remove": "ada has nothing by hand for the whole",
     "points 02 ada --remove --points 1": "or --remove alone",
-    "points 02 Lovelace --points 1": "Lovelace is not on the roster; did you mean ada (Ada Lovelace)?",
+    "points 02 Lovelace --points 1": (
+        "Lovelace is not on the roster; did you mean ada (Ada Lovelace)?"
+    ),
     "points 02 eve --points 2": "eve is not on the roster",
     "choose 02 ada 7": "7 is no submission of ada for 02_roofline; there are none",
     "replay 7": "there is no grading 7",
@@ -198,41 +263,77 @@ def test_a_slip_is_one_line_and_status_2(folder, words, capsys):
         status = ended.code
     out = capsys.readouterr()
     assert status == 2 and out.out == ""
-    assert SLIPS[words] in out.err and out.err.startswith("lightspeed class") and out.err.count("\n") == 1
+    assert (
+        SLIPS[words] in out.err
+        and out.err.startswith("lightspeed class")
+        and out.err.count("\n") == 1
+    )
 
 
 def test_help_tells_the_tour(say):
     status, out, _ = say()
     assert status == 0 and "A class in nine lines" in out
     shown = re.findall(r"^    (\w+) ", out, re.M)
-    assert shown == ["new", "roster", "release", "collect", "grade", "regrade", "feedback", "export", "report", "points", "choose", "replay", "status", "nbgrader", "sample"]
+    assert shown == [
+        "new",
+        "roster",
+        "release",
+        "collect",
+        "grade",
+        "regrade",
+        "feedback",
+        "export",
+        "report",
+        "points",
+        "choose",
+        "replay",
+        "status",
+        "nbgrader",
+        "sample",
+    ]
 
 
 def test_without_bubblewrap_it_refuses_and_the_other_way_is_recorded(folder, tmp_path):
     hand_in(folder, tmp_path / "a.zip")
     command = [sys.executable, "-m", "lightspeed_cli", "class"]
     bare = os.environ | {"PATH": "/nowhere"}
-    subprocess.run([*command, "collect", "02", tmp_path / "a.zip"], check=True, env=bare, capture_output=True)
+    subprocess.run(
+        [*command, "collect", "02", tmp_path / "a.zip"], check=True, env=bare, capture_output=True
+    )
     refused = subprocess.run([*command, "grade", "02"], env=bare, capture_output=True, text=True)
-    assert refused.returncode == 2 and "apt install bubblewrap" in refused.stderr and "--not-isolated" in refused.stderr
+    assert (
+        refused.returncode == 2
+        and "apt install bubblewrap" in refused.stderr
+        and "--not-isolated" in refused.stderr
+    )
     assert refused.stderr.count("\n") == 1
-    graded = subprocess.run([*command, "grade", "02", "--not-isolated"], env=bare, capture_output=True, text=True)
+    graded = subprocess.run(
+        [*command, "grade", "02", "--not-isolated"], env=bare, capture_output=True, text=True
+    )
     assert graded.returncode == 0 and "NOT ISOLATED" in graded.stdout
     with Course.find(folder).book() as book:
-        assert {r.grading.graded.record["isolation"] for r in book.results("02_roofline") if r.grading} == {"not isolated"}
+        assert {
+            r.grading.graded.record["isolation"] for r in book.results("02_roofline") if r.grading
+        } == {"not isolated"}
 
 
 def test_a_sample_class(tmp_path, say, monkeypatch):
     assert say("sample", tmp_path / "demo")[0] == 0
     monkeypatch.chdir(tmp_path / "demo")
     wanted = None
-    for paths in (["submissions/canvas.zip"], ["submissions/moodle.zip", "submissions/moodle.csv"], ["submissions/plain"]):
+    for paths in (
+        ["submissions/canvas.zip"],
+        ["submissions/moodle.zip", "submissions/moodle.csv"],
+        ["submissions/plain"],
+    ):
         shutil.copy("gradebook.sqlite", "before")
         status, out, _ = say("collect", "02", *paths)
         assert status == 0 and "unknown" not in out and "left out" not in out
         with Gradebook("gradebook.sqlite") as book:
             counting = {s: c.sha256 for s, c in book.counting("02_roofline").items()}
-        assert len(counting) == 29 and counting == (wanted or counting) and out.count("  late ") == 1
+        assert (
+            len(counting) == 29 and counting == (wanted or counting) and out.count("  late ") == 1
+        )
         wanted = counting
         _, listed, _ = say("choose", "02", "s009")
         first, last = listed.splitlines()
@@ -259,7 +360,9 @@ def test_a_collection_killed_at_any_moment(folder, tmp_path):
         assert process.wait() == -signal.SIGKILL
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     with Gradebook(folder / "gradebook.sqlite") as book:
-        assert len(book.submissions("02_roofline")) == 300 and len(book.counting("02_roofline")) == 3
+        assert (
+            len(book.submissions("02_roofline")) == 300 and len(book.counting("02_roofline")) == 3
+        )
     assert len(list(kept.glob("*/*.ipynb"))) == 300
 
 
@@ -274,12 +377,18 @@ def home():
 
 @pytest.mark.slow
 def test_an_ordinary_user_can_grade(home):
-    """Where this runs as root: as a user without rights, to whom the interpreter is shown if it lies in root's own folder."""
+    """Where this runs as root: as a user without rights, to whom the interpreter is shown if it
+    lies in root's own folder.
+    """
     prefix, environment = [], os.environ | {"HOME": str(home)}
     if os.geteuid() == 0:
         base = Path(sys.base_prefix)
         closed = [p for p in base.parents if not p.stat().st_mode & 0o001]
-        prefix = ["unshare", "-m", "sh", "-c", AS_SOMEBODY, "sh"] if closed else ["setpriv", "--reuid=12345", "--regid=12345", "--clear-groups"]
+        prefix = (
+            ["unshare", "-m", "sh", "-c", AS_SOMEBODY, "sh"]
+            if closed
+            else ["setpriv", "--reuid=12345", "--regid=12345", "--clear-groups"]
+        )
         environment |= {"BASE": str(base), "CLOSED": str(closed[-1] if closed else "")}
         os.chown(home, 12345, 12345)
 
@@ -301,4 +410,7 @@ def test_an_ordinary_user_can_grade(home):
         assert (home / "class" / "gradebook.sqlite").stat().st_uid == 12345
     with Gradebook(home / "class" / "gradebook.sqlite") as book:
         assert {r.grading.graded.status for r in book.results("02_roofline")} == {"ok"}
-        assert all(r.grading.graded.record["isolation"].startswith("bubblewrap") for r in book.results("02_roofline"))
+        assert all(
+            r.grading.graded.record["isolation"].startswith("bubblewrap")
+            for r in book.results("02_roofline")
+        )

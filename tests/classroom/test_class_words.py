@@ -1,4 +1,6 @@
-"""What the verbs of a class say: of points by hand, of a maximum that changed, of what is missing."""
+"""What the verbs of a class say: of points by hand, of a maximum that changed, of what is
+missing.
+"""
 
 import json
 import re
@@ -55,7 +57,9 @@ def hand_in(book, student, content=b"1"):
 
 @pytest.fixture
 def grader(monkeypatch):
-    """A grader that runs nothing: ada has all but one right, bob nothing; `.verdict` may be changed."""
+    """A grader that runs nothing: ada has all but one right, bob nothing; `.verdict` may be
+    changed.
+    """
 
     class Grader:
         stop_after, version = None, "first"
@@ -67,7 +71,10 @@ def grader(monkeypatch):
             if content == b"broken":
                 return batch.refused("It is broken.", assignment)
             all_right = content == b"right"
-            answers = {q: right(q) if all_right and q != "roofline.budget_batch" else ... for q in assignment.points}
+            answers = {
+                q: right(q) if all_right and q != "roofline.budget_batch" else ...
+                for q in assignment.points
+            }
             if self.version == "second" and all_right:
                 answers["roofline.ridge"] = wrong("roofline.ridge")
             return graded(answers, points=assignment.points)
@@ -82,19 +89,36 @@ def grader(monkeypatch):
 
 
 def test_points_and_comment_stay_until_they_are_named(released, say):
-    assert 'nothing by hand -> 2 points, "Gut"\nada: no points yet -> 2 of 20' in say("points", "2", "ada", "--points", 2, "--comment", "Gut")
-    assert '2 points, "Gut" -> 2 points, "Sehr gut"\nada: 2 of 20 -> 2 of 20' in say("points", "2", "ada", "--comment", "Sehr gut")
-    assert '2 points, "Sehr gut" -> 0 points, "Sehr gut"' in say("points", "2", "ada", "--points", 0)
-    assert 'nothing by hand -> 1 point\n' in say("points", "2", "ada", "roofline.ridge", "--points", 1)
-    assert '0 points, "Sehr gut" -> nothing by hand\nada: 1 of 20 -> 1 of 20' in say("points", "2", "ada", "--remove")
-    assert "by hand" not in say("feedback", "2") and 'ada' in say("points", "2", "ada", "roofline.ridge", "--remove")
-    (ada, *_) = released.results(NAME)
+    assert 'nothing by hand -> 2 points, "Gut"\nada: no points yet -> 2 of 20' in say(
+        "points", "2", "ada", "--points", 2, "--comment", "Gut"
+    )
+    assert '2 points, "Gut" -> 2 points, "Sehr gut"\nada: 2 of 20 -> 2 of 20' in say(
+        "points", "2", "ada", "--comment", "Sehr gut"
+    )
+    assert '2 points, "Sehr gut" -> 0 points, "Sehr gut"' in say(
+        "points", "2", "ada", "--points", 0
+    )
+    assert "nothing by hand -> 1 point\n" in say(
+        "points", "2", "ada", "roofline.ridge", "--points", 1
+    )
+    assert '0 points, "Sehr gut" -> nothing by hand\nada: 1 of 20 -> 1 of 20' in say(
+        "points", "2", "ada", "--remove"
+    )
+    assert "by hand" not in say("feedback", "2") and "ada" in say(
+        "points", "2", "ada", "roofline.ridge", "--remove"
+    )
+    ada, *_ = released.results(NAME)
     assert ada.manual == {} and ada.points is None and len(released.manual(NAME)) == 6
 
 
 def test_more_than_there_is_is_told(released, say):
-    assert "20 of 20\n" in (out := say("points", "2", "ada", "--points", 20)) and "more than" not in out
-    assert "99 of 20\n  That is more than there is; --remove takes it back." in say("points", "2", "ada", "--points", 99)
+    assert (
+        "20 of 20\n" in (out := say("points", "2", "ada", "--points", 20))
+        and "more than" not in out
+    )
+    assert "99 of 20\n  That is more than there is; --remove takes it back." in say(
+        "points", "2", "ada", "--points", 99
+    )
     assert "less than nothing" in say("points", "2", "ada", "--points", "-1")
 
 
@@ -105,14 +129,25 @@ def test_points_of_class_toml_that_are_not_released_yet(released, say, grader):
     for verb in (["grade", "2"], ["regrade", "2"], ["status"]):
         assert OUTDATED in say(*verb)
     out = say("release", "2")
-    assert "points: 20 -> 22 (roofline.budget_batch 1 -> 3)" in out and f"lightspeed class regrade {NAME}" in out and "0 notebooks made now" in out
+    assert (
+        "points: 20 -> 22 (roofline.budget_batch 1 -> 3)" in out
+        and f"lightspeed class regrade {NAME}" in out
+        and "0 notebooks made now" in out
+    )
     assert OUTDATED not in say("status")
     out = say("regrade", "2")
-    assert "1 graded again: nobody's answers are judged otherwise.\n  roofline.budget_batch: out of 1 -> 3\n" in out and "->" not in out.rpartition("-> 3")[2]
+    assert (
+        "1 graded again: nobody's answers are judged otherwise.\n  roofline.budget_batch: out of 1"
+        " -> 3\n"
+        in out
+        and "->" not in out.rpartition("-> 3")[2]
+    )
     assert "Nothing had to be graded again: all scores are up to date." in say("regrade", "2")
 
 
-@pytest.mark.parametrize("verb", ["status", "grade 2", "points 2 ada --points 1", "export", "release 2"])
+@pytest.mark.parametrize(
+    "verb", ["status", "grade 2", "points 2 ada --points 1", "export", "release 2"]
+)
 def test_a_slip_in_class_toml_is_told_by_every_verb(released, say, verb):
     Path("class.toml").write_text(TRIPLED.replace("roofline]", "rooflin]"))
     assert "did you mean 02_roofline?" in say(*verb.split(), status=2)
@@ -130,7 +165,11 @@ def test_a_regrade_that_was_stopped_is_told_whole(released, say, grader):
     grader.stop_after = None
     out = say("regrade", "2", "--workers", 1)
     assert f"{NAME}: 1 graded" in out and "3 graded again: 3 students change." in out
-    assert re.findall(r"^  (\w+) roofline.ridge: 1 \(right\) -> 0 \(\w", out, re.M) == ["ada", "bob", "cy"]
+    assert re.findall(r"^  (\w+) roofline.ridge: 1 \(right\) -> 0 \(\w", out, re.M) == [
+        "ada",
+        "bob",
+        "cy",
+    ]
     assert "Nothing had to be graded again" in say("regrade", "2", "--workers", 1)
 
 
@@ -138,15 +177,24 @@ def test_how_many_could_not_be_read(released, say, grader):
     for student, content in (("ada", b"right"), ("bob", b"broken")):
         hand_in(released, student, content)
     out = say("grade", "2")
-    assert "2 graded in" in out and "of which 1 could not be read." in out and "nothing from cy (Cy Twombly)" in out
+    assert (
+        "2 graded in" in out
+        and "of which 1 could not be read." in out
+        and "nothing from cy (Cy Twombly)" in out
+    )
     out = say("status", "2")
-    assert "could not be read: bob (Bob Ross)" in out and re.search(r"^  ada  Ada Lovelace  19 of 20 ", out, re.M)
+    assert "could not be read: bob (Bob Ross)" in out and re.search(
+        r"^  ada  Ada Lovelace  19 of 20 ", out, re.M
+    )
 
 
 def test_feedback_before_grading(released, say, grader):
     assert "3 pages" in (out := say("feedback", "2")) and "nothing was handed in yet" in out
     hand_in(released, "ada", b"right")
-    assert f"none of what was handed in is graded yet, and so the pages say: lightspeed class grade {NAME}" in say("feedback", "2")
+    assert (
+        "none of what was handed in is graded yet, and so the pages say: lightspeed class grade"
+        f" {NAME}" in say("feedback", "2")
+    )
     say("grade", "2")
     assert "graded yet" not in say("feedback", "2")
     hand_in(released, "bob")
@@ -158,12 +206,17 @@ def test_small_words(folder, say, tmp_path, monkeypatch):
     assert "All students get" not in say("release", "02_roofline.ipynb")
     assert say("choose", "2", "ada") == "ada handed in nothing for 02_roofline.\n"
     (folder / "class.toml").write_text("variants = false")
-    assert "one notebook for all, 3 of whom did not have it" in (out := say("release", "2")) and "v2/02_roofline.ipynb" in out
+    assert (
+        "one notebook for all, 3 of whom did not have it" in (out := say("release", "2"))
+        and "v2/02_roofline.ipynb" in out
+    )
     monkeypatch.chdir(tmp_path)
     assert "Next: cd 'ML 2026'; " in say("new", "ML 2026")
     assert "make one: lightspeed class new DIR" in say("status", status=2)
     say("nbgrader", "2", "there")
-    assert "02_roofline.ipynb is there already, and is not written over" in say("nbgrader", "2", "there", status=2)
+    assert "02_roofline.ipynb is there already, and is not written over" in say(
+        "nbgrader", "2", "there", status=2
+    )
 
 
 def test_a_date_is_the_end_of_that_day(folder, say):
@@ -172,8 +225,12 @@ def test_a_date_is_the_end_of_that_day(folder, say):
     with Gradebook("gradebook.sqlite") as book:
         due = float(book.setting(f"due {NAME}"))
     moment = time.mktime((2124, 12, 24, 23, 59, 30, 0, 0, -1))
-    assert not late("", moment, due) and late("", moment + 60, due) and when("2124-12-24T12:00") < due
-    assert "That is in the past: whatever is handed in now is late." in say("release", "2", "--due", "2026-01-02")
+    assert (
+        not late("", moment, due) and late("", moment + 60, due) and when("2124-12-24T12:00") < due
+    )
+    assert "That is in the past: whatever is handed in now is late." in say(
+        "release", "2", "--due", "2026-01-02"
+    )
 
 
 def test_one_notebook_for_all_comes_back_whose_it_is(folder, say, grader):
@@ -182,7 +239,9 @@ def test_one_notebook_for_all_comes_back_whose_it_is(folder, say, grader):
     content = json.loads((folder / f"released/{NAME}/v1/{NAME}.ipynb").read_text())
     Path("in").mkdir()
     for student in ("ada", "bob"):
-        Path(f"in/{student}.ipynb").write_text(json.dumps({**content, "metadata": {**content["metadata"], "by": student}}))
+        Path(f"in/{student}.ipynb").write_text(
+            json.dumps({**content, "metadata": {**content["metadata"], "by": student}})
+        )
     assert "2 new." in say("collect", "2", "in")
     with Gradebook("gradebook.sqlite") as book:
         assert [s.student for s in book.submissions(NAME)] == ["ada", "bob"]

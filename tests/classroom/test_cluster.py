@@ -1,4 +1,6 @@
-"""A real Dask cluster grades as the processes here do; one that would grade otherwise is refused, and so is a wrong address."""
+"""A real Dask cluster grades as the processes here do; one that would grade otherwise is
+refused, and so is a wrong address.
+"""
 
 import contextlib
 import json
@@ -20,7 +22,11 @@ from lightspeed_class.grading.batch import grade_all
 from lightspeed_class.grading.cluster import NoCluster, about, connected, unfit
 from lightspeed_class.grading.sandbox import COURSE, FIRST_UID
 
-BOMB = "import pickle\nclass Bomb:\n    def __reduce__(self): return os.system, ('touch {marker}',)\ncheck('roofline.ridge', Bomb())\nfor n in range(1, 9):\n    try: os.write(n, pickle.dumps(Bomb()))\n    except OSError: pass"
+BOMB = (
+    "import pickle\nclass Bomb:\n    def __reduce__(self): return os.system, ('touch"
+    " {marker}',)\ncheck('roofline.ridge', Bomb())\nfor n in range(1, 9):\n    try: os.write(n,"
+    " pickle.dumps(Bomb()))\n    except OSError: pass"
+)
 
 
 def real(test):
@@ -29,10 +35,25 @@ def real(test):
 
 @pytest.fixture(scope="module")
 def dask(tmp_path_factory):
-    """Dask beside the course's environment, not in it: pint imports Dask wherever it is installed, which takes seconds."""
+    """Dask beside the course's environment, not in it: pint imports Dask wherever it is
+    installed, which takes seconds.
+    """
     site = str(tmp_path_factory.mktemp("dask"))
     uv = Path(sys.executable).with_name("uv")
-    subprocess.run([uv, "pip", "install", "--quiet", "--python", sys.executable, "--target", site, "distributed"], check=True)
+    subprocess.run(
+        [
+            uv,
+            "pip",
+            "install",
+            "--quiet",
+            "--python",
+            sys.executable,
+            "--target",
+            site,
+            "distributed",
+        ],
+        check=True,
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "path", [*sys.path, site])
         patch.setenv("PYTHONPATH", site, prepend=os.pathsep)
@@ -45,10 +66,18 @@ def programs(tmp_path):
     with contextlib.ExitStack() as stack:
 
         def start(program, *arguments, **environment):
-            command = [sys.executable, "-m", f"distributed.cli.dask_{program}", "--no-dashboard", *arguments]
+            command = [
+                sys.executable,
+                "-m",
+                f"distributed.cli.dask_{program}",
+                "--no-dashboard",
+                *arguments,
+            ]
             log = stack.enter_context(open(tmp_path / f"{program}.log", "a"))
             place = {"DASK_TEMPORARY_DIRECTORY": str(tmp_path), **environment}
-            process = subprocess.Popen(command, stdout=log, stderr=log, cwd=tmp_path, env=os.environ | place)
+            process = subprocess.Popen(
+                command, stdout=log, stderr=log, cwd=tmp_path, env=os.environ | place
+            )
             stack.callback(process.wait)
             stack.callback(process.kill)
             return process
@@ -59,7 +88,9 @@ def programs(tmp_path):
 @pytest.fixture
 def scheduler(programs, tmp_path):
     file = tmp_path / "scheduler.json"
-    process = programs("scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(file))
+    process = programs(
+        "scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(file)
+    )
     until = time.monotonic() + 60
     while not file.exists() or not file.read_text().endswith("}"):
         assert time.monotonic() < until, (tmp_path / "scheduler.log").read_text()
@@ -70,12 +101,16 @@ def scheduler(programs, tmp_path):
 
 @pytest.fixture
 def worker(programs, scheduler):
-    """Start a worker without a nanny, so that it stays dead when it is killed, and wait until the scheduler has it."""
+    """Start a worker without a nanny, so that it stays dead when it is killed, and wait until
+    the scheduler has it.
+    """
     from distributed import Client
 
     def start(**environment):
         with Client(scheduler.address, set_as_default=False) as client:
-            process = programs("worker", scheduler.address, "--no-nanny", "--nthreads", "1", **environment)
+            process = programs(
+                "worker", scheduler.address, "--no-nanny", "--nthreads", "1", **environment
+            )
             start.count += 1
             client.wait_for_workers(start.count, timeout=60)
         return process
@@ -95,11 +130,16 @@ def class_of(path, contents):
 
 
 def outcome(book):
-    return [(r.student.id, r.points, r.grading.key, r.grading.graded.digest, r.grading.graded.record) for r in book.results("hostile")]
+    return [
+        (r.student.id, r.points, r.grading.key, r.grading.graded.digest, r.grading.graded.record)
+        for r in book.results("hostile")
+    ]
 
 
 def sandboxes(workers):
-    """Processes of the users that the sandboxes of these workers run as, and theirs that are left."""
+    """Processes of the users that the sandboxes of these workers run as, and theirs that are
+    left.
+    """
     users, found = {FIRST_UID + w.pid for w in workers}, []
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
@@ -112,8 +152,15 @@ def sandboxes(workers):
 def test_two_workers_one_of_them_killed(tmp_path, scheduler, worker):
     marker = tmp_path / "boom"
     words = ("bandwidth", "peak")
-    contents = [right("time.sleep(0.2)", word=f'check("{QUESTIONS["word"]}", "{words[n % 2]}")') for n in range(12)]
-    contents += [idle(BOMB.format(marker=marker)), notebook([code("os._exit(0)")]), right("import os, signal\nos.kill(os.getppid(), signal.SIGKILL)")]
+    contents = [
+        right("time.sleep(0.2)", word=f'check("{QUESTIONS["word"]}", "{words[n % 2]}")')
+        for n in range(12)
+    ]
+    contents += [
+        idle(BOMB.format(marker=marker)),
+        notebook([code("os._exit(0)")]),
+        right("import os, signal\nos.kill(os.getppid(), signal.SIGKILL)"),
+    ]
     workers = [worker(), worker()]
     killed = []
 
@@ -122,11 +169,16 @@ def test_two_workers_one_of_them_killed(tmp_path, scheduler, worker):
             workers[0].send_signal(signal.SIGKILL)
             killed.append(workers[0].wait())
 
-    with class_of(tmp_path / "here.sqlite3", contents) as here, class_of(tmp_path / "there.sqlite3", contents) as there:
+    with (
+        class_of(tmp_path / "here.sqlite3", contents) as here,
+        class_of(tmp_path / "there.sqlite3", contents) as there,
+    ):
         assert grade_all(here, "hostile").failed == {}
         with connected(scheduler.address) as cluster:
             assert cluster.workers == 2
-            tally = grade_all(there, "hostile", workers=cluster.workers, progress=kill_one, submit=cluster)
+            tally = grade_all(
+                there, "hostile", workers=cluster.workers, progress=kill_one, submit=cluster
+            )
         assert killed == [-signal.SIGKILL] and (tally.failed, tally.graded) == ({}, len(contents))
         assert [len(there.gradings(s.id)) for s in there.submissions()] == [1] * len(contents)
         assert outcome(here) == outcome(there)
@@ -143,11 +195,22 @@ def test_unfit_workers_are_named_before_anything_is_graded(tmp_path, scheduler, 
     with open(tmp_path / "other/lightspeed_course/practice/check.py", "a") as file:
         file.write("\n# another version\n")
     worker()
-    with connected(scheduler.address) as fit, class_of(tmp_path / "book.sqlite3", [right() for _ in range(1)]) as book:
-        worker(PYTHONPATH=os.pathsep.join([str(tmp_path / "other"), os.environ["PYTHONPATH"]]))  # joins after the others were looked at
-        jobs = [fit._client.submit(cluster.checked, fit._wanted, True, len, "abc", pure=False, workers=[w]) for w in fit._client.scheduler_info()["workers"]]
+    with (
+        connected(scheduler.address) as fit,
+        class_of(tmp_path / "book.sqlite3", [right() for _ in range(1)]) as book,
+    ):
+        # joins after the others were looked at
+        worker(PYTHONPATH=os.pathsep.join([str(tmp_path / "other"), os.environ["PYTHONPATH"]]))
+        jobs = [
+            fit._client.submit(
+                cluster.checked, fit._wanted, True, len, "abc", pure=False, workers=[w]
+            )
+            for w in fit._client.scheduler_info()["workers"]
+        ]
         ends = [job.exception(timeout=60) for job in jobs]
-        assert [type(e) for e in ends if e] == [NoCluster] and "grader's code differs" in str(next(e for e in ends if e))
+        assert [type(e) for e in ends if e] == [NoCluster] and "grader's code differs" in str(
+            next(e for e in ends if e)
+        )
         assert book.results("hostile")[0].grading is None
     worker(PATH="/nowhere")
     with pytest.raises(NoCluster) as refusal, connected(scheduler.address):
@@ -155,13 +218,18 @@ def test_unfit_workers_are_named_before_anything_is_graded(tmp_path, scheduler, 
     lines = str(refusal.value).splitlines()
     assert len(lines) == 2 and all(line.startswith("Worker tcp://127.0.0.1:") for line in lines)
     assert sorted("bubblewrap" in line for line in lines) == [False, True]
-    with pytest.raises(NoCluster, match="grader's code differs") as refusal, connected(scheduler.address, isolated=False):
+    with (
+        pytest.raises(NoCluster, match="grader's code differs") as refusal,
+        connected(scheduler.address, isolated=False),
+    ):
         pass
     assert len(str(refusal.value).splitlines()) == 1
 
 
 @real
-def test_what_takes_too_many_workers_with_it_is_given_up_and_tried_again_later(tmp_path, programs, monkeypatch, request):
+def test_what_takes_too_many_workers_with_it_is_given_up_and_tried_again_later(
+    tmp_path, programs, monkeypatch, request
+):
     monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES", "0")
     scheduler, worker = request.getfixturevalue("scheduler"), request.getfixturevalue("worker")
     first = worker()
@@ -173,9 +241,16 @@ def test_what_takes_too_many_workers_with_it_is_given_up_and_tried_again_later(t
             worker.count = 0
             worker()
 
-    with class_of(tmp_path / "book.sqlite3", [right("time.sleep(0.5)") + b" " * n for n in range(5)]) as book, connected(scheduler.address) as cluster:
+    with (
+        class_of(
+            tmp_path / "book.sqlite3", [right("time.sleep(0.5)") + b" " * n for n in range(5)]
+        ) as book,
+        connected(scheduler.address) as cluster,
+    ):
         tally = grade_all(book, "hostile", workers=1, progress=replace_it, submit=cluster)
-        assert tally.graded == 4 and ["KilledWorker" in why for why in tally.failed.values()] == [True]
+        assert tally.graded == 4 and ["KilledWorker" in why for why in tally.failed.values()] == [
+            True
+        ]
         assert grade_all(book, "hostile", workers=1, submit=cluster).graded == 1
         assert [len(book.gradings(s.id)) for s in book.submissions()] == [1] * 5
 
@@ -191,7 +266,10 @@ def test_a_scheduler_that_goes_away_loses_nothing(tmp_path, scheduler, worker):
             time.sleep(0.5)
 
     with class_of(tmp_path / "book.sqlite3", [right() + b" " * n for n in range(8)]) as book:
-        with pytest.raises(NoCluster, match="run the batch again"), connected(scheduler.address) as gone:
+        with (
+            pytest.raises(NoCluster, match="run the batch again"),
+            connected(scheduler.address) as gone,
+        ):
             grade_all(book, "hostile", workers=1, progress=end_it, submit=gone)
         kept = [len(book.gradings(s.id)) for s in book.submissions()]
         assert 2 <= sum(kept) < 8
@@ -200,7 +278,9 @@ def test_a_scheduler_that_goes_away_loses_nothing(tmp_path, scheduler, worker):
 
 
 @real
-@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "no address", "http://127.0.0.1:1", "tcp://127.0.0.1:seven"])
+@pytest.mark.parametrize(
+    "address", ["tcp://127.0.0.1:1", "no address", "http://127.0.0.1:1", "tcp://127.0.0.1:seven"]
+)
 def test_a_wrong_address(address, monkeypatch):
     monkeypatch.setattr(cluster, "PATIENCE", 0.5)
     with pytest.raises(NoCluster, match="No Dask scheduler answers at"), connected(address):
@@ -219,7 +299,9 @@ def test_what_makes_a_worker_unfit():
     assert "bubblewrap" in unfit(mine, {**mine, "sandbox": "bubblewrap is needed"})
     assert "numpy is 1.0, here it is" in unfit(mine, {**mine, "numpy": "1.0"})
     assert "lightspeed is None" in unfit(mine, {k: v for k, v in mine.items() if k != "lightspeed"})
-    assert "cannot import the course" in unfit(mine, ModuleNotFoundError("No module named 'lightspeed'"))
+    assert "cannot import the course" in unfit(
+        mine, ModuleNotFoundError("No module named 'lightspeed'")
+    )
     assert "TimeoutError" in unfit(mine, TimeoutError())
 
 

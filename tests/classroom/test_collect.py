@@ -30,7 +30,10 @@ from lightspeed_class.reports.feedback import write_feedback
 NAME = "02_roofline"
 EXERCISE = Path(__file__).parents[2] / "exercises" / f"{NAME}.ipynb"
 ROSTER = {
-    "ada": ("Ada King Lovelace", {"email": "ada.l@example.org", "canvas_id": "1041", "sis_user_id": "U001"}),
+    "ada": (
+        "Ada King Lovelace",
+        {"email": "ada.l@example.org", "canvas_id": "1041", "sis_user_id": "U001"},
+    ),
     "bob": ("Bob Ross", {"email": "bob@example.org", "canvas_id": "1042"}),
     "cy": ("Élodie O'Brien-Dost", {"email": "elodie@example.org", "participant": "7003"}),
     "dan": ("Dan Ng", {}),
@@ -54,16 +57,27 @@ def own(course):
 
 
 def fill(book, assignment=None, seeded=False):
-    book.add_assignment(assignment or Assignment(NAME, {"cell": (("roofline.ridge", "answer"),)}), seeded=seeded)
+    book.add_assignment(
+        assignment or Assignment(NAME, {"cell": (("roofline.ridge", "answer"),)}), seeded=seeded
+    )
     for id, (name, details) in ROSTER.items():
         book.add_student(id, name, seed=f"seed of {id}", **details)
 
 
 def notebook(mark, student="", checks="roofline.ridge"):
     source = f'answer = 1  # {mark}\ncheck("{checks}", answer)'
-    cell = {"cell_type": "code", "id": "x", "metadata": {}, "outputs": [], "execution_count": None, "source": source}
+    cell = {
+        "cell_type": "code",
+        "id": "x",
+        "metadata": {},
+        "outputs": [],
+        "execution_count": None,
+        "source": source,
+    }
     about = {"lightspeed": {"assignment": NAME, "student": student}} if student else {}
-    return json.dumps({"cells": [cell], "metadata": about, "nbformat": 4, "nbformat_minor": 5}).encode()
+    return json.dumps(
+        {"cells": [cell], "metadata": about, "nbformat": 4, "nbformat_minor": 5}
+    ).encode()
 
 
 def archive(path, members, when=(2026, 3, 1, 12, 0, 0)):
@@ -92,11 +106,16 @@ def kept(course):
 
 
 def verdicts(done):
-    return {row.file.rpartition("/")[2].rpartition(": ")[2]: (row.student, row.verdict) for row in done.rows}
+    return {
+        row.file.rpartition("/")[2].rpartition(": ")[2]: (row.student, row.verdict)
+        for row in done.rows
+    }
 
 
 def everything(book):
-    return [(s.student, s.at, s.source, s.sha256, s.refused) for s in book.submissions(NAME)], {s: c.id for s, c in book.counting(NAME).items()}
+    return [(s.student, s.at, s.source, s.sha256, s.refused) for s in book.submissions(NAME)], {
+        s: c.id for s, c in book.counting(NAME).items()
+    }
 
 
 # Whose it is
@@ -106,7 +125,8 @@ def everything(book):
     ("lovelaceadaking_1041_88001_02_roofline.ipynb", "ada"),
     ("x_LATE_1041_88001_02_roofline-1.ipynb", "ada"),  # by the number, whatever she is called there
     ("rossbob_1042_88001_ada.ipynb", "bob"),  # the rest of the name is the student's
-    ("obriendostélodie_9999_88001_02_roofline.ipynb", "cy"),  # the roster does not know the number, but the name
+    # the roster does not know the number, but the name
+    ("obriendostélodie_9999_88001_02_roofline.ipynb", "cy"),
     ("obriendoste\u0301lodie_9999_88001_a_1_2_b.ipynb", "cy"),
     ("rossbob_9999_88001_ada.ipynb", None),  # a namesake: his number is another
     ("ngdan_9999_88001_x.ipynb", None),  # two of this name
@@ -116,7 +136,8 @@ def everything(book):
     ("Ada King Lovelace_7001_assignsubmission_file_/whatever.ipynb", "ada"),
     ("Ada King Lovelace_7001_assignsubmission_file/sub/bob.ipynb", "ada"),
     ("Lovelace Ada King_7001_assignsubmission_file_bob.ipynb", "ada"),
-    ("Somebody Else_7003_assignsubmission_file_/x.ipynb", "cy"),  # the worksheet knew the participant
+    # the worksheet knew the participant
+    ("Somebody Else_7003_assignsubmission_file_/x.ipynb", "cy"),
     ("Élodie OBrien-Dost_7009_assignsubmission_file_/x.ipynb", "cy"),
     ("Zed Stranger_7009_assignsubmission_file_/ada.ipynb", None),
     ("Participant_7009_assignsubmission_file_/ada.ipynb", None),
@@ -135,12 +156,18 @@ def everything(book):
 ])  # fmt: skip
 def test_whose_it_is(course, book, tmp_path, name, student):
     done = collect(course, book, NAME, [archive(tmp_path / "a.zip", [(name, notebook(name))])])
-    assert [(r.student, r.verdict in ("new", "late")) for r in done.rows] == [(student or "", student is not None)]
+    assert [(r.student, r.verdict in ("new", "late")) for r in done.rows] == [
+        (student or "", student is not None)
+    ]
     assert kept(course) == {notebook(name): {student or "unknown"}}
 
 
 def test_the_same_names_in_a_folder(course, book, tmp_path):
-    files = {"rossbob_1042_88001_x.ipynb": notebook(1), "Ada King Lovelace_7001_assignsubmission_file_/x.ipynb": notebook(2), "cy/x.ipynb": notebook(3)}
+    files = {
+        "rossbob_1042_88001_x.ipynb": notebook(1),
+        "Ada King Lovelace_7001_assignsubmission_file_/x.ipynb": notebook(2),
+        "cy/x.ipynb": notebook(3),
+    }
     collect(course, book, NAME, [folder(tmp_path / "in", files)])
     assert kept(course) == {notebook(1): {"bob"}, notebook(2): {"ada"}, notebook(3): {"cy"}}
     collect(course, book, NAME, [folder(tmp_path / "dan", {"x.ipynb": notebook(4)}) / "x.ipynb"])
@@ -153,77 +180,143 @@ def test_a_name_that_canvas_wrote_without_saying_that_it_is_utf8(course, book, t
     for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         content[content.index(signature) + offset + 1] &= ~0x08  # the flag for UTF-8
     path.write_bytes(content)
-    assert "Ã©" in zipfile.ZipFile(path).namelist()[0] or "├⌐" in zipfile.ZipFile(path).namelist()[0]
+    assert (
+        "Ã©" in zipfile.ZipFile(path).namelist()[0] or "├⌐" in zipfile.ZipFile(path).namelist()[0]
+    )
     assert [r.student for r in collect(course, book, NAME, [path]).rows] == ["cy"]
 
 
 def test_the_id_in_the_notebook_is_a_last_resort(course, book, tmp_path):
-    done = collect(course, book, NAME, [archive(tmp_path / "a.zip", [("anon_aB3dE_88001_x.ipynb", notebook(1, "ada"))])])
-    assert [(r.student, r.verdict) for r in done.rows] == [("ada", "new")] and "anybody could have written" in done.rows[0].note
-    done = collect(course, book, NAME, [folder(tmp_path / "b", {"x.ipynb": notebook(2, "bob"), "y.ipynb": notebook(3, "nobody")})])
-    assert verdicts(done) == {"x.ipynb (by the id in it)": ("bob", "new"), "y.ipynb": ("", "unknown")}
+    done = collect(
+        course,
+        book,
+        NAME,
+        [archive(tmp_path / "a.zip", [("anon_aB3dE_88001_x.ipynb", notebook(1, "ada"))])],
+    )
+    assert [(r.student, r.verdict) for r in done.rows] == [
+        ("ada", "new")
+    ] and "anybody could have written" in done.rows[0].note
+    done = collect(
+        course,
+        book,
+        NAME,
+        [folder(tmp_path / "b", {"x.ipynb": notebook(2, "bob"), "y.ipynb": notebook(3, "nobody")})],
+    )
+    assert verdicts(done) == {
+        "x.ipynb (by the id in it)": ("bob", "new"),
+        "y.ipynb": ("", "unknown"),
+    }
 
 
 def test_the_platform_goes_before_the_notebook_and_says_so(course, book, tmp_path):
-    members = [("rossbob_1042_1_x.ipynb", notebook(1, "ada")), ("zedx_999_2_x.ipynb", notebook(2, "ada")), ("x.ipynb", notebook(3, "bob"))]
+    members = [
+        ("rossbob_1042_1_x.ipynb", notebook(1, "ada")),
+        ("zedx_999_2_x.ipynb", notebook(2, "ada")),
+        ("x.ipynb", notebook(3, "bob")),
+    ]
     done = collect(course, book, NAME, [archive(tmp_path / "a.zip", members)])
-    assert verdicts(done) == {"rossbob_1042_1_x.ipynb": ("bob", "new"), "zedx_999_2_x.ipynb": ("", "unknown"), "x.ipynb": ("", "unknown")}
+    assert verdicts(done) == {
+        "rossbob_1042_1_x.ipynb": ("bob", "new"),
+        "zedx_999_2_x.ipynb": ("", "unknown"),
+        "x.ipynb": ("", "unknown"),
+    }
     assert "Was it copied?" in next(r.note for r in done.rows if r.student == "bob")
     assert book.counting(NAME).keys() == {"bob"}
 
 
 def test_an_id_in_a_notebook_does_not_get_in_the_way_of_the_student(course, book, tmp_path):
-    by_id = folder(tmp_path / "1", {"x.ipynb": notebook(1, "ada"), "y.ipynb": notebook(2, "bob")}, 1000)
+    by_id = folder(
+        tmp_path / "1", {"x.ipynb": notebook(1, "ada"), "y.ipynb": notebook(2, "bob")}, 1000
+    )
     collect(course, book, NAME, [by_id / "x.ipynb", by_id / "y.ipynb"])
     again = folder(tmp_path / "2", {"x.ipynb": notebook(3, "ada")}, 2000)
-    assert [r.verdict for r in collect(course, book, NAME, [again]).rows] == ["new"]  # there was no other way before either
-    collect(course, book, NAME, [folder(tmp_path / "ada", {"z.ipynb": notebook(4)}, 1500) / "z.ipynb"])
+    # there was no other way before either
+    assert [r.verdict for r in collect(course, book, NAME, [again]).rows] == ["new"]
+    collect(
+        course, book, NAME, [folder(tmp_path / "ada", {"z.ipynb": notebook(4)}, 1500) / "z.ipynb"]
+    )
     collect(course, book, NAME, [folder(tmp_path / "3", {"z.ipynb": notebook(5)}, 1500)], "bob")
-    forged = folder(tmp_path / "4", {"x.ipynb": notebook(6, "ada"), "y.ipynb": notebook(7, "bob")}, 3000)
+    forged = folder(
+        tmp_path / "4", {"x.ipynb": notebook(6, "ada"), "y.ipynb": notebook(7, "bob")}, 3000
+    )
     done = collect(course, book, NAME, [forged])
     assert done.counts == {"unknown": 2} and "others that surely are" in done.rows[0].note
 
 
 def test_the_same_bytes_from_two(course, book, tmp_path):
-    done = collect(course, book, NAME, [folder(tmp_path / "in", {"ada/x.ipynb": notebook(1), "bob/x.ipynb": notebook(1)})])
-    assert [r.note for r in done.rows] == ["", "The same bytes came from ada."] and len(book.submissions(NAME)) == 2
+    done = collect(
+        course,
+        book,
+        NAME,
+        [folder(tmp_path / "in", {"ada/x.ipynb": notebook(1), "bob/x.ipynb": notebook(1)})],
+    )
+    assert [r.note for r in done.rows] == ["", "The same bytes came from ada."] and len(
+        book.submissions(NAME)
+    ) == 2
 
 
 # Unknown, and then somebody's
 
 
 def test_what_is_unknown_is_kept_until_it_is_somebodys(course, book, tmp_path):
-    path = archive(tmp_path / "a.zip", [("strangerzed_9999_1_x.ipynb", notebook(1)), ("sub/report.pdf", b"%PDF")])
+    path = archive(
+        tmp_path / "a.zip",
+        [("strangerzed_9999_1_x.ipynb", notebook(1)), ("sub/report.pdf", b"%PDF")],
+    )
     done = collect(course, book, NAME, [path])
     assert done.counts == {"unknown": 2} and not book.submissions(NAME)
     aside = sorted((course.collected(NAME) / "unknown").iterdir())
     assert len(aside) == 2 and all(str(f) in "".join(r.note for r in done.rows) for f in aside)
     mine = next(f for f in aside if f.suffix == ".ipynb")
-    assert verdicts(collect(course, book, NAME, [mine], "BOB@example.org")) == {mine.name: ("bob", "new")}
-    assert book.content(book.counting(NAME)["bob"].id) == notebook(1) and kept(course)[notebook(1)] == {"bob"}
+    assert verdicts(collect(course, book, NAME, [mine], "BOB@example.org")) == {
+        mine.name: ("bob", "new")
+    }
+    assert book.content(book.counting(NAME)["bob"].id) == notebook(1) and kept(course)[
+        notebook(1)
+    ] == {"bob"}
     before = everything(book), kept(course)
     assert collect(course, book, NAME, [path]).counts == {"same": 1, "unknown": 1}
     assert (everything(book), kept(course)) == before
 
 
-def test_what_was_put_aside_is_settled_by_its_bytes_under_any_name(course, book, tmp_path, monkeypatch):
-    files = folder(tmp_path / "inbox", {"one/x.ipynb": notebook(1), "two/it is (2).ipynb": notebook(2)})
+def test_what_was_put_aside_is_settled_by_its_bytes_under_any_name(
+    course, book, tmp_path, monkeypatch
+):
+    files = folder(
+        tmp_path / "inbox", {"one/x.ipynb": notebook(1), "two/it is (2).ipynb": notebook(2)}
+    )
     collect(course, book, NAME, [files])
     monkeypatch.chdir(course.root)
     first, *lines = put_aside(course, book, NAME)
-    assert first.startswith("2 from nobody known") and f"collect {NAME} FILE --as STUDENT" in first and "delete it" in first
+    assert (
+        first.startswith("2 from nobody known")
+        and f"collect {NAME} FILE --as STUDENT" in first
+        and "delete it" in first
+    )
     listed = [shlex.split(line) for line in lines]  # as a shell reads them
     assert sorted(listed) == sorted([str(f)] for f in Path("collected", NAME, "unknown").iterdir())
     collect(course, book, NAME, [files / "one" / "x.ipynb"], "bob")
-    collect(course, book, NAME, [archive(tmp_path / "a.zip", [("ada/other name.ipynb", notebook(2))])])
-    assert put_aside(course, book, NAME) == [] and kept(course) == {notebook(1): {"bob"}, notebook(2): {"ada"}}
+    collect(
+        course, book, NAME, [archive(tmp_path / "a.zip", [("ada/other name.ipynb", notebook(2))])]
+    )
+    assert put_aside(course, book, NAME) == [] and kept(course) == {
+        notebook(1): {"bob"},
+        notebook(2): {"ada"},
+    }
     again = collect(course, book, NAME, [files])
-    assert again.counts == {"same": 2} and "The same bytes are bob's." in " ".join(r.note for r in again.rows)
+    assert again.counts == {"same": 2} and "The same bytes are bob's." in " ".join(
+        r.note for r in again.rows
+    )
     assert put_aside(course, book, NAME) == []
 
 
 def test_many_that_are_nobodys_are_not_all_listed(course, book, tmp_path):
-    collect(course, book, NAME, [folder(tmp_path / "in", {f"{n}.ipynb": notebook(n) for n in range(20)})])
+    collect(
+        course,
+        book,
+        NAME,
+        [folder(tmp_path / "in", {f"{n}.ipynb": notebook(n) for n in range(20)})],
+    )
     lines = put_aside(course, book, NAME)
     assert len(lines) == 14 and lines[-1].startswith("  and 8 more in ")
 
@@ -232,11 +325,15 @@ def test_the_roster_grows_and_the_unknown_are_found(course, book, tmp_path):
     path = archive(tmp_path / "a.zip", [("strangerzed_9999_1_x.ipynb", notebook(1))])
     collect(course, book, NAME, [path])
     book.add_student("zed", "Zed Stranger", canvas_id="9999")
-    assert [(r.student, r.verdict) for r in collect(course, book, NAME, [path]).rows] == [("zed", "new")]
+    assert [(r.student, r.verdict) for r in collect(course, book, NAME, [path]).rows] == [
+        ("zed", "new")
+    ]
     assert kept(course) == {notebook(1): {"zed"}}
 
 
-@pytest.mark.parametrize(("who", "words"), [("nobody", "is not on the roster"), ("Dan Ng", "could be dan or dan2")])
+@pytest.mark.parametrize(
+    ("who", "words"), [("nobody", "is not on the roster"), ("Dan Ng", "could be dan or dan2")]
+)
 def test_as_somebody_who_is_not_one_person(course, book, tmp_path, who, words):
     with pytest.raises(CourseError, match=words):
         collect(course, book, NAME, [folder(tmp_path / "in", {"x.ipynb": notebook(1)})], who)
@@ -244,15 +341,33 @@ def test_as_somebody_who_is_not_one_person(course, book, tmp_path, who, words):
 
 def test_another_assignments_notebook_is_put_aside(course, book, tmp_path):
     wrong = notebook(1, checks="numbers.dram_over_fma")
-    done = collect(course, book, NAME, [folder(tmp_path / "in", {"ada/x.ipynb": wrong, "bob/x.ipynb": b"torn {"})])
+    done = collect(
+        course,
+        book,
+        NAME,
+        [folder(tmp_path / "in", {"ada/x.ipynb": wrong, "bob/x.ipynb": b"torn {"})],
+    )
     assert {(r.student, r.verdict) for r in done.rows} == {("ada", "foreign"), ("bob", "refused")}
-    assert next(r.note for r in done.rows if r.student == "ada").startswith(f"It answers numbers.dram_over_fma, not {NAME}. It is kept as ")
+    assert next(r.note for r in done.rows if r.student == "ada").startswith(
+        f"It answers numbers.dram_over_fma, not {NAME}. It is kept as "
+    )
     assert kept(course)[wrong] == {"foreign"} and "ada" not in book.counting(NAME)
-    assert [line.partition(";")[0] for line in put_aside(course, book, NAME)[:1]] == ["1 for another assignment"]
-    book.add_assignment(Assignment("01_numbers", {"cell": (("numbers.dram_over_fma", "answer"),)}), seeded=False)
-    (row,) = collect(course, book, NAME, [tmp_path / "in" / "ada"], "bob").rows  # a slip of the instructor's changes nothing
-    assert (row.student, row.verdict) == ("bob", "foreign") and "numbers.dram_over_fma of 01_numbers" in row.note
-    assert [r.verdict for r in collect(course, book, "01_numbers", [tmp_path / "in" / "ada"], "ada").rows] == ["new"]
+    assert [line.partition(";")[0] for line in put_aside(course, book, NAME)[:1]] == [
+        "1 for another assignment"
+    ]
+    book.add_assignment(
+        Assignment("01_numbers", {"cell": (("numbers.dram_over_fma", "answer"),)}), seeded=False
+    )
+    # a slip of the instructor's changes nothing
+    (row,) = collect(course, book, NAME, [tmp_path / "in" / "ada"], "bob").rows
+    assert (row.student, row.verdict) == (
+        "bob",
+        "foreign",
+    ) and "numbers.dram_over_fma of 01_numbers" in row.note
+    assert [
+        r.verdict
+        for r in collect(course, book, "01_numbers", [tmp_path / "in" / "ada"], "ada").rows
+    ] == ["new"]
     assert put_aside(course, book, NAME) == []
 
 
@@ -282,32 +397,71 @@ OWN, BOBS = (notebook_for(EXERCISE, f"seed of {id}", id) for id in ("ada", "bob"
     (BOBS, "It was made for bob, but ada handed it in. Was it copied?", True),
     (without_metadata(BOBS), "It was made for bob, but ada handed it in.", True),
 ])  # fmt: skip
-def test_a_notebook_that_was_not_released_to_the_student(course, own, tmp_path, content, words, told):
+def test_a_notebook_that_was_not_released_to_the_student(
+    course, own, tmp_path, content, words, told
+):
     book = own
     (row,) = collect(course, book, NAME, [folder(tmp_path / "in", {"ada/x.ipynb": content})]).rows
-    assert (row.student, row.verdict) == ("ada", "new") and words in row.note and bool(row.note) == bool(words)
+    assert (
+        (row.student, row.verdict) == ("ada", "new")
+        and words in row.note
+        and bool(row.note) == bool(words)
+    )
     assert remarks(book, NAME) == ({"ada": [row.note]} if words else {})
-    assert ("it was judged with your numbers" in told_student(book, book.counting(NAME)["ada"], Origins(book, NAME))) == told
+    assert (
+        "it was judged with your numbers"
+        in told_student(book, book.counting(NAME)["ada"], Origins(book, NAME))
+    ) == told
     (page,) = write_feedback(book, NAME, tmp_path / "pages", "ada")
     assert ("it was judged with your numbers" in page.read_text("utf-8")) == told
 
 
 def test_where_all_have_the_same_numbers_the_courses_own_is_as_good(course, book, tmp_path):
     book.add_assignment(Assignment.of(EXERCISE), seeded=False)
-    (row,) = collect(course, book, NAME, [folder(tmp_path / "in", {"ada/x.ipynb": EXERCISE.read_bytes()})]).rows
-    assert row.note == "" and remarks(book, NAME) == {} and told_student(book, book.counting(NAME)["ada"], Origins(book, NAME)) == ""
+    (row,) = collect(
+        course, book, NAME, [folder(tmp_path / "in", {"ada/x.ipynb": EXERCISE.read_bytes()})]
+    ).rows
+    assert (
+        row.note == ""
+        and remarks(book, NAME) == {}
+        and told_student(book, book.counting(NAME)["ada"], Origins(book, NAME)) == ""
+    )
 
 
-def test_a_doubtful_notebook_in_place_of_a_sound_one_is_told_with_the_way_back(course, own, tmp_path):
+def test_a_doubtful_notebook_in_place_of_a_sound_one_is_told_with_the_way_back(
+    course, own, tmp_path
+):
     book = own
     for at, content in ((1000, OWN), (2000, EXERCISE.read_bytes())):
-        (row,) = collect(course, book, NAME, [folder(tmp_path / str(at), {"ada/x.ipynb": content}, at)]).rows
-        assert (f"to let that one count: lightspeed class choose {NAME} ada" in row.note) == (at > 1000)
-    assert row.verdict == "new" and book.content(book.counting(NAME)["ada"].id) == EXERCISE.read_bytes()
+        (row,) = collect(
+            course, book, NAME, [folder(tmp_path / str(at), {"ada/x.ipynb": content}, at)]
+        ).rows
+        assert (f"to let that one count: lightspeed class choose {NAME} ada" in row.note) == (
+            at > 1000
+        )
+    assert (
+        row.verdict == "new"
+        and book.content(book.counting(NAME)["ada"].id) == EXERCISE.read_bytes()
+    )
 
 
 def test_what_is_told_of_a_submission_besides(course, book, tmp_path):
-    collect(course, book, NAME, [folder(tmp_path / "in", {"ada/x.ipynb": notebook(1), "bob/x.ipynb": notebook(1), "x.ipynb": notebook(2, "cy"), "dan/x.pdf": b"%PDF"})])
+    collect(
+        course,
+        book,
+        NAME,
+        [
+            folder(
+                tmp_path / "in",
+                {
+                    "ada/x.ipynb": notebook(1),
+                    "bob/x.ipynb": notebook(1),
+                    "x.ipynb": notebook(2, "cy"),
+                    "dan/x.pdf": b"%PDF",
+                },
+            )
+        ],
+    )
     assert remarks(book, NAME) == {
         "ada": ["The same bytes came from bob."], "bob": ["The same bytes came from ada."],
         "cy": ["Found by the id in the notebook alone, which anybody could have written there."],
@@ -319,32 +473,54 @@ def test_what_is_told_of_a_submission_besides(course, book, tmp_path):
 
 def test_late_by_the_time_of_the_file_and_by_the_mark_of_canvas(course, book, tmp_path):
     book.setting(f"due {NAME}", str(time.mktime((2026, 3, 1, 0, 0, 0, 0, 0, -1))))
-    members = [("rossbob_LATE_1042_1_x.ipynb", notebook(1)), ("lovelaceadaking_1041_1_x.ipynb", notebook(2)), ("dan2/x.ipynb", notebook(3))]
+    members = [
+        ("rossbob_LATE_1042_1_x.ipynb", notebook(1)),
+        ("lovelaceadaking_1041_1_x.ipynb", notebook(2)),
+        ("dan2/x.ipynb", notebook(3)),
+    ]
     members += [("Élodie OBrien-Dost_7009_assignsubmission_file_/x.ipynb", notebook(4))]
     done = collect(course, book, NAME, [archive(tmp_path / "a.zip", members)])
-    assert {r.student: r.verdict for r in done.rows} == {"bob": "late", "ada": "new", "dan2": "late", "cy": "new"}
+    assert {r.student: r.verdict for r in done.rows} == {
+        "bob": "late",
+        "ada": "new",
+        "dan2": "late",
+        "cy": "new",
+    }
     assert len(book.submissions(NAME)) == 4
-    assert late("x/ada_LATE_1_2_x.ipynb", 0, None) and not late("ada_1_2_x.ipynb", 9e9, 1.0) and not late("ada/x.ipynb", 1.0, 1.0)
+    assert (
+        late("x/ada_LATE_1_2_x.ipynb", 0, None)
+        and not late("ada_1_2_x.ipynb", 9e9, 1.0)
+        and not late("ada/x.ipynb", 1.0, 1.0)
+    )
 
 
 def test_moodles_worksheet_knows_who_and_when(course, book, tmp_path):
     book.setting(f"due {NAME}", str(time.mktime((2026, 6, 10, 12, 0, 0, 0, 0, -1))))
     sheet = tmp_path / "Grades.csv"
     sheet.write_text(
-        "Identifier,Full name,Email address,Status,Grade,Last modified (submission)\n"
-        'Participant 7101,Ada,ada.l@example.org,Submitted,,"Wednesday, 10 June 2026, 2:14 PM"\n'
-        'Participant 7102,Bob Ross,,Submitted,,"Tuesday, June 9, 2026, 2:14 PM"\nParticipant 7103,Dan Ng,,No submission,,-\n'
+        "Identifier,Full name,Email address,Status,Grade,Last modified (submission)\nParticipant"
+        ' 7101,Ada,ada.l@example.org,Submitted,,"Wednesday, 10 June 2026, 2:14 PM"\nParticipant'
+        ' 7102,Bob Ross,,Submitted,,"Tuesday, June 9, 2026, 2:14 PM"\nParticipant 7103,Dan Ng,,No'
+        " submission,,-\n"
     )
-    members = [(f"Participant_{n}_assignsubmission_file_/x.ipynb", notebook(n)) for n in (7101, 7102, 7103)]
+    members = [
+        (f"Participant_{n}_assignsubmission_file_/x.ipynb", notebook(n)) for n in (7101, 7102, 7103)
+    ]
     done = collect(course, book, NAME, [sheet, archive(tmp_path / "a.zip", members)])
-    assert {(r.student, r.verdict) for r in done.rows} == {("ada", "late"), ("bob", "new"), ("", "unknown")}
+    assert {(r.student, r.verdict) for r in done.rows} == {
+        ("ada", "late"),
+        ("bob", "new"),
+        ("", "unknown"),
+    }
     assert book.counting(NAME)["bob"].at == time.mktime((2026, 6, 9, 14, 14, 0, 0, 0, -1))
 
 
 def test_a_later_one_counts_and_an_older_one_does_not(course, book, tmp_path):
     second = folder(tmp_path / "2", {"ada/x.ipynb": notebook(2)}, 2000)
     first = folder(tmp_path / "1", {"ada/x.ipynb": notebook(1)}, 1000)
-    assert [r.verdict for p in (second, first, second) for r in collect(course, book, NAME, [p]).rows] == ["new", "older", "same"]
+    assert [
+        r.verdict for p in (second, first, second) for r in collect(course, book, NAME, [p]).rows
+    ] == ["new", "older", "same"]
     third = folder(tmp_path / "3", {"ada/x.ipynb": notebook(1)}, 3000)
     (row,) = collect(course, book, NAME, [third]).rows
     assert row.verdict == "same" and "a later one counts" in row.note
@@ -355,13 +531,28 @@ def test_two_files_of_one_student_count_in_the_order_of_the_platform(course, boo
     members = [(f"lovelaceadaking_1041_{n}_x.ipynb", notebook(n)) for n in (100, 99, 1000)]
     collect(course, book, NAME, [archive(tmp_path / "a.zip", members)])
     assert book.content(book.counting(NAME)["ada"].id) == notebook(1000)
-    collect(course, book, NAME, [folder(tmp_path / "in", {"bob/x (1).ipynb": notebook(2), "bob/x.ipynb": notebook(1)})])
+    collect(
+        course,
+        book,
+        NAME,
+        [folder(tmp_path / "in", {"bob/x (1).ipynb": notebook(2), "bob/x.ipynb": notebook(1)})],
+    )
     assert book.content(book.counting(NAME)["bob"].id) == notebook(2)
 
 
 FILES = st.lists(
     st.tuples(
-        st.sampled_from(["ada/x.ipynb", "bob/x.ipynb", "rossbob_1042_5_x.ipynb", "x.ipynb", "zed_99_9_x.ipynb", "ada/notes.pdf", "cy/x.zip"]),
+        st.sampled_from(
+            [
+                "ada/x.ipynb",
+                "bob/x.ipynb",
+                "rossbob_1042_5_x.ipynb",
+                "x.ipynb",
+                "zed_99_9_x.ipynb",
+                "ada/notes.pdf",
+                "cy/x.zip",
+            ]
+        ),
         st.integers(0, 4),
         st.integers(1, 3),
     ),
@@ -376,14 +567,25 @@ def test_in_whatever_order_and_however_often_nothing_is_lost(files, cuts, shuffl
     try:
         course = courses.new(place / "class")
         parts = [files[i :: cuts + 1] for i in range(cuts + 1)]
-        paths = [archive(place / f"{n}.zip", [(name, notebook(mark)) for name, mark, _ in part]) for n, part in enumerate(parts)]
+        paths = [
+            archive(place / f"{n}.zip", [(name, notebook(mark)) for name, mark, _ in part])
+            for n, part in enumerate(parts)
+        ]
         with course.book() as book:
             fill(book)
             done = collect(course, book, NAME, paths)
-            assert len(done.rows) == len(files) and len(done.left) == sum(not part for part in parts)
+            assert len(done.rows) == len(files) and len(done.left) == sum(
+                not part for part in parts
+            )
             assert set(kept(course)) == {notebook(mark) for _, mark, _ in files}
-            readable = {(s.student, book.content(s.id)) for s in book.submissions(NAME) if not s.refused}
-            wanted = {(name[:3].replace("ros", "bob"), notebook(mark)) for name, mark, _ in files if name[:3] in ("ada", "bob", "ros") and "pdf" not in name}
+            readable = {
+                (s.student, book.content(s.id)) for s in book.submissions(NAME) if not s.refused
+            }
+            wanted = {
+                (name[:3].replace("ros", "bob"), notebook(mark))
+                for name, mark, _ in files
+                if name[:3] in ("ada", "bob", "ros") and "pdf" not in name
+            }
             assert readable == wanted
             before, counted = (everything(book)[0], kept(course)), book.counting(NAME)
             shuffle.shuffle(paths)
@@ -397,7 +599,10 @@ def test_in_whatever_order_and_however_often_nothing_is_lost(files, cuts, shuffl
 
 
 def test_a_collection_that_was_killed_is_finished_by_the_next(course, book, tmp_path, monkeypatch):
-    path = archive(tmp_path / "a.zip", [(f"{s}/x.ipynb", notebook(s)) for s in ROSTER] + [("who.ipynb", notebook("who"))])
+    path = archive(
+        tmp_path / "a.zip",
+        [(f"{s}/x.ipynb", notebook(s)) for s in ROSTER] + [("who.ipynb", notebook("who"))],
+    )
     undisturbed = courses.new(tmp_path / "other")
     with undisturbed.book() as other:
         fill(other)
@@ -428,14 +633,29 @@ def test_a_collection_that_was_killed_is_finished_by_the_next(course, book, tmp_
 
 
 def test_a_file_that_is_no_notebook_is_told_to_its_student(course, book, tmp_path):
-    files = {"ada/essay.pdf": b"%PDF", "bob/x.ipynb": notebook(1), "bob/essay.docx": b"doc", "cy/essay": b"?"}
+    files = {
+        "ada/essay.pdf": b"%PDF",
+        "bob/x.ipynb": notebook(1),
+        "bob/essay.docx": b"doc",
+        "cy/essay": b"?",
+    }
     done = collect(course, book, NAME, [folder(tmp_path / "in", files, 9999)])
-    assert {(r.student, r.verdict) for r in done.rows} == {("ada", "refused"), ("bob", "new"), ("bob", "beside"), ("cy", "refused")}
+    assert {(r.student, r.verdict) for r in done.rows} == {
+        ("ada", "refused"),
+        ("bob", "new"),
+        ("bob", "beside"),
+        ("cy", "refused"),
+    }
     counting = book.counting(NAME)
-    assert counting["ada"].refused == "It is a file .pdf, not a notebook (.ipynb)." and not counting["bob"].refused
+    assert (
+        counting["ada"].refused == "It is a file .pdf, not a notebook (.ipynb)."
+        and not counting["bob"].refused
+    )
     assert kept(course) == {content: {name[:3].rstrip("/")} for name, content in files.items()}
     later = folder(tmp_path / "later", {"ada/x.ipynb": notebook(2)}, 10000)
-    assert [r.verdict for r in collect(course, book, NAME, [later]).rows] == ["new"] and not book.counting(NAME)["ada"].refused
+    assert [r.verdict for r in collect(course, book, NAME, [later]).rows] == [
+        "new"
+    ] and not book.counting(NAME)["ada"].refused
 
 
 def link(name, target="/etc/passwd"):
@@ -463,19 +683,28 @@ def nested():
     (("ada/x.zip", nested()), "refused", "zip archive inside another"),
     (("ada/x.ipynb", nested()), "refused", "not a text in UTF-8"),
 ])  # fmt: skip
-def test_a_dangerous_archive_does_no_harm_and_the_rest_goes_on(course, book, tmp_path, member, verdict, words):
+def test_a_dangerous_archive_does_no_harm_and_the_rest_goes_on(
+    course, book, tmp_path, member, verdict, words
+):
     before = {p for p in tmp_path.rglob("*") if course.root not in p.parents}
     path = archive(tmp_path / "a.zip", [member, ("bob/x.ipynb", notebook(1))])
     done = collect(course, book, NAME, [path])
-    told = [(r.verdict, r.note) for r in done.rows if r.student != "bob"] + [("left", reason) for reason in done.left]
+    told = [(r.verdict, r.note) for r in done.rows if r.student != "bob"] + [
+        ("left", reason) for reason in done.left
+    ]
     assert len(told) == 1 and told[0][0] == verdict and words in told[0][1]
-    assert ("bob", "new") in {(r.student, r.verdict) for r in done.rows} and "bob" in book.counting(NAME)
+    assert ("bob", "new") in {(r.student, r.verdict) for r in done.rows} and "bob" in book.counting(
+        NAME
+    )
     assert {p for p in tmp_path.rglob("*") if course.root not in p.parents} - before == {path}
     assert sorted(p.name[13:] for p in (course.collected(NAME) / "received").iterdir()) == ["a.zip"]
 
 
 def test_an_encrypted_and_a_damaged_file_in_an_archive(course, book, tmp_path):
-    path = archive(tmp_path / "a.zip", [("ada/x.ipynb", notebook(1)), ("bob/x.ipynb", notebook(2)), ("cy/x.ipynb", notebook(3))])
+    path = archive(
+        tmp_path / "a.zip",
+        [("ada/x.ipynb", notebook(1)), ("bob/x.ipynb", notebook(2)), ("cy/x.ipynb", notebook(3))],
+    )
     content = bytearray(path.read_bytes())
     content[content.index(b"PK\x01\x02") + 8] |= 1  # the flag for encrypted, of the first
     content[content.index(b"bob/x.ipynb") + 20] ^= 0xFF
@@ -486,7 +715,9 @@ def test_an_encrypted_and_a_damaged_file_in_an_archive(course, book, tmp_path):
     assert [s.refused != "" for s in book.submissions(NAME)] == [False, True, True]
 
 
-@given(st.lists(st.tuples(st.integers(0, 3000), st.integers(0, 255)), max_size=6), st.integers(0, 3000))
+@given(
+    st.lists(st.tuples(st.integers(0, 3000), st.integers(0, 255)), max_size=6), st.integers(0, 3000)
+)
 def test_no_damage_to_an_archive_gets_out_of_it(damage, cut):
     place = Path(tempfile.mkdtemp())
     try:
@@ -500,7 +731,14 @@ def test_no_damage_to_an_archive_gets_out_of_it(damage, cut):
             fill(book)
             done = collect(course, book, NAME, [path])
             assert done.rows or done.left
-            assert all(book.content(s.id) == notebook(s.student) for s in book.submissions(NAME) if not s.refused) or damage
+            assert (
+                all(
+                    book.content(s.id) == notebook(s.student)
+                    for s in book.submissions(NAME)
+                    if not s.refused
+                )
+                or damage
+            )
         assert {p.name for p in place.iterdir()} == {"a.zip", "class"}
     finally:
         shutil.rmtree(place)
@@ -519,17 +757,26 @@ def test_an_archive_that_lies_about_sizes(course, book, tmp_path):
     at = content.index(b"PK\x01\x02")
     content[at + 24 : at + 28] = (1000).to_bytes(4, "little")
     path.write_bytes(content)
-    assert [(r.student, r.verdict) for r in collect(course, book, NAME, [path]).rows] == [("ada", "refused")]
+    assert [(r.student, r.verdict) for r in collect(course, book, NAME, [path]).rows] == [
+        ("ada", "refused")
+    ]
 
 
-@pytest.mark.parametrize(("content", "words"), [(b"", "not a zip"), (b"PK\x03\x04" + b"x" * 100, "not a zip"), (None, "more than 3")])
-def test_an_archive_that_is_none_or_has_too_much(course, book, tmp_path, monkeypatch, content, words):
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [(b"", "not a zip"), (b"PK\x03\x04" + b"x" * 100, "not a zip"), (None, "more than 3")],
+)
+def test_an_archive_that_is_none_or_has_too_much(
+    course, book, tmp_path, monkeypatch, content, words
+):
     monkeypatch.setattr(unpack, "MOST_FILES", 3)
     many = archive(tmp_path / "a.zip", [(f"ada/{n}.ipynb", b"{}") for n in range(4)])
     if content is not None:
         many.write_bytes(content)
     (tmp_path / "in").mkdir()
-    done = collect(course, book, NAME, [many, folder(tmp_path / "in", {"bob/x.ipynb": notebook(1)})])
+    done = collect(
+        course, book, NAME, [many, folder(tmp_path / "in", {"bob/x.ipynb": notebook(1)})]
+    )
     assert len(done.left) == 1 and words in done.left[0] and len(done.rows) == 1
 
 
@@ -541,29 +788,53 @@ def test_all_of_an_archive_has_a_limit_too(course, book, tmp_path, monkeypatch):
 
 
 def test_names_that_turn_the_text_around(course, book, tmp_path):
-    names = ["ada/\u202egnp.02.ipynb", "bob/a\x07b\u200f.ipynb", "cy/" + "凪" * 300 + ".ipynb", "dan2/x.IPYNB", "dan/.ipynb"]
-    done = collect(course, book, NAME, [archive(tmp_path / "\u202ea.zip", [(n, notebook(n)) for n in names])])
+    names = [
+        "ada/\u202egnp.02.ipynb",
+        "bob/a\x07b\u200f.ipynb",
+        "cy/" + "凪" * 300 + ".ipynb",
+        "dan2/x.IPYNB",
+        "dan/.ipynb",
+    ]
+    done = collect(
+        course, book, NAME, [archive(tmp_path / "\u202ea.zip", [(n, notebook(n)) for n in names])]
+    )
     assert {r.student for r in done.rows} == {"ada", "bob", "cy", "dan2", "dan"}
     assert all(r.file.isprintable() for r in done.rows)
-    assert len(kept(course)) == 5 and all(p.name.isprintable() for p in course.collected(NAME).rglob("*") if "received" not in p.parts)
+    assert len(kept(course)) == 5 and all(
+        p.name.isprintable() for p in course.collected(NAME).rglob("*") if "received" not in p.parts
+    )
 
 
 def test_two_files_of_the_same_name_in_an_archive(course, book, tmp_path):
     with pytest.warns(UserWarning, match="Duplicate"):
-        path = archive(tmp_path / "a.zip", [("ada/x.ipynb", notebook(1)), ("ada/x.ipynb", notebook(2))])
+        path = archive(
+            tmp_path / "a.zip", [("ada/x.ipynb", notebook(1)), ("ada/x.ipynb", notebook(2))]
+        )
     collect(course, book, NAME, [path])
     assert {book.content(s.id) for s in book.submissions(NAME)} == {notebook(1), notebook(2)}
 
 
 def test_what_is_no_file_in_a_folder(course, book, tmp_path):
-    files = folder(tmp_path / "in", {"cy/x.ipynb": notebook(1), "cy/.ipynb_checkpoints/x.ipynb": notebook(9), "__MACOSX/ada/._x.ipynb": b"?"})
+    files = folder(
+        tmp_path / "in",
+        {
+            "cy/x.ipynb": notebook(1),
+            "cy/.ipynb_checkpoints/x.ipynb": notebook(9),
+            "__MACOSX/ada/._x.ipynb": b"?",
+        },
+    )
     for student in ("ada", "bob", "dan"):
         (files / student).mkdir()
     (files / "ada" / "x.ipynb").symlink_to("/etc/passwd")
     (files / "bob" / "all").symlink_to("/etc")
     os.mkfifo(files / "dan" / "x.ipynb")
     done = collect(course, book, NAME, [files])
-    assert {(r.student, r.verdict) for r in done.rows} == {("cy", "new"), ("ada", "refused"), ("bob", "refused"), ("dan", "refused")}
+    assert {(r.student, r.verdict) for r in done.rows} == {
+        ("cy", "new"),
+        ("ada", "refused"),
+        ("bob", "refused"),
+        ("dan", "refused"),
+    }
     assert kept(course) == {notebook(1): {"cy"}}
 
 

@@ -1,4 +1,6 @@
-"""What is exported is complete, says who it is about, and is read by Canvas, by Moodle and by a spreadsheet as what it is."""
+"""What is exported is complete, says who it is about, and is read by Canvas, by Moodle and by a
+spreadsheet as what it is.
+"""
 
 import csv
 import io
@@ -11,22 +13,57 @@ from lightspeed_class.gradebook import Gradebook
 from lightspeed_class.reports.export import KINDS, Incomplete, cell, export_csv, identifier
 from lightspeed_class.sample_class import roster
 
-ONE, TWO = assignment_of("roofline.ridge", "roofline.what_shortens_it", name="one"), assignment_of("roofline.dot_intensity", name="two")
-NAMES = ["Ünï Cødé", 'Quote "Q" Quill', "Comma, Family", "Semi; Colon", "凪嶺", "a\nb", "=cmd|' /C calc'!A0", "+1+1", "-2+3", "@SUM(A1)", "\t=1", "  =1", "＝1", "'quoted"]
+ONE, TWO = (
+    assignment_of("roofline.ridge", "roofline.what_shortens_it", name="one"),
+    assignment_of("roofline.dot_intensity", name="two"),
+)
+NAMES = [
+    "Ünï Cødé",
+    'Quote "Q" Quill',
+    "Comma, Family",
+    "Semi; Colon",
+    "凪嶺",
+    "a\nb",
+    "=cmd|' /C calc'!A0",
+    "+1+1",
+    "-2+3",
+    "@SUM(A1)",
+    "\t=1",
+    "  =1",
+    "＝1",
+    "'quoted",
+]
 
 
 @pytest.fixture
 def book(tmp_path):
-    """The thirty of the sample, some with names that are hard to write; the last one has handed nothing in."""
+    """The thirty of the sample, some with names that are hard to write; the last one has handed
+    nothing in.
+    """
     with Gradebook(tmp_path / "book") as book:
         book.add_assignment(ONE)
         book.add_assignment(TWO)
         for i, row in enumerate(roster()):
             details = {k: v for k, v in row.items() if k not in ("id", "name")}
-            book.add_student(row["id"], NAMES[i] if i < len(NAMES) else row["name"], seed="1", **details)
+            book.add_student(
+                row["id"], NAMES[i] if i < len(NAMES) else row["name"], seed="1", **details
+            )
             if i < 29:
                 id = book.add_submission(row["id"], "one", row["id"].encode(), 1.0)
-                book.add_grading(id, "key", graded({"roofline.ridge": right("roofline.ridge", "1"), "roofline.what_shortens_it": [..., right("roofline.what_shortens_it", "1")][i % 2]}, "1"))
+                book.add_grading(
+                    id,
+                    "key",
+                    graded(
+                        {
+                            "roofline.ridge": right("roofline.ridge", "1"),
+                            "roofline.what_shortens_it": [
+                                ...,
+                                right("roofline.what_shortens_it", "1"),
+                            ][i % 2],
+                        },
+                        "1",
+                    ),
+                )
         yield book
 
 
@@ -36,7 +73,10 @@ def table(path, encoding="utf-8"):
 
 
 def export(book, tmp_path, kind, names=("one",), **options):
-    return table(export_csv(book, list(names), str(tmp_path / f"{kind}.csv"), kind, **options), "utf-8-sig" if kind == "plain" else "utf-8")
+    return table(
+        export_csv(book, list(names), str(tmp_path / f"{kind}.csv"), kind, **options),
+        "utf-8-sig" if kind == "plain" else "utf-8",
+    )
 
 
 def test_the_plain_form_loses_nothing(book, tmp_path):
@@ -48,38 +88,83 @@ def test_the_plain_form_loses_nothing(book, tmp_path):
     assert [r["id"] for r in rows] == [f"s{i:03}" for i in range(1, 31)]
     for row, student in zip(rows, book.students(), strict=True):
         shown = student.name.replace("\n", " ")
-        assert row["name"] in (shown, f"'{shown.strip()}", f"'{shown}") and row["email"] == f"{student.id}@example.org"
-        assert row["name"].startswith("'") == (NAMES.index(student.name) > 5 if student.name in NAMES else False)
+        assert (
+            row["name"] in (shown, f"'{shown.strip()}", f"'{shown}")
+            and row["email"] == f"{student.id}@example.org"
+        )
+        assert row["name"].startswith("'") == (
+            NAMES.index(student.name) > 5 if student.name in NAMES else False
+        )
     first, second, last = rows[0], rows[1], rows[-1]
-    assert (first["points"], first["out of"], first["roofline.ridge"], first["roofline.what_shortens_it"]) == ("1", "2", "1", "0")
+    assert (
+        first["points"],
+        first["out of"],
+        first["roofline.ridge"],
+        first["roofline.what_shortens_it"],
+    ) == ("1", "2", "1", "0")
     assert (first["status"], first["late"], first["comments"]) == ("ok", "500 ms late", "")
     assert (second["points"], second["roofline.ridge"], second["added"]) == ("0.75", "0.25", "-0.5")
     assert second["comments"] == '[roofline.ridge] Not "quite", but nearly. (Dr. No) late'
-    assert (last["status"], last["points"], last["late"], last["roofline.ridge"]) == ("missing", "", "", "")
+    assert (last["status"], last["points"], last["late"], last["roofline.ridge"]) == (
+        "missing",
+        "",
+        "",
+        "",
+    )
 
 
 def test_several_assignments(book, tmp_path):
     id = book.add_submission("s001", "two", b"1", 1.0)
-    book.add_grading(id, "key", graded({"roofline.dot_intensity": wrong("roofline.dot_intensity", 0, "1")}, "1"))
+    book.add_grading(
+        id, "key", graded({"roofline.dot_intensity": wrong("roofline.dot_intensity", 0, "1")}, "1")
+    )
     head, *rows = export(book, tmp_path, "plain", ["one", "two"])
     assert [r[head.index("assignment")] for r in rows] == ["one"] * 30 + ["two"] * 30
-    assert rows[30][head.index("roofline.dot_intensity")] == "0" and rows[30][head.index("roofline.ridge")] == ""
+    assert (
+        rows[30][head.index("roofline.dot_intensity")] == "0"
+        and rows[30][head.index("roofline.ridge")] == ""
+    )
     assert [len(r) for r in rows] == [len(head)] * 60
-    head, possible, *rows = export(book, tmp_path, "canvas", ["one", "two"], titles={"two": "Week 2: dot (77)"})
-    assert head[5:] == ["one", "Week 2: dot (77)"] and possible[5:] == ["2", "1"] and rows[0][5:] == ["1", "0"] and rows[1][5:] == ["2", ""]
+    head, possible, *rows = export(
+        book, tmp_path, "canvas", ["one", "two"], titles={"two": "Week 2: dot (77)"}
+    )
+    assert (
+        head[5:] == ["one", "Week 2: dot (77)"]
+        and possible[5:] == ["2", "1"]
+        and rows[0][5:] == ["1", "0"]
+        and rows[1][5:] == ["2", ""]
+    )
     head, *rows = export(book, tmp_path, "moodle", ["one", "two"])
-    assert head[2:] == ["one", "one (feedback)", "two", "two (feedback)"] and rows[1][4:] == ["-", ""]
+    assert head[2:] == ["one", "one (feedback)", "two", "two (feedback)"] and rows[1][4:] == [
+        "-",
+        "",
+    ]
 
 
 def test_what_canvas_asks_for(book, tmp_path):
-    """The checks of GradebookImporter: row_has_student_headers?, update_column_count, header?, process_pp, process_student."""
+    """The checks of GradebookImporter: row_has_student_headers?, update_column_count, header?,
+    process_pp, process_student.
+    """
     head, possible, *rows = export(book, tmp_path, "canvas", titles={"one": "Exercises 1 (4711)"})
-    assert "Student" in head[0] and "ID" in head[1] and head[2:5] == ["SIS User ID", "SIS Login ID", "Section"]
+    assert (
+        "Student" in head[0]
+        and "ID" in head[1]
+        and head[2:5] == ["SIS User ID", "SIS Login ID", "Section"]
+    )
     assert head[5:] == ["Exercises 1 (4711)"]
-    assert "Points Possible" in possible[0] and possible == ["    Points Possible", "", "", "", "", "2"]
+    assert "Points Possible" in possible[0] and possible == [
+        "    Points Possible",
+        "",
+        "",
+        "",
+        "",
+        "2",
+    ]
     assert len(rows) == 30 and {len(r) for r in rows} == {6}
     students = {s.details["canvas_id"]: s for s in book.students()}
-    assert len(students) == 30 and all(students[row[1]].details["sis_user_id"] == row[2] for row in rows)
+    assert len(students) == 30 and all(
+        students[row[1]].details["sis_user_id"] == row[2] for row in rows
+    )
     assert [row[5] for row in rows] == [str(1 + i % 2) for i in range(29)] + [""]
     # It guesses the separator from the first three lines, so a value must not break a line.
     text = (tmp_path / "canvas.csv").read_text("utf-8").splitlines()
@@ -87,7 +172,9 @@ def test_what_canvas_asks_for(book, tmp_path):
 
 
 def test_what_moodle_asks_for(book, tmp_path):
-    """load_data.php: a row without an identifier is given to the student before it, "-" is no grade, every line has more than one value."""
+    """load_data.php: a row without an identifier is given to the student before it, "-" is no
+    grade, every line has more than one value.
+    """
     book.set_manual("s001", "one", "", None, "Come and see me.", "Dr. No")
     head, *rows = export(book, tmp_path, "moodle")
     assert head == ["Email address", "Full name", "one", "one (feedback)"]
@@ -100,19 +187,31 @@ def test_what_moodle_asks_for(book, tmp_path):
     ("canvas", "an ID, SIS User ID or SIS Login ID", {"canvas_id": "4001", "sis_user_id": "U00001"}),
     ("moodle", "an email", {"email": "S001@example.org"}),
 ])  # fmt: skip
-def test_who_could_not_be_found_is_left_out_and_named(book, tmp_path, capsys, kind, needed, details):
-    """Neither without an identifier nor with another's: the platform would stop, or give the points to somebody else."""
+def test_who_could_not_be_found_is_left_out_and_named(
+    book, tmp_path, capsys, kind, needed, details
+):
+    """Neither without an identifier nor with another's: the platform would stop, or give the
+    points to somebody else.
+    """
     before = len(export(book, tmp_path, kind))
     assert capsys.readouterr().err == ""
     book.add_student("s900", "No Address")
     assert len(export(book, tmp_path, kind)) == before
     said = capsys.readouterr().err
-    assert said.startswith(f"LEFT OUT, for want of {needed} of their own: No Address (s900). To add it, read in what {kind.title()}") and "lightspeed class roster FILE" in said
+    assert (
+        said.startswith(
+            f"LEFT OUT, for want of {needed} of their own: No Address (s900). To add it, read in"
+            f" what {kind.title()}"
+        )
+        and "lightspeed class roster FILE" in said
+    )
     book.add_student("s901", "Twin", **details)  # of s001
     if kind == "canvas":
         book.add_student("s001", "Ünï Cødé", **details)
     rows = export(book, tmp_path, kind)
-    assert len(rows) == before - 1 and not {"s001", "4001", "U00001", "s001@example.org"} & {value for row in rows for value in row[:5]}
+    assert len(rows) == before - 1 and not {"s001", "4001", "U00001", "s001@example.org"} & {
+        value for row in rows for value in row[:5]
+    }
     assert "Ünï Cødé (s001), No Address (s900), Twin (s901)" in capsys.readouterr().err
 
 
@@ -120,7 +219,10 @@ def test_a_plain_roster_is_told_what_canvas_needs(tmp_path):
     with Gradebook(tmp_path / "book") as book:
         book.add_assignment(ONE)
         book.add_student("4711", "Ada", email="ada@example.org")
-        with pytest.raises(Incomplete, match=r"no student has an ID.*Gradebook > Export.*lightspeed class roster FILE"):
+        with pytest.raises(
+            Incomplete,
+            match=r"no student has an ID.*Gradebook > Export.*lightspeed class roster FILE",
+        ):
             export_csv(book, ["one"], tmp_path / "x.csv", "canvas")
         assert not (tmp_path / "x.csv").exists() and len(export(book, tmp_path, "moodle")) == 2
 
@@ -133,7 +235,9 @@ def test_namesakes_do_not_go_by_their_name(book, tmp_path):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_who_has_left_is_in_the_plain_form_alone_and_only_with_something_to_tell(book, tmp_path, kind):
+def test_who_has_left_is_in_the_plain_form_alone_and_only_with_something_to_tell(
+    book, tmp_path, kind
+):
     before = len(export(book, tmp_path, kind))
     for id in ("s029", "s030"):  # the last one has handed nothing in
         student = book.student(id)
@@ -145,7 +249,11 @@ def test_who_has_left_is_in_the_plain_form_alone_and_only_with_something_to_tell
 
 def test_moodle_takes_the_first_identifier_that_all_have(book, tmp_path):
     for student in book.students():
-        book.add_student(student.id, student.name, **{**student.details, "email": "same@example.org", "username": student.id})
+        book.add_student(
+            student.id,
+            student.name,
+            **{**student.details, "email": "same@example.org", "username": student.id},
+        )
     head, *rows = export(book, tmp_path, "moodle")
     assert head[0] == "Username" and len({r[0] for r in rows}) == 30
 
@@ -155,8 +263,12 @@ def test_nothing_handed_in_is_no_zero_unless_told(book, tmp_path, kind):
     nothing = "-" if kind == "moodle" else ""
     book.add_submission("s030", "two", b"waiting", 1.0)
     place = {"plain": 7, "canvas": 5, "moodle": 2}[kind]
-    for names, plain, zero in ((["one"], nothing, "0"), (["two"], nothing, nothing)):  # who waits for a grading is not missing
-        assert [export(book, tmp_path, kind, names, missing_as_zero=flag)[-1][place] for flag in (False, True)] == [plain, zero]
+    # who waits for a grading is not missing
+    for names, plain, zero in ((["one"], nothing, "0"), (["two"], nothing, nothing)):
+        assert [
+            export(book, tmp_path, kind, names, missing_as_zero=flag)[-1][place]
+            for flag in (False, True)
+        ] == [plain, zero]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -165,7 +277,11 @@ def test_no_cell_is_a_formula(book, tmp_path, kind):
     book.set_manual("s002", "one", "", None, "=HYPERLINK(1)")
     for row in export(book, tmp_path, kind, titles={"one": "=1+1"}):
         for value in row:
-            assert value == "-" or value.lstrip()[:1] not in tuple("=+-@\t\r\n＝＋－＠") or value.lstrip("+-").replace(".", "").isdigit(), value
+            assert (
+                value == "-"
+                or value.lstrip()[:1] not in tuple("=+-@\t\r\n＝＋－＠")
+                or value.lstrip("+-").replace(".", "").isdigit()
+            ), value
 
 
 @pytest.mark.parametrize(
@@ -176,7 +292,21 @@ def test_guarded_cells(text, shown):
     assert cell(text) == shown
 
 
-@pytest.mark.parametrize("text, same", [("4001", True), ("u-1", True), ("+4912345", True), ("@handle", True), ("-7", True), ("a+b@example.org", True), ("=1", False), ("+1-1", False), ("@SUM(A1)", False), ("-cmd|x", False)])
+@pytest.mark.parametrize(
+    "text, same",
+    [
+        ("4001", True),
+        ("u-1", True),
+        ("+4912345", True),
+        ("@handle", True),
+        ("-7", True),
+        ("a+b@example.org", True),
+        ("=1", False),
+        ("+1-1", False),
+        ("@SUM(A1)", False),
+        ("-cmd|x", False),
+    ],
+)
 def test_identifiers_still_identify(text, same):
     assert (identifier(text) == text) == same and (same or identifier(text) == f"'{text}")
 
@@ -184,7 +314,11 @@ def test_identifiers_still_identify(text, same):
 def test_it_is_whole_or_as_it_was(book, tmp_path, monkeypatch):
     path = export_csv(book, ["one"], tmp_path / "out.csv")
     before = path.read_bytes()
-    assert before.startswith(b"\xef\xbb\xbfid,name") and before.endswith(b"\r\n") and csv.Sniffer().sniff(io.StringIO(before.decode("utf-8-sig")).readline()).delimiter == ","
+    assert (
+        before.startswith(b"\xef\xbb\xbfid,name")
+        and before.endswith(b"\r\n")
+        and csv.Sniffer().sniff(io.StringIO(before.decode("utf-8-sig")).readline()).delimiter == ","
+    )
 
     def full(*_):
         raise OSError(28, "No space left on device")

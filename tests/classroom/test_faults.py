@@ -1,4 +1,6 @@
-"""The grader is killed at ten moments of a batch of 200; what it leaves is what an undisturbed run leaves."""
+"""The grader is killed at ten moments of a batch of 200; what it leaves is what an undisturbed
+run leaves.
+"""
 
 import os
 import random
@@ -31,7 +33,13 @@ KINDS = [  # of submissions: content, points, status
     (notebook([code('answer = "bandwidth"\n' + call("word"), "word")]), 1, "ok"),
     (notebook([code('answer = "peak"\n' + call("word"), "word")]), 0, "ok"),
     (notebook([code("1 / 0"), code('answer = "bandwidth"', "word")]), 1, "ok"),
-    (notebook([code(call("word").replace("answer", '"bandwidth"')), code("import os\nos._exit(1)")]), 1, "exit"),
+    (
+        notebook(
+            [code(call("word").replace("answer", '"bandwidth"')), code("import os\nos._exit(1)")]
+        ),
+        1,
+        "exit",
+    ),
     (b"not a notebook", 0, "refused"),
     (None, 0, "refused"),
 ]
@@ -44,12 +52,23 @@ def gradebook(path):
         for n in range(COUNT):
             content = KINDS[n % len(KINDS)][0]
             book.add_student(f"s{n:03}")
-            book.add_submission(f"s{n:03}", "short", content and content + b" " * n, at=n, refused="" if content else "It is a link.")
+            book.add_submission(
+                f"s{n:03}",
+                "short",
+                content and content + b" " * n,
+                at=n,
+                refused="" if content else "It is a link.",
+            )
         book.set_manual("s007", "short", "", 2.0, "by hand", "me")
 
 
 def start(path, folder):
-    return subprocess.Popen([sys.executable, "-c", GRADE, str(path)], stdout=subprocess.PIPE, cwd=folder, env=os.environ | {"TMPDIR": str(folder)})
+    return subprocess.Popen(
+        [sys.executable, "-c", GRADE, str(path)],
+        stdout=subprocess.PIPE,
+        cwd=folder,
+        env=os.environ | {"TMPDIR": str(folder)},
+    )
 
 
 def kill(run, rng):
@@ -68,7 +87,16 @@ def kill(run, rng):
 def state(path):
     with Gradebook(path) as book:
         gradings = [[(g.key, g.graded) for g in book.gradings(s.id)] for s in book.submissions()]
-        results = [(r.student.id, r.points, r.out_of, r.manual and [m.points for m in r.manual.values()], r.grading.graded.digest) for r in book.results("short")]
+        results = [
+            (
+                r.student.id,
+                r.points,
+                r.out_of,
+                r.manual and [m.points for m in r.manual.values()],
+                r.grading.graded.digest,
+            )
+            for r in book.results("short")
+        ]
         return gradings, results
 
 
@@ -100,10 +128,19 @@ def test_killed_ten_times(tmp_path):
         done = run.communicate(timeout=300)[0].count(b"one")
         assert run.returncode == 0
         assert done == COUNT if name == "undisturbed" else 0 < done < COUNT
-    disturbed, undisturbed = state(tmp_path / "disturbed.sqlite3"), state(tmp_path / "undisturbed.sqlite3")
+    disturbed, undisturbed = (
+        state(tmp_path / "disturbed.sqlite3"),
+        state(tmp_path / "undisturbed.sqlite3"),
+    )
     assert [len(history) for history in disturbed[0]] == [1] * COUNT
     assert disturbed == undisturbed
-    assert [(history[0][1].points, history[0][1].status) for history in undisturbed[0][: len(KINDS)]] == [kind[1:] for kind in KINDS]
+    assert [
+        (history[0][1].points, history[0][1].status) for history in undisturbed[0][: len(KINDS)]
+    ] == [kind[1:] for kind in KINDS]
     assert len(had) > KILLS and not {FIRST_UID + pid for pid in had} & owners()
     assert list(work.iterdir()) == []
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["disturbed.sqlite3", "undisturbed.sqlite3", "work"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == [
+        "disturbed.sqlite3",
+        "undisturbed.sqlite3",
+        "work",
+    ]

@@ -17,9 +17,17 @@ from lightspeed_course.practice.amounts import amount
 from lightspeed_course.practice.questions import question
 
 EXERCISES = sorted((Path(__file__).parents[2] / "exercises").glob("[0-9]*.ipynb"))
-RIDGE, WORD, ROOF, BYTES = "roofline.ridge", "roofline.what_shortens_it", "roofline.attainable", "roofline.int8_bytes"
+RIDGE, WORD, ROOF, BYTES = (
+    "roofline.ridge",
+    "roofline.what_shortens_it",
+    "roofline.attainable",
+    "roofline.int8_bytes",
+)
 ASSIGNMENT = assignment_of(RIDGE, WORD, ROOF, BYTES)
-HOSTILE = '<script>alert(1)</script><img src=x onerror=alert(2)> "\' &lt; \u202eevil\u2066 \x00\x1b[31m\ud800 [x](javascript:alert(3))'
+HOSTILE = (
+    "<script>alert(1)</script><img src=x onerror=alert(2)> \"' &lt; \u202eevil\u2066"
+    " \x00\x1b[31m\ud800 [x](javascript:alert(3))"
+)
 
 
 @pytest.fixture
@@ -31,25 +39,59 @@ def book(tmp_path):
 
 
 def hand_in(book, answers, student="ada", at=1.0, seed="1", **more):
-    id = book.add_submission(student, ASSIGNMENT.name, str(answers).encode(), at, source=more.pop("source", "ada: 02_roofline.ipynb"))
+    id = book.add_submission(
+        student,
+        ASSIGNMENT.name,
+        str(answers).encode(),
+        at,
+        source=more.pop("source", "ada: 02_roofline.ipynb"),
+    )
     book.add_grading(id, f"key {len(book.gradings(id))}", graded(answers, seed, **more))
     return id
 
 
 def pages(book, tmp_path, **options):
-    return [path.read_text("utf-8") for path in write_feedback(book, ASSIGNMENT.name, str(tmp_path / "pages"), **options)]
+    return [
+        path.read_text("utf-8")
+        for path in write_feedback(book, ASSIGNMENT.name, str(tmp_path / "pages"), **options)
+    ]
 
 
 def leaks(text, id, seed, own=""):
-    """Ways to write the right answer of a question that stand in a text, but not in the prompt and not in the own answer."""
+    """Ways to write the right answer of a question that stand in a text, but not in the prompt
+    and not in the own answer.
+    """
     variant = question(id).variant(seed)
     if variant.question.kind == "choice":
         text = text.replace(variant.prompt, "").partition("Diagnosis")[2]
-        return [key for key in (variant.right, variant.options[variant.right]) if re.search(rf"(?<![\w]){re.escape(key)}(?![\w])", text)]
-    forms = [form for v in variant.right for digits in range(3, 10) for form in (f"{v:.{digits}g}", f"{v:,.{digits}g}", amount(v, variant.question.unit, digits))]
-    forms = {form for form in forms if len(re.sub(r"\D", "", form)) > 2 or not form.replace(".", "").isdigit()}
+        return [
+            key
+            for key in (variant.right, variant.options[variant.right])
+            if re.search(rf"(?<![\w]){re.escape(key)}(?![\w])", text)
+        ]
+    forms = [
+        form
+        for v in variant.right
+        for digits in range(3, 10)
+        for form in (
+            f"{v:.{digits}g}",
+            f"{v:,.{digits}g}",
+            amount(v, variant.question.unit, digits),
+        )
+    ]
+    forms = {
+        form
+        for form in forms
+        if len(re.sub(r"\D", "", form)) > 2 or not form.replace(".", "").isdigit()
+    }
     known = variant.prompt + " " + own
-    return [form for form in forms if (pattern := rf"(?<![\w.,]){re.escape(form)}(?![\w,]|\.\d)") and re.search(pattern, text) and not re.search(pattern, known)]
+    return [
+        form
+        for form in forms
+        if (pattern := rf"(?<![\w.,]){re.escape(form)}(?![\w,]|\.\d)")
+        and re.search(pattern, text)
+        and not re.search(pattern, known)
+    ]
 
 
 @pytest.mark.parametrize("path", EXERCISES, ids=lambda p: p.stem)
@@ -63,17 +105,30 @@ def test_no_page_tells_a_right_answer(path, seed, tmp_path):
         for number in range(most):
             book.add_student(f"s{number}", seed=seed)
             id = book.add_submission(f"s{number}", assignment.name, str(number).encode(), 1.0)
-            book.add_grading(id, "key", graded({q: wrong(q, number, seed) for q in assignment.points}, seed))
+            book.add_grading(
+                id, "key", graded({q: wrong(q, number, seed) for q in assignment.points}, seed)
+            )
         for outcome in outcomes(book, assignment.name):
             page = Page(to_html(assignment, outcome, seed)).check()
             assert len(page.sections) == len(assignment.points)
             for i, q in enumerate(assignment.points, 1):
                 score = outcome.result.scores[q]
-                assert question(q).variant(seed).prompt.split()[0].strip("*") in page.sections[f"q{i}"]
-                if score.kind == "right":  # an option may be a misconception in one variant and right in another
+                assert (
+                    question(q).variant(seed).prompt.split()[0].strip("*") in page.sections[f"q{i}"]
+                )
+                # an option may be a misconception in one variant and right in another
+                if score.kind == "right":
                     assert question(q).kind == "choice"
                     continue
-                own = " ".join(amount(float(v), question(q).unit, d) for v in score.given.split() for d in (4, 6)) if question(q).kind != "choice" else ""
+                own = (
+                    " ".join(
+                        amount(float(v), question(q).unit, d)
+                        for v in score.given.split()
+                        for d in (4, 6)
+                    )
+                    if question(q).kind != "choice"
+                    else ""
+                )
                 assert leaks(page.sections[f"q{i}"], q, seed, own) == []
 
 
@@ -84,14 +139,27 @@ def test_the_search_for_leaks_finds_one(id):
 
 
 def test_no_hidden_input_and_no_secret(book, tmp_path):
-    told = Score(ROOF, 0.0, 1.0, "hidden", message="Right on the published inputs only.", given="1 2 3", found="check")
+    told = Score(
+        ROOF,
+        0.0,
+        1.0,
+        "hidden",
+        message="Right on the published inputs only.",
+        given="1 2 3",
+        found="check",
+    )
     other = replace(graded({RIDGE: right(RIDGE, "1")}, "1"), scores=(told,))
     id = book.add_submission("ada", ASSIGNMENT.name, b"1", 1.0)
     book.add_grading(id, "key", other)
     book.setting("secret", "drawn once, for this test")
     (text,) = pages(book, tmp_path)
     variant = question(ROOF).variant("1")
-    drawn = {p.text(s[n]) for s in hidden(variant, book.secret).samples for n, p in variant.question.parameters.items() if s[n] not in (*p.choices, p.canonical)}
+    drawn = {
+        p.text(s[n])
+        for s in hidden(variant, book.secret).samples
+        for n, p in variant.question.parameters.items()
+        if s[n] not in (*p.choices, p.canonical)
+    }
     assert len(drawn) > 10 and not [value for value in drawn if value in text]
     assert all(value not in text for value in (book.secret, RECORD["secret"], RECORD["grader"]))
     assert "Not yet: right on the published inputs only." in Page(text).check().sections["q3"]
@@ -99,7 +167,17 @@ def test_no_hidden_input_and_no_secret(book, tmp_path):
 
 def test_what_a_student_needs_is_there(book, tmp_path):
     book.setting(f"due {ASSIGNMENT.name}", repr(10.0))
-    hand_in(book, {RIDGE: wrong(RIDGE, 0, "1"), WORD: right(WORD, "1"), ROOF: ..., BYTES: wrong(BYTES, 1, "1")}, at=10.0 + 2 * 86400, notes=["Code cell 3 stopped with NameError."])
+    hand_in(
+        book,
+        {
+            RIDGE: wrong(RIDGE, 0, "1"),
+            WORD: right(WORD, "1"),
+            ROOF: ...,
+            BYTES: wrong(BYTES, 1, "1"),
+        },
+        at=10.0 + 2 * 86400,
+        notes=["Code cell 3 stopped with NameError."],
+    )
     book.set_manual("ada", ASSIGNMENT.name, RIDGE, 0.5, "The idea\nis right.", "Dr. No")
     book.set_manual("ada", ASSIGNMENT.name, WORD, None, "Well said.", "Dr. No")
     book.set_manual("ada", ASSIGNMENT.name, "", 1, "A fine plot.")
@@ -107,10 +185,19 @@ def test_what_a_student_needs_is_there(book, tmp_path):
     page = Page(text).check()
     (outcome,) = outcomes(book, ASSIGNMENT.name)
     assert "2.5 of 4 points. 1 of 4 questions is right, 2 not yet, 1 not answered." in page.text
-    assert "2 days late" in page.text and "Code cell 3 stopped with NameError." in page.text and "1 point for the assignment as a whole: A fine plot." in page.text
+    assert (
+        "2 days late" in page.text
+        and "Code cell 3 stopped with NameError." in page.text
+        and "1 point for the assignment as a whole: A fine plot." in page.text
+    )
     first = page.sections["q1"]
-    assert "NVIDIA" in first and outcome.result.scores[RIDGE].message in first and "0.5 of 1 point" in first
-    assert "Automatic0 of 1 point." in first and "by Dr. No: The ideais right." in first  # two lines, with a break between
+    assert (
+        "NVIDIA" in first
+        and outcome.result.scores[RIDGE].message in first
+        and "0.5 of 1 point" in first
+    )
+    # two lines, with a break between
+    assert "Automatic0 of 1 point." in first and "by Dr. No: The ideais right." in first
     assert "Comment, by Dr. No: Well said." in page.sections["q2"] and "peak" in page.sections["q2"]
     assert "Not answered." in page.sections["q3"] and "None was found." in page.sections["q3"]
     given = [amount(float(v), "byte", 6) for v in outcome.result.scores[BYTES].given.split()]
@@ -122,24 +209,38 @@ def test_the_same_outcome_gives_the_same_bytes(book, tmp_path):
     assert pages(book, tmp_path) == pages(book, tmp_path)
 
 
-@pytest.mark.parametrize("place", ["name", "id", "comment", "by", "note", "message", "given", "source"])
+@pytest.mark.parametrize(
+    "place", ["name", "id", "comment", "by", "note", "message", "given", "source"]
+)
 def test_no_text_becomes_markup(book, tmp_path, place):
-    text = HOSTILE if place != "name" else HOSTILE.replace("\ud800", "")  # the gradebook itself takes no half characters there
+    # the gradebook itself takes no half characters there
+    text = HOSTILE if place != "name" else HOSTILE.replace("\ud800", "")
     safe = text.encode("utf-8", "replace").decode()
     name, id = (safe if place == "name" else "Bob"), (safe if place == "id" else "bob")
     book.add_student(id, name, seed="1")
-    key = book.add_submission(id, ASSIGNMENT.name, b"1", 1.0, source=safe if place == "source" else "")
+    key = book.add_submission(
+        id, ASSIGNMENT.name, b"1", 1.0, source=safe if place == "source" else ""
+    )
     score = Score(BYTES, 0.0, 1.0, "type", message=text if place == "message" else "x", given="")
     if place == "given":
         score = Score(WORD, 0.0, 1.0, "magnitude", message="x", given=text)
     notes = (text,) if place == "note" else ()
     book.add_grading(key, "key", replace(graded({}), scores=(score,), notes=notes))
-    book.set_manual(id, ASSIGNMENT.name, BYTES, None, safe if place == "comment" else "x", safe if place == "by" else "x")
+    book.set_manual(
+        id,
+        ASSIGNMENT.name,
+        BYTES,
+        None,
+        safe if place == "comment" else "x",
+        safe if place == "by" else "x",
+    )
     (written,) = write_feedback(book, ASSIGNMENT.name, tmp_path / "pages", student=id)
-    assert written.parent == tmp_path / "pages" and list((tmp_path / "pages").iterdir()) == [written]
+    assert written.parent == tmp_path / "pages" and list((tmp_path / "pages").iterdir()) == [
+        written
+    ]
     page = written.read_text("utf-8")
     Page(page).check()
-    assert "<script" not in page and "<img" not in page and "javascript:alert(3)\"" not in page
+    assert "<script" not in page and "<img" not in page and 'javascript:alert(3)"' not in page
     assert not re.search("[\x00-\x08\x0b-\x1f\u202a-\u202e\u2066-\u2069]", page)
     assert ("alert(1)" in page) == (place != "source")
 
@@ -161,13 +262,25 @@ def test_nothing_handed_in_not_graded_and_unreadable(book, tmp_path):
     ada, bob, eve = (Page(text).check() for text in pages(book, tmp_path))
     assert "Nothing was handed in." in ada.text and not ada.sections
     assert "Not graded yet." in bob.text and not bob.sections
-    assert "0 of 4 points." in eve.text and "It is not valid JSON." in eve.text and "could not be read" in eve.text and not eve.sections
+    assert (
+        "0 of 4 points." in eve.text
+        and "It is not valid JSON." in eve.text
+        and "could not be read" in eve.text
+        and not eve.sections
+    )
     book.set_manual("eve", ASSIGNMENT.name, BYTES, 0.5, "On paper.")
     eve = Page(pages(book, tmp_path, student="eve")[0]).check()
-    assert list(eve.sections) == ["q4"] and "Not graded." in eve.sections["q4"] and "0.5 of 4 points." in eve.text
+    assert (
+        list(eve.sections) == ["q4"]
+        and "Not graded." in eve.sections["q4"]
+        and "0.5 of 4 points." in eve.text
+    )
     book.set_manual("ada", ASSIGNMENT.name, RIDGE, 1, "Told me in person.")
     ada = Page(pages(book, tmp_path, student="ada")[0])
-    assert "1 of 4 points. Nothing was handed in; these points were given by hand." in ada.text and list(ada.sections) == ["q1"]
+    assert (
+        "1 of 4 points. Nothing was handed in; these points were given by hand." in ada.text
+        and list(ada.sections) == ["q1"]
+    )
     with pytest.raises(KeyError):
         write_feedback(book, ASSIGNMENT.name, tmp_path, student="nobody")
 
@@ -179,7 +292,13 @@ def test_nothing_handed_in_not_graded_and_unreadable(book, tmp_path):
         ("canvas.zip: ada_LATE_4001_90001_02_roofline.ipynb", "Handed in late."),
         ("canvas.zip: ada_4001_90001_02_roofline.ipynb", ""),
         ("moodle.zip: Ada_7001_assignsubmission_file/02_roofline.ipynb", ""),
-        ("moodle.zip: Ada_7001_assignsubmission_file/02_roofline.ipynb (time from the worksheet)", "Handed in on 1 January 1970, 00:01 UTC: 50 s late."),
+        (
+            (
+                "moodle.zip: Ada_7001_assignsubmission_file/02_roofline.ipynb (time from the"
+                " worksheet)"
+            ),
+            "Handed in on 1 January 1970, 00:01 UTC: 50 s late.",
+        ),
     ],
 )
 def test_no_time_is_told_that_nobody_knows(book, tmp_path, source, words):
@@ -198,7 +317,10 @@ def test_an_answer_without_a_verdict_is_shown(book, tmp_path):
     page = Page(text).check()
     assert "Your answerThe text “<b>12</b>”." in page.sections["q1"] and "<b>" not in text
     assert "Your answer3 GB/s. It is the value of the variable" in page.sections["q4"]
-    assert "Your answerA function." in page.sections["q3"] and "Your answerSomething that cannot be read" in page.sections["q2"]
+    assert (
+        "Your answerA function." in page.sections["q3"]
+        and "Your answerSomething that cannot be read" in page.sections["q2"]
+    )
 
 
 @pytest.mark.parametrize("message, words", [
@@ -208,7 +330,11 @@ def test_an_answer_without_a_verdict_is_shown(book, tmp_path):
 ])  # fmt: skip
 def test_no_word_is_said_twice(book, tmp_path, message, words):
     key = book.add_submission("ada", ASSIGNMENT.name, b"1", 1.0)
-    book.add_grading(key, "key", replace(graded({}), scores=(Score(RIDGE, 0.0, 1.0, "unanswered", message=message),)))
+    book.add_grading(
+        key,
+        "key",
+        replace(graded({}), scores=(Score(RIDGE, 0.0, 1.0, "unanswered", message=message),)),
+    )
     assert f"Diagnosis{words}" in Page(pages(book, tmp_path)[0]).check().sections["q1"]
 
 
@@ -218,16 +344,28 @@ def test_a_regrade_is_told(book, tmp_path):
     assert "Graded again" not in before
     book.add_grading(id, "later", graded({RIDGE: right(RIDGE, "1"), WORD: right(WORD, "1")}, "1"))
     after = Page(pages(book, tmp_path)[0]).check()
-    assert "The automatic points were 1 of 2 and are 2 of 2 now." in after.text and "Ridge: 0 before, 1 now" in after.text
+    assert (
+        "The automatic points were 1 of 2 and are 2 of 2 now." in after.text
+        and "Ridge: 0 before, 1 now" in after.text
+    )
 
 
 def test_a_regrade_with_another_maximum_is_told(book, tmp_path):
     id = hand_in(book, {RIDGE: right(RIDGE, "1"), WORD: ...})
-    book.add_grading(id, "later", graded({RIDGE: right(RIDGE, "1"), WORD: ...}, "1", points={RIDGE: 1, WORD: 3}))
+    book.add_grading(
+        id, "later", graded({RIDGE: right(RIDGE, "1"), WORD: ...}, "1", points={RIDGE: 1, WORD: 3})
+    )
     page = Page(pages(book, tmp_path)[0]).check()
     assert "The automatic points were 1 of 2 and are 1 of 4 now." in page.text
-    assert "What shortens it: 0 of 1 before, 0 of 3 now" in page.text and "No points changed" not in page.text
-    book.add_grading(id, "last", graded({RIDGE: right(RIDGE, "1"), WORD: ...}, "1", "exit", points={RIDGE: 1, WORD: 3}))
+    assert (
+        "What shortens it: 0 of 1 before, 0 of 3 now" in page.text
+        and "No points changed" not in page.text
+    )
+    book.add_grading(
+        id,
+        "last",
+        graded({RIDGE: right(RIDGE, "1"), WORD: ...}, "1", "exit", points={RIDGE: 1, WORD: 3}),
+    )
     assert "No points changed, only what is said about them." in Page(pages(book, tmp_path)[0]).text
 
 

@@ -91,10 +91,17 @@ def test_manual_points_stay_over_regrades_and_have_a_history(book):
     book.set_manual("bob", "hostile", "", None, "come and see me", "me")
     book.add_grading(id, "second", graded(0.0))
     ada, bob = book.results("hostile")
-    assert (ada.points, ada.out_of, ada.scores[word].points, ada.manual[word].comment) == (1.5, 4.0, 0.0, "rather more")
+    assert (ada.points, ada.out_of, ada.scores[word].points, ada.manual[word].comment) == (
+        1.5,
+        4.0,
+        0.0,
+        "rather more",
+    )
     assert (bob.points, bob.submission, bob.manual[""].comment) == (None, None, "come and see me")
     assert [m.points for m in book.manual("hostile", "ada")] == [0.25, 0.5, 1.0]
-    assert [(c.student.id, c.before.points, c.after.points) for c in book.changes("hostile", before)] == [("ada", 1.0, 0.0)] * 4
+    assert [
+        (c.student.id, c.before.points, c.after.points) for c in book.changes("hostile", before)
+    ] == [("ada", 1.0, 0.0)] * 4
     assert book.changes("hostile", book.latest("hostile")) == book.changes("hostile", {}) == []
     assert [g.key for g in book.gradings(id)] == ["first", "second"]
 
@@ -141,7 +148,10 @@ def test_the_secret_is_made_once_and_a_newer_file_is_refused(book, tmp_path):
 
 
 def test_a_migration_that_fails_changes_nothing(book, monkeypatch):
-    monkeypatch.setattr("lightspeed_class.gradebook.MIGRATIONS", (*MIGRATIONS, "CREATE TABLE more (x);\nCREATE TABLE more (x);"))
+    monkeypatch.setattr(
+        "lightspeed_class.gradebook.MIGRATIONS",
+        (*MIGRATIONS, "CREATE TABLE more (x);\nCREATE TABLE more (x);"),
+    )
     with pytest.raises(sqlite3.OperationalError):
         Gradebook(book.path)
     monkeypatch.undo()
@@ -161,7 +171,10 @@ def test_one_that_cannot_be_graded_does_not_stop_the_rest(book):
 
     seen = []
     tally = grade_all(book, "hostile", submit=AtOnce(work), progress=lambda *a: seen.append(a))
-    assert tally.failed == {bad: "RuntimeError: a fault of the grader"} and (tally.graded, tally.unreadable) == (2, 1)
+    assert tally.failed == {bad: "RuntimeError: a fault of the grader"} and (
+        tally.graded,
+        tally.unreadable,
+    ) == (2, 1)
     assert [len(book.gradings(id)) for id in (bad, good, refused)] == [0, 1, 1]
     assert book.gradings(refused)[0].graded.notes == ("It is a link.",)
     assert seen[-1][:2] == (2, 3)
@@ -170,13 +183,21 @@ def test_one_that_cannot_be_graded_does_not_stop_the_rest(book):
 
 def test_a_regrade_goes_by_what_decides_the_scores(book, monkeypatch):
     id = book.add_submission("ada", "hostile", b"1", at=1)
-    for options, count in (({}, 1), ({}, 1), ({"regrade": True}, 1), ({"regrade": True, "label": "x"}, 2), ({"regrade": True, "label": "x"}, 2)):
+    for options, count in (
+        ({}, 1),
+        ({}, 1),
+        ({"regrade": True}, 1),
+        ({"regrade": True, "label": "x"}, 2),
+        ({"regrade": True, "label": "x"}, 2),
+    ):
         grade_all(book, "hostile", submit=AtOnce(lambda *_: graded(1.0)), **options)
         assert len(book.gradings(id)) == count
     before = book.latest("hostile")
     monkeypatch.setattr(batch, "grader", lambda: "other code")
     assert grade_all(book, "hostile", submit=AtOnce(lambda *_: graded(1.0))).graded == 0
-    assert grade_all(book, "hostile", submit=AtOnce(lambda *_: graded(0.0)), regrade=True).graded == 1
+    assert (
+        grade_all(book, "hostile", submit=AtOnce(lambda *_: graded(0.0)), regrade=True).graded == 1
+    )
     assert len(book.changes("hostile", before)) == 4
 
 
@@ -199,10 +220,19 @@ def test_killed_at_any_moment_it_goes_on(tmp_path):
             book.add_assignment(ASSIGNMENT, seeded=False)
             for i in range(count):
                 book.add_student(f"s{i:02}")
-                book.add_submission(f"s{i:02}", "hostile", right(word=f'check("roofline.what_shortens_it", "{["bandwidth", "peak"][i % 2]}")'), at=i)
+                book.add_submission(
+                    f"s{i:02}",
+                    "hostile",
+                    right(
+                        word=f'check("roofline.what_shortens_it", "{["bandwidth", "peak"][i % 2]}")'
+                    ),
+                    at=i,
+                )
             book.set_manual("s03", "hostile", "", 2.0, "by hand")
         for _ in range(kills):
-            run = subprocess.Popen([sys.executable, "-c", GRADE, str(path)], stdout=subprocess.PIPE, text=True)
+            run = subprocess.Popen(
+                [sys.executable, "-c", GRADE, str(path)], stdout=subprocess.PIPE, text=True
+            )
             for _ in range(rng.randrange(4)):
                 run.stdout.readline()
             time.sleep(0.2 * rng.random())
@@ -211,11 +241,22 @@ def test_killed_at_any_moment_it_goes_on(tmp_path):
             run.wait()
             run.stdout.close()
             wait_until_gone(workers)
-        last = subprocess.run([sys.executable, "-c", GRADE, str(path)], capture_output=True, text=True, check=True)
+        last = subprocess.run(
+            [sys.executable, "-c", GRADE, str(path)], capture_output=True, text=True, check=True
+        )
         assert last.stdout.endswith("{}\n")
         with Gradebook(path) as book:
             assert [len(book.gradings(s.id)) for s in book.submissions()] == [1] * count
-            results[name] = [(r.student.id, r.points, r.grading.graded.digest, r.grading.graded.record, r.manual.get("") and 2.0) for r in book.results("hostile")]
+            results[name] = [
+                (
+                    r.student.id,
+                    r.points,
+                    r.grading.graded.digest,
+                    r.grading.graded.record,
+                    r.manual.get("") and 2.0,
+                )
+                for r in book.results("hostile")
+            ]
     assert results["disturbed"] == results["undisturbed"]
     assert [points for _, points, *_ in results["undisturbed"]][:4] == [4.0, 3.0, 4.0, 5.0]
 
@@ -240,7 +281,9 @@ def command(pid):
 def wait_until_gone(pids, seconds=10):
     until = time.monotonic() + seconds
     while left := [pid for pid in pids if os.path.exists(f"/proc/{pid}")]:
-        assert time.monotonic() < until, [json.dumps(Path(f"/proc/{p}/cmdline").read_text()) for p in left]
+        assert time.monotonic() < until, [
+            json.dumps(Path(f"/proc/{p}/cmdline").read_text()) for p in left
+        ]
         time.sleep(0.02)
 
 

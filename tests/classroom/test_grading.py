@@ -22,7 +22,9 @@ FUNCTIONS = [q for topic in topics() for q in bank(topic) if q.kind == "function
 
 
 def scores(graded):
-    return {cell: next(s for s in graded.scores if s.question == id) for cell, id in QUESTIONS.items()}
+    return {
+        cell: next(s for s in graded.scores if s.question == id) for cell, id in QUESTIONS.items()
+    }
 
 
 def test_each_student_has_a_variant():
@@ -34,15 +36,27 @@ def test_each_student_has_a_variant():
 
 
 def test_a_score_carries_its_diagnosis():
-    wrong = right(ridge='a = accelerator("a100_80gb")\ncheck("roofline.ridge", a.hbm_bandwidth / a.bf16)', word=None)
+    wrong = right(
+        ridge='a = accelerator("a100_80gb")\ncheck("roofline.ridge", a.hbm_bandwidth / a.bf16)',
+        word=None,
+    )
     found = scores(grade(wrong, ASSIGNMENT))
-    assert found["ridge"].kind in ("misconception", "slip") and found["ridge"].name and found["ridge"].given
+    assert (
+        found["ridge"].kind in ("misconception", "slip")
+        and found["ridge"].name
+        and found["ridge"].given
+    )
     assert found["word"].kind == "unanswered" and QUESTIONS["word"] in found["word"].message
     assert found["roof"].found == "check"
 
 
 def test_the_last_answer_counts_and_a_check_goes_before_a_variable():
-    twice = right(word='check("roofline.what_shortens_it", "peak")\ncheck("roofline.what_shortens_it", "bandwidth")\nanswer = "peak"')
+    twice = right(
+        word=(
+            'check("roofline.what_shortens_it", "peak")\ncheck("roofline.what_shortens_it",'
+            ' "bandwidth")\nanswer = "peak"'
+        )
+    )
     assert scores(grade(twice, ASSIGNMENT))["word"].points == 1
     cells = exercises(word='answer = "bandwidth"')
     assert scores(grade(notebook(cells), ASSIGNMENT))["word"].found == "cell"
@@ -53,17 +67,25 @@ def test_an_old_answer_is_not_that_of_the_next_cell():
     assert found["word"].kind == "unanswered" and found["word"].points == 0
 
 
-@pytest.mark.parametrize("end, why", [("os._exit(0)", "exit"), ("x = []\nwhile True: x.append(bytearray(1 << 22))", None)])
+@pytest.mark.parametrize(
+    "end, why",
+    [("os._exit(0)", "exit"), ("x = []\nwhile True: x.append(bytearray(1 << 22))", None)],
+)
 def test_a_cell_that_was_not_reached_is_not_called_unanswered(end, why):
     graded = grade(right(bytes=end), ASSIGNMENT, limits=Limits(wall=20, cell=5))
     found = scores(graded)
     assert found["ridge"].points == 1
     if why:
-        assert graded.status == why and all(found[c].kind == "unanswered" and found[c].message.startswith("Not reached:") for c in ("bytes", "roof", "word"))
+        assert graded.status == why and all(
+            found[c].kind == "unanswered" and found[c].message.startswith("Not reached:")
+            for c in ("bytes", "roof", "word")
+        )
     else:  # out of memory, but alive: the next cells run
         assert found["bytes"].message.startswith("Not answered:") and found["word"].points == 1
     deleted = scores(grade(right("os._exit(0)", word=None), ASSIGNMENT))
-    assert deleted["word"].message.startswith("Not answered:") and deleted["roof"].message.startswith("Not reached:")
+    assert deleted["word"].message.startswith("Not answered:") and deleted[
+        "roof"
+    ].message.startswith("Not reached:")
 
 
 @pytest.mark.parametrize("answer, given", [
@@ -72,7 +94,13 @@ def test_a_cell_that_was_not_reached_is_not_called_unanswered(end, why):
     ("math.sqrt", "a function"), ("{}", "an object of type dict"), ("True", "True or False"), ("[]", "an empty list"),
 ])  # fmt: skip
 def test_what_could_not_be_judged_is_kept_in_words(answer, given):
-    found = scores(grade(right(ridge=f'from lightspeed.units import Q\ncheck("roofline.ridge", {answer})'), ASSIGNMENT, isolated=False))["ridge"]
+    found = scores(
+        grade(
+            right(ridge=f'from lightspeed.units import Q\ncheck("roofline.ridge", {answer})'),
+            ASSIGNMENT,
+            isolated=False,
+        )
+    )["ridge"]
     assert found.kind in ("type", "dimension") and found.given == given
     assert " bit" not in found.message and "g·m" not in found.message
 
@@ -84,7 +112,9 @@ def test_the_same_submission_gives_the_same_result_and_another_secret_other_inpu
     other = grade(right(), ASSIGNMENT, secret="b")
     assert other.points == one.points and other.record["secret"] != one.record["secret"]
     variant = question("roofline.attainable").variant()
-    assert hidden(variant, "a").samples == hidden(variant, "a").samples != hidden(variant, "b").samples
+    assert (
+        hidden(variant, "a").samples == hidden(variant, "a").samples != hidden(variant, "b").samples
+    )
 
 
 @pytest.mark.parametrize("q", FUNCTIONS, ids=lambda q: q.id)
@@ -102,7 +132,10 @@ def test_hidden_inputs_tell_right_from_wrong(q):
 
 def test_a_message_never_tells_a_hidden_input():
     known = question("roofline.attainable").variant()
-    table = {tuple(known.inputs(s).values()): float(r) for s, r in zip(known.samples, known.right, strict=True)}
+    table = {
+        tuple(known.inputs(s).values()): float(r)
+        for s, r in zip(known.samples, known.right, strict=True)
+    }
     learned = right(roof=f'known = {table!r}\ncheck("roofline.attainable", lambda *a: known[a])')
     score = scores(grade(learned, ASSIGNMENT, secret="a"))["roof"]
     assert (score.kind, score.points) == ("hidden", 0)
@@ -126,14 +159,20 @@ def test_a_sandbox_that_does_not_start_costs_no_points(monkeypatch):
 
 
 def test_the_packages_of_the_course_fit_into_the_limits():
-    heavy = right("import scipy.optimize, scipy.stats, networkx, matplotlib.pyplot, ml_dtypes, numpy, pint\nfrom concurrent.futures import ThreadPoolExecutor\nassert sum(ThreadPoolExecutor(4).map(abs, range(9))) == 36")
+    heavy = right(
+        "import scipy.optimize, scipy.stats, networkx, matplotlib.pyplot, ml_dtypes, numpy,"
+        " pint\nfrom concurrent.futures import ThreadPoolExecutor\nassert"
+        " sum(ThreadPoolExecutor(4).map(abs, range(9))) == 36"
+    )
     graded = grade(heavy, ASSIGNMENT)
     assert (graded.points, graded.notes) == (4, ())
 
 
 def test_not_isolated_still_ends():
     endless = right("while True:\n    try: time.sleep(0.01)\n    except BaseException: pass")
-    assert grade(endless, ASSIGNMENT, limits=Limits(wall=3, cell=0.5), isolated=False).status == "time"
+    assert (
+        grade(endless, ASSIGNMENT, limits=Limits(wall=3, cell=0.5), isolated=False).status == "time"
+    )
 
 
 @pytest.mark.parametrize(
@@ -168,7 +207,11 @@ def test_what_no_honest_program_says_is_worth_nothing(value):
     meaning = decode(value)
     for id in (*QUESTIONS.values(), "roofline.dot_intensity"):
         assert not diagnose(question(id).variant(), meaning).correct
-    assert not isinstance(meaning, (int, float, np.ndarray)) or np.isnan(meaning).any() or np.isinf(meaning).any()
+    assert (
+        not isinstance(meaning, (int, float, np.ndarray))
+        or np.isnan(meaning).any()
+        or np.isinf(meaning).any()
+    )
 
 
 def test_deep_lists_end():
@@ -180,7 +223,9 @@ def test_deep_lists_end():
 
 def test_an_assignment_is_read_from_an_exercise(tmp_path):
     cells = exercises()
-    (tmp_path / "x.ipynb").write_bytes(notebook([{**c, "source": c["source"].splitlines(keepends=True)} for c in cells]))
+    (tmp_path / "x.ipynb").write_bytes(
+        notebook([{**c, "source": c["source"].splitlines(keepends=True)} for c in cells])
+    )
     found = Assignment.of(tmp_path / "x.ipynb", points={QUESTIONS["word"]: 3})
     assert dict(found.cells) == dict(ASSIGNMENT.cells)
     assert found.points == {**ASSIGNMENT.points, QUESTIONS["word"]: 3.0}
@@ -193,4 +238,8 @@ def test_an_assignment_is_read_from_an_exercise(tmp_path):
 def test_every_solution_gets_all_its_points_and_no_remark(name):
     assignment = Assignment.of(ROOT / f"exercises/{name}.ipynb")
     graded = grade((ROOT / f"solutions/{name}.ipynb").read_bytes(), assignment)
-    assert (graded.status, graded.notes, graded.points) == ("ok", (), sum(assignment.points.values()))
+    assert (graded.status, graded.notes, graded.points) == (
+        "ok",
+        (),
+        sum(assignment.points.values()),
+    )

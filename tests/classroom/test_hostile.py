@@ -1,6 +1,8 @@
-"""Every hostile or unlucky submission earns what it should, stops nothing, reads nothing and leaves nothing behind.
+"""Every hostile or unlucky submission earns what it should, stops nothing, reads nothing and leaves
+nothing behind.
 
-`.venv/bin/python -m pytest -v tests/classroom/test_hostile.py` prints the table of verdicts and times.
+`.venv/bin/python -m pytest -v tests/classroom/test_hostile.py` prints the table of verdicts and
+times.
 """
 
 import os
@@ -27,8 +29,15 @@ def table(request):
         with request.config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
             print(f"\n\n{'submission':<45} {'points':>6}  {'earned':>6}  {'status':<9} {'s':>6}")
             for case, points, status, seconds in rows:
-                wrong = "" if (points, status) == (len(case.earns), case.status) else "  NOT AS EXPECTED"
-                print(f"{case.name:<45} {points:>6g}  {len(case.earns):>6}  {status:<9} {seconds:>6.2f}{wrong}")
+                wrong = (
+                    ""
+                    if (points, status) == (len(case.earns), case.status)
+                    else "  NOT AS EXPECTED"
+                )
+                print(
+                    f"{case.name:<45} {points:>6g}  {len(case.earns):>6}  {status:<9}"
+                    f" {seconds:>6.2f}{wrong}"
+                )
             print(f"{len(rows)} submissions, {sum(seconds for *_, seconds in rows):.0f} s")
 
 
@@ -42,7 +51,9 @@ def scratch(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def host(tmp_path_factory):
-    """Files that no submission may read or change: a gradebook, another submission, the solutions."""
+    """Files that no submission may read or change: a gradebook, another submission, the
+    solutions.
+    """
     folder = tmp_path_factory.mktemp("host")
     with Gradebook(folder / "gradebook.sqlite3") as book:
         book.add_student("ada", "Ada")
@@ -54,18 +65,25 @@ def host(tmp_path_factory):
 
 
 def contents(folder):
-    return {p.name: (p.read_bytes(), p.stat().st_mode, p.stat().st_mtime_ns) for p in sorted(folder.iterdir())}
+    return {
+        p.name: (p.read_bytes(), p.stat().st_mode, p.stat().st_mtime_ns)
+        for p in sorted(folder.iterdir())
+    }
 
 
 def processes():
-    """Processes of the users that submissions run as under this test, and, without root, of bwrap under us."""
+    """Processes of the users that submissions run as under this test, and, without root, of
+    bwrap under us.
+    """
     found = []
     for entry in Path("/proc").iterdir():
         try:
             status = (entry / "status").read_text() if entry.name.isdigit() else ""
         except OSError:
             continue
-        if f"\nUid:\t{FIRST_UID + os.getpid()}\t" in status or (f"\nPPid:\t{os.getpid()}\n" in status and "Name:\tbwrap" in status):
+        if f"\nUid:\t{FIRST_UID + os.getpid()}\t" in status or (
+            f"\nPPid:\t{os.getpid()}\n" in status and "Name:\tbwrap" in status
+        ):
             found.append(entry.name)
     return found
 
@@ -80,11 +98,21 @@ def test_verdict(case, tmp_path, host, table):
     start = time.monotonic()
     made = case.make(host if case is canary_case else tmp_path)
     try:
-        graded = grade(made if isinstance(made, bytes) else read(made), ASSIGNMENT, secret="of the test", limits=case.limits)
+        graded = grade(
+            made if isinstance(made, bytes) else read(made),
+            ASSIGNMENT,
+            secret="of the test",
+            limits=case.limits,
+        )
     except Refused as refusal:
         graded = refused(str(refusal), ASSIGNMENT)
     table.append((case, graded.points, graded.status, time.monotonic() - start))
-    earned = {cell for cell, id in QUESTIONS.items() for s in graded.scores if s.question == id and s.points}
+    earned = {
+        cell
+        for cell, id in QUESTIONS.items()
+        for s in graded.scores
+        if s.question == id and s.points
+    }
     assert (earned, graded.status) == (set(case.earns), case.status), graded
     assert not any("Breach" in note for note in graded.notes), graded.notes
     assert processes() == []

@@ -45,7 +45,15 @@ def start(course):
 
     def start(*words, program=("-m", "lightspeed_cli", "class")):
         command = [sys.executable, *program, *words, "--class", str(course.root), "--workers", "2"]
-        runs.append(subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True))
+        runs.append(
+            subprocess.Popen(
+                command,
+                stderr=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                start_new_session=True,
+            )
+        )
         return runs[-1]
 
     yield start
@@ -66,7 +74,14 @@ def running(run, what):
         time.sleep(0.02)
 
 
-@pytest.mark.parametrize(("words", "student"), [(["grade"], "-B /student.py"), (["regrade"], "-B /student.py"), (["grade", "--not-isolated"], "classroom/student.py")])
+@pytest.mark.parametrize(
+    ("words", "student"),
+    [
+        (["grade"], "-B /student.py"),
+        (["regrade"], "-B /student.py"),
+        (["grade", "--not-isolated"], "classroom/student.py"),
+    ],
+)
 def test_it_stops_at_once_and_leaves_nothing(start, course, words, student):
     run = start(words[0], "hostile", *words[1:])
     assert run.stderr.readline().startswith("graded 1 of 7")

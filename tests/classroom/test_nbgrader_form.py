@@ -1,4 +1,6 @@
-"""An exported assignment has the form that nbgrader asks for. tests/install/test_nbgrader.py asks nbgrader itself."""
+"""An exported assignment has the form that nbgrader asks for. tests/install/test_nbgrader.py
+asks nbgrader itself.
+"""
 
 import ast
 import json
@@ -18,13 +20,21 @@ NAMES = sorted(path.stem for path in ROOT.glob("solutions/*.py"))
 
 
 def broken_rules(notebook):
-    """What nbgraderformat/v3.json and v3.py of nbgrader 0.9.6 (BSD-3-Clause) refuse, in their order."""
+    """What nbgraderformat/v3.json and v3.py of nbgrader 0.9.6 (BSD-3-Clause) refuse, in their
+    order.
+    """
     seen = set()
     for cell in notebook["cells"]:
         mark = cell["metadata"]["nbgrader"]
-        if not {"schema_version", "grade", "locked", "solution"} <= set(mark) <= {"schema_version", "grade", "locked", "solution", "task", "grade_id", "points"}:
+        if (
+            not {"schema_version", "grade", "locked", "solution"}
+            <= set(mark)
+            <= {"schema_version", "grade", "locked", "solution", "task", "grade_id", "points"}
+        ):
             yield "keys", mark
-        if mark["schema_version"] != 3 or any(type(mark[name]) is not bool for name in ("grade", "locked", "solution", "task")):
+        if mark["schema_version"] != 3 or any(
+            type(mark[name]) is not bool for name in ("grade", "locked", "solution", "task")
+        ):
             yield "types", mark
         if not re.fullmatch(r"[a-zA-Z0-9_\-]+", mark["grade_id"]):
             yield "grade_id", mark
@@ -48,24 +58,38 @@ def test_the_form(name, tmp_path):
     nbformat.validate(notebook)
     assert path == tmp_path / f"source/{name}/{name}.ipynb" and list(broken_rules(notebook)) == []
     assignment = Assignment.of(path)
-    assert {cell["metadata"]["nbgrader"]["grade_id"]: cell["metadata"]["nbgrader"]["points"] for cell in notebook["cells"] if cell["metadata"]["nbgrader"]["grade"]} == {
-        id.replace(".", "-"): 1 for id in assignment.points
-    }
+    assert {
+        cell["metadata"]["nbgrader"]["grade_id"]: cell["metadata"]["nbgrader"]["points"]
+        for cell in notebook["cells"]
+        if cell["metadata"]["nbgrader"]["grade"]
+    } == {id.replace(".", "-"): 1 for id in assignment.points}
     for cell in notebook["cells"]:
         source, mark = "".join(cell["source"]), cell["metadata"]["nbgrader"]
         assert mark["locked"] != mark["solution"]
         if mark["solution"]:
-            left = re.sub(r"### BEGIN SOLUTION.*?### END SOLUTION", "# YOUR CODE HERE", source, flags=re.DOTALL)
+            left = re.sub(
+                r"### BEGIN SOLUTION.*?### END SOLUTION",
+                "# YOUR CODE HERE",
+                source,
+                flags=re.DOTALL,
+            )
             ast.parse(left)
             assert "..." in left and "check(" not in source
-        assert ("HIDDEN" in source) == (mark["grade"] and question(mark["grade_id"].replace("-", ".", 1)).kind == "function")
+        assert ("HIDDEN" in source) == (
+            mark["grade"] and question(mark["grade_id"].replace("-", ".", 1)).kind == "function"
+        )
         assert mark["solution"] or "BEGIN SOLUTION" not in source
 
 
 def test_the_rules_are_not_vacuous(tmp_path):
     notebook = json.loads(export_nbgrader("02_roofline", tmp_path).read_text())
     graded = next(cell for cell in notebook["cells"] if cell["metadata"]["nbgrader"]["grade"])
-    for rule, change in (("points", {"points": -1}), ("grade_id", {"grade_id": "a.b"}), ("types", {"schema_version": 2}), ("keys", {"extra": 1})):
+    for rule, change in (
+        ("points", {"points": -1}),
+        ("grade_id", {"grade_id": "a.b"}),
+        ("types", {"schema_version": 2}),
+        ("keys", {"extra": 1}),
+    ):
         spoilt = {**graded, "metadata": {"nbgrader": {**graded["metadata"]["nbgrader"], **change}}}
         assert rule in [found for found, _ in broken_rules({"cells": [spoilt]})]
     assert [rule for rule, _ in broken_rules({"cells": [graded, graded]})] == ["duplicate"]
@@ -79,7 +103,10 @@ def test_it_asks_what_the_exercise_asks(tmp_path):
 
 
 def test_hidden_inputs_are_drawn_afresh_or_as_asked(tmp_path):
-    texts = [export_nbgrader("02_roofline", tmp_path / str(n), secret=secret).read_text() for n, secret in enumerate((None, None, "mine", "mine"))]
+    texts = [
+        export_nbgrader("02_roofline", tmp_path / str(n), secret=secret).read_text()
+        for n, secret in enumerate((None, None, "mine", "mine"))
+    ]
     assert texts[0] != texts[1] and texts[2] == texts[3] and '\\"mine\\"' in texts[2]
 
 

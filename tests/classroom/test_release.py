@@ -34,7 +34,9 @@ def cells(content):
 
 
 def prompts(content):
-    return [o["data"]["text/markdown"] for c in cells(content).values() for o in c.get("outputs", ())]
+    return [
+        o["data"]["text/markdown"] for c in cells(content).values() for o in c.get("outputs", ())
+    ]
 
 
 def of(course, student, version=1, name="02_roofline"):
@@ -42,7 +44,9 @@ def of(course, student, version=1, name="02_roofline"):
 
 
 def run(content, answers, monkeypatch, tmp_path):
-    """Run a released notebook as a kernel would, with answers in place of dots: what each check said."""
+    """Run a released notebook as a kernel would, with answers in place of dots: what each check
+    said.
+    """
     monkeypatch.setenv("LIGHTSPEED_DATA", str(tmp_path / "data"))
     for name in ("LIGHTSPEED_SEED", "LIGHTSPEED_CLASS"):
         monkeypatch.setenv(name, "")  # so that what the notebook sets is undone
@@ -65,12 +69,25 @@ def test_a_notebook_keeps_its_questions_and_shows_the_variant(path):
     assert content == notebook_for(path, "seed of ada", "ada")
     ours, theirs = cells(path.read_bytes()), cells(content)
     assert set(theirs) <= set(ours) | {ABOUT, SETUP}
-    assert all("".join(ours[id]["source"]) == cell["source"] for id, cell in theirs.items() if id not in (ABOUT, SETUP))
-    asked = [m for c in theirs.values() for m in re.findall(r'ask\("([\w.]+)"\)', c["source"]) if c["cell_type"] == "code"]
+    assert all(
+        "".join(ours[id]["source"]) == cell["source"]
+        for id, cell in theirs.items()
+        if id not in (ABOUT, SETUP)
+    )
+    asked = [
+        m
+        for c in theirs.values()
+        for m in re.findall(r'ask\("([\w.]+)"\)', c["source"])
+        if c["cell_type"] == "code"
+    ]
     functions = Assignment.of(path).functions
     assert prompts(content) == [question(id).variant("seed of ada").prompt for id in asked]
     for id, name in functions.items():
-        assert any(f"`{name}" in text for text in prompts(content) if text.startswith(question(id).variant().prompt))
+        assert any(
+            f"`{name}" in text
+            for text in prompts(content)
+            if text.startswith(question(id).variant().prompt)
+        )
     for id in set(ours) - set(theirs):
         assert any(f"{word}(" in "".join(ours[id]["source"]) for word in REVEALING)
 
@@ -88,10 +105,14 @@ def test_nothing_in_it_answers_a_question_or_is_about_others(course, book):
         assert stranger not in text
     code = "\n".join(c["source"] for c in cells(text).values() if c["cell_type"] == "code")
     assert "SOLUTION" not in code and len(re.findall(r"^answer = \.\.\.", code, re.M)) == 18
-    assert not {c["execution_count"] for c in cells(text).values() if c["cell_type"] == "code"} - {None}
+    assert not {c["execution_count"] for c in cells(text).values() if c["cell_type"] == "code"} - {
+        None
+    }
 
 
-def test_students_have_different_numbers_and_check_knows_their_own(course, book, monkeypatch, tmp_path):
+def test_students_have_different_numbers_and_check_knows_their_own(
+    course, book, monkeypatch, tmp_path
+):
     release(course, book, "02")
     assert prompts(of(course, "ada")) != prompts(of(course, "bob"))
     id = "roofline.int8_bytes"
@@ -106,12 +127,23 @@ def test_format_alone_says_the_same_of_right_and_wrong(monkeypatch, tmp_path):
     ids = ("roofline.ridge", "roofline.int8_bytes", "roofline.what_shortens_it")
     ridge, both, word = (question(id).variant("seed of ada") for id in ids)
     other = next(key for key in word.options if key != word.right)
-    right = {ids[0]: float(ridge.right[0]), ids[1]: tuple(map(float, both.right)), ids[2]: word.right}
+    right = {
+        ids[0]: float(ridge.right[0]),
+        ids[1]: tuple(map(float, both.right)),
+        ids[2]: word.right,
+    }
     wrong = {ids[0]: float(ridge.right[0]) * 8, ids[1]: (1.0, 2.0), ids[2]: other}
     for answers in (right, wrong):
         for id, verdict in run(content, answers, monkeypatch, tmp_path).items():
-            assert (verdict.kind, verdict.correct, verdict.name, verdict.heading) == ("read", False, "", "Read.")
-            assert verdict.message.endswith("It is judged once it is handed in.") and verdict.id == id
+            assert (verdict.kind, verdict.correct, verdict.name, verdict.heading) == (
+                "read",
+                False,
+                "",
+                "Read.",
+            )
+            assert (
+                verdict.message.endswith("It is judged once it is handed in.") and verdict.id == id
+            )
     assert "FLOP/byte" in run(content, right, monkeypatch, tmp_path)[ids[0]].message
     said = run(content, {ids[0]: "text", ids[1]: ..., ids[2]: "nonsense"}, monkeypatch, tmp_path)
     assert [said[id].kind for id in ids] == ["type", "unanswered", "type"]
@@ -123,7 +155,13 @@ def test_format_alone_runs_a_function_but_does_not_judge_it(monkeypatch):
 
     monkeypatch.setenv("LIGHTSPEED_CLASS", "format")
     id = "roofline.attainable"
-    said = {repr(check(id, f)) for f in (lambda intensity, peak, bandwidth: 1.0, lambda intensity, peak, bandwidth: min(peak, intensity * bandwidth))}
+    said = {
+        repr(check(id, f))
+        for f in (
+            lambda intensity, peak, bandwidth: 1.0,
+            lambda intensity, peak, bandwidth: min(peak, intensity * bandwidth),
+        )
+    }
     assert len(said) == 1 and "gives a number on all" in said.pop()
     assert check(id, lambda intensity, peak, bandwidth: 1 / 0).kind == "error"
 
@@ -145,10 +183,20 @@ def test_a_release_again_gives_only_to_those_who_came_later(course, book):
     book.add_student("cy", "Cy")  # without a seed
     again = release(course, book, "02")
     assert (again.given, again.version, again.students) == (("cy",), 1, 3)
-    assert of(course, "ada") == before and book.student("cy").seed and book.setting("due 02_roofline") == "1000.0"
-    rows = list(csv.DictReader((course.released("02_roofline") / "handout.csv").read_text("utf-8-sig").splitlines()))
+    assert (
+        of(course, "ada") == before
+        and book.student("cy").seed
+        and book.setting("due 02_roofline") == "1000.0"
+    )
+    rows = list(
+        csv.DictReader(
+            (course.released("02_roofline") / "handout.csv").read_text("utf-8-sig").splitlines()
+        )
+    )
     assert [(r["id"], r["version"]) for r in rows] == [("ada", "1"), ("bob", "1"), ("cy", "1")]
-    assert rows[1]["name"] == "'=Bob" and all((course.released("02_roofline") / r["file"]).is_file() for r in rows)
+    assert rows[1]["name"] == "'=Bob" and all(
+        (course.released("02_roofline") / r["file"]).is_file() for r in rows
+    )
 
 
 def test_another_assignment_is_another_version_and_takes_nothing_back(course, book, tmp_path):
@@ -160,13 +208,24 @@ def test_another_assignment_is_another_version_and_takes_nothing_back(course, bo
     shorter["cells"] = shorter["cells"][:6]
     mine.write_text(json.dumps(shorter))
     second = release(course, book, mine)
-    assert (second.version, second.given) == (2, ("ada", "bob")) and len(second.removed) == 19 and not second.added
+    assert (
+        (second.version, second.given) == (2, ("ada", "bob"))
+        and len(second.removed) == 19
+        and not second.added
+    )
     assert of(course, "ada", 1, "own") == before and of(course, "ada", 2, "own") != before
     assert set(book.assignment("own").points) == {"roofline.ridge"}
     mine.write_bytes(ROOFLINE.read_bytes())
     third = release(course, book, mine)
-    assert third.version == 1 and third.versions == {"ada": (2, 1), "bob": (2, 1)} and third.given == ()
-    assert "bob,'=Bob,,1,v1/bob/own.ipynb,2" in (course.released("own") / "handout.csv").read_text("utf-8-sig").splitlines()
+    assert (
+        third.version == 1
+        and third.versions == {"ada": (2, 1), "bob": (2, 1)}
+        and third.given == ()
+    )
+    assert (
+        "bob,'=Bob,,1,v1/bob/own.ipynb,2"
+        in (course.released("own") / "handout.csv").read_text("utf-8-sig").splitlines()
+    )
 
 
 def test_a_release_that_was_stopped_goes_on_where_it_was(course, book, monkeypatch):
@@ -188,19 +247,37 @@ def test_a_release_that_was_stopped_goes_on_where_it_was(course, book, monkeypat
 
 
 def test_the_same_numbers_for_all_if_the_class_wants_it(course, book):
-    (course.root / "class.toml").write_text('variants = false\n[points.02_roofline]\n"roofline.ridge" = 2.5\n')
+    (course.root / "class.toml").write_text(
+        'variants = false\n[points.02_roofline]\n"roofline.ridge" = 2.5\n'
+    )
     course = Course.find(course.root)
     release(course, book, "02")
     folder = course.released("02_roofline")
     assert [p.name for p in (folder / "v1").iterdir()] == ["02_roofline.ipynb"]
     content = (folder / "v1/02_roofline.ipynb").read_bytes()
-    assert content == notebook_for(ROOFLINE, None) and "SEED" not in content.decode() and "numbers of your own" not in content.decode()
-    assert {row["file"] for row in csv.DictReader((folder / "handout.csv").read_text("utf-8-sig").splitlines())} == {"v1/02_roofline.ipynb"}
-    assert "All students get the same file: v1/02_roofline.ipynb." in (folder / "README.txt").read_text()
+    assert (
+        content == notebook_for(ROOFLINE, None)
+        and "SEED" not in content.decode()
+        and "numbers of your own" not in content.decode()
+    )
+    assert {
+        row["file"]
+        for row in csv.DictReader((folder / "handout.csv").read_text("utf-8-sig").splitlines())
+    } == {"v1/02_roofline.ipynb"}
+    assert (
+        "All students get the same file: v1/02_roofline.ipynb."
+        in (folder / "README.txt").read_text()
+    )
     assert release(course, book, "02").given == ()
     book.add_student("cy", "Cy")
-    assert release(course, book, "02").given == ("cy",) and (folder / "v1/02_roofline.ipynb").read_bytes() == content
-    assert book.seed("02_roofline", "ada") is None and book.assignment("02_roofline").points["roofline.ridge"] == 2.5
+    assert (
+        release(course, book, "02").given == ("cy",)
+        and (folder / "v1/02_roofline.ipynb").read_bytes() == content
+    )
+    assert (
+        book.seed("02_roofline", "ada") is None
+        and book.assignment("02_roofline").points["roofline.ridge"] == 2.5
+    )
 
 
 @pytest.mark.parametrize(("name", "words"), [
@@ -263,7 +340,10 @@ def test_points_of_an_own_notebook(course, book, tmp_path):
     course.check_points(book, releasing="own")
     release(course, book, tmp_path / "own.ipynb")
     course.check_points(book)
-    assert not course.changed_points(book, "own") and book.assignment("own").points["roofline.ridge"] == 2
+    assert (
+        not course.changed_points(book, "own")
+        and book.assignment("own").points["roofline.ridge"] == 2
+    )
 
 
 def test_other_points_are_told_and_change_no_notebook(course, book):
@@ -273,24 +353,40 @@ def test_other_points_are_told_and_change_no_notebook(course, book):
     course = Course.find(course.root)
     assert course.changed_points(book, "02_roofline")
     done = release(course, book, "02")
-    assert (done.points, done.repriced, done.version, done.given) == ((20, 22), (("roofline.budget_batch", 1, 3),), 1, ())
+    assert (done.points, done.repriced, done.version, done.given) == (
+        (20, 22),
+        (("roofline.budget_batch", 1, 3),),
+        1,
+        (),
+    )
     assert of(course, "ada") == before and not course.changed_points(book, "02_roofline")
 
 
 @pytest.mark.parametrize("path", EXERCISES, ids=lambda p: p.stem)
 def test_the_text_of_a_notebook_promises_no_judgement_that_check_does_not_give(path):
     def text(feedback):
-        return " ".join(c["source"] for c in cells(notebook_for(path, "s", "ada", feedback)).values() if c["cell_type"] == "markdown").split()
+        return " ".join(
+            c["source"]
+            for c in cells(notebook_for(path, "s", "ada", feedback)).values()
+            if c["cell_type"] == "markdown"
+        ).split()
 
     assert "whether it is right and, if not, what may have happened" in " ".join(text("full"))
     told = " ".join(text("format"))
-    assert "whether it is right" not in told and "`check` says how your answer was read, and it is judged once you hand it in." in told
+    assert (
+        "whether it is right" not in told
+        and "`check` says how your answer was read, and it is judged once you hand it in." in told
+    )
 
 
 def test_the_first_cell_says_what_is_needed(course, book, monkeypatch):
     release(course, book, "02")
     first, *_ = json.loads(of(course, "ada"))["cells"]
-    assert first["id"] == ABOUT and "Made for `ada`" in first["source"] and "make lab" in first["source"]
+    assert (
+        first["id"] == ABOUT
+        and "Made for `ada`" in first["source"]
+        and "make lab" in first["source"]
+    )
     assert "one file" in (course.released("02_roofline") / "README.txt").read_text()
     source = cells(of(course, "ada"))[SETUP]["source"]
     monkeypatch.setenv("LIGHTSPEED_SEED", "")
@@ -312,7 +408,9 @@ def test_a_new_class_leaves_other_folders_alone(tmp_path):
     again = courses.new(made.root)
     with again.book() as book:
         assert book.secret == secret and again.name == 'a "quoted" name'
-    assert "ada" in (made.root / "roster.csv").read_text() and (made.root.stat().st_mode & 0o077) == 0
+    assert (
+        "ada" in (made.root / "roster.csv").read_text() and (made.root.stat().st_mode & 0o077) == 0
+    )
 
 
 def test_a_class_is_found_from_below(course, monkeypatch, tmp_path):

@@ -11,7 +11,8 @@ from lightspeed_class.gradebook import Gradebook
 from lightspeed_class.roster import add_roster, read_roster
 
 PLAIN = "id,name,email\nada,Ada Lovelace,ada@example.org\nbob,Bob Ross,bob.r@example.org\n"
-# As instructure/canvas-lms lib/gradebook_exporter.rb writes it, with its two rows that are no students, and its test student.
+# As instructure/canvas-lms lib/gradebook_exporter.rb writes it, with its two rows that are no
+# students, and its test student.
 CANVAS = """\
 Student,ID,SIS User ID,SIS Login ID,Section,Roofline (4711),Current Score
 ,,,,,Manual Posting,
@@ -26,7 +27,10 @@ MOODLE = """\
 Ada,Lovelace,U001,,,ada@example.org,18.00,1760000000
 Bob,Ross,,,,bob.r@example.org,-,1760000000
 """
-WORKSHEET = "Identifier,Full name,Email address,Status\nParticipant 7001,Ada Lovelace,ada@example.org,No submission\n"
+WORKSHEET = (
+    "Identifier,Full name,Email address,Status\nParticipant 7001,Ada Lovelace,ada@example.org,No"
+    " submission\n"
+)
 
 
 @pytest.fixture
@@ -56,15 +60,29 @@ def test_a_plain_file(book, file):
 def test_canvas(book, file):
     done = add_roster(book, file(CANVAS))
     assert done.added == ("U001", "U002") and len(done.skipped) == 3
-    assert who(book)["U001"] == ("Ada Lovelace", {"canvas_id": "1041", "sis_user_id": "U001", "sis_login_id": "ada", "section": "CS-1"})
-    two = CANVAS.replace("Student,ID", "LastName,FirstName,ID").replace('"Lovelace, Ada"', "Lovelace,Ada").replace('"Ross, Bob"', "Ross,Bob")
-    two = two.replace(",,,,,Manual", ",,,,,,Manual").replace("Possible,,", "Possible,,,").replace('"Student, Test"', "Student,Test")
+    assert who(book)["U001"] == (
+        "Ada Lovelace",
+        {"canvas_id": "1041", "sis_user_id": "U001", "sis_login_id": "ada", "section": "CS-1"},
+    )
+    two = (
+        CANVAS.replace("Student,ID", "LastName,FirstName,ID")
+        .replace('"Lovelace, Ada"', "Lovelace,Ada")
+        .replace('"Ross, Bob"', "Ross,Bob")
+    )
+    two = (
+        two.replace(",,,,,Manual", ",,,,,,Manual")
+        .replace("Possible,,", "Possible,,,")
+        .replace('"Student, Test"', "Student,Test")
+    )
     assert set(add_roster(book, file(two)).same) == {"U001", "U002"}
 
 
 def test_moodle(book, file):
     assert add_roster(book, file(MOODLE)).added == ("U001", "bob.r@example.org")
-    assert who(book)["U001"] == ("Ada Lovelace", {"moodle_idnumber": "U001", "email": "ada@example.org"})
+    assert who(book)["U001"] == (
+        "Ada Lovelace",
+        {"moodle_idnumber": "U001", "email": "ada@example.org"},
+    )
 
 
 def test_another_platform_adds_to_the_same_students(book, file):
@@ -74,7 +92,11 @@ def test_another_platform_adds_to_the_same_students(book, file):
     assert add_roster(book, file(WORKSHEET)).updated == ("ada",)
     assert add_roster(book, file(WORKSHEET.replace("7001", "7002"))).updated == ("ada",)
     ada = who(book)["ada"][1]
-    assert (ada["email"], ada["canvas_id"], ada["participant"]) == ("ada@example.org", "1041", "7001 7002")
+    assert (ada["email"], ada["canvas_id"], ada["participant"]) == (
+        "ada@example.org",
+        "1041",
+        "7001 7002",
+    )
     assert {s.id: s.seed for s in book.students()} == seeds and len(set(seeds.values())) == 2
 
 
@@ -126,7 +148,10 @@ def test_a_file_without_ids_says_what_stands_for_them(book, file, capsys):
     path = file("Matrikelnummer;Name;E-Mail;seed\n4711;Jürgen Ü;j@x.org;1\n4712;Ada;ada@x.org;2\n")
     assert add_roster(book, path).added == ("j@x.org", "ada@x.org")
     said = capsys.readouterr().err
-    assert f"{path}: there is no column id, so the ids are what stands under E-Mail, and kept as a detail is Matrikelnummer. They stay so" in said
+    assert (
+        f"{path}: there is no column id, so the ids are what stands under E-Mail, and kept as a"
+        " detail is Matrikelnummer. They stay so" in said
+    )
     assert "into a new class: lightspeed class new DIR" in said and said.count("\n") == 1
     add_roster(book, path)
     assert capsys.readouterr().err == ""  # nobody gets an id from it this time
@@ -144,21 +169,36 @@ def test_a_file_as_it_should_be_leaves_nothing_to_say(book, file, capsys, text):
 
 def test_names_that_are_missing_or_others_are_told(book, file, capsys):
     add_roster(book, file(PLAIN))
-    add_roster(book, file("id,name,email\ncy,,cy@example.org\nbobby,Bobby Tables,bob.r@example.org\nada,,\n"))
+    add_roster(
+        book,
+        file("id,name,email\ncy,,cy@example.org\nbobby,Bobby Tables,bob.r@example.org\nada,,\n"),
+    )
     said = capsys.readouterr().err
-    assert "line 2: cy has no name." in said and "line 3: bob was Bob Ross before, and is Bobby Tables now." in said and said.count("\n") == 2
+    assert (
+        "line 2: cy has no name." in said
+        and "line 3: bob was Bob Ross before, and is Bobby Tables now." in said
+        and said.count("\n") == 2
+    )
 
 
 def test_who_has_left_keeps_everything(book, file):
     add_roster(book, file(PLAIN))
     seed = book.student("bob").seed
-    assert add_roster(book, file("id,name,left\nbob,Bob Ross,yes\nada,Ada Lovelace,\n")).updated == ("bob",)
-    assert who(book)["bob"][1] == {"email": "bob.r@example.org", "left": "yes"} and book.student("bob").seed == seed
+    assert add_roster(
+        book, file("id,name,left\nbob,Bob Ross,yes\nada,Ada Lovelace,\n")
+    ).updated == ("bob",)
+    assert (
+        who(book)["bob"][1] == {"email": "bob.r@example.org", "left": "yes"}
+        and book.student("bob").seed == seed
+    )
     add_roster(book, file("id,name,left\nbob,Bob Ross,No\n"))
     assert not book.student("bob").details["left"]
 
 
-@pytest.mark.parametrize(("content", "words"), [(b"PK\x03\x04...", "a spreadsheet, not CSV"), (b"id,name\n", "no students")])
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [(b"PK\x03\x04...", "a spreadsheet, not CSV"), (b"id,name\n", "no students")],
+)
 def test_a_file_that_is_no_roster(file, content, words):
     with pytest.raises(CourseError, match=words):
         read_roster(file(content))

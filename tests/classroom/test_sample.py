@@ -1,4 +1,6 @@
-"""The sample class holds every mistake that the course knows, in the forms that learning platforms give, and is graded as planned."""
+"""The sample class holds every mistake that the course knows, in the forms that learning
+platforms give, and is graded as planned.
+"""
 
 import csv
 import json
@@ -45,7 +47,9 @@ def seeds(id):
 
 def same(score, planned):
     kind, name = planned
-    return (score.kind == kind and name in score.name) or (kind in LOOSE and score.kind in (*LOOSE, "misconception", "partial", "close"))
+    return (score.kind == kind and name in score.name) or (
+        kind in LOOSE and score.kind in (*LOOSE, "misconception", "partial", "close")
+    )
 
 
 @pytest.fixture(scope="module")
@@ -58,9 +62,20 @@ def test_the_same_call_writes_the_same_bytes(made, tmp_path):
     folder, people = made
     again = make_sample(tmp_path, ROOFLINE, seeds=seeds)
     files = sorted(p.relative_to(folder) for p in folder.rglob("*") if p.is_file())
-    assert files == sorted(p.relative_to(tmp_path) for p in tmp_path.rglob("*") if p.is_file()) and len(files) == 34
-    assert all((folder / f).read_bytes() == (tmp_path / f).read_bytes() and (folder / f).stat().st_mtime == (tmp_path / f).stat().st_mtime for f in files if f.parts[0] == "plain")
-    assert all((folder / f).read_bytes() == (tmp_path / f).read_bytes() for f in files) and again == people
+    assert (
+        files == sorted(p.relative_to(tmp_path) for p in tmp_path.rglob("*") if p.is_file())
+        and len(files) == 34
+    )
+    assert all(
+        (folder / f).read_bytes() == (tmp_path / f).read_bytes()
+        and (folder / f).stat().st_mtime == (tmp_path / f).stat().st_mtime
+        for f in files
+        if f.parts[0] == "plain"
+    )
+    assert (
+        all((folder / f).read_bytes() == (tmp_path / f).read_bytes() for f in files)
+        and again == people
+    )
 
 
 def test_the_roster(tmp_path):
@@ -70,31 +85,58 @@ def test_the_roster(tmp_path):
     assert rows == roster(800) and list(rows[0]) == list(COLUMNS)
     for column in ("id", "name", "email", "canvas_id", "sis_user_id", "sis_login_id"):
         assert len({row[column] for row in rows}) == 800
-    assert all(row["email"].endswith("@example.org") for row in rows) and sum(not row["name"].isascii() for row in rows) > 400
+    assert (
+        all(row["email"].endswith("@example.org") for row in rows)
+        and sum(not row["name"].isascii() for row in rows) > 400
+    )
 
 
 def test_everybody_has_a_story(made):
     _, people = made
     assert len(people) == 30 and {p.story for p in people} == {*STORIES, "mistakes"}
     by_story = {p.story: p for p in people}
-    assert by_story["missing"].files == [] and len(by_story["twice"].files) == 2 and by_story["twice"].files[0][0] < by_story["twice"].files[1][0] < DUE
+    assert (
+        by_story["missing"].files == []
+        and len(by_story["twice"].files) == 2
+        and by_story["twice"].files[0][0] < by_story["twice"].files[1][0] < DUE
+    )
     assert all((at > DUE) == (p.story == "late") for p in people for at, _ in p.files)
     kinds = {kind for p in people for kind, _ in p.kinds.values()}
-    assert kinds == {"right", "misconception", "unanswered", "refused", "slip", "magnitude", "dimension"}
+    assert kinds == {
+        "right",
+        "misconception",
+        "unanswered",
+        "refused",
+        "slip",
+        "magnitude",
+        "dimension",
+    }
     with pytest.raises(Refused, match="not valid JSON"):
         code_cells(by_story["torn"].files[0][1])
-    assert any(HOSTILE.split()[-1] in source for _, source in code_cells(by_story["hostile"].files[0][1]))
-    assert [id for id, _ in code_cells(by_story["unlucky"].files[0][1])] == [None] * len(code_cells(by_story["unlucky"].files[0][1]))
+    assert any(
+        HOSTILE.split()[-1] in source for _, source in code_cells(by_story["hostile"].files[0][1])
+    )
+    assert [id for id, _ in code_cells(by_story["unlucky"].files[0][1])] == [None] * len(
+        code_cells(by_story["unlucky"].files[0][1])
+    )
 
 
 @pytest.mark.parametrize("path", EXERCISES, ids=lambda p: p.stem)
 def test_every_misconception_is_somebodys_answer(path, tmp_path):
-    """For every assignment of the course; and what was dealt is what `diagnose` says of what stands in the notebook."""
+    """For every assignment of the course; and what was dealt is what `diagnose` says of what
+    stands in the notebook.
+    """
     people = make_sample(tmp_path, path, students=16, seeds=seeds)
     assignment = Assignment.of(path)
-    dealt = {(q, name) for p in people for q, (kind, name) in p.kinds.items() if kind == "misconception"}
+    dealt = {
+        (q, name) for p in people for q, (kind, name) in p.kinds.items() if kind == "misconception"
+    }
     known = {(q, m.name) for q in assignment.points for m in question(q).misconceptions}
-    nowhere = {(q, name) for q, name in known - dealt if not any(leads_somewhere(question(q).variant(seeds(p.id)), name) for p in people)}
+    nowhere = {
+        (q, name)
+        for q, name in known - dealt
+        if not any(leads_somewhere(question(q).variant(seeds(p.id)), name) for p in people)
+    }
     assert dealt == known - nowhere and len(nowhere) < 3
     wrong = []
     for person in people:
@@ -110,17 +152,29 @@ def test_every_misconception_is_somebodys_answer(path, tmp_path):
 
 
 def leads_somewhere(variant, name):
-    """Some misconceptions have an answer for some numbers only; in a small class nobody may have these."""
-    return variant.question.kind != "number" or all(math.isfinite(v) for m in variant.question.misconceptions if m.name == name for v in variant.wrong(m))
+    """Some misconceptions have an answer for some numbers only; in a small class nobody may have
+    these.
+    """
+    return variant.question.kind != "number" or all(
+        math.isfinite(v)
+        for m in variant.question.misconceptions
+        if m.name == name
+        for v in variant.wrong(m)
+    )
 
 
 def coincides(variant, name):
     """An option may be a misconception in one variant and right in another."""
-    return variant.question.kind == "choice" and any(m.name == name and variant.wrong(m) == variant.right for m in variant.question.misconceptions)
+    return variant.question.kind == "choice" and any(
+        m.name == name and variant.wrong(m) == variant.right
+        for m in variant.question.misconceptions
+    )
 
 
 def run(content, assignment):
-    """The answers in a notebook of ours, which is no stranger's: cell by cell, without the checks."""
+    """The answers in a notebook of ours, which is no stranger's: cell by cell, without the
+    checks.
+    """
     answers, world = {}, {"math": math, "Q": Q}
     for id, source in code_cells(content):
         for q, variable in assignment.cells.get(id, ()):
@@ -130,14 +184,22 @@ def run(content, assignment):
 
 
 def test_canvas_form(made):
-    """<family, given>[_LATE]_<user>_<file>_<title>: lib/content_zipper.rb of instructure/canvas-lms."""
+    """<family, given>[_LATE]_<user>_<file>_<title>: lib/content_zipper.rb of
+    instructure/canvas-lms.
+    """
     folder, people = made
     numbers = {row["canvas_id"]: row for row in roster()}
     with zipfile.ZipFile(folder / "canvas.zip") as archive:
         names = archive.namelist()
-        found = [re.fullmatch(r"([^\W_]+)(_LATE)?_(\d+)_(\d+)_02_roofline(-1)?\.ipynb", name) for name in names]
+        found = [
+            re.fullmatch(r"([^\W_]+)(_LATE)?_(\d+)_(\d+)_02_roofline(-1)?\.ipynb", name)
+            for name in names
+        ]
         assert all(found) and len(names) == 30 and len({m[4] for m in found}) == 30
-        assert all(m[1] == m[1].lower() for m in found) and sum(bool(m[2]) for m in found) == sum(bool(m[5]) for m in found) == 1
+        assert (
+            all(m[1] == m[1].lower() for m in found)
+            and sum(bool(m[2]) for m in found) == sum(bool(m[5]) for m in found) == 1
+        )
         assert {m[3] for m in found} == numbers.keys() - {numbers_of(people, "missing")}
         files = {p.id: p.files for p in people}
         assert all(archive.read(m[0]) == files[numbers[m[3]]["id"]][bool(m[5])][1] for m in found)
@@ -149,40 +211,73 @@ def numbers_of(people, story):
 
 
 def test_moodle_form(made):
-    """<name>_<participant>_assignsubmission_file/<title>: mod/assign/classes/downloader.php of moodle/moodle; and the worksheet."""
+    """<name>_<participant>_assignsubmission_file/<title>: mod/assign/classes/downloader.php of
+    moodle/moodle; and the worksheet.
+    """
     folder, people = made
     with open(folder / "moodle.csv", encoding="utf-8", newline="") as file:
-        sheet = {row["Identifier"].removeprefix("Participant "): row for row in csv.DictReader(file)}
+        sheet = {
+            row["Identifier"].removeprefix("Participant "): row for row in csv.DictReader(file)
+        }
     assert len(sheet) == 30
     by_name = {p.name: p for p in people}
     with zipfile.ZipFile(folder / "moodle.zip") as archive:
         for name in archive.namelist():
-            who, number, turn = re.fullmatch(r"([^_/]+)_(\d+)_assignsubmission_file/02_roofline( \(1\))?\.ipynb", name).groups()
-            assert sheet[number]["Full name"] == who and archive.read(name) == by_name[who].files[bool(turn)][1]
+            who, number, turn = re.fullmatch(
+                r"([^_/]+)_(\d+)_assignsubmission_file/02_roofline( \(1\))?\.ipynb", name
+            ).groups()
+            assert (
+                sheet[number]["Full name"] == who
+                and archive.read(name) == by_name[who].files[bool(turn)][1]
+            )
         assert len(archive.namelist()) == 30
     for row in sheet.values():
         person = by_name[row["Full name"]]
         when = row["Last modified (submission)"]
-        assert when == "-" if not person.files else datetime.strptime(when + " +0000", "%A, %d %B %Y, %I:%M %p %z").timestamp() == person.files[-1][0]
+        assert (
+            when == "-"
+            if not person.files
+            else datetime.strptime(when + " +0000", "%A, %d %B %Y, %I:%M %p %z").timestamp()
+            == person.files[-1][0]
+        )
 
 
 def test_plain_form(made):
     folder, people = made
-    found = {p.id: sorted((f.stat().st_mtime, f.read_bytes()) for f in (folder / "plain" / p.id).glob("02_roofline*.ipynb")) for p in people}
+    found = {
+        p.id: sorted(
+            (f.stat().st_mtime, f.read_bytes())
+            for f in (folder / "plain" / p.id).glob("02_roofline*.ipynb")
+        )
+        for p in people
+    }
     assert found == {p.id: p.files for p in people}
 
 
 @pytest.fixture(scope="module")
 def book(made, tmp_path_factory):
-    """The sample in a gradebook, graded in the real sandbox; the endless loop costs less than by default."""
+    """The sample in a gradebook, graded in the real sandbox; the endless loop costs less than by
+    default.
+    """
     _, people = made
     with Gradebook(tmp_path_factory.mktemp("book") / "book") as book:
         book.add_assignment(Assignment.of(ROOFLINE))
         book.setting("due 02_roofline", repr(DUE))
         for person, row in zip(people, roster(), strict=True):
-            book.add_student(row["id"], row["name"], seed=seeds(row["id"]), **{k: v for k, v in row.items() if k not in ("id", "name")})
+            book.add_student(
+                row["id"],
+                row["name"],
+                seed=seeds(row["id"]),
+                **{k: v for k, v in row.items() if k not in ("id", "name")},
+            )
             for at, content in person.files:
-                book.add_submission(person.id, "02_roofline", content, at, source=f"plain: {person.id}/02_roofline.ipynb")
+                book.add_submission(
+                    person.id,
+                    "02_roofline",
+                    content,
+                    at,
+                    source=f"plain: {person.id}/02_roofline.ipynb",
+                )
         tally = grade_all(book, "02_roofline", limits=Limits(cell=15))
         assert tally.graded == 30 and not tally.failed
         yield book
@@ -198,20 +293,32 @@ def test_it_is_graded_as_planned(made, book):
             continue
         graded = result.grading.graded
         assert graded.status == ends.get(person.story, "ok")
-        assert [(q, s.kind, s.name) for q, s in result.scores.items() if not same(s, person.kinds[q])] == [], person
+        assert [
+            (q, s.kind, s.name) for q, s in result.scores.items() if not same(s, person.kinds[q])
+        ] == [], person
         if person.story in ("right", "rounded", "unlucky"):
             assert (result.points, graded.notes) == (20, ()), person.story
         stopped = {"crashed": "NameError", "endless": "OutOfTime"}.get(person.story)
-        assert bool(graded.notes) == (person.story in ("crashed", "endless", "hostile", "torn")) and (not stopped or stopped in graded.notes[0])
+        assert bool(graded.notes) == (
+            person.story in ("crashed", "endless", "hostile", "torn")
+        ) and (not stopped or stopped in graded.notes[0])
 
 
 def test_all_that_is_made_of_it(book, tmp_path):
     pages = write_feedback(book, "02_roofline", tmp_path / "feedback")
     assert len(pages) == 30 and all(Page(p.read_text("utf-8")).check() for p in pages)
     data = statistics(book, "02_roofline")
-    assert (data["students"], data["graded"], data["read"], len(data["missing"]), len(data["late"])) == (30, 29, 28, 1, 1)
+    assert (
+        data["students"],
+        data["graded"],
+        data["read"],
+        len(data["missing"]),
+        len(data["late"]),
+    ) == (30, 29, 28, 1, 1)
     assert len(opening(data)) == 3 and data["unexplained"] and len(data["mistakes"]) > 60
     Page(write_report(book, "02_roofline", tmp_path / "report.html").read_text("utf-8")).check()
     for kind in ("plain", "canvas", "moodle"):
-        text = export_csv(book, ["02_roofline"], tmp_path / f"{kind}.csv", kind).read_text("utf-8-sig")
+        text = export_csv(book, ["02_roofline"], tmp_path / f"{kind}.csv", kind).read_text(
+            "utf-8-sig"
+        )
         assert len(text.splitlines()) == 31 + (kind == "canvas") and json.dumps(text)

@@ -13,7 +13,16 @@ import pytest
 from lightspeed_class.gradebook import Gradebook
 
 ROOT = Path(__file__).parents[2]
-TOUR = "\n".join(re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text("utf-8").split("## A class in ten minutes")[1].split("\n## ")[0], re.S))
+TOUR = "\n".join(
+    re.findall(
+        r"```sh\n(.*?)```",
+        (ROOT / "README.md")
+        .read_text("utf-8")
+        .split("## A class in ten minutes")[1]
+        .split("\n## ")[0],
+        re.S,
+    )
+)
 
 
 @pytest.mark.slow
@@ -22,7 +31,13 @@ def test_the_tour(tmp_path):
     (course / ".venv/bin").mkdir(parents=True)
     (course / ".venv/bin/activate").write_text(f'PATH="{Path(sys.executable).parent}:$PATH"')
     (course / "Makefile").write_text("env:\n")
-    done = subprocess.run(["bash", "-euo", "pipefail", "-c", TOUR], cwd=course, capture_output=True, text=True, env=os.environ | {"HOME": str(tmp_path)})
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", TOUR],
+        cwd=course,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"HOME": str(tmp_path)},
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     rehearsal, own = tmp_path / "rehearsal", tmp_path / "ml-systems"
     with Gradebook(rehearsal / "gradebook.sqlite") as book:

@@ -1,4 +1,6 @@
-"""A small bank to test the machinery on: one question of each kind, and one for each generic slip."""
+"""A small bank to test the machinery on: one question of each kind, and one for each generic
+slip.
+"""
 
 from lightspeed import roofline as r
 from lightspeed_course.practice.amounts import nice, powers_of_two
@@ -14,7 +16,9 @@ def chip_name(key):
 
 def step(batch, chip):
     _, peak, bandwidth = CHIPS[chip]
-    return r.time_bounds(r.matmul_flops(batch, 8192, 8192), r.matmul_bytes(batch, 8192, 8192), peak, bandwidth)
+    return r.time_bounds(
+        r.matmul_flops(batch, 8192, 8192), r.matmul_bytes(batch, 8192, 8192), peak, bandwidth
+    )
 
 
 def longer_clock(batch, chip):
@@ -27,9 +31,9 @@ def shorter_clock(batch, chip):
 
 def transfer_steps(size, link, gpus):
     return (
-        f"One GPU holds {si(size, 'byte')}. The link moves {si(link, 'byte/s')}.\n\n"
-        f"All {gpus} shards go over the one link: {si(gpus * size, 'byte')} / {si(link, 'byte/s')} = "
-        f"{si(r.transfer_time(gpus * size, link), 's')}."
+        f"One GPU holds {si(size, 'byte')}. The link moves {si(link, 'byte/s')}.\n\nAll {gpus}"
+        f" shards go over the one link: {si(gpus * size, 'byte')} / {si(link, 'byte/s')} ="
+        f" {si(r.transfer_time(gpus * size, link), 's')}."
     )
 
 
@@ -158,4 +162,3 @@ register(
         ),
     ),
 )  # fmt: skip
-

@@ -1,4 +1,6 @@
-"""The verdict on an answer: what is looked at first, what is said, and that nothing gets past or breaks it."""
+"""The verdict on an answer: what is looked at first, what is said, and that nothing gets past or
+breaks it.
+"""
 
 from dataclasses import replace
 from decimal import Decimal
@@ -27,7 +29,17 @@ def verdict(answer, q=TRANSFER):
 
 def test_the_right_answer():
     assert TRANSFER.variant().right == pytest.approx(RIGHT)
-    for answer in (640, 640.0, 652.7, 627.3, Fraction(640), Decimal(640), np.float32(640), np.int16(640), np.array([640])):
+    for answer in (
+        640,
+        640.0,
+        652.7,
+        627.3,
+        Fraction(640),
+        Decimal(640),
+        np.float32(640),
+        np.int16(640),
+        np.array([640]),
+    ):
         assert verdict(answer).correct, answer
     assert verdict(Q(0.64, "s")).correct
     assert not verdict(655).correct and not verdict(625).correct, "the tolerance is two percent"
@@ -72,13 +84,21 @@ def test_what_a_verdict_says():
     assert "You have 1,500 ms" in verdict(1500).message and "too high" in verdict(1500).message
     assert "within a factor of three" in verdict(1500).message
     assert "about 2 decades" in verdict(63000).message
-    assert "less than a factor of ten" in verdict(90.0).message and "too low" in verdict(90.0).message
+    assert (
+        "less than a factor of ten" in verdict(90.0).message and "too low" in verdict(90.0).message
+    )
     assert "GB" in verdict(Q(640, "GB")).message and "ms" in verdict(Q(640, "GB")).message
     assert verdict(640)._repr_markdown_() == "**Right.** You have 640 ms."
     assert repr(verdict(640)) == "Right. You have 640 ms."
 
 
-TIME_ONLY = {"parameters": {}, "expected": lambda: 0.64, "solution": "A wait of that long, as it is known.", "misconceptions": (), "valid": None}
+TIME_ONLY = {
+    "parameters": {},
+    "expected": lambda: 0.64,
+    "solution": "A wait of that long, as it is known.",
+    "misconceptions": (),
+    "valid": None,
+}
 
 
 @pytest.mark.parametrize("factor", [8, 1.024, 1.024**3])
@@ -91,17 +111,31 @@ def test_a_factor_of_two_has_the_reasons_of_its_dimensions():
     def told(**changes):
         return diagnose(replace(TRANSFER, **{**TIME_ONLY, **changes}).variant(), 1280).message
 
-    assert "multiply-add" not in told() and "direction" not in told() and "there and back" not in told()
-    assert "there and back" in told(unit="km", expected=lambda: 640e3) and "sparse" not in told(unit="km", expected=lambda: 640e3)
-    assert "sparse" in told(unit="TFLOP/s", expected=lambda: 640e12) and "direction" not in told(unit="TFLOP/s", expected=lambda: 640e12)
-    assert "two directions" in told(unit="GB/s", expected=lambda: 640e9) and "there and back" not in told(unit="GB/s", expected=lambda: 640e9)
-    assert "multiply-add" not in told(unit="J", expected=lambda: 640) and "there and back" not in told(unit="J", expected=lambda: 640)
+    assert (
+        "multiply-add" not in told()
+        and "direction" not in told()
+        and "there and back" not in told()
+    )
+    assert "there and back" in told(unit="km", expected=lambda: 640e3) and "sparse" not in told(
+        unit="km", expected=lambda: 640e3
+    )
+    assert "sparse" in told(unit="TFLOP/s", expected=lambda: 640e12) and "direction" not in told(
+        unit="TFLOP/s", expected=lambda: 640e12
+    )
+    assert "two directions" in told(
+        unit="GB/s", expected=lambda: 640e9
+    ) and "there and back" not in told(unit="GB/s", expected=lambda: 640e9)
+    assert "multiply-add" not in told(
+        unit="J", expected=lambda: 640
+    ) and "there and back" not in told(unit="J", expected=lambda: 640)
 
 
 def test_plain_numbers_have_no_prefix_to_lose():
     plain = replace(TRANSFER, **{**TIME_ONLY, "unit": "", "expected": lambda: 640})
     assert diagnose(plain.variant(), 640e3).kind == "magnitude"
-    assert diagnose(plain.variant(), 64e3).kind == "magnitude", "a hundred is the mark of per cent only where a share is asked"
+    assert diagnose(plain.variant(), 64e3).kind == "magnitude", (
+        "a hundred is the mark of per cent only where a share is asked"
+    )
 
 
 def test_a_misconception_rounded_to_three_digits_goes_before_a_slip():
@@ -112,7 +146,10 @@ def test_a_misconception_rounded_to_three_digits_goes_before_a_slip():
 
 def test_the_neighbour_of_an_exact_count_is_close():
     asked = replace(TRANSFER, **{**TIME_ONLY, "unit": "", "expected": lambda: 640, "tolerance": 0})
-    assert diagnose(asked.variant(), 641).name == "off by one" and "One more than" in diagnose(asked.variant(), 641).message
+    assert (
+        diagnose(asked.variant(), 641).name == "off by one"
+        and "One more than" in diagnose(asked.variant(), 641).message
+    )
     assert diagnose(asked.variant(), 643).kind == "magnitude"
 
 
@@ -129,7 +166,12 @@ def test_the_answer_in_the_library_s_own_unit_is_recognised():
 def test_a_catalog_number_carries_its_unit():
     chip = accelerator("a100_80gb")
     assert verdict(chip.hbm_bandwidth, RIDGE).kind == "dimension"
-    q = replace(RIDGE, id="sample.bandwidth", expected=lambda peak, bandwidth: float(chip.hbm_bandwidth), unit="GB/s")
+    q = replace(
+        RIDGE,
+        id="sample.bandwidth",
+        expected=lambda peak, bandwidth: float(chip.hbm_bandwidth),
+        unit="GB/s",
+    )
     assert diagnose(q.variant(), chip.hbm_bandwidth).correct
 
 
@@ -142,14 +184,22 @@ def test_a_misconception_that_is_right_for_these_values_never_refuses_a_right_an
 
 
 def test_two_misconceptions_with_one_value_are_both_told():
-    twin = Misconception("another reason", lambda size, link, gpus: (gpus - 1) * size / link, "Or you counted the links.")
-    result = diagnose(replace(TRANSFER, misconceptions=(*TRANSFER.misconceptions, twin)).variant(), 600)
+    twin = Misconception(
+        "another reason",
+        lambda size, link, gpus: (gpus - 1) * size / link,
+        "Or you counted the links.",
+    )
+    result = diagnose(
+        replace(TRANSFER, misconceptions=(*TRANSFER.misconceptions, twin)).variant(), 600
+    )
     assert result.name == "n minus one or another reason"
     assert TRANSFER.misconceptions[2].hint in result.message and twin.hint in result.message
 
 
 def test_of_two_near_misconceptions_the_nearer_is_told():
-    close_by = Misconception("close by", lambda size, link, gpus: (gpus - 0.85) * size / link, "Not this one.")
+    close_by = Misconception(
+        "close by", lambda size, link, gpus: (gpus - 0.85) * size / link, "Not this one."
+    )
     q = replace(TRANSFER, misconceptions=(close_by, *TRANSFER.misconceptions))
     assert diagnose(q.variant(), 601).name == "n minus one"
     assert diagnose(q.variant(), 605).name == "close by"
@@ -266,14 +316,21 @@ answers = st.recursive(
 
 
 @settings(max_examples=400, deadline=None)
-@given(answer=answers, name=st.sampled_from(["transfer", "ridge", "two_clocks", "step_limit", "crossover_size", "hop"]))
+@given(
+    answer=answers,
+    name=st.sampled_from(
+        ["transfer", "ridge", "two_clocks", "step_limit", "crossover_size", "hop"]
+    ),
+)
 def test_check_never_raises_and_right_means_within_tolerance(answer, name):
     variant = question(f"sample.{name}").variant()
     result = diagnose(variant, answer)
     assert repr(result) and result._repr_markdown_()
     if result.correct and name in ("transfer", "ridge", "hop"):
         value = answer.to(variant.question.unit).magnitude if hasattr(answer, "to") else answer
-        assert float(np.asarray(value, float).reshape(-1)[0]) == pytest.approx(variant.right[0], rel=variant.question.tolerance * 1.001)
+        assert float(np.asarray(value, float).reshape(-1)[0]) == pytest.approx(
+            variant.right[0], rel=variant.question.tolerance * 1.001
+        )
 
 
 @settings(max_examples=300, deadline=None)
@@ -288,13 +345,24 @@ def test_functions():
 
     assert run(lambda latency, bandwidth: latency * bandwidth).correct
     assert run(lambda a, b: a * b).correct, "other names are called in order"
-    assert run(lambda bandwidth, latency: latency * bandwidth).correct, "the right names are called by name"
+    assert run(lambda bandwidth, latency: latency * bandwidth).correct, (
+        "the right names are called by name"
+    )
     assert run(lambda latency, bandwidth: Q(latency * bandwidth / 1000, "kB")).correct
     assert run(lambda latency, bandwidth: 8 * latency * bandwidth).name == "bits and bytes"
-    assert run(lambda latency, bandwidth: latency * bandwidth * (1.5 if latency > 1e-4 else 1)).kind == "partial"
-    assert "on 1" in run(lambda latency, bandwidth: 1.5 * latency * bandwidth).message  # right at latency zero alone
+    assert (
+        run(lambda latency, bandwidth: latency * bandwidth * (1.5 if latency > 1e-4 else 1)).kind
+        == "partial"
+    )
+    # right at latency zero alone
+    assert "on 1" in run(lambda latency, bandwidth: 1.5 * latency * bandwidth).message
     constant = run(lambda latency, bandwidth: 5.0).message
-    assert "none of the" in constant and "just where" not in constant and "just where latency" in run(lambda latency, bandwidth: 1.5 * latency * bandwidth).message
+    assert (
+        "none of the" in constant
+        and "just where" not in constant
+        and "just where latency"
+        in run(lambda latency, bandwidth: 1.5 * latency * bandwidth).message
+    )
     assert run(lambda latency, bandwidth: Q(1, "s")).kind == "dimension"
     assert run(1e-6 * 50e9).kind == "type"
 
@@ -307,7 +375,9 @@ def test_functions():
     wrong = run(lambda latency, bandwidth: bandwidth / latency if latency else 0.0)
     assert not wrong.correct
     message = run(lambda latency, bandwidth: bandwidth / latency).message
-    assert "for latency = 1 µs, bandwidth = 50 GB/s" in message and "Write the units" in message, message
+    assert "for latency = 1 µs, bandwidth = 50 GB/s" in message and "Write the units" in message, (
+        message
+    )
     assert "50 kB" not in message, "the right result is not shown"
 
 
@@ -316,10 +386,17 @@ def test_what_is_said_of_a_function_that_gives_no_number():
         return verdict(function, question("sample.crossover_size"))
 
     gap = run(lambda latency, bandwidth: latency * bandwidth if latency else None)
-    assert gap.kind == "partial" and "at latency = 0 s" in gap.message and "which branch" in gap.message
+    assert (
+        gap.kind == "partial"
+        and "at latency = 0 s" in gap.message
+        and "which branch" in gap.message
+    )
     assert run(lambda latency, bandwidth: None).kind == "unanswered"
     assert "takes 1 argument; 2 are asked: latency, bandwidth." in run(lambda latency: 1.0).message
-    assert "takes 3 arguments; 2 are asked" in run(lambda a, b, c: 1.0).message and run(lambda a, b, c: 1.0).kind == "error"
+    assert (
+        "takes 3 arguments; 2 are asked" in run(lambda a, b, c: 1.0).message
+        and run(lambda a, b, c: 1.0).kind == "error"
+    )
 
     def told(error):
         def raises(latency, bandwidth):
@@ -328,13 +405,17 @@ def test_what_is_said_of_a_function_that_gives_no_number():
         return run(raises).message
 
     assert "ValueError (`oops`)" in told(ValueError("oops"))
-    assert "`<b> 'x'`" in told(ValueError("<b>\n`x`")), "words are code: one line, and nothing that ends it"
+    assert "`<b> 'x'`" in told(ValueError("<b>\n`x`")), (
+        "words are code: one line, and nothing that ends it"
+    )
     assert len(told(ValueError("long " * 1000))) < 400
     assert "NotImplementedError at" in told(NotImplementedError())
 
 
 def test_another_order_costs_the_grader_no_calls():
-    """Its stand-in for the student's function takes any names; only what it gave is compared with the library."""
+    """Its stand-in for the student's function takes any names; only what it gave is compared
+    with the library.
+    """
     roof, calls = question("roofline.attainable").variant(), []
 
     def replay(**inputs):
@@ -347,15 +428,31 @@ def test_another_order_costs_the_grader_no_calls():
 
 def test_a_sign_and_two_values_that_are_no_list():
     assert "sign is wrong" in verdict(-640).message and "difference" not in verdict(-640).message
-    assert "2 numbers are asked, as a list or a tuple" in verdict({1, 2}, question("sample.two_clocks")).message
+    assert (
+        "2 numbers are asked, as a list or a tuple"
+        in verdict({1, 2}, question("sample.two_clocks")).message
+    )
 
 
 def test_a_slight_misconception_is_no_mistake_within_the_tolerance():
-    slight = Misconception("slight", lambda size, link, gpus: gpus * size / link * (1 + 0.3 / gpus), "A share too many.", slight=True)
-    q = replace(TRANSFER, misconceptions=(*TRANSFER.misconceptions, slight), parameters={**TRANSFER.parameters, "gpus": Parameter(12)}, tolerance=0.02)
+    slight = Misconception(
+        "slight",
+        lambda size, link, gpus: gpus * size / link * (1 + 0.3 / gpus),
+        "A share too many.",
+        slight=True,
+    )
+    q = replace(
+        TRANSFER,
+        misconceptions=(*TRANSFER.misconceptions, slight),
+        parameters={**TRANSFER.parameters, "gpus": Parameter(12)},
+        tolerance=0.02,
+    )
     many = replace(q, parameters={**TRANSFER.parameters, "gpus": Parameter(32)})
     assert diagnose(q.variant(), q.variant().right[0] * (1 + 0.3 / 12)).name.startswith("slight")
-    assert many.variant().is_sound() and diagnose(many.variant(), many.variant().right[0] * (1 + 0.3 / 32)).correct
+    assert (
+        many.variant().is_sound()
+        and diagnose(many.variant(), many.variant().right[0] * (1 + 0.3 / 32)).correct
+    )
 
 
 def test_a_function_that_changes_its_mind_is_judged_on_each_call():
@@ -374,7 +471,11 @@ def test_arrays():
     assert verdict(right, clocks).correct
     assert verdict([right[0], Q(right[1] / 1e6, "s")], clocks).correct
     half = verdict([right[0], right[1] * 1.4], clocks)
-    assert half.kind == "partial" and "1 of 2" in half.message and "Look again: traffic is too high" in half.message
+    assert (
+        half.kind == "partial"
+        and "1 of 2" in half.message
+        and "Look again: traffic is too high" in half.message
+    )
     both = verdict([right[0] * 0.7, right[1] * 1.4], clocks).message
     assert "0 of 2" in both and "arithmetic is too low" in both and "traffic is too high" in both
     assert verdict(right[:1], clocks).kind == verdict([*right, 1], clocks).kind == "type"
@@ -400,7 +501,12 @@ def test_check_records_each_try_and_takes_its_seed_from_the_environment(monkeypa
     assert check("sample.transfer", theirs).correct
     assert check("sample.transfer", TRANSFER.variant("bob").right[0], seed="bob").correct
     kept = [(e.detail["correct"], e.detail["kind"], e.detail["seed"]) for e in events("try")]
-    assert kept == [(True, "right", None), (False, "misconception", None), (True, "right", "ada"), (True, "right", "bob")]
+    assert kept == [
+        (True, "right", None),
+        (False, "misconception", None),
+        (True, "right", "ada"),
+        (True, "right", "bob"),
+    ]
 
 
 def test_an_unknown_id_names_the_nearest():

@@ -1,4 +1,6 @@
-"""Every question of every bank: right answers pass in any honest style, wrong ones are told apart, nothing gives the answer away."""
+"""Every question of every bank: right answers pass in any honest style, wrong ones are told
+apart, nothing gives the answer away.
+"""
 
 import re
 from functools import cache
@@ -31,7 +33,10 @@ def kinds(*wanted):
 
 
 def rounded(values, tolerance):
-    return [float(f"{v:.{max(2, 1 + int(-np.log10(max(tolerance, 1e-9)) + 0.999)) - 1}e}") for v in values]
+    return [
+        float(f"{v:.{max(2, 1 + int(-np.log10(max(tolerance, 1e-9)) + 0.999)) - 1}e}")
+        for v in values
+    ]
 
 
 def test_the_registry_finds_a_question_by_its_prefix():
@@ -42,15 +47,24 @@ def test_the_registry_finds_a_question_by_its_prefix():
 @every_question
 def test_is_well_formed(q):
     variant = variant_of(q.id)
-    assert variant.is_sound(), "the canonical values are refused by `valid`, or a misconception is the right answer there"
+    assert variant.is_sound(), (
+        "the canonical values are refused by `valid`, or a misconception is the right answer there"
+    )
     assert len(q.misconceptions) >= 3
     assert len({m.name for m in q.misconceptions}) == len(q.misconceptions)
     assert all(len(m.hint.split()) >= 4 for m in q.misconceptions)
-    assert "us" not in {q.unit, *(p.unit for p in q.parameters.values())}, "microseconds are written µs"
-    assert "{{" not in variant.prompt + variant.solution + "".join(variant.fill(m.hint) for m in q.misconceptions)
+    assert "us" not in {
+        q.unit,
+        *(p.unit for p in q.parameters.values()),
+    }, "microseconds are written µs"
+    assert "{{" not in variant.prompt + variant.solution + "".join(
+        variant.fill(m.hint) for m in q.misconceptions
+    )
     if q.kind == "choice":
         explained = {variant.wrong(m) for m in q.misconceptions} - {variant.right}
-        assert explained == set(q.options) - {variant.right}, "each wrong option needs a misconception"
+        assert explained == set(q.options) - {variant.right}, (
+            "each wrong option needs a misconception"
+        )
         assert len(explained) >= 3
     else:
         assert np.isfinite(variant.right).any()
@@ -62,23 +76,35 @@ def test_is_well_formed(q):
                 distinct.append(one)
         assert len(distinct) >= 3, "three different wrong answers at least"
     if q.kind == "function":
-        assert all(si_factor(p.unit) == 1 for p in q.parameters.values()), "a function takes the library's own units"
+        assert all(si_factor(p.unit) == 1 for p in q.parameters.values()), (
+            "a function takes the library's own units"
+        )
         assert si_factor(q.unit) == 1
 
 
 def test_the_prompt_names_the_function_that_the_page_asks_for():
-    pages = "".join(page.read_text() for page in (Path(__file__).parents[2] / "solutions").glob("*.py"))
+    pages = "".join(
+        page.read_text() for page in (Path(__file__).parents[2] / "solutions").glob("*.py")
+    )
     asked = re.findall(r'^check\("([\w.]+)", (\w+)\)', pages, re.MULTILINE)
     named = {id: name for id, name in asked if question(id).kind == "function"}
     assert len(named) >= 15
     for id, name in named.items():
-        assert f"Write `{name}(" in question(id).prompt and f"def {name}(" in variant_of(id).solution, id
+        assert (
+            f"Write `{name}(" in question(id).prompt and f"def {name}(" in variant_of(id).solution
+        ), id
 
 
 @every_question
 def test_a_prompt_speaks_of_no_other_question(q):
-    """Each draws numbers of its own: what "the same model" of the question before was, nobody can know."""
-    assert not re.search(r"^(the same|now|again|still|then)\b|\b(as before|that machine|question (above|before))\b", q.prompt, re.IGNORECASE)
+    """Each draws numbers of its own: what "the same model" of the question before was, nobody
+    can know.
+    """
+    assert not re.search(
+        r"^(the same|now|again|still|then)\b|\b(as before|that machine|question (above|before))\b",
+        q.prompt,
+        re.IGNORECASE,
+    )
 
 
 @every_question
@@ -88,7 +114,10 @@ def test_variants_are_drawn_from_the_seed_alone(q):
         assert variant.values == q.variant(str(seed)).values
         assert variant.is_sound()
         assert all(variant.values[n] in (*p.choices, p.canonical) for n, p in q.parameters.items())
-    if q.kind != "function" and np.prod([max(1, len(p.choices)) for p in q.parameters.values()]) > 3:
+    if (
+        q.kind != "function"
+        and np.prod([max(1, len(p.choices)) for p in q.parameters.values()]) > 3
+    ):
         assert len({repr(variant_of(q.id, seed).values) for seed in SEEDS}) > 1
 
 
@@ -160,7 +189,9 @@ def test_each_misconception_is_met_with_its_own_message(q):
                 continue
             verdict = diagnose(variant, wrong_answer(variant, m))
             assert not verdict.correct, f"{m.name}, seed {seed}"
-            assert verdict.kind == "misconception", f"{m.name}, seed {seed}: {verdict.kind}: {verdict}"
+            assert verdict.kind == "misconception", (
+                f"{m.name}, seed {seed}: {verdict.kind}: {verdict}"
+            )
             assert m.name in verdict.name, f"{m.name}, seed {seed}: taken for {verdict.name}"
             assert variant.fill(m.hint) in verdict.message
 
@@ -206,9 +237,13 @@ def test_the_worked_solution_has_the_answer_and_its_steps(q):
         assert "```python" in variant.solution
     else:
         assert variant.answer in answer
-    others = [o for o in (variant_of(q.id, seed) for seed in SEEDS[1:6]) if o.values != variant.values]
+    others = [
+        o for o in (variant_of(q.id, seed) for seed in SEEDS[1:6]) if o.values != variant.values
+    ]
     if q.kind in ("number", "array") and others:
-        assert any(o.solution.partition("**Answer:**")[0] != steps for o in others), "the steps show no computed number"
+        assert any(o.solution.partition("**Answer:**")[0] != steps for o in others), (
+            "the steps show no computed number"
+        )
 
 
 @kinds("number", "array")
@@ -216,31 +251,62 @@ def test_generic_slips_are_named(q):
     for seed in SEEDS[:4]:
         variant = variant_of(q.id, seed)
         for name, factor, reason in factors(variant):
-            # The library's own unit leaves a factor in one direction only; a few digits do not show a factor near one.
+            # The library's own unit leaves a factor in one direction only; a few digits do not show
+            # a factor near one.
             for ratio in (factor,) if name == "unit" else (factor, 1 / factor):
                 answer = variant.right * ratio
                 verdict = diagnose(variant, list(answer) if q.kind == "array" else answer[0])
-                assert verdict.correct == close(answer, variant.right, q.tolerance) or q.tolerance >= 0.05, "but another row of the table may be nearer"
+                assert (
+                    verdict.correct == close(answer, variant.right, q.tolerance)
+                    or q.tolerance >= 0.05
+                ), "but another row of the table may be nearer"
                 explained = any(close(answer, variant.wrong(m), WINDOW) for m in q.misconceptions)
-                if verdict.correct or explained or verdict.name == "not whole" or verdict.kind == "close":
+                if (
+                    verdict.correct
+                    or explained
+                    or verdict.name == "not whole"
+                    or verdict.kind == "close"
+                ):
                     continue
-                assert verdict.kind in ("slip", "misconception"), f"{name}, seed {seed}: {verdict.kind}: {verdict}"
+                assert verdict.kind in (
+                    "slip",
+                    "misconception",
+                ), f"{name}, seed {seed}: {verdict.kind}: {verdict}"
                 # The vague gives way to the particular, and three causes are told at most.
-                assert reason in verdict.message or name == "factor of two" or "Three slips" in verdict.message or re.search(_ABOUT.get(name, "$^"), verdict.message, re.I), verdict
+                assert (
+                    reason in verdict.message
+                    or name == "factor of two"
+                    or "Three slips" in verdict.message
+                    or re.search(_ABOUT.get(name, "$^"), verdict.message, re.I)
+                ), verdict
 
 
 def test_slips_of_bytes_are_for_questions_with_bytes():
     def offered(id):
         return {name for name, _, _ in factors(variant_of(id))}
 
-    assert {"bits and bytes", "binary prefix", "factor of two"} <= offered("numbers.transfer_time") & offered("numbers.inference_memory")
-    for id in ("numbers.hbm_latency", "numbers.country_round_trip", "numbers.braking_distance", "scaling.critical_path"):
+    assert {"bits and bytes", "binary prefix", "factor of two"} <= offered(
+        "numbers.transfer_time"
+    ) & offered("numbers.inference_memory")
+    for id in (
+        "numbers.hbm_latency",
+        "numbers.country_round_trip",
+        "numbers.braking_distance",
+        "scaling.critical_path",
+    ):
         assert offered(id).isdisjoint({"bits and bytes", "binary prefix"}), id
-    for reasons in ([reason for _, _, reason in factors(variant_of(id))] for id in ("numbers.braking_distance", "numbers.country_round_trip")):
+    for reasons in (
+        [reason for _, _, reason in factors(variant_of(id))]
+        for id in ("numbers.braking_distance", "numbers.country_round_trip")
+    ):
         assert not any("multiply-add" in reason or "sparse" in reason for reason in reasons)
 
 
-BOUND = re.compile(r"\b(largest|smallest|fewest)\b|how many (requests|slots|GPUs|micro-batches|ranks|replicas|steps)", re.I)
+BOUND = re.compile(
+    r"\b(largest|smallest|fewest)\b|how many"
+    r" (requests|slots|GPUs|micro-batches|ranks|replicas|steps)",
+    re.I,
+)
 
 
 @kinds("number")
@@ -249,7 +315,9 @@ def test_a_count_that_is_a_bound_must_be_exact(q):
     counts = q.unit in ("", "token", "request") and all(v.right[0] % 1 == 0 for v in variants)
     if counts and BOUND.search(variants[0].fill(q.prompt)):
         for variant in variants:
-            assert not any(diagnose(variant, float(variant.right[0]) + by).correct for by in (-1, 1))
+            assert not any(
+                diagnose(variant, float(variant.right[0]) + by).correct for by in (-1, 1)
+            )
 
 
 # Answers that readers gave, and the mistake behind each.
@@ -279,10 +347,13 @@ MET = {
 @pytest.mark.parametrize("id, answer", MET)
 def test_a_mistake_that_readers_made_is_named(id, answer):
     verdict = diagnose(variant_of(id), answer)
-    assert verdict.kind == "misconception" and MET[id, answer] in verdict.name.split(" or "), verdict
+    assert verdict.kind == "misconception" and MET[id, answer] in verdict.name.split(" or "), (
+        verdict
+    )
 
 
-# Slips that readers made: by the question's own tolerance, between units of time, and a count that kept its fraction.
+# Slips that readers made: by the question's own tolerance, between units of time, and a count that
+# kept its fraction.
 SLIPPED = {
     ("roofline.relu_share", 0.0016): "percent",
     ("roofline.relu_share", 0.00163): "percent",
@@ -300,21 +371,38 @@ def test_a_slip_that_readers_made_is_named(id, answer):
     if SLIPPED[id, answer] == "not whole":
         assert "Did you round" not in verdict.message and "whole ones" in verdict.message
     if answer == 0.22:
-        assert "library's own unit" not in verdict.message, "hours are too few minutes; seconds would be too many"
+        assert "library's own unit" not in verdict.message, (
+            "hours are too few minutes; seconds would be too many"
+        )
 
 
 def test_a_small_whole_number_is_not_taken_for_a_binary_prefix():
     assert diagnose(variant_of("serving.capped_rate_with_weights"), 17).kind == "close"
     time = variant_of("numbers.transfer_time")
     assert diagnose(time, round(time.right[0] * 1.048576, 1)).name == "binary prefix"
-    assert diagnose(time, 940).name != "binary prefix", "two digits do not tell it from other errors"
+    assert diagnose(time, 940).name != "binary prefix", (
+        "two digits do not tell it from other errors"
+    )
 
 
-@pytest.mark.parametrize("id, factor", [("roofline.gemm_intensity", 2), ("roofline.decode_attention", 0.5), ("parallelism.zero3_bytes", 2), ("numbers.h100_memory", 2), ("serving.answers_per_second", 2)])
+@pytest.mark.parametrize(
+    "id, factor",
+    [
+        ("roofline.gemm_intensity", 2),
+        ("roofline.decode_attention", 0.5),
+        ("parallelism.zero3_bytes", 2),
+        ("numbers.h100_memory", 2),
+        ("serving.answers_per_second", 2),
+    ],
+)
 def test_the_reasons_for_a_factor_of_two_are_of_the_question(id, factor):
     variant = variant_of(id)
     verdict = diagnose(variant, variant.right[0] * factor)
-    assert "sparse" not in verdict.message and "two directions" not in verdict.message and "here: ." not in verdict.message
+    assert (
+        "sparse" not in verdict.message
+        and "two directions" not in verdict.message
+        and "here: ." not in verdict.message
+    )
     assert ("multiply-add" in verdict.message) == (variant.question.unit == "FLOP/byte")
 
 
@@ -322,8 +410,14 @@ def test_peaks_and_links_keep_their_reasons():
     def reasons(id):
         return " ".join(reason for _, _, reason in factors(variant_of(id)))
 
-    assert "sparse" in reasons("roofline.relu_share") and "sparse" in reasons("numbers.dense_peak") and "directions" not in reasons("numbers.dense_peak")
-    assert "two directions" in reasons("parallelism.nic_time") and "sparse" not in reasons("parallelism.nic_time")
+    assert (
+        "sparse" in reasons("roofline.relu_share")
+        and "sparse" in reasons("numbers.dense_peak")
+        and "directions" not in reasons("numbers.dense_peak")
+    )
+    assert "two directions" in reasons("parallelism.nic_time") and "sparse" not in reasons(
+        "parallelism.nic_time"
+    )
     assert "two directions" in reasons("numbers.nvlink_one_way")
 
 
@@ -332,7 +426,9 @@ def test_the_right_values_in_another_order_are_told(q):
     for seed in SEEDS[:4]:
         variant = variant_of(q.id, seed)
         verdict = diagnose(variant, list(variant.right[::-1]))
-        assert verdict.correct or verdict.kind == "misconception" or verdict.name == "another order", verdict
+        assert (
+            verdict.correct or verdict.kind == "misconception" or verdict.name == "another order"
+        ), verdict
         if verdict.name == "another order":
             assert ", ".join(q.names) in verdict.message
 
@@ -385,7 +481,11 @@ def test_no_message_on_a_wrong_answer_has_the_right_one(q):
             continue
         verdict = diagnose(variant, list(answer) if q.kind == "array" else answer[0])
         assert not verdict.correct
-        reason = verdict.message.partition(". ")[2] if q.kind == "number" else verdict.message.rpartition(": ")[2]
+        reason = (
+            verdict.message.partition(". ")[2]
+            if q.kind == "number"
+            else verdict.message.rpartition(": ")[2]
+        )
         reason = re.sub(r"about \d+ decade", "", reason)
         assert not re.search(rf"(?<![\d.,]){re.escape(variant.answer)}", verdict.message)
         assert not tells(reason, variant), verdict.message

@@ -32,7 +32,9 @@ def static(shown):
 def test_ask_shows_prompt_box_diagnosis_and_then_the_solution():
     panel = ask("sample.transfer")
     assert static(panel) == question("sample.transfer").variant().prompt
-    assert panel.form.fields == [{"label": "Your answer", "unit": "ms", "placeholder": "such as 1.5e6 or 2/3"}]
+    assert panel.form.fields == [
+        {"label": "Your answer", "unit": "ms", "placeholder": "such as 1.5e6 or 2/3"}
+    ]
     assert not panel.form.extra_enabled
     panel.enter("0.6 s")
     assert "left one shard out" in panel.reply.value and "sol-bad" in panel.reply._dom_classes
@@ -47,7 +49,15 @@ def test_ask_shows_prompt_box_diagnosis_and_then_the_solution():
     assert ask("sample.transfer").form.extra_enabled, "tried in an earlier session"
 
 
-@pytest.mark.parametrize("entered, said", [("", "Type a number into the box"), ("   ", "Type a number into the box"), ("abc", "Not read"), ("1,5", "Not read")])
+@pytest.mark.parametrize(
+    "entered, said",
+    [
+        ("", "Type a number into the box"),
+        ("   ", "Type a number into the box"),
+        ("abc", "Not read"),
+        ("1,5", "Not read"),
+    ],
+)
 def test_what_cannot_be_read_is_no_try(entered, said):
     panel = ask("sample.transfer")
     panel.enter(entered)
@@ -64,7 +74,12 @@ def test_ask_has_a_box_for_each_value_and_a_button_for_each_option():
     clocks.enter(str(right[0]), f"{right[1] / 1000} ms")
     assert "Right." in clocks.reply.value
     limit = ask("sample.step_limit")
-    assert limit.form.fields == [{"label": "Your answer", "options": [list(o) for o in question("sample.step_limit").variant().options.items()]}]
+    assert limit.form.fields == [
+        {
+            "label": "Your answer",
+            "options": [list(o) for o in question("sample.step_limit").variant().options.items()],
+        }
+    ]
     assert "Twice the peak" in static(limit) and "Twice the peak" not in limit.prompt.value
     limit.enter("")
     assert "Choose one of the options" in limit.reply.value
@@ -83,7 +98,11 @@ def test_a_function_is_asked_in_words():
 def test_ask_takes_its_seed_like_check(monkeypatch):
     monkeypatch.setenv("LIGHTSPEED_SEED", "ada")
     theirs = question("sample.transfer").variant("ada")
-    assert static(ask("sample.transfer")) == theirs.prompt != question("sample.transfer").variant().prompt
+    assert (
+        static(ask("sample.transfer"))
+        == theirs.prompt
+        != question("sample.transfer").variant().prompt
+    )
     panel = ask("sample.transfer")
     panel.enter(repr(float(theirs.right[0])))
     assert "Right." in panel.reply.value
@@ -109,8 +128,12 @@ def test_what_a_reader_types_is_text_and_no_markup():
 def test_formulas_reach_the_page_untouched():
     from lightspeed_course.practice.forms import as_html
 
-    assert "&lt;script&gt;" in as_html("<script>alert(1)</script>") and "&lt;b&gt;" in as_html("$<b>$")
-    html = as_html(r"Let $B_{crit} \ll D_{x}$ and $$T = \frac{a}{b}\,,$$ with *words* and | pipes |.")
+    assert "&lt;script&gt;" in as_html("<script>alert(1)</script>") and "&lt;b&gt;" in as_html(
+        "$<b>$"
+    )
+    html = as_html(
+        r"Let $B_{crit} \ll D_{x}$ and $$T = \frac{a}{b}\,,$$ with *words* and | pipes |."
+    )
     assert r"$B_{crit} \ll D_{x}$" in html and r"\frac{a}{b}\," in html and "<em>words</em>" in html
 
 
@@ -150,7 +173,15 @@ def test_reveal_asks_for_a_guess_first_but_stands_on_the_page_without_one():
     assert "1.5 µs" in repr(reveal("sample.hop", skip=True))
 
 
-@pytest.mark.parametrize("guess, said", [(1.5, "Right."), (1.6, "Right."), (1.66, "A little too high"), (1.2e-3, "3.1 decades too low")])
+@pytest.mark.parametrize(
+    "guess, said",
+    [
+        (1.5, "Right."),
+        (1.6, "Right."),
+        (1.66, "A little too high"),
+        (1.2e-3, "3.1 decades too low"),
+    ],
+)
 def test_what_reveal_says(guess, said):
     predict("sample.hop", guess)
     assert said in repr(reveal("sample.hop"))
@@ -172,8 +203,15 @@ def test_calibration(capsys):
 
 
 def test_calibration_in_a_sentence():
-    assert summary([1.0]) == "Your prediction was off by a factor of 10 (1.0 decades), too high (1 of 1)."
-    assert summary([-1.0, -2.0, 0.0]) == "Your 3 predictions were typically off by a factor of 10 (1.0 decades), too low (2 of 3)."
+    assert (
+        summary([1.0])
+        == "Your prediction was off by a factor of 10 (1.0 decades), too high (1 of 1)."
+    )
+    assert (
+        summary([-1.0, -2.0, 0.0])
+        == "Your 3 predictions were typically off by a factor of 10 (1.0 decades), too low (2"
+        " of 3)."
+    )
     assert "equally often too high and too low" in summary([1.0, -1.0])
 
 
@@ -205,13 +243,21 @@ def test_a_drill_from_the_first_card_to_the_next_day():
     session.enter("0")
     assert not store.events() and "Not read" in session.reply.value
     session.enter("1.6 us")
-    assert "Known." in session.reply.value and "Again in 1 day" in session.reply.value and session.form.action == "Next card"
+    assert (
+        "Known." in session.reply.value
+        and "Again in 1 day" in session.reply.value
+        and session.form.action == "Next card"
+    )
     session.enter("")
     assert "Card 2 of 2" in session.prompt.value and session.reply.value == ""
     session.enter(str(question("sample.ridge").variant().right[0] * 100))
     assert "2.0 decades too high" in session.reply.value and session.form.action == "Finish"
     session.enter("")
-    assert "1 of 2 known" in session.prompt.value and session.form.fields == [] and session.form.action == ""
+    assert (
+        "1 of 2 known" in session.prompt.value
+        and session.form.fields == []
+        and session.form.action == ""
+    )
     session.enter()
     assert session.error is None
     assert [e.at for e in store.events("review")] == [now, now]
@@ -240,7 +286,10 @@ def test_progress_by_chapter(monkeypatch, capsys):
     check("sample.hop", 99)
     check("sample.ridge", 1)
     rows = progress.summary(1e9)
-    assert [list(row.values()) for row in rows] == [["01_numbers_to_know", 2, 1, 1, 1, 1], ["02_roofline", 4, 2, 1, 0, 1]]
+    assert [list(row.values()) for row in rows] == [
+        ["01_numbers_to_know", 2, 1, 1, 1, 1],
+        ["02_roofline", 4, 2, 1, 0, 1],
+    ]
     progress.progress()
     assert "| 02_roofline | 4 | 2 | 1 | 0 | 1 |" in capsys.readouterr().out
 

@@ -1,4 +1,6 @@
-"""The record of what a learner did: nothing lost, nothing overwritten, whatever happens to the process or the disk."""
+"""The record of what a learner did: nothing lost, nothing overwritten, whatever happens to the
+process or the disk.
+"""
 
 import os
 import signal
@@ -19,7 +21,13 @@ LIB = str(Path(store.__file__).parents[2])
 
 def start(script, data, **kwargs):
     environment = os.environ | {"LIGHTSPEED_DATA": str(data), "PYTHONPATH": LIB}
-    return subprocess.Popen([sys.executable, "-c", textwrap.dedent(script)], env=environment, text=True, stdout=subprocess.PIPE, **kwargs)
+    return subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(script)],
+        env=environment,
+        text=True,
+        stdout=subprocess.PIPE,
+        **kwargs,
+    )
 
 
 WRITER = """
@@ -43,7 +51,9 @@ def test_a_killed_writer_loses_nothing_that_was_done(own_store):
         os.kill(writer.pid, signal.SIGKILL)
         said = max([said, *map(int, writer.stdout.read().split())])
         writer.wait()
-        kept = [e.detail["n"] for e in store.events("try") if e.detail["writer"] == f"round {round}"]
+        kept = [
+            e.detail["n"] for e in store.events("try") if e.detail["writer"] == f"round {round}"
+        ]
         assert kept == list(range(len(kept))), "in order, without a gap"
         assert said + 1 <= len(kept) <= said + 2, "one more may be done than was said"
         with sqlite3.connect(store.path()) as file:
@@ -57,7 +67,9 @@ def test_two_processes_write_at_once(own_store):
         writer.communicate(timeout=60)
         assert writer.returncode == 0
     for name in "ab":
-        assert [e.detail["n"] for e in store.events() if e.detail["writer"] == name] == list(range(60))
+        assert [e.detail["n"] for e in store.events() if e.detail["writer"] == name] == list(
+            range(60)
+        )
     with sqlite3.connect(store.path()) as file:
         assert file.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
@@ -83,7 +95,9 @@ def test_what_is_written_stays(statement):
 def test_an_event_is_not_replaced(columns):
     store.record("try", "a.b", {"n": 1})
     with sqlite3.connect(store.path()) as file:
-        file.execute(f"INSERT OR REPLACE INTO events SELECT {columns}, 0, kind, question, '{{}}' FROM events")
+        file.execute(
+            f"INSERT OR REPLACE INTO events SELECT {columns}, 0, kind, question, '{{}}' FROM events"
+        )
     assert [e.detail for e in store.events()] == [{"n": 1}]
 
 
@@ -180,7 +194,9 @@ def test_a_file_of_a_newer_version_is_left_alone():
 
 def test_an_older_file_is_brought_up_to_date_with_all_its_events(monkeypatch):
     store.record("try", "a.b", {"n": 1})
-    monkeypatch.setattr(store, "MIGRATIONS", (*store.MIGRATIONS, "ALTER TABLE events ADD COLUMN course TEXT;"))
+    monkeypatch.setattr(
+        store, "MIGRATIONS", (*store.MIGRATIONS, "ALTER TABLE events ADD COLUMN course TEXT;")
+    )
     store.record("try", "a.b", {"n": 2})
     assert [e.detail["n"] for e in store.events()] == [1, 2]
     with sqlite3.connect(store.path()) as file:
@@ -190,7 +206,14 @@ def test_an_older_file_is_brought_up_to_date_with_all_its_events(monkeypatch):
 
 def test_a_migration_that_fails_changes_nothing(monkeypatch):
     store.record("try", "a.b", {"n": 1})
-    monkeypatch.setattr(store, "MIGRATIONS", (*store.MIGRATIONS, "ALTER TABLE events ADD COLUMN course TEXT; SELECT no_such_function();"))
+    monkeypatch.setattr(
+        store,
+        "MIGRATIONS",
+        (
+            *store.MIGRATIONS,
+            "ALTER TABLE events ADD COLUMN course TEXT; SELECT no_such_function();",
+        ),
+    )
     store.record("try", "a.b", {"n": 2})
     with sqlite3.connect(store.path()) as file:
         assert file.execute("PRAGMA user_version").fetchone() == (1,)

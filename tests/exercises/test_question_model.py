@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightspeed_course.practice.amounts import amount, close, nice, powers_of_two, si_factor, unit_words
+from lightspeed_course.practice.amounts import (
+    amount,
+    close,
+    nice,
+    powers_of_two,
+    si_factor,
+    unit_words,
+)
 from lightspeed_course.practice.parse_answer import Unreadable, parse
 from lightspeed_course.practice.questions import Parameter, question, register
 
@@ -16,11 +23,18 @@ TRANSFER = question("sample.transfer")
 
 
 def test_parameters_are_shown_in_their_unit_and_computed_with_in_si():
-    link, count, name = Parameter(400, unit="Gbit/s"), Parameter(8192), Parameter("fast", show=str.upper)
+    link, count, name = (
+        Parameter(400, unit="Gbit/s"),
+        Parameter(8192),
+        Parameter("fast", show=str.upper),
+    )
     assert (link.text(400), link.si(400)) == ("400 Gbit/s", 50e9)
     assert (count.text(8192), count.si(8192), type(count.si(8192))) == ("8,192", 8192, int)
     assert (name.text("fast"), name.si("fast")) == ("FAST", "fast")
-    assert Parameter(40, unit="%").si(40) == pytest.approx(0.4) and Parameter(40, unit="%").text(40) == "40 %"
+    assert (
+        Parameter(40, unit="%").si(40) == pytest.approx(0.4)
+        and Parameter(40, unit="%").text(40) == "40 %"
+    )
 
 
 @pytest.mark.parametrize(
@@ -42,7 +56,14 @@ def test_amounts_in_words(value, unit, text):
 
 
 def test_units_in_words():
-    assert [unit_words(u) for u in ("token", "byte", "ms", "dollar", "", "FLOP/byte")] == ["tokens", "bytes", "ms", "dollars", "", "FLOP/byte"]
+    assert [unit_words(u) for u in ("token", "byte", "ms", "dollar", "", "FLOP/byte")] == [
+        "tokens",
+        "bytes",
+        "ms",
+        "dollars",
+        "",
+        "FLOP/byte",
+    ]
 
 
 def test_nice_numbers():
@@ -59,7 +80,12 @@ def test_nice_numbers_stay_inside(low, ratio):
 def test_close():
     inf = float("inf")
     assert close(1.02, 1, 0.02) and not close(1.021, 1, 0.02)
-    assert close([inf, 0], [inf, 0], 0.1) and not close(inf, 1, 0.1) and not close(1, inf, 0.1) and not close(inf, -inf, 0.1)
+    assert (
+        close([inf, 0], [inf, 0], 0.1)
+        and not close(inf, 1, 0.1)
+        and not close(1, inf, 0.1)
+        and not close(inf, -inf, 0.1)
+    )
     assert not close(float("nan"), 1, 0.1) and not close(float("nan"), float("nan"), 0.1)
     assert close(7, 7, 0) and not close(7.001, 7, 0)
     assert not close([1e-3, 1], [0, 1], 1e-4), "a zero is as exact as its neighbours"
@@ -88,12 +114,16 @@ def test_valid_refuses_draws_and_says_when_nothing_is_left():
 def test_a_function_is_tried_on_inputs_of_the_seed_as_well():
     q = question("sample.crossover_size")
     own, ada, bob = (q.variant(seed).samples for seed in (None, "ada", "bob"))
-    assert ada[: len(own) - 1] == own[:-1], "the same inputs for all, but the edge, which comes last"
+    assert ada[: len(own) - 1] == own[:-1], (
+        "the same inputs for all, but the edge, which comes last"
+    )
     assert ada != bob and len(ada) == len(own) + 20
 
 
 def test_valid_holds_for_the_inputs_of_a_function_too():
-    q = replace(question("sample.crossover_size"), valid=lambda latency, bandwidth: latency > 1e-6, edges=())
+    q = replace(
+        question("sample.crossover_size"), valid=lambda latency, bandwidth: latency > 1e-6, edges=()
+    )
     samples = q.variant().samples
     assert len(samples) == 21 and all(s["latency"] > 1e-6 for s in samples[1:])
 
@@ -134,10 +164,10 @@ def test_the_box_reads_a_number_or_says_why_not(text):
 
 def test_the_course_loads_nothing_before_it_is_used():
     script = (
-        "import sys, lightspeed_course as c; assert 'numpy' not in sys.modules\n"
-        "assert dir(c) == c.__all__; from lightspeed_course import check, diagnose\n"
-        "heavy = {'pint', 'sqlite3', 'IPython', 'ipywidgets', 'anywidget', 'matplotlib', 'traitlets'} & set(sys.modules)\n"
-        "assert not heavy, heavy"
+        "import sys, lightspeed_course as c; assert 'numpy' not in sys.modules\nassert dir(c) =="
+        " c.__all__; from lightspeed_course import check, diagnose\nheavy = {'pint', 'sqlite3',"
+        " 'IPython', 'ipywidgets', 'anywidget', 'matplotlib', 'traitlets'} &"
+        " set(sys.modules)\nassert not heavy, heavy"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
 
@@ -147,7 +177,14 @@ def test_every_verb_is_there_whatever_was_imported_before():
 
     import lightspeed_course
 
-    for module in ("practice.ask", "practice.cards", "practice.predict", "practice.progress", "practice.check", "measure.runner"):
+    for module in (
+        "practice.ask",
+        "practice.cards",
+        "practice.predict",
+        "practice.progress",
+        "practice.check",
+        "measure.runner",
+    ):
         importlib.import_module(f"lightspeed_course.{module}")
     assert all(callable(getattr(lightspeed_course, name)) for name in lightspeed_course.__all__)
     with pytest.raises(AttributeError, match="it has"):

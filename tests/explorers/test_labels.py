@@ -1,4 +1,6 @@
-"""Labels can be read: over a grid of every explorer's states, none lies on another, on a bar or a marker, or outside of the drawing."""
+"""Labels can be read: over a grid of every explorer's states, none lies on another, on a bar or
+a marker, or outside of the drawing.
+"""
 
 import math
 
@@ -28,7 +30,9 @@ RECORDED = ("amd_epyc_2core", "intel_xeon_2core")
 
 
 def boxes_of(text, x, y):
-    """The box of a label, for one along a slope a row of small ones; as high as its capitals and digits."""
+    """The box of a label, for one along a slope a row of small ones; as high as its capitals and
+    digits.
+    """
     px, py, wide = x.px(text["x"]), y.px(text["y"]), text_width(text["text"], bold=text["bold"])
     if "along" in text:
         ax, ay, bx, by = text["along"]
@@ -45,16 +49,23 @@ def obstacles(mark, x, y):
     """The boxes of markers and of bars."""
     if mark["type"] == "dot":
         r = mark["size"]
-        return [(x.px(u) - r, y.px(v) - r, x.px(u) + r, y.px(v) + r) for u, v in zip(mark["x"], mark["y"], strict=True)]
+        return [
+            (x.px(u) - r, y.px(v) - r, x.px(u) + r, y.px(v) + r)
+            for u, v in zip(mark["x"], mark["y"], strict=True)
+        ]
     if mark["type"] == "rect" and not mark["shade"]:
         sides = zip(mark["x1"], mark["x2"], mark["y1"], mark["y2"], strict=True)
         pairs = [(sorted((x.px(a), x.px(b))), sorted((y.px(c), y.px(d)))) for a, b, c, d in sides]
-        return [(left + 1, top + 1, right - 1, bottom - 1) for (left, right), (top, bottom) in pairs]
+        return [
+            (left + 1, top + 1, right - 1, bottom - 1) for (left, right), (top, bottom) in pairs
+        ]
     return []
 
 
 def apart(some, others):
-    return not any(a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3] for a in some for b in others)
+    return not any(
+        a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3] for a in some for b in others
+    )
 
 
 def unreadable(chart):
@@ -66,12 +77,19 @@ def unreadable(chart):
     placed = []
     for text in (mark for mark in spec["marks"] if mark["type"] == "text"):
         boxes = boxes_of(text, x, y)
-        if not all(left >= 0 and right <= NARROWEST and top >= 0 and bottom <= height for left, top, right, bottom in boxes):
+        if not all(
+            left >= 0 and right <= NARROWEST and top >= 0 and bottom <= height
+            for left, top, right, bottom in boxes
+        ):
             found.append((text["text"], "outside"))
         found += [(text["text"], other) for other, theirs in placed if not apart(boxes, theirs)]
         placed.append((text["text"], boxes))
         if text["color"] != "inside":
-            found += [(text["text"], mark["type"]) for mark in spec["marks"] if not apart(boxes, obstacles(mark, x, y))]
+            found += [
+                (text["text"], mark["type"])
+                for mark in spec["marks"]
+                if not apart(boxes, obstacles(mark, x, y))
+            ]
     return found
 
 

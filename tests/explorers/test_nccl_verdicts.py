@@ -1,4 +1,6 @@
-"""Every universal or superlative sentence of chapter 7's explorer, against brute force over all that it speaks of."""
+"""Every universal or superlative sentence of chapter 7's explorer, against brute force over all
+that it speaks of.
+"""
 
 import functools
 import random
@@ -19,7 +21,8 @@ DIGITS = 0.006  # facts show three digits
 
 @functools.cache
 def states():
-    """Settings drawn from all options of all controls, one rank alone left out, with what the explorer shows.
+    """Settings drawn from all options of all controls, one rank alone left out, with what the
+    explorer shows.
 
     Every other one is an all-reduce on switches that add, which chance alone would seldom draw.
     """
@@ -28,7 +31,11 @@ def states():
     while len(found) < STATES:
         state = {control.name: draw.choice(control.options)[1] for control in controls}
         if len(found) % 2:
-            state |= {"collective": "all_reduce", "switch": True, "inside": draw.choice(("nvlink4", "nvlink5"))}
+            state |= {
+                "collective": "all_reduce",
+                "switch": True,
+                "inside": draw.choice(("nvlink4", "nvlink5")),
+            }
         if state["per_node"] * state["nodes"] > 1:
             found.append((state, nccl.view(**state)))
     return found
@@ -49,8 +56,12 @@ def time_shown(state):
 
 
 def said(pattern):
-    """(state, facts, match) wherever a verdict says this; enough of them for the test to mean something."""
-    found = [(state, dict(shown.facts), re.search(pattern, shown.verdict)) for state, shown in states()]
+    """(state, facts, match) wherever a verdict says this; enough of them for the test to mean
+    something.
+    """
+    found = [
+        (state, dict(shown.facts), re.search(pattern, shown.verdict)) for state, shown in states()
+    ]
     found = [row for row in found if row[2]]
     assert len(found) >= 10, f"only {len(found)} verdicts say {pattern}"
     return found
@@ -58,7 +69,10 @@ def said(pattern):
 
 def one_link_changed(state):
     """Every choice of either menu that this state does not have already."""
-    for name, menu, used in (("inside", nccl.INSIDE, state["per_node"] > 1), ("network", nccl.NETWORK, state["nodes"] > 1)):
+    for name, menu, used in (
+        ("inside", nccl.INSIDE, state["per_node"] > 1),
+        ("network", nccl.NETWORK, state["nodes"] > 1),
+    ):
         yield from ((key, state | {name: key}) for key in menu if used and key != state[name])
 
 
@@ -67,7 +81,13 @@ def test_every_state_says_what_takes_its_time():
         times = times_of(state)
         best = min(times, key=lambda name: times[name](state["size"]))
         share = times[best](0.0) / times[best](state["size"])
-        kind = "Latency-bound" if share >= DECIDES else "Bandwidth-bound" if share <= 1 - DECIDES else "Both matter"
+        kind = (
+            "Latency-bound"
+            if share >= DECIDES
+            else "Bandwidth-bound"
+            if share <= 1 - DECIDES
+            else "Both matter"
+        )
         assert shown.verdict.startswith(kind), state
 
 
@@ -107,7 +127,9 @@ def test_where_no_other_link_helps_none_does():
 
 def test_cheaper_steps_bring_what_is_said():
     for state, _, match in said(r"Steps at half the cost would bring it to (\S+ \S+);"):
-        assert time_shown(state | {"hop": state["hop"] / 2, "alpha": state["alpha"] / 2}) == seconds(match[1]), state
+        assert time_shown(
+            state | {"hop": state["hop"] / 2, "alpha": state["alpha"] / 2}
+        ) == seconds(match[1]), state
 
 
 def test_where_the_box_changes_nothing_it_changes_nothing():
@@ -116,20 +138,27 @@ def test_where_the_box_changes_nothing_it_changes_nothing():
 
 
 def test_where_another_algorithm_is_faster_than_the_switch_it_is():
-    for state, facts, match in said(r"The switch adds, but the (.+) algorithm is faster here: with the switch it takes (\S+ \S+)\."):
+    for state, facts, match in said(
+        r"The switch adds, but the (.+) algorithm is faster here: with the switch it takes (\S+"
+        r" \S+)\."
+    ):
         assert facts["fastest"] == match[1] != "switch"
         assert seconds(match[2]) >= seconds(facts["time"]), state
         assert dict(nccl.view(**state | {"switch": False}).facts)["time"] == facts["time"], state
 
 
 def test_a_ticked_box_is_always_answered():
-    answers = r"box changes nothing|nothing to add|is faster here: with the switch|The switch can add at"
+    answers = (
+        r"box changes nothing|nothing to add|is faster here: with the switch|The switch can add at"
+    )
     for state, shown in states():
         assert bool(re.search(answers, shown.verdict)) == state["switch"], state
 
 
 def test_busbw_is_above_the_line_only_where_fewer_bytes_cross_it():
-    """Ranks that add and one link each cannot do it: the switch, traffic that stays at home, or fewer bytes on the network."""
+    """Ranks that add and one link each cannot do it: the switch, traffic that stays at home, or
+    fewer bytes on the network.
+    """
     for state, facts, _ in said(r"though no link carries more than it can"):
         kinds = {"switch", "pairwise", "two levels", "double tree"}
         assert facts["fastest"] in kinds, state

@@ -64,7 +64,9 @@ def test_one_rank_sends_nothing():
     shown = nccl.view(nodes=1, per_node=1)
     assert "nothing is sent" in shown.verdict
     bars = [mark for chart in shown.charts for mark in chart.marks if isinstance(mark, Bars)]
-    assert bars and all(end == start for mark in bars for start, end in zip(mark.start, mark.to, strict=True))
+    assert bars and all(
+        end == start for mark in bars for start, end in zip(mark.start, mark.to, strict=True)
+    )
 
 
 def test_where_steps_and_bytes_take_half_each_both_matter():
@@ -110,7 +112,8 @@ def test_the_ring_ends_with_every_sum_everywhere(ranks):
     assert len(states) == collectives.ring_steps("all_reduce", ranks) + 1
     assert all(count == ranks for row in states[-1][0] for count in row)
     scattered = states[ranks - 1][0]
-    assert [sum(count == ranks for count in row) for row in scattered] == [1] * ranks  # one finished chunk each
+    # one finished chunk each
+    assert [sum(count == ranks for count in row) for row in scattered] == [1] * ranks
     last = nccl.ring_view(ranks, 14)
     assert last.verdict.startswith("Done")
     assert math.isclose(len(states) - 1, ranks * collectives.busbw_factor("all_reduce", ranks))

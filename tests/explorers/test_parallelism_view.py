@@ -27,7 +27,14 @@ def test_every_setting_can_be_drawn():
 
 def test_moving_a_control_redraws_without_error():
     e = parallelism.explore()
-    for change in ({"gpus": 8192}, {"tensor": 1}, {"stage": 3}, {"recompute": "none"}, {"model": "mixtral_8x7b"}, {"expert": 8}):
+    for change in (
+        {"gpus": 8192},
+        {"tensor": 1},
+        {"stage": 3},
+        {"recompute": "none"},
+        {"model": "mixtral_8x7b"},
+        {"expert": 8},
+    ):
         e.set(**change)
         assert e.error is None
         assert e.shown == e.view(**e.params)
@@ -38,7 +45,17 @@ def test_the_numbers_are_those_of_the_laws():
     cluster = machine("h100_sxm", "infiniband_ndr", share=fit_share())
     plan = Plan(data=16, tensor=8, pipeline=4, micro_batches=32, stage=1, recompute="selective")
     took = step(model, 8192, plan, cluster)
-    use = training_memory(model, cluster.capacity, 8192, data=16, tensor=8, pipeline=4, stage=1, split="tensor+sequence", recompute="selective")
+    use = training_memory(
+        model,
+        cluster.capacity,
+        8192,
+        data=16,
+        tensor=8,
+        pipeline=4,
+        stage=1,
+        split="tensor+sequence",
+        recompute="selective",
+    )
     facts = dict(shown.facts)
     assert facts["MFU"] == parallelism.si(took.mfu, "%", 2)
     assert facts["memory a GPU"].startswith(parallelism.si(use.total, "byte"))
@@ -49,14 +66,24 @@ def test_what_does_not_fit_is_said_and_mended():
     shown = parallelism.view(tensor=1, pipeline=1, stage=0)
     assert shown.verdict.startswith("Does not fit")
     assert "no single change" in shown.verdict
-    small = {"model": "llama3_8b", "gpus": 64, "tensor": 1, "pipeline": 1, "sequence": 4096, "stage": 0}
+    small = {
+        "model": "llama3_8b",
+        "gpus": 64,
+        "tensor": 1,
+        "pipeline": 1,
+        "sequence": 4096,
+        "stage": 0,
+    }
     assert parallelism.view(**small).verdict.startswith("Does not fit")
     assert "It then fits" in parallelism.view(**small).verdict
 
 
 def test_the_advice_is_a_setting_that_the_reader_can_make():
     shown, better = parallelism.view(), parallelism.view(pipeline=1)
-    assert f"set pipeline stages to 1, for an MFU of {dict(better.facts)['MFU']} at the same batch" in shown.verdict
+    assert (
+        f"set pipeline stages to 1, for an MFU of {dict(better.facts)['MFU']} at the same batch"
+        in shown.verdict
+    )
     assert dict(better.facts)["tokens a step"] == dict(shown.facts)["tokens a step"]
 
 
@@ -64,19 +91,26 @@ def test_traffic_behind_the_step_is_drawn_beside_it():
     def row(shown, name):
         """(from, to) of the bar of this row of the second chart."""
         bars = [m for m in shown.charts[1].marks if isinstance(m, Bars)]
-        (found,) = [(b.start[i], b.to[i]) for b in bars for i, at in enumerate(b.at) if at.startswith(name)]
+        (found,) = [
+            (b.start[i], b.to[i]) for b in bars for i, at in enumerate(b.at) if at.startswith(name)
+        ]
         return found
 
     one, three = parallelism.view(stage=1), parallelism.view(stage=3)
-    assert row(one, "gradients and shards")[0] == row(three, "gradients and shards")[0]  # neither adds to the step
+    # neither adds to the step
+    assert row(one, "gradients and shards")[0] == row(three, "gradients and shards")[0]
     took = float(dict(three.facts)["time of a step"].split()[0])
     assert row(three, parallelism.HIDDEN) == (0, pytest.approx(7.94 / took, rel=0.01))
     assert row(one, parallelism.HIDDEN)[1] < row(three, parallelism.HIDDEN)[1] / 10
     alone = parallelism.view(gpus=32)
-    assert dict(alone.facts)["gradients and shards"] == "none" and row(alone, parallelism.HIDDEN) == (0, 0)
+    assert dict(alone.facts)["gradients and shards"] == "none" and row(
+        alone, parallelism.HIDDEN
+    ) == (0, 0)
 
 
-@pytest.mark.parametrize(("stages", "micro_batches"), [(1, 1), (4, 32), (16, 8), (8, 25), (16, 130), (2, 300)])
+@pytest.mark.parametrize(
+    ("stages", "micro_batches"), [(1, 1), (4, 32), (16, 8), (8, 25), (16, 130), (2, 300)]
+)
 def test_a_long_step_is_drawn_as_it_runs(stages, micro_batches):
     run = simulate("1f1b", stages, micro_batches)
     shares = run.utilization(run.span / parallelism.DRAWN)[: parallelism.DRAWN]
@@ -87,10 +121,19 @@ def test_a_long_step_is_drawn_as_it_runs(stages, micro_batches):
 @pytest.mark.parametrize(
     ("params", "words"),
     [
-        ({"gpus": 8, "pipeline": 4}, "takes 32 GPUs, 8 (tensor parallel) times 4 (stages), and 8 are too few"),
+        (
+            {"gpus": 8, "pipeline": 4},
+            "takes 32 GPUs, 8 (tensor parallel) times 4 (stages), and 8 are too few",
+        ),
         ({"expert": 4}, "no experts"),
-        ({"model": "mixtral_8x7b", "gpus": 64, "pipeline": 8, "expert": 8}, "groups of 8 replicas of the model, and the number of replicas here is 1"),
-        ({"gpus": 16384, "tensor": 1}, "each of the 4,096 replicas needs a sequence or more of its own, and the batch has 512"),
+        (
+            {"model": "mixtral_8x7b", "gpus": 64, "pipeline": 8, "expert": 8},
+            "groups of 8 replicas of the model, and the number of replicas here is 1",
+        ),
+        (
+            {"gpus": 16384, "tensor": 1},
+            "each of the 4,096 replicas needs a sequence or more of its own, and the batch has 512",
+        ),
     ],
 )
 def test_an_impossible_split_says_why(params, words):
@@ -112,7 +155,12 @@ def test_both_bubbles_are_named():
 
 def test_memory_past_the_edge_is_marked():
     def marked(shown):
-        return [(mark.label, mark.y) for chart in shown.charts for mark in chart.marks if isinstance(mark, Points)]
+        return [
+            (mark.label, mark.y)
+            for chart in shown.charts
+            for mark in chart.marks
+            if isinstance(mark, Points)
+        ]
 
     assert marked(parallelism.view()) == []
     shown = parallelism.view(tensor=1, pipeline=1, stage=0)

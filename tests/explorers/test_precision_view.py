@@ -20,7 +20,13 @@ from lightspeed_course.explorers.precision import (
 from lightspeed_course.show import Points
 from lightspeed_course.show.layout import lay_out
 
-EDGE_BITS = [[0] * TOGGLES, [1] * TOGGLES, [0] * (TOGGLES - 1) + [1], [0] + [1] * (TOGGLES - 1), [1] + [0] * (TOGGLES - 1)]
+EDGE_BITS = [
+    [0] * TOGGLES,
+    [1] * TOGGLES,
+    [0] * (TOGGLES - 1) + [1],
+    [0] + [1] * (TOGGLES - 1),
+    [1] + [0] * (TOGGLES - 1),
+]
 
 
 def patterns():
@@ -54,13 +60,21 @@ def test_the_words_fit_the_code(name):
         elif math.isinf(value):
             assert verdict.startswith("Infinity")
         else:
-            kind = "Zero" if value == 0 else "Subnormal" if abs(value) < f.smallest_normal else "Normal"
+            kind = (
+                "Zero"
+                if value == 0
+                else "Subnormal"
+                if abs(value) < f.smallest_normal
+                else "Normal"
+            )
             assert verdict.startswith(kind)
 
 
 def test_the_first_bits_of_fp32_are_bf16():
     bits = bits_of(FORMATS["bf16"], FORMATS["bf16"].encode(math.pi))
-    assert code_of(FORMATS["fp32"], 0, bits) == FORMATS["fp32"].encode(FORMATS["bf16"].round(math.pi))
+    assert code_of(FORMATS["fp32"], 0, bits) == FORMATS["fp32"].encode(
+        FORMATS["bf16"].round(math.pi)
+    )
 
 
 def test_neighbours_are_told_apart_in_wide_formats():
@@ -92,7 +106,9 @@ def at(name, value, rest=0):
 def on_the_line(shown):
     """Place -> label of each labelled point of the neighbours, and the places of all points."""
     marks = [mark for mark in shown.charts[2].marks if isinstance(mark, Points)]
-    return {x: text for mark in marks for x, text in zip(mark.x, mark.labels, strict=bool(mark.labels))}, {x for mark in marks for x in mark.x}
+    return {
+        x: text for mark in marks for x, text in zip(mark.x, mark.labels, strict=bool(mark.labels))
+    }, {x for mark in marks for x in mark.x}
 
 
 @pytest.mark.parametrize("name", ["bf16", "fp16", "fp64", "fp8_e5m2"])
@@ -122,7 +138,10 @@ def test_the_facts_tell_neighbours_apart():
         f = FORMATS[name]
         for value in (f.max / 2, f.smallest_normal, 7 * f.smallest_subnormal, 1e-3, math.pi):
             facts = dict(at(name, value).facts)
-            assert len({facts["value"], facts["next below"], facts["next above"]}) == 3, (name, value)
+            assert len({facts["value"], facts["next below"], facts["next above"]}) == 3, (
+                name,
+                value,
+            )
 
 
 def test_all_digits_of_a_short_value_are_shown():
@@ -134,7 +153,9 @@ def test_fp64_shows_its_bits_its_codes_and_its_ends():
     shown = at("fp64", math.pi)
     bits = dict(shown.facts)["bits"]
     assert bits.replace(" ", "").replace("|", "") == f"{int(dict(shown.facts)['code'], 16):064b}"
-    assert bits.startswith("0 | 10000000000 | 1001 0010 ") or bits.startswith("0 | 10000000000 | 1001 0000 ")
+    assert bits.startswith("0 | 10000000000 | 1001 0010 ") or bits.startswith(
+        "0 | 10000000000 | 1001 0000 "
+    )
     assert dict(shown.facts)["codes"] == "2⁶⁴"
     spec = lay_out(shown.charts[1])["x"]
     assert [text for _, text in spec["ticks"]] == ["4.94 × 10⁻³²⁴", "1", "1.8 × 10³⁰⁸"]

@@ -39,7 +39,10 @@ def test_controls_redraw_without_an_error(make):
 
 def test_memory_caps_the_servers():
     limit = throughput(24, 0.05)
-    assert "Memory sets the capacity: it holds 24 of 32" in view(limit * 0.9, 0.05, 32, 1e9, 24e9).verdict
+    assert (
+        "Memory sets the capacity: it holds 24 of 32"
+        in view(limit * 0.9, 0.05, 32, 1e9, 24e9).verdict
+    )
     assert "The servers set the capacity" in view(limit * 0.9, 0.05, 24, 1e9, 48e9).verdict
     assert "Servers and memory set the same" in view(limit * 0.9, 0.05, 24, 1e9, 24e9).verdict
 
@@ -63,8 +66,14 @@ def test_the_lower_cap_is_named():
     ("changed", "words"),
     [
         ({"chips": 1}, "The weights take 141 GB and the memory is 85.5 GB"),
-        ({"budget": 0.005}, "Reading the weights alone takes 5.27 ms a token, and the budget is 5 ms"),
-        ({"budget": 0.006, "context": 131072}, "Reading the weights and a single cache takes 6.87 ms a token, and the budget is 6 ms"),
+        (
+            {"budget": 0.005},
+            "Reading the weights alone takes 5.27 ms a token, and the budget is 5 ms",
+        ),
+        (
+            {"budget": 0.006, "context": 131072},
+            "Reading the weights and a single cache takes 6.87 ms a token, and the budget is 6 ms",
+        ),
         ({"context": 512, "output": 4096}, "leave none for a prompt"),
         ({"context": 512, "output": 1024}, "leave none for a prompt"),
         ({"context": 512, "output": 512}, "Keeps up"),
@@ -99,14 +108,19 @@ def test_more_slots_than_the_queue_counts_change_no_time():
 def test_the_knee_is_on_the_chart_of_a_small_model():
     for params in (SMALL, SMALL | {"chips": 64, "hardware": "b200"}, {}):
         (chart,) = serving_view(**params).charts
-        assert {label for mark in chart.marks if isinstance(mark, Points) for label in mark.labels} == {"knee", "memory full"}
+        assert {
+            label for mark in chart.marks if isinstance(mark, Points) for label in mark.labels
+        } == {"knee", "memory full"}
         assert ("small model" in chart.title) == bool(params)
 
 
 def test_who_reads_the_prompts_is_said():
     alone, fed = serving_view(arrival_rate=4.8), serving_view(arrival_rate=4.9)
     assert "even if it reads the prompts itself" in alone.verdict
-    assert "only if other replicas read the prompts" in fed.verdict and "at most 4.82 requests/s" in fed.verdict
+    assert (
+        "only if other replicas read the prompts" in fed.verdict
+        and "at most 4.82 requests/s" in fed.verdict
+    )
     assert dict(fed.facts)["most if it reads the prompts too"] == "4.82/s"
 
 
@@ -121,7 +135,11 @@ def test_no_number_is_given_to_what_never_happens():
 
 def test_a_load_past_the_chart_is_marked_as_such():
     def you(load):
-        return next((mark.x, mark.label) for mark in view(24 * load, 1, 24).charts[0].marks if isinstance(mark, Rule) and mark.label.startswith("you"))
+        return next(
+            (mark.x, mark.label)
+            for mark in view(24 * load, 1, 24).charts[0].marks
+            if isinstance(mark, Rule) and mark.label.startswith("you")
+        )
 
     assert you(1.4) == (pytest.approx(1.4), "you")
     assert you(1.5)[1] == "you"

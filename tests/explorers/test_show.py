@@ -1,4 +1,6 @@
-"""Floor 2: charts are checked data, drawn alike by both renderers, the same bytes at every run, with quantities as people write them."""
+"""Floor 2: charts are checked data, drawn alike by both renderers, the same bytes at every run,
+with quantities as people write them.
+"""
 
 import ast
 import json
@@ -35,10 +37,21 @@ def roofline(batch=120):
         [
             show.Span(x=(None, 300), label="memory-bound", color="blue"),
             show.Line(intensity, np.minimum(1e15, 3.3e12 * intensity), "1 PFLOP/s"),
-            show.Line(intensity, np.minimum(2e15, 3.3e12 * intensity), "2 PFLOP/s", color="purple", dash=True),
+            show.Line(
+                intensity,
+                np.minimum(2e15, 3.3e12 * intensity),
+                "2 PFLOP/s",
+                color="purple",
+                dash=True,
+            ),
             show.Line([0.1, 300], [3.3e11, 1e15], "3.3 TB/s", label_at="along"),
             show.Points([batch], [3.3e12 * batch], labels=[f"B = {batch}"], drop=True),
-            show.Points([1, 2, 300], [2e12, 4e12, 8e14], labels=["ReLU", "softmax", "matmul"], marker="diamond"),
+            show.Points(
+                [1, 2, 300],
+                [2e12, 4e12, 8e14],
+                labels=["ReLU", "softmax", "matmul"],
+                marker="diamond",
+            ),
             show.Rule(x=300, label="ridge"),
         ],
         title="A roofline & its <points>",
@@ -61,8 +74,12 @@ def stack():
         show.Axis("time", "s"),
         show.Axis(scale="category", categories=names),
         [
-            show.Bars(names, [1e-3, 1e-3], [0, 0], label="latency", labels=["1 ms", "1 ms"], color="amber"),
-            show.Bars(names, [1.01e-3, 9e-3], [1e-3, 1e-3], label="bandwidth", labels=["10 µs", "8 ms"]),
+            show.Bars(
+                names, [1e-3, 1e-3], [0, 0], label="latency", labels=["1 ms", "1 ms"], color="amber"
+            ),
+            show.Bars(
+                names, [1.01e-3, 9e-3], [1e-3, 1e-3], label="bandwidth", labels=["10 µs", "8 ms"]
+            ),
         ],
     )
 
@@ -82,7 +99,9 @@ def residuals():
 
 
 def curves():
-    """Curves that end just short of the edge (their labels still go into the margin), close together, at the foot of the chart."""
+    """Curves that end just short of the edge (their labels still go into the margin), close
+    together, at the foot of the chart.
+    """
     load = np.linspace(0, 0.98, 50)
     return show.Chart(
         show.Axis("load", "%", domain=(0, 1)),
@@ -97,7 +116,13 @@ def curves():
     )
 
 
-CHARTS = {"curves": curves, "roofline": roofline, "ladder": ladder, "stack": stack, "residuals": residuals}
+CHARTS = {
+    "curves": curves,
+    "roofline": roofline,
+    "ladder": ladder,
+    "stack": stack,
+    "residuals": residuals,
+}
 
 
 @pytest.fixture(params=CHARTS)
@@ -105,20 +130,54 @@ def chart(request):
     return CHARTS[request.param]()
 
 
-# Quantities ------------------------------------------------------------------------------------------------------
+# Quantities
+# ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     "value, unit, digits, text",
     [
-        (1e-9, "s", 3, "1 ns"), (3.5e-6, "s", 3, "3.5 µs"), (0.99996e-3, "s", 3, "1 ms"), (1234.0, "s", 3, "1,230 s"), (0, "s", 3, "0 s"),
-        (2.039e12, "byte/s", 3, "2.04 TB/s"), (999.96e9, "byte/s", 3, "1 TB/s"), (50e9, "byte/s", 3, "50 GB/s"), (64, "byte", 3, "64 bytes"),
-        (1, "byte", 3, "1 byte"), (400e9, "bit/s", 3, "400 Gbit/s"), (989.5e12, "FLOP/s", 3, "990 TFLOP/s"), (0.5, "FLOP", 3, "0.5 FLOP"),
-        (153.02, "FLOP/byte", 3, "153 FLOP/byte"), (8755.0, "FLOP/byte", 4, "8,755 FLOP/byte"), (640e-12, "J", 3, "640 pJ"), (700, "W", 3, "700 W"),
-        (5e-12, "J/byte", 3, "5 pJ/byte"), (4096, "token", 3, "4,096 tokens"), (1, "token", 3, "1 token"), (243.4, "token", 3, "243 tokens"),
-        (7e10, "parameter", 3, "70 billion parameters"), (999_999.9, "token", 3, "1 million tokens"), (0.284, "%", 2, "28 %"), (1, "%", 3, "100 %"),
-        (3.2e6, "dollar", 2, "$3.2 million"), (-12.5, "dollar", 3, "-$12.5"), (4.148e6, "m", 4, "4,148 km"), (2.04e8, "m/s", 3, "204,000 km/s"), (2.7, "hour", 3, "2.7 hours"), (-3e-9, "s", 3, "-3 ns"), (math.inf, "token", 3, "∞ tokens"),
-        (1.25, "", 3, "1.25"), (0.625, "%", 2, "63 %"), (0.125, "%", 2, "13 %"), (2.5, "", 1, "3"), (-2.5, "", 1, "-3"), (0.045, "", 1, "0.05"), (2e-7, "", 3, "2 × 10⁻⁷"), (np.float64(3.35e12), "byte/s", 3, "3.35 TB/s"), (np.int64(512), "token", 3, "512 tokens"),
+        (1e-9, "s", 3, "1 ns"),
+        (3.5e-6, "s", 3, "3.5 µs"),
+        (0.99996e-3, "s", 3, "1 ms"),
+        (1234.0, "s", 3, "1,230 s"),
+        (0, "s", 3, "0 s"),
+        (2.039e12, "byte/s", 3, "2.04 TB/s"),
+        (999.96e9, "byte/s", 3, "1 TB/s"),
+        (50e9, "byte/s", 3, "50 GB/s"),
+        (64, "byte", 3, "64 bytes"),
+        (1, "byte", 3, "1 byte"),
+        (400e9, "bit/s", 3, "400 Gbit/s"),
+        (989.5e12, "FLOP/s", 3, "990 TFLOP/s"),
+        (0.5, "FLOP", 3, "0.5 FLOP"),
+        (153.02, "FLOP/byte", 3, "153 FLOP/byte"),
+        (8755.0, "FLOP/byte", 4, "8,755 FLOP/byte"),
+        (640e-12, "J", 3, "640 pJ"),
+        (700, "W", 3, "700 W"),
+        (5e-12, "J/byte", 3, "5 pJ/byte"),
+        (4096, "token", 3, "4,096 tokens"),
+        (1, "token", 3, "1 token"),
+        (243.4, "token", 3, "243 tokens"),
+        (7e10, "parameter", 3, "70 billion parameters"),
+        (999_999.9, "token", 3, "1 million tokens"),
+        (0.284, "%", 2, "28 %"),
+        (1, "%", 3, "100 %"),
+        (3.2e6, "dollar", 2, "$3.2 million"),
+        (-12.5, "dollar", 3, "-$12.5"),
+        (4.148e6, "m", 4, "4,148 km"),
+        (2.04e8, "m/s", 3, "204,000 km/s"),
+        (2.7, "hour", 3, "2.7 hours"),
+        (-3e-9, "s", 3, "-3 ns"),
+        (math.inf, "token", 3, "∞ tokens"),
+        (1.25, "", 3, "1.25"),
+        (0.625, "%", 2, "63 %"),
+        (0.125, "%", 2, "13 %"),
+        (2.5, "", 1, "3"),
+        (-2.5, "", 1, "-3"),
+        (0.045, "", 1, "0.05"),
+        (2e-7, "", 3, "2 × 10⁻⁷"),
+        (np.float64(3.35e12), "byte/s", 3, "3.35 TB/s"),
+        (np.int64(512), "token", 3, "512 tokens"),
     ],
 )
 def test_si(value, unit, digits, text):
@@ -128,8 +187,17 @@ def test_si(value, unit, digits, text):
 @pytest.mark.parametrize(
     "seconds, text",
     [
-        (3.5e-6, "3.5 µs"), (1, "1 s"), (59.99, "1 min"), (90, "1.5 min"), (3600, "1 h"), (1e4, "2.8 h"), (86400, "1 day"), (3.4e6, "39 days"),
-        (365.25 * 86400, "1 year"), (1e11, "3,200 years"), (4.4e17, "14 billion years"),
+        (3.5e-6, "3.5 µs"),
+        (1, "1 s"),
+        (59.99, "1 min"),
+        (90, "1.5 min"),
+        (3600, "1 h"),
+        (1e4, "2.8 h"),
+        (86400, "1 day"),
+        (3.4e6, "39 days"),
+        (365.25 * 86400, "1 year"),
+        (1e11, "3,200 years"),
+        (4.4e17, "14 billion years"),
     ],
 )
 def test_human_time(seconds, text):
@@ -144,13 +212,36 @@ def test_si_refuses_nan():
 @pytest.mark.parametrize(
     "axis, expected",
     [
-        (show.Axis(unit="s", scale="log", domain=(1e-12, 1)), ["1 ps", "1 ns", "1 µs", "1 ms", "1 s"]),
-        (show.Axis(unit="byte/s", scale="log", domain=(9e9, 2e12)), ["10 GB/s", "100 GB/s", "1 TB/s"]),
-        (show.Axis(unit="FLOP/byte", scale="log", domain=(0.1, 1e3)), ["0.1", "1", "10", "100", "1,000"]),
-        (show.Axis(unit="FLOP/byte", scale="log", domain=(100, 1000)), ["100", "200", "500", "1,000"]),
-        (show.Axis(unit="byte/s", domain=(0, 1e12)), ["0", "200 GB/s", "400 GB/s", "600 GB/s", "800 GB/s", "1 TB/s"]),
+        (
+            show.Axis(unit="s", scale="log", domain=(1e-12, 1)),
+            ["1 ps", "1 ns", "1 µs", "1 ms", "1 s"],
+        ),
+        (
+            show.Axis(unit="byte/s", scale="log", domain=(9e9, 2e12)),
+            ["10 GB/s", "100 GB/s", "1 TB/s"],
+        ),
+        (
+            show.Axis(unit="FLOP/byte", scale="log", domain=(0.1, 1e3)),
+            ["0.1", "1", "10", "100", "1,000"],
+        ),
+        (
+            show.Axis(unit="FLOP/byte", scale="log", domain=(100, 1000)),
+            ["100", "200", "500", "1,000"],
+        ),
+        (
+            show.Axis(unit="byte/s", domain=(0, 1e12)),
+            ["0", "200 GB/s", "400 GB/s", "600 GB/s", "800 GB/s", "1 TB/s"],
+        ),
         (show.Axis(unit="%", domain=(0, 1)), ["0", "20 %", "40 %", "60 %", "80 %", "100 %"]),
-        (show.Axis(unit="byte", scale="log", domain=(1e3, 1e7), ticks=[(4096, "4 KiB"), (1e6, "1 MB"), (1e9, "outside")]), ["4 KiB", "1 MB"]),
+        (
+            show.Axis(
+                unit="byte",
+                scale="log",
+                domain=(1e3, 1e7),
+                ticks=[(4096, "4 KiB"), (1e6, "1 MB"), (1e9, "outside")],
+            ),
+            ["4 KiB", "1 MB"],
+        ),
         (show.Axis(unit="byte", domain=(0, 1), ticks=[0.5]), ["0.5 bytes"]),
     ],
 )
@@ -164,7 +255,8 @@ def test_the_second_axis_reads_human_time():
     assert ticks["1 s"] == 1e-9 and ticks["1 day"] == 86400e-9
 
 
-# The data of a chart ---------------------------------------------------------------------------------------------
+# The data of a chart
+# ---------------------------------------------------------------------------------------------
 
 
 def test_spec_is_finite_json_and_the_same_each_time(chart):
@@ -194,10 +286,28 @@ def test_spec_is_finite_json_and_the_same_each_time(chart):
         (lambda: show.Axis(scale="logarithmic"), "scale = 'logarithmic'"),
         (lambda: show.Axis(scale="log", domain=(0, 1)), "above 0"),
         (lambda: show.Axis(scale="category"), "categories go with"),
-        (lambda: show.Chart(show.Axis(), show.Axis(), [show.Bars([1], [1])]), "bars need one category axis"),
-        (lambda: lay_out(show.Chart(show.Axis(), show.Axis(), [show.Points(["A100"], [1])])), "'A100' is not on the axis"),
-        (lambda: lay_out(show.Chart(show.Axis(scale="log"), show.Axis(), [show.Points([0], [1])])), "0 on the x axis"),
-        (lambda: lay_out(show.Chart(show.Axis(scale="log", domain=(1, 9)), show.Axis(), [show.Points([-1], [1])])), "-1 on a logarithmic axis"),
+        (
+            lambda: show.Chart(show.Axis(), show.Axis(), [show.Bars([1], [1])]),
+            "bars need one category axis",
+        ),
+        (
+            lambda: lay_out(show.Chart(show.Axis(), show.Axis(), [show.Points(["A100"], [1])])),
+            "'A100' is not on the axis",
+        ),
+        (
+            lambda: lay_out(
+                show.Chart(show.Axis(scale="log"), show.Axis(), [show.Points([0], [1])])
+            ),
+            "0 on the x axis",
+        ),
+        (
+            lambda: lay_out(
+                show.Chart(
+                    show.Axis(scale="log", domain=(1, 9)), show.Axis(), [show.Points([-1], [1])]
+                )
+            ),
+            "-1 on a logarithmic axis",
+        ),
         (lambda: lay_out(show.Chart(show.Axis(), show.Axis(), [])), "nothing to take the domain"),
     ],
 )
@@ -208,7 +318,12 @@ def test_bad_data_is_refused_by_name(build, message):
 
 @pytest.mark.parametrize(
     "build",
-    [lambda: show.Line([1], ["1 ms", None]), lambda: show.Line(1, 2), lambda: show.Rule(x=[1, 2]), lambda: show.Chart(show.Axis(), show.Axis(), ["line"])],
+    [
+        lambda: show.Line([1], ["1 ms", None]),
+        lambda: show.Line(1, 2),
+        lambda: show.Rule(x=[1, 2]),
+        lambda: show.Chart(show.Axis(), show.Axis(), ["line"]),
+    ],
 )
 def test_wrong_types_are_refused(build):
     with pytest.raises(TypeError, match="expected"):
@@ -226,24 +341,42 @@ def test_colours_keep_their_contrast_on_white():
     for name, color in COLORS.items():
         channels = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
         linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
-        luminance = sum(weight * c for weight, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+        luminance = sum(
+            weight * c for weight, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True)
+        )
         assert 1.05 / (luminance + 0.05) >= 4.5, name
 
 
 def test_labels_keep_clear_of_each_other():
-    """At the narrowest width, no two texts of the roofline share a pixel: the placer's own promise, checked on what it sends out."""
+    """At the narrowest width, no two texts of the roofline share a pixel: the placer's own
+    promise, checked on what it sends out.
+    """
     spec = lay_out(roofline())
     x, y = spec["x"]["domain"], spec["y"]["domain"]
     margin, width, height = spec["margin"], NARROWEST, spec["height"]
     boxes = []
     for mark in spec["marks"]:
         if mark["type"] == "text" and "along" not in mark:
-            px = margin["left"] + math.log(mark["x"] / x[0]) / math.log(x[1] / x[0]) * (width - margin["left"] - margin["right"]) + mark["dx"]
-            py = height - margin["bottom"] - math.log(mark["y"] / y[0]) / math.log(y[1] / y[0]) * (height - margin["top"] - margin["bottom"]) + mark["dy"]
+            px = (
+                margin["left"]
+                + math.log(mark["x"] / x[0])
+                / math.log(x[1] / x[0])
+                * (width - margin["left"] - margin["right"])
+                + mark["dx"]
+            )
+            py = (
+                height
+                - margin["bottom"]
+                - math.log(mark["y"] / y[0])
+                / math.log(y[1] / y[0])
+                * (height - margin["top"] - margin["bottom"])
+                + mark["dy"]
+            )
             wide = text_width(mark["text"])
             left = px - {"start": 0, "middle": wide / 2, "end": wide}[mark["anchor"]]
             boxes.append((left, py - 7, left + wide, py + 7, mark["text"]))
-    assert len(boxes) == 8  # two ceilings, the point that moves, three kernels, the ridge, the region
+    # two ceilings, the point that moves, three kernels, the ridge, the region
+    assert len(boxes) == 8
     for i, a in enumerate(boxes):
         assert a[0] >= 0 and a[2] <= width, a
         for b in boxes[:i]:
@@ -252,21 +385,36 @@ def test_labels_keep_clear_of_each_other():
 
 def test_points_outside_a_given_domain_are_left_out():
     axis = show.Axis("n", domain=(0, 10))
-    spec = lay_out(show.Chart(axis, axis, [show.Points([5, 11], [5, 5], labels=["in", "out"], drop=True)]))
-    dot, texts = (next(m for m in spec["marks"] if m["type"] == "dot"), [m["text"] for m in spec["marks"] if m["type"] == "text"])
-    assert dot["x"] == [5] and texts == ["in"] and sum(m["type"] == "line" for m in spec["marks"]) == 2
+    spec = lay_out(
+        show.Chart(axis, axis, [show.Points([5, 11], [5, 5], labels=["in", "out"], drop=True)])
+    )
+    dot, texts = (
+        next(m for m in spec["marks"] if m["type"] == "dot"),
+        [m["text"] for m in spec["marks"] if m["type"] == "text"],
+    )
+    assert (
+        dot["x"] == [5] and texts == ["in"] and sum(m["type"] == "line" for m in spec["marks"]) == 2
+    )
 
 
-# The static renderer ---------------------------------------------------------------------------------------------
+# The static renderer
+# ---------------------------------------------------------------------------------------------
 
 
 def test_svg_is_the_same_in_two_processes(tmp_path):
     program = (
-        f"import sys; sys.path.insert(0, {str(__file__.rpartition('/')[0])!r}); import test_show as t; from lightspeed_course.show import static\n"
-        "sys.stdout.write(static.svg([make() for make in t.CHARTS.values()], 'a', 'b', 'c: d', 'e', ['f']))"
+        f"import sys; sys.path.insert(0, {str(__file__.rpartition('/')[0])!r}); import test_show as"
+        " t; from lightspeed_course.show import static\nsys.stdout.write(static.svg([make() for"
+        " make in t.CHARTS.values()], 'a', 'b', 'c: d', 'e', ['f']))"
     )
     first, second = (
-        subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": seed, "PYTHONUTF8": "1"})
+        subprocess.run(
+            [sys.executable, "-c", program],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={"PYTHONHASHSEED": seed, "PYTHONUTF8": "1"},
+        )
         for seed in ("1", "2")
     )
     assert first.stdout == second.stdout and first.stderr == ""
@@ -276,10 +424,15 @@ def test_svg_is_the_same_in_two_processes(tmp_path):
 def test_svg_holds_every_text_of_the_spec_as_text(chart):
     spec = lay_out(chart)
     root = ET.fromstring(static.svg([chart], "the caption", "the description"))
-    assert root.find(f"{SVG}title").text == "the caption" and root.find(f"{SVG}desc").text == "the description"
+    assert (
+        root.find(f"{SVG}title").text == "the caption"
+        and root.find(f"{SVG}desc").text == "the description"
+    )
     drawn = " ".join("".join(node.itertext()) for node in root.iter(f"{SVG}text"))
     ticks = [text for axis in ("x", "y") for _, text in spec[axis]["ticks"]]
-    labels = [mark["text"] for mark in spec["marks"] if mark["type"] == "text"] + [entry["text"] for entry in spec["key"]]
+    labels = [mark["text"] for mark in spec["marks"] if mark["type"] == "text"] + [
+        entry["text"] for entry in spec["key"]
+    ]
     for text in [*ticks, *labels, spec["title"], spec["x"]["label"], spec["y"]["label"]]:
         assert text in drawn
 
@@ -292,7 +445,10 @@ def test_texts_stay_inside_the_picture(chart):
         size = float(re.search(r"font(?:-size)?:[^;]*?([\d.]+)px", style)[1])
         anchor = (re.search(r"text-anchor: (\w+)", style) or ["", "start"])[1]
         if "rotate(-0 " in node.get("transform", "rotate(-0 "):
-            left = float(node.get("x")) - text_width(text, size) * {"start": 0, "middle": 0.5, "end": 1}[anchor]
+            left = (
+                float(node.get("x"))
+                - text_width(text, size) * {"start": 0, "middle": 0.5, "end": 1}[anchor]
+            )
             assert left >= 0 and left + text_width(text, size) <= static.WIDTH, text
 
 
@@ -305,7 +461,8 @@ def test_a_matplotlib_figure_is_taken_too():
     assert "<title>a &lt; b</title>" in static.svg_of(plot, "a < b", "words")
 
 
-# What a chapter shows --------------------------------------------------------------------------------------------
+# What a chapter shows
+# --------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -320,12 +477,24 @@ def displayed(monkeypatch):
 def test_figure_shows_svg_then_its_words(displayed):
     show.figure(ladder(), caption="A **ladder**.", alt="Three bars < four.")
     picture, below = displayed
-    assert set(picture) == {"text/html", "text/plain"} and picture["text/plain"] == "Three bars < four."
-    assert picture["text/html"].startswith('<img alt="Three bars &lt; four." src="data:image/svg+xml,') and ET.fromstring(drawing(picture["text/html"]))
-    assert below["text/markdown"].startswith("*A **ladder**.*") and "<details>" in below["text/markdown"] and "bars &lt; four" in below["text/markdown"]
+    assert (
+        set(picture) == {"text/html", "text/plain"}
+        and picture["text/plain"] == "Three bars < four."
+    )
+    assert picture["text/html"].startswith(
+        '<img alt="Three bars &lt; four." src="data:image/svg+xml,'
+    ) and ET.fromstring(drawing(picture["text/html"]))
+    assert (
+        below["text/markdown"].startswith("*A **ladder**.*")
+        and "<details>" in below["text/markdown"]
+        and "bars &lt; four" in below["text/markdown"]
+    )
 
 
-@pytest.mark.parametrize("words", [{"caption": "", "alt": "a"}, {"caption": "c", "alt": "  "}, {"caption": None, "alt": "a"}])
+@pytest.mark.parametrize(
+    "words",
+    [{"caption": "", "alt": "a"}, {"caption": "c", "alt": "  "}, {"caption": None, "alt": "a"}],
+)
 def test_a_figure_without_words_is_refused(displayed, words):
     with pytest.raises(ValueError, match="expected words"):
         show.figure(ladder(), **words)
@@ -338,15 +507,22 @@ def test_a_figure_of_something_else_is_refused():
 
 
 def test_table(displayed):
-    show.table([["L1", show.si(1e-9, "s"), 4096], {"level": "a|b", "latency": "100 ns", "n": 2.5}], ["level", "latency", "n"], caption="Levels.")
-    assert displayed[0]["text/markdown"] == (
-        "| level | latency | n |\n| :--- | ---: | ---: |\n| L1 | 1 ns | 4,096 |\n| a\\|b | 100 ns | 2.5 |\n\n*Levels.*"
+    show.table(
+        [["L1", show.si(1e-9, "s"), 4096], {"level": "a|b", "latency": "100 ns", "n": 2.5}],
+        ["level", "latency", "n"],
+        caption="Levels.",
+    )
+    assert (
+        displayed[0]["text/markdown"]
+        == "| level | latency | n |\n| :--- | ---: | ---: |\n| L1 | 1 ns | 4,096 |\n| a\\|b | 100"
+        " ns | 2.5 |\n\n*Levels.*"
     )
     with pytest.raises(ValueError, match="a row has 1 cells"):
         show.table([["L1"]], ["level", "latency"])
 
 
-# Explorers -------------------------------------------------------------------------------------------------------
+# Explorers
+# -------------------------------------------------------------------------------------------------------
 
 
 def view(batch, chip="H100", wrong=False):
@@ -354,7 +530,11 @@ def view(batch, chip="H100", wrong=False):
         raise ZeroDivisionError("the law broke")
     if batch > 1000:
         raise ValueError(f"batch = {batch}: too much")
-    return show.View(roofline(batch), f"{chip}: {show.si(batch, 'token')}", {"T_math": show.si(batch * 1e-9, "s")})
+    return show.View(
+        roofline(batch),
+        f"{chip}: {show.si(batch, 'token')}",
+        {"T_math": show.si(batch * 1e-9, "s")},
+    )
 
 
 def explorer(**changes):
@@ -363,7 +543,12 @@ def explorer(**changes):
         show.Choice("chip", "accelerator", ["H100", "A100"]),
         show.Toggle("wrong", "break it"),
     ]
-    return show.explorer(**({"view": view, "controls": controls, "caption": "Drag B.", "alt": "A point moves."} | changes))
+    return show.explorer(
+        **(
+            {"view": view, "controls": controls, "caption": "Drag B.", "alt": "A point moves."}
+            | changes
+        )
+    )
 
 
 def test_explorer_shows_one_bundle():
@@ -371,11 +556,22 @@ def test_explorer_shows_one_bundle():
     bundle = demo._repr_mimebundle_()
     assert set(bundle) == {"application/vnd.jupyter.widget-view+json", "text/html", "text/plain"}
     assert bundle["text/plain"] == "H100: 128 tokens"
-    drawn = " ".join("".join(node.itertext()) for node in ET.fromstring(drawing(bundle["text/html"])).iter(f"{SVG}text"))
-    for text in ("B: 128 tokens", "accelerator: H100", "break it: no", "H100: 128 tokens", "T_math: 128 ns", "Drag B."):
+    drawn = " ".join(
+        "".join(node.itertext())
+        for node in ET.fromstring(drawing(bundle["text/html"])).iter(f"{SVG}text")
+    )
+    for text in (
+        "B: 128 tokens",
+        "accelerator: H100",
+        "break it: no",
+        "H100: 128 tokens",
+        "T_math: 128 ns",
+        "Drag B.",
+    ):
         assert text in drawn
     demo.set(batch=1)
-    assert demo._repr_mimebundle_()["text/html"] == bundle["text/html"]  # the static form is that of the first state
+    # the static form is that of the first state
+    assert demo._repr_mimebundle_()["text/html"] == bundle["text/html"]
 
 
 def test_static_and_live_draw_the_same_data():
@@ -394,10 +590,20 @@ def test_a_change_is_one_update_of_one_trait():
     demo.chart._handle_custom_msg(message, [])
     assert updates == ["content"]
     assert demo.params == {"batch": 1, "chip": "A100", "wrong": False}
-    assert demo.chart.content["turn"] == 7 and demo.chart.content["verdict"] == "A100: 1 token" and demo.chart.content["at"] == message["at"]
+    assert (
+        demo.chart.content["turn"] == 7
+        and demo.chart.content["verdict"] == "A100: 1 token"
+        and demo.chart.content["at"] == message["at"]
+    )
 
 
-@pytest.mark.parametrize("change, text, kind", [({"wrong": True}, "ZeroDivisionError: the law broke", ZeroDivisionError), ({"batch": 4096}, "batch = 4096: too much", ValueError)])
+@pytest.mark.parametrize(
+    "change, text, kind",
+    [
+        ({"wrong": True}, "ZeroDivisionError: the law broke", ZeroDivisionError),
+        ({"batch": 4096}, "batch = 4096: too much", ValueError),
+    ],
+)
 def test_an_error_is_shown_kept_and_passes(change, text, kind, capsys):
     demo = explorer()
     demo._repr_mimebundle_()
@@ -410,7 +616,9 @@ def test_an_error_is_shown_kept_and_passes(change, text, kind, capsys):
 
 def test_a_chart_that_cannot_be_drawn_is_an_error_too():
     def broken(n):
-        return show.View(show.Chart(show.Axis(scale="log"), show.Axis(), [show.Points([2 - n], [1])]), "fine")
+        return show.View(
+            show.Chart(show.Axis(scale="log"), show.Axis(), [show.Points([2 - n], [1])]), "fine"
+        )
 
     demo = show.explorer(broken, [show.Slider("n", "n", 0, 3, 1)], caption="c", alt="a")
     demo._repr_mimebundle_()
@@ -428,7 +636,10 @@ def test_an_error_at_first_stops_the_cell():
 def test_grid_covers_the_controls():
     states = list(explorer().grid(each=4))
     assert len(states) == 4 * 2 * 2
-    assert {s["batch"] for s in states} >= {1, 4096} and {s["chip"] for s in states} == {"H100", "A100"}
+    assert {s["batch"] for s in states} >= {1, 4096} and {s["chip"] for s in states} == {
+        "H100",
+        "A100",
+    }
 
 
 @pytest.mark.parametrize(
@@ -438,7 +649,10 @@ def test_grid_covers_the_controls():
         (lambda: explorer(alt=""), "alt"),
         (lambda: explorer().set(bach=1), "no control 'bach'; there are batch"),
         (lambda: explorer().set(chip="H1000"), "chip = 'H1000': expected one of H100, A100"),
-        (lambda: explorer(controls=[show.Toggle("batch", "a"), show.Toggle("batch", "b")]), "two controls of one name"),
+        (
+            lambda: explorer(controls=[show.Toggle("batch", "a"), show.Toggle("batch", "b")]),
+            "two controls of one name",
+        ),
         (lambda: show.Choice("chip", "c", ["H100"]), "at least two"),
         (lambda: show.Choice("chip", "c", ["H100", "A100"], "B200"), "value = 'B200'"),
         (lambda: show.LogSlider("batch", "B", 0, 10, 1), "low = 0"),
@@ -453,26 +667,49 @@ def test_explorers_refuse_what_cannot_work(build, message):
 def test_controls_read_as_quantities():
     slider = show.LogSlider("batch", "B", 1, 100, 8, unit="token", whole=True, include=[37])
     values = [value for _, value in slider.options]
-    assert values == sorted(set(values)) and {1, 8, 37, 100} <= set(values) and slider.text(37) == "37 tokens" and slider.text(1) == "1 token"
-    assert [text for text, _ in show.LogSlider("d", "D", 256, 2048, 512, base=2, whole=True).options] == ["256", "512", "1,024", "2,048"]
-    assert [text for text, _ in show.Slider("p", "parallel", 0.8, 1, 0.9, step=0.05, unit="%").options] == ["80 %", "85 %", "90 %", "95 %", "100 %"]
+    assert (
+        values == sorted(set(values))
+        and {1, 8, 37, 100} <= set(values)
+        and slider.text(37) == "37 tokens"
+        and slider.text(1) == "1 token"
+    )
+    assert [
+        text for text, _ in show.LogSlider("d", "D", 256, 2048, 512, base=2, whole=True).options
+    ] == ["256", "512", "1,024", "2,048"]
+    assert [
+        text for text, _ in show.Slider("p", "parallel", 0.8, 1, 0.9, step=0.05, unit="%").options
+    ] == ["80 %", "85 %", "90 %", "95 %", "100 %"]
     assert show.Slider("n", "n", 0, 10, 3, step=2).value in (2, 4)
 
 
-# The floor -------------------------------------------------------------------------------------------------------
+# The floor
+# -------------------------------------------------------------------------------------------------------
 
 
 def test_importing_show_loads_nothing_heavy():
-    program = "import sys, lightspeed_course.show as s; s.Chart, s.si; print([m for m in ('matplotlib', 'ipywidgets', 'anywidget', 'numpy', 'IPython') if m in sys.modules])"
-    assert ast.literal_eval(subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout) == []
+    program = (
+        "import sys, lightspeed_course.show as s; s.Chart, s.si; print([m for m in ('matplotlib',"
+        " 'ipywidgets', 'anywidget', 'numpy', 'IPython') if m in sys.modules])"
+    )
+    assert (
+        ast.literal_eval(
+            subprocess.run(
+                [sys.executable, "-c", program], capture_output=True, text=True, check=True
+            ).stdout
+        )
+        == []
+    )
 
 
 def test_drawing_leaves_pyplot_and_its_settings_alone():
     program = (
-        f"import sys; sys.path.insert(0, {str(__file__.rpartition('/')[0])!r}); import test_show as t, matplotlib as m\n"
-        "m.rcParams['lines.linewidth'] = 9; odd = t.static.svg([t.ladder()], 'a', 'b')\n"
-        "print('matplotlib.pyplot' in sys.modules, m.rcParams['lines.linewidth'], m.rcParams['svg.fonttype'])\n"
-        "m.rcdefaults(); print(odd == t.static.svg([t.ladder()], 'a', 'b'))"
+        f"import sys; sys.path.insert(0, {str(__file__.rpartition('/')[0])!r}); import test_show as"
+        " t, matplotlib as m\nm.rcParams['lines.linewidth'] = 9; odd = t.static.svg([t.ladder()],"
+        " 'a', 'b')\nprint('matplotlib.pyplot' in sys.modules, m.rcParams['lines.linewidth'],"
+        " m.rcParams['svg.fonttype'])\nm.rcdefaults(); print(odd == t.static.svg([t.ladder()],"
+        " 'a', 'b'))"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
     assert done.stdout.split() == ["False", "9.0", "path", "True"]

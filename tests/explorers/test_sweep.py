@@ -15,7 +15,9 @@ REPLICA = {"kv_bytes": 1e9, "peak": 1e15, "bandwidth": 3.5e12}
 def test_each_cell_is_what_the_law_says():
     batches, models = range(1, 101), {"8B": 8e9, "70B": 70e9}
     swept = sweep(decode_step, "time", batch=batches, parameters=models, **REPLICA)
-    wanted = [[decode_step(batch, size, **REPLICA).time for size in models.values()] for batch in batches]
+    wanted = [
+        [decode_step(batch, size, **REPLICA).time for size in models.values()] for batch in batches
+    ]
     assert [list(row) for row in swept.results] == wanted
 
 
@@ -30,9 +32,14 @@ def test_axes_are_named_by_the_law():
 def test_a_few_values_or_names_show_as_a_table():
     shown = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("IPython.display.display", lambda data, raw: shown.append(data.get("text/markdown", "svg")))
+        patch.setattr(
+            "IPython.display.display",
+            lambda data, raw: shown.append(data.get("text/markdown", "svg")),
+        )
         sweep(ridge_point, peak=CHIPS, bandwidth=2e12)._ipython_display_()
-        sweep(time_bounds, flops=1e12, size=[1e9, 2e9], peak=1e15, bandwidth=1e12)._ipython_display_()
+        sweep(
+            time_bounds, flops=1e12, size=[1e9, 2e9], peak=1e15, bandwidth=1e12
+        )._ipython_display_()
         sweep(attainable, intensity=range(1, 50), peak=CHIPS, bandwidth=2e12)._ipython_display_()
     assert shown[0].splitlines()[2:4] == ["| A100 | 156 FLOP/byte |", "| H100 | 495 FLOP/byte |"]
     assert "*ridge point over peak; bandwidth 2 TB/s*" in shown[0]
@@ -43,7 +50,10 @@ def test_a_few_values_or_names_show_as_a_table():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: sweep(ridge_point, peak=1.0, bandwidth=2.0), "0 arguments of ridge_point are ranges"),
+        (
+            lambda: sweep(ridge_point, peak=1.0, bandwidth=2.0),
+            "0 arguments of ridge_point are ranges",
+        ),
         (lambda: sweep(decode_step, batch=[1, 2], parameters=[1e9, 2e9], **REPLICA), "say which"),
         (lambda: sweep(ridge_point, peak=[1.0], bandwith=2.0), "Did you mean 'bandwidth'"),
     ],

@@ -1,4 +1,6 @@
-"""Every explorer, over the grid of its controls: a drawable view, finite, with words and the same facts."""
+"""Every explorer, over the grid of its controls: a drawable view, finite, with words and the
+same facts.
+"""
 
 import json
 import math
@@ -17,7 +19,11 @@ from lightspeed_course.explorers import (
 )
 from lightspeed_course.show import Points
 
-EXPLORERS = {"roofline": roofline.explore, "transfer": numbers.explore, "generations": numbers.explore_generations}
+EXPLORERS = {
+    "roofline": roofline.explore,
+    "transfer": numbers.explore,
+    "generations": numbers.explore_generations,
+}
 
 
 @pytest.mark.parametrize("name", EXPLORERS)
@@ -39,7 +45,9 @@ WITH_POINTS = EXPLORERS | {
 
 
 def inside(axis, values):
-    """Whether all values can be seen on an axis; one that fits itself to its data shows them all."""
+    """Whether all values can be seen on an axis; one that fits itself to its data shows them
+    all.
+    """
     if axis.scale == "category" or axis.domain is None:
         return True
     low, high = sorted(axis.domain)
@@ -57,7 +65,9 @@ def test_the_point_stays_on_the_chart(name):
 
 
 def test_the_lowest_intensity_of_the_roofline_is_on_the_chart():
-    (chart,) = roofline.view(batch=1, contraction=128, output=128, weights="fp32", activations="fp32").charts
+    (chart,) = roofline.view(
+        batch=1, contraction=128, output=128, weights="fp32", activations="fp32"
+    ).charts
     (point,) = (mark for mark in chart.marks if isinstance(mark, Points))
     assert point.x[0] < 1 and inside(chart.x, point.x) and inside(chart.y, point.y)
 
@@ -65,7 +75,9 @@ def test_the_lowest_intensity_of_the_roofline_is_on_the_chart():
 def test_verdict_and_fact_name_the_same_batch():
     shown = roofline.view()
     batch = dict(shown.facts)["B_crit, exact"]
-    exact = roofline.roofline.critical_batch_exact(8192, 8192, accelerator("h100_sxm").bf16 / accelerator("h100_sxm").hbm_bandwidth)
+    exact = roofline.roofline.critical_batch_exact(
+        8192, 8192, accelerator("h100_sxm").bf16 / accelerator("h100_sxm").hbm_bandwidth
+    )
     assert f"A batch of {batch} would reach the ridge" in shown.verdict
     assert batch == f"{math.ceil(exact)} tokens"
 
@@ -82,7 +94,9 @@ def test_moving_a_control_redraws_without_error(name):
 
 def test_the_verdict_turns_at_the_exact_batch():
     h100 = accelerator("h100_sxm")
-    b = math.ceil(roofline.roofline.critical_batch_exact(8192, 8192, h100.bf16 / h100.hbm_bandwidth))
+    b = math.ceil(
+        roofline.roofline.critical_batch_exact(8192, 8192, h100.bf16 / h100.hbm_bandwidth)
+    )
     assert roofline.view(batch=b - 1).verdict.startswith("Memory-bound")
     assert roofline.view(batch=b).verdict.startswith("Compute-bound")
 
@@ -96,7 +110,8 @@ def test_a_missing_peak_is_said_and_never_replaced():
 def test_near_the_crossover_both_terms_matter():
     _, latency, bandwidth, _ = numbers.paths()["pcie5_x16"]
     crossover = latency * bandwidth
-    ratio = numbers.DECIDES / (1 - numbers.DECIDES)  # of the larger term over the smaller, where the larger begins to decide
+    # of the larger term over the smaller, where the larger begins to decide
+    ratio = numbers.DECIDES / (1 - numbers.DECIDES)
     for size, words in (
         (crossover * ratio * 1.01, "Bandwidth decides"), (crossover * ratio * 0.99, "Both matter"),
         (crossover / ratio * 1.01, "Both matter"), (crossover / ratio * 0.99, "Latency decides"),
@@ -112,7 +127,8 @@ def test_what_a_level_does_not_hold_is_not_moved_from_it():
     assert not any(isinstance(mark, Points) for mark in shown.charts[0].marks)
     assert numbers.view("cpu_l1", 4**7).verdict.startswith("Bandwidth decides")
     l1 = numbers.paths()["cpu_l1"]
-    assert l1.bandwidth * 6 == pytest.approx(memory("cpu_l1").bandwidth)  # six cores, of which this is one
+    # six cores, of which this is one
+    assert l1.bandwidth * 6 == pytest.approx(memory("cpu_l1").bandwidth)
 
 
 def test_a_machine_beside_itself_keeps_every_ratio():

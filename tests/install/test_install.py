@@ -23,9 +23,14 @@ pytestmark = pytest.mark.install
 
 @pytest.fixture
 def clone(tmp_path):
-    """The files of the checkout that git knows or would add, in a folder with a space in its name."""
+    """The files of the checkout that git knows or would add, in a folder with a space in its
+    name.
+    """
     listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, check=True
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
     )
     target = tmp_path / "a clone"
     for name in filter(None, listed.stdout.decode().split("\0")):
@@ -36,12 +41,18 @@ def clone(tmp_path):
 
 
 def bare(clone, **more):
-    """An environment in which nothing of this one is left over: no caches, no virtual environment, no home."""
+    """An environment in which nothing of this one is left over: no caches, no virtual
+    environment, no home.
+    """
     unwanted = ("VIRTUAL_ENV", "PYTHONPATH", "MAKEFLAGS", "MAKELEVEL", "MFLAGS")
     keep = {name: value for name, value in os.environ.items() if name not in unwanted}
     home = clone.parent / "home"
     home.mkdir(exist_ok=True)
-    folders = {"HOME": home, "UV_CACHE_DIR": clone.parent / "uv cache", "PIP_CACHE_DIR": clone.parent / "pip cache"}
+    folders = {
+        "HOME": home,
+        "UV_CACHE_DIR": clone.parent / "uv cache",
+        "PIP_CACHE_DIR": clone.parent / "pip cache",
+    }
     # Where pip is told of an index in the home folder, uv's hint is made from the same place.
     config = Path.home() / ".config/pip/pip.conf"
     if config.exists():
@@ -50,7 +61,9 @@ def bare(clone, **more):
 
 
 def run(command, clone, **more):
-    done = subprocess.run(command, cwd=clone, env=bare(clone, **more), capture_output=True, text=True, timeout=900)
+    done = subprocess.run(
+        command, cwd=clone, env=bare(clone, **more), capture_output=True, text=True, timeout=900
+    )
     assert done.returncode == 0, f"{command}:\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
     return done.stdout + done.stderr
 
@@ -61,11 +74,19 @@ def opens(clone, command):
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     options = ["--no-browser", "--port", str(port)]
-    command = [*command, "ARGS=" + " ".join(options)] if command[0] == "make" else [*command, *options]
+    command = (
+        [*command, "ARGS=" + " ".join(options)] if command[0] == "make" else [*command, *options]
+    )
     start, log = time.monotonic(), clone.parent / "lab.log"
     with open(log, "w") as output:
         lab = subprocess.Popen(
-            command, cwd=clone, env=bare(clone), stdout=output, stderr=output, stdin=subprocess.DEVNULL, start_new_session=True
+            command,
+            cwd=clone,
+            env=bare(clone),
+            stdout=output,
+            stderr=output,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
         )
     try:
         while time.monotonic() - start < 300 and lab.poll() is None:
@@ -82,20 +103,26 @@ def opens(clone, command):
 
 
 def test_make_lab_on_a_bare_machine(clone):
-    """The README's first command: by uv, from empty caches, in a folder with a space; then again at once."""
+    """The README's first command: by uv, from empty caches, in a folder with a space; then again
+    at once.
+    """
     cold = opens(clone, ["make", "lab"])
     warm = opens(clone, ["make", "lab"])
     print(f"\nmake lab: {cold:.0f} s from nothing, {warm:.1f} s the second time")
     assert warm < 20
     workspace = clone.parent / "home" / "speed-of-light"
-    assert (workspace / "chapters/00_start_here.ipynb").read_bytes() == (ROOT / "chapters/00_start_here.ipynb").read_bytes()
+    assert (workspace / "chapters/00_start_here.ipynb").read_bytes() == (
+        ROOT / "chapters/00_start_here.ipynb"
+    ).read_bytes()
     assert run(["make", "env"], clone) == "", "an environment that is up to date is left alone"
     (clone / ".venv/lightspeed.stamp").unlink()
     assert "Ready" in run(["make", "env"], clone), "an installation that was cut short goes on"
 
 
 def readme_commands(word):
-    """The commands of the README's block that begins with this word, but for the last, which opens the lab."""
+    """The commands of the README's block that begins with this word, but for the last, which
+    opens the lab.
+    """
     blocks = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     [block] = [block for block in blocks if block.startswith(word)]
     lines = block.strip().splitlines()
@@ -134,7 +161,9 @@ def test_where_uv_cannot_pip_does_it(small):
     """As on a machine for which the index has no build of uv."""
     script = (small / "tools/env.py").read_text()
     assert script.count("        uv = find_uv(") == 1
-    (small / "tools/env.py").write_text(script.replace("        uv = find_uv(", "        uv = None and find_uv("))
+    (small / "tools/env.py").write_text(
+        script.replace("        uv = find_uv(", "        uv = None and find_uv(")
+    )
     said = run(["make", "env"], small)
     assert "pip does the same" in said and "Ready" in said
     assert run([".venv/bin/python", "-c", "import lightspeed.roofline, six"], small) == ""
@@ -142,23 +171,58 @@ def test_where_uv_cannot_pip_does_it(small):
 
 def test_a_file_that_does_not_match_its_hash_is_refused(small):
     lock = small / "requirements.lock"
-    spoilt = re.sub(r"(?m)^(six==.*\n)((?:[ \t]+--hash.*\n?)+)", rf"\1    --hash=sha256:{'0' * 64}\n", lock.read_text())
+    spoilt = re.sub(
+        r"(?m)^(six==.*\n)((?:[ \t]+--hash.*\n?)+)",
+        rf"\1    --hash=sha256:{'0' * 64}\n",
+        lock.read_text(),
+    )
     assert spoilt != lock.read_text()
     lock.write_text(spoilt)
-    done = subprocess.run(["make", "env"], cwd=small, env=bare(small), capture_output=True, text=True, timeout=900)
+    done = subprocess.run(
+        ["make", "env"], cwd=small, env=bare(small), capture_output=True, text=True, timeout=900
+    )
     assert done.returncode != 0 and "hash" in (done.stdout + done.stderr).lower()
     assert not (small / ".venv/lightspeed.stamp").exists()
-    assert subprocess.run([small / ".venv/bin/python", "-c", "import six"], capture_output=True).returncode != 0
+    assert (
+        subprocess.run(
+            [small / ".venv/bin/python", "-c", "import six"], capture_output=True
+        ).returncode
+        != 0
+    )
 
 
-PLATFORMS = ["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu", "x86_64-apple-darwin", "macos", "windows"]
+PLATFORMS = [
+    "x86_64-unknown-linux-gnu",
+    "aarch64-unknown-linux-gnu",
+    "x86_64-apple-darwin",
+    "macos",
+    "windows",
+]
 
 
 @pytest.mark.parametrize("python", ["3.11", "3.12", "3.13", "3.14"])
 @pytest.mark.parametrize("platform", PLATFORMS)
 def test_no_system_has_to_compile_anything(python, platform, tmp_path):
     """Each locked file exists ready-made for each system and Python that the README promises."""
-    ask = [UV, "pip", "install", "--dry-run", "--python-version", python, "--python-platform", platform]
-    ask += ["--only-binary", ":all:", "--no-deps", "--require-hashes", "--target", tmp_path, "-r", ROOT / "requirements-dev.lock"]
+    ask = [
+        UV,
+        "pip",
+        "install",
+        "--dry-run",
+        "--python-version",
+        python,
+        "--python-platform",
+        platform,
+    ]
+    ask += [
+        "--only-binary",
+        ":all:",
+        "--no-deps",
+        "--require-hashes",
+        "--target",
+        tmp_path,
+        "-r",
+        ROOT / "requirements-dev.lock",
+    ]
     done = subprocess.run(ask, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-2000:]

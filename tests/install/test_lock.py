@@ -1,4 +1,6 @@
-"""The lock is complete, hashed and names no host; the wheel carries the notebooks; make env knows when it is done."""
+"""The lock is complete, hashed and names no host; the wheel carries the notebooks; make env
+knows when it is done.
+"""
 
 import re
 import subprocess
@@ -14,9 +16,15 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 # What a learner uses, and what proves the course; the second holds all of the first.
-EXTRAS = {"requirements.lock": ("lab", "measure"), "requirements-dev.lock": ("lab", "measure", "dev")}
+EXTRAS = {
+    "requirements.lock": ("lab", "measure"),
+    "requirements-dev.lock": ("lab", "measure", "dev"),
+}
 LOCKS = {name: (ROOT / name).read_text() for name in EXTRAS}
-VERSIONS = {name: re.findall(r"^([a-z0-9._-]+)==([\w.+!]+)", lock, re.MULTILINE) for name, lock in LOCKS.items()}
+VERSIONS = {
+    name: re.findall(r"^([a-z0-9._-]+)==([\w.+!]+)", lock, re.MULTILINE)
+    for name, lock in LOCKS.items()
+}
 both = pytest.mark.parametrize("name", LOCKS)
 
 
@@ -27,7 +35,9 @@ def test_every_line_is_a_pinned_package_with_hashes_and_nothing_else(name):
     for entry in entries:
         first, *hashes = entry.splitlines()
         assert re.fullmatch(r"[a-z0-9._-]+==[\w.+!]+( ; [\w\s.'\"<>=!()]+)? \\", first), first
-        assert hashes and all(re.fullmatch(r"    --hash=sha256:[0-9a-f]{64}( \\)?", line) for line in hashes), first
+        assert hashes and all(
+            re.fullmatch(r"    --hash=sha256:[0-9a-f]{64}( \\)?", line) for line in hashes
+        ), first
 
 
 @both
@@ -38,7 +48,9 @@ def test_the_lock_names_no_host(name):
 
 @both
 def test_every_python_gets_the_same_versions(name):
-    """What was computed on one is what is computed on all; a lock that forks is tested on one branch only."""
+    """What was computed on one is what is computed on all; a lock that forks is tested on one
+    branch only.
+    """
     names = [package for package, _ in VERSIONS[name]]
     assert len(names) == len(set(names))
 
@@ -54,7 +66,9 @@ def test_the_lock_satisfies_what_the_project_asks_for(name):
         if requirement.name == PROJECT["name"]:
             continue  # an extra that holds another one
         version = dict(VERSIONS[name]).get(canonicalize_name(requirement.name))
-        assert version and requirement.specifier.contains(version), f"{requirement} is locked at {version}: make lock"
+        assert version and requirement.specifier.contains(version), (
+            f"{requirement} is locked at {version}: make lock"
+        )
 
 
 def test_the_library_asks_for_nothing():
@@ -64,7 +78,16 @@ def test_the_library_asks_for_nothing():
 def test_what_runs_is_what_is_locked():
     from importlib.metadata import version
 
-    for name in ("numpy", "pint", "matplotlib", "ipywidgets", "anywidget", "jupyterlab", "ipykernel", "nbval"):
+    for name in (
+        "numpy",
+        "pint",
+        "matplotlib",
+        "ipywidgets",
+        "anywidget",
+        "jupyterlab",
+        "ipykernel",
+        "nbval",
+    ):
         assert version(name) == dict(VERSIONS["requirements-dev.lock"])[name], f"{name}: make dev"
 
 
@@ -72,7 +95,13 @@ def test_what_runs_is_what_is_locked():
 def wheel(tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheel")
     build = "import sys; from hatchling.build import build_wheel; build_wheel(sys.argv[1])"
-    subprocess.run([sys.executable, "-c", build, folder], cwd=ROOT, check=True, capture_output=True, timeout=120)
+    subprocess.run(
+        [sys.executable, "-c", build, folder],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        timeout=120,
+    )
     return next(folder.glob("*.whl"))
 
 
@@ -82,7 +111,9 @@ def test_the_wheel_holds_the_notebooks_and_no_solution(wheel):
         for path in (ROOT / folder).glob("[0-9]*.ipynb"):
             assert f"lightspeed_course/_delivered/{folder}/{path.name}" in names
     assert "lightspeed_cli/labconfig/custom/custom.css" in names
-    assert not [name for name in names if "solutions/" in name or re.search(r"_delivered/.*\.py$", name)]
+    assert not [
+        name for name in names if "solutions/" in name or re.search(r"_delivered/.*\.py$", name)
+    ]
 
 
 def test_an_installed_wheel_delivers_its_own_notebooks(wheel, tmp_path):
@@ -93,25 +124,54 @@ def test_an_installed_wheel_delivers_its_own_notebooks(wheel, tmp_path):
         home = pathlib.Path(sys.argv[1])
         print(workspace.course_root(), len(workspace.sync(home)))
     """
-    isolated = [sys.executable, "-S", "-c", f"import sys; sys.path.insert(0, {str(tmp_path / 'site')!r})\n{code}"]
-    done = subprocess.run([*isolated, tmp_path / "home"], capture_output=True, text=True, timeout=60)
+    isolated = [
+        sys.executable,
+        "-S",
+        "-c",
+        f"import sys; sys.path.insert(0, {str(tmp_path / 'site')!r})\n{code}",
+    ]
+    done = subprocess.run(
+        [*isolated, tmp_path / "home"], capture_output=True, text=True, timeout=60
+    )
     assert done.returncode == 0, done.stderr
-    delivered = [path for folder in ("chapters", "exercises") for path in (ROOT / folder).glob("[0-9]*.ipynb")]
-    assert done.stdout.split() == [str(tmp_path / "site/lightspeed_course/_delivered"), str(len(delivered))]
+    delivered = [
+        path
+        for folder in ("chapters", "exercises")
+        for path in (ROOT / folder).glob("[0-9]*.ipynb")
+    ]
+    assert done.stdout.split() == [
+        str(tmp_path / "site/lightspeed_course/_delivered"),
+        str(len(delivered)),
+    ]
     for path in delivered:
         assert (tmp_path / "home" / path.relative_to(ROOT)).read_bytes() == path.read_bytes()
 
 
 def test_an_old_python_is_told_what_to_do():
-    code = "import sys; sys.version_info = (3, 9, 1); sys.path.insert(0, 'tools'); import env; env.main()"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 1 and "make lab PYTHON=" in done.stderr and "Traceback" not in done.stderr
+    code = (
+        "import sys; sys.version_info = (3, 9, 1); sys.path.insert(0, 'tools'); import env;"
+        " env.main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
+    assert (
+        done.returncode == 1
+        and "make lab PYTHON=" in done.stderr
+        and "Traceback" not in done.stderr
+    )
 
 
 def test_every_target_of_the_makefile_is_in_its_help():
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    shown = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert targets == set(re.findall(r"^make ([a-z-]+)", shown, re.MULTILINE)) >= {"env", "dev", "lab", "test", "check", "build", "bench"}
+    shown = subprocess.run(
+        ["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    assert (
+        targets
+        == set(re.findall(r"^make ([a-z-]+)", shown, re.MULTILINE))
+        >= {"env", "dev", "lab", "test", "check", "build", "bench"}
+    )
 
 
 def test_ci_is_a_valid_script():

@@ -1,4 +1,6 @@
-"""nbgrader itself takes an exported assignment through its whole course and gives the marks that our grader gives."""
+"""nbgrader itself takes an exported assignment through its whole course and gives the marks that
+our grader gives.
+"""
 
 import json
 import os
@@ -19,7 +21,15 @@ NAME = "02_roofline"
 POINTS = {"roofline.ridge": 3, "roofline.relu_share": 0.5}
 ASSIGNMENT = Assignment.of(ROOT / f"exercises/{NAME}.ipynb", POINTS)
 SECRET = "of the test"
-NEEDS = ("nbgrader==0.9.6", "numpy", "pint", "platformdirs", "anywidget", "ipywidgets", "matplotlib")
+NEEDS = (
+    "nbgrader==0.9.6",
+    "numpy",
+    "pint",
+    "platformdirs",
+    "anywidget",
+    "ipywidgets",
+    "matplotlib",
+)
 MARKS = f"""
 import json
 from nbgrader.api import Gradebook
@@ -32,15 +42,30 @@ pytestmark = pytest.mark.install
 
 @pytest.fixture(scope="module")
 def nbgrader(tmp_path_factory):
-    """A course folder with the exported assignment, and a function that runs a program of nbgrader's environment there."""
+    """A course folder with the exported assignment, and a function that runs a program of
+    nbgrader's environment there.
+    """
     folder = tmp_path_factory.mktemp("course")
     home = tmp_path_factory.mktemp("environment")
     subprocess.run([UV, "venv", "--quiet", "--clear", "--python", sys.executable, home], check=True)
-    subprocess.run([UV, "pip", "install", "--quiet", "--python", home / "bin/python", *NEEDS], check=True)
-    environment = os.environ | {"PYTHONPATH": str(ROOT / "lib"), "HOME": str(home), "PATH": f"{home / 'bin'}:{os.environ['PATH']}"}
+    subprocess.run(
+        [UV, "pip", "install", "--quiet", "--python", home / "bin/python", *NEEDS], check=True
+    )
+    environment = os.environ | {
+        "PYTHONPATH": str(ROOT / "lib"),
+        "HOME": str(home),
+        "PATH": f"{home / 'bin'}:{os.environ['PATH']}",
+    }
 
     def run(program, *arguments):
-        done = subprocess.run([home / "bin" / program, *arguments], cwd=folder, env=environment, capture_output=True, text=True, timeout=600)
+        done = subprocess.run(
+            [home / "bin" / program, *arguments],
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
         assert done.returncode == 0, f"{arguments}:\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
         return done.stdout + done.stderr
 
@@ -56,8 +81,14 @@ def answers(notebook):
 def function_of_published_inputs():
     """Right on what the student can see, wrong elsewhere."""
     variant = question("roofline.attainable").variant()
-    known = {tuple(variant.inputs(s).values()): float(r) for s, r in zip(variant.samples, variant.right, strict=True)}
-    return f"known = {known!r}\ndef roof(intensity, peak, bandwidth):\n    return known.get((intensity, peak, bandwidth), 0.0)"
+    known = {
+        tuple(variant.inputs(s).values()): float(r)
+        for s, r in zip(variant.samples, variant.right, strict=True)
+    }
+    return (
+        f"known = {known!r}\ndef roof(intensity, peak, bandwidth):\n    return"
+        " known.get((intensity, peak, bandwidth), 0.0)"
+    )
 
 
 CHEAT = """
@@ -72,14 +103,31 @@ def submissions(source, released):
     """Student -> notebook. All begin with what nbgrader released."""
     right = [cell["source"] for cell in answers(source)]
     stubs = [cell["source"] for cell in answers(released)]
-    wrong = ["def roof(*inputs): return 1.0" if "def roof" in "".join(text) else "answer = 1e-12" for text in stubs]
-    half = [text if n % 2 else "undefined_name" if n % 4 else stub for n, (text, stub) in enumerate(zip(right, stubs, strict=True))]
-    half = [function_of_published_inputs() if "def roof" in "".join(text) else text for text in half]
+    wrong = [
+        "def roof(*inputs): return 1.0" if "def roof" in "".join(text) else "answer = 1e-12"
+        for text in stubs
+    ]
+    half = [
+        text if n % 2 else "undefined_name" if n % 4 else stub
+        for n, (text, stub) in enumerate(zip(right, stubs, strict=True))
+    ]
+    half = [
+        function_of_published_inputs() if "def roof" in "".join(text) else text for text in half
+    ]
     half[-1] = right[-1]
     cheat = [CHEAT, *stubs[1:]]
-    for student, texts in (("right", right), ("wrong", wrong), ("half", half), ("stubs", stubs), ("cheat", cheat)):
+    for student, texts in (
+        ("right", right),
+        ("wrong", wrong),
+        ("half", half),
+        ("stubs", stubs),
+        ("cheat", cheat),
+    ):
         texts = iter(texts)
-        cells = [{**cell, "source": next(texts)} if cell["metadata"]["nbgrader"]["solution"] else cell for cell in released["cells"]]
+        cells = [
+            {**cell, "source": next(texts)} if cell["metadata"]["nbgrader"]["solution"] else cell
+            for cell in released["cells"]
+        ]
         yield student, {**released, "cells": cells}
 
 
@@ -90,8 +138,15 @@ def test_the_whole_course(nbgrader):
     nbgrader("nbgrader", "generate_assignment", NAME, "--create")
     released = folder / f"release/{NAME}/{NAME}.ipynb"
     text = released.read_text()
-    assert "BEGIN SOLUTION" not in text and "HIDDEN" not in text and SECRET not in text and text.count("# YOUR CODE HERE") == len(ASSIGNMENT.cells)
-    assert f"FAILED ON {len(ASSIGNMENT.points)} CELL(S)" in nbgrader("nbgrader", "validate", str(released))
+    assert (
+        "BEGIN SOLUTION" not in text
+        and "HIDDEN" not in text
+        and SECRET not in text
+        and text.count("# YOUR CODE HERE") == len(ASSIGNMENT.cells)
+    )
+    assert f"FAILED ON {len(ASSIGNMENT.points)} CELL(S)" in nbgrader(
+        "nbgrader", "validate", str(released)
+    )
     handed_in = dict(submissions(json.loads(source.read_text()), json.loads(text)))
     for student, notebook in handed_in.items():
         place = folder / f"submitted/{student}/{NAME}"
@@ -105,7 +160,9 @@ def test_the_whole_course(nbgrader):
         ours[student] = {score.question.replace(".", "-"): score.points for score in graded.scores}
         assert graded.notes == () or student != "right"
     total = sum(ASSIGNMENT.points.values())
-    assert {student: sum(marks.values()) for student, marks in ours.items() if student != "half"} == {"right": total, "wrong": 0, "stubs": 0, "cheat": 0}
+    assert {
+        student: sum(marks.values()) for student, marks in ours.items() if student != "half"
+    } == {"right": total, "wrong": 0, "stubs": 0, "cheat": 0}
     assert 0 < sum(ours["half"].values()) < total and ours["half"]["roofline-attainable"] == 0
     for student in ("right", "wrong", "half", "stubs"):
         assert theirs[student] == ours[student], student

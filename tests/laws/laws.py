@@ -14,7 +14,11 @@ def every_law():
     found = {}
     for module in map(importlib.import_module, LIBRARY):
         for name, thing in vars(module).items():
-            if callable(thing) and hasattr(thing, "arguments") and thing.__module__ == module.__name__:
+            if (
+                callable(thing)
+                and hasattr(thing, "arguments")
+                and thing.__module__ == module.__name__
+            ):
                 found[f"{module.__name__.removeprefix('lightspeed.')}.{name}"] = thing
     return found
 

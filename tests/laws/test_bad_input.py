@@ -10,7 +10,12 @@ from lightspeed.errors import BadArgument
 from lightspeed.law import Argument
 from lightspeed.units import Q
 
-ARGUMENTS = [(f, n) for f, law in LAWS.items() for n, spec in law.arguments.items() if isinstance(spec, Argument)]
+ARGUMENTS = [
+    (f, n)
+    for f, law in LAWS.items()
+    for n, spec in law.arguments.items()
+    if isinstance(spec, Argument)
+]
 # What no law can take, whatever its argument means.
 ALWAYS_BAD = {
     "NaN": math.nan,
@@ -71,7 +76,8 @@ def test_wrong_dimension(f, name):
     """Every other argument carries its right unit; this one is a length."""
     law = LAWS[f]
     quantities = {
-        n: Q(valid(s), s.unit) if isinstance(s, Argument) else valid(s) for n, s in law.arguments.items()
+        n: Q(valid(s), s.unit) if isinstance(s, Argument) else valid(s)
+        for n, s in law.arguments.items()
     }
     wrong = "km" if law.arguments[name].unit != "m" else "s"
     with pytest.raises(BadArgument, match=name) as error:
@@ -82,14 +88,23 @@ def test_wrong_dimension(f, name):
 @pytest.mark.parametrize(("f", "name"), [(f, n) for f, n in ARGUMENTS if LAWS[f].arguments[n].unit])
 def test_quantities_and_plain_numbers_do_not_mix(f, name):
     law = LAWS[f]
-    with_unit = {n: s for n, s in law.arguments.items() if isinstance(s, Argument) and s.unit and n != name}
+    with_unit = {
+        n: s for n, s in law.arguments.items() if isinstance(s, Argument) and s.unit and n != name
+    }
     if with_unit:
         refuses_mixture = {n: Q(valid(s), s.unit) for n, s in with_unit.items()}
         with pytest.raises(BadArgument, match="carries a unit"):
             call_with(law, **refuses_mixture)
 
 
-@pytest.mark.parametrize(("f", "name"), [(f, n) for f, n in ARGUMENTS if n.endswith("_bytes") and "element" in LAWS[f].arguments[n].hint])
+@pytest.mark.parametrize(
+    ("f", "name"),
+    [
+        (f, n)
+        for f, n in ARGUMENTS
+        if n.endswith("_bytes") and "element" in LAWS[f].arguments[n].hint
+    ],
+)
 def test_a_width_in_bits_is_called_out(f, name):
     with pytest.raises(BadArgument, match="bits"):
         call_with(LAWS[f], **{name: 16})

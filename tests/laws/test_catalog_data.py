@@ -1,4 +1,6 @@
-"""The data of the catalog: sourced, consistent with itself, complete. The loader has tests of its own."""
+"""The data of the catalog: sourced, consistent with itself, complete. The loader has tests of
+its own.
+"""
 
 import itertools
 import math
@@ -71,7 +73,9 @@ def accelerators():
 
 def _terms(key, formula):
     own = key.partition(".")[0]
-    return {t: t if "." in t else f"{own}.{t}" for t in re.findall(r"\b[a-z_]\w*(?:\.\w+)?", formula)}
+    return {
+        t: t if "." in t else f"{own}.{t}" for t in re.findall(r"\b[a-z_]\w*(?:\.\w+)?", formula)
+    }
 
 
 # ------------------------------------------------------------------ sources
@@ -92,7 +96,9 @@ def test_a_number_is_printed_by_a_source_or_computed(key):
     _, raw = NUMBERS[key]
     assert ("printed" in raw) != ("formula" in raw)
     assert ("source" in raw) or ("formula" in raw)
-    assert ("unit" in raw) == ("formula" in raw), "the unit of a printed number is part of what is printed"
+    assert ("unit" in raw) == ("formula" in raw), (
+        "the unit of a printed number is part of what is printed"
+    )
 
 
 def test_where_sources_contradict_each_other_the_winner_has_a_reason():
@@ -101,10 +107,14 @@ def test_where_sources_contradict_each_other_the_winner_has_a_reason():
         if "others" in raw and "rule" not in raw:
             value = float(catalog.number(key))
             apart = [
-                o["printed"] for o in raw["others"] if abs(catalog.parse(o["printed"])[0] / value - 1) > 0.02
+                o["printed"]
+                for o in raw["others"]
+                if abs(catalog.parse(o["printed"])[0] / value - 1) > 0.02
             ]
             bits = raw.get("direction") == "one way"
-            apart = [p for p in apart if not (bits and math.isclose(catalog.parse(p)[0], 2 * value))]
+            apart = [
+                p for p in apart if not (bits and math.isclose(catalog.parse(p)[0], 2 * value))
+            ]
             if apart and not raw.get("note"):
                 silent.append((key, apart))
     assert not silent, silent
@@ -159,7 +169,11 @@ def test_plain_metadata_hides_no_quantity():
     allowed = {"year", "m", "n", "k", "weight_bytes"} | counts
     for kind, table in RAW.items():
         for key, entry in table.items():
-            numeric = {n for n, v in entry.items() if isinstance(v, (int, float)) and not isinstance(v, bool)}
+            numeric = {
+                n
+                for n, v in entry.items()
+                if isinstance(v, (int, float)) and not isinstance(v, bool)
+            }
             assert numeric <= allowed, (kind, key, numeric - allowed)
 
 
@@ -235,14 +249,16 @@ def test_the_latency_ladder_has_its_rungs(key):
     assert e.kind == key.partition("_")[0] and e.latency.unit == "s"
 
 
-# ------------------------------------------------------------------ the numbers agree with each other
+# ------------------------------------------------------------------ the numbers agree with each oth
 
 
 def test_peaks_are_dense_unless_named_sparse():
     for key, e in accelerators().items():
         for name, n in e.numbers.items():
             if n.unit == "FLOP/s":
-                assert n.density == ("sparse" if name.endswith("_sparse") else "dense"), f"{key}.{name}"
+                assert n.density == ("sparse" if name.endswith("_sparse") else "dense"), (
+                    f"{key}.{name}"
+                )
             if name.endswith("_sparse"):
                 assert e.numbers[name.removesuffix("_sparse")] < n
                 raw, dense = (
@@ -250,7 +266,9 @@ def test_peaks_are_dense_unless_named_sparse():
                     RAW["accelerators"][key][name.removesuffix("_sparse")],
                 )
                 if math.isclose(n, 2 * e.numbers[name.removesuffix("_sparse")]):
-                    assert "formula" in raw or "formula" in dense, f"{key}.{name}: one of the two is derived"
+                    assert "formula" in raw or "formula" in dense, (
+                        f"{key}.{name}: one of the two is derived"
+                    )
 
 
 def test_fewer_bits_are_never_slower():
@@ -267,14 +285,20 @@ def test_both_directions_are_twice_one():
             for name, n in e.numbers.items():
                 if name.endswith("bandwidth_bidirectional"):
                     one = e.numbers[name.removesuffix("_bidirectional")]
-                    assert n == 2 * one and n.direction == "both ways" and one.direction == "one way", e.key
+                    assert (
+                        n == 2 * one and n.direction == "both ways" and one.direction == "one way"
+                    ), e.key
                     seen += 1
     assert seen > 30
 
 
 def test_every_link_states_its_direction():
     for e in catalog.entries("links").values():
-        assert e.bandwidth.direction == "one way" and e.bandwidth.scope in ("link", "port", "chip"), e.key
+        assert e.bandwidth.direction == "one way" and e.bandwidth.scope in (
+            "link",
+            "port",
+            "chip",
+        ), e.key
 
 
 @pytest.mark.parametrize(
@@ -292,12 +316,16 @@ def test_every_link_states_its_direction():
 )
 def test_peak_is_clock_times_flop_per_cycle_times_units(key, peak, units, tolerance):
     e = catalog.accelerator(key)
-    assert math.isclose(e.clock * e.flop_per_cycle * e.numbers[units], e.numbers[peak], rel_tol=tolerance)
+    assert math.isclose(
+        e.clock * e.flop_per_cycle * e.numbers[units], e.numbers[peak], rel_tol=tolerance
+    )
 
 
 def test_the_clock_that_is_often_quoted_for_the_h100_does_not_give_its_peak():
     h100 = catalog.accelerator("h100_sxm")
-    (boost,) = [catalog.parse(o["printed"])[0] for o in h100.clock.others if o["printed"].startswith("1980")]
+    (boost,) = [
+        catalog.parse(o["printed"])[0] for o in h100.clock.others if o["printed"].startswith("1980")
+    ]
     assert boost * h100.flop_per_cycle * h100.tensor_core_count > 1.05 * h100.bf16
 
 
@@ -377,7 +405,9 @@ def _parameters(e):
     experts, active = e.about.get("experts", 1), e.about.get("active_experts", 1)
     router = e.width * experts if experts > 1 else 0
     shared = 2 * e.vocabulary * e.width + e.width
-    return tuple(shared + e.layers * (attention + k * mlp + router + 2 * e.width) for k in (experts, active))
+    return tuple(
+        shared + e.layers * (attention + k * mlp + router + 2 * e.width) for k in (experts, active)
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,6 @@
-"""An entry of the catalog in a notebook: it completes, shows itself, travels, and answers a slip."""
+"""An entry of the catalog in a notebook: it completes, shows itself, travels, and answers a
+slip.
+"""
 
 import copy
 import pickle
@@ -28,11 +30,18 @@ def test_it_is_the_same_after_a_pickle_and_a_copy():
             assert twin == entry and repr(twin) == repr(entry), entry.key
             for name, number in entry.numbers.items():
                 same = getattr(twin, name)
-                assert (same, same.unit, same.sources, same.read) == (number, number.unit, number.sources, number.read), number.key
+                assert (same, same.unit, same.sources, same.read) == (
+                    number,
+                    number.unit,
+                    number.sources,
+                    number.read,
+                ), number.key
 
 
 def test_a_mistyped_number_is_answered_with_the_nearest():
-    with pytest.raises(AttributeError, match=r"h100_sxm has no hbm_bandwith\. Did you mean 'hbm_bandwidth'\?"):
+    with pytest.raises(
+        AttributeError, match=r"h100_sxm has no hbm_bandwith\. Did you mean 'hbm_bandwidth'\?"
+    ):
         _ = accelerator("h100_sxm").hbm_bandwith
 
 

@@ -1,4 +1,6 @@
-"""Collectives: closed forms, limits, bounds, duality, the ring run on real arrays, the fit, NCCL's tables."""
+"""Collectives: closed forms, limits, bounds, duality, the ring run on real arrays, the fit,
+NCCL's tables.
+"""
 
 import itertools
 import math
@@ -19,7 +21,13 @@ ranks = st.integers(2, 4096)
 sizes = st.floats(1.0, 1e12)
 rates = st.floats(1e6, 1e12)
 alphas = st.floats(1e-9, 1e-3)
-ALL_REDUCES = (c.ring_time, c.tree_time, c.double_tree_time, c.recursive_doubling_time, c.halving_doubling_time)
+ALL_REDUCES = (
+    c.ring_time,
+    c.tree_time,
+    c.double_tree_time,
+    c.recursive_doubling_time,
+    c.halving_doubling_time,
+)
 
 
 # ---------------------------------------------------------------- algbw and busbw
@@ -27,7 +35,16 @@ ALL_REDUCES = (c.ring_time, c.tree_time, c.double_tree_time, c.recursive_doublin
 
 @pytest.mark.parametrize(
     ("collective", "n", "factor"),
-    [("all_reduce", 2, 1.0), ("all_reduce", 4, 1.5), ("all_reduce", 1000, 1.998), ("all_gather", 8, 0.875), ("alltoall", 8, 0.875), ("broadcast", 8, 1.0), ("sendrecv", 8, 1.0), ("all_reduce", 1, 0.0)],
+    [
+        ("all_reduce", 2, 1.0),
+        ("all_reduce", 4, 1.5),
+        ("all_reduce", 1000, 1.998),
+        ("all_gather", 8, 0.875),
+        ("alltoall", 8, 0.875),
+        ("broadcast", 8, 1.0),
+        ("sendrecv", 8, 1.0),
+        ("all_reduce", 1, 0.0),
+    ],
 )
 def test_factors(collective, n, factor):
     assert c.busbw_factor(collective, n) == pytest.approx(factor, rel=1e-12)
@@ -35,9 +52,15 @@ def test_factors(collective, n, factor):
 
 @given(n=st.integers(2, 64))
 def test_factors_count_what_ranks_must_send(n):
-    """n shards: reduce_scatter sends all but the own one, all_gather sends the own one to n - 1, all_reduce both."""
+    """n shards: reduce_scatter sends all but the own one, all_gather sends the own one to n - 1,
+    all_reduce both.
+    """
     shard = 1 / n
-    sent = {"reduce_scatter": (n - 1) * shard, "all_gather": (n - 1) * shard, "alltoall": (n - 1) * shard}
+    sent = {
+        "reduce_scatter": (n - 1) * shard,
+        "all_gather": (n - 1) * shard,
+        "alltoall": (n - 1) * shard,
+    }
     sent["all_reduce"] = sent["reduce_scatter"] + sent["all_gather"]
     for collective, share in sent.items():
         assert c.busbw_factor(collective, n) == pytest.approx(share)
@@ -48,7 +71,9 @@ def test_busbw_and_back(size, time, n, collective):
     rate = c.algbw(size, time)
     assert c.algbw_from_busbw(collective, n, c.busbw(collective, n, rate)) == pytest.approx(rate)
     # The busbw of a run is the bandwidth at which the bound would take as long.
-    assert c.bandwidth_bound(collective, size, n, c.busbw(collective, n, rate)) == pytest.approx(time)
+    assert c.bandwidth_bound(collective, size, n, c.busbw(collective, n, rate)) == pytest.approx(
+        time
+    )
 
 
 def test_busbw_is_not_twice_algbw():
@@ -67,8 +92,12 @@ def test_no_algorithm_beats_the_bounds(size, n, bandwidth, alpha):
     for algorithm in ALL_REDUCES:
         assert algorithm(size, n, bandwidth, alpha) >= bound * (1 - 1e-12), algorithm.__name__
     for collective in ("all_gather", "reduce_scatter"):
-        assert c.ring_time(size, n, bandwidth, alpha, collective) >= c.bandwidth_bound(collective, size, n, bandwidth) * (1 - 1e-12)
-    assert c.alltoall_time(size, n, bandwidth, alpha) >= c.bandwidth_bound("alltoall", size, n, bandwidth) * (1 - 1e-12)
+        assert c.ring_time(size, n, bandwidth, alpha, collective) >= c.bandwidth_bound(
+            collective, size, n, bandwidth
+        ) * (1 - 1e-12)
+    assert c.alltoall_time(size, n, bandwidth, alpha) >= c.bandwidth_bound(
+        "alltoall", size, n, bandwidth
+    ) * (1 - 1e-12)
 
 
 @given(power=st.integers(0, 12), size=sizes, bandwidth=rates, alpha=alphas)
@@ -77,10 +106,16 @@ def test_what_each_is_good_for(power, size, bandwidth, alpha):
     bound = c.bandwidth_bound("all_reduce", size, n, bandwidth)
     assert c.ring_time(size, n, bandwidth) == pytest.approx(bound)
     assert c.halving_doubling_time(size, n, bandwidth) == pytest.approx(bound)
-    assert c.recursive_doubling_time(0.0, n, bandwidth, alpha) == pytest.approx(c.latency_bound(n, alpha))
+    assert c.recursive_doubling_time(0.0, n, bandwidth, alpha) == pytest.approx(
+        c.latency_bound(n, alpha)
+    )
     assert c.double_tree_time(size, n, bandwidth) <= 2 * size / bandwidth
-    assert c.double_tree_time(0.0, n, bandwidth, alpha) == pytest.approx(2 * c.latency_bound(n, alpha))
-    assert c.tree_time(size, n, bandwidth, alpha) == pytest.approx(2 * power * (alpha + size / bandwidth))
+    assert c.double_tree_time(0.0, n, bandwidth, alpha) == pytest.approx(
+        2 * c.latency_bound(n, alpha)
+    )
+    assert c.tree_time(size, n, bandwidth, alpha) == pytest.approx(
+        2 * power * (alpha + size / bandwidth)
+    )
 
 
 @pytest.mark.parametrize("algorithm", [*ALL_REDUCES, c.alltoall_time])
@@ -99,7 +134,9 @@ def test_monotone(algorithm, size, n, bandwidth, alpha):
 
 @given(size=sizes, n=ranks, bandwidth=rates, alpha=alphas)
 def test_an_all_reduce_is_a_reduce_scatter_and_an_all_gather(size, n, bandwidth, alpha):
-    halves = [c.ring_time(size, n, bandwidth, alpha, half) for half in ("reduce_scatter", "all_gather")]
+    halves = [
+        c.ring_time(size, n, bandwidth, alpha, half) for half in ("reduce_scatter", "all_gather")
+    ]
     assert c.ring_time(size, n, bandwidth, alpha) == pytest.approx(sum(halves))
 
 
@@ -111,9 +148,13 @@ def test_logarithms_are_those_of_whole_numbers(n):
     assert c.recursive_doubling_time(0.0, n, 1.0, 1.0) == n.bit_length() - 1 + extra
 
 
-@given(size=sizes, inside=rates, alpha=alphas, per_node=st.integers(1, 16), nodes=st.integers(1, 64))
+@given(
+    size=sizes, inside=rates, alpha=alphas, per_node=st.integers(1, 16), nodes=st.integers(1, 64)
+)
 def test_hierarchy(size, inside, alpha, per_node, nodes):
-    """One level alone is a plain ring; levels of one rate move together what one ring of all ranks moves."""
+    """One level alone is a plain ring; levels of one rate move together what one ring of all
+    ranks moves.
+    """
     alone = c.hierarchical_time(size, per_node, 1, inside, inside, alpha, alpha)
     assert alone.upper == pytest.approx(c.ring_time(size, per_node, inside, alpha))
     flat = c.hierarchical_time(size, 1, nodes, inside, inside, alpha, alpha)
@@ -122,7 +163,9 @@ def test_hierarchy(size, inside, alpha, per_node, nodes):
         both = c.hierarchical_time(size, per_node, nodes, inside, inside, collective=collective)
         assert both.lower == max(both.inside, both.across) <= both.upper
         if collective != "alltoall":
-            assert both.upper == pytest.approx(c.bandwidth_bound(collective, size, per_node * nodes, inside))
+            assert both.upper == pytest.approx(
+                c.bandwidth_bound(collective, size, per_node * nodes, inside)
+            )
 
 
 @given(size=sizes, per_node=st.integers(2, 16), nodes=st.integers(2, 64), rate=rates)
@@ -150,7 +193,9 @@ def test_torus_waits_for_hops_or_bytes():
 
 
 def test_dimensions():
-    assert c.ring_time(Q(1, "GB"), 8, Q(450, "GB/s"), Q(1, "us")).to("ms").magnitude == pytest.approx(3.903, rel=1e-3)
+    assert c.ring_time(Q(1, "GB"), 8, Q(450, "GB/s"), Q(1, "us")).to(
+        "ms"
+    ).magnitude == pytest.approx(3.903, rel=1e-3)
     assert c.busbw("all_reduce", 8, Q(1600, "Gbit/s")).to("GB/s").magnitude == pytest.approx(350)
     with pytest.raises(BadArgument, match="byte"):
         c.algbw(Q(1, "s"), Q(1, "s"))
@@ -163,7 +208,9 @@ def test_dimensions():
 # ---------------------------------------------------------------- the ring, run
 
 
-@pytest.mark.parametrize(("n", "length"), [(1, 5), (2, 8), (3, 9), (4, 1), (5, 23), (8, 64), (8, 100)])
+@pytest.mark.parametrize(
+    ("n", "length"), [(1, 5), (2, 8), (3, 9), (4, 1), (5, 23), (8, 64), (8, 100)]
+)
 def test_ring_run_adds_up_and_moves_what_the_formula_says(n, length):
     rng = np.random.default_rng(7)
     arrays = [rng.integers(-1000, 1000, length) for _ in range(n)]
@@ -215,7 +262,9 @@ def test_a_pipeline_lies_between_the_sum_and_twice_it(latency, transfer, exponen
 @given(latency=alphas, bandwidth=rates, exponent=st.floats(0.5, 1.0))
 def test_half_rate(latency, bandwidth, exponent):
     size = alpha_beta.half_rate_size(latency, bandwidth, exponent)
-    assert size / alpha_beta.overlapped_time(latency, size / bandwidth, exponent) == pytest.approx(bandwidth / 2)
+    assert size / alpha_beta.overlapped_time(latency, size / bandwidth, exponent) == pytest.approx(
+        bandwidth / 2
+    )
 
 
 def test_the_best_chunks_give_the_square_of_roots():
@@ -225,7 +274,11 @@ def test_the_best_chunks_give_the_square_of_roots():
     assert best == pytest.approx(alpha_beta.overlapped_time((hops - 1) * alpha, transfer), rel=1e-4)
 
 
-@given(alpha=st.floats(1e-7, 1e-4), bandwidth=st.floats(1e9, 1e12), exponent=st.sampled_from([0.5, 0.6, 0.75, 1.0]))
+@given(
+    alpha=st.floats(1e-7, 1e-4),
+    bandwidth=st.floats(1e9, 1e12),
+    exponent=st.sampled_from([0.5, 0.6, 0.75, 1.0]),
+)
 def test_the_fit_finds_what_made_the_data(alpha, bandwidth, exponent):
     transfer, steps = np.meshgrid(np.geomspace(1e3, 1e10, 9), [2, 14, 254])
     time = alpha_beta.overlapped_time(alpha * steps, transfer / bandwidth, exponent)
@@ -237,7 +290,8 @@ def test_the_fit_finds_what_made_the_data(alpha, bandwidth, exponent):
 
 def test_the_fit_never_goes_negative_and_reports_each_residual():
     transfer = np.array([1e6, 2e6, 4e6, 8e6])
-    fit = alpha_beta.fit_alpha_beta(transfer, transfer**1.2 / 1e9)  # superlinear: the best line would cross below zero
+    # superlinear: the best line would cross below zero
+    fit = alpha_beta.fit_alpha_beta(transfer, transfer**1.2 / 1e9)
     assert fit.latency == 0
     assert len(fit.residuals) == 4
     assert fit.residuals == pytest.approx(fit.time(transfer) / (transfer**1.2 / 1e9) - 1)
@@ -245,7 +299,12 @@ def test_the_fit_never_goes_negative_and_reports_each_residual():
 
 @pytest.mark.parametrize(
     ("transfer", "time", "name"),
-    [([1.0, 2.0], [1.0], "time"), ([1.0], [1.0], "time"), ([1.0, math.nan], [1.0, 2.0], "transfer"), ([1.0, 2.0], [0.0, 1.0], "time")],
+    [
+        ([1.0, 2.0], [1.0], "time"),
+        ([1.0], [1.0], "time"),
+        ([1.0, math.nan], [1.0, 2.0], "transfer"),
+        ([1.0, 2.0], [0.0, 1.0], "time"),
+    ],
 )
 def test_the_fit_refuses(transfer, time, name):
     with pytest.raises(BadArgument) as error:
@@ -263,15 +322,25 @@ def test_a_ring_inside_a_node_is_a_base_and_steps(protocol, n):
     base, step = {"LL": (6.6, 0.6), "LL128": (14.0, 1.9), "Simple": (8.4, 3.4)}[protocol]
     known = nccl_tuner.tables()
     assert (known.base["Ring"][which], known.step["NVLINK"]["Ring"][which]) == (base, step)
-    assert nccl_tuner.ring_latency(n, 1, protocol=protocol) * 1e6 == pytest.approx(base + 2 * (n - 1) * step)
-    assert nccl_tuner.ring_latency(n, 1, "all_gather", protocol) * 1e6 == pytest.approx(base + (n - 1) * step)
+    assert nccl_tuner.ring_latency(n, 1, protocol=protocol) * 1e6 == pytest.approx(
+        base + 2 * (n - 1) * step
+    )
+    assert nccl_tuner.ring_latency(n, 1, "all_gather", protocol) * 1e6 == pytest.approx(
+        base + (n - 1) * step
+    )
 
 
 def test_the_overhead_of_the_network_counts_only_with_several_nodes():
-    assert nccl_tuner.ring_latency(8, 1, protocol="LL", net_overhead=1.0) == nccl_tuner.ring_latency(8, 1, protocol="LL")
-    assert nccl_tuner.ring_latency(16, 2, protocol="LL", net_overhead=2e-6) > nccl_tuner.ring_latency(16, 2, protocol="LL")
+    assert nccl_tuner.ring_latency(
+        8, 1, protocol="LL", net_overhead=1.0
+    ) == nccl_tuner.ring_latency(8, 1, protocol="LL")
+    assert nccl_tuner.ring_latency(
+        16, 2, protocol="LL", net_overhead=2e-6
+    ) > nccl_tuner.ring_latency(16, 2, protocol="LL")
     alone = nccl_tuner.ring_latency(16, 2, protocol="LL")
-    assert nccl_tuner.ring_latency(16, 2, protocol="LL", net_latency=1e-6) == pytest.approx(alone + 2e-6)
+    assert nccl_tuner.ring_latency(16, 2, protocol="LL", net_latency=1e-6) == pytest.approx(
+        alone + 2e-6
+    )
 
 
 def test_a_simple_message_waits_for_the_network_twice():
@@ -284,12 +353,18 @@ def test_a_simple_message_waits_for_the_network_twice():
 def test_with_one_gpu_a_node_every_step_is_the_trees():
     for protocol, step in (("LL", 5.0), ("LL128", 8.5), ("Simple", 14.0)):
         base = nccl_tuner.tables().base["Ring"][nccl_tuner.PROTOCOLS.index(protocol)]
-        assert nccl_tuner.ring_latency(4, 4, protocol=protocol) * 1e6 == pytest.approx(base + 6 * step)
+        assert nccl_tuner.ring_latency(4, 4, protocol=protocol) * 1e6 == pytest.approx(
+            base + 6 * step
+        )
 
 
 def test_a_simple_step_bears_the_overhead_three_times():
-    """2 us on AMD hosts: 6 us a step, more than the 3.4 us of NVLink; on Intel's 1 us it is less and does not count."""
-    intel, amd = (nccl_tuner.ring_latency(16, 2, net_overhead=overhead) * 1e6 for overhead in (1e-6, 2e-6))
+    """2 us on AMD hosts: 6 us a step, more than the 3.4 us of NVLink; on Intel's 1 us it is less
+    and does not count.
+    """
+    intel, amd = (
+        nccl_tuner.ring_latency(16, 2, net_overhead=overhead) * 1e6 for overhead in (1e-6, 2e-6)
+    )
     assert intel == pytest.approx(8.4 + 28 * 3.4 + 2 * 14)
     assert amd == pytest.approx(8.4 + 28 * 6 + 2 * 14)
 
@@ -310,15 +385,27 @@ def test_a_simple_step_bears_the_overhead_three_times():
 )
 def test_bandwidths_of_eight_hopper_gpus_a_node(nodes, algorithm, protocol, bus):
     n = 8 * nodes
-    choice = next(x for x in nccl_tuner.nccl_choices(2.0**20, n, nodes) if (x.algorithm, x.protocol) == (algorithm, protocol))
+    choice = next(
+        x
+        for x in nccl_tuner.nccl_choices(2.0**20, n, nodes)
+        if (x.algorithm, x.protocol) == (algorithm, protocol)
+    )
     as_algbw = n / (2 * (n - 1)) if algorithm == "Ring" else 1 / 2
     assert choice.bandwidth == pytest.approx(bus * 1e9 * as_algbw)
 
 
 def test_several_nodes_are_capped_by_the_cpu_not_by_the_gpu():
     def capped(cpu, architecture):
-        found = nccl_tuner.nccl_choices(2.0**20, 32, 4, architecture=architecture, links=12, cpu=cpu)
-        return next(x.bandwidth for x in found if (x.algorithm, x.protocol) == ("Ring", "LL")) * 2 * 31 / 32 / 1e9
+        found = nccl_tuner.nccl_choices(
+            2.0**20, 32, 4, architecture=architecture, links=12, cpu=cpu
+        )
+        return (
+            next(x.bandwidth for x in found if (x.algorithm, x.protocol) == ("Ring", "LL"))
+            * 2
+            * 31
+            / 32
+            / 1e9
+        )
 
     for architecture in ("volta", "ampere", "hopper", "blackwell"):
         assert capped("intel", architecture) == capped("arm", architecture) == pytest.approx(20.4)
@@ -326,7 +413,11 @@ def test_several_nodes_are_capped_by_the_cpu_not_by_the_gpu():
 
 
 def test_channels_cap_a_tree():
-    few = next(x for x in nccl_tuner.nccl_choices(2.0**30, 8, channels=2) if (x.algorithm, x.protocol) == ("Tree", "Simple"))
+    few = next(
+        x
+        for x in nccl_tuner.nccl_choices(2.0**30, 8, channels=2)
+        if (x.algorithm, x.protocol) == ("Tree", "Simple")
+    )
     assert few.bandwidth == pytest.approx(2 * 38.7e9 / 2)
 
 
@@ -356,20 +447,37 @@ def test_nccl_goes_from_latency_to_bandwidth():
     assert choices[-1].algorithm == "NVLS"
     assert all(a.time <= b.time for a, b in itertools.pairwise(choices))
     assert nccl_tuner.nccl_choices(2.0**33, 8, nvls=False)[0].algorithm == "Ring"
-    assert {x.algorithm for x in nccl_tuner.nccl_choices(1e9, 8, architecture="ampere", links=12)} == {"Ring", "Tree"}
+    assert {
+        x.algorithm for x in nccl_tuner.nccl_choices(1e9, 8, architecture="ampere", links=12)
+    } == {"Ring", "Tree"}
     assert nccl_tuner.nccl_choices(1e4, 256, 32)[0].algorithm == "Tree"
 
 
-@pytest.mark.parametrize(("architecture", "links", "measured"), [("ampere", 12, 234.9e9), ("hopper", 18, 367.6e9), ("blackwell", 18, 682.2e9)])
-def test_links_times_the_speed_of_a_channel_is_the_ring_that_is_measured(architecture, links, measured):
-    simple = next(x for x in nccl_tuner.nccl_choices(2.0**34, 8, architecture=architecture, links=links) if (x.algorithm, x.protocol) == ("Ring", "Simple"))
-    assert c.busbw("all_reduce", 8, c.algbw(2.0**34, simple.time)) == pytest.approx(measured, rel=0.07)
+@pytest.mark.parametrize(
+    ("architecture", "links", "measured"),
+    [("ampere", 12, 234.9e9), ("hopper", 18, 367.6e9), ("blackwell", 18, 682.2e9)],
+)
+def test_links_times_the_speed_of_a_channel_is_the_ring_that_is_measured(
+    architecture, links, measured
+):
+    simple = next(
+        x
+        for x in nccl_tuner.nccl_choices(2.0**34, 8, architecture=architecture, links=links)
+        if (x.algorithm, x.protocol) == ("Ring", "Simple")
+    )
+    assert c.busbw("all_reduce", 8, c.algbw(2.0**34, simple.time)) == pytest.approx(
+        measured, rel=0.07
+    )
 
 
 @given(size=st.floats(1.0, 1e11), n=st.integers(2, 8), nodes=st.integers(1, 64))
 def test_every_choice_is_its_latency_and_bandwidth(size, n, nodes):
     choices = nccl_tuner.nccl_choices(size, n * nodes, nodes)
-    assert choices[0].time == min(x.time for x in choices) == nccl_tuner.nccl_time(size, n * nodes, nodes)
+    assert (
+        choices[0].time
+        == min(x.time for x in choices)
+        == nccl_tuner.nccl_time(size, n * nodes, nodes)
+    )
     for choice in choices:
         assert choice.time == pytest.approx(choice.latency + size / choice.bandwidth)
 
@@ -377,7 +485,11 @@ def test_every_choice_is_its_latency_and_bandwidth(size, n, nodes):
 # ---------------------------------------------------------------- the fitted model
 
 
-@given(size=st.floats(1e3, 1e11), nodes=st.sampled_from([1, 2, 4, 32]), collective=st.sampled_from(["all_reduce", "all_gather", "reduce_scatter", "alltoall"]))
+@given(
+    size=st.floats(1e3, 1e11),
+    nodes=st.sampled_from([1, 2, 4, 32]),
+    collective=st.sampled_from(["all_reduce", "all_gather", "reduce_scatter", "alltoall"]),
+)
 def test_predictions_hold_together(size, nodes, collective):
     p = nccl_fit.predict(collective, size, 8 * nodes, nodes, "p5")
     assert p.algbw == pytest.approx(size / p.time)
@@ -396,4 +508,6 @@ def test_measurements_are_whole():
         # No row beats its line rate, but for the switch's own additions.
         fabric = nccl_fit.FABRICS[row.fabric]
         if row.path == "ring" and row.nodes != 2:
-            assert row.size / row.time * c.busbw_factor(row.collective, row.n) < fabric.rate(row.nodes)
+            assert row.size / row.time * c.busbw_factor(row.collective, row.n) < fabric.rate(
+                row.nodes
+            )

@@ -26,15 +26,28 @@ HIDDEN = {
 
 
 def proof_units(f):
-    return {n: s.unit for n, s in LAWS[f].arguments.items() if isinstance(s, Argument)} | (HIDDEN.get(f) or {})
+    return {n: s.unit for n, s in LAWS[f].arguments.items() if isinstance(s, Argument)} | (
+        HIDDEN.get(f) or {}
+    )
 
 
-@pytest.mark.parametrize("f", [f for f in LAWS if HIDDEN.get(f, {}) is not None and f.split(".")[0] in ("roofline", "energy", "hardware")])
+@pytest.mark.parametrize(
+    "f",
+    [
+        f
+        for f in LAWS
+        if HIDDEN.get(f, {}) is not None and f.split(".")[0] in ("roofline", "energy", "hardware")
+    ],
+)
 def test_body_has_the_declared_dimension(f):
     law = LAWS[f]
-    result = law.__wrapped__(**{n: Q(valid(law.arguments[n]), u) for n, u in proof_units(f).items()})
+    result = law.__wrapped__(
+        **{n: Q(valid(law.arguments[n]), u) for n, u in proof_units(f).items()}
+    )
     fields = dataclasses.fields(result) if dataclasses.is_dataclass(result) else [None]
     for field in fields:
         value = getattr(result, field.name) if field else result
         unit = law.returns.get(field.name, "") if field else law.returns
-        assert isinstance(value, bool) or Q(value).dimensionality == Q(1, unit).dimensionality, f"{f}: {value}"
+        assert isinstance(value, bool) or Q(value).dimensionality == Q(1, unit).dimensionality, (
+            f"{f}: {value}"
+        )

@@ -1,4 +1,6 @@
-"""A law answers help() and a mistyped name from the same table that checks its values; a module says what it offers."""
+"""A law answers help() and a mistyped name from the same table that checks its values; a module
+says what it offers.
+"""
 
 import importlib
 import inspect
@@ -14,7 +16,15 @@ from lightspeed.training import training_time
 
 PLUMBING = ("checks", "codes", "elementwise")
 # What a chapter reads as data, beside laws and result types.
-TABLES = {"FORMATS", "BLOCK_FORMATS", "GGML_BLOCKS", "RECIPES", "JOULES_PER_KWH", "FABRICS", "KINDS"}
+TABLES = {
+    "FORMATS",
+    "BLOCK_FORMATS",
+    "GGML_BLOCKS",
+    "RECIPES",
+    "JOULES_PER_KWH",
+    "FABRICS",
+    "KINDS",
+}
 
 
 def test_help_shows_unit_and_range_of_each_argument():
@@ -23,7 +33,10 @@ def test_help_shows_unit_and_range_of_each_argument():
         rows = text.partition("Arguments:")[2].partition("Raises:")[0]
         assert "BadArgument" in text and "TypeError" in text, f
         for name, spec in law.arguments.items():
-            row = next((line.strip() for line in rows.splitlines() if line.strip().startswith(f"{name}:")), None)
+            row = next(
+                (line.strip() for line in rows.splitlines() if line.strip().startswith(f"{name}:")),
+                None,
+            )
             assert row, f"{f}: help() does not list {name}"
             wanted = [spec.unit, spec.span()] if isinstance(spec, Argument) else [repr(spec[0])]
             assert all(part in row for part in wanted), f"{f}: {row}"
@@ -32,17 +45,33 @@ def test_help_shows_unit_and_range_of_each_argument():
 
 
 def test_a_tooltip_shows_names_and_defaults_alone():
-    assert str(inspect.signature(iron_law)) == "(flops, size, peak, bandwidth, utilization=1.0, latency=0.0)"
+    assert (
+        str(inspect.signature(iron_law))
+        == "(flops, size, peak, bandwidth, utilization=1.0, latency=0.0)"
+    )
 
 
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: training_time(flops=1, n=1, peak=1, utilisation=0.5), "training_time: there is no argument 'utilisation'. Did you mean 'utilization'?"),
-        (lambda: training_time(1, 1, 1, mfu=0.5), "there is no argument 'mfu'. Did you mean 'utilization'?"),  # the only one left
-        (lambda: training_time(1, 1), "training_time: peak and utilization are missing. peak is a number of FLOP/s above 0."),
+        (
+            lambda: training_time(flops=1, n=1, peak=1, utilisation=0.5),
+            "training_time: there is no argument 'utilisation'. Did you mean 'utilization'?",
+        ),
+        # the only one left
+        (
+            lambda: training_time(1, 1, 1, mfu=0.5),
+            "there is no argument 'mfu'. Did you mean 'utilization'?",
+        ),
+        (
+            lambda: training_time(1, 1),
+            "training_time: peak and utilization are missing. peak is a number of FLOP/s above 0.",
+        ),
         (lambda: training_time(1, 1, 1, 0.5, n=2), "training_time: n is given twice"),
-        (lambda: training_time(1, 1, 1, 0.5, 2), "training_time: 5 arguments are given by their place, and it takes 4."),
+        (
+            lambda: training_time(1, 1, 1, 0.5, 2),
+            "training_time: 5 arguments are given by their place, and it takes 4.",
+        ),
         (lambda: amdahl_speedup(8, 0.05), "serial, parallel must be given by name."),
     ],
 )
@@ -61,7 +90,11 @@ def test_a_star_import_brings_laws_and_what_they_return():
             thing = getattr(module, export)
             ours = inspect.isroutine(thing) or inspect.isclass(thing)
             assert export in TABLES or (ours and thing.__module__ == name), f"{name}.{export}"
-        laws = {short.rpartition(".")[2] for short in LAWS if short.startswith(f"{name.removeprefix('lightspeed.')}.")}
+        laws = {
+            short.rpartition(".")[2]
+            for short in LAWS
+            if short.startswith(f"{name.removeprefix('lightspeed.')}.")
+        }
         assert laws <= set(module.__all__), f"{name} does not export {laws - set(module.__all__)}"
 
 

@@ -1,4 +1,6 @@
-"""The house stands: packages import one way, no file imports round in a circle, and the laws start at once."""
+"""The house stands: packages import one way, no file imports round in a circle, and the laws
+start at once.
+"""
 
 import ast
 import graphlib
@@ -12,7 +14,8 @@ import pytest
 import lightspeed
 
 LIB = Path(lightspeed.__file__).parents[1]
-PACKAGES = ("lightspeed", "lightspeed_course", "lightspeed_class", "lightspeed_cli")  # each may import those before it
+# each may import those before it
+PACKAGES = ("lightspeed", "lightspeed_course", "lightspeed_class", "lightspeed_cli")
 FILES = sorted(path for package in PACKAGES for path in (LIB / package).rglob("*.py"))
 LAWS = sorted(m.name for m in pkgutil.iter_modules(lightspeed.__path__) if not m.ispkg)
 
@@ -32,17 +35,27 @@ def imported(path):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            above = (
+                package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            )
             base = ".".join([*above, *filter(None, [node.module])])
-            names = [f"{base}.{a.name}" if f"{base}.{a.name}" in MODULES else base for a in node.names]
+            names = [
+                f"{base}.{a.name}" if f"{base}.{a.name}" in MODULES else base for a in node.names
+            ]
         else:
             continue
         yield from (name for name in names if name.split(".")[0] in PACKAGES)
 
 
 def test_every_file_of_lib_belongs_to_a_package():
-    strange = [p.relative_to(LIB) for p in LIB.rglob("*.py") if p not in FILES and "node_modules" not in p.parts]
-    assert not strange, f"no package is known for {strange}: which one do they belong to? See PACKAGES"
+    strange = [
+        p.relative_to(LIB)
+        for p in LIB.rglob("*.py")
+        if p not in FILES and "node_modules" not in p.parts
+    ]
+    assert not strange, (
+        f"no package is known for {strange}: which one do they belong to? See PACKAGES"
+    )
 
 
 def test_packages_import_one_way():
@@ -65,8 +78,13 @@ def test_no_circle_of_files():
 
 def test_laws_load_nothing_heavy():
     heavy = ("pint", "scipy", "matplotlib", "ipywidgets", "sqlite3", "networkx")
-    code = f"import sys, {', '.join(f'lightspeed.{m}' for m in LAWS)}; print(*[m for m in {heavy} if m in sys.modules])"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    code = (
+        f"import sys, {', '.join(f'lightspeed.{m}' for m in LAWS)}; print(*[m for m in {heavy} if m"
+        " in sys.modules])"
+    )
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
     assert not loaded, f"importing the laws loads {loaded}"
 
 
@@ -81,6 +99,8 @@ def test_the_roofline_runs_without_numpy():
 
 def test_files_stay_one_room():
     """Banks are data, one file a subject."""
-    lines = {dotted(p): len(p.read_text("utf-8").splitlines()) for p in FILES if p.parent.name != "banks"}
+    lines = {
+        dotted(p): len(p.read_text("utf-8").splitlines()) for p in FILES if p.parent.name != "banks"
+    }
     long = {name: n for name, n in lines.items() if n > 500}
     assert not long, f"longer than 500 lines, so more than one thing: {long}"

@@ -1,4 +1,6 @@
-"""The reader of nccl-tests output: versions, noise, truncation, errors with their line, consistency."""
+"""The reader of nccl-tests output: versions, noise, truncation, errors with their line,
+consistency.
+"""
 
 import pytest
 
@@ -94,7 +96,14 @@ def test_todays_output():
     assert report.devices == ("NVIDIA GH200 120GB",)
     assert [(r.size, r.in_place) for r in report.rows[:2]] == [(8, False), (8, True)]
     last = report.rows[-1]
-    assert (last.line, last.count, last.dtype, last.redop, last.root, last.wrong) == (20, 33554432, "float", "sum", -1, 0)
+    assert (last.line, last.count, last.dtype, last.redop, last.root, last.wrong) == (
+        20,
+        33554432,
+        "float",
+        "sum",
+        -1,
+        0,
+    )
     assert (last.time, last.algbw, last.busbw) == pytest.approx((1907.8e-6, 70.35e9, 123.11e9))
     assert report.average_busbw == 42.25e9
     assert not report.truncated
@@ -129,14 +138,24 @@ def test_alltoall_counts_per_rank_and_its_size_is_the_whole_buffer():
 
 
 def test_one_column_of_results_extra_columns_and_time_stamps():
-    head = "# nccl-tests version 2.18.3 nccl-headers=23004 nccl-library=23004\n# Collective test starting: broadcast_perf_mpi\n"
-    single = head + "#       size    count   type  redop  root   time   algbw   busbw  #wrong\n  34359738368 8589934592  float  none    0  875713  39.24   39.24       0\n"
+    head = (
+        "# nccl-tests version 2.18.3 nccl-headers=23004 nccl-library=23004\n# Collective test"
+        " starting: broadcast_perf_mpi\n"
+    )
+    single = (
+        head
+        + "#       size    count   type  redop  root   time   algbw   busbw  #wrong\n  34359738368"
+        " 8589934592  float  none    0  875713  39.24   39.24       0\n"
+    )
     report = one(single)
     assert (report.collective, report.rows[0].root, len(report.rows)) == ("broadcast", 0, 1)
     assert report.versions == ("nccl-tests version 2.18.3",)
     columns = "time algbw busbw #wrong i_min i_max i_p99 i_cv%"
     values = "100.0 10.00 17.50 0 98.1 103.2 103.0 1.25"
-    stamped = f"#  size count type redop root {columns} {columns} timestamp\n 1000000 250000 float sum -1 {values} {values} 2026-11-21 06:00:00\n"
+    stamped = (
+        f"#  size count type redop root {columns} {columns} timestamp\n 1000000 250000 float sum -1"
+        f" {values} {values} 2026-11-21 06:00:00\n"
+    )
     report = one(stamped, collective="all_reduce")
     assert [r.busbw for r in report.rows] == [17.5e9, 17.5e9]
     assert infer_ranks(report) == 8
@@ -149,7 +168,10 @@ def test_several_runs_in_one_file():
     assert [r.truncated for r in reports] == [False, True, False]
 
 
-@pytest.mark.parametrize(("where", "after", "rows"), [("   134217728", 4, 4), ("   134217728", 70, 4), ("# Out of", 0, 6), ("# Out of", 9, 6)])
+@pytest.mark.parametrize(
+    ("where", "after", "rows"),
+    [("   134217728", 4, 4), ("   134217728", 70, 4), ("# Out of", 0, 6), ("# Out of", 9, 6)],
+)
 def test_a_file_cut_off_anywhere_keeps_the_rows_before(where, after, rows):
     report = one(TODAY[: TODAY.index(where) + after])
     assert (report.truncated, len(report.rows)) == (True, rows)
@@ -158,7 +180,10 @@ def test_a_file_cut_off_anywhere_keeps_the_rows_before(where, after, rows):
 
 def test_a_run_killed_in_a_row_keeps_the_rows_before():
     cut = TODAY.index("   134217728") + 70
-    report = one(TODAY[:cut] + "\nslurmstepd: error: *** JOB 1234 ON nid005471 CANCELLED DUE TO TIME LIMIT ***\n")
+    report = one(
+        TODAY[:cut]
+        + "\nslurmstepd: error: *** JOB 1234 ON nid005471 CANCELLED DUE TO TIME LIMIT ***\n"
+    )
     assert (report.truncated, len(report.rows)) == (True, 4)
 
 
@@ -171,7 +196,12 @@ def test_a_run_killed_in_a_row_keeps_the_rows_before():
         ("    127.0    2.06", "   -127.0    2.06", 19, "no time or rate"),
         ("    127.0    2.06", "      nan    2.06", 19, "no time or rate"),
         ("# Avg bus bandwidth    : 42.25", "# Avg bus bandwidth    : n/a", 22, "no number"),
-        ("root     time   algbw   busbw #wrong     time", "root     tiem   algbw   busbw #wrong     time", 16, "a header other than"),
+        (
+            "root     time   algbw   busbw #wrong     time",
+            "root     tiem   algbw   busbw #wrong     time",
+            16,
+            "a header other than",
+        ),
     ],
 )
 def test_a_malformed_line_is_named(old, new, line, why):
@@ -181,7 +211,9 @@ def test_a_malformed_line_is_named(old, new, line, why):
     assert str(error.value).startswith(f"line {line}: ")
 
 
-@pytest.mark.parametrize("text", ["", "\n\n", "hello\n8 2 float\n", TODAY[: TODAY.index("           8 ")]])
+@pytest.mark.parametrize(
+    "text", ["", "\n\n", "hello\n8 2 float\n", TODAY[: TODAY.index("           8 ")]]
+)
 def test_no_result_is_an_error(text):
     with pytest.raises(ReportError, match="no table of nccl-tests") as error:
         parse(text)
@@ -189,11 +221,18 @@ def test_no_result_is_an_error(text):
 
 
 def test_a_failed_test_says_where():
-    log = TODAY[: TODAY.index("           8 ")] + "nid006352: Test NCCL failure common.cu:958 'unhandled system error (run with NCCL_DEBUG=INFO for details)'\n"
+    log = (
+        TODAY[: TODAY.index("           8 ")]
+        + "nid006352: Test NCCL failure common.cu:958 'unhandled system error (run with"
+        " NCCL_DEBUG=INFO for details)'\n"
+    )
     with pytest.raises(ReportError, match="failed before it measured") as error:
         parse(log)
     assert error.value.line == 18
-    half = TODAY[: TODAY.index("   134217728")] + "nid1: Test CUDA failure common.cu:303 'unspecified launch failure'\n"
+    half = (
+        TODAY[: TODAY.index("   134217728")]
+        + "nid1: Test CUDA failure common.cu:303 'unspecified launch failure'\n"
+    )
     report = one(half)
     assert [f.line for f in check(report)] == [20]
 
@@ -221,13 +260,20 @@ def test_ranks_from_the_factor_alone():
     for text, ranks in ((TODAY, 8), (OLD, 8), (ALLTOALL, 4)):
         report = one(text)
         assert infer_ranks(report) == ranks == report.ranks
-    lone = one("#  size count type redop root time algbw busbw #wrong\n 33554432 8388608 float none -1 19.56 1715.44 0.00 0\n", collective="alltoall")
+    lone = one(
+        "#  size count type redop root time algbw busbw #wrong\n 33554432 8388608 float none -1"
+        " 19.56 1715.44 0.00 0\n",
+        collective="alltoall",
+    )
     assert infer_ranks(lone) is None  # one rank: busbw is 0
     assert infer_ranks(one(TODAY.replace("all_reduce", "broadcast"))) is None  # factor 1 whatever n
 
 
 def test_hints_name_the_transport():
-    log = "node1:1:1 [0] NCCL INFO Channel 00/0 : 8[0] -> 0[0] [receive] via NET/IB/0/GDRDMA\nnode1:1:1 [0] NCCL INFO NET/Socket : Using [0]eth0\n"
+    log = (
+        "node1:1:1 [0] NCCL INFO Channel 00/0 : 8[0] -> 0[0] [receive] via"
+        " NET/IB/0/GDRDMA\nnode1:1:1 [0] NCCL INFO NET/Socket : Using [0]eth0\n"
+    )
     assert one(log + TODAY).hints == ("sockets", "InfiniBand", "GPUDirect RDMA")
 
 

@@ -1,4 +1,6 @@
-"""NCCL's tuner: our model against NCCL's own code, release by release, and against a table that a job printed."""
+"""NCCL's tuner: our model against NCCL's own code, release by release, and against a table that
+a job printed.
+"""
 
 import csv
 from pathlib import Path
@@ -15,7 +17,9 @@ NUMBERS = ("latency_us", "algbw_GBps", "time_us")
 
 
 def expected():
-    """(release, job, size) -> {(algorithm, protocol): (latency, bandwidth, time)} as NCCL's own code computes them."""
+    """(release, job, size) -> {(algorithm, protocol): (latency, bandwidth, time)} as NCCL's own
+    code computes them.
+    """
     lines = [line for line in EXPECTED.read_text().splitlines() if not line.startswith("#")]
     found = {}
     for row in csv.DictReader(lines):
@@ -42,7 +46,9 @@ def job_of(row):
 
 
 def test_every_release_computes_what_its_source_computes():
-    """Latency, bandwidth, time and choice, to the seven digits of a float, in states drawn at random."""
+    """Latency, bandwidth, time and choice, to the seven digits of a float, in states drawn at
+    random.
+    """
     seen, wrong = set(), []
     for row, theirs in expected():
         job, size = job_of(row), float(row["size"])
@@ -64,14 +70,23 @@ def test_every_release_computes_what_its_source_computes():
 
 
 def test_the_errors_of_one_table_for_all_would_be_seen():
-    """The comparison can fail: another release, another CPU or no flush gives other numbers somewhere in the data."""
+    """The comparison can fail: another release, another CPU or no flush gives other numbers
+    somewhere in the data.
+    """
     for change in ({"release": "2.21.5"}, {"cpu": "intel"}, {"net_latency": 0.0}):
         differs = 0
         for row, theirs in expected():
-            if row["release"] != nccl_tuner.NEWEST or row["collective"] != "all_reduce" or row["architecture"] == "blackwell":
+            if (
+                row["release"] != nccl_tuner.NEWEST
+                or row["collective"] != "all_reduce"
+                or row["architecture"] == "blackwell"
+            ):
                 continue
             table = nccl_tuner.tuning_table(nccl_tuner.Job(**{**vars(job_of(row)), **change}))
-            differs += any(k in table and table[k].latency * 1e6 != pytest.approx(v[0], rel=1e-4) for k, v in theirs.items())
+            differs += any(
+                k in table and table[k].latency * 1e6 != pytest.approx(v[0], rel=1e-4)
+                for k, v in theirs.items()
+            )
         assert differs > 3, change
 
 
@@ -79,7 +94,9 @@ def test_tables_name_their_commit():
     commits = {nccl_tuner.tables(release).commit for release in nccl_tuner.RELEASES}
     assert len(commits) == len(nccl_tuner.RELEASES)
     assert all(len(commit) == 40 for commit in commits)
-    assert list(nccl_tuner.RELEASES) == sorted(nccl_tuner.RELEASES, key=lambda name: [int(part) for part in name.split(".")])
+    assert list(nccl_tuner.RELEASES) == sorted(
+        nccl_tuner.RELEASES, key=lambda name: [int(part) for part in name.split(".")]
+    )
 
 
 @pytest.mark.parametrize(
@@ -107,7 +124,9 @@ def test_an_old_release_says_which_gpus_it_knows():
 
 
 def test_a_printed_table_is_read_and_is_what_the_model_says():
-    """NCCL 2.29.7, two hosts of one RTX 5090 each over sockets: a log in public (yunwei37's nccl-eBPF)."""
+    """NCCL 2.29.7, two hosts of one RTX 5090 each over sockets: a log in public (yunwei37's
+    nccl-eBPF).
+    """
     (table,) = read_tuning_tables(LOG)
     assert list(table) == ["broadcast", "reduce", "all_gather", "reduce_scatter", "all_reduce"]
     assert {key for costs in table.values() for key in costs} == {
@@ -115,7 +134,9 @@ def test_a_printed_table_is_read_and_is_what_the_model_says():
     }  # fmt: skip
     for collective in ("all_reduce", "all_gather", "reduce_scatter"):
         # The ring's 2.4 GB/s in both directions of one socket; trees and PAT find 4.8.
-        job = nccl_tuner.Job(2, 2, collective, "blackwell", 2.4e9, 2.4e9, 4, link="PCI", release="2.29.7")
+        job = nccl_tuner.Job(
+            2, 2, collective, "blackwell", 2.4e9, 2.4e9, 4, link="PCI", release="2.29.7"
+        )
         ours = nccl_tuner.tuning_table(job)
         assert ours.keys() == table[collective].keys()
         for (algorithm, protocol), cost in table[collective].items():
@@ -136,20 +157,33 @@ def test_a_printed_table_takes_the_place_of_the_model():
 
 def test_other_processes_may_write_in_between():
     noise = "lab:9:9 [1] NCCL INFO Trees [0] -1/-1/-1->1->0\n"
-    assert read_tuning_tables("".join(line + "\n" + noise for line in LOG.splitlines())) == read_tuning_tables(LOG)
+    assert read_tuning_tables(
+        "".join(line + "\n" + noise for line in LOG.splitlines())
+    ) == read_tuning_tables(LOG)
 
 
 def test_each_communicator_has_its_table():
-    assert len(read_tuning_tables(LOG + LOG.replace("AllReduce |    16.8", "AllReduce |    17.8"))) == 2
+    assert (
+        len(read_tuning_tables(LOG + LOG.replace("AllReduce |    16.8", "AllReduce |    17.8")))
+        == 2
+    )
     first, second = read_tuning_tables(LOG + LOG.replace("16.8/", "17.8/"))
     assert second["all_reduce"]["Tree", "LL"].latency == pytest.approx(17.8e-6)
     assert first["all_reduce"]["Tree", "LL"].latency == pytest.approx(16.8e-6)
 
 
 def test_the_wide_table_of_old_releases():
-    """The header of NVIDIA/nccl issue 340 (NCCL 2.6.4); its rows were cut there, so these are made up."""
-    head = "w:5637:5670 [0] NCCL INFO Latency/AlgBw |    Tree/    LL |    Tree/ LL128 |    Tree/Simple |    Ring/    LL |"
-    row = "w:5637:5670 [0] NCCL INFO     AllReduce |     9.0/  11.0 |    14.0/   0.0 |    28.0/  20.0 |     4.2/   5.3 |"
+    """The header of NVIDIA/nccl issue 340 (NCCL 2.6.4); its rows were cut there, so these are
+    made up.
+    """
+    head = (
+        "w:5637:5670 [0] NCCL INFO Latency/AlgBw |    Tree/    LL |    Tree/ LL128 |    Tree/Simple"
+        " |    Ring/    LL |"
+    )
+    row = (
+        "w:5637:5670 [0] NCCL INFO     AllReduce |     9.0/  11.0 |    14.0/   0.0 |    28.0/  20.0"
+        " |     4.2/   5.3 |"
+    )
     (table,) = read_tuning_tables(f"{head}\n{row}\n")
     assert list(table["all_reduce"]) == [("Tree", "LL"), ("Tree", "Simple"), ("Ring", "LL")]
 

@@ -1,4 +1,6 @@
-"""Traffic of each strategy counted by hand, its compute-bound conditions from the two clocks, and the step they make."""
+"""Traffic of each strategy counted by hand, its compute-bound conditions from the two clocks,
+and the step they make.
+"""
 
 from dataclasses import replace
 from statistics import median
@@ -27,16 +29,25 @@ A100 = ts.machine("a100_80gb", "infiniband_hdr")
 
 @given(n=ways, params=st.floats(1e6, 1e12))
 def test_zero_sends_what_its_paper_says(n, params):
-    """Stages 0 to 2 send the same with one micro-batch, stage 3 half as much again (Rajbhandari et al., section 7)."""
+    """Stages 0 to 2 send the same with one micro-batch, stage 3 half as much again (Rajbhandari
+    et al., section 7).
+    """
     sent = [par.data_parallel_bytes(params, n, stage) for stage in range(4)]
-    assert sent[0] == pytest.approx(sent[1]) == pytest.approx(sent[2]) == pytest.approx(2 * (n - 1) / n * 2 * params)
+    assert (
+        sent[0]
+        == pytest.approx(sent[1])
+        == pytest.approx(sent[2])
+        == pytest.approx(2 * (n - 1) / n * 2 * params)
+    )
     assert sent[3] == pytest.approx(1.5 * sent[0])
 
 
 @given(n=ways, params=st.floats(1e6, 1e12), m=st.integers(1, 64))
 def test_accumulation_costs_the_later_stages(n, params, m):
     sent = [par.data_parallel_bytes(params, n, stage, m) for stage in range(4)]
-    assert sent[0] == pytest.approx(sent[1]) == pytest.approx(par.data_parallel_bytes(params, n, 0, 1))
+    assert (
+        sent[0] == pytest.approx(sent[1]) == pytest.approx(par.data_parallel_bytes(params, n, 0, 1))
+    )
     assert sent[3] == pytest.approx(m * par.data_parallel_bytes(params, n, 3, 1))
     assert sent[2] == pytest.approx((1 + m) / 2 * sent[1])
 
@@ -44,13 +55,19 @@ def test_accumulation_costs_the_later_stages(n, params, m):
 @given(t=st.integers(1, 8), x=tokens, h=width, layers=st.integers(1, 100))
 def test_tensor_parallel_bytes_are_megatrons(t, x, h, layers):
     """8 b s h (t - 1) / t elements a layer (Narayanan et al. 2021, section 3.2)."""
-    assert par.tensor_parallel_bytes(x, h, t, layers) == pytest.approx(8 * x * h * (t - 1) / t * 2 * layers)
-    assert par.tensor_parallel_bytes(x, h, t, layers, 1.0) == pytest.approx(12 * x * h * (t - 1) / t * 2 * layers)
+    assert par.tensor_parallel_bytes(x, h, t, layers) == pytest.approx(
+        8 * x * h * (t - 1) / t * 2 * layers
+    )
+    assert par.tensor_parallel_bytes(x, h, t, layers, 1.0) == pytest.approx(
+        12 * x * h * (t - 1) / t * 2 * layers
+    )
 
 
 @given(p=st.integers(2, 16), t=st.integers(2, 16), x=tokens, h=width)
 def test_a_pipeline_sends_least(p, t, x, h):
-    """Per layer a tensor-parallel GPU sends more than a stage does at its border, from two ways on."""
+    """Per layer a tensor-parallel GPU sends more than a stage does at its border, from two ways
+    on.
+    """
     assert par.pipeline_bytes(x, h) <= par.tensor_parallel_bytes(x, h, t)
 
 
@@ -75,7 +92,10 @@ def test_skew_by_moving_tokens():
     n, x, h, share = 8, 4096, 16, 0.5
     chance = [share] + [(1 - share) / (n - 1)] * (n - 1)
     to = rng.choice(n, size=(n, x), p=chance)
-    received = [sum((to[sender] == me).sum() for sender in range(n) if sender != me) * h * 2 for me in range(n)]
+    received = [
+        sum((to[sender] == me).sum() for sender in range(n) if sender != me) * h * 2
+        for me in range(n)
+    ]
     sent = [(to[me] != me).sum() * h * 2 for me in range(n)]
     skew = par.skewed_exchange(x, h, n, share)
     assert received[0] == pytest.approx(skew.hot_receives, rel=0.02)
@@ -89,7 +109,9 @@ def test_skew_by_moving_tokens():
 
 @given(peak=peaks, link=links, D=width, F=width, n=st.just(10**9))
 def test_data_parallel_condition(peak, link, D, F, n):
-    """One matrix, forward and backward: 6 B D F FLOPs on a chip, the gradient of D x F weights all-reduced behind 4 B D F."""
+    """One matrix, forward and backward: 6 B D F FLOPs on a chip, the gradient of D x F weights
+    all-reduced behind 4 B D F.
+    """
     critical = par.data_parallel_tokens(peak, link)
     backward = 4 * critical * D * F / peak
     assert par.data_parallel_bytes(D * F, n) / link == pytest.approx(backward)
@@ -97,7 +119,9 @@ def test_data_parallel_condition(peak, link, D, F, n):
 
 @given(peak=peaks, link=links, D=width, F=width, x=tokens)
 def test_tensor_parallel_condition(peak, link, D, F, x):
-    """An MLP forward: 4 B D F / Y FLOPs against one gather and one scatter of B D; the batch cancels."""
+    """An MLP forward: 4 B D F / Y FLOPs against one gather and one scatter of B D; the batch
+    cancels.
+    """
     Y = par.tensor_parallel_ways(F, peak, link)
     math = 4 * x * D * F / Y / peak
     comms = 2 * x * D * 2 / link
@@ -105,8 +129,9 @@ def test_tensor_parallel_condition(peak, link, D, F, x):
 
 
 def mlp_times(peak, link, tensor_link, D, F, tokens, X, Y):
-    """Seconds of an MLP forward on one of X * Y chips: arithmetic; FSDP, which gathers 1 / Y of both weights; tensor
-    parallelism, which gathers and scatters the activations of 1 / X of the tokens. Large groups, 2-byte elements."""
+    """Seconds of an MLP forward on one of X * Y chips: arithmetic; FSDP, which gathers 1 / Y of
+    both weights; tensor parallelism, which gathers and scatters the activations of 1 / X of the
+    tokens. Large groups, 2-byte elements."""
     return (
         4 * tokens * D * F / (X * Y) / peak,
         2 * D * F / Y * 2 / link,
@@ -121,7 +146,15 @@ def test_tensor_parallelism_lowers_what_fsdp_needs(peak, link, D, F, Y, X):
     assert fsdp == pytest.approx(arithmetic)
 
 
-@given(peak=peaks, link=links, tensor_link=links, D=width, F=width, N=st.integers(2, 10**5), each=st.integers(1, 10**5))
+@given(
+    peak=peaks,
+    link=links,
+    tensor_link=links,
+    D=width,
+    F=width,
+    N=st.integers(2, 10**5),
+    each=st.integers(1, 10**5),
+)
 def test_the_best_mixture_by_search(peak, link, tensor_link, D, F, N, each):
     best = par.best_fsdp_ways(each * N, N, F, link, tensor_link)
     ways = best * np.geomspace(0.1, 10, 2001)
@@ -131,7 +164,9 @@ def test_the_best_mixture_by_search(peak, link, tensor_link, D, F, N, each):
 
 @given(peak=peaks, link=links, tensor_link=links, D=width, F=width, N=st.integers(2, 10**5))
 def test_the_least_tokens_of_a_mixture(peak, link, tensor_link, D, F, N):
-    """There both take as long as arithmetic, one after the other; and it beats FSDP alone where F V / C > 4."""
+    """There both take as long as arithmetic, one after the other; and it beats FSDP alone where
+    F V / C > 4.
+    """
     each = par.mixed_tokens(F, peak, link, tensor_link)
     X = (each * N * N * link / (F * tensor_link)) ** 0.5
     arithmetic, fsdp, tensor = mlp_times(peak, link, tensor_link, D, F, each * N, X, N / X)
@@ -164,7 +199,14 @@ def test_one_gpu_only_computes():
     assert {n for n, t in one.terms.items() if t} == {"compute", "memory"}
 
 
-@given(data=st.sampled_from([1, 8, 64]), tensor=st.sampled_from([1, 2, 8]), pipeline=st.sampled_from([1, 4, 12]), m=st.integers(1, 32), stage=st.integers(0, 3), recompute=st.sampled_from(["none", "selective", "full"]))
+@given(
+    data=st.sampled_from([1, 8, 64]),
+    tensor=st.sampled_from([1, 2, 8]),
+    pipeline=st.sampled_from([1, 4, 12]),
+    m=st.integers(1, 32),
+    stage=st.integers(0, 3),
+    recompute=st.sampled_from(["none", "selective", "full"]),
+)
 def test_terms_add_up_and_recomputing_costs(data, tensor, pipeline, m, stage, recompute):
     plan = ts.Plan(data, tensor, pipeline, micro_batches=m, stage=stage, recompute=recompute)
     step = ts.step(GPT3, 2048, plan, A100)
@@ -172,14 +214,20 @@ def test_terms_add_up_and_recomputing_costs(data, tensor, pipeline, m, stage, re
     assert 0 < step.mfu <= 1
     assert all(t >= 0 for t in step.terms.values())
     # The same sum in another order may differ in its last bits.
-    assert step.time * (1 + 1e-12) >= ts.step(GPT3, 2048, replace(plan, recompute="none"), A100).time
+    assert (
+        step.time * (1 + 1e-12) >= ts.step(GPT3, 2048, replace(plan, recompute="none"), A100).time
+    )
     # A GPU of twice everything takes half as long.
-    twice = replace(A100, **{n: 2 * getattr(A100, n) for n in ("peak", "memory", "link", "network")})
+    twice = replace(
+        A100, **{n: 2 * getattr(A100, n) for n in ("peak", "memory", "link", "network")}
+    )
     assert ts.step(GPT3, 2048, plan, twice).time == pytest.approx(step.time / 2)
 
 
 def test_the_step_by_hand():
-    """GPT-3 on 512 A100: tensor 8, pipeline 8, data 8, 64 micro-batches of one sequence, everything recomputed."""
+    """GPT-3 on 512 A100: tensor 8, pipeline 8, data 8, 64 micro-batches of one sequence,
+    everything recomputed.
+    """
     plan = ts.Plan(data=8, tensor=8, pipeline=8, micro_batches=64, recompute="full")
     step, x, h = ts.step(GPT3, 2048, plan, A100), 2048, 12288
     assert step.compute == pytest.approx(ts.flops(GPT3, 64, 2048, "full") / 64 / 312e12)
@@ -196,10 +244,18 @@ def test_experts_spread_over_ranks():
     experts = model.expert_matrices * 8 * 32
     assert after.weights == pytest.approx(2 * (model.parameters - experts) + 2 * experts / 8)
     assert after.total < before.total
-    assert before == training_memory(model, machine.capacity, 4096, 1, 8, split="tensor+sequence", recompute="full")
-    assert ts.step(model, 4096, spread, machine).expert > 0 == ts.step(model, 4096, whole, machine).expert
+    assert before == training_memory(
+        model, machine.capacity, 4096, 1, 8, split="tensor+sequence", recompute="full"
+    )
+    assert (
+        ts.step(model, 4096, spread, machine).expert
+        > 0
+        == ts.step(model, 4096, whole, machine).expert
+    )
     # With all of ZeRO the shards are the same size whoever holds which expert.
-    all_split = [ts.memory_use(model, 4096, replace(p, stage=3), machine).weights for p in (whole, spread)]
+    all_split = [
+        ts.memory_use(model, 4096, replace(p, stage=3), machine).weights for p in (whole, spread)
+    ]
     assert all_split[0] == pytest.approx(all_split[1])
 
 
@@ -208,7 +264,14 @@ def test_experts_spread_over_ranks():
 
 def test_the_derived_times_are_those_the_notes_derive():
     runs = ts.training_runs()
-    derived = {"3_6b": 3.70, "18_4b": 9.40, "76_1b": 16.06, "145_6b": 24.82, "529_6b": 54.08, "1008b": 102.63}
+    derived = {
+        "3_6b": 3.70,
+        "18_4b": 9.40,
+        "76_1b": 16.06,
+        "145_6b": 24.82,
+        "529_6b": 54.08,
+        "1008b": 102.63,
+    }
     for name, seconds in derived.items():
         assert runs[f"megatron_a100_{name}"].time == pytest.approx(seconds, rel=0.002)
     # TRAP: 126 TFLOP/s counts the second forward pass; the model's own FLOPs are three quarters.
@@ -220,14 +283,20 @@ def test_the_derived_times_are_those_the_notes_derive():
 def test_mfu_and_hfu_of_one_run(name):
     """Both are printed to a tenth of a per cent, times to hundredths of a second.
 
-    TRAP: the paper's hardware FLOPs add s / 6h for the scores done again, as much as their forward and backward
-    passes together. Recomputation does the forward pass alone, a third of that.
+    TRAP: the paper's hardware FLOPs add s / 6h for the scores done again, as much as their forward
+    and backward passes together. Recomputation does the forward pass alone, a third of that.
     """
-    run, printed = ts.training_runs()[f"korthikanti_{name.lower()}_selective"], profiles.scaling_runs()["utilization"]
+    run, printed = (
+        ts.training_runs()[f"korthikanti_{name.lower()}_selective"],
+        profiles.scaling_runs()["utilization"],
+    )
     which = printed["models"].index(f"GPT {name}")
     mfu = run.flops_per_gpu / 312e12
     assert mfu == pytest.approx(printed["mfu"][which], rel=0.005)
-    selective, model = (ts.flops(run.model, run.plan.sequences, run.sequence, kind) for kind in ("selective", "none"))
+    selective, model = (
+        ts.flops(run.model, run.plan.sequences, run.sequence, kind)
+        for kind in ("selective", "none")
+    )
     again = selective / model - 1
     assert mfu * (1 + 3 * again) == pytest.approx(printed["hfu"][which], rel=0.005)
     assert mfu * (1 + again) < printed["hfu"][which]

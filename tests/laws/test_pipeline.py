@@ -46,7 +46,9 @@ def test_the_two_denominators(p, m):
 @pytest.mark.parametrize("more", (0, 1, 5, 20))
 def test_zero_bubble_closed_forms(p, more):
     run = pl.simulate("zb_h1", p, p + more, forward=1, backward=2, weight=1)
-    assert run.bubble_over_ideal == pytest.approx(pl.zero_bubble_over_ideal(p, p + more, 1, 1, 1), abs=1e-12)
+    assert run.bubble_over_ideal == pytest.approx(
+        pl.zero_bubble_over_ideal(p, p + more, 1, 1, 1), abs=1e-12
+    )
     # With twice the activations, no GPU waits between its own first and last pass.
     run = pl.simulate("zb_h2", p, 2 * p - 1 + more, forward=1, backward=2, weight=1)
     assert run.window == pytest.approx(max(run.busy))
@@ -55,7 +57,9 @@ def test_zero_bubble_closed_forms(p, more):
 
 @given(p=stages, m=micro)
 def test_memory_is_bought_with_the_schedule(p, m):
-    """GPipe holds all micro-batches, 1F1B what is between a stage and the end, interleaving a little more."""
+    """GPipe holds all micro-batches, 1F1B what is between a stage and the end, interleaving a
+    little more.
+    """
     assert pl.simulate("gpipe", p, m).peak_activations == (m,) * p
     assert pl.simulate("1f1b", p, m).peak_activations == tuple(min(m, p - i) for i in range(p))
     assert max(pl.simulate("zb_h1", p, m).peak_activations) <= p
@@ -65,13 +69,23 @@ def test_memory_is_bought_with_the_schedule(p, m):
 @pytest.mark.parametrize("v", (2, 3, 4))
 def test_the_first_stage_of_an_interleaved_pipeline(p, v):
     """Korthikanti's factor 1 + (p - 1) / (p v) over the p micro-batches of 1F1B."""
-    assert pl.simulate("interleaved", p, 4 * p, chunks=v).peak_activations[0] == pytest.approx(p * (1 + (p - 1) / (p * v)))
+    assert pl.simulate("interleaved", p, 4 * p, chunks=v).peak_activations[0] == pytest.approx(
+        p * (1 + (p - 1) / (p * v))
+    )
 
 
 @settings(max_examples=60, deadline=None)
-@given(data=st.data(), schedule=st.sampled_from(pl.SCHEDULES), p=stages, k=st.integers(1, 4), transfer=st.floats(0, 2))
+@given(
+    data=st.data(),
+    schedule=st.sampled_from(pl.SCHEDULES),
+    p=stages,
+    k=st.integers(1, 4),
+    transfer=st.floats(0, 2),
+)
 def test_what_every_run_obeys(data, schedule, p, k, transfer):
-    """Each pass once, none before its input, no GPU does two things at once; unequal stages and transfers included."""
+    """Each pass once, none before its input, no GPU does two things at once; unequal stages and
+    transfers included.
+    """
     m, v = (k * p, data.draw(st.integers(1, 3))) if schedule == "interleaved" else (k, 1)
     forward = [data.draw(seconds) for _ in range(p)]
     backward = [data.draw(seconds) for _ in range(p)]
@@ -93,7 +107,11 @@ def test_what_every_run_obeys(data, schedule, p, k, transfer):
             assert q.start >= before.end + (transfer if there % p != work.stage else 0) - 1e-9
     # Bounds: the busiest GPU, and one micro-batch all the way there and back.
     assert run.span >= max(run.busy) - 1e-9
-    there_and_back = sum(forward) + sum(b / 2 if schedule in pl.SPLIT else b for b in backward) + 2 * (p * v - 1) * transfer * (p > 1)
+    there_and_back = (
+        sum(forward)
+        + sum(b / 2 if schedule in pl.SPLIT else b for b in backward)
+        + 2 * (p * v - 1) * transfer * (p > 1)
+    )
     assert run.span >= there_and_back - 1e-6
     assert 0 <= run.bubble_over_total < 1
 
@@ -132,7 +150,9 @@ def test_the_shared_slots_by_brute_force(p, m):
     busy = {(k + abs(i), i if i >= 0 else -i) for k in range(m) for i in range(p)}
     busy |= {(k + p - 1 + (p - 1 - i), i) for k in range(m) for i in range(p)}
     steps = max(t for t, _ in busy) + 1
-    assert pl.shared_slot_utilization(p, m) == tuple(sum(t == s for t, _ in busy) / p for s in range(steps))
+    assert pl.shared_slot_utilization(p, m) == tuple(
+        sum(t == s for t, _ in busy) / p for s in range(steps)
+    )
 
 
 @pytest.mark.parametrize(

@@ -59,10 +59,18 @@ def assert_same_codes(name, values, ours, theirs):
 def boundaries(name):
     """Each value, each midpoint, and the float32 on either side of both; both signs; the top."""
     values = FORMATS[name].values()
-    top = FORMATS[name].max + FORMATS[name].spacing(FORMATS[name].max) * np.array([0.25, 0.5, 0.75, 1.0, 2.0])
+    top = FORMATS[name].max + FORMATS[name].spacing(FORMATS[name].max) * np.array(
+        [0.25, 0.5, 0.75, 1.0, 2.0]
+    )
     points = np.concatenate([values, (values[1:] + values[:-1]) / 2, top, -top])
     points = points[np.abs(points) <= np.finfo(np.float32).max].astype(np.float32)
-    points = np.concatenate([points, np.nextafter(points, np.float32(-np.inf)), np.nextafter(points, np.float32(np.inf))])
+    points = np.concatenate(
+        [
+            points,
+            np.nextafter(points, np.float32(-np.inf)),
+            np.nextafter(points, np.float32(np.inf)),
+        ]
+    )
     return points[np.isfinite(points)].astype(np.float64)
 
 
@@ -101,7 +109,9 @@ def test_encodes_random_float32_patterns(name):
 def test_encodes_random_values_in_its_own_range(name):
     rng = np.random.default_rng(6)
     low, high = np.log2(FORMATS[name].smallest_subnormal) - 2, np.log2(FORMATS[name].max) + 1
-    values = np.exp2(rng.uniform(max(low, -125), min(high, 127.9), 100_000)) * rng.choice([-1, 1], 100_000)
+    values = np.exp2(rng.uniform(max(low, -125), min(high, 127.9), 100_000)) * rng.choice(
+        [-1, 1], 100_000
+    )
     values = values.astype(np.float32).astype(np.float64)
     assert_same_codes(name, values, FORMATS[name].encode(values), twin_encode(name, values))
 
@@ -110,12 +120,31 @@ def float64_inputs(size):
     """Random bit patterns, values near the fp32 range, ties of fp32, and the special values."""
     rng = np.random.default_rng(7)
     pattern = rng.integers(0, 2**64, size, dtype=np.uint64).view(np.float64)
-    spread = np.ldexp(rng.uniform(1, 2, size), rng.integers(-160, 130, size)) * rng.choice([-1, 1], size)
+    spread = np.ldexp(rng.uniform(1, 2, size), rng.integers(-160, 130, size)) * rng.choice(
+        [-1, 1], size
+    )
     f32 = rng.integers(0, 0x7F7FFFFF, size, dtype=np.uint32)
-    ties = (f32.view(np.float32).astype(np.float64) + (f32 + 1).view(np.float32).astype(np.float64)) / 2
+    ties = (
+        f32.view(np.float32).astype(np.float64) + (f32 + 1).view(np.float32).astype(np.float64)
+    ) / 2
     top = np.float64(np.finfo(np.float32).max)
     half = np.float64(2.0**127 * 2.0**-24)
-    special = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, top, top + half, np.nextafter(top + half, 0), 2.0**128, 5e-324, 2.0**-150, 2.0**-149 * 1.5])
+    special = np.array(
+        [
+            0.0,
+            -0.0,
+            np.inf,
+            -np.inf,
+            np.nan,
+            top,
+            top + half,
+            np.nextafter(top + half, 0),
+            2.0**128,
+            5e-324,
+            2.0**-150,
+            2.0**-149 * 1.5,
+        ]
+    )
     near = np.concatenate([ties, np.nextafter(ties, 0), np.nextafter(ties, np.inf)])
     return np.concatenate([pattern, spread, near, special, -special])
 
@@ -144,7 +173,9 @@ def test_fp64_encodes_to_its_own_bits():
 
 
 def test_tf32_is_fp32_rounded_to_ten_bits():
-    """By integer arithmetic on the bits of a float32: add half of the dropped 13 bits, ties to even."""
+    """By integer arithmetic on the bits of a float32: add half of the dropped 13 bits, ties to
+    even.
+    """
     rng = np.random.default_rng(9)
     bits = rng.integers(0, 2**32, 10**6, dtype=np.uint32)
     ties = (bits & ~np.uint32(0x1FFF)) | np.uint32(0x1000)
@@ -175,7 +206,13 @@ def test_integers_are_those_of_numpy_and_ml_dtypes(name):
     assert np.array_equal(fmt.decode(codes), theirs)
     assert np.array_equal(fmt.encode(theirs), codes)
     assert np.array_equal(fmt.values(), np.sort(theirs))
-    assert fmt.round(np.array([-1e9, 0.5, 1.5, 2.5, 1e9])).tolist() == [fmt.min, 0.0, 2.0, 2.0, fmt.max]
+    assert fmt.round(np.array([-1e9, 0.5, 1.5, 2.5, 1e9])).tolist() == [
+        fmt.min,
+        0.0,
+        2.0,
+        2.0,
+        fmt.max,
+    ]
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -186,15 +223,25 @@ def test_saturation_holds_at_the_ends_and_nan_stays(name):
         assert fmt.round(-np.inf, saturate=True) == -fmt.max
     if fmt.has_nan:
         assert np.isnan(fmt.round(np.nan, saturate=True))
-    assert np.array_equal(fmt.round(fmt.max * 4), {"ieee": np.inf, "finite": fmt.max}.get(fmt.specials, np.nan), equal_nan=True)
+    assert np.array_equal(
+        fmt.round(fmt.max * 4),
+        {"ieee": np.inf, "finite": fmt.max}.get(fmt.specials, np.nan),
+        equal_nan=True,
+    )
 
 
 @pytest.mark.parametrize("name", SMALL)
 def test_rounding_is_decoding_the_code(name):
     """Both ways of `round`: everything inside the range, and something outside."""
     fmt = FORMATS[name]
-    inside = np.linspace(-1, 1, 1001) * fmt.max if not fmt.scale else np.geomspace(fmt.min, fmt.max, 1001)
-    inside = np.concatenate([inside, inside * 1e-3 if not fmt.scale else inside, [1.0 if fmt.scale else -0.0]])
+    inside = (
+        np.linspace(-1, 1, 1001) * fmt.max
+        if not fmt.scale
+        else np.geomspace(fmt.min, fmt.max, 1001)
+    )
+    inside = np.concatenate(
+        [inside, inside * 1e-3 if not fmt.scale else inside, [1.0 if fmt.scale else -0.0]]
+    )
     for values in (inside, np.append(inside, fmt.max * 8)):
         ours, codes = fmt.round(values), fmt.decode(fmt.encode(values))
         assert np.array_equal(ours, codes, equal_nan=True)
@@ -207,7 +254,9 @@ def test_e8m0_below_the_float32_normals_is_the_nearest_power():
 
 
 def test_specials_of_the_small_formats():
-    assert np.isnan(FORMATS["fp8_e4m3"].round(500.0)), "E4M3 has no infinity: a cast past 448 is NaN"
+    assert np.isnan(FORMATS["fp8_e4m3"].round(500.0)), (
+        "E4M3 has no infinity: a cast past 448 is NaN"
+    )
     assert FORMATS["fp8_e5m2"].round(1e6) == np.inf
     assert FORMATS["fp4_e2m1"].values()[7:].tolist() == [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0]
     for name in ("fp8_e4m3fnuz", "fp8_e5m2fnuz"):
@@ -226,11 +275,16 @@ def test_neighbours_and_spacing_agree_with_the_list_of_values(name):
             assert fmt.spacing(values[i]) == values[i + 1] - values[i]
     above, below = fmt.neighbours(fmt.max)[1], fmt.neighbours(fmt.min)[0]
     has_infinity = isinstance(fmt, Format) and fmt.specials == "ieee"
-    assert (above, below) == (np.inf, -np.inf) if has_infinity else np.isnan(above) and np.isnan(below)
+    assert (
+        (above, below) == (np.inf, -np.inf) if has_infinity else np.isnan(above) and np.isnan(below)
+    )
 
 
 @settings(max_examples=200, deadline=None)
-@given(st.floats(allow_nan=False, allow_infinity=False), st.sampled_from([n for n in FORMATS if n not in ("e8m0",)]))
+@given(
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.sampled_from([n for n in FORMATS if n not in ("e8m0",)]),
+)
 def test_rounding_picks_the_nearer_neighbour(x, name):
     fmt = FORMATS[name]
     if fmt.min <= x <= fmt.max:
@@ -306,11 +360,15 @@ def test_symmetric_and_asymmetric_codes_are_the_nearest():
         top = 2 ** (bits - 1) - 1
         assert q.scale == np.abs(x).max() / top and abs(q.codes).max() == top
         every = np.arange(-top, top + 1) * q.scale
-        assert np.allclose(np.abs(q.values - x), np.abs(every[:, None] - x).min(axis=0), rtol=0, atol=1e-12)
+        assert np.allclose(
+            np.abs(q.values - x), np.abs(every[:, None] - x).min(axis=0), rtol=0, atol=1e-12
+        )
         a = quantize_asymmetric(x, bits)
         assert a.codes.min() >= 0 and a.codes.max() <= 2**bits - 1
         every = (np.arange(2**bits) - a.zero_point) * a.scale
-        assert np.allclose(np.abs(a.values - x), np.abs(every[:, None] - x).min(axis=0), rtol=0, atol=1e-12)
+        assert np.allclose(
+            np.abs(a.values - x), np.abs(every[:, None] - x).min(axis=0), rtol=0, atol=1e-12
+        )
         assert 0.0 in every
 
 
@@ -351,8 +409,11 @@ def test_sqnr_law_on_a_sine_and_on_uniform_noise():
     t = np.arange(200_000) * 0.6180339887
     sine, uniform = np.sin(t), np.random.default_rng(7).uniform(-1, 1, 200_000)
     for bits in range(6, 15):
-        levels = 20 * np.log10(2 ** (bits - 1) / (2 ** (bits - 1) - 1))  # symmetric codes leave one unused
-        assert sqnr(sine, quantize_symmetric(sine, bits).values) == pytest.approx(sqnr_law(bits) - levels, abs=0.35)
+        # symmetric codes leave one unused
+        levels = 20 * np.log10(2 ** (bits - 1) / (2 ** (bits - 1) - 1))
+        assert sqnr(sine, quantize_symmetric(sine, bits).values) == pytest.approx(
+            sqnr_law(bits) - levels, abs=0.35
+        )
         measured = sqnr(uniform, quantize_symmetric(uniform, bits).values)
         assert measured == pytest.approx(sqnr_law(bits, crest_factor(uniform)) - levels, abs=0.1)
     assert sqnr_law(8) == pytest.approx(6.02 * 8 + 1.76, abs=0.02)
@@ -364,7 +425,9 @@ def test_one_outlier_costs_its_crest_factor():
     y = x.copy()
     y[0] = 100.0
     loss = sqnr(x, quantize_symmetric(x).values) - sqnr(y, quantize_symmetric(y).values)
-    assert loss == pytest.approx(sqnr_law(8, crest_factor(x)) - sqnr_law(8, crest_factor(y)), abs=0.5)
+    assert loss == pytest.approx(
+        sqnr_law(8, crest_factor(x)) - sqnr_law(8, crest_factor(y)), abs=0.5
+    )
 
 
 def test_floats_keep_their_sqnr_at_any_scale_and_integers_with_a_scale_do():
@@ -372,7 +435,9 @@ def test_floats_keep_their_sqnr_at_any_scale_and_integers_with_a_scale_do():
     for name in ("bf16", "fp16"):
         fmt = FORMATS[name]
         assert sqnr(x, fmt.round(x)) == pytest.approx(sqnr(x / 8, fmt.round(x / 8)), abs=0.01)
-    assert sqnr(x, quantize_symmetric(x).values) == pytest.approx(sqnr(7 * x, quantize_symmetric(7 * x).values), abs=0.01)
+    assert sqnr(x, quantize_symmetric(x).values) == pytest.approx(
+        sqnr(7 * x, quantize_symmetric(7 * x).values), abs=0.01
+    )
 
 
 def test_integer_matmul_is_the_product_of_the_dequantized():
@@ -404,7 +469,11 @@ def test_block_formats_against_a_loop(name):
         if fmt.scale.scale:
             scale = 2.0 ** (np.floor(np.log2(amax)) - np.floor(np.log2(fmt.element.max)))
         else:
-            scale = float(np.float64(amax / fmt.element.max / whole).astype(np.float32).astype(ml_dtypes.float8_e4m3fn)) * float(whole)
+            scale = float(
+                np.float64(amax / fmt.element.max / whole)
+                .astype(np.float32)
+                .astype(ml_dtypes.float8_e4m3fn)
+            ) * float(whole)
         values = fmt.element.values()
         nearest = values[np.abs(block[:, None] / scale - values).argmin(axis=1)] * scale
         got = fmt.round(x)[i : i + fmt.block]
@@ -415,17 +484,31 @@ def test_block_formats_against_a_loop(name):
 def test_block_formats_ignore_the_scale_of_the_tensor_and_outliers_stay_in_their_block():
     x = np.random.default_rng(12).standard_normal(4096)
     for fmt in BLOCK_FORMATS.values():
-        assert sqnr(x, fmt.round(x)) == pytest.approx(sqnr(x * 2.0**-40, fmt.round(x * 2.0**-40)), abs=1e-9)
+        assert sqnr(x, fmt.round(x)) == pytest.approx(
+            sqnr(x * 2.0**-40, fmt.round(x * 2.0**-40)), abs=1e-9
+        )
         y = x.copy()
         y[0] = 1000.0
-        assert np.array_equal(fmt.round(y)[fmt.block :], fmt.round(x)[fmt.block :]) or fmt.name == "nvfp4"
+        assert (
+            np.array_equal(fmt.round(y)[fmt.block :], fmt.round(x)[fmt.block :])
+            or fmt.name == "nvfp4"
+        )
 
 
 def test_true_bits_per_weight():
     assert {n: f.bits_per_weight for n, f in BLOCK_FORMATS.items()} == {
         "mxfp8_e4m3": 8.25, "mxfp8_e5m2": 8.25, "mxfp6_e2m3": 6.25, "mxfp6_e3m2": 6.25, "mxfp4": 4.25, "nvfp4": 4.5,
     }  # fmt: skip
-    published = {"Q4_0": (18, 32), "Q4_1": (20, 32), "Q5_0": (22, 32), "Q8_0": (34, 32), "Q2_K": (84, 256), "Q3_K": (110, 256), "Q4_K": (144, 256), "Q6_K": (210, 256)}
+    published = {
+        "Q4_0": (18, 32),
+        "Q4_1": (20, 32),
+        "Q5_0": (22, 32),
+        "Q8_0": (34, 32),
+        "Q2_K": (84, 256),
+        "Q3_K": (110, 256),
+        "Q4_K": (144, 256),
+        "Q6_K": (210, 256),
+    }
     for name, (size, elements) in published.items():
         block, bits, scales = GGML_BLOCKS[name]
         assert block == elements and bits_per_weight(bits, scales, block) == 8 * size / elements

@@ -1,4 +1,6 @@
-"""Queues: closed forms against limits, sums, simulation, and two packages that know nothing of ours."""
+"""Queues: closed forms against limits, sums, simulation, and two packages that know nothing of
+ours.
+"""
 
 import math
 
@@ -78,8 +80,12 @@ def test_limits_meet(service_rate, rho):
     rate = rho * service_rate
     mm1 = numbers(q.mm1(rate, service_rate))
     np.testing.assert_allclose(numbers(q.mmc(rate, service_rate, 1)), mm1, rtol=1e-9)
-    np.testing.assert_allclose(numbers(q.mg1(rate, service_rate, service_rate**-2.0)), mm1, rtol=1e-9)
-    np.testing.assert_allclose(numbers(q.mg1(rate, service_rate, 0)), numbers(q.md1(rate, service_rate)), rtol=1e-9)
+    np.testing.assert_allclose(
+        numbers(q.mg1(rate, service_rate, service_rate**-2.0)), mm1, rtol=1e-9
+    )
+    np.testing.assert_allclose(
+        numbers(q.mg1(rate, service_rate, 0)), numbers(q.md1(rate, service_rate)), rtol=1e-9
+    )
     assert q.md1(rate, service_rate).Wq == pytest.approx(q.mm1(rate, service_rate).Wq / 2)
 
 
@@ -108,7 +114,8 @@ def test_servers_for_is_the_fewest(load, share):
 
 
 def test_erlang_of_a_hundred_thousand_servers():
-    # Sums of factorials overflow at 171 servers. Heavy traffic: Jagerman's asymptote of erlang_b at load = servers.
+    # Sums of factorials overflow at 171 servers. Heavy traffic: Jagerman's asymptote of erlang_b at
+    # load = servers.
     n = 10**5
     assert q.erlang_b(n, n) == pytest.approx(math.sqrt(2 / (math.pi * n)), rel=1e-2)
     assert 0 < q.erlang_c(n - 300.0, n) < 1
@@ -118,7 +125,9 @@ def test_erlang_of_a_hundred_thousand_servers():
 def test_shedding_by_direct_sums(servers, room, rho):
     capacity, service_rate = servers + room, 2.0
     rate = rho * servers * service_rate
-    weights = np.cumprod([1.0] + [rate / (min(k, servers) * service_rate) for k in range(1, capacity + 1)])
+    weights = np.cumprod(
+        [1.0] + [rate / (min(k, servers) * service_rate) for k in range(1, capacity + 1)]
+    )
     p, inside = weights / weights.sum(), np.arange(capacity + 1)
     queue = q.mmck(rate, service_rate, servers, capacity)
     assert queue.shed == pytest.approx(p[-1])
@@ -155,7 +164,8 @@ def test_sojourn_of_one_server_is_exponential(service_rate, rho, share):
 
 @pytest.mark.parametrize(("rate", "servers"), [(1, 2), (3.2, 4), (2, 3), (1, 50)])
 def test_sojourn_percentiles_add_up_to_the_mean(rate, servers):
-    # The mean is the area over the distribution: the mean of all percentiles. (1, 2) has equal exponents.
+    # The mean is the area over the distribution: the mean of all percentiles. (1, 2) has equal
+    # exponents.
     shares = 0.01 + 0.9899 * (np.arange(20_000) + 0.5) / 20_000
     mean = q.sojourn_percentile(shares, rate, 1, servers).mean()
     assert mean == pytest.approx(q.mmc(rate, 1, servers).W, rel=0.01)
@@ -187,12 +197,18 @@ def test_drain_time():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: q.mm1(12, 10), "12/s exceeds what 1 server can do, 10/s: the queue grows without limit"),
+        (
+            lambda: q.mm1(12, 10),
+            "12/s exceeds what 1 server can do, 10/s: the queue grows without limit",
+        ),
         (lambda: q.mm1(10, 10), "10/s equals what 1 server can do"),
         (lambda: q.md1(12, 10), "exceeds"),
         (lambda: q.mg1(12, 10, 0.1), "exceeds"),
         (lambda: q.mmc(20, 10, 2), "2 servers can do, 20/s"),
-        (lambda: q.mmc(np.array([1.0, 50]), 10, np.array([3, 4])), "50/s exceeds what 4 servers can do, 40/s"),
+        (
+            lambda: q.mmc(np.array([1.0, 50]), 10, np.array([3, 4])),
+            "50/s exceeds what 4 servers can do, 40/s",
+        ),
         (lambda: q.mm1(Q(12, "request/s"), Q(600, "request/min")), "12/s exceeds"),
         (lambda: q.erlang_c(10, 10), "A load of 10 equals what 10 servers can do"),
         (lambda: q.service_level(1, 12, 10), "exceeds"),
@@ -256,7 +272,11 @@ def test_one_server_agrees_with_the_closed_form(name, rate):
     path = simulate(poisson_arrivals(rate, N, rng), draw(rng))
     want = q.mg1(rate, 10, variance)
     # 99.9 %: the eight cases together stay within one false alarm in a hundred.
-    for values, mean in ((path.waiting, want.Wq), (path.sojourn, want.W), (path.waiting > 0, want.wait_probability)):
+    for values, mean in (
+        (path.waiting, want.Wq),
+        (path.sojourn, want.W),
+        (path.waiting > 0, want.wait_probability),
+    ):
         interval = batch_means(values.astype(float), confidence=0.999)
         assert interval.low < mean < interval.high
         assert interval.high - interval.low < 0.2 * mean
@@ -268,7 +288,11 @@ def test_many_servers_agree_with_erlang_c(servers):
     rate = 0.8 * servers
     path = simulate(poisson_arrivals(rate, N, rng), rng.exponential(1, N), servers)
     want = q.mmc(rate, 1, servers)
-    for values, mean in ((path.waiting, want.Wq), (path.sojourn, want.W), (path.waiting > 0, want.wait_probability)):
+    for values, mean in (
+        (path.waiting, want.Wq),
+        (path.sojourn, want.W),
+        (path.waiting > 0, want.wait_probability),
+    ):
         interval = batch_means(values.astype(float), confidence=0.999)
         assert interval.low < mean < interval.high
     for share in (0.5, 0.95, 0.99):
@@ -296,7 +320,10 @@ def test_array_and_event_loop_take_the_same_path(pairs):
     assert (np.diff(fast.departure) >= -1e-9).all()
 
 
-@given(st.lists(st.tuples(st.floats(0, 5), st.floats(0.01, 5)), min_size=1, max_size=30), st.integers(1, 3))
+@given(
+    st.lists(st.tuples(st.floats(0, 5), st.floats(0.01, 5)), min_size=1, max_size=30),
+    st.integers(1, 3),
+)
 def test_littles_law_is_exact_on_every_path(pairs, servers):
     gaps, services = np.array(pairs).T
     path = simulate(np.cumsum(gaps), services, servers)
@@ -306,16 +333,23 @@ def test_littles_law_is_exact_on_every_path(pairs, servers):
 
 
 def test_littles_law_holds_in_the_long_run():
-    """In mid-flight the two sides differ by those still inside; the longer the watch, the less that matters."""
+    """In mid-flight the two sides differ by those still inside; the longer the watch, the less
+    that matters.
+    """
     rng = np.random.default_rng(5)
     path = simulate(poisson_arrivals(9, N, rng), rng.exponential(0.1, N))
-    gaps = [abs(1 - (s := observed(path, until)).L / (s.arrival_rate * s.W)) for until in (10, 100, 1000, 10_000)]
+    gaps = [
+        abs(1 - (s := observed(path, until)).L / (s.arrival_rate * s.W))
+        for until in (10, 100, 1000, 10_000)
+    ]
     assert gaps[-1] < 0.001
     assert gaps[0] > gaps[-1]
 
 
 def test_batch_means_cover_the_truth():
-    """Of 200 intervals at 90 %, nine tenths hold the mean; as if waits were independent, far fewer do."""
+    """Of 200 intervals at 90 %, nine tenths hold the mean; as if waits were independent, far
+    fewer do.
+    """
     rng = np.random.default_rng(7)
     held = naive_held = 0
     for _ in range(200):
@@ -355,7 +389,11 @@ def simpy_waits(arrivals, services, servers):
 def test_same_path_as_simpy(servers):
     rng = np.random.default_rng(11)
     arrivals, services = poisson_arrivals(0.9 * servers, 5000, rng), rng.exponential(1, 5000)
-    np.testing.assert_allclose(simulate(arrivals, services, servers).waiting, simpy_waits(arrivals, services, servers), atol=1e-8)
+    np.testing.assert_allclose(
+        simulate(arrivals, services, servers).waiting,
+        simpy_waits(arrivals, services, servers),
+        atol=1e-8,
+    )
 
 
 @pytest.mark.parametrize(("servers", "room"), [(1, math.inf), (3, math.inf), (2, 4)])
@@ -373,8 +411,18 @@ def test_same_steady_state_as_ciw(servers, room):
     simulation = ciw.Simulation(network)
     simulation.simulate_until_max_customers(20_000, method="Arrive")
     records = simulation.get_all_records()
-    waits = np.array([r.waiting_time for r in sorted(records, key=lambda r: r.arrival_date) if r.record_type == "service"])
-    want = q.mmc(rate, 1, servers).Wq if room == math.inf else q.mmck(rate, 1, servers, servers + room).Wq
+    waits = np.array(
+        [
+            r.waiting_time
+            for r in sorted(records, key=lambda r: r.arrival_date)
+            if r.record_type == "service"
+        ]
+    )
+    want = (
+        q.mmc(rate, 1, servers).Wq
+        if room == math.inf
+        else q.mmck(rate, 1, servers, servers + room).Wq
+    )
     interval = batch_means(waits, confidence=0.999)
     assert interval.low < want < interval.high
 
@@ -405,7 +453,9 @@ def test_the_knee_has_the_highest_power(parameters, kv_bytes, parameter_bytes):
     def power(batch):
         return batch / serving.decode_step(round(batch), **model, **CHIP).time ** 2
 
-    assert power(knee) >= 0.99 * max(power(knee / 2), power(knee * 0.8), power(knee * 1.25), power(knee * 2))
+    assert power(knee) >= 0.99 * max(
+        power(knee / 2), power(knee * 0.8), power(knee * 1.25), power(knee * 2)
+    )
 
 
 def test_the_roof_of_decoding_is_the_critical_batch():
@@ -413,19 +463,25 @@ def test_the_roof_of_decoding_is_the_critical_batch():
 
     knee = serving.knee_batch(70e9, 0.0, 1e15, 3.5e12, parameter_bytes=1)
     assert knee == pytest.approx(critical_batch(ridge_point(1e15, 3.5e12), weight_bytes=1))
-    below, above = (serving.decode_step(math.floor(knee) + more, 70e9, 0.0, **CHIP, parameter_bytes=1) for more in (0, 1))
+    below, above = (
+        serving.decode_step(math.floor(knee) + more, 70e9, 0.0, **CHIP, parameter_bytes=1)
+        for more in (0, 1)
+    )
     assert not below.compute_bound and above.compute_bound
 
 
 @given(sizes, caches, st.integers(1, 500))
 def test_a_bigger_batch_gives_more_and_takes_longer(parameters, kv_bytes, batch):
-    one, two = (serving.decode_step(b, parameters, kv_bytes, **CHIP).time for b in (batch, batch + 1))
+    one, two = (
+        serving.decode_step(b, parameters, kv_bytes, **CHIP).time for b in (batch, batch + 1)
+    )
     assert two >= one
     assert (batch + 1) / two >= batch / one * (1 - 1e-12)
 
 
 def test_batch_that_fits():
-    assert serving.batch_that_fits(24e9, 1e3, 1e9) == 23  # the weights take a sliver, and there are no fractions
+    # the weights take a sliver, and there are no fractions
+    assert serving.batch_that_fits(24e9, 1e3, 1e9) == 23
     assert serving.batch_that_fits(640e9, 140e9, 2.5e9) == 200
     assert serving.batch_that_fits(80e9, 79.5e9, 1e9) == 0
 
@@ -439,7 +495,9 @@ def test_serving_queue_by_its_balance_equations(rho, slots):
     weights = [1.0]
     for n in range(1, states):
         batch = min(n, slots)
-        weights.append(weights[-1] * rate * tokens * serving.decode_step(batch, **MODEL, **CHIP).time / batch)
+        weights.append(
+            weights[-1] * rate * tokens * serving.decode_step(batch, **MODEL, **CHIP).time / batch
+        )
     p, inside = np.array(weights) / sum(weights), np.arange(states)
     queue = serving.serving_queue(rate, tokens, slots, **MODEL, **CHIP)
     assert queue.rho == pytest.approx(rho)
@@ -449,7 +507,8 @@ def test_serving_queue_by_its_balance_equations(rho, slots):
 
 
 def test_serving_queue_is_mmc_when_steps_do_not_slow():
-    # No cache to read and little arithmetic: a step takes as long for any batch, so slots are servers.
+    # No cache to read and little arithmetic: a step takes as long for any batch, so slots are
+    # servers.
     step = serving.decode_step(8, 1e9, 0.0, **CHIP).time
     queue = serving.serving_queue(3.0, 100, 8, 1e9, 0.0, **CHIP)
     np.testing.assert_allclose(numbers(queue), numbers(q.mmc(3.0, 1 / (100 * step), 8)), rtol=1e-9)
@@ -460,7 +519,9 @@ def test_serving_queue_agrees_with_decoding_step_by_step():
     slots, tokens, n = 24, 80, 60_000
     step = [0.0] + [serving.decode_step(b, **MODEL, **CHIP).time for b in range(1, slots + 1)]
     rate = 0.9 * slots / (tokens * step[slots])
-    path = simulate_decoding(poisson_arrivals(rate, n, rng), rng.geometric(1 / tokens, n), slots, step.__getitem__)
+    path = simulate_decoding(
+        poisson_arrivals(rate, n, rng), rng.geometric(1 / tokens, n), slots, step.__getitem__
+    )
     want = serving.serving_queue(rate, tokens, slots, **MODEL, **CHIP)
     interval = batch_means(path.sojourn, confidence=0.999)
     # An arrival waits for the step in progress, half a step on average, which the chain leaves out.
@@ -470,7 +531,9 @@ def test_serving_queue_agrees_with_decoding_step_by_step():
 def test_decoding_step_by_step_conserves_requests():
     rng = np.random.default_rng(19)
     tokens = rng.integers(1, 9, 500)
-    path = simulate_decoding(poisson_arrivals(2, 500, rng), tokens, 4, lambda n: 0.1 + 0.02 * n, prefill=0.05)
+    path = simulate_decoding(
+        poisson_arrivals(2, 500, rng), tokens, 4, lambda n: 0.1 + 0.02 * n, prefill=0.05
+    )
     assert (path.waiting >= 0).all()
     assert (path.departure - path.start >= tokens * 0.12 + 0.05 - 1e-9).all()
     served = Path(path.start, path.start, path.departure)
@@ -486,9 +549,20 @@ def test_no_published_run_beats_the_bound():
         model, chip, n = find(run["model"]), accelerator(run["accelerator"]), run["gpus"]
         width = 1 if run["precision"] == "fp8" else 2
         token = serving.kv_cache_bytes(model.layers, model.kv_heads, model.head_width, 1, width)
-        shape = {"parameters": model.parameters, "peak": n * getattr(chip, run["precision"]), "bandwidth": n * chip.hbm_bandwidth, "parameter_bytes": width}
-        bound = serving.generation_time(run["batch"], run["input"], run["output"], kv_per_token=token, **shape)
+        shape = {
+            "parameters": model.parameters,
+            "peak": n * getattr(chip, run["precision"]),
+            "bandwidth": n * chip.hbm_bandwidth,
+            "parameter_bytes": width,
+        }
+        bound = serving.generation_time(
+            run["batch"], run["input"], run["output"], kv_per_token=token, **shape
+        )
         share = run["throughput"] * n / (run["batch"] * run["output"] / bound)
-        assert (0.7 if n == 1 and run["batch"] < 200 and run["output"] > 1000 else 0.15) < share < 0.9
-        fits = serving.batch_that_fits(n * chip.hbm_capacity, width * model.parameters, token * (run["input"] + run["output"]))
+        assert (
+            (0.7 if n == 1 and run["batch"] < 200 and run["output"] > 1000 else 0.15) < share < 0.9
+        )
+        fits = serving.batch_that_fits(
+            n * chip.hbm_capacity, width * model.parameters, token * (run["input"] + run["output"])
+        )
         assert run["batch"] <= fits

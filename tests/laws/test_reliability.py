@@ -39,7 +39,9 @@ def test_young_minimizes_the_first_order_loss(write, mtbf, off):
 
 @given(write=writes, mtbf=mtbfs)
 def test_daly_is_nearer_to_the_exact_optimum_than_young(write, mtbf):
-    intervals = np.geomspace(r.young_interval(write, mtbf) / 4, r.young_interval(write, mtbf) * 4, 4001)
+    intervals = np.geomspace(
+        r.young_interval(write, mtbf) / 4, r.young_interval(write, mtbf) * 4, 4001
+    )
     exact = intervals[np.argmin(r.stretch(intervals, write, mtbf))]
     daly, young = r.daly_interval(write, mtbf), r.young_interval(write, mtbf)
     assert abs(daly - exact) <= abs(young - exact) + exact * 1e-3
@@ -61,7 +63,9 @@ def test_daly_beyond_its_range_and_at_its_edge():
 @given(interval=st.floats(60, HOUR), write=st.floats(1, 30), restart=st.floats(0, 60))
 def test_the_first_order_is_the_exact_for_rare_failures(interval, write, restart):
     mtbf = 1e9
-    assert r.stretch(interval, write, mtbf, restart) - 1 == pytest.approx(r.lost_share(interval, write, mtbf, restart), rel=1e-3)
+    assert r.stretch(interval, write, mtbf, restart) - 1 == pytest.approx(
+        r.lost_share(interval, write, mtbf, restart), rel=1e-3
+    )
 
 
 def test_an_interval_that_never_succeeds():
@@ -70,7 +74,9 @@ def test_an_interval_that_never_succeeds():
 
 
 def failed_at_random(rng, interval, write, mtbf, restart, segments):
-    """Seconds until so many intervals are written, failures striking also while writing and restarting."""
+    """Seconds until so many intervals are written, failures striking also while writing and
+    restarting.
+    """
     time = 0.0
     for _ in range(segments):
         need = interval + write
@@ -85,7 +91,9 @@ def test_stretch_is_what_a_failed_job_takes():
     rng, interval, write, mtbf, restart = random.Random(6), 900.0, 60.0, 2400.0, 300.0
     segments = 40_000
     time = failed_at_random(rng, interval, write, mtbf, restart, segments)
-    assert time / (segments * interval) == pytest.approx(r.stretch(interval, write, mtbf, restart), rel=0.02)
+    assert time / (segments * interval) == pytest.approx(
+        r.stretch(interval, write, mtbf, restart), rel=0.02
+    )
 
 
 @given(ranks=st.integers(1, 2000), chance=st.floats(0, 0.1))

@@ -22,7 +22,10 @@ TIME, FLOPS = Amount(1.0234e-3, "s"), Whole(2**60 + 1, "FLOP")
 def test_a_cell_shows_the_unit():
     assert repr(ridge_point(H100.bf16, H100.hbm_bandwidth)) == "295 FLOP/byte"
     assert repr(TIME) == "1.02 ms"
-    assert repr([matmul_flops(1, 4096, 4096), Whole(24, "byte"), Amount(float("inf"), "s")]) == "[33.6 MFLOP, 24 bytes, ∞ s]"
+    assert (
+        repr([matmul_flops(1, 4096, 4096), Whole(24, "byte"), Amount(float("inf"), "s")])
+        == "[33.6 MFLOP, 24 bytes, ∞ s]"
+    )
     assert repr(Amount(float("nan"), "s")) == "nan s"
     assert "lower=1 ms, upper=2 ms" in repr(time_bounds(1e12, 1e9, 1e15, 1e12))
 
@@ -32,8 +35,14 @@ def test_it_is_the_number_elsewhere(number):
     plain = int(number) if isinstance(number, int) else float(number)
     kind = type(plain)
     assert number == plain and hash(number) == hash(plain)
-    assert str(number) == f"{number}" == str(plain) and f"{number:.2e}" == f"{plain:.2e}" and "%s" % number == str(plain)  # noqa: UP031
-    assert all(type(x) is kind for x in (number + number, 2 * number, -number, abs(number), number - 1))
+    assert (
+        str(number) == f"{number}" == str(plain)
+        and f"{number:.2e}" == f"{plain:.2e}"
+        and "%s" % number == str(plain)
+    )  # noqa: UP031
+    assert all(
+        type(x) is kind for x in (number + number, 2 * number, -number, abs(number), number - 1)
+    )
     assert type(number / 2) is float and type(sum([number, number])) is kind
     assert json.loads(json.dumps({"t": number})) == {"t": plain}
     file = io.StringIO()

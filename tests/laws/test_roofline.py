@@ -26,7 +26,9 @@ def test_bounds_are_within_a_factor_of_two(flops, size, peak, bandwidth):
 @given(st.floats(1, 1e24), st.floats(1, 1e18), rates, rates)
 def test_time_and_roof_are_the_same_statement(flops, size, peak, bandwidth):
     roof = r.attainable(r.arithmetic_intensity(flops, size), peak, bandwidth)
-    assert flops / r.time_bounds(flops, size, peak, bandwidth).lower == pytest.approx(roof, rel=1e-9)
+    assert flops / r.time_bounds(flops, size, peak, bandwidth).lower == pytest.approx(
+        roof, rel=1e-9
+    )
 
 
 @given(rates, rates)
@@ -39,7 +41,9 @@ def test_the_ridge_is_where_both_roofs_meet(peak, bandwidth):
 
 @given(st.floats(1e-3, 1e6), st.floats(1, 1e3), rates, rates)
 def test_a_higher_intensity_is_never_slower(intensity, more, peak, bandwidth):
-    assert r.attainable(intensity * more, peak, bandwidth) >= r.attainable(intensity, peak, bandwidth)
+    assert r.attainable(intensity * more, peak, bandwidth) >= r.attainable(
+        intensity, peak, bandwidth
+    )
 
 
 @pytest.mark.parametrize(("B", "D", "F"), [(1, 1, 1), (2, 3, 4), (5, 7, 3)])
@@ -48,7 +52,10 @@ def test_matmul_counts_by_brute_force(B, D, F):
     assert r.matmul_flops(B, D, F) == 2 * multiply_adds
     x, y = np.zeros((B, D), np.int8), np.zeros((D, F), np.float32)
     z = np.zeros((B, F), np.float16)
-    assert r.matmul_bytes(B, D, F, y.itemsize, x.itemsize, z.itemsize) == x.nbytes + y.nbytes + z.nbytes
+    assert (
+        r.matmul_bytes(B, D, F, y.itemsize, x.itemsize, z.itemsize)
+        == x.nbytes + y.nbytes + z.nbytes
+    )
     per_row = np.zeros((B, D, F), np.float32)
     assert r.batched_matmul_bytes(B, D, F, 4, 1, 2) == x.nbytes + per_row.nbytes + z.nbytes
 
@@ -60,7 +67,9 @@ def test_matmul_intensity_is_symmetric_and_below_its_smallest_side(B, D, F, e):
     assert ai <= 2 * min(B, D, F) / e
 
 
-@given(st.integers(64, 1 << 14), st.integers(64, 1 << 14), st.floats(1, 1e3), widths, widths, widths)
+@given(
+    st.integers(64, 1 << 14), st.integers(64, 1 << 14), st.floats(1, 1e3), widths, widths, widths
+)
 def test_exact_critical_batch_reaches_the_ridge(D, F, ridge, w, a, o):
     batch = r.critical_batch_exact(D, F, ridge, w, a, o)
     if math.isinf(batch):
@@ -76,7 +85,9 @@ def test_exact_critical_batch_reaches_the_ridge(D, F, ridge, w, a, o):
 def test_exact_critical_batch_tends_to_the_simple_one():
     huge = 1 << 40
     assert r.critical_batch_exact(huge, huge, 240.0) == pytest.approx(r.critical_batch(240.0))
-    assert r.critical_batch_exact(huge, huge, 240.0, 1, 2, 2) == pytest.approx(r.critical_batch(240.0, 1))
+    assert r.critical_batch_exact(huge, huge, 240.0, 1, 2, 2) == pytest.approx(
+        r.critical_batch(240.0, 1)
+    )
 
 
 def test_dot_product_tends_to_a_half():
@@ -84,7 +95,13 @@ def test_dot_product_tends_to_a_half():
     assert r.arithmetic_intensity(r.dot_flops(n), r.dot_bytes(n)) == pytest.approx(0.5)
 
 
-@given(st.integers(1, 200), st.integers(1, 200), st.integers(1, 200), st.integers(1, 64), st.integers(1, 64))
+@given(
+    st.integers(1, 200),
+    st.integers(1, 200),
+    st.integers(1, 200),
+    st.integers(1, 64),
+    st.integers(1, 64),
+)
 def test_tiles_move_at_least_what_the_matmul_must(m, n, k, bm, bn):
     assert r.tiled_matmul_bytes(m, n, k, bm, bn) >= r.matmul_bytes(m, k, n)
 
@@ -96,7 +113,10 @@ def test_tiles_by_brute_force():
 
 
 def test_a_long_contraction_gives_the_tile_intensity():
-    flops, size = r.matmul_flops(256, 1 << 24, 256), r.tiled_matmul_bytes(256, 256, 1 << 24, 64, 128)
+    flops, size = (
+        r.matmul_flops(256, 1 << 24, 256),
+        r.tiled_matmul_bytes(256, 256, 1 << 24, 64, 128),
+    )
     assert flops / size == pytest.approx(r.tile_intensity(64, 128), rel=1e-4)
 
 
@@ -135,11 +155,15 @@ def test_achievable_time_without_losses_is_the_lower_bound():
 
 
 def test_bits_and_bytes_meet_in_quantities():
-    assert r.transfer_time(Q(1, "GB"), Q(10, "Gbit/s"), Q(10, "ms")).to("ms").magnitude == pytest.approx(810)
+    assert r.transfer_time(Q(1, "GB"), Q(10, "Gbit/s"), Q(10, "ms")).to(
+        "ms"
+    ).magnitude == pytest.approx(810)
 
 
 def test_clock_and_peak_invert():
-    assert datasheet.clock_from_peak(datasheet.peak_from_clock(1.83e9, 1024, 528), 1024, 528) == pytest.approx(1.83e9)
+    assert datasheet.clock_from_peak(
+        datasheet.peak_from_clock(1.83e9, 1024, 528), 1024, 528
+    ) == pytest.approx(1.83e9)
 
 
 def test_light_needs_a_kilometre_in_five_microseconds():

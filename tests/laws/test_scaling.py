@@ -32,14 +32,18 @@ processors = st.floats(1, 1e6)
     [
         (s.amdahl_speedup(100, parallel=0.9), 9.174311926605505),
         (s.amdahl_speedup(100, parallel=9 / 11), 5.2631578947368425),  # the source prints 5.34
-        (s.amdahl_speedup(8, serial=0.05), 5.925925925925926),  # a comment in the source says about 7.5
+        # a comment in the source says about 7.5
+        (s.amdahl_speedup(8, serial=0.05), 5.925925925925926),
         (s.gustafson_speedup(1000, parallel=0.95), 950.05),
         (s.gustafson_speedup(256, serial=0.1), 230.5),
         (s.processors_at_efficiency(0.5, parallel=0.95), 21.0),
         (s.run_cost(4, 2.0, 3600.0, 1e-3), 7.2),
         (t.training_time(t.training_flops(1e9, 20e9), 1, 312e12, 0.4) / 86400, 11.128917378917379),
         # Megatron-LM README: 138 TFLOP/s a GPU at 32 s a batch, recomputation counted
-        (t.transformer_training_flops(1536 * 2048, 96, 12288, 51200, 2048, 1) / (32 * 1024), 138e12),
+        (
+            t.transformer_training_flops(1536 * 2048, 96, 12288, 51200, 2048, 1) / (32 * 1024),
+            138e12,
+        ),
     ],
 )
 def test_published_values(got, want):
@@ -70,7 +74,9 @@ def test_duality_one_law_two_baselines(n, serial):
 
 @given(n=processors, more=st.floats(1, 10), serial=shares)
 def test_amdahl_never_falls_and_never_beats_n(n, more, serial):
-    assert s.amdahl_speedup(n * more, serial=serial) >= s.amdahl_speedup(n, serial=serial) * (1 - 1e-12)
+    assert s.amdahl_speedup(n * more, serial=serial) >= s.amdahl_speedup(n, serial=serial) * (
+        1 - 1e-12
+    )
     assert s.amdahl_speedup(n, serial=serial) <= n * (1 + 1e-12)
 
 
@@ -89,17 +95,26 @@ def test_processors_at_efficiency_inverts_efficiency(serial, efficiency):
 def test_usl_is_amdahl_with_a_linear_third_term(n, serial, kappa):
     with_term = s.communication_speedup(n, serial=serial, overhead=kappa * (n - 1))
     assert s.usl_speedup(n, serial=serial, kappa=kappa) == pytest.approx(with_term)
-    assert s.usl_speedup(n, serial=serial, kappa=0) == pytest.approx(s.amdahl_speedup(n, serial=serial))
+    assert s.usl_speedup(n, serial=serial, kappa=0) == pytest.approx(
+        s.amdahl_speedup(n, serial=serial)
+    )
 
 
-@pytest.mark.parametrize(("serial", "kappa"), [*itertools.product([0, 0.01, 0.3, 0.9], [1e-4, 0.003, 0.05, 1])])
+@pytest.mark.parametrize(
+    ("serial", "kappa"), [*itertools.product([0, 0.01, 0.3, 0.9], [1e-4, 0.003, 0.05, 1])]
+)
 def test_usl_peak_by_brute_force(serial, kappa):
     n = np.linspace(1, 150, 1_490_001)
     best = n[np.argmax(s.usl_speedup(n, serial=serial, kappa=kappa))]
     assert best == pytest.approx(s.usl_peak(serial=serial, kappa=kappa), abs=1e-3)
 
 
-@given(params=st.floats(1e6, 1e12), tokens=st.floats(1e6, 1e13), time=st.floats(1, 1e7), n=st.integers(1, 10**5))
+@given(
+    params=st.floats(1e6, 1e12),
+    tokens=st.floats(1e6, 1e13),
+    time=st.floats(1, 1e7),
+    n=st.integers(1, 10**5),
+)
 def test_hfu_is_mfu_with_the_repeated_work(params, tokens, time, n):
     run = (params, tokens, time, n, 1e15)
     assert t.hfu(*run, recomputed=0) == pytest.approx(t.mfu(*run))
@@ -112,11 +127,13 @@ def test_hfu_is_mfu_with_the_repeated_work(params, tokens, time, n):
 def test_transformer_flops_close_to_six_p_d():
     """GPT-3: attention and logits add a few per cent to 6 P D over the non-embedding parameters."""
     blocks = 12 * 96 * 12288**2
-    ratio = t.transformer_training_flops(1.0, 96, 12288, 51200, 2048) / t.training_flops(blocks, 1.0)
+    ratio = t.transformer_training_flops(1.0, 96, 12288, 51200, 2048) / t.training_flops(
+        blocks, 1.0
+    )
     assert ratio == pytest.approx(1 + 2048 / (6 * 12288) + 51200 / (12 * 96 * 12288))
 
 
-# ---------------------------------------------------------------- units and bad input (the general tables are beside this file)
+# ---------------------------------------------------------------- units and bad input (the general
 
 
 def test_units_are_enforced_and_converted():
@@ -178,18 +195,26 @@ def test_shares_are_never_positional():
 def test_fit_recovers_exact_data(serial, kappa, baseline):
     n = np.array([1.0, 2, 4, 8, 16, 32])
     fit = s.fit_usl(n, baseline * s.usl_speedup(n, serial=serial, kappa=kappa))
-    assert (fit.serial, fit.kappa, fit.baseline) == pytest.approx((serial, kappa, baseline), abs=1e-8)
+    assert (fit.serial, fit.kappa, fit.baseline) == pytest.approx(
+        (serial, kappa, baseline), abs=1e-8
+    )
     assert fit.peak == pytest.approx(s.usl_peak(serial=serial, kappa=kappa), rel=1e-4)
 
 
-@pytest.mark.parametrize(("serial", "kappa", "noise"), [(0.05, 0.003, 0.03), (0.0, 0.001, 0.02), (0.2, 0.0, 0.05)])
+@pytest.mark.parametrize(
+    ("serial", "kappa", "noise"), [(0.05, 0.003, 0.03), (0.0, 0.001, 0.02), (0.2, 0.0, 0.05)]
+)
 def test_intervals_are_honest(serial, kappa, noise):
-    """A 95 % interval holds the truth in about 95 % of noisy experiments: 1000 of them, within 3 sigma."""
+    """A 95 % interval holds the truth in about 95 % of noisy experiments: 1000 of them, within 3
+    sigma.
+    """
     rng, n = np.random.default_rng(7), np.array([1.0, 2, 3, 4, 6, 8, 12, 16, 24, 32])
     truth = s.usl_speedup(n, serial=serial, kappa=kappa)
     fits = [s.fit_usl(n, truth * (1 + noise * rng.standard_normal(n.size))) for _ in range(1000)]
     for interval, value in (("serial_interval", serial), ("kappa_interval", kappa)):
-        inside = np.mean([getattr(f, interval)[0] <= value <= getattr(f, interval)[1] for f in fits])
+        inside = np.mean(
+            [getattr(f, interval)[0] <= value <= getattr(f, interval)[1] for f in fits]
+        )
         assert abs(inside - 0.95) < 3 * math.sqrt(0.95 * 0.05 / 1000)
     if kappa:
         peak = s.usl_peak(serial=serial, kappa=kappa)
@@ -199,15 +224,17 @@ def test_intervals_are_honest(serial, kappa, noise):
 
 
 def test_fit_agrees_with_scipy_and_with_the_published_fit():
-    """MySQL on a Cisco server. Errors relative: SciPy's iteration finds what ours finds. Errors absolute: it finds
-    the three numbers that Schwartz published; the difference between the two is the choice of weights alone."""
+    """MySQL on a Cisco server. Errors relative: SciPy's iteration finds what ours finds. Errors
+    absolute: it finds the three numbers that Schwartz published; the difference between the two is
+    the choice of weights alone."""
     run = scaling_runs()["mysql_cisco"]
     n, rate = np.array(run["n"], float), np.array(run["values"])
 
     def model(n, serial, kappa, baseline):
         return baseline * n / (1 + serial * (n - 1) + kappa * n * (n - 1))
 
-    # The residual of ours is relative to the model, SciPy's to the data: equal to first order in the scatter.
+    # The residual of ours is relative to the model, SciPy's to the data: equal to first order in
+    # the scatter.
     relative, _ = curve_fit(model, n, rate, p0=(0.02, 1e-3, 1000), sigma=rate)
     fit = s.fit_usl(n, rate / rate[0])
     assert relative[0] == pytest.approx(fit.serial, abs=fit.serial_error / 3)
@@ -225,7 +252,9 @@ def test_profile_of_the_source():
     p = s.parallel_fraction(parts, ["parallel_compute"])
     assert p == pytest.approx(9 / 11)  # 81.8 %, not 90 %
     for n in (1, 8, 100, INF):
-        assert s.profile_speedup(parts, {"parallel_compute": n}) == pytest.approx(s.amdahl_speedup(n, parallel=p))
+        assert s.profile_speedup(parts, {"parallel_compute": n}) == pytest.approx(
+            s.amdahl_speedup(n, parallel=p)
+        )
 
 
 @given(times=st.lists(st.floats(0.01, 10), min_size=1, max_size=6), factor=st.floats(0.1, 100))
@@ -238,13 +267,17 @@ def random_dag(rng, size):
     graph = networkx.DiGraph()
     for i in range(size):
         graph.add_node(i, time=float(rng.integers(1, 10)))
-    graph.add_edges_from((i, j) for i in range(size) for j in range(i + 1, size) if rng.random() < 0.3)
+    graph.add_edges_from(
+        (i, j) for i in range(size) for j in range(i + 1, size) if rng.random() < 0.3
+    )
     return graph
 
 
 def longest_by_brute_force(graph):
     def longest(node):
-        return graph.nodes[node]["time"] + max((longest(after) for after in graph.successors(node)), default=0.0)
+        return graph.nodes[node]["time"] + max(
+            (longest(after) for after in graph.successors(node)), default=0.0
+        )
 
     return max(longest(node) for node in graph)
 

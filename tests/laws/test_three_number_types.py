@@ -13,7 +13,14 @@ from laws import LAWS
 from lightspeed.law import Argument
 from lightspeed.units import Q
 
-PREFIXES = {"byte": "GiB", "byte/s": "Gbit/s", "FLOP": "TFLOP", "FLOP/s": "TFLOP/s", "s": "ms", "FLOP/byte": "FLOP/bit"}
+PREFIXES = {
+    "byte": "GiB",
+    "byte/s": "Gbit/s",
+    "FLOP": "TFLOP",
+    "FLOP/s": "TFLOP/s",
+    "s": "ms",
+    "FLOP/byte": "FLOP/bit",
+}
 
 
 def draw_one(data, spec):
@@ -40,7 +47,8 @@ def test_one_answer(f, data):
     arguments = {n: draw_one(data, s) for n, s in law.arguments.items()}
     try:
         plain = law(**arguments)
-    except ValueError:  # values that are each in range but not together, such as an overloaded queue
+    # values that are each in range but not together, such as an overloaded queue
+    except ValueError:
         return
 
     arrays = {n: v if isinstance(v, str) else np.array([v, v], float) for n, v in arguments.items()}
@@ -50,7 +58,9 @@ def test_one_answer(f, data):
     with_units = {n: as_quantity(v, law.arguments[n]) for n, v in arguments.items()}
     if not any(hasattr(v, "units") for v in with_units.values()):
         return
-    for one, two, unit in zip(numbers_of(plain), numbers_of(law(**with_units)), units_of(law, plain), strict=True):
+    for one, two, unit in zip(
+        numbers_of(plain), numbers_of(law(**with_units)), units_of(law, plain), strict=True
+    ):
         if isinstance(one, bool) and two != one:
             assert at_a_tie(law, arguments, plain)
             continue
@@ -58,11 +68,18 @@ def test_one_answer(f, data):
 
 
 def at_a_tie(law, arguments, plain):
-    """Whether the tenth digit of some argument changes what is told by yes and no: then the rounding of a unit may, too."""
+    """Whether the tenth digit of some argument changes what is told by yes and no: then the
+    rounding of a unit may, too.
+    """
     for name, value in arguments.items():
         for factor in (1 - 1e-9, 1 + 1e-9):
-            with contextlib.suppress(TypeError, ValueError):  # not a number, or at the end of its range
-                if [v for v in numbers_of(law(**arguments | {name: value * factor})) if isinstance(v, bool)] != [v for v in numbers_of(plain) if isinstance(v, bool)]:
+            # not a number, or at the end of its range
+            with contextlib.suppress(TypeError, ValueError):
+                if [
+                    v
+                    for v in numbers_of(law(**arguments | {name: value * factor}))
+                    if isinstance(v, bool)
+                ] != [v for v in numbers_of(plain) if isinstance(v, bool)]:
                     return True
     return False
 
@@ -71,7 +88,9 @@ def as_quantity(value, spec):
     """The value in a unit other than SI, unless that would cost a whole number its wholeness."""
     if not getattr(spec, "unit", ""):
         return value
-    return Q(value, spec.unit).to(PREFIXES.get(spec.unit, spec.unit) if not spec.whole else spec.unit)
+    return Q(value, spec.unit).to(
+        PREFIXES.get(spec.unit, spec.unit) if not spec.whole else spec.unit
+    )
 
 
 def units_of(law, result):
@@ -92,4 +111,4 @@ def test_int32_arrays_do_not_overflow():
     from lightspeed.roofline import matmul_flops
 
     big = np.array([1 << 15], np.int32)
-    assert matmul_flops(big, big, big)[0] == 2.0 ** 46
+    assert matmul_flops(big, big, big)[0] == 2.0**46

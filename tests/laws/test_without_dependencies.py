@@ -1,4 +1,6 @@
-"""The library on a bare Python: without numpy, pint and scipy every law module loads, and its examples run."""
+"""The library on a bare Python: without numpy, pint and scipy every law module loads, and its
+examples run.
+"""
 
 import subprocess
 import sys

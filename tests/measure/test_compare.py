@@ -30,14 +30,22 @@ def only(a, b):
 def test_a_machine_beside_itself_is_the_same():
     some = {**SHIPPED["amd_epyc_2core"], "quantities": SHIPPED["amd_epyc_2core"]["quantities"][::8]}
     found = compare.compare(some, some)
-    assert {p.verdict for p in found.pairs} <= {"same", "noisy"} and any(p.verdict == "same" for p in found.pairs)
+    assert {p.verdict for p in found.pairs} <= {"same", "noisy"} and any(
+        p.verdict == "same" for p in found.pairs
+    )
     assert all(p.ratio == 1 for p in found.pairs)
     assert not (found.only_a or found.only_b or found.differences)
 
 
-@pytest.mark.parametrize("better, factor, verdict", [
-    ("higher", 1.5, "better"), ("higher", 0.5, "worse"), ("lower", 1.5, "worse"), ("lower", 0.5, "better"),
-])
+@pytest.mark.parametrize(
+    "better, factor, verdict",
+    [
+        ("higher", 1.5, "better"),
+        ("higher", 0.5, "worse"),
+        ("lower", 1.5, "worse"),
+        ("lower", 0.5, "better"),
+    ],
+)
 def test_a_difference_is_seen_and_which_way_is_good(better, factor, verdict):
     pair = only(one(around(100), better), one(around(100 * factor), better))
     assert pair.verdict == verdict and pair.ratio == pytest.approx(factor, rel=1e-5)
@@ -47,8 +55,14 @@ def test_a_difference_is_seen_and_which_way_is_good(better, factor, verdict):
 
 def test_less_than_the_drift_of_a_machine_is_no_difference():
     sharp = 1e-6
-    assert only(one(around(100, sharp)), one(around(100 * (1 + 0.9 * compare.DRIFT), sharp))).verdict == "same"
-    assert only(one(around(100, sharp)), one(around(100 * (1 + 1.1 * compare.DRIFT), sharp))).verdict == "better"
+    assert (
+        only(one(around(100, sharp)), one(around(100 * (1 + 0.9 * compare.DRIFT), sharp))).verdict
+        == "same"
+    )
+    assert (
+        only(one(around(100, sharp)), one(around(100 * (1 + 1.1 * compare.DRIFT), sharp))).verdict
+        == "better"
+    )
 
 
 def test_less_than_the_spread_is_no_difference():
@@ -59,17 +73,27 @@ def test_less_than_the_spread_is_no_difference():
 
 
 def test_few_samples_leave_the_interval_open():
-    # Medians 9 % apart, beyond spread and drift; but of five samples each, some lie on the other's side.
+    # Medians 9 % apart, beyond spread and drift; but of five samples each, some lie on the other's
+    # side.
     pair = only(one([93, 94, 100, 106, 107]), one([99, 100, 109, 110, 112]))
     assert pair.a.trusted and pair.b.trusted and pair.interval[0] <= 1 and pair.verdict == "same"
 
 
-@pytest.mark.parametrize("a, b, who", [
-    (around(100, 0.9), around(900), "A: spread"), (around(100), around(900, 0.9), "B: spread"), ([100, 101], around(100), "A: only 2 samples"),
-])
+@pytest.mark.parametrize(
+    "a, b, who",
+    [
+        (around(100, 0.9), around(900), "A: spread"),
+        (around(100), around(900, 0.9), "B: spread"),
+        ([100, 101], around(100), "A: only 2 samples"),
+    ],
+)
 def test_noise_forbids_a_conclusion_however_large_the_ratio(a, b, who):
     pair = only(one(a), one(b))
-    assert pair.verdict == "noisy" and pair.words.startswith(who) and "nothing can be concluded" in pair.words
+    assert (
+        pair.verdict == "noisy"
+        and pair.words.startswith(who)
+        and "nothing can be concluded" in pair.words
+    )
 
 
 def test_the_interval_is_that_of_the_medians():
@@ -86,7 +110,9 @@ def test_equal_machines_are_seldom_called_different():
     import numpy as np
 
     rng = np.random.default_rng(1)
-    verdicts = [only(one(rng.normal(100, 4, 15)), one(rng.normal(100, 4, 15))).verdict for _ in range(200)]
+    verdicts = [
+        only(one(rng.normal(100, 4, 15)), one(rng.normal(100, 4, 15))).verdict for _ in range(200)
+    ]
     assert verdicts.count("same") >= 198
 
 
@@ -103,15 +129,25 @@ def test_zero_has_no_ratio(a, b, verdict):
 
 
 def test_stated_medians_are_compared_by_their_spreads():
-    stated = [one((), stated={"median": m, "spread": 0.05}) | {"kind": "summary"} for m in (100, 110, 150)]
+    stated = [
+        one((), stated={"median": m, "spread": 0.05}) | {"kind": "summary"} for m in (100, 110, 150)
+    ]
     assert only(stated[0], stated[1]).verdict == "same"
-    assert only(stated[0], stated[2]).verdict == "better" and "by stated spreads alone" in only(stated[0], stated[2]).words
+    assert (
+        only(stated[0], stated[2]).verdict == "better"
+        and "by stated spreads alone" in only(stated[0], stated[2]).words
+    )
     assert only(stated[0], one((), stated={"median": 900})).verdict == "noisy"
 
 
 def test_units_and_parameters_must_agree():
-    a = record.new([Quantity("a", "s", (1,) * 5, {"n": 1}), Quantity("a", "s", (1,) * 5, {"n": 2})], name="a")
-    b = record.new([Quantity("a", "s", (1,) * 5, {"n": 2}), Quantity("a", "byte/s", (1,) * 5, {"n": 1})], name="b")
+    a = record.new(
+        [Quantity("a", "s", (1,) * 5, {"n": 1}), Quantity("a", "s", (1,) * 5, {"n": 2})], name="a"
+    )
+    b = record.new(
+        [Quantity("a", "s", (1,) * 5, {"n": 2}), Quantity("a", "byte/s", (1,) * 5, {"n": 1})],
+        name="b",
+    )
     found = compare.compare(a, b)
     assert [p.a.parameters for p in found.pairs] == [{"n": 2}]
     assert found.only_a == {"a": 1} and found.only_b == {"a": 1}
@@ -119,15 +155,34 @@ def test_units_and_parameters_must_agree():
 
 
 def test_other_differences_are_named():
-    a = one(around(1)) | {"machine": {"cpu": "X", "memory": 2**33}, "versions": {"numpy": "2.3"}, "environment": [{"check": "load", "state": "ok", "words": "load 0", "remedy": ""}], "effort": "quick"}
-    b = a | {"machine": {"cpu": "Y", "memory": 2**33, "core_quota": 2.0}, "versions": {"numpy": "2.4"}, "environment": [{"check": "load", "state": "warn", "words": "load 9", "remedy": "x"}], "effort": "full"}
-    assert list(compare.differences(a, b)) == [("cpu", "X", "Y"), ("core quota", "–", "2.0"), ("numpy", "2.3", "2.4"), ("effort", "quick", "full"), ("load", "load 0", "load 9")]
+    a = one(around(1)) | {
+        "machine": {"cpu": "X", "memory": 2**33},
+        "versions": {"numpy": "2.3"},
+        "environment": [{"check": "load", "state": "ok", "words": "load 0", "remedy": ""}],
+        "effort": "quick",
+    }
+    b = a | {
+        "machine": {"cpu": "Y", "memory": 2**33, "core_quota": 2.0},
+        "versions": {"numpy": "2.4"},
+        "environment": [{"check": "load", "state": "warn", "words": "load 9", "remedy": "x"}],
+        "effort": "full",
+    }
+    assert list(compare.differences(a, b)) == [
+        ("cpu", "X", "Y"),
+        ("core quota", "–", "2.0"),
+        ("numpy", "2.3", "2.4"),
+        ("effort", "quick", "full"),
+        ("load", "load 0", "load 9"),
+    ]
     words = "\n".join(compare.in_words(compare.compare(a, b)))
     assert "load 9" in words and "core quota" in words and "warn (load)" in words
 
 
 def test_nothing_in_common_is_said():
-    assert "no quantity in common" in compare.in_words(compare.compare(one(around(1)), record.new([], name="empty")))[-1]
+    assert (
+        "no quantity in common"
+        in compare.in_words(compare.compare(one(around(1)), record.new([], name="empty")))[-1]
+    )
 
 
 # ---------------------------------------------------------------- pages
@@ -137,8 +192,26 @@ def pages():
     yield "noisy", report.to_html(SHIPPED["amd_epyc_2core"])
     yield "summary", report.to_html(SHIPPED["notes_2core_48mib"])
     yield "empty", report.to_html(record.new([Missing("gpu", "no GPU.")], name="nothing"))
-    yield "compare", report.comparison_html(compare.compare(SHIPPED["amd_epyc_2core"], SHIPPED["intel_xeon_2core"]))
-    yield "hostile", report.to_html(record.new([Quantity("<script>alert(1)</script>", "s", (1,), {"<b>": '"x"'}, note="<img src=x>")], name="<i>me</i>", machine={"cpu": "<u>"}))
+    yield (
+        "compare",
+        report.comparison_html(
+            compare.compare(SHIPPED["amd_epyc_2core"], SHIPPED["intel_xeon_2core"])
+        ),
+    )
+    yield (
+        "hostile",
+        report.to_html(
+            record.new(
+                [
+                    Quantity(
+                        "<script>alert(1)</script>", "s", (1,), {"<b>": '"x"'}, note="<img src=x>"
+                    )
+                ],
+                name="<i>me</i>",
+                machine={"cpu": "<u>"},
+            )
+        ),
+    )
 
 
 @pytest.mark.parametrize("page", [pytest.param(p, id=name) for name, p in pages()])
@@ -168,7 +241,17 @@ def test_trust_comes_first_and_every_quantity_is_there():
     shown = SHIPPED["amd_epyc_2core"]
     page = report.to_html(shown)
     assert page == report.to_html(record.shipped()["amd_epyc_2core"])
-    order = [page.index(words) for words in ("How far to trust it", "What is missing", "The roofline of this machine", "Time of one load", "Every quantity", "as it describes itself")]
+    order = [
+        page.index(words)
+        for words in (
+            "How far to trust it",
+            "What is missing",
+            "The roofline of this machine",
+            "Time of one load",
+            "Every quantity",
+            "as it describes itself",
+        )
+    ]
     assert order == sorted(order)
     for q in record.quantities(shown):
         assert q.key in page
@@ -176,11 +259,26 @@ def test_trust_comes_first_and_every_quantity_is_there():
 
 
 def test_a_wide_spread_is_refused_with_its_likely_causes():
-    shown = one(around(100, 0.9)) | {"environment": [{"check": "load", "state": "warn", "words": "load 9 before the start", "remedy": "Wait."}]}
+    shown = one(around(100, 0.9)) | {
+        "environment": [
+            {
+                "check": "load",
+                "state": "warn",
+                "words": "load 9 before the start",
+                "remedy": "Wait.",
+            }
+        ]
+    }
     said = " ".join(report.verdict(shown))
-    assert "0 of 1" in said and "nothing can be concluded" in said and "load 9 before the start" in said
+    assert (
+        "0 of 1" in said
+        and "nothing can be concluded" in said
+        and "load 9 before the start" in said
+    )
     assert "nothing can be concluded" in report.to_html(shown)
-    calm = one(around(100)) | {"environment": [{"check": "load", "state": "ok", "words": "load 0", "remedy": ""}]}
+    calm = one(around(100)) | {
+        "environment": [{"check": "load", "state": "ok", "words": "load 0", "remedy": ""}]
+    }
     assert "nothing can be concluded" not in report.to_html(calm) + " ".join(report.verdict(calm))
 
 

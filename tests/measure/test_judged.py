@@ -28,7 +28,12 @@ def served(lateness, seed=0):
 
 
 def gemm(n, rate, wide=False, **more):
-    return Quantity("roofline.gemm", "FLOP/s", [rate * f for f in ((0.5, 1, 2) if wide else (0.99, 1, 1.01)) for _ in range(3)], {"dtype": "fp64", "n": n, "threads": 2, "library": "numpy"} | more)
+    return Quantity(
+        "roofline.gemm",
+        "FLOP/s",
+        [rate * f for f in ((0.5, 1, 2) if wide else (0.99, 1, 1.01)) for _ in range(3)],
+        {"dtype": "fp64", "n": n, "threads": 2, "library": "numpy"} | more,
+    )
 
 
 def said(found, environment=()):
@@ -37,7 +42,10 @@ def said(found, environment=()):
 
 def test_what_varies_by_nature_is_not_among_what_repeats():
     first = said([*served(0.0), gemm(64, 1e9), gemm(128, 1e9, wide=True)])[0]
-    assert "1 of 2 quantities repeat within 10 %" in first and "3 vary by nature and are not judged by spread" in first
+    assert (
+        "1 of 2 quantities repeat within 10 %" in first
+        and "3 vary by nature and are not judged by spread" in first
+    )
     assert "trust" not in first and said(served(0.0))[0].startswith("3 quantities vary by nature")
 
 
@@ -46,14 +54,20 @@ def test_a_load_that_was_sent_late_is_judged_by_the_rule_of_the_chapter(share, l
     found = served(share * LATE * 0.01)
     shown = record.new(found)
     assert bool(trust.late(found)) is late
-    for text in (" ".join(report.verdict(shown)), "\n".join(report.in_words(shown)), report.to_html(shown)):
+    for text in (
+        " ".join(report.verdict(shown)),
+        "\n".join(report.in_words(shown)),
+        report.to_html(shown),
+    ):
         assert ("Requests were sent late, by 30%" in text) is late
     assert ("1 vary by nature and were sent late" in report.to_html(shown)) is late
     assert ("sent late, so nothing can be concluded" in "\n".join(report.in_words(shown))) is late
 
 
 def test_latencies_of_a_load_that_was_sent_late_are_not_compared():
-    a, slow, late = (record.new(found) for found in (served(0.0), served(0.0, seed=3), served(0.003, seed=3)))
+    a, slow, late = (
+        record.new(found) for found in (served(0.0), served(0.0, seed=3), served(0.003, seed=3))
+    )
     (pair,) = [p for p in compare.compare(a, slow).pairs if p.a.key == "queueing.latency"]
     assert pair.verdict == "worse"
     (pair,) = [p for p in compare.compare(a, late).pairs if p.a.key == "queueing.latency"]
@@ -64,32 +78,62 @@ def test_a_product_far_below_both_neighbours_is_not_believed():
     found = [gemm(64, 33e9), gemm(128, 262e6), gemm(1024, 34e9), gemm(1024, 1e9, threads=1)]
     assert list(trust.doubts(found)) == [found[1].label]
     text = " ".join(said(found))
-    assert "3 of 4 quantities repeat" in text and "n = 64 and 1024, are at 33 GFLOP/s and 34 GFLOP/s" in text
+    assert (
+        "3 of 4 quantities repeat" in text
+        and "n = 64 and 1024, are at 33 GFLOP/s and 34 GFLOP/s" in text
+    )
     assert "not to be believed" in report.to_html(record.new(found))
-    assert not trust.doubts([gemm(64, 1e9), gemm(128, 10e9), gemm(256, 30e9)])  # a rate that climbs is no dip
+    # a rate that climbs is no dip
+    assert not trust.doubts([gemm(64, 1e9), gemm(128, 10e9), gemm(256, 30e9)])
 
 
 def checks(load, cores, taken):
-    return [{"check": "load", "state": "warn", "words": f"load {load:.2f} before the start, on {cores} cores", "remedy": ""},
-            {"check": "other processes", "state": "warn", "words": f"other processes took {taken:.2f} of a core while measuring", "remedy": ""}]
+    return [
+        {
+            "check": "load",
+            "state": "warn",
+            "words": f"load {load:.2f} before the start, on {cores} cores",
+            "remedy": "",
+        },
+        {
+            "check": "other processes",
+            "state": "warn",
+            "words": f"other processes took {taken:.2f} of a core while measuring",
+            "remedy": "",
+        },
+    ]
 
 
 def test_the_headline_says_that_the_machine_was_busy():
     assert "load 6.40 before the start, on 2 cores" in said([gemm(64, 1e9)], checks(6.4, 2, 0.1))[0]
     assert "took 1.20 of a core" in said([gemm(64, 1e9)], checks(0.4, 2, 1.2))[0]
-    assert "busy" not in said([gemm(64, 1e9)], checks(1.9, 2, 0.3))[0] and not conditions.crowded([])
+    assert "busy" not in said([gemm(64, 1e9)], checks(1.9, 2, 0.3))[0] and not conditions.crowded(
+        []
+    )
 
 
 def test_the_words_that_are_read_back_are_those_that_are_written():
-    before = {"at": 0.0, "load": 6.4, "ticks": [0] * 10, "ours": 0.0, "swapped": None, "heat": None, "held": None}
-    rows = conditions.checks(before, before | {"at": 1.0, "ticks": [150, *[0] * 9]}, {"usable_cores": 2})
+    before = {
+        "at": 0.0,
+        "load": 6.4,
+        "ticks": [0] * 10,
+        "ours": 0.0,
+        "swapped": None,
+        "heat": None,
+        "held": None,
+    }
+    rows = conditions.checks(
+        before, before | {"at": 1.0, "ticks": [150, *[0] * 9]}, {"usable_cores": 2}
+    )
     told = conditions.crowded(rows)
     assert "load 6.40 before the start, on 2 cores" in told and "other processes took" in told
 
 
 def test_what_does_not_repeat_is_a_cross_and_may_stand_above_the_roof():
     shown = whole_machine()
-    noisy = record.as_row(gemm(256, 300e9, wide=True, dtype="fp32", threads=4)) | {"counted": {"flops": 2 * 256**3, "bytes": 12 * 256**2}}
+    noisy = record.as_row(gemm(256, 300e9, wide=True, dtype="fp32", threads=4)) | {
+        "counted": {"flops": 2 * 256**3, "bytes": 12 * 256**2}
+    }
     shown["quantities"].append(noisy)
     spec = lay_out(roofline.machine_chart(shown))
     dots = {(m["marker"], m["color"]): m["y"] for m in spec["marks"] if m["type"] == "dot"}
@@ -100,9 +144,15 @@ def test_what_does_not_repeat_is_a_cross_and_may_stand_above_the_roof():
 
 
 def test_bytes_and_rates_are_written_as_people_write_them():
-    q = Quantity("network.ring", "s", (1.0,) * 5, {"nodes": 4, "size": 2**21, "rate": 25000000.0}, "lower")
+    q = Quantity(
+        "network.ring", "s", (1.0,) * 5, {"nodes": 4, "size": 2**21, "rate": 25000000.0}, "lower"
+    )
     shown = record.new([q])
-    for text in ("\n".join(report.in_words(shown)), "\n".join(compare.in_words(compare.compare(shown, shown))), report.to_html(shown)):
+    for text in (
+        "\n".join(report.in_words(shown)),
+        "\n".join(compare.in_words(compare.compare(shown, shown))),
+        report.to_html(shown),
+    ):
         assert "network.ring, nodes 4, size 2 MiB, rate 25 MB/s" in text
 
 
@@ -118,6 +168,7 @@ def test_a_measured_machine_shows_a_format_that_it_has(own_records):
 def test_a_page_fits_a_phone_and_the_dark():
     page = report.to_html(record.shipped()["intel_xeon_2core"])
     assert "prefers-color-scheme: dark" in page and 'name="viewport"' in page
-    assert page.count("<table") == page.count('tabindex="0"><table')  # each in a box that scrolls, or in paragraphs
+    # each in a box that scrolls, or in paragraphs
+    assert page.count("<table") == page.count('tabindex="0"><table')
     assert page.count("<figure>") == page.count('<figure><div class="wide"')
     assert "thin lines" not in page

@@ -1,4 +1,6 @@
-"""The timed loops compute what they say, move what is counted, and go on without numba or a folder to write to."""
+"""The timed loops compute what they say, move what is counted, and go on without numba or a
+folder to write to.
+"""
 
 import json
 import os
@@ -41,7 +43,9 @@ def test_kernels_agree_with_numpy(which, dtype):
         want = expected(*[v.copy() for v in vectors], *scalars)
         getattr(found, name)(*vectors, *scalars, 1)
         for index, values in want.items():
-            np.testing.assert_allclose(vectors[index], values, rtol=1e-6 if dtype is np.float32 else 1e-14, atol=1e-6)
+            np.testing.assert_allclose(
+                vectors[index], values, rtol=1e-6 if dtype is np.float32 else 1e-14, atol=1e-6
+            )
             assert vectors[index].dtype == dtype
     (x, y), _ = arguments("dot", np.float64)
     assert found.dot(x, y, 1) == pytest.approx(float(x @ y), rel=1e-10)
@@ -69,26 +73,39 @@ def test_the_compiled_chase_follows_the_links():
 def test_counted_flops_and_bytes_are_those_of_the_laws(width):
     n = 2**20
     # FLOPs an element, vectors read, vectors written
-    elementwise = {"triad": (2, 2, 1), "axpy": (2, 2, 1), "relu": (1, 1, 1), "fused": (3, 1, 1), "read": (1, 1, 0)}
+    elementwise = {
+        "triad": (2, 2, 1),
+        "axpy": (2, 2, 1),
+        "relu": (1, 1, 1),
+        "fused": (3, 1, 1),
+        "read": (1, 1, 0),
+    }
     for name, (flops, reads, writes) in elementwise.items():
         counted = kernels.FLOPS[name] / (kernels.PASSES[name][0] * width)
         assert counted == law.elementwise_intensity(flops, reads, writes, width), name
     dot = law.dot_flops(n) / law.dot_bytes(n, width)
     assert kernels.FLOPS["dot"] / (kernels.PASSES["dot"][0] * width) == pytest.approx(dot, rel=1e-5)
     # Three passes, each of which reads a vector and writes one.
-    assert kernels.PASSES["unfused"][0] == 3 * kernels.PASSES["relu"][0] and kernels.FLOPS["unfused"] == kernels.FLOPS["fused"]
+    assert (
+        kernels.PASSES["unfused"][0] == 3 * kernels.PASSES["relu"][0]
+        and kernels.FLOPS["unfused"] == kernels.FLOPS["fused"]
+    )
 
 
 def test_samples_count_what_all_threads_do():
     seconds, counted = kernels.samples("triad", 2, 3 * 8 * 1000, np.float64, 5)
     assert len(seconds) == 5 and min(seconds) > 0
-    assert counted["flops"] == 2 * 1000 and counted["bytes"] == kernels.bytes_moved("triad", 1000, 8)
+    assert counted["flops"] == 2 * 1000 and counted["bytes"] == kernels.bytes_moved(
+        "triad", 1000, 8
+    )
 
 
 def test_each_thread_keeps_its_part():
     with kernels.Team(3) as team:
         parts = team.vectors(2, 30, np.float32)
-        assert [len(part) for part in parts] == [2, 2, 2] and all(v.shape == (10,) and v.dtype == np.float32 for part in parts for v in part)
+        assert [len(part) for part in parts] == [2, 2, 2] and all(
+            v.shape == (10,) and v.dtype == np.float32 for part in parts for v in part
+        )
         assert all(v.ctypes.data % kernels.LINE == 0 for part in parts for v in part)
         barrier = threading.Barrier(3)  # nobody passes unless all three run at once
 
@@ -101,7 +118,13 @@ def test_each_thread_keeps_its_part():
 
 
 def python(code, **environment):
-    done = subprocess.run([sys.executable, "-c", code], env=os.environ | environment, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -131,8 +154,13 @@ print(json.dumps({
 def test_without_numba_the_rest_is_measured_and_the_gaps_are_named():
     got = json.loads(python(WITHOUT))
     assert got["compiled"] is False and got["latency"][0] == "Missing"
-    assert "pointer chase" in got["latency"][1] and "pip install" in got["latency"][2] and "pip install" in got["said"]
-    assert min(got["copy"]) > 0 and got["triad"] == 5 * 8 * 1000  # two passes where a compiled loop makes one
+    assert (
+        "pointer chase" in got["latency"][1]
+        and "pip install" in got["latency"][2]
+        and "pip install" in got["said"]
+    )
+    # two passes where a compiled loop makes one
+    assert min(got["copy"]) > 0 and got["triad"] == 5 * 8 * 1000
     assert set(got["names"]) == {"dot", "relu", "unfused", "gemv"} and len(got["missing"]) == 2
 
 
@@ -146,7 +174,9 @@ print(repr(numba.config.CACHE_DIR), y.sum())
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the cache folder is set by a variable of Linux desktops")
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="the cache folder is set by a variable of Linux desktops"
+)
 def test_compiled_code_is_kept_in_the_users_cache_folder_or_nowhere(tmp_path):
     pytest.importorskip("numba")
     kept = python(KEEPING, XDG_CACHE_HOME=str(tmp_path))
@@ -156,9 +186,14 @@ def test_compiled_code_is_kept_in_the_users_cache_folder_or_nowhere(tmp_path):
     assert python(KEEPING, XDG_CACHE_HOME=str(blocked)).split() == ["''", "4.0"]
 
 
-@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system does not bind processes to cores")
+@pytest.mark.skipif(
+    not hasattr(os, "sched_setaffinity"), reason="this system does not bind processes to cores"
+)
 def test_one_core_means_one_thread():
-    code = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); from lightspeed_course.measure.instruments import kernels; print(kernels.thread_counts())"
+    code = (
+        "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); from"
+        " lightspeed_course.measure.instruments import kernels; print(kernels.thread_counts())"
+    )
     assert python(code).strip() == "[1]"
 
 

@@ -1,4 +1,6 @@
-"""The latency ladder: what it walks along, and the levels that synthetic ladders must and must not show."""
+"""The latency ladder: what it walks along, and the levels that synthetic ladders must and must
+not show.
+"""
 
 import numpy as np
 import pytest
@@ -11,10 +13,14 @@ KIB, MIB = 2**10, 2**20
 
 
 def machine(sizes, caches, memory, blur=0.15):
-    """Latencies of a machine: below each capacity that cache's latency, past it a short climb to the next."""
+    """Latencies of a machine: below each capacity that cache's latency, past it a short climb to
+    the next.
+    """
     octave = np.log2(np.asarray(sizes, float))
     height = np.full(len(sizes), np.log(caches[0][1]))
-    for (capacity, latency), (_, following) in zip(caches, [*caches[1:], (None, memory)], strict=True):
+    for (capacity, latency), (_, following) in zip(
+        caches, [*caches[1:], (None, memory)], strict=True
+    ):
         past = octave - np.log2(capacity)
         share = np.where(past > 0, 1 - np.exp(-np.maximum(past, 0) / blur), 0)
         height += share * np.log(following / latency)
@@ -32,14 +38,17 @@ def test_three_caches_and_memory_are_found_through_noise(per_octave, seed):
     seen = machine(sizes, LAPTOP, 90e-9) * np.exp(rng.normal(0, 0.05, len(sizes)))
     seen[rng.integers(len(sizes), size=2)] *= 2.5  # other programs slow single points down
     found = latency_levels.levels(sizes, seen)
-    assert [level.latency for level in found] == pytest.approx([1.2e-9, 3.5e-9, 20e-9, 90e-9], rel=0.12)
+    assert [level.latency for level in found] == pytest.approx(
+        [1.2e-9, 3.5e-9, 20e-9, 90e-9], rel=0.12
+    )
     for (low, high), (capacity, _) in zip(latency_levels.steps(found), LAPTOP, strict=True):
         assert low / 1.5 <= capacity <= high * 1.5
 
 
 def test_a_hidden_cache_is_not_made_up():
     sizes = latency_levels.sizes(256 * MIB)
-    seen = machine(sizes, [(32 * KIB, 2e-9), (MIB, 5e-9)], 110e-9, blur=1.0)  # an advertised third level shows nothing
+    # an advertised third level shows nothing
+    seen = machine(sizes, [(32 * KIB, 2e-9), (MIB, 5e-9)], 110e-9, blur=1.0)
     found = latency_levels.levels(sizes, seen)
     assert [level.latency for level in found] == pytest.approx([2e-9, 5e-9, 110e-9], rel=0.2)
     said = latency_levels.beside_advertised(found, {"L1": 32 * KIB, "L2": MIB, "L3": 48 * MIB})
@@ -68,8 +77,14 @@ def test_a_disturbed_stretch_is_no_level():
 
 
 def test_each_cache_and_each_stray_step_gets_a_sentence():
-    levels = [latency_levels.Level(4 * KIB, 32 * KIB, 1e-9), latency_levels.Level(64 * KIB, 256 * KIB, 4e-9), latency_levels.Level(8 * MIB, 64 * MIB, 1e-7)]
-    said = latency_levels.beside_advertised(levels, {"L1": 32 * KIB, "L2": 512 * KIB, "L3": 4 * MIB, "L4": 512 * MIB})
+    levels = [
+        latency_levels.Level(4 * KIB, 32 * KIB, 1e-9),
+        latency_levels.Level(64 * KIB, 256 * KIB, 4e-9),
+        latency_levels.Level(8 * MIB, 64 * MIB, 1e-7),
+    ]
+    said = latency_levels.beside_advertised(
+        levels, {"L1": 32 * KIB, "L2": 512 * KIB, "L3": 4 * MIB, "L4": 512 * MIB}
+    )
     assert "L1: advertised 32 KiB, and a step between 32 KiB and 64 KiB agrees" in said[0]
     assert said[3] == "L4: advertised 512 MiB, more than the largest working set measured."
     assert "L2 and L3 share one step" in said[4]
@@ -86,13 +101,25 @@ def test_a_noisy_ladder_is_not_concluded_from():
 
 
 def test_advertised_takes_the_caches_that_hold_data():
-    caches = [{"level": 1, "kind": "data", "size": 1}, {"level": 1, "kind": "instruction", "size": 2}, {"level": 2, "kind": "unified", "size": 3}]
-    assert latency_levels.advertised({"caches": caches}) == {"L1": 1, "L2": 3} and latency_levels.advertised({}) == {}
+    caches = [
+        {"level": 1, "kind": "data", "size": 1},
+        {"level": 1, "kind": "instruction", "size": 2},
+        {"level": 2, "kind": "unified", "size": 3},
+    ]
+    assert (
+        latency_levels.advertised({"caches": caches}) == {"L1": 1, "L2": 3}
+        and latency_levels.advertised({}) == {}
+    )
 
 
 def test_sizes_are_whole_lines_and_end_at_the_largest():
     sizes = latency_levels.sizes(MIB, per_octave=3)
-    assert sizes[0] == 4096 and sizes[-1] == MIB and sizes == sorted(set(sizes)) and not any(s % 64 for s in sizes)
+    assert (
+        sizes[0] == 4096
+        and sizes[-1] == MIB
+        and sizes == sorted(set(sizes))
+        and not any(s % 64 for s in sizes)
+    )
 
 
 @pytest.mark.parametrize("lines", [1, 2, 3, 64, 1000, 4096])
@@ -102,7 +129,8 @@ def test_the_chase_meets_every_line_once_and_comes_back(lines):
     for _ in range(lines):
         met.append(at)
         at = following[at]
-    assert at == 0 and sorted(met) == [8 * k for k in range(lines)]  # eight numbers of eight bytes are a line
+    # eight numbers of eight bytes are a line
+    assert at == 0 and sorted(met) == [8 * k for k in range(lines)]
 
 
 @pytest.mark.parametrize("seed", range(3))

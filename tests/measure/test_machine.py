@@ -1,4 +1,6 @@
-"""A record as hardware: the laws and explorers take it, and what a page shows by itself does not depend on it."""
+"""A record as hardware: the laws and explorers take it, and what a page shows by itself does not
+depend on it.
+"""
 
 import json
 
@@ -18,28 +20,62 @@ def laptop(**more):
     """A record of a made-up laptop: 200 GFLOP/s, 20 GB/s, 100 ns; one noisy peak; bf16 too."""
     steady = [0.99, 1, 1, 1, 1.01]
     found = [
-        Quantity("roofline.gemm", "FLOP/s", [f * 2e11 for f in steady], {"dtype": "fp32", "n": 1024, "threads": 2, "library": "numpy"}, counted={"flops": 2.0, "bytes": 1.0}),
-        Quantity("roofline.gemm", "FLOP/s", [f * 1e11 for f in steady], {"dtype": "fp32", "n": 64, "threads": 2, "library": "numpy"}, counted={"flops": 2.0, "bytes": 1.0}),
-        Quantity("roofline.gemm", "FLOP/s", [5e10, 1e11, 2e11, 9e10, 1e11], {"dtype": "bf16", "n": 64, "threads": 2, "library": "torch"}),
+        Quantity(
+            "roofline.gemm",
+            "FLOP/s",
+            [f * 2e11 for f in steady],
+            {"dtype": "fp32", "n": 1024, "threads": 2, "library": "numpy"},
+            counted={"flops": 2.0, "bytes": 1.0},
+        ),
+        Quantity(
+            "roofline.gemm",
+            "FLOP/s",
+            [f * 1e11 for f in steady],
+            {"dtype": "fp32", "n": 64, "threads": 2, "library": "numpy"},
+            counted={"flops": 2.0, "bytes": 1.0},
+        ),
+        Quantity(
+            "roofline.gemm",
+            "FLOP/s",
+            [5e10, 1e11, 2e11, 9e10, 1e11],
+            {"dtype": "bf16", "n": 64, "threads": 2, "library": "torch"},
+        ),
         Quantity("host.triad_bandwidth", "byte/s", [f * 2e10 for f in steady], {"threads": 2}),
         Quantity("host.copy_bandwidth", "byte/s", [f * 1e10 for f in steady], {"threads": 1}),
         Quantity("host.latency", "s", [2e-9] * 5, {"size": 4096}, "lower"),
         Quantity("host.latency", "s", [1e-7] * 5, {"size": 2**28}, "lower"),
         Missing("gpu", "no GPU was found.", "Plug one in."),
     ]
-    return record.new(found, name="Laptop, 2 cores", machine={"memory": 2**34, "memory_limit": 2**33, "usable_cores": 2}, **more)
+    return record.new(
+        found,
+        name="Laptop, 2 cores",
+        machine={"memory": 2**34, "memory_limit": 2**33, "usable_cores": 2},
+        **more,
+    )
 
 
 def test_the_fastest_of_each_becomes_a_number_with_its_provenance():
     entry = machine.as_accelerator(laptop())
-    assert (entry.fp32, entry.bf16, entry.hbm_bandwidth, entry.memory_latency) == (2e11, 1e11, 2e10, 1e-7)
+    assert (entry.fp32, entry.bf16, entry.hbm_bandwidth, entry.memory_latency) == (
+        2e11,
+        1e11,
+        2e10,
+        1e-7,
+    )
     assert (entry.hbm_capacity, entry.core_count) == (2**33, 2)
     assert "fp64" not in entry
     with pytest.raises(AttributeError, match=r"has no fp64\. It has fp32"):
         _ = entry.fp64
-    assert entry.fp32.printed == "200 GFLOP/s" and entry.fp32.unit == "FLOP/s" and "n 1024" in entry.fp32.note
+    assert (
+        entry.fp32.printed == "200 GFLOP/s"
+        and entry.fp32.unit == "FLOP/s"
+        and "n 1024" in entry.fp32.note
+    )
     assert "repeats" in entry.fp32.note and "nothing can be concluded" in entry.bf16.note
-    assert "Laptop" in str(entry.fp32.source) and entry.fp32.quantity.units == accelerator("h100_sxm").bf16.quantity.units
+    assert (
+        "Laptop" in str(entry.fp32.source)
+        and entry.fp32.quantity.units == accelerator("h100_sxm").bf16.quantity.units
+    )
     with pytest.raises(AttributeError):
         entry.fp32.note = "better"
 
@@ -52,7 +88,9 @@ def test_the_laws_take_it():
 
 
 def test_a_record_with_one_part_gives_what_it_has():
-    few = record.new([Quantity("host.copy_bandwidth", "byte/s", (1e10,) * 5, {"threads": 1})], name="x")
+    few = record.new(
+        [Quantity("host.copy_bandwidth", "byte/s", (1e10,) * 5, {"threads": 1})], name="x"
+    )
     assert set(machine.as_accelerator(few).numbers) == {"hbm_bandwidth"}
     assert not machine.as_accelerator(record.new([], name="x")).numbers
 
@@ -77,16 +115,28 @@ def test_a_newer_record_takes_over(own_records):
     assert machine.hardware("measured:own").name.endswith("(Laptop, 2 cores)")
     record.save(laptop() | {"name": "Desktop", "when": "2999-01-01T00:00:00Z"})
     assert machine.hardware("measured:own").name.endswith("(Desktop)")
-    record.save(record.new([Quantity("scaling.time", "s", (1,))], name="one part") | {"when": "2999-01-02T00:00:00Z"})
+    record.save(
+        record.new([Quantity("scaling.time", "s", (1,))], name="one part")
+        | {"when": "2999-01-02T00:00:00Z"}
+    )
     assert machine.hardware("measured:own").name.endswith("(Desktop)")
 
 
-EXPLORERS = {"roofline": roofline.explore, "transfer": numbers.explore, "serving": queueing.explore_serving}
+EXPLORERS = {
+    "roofline": roofline.explore,
+    "transfer": numbers.explore,
+    "serving": queueing.explore_serving,
+}
 
 
 def of_machines(explorer):
     """(control, value) of each measured machine on an explorer's menus."""
-    return [(c.name, v) for c in explorer.controls.values() for _, v in c.options if str(v).startswith(machine.SHIPPED)]
+    return [
+        (c.name, v)
+        for c in explorer.controls.values()
+        for _, v in c.options
+        if str(v).startswith(machine.SHIPPED)
+    ]
 
 
 @pytest.mark.parametrize("name", EXPLORERS)
@@ -115,7 +165,13 @@ def test_every_measured_machine_can_be_drawn(name, own_records):
 
 
 def test_the_roofline_of_a_laptop():
-    shown = roofline.view(hardware="measured:notes_2core_48mib", compute="fp32", weights="fp32", activations="fp32", batch=4096)
+    shown = roofline.view(
+        hardware="measured:notes_2core_48mib",
+        compute="fp32",
+        weights="fp32",
+        activations="fp32",
+        batch=4096,
+    )
     assert shown.verdict.startswith("Compute-bound")
     lacking = roofline.view(hardware="measured:notes_2core_48mib", compute="fp8")
     assert "was not measured with fp8" in lacking.verdict and "this is bf16" in lacking.verdict
@@ -128,13 +184,22 @@ def test_the_roofline_of_a_laptop():
 def shown_table(monkeypatch):
     """The rows, columns and captions of the tables shown."""
     seen = []
-    monkeypatch.setattr(record_tables, "table", lambda rows, columns, caption="": seen.append((rows, columns, caption)))
+    monkeypatch.setattr(
+        record_tables,
+        "table",
+        lambda rows, columns, caption="": seen.append((rows, columns, caption)),
+    )
     return seen
 
 
 ROWS = [
     row("triad", "host.triad_bandwidth", threads=2),
-    row("copy", "host.copy_bandwidth", law=lambda r: find(r, "host.triad_bandwidth", threads=2).value / 2, threads=1),
+    row(
+        "copy",
+        "host.copy_bandwidth",
+        law=lambda r: find(r, "host.triad_bandwidth", threads=2).value / 2,
+        threads=1,
+    ),
     row("bf16", "roofline.gemm", law=1e11, dtype="bf16"),
     row("fp64", "roofline.gemm", law=lambda r: find(r, "no.such").value, dtype="fp64"),
 ]
@@ -154,7 +219,9 @@ def test_a_record_beside_a_law(shown_table):
 def test_a_table_without_a_law_has_no_columns_for_it(shown_table):
     show_recorded("notes_2core_48mib", ROWS[:1])
     ((rows, columns, caption),) = shown_table
-    assert columns == ["quantity", "measured", "spread"] and rows == [["triad", "24.6 GB/s", "2.3 %"]]
+    assert columns == ["quantity", "measured", "spread"] and rows == [
+        ["triad", "24.6 GB/s", "2.3 %"]
+    ]
     assert "samples were not kept" in caption and "Source: " in caption
     with pytest.raises(BadArgument, match="Did you mean"):
         show_recorded("notes_2core", ROWS)
@@ -163,8 +230,18 @@ def test_a_table_without_a_law_has_no_columns_for_it(shown_table):
 def test_this_machine_beside_the_shipped_ones(shown_table, capsys):
     compare_here(laptop(), ROWS)
     ((rows, columns, _),) = shown_table
-    assert columns == ["quantity", "the law says, here", "here", "spread", "here over law", *(r["name"] for r in record.shipped().values())]
-    assert rows[1][:5] == ["copy", "10 GB/s", "10 GB/s", "0.71 %", "1.00"] and rows[0][-1] == "24.6 GB/s"
+    assert columns == [
+        "quantity",
+        "the law says, here",
+        "here",
+        "spread",
+        "here over law",
+        *(r["name"] for r in record.shipped().values()),
+    ]
+    assert (
+        rows[1][:5] == ["copy", "10 GB/s", "10 GB/s", "0.71 %", "1.00"]
+        and rows[0][-1] == "24.6 GB/s"
+    )
     assert "gpu: no GPU was found. Plug one in." in capsys.readouterr().out
 
 

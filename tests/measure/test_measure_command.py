@@ -1,4 +1,6 @@
-"""`lightspeed measure` on machines that lack this or that: a clear message, the rest is measured, nothing is lost."""
+"""`lightspeed measure` on machines that lack this or that: a clear message, the rest is
+measured, nothing is lost.
+"""
 
 import contextlib
 import json
@@ -42,7 +44,9 @@ sys.meta_path.insert(0, Block())
 
 @pytest.fixture
 def room():
-    """A folder that other users may enter, unlike pytest's, with the fake parts and an empty place to stand in."""
+    """A folder that other users may enter, unlike pytest's, with the fake parts and an empty
+    place to stand in.
+    """
     folder = Path(tempfile.mkdtemp(prefix="lightspeed-measure-"))
     for path in (folder, folder / "fakes", folder / "here", folder / "data"):
         path.mkdir(exist_ok=True)
@@ -55,11 +59,27 @@ def room():
 
 
 def measure(room, *words, names=("good", "fails", "partly"), **more):
-    """Run the command in a process; standard input is empty, standard output and error are apart."""
+    """Run the command in a process; standard input is empty, standard output and error are
+    apart.
+    """
     paths = [str(room / "fakes"), str(Path(__file__).parent), LIB]
     code = COMMAND.format(paths=paths, names=names, words=words)
-    environment = {**os.environ, "LIGHTSPEED_DATA": str(room / "data"), "PYTHONPATH": os.pathsep.join(paths), "HOME": str(room), **more.pop("env", {})}
-    return subprocess.run([*more.pop("under", ()), sys.executable, "-c", code], capture_output=True, text=True, timeout=120, cwd=room / "here", env=environment, **more)
+    environment = {
+        **os.environ,
+        "LIGHTSPEED_DATA": str(room / "data"),
+        "PYTHONPATH": os.pathsep.join(paths),
+        "HOME": str(room),
+        **more.pop("env", {}),
+    }
+    return subprocess.run(
+        [*more.pop("under", ()), sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        cwd=room / "here",
+        env=environment,
+        **more,
+    )
 
 
 def saved(folder):
@@ -68,7 +88,9 @@ def saved(folder):
 
 
 def as_a_user():
-    """What to run a command under, so that the permissions of files hold even if the tests run as root."""
+    """What to run a command under, so that the permissions of files hold even if the tests run
+    as root.
+    """
     if os.geteuid():
         return ()
     if not shutil.which("setpriv"):
@@ -83,7 +105,11 @@ def test_all_writes_a_record_and_a_page_that_agree(room):
     assert [q.key for q in record.quantities(shown)] == ["good.time", "partly.time"]
     assert f"Record: {path}" in run.stdout and f"Page:   {path.with_suffix('.html')}" in run.stdout
     page = path.with_suffix(".html").read_text()
-    for words in ("How far to trust it", "fails: it failed: ZeroDivisionError", "partly.more: no such counter. Ask for it."):
+    for words in (
+        "How far to trust it",
+        "fails: it failed: ZeroDivisionError",
+        "partly.more: no such counter. Ask for it.",
+    ):
         assert words in run.stdout and words in page
     assert re.search(r"good\.time.* 1 ms +0 % +5", run.stdout)
 
@@ -105,7 +131,11 @@ def test_a_second_time_is_a_second_file_and_one_part_is_enough(room):
 
 def test_nothing_measured_is_nothing_kept(room):
     run = measure(room, "all", names=("fails", "unavailable"))
-    assert run.returncode == 1 and "nothing is kept" in run.stderr and "no GPU was found. Plug one in." in run.stdout
+    assert (
+        run.returncode == 1
+        and "nothing is kept" in run.stderr
+        and "no GPU was found. Plug one in." in run.stdout
+    )
     assert not (room / "data/records").exists()
 
 
@@ -122,7 +152,11 @@ def test_nowhere_to_write(room):
     for path in (room / "data", room / "here"):
         path.chmod(0o555)
     run = measure(room, "all", under=as_a_user())
-    assert run.returncode == 1 and run.stderr.count("could not be written") == 2 and "--into" in run.stderr
+    assert (
+        run.returncode == 1
+        and run.stderr.count("could not be written") == 2
+        and "--into" in run.stderr
+    )
     kept = record.check(json.loads(run.stdout[run.stdout.index('{\n  "schema"') :]))
     assert [q.key for q in record.quantities(kept)] == ["good.time", "partly.time"]
 
@@ -130,7 +164,9 @@ def test_nowhere_to_write(room):
 def test_writes_that_fail_in_the_middle(room):
     import resource
 
-    run = measure(room, "all", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1500, 1500)))
+    run = measure(
+        room, "all", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1500, 1500))
+    )
     assert run.returncode == 1 and "File too large" in run.stderr
     assert not list((room / "data/records").iterdir()) and not list((room / "here").iterdir())
     assert record.check(json.loads(run.stdout[run.stdout.index('{\n  "schema"') :]))
@@ -138,7 +174,12 @@ def test_writes_that_fail_in_the_middle(room):
 
 def test_a_full_disk(room):
     disk = room / "data"
-    if os.geteuid() or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", disk], capture_output=True).returncode:
+    if (
+        os.geteuid()
+        or subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=64k", "none", disk], capture_output=True
+        ).returncode
+    ):
         pytest.skip("takes the right to mount a small disk")
     try:
         with contextlib.suppress(OSError), (disk / "filler").open("wb", buffering=0) as filler:
@@ -155,15 +196,26 @@ def test_a_full_disk(room):
 def test_ctrl_c_keeps_what_was_measured(room):
     paths = [str(room / "fakes"), str(Path(__file__).parent), LIB]
     code = COMMAND.format(paths=paths, names=("good", "hangs", "partly"), words=("all",))
-    environment = os.environ | {"LIGHTSPEED_DATA": str(room / "data"), "PYTHONPATH": os.pathsep.join(paths)}
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=room / "here", env=environment) as run:
+    environment = os.environ | {
+        "LIGHTSPEED_DATA": str(room / "data"),
+        "PYTHONPATH": os.pathsep.join(paths),
+    }
+    with subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=room / "here",
+        env=environment,
+    ) as run:
         for line in run.stdout:
             if line.startswith("[2/3]"):
                 break
         run.send_signal(signal.SIGINT)
         out, err = run.communicate(timeout=60)
     assert run.returncode == 130 and "Traceback" not in err
-    # `communicate` ends when nobody holds the other end of its pipes, so the part that hangs has ended, too.
+    # `communicate` ends when nobody holds the other end of its pipes, so the part that hangs has
+    # ended, too.
     shown, _ = saved(room / "data/records")
     assert [q.key for q in record.quantities(shown)] == ["good.time"] and shown["complete"] is False
     assert "It was interrupted, and is not complete." in out
@@ -172,12 +224,24 @@ def test_ctrl_c_keeps_what_was_measured(room):
 def test_ctrl_c_before_any_result_is_brief(room):
     paths = [str(room / "fakes"), str(Path(__file__).parent), LIB]
     code = COMMAND.format(paths=paths, names=("hangs", "good"), words=("all",))
-    environment = os.environ | {"LIGHTSPEED_DATA": str(room / "data"), "PYTHONPATH": os.pathsep.join(paths)}
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=room / "here", env=environment) as run:
+    environment = os.environ | {
+        "LIGHTSPEED_DATA": str(room / "data"),
+        "PYTHONPATH": os.pathsep.join(paths),
+    }
+    with subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=room / "here",
+        env=environment,
+    ) as run:
         run.stdout.readline()
         run.send_signal(signal.SIGINT)
         out, err = run.communicate(timeout=60)
-    assert run.returncode == 130 and "before anything was measured" in err and "Traceback" not in err
+    assert (
+        run.returncode == 130 and "before anything was measured" in err and "Traceback" not in err
+    )
     assert "what was seen" not in out and not (room / "data/records").exists()
 
 
@@ -187,14 +251,34 @@ def test_a_page_is_written_where_it_was_asked_for(room):
     assert "good.time" in page.read_text()
     page.write_text("mine")
     run = measure(room, "good", "--page", "mine.html")
-    assert run.returncode == 2 and run.stdout == "" and "there already" in run.stderr and page.read_text() == "mine"
+    assert (
+        run.returncode == 2
+        and run.stdout == ""
+        and "there already" in run.stderr
+        and page.read_text() == "mine"
+    )
 
 
-@pytest.mark.parametrize("words", [("--into", "/etc/passwd"), ("--into", "/etc/passwd/deeper"), ("--into", "locked"), ("--into", "locked/deeper"), ("--page", "nowhere/page.html"), ("--page", "locked/page.html")])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--into", "/etc/passwd"),
+        ("--into", "/etc/passwd/deeper"),
+        ("--into", "locked"),
+        ("--into", "locked/deeper"),
+        ("--page", "nowhere/page.html"),
+        ("--page", "locked/page.html"),
+    ],
+)
 def test_what_cannot_be_written_is_said_before_anything_is_measured(room, words):
     (room / "here/locked").mkdir(mode=0o555)
     run = measure(room, "good", *words, under=as_a_user())
-    assert run.returncode == 2 and run.stdout == "" and run.stderr.count("\n") == 1 and words[0] in run.stderr
+    assert (
+        run.returncode == 2
+        and run.stdout == ""
+        and run.stderr.count("\n") == 1
+        and words[0] in run.stderr
+    )
 
 
 def test_a_folder_that_is_lost_while_measuring_does_not_lose_the_record(room, monkeypatch, capsys):
@@ -207,18 +291,30 @@ def test_a_folder_that_is_lost_while_measuring_does_not_lose_the_record(room, mo
     monkeypatch.chdir(room / "here")
     monkeypatch.setattr(of, "measure", measured)
     assert main(["measure", "host", "--into", str(room / "into")]) == 1
-    assert record.quantities(saved(room / "here")[0]) and "could not be written" in capsys.readouterr().err
+    assert (
+        record.quantities(saved(room / "here")[0])
+        and "could not be written" in capsys.readouterr().err
+    )
 
 
 def test_a_part_alone_points_to_the_fuller_record(own_records, capsys):
     def keep(day, name, *keys):
-        return record.save(record.new([Quantity(f"{key}.time", "s", (1.0,) * 5) for key in keys], name=name) | {"when": f"2999-01-{day}T00:00:00Z", "complete": True})
+        return record.save(
+            record.new([Quantity(f"{key}.time", "s", (1.0,) * 5) for key in keys], name=name)
+            | {
+                "when": f"2999-01-{day}T00:00:00Z",
+                "complete": True,
+            }
+        )
 
     full = keep("01", "mine", "host", "roofline")
     keep("02", "another", "host", "roofline", "gpu")
     keep("03", "mine", "host")
     assert main(["measure", "show"]) == 0
-    assert f"A fuller record of the same machine: lightspeed measure show {full}" in capsys.readouterr().out
+    assert (
+        f"A fuller record of the same machine: lightspeed measure show {full}"
+        in capsys.readouterr().out
+    )
     assert main(["measure", "show", str(full)]) == 0
     keep("04", "mine", "host", "roofline")
     assert main(["measure", "show"]) == 0
@@ -236,7 +332,9 @@ SLIPS = {
     "measure host -n 4": "-n belongs to `lightspeed measure collectives`",
     "measure host --fulll": "did you mean --full?",
     "measure compare a.json": "compare takes two records",
-    "measure compare a.json b.json": "there is no file a.json; shipped are amd_epyc_2core, intel_xeon_2core, notes_2core_48mib",
+    "measure compare a.json b.json": (
+        "there is no file a.json; shipped are amd_epyc_2core, intel_xeon_2core, notes_2core_48mib"
+    ),
     "measure show a b": "show takes one record",
     "measure show": "nothing has been measured yet",
     "measure show amd_epyc_2core --page": "expected one argument",
@@ -255,11 +353,19 @@ def test_a_slip_is_one_line_and_status_2(words, capsys, tmp_path, monkeypatch):
 
 
 def test_show_and_compare(capsys, tmp_path):
-    a = record.save(record.new([Quantity("a.b", "s", (1e-3,) * 5, better="lower")], name="one"), tmp_path)
-    b = record.save(record.new([Quantity("a.b", "s", (2e-3,) * 5, better="lower")], name="two"), tmp_path)
+    a = record.save(
+        record.new([Quantity("a.b", "s", (1e-3,) * 5, better="lower")], name="one"), tmp_path
+    )
+    b = record.save(
+        record.new([Quantity("a.b", "s", (2e-3,) * 5, better="lower")], name="two"), tmp_path
+    )
     assert main(["measure", "compare", str(a), str(b), "--page", str(tmp_path / "both.html")]) == 0
     out = capsys.readouterr().out
-    assert "A: one" in out and "B is worse, 2 times" in out and "B is worse, 2 times" in (tmp_path / "both.html").read_text()
+    assert (
+        "A: one" in out
+        and "B is worse, 2 times" in out
+        and "B is worse, 2 times" in (tmp_path / "both.html").read_text()
+    )
     assert main(["measure", "compare", str(a), str(b), "--page", str(tmp_path / "both.html")]) == 2
     assert "exists" in capsys.readouterr().err.lower()
     assert main(["measure", "show", str(a), "--page", str(tmp_path / "one.html")]) == 0
@@ -291,15 +397,25 @@ def test_one_core_without_numba_mpi_and_torch(tmp_path):
     one = [sys.executable, "-m", "lightspeed_cli"]
     if hasattr(os, "sched_setaffinity"):
         one = ["taskset", "-c", str(min(os.sched_getaffinity(0))), *one]
-    environment = os.environ | {"PYTHONPATH": f"{blocked}{os.pathsep}{LIB}", "LIGHTSPEED_DATA": str(tmp_path / "data")}
-    run = subprocess.run([*one, "measure", "all"], capture_output=True, text=True, env=environment, timeout=900)
+    environment = os.environ | {
+        "PYTHONPATH": f"{blocked}{os.pathsep}{LIB}",
+        "LIGHTSPEED_DATA": str(tmp_path / "data"),
+    }
+    run = subprocess.run(
+        [*one, "measure", "all"], capture_output=True, text=True, env=environment, timeout=900
+    )
     assert run.returncode == 0, run.stderr
     assert "Traceback" not in run.stdout + run.stderr and "it failed" not in run.stdout
     shown, _ = saved(tmp_path / "data/records")
-    have, lacking = {q.key.partition(".")[0] for q in record.quantities(shown)}, {m.key: m for m in record.missing(shown)}
+    have, lacking = (
+        {q.key.partition(".")[0] for q in record.quantities(shown)},
+        {m.key: m for m in record.missing(shown)},
+    )
     assert {"host", "roofline", "precision", "scaling", "queueing"} <= have
     for key, word in (("host.latency", "numba"), ("collectives", "mpi4py")):
         assert word in lacking[key].why and "pip install" in lacking[key].remedy
     assert all(m.why for m in lacking.values())
     warned = {c["check"] for c in shown["environment"] if c["state"] == "warn"}
-    assert shown["machine"]["usable_cores"] == 1 and ("affinity" in warned or shown["machine"]["cores"] == 1)
+    assert shown["machine"]["usable_cores"] == 1 and (
+        "affinity" in warned or shown["machine"]["cores"] == 1
+    )

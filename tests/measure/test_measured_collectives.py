@@ -1,4 +1,6 @@
-"""Collectives between real processes: what they compute, what they say, and the pure parts of what is concluded. No time is judged."""
+"""Collectives between real processes: what they compute, what they say, and the pure parts of
+what is concluded. No time is judged.
+"""
 
 import argparse
 import importlib.util
@@ -19,8 +21,15 @@ from lightspeed_course.measure.instruments.timing import Missing, Quantity, Unav
 from lightspeed_course.measure.records import record
 from lightspeed_course.nccl_report.log import check, parse
 
-HAS_MPI = bool(importlib.util.find_spec("mpi4py") and launch.shutil.which("mpiexec", path=f"{os.path.dirname(sys.executable)}:{os.environ.get('PATH', '')}"))
-needs_mpi = pytest.mark.skipif(not HAS_MPI, reason="no mpi4py or mpiexec: pip install 'speed-of-light[measure]'")
+HAS_MPI = bool(
+    importlib.util.find_spec("mpi4py")
+    and launch.shutil.which(
+        "mpiexec", path=f"{os.path.dirname(sys.executable)}:{os.environ.get('PATH', '')}"
+    )
+)
+needs_mpi = pytest.mark.skipif(
+    not HAS_MPI, reason="no mpi4py or mpiexec: pip install 'speed-of-light[measure]'"
+)
 
 
 # ---------------------------------------------------------------- who started us
@@ -30,16 +39,38 @@ needs_mpi = pytest.mark.skipif(not HAS_MPI, reason="no mpi4py or mpiexec: pip in
     ("environ", "world"),
     [
         ({}, None),
-        ({"OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_SIZE": "8", "OMPI_COMM_WORLD_LOCAL_RANK": "1"}, ("Open MPI", 3, 8, 1)),
+        (
+            {
+                "OMPI_COMM_WORLD_RANK": "3",
+                "OMPI_COMM_WORLD_SIZE": "8",
+                "OMPI_COMM_WORLD_LOCAL_RANK": "1",
+            },
+            ("Open MPI", 3, 8, 1),
+        ),
         ({"PMI_RANK": "0", "PMI_SIZE": "2"}, ("MPICH", 0, 2, 0)),
-        ({"SLURM_PROCID": "5", "SLURM_NTASKS": "16", "SLURM_STEP_NUM_TASKS": "16", "SLURM_LOCALID": "1"}, ("Slurm", 5, 16, 1)),
-        ({"RANK": "1", "WORLD_SIZE": "4", "LOCAL_RANK": "1", "MASTER_ADDR": "127.0.0.1"}, ("torchrun", 1, 4, 1)),
-        ({"SLURM_PROCID": "0", "SLURM_NTASKS": "16"}, None),  # the script of sbatch, before its srun
+        (
+            {
+                "SLURM_PROCID": "5",
+                "SLURM_NTASKS": "16",
+                "SLURM_STEP_NUM_TASKS": "16",
+                "SLURM_LOCALID": "1",
+            },
+            ("Slurm", 5, 16, 1),
+        ),
+        (
+            {"RANK": "1", "WORLD_SIZE": "4", "LOCAL_RANK": "1", "MASTER_ADDR": "127.0.0.1"},
+            ("torchrun", 1, 4, 1),
+        ),
+        # the script of sbatch, before its srun
+        ({"SLURM_PROCID": "0", "SLURM_NTASKS": "16"}, None),
         ({"RANK": "1", "WORLD_SIZE": "4"}, None),  # somebody's own variables
         ({"PMI_RANK": "0", "PMI_SIZE": "1"}, None),  # alone
         ({"PMI_RANK": "x", "PMI_SIZE": "2"}, None),
         # mpiexec inside a job of Slurm: the innermost counts
-        ({"SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "2", "PMI_RANK": "5", "PMI_SIZE": "8"}, ("MPICH", 5, 8, 0)),
+        (
+            {"SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "2", "PMI_RANK": "5", "PMI_SIZE": "8"},
+            ("MPICH", 5, 8, 0),
+        ),
     ],
 )
 def test_the_launcher_is_seen(environ, world):
@@ -48,7 +79,17 @@ def test_the_launcher_is_seen(environ, world):
 
 
 def test_our_own_processes_inherit_no_launcher():
-    left = launch.clean({"PMI_RANK": "0", "SLURM_PROCID": "1", "OMPI_COMM_WORLD_SIZE": "4", "RANK": "0", "MASTER_ADDR": "x", "WORLD_SIZE": "2", "PATH": "/bin"})
+    left = launch.clean(
+        {
+            "PMI_RANK": "0",
+            "SLURM_PROCID": "1",
+            "OMPI_COMM_WORLD_SIZE": "4",
+            "RANK": "0",
+            "MASTER_ADDR": "x",
+            "WORLD_SIZE": "2",
+            "PATH": "/bin",
+        }
+    )
     assert launch.world(left) is None
     assert left["PATH"] == "/bin" and left["OPENBLAS_NUM_THREADS"] == "1"
 
@@ -103,7 +144,13 @@ def run_of(n, alpha, bandwidth, law, jitter=0.0):
     found = collectives.Run("mpi", n, [0] * n)
 
     def row(collective, size, time):
-        return {"collective": collective, "size": size, "count": size // 4, "samples": list(time * (1 + jitter * rng.standard_normal(9))), "wrong": 0}
+        return {
+            "collective": collective,
+            "size": size,
+            "count": size // 4,
+            "samples": list(time * (1 + jitter * rng.standard_normal(9))),
+            "wrong": 0,
+        }
 
     for size in collectives.QUICK_SIZES:
         found.rows.append(row("sendrecv", size, alpha + size / bandwidth))
@@ -113,7 +160,9 @@ def run_of(n, alpha, bandwidth, law, jitter=0.0):
 
 def test_the_fit_recovers_alpha_and_bandwidth():
     found = run_of(4, 5e-6, 2e9, ring_time)
-    fit = collectives.neighbour_fit([(r["size"], r["samples"][0]) for r in found.rows if r["collective"] == "sendrecv"])
+    fit = collectives.neighbour_fit(
+        [(r["size"], r["samples"][0]) for r in found.rows if r["collective"] == "sendrecv"]
+    )
     assert fit.latency == pytest.approx(5e-6) and fit.bandwidth == pytest.approx(2e9)
 
 
@@ -121,14 +170,27 @@ def test_the_fit_recovers_alpha_and_bandwidth():
 @pytest.mark.parametrize("n", [4, 6])
 def test_the_algorithm_that_ran_is_found(name, n):
     found = run_of(n, 5e-6, 2e9, collectives.ALGORITHMS[name])
-    times = {c: [(r["size"], r["samples"][0]) for r in found.rows if r["collective"] == c] for c in ("sendrecv", "all_reduce")}
-    explained = {e.name: e for e in collectives.explain(n, times["all_reduce"], collectives.neighbour_fit(times["sendrecv"]))}
+    times = {
+        c: [(r["size"], r["samples"][0]) for r in found.rows if r["collective"] == c]
+        for c in ("sendrecv", "all_reduce")
+    }
+    explained = {
+        e.name: e
+        for e in collectives.explain(
+            n, times["all_reduce"], collectives.neighbour_fit(times["sendrecv"])
+        )
+    }
     assert explained[name].small == pytest.approx(1) and explained[name].large == pytest.approx(1)
-    assert all(e.small >= explained[name].small - 1e-9 and e.large >= explained[name].large - 1e-9 for e in explained.values())
+    assert all(
+        e.small >= explained[name].small - 1e-9 and e.large >= explained[name].large - 1e-9
+        for e in explained.values()
+    )
 
 
 def test_scattered_times_give_no_conclusion():
-    steady, scattered = (" ".join(collectives.conclusions(run_of(4, 5e-6, 2e9, ring_time, j))) for j in (0.001, 0.4))
+    steady, scattered = (
+        " ".join(collectives.conclusions(run_of(4, 5e-6, 2e9, ring_time, j))) for j in (0.001, 0.4)
+    )
     assert "alpha 5" in steady and "W 2" in steady and "All-reduce from 1,048,576 bytes" in steady
     assert "No conclusion" in scattered and "alpha 5" not in scattered
 
@@ -144,7 +206,12 @@ def test_ranks_that_take_turns_are_warned_of():
 
 
 def test_a_wrong_sum_is_no_time():
-    found = collectives.Run("mpi", 2, [0, 0], [{"collective": "all_reduce", "size": 8, "count": 2, "samples": [1e-6] * 5, "wrong": 3}])
+    found = collectives.Run(
+        "mpi",
+        2,
+        [0, 0],
+        [{"collective": "all_reduce", "size": 8, "count": 2, "samples": [1e-6] * 5, "wrong": 3}],
+    )
     (only,) = collectives.quantities(found)
     assert isinstance(only, Missing) and "3 wrong" in only.why
 
@@ -157,11 +224,16 @@ def test_the_table_is_one_that_nccl_report_reads():
     assert ours.ranks == 4 and ours.nodes == 1 and not ours.truncated and ours.out_of_bounds == 0
     assert [row.size for row in ours.rows] == list(collectives.QUICK_SIZES)
     large = ours.rows[-1]
-    assert large.busbw == pytest.approx(1.5 * large.size / ring_time(float(large.size), 4, 2e9, 5e-6), rel=1e-3)
+    assert large.busbw == pytest.approx(
+        1.5 * large.size / ring_time(float(large.size), 4, 2e9, 5e-6), rel=1e-3
+    )
     assert not list(check(ours))
 
 
-@pytest.mark.parametrize(("text", "sizes"), [("8", (8,)), ("8,64K, 1MiB", (8, 65536, 2**20)), ("1g", (2**30,)), ("16B", (16,))])
+@pytest.mark.parametrize(
+    ("text", "sizes"),
+    [("8", (8,)), ("8,64K, 1MiB", (8, 65536, 2**20)), ("1g", (2**30,)), ("16B", (16,))],
+)
 def test_sizes_are_read(text, sizes):
     assert sizes_of(text) == sizes
 
@@ -199,7 +271,10 @@ def test_a_silent_command_is_ended():
 
 
 def test_a_failing_command_says_its_last_words():
-    code = f"import sys; print('noise'); print('{{\"a\": 1}}', flush=True); print('{launch.MARK}the reason', file=sys.stderr); print('rules ====', file=sys.stderr); sys.exit(4)"
+    code = (
+        f"import sys; print('noise'); print('{{\"a\": 1}}', flush=True); print('{launch.MARK}the"
+        " reason', file=sys.stderr); print('rules ====', file=sys.stderr); sys.exit(4)"
+    )
     said = []
     with pytest.raises(Unavailable, match=r"^the reason$"):
         for answer in launch.answers([sys.executable, "-c", code], 30):
@@ -221,44 +296,98 @@ def test_every_collective_is_right_between_real_processes():
 
 @needs_mpi
 def test_under_a_launcher_the_command_is_a_rank_and_one_speaks(tmp_path):
-    command = [*launch.launcher("mpi", 2), sys.executable, "-m", "lightspeed_cli", "measure", "collectives", "--full", "--size", "8,4K", "--into", str(tmp_path)]
+    command = [
+        *launch.launcher("mpi", 2),
+        sys.executable,
+        "-m",
+        "lightspeed_cli",
+        "measure",
+        "collectives",
+        "--full",
+        "--size",
+        "8,4K",
+        "--into",
+        str(tmp_path),
+    ]
     done = subprocess.run(command, env=launch.clean(), capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     reports = parse(done.stdout)
     assert [r.collective for r in reports] == list(ranks.COLLECTIVES)
     assert all(r.ranks == 2 and [row.size for row in r.rows] == [8, 4096] for r in reports)
     (kept,) = tmp_path.glob("*.json")
-    assert record.find(record.load(kept), "collectives.alltoall", size=4096).parameters["ranks"] == 2
+    assert (
+        record.find(record.load(kept), "collectives.alltoall", size=4096).parameters["ranks"] == 2
+    )
 
 
 @needs_mpi
 def test_another_mpi_than_the_launchers_is_told():
     environ = {**launch.clean(), "SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "4"}
-    done = subprocess.run([sys.executable, "-m", "lightspeed_cli", "measure", "collectives", "--size", "8"], env=environ, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-m", "lightspeed_cli", "measure", "collectives", "--size", "8"],
+        env=environ,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert done.returncode == 2
-    assert "Slurm started 4 processes, but MPI in them sees 1" in done.stderr and "srun --mpi" in done.stderr
+    assert (
+        "Slurm started 4 processes, but MPI in them sees 1" in done.stderr
+        and "srun --mpi" in done.stderr
+    )
 
 
 @needs_mpi
-@pytest.mark.parametrize(("sign", "words"), [(signal.SIGSTOP, "over 2 ranks did not end within 3 s"), (signal.SIGKILL, "mpiexec ended")])
+@pytest.mark.parametrize(
+    ("sign", "words"),
+    [(signal.SIGSTOP, "over 2 ranks did not end within 3 s"), (signal.SIGKILL, "mpiexec ended")],
+)
 def test_a_lost_rank_ends_in_words(tmp_path, sign, words):
     program = tmp_path / "lost.py"
-    job = {"backend": "mpi", "collectives": ["all_reduce"] * 1000, "sizes": [2**20], "budget": 0.2, "longest": 1e9, "limit": 3}
-    program.write_text(f"import os, threading\nfrom lightspeed_course.measure.instruments import rank_worker\nif os.environ['PMI_RANK'] == '1':\n    threading.Timer(2, lambda: os.kill(os.getpid(), {int(sign)})).start()\nrank_worker.main({job!r})\n")
+    job = {
+        "backend": "mpi",
+        "collectives": ["all_reduce"] * 1000,
+        "sizes": [2**20],
+        "budget": 0.2,
+        "longest": 1e9,
+        "limit": 3,
+    }
+    program.write_text(
+        "import os, threading\nfrom lightspeed_course.measure.instruments import rank_worker\nif"
+        " os.environ['PMI_RANK'] == '1':\n    threading.Timer(2, lambda: os.kill(os.getpid(),"
+        f" {int(sign)})).start()\nrank_worker.main({job!r})\n"
+    )
     with pytest.raises(Unavailable, match=words):
-        for _ in launch.answers([*launch.launcher("mpi", 2), sys.executable, str(program)], 60, launch.clean()):
+        for _ in launch.answers(
+            [*launch.launcher("mpi", 2), sys.executable, str(program)], 60, launch.clean()
+        ):
             pass
 
 
-@pytest.mark.skipif(not importlib.util.find_spec("torch"), reason="PyTorch is not installed: pip install torch")
+@pytest.mark.skipif(
+    not importlib.util.find_spec("torch"), reason="PyTorch is not installed: pip install torch"
+)
 def test_gloo_is_right_between_real_processes():
     found = collectives.run(2, sizes=(8, 2**16), backend="gloo", budget=0.01, longest=1e9)
     measured = {(r["collective"], r["size"]): r["wrong"] for r in found.rows if r["size"]}
     assert measured and not any(measured.values())
-    assert {c for c, _ in measured} | {m.key.removeprefix("collectives.") for m in found.lacking} == set(ranks.COLLECTIVES)
+    assert {c for c, _ in measured} | {
+        m.key.removeprefix("collectives.") for m in found.lacking
+    } == set(ranks.COLLECTIVES)
 
 
 @needs_mpi
 def test_the_job_is_json():
-    done = subprocess.run([sys.executable, "-m", "lightspeed_course.measure.instruments.rank_worker", json.dumps({"backend": "gloo", "limit": 60})], env=launch.clean(), capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "lightspeed_course.measure.instruments.rank_worker",
+            json.dumps({"backend": "gloo", "limit": 60}),
+        ],
+        env=launch.clean(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert done.returncode == 4 and launch.MARK in done.stderr

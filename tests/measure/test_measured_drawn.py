@@ -1,4 +1,6 @@
-"""What chapters show of scaling and queueing records: the same for the same record, and words where there is nothing to show."""
+"""What chapters show of scaling and queueing records: the same for the same record, and words
+where there is nothing to show.
+"""
 
 import pytest
 from test_measured_queueing import ideal
@@ -8,21 +10,33 @@ from lightspeed_course.measure.instruments import queueing, scaling
 from lightspeed_course.measure.pages import scaling_figures
 from lightspeed_course.measure.records import record
 
-SHOWS = [getattr(scaling_figures, name) for name in dir(scaling_figures) if name.startswith(("scaling_", "queueing_"))]
+SHOWS = [
+    getattr(scaling_figures, name)
+    for name in dir(scaling_figures)
+    if name.startswith(("scaling_", "queueing_"))
+]
 
 
 def of_scaling(cpus=4, noise=0.01):
     def cores(n):
         return amdahl(min(n, cpus))
 
-    jobs = {"count": (cores, (1, 2, 3, 4) if cpus > 1 else (1, 2)), "wait": (amdahl, N), "message": (usl, N)}
-    return [q for job, (law, counts) in jobs.items() for q in made_up(law, job, counts, cpus, noise)]
+    jobs = {
+        "count": (cores, (1, 2, 3, 4) if cpus > 1 else (1, 2)),
+        "wait": (amdahl, N),
+        "message": (usl, N),
+    }
+    return [
+        q for job, (law, counts) in jobs.items() for q in made_up(law, job, counts, cpus, noise)
+    ]
 
 
 @pytest.fixture(scope="module")
 def full():
     """A record of a machine that does all as the laws say, as it comes back from a file."""
-    return record.new([*of_scaling(), *queueing.quantities(*ideal(queueing.loads(6, 0.01)))], name="ideal machine")
+    return record.new(
+        [*of_scaling(), *queueing.quantities(*ideal(queueing.loads(6, 0.01)))], name="ideal machine"
+    )
 
 
 @pytest.fixture
@@ -36,7 +50,10 @@ def shown(monkeypatch, capsys):
     def call(show, *arguments):
         out.clear()
         show(*arguments)
-        return "\n".join(data.get("text/markdown") or str(data) for data in out) + capsys.readouterr().out
+        return (
+            "\n".join(data.get("text/markdown") or str(data) for data in out)
+            + capsys.readouterr().out
+        )
 
     return call
 
@@ -58,7 +75,13 @@ def test_a_record_without_the_part_says_how_to_get_it(show, shown):
 @pytest.mark.parametrize("show", SHOWS, ids=lambda f: f.__name__)
 def test_a_record_whose_part_failed_says_why(show, shown):
     part = show.__name__.partition("_")[0]
-    said = shown(show, record.new([record.Missing(part, "no process could be started.", "Ask for one.")], name="poor machine"))
+    said = shown(
+        show,
+        record.new(
+            [record.Missing(part, "no process could be started.", "Ask for one.")],
+            name="poor machine",
+        ),
+    )
     assert "no process could be started. Ask for one." in said
 
 
@@ -69,14 +92,18 @@ def test_the_law_and_the_measurement_are_side_by_side(full, shown):
 
 
 def test_a_late_sender_gets_no_figure_but_littles_law(shown):
-    late = record.new(queueing.quantities(*ideal(queueing.loads(6, 0.01), lateness=0.004)), name="late machine")
+    late = record.new(
+        queueing.quantities(*ideal(queueing.loads(6, 0.01), lateness=0.004)), name="late machine"
+    )
     for show in (scaling_figures.queueing_latency, scaling_figures.queueing_tail):
         assert "Nothing is concluded" in shown(show, late) and "svg" not in shown(show, late)
     assert "| M/M/1 |" in shown(scaling_figures.queueing_little, late)
 
 
 def test_scatter_is_said(shown):
-    said = shown(scaling_figures.scaling_findings, record.new(of_scaling(noise=0.4), name="busy machine"))
+    said = shown(
+        scaling_figures.scaling_findings, record.new(of_scaling(noise=0.4), name="busy machine")
+    )
     assert said.count("scatter too much") == 3
 
 

@@ -1,4 +1,6 @@
-"""What chapters 6 and 7 show: on records that obey the laws, on a scattered one, and on one without any of it."""
+"""What chapters 6 and 7 show: on records that obey the laws, on a scattered one, and on one
+without any of it.
+"""
 
 import inspect
 
@@ -11,12 +13,19 @@ from lightspeed_course.measure.instruments.timing import Quantity
 from lightspeed_course.measure.pages import network_figures
 from lightspeed_course.measure.records import record
 
-SHOWN = [f for name, f in inspect.getmembers(network_figures, inspect.isfunction) if f.__module__ == network_figures.__name__ and name.startswith(("collectives_", "network_", "split_"))]
+SHOWN = [
+    f
+    for name, f in inspect.getmembers(network_figures, inspect.isfunction)
+    if f.__module__ == network_figures.__name__
+    and name.startswith(("collectives_", "network_", "split_"))
+]
 ALPHA, W = 2e-6, 4e9
 
 
 def lawful(jitter):
-    """A record of four processes, an emulated network and a split MLP that obey the laws, but for noise."""
+    """A record of four processes, an emulated network and a split MLP that obey the laws, but
+    for noise.
+    """
     rng = np.random.default_rng(3)
 
     def times(time):
@@ -25,18 +34,58 @@ def lawful(jitter):
     rows = [Quantity("collectives.call", "s", times(5e-7), {"backend": "mpi"})]
     for size in collectives.QUICK_SIZES:
         for name in collectives.COLLECTIVES:
-            time = ring_time(float(size), 4, W, ALPHA, name) if name in ("all_reduce", "all_gather", "reduce_scatter") else ALPHA + size / W
-            rows.append(Quantity(f"collectives.{name}", "s", times(time), {"size": size, "ranks": 4, "backend": "mpi"}, better="lower"))
+            time = (
+                ring_time(float(size), 4, W, ALPHA, name)
+                if name in ("all_reduce", "all_gather", "reduce_scatter")
+                else ALPHA + size / W
+            )
+            rows.append(
+                Quantity(
+                    f"collectives.{name}",
+                    "s",
+                    times(time),
+                    {"size": size, "ranks": 4, "backend": "mpi"},
+                    better="lower",
+                )
+            )
     for n in network.NODES:
         for size in network.SIZES:
-            rows += [Quantity(f"network.{way}", "s", times(law(float(size), n, network.RATE, 1e-4)), {"nodes": n, "size": size, "rate": network.RATE}) for way, law in network.LAWS.items()]
-    rows.append(Quantity("split.gemm", "s", times(0.02), {"n": 1000, "ranks": 2}, counted={"flops": 2e9}))
+            rows += [
+                Quantity(
+                    f"network.{way}",
+                    "s",
+                    times(law(float(size), n, network.RATE, 1e-4)),
+                    {"nodes": n, "size": size, "rate": network.RATE},
+                )
+                for way, law in network.LAWS.items()
+            ]
+    rows.append(
+        Quantity("split.gemm", "s", times(0.02), {"n": 1000, "ranks": 2}, counted={"flops": 2e9})
+    )
     for tokens in split_mlp.TOKENS:
         for way, flops in split_mlp.FLOPS.items():
             sent = tokens * 2048 if way == "tensor" else 2**23
-            rows.append(Quantity("split.all_reduce", "s", times(sent / W), {"size": sent, "ranks": 2}))
-            rows.append(Quantity(f"split.{way}_whole", "s", times(flops * tokens * 1e-5), {"tokens": tokens, "ranks": 2}, counted={"flops": flops * tokens * 1e6}))
-            rows.append(Quantity(f"split.{way}", "s", times(flops * tokens * 5e-6 + sent / W), {"tokens": tokens, "ranks": 2}, counted={"flops": flops * tokens * 5e5, "bytes": sent}))
+            rows.append(
+                Quantity("split.all_reduce", "s", times(sent / W), {"size": sent, "ranks": 2})
+            )
+            rows.append(
+                Quantity(
+                    f"split.{way}_whole",
+                    "s",
+                    times(flops * tokens * 1e-5),
+                    {"tokens": tokens, "ranks": 2},
+                    counted={"flops": flops * tokens * 1e6},
+                )
+            )
+            rows.append(
+                Quantity(
+                    f"split.{way}",
+                    "s",
+                    times(flops * tokens * 5e-6 + sent / W),
+                    {"tokens": tokens, "ranks": 2},
+                    counted={"flops": flops * tokens * 5e5, "bytes": sent},
+                )
+            )
     return record.new(rows, machine={"cores": 2}, name="made up")
 
 
@@ -78,7 +127,14 @@ def test_a_steady_record_is_concluded_from_and_a_noisy_one_is_not(capsys):
 
 
 def test_the_run_of_most_ranks_is_taken():
-    both = record.new([Quantity("collectives.all_reduce", "s", [1e-6] * 5, {"size": 8, "ranks": n, "backend": "mpi"}) for n in (2, 4, 3)])
+    both = record.new(
+        [
+            Quantity(
+                "collectives.all_reduce", "s", [1e-6] * 5, {"size": 8, "ranks": n, "backend": "mpi"}
+            )
+            for n in (2, 4, 3)
+        ]
+    )
     assert collectives.run_in(both).ranks == 4
 
 

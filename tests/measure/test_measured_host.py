@@ -1,4 +1,6 @@
-"""The host's numbers: what is measured where something is missing, and that nothing is left behind."""
+"""The host's numbers: what is measured where something is missing, and that nothing is left
+behind.
+"""
 
 import os
 import subprocess
@@ -23,13 +25,23 @@ def test_the_ladder_has_a_quantity_for_each_size(small):
         pytest.skip("numba is not installed")
     found = memory_and_io.latency()
     assert [q.parameters["size"] for q in found] == latency_levels.sizes(MIB)
-    assert all(q.key == "host.latency" and q.unit == "s" and q.better == "lower" and len(q.samples) >= FEWEST for q in found)
-    assert min(q.value for q in found) > 0 and latency_levels.of_quantities(reversed(found))[0] == latency_levels.sizes(MIB)
+    assert all(
+        q.key == "host.latency"
+        and q.unit == "s"
+        and q.better == "lower"
+        and len(q.samples) >= FEWEST
+        for q in found
+    )
+    assert min(q.value for q in found) > 0 and latency_levels.of_quantities(reversed(found))[
+        0
+    ] == latency_levels.sizes(MIB)
 
 
 def test_bandwidth_is_counted_as_stream_counts(small):
     found = memory_and_io.bandwidth()
-    assert [(q.key, q.parameters["threads"]) for q in found] == [(f"host.{n}_bandwidth", t) for n in ("copy", "triad") for t in kernels.thread_counts()]
+    assert [(q.key, q.parameters["threads"]) for q in found] == [
+        (f"host.{n}_bandwidth", t) for n in ("copy", "triad") for t in kernels.thread_counts()
+    ]
     for q in found:
         if q.parameters["threads"] == 1:
             arrays = kernels.PASSES[q.key[5:-10]][0 if kernels.load().compiled else 1]
@@ -44,8 +56,14 @@ def test_the_clock_can_be_read():
 def test_storage_leaves_no_file(tmp_path, monkeypatch):
     monkeypatch.setattr(memory_and_io, "_folder", lambda: (tmp_path, "a folder"))
     found = memory_and_io.storage()
-    assert [q.key for q in found] == ["host.storage_write", "host.storage_read", "host.storage_flush"]
-    assert all(q.value > 0 for q in found if not isinstance(q, Missing)) and not list(tmp_path.iterdir())
+    assert [q.key for q in found] == [
+        "host.storage_write",
+        "host.storage_read",
+        "host.storage_flush",
+    ]
+    assert all(q.value > 0 for q in found if not isinstance(q, Missing)) and not list(
+        tmp_path.iterdir()
+    )
     assert "a folder" in found[0].note and "host or a drive" in found[1].note
 
 
@@ -60,9 +78,19 @@ for m in host.storage():
 
 @pytest.mark.skipif(os.name != "posix", reason="limits on files are set in the POSIX way")
 def test_a_full_disk_is_said_and_leaves_nothing(tmp_path):
-    run = subprocess.run([sys.executable, "-c", FULL], env=os.environ | {"XDG_CACHE_HOME": str(tmp_path)}, capture_output=True, text=True, timeout=60)
+    run = subprocess.run(
+        [sys.executable, "-c", FULL],
+        env=os.environ | {"XDG_CACHE_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert run.returncode == 0, run.stderr
-    assert run.stdout.count("Missing host.storage_") == 3 and "could not be written" in run.stdout and "Free some space" in run.stdout
+    assert (
+        run.stdout.count("Missing host.storage_") == 3
+        and "could not be written" in run.stdout
+        and "Free some space" in run.stdout
+    )
     assert not [p for p in tmp_path.rglob("*") if p.is_file()]
 
 

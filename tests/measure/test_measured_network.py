@@ -1,4 +1,6 @@
-"""Nodes in namespaces: sums, counted bytes, and that nothing stays behind. The one place where bytes on a wire are counted."""
+"""Nodes in namespaces: sums, counted bytes, and that nothing stays behind. The one place where
+bytes on a wire are counted.
+"""
 
 import os
 import signal
@@ -56,7 +58,10 @@ def test_the_schedules_sum_and_send_what_the_law_says(algorithm, n, count):
     data = [rng.integers(0, 100, count).astype(np.float32) for _ in range(n)]
     want = np.sum(data, axis=0)
     mine = [d.copy() for d in data]
-    workers = [threading.Thread(target=getattr(node, algorithm), args=(d, n), daemon=True) for node, d in zip(nodes, mine, strict=True)]
+    workers = [
+        threading.Thread(target=getattr(node, algorithm), args=(d, n), daemon=True)
+        for node, d in zip(nodes, mine, strict=True)
+    ]
     for worker in workers:
         worker.start()
     for worker in workers:
@@ -65,22 +70,48 @@ def test_the_schedules_sum_and_send_what_the_law_says(algorithm, n, count):
     for result in mine:
         np.testing.assert_array_equal(result, want)
     if algorithm == "ring":
-        assert [node.sent for node in nodes] == network.ring_payload(4 * count, n) == list(run_ring(data).sent)
-    assert sum(node.sent for node in nodes) == 2 * (n - 1) * 4 * count  # what any algorithm must send
+        assert (
+            [node.sent for node in nodes]
+            == network.ring_payload(4 * count, n)
+            == list(run_ring(data).sent)
+        )
+    # what any algorithm must send
+    assert sum(node.sent for node in nodes) == 2 * (n - 1) * 4 * count
 
 
 def test_the_effect_of_nodes_is_recovered():
     alpha, bandwidth = 2e-4, 24e6
     for algorithm, law in (("ring", ring_time), ("tree", tree_time)):
-        rows = [Quantity(f"network.{algorithm}", "s", [law(float(s), n, bandwidth, alpha)] * 5, {"nodes": n, "size": s, "rate": 25e6}) for n in network.NODES for s in network.SIZES]
+        rows = [
+            Quantity(
+                f"network.{algorithm}",
+                "s",
+                [law(float(s), n, bandwidth, alpha)] * 5,
+                {"nodes": n, "size": s, "rate": 25e6},
+            )
+            for n in network.NODES
+            for s in network.SIZES
+        ]
         effect = network.node_effect(record.new(rows), algorithm)
-        assert effect.alpha == pytest.approx(alpha, rel=1e-4) and effect.bandwidth == pytest.approx(bandwidth, rel=1e-4)  # a record keeps few digits
+        # a record keeps few digits
+        assert effect.alpha == pytest.approx(alpha, rel=1e-4) and effect.bandwidth == pytest.approx(
+            bandwidth, rel=1e-4
+        )
         assert all(time == pytest.approx(fitted, rel=1e-4) for _, _, time, fitted in effect.rows)
 
 
 def test_scattered_times_give_no_effect():
     rng = np.random.default_rng(1)
-    rows = [Quantity("network.ring", "s", list(ring_time(float(s), n, 25e6, 2e-4) * rng.uniform(0.3, 3, 9)), {"nodes": n, "size": s, "rate": 25e6}) for n in network.NODES for s in network.SIZES]
+    rows = [
+        Quantity(
+            "network.ring",
+            "s",
+            list(ring_time(float(s), n, 25e6, 2e-4) * rng.uniform(0.3, 3, 9)),
+            {"nodes": n, "size": s, "rate": 25e6},
+        )
+        for n in network.NODES
+        for s in network.SIZES
+    ]
     with pytest.raises(LookupError, match="scatter too much"):
         network.node_effect(record.new(rows))
 
@@ -93,10 +124,16 @@ def test_without_the_tools_the_message_says_what_to_install(monkeypatch):
 
 def test_without_the_rights_the_message_says_so(monkeypatch, tmp_path):
     refusing = tmp_path / "unshare"
-    refusing.write_text("#!/bin/sh\necho 'unshare: unshare failed: Operation not permitted' >&2\nexit 1\n")
+    refusing.write_text(
+        "#!/bin/sh\necho 'unshare: unshare failed: Operation not permitted' >&2\nexit 1\n"
+    )
     refusing.chmod(0o755)
-    monkeypatch.setattr(network, "_tool", lambda name: str(refusing) if name == "unshare" else "/bin/true")
-    with pytest.raises(Unavailable, match=r"Operation not permitted.*as root or allow user namespaces"):
+    monkeypatch.setattr(
+        network, "_tool", lambda name: str(refusing) if name == "unshare" else "/bin/true"
+    )
+    with pytest.raises(
+        Unavailable, match=r"Operation not permitted.*as root or allow user namespaces"
+    ):
         network.run()
 
 
@@ -126,9 +163,16 @@ def test_the_interfaces_count_the_bytes_of_the_ring(measured):
             n, size = row["nodes"], row["size"]
             assert row["payload"] == network.ring_payload(size, n)
             assert sum(row["payload"]) == pytest.approx(n * size * busbw_factor("all_reduce", n))
-            # What the interface sent, less a header for each packet: the payload, the bytes of two barriers, and what TCP may send twice.
-            on_wire = [wire - network.HEADERS * packets for wire, packets in zip(row["wire"], row["packets"], strict=True)]
-            assert all(-2 * n <= wire - payload <= 0.05 * payload + 3000 for wire, payload in zip(on_wire, row["payload"], strict=True)), (on_wire, row["payload"])
+            # What the interface sent, less a header for each packet: the payload, the bytes of two
+            # barriers, and what TCP may send twice.
+            on_wire = [
+                wire - network.HEADERS * packets
+                for wire, packets in zip(row["wire"], row["packets"], strict=True)
+            ]
+            assert all(
+                -2 * n <= wire - payload <= 0.05 * payload + 3000
+                for wire, payload in zip(on_wire, row["payload"], strict=True)
+            ), (on_wire, row["payload"])
 
 
 def processes(word):
@@ -145,7 +189,10 @@ def processes(word):
 @pytest.mark.slow
 def test_nothing_outlives_a_parent_that_is_killed(measured):
     mark = "77773"  # a rate that no other run uses
-    code = f"from lightspeed_course.measure.instruments import network; network.run(rate={mark}, sizes=(2**20,), repeat=50)"
+    code = (
+        f"from lightspeed_course.measure.instruments import network; network.run(rate={mark},"
+        " sizes=(2**20,), repeat=50)"
+    )
     before = set(Path("/sys/class/net").iterdir())
     parent = subprocess.Popen([sys.executable, "-c", code])
     holder = []
@@ -156,14 +203,22 @@ def test_nothing_outlives_a_parent_that_is_killed(measured):
     deadline = time.monotonic() + 30
     nodes = []
     while len(nodes) < max(network.NODES) and time.monotonic() < deadline:
-        nodes = [p for p in processes("lightspeed_course.measure.instruments.nodes") if parent_of(p) in holder]
+        nodes = [
+            p
+            for p in processes("lightspeed_course.measure.instruments.nodes")
+            if parent_of(p) in holder
+        ]
         time.sleep(0.05)
     assert len(nodes) == max(network.NODES)
     time.sleep(0.5)  # past the start, in which they ask the kernel for this
     os.kill(parent.pid, signal.SIGKILL)
     parent.wait()
     deadline = time.monotonic() + 30
-    while (alive := [p for p in (*holder, *nodes) if Path(f"/proc/{p}/cmdline").exists() and running(p)]) and time.monotonic() < deadline:
+    while (
+        alive := [
+            p for p in (*holder, *nodes) if Path(f"/proc/{p}/cmdline").exists() and running(p)
+        ]
+    ) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not alive
     assert set(Path("/sys/class/net").iterdir()) == before

@@ -1,4 +1,6 @@
-"""Measured errors of sums and products against the laws of chapter 5. Errors do not depend on the machine's speed."""
+"""Measured errors of sums and products against the laws of chapter 5. Errors do not depend on
+the machine's speed.
+"""
 
 from fractions import Fraction
 
@@ -35,24 +37,34 @@ def test_a_running_sum_in_the_machine_is_the_chapters_to_the_bit(dtype, seed):
 
 @pytest.mark.parametrize("dtype", ["fp64", "fp32", "fp16", "bf16"])
 def test_the_running_error_is_predicted_exactly(sums, dtype):
-    assert sums["precision.sum_error", dtype, "running"].value == measured.predicted_sum_error(dtype)
+    assert sums["precision.sum_error", dtype, "running"].value == measured.predicted_sum_error(
+        dtype
+    )
 
 
 def test_no_sum_passes_its_bound(sums):
     for (key, dtype, order), q in sums.items():
         if key == "precision.sum_error":
-            assert max(q.samples) <= measured.sum_bound(dtype, accumulator="fp32" if order == "fp32" else None)
+            assert max(q.samples) <= measured.sum_bound(
+                dtype, accumulator="fp32" if order == "fp32" else None
+            )
     assert measured.sum_bound("fp16") == np.inf and measured.sum_bound("fp16", 100) < 0.06
 
 
 def test_a_wide_accumulator_mends_the_narrow_sums(sums):
     for dtype in ("fp16", "bf16"):
-        assert sums["precision.sum_error", dtype, "fp32"].value < FORMATS[dtype].eps / 2 < sums["precision.sum_error", dtype, "running"].value
+        assert (
+            sums["precision.sum_error", dtype, "fp32"].value
+            < FORMATS[dtype].eps / 2
+            < sums["precision.sum_error", dtype, "running"].value
+        )
 
 
 @pytest.mark.parametrize("dtype", ["fp16", "int8"])
 def test_the_noise_of_a_product_is_that_of_storing(products, dtype):
-    assert products["precision.matmul_error", dtype].value == pytest.approx(measured.predicted_matmul_error(dtype), rel=0.05)
+    assert products["precision.matmul_error", dtype].value == pytest.approx(
+        measured.predicted_matmul_error(dtype), rel=0.05
+    )
 
 
 def test_wide_products_show_their_accumulator(products):
@@ -63,8 +75,17 @@ def test_wide_products_show_their_accumulator(products):
 
 def test_speeds_are_counted(sums, products):
     q = sums["precision.sum", "bf16", "running"]
-    assert q.counted == {"flops": measured.TIMED * measured.SUMMED, "bytes": 2 * measured.TIMED * measured.SUMMED} and q.unit == "FLOP/s"
-    assert products["precision.matmul", "int8"].unit == "OP/s" and products["precision.matmul", "fp32"].counted == {"flops": 2 * measured.SIDE**3}
+    assert (
+        q.counted
+        == {
+            "flops": measured.TIMED * measured.SUMMED,
+            "bytes": 2 * measured.TIMED * measured.SUMMED,
+        }
+        and q.unit == "FLOP/s"
+    )
+    assert products["precision.matmul", "int8"].unit == "OP/s" and products[
+        "precision.matmul", "fp32"
+    ].counted == {"flops": 2 * measured.SIDE**3}
     assert all(q.value > 0 for q in (*sums.values(), *products.values()))
 
 
@@ -72,10 +93,17 @@ def test_the_exact_error_is_exact():
     rng = np.random.default_rng(4)
     x, w = rng.normal(size=(2, 12, 12)) * 10.0 ** rng.integers(-8, 8, (2, 12, 12))
     got = x @ w
-    exact = [sum(Fraction(a) * Fraction(b) for a, b in zip(x[k].tolist(), w[:, k].tolist(), strict=True)) for k in range(12)]
+    exact = [
+        sum(Fraction(a) * Fraction(b) for a, b in zip(x[k].tolist(), w[:, k].tolist(), strict=True))
+        for k in range(12)
+    ]
     off = sum((Fraction(float(got[k, k])) - exact[k]) ** 2 for k in range(12))
-    assert measured.exact_error(x, w, got) == pytest.approx(float(off / sum(e**2 for e in exact)) ** 0.5, rel=1e-12)
-    assert measured.relative_error(got, got) == 0 and measured.relative_error(1.5 * got, got) == pytest.approx(0.5)
+    assert measured.exact_error(x, w, got) == pytest.approx(
+        float(off / sum(e**2 for e in exact)) ** 0.5, rel=1e-12
+    )
+    assert measured.relative_error(got, got) == 0 and measured.relative_error(
+        1.5 * got, got
+    ) == pytest.approx(0.5)
 
 
 def test_without_torch_bf16_is_missing_and_int8_is_numpys(monkeypatch):
@@ -84,7 +112,11 @@ def test_without_torch_bf16_is_missing_and_int8_is_numpys(monkeypatch):
     missing = measured.prepared("bf16", x, w)
     assert isinstance(missing, Missing) and "torch" in missing.why and missing.remedy
     library, multiply, finish = measured.prepared("int8", x, w)
-    assert library == "numpy" and multiply().dtype == np.int32 and measured.relative_error(finish(multiply()), x @ w) < 0.03
+    assert (
+        library == "numpy"
+        and multiply().dtype == np.int32
+        and measured.relative_error(finish(multiply()), x @ w) < 0.03
+    )
 
 
 def test_an_unknown_order_is_refused():
@@ -94,7 +126,11 @@ def test_an_unknown_order_is_refused():
 
 def recorded(key, **parameters):
     """Machine -> the recorded quantity, of the two machines that chapter 5 shows."""
-    return {name: find(record, f"precision.{key}", **parameters).value for name, record in shipped().items() if all_of(record, "precision.sum")}
+    return {
+        name: find(record, f"precision.{key}", **parameters).value
+        for name, record in shipped().items()
+        if all_of(record, "precision.sum")
+    }
 
 
 @pytest.mark.parametrize("key", ["sum_error", "matmul_error"])
@@ -108,9 +144,13 @@ def test_recorded_machines_agree_in_their_errors(key):
 
 
 def test_recorded_machines_do_not_agree_in_what_is_fast():
-    """fp16 without units is slower than fp32, though it reads half the bytes; bf16 products win where there is a unit."""
+    """fp16 without units is slower than fp32, though it reads half the bytes; bf16 products win
+    where there is a unit.
+    """
     sums = {n: recorded("sum", dtype=n, order="library") for n in ("fp16", "fp32")}
-    assert len(sums["fp16"]) == 2 and all(sums["fp16"][name] < sums["fp32"][name] for name in sums["fp16"])
+    assert len(sums["fp16"]) == 2 and all(
+        sums["fp16"][name] < sums["fp32"][name] for name in sums["fp16"]
+    )
     products = {n: recorded("matmul", dtype=n) for n in ("bf16", "fp32")}
     gains = [products["bf16"][name] / products["fp32"][name] for name in products["bf16"]]
     assert max(gains) > 2 and min(gains) < 1

@@ -1,4 +1,6 @@
-"""The loaded server and what is concluded from it. A real run is tested for what must hold however slow the machine is."""
+"""The loaded server and what is concluded from it. A real run is tested for what must hold
+however slow the machine is.
+"""
 
 import os
 import random
@@ -30,16 +32,37 @@ def real():
 
 
 def ideal(plan, lateness=0.0, trip=0.0):
-    """What a perfect server and sender would have seen of a plan: the arguments of `queueing.quantities`."""
+    """What a perfect server and sender would have seen of a plan: the arguments of
+    `queueing.quantities`.
+    """
     paths = [simulate(*map(np.array, queueing.schedule(load)), load.servers) for load in plan]
     watched = max(p.departure.max() for p in paths)
     rng = random.Random(8)
     sent, seen = [], []
     for path in paths:
         arrivals, departures = sorted(path.arrival.tolist()), sorted(path.departure.tolist())
-        looks = [bisect_right(arrivals, t) - bisect_right(departures, t) for t in (rng.random() * watched for _ in range(4000))]
-        sent.append(Sent(path.arrival.tolist(), (path.arrival + lateness).tolist(), (path.departure + lateness + trip).tolist()))
-        seen.append((looks, [(i, a, s, d) for i, (a, s, d) in enumerate(zip(path.arrival, path.start, path.departure, strict=True))]))
+        looks = [
+            bisect_right(arrivals, t) - bisect_right(departures, t)
+            for t in (rng.random() * watched for _ in range(4000))
+        ]
+        sent.append(
+            Sent(
+                path.arrival.tolist(),
+                (path.arrival + lateness).tolist(),
+                (path.departure + lateness + trip).tolist(),
+            )
+        )
+        seen.append(
+            (
+                looks,
+                [
+                    (i, a, s, d)
+                    for i, (a, s, d) in enumerate(
+                        zip(path.arrival, path.start, path.departure, strict=True)
+                    )
+                ],
+            )
+        )
     return plan, watched, sent, seen, [1e-4] * 20
 
 
@@ -54,9 +77,15 @@ def test_a_schedule_is_the_same_every_time_and_for_every_law():
 
 
 def test_services_are_those_of_the_law():
-    services = {x.law: queueing.schedule(x)[1] for x in queueing.loads(500, 0.01, levels=(0.8,)) if x.loop == "open"}
+    services = {
+        x.law: queueing.schedule(x)[1]
+        for x in queueing.loads(500, 0.01, levels=(0.8,))
+        if x.loop == "open"
+    }
     assert set(services["M/D/1"]) == {0.01}
-    assert np.mean(services["M/M/1"]) == pytest.approx(0.01, rel=0.03) and np.std(services["M/M/1"]) == pytest.approx(0.01, rel=0.05)
+    assert np.mean(services["M/M/1"]) == pytest.approx(0.01, rel=0.03) and np.std(
+        services["M/M/1"]
+    ) == pytest.approx(0.01, rel=0.05)
     assert np.mean(services["M/M/4"]) == pytest.approx(0.04, rel=0.03)
 
 
@@ -81,7 +110,10 @@ def test_every_request_is_answered_once_and_served_as_long_as_asked(real):
         asked = queueing.schedule(load)[1]
         assert sorted(number for number, *_ in trace) == list(range(load.requests))
         assert all(end - start > 0.99 * asked[number] for number, _, start, end in trace)
-        assert all(0 <= due <= s < d <= watched for due, s, d in zip(mine.due, mine.sent, mine.done, strict=True))
+        assert all(
+            0 <= due <= s < d <= watched
+            for due, s, d in zip(mine.due, mine.sent, mine.done, strict=True)
+        )
         assert looks and min(looks) >= 0
 
 
@@ -92,7 +124,9 @@ def test_first_come_first_served_by_no_more_than_there_are(real):
         starts = [start for _, _, start, _ in rows]
         assert starts == sorted(starts)
         ends = sorted(end for *_, end in rows)
-        assert all(i + 1 - bisect_right(ends, start) <= load.servers for i, start in enumerate(starts))
+        assert all(
+            i + 1 - bisect_right(ends, start) <= load.servers for i, start in enumerate(starts)
+        )
 
 
 def test_littles_law_is_an_identity_of_the_trace(real):
@@ -128,7 +162,7 @@ def test_timers_that_are_too_coarse_are_refused(monkeypatch):
         queueing.observe(0.1, str)
 
 
-# ---------------------------------------------------------------- conclusions, where the truth is known
+# ---------------------------------------------------------------- conclusions, where the truth is k
 
 
 def test_little_holds_for_an_ideal_server():
@@ -152,7 +186,10 @@ def test_overheads_are_found_and_put_into_the_law():
     found = queueing.quantities(*ideal(plan, trip=0.003))
     overshoot, trip = queueing.overheads(found)
     assert overshoot == pytest.approx(0, abs=1e-6) and trip == pytest.approx(0.003, abs=1e-6)
-    assert all(row.measured["mean"] == pytest.approx(row.replay, abs=2e-5) for row in queueing.latencies(found))
+    assert all(
+        row.measured["mean"] == pytest.approx(row.replay, abs=2e-5)
+        for row in queueing.latencies(found)
+    )
 
 
 def test_a_late_sender_is_refused():
@@ -166,7 +203,10 @@ def test_the_formulas():
     one, fixed, four = (x for x in queueing.loads(5, 0.01, levels=(0.8,)) if x.loop == "open")
     assert queueing.steady(one, 0.001, 0.002)["mean"] == pytest.approx(mm1(80, 1 / 0.011).W + 0.002)
     assert queueing.steady(one)[0.99] == pytest.approx(mm1(80, 100).W * np.log(100))
-    assert queueing.steady(fixed)["mean"] == pytest.approx(md1(80, 100).W) and queueing.steady(fixed)[0.99] is None
+    assert (
+        queueing.steady(fixed)["mean"] == pytest.approx(md1(80, 100).W)
+        and queueing.steady(fixed)[0.99] is None
+    )
     assert queueing.steady(four)["mean"] > 0.04
 
 
@@ -181,19 +221,27 @@ def test_a_short_run_near_full_load_lies_below_the_steady_state():
     short = next(x for x in queueing.loads(3, 0.01) if x.law == "M/M/1" and x.load == 0.9)
     assert np.median(queueing.simulated(short)[:, 0]) < 0.7 * queueing.steady(short)["mean"]
     long = next(x for x in queueing.loads(200, 0.01) if x.law == "M/M/1" and x.load == 0.3)
-    assert queueing.simulated(long)[:, 0].mean() == pytest.approx(queueing.steady(long)["mean"], rel=0.01)
+    assert queueing.simulated(long)[:, 0].mean() == pytest.approx(
+        queueing.steady(long)["mean"], rel=0.01
+    )
 
 
 def test_the_closed_loop_hides_the_queue():
     plan = queueing.loads(20, 0.01)
     found = queueing.quantities(*closed_by_hand(ideal(plan)))
     ways = queueing.closed_loop(found)
-    assert ways["closed, from the due time"] == pytest.approx(ways["open, from the due time"], rel=1e-3)
-    assert ways["closed, from the sending"][0] == pytest.approx(statistics.fmean(queueing.schedule(plan[-1])[1]), rel=1e-2)
+    assert ways["closed, from the due time"] == pytest.approx(
+        ways["open, from the due time"], rel=1e-3
+    )
+    assert ways["closed, from the sending"][0] == pytest.approx(
+        statistics.fmean(queueing.schedule(plan[-1])[1]), rel=1e-2
+    )
 
 
 def closed_by_hand(run):
-    """The last load sent as a closed loop does, with nothing lost on the way: a request waits outside instead of inside."""
+    """The last load sent as a closed loop does, with nothing lost on the way: a request waits
+    outside instead of inside.
+    """
     plan, watched, sent, seen, late = run
     starts = [start for _, _, start, _ in seen[-1][1]]
     return plan, watched, [*sent[:-1], Sent(sent[-1].due, starts, sent[-1].done)], seen, late
@@ -217,7 +265,12 @@ if __name__ == "__main__":
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_server_and_sender_go_when_the_measurement_is_killed(tmp_path):
     (tmp_path / "script.py").write_text(KILLED)
-    parent = subprocess.Popen([sys.executable, tmp_path / "script.py"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    parent = subprocess.Popen(
+        [sys.executable, tmp_path / "script.py"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     pids = [int(word) for word in parent.stdout.readline().split()]
     parent.kill()
     said = parent.communicate(timeout=60)[1]  # ends when the last of them has closed its end

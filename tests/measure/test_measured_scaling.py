@@ -1,4 +1,6 @@
-"""The multi-process job and what is concluded from it. Conclusions are tested on times whose law is known; nothing is timed."""
+"""The multi-process job and what is concluded from it. Conclusions are tested on times whose law
+is known; nothing is timed.
+"""
 
 import random
 
@@ -40,7 +42,9 @@ def test_amdahls_law_is_recognised():
 
 def test_a_growing_cost_is_recognised():
     found = scaling.analyse(made_up(usl), "message")
-    assert found.usl.kappa == pytest.approx(0.01, rel=0.1) and found.usl.peak == pytest.approx(9.7, rel=0.1)
+    assert found.usl.kappa == pytest.approx(0.01, rel=0.1) and found.usl.peak == pytest.approx(
+        9.7, rel=0.1
+    )
     assert [share.mean for share in found.shares] == sorted(share.mean for share in found.shares)
     assert "grows with n" in scaling.findings(found)[-1]
 
@@ -67,7 +71,9 @@ def test_processes_beyond_the_processors_are_in_no_fit():
 
 
 def test_two_processors_say_what_they_cannot_show():
-    found = scaling.analyse(made_up(lambda n: amdahl_speedup(min(n, 2), serial=0.2), "count", (1, 2, 3, 4)), "count")
+    found = scaling.analyse(
+        made_up(lambda n: amdahl_speedup(min(n, 2), serial=0.2), "count", (1, 2, 3, 4)), "count"
+    )
     assert found.usl is None and found.amdahl.mean == pytest.approx(0.2, abs=0.02)
     assert "cannot be told from so few processors" in scaling.findings(found)[-1]
 
@@ -78,7 +84,9 @@ def test_one_processor_says_what_it_cannot_show():
 
 
 def test_scatter_is_a_doubt_and_nothing_else_is_said():
-    found = scaling.analyse(made_up(lambda n: amdahl_speedup(n, serial=0.05), "wait", noise=0.3), "wait")
+    found = scaling.analyse(
+        made_up(lambda n: amdahl_speedup(n, serial=0.05), "wait", noise=0.3), "wait"
+    )
     said = scaling.findings(found)
     assert len(said) == 1 and "scatter too much" in said[0]
 
@@ -111,7 +119,9 @@ def test_no_work_is_lost_in_the_split(n, order):
     scaling._job(pipes, n, (order[0], 5), order, 40)
     assert pipes[0].told[0] == (order[0], 5, 0)
     split = [pipe.told[-1] for pipe in pipes[:n]]
-    assert sum(amount for _, amount, _ in split) == pytest.approx(order[1]) and {size for *_, size in split} == {40}
+    assert sum(amount for _, amount, _ in split) == pytest.approx(order[1]) and {
+        size for *_, size in split
+    } == {40}
     assert max(a for _, a, _ in split) - min(a for _, a, _ in split) <= 1
     assert not any(pipe.told for pipe in pipes[n:])
 
@@ -122,7 +132,10 @@ def test_counting_counts():
 
 def test_a_real_run_has_a_pair_of_times_for_each_round():
     with crew(scaling.work, scaling.work) as pipes:
-        for serial, divided, size in ((("wait", 0.001), ("wait", 0.004), 4000), (("count", 1000), ("count", 4000), 0)):
+        for serial, divided, size in (
+            (("wait", 0.001), ("wait", 0.004), 4000),
+            (("count", 1000), ("count", 4000), 0),
+        ):
             times = scaling.run(pipes, (1, 2), serial, divided, size, rounds=3)
             assert {n: len(rows) for n, rows in times.items()} == {1: 3, 2: 3}
             assert all(0 < alone < total for rows in times.values() for alone, total in rows)

@@ -1,4 +1,6 @@
-"""The split MLP between real processes, its prediction on made-up times, and the parts of the GPU that need none."""
+"""The split MLP between real processes, its prediction on made-up times, and the parts of the
+GPU that need none.
+"""
 
 import importlib.util
 import sys
@@ -16,16 +18,40 @@ HAS_MPI = importlib.util.find_spec("mpi4py")
 def made_up(peak, link, slow=1.0):
     """A record of a machine that obeys the laws exactly; split ways take `slow` times longer."""
     size = split_mlp.WIDTH * split_mlp.HIDDEN
-    rows = [Quantity("split.gemm", "s", [2e9 / peak] * 5, {"n": 1000, "ranks": 2}, counted={"flops": 2e9})]
+    rows = [
+        Quantity(
+            "split.gemm", "s", [2e9 / peak] * 5, {"n": 1000, "ranks": 2}, counted={"flops": 2e9}
+        )
+    ]
     gradients = 2 * size * 4
-    rows.append(Quantity("split.all_reduce", "s", [gradients / link] * 5, {"size": gradients, "ranks": 2}))
+    rows.append(
+        Quantity("split.all_reduce", "s", [gradients / link] * 5, {"size": gradients, "ranks": 2})
+    )
     for tokens in (16, 1024):
         states = tokens * split_mlp.WIDTH * 4
-        rows.append(Quantity("split.all_reduce", "s", [states / link] * 5, {"size": states, "ranks": 2}))
+        rows.append(
+            Quantity("split.all_reduce", "s", [states / link] * 5, {"size": states, "ranks": 2})
+        )
         for way, sent in (("tensor", states), ("data", gradients)):
             flops = split_mlp.FLOPS[way] * tokens * size
-            rows.append(Quantity(f"split.{way}_whole", "s", [flops / peak] * 5, {"tokens": tokens, "ranks": 2}, counted={"flops": flops}))
-            rows.append(Quantity(f"split.{way}", "s", [slow * (flops / 2 / peak + sent / link)] * 5, {"tokens": tokens, "ranks": 2}, counted={"flops": flops / 2, "bytes": sent}))
+            rows.append(
+                Quantity(
+                    f"split.{way}_whole",
+                    "s",
+                    [flops / peak] * 5,
+                    {"tokens": tokens, "ranks": 2},
+                    counted={"flops": flops},
+                )
+            )
+            rows.append(
+                Quantity(
+                    f"split.{way}",
+                    "s",
+                    [slow * (flops / 2 / peak + sent / link)] * 5,
+                    {"tokens": tokens, "ranks": 2},
+                    counted={"flops": flops / 2, "bytes": sent},
+                )
+            )
     return record.new(rows)
 
 
@@ -34,7 +60,10 @@ def test_the_prediction_is_the_law():
         assert found.time == pytest.approx(found.predicted, rel=1e-4)  # a record keeps few digits
         assert found.speedup == pytest.approx(found.predicted_speedup, rel=1e-4)
         assert found.steady
-    assert all(s.time == pytest.approx(1.5 * s.predicted, rel=1e-4) for s in split_mlp.splits(made_up(1e11, 4e9, slow=1.5)))
+    assert all(
+        s.time == pytest.approx(1.5 * s.predicted, rel=1e-4)
+        for s in split_mlp.splits(made_up(1e11, 4e9, slow=1.5))
+    )
 
 
 def test_only_the_split_of_data_gains_by_tokens():
@@ -45,23 +74,34 @@ def test_only_the_split_of_data_gains_by_tokens():
 
 def test_what_was_too_slow_is_left_out():
     whole = made_up(1e11, 4e9)
-    part = {**whole, "quantities": [q for q in whole["quantities"] if q["key"] != "split.data_whole"]}
+    part = {
+        **whole,
+        "quantities": [q for q in whole["quantities"] if q["key"] != "split.data_whole"],
+    }
     assert {s.way for s in split_mlp.splits(part)} == {"tensor"}
 
 
-@pytest.mark.skipif(not HAS_MPI, reason="mpi4py is not installed: pip install 'speed-of-light[measure]'")
+@pytest.mark.skipif(
+    not HAS_MPI, reason="mpi4py is not installed: pip install 'speed-of-light[measure]'"
+)
 def test_the_split_mlp_is_the_whole_one(monkeypatch):
     said, real = [], split_mlp.answers
     monkeypatch.setattr(split_mlp, "answers", lambda *a: (said.append(x) or x for x in real(*a)))
     monkeypatch.setattr(split_mlp, "TOKENS", (16,))
     split_mlp.measure()  # raises Unavailable if a result differs
-    assert {x["key"]: x["wrong"] for x in said if "wrong" in x} == dict.fromkeys(("gemm", "tensor_whole", "tensor", "data_whole", "data", "all_reduce"), 0)
+    assert {x["key"]: x["wrong"] for x in said if "wrong" in x} == dict.fromkeys(
+        ("gemm", "tensor_whole", "tensor", "data_whole", "data", "all_reduce"), 0
+    )
 
 
-@pytest.mark.skipif(not HAS_MPI, reason="mpi4py is not installed: pip install 'speed-of-light[measure]'")
+@pytest.mark.skipif(
+    not HAS_MPI, reason="mpi4py is not installed: pip install 'speed-of-light[measure]'"
+)
 def test_a_wrong_split_is_told(monkeypatch):
     real = split_mlp.answers
-    monkeypatch.setattr(split_mlp, "answers", lambda *a: ({**said, "wrong": 1} for said in real(*a)))
+    monkeypatch.setattr(
+        split_mlp, "answers", lambda *a: ({**said, "wrong": 1} for said in real(*a))
+    )
     monkeypatch.setattr(split_mlp, "TOKENS", (16,))
     with pytest.raises(Unavailable, match="differs from the whole"):
         split_mlp.measure()
@@ -114,10 +154,13 @@ def test_a_share_is_of_the_peak_of_its_type():
     name = "NVIDIA H100 80GB HBM3"
     h100 = accelerator("h100_sxm")
     product = Quantity("gpu.gemm", "FLOP/s", [h100.fp8 / 2] * 5, {"device": name, "dtype": "fp8"})
-    copy = Quantity("gpu.copy_bandwidth", "byte/s", [0.9 * h100.hbm_bandwidth] * 5, {"device": name})
+    copy = Quantity(
+        "gpu.copy_bandwidth", "byte/s", [0.9 * h100.hbm_bandwidth] * 5, {"device": name}
+    )
     assert gpu.share(product, name) == pytest.approx(0.5)
     assert gpu.share(copy, name) == pytest.approx(0.9)
-    assert gpu.share(product, "NVIDIA A100-SXM4-80GB") is None  # it has no fp8, and another type does not stand in
+    # it has no fp8, and another type does not stand in
+    assert gpu.share(product, "NVIDIA A100-SXM4-80GB") is None
     assert gpu.share(copy, "an unknown GPU") is None
 
 
@@ -127,7 +170,9 @@ def test_without_torch_the_message_says_what_is_left(monkeypatch):
         gpu.measure()
 
 
-@pytest.mark.skipif(not importlib.util.find_spec("torch"), reason="PyTorch is not installed: pip install torch")
+@pytest.mark.skipif(
+    not importlib.util.find_spec("torch"), reason="PyTorch is not installed: pip install torch"
+)
 def test_without_a_gpu_the_message_says_so():
     import torch
 

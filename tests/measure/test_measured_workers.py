@@ -1,4 +1,6 @@
-"""Processes of a measurement answer, fail in words, and are gone afterwards: real ones, ended in every way they can end."""
+"""Processes of a measurement answer, fail in words, and are gone afterwards: real ones, ended in
+every way they can end.
+"""
 
 import contextlib
 import multiprocessing
@@ -65,7 +67,10 @@ def test_an_error_in_the_block_ends_them_too():
 
 
 def test_a_failure_comes_as_words():
-    with crew(fail) as (pipe,), pytest.raises(Unavailable, match="failed: ValueError: no such thing"):
+    with (
+        crew(fail) as (pipe,),
+        pytest.raises(Unavailable, match="failed: ValueError: no such thing"),
+    ):
         pipe.send("go")
         receive(pipe, 20)
 
@@ -98,9 +103,20 @@ if __name__ == "__main__":
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_they_go_when_the_parent_does(tmp_path, how):
-    """By Ctrl+C the parent ends them; if it is killed they see their pipe close, or nobody would end them."""
-    (tmp_path / "script.py").write_text(SCRIPT.replace("deaf", "deaf" if how == signal.SIGINT else "echoing"))
-    parent = subprocess.Popen([sys.executable, tmp_path / "script.py"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": os.path.dirname(__file__)}, start_new_session=True)
+    """By Ctrl+C the parent ends them; if it is killed they see their pipe close, or nobody would
+    end them.
+    """
+    (tmp_path / "script.py").write_text(
+        SCRIPT.replace("deaf", "deaf" if how == signal.SIGINT else "echoing")
+    )
+    parent = subprocess.Popen(
+        [sys.executable, tmp_path / "script.py"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": os.path.dirname(__file__)},
+        start_new_session=True,
+    )
     pids = [int(word) for word in parent.stdout.readline().split()]
     assert len(pids) == 2 and all(map(alive, pids))
     os.kill(parent.pid, how)
@@ -114,6 +130,14 @@ def echoing(pipe):
 
 
 def test_a_script_that_forgets_its_guard_is_told_so(tmp_path):
-    (tmp_path / "script.py").write_text("from lightspeed_course.measure.instruments import scaling\nscaling.measure()\n")
-    run = subprocess.run([sys.executable, tmp_path / "script.py"], capture_output=True, text=True, timeout=120)
-    assert run.returncode != 0 and "Unavailable" in run.stderr and '__name__ == "__main__"' in run.stderr
+    (tmp_path / "script.py").write_text(
+        "from lightspeed_course.measure.instruments import scaling\nscaling.measure()\n"
+    )
+    run = subprocess.run(
+        [sys.executable, tmp_path / "script.py"], capture_output=True, text=True, timeout=120
+    )
+    assert (
+        run.returncode != 0
+        and "Unavailable" in run.stderr
+        and '__name__ == "__main__"' in run.stderr
+    )

@@ -1,4 +1,6 @@
-"""Whatever becomes of one part, the others are measured, and the record says what is missing and why."""
+"""Whatever becomes of one part, the others are measured, and the record says what is missing and
+why.
+"""
 
 import contextlib
 import os
@@ -20,7 +22,9 @@ def fake(tmp_path, monkeypatch):
     """measure(*names) with parts of our own; `.said` are the lines of progress."""
     folder = tmp_path / "fakes"
     folder.mkdir()
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]))
+    monkeypatch.setenv(
+        "PYTHONPATH", os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
+    )
     made = fakes.write(folder)
 
     def measure(*names, quick=True):
@@ -96,15 +100,24 @@ def test_nothing_that_a_part_started_stays_behind(fake):
 
 def test_progress_says_which_part_and_how_long(fake):
     fake("good", "partly", quick=False)
-    assert fake.said[0] == "[1/2] good: a part that is good; about 2 s, 4 s with what follows; a busy machine takes longer"
-    assert "  working" in fake.said and "  without partly.more: no such counter. Ask for it." in fake.said
+    assert (
+        fake.said[0]
+        == "[1/2] good: a part that is good; about 2 s, 4 s with what follows; a busy machine takes"
+        " longer"
+    )
+    assert (
+        "  working" in fake.said
+        and "  without partly.more: no such counter. Ask for it." in fake.said
+    )
     assert fake.said[-1].startswith("  1 quantities in ")
 
 
 def test_quick_and_full_reach_the_part(fake):
     assert record.find(fake("good"), "good.time").parameters == {"quick": True}
     shown = fake("good", quick=False)
-    assert record.find(shown, "good.time").parameters == {"quick": False} and shown["effort"] == "full"
+    assert (
+        record.find(shown, "good.time").parameters == {"quick": False} and shown["effort"] == "full"
+    )
 
 
 def test_an_interruption_keeps_what_was_measured(fake):
@@ -127,13 +140,26 @@ def test_the_record_has_the_machine_its_state_and_versions(fake):
     shown = fake("good")
     assert record.check(shown) is shown
     assert shown["machine"]["cores"] >= 1 and shown["name"]
-    assert len(shown["environment"]) == 14 and {"check", "state", "words", "remedy"} == set(shown["environment"][0])
+    assert len(shown["environment"]) == 14 and {"check", "state", "words", "remedy"} == set(
+        shown["environment"][0]
+    )
     assert shown["versions"]["numpy"]
 
 
 def test_every_part_of_ours_is_there_and_estimated():
-    assert {"host", "roofline", "precision", "scaling", "queueing", "collectives", "network", "gpu"} <= set(runner.PARTS)
+    assert {
+        "host",
+        "roofline",
+        "precision",
+        "scaling",
+        "queueing",
+        "collectives",
+        "network",
+        "gpu",
+    } <= set(runner.PARTS)
     for part in runner.PARTS.values():
-        code = f"import importlib; assert callable(importlib.import_module({part.module!r}).measure)"
+        code = (
+            f"import importlib; assert callable(importlib.import_module({part.module!r}).measure)"
+        )
         subprocess.run([sys.executable, "-c", code], check=True)
         assert 0 < part.quick <= part.full <= 60

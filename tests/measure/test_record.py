@@ -1,4 +1,6 @@
-"""A record: what goes in comes out, nothing is written over, what is damaged is refused, and nobody is named."""
+"""A record: what goes in comes out, nothing is written over, what is damaged is refused, and
+nobody is named.
+"""
 
 import getpass
 import json
@@ -21,7 +23,10 @@ from lightspeed_course.measure.records.record import (
     save,
 )
 
-TEXT = st.text(st.characters(codec="utf-8", exclude_characters="/\\~:", exclude_categories=["Cs", "Cc"]), max_size=12)
+TEXT = st.text(
+    st.characters(codec="utf-8", exclude_characters="/\\~:", exclude_categories=["Cs", "Cc"]),
+    max_size=12,
+)
 NUMBERS = st.integers(-(10**6), 10**6).map(lambda k: k / 1024)  # short in binary, and in six digits
 
 
@@ -33,26 +38,36 @@ def some(*more, **fields):
         Missing("gpu", "no GPU.", "Plug one in."),
         *more,
     ]
-    return record.new(found, name="a machine", machine={"cores": 2}, versions={"numpy": "2.4.6"}, **fields)
+    return record.new(
+        found, name="a machine", machine={"cores": 2}, versions={"numpy": "2.4.6"}, **fields
+    )
 
 
 def test_what_is_saved_is_what_is_loaded(tmp_path):
     first = some()
     assert load(save(first, tmp_path)) == first
-    assert record.quantities(first)[0] == Quantity("host.latency", "s", (1e-9, 2e-9, 3e-9), {"size": 4096}, "lower")
+    assert record.quantities(first)[0] == Quantity(
+        "host.latency", "s", (1e-9, 2e-9, 3e-9), {"size": 4096}, "lower"
+    )
     assert record.missing(first) == [Missing("gpu", "no GPU.", "Plug one in.")]
 
 
 @given(
     st.lists(NUMBERS, min_size=1, max_size=8),
-    st.dictionaries(st.sampled_from(["size", "n", "dtype"]), st.one_of(st.integers(), st.booleans(), TEXT), max_size=3),
+    st.dictionaries(
+        st.sampled_from(["size", "n", "dtype"]),
+        st.one_of(st.integers(), st.booleans(), TEXT),
+        max_size=3,
+    ),
     st.sampled_from(["higher", "lower"]),
     st.booleans(),
     st.sampled_from(["s", "", "byte/s", "1/s"]),
 )
 def test_every_quantity_comes_back(samples, parameters, better, varies, unit):
     rounded = [float(f"{x:.6g}") for x in samples]
-    given_one = Quantity("a.b", unit, rounded, parameters, better, varies=varies, counted={"flops": 2.0})
+    given_one = Quantity(
+        "a.b", unit, rounded, parameters, better, varies=varies, counted={"flops": 2.0}
+    )
     row = json.loads(json.dumps(record.as_row(given_one)))
     assert record._quantity(row) == given_one
 
@@ -87,7 +102,10 @@ def test_nothing_is_written_over(tmp_path):
 
 def test_a_file_is_named_after_its_moment(tmp_path):
     shown = some() | {"when": "2026-11-21T08:00:00Z"}
-    assert [save(shown, tmp_path).name for _ in range(2)] == ["measure-20261121T080000Z.json", "measure-20261121T080000Z-2.json"]
+    assert [save(shown, tmp_path).name for _ in range(2)] == [
+        "measure-20261121T080000Z.json",
+        "measure-20261121T080000Z-2.json",
+    ]
     assert len("measure-20261121T080000Z") == record.DATED
     assert datetime.fromisoformat(some()["when"]).tzinfo
 
@@ -110,7 +128,8 @@ def test_the_newest_that_has_what_is_asked(own_records):
     assert record.latest()["name"] == "new"
     assert record.latest("host.latency")["name"] == "a machine"
     assert record.latest("gpu.gemm") is None
-    for _ in range(11):  # the twelfth of one second is newer than the second, which its name does not show
+    # the twelfth of one second is newer than the second, which its name does not show
+    for _ in range(11):
         path = save(new | {"when": "2026-01-01T00:00:01Z", "name": f"later {_}"})
     assert path.stem.endswith("-12") and record.latest()["name"] == "later 10"
 
@@ -132,13 +151,33 @@ def damaged():
     yield "newer", json.dumps(good | {"schema": 2}), "newer version of the course.*Update"
     yield "kind", json.dumps(good | {"kind": "guess"}), "samples or summary"
     yield "when", json.dumps(good | {"when": "yesterday"}), "damaged"
-    yield "field", json.dumps({k: v for k, v in good.items() if k != "machine"}), "its machine is missing"
+    yield (
+        "field",
+        json.dumps({k: v for k, v in good.items() if k != "machine"}),
+        "its machine is missing",
+    )
     yield "type", json.dumps(good | {"quantities": {}}), "its quantities is not a list"
     yield "row", json.dumps(good | {"quantities": [{"key": "a"}]}), "damaged"
-    yield "text", json.dumps(good | {"quantities": [{"key": "a", "unit": "s", "samples": ["fast"]}]}), "damaged"
-    yield "nan", json.dumps(good | {"quantities": [{"key": "a", "unit": "s", "samples": [float("nan")]}]}), "finite"
-    yield "unknown", json.dumps(good | {"quantities": [{"key": "a", "unit": "s", "samples": [1], "speed": 1}]}), "damaged"
-    yield "stated", json.dumps(good | {"quantities": [{"key": "a", "unit": "s", "stated": {"median": 1}}]}), "has no samples"
+    yield (
+        "text",
+        json.dumps(good | {"quantities": [{"key": "a", "unit": "s", "samples": ["fast"]}]}),
+        "damaged",
+    )
+    yield (
+        "nan",
+        json.dumps(good | {"quantities": [{"key": "a", "unit": "s", "samples": [float("nan")]}]}),
+        "finite",
+    )
+    yield (
+        "unknown",
+        json.dumps(good | {"quantities": [{"key": "a", "unit": "s", "samples": [1], "speed": 1}]}),
+        "damaged",
+    )
+    yield (
+        "stated",
+        json.dumps(good | {"quantities": [{"key": "a", "unit": "s", "stated": {"median": 1}}]}),
+        "has no samples",
+    )
     yield "missing", json.dumps(good | {"missing": [{"what": "a"}]}), "damaged"
 
 
@@ -154,7 +193,10 @@ def test_what_is_no_record_is_refused(text, words, tmp_path):
 def test_nobody_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(platform, "node", lambda: "wintermute.example.org")
     monkeypatch.setattr(getpass, "getuser", lambda: "molly")
-    words = f"could not open {tmp_path}/x of molly at wintermute, 10.1.2.3, fe:ed:de:ad:be:ef, C:\\Users\\molly\\x or ~/secret/file; kept: 5 byte/s, /proc/stat, 1/s"
+    words = (
+        f"could not open {tmp_path}/x of molly at wintermute, 10.1.2.3, fe:ed:de:ad:be:ef,"
+        " C:\\Users\\molly\\x or ~/secret/file; kept: 5 byte/s, /proc/stat, 1/s"
+    )
     shown = some(Missing("a", words), Quantity("b", "s", (1,), note="on wintermute.example.org"))
     assert load(save(shown, tmp_path)) == shown
     text = record.dumps(shown)
@@ -181,6 +223,9 @@ def test_a_shipped_record_is_whole_and_says_where_it_is_from(name):
 
 
 def test_two_machines_ship_and_the_readers_copy_is_his_own():
-    assert {name for name, shown in record.shipped().items() if shown["kind"] == "samples"} >= {"amd_epyc_2core", "intel_xeon_2core"}
+    assert {name for name, shown in record.shipped().items() if shown["kind"] == "samples"} >= {
+        "amd_epyc_2core",
+        "intel_xeon_2core",
+    }
     record.shipped()["amd_epyc_2core"].clear()
     assert record.shipped()["amd_epyc_2core"]["schema"] == record.SCHEMA

@@ -1,4 +1,6 @@
-"""Samples, their spread and the clock, against closed forms; nothing here depends on how fast the machine is."""
+"""Samples, their spread and the clock, against closed forms; nothing here depends on how fast
+the machine is.
+"""
 
 import math
 
@@ -37,7 +39,9 @@ def test_one_wild_sample_in_ten_does_not_count():
 
 @given(st.lists(st.floats(0.1, 1e3), min_size=2, max_size=40), st.floats(1e-9, 1e9))
 def test_the_spread_has_no_unit(samples, factor):
-    assert spread([factor * x for x in samples]) == pytest.approx(spread(samples), rel=1e-6, abs=1e-9)
+    assert spread([factor * x for x in samples]) == pytest.approx(
+        spread(samples), rel=1e-6, abs=1e-9
+    )
 
 
 def test_spreads_at_the_edges():
@@ -54,15 +58,22 @@ def test_the_value_is_the_median():
 
 
 def test_what_is_trusted_and_in_what_words():
-    sharp, wide, few = quantity(*[1.0, 1.1] * 5), quantity(*[1.0, 2.0] * 5), quantity(*[1.0] * (FEWEST - 1))
+    sharp, wide, few = (
+        quantity(*[1.0, 1.1] * 5),
+        quantity(*[1.0, 2.0] * 5),
+        quantity(*[1.0] * (FEWEST - 1)),
+    )
     assert sharp.trusted and sharp.verdict.startswith("repeats: spread 5")
-    assert not wide.trusted and "nothing can be concluded" in wide.verdict and "36 %" in wide.verdict
+    assert (
+        not wide.trusted and "nothing can be concluded" in wide.verdict and "36 %" in wide.verdict
+    )
     assert not few.trusted and "only 4 samples" in few.verdict
 
 
 @pytest.mark.parametrize("share, trusted", [(0.99, True), (1.01, False)])
 def test_the_limit_is_the_limit(share, trusted):
-    # Of n samples at 1 − d and n at 1 + d the spread is d √(2n / (2n − 1)), here without any set aside.
+    # Of n samples at 1 − d and n at 1 + d the spread is d √(2n / (2n − 1)), here without any set
+    # aside.
     d = share * LIMIT * math.sqrt(7 / 8)
     assert quantity(*[1 - d, 1 + d] * 4).trusted is trusted
 
@@ -80,23 +91,32 @@ def test_a_stated_median_needs_no_samples():
     assert not quantity(stated={"median": 2.0, "spread": 0.2}).trusted
 
 
-@pytest.mark.parametrize("samples, more, words", [
-    ((), {}, "no samples"),
-    ((1, math.nan), {}, "finite"),
-    ((1, math.inf), {}, "finite"),
-    ((1,), {"better": "faster"}, "expected higher or lower"),
-])
+@pytest.mark.parametrize(
+    "samples, more, words",
+    [
+        ((), {}, "no samples"),
+        ((1, math.nan), {}, "finite"),
+        ((1, math.inf), {}, "finite"),
+        ((1,), {"better": "faster"}, "expected higher or lower"),
+    ],
+)
 def test_what_is_no_quantity_is_refused(samples, more, words):
     with pytest.raises(ValueError, match=words):
         quantity(*samples, **more)
 
 
 def test_a_label_names_the_parameters():
-    assert quantity(1, parameters={"size": 64, "threads": 2}).label == "host.latency, size 64, threads 2"
+    assert (
+        quantity(1, parameters={"size": 64, "threads": 2}).label
+        == "host.latency, size 64, threads 2"
+    )
 
 
 def test_unavailable_says_why_and_what_to_do():
-    assert str(Unavailable("numba is not installed.", "pip install numba")) == "numba is not installed. pip install numba"
+    assert (
+        str(Unavailable("numba is not installed.", "pip install numba"))
+        == "numba is not installed. pip install numba"
+    )
 
 
 class Clock:

@@ -1,17 +1,33 @@
-"""What nccl-tests prints, in several versions, around times that were really measured (catalog/measured_nccl.toml)."""
+"""What nccl-tests prints, in several versions, around times that were really measured
+(catalog/measured_nccl.toml).
+"""
 
 from lightspeed.collectives import busbw_factor
 from lightspeed.models.nccl_fit import measurements
 
-HEAD_NOW = "#       size         count      type   redop    root     time   algbw   busbw  #wrong     time   algbw   busbw  #wrong"
-HEAD_2022 = "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong"
-HEAD_OLD = "#       size         count    type   redop     time   algbw   busbw  error     time   algbw   busbw  error"
-UNITS = "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)"
+HEAD_NOW = (
+    "#       size         count      type   redop    root     time   algbw   busbw  #wrong     time"
+    "   algbw   busbw  #wrong"
+)
+HEAD_2022 = (
+    "#       size         count      type   redop    root     time   algbw   busbw #wrong     time "
+    "  algbw   busbw #wrong"
+)
+HEAD_OLD = (
+    "#       size         count    type   redop     time   algbw   busbw  error     time   algbw  "
+    " busbw  error"
+)
+UNITS = (
+    "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us) "
+    " (GB/s)  (GB/s)"
+)
 
 
 def measured(series, nodes=None):
     """[(bytes, seconds)] of a published series."""
-    return [(r.size, r.time) for r in measurements() if r.series == series and nodes in (None, r.nodes)]
+    return [
+        (r.size, r.time) for r in measurements() if r.series == series and nodes in (None, r.nodes)
+    ]
 
 
 def row(size, time, collective, n, old=False):
@@ -21,32 +37,74 @@ def row(size, time, collective, n, old=False):
         us = seconds * 1e6
         shown = f"{us:.0f}" if us >= 1e4 else f"{us:.1f}" if us >= 100 else f"{us:.2f}"
         algbw = size / float(shown) / 1e3
-        text += f" {shown:>8} {algbw:7.2f} {algbw * busbw_factor(collective, n):7.2f} {'5e-07' if old else '0':>6}"
+        text += (
+            f" {shown:>8} {algbw:7.2f} {algbw * busbw_factor(collective, n):7.2f}"
+            f" {'5e-07' if old else '0':>6}"
+        )
     redop = "sum" if collective in ("all_reduce", "reduce_scatter", "reduce") else "none"
     root = "" if old else f" {-1:>7}"
     return f"{size:>12} {size // 4:>13} {'float':>9} {redop:>7}{root}{text}"
 
 
-def printed(rows, n, nodes=1, collective="all_reduce", device="NVIDIA H100 80GB HBM3", version="now", log=(), footer=True):
-    """The output of one run; `version` is "now" (2.17), "2022" or "old" (2020). `log` are lines of NCCL_DEBUG=INFO."""
+def printed(
+    rows,
+    n,
+    nodes=1,
+    collective="all_reduce",
+    device="NVIDIA H100 80GB HBM3",
+    version="now",
+    log=(),
+    footer=True,
+):
+    """The output of one run; `version` is "now" (2.17), "2022" or "old" (2020). `log` are lines
+    of NCCL_DEBUG=INFO.
+    """
     lines = [f"$ mpirun -np {n} ./build/{collective}_perf -b 8 -e 16G -f 2 -g 1"]
     lines += [f"# Collective test starting: {collective}_perf"] if version == "now" else []
-    lines += [f"# nThread 1 nGpus 1 minBytes 8 maxBytes 17179869184 step: 2(factor) warmup iters: 5 iters: 20 {'agg iters: 1 ' * (version != 'old')}validation: 1", "#", "# Using devices"]
+    lines += [
+        (
+            "# nThread 1 nGpus 1 minBytes 8 maxBytes 17179869184 step: 2(factor) warmup iters: 5"
+            f" iters: 20 {'agg iters: 1 ' * (version != 'old')}validation: 1"
+        ),
+        "#",
+        "# Using devices",
+    ]
     per = n // nodes
     group = "" if version == "old" else "Group  0 "
-    lines += [f"#  Rank {i:>2} {group}Pid {2000 + i} on node-{i // per:03} device {i % per:>2} [0x{16 + i % per:02x}] {device}" for i in range(n)]
+    lines += [
+        f"#  Rank {i:>2} {group}Pid {2000 + i} on node-{i // per:03} device {i % per:>2}"
+        f" [0x{16 + i % per:02x}] {device}"
+        for i in range(n)
+    ]
     lines += list(log)
-    lines += ["#", "#                                            out-of-place                       in-place", {"now": HEAD_NOW, "2022": HEAD_2022, "old": HEAD_OLD}[version], UNITS]
+    lines += [
+        "#",
+        "#                                            out-of-place                       in-place",
+        {"now": HEAD_NOW, "2022": HEAD_2022, "old": HEAD_OLD}[version],
+        UNITS,
+    ]
     body = [row(size, time, collective, n, version == "old") for size, time in rows]
     lines += body
     if footer:
-        busbw = [float(line.split()[i]) for line in body for i in ((6, 10) if version == "old" else (7, 11))]
-        lines += ["# Out of bounds values : 0 OK", f"# Avg bus bandwidth    : {sum(busbw) / len(busbw):g}", "#"]
+        busbw = [
+            float(line.split()[i])
+            for line in body
+            for i in ((6, 10) if version == "old" else (7, 11))
+        ]
+        lines += [
+            "# Out of bounds values : 0 OK",
+            f"# Avg bus bandwidth    : {sum(busbw) / len(busbw):g}",
+            "#",
+        ]
         lines += [f"# Collective test concluded: {collective}_perf"] if version == "now" else []
     return "\n".join(lines) + "\n"
 
 
 def under_mpirun(text):
     """The same lines as `mpirun --tag-output` and a chatty job write them."""
-    noise = "[1,3]<stderr>:libibverbs: Warning: couldn't open config directory '/etc/libibverbs.d'.\n"
-    return "".join(noise * (i % 7 == 0) + f"[1,0]<stdout>:{line}\n" for i, line in enumerate(text.splitlines()))
+    noise = (
+        "[1,3]<stderr>:libibverbs: Warning: couldn't open config directory '/etc/libibverbs.d'.\n"
+    )
+    return "".join(
+        noise * (i % 7 == 0) + f"[1,0]<stdout>:{line}\n" for i, line in enumerate(text.splitlines())
+    )

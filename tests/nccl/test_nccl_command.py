@@ -14,7 +14,10 @@ def log(tmp_path):
 
 
 def test_the_question_of_chapter_7(log, capsys):
-    assert main(["nccl", "report", str(log), "--hardware", "p5", "--ranks", "1000", "--nodes", "125"]) == 0
+    assert (
+        main(["nccl", "report", str(log), "--hardware", "p5", "--ranks", "1000", "--nodes", "125"])
+        == 0
+    )
     said = capsys.readouterr().out
     assert "78 % of the line" in said
     assert "normal" in said
@@ -33,7 +36,11 @@ def test_a_page_is_written_once_and_never_over_another(log, tmp_path, capsys):
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
-    [(["nccl", "report", "nowhere.log"], "nowhere.log"), (["nccl", "report", "LOG", "--hardware", "p55"], "p5"), (["nccl", "raport", "LOG"], "report")],
+    [
+        (["nccl", "report", "nowhere.log"], "nowhere.log"),
+        (["nccl", "report", "LOG", "--hardware", "p55"], "p5"),
+        (["nccl", "raport", "LOG"], "report"),
+    ],
 )
 def test_a_mistake_is_one_line(log, capsys, arguments, said):
     try:
@@ -64,7 +71,9 @@ BARE = """#  Rank  0 Group  0 Pid 2000 on node0 device 0 [0x10] NVIDIA H100 80GB
 """  # no line of it names the program
 
 
-@pytest.mark.parametrize("name", ["all_reduce", "all_reduce_perf", "./build/all_reduce_perf_mpi", "AllReduce"])
+@pytest.mark.parametrize(
+    "name", ["all_reduce", "all_reduce_perf", "./build/all_reduce_perf_mpi", "AllReduce"]
+)
 def test_a_collective_may_be_stated_as_its_program(tmp_path, capsys, name):
     path = tmp_path / "bare.log"
     path.write_text(BARE)
@@ -77,7 +86,10 @@ def test_a_collective_may_be_stated_as_its_program(tmp_path, capsys, name):
     [
         ([], "state it with --collective, one of all_reduce, all_gather"),
         (["--collective", "foo"], "there is no collective 'foo'; there are all_reduce, all_gather"),
-        (["--collective", "all_reduce", "--ranks", "7"], "--ranks 7 contradicts the file, which lists 4 devices"),
+        (
+            ["--collective", "all_reduce", "--ranks", "7"],
+            "--ranks 7 contradicts the file, which lists 4 devices",
+        ),
         (["--collective", "all_reduce", "--nodes", "0"], "--nodes: '0' is no whole number above 0"),
         (["--collective", "all_reduce", "--ranks", "0"], "--ranks: '0' is no whole number above 0"),
     ],
@@ -97,17 +109,30 @@ def test_a_file_that_cannot_be_read_is_named_without_a_number(tmp_path, capsys):
     assert main(["nccl", "report", str(tmp_path)]) == 2
     assert capsys.readouterr().err == f"lightspeed nccl: {tmp_path}: is a directory\n"
     assert main(["nccl", "report", str(tmp_path / "none")]) == 2
-    assert capsys.readouterr().err == f"lightspeed nccl: {tmp_path}/none: no such file or directory\n"
+    assert (
+        capsys.readouterr().err == f"lightspeed nccl: {tmp_path}/none: no such file or directory\n"
+    )
 
 
 def test_headline_list_and_advice_say_one_thing(tmp_path, capsys):
     path, page = tmp_path / "bare.log", tmp_path / "bare.html"
     path.write_text(BARE)
-    assert main(["nccl", "report", str(path), "--collective", "all_reduce", "--page", str(page)]) == 0
+    assert (
+        main(["nccl", "report", str(path), "--collective", "all_reduce", "--page", str(page)]) == 0
+    )
     told = capsys.readouterr().out
-    assert "Normal by the model at 1.07 GB, but slower than it should be at 2 of 3 sizes (1.05 MB, 67.1 MB)" in told
+    assert (
+        "Normal by the model at 1.07 GB, but slower than it should be at 2 of 3 sizes (1.05 MB,"
+        " 67.1 MB)" in told
+    )
     assert "Nothing to check" not in told and "Check first:\n  1. Look for other jobs" in told
     text = page.read_text()
-    assert 'class="verdict mixed">Normal by the model at 1.07 GB, but slower' in text and "Check first" in text
+    assert (
+        'class="verdict mixed">Normal by the model at 1.07 GB, but slower' in text
+        and "Check first" in text
+    )
     assert "prefers-color-scheme: dark" in text and 'name="viewport"' in text
-    assert text.count("<svg") == text.count('<figure><div class="wide"') and '<div class="wide" tabindex="0"><table>' in text
+    assert (
+        text.count("<svg") == text.count('<figure><div class="wide"')
+        and '<div class="wide" tabindex="0"><table>' in text
+    )

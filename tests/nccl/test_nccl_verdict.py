@@ -1,4 +1,6 @@
-"""`lightspeed nccl report`: realistic logs in, the right verdict in words out, and a page that never changes by itself."""
+"""`lightspeed nccl report`: realistic logs in, the right verdict in words out, and a page that
+never changes by itself.
+"""
 
 import html.parser
 
@@ -21,8 +23,14 @@ from lightspeed_course.nccl_report.verdict import (
 )
 
 H200 = "NVIDIA H200"
-EFA = ("node-000:2000:2000 [0] NCCL INFO NET/OFI Selected Provider is efa (found 32 nics)", "NCCL version 2.21.5+cuda12.4")
-SOCKET = ("node-000:2000:2000 [0] NCCL INFO NET/Socket : Using [0]eth0:10.0.0.1<0>", "node-000:2000:2011 [0] NCCL INFO Using network Socket")
+EFA = (
+    "node-000:2000:2000 [0] NCCL INFO NET/OFI Selected Provider is efa (found 32 nics)",
+    "NCCL version 2.21.5+cuda12.4",
+)
+SOCKET = (
+    "node-000:2000:2000 [0] NCCL INFO NET/Socket : Using [0]eth0:10.0.0.1<0>",
+    "node-000:2000:2011 [0] NCCL INFO Using network Socket",
+)
 
 
 def judged(text, **stated):
@@ -42,10 +50,22 @@ def says(run, *words):
 def test_the_question_of_the_chapter():
     """125 nodes, 16 GB, algbw 156 GB/s: normal, at 78 % of the line."""
     run = judged(printed([(16_000_000_000, 16e9 / 156e9)], 1000, 125, log=EFA))
-    assert (run.main.level, run.main.regime, run.nodes, run.fabric) == ("normal", "bandwidth-bound", 125, "p5")
+    assert (run.main.level, run.main.regime, run.nodes, run.fabric) == (
+        "normal",
+        "bandwidth-bound",
+        125,
+        "p5",
+    )
     assert run.main.busbw == pytest.approx(311.7e9, rel=1e-3)
     assert run.main.share == pytest.approx(0.78, abs=0.002)
-    says(run, "1,000 GPUs on 125 nodes", "78 % of the line, 400 GB/s", "That is normal", "Nothing to check", "Published nearby (32 nodes")
+    says(
+        run,
+        "1,000 GPUs on 125 nodes",
+        "78 % of the line, 400 GB/s",
+        "That is normal",
+        "Nothing to check",
+        "Published nearby (32 nodes",
+    )
     assert not run.findings
 
 
@@ -62,7 +82,9 @@ def test_the_question_of_the_chapter():
     ],
 )
 @pytest.mark.parametrize("version", ["now", "2022", "old"])
-def test_published_runs_are_normal_in_every_version(series, n, nodes, collective, device, fabric, version):
+def test_published_runs_are_normal_in_every_version(
+    series, n, nodes, collective, device, fabric, version
+):
     run = judged(printed(measured(series, nodes), n, nodes, collective, device, version))
     assert (run.fabric, run.n, run.nodes) == (fabric, n, nodes)
     assert run.main.level == "normal"
@@ -73,7 +95,9 @@ def test_published_runs_are_normal_in_every_version(series, n, nodes, collective
 
 def test_nine_of_ten_test_rows_are_normal_by_construction():
     rows = [r for r in measurements() if not r.fitted and r.size >= 64e6]
-    normal = [judge(r.collective, r.size, r.time, r.n, r.nodes, r.fabric).level == "normal" for r in rows]
+    normal = [
+        judge(r.collective, r.size, r.time, r.n, r.nodes, r.fabric).level == "normal" for r in rows
+    ]
     assert 0.8 <= sum(normal) / len(normal) < 1
     for message in ("large", "middle", "small"):
         for where in ("one node", "several nodes"):
@@ -108,7 +132,13 @@ def test_one_adapter_of_eight():
 
 
 def test_a_pcie_path_inside_a_node():
-    run = judged(printed([(2**33, 2**33 * 1.75 / 24e9)], 8, log=("node-000:1:1 [0] NCCL INFO Channel 00 : 0[0] -> 1[1] via SHM/direct/direct",)))
+    run = judged(
+        printed(
+            [(2**33, 2**33 * 1.75 / 24e9)],
+            8,
+            log=("node-000:1:1 [0] NCCL INFO Channel 00 : 0[0] -> 1[1] via SHM/direct/direct",),
+        )
+    )
     assert run.main.level == "very slow"
     assert "SHM" in run.main.checks[0]
     assert "PCIe" in run.main.checks[1]
@@ -119,7 +149,9 @@ def test_infiniband_without_direct_memory_access():
     slow = [(2**33, 2 * 8589934592 / 184.25e9)]
     assert any("GDRDMA" in check for check in judged(printed(slow, 32, 4, log=log)).main.checks)
     direct = (log[0] + "/GDRDMA",)
-    assert not any("no GDRDMA" in check for check in judged(printed(slow, 32, 4, log=direct)).main.checks)
+    assert not any(
+        "no GDRDMA" in check for check in judged(printed(slow, 32, 4, log=direct)).main.checks
+    )
 
 
 def test_a_slow_node_is_slow_and_not_very_slow():
@@ -132,10 +164,18 @@ def test_a_slow_node_is_slow_and_not_very_slow():
 def test_normal_but_below_all_that_was_published_is_mixed():
     near = published_near("all_reduce", 2**30, 4, "p5")
     least = min(r.size / r.time * busbw_factor("all_reduce", r.n) for r in near)
-    run = judged(printed([(2**30, 2**30 * busbw_factor("all_reduce", 32) / (0.98 * least))], 32, 4, log=EFA))
+    run = judged(
+        printed([(2**30, 2**30 * busbw_factor("all_reduce", 32) / (0.98 * least))], 32, 4, log=EFA)
+    )
     assert (run.main.level, run.level, run.above) == ("normal", "mixed", len(near))
-    says(run, f"Normal by the model at 1.07 GB, but below all {len(near)} published runs nearby", "Check first:\n  1. Look for one slow node")
-    among = judged(printed([(2**30, 2**30 * busbw_factor("all_reduce", 32) / (1.05 * least))], 32, 4, log=EFA))
+    says(
+        run,
+        f"Normal by the model at 1.07 GB, but below all {len(near)} published runs nearby",
+        "Check first:\n  1. Look for one slow node",
+    )
+    among = judged(
+        printed([(2**30, 2**30 * busbw_factor("all_reduce", 32) / (1.05 * least))], 32, 4, log=EFA)
+    )
     assert (among.level, among.above) == ("normal", 0)
 
 
@@ -176,7 +216,9 @@ def test_unknown_hardware_is_not_judged():
     assert to_html([run], "x").count("<svg") == 1
 
 
-@pytest.mark.parametrize("device", ["NVIDIA H100 PCIe", "NVIDIA A100-PCIE-40GB", "NVIDIA GB200", "Tesla V100-SXM2-16GB"])
+@pytest.mark.parametrize(
+    "device", ["NVIDIA H100 PCIe", "NVIDIA A100-PCIE-40GB", "NVIDIA GB200", "Tesla V100-SXM2-16GB"]
+)
 def test_cards_and_relatives_are_not_taken_for_the_machine_that_was_measured(device):
     assert judged(printed([(2**30, 8.2e-3)], 8, device=device)).fabric is None
 
@@ -186,7 +228,11 @@ def test_one_gpu_of_each_node_has_only_its_own_adapters():
     assert (run.main.level, run.main.model, run.main.line) == ("unknown", None, 50e9)
     says(run, "Only 1 of 8 GPUs", "90 % of that", "Run the test on all GPUs")
     assert "<svg" in to_html([run], "x")
-    assert judge("alltoall", 1e9, 0.02, 8, 2, "p5").line == judge("alltoall", 1e9, 0.02, 16, 2, "p5").line == 50e9
+    assert (
+        judge("alltoall", 1e9, 0.02, 8, 2, "p5").line
+        == judge("alltoall", 1e9, 0.02, 16, 2, "p5").line
+        == 50e9
+    )
 
 
 def test_an_untested_collective_says_so():
@@ -208,7 +254,10 @@ def test_a_file_that_ends_early(tmp_path):
 
 def test_a_malformed_row_is_an_error_with_its_line(tmp_path):
     text = printed(measured("a100_sweep"), 8)
-    wrong = text.replace(row(*measured("a100_sweep")[3], "all_reduce", 8), row(*measured("a100_sweep")[3], "all_reduce", 8).replace("float", "float  sum"))
+    wrong = text.replace(
+        row(*measured("a100_sweep")[3], "all_reduce", 8),
+        row(*measured("a100_sweep")[3], "all_reduce", 8).replace("float", "float  sum"),
+    )
     number = next(i for i, line in enumerate(wrong.splitlines(), 1) if "float  sum" in line)
     path = tmp_path / "run.log"
     path.write_text(wrong)
@@ -255,7 +304,11 @@ def test_a_file_that_contradicts_itself():
 
 def test_several_runs_in_one_file(tmp_path):
     path = tmp_path / "all.log"
-    path.write_text(printed(measured("p5_all_reduce", 4), 32, 4) + "srun: done\n" + printed(measured("p5_alltoall", 4), 32, 4, "alltoall"))
+    path.write_text(
+        printed(measured("p5_all_reduce", 4), 32, 4)
+        + "srun: done\n"
+        + printed(measured("p5_alltoall", 4), 32, 4, "alltoall")
+    )
     lines = report_file(path, page=tmp_path / "all.html")
     assert sum("That is normal" in line for line in lines) == 2
     assert (tmp_path / "all.html").read_text().count("<h2>") == 2
@@ -273,7 +326,11 @@ class Page(html.parser.HTMLParser):
 
     def handle_starttag(self, tag, attributes):
         self.tags.append(tag)
-        self.links += [value for name, value in attributes if name in ("src", "href", "xlink:href") and value and not value.startswith("#")]
+        self.links += [
+            value
+            for name, value in attributes
+            if name in ("src", "href", "xlink:href") and value and not value.startswith("#")
+        ]
         if tag not in ("meta", "link", "br", "path", "use", "rect", "line", "polyline", "circle"):
             self.open.append(tag)
 
@@ -283,11 +340,19 @@ class Page(html.parser.HTMLParser):
                 pass
 
 
-@pytest.mark.parametrize(("series", "n", "nodes", "device"), [("a100_sweep", 8, 1, "NVIDIA A100-SXM4-80GB"), ("p5_all_reduce", 32, 4, "NVIDIA H100 80GB HBM3")])
+@pytest.mark.parametrize(
+    ("series", "n", "nodes", "device"),
+    [
+        ("a100_sweep", 8, 1, "NVIDIA A100-SXM4-80GB"),
+        ("p5_all_reduce", 32, 4, "NVIDIA H100 80GB HBM3"),
+    ],
+)
 def test_the_page_is_whole_and_always_the_same(series, n, nodes, device):
     run = judged(printed(measured(series, nodes), n, nodes, device=device))
     text = to_html([run], "run.log")
-    assert text == to_html([judged(printed(measured(series, nodes), n, nodes, device=device))], "run.log")
+    assert text == to_html(
+        [judged(printed(measured(series, nodes), n, nodes, device=device))], "run.log"
+    )
     page = Page(text)
     assert page.open == []
     assert page.tags.count("svg") == 2
@@ -298,7 +363,12 @@ def test_the_page_is_whole_and_always_the_same(series, n, nodes, device):
 
 
 def test_what_the_file_says_is_text_not_markup():
-    bad = printed([(2**30, 8.2e-3)], 8, device="NVIDIA A100 <script>alert(1)</script>", log=("NCCL version <b>2.21</b>",))
+    bad = printed(
+        [(2**30, 8.2e-3)],
+        8,
+        device="NVIDIA A100 <script>alert(1)</script>",
+        log=("NCCL version <b>2.21</b>",),
+    )
     text = to_html([judged(bad)], "<img src=x>.log")
     assert "<script>" not in text
     assert "<b>" not in text

@@ -1,7 +1,8 @@
 """What nbval cannot see: `faults` lists what makes a committed notebook worth less than it looks.
 
-nbval passes a notebook without execution counts, never compares a PNG and has no opinion on an address that happens to
-be the same twice. Each rule here is for such a defect, or for a promise to readers about the form of a page.
+nbval passes a notebook without execution counts, never compares a PNG and has no opinion on an
+address that happens to be the same twice. Each rule here is for such a defect, or for a promise to
+readers about the form of a page.
 """
 
 import ast
@@ -29,7 +30,11 @@ def faults(notebook):
         found.append(f"the median code cell has {median(map(_lines, code))} lines")
     if {key: set(value) for key, value in notebook.metadata.items()} != _METADATA:
         found.append("the notebook has more metadata than its kernel's name")
-    found += [f"id {name} is given to {n} cells" for name, n in Counter(c.id for c in notebook.cells).items() if n > 1]
+    found += [
+        f"id {name} is given to {n} cells"
+        for name, n in Counter(c.id for c in notebook.cells).items()
+        if n > 1
+    ]
     return found
 
 
@@ -52,13 +57,21 @@ def _faults_of(cell, number):
     for output in cell.outputs:
         data = output.get("data", {})
         texts = [output.get("text", ""), *(text for text in data.values() if isinstance(text, str))]
-        if output.output_type == "error" and ("raises-exception" not in tags or len(output.traceback) != 1):
+        if output.output_type == "error" and (
+            "raises-exception" not in tags or len(output.traceback) != 1
+        ):
             yield f"error {output.ename}: {output.evalue}"
         if output.get("name") == "stderr":
             yield "an output on stderr"
         if any(kind.startswith("image/") for kind in data):
-            yield f"{', '.join(data)}: nbval compares no bitmaps, and no page says what they show; use figure()"
-        if any(not re.search(r'\balt="[^"]{20,}"', tag) for tag in re.findall(r"<img\b[^>]*>", data.get("text/html", ""))):
+            yield (
+                f"{', '.join(data)}: nbval compares no bitmaps, and no page says what they show;"
+                " use figure()"
+            )
+        if any(
+            not re.search(r'\balt="[^"]{20,}"', tag)
+            for tag in re.findall(r"<img\b[^>]*>", data.get("text/html", ""))
+        ):
             yield "an image without a description of 20 characters or more"
         if "application/vnd.jupyter.widget-view+json" in data:
             yield "the view of a widget that is gone"
@@ -77,10 +90,12 @@ SQUARE_FITS = 46_341  # whole numbers below this have a square that 32 bits hold
 
 
 def bare_integers(source):
-    """The `np.array(...)` and `np.arange(...)` of a page that may hold integers of the default width, as `line N: code`.
+    """The `np.array(...)` and `np.arange(...)` of a page that may hold integers of the default
+    width, as `line N: code`.
 
-    Where that width is 32 bits (a browser, older numpy on Windows) products of published counts overflow without a
-    word. A dtype, a float among the literals, or nothing but small literals makes sure that they cannot.
+    Where that width is 32 bits (a browser, older numpy on Windows) products of published counts
+    overflow without a word. A dtype, a float among the literals, or nothing but small literals
+    makes sure that they cannot.
     """
     for node in ast.walk(ast.parse(re.sub(r"(?m)^[ \t]*[%!].*$", "", source))):
         if (
@@ -89,10 +104,15 @@ def bare_integers(source):
             and not any(k.arg == "dtype" for k in node.keywords)
             and not (ast.unparse(node.func) != "np.arange" and len(node.args) > 1)
         ):
-            literals = [n.value for a in node.args for n in ast.walk(a) if isinstance(n, ast.Constant)]
+            literals = [
+                n.value for a in node.args for n in ast.walk(a) if isinstance(n, ast.Constant)
+            ]
             plain = (ast.Constant, ast.List, ast.Tuple, ast.UnaryOp, ast.USub, ast.Load)
             known = all(isinstance(n, plain) for a in node.args for n in ast.walk(a))
-            if not (known and (any(isinstance(v, float) for v in literals) or max(literals) < SQUARE_FITS)):
+            if not (
+                known
+                and (any(isinstance(v, float) for v in literals) or max(literals) < SQUARE_FITS)
+            ):
                 yield f"line {node.lineno}: {ast.unparse(node)}"
 
 
@@ -101,7 +121,9 @@ def _lines(cell):
 
 
 def repeated_prose(notebooks):
-    """Paragraphs of 80 characters or more that stand twice in these notebooks (path -> notebook)."""
+    """Paragraphs of 80 characters or more that stand twice in these notebooks (path ->
+    notebook).
+    """
     places = {}
     for path, notebook in notebooks.items():
         for number, cell in enumerate(notebook.cells):
@@ -109,5 +131,9 @@ def repeated_prose(notebooks):
                 for paragraph in cell.source.split("\n\n"):
                     text = " ".join(paragraph.split())
                     if len(text) >= 80:
-                        places.setdefault(text, []).append(f"{path.parent.name}/{path.name} cell {number}")
-    return [f"{' and '.join(where)}: {text[:60]}…" for text, where in places.items() if len(where) > 1]
+                        places.setdefault(text, []).append(
+                            f"{path.parent.name}/{path.name} cell {number}"
+                        )
+    return [
+        f"{' and '.join(where)}: {text[:60]}…" for text, where in places.items() if len(where) > 1
+    ]

@@ -1,4 +1,6 @@
-"""The build: what it writes, what it refuses, and what `check` finds in notebooks that are not what it would write."""
+"""The build: what it writes, what it refuses, and what `check` finds in notebooks that are not
+what it would write.
+"""
 
 import json
 import re
@@ -47,11 +49,18 @@ def test_counts_are_positions(cells):
     counts = [cell.execution_count for cell in cells if cell.cell_type == "code"]
     assert counts == list(range(1, len(counts) + 1))
     result = cell(cells, 'print("before")').outputs[-1]
-    assert (result.output_type, result.execution_count, result.data["text/plain"]) == ("execute_result", 3, "'153.02'")
+    assert (result.output_type, result.execution_count, result.data["text/plain"]) == (
+        "execute_result",
+        3,
+        "'153.02'",
+    )
 
 
 def test_outputs_keep_their_order(cells):
-    kinds = [output.get("text") or sorted(output.data) for output in cell(cells, 'print("before")').outputs]
+    kinds = [
+        output.get("text") or sorted(output.data)
+        for output in cell(cells, 'print("before")').outputs
+    ]
     assert kinds == ["before\n", ["text/html", "text/plain"], "after\n", ["text/plain"]]
 
 
@@ -193,7 +202,8 @@ def edit(path, old, new):
 
 
 def test_a_fresh_course_passes_the_check(course, monkeypatch):
-    monkeypatch.setattr("lightspeed_course.authoring.build.unbound_in_library", list)  # of the real course, which has its own test
+    # of the real course, which has its own test
+    monkeypatch.setattr("lightspeed_course.authoring.build.unbound_in_library", list)
     assert check_course(root=course) == []
 
 
@@ -214,9 +224,17 @@ def test_check_names_each_stale_file_and_cell(course, monkeypatch):
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ('"ridge 153.0 FLOP/byte\\n"', '"ridge 153.1 FLOP/byte\\n"', "cell 3 (.*): outputs\n.*153.1.*\n.*153.0"),
+        (
+            '"ridge 153.0 FLOP/byte\\n"',
+            '"ridge 153.1 FLOP/byte\\n"',
+            "cell 3 (.*): outputs\n.*153.1.*\n.*153.0",
+        ),
         ('"print(\\"after\\")\\n",', '"print(\\"later\\")\\n",', "cell 4 (.*): source"),
-        ('"execution_count": 3,\n   "id"', '"execution_count": null,\n   "id"', "cell 4 (.*): execution_count"),
+        (
+            '"execution_count": 3,\n   "id"',
+            '"execution_count": null,\n   "id"',
+            "cell 4 (.*): execution_count",
+        ),
         ('"nbformat_minor": 5\n}\n', '"nbformat_minor": 5\n}', "the layout of the file"),
     ],
 )

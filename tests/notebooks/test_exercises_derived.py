@@ -18,17 +18,24 @@ def text_of(path):
 def test_the_sample_exercise(samples):
     cells = nbformat.read(samples / "exercises/01_sample.ipynb", as_version=4).cells
     ask, answer, prose, function, call, without_stub = cells[2:8]
-    assert ask.outputs[0].text == "Question ridge: what is the ridge of a chip of 3.12e+14 FLOP/s?\n"
+    assert (
+        ask.outputs[0].text == "Question ridge: what is the ridge of a chip of 3.12e+14 FLOP/s?\n"
+    )
     assert answer.source == 'answer = ...  # FLOP/byte\nprint("checked", answer)'
     assert prose.source == "## Write a function\nAt 2.04e+12 byte/s."
     assert function.source.endswith('reaches."""\n    raise NotImplementedError')
     assert without_stub.source == "..."
     assert len(cells) == 8
-    assert all(cell.outputs == [] and cell.execution_count is None for cell in (answer, function, call, without_stub))
+    assert all(
+        cell.outputs == [] and cell.execution_count is None
+        for cell in (answer, function, call, without_stub)
+    )
 
 
 def test_no_canary_leaks(samples):
-    """Everything in a solution is called canary_...: in lines, in a worked explanation, in outputs."""
+    """Everything in a solution is called canary_...: in lines, in a worked explanation, in
+    outputs.
+    """
     assert text_of(samples / "solutions/01_sample.ipynb").count("canary_") >= 6
     exercise = text_of(samples / "exercises/01_sample.ipynb")
     for leak in ("canary", "153", "2.039e+12\\n", "SOLUTION", "STUB"):
@@ -37,15 +44,28 @@ def test_no_canary_leaks(samples):
 
 def test_the_solution_page_has_no_markers(samples):
     solution = text_of(samples / "solutions/01_sample.ipynb")
-    assert "SOLUTION" not in solution and "STUB" not in solution and "NotImplemented" not in solution
+    assert (
+        "SOLUTION" not in solution and "STUB" not in solution and "NotImplemented" not in solution
+    )
 
 
 LEAKS = {
-    "directly": "# %%\n# BEGIN SOLUTION\nx = 1\n# END SOLUTION\n\n# %% [markdown]\n# So it is {{x}}.",
-    "over a cell": "# %%\n# BEGIN SOLUTION\nx = 1\n# END SOLUTION\n\n# %%\ny = x + 1\n\n# %% [markdown]\n# So it is {{y}}.",
-    "by a function": "# %%\ndef f():\n    # BEGIN SOLUTION\n    return 1\n    # END SOLUTION\n\n# %% [markdown]\n# {{f()}}",
-    "in a dictionary": "# %%\nd = {}\n\n# %%\n# BEGIN SOLUTION\nd['a'] = 1\n# END SOLUTION\n\n# %% [markdown]\n# {{d['a']}}",
-    "from a dropped cell": "# %% tags=[\"solution\"]\nx = 1\n\n# %% [markdown]\n# So it is {{x}}.",
+    "directly": (
+        "# %%\n# BEGIN SOLUTION\nx = 1\n# END SOLUTION\n\n# %% [markdown]\n# So it is {{x}}."
+    ),
+    "over a cell": (
+        "# %%\n# BEGIN SOLUTION\nx = 1\n# END SOLUTION\n\n# %%\ny = x + 1\n\n# %% [markdown]\n# So"
+        " it is {{y}}."
+    ),
+    "by a function": (
+        "# %%\ndef f():\n    # BEGIN SOLUTION\n    return 1\n    # END SOLUTION\n\n# %%"
+        " [markdown]\n# {{f()}}"
+    ),
+    "in a dictionary": (
+        "# %%\nd = {}\n\n# %%\n# BEGIN SOLUTION\nd['a'] = 1\n# END SOLUTION\n\n# %% [markdown]\n#"
+        " {{d['a']}}"
+    ),
+    "from a dropped cell": '# %% tags=["solution"]\nx = 1\n\n# %% [markdown]\n# So it is {{x}}.',
 }
 
 
@@ -61,10 +81,14 @@ def test_prose_must_not_give_a_solution_away(way, tmp_path):
 def test_prose_may_use_what_is_given(tmp_path):
     script = tmp_path / "given.py"
     script.write_text(
-        "# %%\nx = 1\n\n# %%\n# BEGIN SOLUTION\ny = x\n# END SOLUTION\n\n# %% [markdown]\n# {{x}}\n\n"
-        '# %% [markdown] tags=["solution"]\n# {{y}}'
+        "# %%\nx = 1\n\n# %%\n# BEGIN SOLUTION\ny = x\n# END SOLUTION\n\n# %% [markdown]\n#"
+        ' {{x}}\n\n# %% [markdown] tags=["solution"]\n# {{y}}'
     )
-    assert [cell.source for cell in exercise(script, page(script)).cells] == ["x = 1", "...", "{{x}}"]
+    assert [cell.source for cell in exercise(script, page(script)).cells] == [
+        "x = 1",
+        "...",
+        "{{x}}",
+    ]
 
 
 # --- the exercises of the course ---
@@ -72,7 +96,9 @@ def test_prose_may_use_what_is_given(tmp_path):
 
 def solution_lines(path):
     """Every line that only a solution has: between markers, or in a cell tagged `solution`."""
-    kept = {line.strip() for cell in page(path, stubs=True).cells for line in cell.source.splitlines()}
+    kept = {
+        line.strip() for cell in page(path, stubs=True).cells for line in cell.source.splitlines()
+    }
     for cell in read(path):
         inside = "solution" in cell.metadata.tags
         for line in cell.source.splitlines():
@@ -90,7 +116,9 @@ def test_no_line_of_a_solution_is_in_its_exercise(path):
     lines = list(solution_lines(path))
     assert len(lines) >= 12, "a page of at least twelve questions has as many lines of solution"
     cells = nbformat.read(ROOT / "exercises" / f"{path.stem}.ipynb", as_version=4).cells
-    shown = "\n".join([cell.source for cell in cells] + [str(cell.get("outputs", "")) for cell in cells])
+    shown = "\n".join(
+        [cell.source for cell in cells] + [str(cell.get("outputs", "")) for cell in cells]
+    )
     assert [line for line in lines if line in shown] == []
 
 
@@ -99,7 +127,9 @@ def test_no_worked_solution_of_the_bank_is_in_the_exercise(path):
     from lightspeed_course.practice.questions import question
 
     cells = nbformat.read(ROOT / "exercises" / f"{path.stem}.ipynb", as_version=4).cells
-    shown = "\n".join([cell.source for cell in cells] + [str(cell.get("outputs", "")) for cell in cells])
+    shown = "\n".join(
+        [cell.source for cell in cells] + [str(cell.get("outputs", "")) for cell in cells]
+    )
     asked = {
         node.args[0].value
         for cell in page(path).cells
@@ -109,5 +139,7 @@ def test_no_worked_solution_of_the_bank_is_in_the_exercise(path):
     }
     assert asked
     for name in asked:
-        paragraphs = [text for text in question(name).variant(None).solution.split("\n\n") if len(text) >= 20]
+        paragraphs = [
+            text for text in question(name).variant(None).solution.split("\n\n") if len(text) >= 20
+        ]
         assert [text for text in paragraphs if text in shown] == []

@@ -1,4 +1,6 @@
-"""The gallery of wrong claims: each is wrong as printed, by more than rounding, and its rebuttal computes."""
+"""The gallery of wrong claims: each is wrong as printed, by more than rounding, and its rebuttal
+computes.
+"""
 
 import math
 import re
@@ -15,7 +17,9 @@ WITH_NUMBER = [claim for claim in CLAIMS if claim.claimed is not None]
 
 
 def numbers_in(text):
-    """The numbers of a quote, as printed: "1,000 cycles" has Decimal(1000), "3072e9" has Decimal(3072) too."""
+    """The numbers of a quote, as printed: "1,000 cycles" has Decimal(1000), "3072e9" has
+    Decimal(3072) too.
+    """
     found = re.findall(r"(?<![\w.])\d[\d,]*(?:\.\d+)?", text)
     return [Decimal(number.replace(",", "").rstrip(".")) for number in found]
 
@@ -55,7 +59,9 @@ def test_ids_are_unique():
 def test_the_first_chapters_have_enough():
     assert all(sum(claim.chapter == chapter for claim in CLAIMS) >= 8 for chapter in ("01", "02"))
     for chapter in ("01", "02"):
-        assert len({claim.source for claim in CLAIMS if claim.chapter == chapter}) >= 4, "wrong claims are made everywhere"
+        assert len({claim.source for claim in CLAIMS if claim.chapter == chapter}) >= 4, (
+            "wrong claims are made everywhere"
+        )
 
 
 @pytest.mark.parametrize("chapter", sorted({claim.chapter for claim in CLAIMS}))

@@ -1,4 +1,6 @@
-"""The committed notebooks keep the promises that nbval does not check, and the guards can tell when they do not."""
+"""The committed notebooks keep the promises that nbval does not check, and the guards can tell
+when they do not.
+"""
 
 from pathlib import Path
 
@@ -31,7 +33,9 @@ def test_executed_notebook_has_no_fault(path):
 
 @pytest.mark.parametrize("path", EXECUTED, ids=name)
 def test_ids_come_from_the_source(path):
-    assert [cell.id for cell in read(path).cells] == [cell.id for cell in page(path.with_suffix(".py")).cells]
+    assert [cell.id for cell in read(path).cells] == [
+        cell.id for cell in page(path.with_suffix(".py")).cells
+    ]
 
 
 @pytest.mark.parametrize("path", EXERCISES, ids=name)
@@ -61,7 +65,9 @@ def test_no_typed_number_in_banks_explorers_and_gallery():
 
 
 def test_no_array_of_bare_integers_in_a_page():
-    found = [f"{name(path)} {fault}" for path in sources() for fault in bare_integers(path.read_text())]
+    found = [
+        f"{name(path)} {fault}" for path in sources() for fault in bare_integers(path.read_text())
+    ]
     assert found == [], "give a dtype, such as float: " + "; ".join(found)
 
 
@@ -106,7 +112,10 @@ def same_id(notebook):
 
 
 def data(**values):
-    return showing(output_type="display_data", data={key.replace("_", "/"): value for key, value in values.items()})
+    return showing(
+        output_type="display_data",
+        data={key.replace("_", "/"): value for key, value in values.items()},
+    )
 
 
 DEFECTS = {
@@ -151,11 +160,24 @@ def test_repeated_prose_is_found(samples):
     path = samples / "chapters" / "01_sample.ipynb"
     again = read(path)
     found = repeated_prose({path: read(path), path.with_name("02_again.ipynb"): again})
-    assert any("01_sample.ipynb cell 0 and chapters/02_again.ipynb cell 0" in fault for fault in found)
+    assert any(
+        "01_sample.ipynb cell 0 and chapters/02_again.ipynb cell 0" in fault for fault in found
+    )
 
 
 def test_an_array_of_bare_integers_is_found():
-    for good in ("np.array(x, float)", "np.array([1, 2.5])", "np.arange(1, 513)", "np.arange(1.0, 1e5)", "np.array(x, dtype=int)"):
+    for good in (
+        "np.array(x, float)",
+        "np.array([1, 2.5])",
+        "np.arange(1, 513)",
+        "np.arange(1.0, 1e5)",
+        "np.array(x, dtype=int)",
+    ):
         assert list(bare_integers(good)) == [], good
-    for bad in ("np.array(run['n'])", "hours = np.array([1_022_362]) * 3600", "np.arange(100_000)", "np.arange(len(x))"):
+    for bad in (
+        "np.array(run['n'])",
+        "hours = np.array([1_022_362]) * 3600",
+        "np.arange(100_000)",
+        "np.arange(len(x))",
+    ):
         assert len(list(bare_integers(bad))) == 1, bad

@@ -1,4 +1,6 @@
-"""Proofs on a copy of the course: a wrong constant, a wrong number and a touched file do not get through."""
+"""Proofs on a copy of the course: a wrong constant, a wrong number and a touched file do not get
+through.
+"""
 
 import os
 import re
@@ -11,7 +13,15 @@ import pytest
 
 from lightspeed_course.authoring.build import ROOT
 
-NBVAL = ["--nbval", "--nbval-current-env", "--nbval-cell-timeout=60", "-p", "no:cacheprovider", "--color=no", "-q"]
+NBVAL = [
+    "--nbval",
+    "--nbval-current-env",
+    "--nbval-cell-timeout=60",
+    "-p",
+    "no:cacheprovider",
+    "--color=no",
+    "-q",
+]
 CHAPTER = next(path.name for path in sorted((ROOT / "chapters").glob("02_*.ipynb")))
 
 
@@ -29,7 +39,12 @@ def course(tmp_path_factory):
 def in_copy(root, *arguments):
     environment = {**os.environ, "PYTHONPATH": str(root / "lib")}
     return subprocess.run(
-        [sys.executable, *arguments], cwd=root, env=environment, capture_output=True, text=True, timeout=300
+        [sys.executable, *arguments],
+        cwd=root,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
 
 
@@ -62,11 +77,20 @@ def test_check_names_the_cell_of_an_edited_number(course):
     path = course / "chapters" / CHAPTER
     kept = path.read_bytes()
     notebook = nbformat.read(path, as_version=4)
-    cell = next(cell for cell in notebook.cells if cell.cell_type == "markdown" and re.search(r" \d\d\d? ", cell.source))
+    cell = next(
+        cell
+        for cell in notebook.cells
+        if cell.cell_type == "markdown" and re.search(r" \d\d\d? ", cell.source)
+    )
     cell.source = re.sub(r" \d\d\d? ", " 777 ", cell.source, count=1)
     nbformat.write(notebook, path)
     try:
-        result = in_copy(course, "-c", "from lightspeed_course.authoring.build import *; print(*check_course(['chapters/02']), sep='\\n')")
+        result = in_copy(
+            course,
+            "-c",
+            "from lightspeed_course.authoring.build import *; print(*check_course(['chapters/02']),"
+            " sep='\\n')",
+        )
     finally:
         path.write_bytes(kept)
     index = notebook.cells.index(cell)

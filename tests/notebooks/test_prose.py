@@ -1,4 +1,6 @@
-"""Numbers in prose: expressions are found and filled in, typed numbers are refused, names are not."""
+"""Numbers in prose: expressions are found and filled in, typed numbers are refused, names are
+not.
+"""
 
 import pytest
 
@@ -91,15 +93,27 @@ REFUSED = [
 
 ALLOWED = [
     "H100, A100, V100, B200, MI300X, bf16, int8, fp32, float64, v5e, L2, M/M/1, 2D, 3D, 1F1B",
-    "PCIe 5, PCIe 5.0, PCIe 5 x16, NVLink 4, NVLink4, Gen 5, HBM3e, DDR5-6400, GPT-3, Llama 3, Llama 3.1, Python 3.11",
-    "chapter 12, Chapters 1 and 2, section 3.5, sections 3.3, 3.4 and 3.5, question 12, Figure 2.1, §3.2, step 10, pp. 12–15",
+    (
+        "PCIe 5, PCIe 5.0, PCIe 5 x16, NVLink 4, NVLink4, Gen 5, HBM3e, DDR5-6400, GPT-3, Llama 3,"
+        " Llama 3.1, Python 3.11"
+    ),
+    (
+        "chapter 12, Chapters 1 and 2, section 3.5, sections 3.3, 3.4 and 3.5, question 12, Figure"
+        " 2.1, §3.2, step 10, pp. 12–15"
+    ),
     "## 2.1 The roof",
     "1. first\n12. twelfth",
     "12) twelfth",
     "(2009), (Williams et al., 2009), (Williams 2009; Ofenbeck 2014)",
-    "Horowitz, Computing's energy problem, ISSCC 2014. In 2009 the roofline was drawn; since 2017, too.",
+    (
+        "Horowitz, Computing's energy problem, ISSCC 2014. In 2009 the roofline was drawn; since"
+        " 2017, too."
+    ),
     "read on 2026-03-12, on 12 March 2024, in March 2024",
-    "[the paper](https://example.org/2014/12/240) and https://example.org/240?x=16 and doi:10.1145/1498765.1498785",
+    (
+        "[the paper](https://example.org/2014/12/240) and https://example.org/240?x=16 and"
+        " doi:10.1145/1498765.1498785"
+    ),
     "![A roof](figures/240.svg)",
     "<https://example.org/240>",
     "arXiv:2411.13055",
@@ -110,7 +124,10 @@ ALLOWED = [
     "`time_bounds`, `h100_sxm.hbm_bandwidth`, `x1 + x2`, `np.float64`, `02_roofline`",
     "2BDF FLOPs, 6ND, 2P, 1/2, 2:4 sparse, 0 or 1, rank 0, GPU 0, the 3rd, one of 3 ways",
     "2 × B, B × 2, 2·B·D·F",
-    r"$2BDF$, $\frac{1}{2}$, $2 \times B \times D$, $2\cdot B$, $x^2$, $2s + 3m$, $3x$, $2B$, $s_1$",
+    (
+        r"$2BDF$, $\frac{1}{2}$, $2 \times B \times D$, $2\cdot B$, $x^2$, $2s + 3m$, $3x$, $2B$,"
+        r" $s_1$"
+    ),
     r"$$T_\text{math} = \frac{2BDF}{\text{peak}} \le 2 \max(a, b)$$",
     "sixteen bytes, twice, half, three times",
     "{{ridge:.0f}} FLOP/byte, {{100 * share:.0f}} %, {{gain:.1f}}×, {{size / 1e9:.1f}} GB",
@@ -147,7 +164,7 @@ CODE_REFUSED = [
     ('x = f"the ridge {ridge:.0f} of 240"', "240"),
     ('x = f"{gain:.1f} of 2× at most"', "2× at most"),
     ('table(["GPU", "8 GB"])', "8 GB"),
-    ('x = 1  # 80 GB part', "80 GB part"),
+    ("x = 1  # 80 GB part", "80 GB part"),
     ('def f():\n    """At 3.35 TB/s."""', "3.35 TB/s."),
     ('x = "{:.1f} of 16"', "16"),
     ('x = "in bytes: " "12"', "12"),
@@ -200,7 +217,9 @@ def test_finds_expression_and_format(text, code, spec):
     assert (found.code, found.spec) == (code, spec)
 
 
-@pytest.mark.parametrize("text", ["{{x", "x}}", r"$\frac{{a}}{{b$", "{{x y}}", "{{}} }}", "{{:.1f}}"])
+@pytest.mark.parametrize(
+    "text", ["{{x", "x}}", r"$\frac{{a}}{{b$", "{{x y}}", "{{}} }}", "{{:.1f}}"]
+)
 def test_refuses_braces_that_hold_no_expression(text):
     with pytest.raises(ValueError, match=r"partner|expression"):
         expressions(text)

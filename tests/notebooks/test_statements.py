@@ -1,4 +1,6 @@
-"""Statements are held like numbers: a false one stops the build, an excuse needs a reason, and the scanner sees who has neither."""
+"""Statements are held like numbers: a false one stops the build, an excuse needs a reason, and
+the scanner sees who has neither.
+"""
 
 import dataclasses
 import re
@@ -26,7 +28,7 @@ from lightspeed_course.authoring.statements import (
 from lightspeed_course.practice.questions import bank, topics
 from lightspeed_course.wrong_claims import claims
 
-# --- the course ------------------------------------------------------------------------------------------------
+# --- the course -----------------------------------------------------------------------------------
 
 
 def test_no_more_statements_are_open_than_are_allowed():
@@ -50,7 +52,7 @@ def test_the_statements_of_the_gallery_hold():
     assert [fault for claim in claims() for fault in claim.false_statements()] == []
 
 
-# --- what the scanner finds ------------------------------------------------------------------------------------
+# --- what the scanner finds -----------------------------------------------------------------------
 
 STATED = [
     "An H100 moves more bytes than an A100.",
@@ -140,7 +142,10 @@ def test_splits_sentences(text, split):
 
 
 def test_a_gate_belongs_to_the_sentence_before_it():
-    text = "# All {{because design}}\nFirst. {{holds x > 1}} Second\n{{holds y}}\nthird.\n\n$$a$$ {{because algebra}}\n\nLast."
+    text = (
+        "# All {{because design}}\nFirst. {{holds x > 1}} Second\n{{holds y}}\nthird.\n\n$$a$$"
+        " {{because algebra}}\n\nLast."
+    )
     found = {s.text: [gate.condition or gate.reason for gate in s.gates] for s in sentences(text)}
     assert found == {
         "All": ["design"],
@@ -153,7 +158,10 @@ def test_a_gate_belongs_to_the_sentence_before_it():
 
 
 def test_gates_of_a_code_cell_are_lines():
-    source = 'f(\n    caption=f"It is {x:.0f} times. All fit."\n)\n# holds "It is {…} times": x == d["a:b"] and (\n#      y > 1)\n# because "All fit": advice'
+    source = (
+        'f(\n    caption=f"It is {x:.0f} times. All fit."\n)\n# holds "It is {…} times": x =='
+        ' d["a:b"] and (\n#      y > 1)\n# because "All fit": advice'
+    )
     clean, (first, second) = separate(source, markdown=False)
     assert clean == 'f(\n    caption=f"It is {x:.0f} times. All fit."\n)'
     assert (first.condition, first.line) == ('x == d["a:b"] and (\ny > 1)', 3)
@@ -201,7 +209,7 @@ def test_words_are_compared_without_line_breaks_and_values():
     )
 
 
-# --- pages -----------------------------------------------------------------------------------------------------
+# --- pages ----------------------------------------------------------------------------------------
 
 PAGE = """\
 # %%
@@ -249,7 +257,10 @@ def test_a_page_with_gates_is_the_page_without(tmp_path):
         (
             "a < b",
             "a > b",
-            "chapters/01_page.py:8: cell .* does not hold: So a is smaller than b.\n    a > b is false",
+            (
+                "chapters/01_page.py:8: cell .* does not hold: So a is smaller than b.\n    a > b"
+                " is false"
+            ),
         ),
         (
             "a < b",
@@ -290,7 +301,7 @@ def test_lists_the_statements_of_a_page(tmp_path):
     ]
 
 
-# --- questions, gallery, command -------------------------------------------------------------------------------
+# --- questions, gallery, command ------------------------------------------------------------------
 
 
 def a_question(**changed):
@@ -355,7 +366,8 @@ def test_the_allowance_only_shrinks(tmp_path, monkeypatch):
     file = tmp_path / "ungated.toml"
     monkeypatch.setattr("lightspeed_course.authoring.statements.ALLOWED", file)
     file.write_text(
-        '"chapters/00_start_here.py" = 500\n"chapters/02_roofline.py" = 1\n"chapters/98_gone.py" = 3\n'
+        '"chapters/00_start_here.py" = 500\n"chapters/02_roofline.py" = 1\n"chapters/98_gone.py"'
+        " = 3\n"
     )
     lower_allowance("chapters/00")
     now = count(of_course()["chapters/00_start_here.py"], OPEN)
@@ -372,7 +384,8 @@ def test_the_allowance_only_shrinks(tmp_path, monkeypatch):
 
 def test_check_says_where_statements_are_open(monkeypatch, samples):
     monkeypatch.setattr(
-        "lightspeed_course.authoring.build.ungated", lambda: ["chapters/01: 2 statements that nothing holds"]
+        "lightspeed_course.authoring.build.ungated",
+        lambda: ["chapters/01: 2 statements that nothing holds"],
     )
     monkeypatch.setattr("lightspeed_course.authoring.build.unbound_in_library", list)
     assert check_course(root=samples) == ["chapters/01: 2 statements that nothing holds"]

@@ -53,7 +53,10 @@ def relation(topic, inputs, tables=(RELATIONS, MEASURED)):
     """The relation of this topic that takes these inputs. KeyError if nothing fits."""
     relations = [r for table in tables for r in table.get(topic, ())]
     if not relations:
-        raise KeyError(f"no topic {topic!r}; there are {', '.join(sorted({t for table in tables for t in table}))}")
+        raise KeyError(
+            f"no topic {topic!r}; there are"
+            f" {', '.join(sorted({t for table in tables for t in table}))}"
+        )
     for found in relations:
         parameters = inspect.signature(found).parameters
         required = {n for n, p in parameters.items() if p.default is p.empty}
@@ -69,7 +72,9 @@ def evaluate(topic, inputs):
 
 
 def exact(case):
-    """Whether the library must give this case's numbers; if not, it is a measurement that a model comes near."""
+    """Whether the library must give this case's numbers; if not, it is a measurement that a
+    model comes near.
+    """
     try:
         relation(case["topic"], case["inputs"], (RELATIONS,))
     except KeyError:
@@ -101,7 +106,9 @@ def _(flops, peak_flops_per_s):
 
 @topic("roofline")
 def _(N):
-    return {"intensity": roofline.arithmetic_intensity(roofline.dot_flops(N), roofline.dot_bytes(N))}
+    return {
+        "intensity": roofline.arithmetic_intensity(roofline.dot_flops(N), roofline.dot_bytes(N))
+    }
 
 
 @topic("roofline")
@@ -130,7 +137,10 @@ def _(M, K, N, bytes, hbm_bytes_per_s):
 
 @topic("roofline")
 def _(m, k, n, bytes, mem_bytes_per_s):
-    flops, moved = roofline.matmul_flops(m, k, n), roofline.matmul_bytes(m, k, n, bytes, bytes, bytes)
+    flops, moved = (
+        roofline.matmul_flops(m, k, n),
+        roofline.matmul_bytes(m, k, n, bytes, bytes, bytes),
+    )
     return {
         "ops_M": flops / 1e6,
         "traffic_MB": moved / 1e6,
@@ -151,7 +161,9 @@ def _(bytes, ports, one_way_bytes_per_s_per_link, hops, hop_latency_us):
 
 @topic("roofline")
 def _(params, bytes_per_param, chips, hbm_bytes_per_s):
-    return {"t_load_ms": roofline.transfer_time(params * bytes_per_param, chips * hbm_bytes_per_s) * 1e3}
+    return {
+        "t_load_ms": roofline.transfer_time(params * bytes_per_param, chips * hbm_bytes_per_s) * 1e3
+    }
 
 
 @topic("roofline")
@@ -179,28 +191,44 @@ GPUS = {
     "MI355X": "mi355x",
 }
 # dtype of the tables -> (precision of the arithmetic, bytes of a weight, bytes of an activation)
-DTYPES = {"bfloat16": ("bf16", 2, 2), "fp8": ("fp8", 1, 1), "int8_wo": ("bf16", 1, 2), "int4_wo": ("bf16", 0.5, 2)}
+DTYPES = {
+    "bfloat16": ("bf16", 2, 2),
+    "fp8": ("fp8", 1, 1),
+    "int8_wo": ("bf16", 1, 2),
+    "int4_wo": ("bf16", 0.5, 2),
+}
 
 
 def _memory_share():
-    """Share of bandwidth that a matmul reaches, from one measured row: a vector times a matrix on an H100."""
+    """Share of bandwidth that a matmul reaches, from one measured row: a vector times a matrix
+    on an H100.
+    """
     row = catalog.find("gemm_h100_sxm_bf16_m1")
     moved = roofline.matmul_bytes(row.m, row.k, row.n)
-    return roofline.transfer_time(moved, catalog.accelerator(row.accelerator).hbm_bandwidth) / row.time
+    return (
+        roofline.transfer_time(moved, catalog.accelerator(row.accelerator).hbm_bandwidth) / row.time
+    )
 
 
 @topic("gemm_measured")
 def _(gpu, dtype, m, n, k):
-    """The roofline's bounds, between which no measured time need lie but above whose lower one it must; and an
-    estimate of the measured time, on the roof lowered to the best measured matmul and memory_share."""
+    """The roofline's bounds, between which no measured time need lie but above whose lower one it
+    must; and an estimate of the measured time, on the roof lowered to the best measured matmul and
+    memory_share."""
     key, (precision, weight, activation) = GPUS[gpu], DTYPES[dtype]
     device, best = catalog.accelerator(key), catalog.entries("measured")
     work = roofline.matmul_flops(m, k, n), roofline.matmul_bytes(m, k, n, weight, activation, 2)
     rates = getattr(device, precision), device.hbm_bandwidth
     bounds = roofline.time_bounds(*work, *rates)
     share = best.get(f"mamf_{key}_{precision}", best[f"mamf_h100_sxm_{precision}"]).share
-    estimate = roofline.achievable_time(*work, *rates, math_share=share, comms_share=_memory_share())
-    return {"lower_us": bounds.lower * 1e6, "upper_us": bounds.upper * 1e6, "measured_us": estimate * 1e6}
+    estimate = roofline.achievable_time(
+        *work, *rates, math_share=share, comms_share=_memory_share()
+    )
+    return {
+        "lower_us": bounds.lower * 1e6,
+        "upper_us": bounds.upper * 1e6,
+        "measured_us": estimate * 1e6,
+    }
 
 
 # --- chapter 1: hardware and energy -----------------------------------------------------------
@@ -280,13 +308,29 @@ def _(chips, host_chips, flops, hbm_GB):
 @topic("hardware")
 def _(anchor_ns, anchor_s, latencies_ns):
     """Output names carry the unit: L1_s, L2_min, HBM_h, IB_days."""
-    felt = {n: datasheet.human_scale(ns * 1e-9, anchor_ns * 1e-9, anchor_s) for n, ns in latencies_ns.items()}
+    felt = {
+        n: datasheet.human_scale(ns * 1e-9, anchor_ns * 1e-9, anchor_s)
+        for n, ns in latencies_ns.items()
+    }
     units = {"s": 1, "min": 60, "h": 3600, "days": 86400}
-    return {f"{name}_{unit}": seconds / size for name, seconds in felt.items() for unit, size in units.items()}
+    return {
+        f"{name}_{unit}": seconds / size
+        for name, seconds in felt.items()
+        for unit, size in units.items()
+    }
 
 
 @topic("energy")
-def _(int32_add_pJ, int32_mul_pJ, fp32_add_pJ, fp32_mul_pJ, dram_32b_pJ, cache8KB_32b_pJ, fp16_mul_pJ, fp16_add_pJ):
+def _(
+    int32_add_pJ,
+    int32_mul_pJ,
+    fp32_add_pJ,
+    fp32_mul_pJ,
+    dram_32b_pJ,
+    cache8KB_32b_pJ,
+    fp16_mul_pJ,
+    fp16_add_pJ,
+):
     def dram_over(*picojoules):
         # energy_balance is per FLOP and byte; a ratio of whole accesses has one of each.
         return energy.energy_balance(sum(picojoules), dram_32b_pJ)
@@ -313,16 +357,23 @@ def _(MWh, usd_per_kWh):
 
 # --- chapter 3: amdahl, gustafson, training_time ----------------------------------------------
 
+
 @topic("amdahl")
 def _(parallel_fraction, speedup_of_parallel_part):
     speedup = scaling.amdahl_speedup(float(speedup_of_parallel_part), parallel=parallel_fraction)
-    return {"speedup_x": speedup, "speedup_limit_x": scaling.amdahl_speedup(math.inf, parallel=parallel_fraction)}
+    return {
+        "speedup_x": speedup,
+        "speedup_limit_x": scaling.amdahl_speedup(math.inf, parallel=parallel_fraction),
+    }
 
 
 @topic("amdahl")
 def _(serial_fraction, n):
     limit = scaling.amdahl_speedup(math.inf, serial=serial_fraction)
-    return {"speedup_x": scaling.amdahl_speedup(float(n), serial=serial_fraction), "speedup_limit_x": limit}
+    return {
+        "speedup_x": scaling.amdahl_speedup(float(n), serial=serial_fraction),
+        "speedup_limit_x": limit,
+    }
 
 
 @topic("amdahl")
@@ -375,15 +426,22 @@ def _(params, tokens, peak, mfu, gpus=1):
 
 @topic("training_time")
 def _(params, tokens, GPUs, TFLOPs_per_gpu):
-    # Megatron's estimate 8 T P / (n X): the whole forward pass is done twice, and X is what was achieved.
-    return _time(training.training_flops(params, tokens, recomputed=1), GPUs, TFLOPs_per_gpu * 1e12, 1)
+    # Megatron's estimate 8 T P / (n X): the whole forward pass is done twice, and X is what was
+    # achieved.
+    return _time(
+        training.training_flops(params, tokens, recomputed=1), GPUs, TFLOPs_per_gpu * 1e12, 1
+    )
 
 
 @topic("training_time")
 def _(params, tokens):
     total = training.training_flops(params, tokens)
     one_chip = training.training_time(total, 1, catalog.accelerator("tpu_v5p").bf16, 1)
-    return {"flop_per_token": total / tokens, "total_flops": total, "years_one_v5p": one_chip / DAY / 365}
+    return {
+        "flop_per_token": total / tokens,
+        "total_flops": total,
+        "years_one_v5p": one_chip / DAY / 365,
+    }
 
 
 @topic("training_time")
@@ -408,7 +466,8 @@ def llama(model):
 
 @topic("training_time", MEASURED)
 def _(model):
-    """GPU-hours of LLaMA from the step of a plan: 2,048 A100, steps of 2,048 sequences of 2,048 tokens (section 2 of the paper).
+    """GPU-hours of LLaMA from the step of a plan: 2,048 A100, steps of 2,048 sequences of 2,048
+    tokens (section 2 of the paper).
 
     "Model and sequence parallelism", says the paper, without degrees: taken here as one node.
     """
@@ -424,10 +483,14 @@ def _(model):
 
 
 def arriving(relation):
-    """A relation of `lambda` and more; that name is a keyword of Python, so its function says `rate`."""
+    """A relation of `lambda` and more; that name is a keyword of Python, so its function says
+    `rate`.
+    """
     names = ["lambda", *list(inspect.signature(relation).parameters)[1:]]
     renamed = lambda **inputs: relation(inputs.pop("lambda"), **inputs)  # noqa: E731
-    renamed.__signature__ = inspect.Signature([inspect.Parameter(n, inspect.Parameter.POSITIONAL_ONLY) for n in names])
+    renamed.__signature__ = inspect.Signature(
+        [inspect.Parameter(n, inspect.Parameter.POSITIONAL_ONLY) for n in names]
+    )
     return renamed
 
 
@@ -473,17 +536,26 @@ def _(a, c, asa_min, aht_min):
     }
 
 
-NO_PEAK = 1e21  # FLOP/s, the highest that a law takes, where a case gives none: the step is bound by memory alone
+# FLOP/s, the highest that a law takes, where a case gives none: the step is bound by memory alone
+NO_PEAK = 1e21
 
 
 @topic("inference")
 def _(params, B, kv_per_seq, chips, hbm, peak, bytes=2):
-    return {"step_ms": serving.decode_step(B, params, kv_per_seq, chips * peak, chips * hbm, bytes).time * 1e3}
+    return {
+        "step_ms": (
+            serving.decode_step(B, params, kv_per_seq, chips * peak, chips * hbm, bytes).time * 1e3
+        )
+    }
 
 
 @topic("inference")
 def _(params, bytes, B, kv_per_seq, chips, hbm):
-    return {"step_ms": serving.decode_step(B, params, kv_per_seq, NO_PEAK, chips * hbm, bytes).time * 1e3}
+    return {
+        "step_ms": (
+            serving.decode_step(B, params, kv_per_seq, NO_PEAK, chips * hbm, bytes).time * 1e3
+        )
+    }
 
 
 @topic("inference")
@@ -505,7 +577,10 @@ def _(hbm_GB, hbm_bw):
 @topic("inference")
 def _(params, gpu, bw, bytes, peak, prompt):
     step = serving.decode_step(1, params, 0, peak, bw, bytes)
-    return {"decode_ms": step.time * 1e3, "prefill_ms": serving.prefill_time(prompt, params, peak) * 1e3}
+    return {
+        "decode_ms": step.time * 1e3,
+        "prefill_ms": serving.prefill_time(prompt, params, peak) * 1e3,
+    }
 
 
 @topic("inference")
@@ -558,7 +633,11 @@ def _(x, mul):
 @topic("quantization")
 def _(block_bytes, block_elems):
     # The block as a whole: its bits, spread over its elements.
-    return {"bits_per_weight": quantization.bits_per_weight(8 * block_bytes / block_elems, 0, block_elems)}
+    return {
+        "bits_per_weight": quantization.bits_per_weight(
+            8 * block_bytes / block_elems, 0, block_elems
+        )
+    }
 
 
 @topic("quantization")
@@ -590,7 +669,9 @@ def _(model):
     embedding = quantization.weight_bytes(shape.vocabulary * shape.width, 16)
 
     def step_ms(weight_bits, activation_bits):
-        weights = math.fsum([quantization.weight_bytes(shape.block_matrices, weight_bits), embedding])
+        weights = math.fsum(
+            [quantization.weight_bytes(shape.block_matrices, weight_bits), embedding]
+        )
         cache = sequence * shape.kv_cache_bytes_per_token(activation_bits / 8)
         gpus = 2 if weights > chip.hbm_capacity else 1
         all_reduces = 2 * shape.layers * 8e-6 if gpus > 1 else 0.0
@@ -612,7 +693,11 @@ def _(collective, n_ranks):
 def _(bytes, n, t_ms, link_GBps, collective="all_reduce"):
     rate = collectives.algbw(bytes, t_ms * 1e-3)
     bus = collectives.busbw(collective, n, rate)
-    return {"algbw_GBps": rate / 1e9, "busbw_GBps": bus / 1e9, "efficiency": bus / (link_GBps * 1e9)}
+    return {
+        "algbw_GBps": rate / 1e9,
+        "busbw_GBps": bus / 1e9,
+        "efficiency": bus / (link_GBps * 1e9),
+    }
 
 
 @topic("collective_factor")
@@ -653,7 +738,9 @@ def _(bytes, N, W_gpu, M_nodes, W_node):
 
 @topic("collective_model")
 def _(bytes_total, axis, hop_us, W_one_way):
-    return {"t_us": collectives.torus_gather_time(bytes_total, axis, 2 * W_one_way, hop_us * 1e-6) * 1e6}
+    return {
+        "t_us": collectives.torus_gather_time(bytes_total, axis, 2 * W_one_way, hop_us * 1e-6) * 1e6
+    }
 
 
 @topic("collective_model")
@@ -663,15 +750,22 @@ def _(B, D, bytes, shard_other, W_bidi, axis=4):
 
 @topic("collective_model")
 def _(shard_bytes, hops, W_one_way):
-    """A line of hops + 1 chips, gathered one way, and at the share of the line rate that v5e reached."""
-    ideal = collectives.ring_time((hops + 1) * shard_bytes, hops + 1, W_one_way, collective="all_gather")
+    """A line of hops + 1 chips, gathered one way, and at the share of the line rate that v5e
+    reached.
+    """
+    ideal = collectives.ring_time(
+        (hops + 1) * shard_bytes, hops + 1, W_one_way, collective="all_gather"
+    )
     return {"t_us": ideal * 1e6, "measured_us": ideal * 1e6 / nccl_fit.measured_share("ici_v5e")}
 
 
 @topic("collective_model")
 def _(levels):
     """Names the levels of the source: node, leaf, spine."""
-    rates = [collectives.level_bandwidth(level["degree"], level["W_GBps"] * 1e9) / 1e9 for level in levels]
+    rates = [
+        collectives.level_bandwidth(level["degree"], level["W_GBps"] * 1e9) / 1e9
+        for level in levels
+    ]
     named = dict(zip(("node_GBps", "leaf_GBps", "spine_GBps"), rates, strict=False))
     return named | {"bw_GBps": min(rates)}
 
@@ -698,9 +792,15 @@ def _(mesh, sharding):
 
 @topic("nccl_model")
 def _(bytes, nodes, gpus, asymptotic_busbw_GBps=370, net_overhead_us=1):
-    """A Simple ring across nodes at an asymptotic busbw (370 GB/s: NVIDIA GTC24 S62129, as the cases take it)."""
-    latency = nccl_tuner.ring_latency(gpus, nodes, net_overhead=net_overhead_us * 1e-6, plateau=nccl_tuner.PLATEAU)
-    time = latency + collectives.bandwidth_bound("all_reduce", bytes, gpus, asymptotic_busbw_GBps * 1e9)
+    """A Simple ring across nodes at an asymptotic busbw (370 GB/s: NVIDIA GTC24 S62129, as the
+    cases take it).
+    """
+    latency = nccl_tuner.ring_latency(
+        gpus, nodes, net_overhead=net_overhead_us * 1e-6, plateau=nccl_tuner.PLATEAU
+    )
+    time = latency + collectives.bandwidth_bound(
+        "all_reduce", bytes, gpus, asymptotic_busbw_GBps * 1e9
+    )
     return {"latency_ms": latency * 1e3, "algbw_GBps": collectives.algbw(bytes, time) / 1e9}
 
 
@@ -715,7 +815,14 @@ def _(collective, n, nodes, protocol, link, base_us=None, hw_us=None):
 @topic("nccl_model")
 def _(collective, n, nodes, protocol, net_overhead_us, plateau, latencyInter_us):
     latency = nccl_tuner.ring_latency(
-        n, nodes, collective, protocol, "NVLINK", net_overhead_us * 1e-6, latencyInter_us * 1e-6, plateau
+        n,
+        nodes,
+        collective,
+        protocol,
+        "NVLINK",
+        net_overhead_us * 1e-6,
+        latencyInter_us * 1e-6,
+        plateau,
     )
     return {"latency_us": latency * 1e6}
 
@@ -735,9 +842,13 @@ def _predicted(collective, size, gpus, nodes, fabric, path=""):
 
 @topic("nccl_measured", MEASURED)
 def _(gpus, bytes, nodes=1, collective="all_reduce", algo="", fabric=""):
-    """What the fitted model expects. These cases do not name their hardware: `fabric` does, H100 if not given."""
+    """What the fitted model expects. These cases do not name their hardware: `fabric` does, H100
+    if not given.
+    """
     fabric = fabric or ("p5" if nodes > 1 else "h100")
-    default = _predicted(collective, bytes, gpus, nodes, fabric, {"": "", "Ring": "ring", "NVLS": "in_network"}[algo])
+    default = _predicted(
+        collective, bytes, gpus, nodes, fabric, {"": "", "Ring": "ring", "NVLS": "in_network"}[algo]
+    )
     ring = _predicted(collective, bytes, gpus, nodes, fabric, "ring")
     line = nccl_fit.FABRICS[fabric].rate(nodes) / 1e9
     return default | {
@@ -754,7 +865,10 @@ def _(nodes, gpus, size_MiB, collective="all_reduce", fabric="p5"):
 
 @topic("nccl_measured", MEASURED)
 def _(bytes, gpus_1node, gpus_4node, collective="all_reduce", fabric="p6"):
-    alone, four = (_predicted(collective, bytes, gpus, nodes, fabric) for gpus, nodes in ((gpus_1node, 1), (gpus_4node, 4)))
+    alone, four = (
+        _predicted(collective, bytes, gpus, nodes, fabric)
+        for gpus, nodes in ((gpus_1node, 1), (gpus_4node, 4))
+    )
     return {"busbw_1node_GBps": alone["busbw_GBps"], "busbw_4node_GBps": four["busbw_GBps"]}
 
 
@@ -832,22 +946,34 @@ def _(C_s, M_s):
 
 @topic("parallelism_roofline")
 def _(C, W_gpu, W_node):
-    """Tokens a GPU, inside a node and between nodes, where W_node is a node's network and a node has 8 GPUs.
+    """Tokens a GPU, inside a node and between nodes, where W_node is a node's network and a node
+    has 8 GPUs.
 
-    The cases compare with a node's whole network: its 8 GPUs first sum what they have, and send it once.
+    The cases compare with a node's whole network: its 8 GPUs first sum what they have, and send it
+    once.
     """
     inside, across = (parallel.data_parallel_tokens(C, W) for W in (W_gpu, W_node))
-    return {"tp_alpha": inside, "dp_alpha": across, "tokens_per_gpu_intra": inside, "tokens_per_gpu_cross": across}
+    return {
+        "tp_alpha": inside,
+        "dp_alpha": across,
+        "tokens_per_gpu_intra": inside,
+        "tokens_per_gpu_cross": across,
+    }
 
 
 @topic("parallelism_roofline")
 def _(C, W, batch, gpus):
-    return {"alpha": parallel.data_parallel_tokens(C, W), "tokens_per_gpu": parallel.tokens_per_chip(batch, gpus)}
+    return {
+        "alpha": parallel.data_parallel_tokens(C, W),
+        "tokens_per_gpu": parallel.tokens_per_chip(batch, gpus),
+    }
 
 
 @topic("parallelism_roofline")
 def _(bytes_moved_GB, GBps):
-    return {f"t{rate:.0f}_s": roofline.transfer_time(bytes_moved_GB * 1e9, rate * 1e9) for rate in GBps}
+    return {
+        f"t{rate:.0f}_s": roofline.transfer_time(bytes_moved_GB * 1e9, rate * 1e9) for rate in GBps
+    }
 
 
 @topic("parallelism_roofline")
@@ -863,7 +989,8 @@ def _(batch, seq, gpus):
 
 @topic("parallelism_roofline")
 def _(alpha, F, B=1, N=1):
-    # alpha is C / W of one axis of a torus; the source gives two axes to FSDP and one to tensor parallelism.
+    # alpha is C / W of one axis of a torus; the source gives two axes to FSDP and one to tensor
+    # parallelism.
     return {
         "min_tokens_per_chip": parallel.mixed_tokens(F, alpha, 2, 1),
         "tokens_per_chip": parallel.tokens_per_chip(B, N),
@@ -899,14 +1026,31 @@ def _(experts, tokens_per_gpu, hidden, bytes, share_expert0):
 
 @topic("params")
 def _(L, D, V, S):
-    """GPT-2's family: tied embeddings, learned positions, an MLP four times as wide. How D is cut into heads changes nothing."""
-    return {"params": Transformer(L, D, 1, D, 4 * D, V, context=S, mlp_matrices=2, tied_embeddings=True).parameters}
+    """GPT-2's family: tied embeddings, learned positions, an MLP four times as wide. How D is
+    cut into heads changes nothing.
+    """
+    return {
+        "params": (
+            Transformer(
+                L, D, 1, D, 4 * D, V, context=S, mlp_matrices=2, tied_embeddings=True
+            ).parameters
+        )
+    }
 
 
 def _parts(model):
     attention, mlp = model.layers * model.attention_matrices, model.layers * model.expert_matrices
-    parts = {"attn": attention, "ffw": mlp, "vocab": model.embeddings, "total": model.parameters, "params": model.parameters}
-    return parts | {"attn_fraction": attention / model.block_matrices, "kv_bytes_per_token_int8": model.kv_cache_bytes_per_token(1)}
+    parts = {
+        "attn": attention,
+        "ffw": mlp,
+        "vocab": model.embeddings,
+        "total": model.parameters,
+        "params": model.parameters,
+    }
+    return parts | {
+        "attn_fraction": attention / model.block_matrices,
+        "kv_bytes_per_token_int8": model.kv_cache_bytes_per_token(1),
+    }
 
 
 @topic("params")
@@ -975,7 +1119,9 @@ def _(dp):
 
 @topic("memory_states")
 def _(params):
-    mixed, both = (memory.training_state_bytes(params, recipe).total / 1e9 for recipe in ("16", "20"))
+    mixed, both = (
+        memory.training_state_bytes(params, recipe).total / 1e9 for recipe in ("16", "20")
+    )
     return {"mixed_GB": mixed, "with_fp32_grads_GB": both}
 
 
@@ -1001,7 +1147,11 @@ def _(s, b, h, L, a, TP, PP, interleave):
 @topic("memory_activation")
 def _(h, a, s, TP):
     def percent(**choice):
-        return 100 * memory.activation_bytes(s, 1, h, a, tensor=TP, **choice) / memory.activation_bytes(s, 1, h, a, tensor=TP)
+        return (
+            100
+            * memory.activation_bytes(s, 1, h, a, tensor=TP, **choice)
+            / memory.activation_bytes(s, 1, h, a, tensor=TP)
+        )
 
     return {
         "seq_par_pct": percent(split="tensor+sequence"),
@@ -1021,7 +1171,9 @@ def _(L, s, b, h, n_heads):
 
 @topic("training_throughput", MEASURED)
 def _(L, h, V, s, batch, GPUs, iter_s, peak_TF=math.inf):
-    """From a measured step: FLOP/s of the hardware, each block's forward pass done twice (the factor 96)."""
+    """From a measured step: FLOP/s of the hardware, each block's forward pass done twice (the
+    factor 96).
+    """
     model = training_step.gpt(L, h, HEADS, V, s)
     rate = training_step.flops_per_gpu(model, batch, s, GPUs, iter_s, "full")
     return {"TFLOPs_per_gpu": rate / 1e12, "pct_peak": rate / 1e10 / peak_TF}
@@ -1031,9 +1183,13 @@ HEADS = 1  # How a width is cut into heads changes no count of FLOPs.
 
 
 def _rate(model, sequence, plan, gpu, network, peak_TF, counts="none"):
-    """What a GPU does in the expected step of a plan; `counts` is the recomputation that the source counts as work."""
+    """What a GPU does in the expected step of a plan; `counts` is the recomputation that the
+    source counts as work.
+    """
     took = training_step.expected_step(model, sequence, plan, gpu, network)
-    rate = training_step.flops_per_gpu(model, plan.sequences, sequence, plan.gpus, took.time, counts)
+    rate = training_step.flops_per_gpu(
+        model, plan.sequences, sequence, plan.gpus, took.time, counts
+    )
     percent = rate / 1e10 / peak_TF
     return {
         "TFLOPs_per_gpu": rate / 1e12,
@@ -1045,7 +1201,9 @@ def _rate(model, sequence, plan, gpu, network, peak_TF, counts="none"):
 
 @topic("training_throughput", MEASURED)
 def _(h, L, V, s, model_parallel_size, GPUs, batch, peak_TF):
-    """Narayanan et al. (2021): A100 in nodes of 8 on HDR, micro-batches of one sequence, everything recomputed and counted."""
+    """Narayanan et al. (2021): A100 in nodes of 8 on HDR, micro-batches of one sequence,
+    everything recomputed and counted.
+    """
     model = training_step.gpt(L, h, HEADS, V, s)
     degrees = training_step.model_parallel(model_parallel_size)
     plan = training_step.plan_of_batch(GPUs, batch, **degrees, recompute="full")
@@ -1055,21 +1213,28 @@ def _(h, L, V, s, model_parallel_size, GPUs, batch, peak_TF):
 
 @topic("training_throughput", MEASURED)
 def _(heads, h, L, TP, PP, DP, GPUs, batch, s, V, peak_TF):
-    """Megatron-LM's table of H100: model FLOPs. The chunks of its pipelines are not printed; one is taken."""
+    """Megatron-LM's table of H100: model FLOPs. The chunks of its pipelines are not printed; one
+    is taken.
+    """
     plan = training_step.plan_of_batch(GPUs, batch, tensor=TP, pipeline=PP)
     if plan.data != DP:
         raise ValueError(f"{GPUs} GPUs are {plan.data} replicas, not {DP}")
-    return _rate(training_step.gpt(L, h, heads, V, s), s, plan, "h100_sxm", "infiniband_ndr", peak_TF)
+    return _rate(
+        training_step.gpt(L, h, heads, V, s), s, plan, "h100_sxm", "infiniband_ndr", peak_TF
+    )
 
 
-# Sequences of a step for each replica, by their length: table 4 of "The Llama 3 Herd of Models" (2024).
+# Sequences of a step for each replica, by their length: table 4 of "The Llama 3 Herd of Models"
+# (2024).
 LLAMA3_BATCH = {8192: 32, 131072: 16}
 
 
 @topic("training_throughput", MEASURED)
 def _(GPUs, TP, CP, PP, DP, seq, peak_TF):
     """Llama 3 405B: model FLOPs. The chunks of its pipeline are not printed; one is taken."""
-    plan = training_step.Plan(data=DP, tensor=TP, pipeline=PP, context=CP, micro_batches=LLAMA3_BATCH[seq])
+    plan = training_step.Plan(
+        data=DP, tensor=TP, pipeline=PP, context=CP, micro_batches=LLAMA3_BATCH[seq]
+    )
     if plan.gpus != GPUs:
         raise ValueError(f"DP x TP x CP x PP = {plan.gpus}, not {GPUs} GPUs")
     return _rate(transformer("llama3_405b"), seq, plan, "h100_sxm", "infiniband_ndr", peak_TF)
@@ -1077,11 +1242,21 @@ def _(GPUs, TP, CP, PP, DP, seq, peak_TF):
 
 @topic("training_throughput", MEASURED)
 def _(model):
-    """Korthikanti et al. (2022): both plans of a model, as the catalog has them, from a share that none of them set."""
-    runs = [training_step.training_runs()[f"korthikanti_{model.lower()}_{kind}"] for kind in ("selective", "full")]
+    """Korthikanti et al. (2022): both plans of a model, as the catalog has them, from a share
+    that none of them set.
+    """
+    runs = [
+        training_step.training_runs()[f"korthikanti_{model.lower()}_{kind}"]
+        for kind in ("selective", "full")
+    ]
     selective, full = (training_step.predicted(run) for run in runs)
     did = training_step.flops_per_gpu(
-        runs[0].model, runs[0].plan.sequences, runs[0].sequence, runs[0].plan.gpus, selective.time, "selective"
+        runs[0].model,
+        runs[0].plan.sequences,
+        runs[0].sequence,
+        runs[0].plan.gpus,
+        selective.time,
+        "selective",
     )
     return {
         "MFU_pct": 100 * selective.mfu,

@@ -1,7 +1,9 @@
-"""Published training rates and times: exact where a step time is given, and how far `training_step` is off where none is.
+"""Published training rates and times: exact where a step time is given, and how far `training_step`
+is off where none is.
 
-A case without a step time is a measurement. Its numbers must agree with each other to what the source rounds away. The
-course predicts it from a plan and from one number that another run set, and STATED is the error of that, as it is.
+A case without a step time is a measurement. Its numbers must agree with each other to what the
+source rounds away. The course predicts it from a plan and from one number that another run set, and
+STATED is the error of that, as it is.
 """
 
 import json
@@ -14,14 +16,20 @@ from adapter import LLAMA, evaluate
 from lightspeed.models import training_step as ts
 from lightspeed_course.profiles import scaling_runs
 
-CASES = [c for c in json.loads(Path(__file__).with_name("published.json").read_text()) if c["topic"] == "training_throughput"]
+CASES = [
+    c
+    for c in json.loads(Path(__file__).with_name("published.json").read_text())
+    if c["topic"] == "training_throughput"
+]
 TIMED = [c for c in CASES if "iter_s" in c["inputs"]]
 RATED = [c for c in CASES if "peak_TF" in c["inputs"] and c not in TIMED]
 MODELS = [c for c in CASES if "model" in c["inputs"]]
-# Per cent from the smallest to the largest error of a group's rates, its times where it has no rates.
+# Per cent from the smallest to the largest error of a group's rates, its times where it has no
+# rates.
 STATED = {
     "megatron21": (-9, 18),
-    "megatron-h100": (-18, 4),  # chunks of the pipelines not printed: one taken, so the bubble is too large
+    # chunks of the pipelines not printed: one taken, so the bubble is too large
+    "megatron-h100": (-18, 4),
     "llama3": (-40, -24),  # as above
     "korthikanti-T5": (-11, 17),
     "LLaMA": (15, 35),  # degrees not printed: tensor parallelism over one node taken
@@ -36,7 +44,9 @@ def errors_of(group):
     if group == "LLaMA":
         published = scaling_runs()["llama1"]
         hours = dict(zip(published["models"], published["gpu_hours"], strict=True))
-        return [evaluate("training_time", {"model": m})["paper_gpu_hours"] / hours[m] - 1 for m in LLAMA]
+        return [
+            evaluate("training_time", {"model": m})["paper_gpu_hours"] / hours[m] - 1 for m in LLAMA
+        ]
     cases = [c for c in RATED + MODELS if c["id"].startswith(group)]
     asked = ("TFLOPs_per_gpu", "iter_full_recompute_s", "iter_seq_selective_s")
     return [error(c, name) for c in cases for name in asked if name in c["expected"]]
@@ -65,9 +75,12 @@ def test_the_rate_counts_recomputation(case):
 def test_a_measured_row_agrees_with_itself(case):
     expected, inputs = case["expected"], case["inputs"]
     share = expected.get("pct_peak", expected.get("MFU_pct"))
-    assert 100 * expected["TFLOPs_per_gpu"] / inputs["peak_TF"] == pytest.approx(share, abs=0.6)  # whole percent
+    # whole percent
+    assert 100 * expected["TFLOPs_per_gpu"] / inputs["peak_TF"] == pytest.approx(share, abs=0.6)
     if "aggregate_PFLOPs" in expected:
-        assert expected["TFLOPs_per_gpu"] * inputs["GPUs"] / 1e3 == pytest.approx(expected["aggregate_PFLOPs"], rel=0.01)
+        assert expected["TFLOPs_per_gpu"] * inputs["GPUs"] / 1e3 == pytest.approx(
+            expected["aggregate_PFLOPs"], rel=0.01
+        )
     if "params_B" in expected:
         assert abs(error(case, "params_B")) <= case["tolerance_suggestion"]["value"]
 
@@ -86,7 +99,9 @@ def test_the_error_of_all_together():
 
 
 def test_no_run_predicts_itself():
-    """A prediction does not move when the figure of its own row does: each share is set by another run."""
+    """A prediction does not move when the figure of its own row does: each share is set by
+    another run.
+    """
     runs = ts.training_runs()
     for run in runs.values():
         key = ts.calibration(run.model, run.plan)

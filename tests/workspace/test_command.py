@@ -15,7 +15,9 @@ from lightspeed_course import workspace
 
 def run(*words, **environment):
     command = [sys.executable, "-m", "lightspeed_cli", *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, env=os.environ | environment)
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=120, env=os.environ | environment
+    )
 
 
 SLIPS = {
@@ -50,22 +52,36 @@ def test_a_slip_is_one_line_and_status_2(words, capsys, tmp_path, monkeypatch):
 
 def test_help_and_errors_come_at_once():
     loaded = run("nonsense", PYTHONPROFILEIMPORTTIME="1").stderr
-    assert not re.search(r"\| +(numpy|pint|matplotlib|jupyterlab|nbformat|sqlite3)$", loaded, re.MULTILINE)
+    assert not re.search(
+        r"\| +(numpy|pint|matplotlib|jupyterlab|nbformat|sqlite3)$", loaded, re.MULTILINE
+    )
 
 
 def test_number_shows_value_source_date_and_users(capsys):
     assert main(["number", "h100_sxm.hbm_bandwidth"]) == 0
     shown = capsys.readouterr().out
-    for part in ("h100_sxm.hbm_bandwidth = 3.35e+12 byte/s (3.35 TB/s)", "printed    3.35 TB/s", "NVIDIA", "https://", "read       20"):
+    for part in (
+        "h100_sxm.hbm_bandwidth = 3.35e+12 byte/s (3.35 TB/s)",
+        "printed    3.35 TB/s",
+        "NVIDIA",
+        "https://",
+        "read       20",
+    ):
         assert part in shown
-    assert re.search(r"read +20\d\d-\d\d-\d\d, second hand through ", shown), "who read it elsewhere says so"
-    assert re.search(r"used by +chapters/02_roofline\n", shown) and re.search(r"used by +solutions/02_roofline\n", shown)
+    assert re.search(r"read +20\d\d-\d\d-\d\d, second hand through ", shown), (
+        "who read it elsewhere says so"
+    )
+    assert re.search(r"used by +chapters/02_roofline\n", shown) and re.search(
+        r"used by +solutions/02_roofline\n", shown
+    )
 
 
 def test_number_expands_a_formula_and_lists_its_sources_once(capsys):
     main(["number", "h100_sxm.link_bandwidth"])
     shown = capsys.readouterr().out
-    assert "nvlink4.bandwidth [4.5e+11 byte/s (450 GB/s)]" in shown and "direction  one way" in shown
+    assert (
+        "nvlink4.bandwidth [4.5e+11 byte/s (450 GB/s)]" in shown and "direction  one way" in shown
+    )
     assert len(re.findall("source ", shown)) == len(set(re.findall("source .*", shown)))
 
 
@@ -81,14 +97,18 @@ def test_number_lists_and_searches_every_constant(capsys):
 def test_number_lists_the_constants_of_an_entry(capsys):
     assert main(["number", "h100_sxm"]) == 0
     shown = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in shown] == [key for key in lookup.constants() if key.startswith("h100_sxm.")]
+    assert [line.split()[0] for line in shown] == [
+        key for key in lookup.constants() if key.startswith("h100_sxm.")
+    ]
     assert any("3.35 TB/s" in line for line in shown)
 
 
 def test_every_constant_can_be_described(monkeypatch):
     monkeypatch.setattr(lookup, "users", lambda key: [])
     for key in lookup.constants():
-        assert lookup.describe(key).startswith(f"{key} = ") and "\n  source " in lookup.describe(key)
+        assert lookup.describe(key).startswith(f"{key} = ") and "\n  source " in lookup.describe(
+            key
+        )
 
 
 @pytest.mark.parametrize(
@@ -114,8 +134,12 @@ def test_reset_through_the_command(tmp_path, capsys):
     page.write_bytes(json.dumps({"cells": []}).encode())
     assert main(["reset", "02_roofline", "--dir", str(tmp_path)]) == 0
     said = capsys.readouterr().out
-    assert page.read_bytes() == (workspace.course_root() / "chapters/02_roofline.ipynb").read_bytes()
-    assert re.search(r"is as delivered\. Your version is kept: chapters/02_roofline\.backup-\S+\.ipynb", said)
+    assert (
+        page.read_bytes() == (workspace.course_root() / "chapters/02_roofline.ipynb").read_bytes()
+    )
+    assert re.search(
+        r"is as delivered\. Your version is kept: chapters/02_roofline\.backup-\S+\.ipynb", said
+    )
 
 
 def test_reset_acts_on_the_workspace_it_stands_in(tmp_path, capsys, monkeypatch):
@@ -143,8 +167,15 @@ def test_reset_acts_on_the_workspace_it_stands_in(tmp_path, capsys, monkeypatch)
 
 
 def test_where_names_folders_and_versions(tmp_path):
-    said = run("where", LIGHTSPEED_HOME=str(tmp_path / "mine"), LIGHTSPEED_DATA=str(tmp_path / "data")).stdout
-    for part in (f"workspace  {tmp_path}/mine", f"progress   {tmp_path}/data", "jupyterlab     4.", sys.executable):
+    said = run(
+        "where", LIGHTSPEED_HOME=str(tmp_path / "mine"), LIGHTSPEED_DATA=str(tmp_path / "data")
+    ).stdout
+    for part in (
+        f"workspace  {tmp_path}/mine",
+        f"progress   {tmp_path}/data",
+        "jupyterlab     4.",
+        sys.executable,
+    ):
         assert part in said
 
 
@@ -158,7 +189,11 @@ def test_a_lab_that_cannot_prepare_its_folder_says_so(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("")
     done = run("lab", "--no-browser", "--dir", str(blocked))
-    assert done.returncode == 2 and done.stderr.startswith("lightspeed lab: cannot prepare") and done.stderr.count("\n") == 1
+    assert (
+        done.returncode == 2
+        and done.stderr.startswith("lightspeed lab: cannot prepare")
+        and done.stderr.count("\n") == 1
+    )
 
 
 def test_a_closed_pipe_is_no_error():

@@ -1,4 +1,6 @@
-"""The workspace never loses a learner's work: every situation, every moment of death, and any order of events."""
+"""The workspace never loses a learner's work: every situation, every moment of death, and any
+order of events.
+"""
 
 import contextlib
 import json
@@ -24,14 +26,22 @@ BESIDE = "chapters/02_roofline.new-2026-11-21.ipynb"
 
 def notebook(*sources, outputs=()):
     code = {"cell_type": "code", "outputs": list(outputs), "execution_count": None, "metadata": {}}
-    cells = [{"id": f"cell-{number}", "source": source} | code for number, source in enumerate(sources)]
-    return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1).encode()
+    cells = [
+        {"id": f"cell-{number}", "source": source} | code for number, source in enumerate(sources)
+    ]
+    return json.dumps(
+        {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, indent=1
+    ).encode()
 
 
 OLD, NEW, MINE = notebook("old"), notebook("new"), notebook("old", "my own work")
 RAN = notebook("old", "", outputs=[{"output_type": "stream", "name": "stdout", "text": "ran\n"}])
-REFRESHED = notebook("old", outputs=[{"output_type": "stream", "name": "stdout", "text": "rebuilt\n"}])
-MINE_RAN = notebook("old", "my own work", outputs=[{"output_type": "stream", "name": "stdout", "text": "x\n"}])
+REFRESHED = notebook(
+    "old", outputs=[{"output_type": "stream", "name": "stdout", "text": "rebuilt\n"}]
+)
+MINE_RAN = notebook(
+    "old", "my own work", outputs=[{"output_type": "stream", "name": "stdout", "text": "x\n"}]
+)
 
 
 class World:
@@ -39,7 +49,13 @@ class World:
 
     def __init__(self, folder):
         self.course, self.home = folder / "course", folder / "my course"
-        self.deliver({ws.START: notebook("start"), ROOFLINE: OLD, "exercises/02_roofline.ipynb": notebook("todo")})
+        self.deliver(
+            {
+                ws.START: notebook("start"),
+                ROOFLINE: OLD,
+                "exercises/02_roofline.ipynb": notebook("todo"),
+            }
+        )
 
     def deliver(self, files):
         for name, data in files.items():
@@ -47,7 +63,9 @@ class World:
             (self.course / name).write_bytes(data)
 
     def sync(self):
-        return {event.name: (event.kind, event.beside) for event in ws.sync(self.home, self.course, NOW)}
+        return {
+            event.name: (event.kind, event.beside) for event in ws.sync(self.home, self.course, NOW)
+        }
 
     def read(self, name):
         return (self.home / name).read_bytes()
@@ -73,7 +91,8 @@ def test_first_time_everything_is_copied_and_the_second_time_nothing_happens(tmp
     assert world.sync() == {}
 
 
-# What the learner has before the course brings `then`; what happens to the file; what is in it afterwards.
+# What the learner has before the course brings `then`; what happens to the file; what is in it
+# afterwards.
 SITUATIONS = {
     "untouched": (OLD, NEW, "updated", NEW),
     "only run": (RAN, NEW, "updated", NEW),
@@ -87,7 +106,12 @@ SITUATIONS = {
     "run, nothing new": (RAN, OLD, None, RAN),
     "already the new version": (NEW, NEW, None, NEW),
     "a cell deleted": (notebook(), NEW, "beside", notebook()),
-    "a cell turned into text": (OLD.replace(b'"code"', b'"markdown"'), NEW, "beside", OLD.replace(b'"code"', b'"markdown"')),
+    "a cell turned into text": (
+        OLD.replace(b'"code"', b'"markdown"'),
+        NEW,
+        "beside",
+        OLD.replace(b'"code"', b'"markdown"'),
+    ),
     "not a notebook any more": (b"<<<<<<< HEAD", NEW, "beside", b"<<<<<<< HEAD"),
     "emptied": (b"", NEW, "beside", b""),
     "deleted": (None, NEW, "restored", NEW),
@@ -112,7 +136,9 @@ def test_situations(world, situation, manifest):
         assert world.read(ROOFLINE) == after
         assert (world.home / BESIDE).exists() == (kind == "beside")
     if mine in (MINE, MINE_RAN) or kind == "beside":
-        assert world.read(ROOFLINE) == mine, "whatever became of the manifest, the learner's work stays"
+        assert world.read(ROOFLINE) == mine, (
+            "whatever became of the manifest, the learner's work stays"
+        )
     if kind == "beside":
         assert world.read(BESIDE) == then
     assert world.sync() == {}, "told once"
@@ -129,7 +155,11 @@ def test_each_new_version_gets_a_name_of_its_own(world):
 
 
 def test_a_learners_other_files_are_left_alone(world):
-    extra = {"chapters/02_roofline_notes.ipynb": MINE, "chapters/data.csv": b"1,2", "exercises/00_mine.ipynb": b"?"}
+    extra = {
+        "chapters/02_roofline_notes.ipynb": MINE,
+        "chapters/data.csv": b"1,2",
+        "exercises/00_mine.ipynb": b"?",
+    }
     for name, data in extra.items():
         (world.home / name).write_bytes(data)
     world.deliver({ROOFLINE: NEW})
@@ -281,7 +311,9 @@ def in_child(work):
 
 
 def dies_at(step, work):
-    """Run `work` in a process that is killed just before, or for odd steps just after, its n-th change on disk."""
+    """Run `work` in a process that is killed just before, or for odd steps just after, its n-th
+    change on disk.
+    """
 
     def doomed():
         calls = 0
@@ -313,7 +345,9 @@ def test_killed_at_any_moment_the_next_run_goes_on_and_nothing_is_lost(tmp_path)
         world = World(tmp_path / str(step))
         world.sync()
         (world.home / ROOFLINE).write_bytes(MINE)
-        world.deliver({ROOFLINE: NEW, ws.START: notebook("start anew"), "exercises/03_new.ipynb": OLD})
+        world.deliver(
+            {ROOFLINE: NEW, ws.START: notebook("start anew"), "exercises/03_new.ipynb": OLD}
+        )
         (world.home / "exercises/02_roofline.ipynb").write_bytes(MINE)
 
         def work(world=world):
@@ -328,7 +362,10 @@ def test_killed_at_any_moment_the_next_run_goes_on_and_nothing_is_lost(tmp_path)
         assert MINE in kept, "the learner's answers are in the file or in its backup"
         world.sync()
         assert world.read(ROOFLINE) == MINE and world.read(BESIDE) == NEW
-        assert world.read(ws.START) == notebook("start anew") and world.read("exercises/03_new.ipynb") == OLD
+        assert (
+            world.read(ws.START) == notebook("start anew")
+            and world.read("exercises/03_new.ipynb") == OLD
+        )
         assert len(list(world.home.glob("chapters/*.new-*"))) == 1
         assert not list(world.home.rglob("*unfinished*"))
         assert world.sync() == {}
@@ -355,8 +392,14 @@ def test_a_full_disk_is_said_plainly_and_costs_nothing(world):
 
     assert in_child(work) == 3
     message = said.get()
-    assert "cannot prepare the notebooks" in message and "File too large" in message and "\n" not in message
-    assert world.read(ROOFLINE) == MINE and world.read("exercises/02_roofline.ipynb") == notebook("todo")
+    assert (
+        "cannot prepare the notebooks" in message
+        and "File too large" in message
+        and "\n" not in message
+    )
+    assert world.read(ROOFLINE) == MINE and world.read("exercises/02_roofline.ipynb") == notebook(
+        "todo"
+    )
     assert not list(world.home.rglob("*unfinished*"))
     assert world.sync()["exercises/02_roofline.ipynb"] == ("updated", "")
 
@@ -388,7 +431,10 @@ def test_a_folder_without_permission_is_said_plainly():
 
 def test_two_labs_at_once_deliver_once(world):
     (world.home / ROOFLINE).write_bytes(MINE)
-    world.deliver({ROOFLINE: NEW, ws.START: notebook("start anew")} | {f"chapters/{n:02}_x.ipynb": OLD for n in range(10, 40)})
+    world.deliver(
+        {ROOFLINE: NEW, ws.START: notebook("start anew")}
+        | {f"chapters/{n:02}_x.ipynb": OLD for n in range(10, 40)}
+    )
     processes = [multiprocessing.get_context("fork").Process(target=world.sync) for _ in range(6)]
     for process in processes:
         process.start()
@@ -405,7 +451,11 @@ def test_two_labs_at_once_deliver_once(world):
 ACTIONS = st.one_of(
     st.tuples(st.just("write"), st.sampled_from([ROOFLINE, ws.START]), st.integers(0, 3)),
     st.tuples(st.just("run"), st.sampled_from([ROOFLINE, ws.START]), st.integers(0, 3)),
-    st.tuples(st.just("course"), st.sampled_from([ROOFLINE, ws.START, "chapters/05_more.ipynb"]), st.integers(0, 3)),
+    st.tuples(
+        st.just("course"),
+        st.sampled_from([ROOFLINE, ws.START, "chapters/05_more.ipynb"]),
+        st.integers(0, 3),
+    ),
     st.tuples(st.just("reset"), st.sampled_from([ROOFLINE, ws.START]), st.none()),
     st.tuples(st.just("forget"), st.none(), st.none()),
     st.tuples(st.just("sync"), st.none(), st.none()),
@@ -422,12 +472,15 @@ def test_whatever_happens_in_whatever_order_nothing_the_learner_wrote_is_lost(ac
         for count, (action, name, number) in enumerate(actions):
             if action == "write":
                 own = f"mine {count}"
-                written.discard(current_work(world, name))  # the learner replaces own work, as is their right
+                # the learner replaces own work, as is their right
+                written.discard(current_work(world, name))
                 written.add(own)
                 (world.home / name).write_bytes(notebook(own))
             elif action == "run":
                 cells = json.loads(world.read(name))
-                cells["cells"][0]["outputs"] = [{"output_type": "stream", "name": "stdout", "text": str(number)}]
+                cells["cells"][0]["outputs"] = [
+                    {"output_type": "stream", "name": "stdout", "text": str(number)}
+                ]
                 (world.home / name).write_text(json.dumps(cells))
             elif action == "course":
                 world.deliver({name: notebook(f"course {number}")})
@@ -471,5 +524,8 @@ def test_delivered_notebooks_are_trusted_and_changed_ones_are_not(world, monkeyp
     monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "jupyter"))
     (world.home / ROOFLINE).write_bytes(MINE)
     ws.trust(world.home, world.course)
-    signed = {name: NotebookNotary().check_signature(nbformat.reads(world.read(name).decode(), 4)) for name in world.files()}
+    signed = {
+        name: NotebookNotary().check_signature(nbformat.reads(world.read(name).decode(), 4))
+        for name in world.files()
+    }
     assert signed == {ws.START: True, ROOFLINE: False, "exercises/02_roofline.ipynb": True}

@@ -156,14 +156,16 @@ class Number(Amount):
         return Q(self)
 
 
-# Asked for each number that is read from an entry, as f(entry, name, number), for the one to give in its place:
-# so a wrong answer can be traced to another row of the table.
+# Asked for each number that is read from an entry, as f(entry, name, number), for the one to give
+# in its place: so a wrong answer can be traced to another row of the table.
 stand_in = ContextVar("stand_in", default=None)
 
 
 @dataclass(frozen=True, repr=False)
 class Entry:
-    """A device, link, memory level or model: `.key`, `.name`, `.about`, and its Numbers as attributes."""
+    """A device, link, memory level or model: `.key`, `.name`, `.about`, and its Numbers as
+    attributes.
+    """
 
     key: str
     name: str
@@ -178,7 +180,9 @@ class Entry:
             return instead(self, name, self.numbers[name]) if instead else self.numbers[name]
         if name in self.about:
             return self.about[name]
-        meant = " ".join(filter(None, (did_you_mean(name, dir(self)), f"It has {', '.join(self.numbers)}.")))
+        meant = " ".join(
+            filter(None, (did_you_mean(name, dir(self)), f"It has {', '.join(self.numbers)}."))
+        )
         raise AttributeError(f"{self.key} has no {name}. {meant}")
 
     def __dir__(self) -> list[str]:
@@ -227,7 +231,9 @@ def _tables(kind: str) -> dict[str, Any]:
 @functools.cache
 def entries(kind: str) -> Mapping[str, Entry]:
     """All entries of one kind (a name in KINDS), key -> `Entry`, in file order."""
-    return MappingProxyType({key: find(key) for key in _tables(one_of("entries", "kind", kind, KINDS))})
+    return MappingProxyType(
+        {key: find(key) for key in _tables(one_of("entries", "kind", kind, KINDS))}
+    )
 
 
 @functools.cache
@@ -255,7 +261,8 @@ def number(key: str) -> Number:
     entry, _, name = key.partition(".")
     raw = _raw()[one_of("catalog", "key", entry, tuple(_raw()))]
     if not isinstance(raw.get(name), dict):
-        return cast(Number, getattr(find(entry), name))  # raises AttributeError, naming what there is
+        # raises AttributeError, naming what there is
+        return cast(Number, getattr(find(entry), name))
     raw = dict(raw[name])
     formula, unit = raw.pop("formula", ""), raw.pop("unit", "")
     own: tuple[Source, ...] = (source(raw.pop("source")),) if "source" in raw else ()
@@ -263,16 +270,23 @@ def number(key: str) -> Number:
         terms = re.findall(r"\b[a-z_]\w*(?:\.\w+)?", formula)
         values = {t: number(t if "." in t else f"{entry}.{t}") for t in terms}
         code = re.sub(r"\b([a-z_]\w*)\.(\w+)", r"\1__\2", formula)
-        value = eval(code, {"__builtins__": {}}, {t.replace(".", "__"): n for t, n in values.items()})
+        value = eval(
+            code, {"__builtins__": {}}, {t.replace(".", "__"): n for t, n in values.items()}
+        )
         own += tuple(s for n in values.values() for s in n.sources if s not in own)
     else:
         value, unit = parse(raw["printed"])
     others = tuple({**o, "source": source(o["source"])} for o in raw.pop("others", ()))
-    told = {n: raw.pop(n, "") for n in ("printed", "density", "direction", "scope", "precision", "note", "rule")}
+    told = {
+        n: raw.pop(n, "")
+        for n in ("printed", "density", "direction", "scope", "precision", "note", "rule")
+    }
     read = raw.pop("read", None)
     if raw:
         raise ValueError(f"{key}: unknown field {', '.join(raw)}")
-    return Number(value, unit, key=key, formula=formula, sources=own, others=others, _read=read, **told)
+    return Number(
+        value, unit, key=key, formula=formula, sources=own, others=others, _read=read, **told
+    )
 
 
 def parse(printed: str) -> tuple[float, str]:

@@ -1,9 +1,11 @@
-"""NCCL's own tuning model: the latencies and caps on bandwidth by which it picks an algorithm. Used in chapter 7.
+"""NCCL's own tuning model: the latencies and caps on bandwidth by which it picks an algorithm. Used
+in chapter 7.
 
-time = latency + S / algbw for each algorithm (Ring, Tree, NVLS, NVLSTree, PAT) and protocol (LL, LL128,
-Simple); NCCL runs the smallest. Its constants are tuned to choose, not to predict: chapter 7 plots where
-they fail, and `lightspeed.models.nccl_fit` fits what measurements say. n counts ranks (GPUs), `nodes` hosts.
-The table of a real job, as NCCL prints it, is read by `lightspeed_course.nccl_report.tuning_log`.
+time = latency + S / algbw for each algorithm (Ring, Tree, NVLS, NVLSTree, PAT) and protocol (LL,
+LL128, Simple); NCCL runs the smallest. Its constants are tuned to choose, not to predict: chapter 7
+plots where they fail, and `lightspeed.models.nccl_fit` fits what measurements say. n counts ranks
+(GPUs), `nodes` hosts. The table of a real job, as NCCL prints it, is read by
+`lightspeed_course.nccl_report.tuning_log`.
 
 Source: NVIDIA/nccl, src/graph/tuning.cc, at the commit of each release in catalog/nccl_tuning.toml.
 Left out: CollNet (SHARP), broadcast and reduce, and the search that finds channels and their rates.
@@ -41,7 +43,9 @@ JOB = {"n": RANKS, "nodes": count()}
 
 @functools.cache
 def _releases():
-    """Release name -> its tables and rules, whole: the file states only what each release changed."""
+    """Release name -> its tables and rules, whole: the file states only what each release
+    changed.
+    """
     text = files("lightspeed.catalog").joinpath("nccl_tuning.toml").read_text("utf-8")
     found, now = {}, {}
     for changes in tomllib.loads(text)["release"]:
@@ -51,7 +55,9 @@ def _releases():
 
 
 def _merged(old, new):
-    return old | {k: _merged(old.get(k, {}), v) if isinstance(v, dict) else v for k, v in new.items()}
+    return old | {
+        k: _merged(old.get(k, {}), v) if isinstance(v, dict) else v for k, v in new.items()
+    }
 
 
 RELEASES = tuple(_releases())
@@ -59,7 +65,8 @@ NEWEST = RELEASES[-1]
 
 
 def tables(release=NEWEST):
-    """The constants of a release of NCCL: `base`, `step`, `ll_bus`, ... (µs and GB/s), its `commit` and `rules`.
+    """The constants of a release of NCCL: `base`, `step`, `ll_bus`, ... (µs and GB/s), its `commit`
+    and `rules`.
 
     >>> tables().step["NVLINK"]["Ring"]
     [0.6, 1.9, 3.4]
@@ -74,7 +81,9 @@ def _at_least_a_rank_each(where, n, nodes):
 
 
 def _between_nodes(algorithm, protocol, n, nodes, net_latency, release):
-    """µs of a step between nodes; a Simple message is followed by a flush, which costs the network's latency again."""
+    """µs of a step between nodes; a Simple message is followed by a flush, which costs the
+    network's latency again.
+    """
     known, which = tables(release), PROTOCOLS.index(protocol)
     step, tree = known.step["NET"][algorithm][which], known.step["NET"]["Tree"][which]
     if known.rules.alone_as_tree:
@@ -89,7 +98,9 @@ def _between_nodes(algorithm, protocol, n, nodes, net_latency, release):
     protocol=PROTOCOLS,
     link=LINKS,
     net_overhead=OVERHEAD,
-    net_latency=nonnegative("s", hint="What the network's plugin declares: 0 for InfiniBand, 75 µs for EFA of a p5."),
+    net_latency=nonnegative(
+        "s", hint="What the network's plugin declares: 0 for InfiniBand, 75 µs for EFA of a p5."
+    ),
     plateau=Argument(low=1.0, above=False),
     release=RELEASES,
 )
@@ -104,10 +115,11 @@ def ring_latency(
     plateau=1.0,
     release=NEWEST,
 ):
-    """Seconds that NCCL charges a ring before any byte: a base, and a step for each hop, dearer between nodes.
+    """Seconds that NCCL charges a ring before any byte: a base, and a step for each hop, dearer
+    between nodes.
 
-    A step inside a node costs at least the network's overhead once there are several nodes. `plateau`
-    multiplies all (1.4 for a large Simple all-reduce across nodes).
+    A step inside a node costs at least the network's overhead once there are several nodes.
+    `plateau` multiplies all (1.4 for a large Simple all-reduce across nodes).
 
     >>> round(ring_latency(8, 1, protocol="LL") * 1e6, 1)
     15.0
@@ -121,12 +133,21 @@ def ring_latency(
     across = _between_nodes("Ring", protocol, n, nodes, net_latency, release)
     closing = 2 if known.rules.closes_the_ring and collective == "all_reduce" else 0
     between = ring_steps(collective, nodes) + closing * minimum(nodes - 1, 1)
-    return (known.base["Ring"][which] + (ring_steps(collective, n) - between) * inside + between * across) * plateau * 1e-6
+    return (
+        (
+            known.base["Ring"][which]
+            + (ring_steps(collective, n) - between) * inside
+            + between * across
+        )
+        * plateau
+        * 1e-6
+    )
 
 
 @law("s", **JOB, protocol=PROTOCOLS, link=LINKS, net_latency=nonnegative("s"), release=RELEASES)
 def tree_latency(n, nodes=1, protocol="Simple", link="NVLINK", net_latency=0.0, release=NEWEST):
-    """Seconds that NCCL charges an all-reduce on a tree: a chain inside each node, a tree of log2(nodes) across, twice.
+    """Seconds that NCCL charges an all-reduce on a tree: a chain inside each node, a tree of
+    log2(nodes) across, twice.
 
     >>> round(tree_latency(1000, 125) * 1e6, 1)
     232.4
@@ -140,7 +161,8 @@ def tree_latency(n, nodes=1, protocol="Simple", link="NVLINK", net_latency=0.0, 
 
 @law("s", nodes=count(), net_latency=nonnegative("s"), release=RELEASES)
 def nvls_latency(nodes=1, net_latency=0.0, release=NEWEST):
-    """Seconds that NCCL charges an all-reduce in the NVSwitch, with a tree across nodes if there are several.
+    """Seconds that NCCL charges an all-reduce in the NVSwitch, with a tree across nodes if there
+    are several.
 
     >>> round(nvls_latency(4) * 1e6, 1)
     108.6
@@ -160,7 +182,9 @@ class Cost:
 
 @dataclass(frozen=True)
 class Choice:
-    """An algorithm and protocol with its `latency` (s), `bandwidth` (algbw, byte/s) and `time` (s)."""
+    """An algorithm and protocol with its `latency` (s), `bandwidth` (algbw, byte/s) and `time`
+    (s).
+    """
 
     algorithm: str
     protocol: str
@@ -173,8 +197,9 @@ class Choice:
 class Job:
     """What NCCL's tuner knows when it fills its table.
 
-    `inside` and `across` are what all channels together carry inside a node and between nodes (byte/s, one
-    direction). `cpu` is that of the hosts, `net_latency` what the network's plugin declares (s).
+    `inside` and `across` are what all channels together carry inside a node and between nodes
+    (byte/s, one direction). `cpu` is that of the hosts, `net_latency` what the network's plugin
+    declares (s).
     """
 
     n: int
@@ -221,7 +246,8 @@ class Job:
 
 
 def tuning_table(job):
-    """(algorithm, protocol) -> `Cost` of a `Job`: what NCCL prints under NCCL_DEBUG_SUBSYS=TUNING, without what is disabled.
+    """(algorithm, protocol) -> `Cost` of a `Job`: what NCCL prints under NCCL_DEBUG_SUBSYS=TUNING,
+    without what is disabled.
 
     >>> table = tuning_table(Job(8))
     >>> round(table["Ring", "Simple"].latency * 1e6, 1), round(table["Ring", "Simple"].bandwidth / 1e9, 1)
@@ -242,7 +268,9 @@ def tuning_table(job):
         as_algbw = job.n / max(ring_steps(job.collective, job.n), 1)
         found["Ring", protocol] = Cost(latency, _ring_bus(job, protocol) * as_algbw)
         if job.collective == "all_reduce":
-            latency = tree_latency(job.n, job.nodes, protocol, job.link, job.net_latency, job.release)
+            latency = tree_latency(
+                job.n, job.nodes, protocol, job.link, job.net_latency, job.release
+            )
             found["Tree", protocol] = Cost(latency, _tree_bus(job, protocol) / 2)
     switch = _nvls_bandwidth(job)
     if switch > 0:
@@ -257,7 +285,9 @@ def tuning_table(job):
 
 
 def choices(job, size, table=None):
-    """The `Choice`s that NCCL weighs for S = `size` bytes, fastest first; `table`: one that NCCL printed, else its model's."""
+    """The `Choice`s that NCCL weighs for S = `size` bytes, fastest first; `table`: one that NCCL
+    printed, else its model's.
+    """
     size = checked("choices", "size", size, SIZE)
     if is_array(size):
         raise BadArgument("choices", "size", size, "one number: each size may choose differently")
@@ -271,11 +301,15 @@ def choices(job, size, table=None):
     return tuple(sorted(found, key=lambda choice: choice.time))
 
 
-def nccl_choices(size, n, nodes=1, architecture="hopper", links=18, network=400e9, channels=16, nvls=True, **more):
-    """The `Choice`s that NCCL weighs for S = `size` bytes, fastest first, on a machine given by its links.
+def nccl_choices(
+    size, n, nodes=1, architecture="hopper", links=18, network=400e9, channels=16, nvls=True, **more
+):
+    """The `Choice`s that NCCL weighs for S = `size` bytes, fastest first, on a machine given by its
+    links.
 
-    `links` are the NVLinks of a GPU, `network` what a node sends (byte/s, one direction, all its adapters).
-    NCCL finds its channels by a search; here they carry all that the links do. More of `Job`: cpu, release, ...
+    `links` are the NVLinks of a GPU, `network` what a node sends (byte/s, one direction, all its
+    adapters). NCCL finds its channels by a search; here they carry all that the links do. More of
+    `Job`: cpu, release, ...
 
     >>> [f"{c.algorithm} {c.protocol}" for c in nccl_choices(1e9, 8)[:2]]
     ['NVLS Simple', 'Ring Simple']
@@ -283,18 +317,35 @@ def nccl_choices(size, n, nodes=1, architecture="hopper", links=18, network=400e
     one_of("nccl_choices", "architecture", architecture, ARCHITECTURES)
     for name, value in (("size", size), ("n", n), ("nodes", nodes)):
         if is_array(value):
-            raise BadArgument("nccl_choices", name, value, "one number: each size may choose differently")
-    links, network = checked("nccl_choices", "links", links, count()), checked("nccl_choices", "network", network, BANDWIDTH)
+            raise BadArgument(
+                "nccl_choices", name, value, "one number: each size may choose differently"
+            )
+    links, network = (
+        checked("nccl_choices", "links", links, count()),
+        checked("nccl_choices", "network", network, BANDWIDTH),
+    )
     speed = tables(more.get("release", NEWEST)).nvlink
     if architecture not in speed:
-        raise BadArgument("nccl_choices", "release", more["release"], f"a release that knows {architecture}")
+        raise BadArgument(
+            "nccl_choices", "release", more["release"], f"a release that knows {architecture}"
+        )
     inside = links * speed[architecture] * 1e9
-    job = Job(n, nodes, architecture=architecture, inside=inside, across=min(inside, network), channels=channels, nvls=nvls, **more)
+    job = Job(
+        n,
+        nodes,
+        architecture=architecture,
+        inside=inside,
+        across=min(inside, network),
+        channels=channels,
+        nvls=nvls,
+        **more,
+    )
     return choices(job, size)
 
 
 def nccl_time(size: float, n: int, nodes: int = 1, **machine: Any) -> float:
-    """Seconds of an all-reduce as NCCL predicts it for the algorithm that it would pick; see `nccl_choices`.
+    """Seconds of an all-reduce as NCCL predicts it for the algorithm that it would pick; see
+    `nccl_choices`.
 
     >>> round(nccl_time(16e9, 1000, 125, nvls=False) * 1e3, 1) > 80
     True
@@ -303,7 +354,9 @@ def nccl_time(size: float, n: int, nodes: int = 1, **machine: Any) -> float:
 
 
 def _bus(job):
-    """byte/s of all channels: inside a node on up to two nodes, as NCCL has it, between nodes on more."""
+    """byte/s of all channels: inside a node on up to two nodes, as NCCL has it, between nodes on
+    more.
+    """
     return job.inside if job.nodes <= 2 else job.across
 
 
@@ -346,7 +399,9 @@ def _nvls_bandwidth(job):
     if not known.rules.nvls_measured:
         across = math.inf if nodes == 1 else job.across if nodes == 2 else job.across / 2
         return min(job.inside, across) * 5 / 6
-    inside = job.inside * known.nvls_efficiency[job.architecture] * (job.channels - 1) / job.channels
+    inside = (
+        job.inside * known.nvls_efficiency[job.architecture] * (job.channels - 1) / job.channels
+    )
     if job.collective != "all_reduce":
         return inside * (n / nodes - 1) / (n / nodes) if nodes == 1 else 0.0
     bus = 2 * inside
@@ -360,7 +415,9 @@ def _switch_latency(job):
 
 
 def _kept(job, algorithm, protocol, size):
-    """The share of its bandwidth that a tree keeps at this size. NCCL reads its table up to 256 MiB for Tree."""
+    """The share of its bandwidth that a tree keeps at this size. NCCL reads its table up to 256
+    MiB for Tree.
+    """
     known = tables(job.release)
     kept = known.tree_keeps[protocol]
     power = math.frexp(max(size, 1) / 64)[1] - 1
@@ -374,6 +431,10 @@ def _kept(job, algorithm, protocol, size):
 
 def _plateau(job, algorithm, protocol, size):
     """A large Simple ring across nodes costs more than its steps."""
-    if (algorithm, protocol) != ("Ring", "Simple") or job.nodes == 1 or size < 64 * job.channels * job.n:
+    if (
+        (algorithm, protocol) != ("Ring", "Simple")
+        or job.nodes == 1
+        or size < 64 * job.channels * job.n
+    ):
         return 1
     return PLATEAU_VOLTA if job.architecture == "volta" else PLATEAU

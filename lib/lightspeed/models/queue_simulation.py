@@ -1,4 +1,5 @@
-"""A queue, simulated request by request, to check the closed forms and to go where they end. Used in chapter 4.
+"""A queue, simulated request by request, to check the closed forms and to go where they end. Used
+in chapter 4.
 
 Times are plain arrays in s. Draw them with a seeded numpy generator, so that a run can be repeated:
 
@@ -6,8 +7,8 @@ Times are plain arrays in s. Draw them with a seeded numpy generator, so that a 
     path = simulate(poisson_arrivals(9, 10**6, rng), rng.exponential(1 / 10, 10**6))
     batch_means(path.sojourn)
 
-Sources: Lindley, "The theory of queues with a single server" (1952); Law and Kelton, "Simulation Modeling and Analysis" for
-batch means.
+Sources: Lindley, "The theory of queues with a single server" (1952); Law and Kelton, "Simulation
+Modeling and Analysis" for batch means.
 """
 
 from __future__ import annotations
@@ -61,7 +62,9 @@ class Interval:
 
 @dataclass(frozen=True)
 class Observed:
-    """What a clock, a counter and a stopwatch see: mean number inside, arrivals per second, mean stay (s)."""
+    """What a clock, a counter and a stopwatch see: mean number inside, arrivals per second, mean
+    stay (s).
+    """
 
     L: float
     arrival_rate: float
@@ -106,15 +109,20 @@ def _same_length(law: str, arrivals: Any, name: str, values: Any) -> None:
     import numpy as np
 
     if not is_array(arrivals) or arrivals.ndim != 1 or (np.diff(arrivals) < 0).any():
-        raise BadArgument(law, "arrivals", arrivals, "a one-dimensional array of times in ascending order")
+        raise BadArgument(
+            law, "arrivals", arrivals, "a one-dimensional array of times in ascending order"
+        )
     if not is_array(values) or values.shape != arrivals.shape:
-        raise BadArgument(law, name, values, f"an array of {arrivals.size} values, one for each arrival")
+        raise BadArgument(
+            law, name, values, f"an array of {arrivals.size} values, one for each arrival"
+        )
 
 
 def _one_server(arrivals: Any, services: Any) -> Path:
     """Lindley's recursion D[n] = max(A[n], D[n - 1]) + S[n], unrolled.
 
-    With C the running sum of services, D[n] - C[n] = max(A[n] - C[n - 1], D[n - 1] - C[n - 1]) is a running maximum.
+    With C the running sum of services, D[n] - C[n] = max(A[n] - C[n - 1], D[n - 1] - C[n - 1]) is a
+    running maximum.
     """
     import numpy as np
 
@@ -211,14 +219,28 @@ def observed(path: Path, until: float | None = None) -> Observed:
     """
     import numpy as np
 
-    until = path.departure.max() if until is None else checked("observed", "until", until, positive("s"))
+    until = (
+        path.departure.max()
+        if until is None
+        else checked("observed", "until", until, positive("s"))
+    )
     times, counts = number_inside(path)
     # The last event may be later than `until`, and the count is zero before the first.
     edges = np.minimum(np.append(times, until), until)
     arrived = path.arrival <= until
     if not arrived.any():
-        raise BadArgument("observed", "until", until, f"at least {path.arrival[0]:g}", "Nobody has arrived by then.")
-    return Observed(float(counts @ np.diff(edges) / until), float(arrived.sum() / until), float(path.sojourn[arrived].mean()))
+        raise BadArgument(
+            "observed",
+            "until",
+            until,
+            f"at least {path.arrival[0]:g}",
+            "Nobody has arrived by then.",
+        )
+    return Observed(
+        float(counts @ np.diff(edges) / until),
+        float(arrived.sum() / until),
+        float(path.sojourn[arrived].mean()),
+    )
 
 
 def batch_means(
@@ -238,7 +260,12 @@ def batch_means(
     warmup = checked("batch_means", "warmup", warmup, Argument(above=False, high=0.9))
     confidence = checked("batch_means", "confidence", confidence, Argument(high=0.9999))
     if not is_array(values) or (1 - warmup) * values.size < batches:
-        raise BadArgument("batch_means", "values", values, f"an array that gives each of {batches} batches a value")
+        raise BadArgument(
+            "batch_means",
+            "values",
+            values,
+            f"an array that gives each of {batches} batches a value",
+        )
     from scipy.special import stdtrit
 
     length = int((1 - warmup) * values.size) // batches

@@ -1,4 +1,5 @@
-"""A ring all-reduce run step by step on real arrays: what chapter 7 animates, and a check of its formulas.
+"""A ring all-reduce run step by step on real arrays: what chapter 7 animates, and a check of its
+formulas.
 
 Every rank sends to its right neighbour only. In n - 1 steps of reduce_scatter the sums grow as they
 travel; in n - 1 steps of all_gather the finished sums go round.
@@ -25,7 +26,9 @@ class Step:
 
 @dataclass(frozen=True)
 class RingRun:
-    """`results`: what each rank ends with; `sent`: bytes that left each rank; `steps`: what was sent when."""
+    """`results`: what each rank ends with; `sent`: bytes that left each rank; `steps`: what was
+    sent when.
+    """
 
     results: tuple[Any, ...]
     sent: tuple[int, ...]
@@ -40,7 +43,9 @@ def ring_schedule(n: int) -> tuple[Step, ...]:
     """
     phases = [("reduce_scatter", 0), ("all_gather", 1)]
     return tuple(
-        Step(phase, tuple((rank, (rank + ahead - step) % n) for rank in range(n))) for phase, ahead in phases for step in range(n - 1)
+        Step(phase, tuple((rank, (rank + ahead - step) % n) for rank in range(n)))
+        for phase, ahead in phases
+        for step in range(n - 1)
     )
 
 
@@ -58,7 +63,12 @@ def run_ring(arrays: Sequence[Any]) -> RingRun:
 
     arrays = [numpy.asarray(a) for a in arrays]
     if not arrays or any(a.shape != arrays[0].shape for a in arrays):
-        raise BadArgument("run_ring", "arrays", [a.shape for a in arrays], "one array for each rank, all of one shape")
+        raise BadArgument(
+            "run_ring",
+            "arrays",
+            [a.shape for a in arrays],
+            "one array for each rank, all of one shape",
+        )
     n, steps = len(arrays), ring_schedule(len(arrays))
     chunks = [[c.copy() for c in numpy.array_split(a.ravel(), n)] for a in arrays]
     sent = [0] * n
@@ -67,7 +77,9 @@ def run_ring(arrays: Sequence[Any]) -> RingRun:
         leaving = [(rank, chunk, chunks[rank][chunk].copy()) for rank, chunk in step.sends]
         for rank, chunk, data in leaving:
             right = (rank + 1) % n
-            chunks[right][chunk] = chunks[right][chunk] + data if step.phase == "reduce_scatter" else data
+            chunks[right][chunk] = (
+                chunks[right][chunk] + data if step.phase == "reduce_scatter" else data
+            )
             sent[rank] += data.nbytes
     results = tuple(numpy.concatenate(mine).reshape(arrays[0].shape) for mine in chunks)
     return RingRun(results, tuple(sent), steps)

@@ -1,10 +1,12 @@
 """One training step of a plan, term by term, and measured runs to hold it to (chapter 6).
 
-The model is a sum of bounds: arithmetic at a share of the peak, the tensors that cross HBM beside it, the bytes of
-each way of splitting on the link that it uses, and the pipeline's bubble. It leaves out latency, congestion,
-stragglers and the host. Rates are plain numbers in SI; `network` is what one GPU sends, in one direction.
+The model is a sum of bounds: arithmetic at a share of the peak, the tensors that cross HBM beside
+it, the bytes of each way of splitting on the link that it uses, and the pipeline's bubble. It
+leaves out latency, congestion, stragglers and the host. Rates are plain numbers in SI; `network` is
+what one GPU sends, in one direction.
 
-Sources: those of parallel.py, memory.py and pipeline.py; measured runs: catalog/measured_training.toml.
+Sources: those of parallel.py, memory.py and pipeline.py; measured runs:
+catalog/measured_training.toml.
 """
 
 from __future__ import annotations
@@ -46,8 +48,8 @@ __all__ = (
 
 @dataclass(frozen=True)
 class Machine:
-    """A cluster: dense peak of a GPU, its HBM, the link inside a node, the network of a GPU, and the share of the
-    peak that its matrix products reach.
+    """A cluster: dense peak of a GPU, its HBM, the link inside a node, the network of a GPU, and
+    the share of the peak that its matrix products reach.
     """
 
     peak: float
@@ -59,7 +61,13 @@ class Machine:
     share: float = 1.0
 
     def __post_init__(self) -> None:
-        for name, unit in (("peak", "FLOP/s"), ("memory", "byte/s"), ("capacity", "byte"), ("link", "byte/s"), ("network", "byte/s")):
+        for name, unit in (
+            ("peak", "FLOP/s"),
+            ("memory", "byte/s"),
+            ("capacity", "byte"),
+            ("link", "byte/s"),
+            ("network", "byte/s"),
+        ):
             checked("Machine", name, getattr(self, name), positive(unit))
         checked("Machine", "per_node", self.per_node, count())
         checked("Machine", "share", self.share, SHARE)
@@ -68,13 +76,22 @@ class Machine:
 def machine(gpu: str, network: str, per_node: int = 8, share: float = 1.0) -> Machine:
     """The `Machine` of catalog keys: a GPU, and the network link that each GPU has for itself."""
     chip = accelerator(gpu)
-    return Machine(chip.bf16, chip.hbm_bandwidth, chip.hbm_capacity, chip.link_bandwidth, link(network).bandwidth, per_node, share)
+    return Machine(
+        chip.bf16,
+        chip.hbm_bandwidth,
+        chip.hbm_capacity,
+        chip.link_bandwidth,
+        link(network).bandwidth,
+        per_node,
+        share,
+    )
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How a step is split. `micro_size` counts the sequences of a micro-batch, `expert` the ranks of a data-parallel
-    group over which experts are spread, `chunks` what a GPU of an interleaved pipeline holds.
+    """How a step is split. `micro_size` counts the sequences of a micro-batch, `expert` the ranks
+    of a data-parallel group over which experts are spread, `chunks` what a GPU of an interleaved
+    pipeline holds.
     """
 
     data: int = 1
@@ -89,12 +106,23 @@ class Plan:
     recompute: str = "selective"
 
     def __post_init__(self) -> None:
-        for name in ("data", "tensor", "pipeline", "expert", "context", "micro_batches", "micro_size", "chunks"):
+        for name in (
+            "data",
+            "tensor",
+            "pipeline",
+            "expert",
+            "context",
+            "micro_batches",
+            "micro_size",
+            "chunks",
+        ):
             checked("Plan", name, getattr(self, name), count())
         checked("Plan", "stage", self.stage, STAGE)
         one_of("Plan", "recompute", self.recompute, RECOMPUTE)
         if self.data % self.expert:
-            raise BadArgument("Plan", "expert", self.expert, f"a divisor of the {self.data} data-parallel ranks")
+            raise BadArgument(
+                "Plan", "expert", self.expert, f"a divisor of the {self.data} data-parallel ranks"
+            )
 
     @property
     def gpus(self) -> int:
@@ -110,7 +138,8 @@ class Plan:
 class Step:
     """Seconds of one step on the busiest GPU, by what they are for.
 
-    `hidden` is the part of the data-parallel traffic that runs behind arithmetic; `data` is the rest.
+    `hidden` is the part of the data-parallel traffic that runs behind arithmetic; `data` is the
+    rest.
     """
 
     compute: float
@@ -148,7 +177,8 @@ class Step:
 
 
 def plan_of_batch(gpus, sequences, tensor=1, pipeline=1, context=1, micro_size=1, **rest):
-    """The `Plan` of a run of which GPUs and the sequences of a step are known: what is left are replicas and micro-batches.
+    """The `Plan` of a run of which GPUs and the sequences of a step are known: what is left are
+    replicas and micro-batches.
 
     >>> plan = plan_of_batch(3072, 3072, tensor=8, pipeline=64)
     >>> plan.data, plan.micro_batches
@@ -156,33 +186,59 @@ def plan_of_batch(gpus, sequences, tensor=1, pipeline=1, context=1, micro_size=1
     """
     data, lone = divmod(gpus, tensor * pipeline * context)
     if lone or not data:
-        raise BadArgument("plan_of_batch", "gpus", gpus, f"a multiple of the {tensor * pipeline * context} of one replica")
+        raise BadArgument(
+            "plan_of_batch",
+            "gpus",
+            gpus,
+            f"a multiple of the {tensor * pipeline * context} of one replica",
+        )
     micro_batches, left = divmod(sequences, data * micro_size)
     if left or not micro_batches:
-        raise BadArgument("plan_of_batch", "sequences", sequences, f"a multiple of the {data * micro_size} that run at once")
-    return Plan(data, tensor, pipeline, context=context, micro_batches=micro_batches, micro_size=micro_size, **rest)
+        raise BadArgument(
+            "plan_of_batch",
+            "sequences",
+            sequences,
+            f"a multiple of the {data * micro_size} that run at once",
+        )
+    return Plan(
+        data,
+        tensor,
+        pipeline,
+        context=context,
+        micro_batches=micro_batches,
+        micro_size=micro_size,
+        **rest,
+    )
 
 
 def model_parallel(gpus, per_node=8):
-    """Tensor and pipeline degrees of a replica on so many GPUs: tensor parallelism as far as a node goes, as Megatron does.
+    """Tensor and pipeline degrees of a replica on so many GPUs: tensor parallelism as far as a node
+    goes, as Megatron does.
 
     >>> model_parallel(64)
     {'tensor': 8, 'pipeline': 8}
     """
     tensor = min(gpus, per_node)
     if gpus % tensor:
-        raise BadArgument("model_parallel", "gpus", gpus, f"a multiple of the {per_node} of a node, or fewer")
+        raise BadArgument(
+            "model_parallel", "gpus", gpus, f"a multiple of the {per_node} of a node, or fewer"
+        )
     return {"tensor": tensor, "pipeline": gpus // tensor}
 
 
 def flops_per_gpu(model, sequences, sequence, gpus, time, recompute="none"):
-    """FLOP/s of a GPU in a step of `time` (s): what the model needs, and what was done again if `recompute` names it.
+    """FLOP/s of a GPU in a step of `time` (s): what the model needs, and what was done again if
+    `recompute` names it.
 
     >>> gpt3 = gpt(96, 12288, 96, 51200, 2048)
     >>> round(flops_per_gpu(gpt3, 1536, 2048, 1024, 32.0, "full") / 1e12)
     138
     """
-    return flops(model, sequences, sequence, recompute) / gpus / checked("flops_per_gpu", "time", time, positive("s"))
+    return (
+        flops(model, sequences, sequence, recompute)
+        / gpus
+        / checked("flops_per_gpu", "time", time, positive("s"))
+    )
 
 
 def flops(model: Transformer, sequences: float, sequence: float, recompute: str = "none") -> float:
@@ -190,7 +246,11 @@ def flops(model: Transformer, sequences: float, sequence: float, recompute: str 
     tokens = sequences * sequence
     if recompute == "full":
         return model.training_flops(tokens, sequence, 1.0)
-    again = model.flops_per_token(sequence) - model.flops_per_token(0) if recompute == "selective" else 0.0
+    again = (
+        model.flops_per_token(sequence) - model.flops_per_token(0)
+        if recompute == "selective"
+        else 0.0
+    )
     return model.training_flops(tokens, sequence) + tokens * again
 
 
@@ -207,7 +267,11 @@ def step(model: Transformer, sequence: int, plan: Plan, machine: Machine) -> Ste
     again = 1.0 if plan.recompute == "full" else 0.0
     # The tokens of one micro-batch that this GPU works on, and all of them in the step.
     tokens = plan.micro_size * sequence / plan.context
-    compute = flops(model, m * plan.micro_size, sequence, plan.recompute) / share / (machine.peak * machine.share)
+    compute = (
+        flops(model, m * plan.micro_size, sequence, plan.recompute)
+        / share
+        / (machine.peak * machine.share)
+    )
     memory = _elementwise(model, sequence, plan) * m / machine.memory
     # Bytes of one layer and micro-batch times all of them: layers / pipeline need not be whole.
     each = layers * m
@@ -216,30 +280,49 @@ def step(model: Transformer, sequence: int, plan: Plan, machine: Machine) -> Ste
     kv_width = (model.kv_heads or model.heads) * model.head_width / plan.tensor
     context = each * _context(tokens, kv_width, plan) / _rate(plan, machine, plan.context)
     busy = compute + memory + tensor + expert + context
-    hop = pipeline_bytes(tokens, model.width) / 2 / plan.tensor / _rate(plan, machine, plan.pipeline)
+    hop = (
+        pipeline_bytes(tokens, model.width) / 2 / plan.tensor / _rate(plan, machine, plan.pipeline)
+    )
     pipeline = 2 * (plan.pipeline - 1) * plan.chunks * hop
     bubble = bubble_over_ideal(plan.pipeline, m, plan.chunks) * busy
     held = model.parameters / (plan.tensor * plan.pipeline)
     ranks = plan.data * plan.context
     synced = data_parallel_bytes(held, ranks, plan.stage, m) / _rate(plan, machine, ranks)
-    # DDP and ZeRO-1 sum gradients once, behind the last backward pass; later stages all through the step.
+    # DDP and ZeRO-1 sum gradients once, behind the last backward pass; later stages all through the
+    # step.
     window = busy if plan.stage >= 2 else busy / m * 2 / 3
     hidden = min(synced, window)
     needed = flops(model, m * plan.micro_size, sequence) / share
-    return Step(compute, memory, tensor, expert, context, pipeline, bubble, synced - hidden, hidden, needed, machine.peak)
+    return Step(
+        compute,
+        memory,
+        tensor,
+        expert,
+        context,
+        pipeline,
+        bubble,
+        synced - hidden,
+        hidden,
+        needed,
+        machine.peak,
+    )
 
 
 def _rate(plan: Plan, machine: Machine, ways: int) -> float:
-    """byte/s of a GPU in a group of so many: the link inside a node, or its part of the node's networks.
+    """byte/s of a GPU in a group of so many: the link inside a node, or its part of the node's
+    networks.
 
-    Tensor parallelism is placed first, in a node; the members of a group that share a node share its networks.
+    Tensor parallelism is placed first, in a node; the members of a group that share a node share
+    its networks.
     """
     inside = max(1, machine.per_node // plan.tensor)
     return machine.link if ways <= inside else machine.network * inside
 
 
 def _elementwise(model: Transformer, sequence: int, plan: Plan) -> float:
-    """Bytes that one micro-batch moves through HBM between matrix products: each activation written and read, and its gradient."""
+    """Bytes that one micro-batch moves through HBM between matrix products: each activation
+    written and read, and its gradient.
+    """
     kept = transformer_activation_bytes(model, sequence, plan.micro_size, plan.tensor)
     passes = 4 + (2 if plan.recompute == "full" else 0)
     return passes * kept / (plan.pipeline * plan.context)
@@ -249,7 +332,11 @@ def _expert(model: Transformer, tokens: float, plan: Plan) -> float:
     if not model.experts or plan.expert == 1:
         return 0.0
     sparse = (model.layers - model.dense_layers) / model.layers
-    return sparse * expert_parallel_bytes(tokens, model.width, plan.expert, model.active_experts) / plan.tensor
+    return (
+        sparse
+        * expert_parallel_bytes(tokens, model.width, plan.expert, model.active_experts)
+        / plan.tensor
+    )
 
 
 def _context(tokens: float, kv_width: float, plan: Plan) -> float:
@@ -264,7 +351,8 @@ def memory_use(
     recipe: str = "16",
     split: str = "tensor+sequence",
 ) -> MemoryUse:
-    """The `MemoryUse` of a GPU under a plan: `lightspeed.memory.training_memory`, with experts spread over ranks.
+    """The `MemoryUse` of a GPU under a plan: `lightspeed.memory.training_memory`, with experts
+    spread over ranks.
 
     The copies of an expert are data / expert, so its states are split over those ranks only.
     """
@@ -276,9 +364,15 @@ def memory_use(
     if plan.expert == 1:
         return use
     experts = model.expert_matrices * model.experts * (model.layers - model.dense_layers)
-    common = training_state_bytes((model.parameters - experts) / per_gpu, recipe, plan.data, plan.stage)
-    mine = training_state_bytes(experts / per_gpu / plan.expert, recipe, plan.data // plan.expert, plan.stage)
-    states = {n: getattr(common, n) + getattr(mine, n) for n in ("weights", "gradients", "optimizer")}
+    common = training_state_bytes(
+        (model.parameters - experts) / per_gpu, recipe, plan.data, plan.stage
+    )
+    mine = training_state_bytes(
+        experts / per_gpu / plan.expert, recipe, plan.data // plan.expert, plan.stage
+    )
+    states = {
+        n: getattr(common, n) + getattr(mine, n) for n in ("weights", "gradients", "optimizer")
+    }
     waste = use.buffers / (use.total - use.buffers)
     needed = sum(states.values()) + use.activations + use.logits
     return replace(use, **states, buffers=waste * needed, total=(1 + waste) * needed)
@@ -289,7 +383,9 @@ def memory_use(
 
 @dataclass(frozen=True)
 class Run:
-    """A published run: its `model`, `plan` and `sequence`, and the FLOP/s of a GPU that it reached, counted as `counts` says."""
+    """A published run: its `model`, `plan` and `sequence`, and the FLOP/s of a GPU that it
+    reached, counted as `counts` says.
+    """
 
     key: str
     name: str
@@ -314,20 +410,36 @@ class Run:
 @functools.cache
 def training_runs() -> dict[str, Run]:
     """Every published `Run` of catalog/measured_training.toml, by key."""
-    tables = tomllib.loads(files("lightspeed.catalog").joinpath("measured_training.toml").read_text("utf-8"))
+    tables = tomllib.loads(
+        files("lightspeed.catalog").joinpath("measured_training.toml").read_text("utf-8")
+    )
     sources = {key: table["title"] for key, table in tables.pop("sources").items()}
     return {key: _run(key, table, sources) for key, table in tables.items()}
 
 
 def gpt(layers: int, width: int, heads: int, vocabulary: int, sequence: int) -> Transformer:
-    """The `Transformer` of a GPT with heads of width / heads and an MLP four times as wide, as Megatron's tables have it."""
-    return Transformer(layers, width, heads, width // heads, 4 * width, vocabulary, context=sequence, mlp_matrices=2, tied_embeddings=True)
+    """The `Transformer` of a GPT with heads of width / heads and an MLP four times as wide, as
+    Megatron's tables have it.
+    """
+    return Transformer(
+        layers,
+        width,
+        heads,
+        width // heads,
+        4 * width,
+        vocabulary,
+        context=sequence,
+        mlp_matrices=2,
+        tied_embeddings=True,
+    )
 
 
 def _run(key: str, table: dict[str, Any], sources: Mapping[str, str]) -> Run:
     shape = ("layers", "width", "heads", "vocabulary", "sequence")
     model = transformer(table["model"]) if "model" in table else gpt(*(table[n] for n in shape))
-    degrees = {n: table.get(n, 1) for n in ("tensor", "pipeline", "context", "chunks", "micro_size")}
+    degrees = {
+        n: table.get(n, 1) for n in ("tensor", "pipeline", "context", "chunks", "micro_size")
+    }
     gpus = table["data"] * degrees["tensor"] * degrees["pipeline"] * degrees["context"]
     plan = plan_of_batch(gpus, table["batch"], **degrees, recompute=table["recompute"])
     counted = plan.recompute if table["counts"] == "hardware" else "none"
@@ -353,17 +465,26 @@ def calibration(model, plan):
     True
     """
     run = training_runs()[CALIBRATION]
-    itself = (model.layers, model.width, plan.gpus) == (run.model.layers, run.model.width, run.plan.gpus)
+    itself = (model.layers, model.width, plan.gpus) == (
+        run.model.layers,
+        run.model.width,
+        run.plan.gpus,
+    )
     return SECOND if itself else CALIBRATION
 
 
 @functools.cache
 def fit_share(key: str = CALIBRATION) -> float:
-    """The share of peak at which `step` takes as long as this measured run: what the sum of bounds leaves out, as one number."""
+    """The share of peak at which `step` takes as long as this measured run: what the sum of
+    bounds leaves out, as one number.
+    """
     run = training_runs()[key]
 
     def excess(share: float) -> float:
-        return step(run.model, run.sequence, run.plan, machine(run.gpu, run.network, share=share)).time - run.time
+        return (
+            step(run.model, run.sequence, run.plan, machine(run.gpu, run.network, share=share)).time
+            - run.time
+        )
 
     low, high = 0.01, 1.0
     for _ in range(60):
@@ -372,11 +493,13 @@ def fit_share(key: str = CALIBRATION) -> float:
     return middle
 
 
-def expected_step(
-    model: Transformer, sequence: int, plan: Plan, gpu: str, network: str
-) -> Step:
-    """The `Step` of a plan whose matrix products reach the share of peak that another, measured run set."""
-    return step(model, sequence, plan, machine(gpu, network, share=fit_share(calibration(model, plan))))
+def expected_step(model: Transformer, sequence: int, plan: Plan, gpu: str, network: str) -> Step:
+    """The `Step` of a plan whose matrix products reach the share of peak that another, measured
+    run set.
+    """
+    return step(
+        model, sequence, plan, machine(gpu, network, share=fit_share(calibration(model, plan)))
+    )
 
 
 def predicted(run: Run) -> Step:

@@ -1,7 +1,9 @@
-"""What came as an answer, in words, where it could not be judged: so that a person can tell whether that was fair.
+"""What came as an answer, in words, where it could not be judged: so that a person can tell whether
+that was fair.
 
-The program that runs the cells tells amounts in base units only, so those that a student wrote are not known here.
-All that it tells is hostile: a text is cut, and what cannot be seen in it is shown as such.
+The program that runs the cells tells amounts in base units only, so those that a student wrote are
+not known here. All that it tells is hostile: a text is cut, and what cannot be seen in it is shown
+as such.
 """
 
 from __future__ import annotations
@@ -20,22 +22,31 @@ MOST = 8  # values of a list
 
 
 def usual(magnitude, units):
-    """The same amount in bytes where it is in bits, and in joules where it is in g·m²/s²: as people write them."""
+    """The same amount in bytes where it is in bits, and in joules where it is in g·m²/s²: as
+    people write them.
+    """
     units = dict(units)
     if bits := units.pop("bit", 0):
         magnitude, units["byte"] = magnitude / 8**bits, bits
     mass = units.get("gram", 0)
     if mass and units.get("meter") == 2 * mass:
         del units["gram"], units["meter"]
-        magnitude, units["joule"], units["second"] = magnitude / 1000**mass, mass, units.get("second", 0) + 2 * mass
+        magnitude, units["joule"], units["second"] = (
+            magnitude / 1000**mass,
+            mass,
+            units.get("second", 0) + 2 * mass,
+        )
     return magnitude, {name: power for name, power in units.items() if power}
 
 
 def came(answer, unit=""):
-    """An answer that `decode` gave, in words, amounts in `unit` if they can be; "" if there is nothing to say of it."""
+    """An answer that `decode` gave, in words, amounts in `unit` if they can be; "" if there is
+    nothing to say of it.
+    """
     try:
         words = _words(answer, unit)
-    except (ArithmeticError, AttributeError, TypeError, ValueError):  # no answer may stop the grader
+    # no answer may stop the grader
+    except (ArithmeticError, AttributeError, TypeError, ValueError):
         return ""
     return words if len(words) <= 2 * LONGEST else words[: 2 * LONGEST - 1] + "…"
 
@@ -58,13 +69,19 @@ def _words(answer, unit):
         return _several(answer, unit)
     if hasattr(answer, "dimensionality"):
         return _amount(answer, unit)
-    return "a function" if callable(answer) else f"an object of type {type(answer).__name__}" * (type(answer) is not object)
+    return (
+        "a function"
+        if callable(answer)
+        else f"an object of type {type(answer).__name__}" * (type(answer) is not object)
+    )
 
 
 def _several(values, unit):
     shown = [_words(value, unit) or "nothing" for value in islice(values, MOST)]
     count = "one value" if len(values) == 1 else f"{len(values)} values"
-    return f"{count}: {', '.join(shown)}{', …' * (len(values) > MOST)}" if shown else "an empty list"
+    return (
+        f"{count}: {', '.join(shown)}{', …' * (len(values) > MOST)}" if shown else "an empty list"
+    )
 
 
 def _amount(quantity, unit):
@@ -76,7 +93,14 @@ def _amount(quantity, unit):
             quantity = quantity.to(asked.units)
         name = unit
     else:
-        name = re.sub(r"\bB\b", "byte", f"{quantity.units:~P}")  # as `amount` knows it, with a prefix: 3 GB/s
+        # as `amount` knows it, with a prefix: 3 GB/s
+        name = re.sub(r"\bB\b", "byte", f"{quantity.units:~P}")
     values = np.ravel(quantity.magnitude).tolist()
-    written = [amount(v, name) if math.isfinite(v) else f"{v} {name}".rstrip() for v in values[:MOST]]
-    return written[0] if np.ndim(quantity.magnitude) == 0 else f"{len(values)} values: {', '.join(written)}{', …' * (len(values) > MOST)}"
+    written = [
+        amount(v, name) if math.isfinite(v) else f"{v} {name}".rstrip() for v in values[:MOST]
+    ]
+    return (
+        written[0]
+        if np.ndim(quantity.magnitude) == 0
+        else f"{len(values)} values: {', '.join(written)}{', …' * (len(values) > MOST)}"
+    )

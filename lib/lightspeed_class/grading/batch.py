@@ -1,8 +1,9 @@
-"""Grading many: a pool of processes, each with one sandbox at a time, and a gradebook that only this process writes.
+"""Grading many: a pool of processes, each with one sandbox at a time, and a gradebook that only
+this process writes.
 
-A worker that is killed costs nothing but time: what it was at is tried again, alone. A submission that cannot be graded
-is named, stays without a grading, and does not stop the others. Ctrl+C stops the workers and their sandboxes at once,
-and raises KeyboardInterrupt; what is graded is kept.
+A worker that is killed costs nothing but time: what it was at is tried again, alone. A submission
+that cannot be graded is named, stays without a grading, and does not stop the others. Ctrl+C stops
+the workers and their sandboxes at once, and raises KeyboardInterrupt; what is graded is kept.
 """
 
 from __future__ import annotations
@@ -26,13 +27,16 @@ from lightspeed_class.grading.sandbox import Limits, available
 from lightspeed_class.intake.origins import Origins
 
 GRACE = 3  # seconds for a worker to close its sandbox before it is killed
-AHEAD = 2  # jobs for each worker that are handed out at a time, so that memory does not grow with the class
+# jobs for each worker that are handed out at a time, so that memory does not grow with the class
+AHEAD = 2
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 
 
 @dataclass(frozen=True)
 class Tally:
-    """What a run did; `failed`: submission id -> why the grader gave up on it; `unreadable` ones are graded, with nothing."""
+    """What a run did; `failed`: submission id -> why the grader gave up on it; `unreadable` ones
+    are graded, with nothing.
+    """
 
     graded: int
     failed: dict[int, str]
@@ -48,18 +52,32 @@ def job(content, assignment, seed, secret, limits, isolated):
         os._exit(1)
 
 
-def grade_all(book, name, workers=2, limits=None, isolated=True, progress=None, regrade=False, label="", submit=None):
-    """Grade the submissions of an assignment that have no grading yet; call it again after a crash and it goes on.
+def grade_all(
+    book,
+    name,
+    workers=2,
+    limits=None,
+    isolated=True,
+    progress=None,
+    regrade=False,
+    label="",
+    submit=None,
+):
+    """Grade the submissions of an assignment that have no grading yet; call it again after a crash
+    and it goes on.
 
-    `regrade`: also those that were graded under another key; with a new `label`, all of them, whatever the key.
-    `submit`: an object with submit(function, *arguments) -> Future, in place of a pool of `workers` processes.
+    `regrade`: also those that were graded under another key; with a new `label`, all of them,
+    whatever the key. `submit`: an object with submit(function, *arguments) -> Future, in place of a
+    pool of `workers` processes.
     """
     start, limits, failed = time.monotonic(), limits or Limits(), {}
     if isolated:
         available()
     assignment = book.assignment(name)
     origins = Origins(book, name)
-    key = " ".join([key_of(assignment, book.secret, limits, isolated, book.kinds(name)), *label.split()])
+    key = " ".join(
+        [key_of(assignment, book.secret, limits, isolated, book.kinds(name)), *label.split()]
+    )
     todo = book.pending(name, key if regrade else None)
     done = unreadable = 0
 
@@ -73,10 +91,19 @@ def grade_all(book, name, workers=2, limits=None, isolated=True, progress=None, 
 
     def hand_out(pool, submission):
         content = book.content(submission.id)
-        return pool.submit(job, content, assignment, origins.seed(submission.student, content), book.secret, limits, isolated)
+        return pool.submit(
+            job,
+            content,
+            assignment,
+            origins.seed(submission.student, content),
+            book.secret,
+            limits,
+            isolated,
+        )
 
     def take(submission, future):
-        if error := future.exception():  # the grader's own: the student is not to blame, and nothing is kept
+        # the grader's own: the student is not to blame, and nothing is kept
+        if error := future.exception():
             failed[submission.id] = f"{type(error).__name__}: {error}"
         else:
             keep(submission, future.result())
@@ -91,7 +118,9 @@ def grade_all(book, name, workers=2, limits=None, isolated=True, progress=None, 
         for submission in suspects:
             with _pool(1) as alone:
                 if _run(alone, deque([submission]), hand_out, take, 1):
-                    failed[submission.id] = "The worker was killed while it was at it, and so was a second one."
+                    failed[submission.id] = (
+                        "The worker was killed while it was at it, and so was a second one."
+                    )
     return Tally(done, failed, time.monotonic() - start, unreadable)
 
 
@@ -120,7 +149,8 @@ def _run(pool, queue, hand_out, take, ahead):
 def _pool(workers):
     """Worker processes. Where the block is left by an exception, as by Ctrl+C, they end at once."""
     before = multiprocessing.active_children()
-    context = multiprocessing.get_context("spawn")  # nothing of the gradebook's open file gets into a worker
+    # nothing of the gradebook's open file gets into a worker
+    context = multiprocessing.get_context("spawn")
     resource_tracker.ensure_running()  # not with the first worker: it lets interrupts through again
     pool = ProcessPoolExecutor(workers, context, _begin, (os.getpid(),))
     try:
@@ -133,7 +163,9 @@ def _pool(workers):
 
 
 def _end(workers):
-    """Stop these processes, of which each closes its sandbox; what does not listen is killed, and its sandbox with it."""
+    """Stop these processes, of which each closes its sandbox; what does not listen is killed,
+    and its sandbox with it.
+    """
     for worker in workers:
         worker.terminate()
     until = time.monotonic() + GRACE
@@ -144,7 +176,9 @@ def _end(workers):
 
 @contextlib.contextmanager
 def _without_interrupts():
-    """Ctrl+C, which a terminal sends to all processes, waits for the end of this block; workers begun in it never get one."""
+    """Ctrl+C, which a terminal sends to all processes, waits for the end of this block; workers
+    begun in it never get one.
+    """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -153,7 +187,9 @@ def _without_interrupts():
 
 
 def _begin(parent):
-    """A worker does not outlive the grader, even if that is killed, and its sandbox does not outlive the worker."""
+    """A worker does not outlive the grader, even if that is killed, and its sandbox does not
+    outlive the worker.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     signal.signal(signal.SIGTERM, _stop)
@@ -170,8 +206,20 @@ def _stop(*_):
 
 
 def key_of(assignment, secret, limits, isolated, kinds):
-    """What decides the scores, as one hash; `kinds`: those that were released, as with both of them the notebook has a say."""
-    decides = [assignment.name, assignment.cells, assignment.points, secret, asdict(limits), isolated, sorted(kinds), grader(), environment()]
+    """What decides the scores, as one hash; `kinds`: those that were released, as with both of
+    them the notebook has a say.
+    """
+    decides = [
+        assignment.name,
+        assignment.cells,
+        assignment.points,
+        secret,
+        asdict(limits),
+        isolated,
+        sorted(kinds),
+        grader(),
+        environment(),
+    ]
     return hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()
 
 
@@ -179,13 +227,22 @@ def print_progress(done, total, seconds):
     """A line that is written over; where the output is not a terminal, one line for each tenth."""
     terminal = sys.stderr.isatty()
     if terminal or done == total or done * 10 // total > (done - 1) * 10 // total:
-        left = f"about {seconds / 60:.0f} min left" if seconds >= 90 else f"about {seconds:.0f} s left"
+        left = (
+            f"about {seconds / 60:.0f} min left" if seconds >= 90 else f"about {seconds:.0f} s left"
+        )
         text = f"graded {done} of {total}, {left if done < total else 'done'}"
-        print(f"\r{text:<60}" if terminal else text, end="" if terminal and done < total else "\n", file=sys.stderr, flush=True)
+        print(
+            f"\r{text:<60}" if terminal else text,
+            end="" if terminal and done < total else "\n",
+            file=sys.stderr,
+            flush=True,
+        )
 
 
 def replay(book, id):
-    """Grade what a grading was of once more, by the points of then: (the same?, before, after, which parts of the record differ)."""
+    """Grade what a grading was of once more, by the points of then: (the same?, before, after,
+    which parts of the record differ).
+    """
     (grading,) = book.gradings(id=id)
     before = grading.graded
     (submission,) = [s for s in book.submissions() if s.id == grading.submission]
@@ -195,12 +252,24 @@ def replay(book, id):
     else:
         limits = Limits(**before.record["limits"])
         isolated = before.record["isolation"] != "not isolated"
-        after = grade(book.content(submission.id), assignment, before.record["seed"], book.secret, limits, isolated)
+        after = grade(
+            book.content(submission.id),
+            assignment,
+            before.record["seed"],
+            book.secret,
+            limits,
+            isolated,
+        )
     differ = [name for name in after.record if after.record[name] != before.record.get(name)]
     return before.digest == after.digest, before, after, differ
 
 
 def _asked(versions, graded):
-    """The version of an assignment that a grading is of; the latest, the first of them, if there is none."""
+    """The version of an assignment that a grading is of; the latest, the first of them, if there
+    is none.
+    """
     wanted, points = graded.record.get("assignment"), {s.question: s.out_of for s in graded.scores}
-    return next((v for v in versions if (identity(v) == wanted if wanted else v.points == points)), versions[0])
+    return next(
+        (v for v in versions if (identity(v) == wanted if wanted else v.points == points)),
+        versions[0],
+    )

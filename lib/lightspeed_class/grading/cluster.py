@@ -1,21 +1,25 @@
-"""Grading on a Dask cluster that is there already: the same work, sent to its workers instead of to processes here.
+"""Grading on a Dask cluster that is there already: the same work, sent to its workers instead of to
+processes here.
 
     with connected("tcp://10.0.0.5:8786") as cluster:
         grade_all(book, "02_roofline", workers=cluster.workers, submit=cluster)
 
-Every worker must have bubblewrap and this version of the course, Python and packages; all are asked before the batch, and
-each again with every job, so that one that joins later cannot give other marks. A worker runs one sandbox at a time,
-however many threads it has: start them with `dask worker ADDRESS --nworkers N --nthreads 1`.
+Every worker must have bubblewrap and this version of the course, Python and packages; all are asked
+before the batch, and each again with every job, so that one that joins later cannot give other
+marks. A worker runs one sandbox at a time, however many threads it has: start them with `dask
+worker ADDRESS --nworkers N --nthreads 1`.
 
-A submission cannot take its worker down, which only waits for the sandbox; the machine may. Dask then gives what that
-worker was at to another one, until `distributed.scheduler.allowed-failures` workers (3, by default) have gone with it:
-then it is `failed`, has no grading, and the next run tries it again. Nothing that raised an error is repeated. While no
-worker is left, the batch waits for one.
+A submission cannot take its worker down, which only waits for the sandbox; the machine may. Dask
+then gives what that worker was at to another one, until `distributed.scheduler.allowed-failures`
+workers (3, by default) have gone with it: then it is `failed`, has no grading, and the next run
+tries it again. Nothing that raised an error is repeated. While no worker is left, the batch waits
+for one.
 
-Between the grader and the workers go, as Dask's messages, the notebook's bytes, the assignment, the class's secret and
-the scores, which our code made from checked JSON; no object of a submission is ever pickled or unpickled. But Dask asks
-for no password: whoever reaches the scheduler can read these and run code on it, so it belongs on a closed network, or
-behind TLS (an address tls://..., and the certificates in Dask's own configuration).
+Between the grader and the workers go, as Dask's messages, the notebook's bytes, the assignment, the
+class's secret and the scores, which our code made from checked JSON; no object of a submission is
+ever pickled or unpickled. But Dask asks for no password: whoever reaches the scheduler can read
+these and run code on it, so it belongs on a closed network, or behind TLS (an address tls://...,
+and the certificates in Dask's own configuration).
 """
 
 from __future__ import annotations
@@ -30,19 +34,27 @@ from lightspeed_class.grading.grade import environment, grader
 from lightspeed_class.grading.sandbox import NoSandbox, available
 
 PATIENCE = 10  # seconds for the scheduler to answer
-INSTALL = "Grading on a cluster needs Dask: pip install distributed, or install the course with its extra classroom-dask."
-_alone = threading.Lock()  # the limit of processes holds for a user, and a worker's sandboxes are of one
+INSTALL = (
+    "Grading on a cluster needs Dask: pip install distributed, or install the course with its extra"
+    " classroom-dask."
+)
+# the limit of processes holds for a user, and a worker's sandboxes are of one
+_alone = threading.Lock()
 
 
 class NoCluster(RuntimeError):
-    """The cluster cannot be used, or is no longer there; the message says why, and which worker is to blame."""
+    """The cluster cannot be used, or is no longer there; the message says why, and which worker
+    is to blame.
+    """
 
 
 @contextlib.contextmanager
 def connected(address, isolated=True):
-    """Connect to the scheduler at `address`, look at every worker, and give a `submit=` for batch.grade_all.
+    """Connect to the scheduler at `address`, look at every worker, and give a `submit=` for
+    batch.grade_all.
 
-    Raises NoCluster; also in the batch, if the scheduler goes away: what is graded is kept, run it again.
+    Raises NoCluster; also in the batch, if the scheduler goes away: what is graded is kept, run it
+    again.
     """
     try:
         from distributed import Client
@@ -51,13 +63,23 @@ def connected(address, isolated=True):
     try:
         client = Client(address, timeout=PATIENCE, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
-        raise NoCluster(f"No Dask scheduler answers at {address}: {str(error) or type(error).__name__}. An address is like tcp://10.0.0.5:8786.") from None
+        raise NoCluster(
+            f"No Dask scheduler answers at {address}: {str(error) or type(error).__name__}. An"
+            " address is like tcp://10.0.0.5:8786."
+        ) from None
     try:
         wanted = about(isolated)
         found = client.run(about, isolated, on_error="return")
         if not found:
-            raise NoCluster(f"The cluster at {address} has no workers. Start some: dask worker {address} --nthreads 1")
-        faults = [f"Worker {worker}: {fault}" for worker, it in sorted(found.items()) if (fault := unfit(wanted, it))]
+            raise NoCluster(
+                f"The cluster at {address} has no workers. Start some: dask worker {address}"
+                " --nthreads 1"
+            )
+        faults = [
+            f"Worker {worker}: {fault}"
+            for worker, it in sorted(found.items())
+            if (fault := unfit(wanted, it))
+        ]
         if faults:
             raise NoCluster("\n".join(faults))
         yield Cluster(client, wanted, isolated, len(found))
@@ -74,9 +96,14 @@ class Cluster:
 
     def submit(self, function, *arguments):
         if self._client.status != "running":
-            raise NoCluster("The scheduler of the cluster has gone. What is graded is kept; run the batch again.")
+            raise NoCluster(
+                "The scheduler of the cluster has gone. What is graded is kept; run the batch"
+                " again."
+            )
         outcome = Future()
-        self._pool.submit(checked, self._wanted, self._isolated, function, *arguments).add_done_callback(lambda done: _pass_on(done, outcome))
+        self._pool.submit(
+            checked, self._wanted, self._isolated, function, *arguments
+        ).add_done_callback(lambda done: _pass_on(done, outcome))
         return outcome
 
 
@@ -89,18 +116,27 @@ def checked(wanted, isolated, function, *arguments):
 
 
 def about(isolated):
-    """What a worker must have in common with the grader; `sandbox` is what stands in its way, or nothing."""
+    """What a worker must have in common with the grader; `sandbox` is what stands in its way, or
+    nothing.
+    """
     sandbox = ""
     if isolated:
         try:
             available()
         except NoSandbox as missing:
             sandbox = str(missing)
-    return {"lightspeed": version("speed-of-light"), "grader": grader(), **environment(), "sandbox": sandbox}
+    return {
+        "lightspeed": version("speed-of-light"),
+        "grader": grader(),
+        **environment(),
+        "sandbox": sandbox,
+    }
 
 
 def unfit(wanted, found):
-    """Why a worker cannot grade, in words; empty if it can. `found` is what about() gave there, or its exception."""
+    """Why a worker cannot grade, in words; empty if it can. `found` is what about() gave there,
+    or its exception.
+    """
     if isinstance(found, ImportError):
         return f"it cannot import the course ({found}). Install the same version of it there."
     if isinstance(found, Exception):
@@ -109,7 +145,11 @@ def unfit(wanted, found):
         return found["sandbox"]
     for name, value in wanted.items():
         if found.get(name) != value:
-            what = "the grader's code differs from the one here" if name == "grader" else f"{name} is {found.get(name)}, here it is {value}"
+            what = (
+                "the grader's code differs from the one here"
+                if name == "grader"
+                else f"{name} is {found.get(name)}, here it is {value}"
+            )
             return f"{what}. Install the same version of everything there."
     return ""
 

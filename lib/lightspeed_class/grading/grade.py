@@ -1,9 +1,11 @@
-"""One submission -> scores, each with its diagnosis, and a record from which the same scores can be made again.
+"""One submission -> scores, each with its diagnosis, and a record from which the same scores can be
+made again.
 
-An answer is found by the id in `check("id", answer)`, wherever that call is: the last one whose answer is not `...`
-counts. Where there is no such call any more, the variable that it had is taken after the cell with the exercise's id;
-a function is also found by its name. The program that runs the cells tells only values; they are judged here.
-Functions are tried on the published inputs and on inputs that are drawn from a secret once the program has started.
+An answer is found by the id in `check("id", answer)`, wherever that call is: the last one whose
+answer is not `...` counts. Where there is no such call any more, the variable that it had is taken
+after the cell with the exercise's id; a function is also found by its name. The program that runs
+the cells tells only values; they are judged here. Functions are tried on the published inputs and
+on inputs that are drawn from a secret once the program has started.
 """
 
 from __future__ import annotations
@@ -42,7 +44,9 @@ UNREACHED = "Not reached: the program ended, or was ended, before the end of thi
 
 @dataclass(frozen=True)
 class Score:
-    """What an answer earned. `kind`, `name` and `message` are the diagnosis; `found`: check, cell, name or nothing."""
+    """What an answer earned. `kind`, `name` and `message` are the diagnosis; `found`: check,
+    cell, name or nothing.
+    """
 
     question: str
     points: float
@@ -56,7 +60,9 @@ class Score:
 
 @dataclass(frozen=True)
 class Graded:
-    """All that became of a submission. `status` is ok, refused or why the program ended; `notes` are for the student."""
+    """All that became of a submission. `status` is ok, refused or why the program ended; `notes`
+    are for the student.
+    """
 
     status: str
     scores: tuple[Score, ...]
@@ -74,7 +80,9 @@ class Graded:
 
 
 def grade(content, assignment, seed=None, secret="", limits=None, isolated=True):
-    """Grade the bytes of a notebook for the student whose variants `seed` draws. Raises NoSandbox, but nothing for what is in it."""
+    """Grade the bytes of a notebook for the student whose variants `seed` draws. Raises
+    NoSandbox, but nothing for what is in it.
+    """
     limits = limits or Limits()
     record = {
         "submission": hashlib.sha256(content).hexdigest(),
@@ -93,7 +101,9 @@ def grade(content, assignment, seed=None, secret="", limits=None, isolated=True)
     with Sandbox(limits, isolated) as box:
         record["isolation"] = box.isolation
         run = _Run(box, assignment, limits, cells)
-        scores = tuple(_score(run, id, out_of, seed, secret) for id, out_of in assignment.points.items())
+        scores = tuple(
+            _score(run, id, out_of, seed, secret) for id, out_of in assignment.points.items()
+        )
     notes = [f"Code cell {number + 1} stopped with {name}." for number, name in run.stopped]
     if run.status != "ok":
         notes.append(STATUS[run.status])
@@ -125,7 +135,9 @@ class _Run:
         except Ended:
             started = False
         if not started:  # nothing of the student's has run: it is not their fault
-            raise NoSandbox("The sandbox did not start. Is the machine out of memory or of processes?")
+            raise NoSandbox(
+                "The sandbox did not start. Is the machine out of memory or of processes?"
+            )
         try:
             while "done" not in (message := box.receive()):
                 self._note(message, len(cells), assignment.points)
@@ -134,7 +146,11 @@ class _Run:
 
     def _note(self, message, cells, asked):
         id, value, number = message.get("answer"), message.get("value"), message.get("cell")
-        if isinstance(id, str) and id in asked and (by := message.get("by")) in ("check", "cell", "name"):
+        if (
+            isinstance(id, str)
+            and id in asked
+            and (by := message.get("by")) in ("check", "cell", "name")
+        ):
             if by == "check" or self.answers.get(id, ("", None))[0] != "check":
                 self.answers[id] = by, value
         elif type(number) is int and 0 <= number < cells:
@@ -167,32 +183,47 @@ class _Run:
 def _homes(question, assignment, cells):
     """The numbers of the cells that ask the question."""
     for number, (id, source) in enumerate(cells):
-        if question in dict(assignment.cells.get(id, ())) or f'"{question}"' in source.replace("'", '"'):
+        if question in dict(assignment.cells.get(id, ())) or f'"{question}"' in source.replace(
+            "'", '"'
+        ):
             yield number
 
 
 def _score(run, id, out_of, seed, secret):
     by, value = run.answers.get(id, ("", {"kind": "none"}))
     variant = question(id).variant(seed)
-    if variant.question.kind == "function" and isinstance(value, dict) and value.get("kind") == "function":
+    if (
+        variant.question.kind == "function"
+        and isinstance(value, dict)
+        and value.get("kind") == "function"
+    ):
         verdict = _function(run, variant, secret)
     else:
         answer = decode(value)
         verdict = diagnose(variant, answer)
-        if verdict.kind in ("type", "dimension"):  # no number was read: a person may want to see what came
+        # no number was read: a person may want to see what came
+        if verdict.kind in ("type", "dimension"):
             verdict = replace(verdict, given=came(answer, variant.question.unit))
     message = verdict.message
     if not by:
-        message = f'Not answered: no `check("{id}", ...)` that ran had an answer, and neither had the cell of the exercise.' if run.reached(id) else UNREACHED
+        message = (
+            f'Not answered: no `check("{id}", ...)` that ran had an answer, and neither had the'
+            " cell of the exercise."
+            if run.reached(id)
+            else UNREACHED
+        )
     points = out_of if verdict.correct else 0.0
     return Score(id, points, out_of, verdict.kind, verdict.name, message, verdict.given, by)
 
 
 def _function(run, variant, secret):
-    """The verdict on the published inputs; then the one on hidden ones, of which the student is told nothing."""
+    """The verdict on the published inputs; then the one on hidden ones, of which the student is
+    told nothing.
+    """
     other = hidden(variant, secret)
     inputs = [v.inputs(sample) for v in (variant, other) for sample in v.samples]
-    # The same inputs give the same result: the last one, so that a function must hold to what it says.
+    # The same inputs give the same result: the last one, so that a function must hold to what it
+    # says.
     results = dict(zip(map(_key, inputs), run.results(variant.question.id, inputs), strict=False))
 
     def replay(**inputs):
@@ -205,8 +236,14 @@ def _function(run, variant, secret):
     if not verdict.correct:
         return verdict
     if diagnose(other, replay).correct:
-        return replace(verdict, message="Your function agrees with the library on the published inputs and on others.")
-    told = "Your function agrees with the library on the published inputs, but not on others of the same kind. Does it hold in general?"
+        return replace(
+            verdict,
+            message="Your function agrees with the library on the published inputs and on others.",
+        )
+    told = (
+        "Your function agrees with the library on the published inputs, but not on others of the"
+        " same kind. Does it hold in general?"
+    )
     return replace(verdict, correct=False, kind="hidden", message=told)
 
 
@@ -215,12 +252,16 @@ def _key(inputs):
 
 
 def hidden(variant, secret):
-    """The same function question on other inputs: every choice of every parameter, then values between them too."""
+    """The same function question on other inputs: every choice of every parameter, then values
+    between them too.
+    """
     q, rng = variant.question, seeded(variant.question.id, f"hidden\n{secret}")
     decks = {n: sorted(p.choices, key=lambda _: rng.random()) for n, p in q.parameters.items()}
     samples = []
     for turn in range(20 * DRAWS):
-        sample = {n: _hidden_value(p, decks[n][turn : turn + 1], rng) for n, p in q.parameters.items()}
+        sample = {
+            n: _hidden_value(p, decks[n][turn : turn + 1], rng) for n, p in q.parameters.items()
+        }
         if _has_result(variant, sample):
             samples.append(sample)
         if len(samples) == DRAWS:
@@ -232,7 +273,9 @@ def hidden(variant, secret):
 
 
 def _hidden_value(parameter, dealt, rng):
-    """The choice dealt, so that every regime is met; after that any of them or, if they are real, one in their range."""
+    """The choice dealt, so that every regime is met; after that any of them or, if they are
+    real, one in their range.
+    """
     if dealt:
         return dealt[0]
     choices = parameter.choices
@@ -244,13 +287,17 @@ def _hidden_value(parameter, dealt, rng):
 def _has_result(variant, sample):
     q, inputs = variant.question, variant.inputs(sample)
     try:
-        return (not q.valid or q.valid(**inputs)) and not np.isnan(variant._result(q.expected, sample)).any()
+        return (not q.valid or q.valid(**inputs)) and not np.isnan(
+            variant._result(q.expected, sample)
+        ).any()
     except (ArithmeticError, ValueError):
         return False
 
 
 def decode(value, depth=0):
-    """A plain value from an encoded answer, which is hostile: anything out of the ordinary is an object without value."""
+    """A plain value from an encoded answer, which is hostile: anything out of the ordinary is an
+    object without value.
+    """
     kind = value.get("kind") if isinstance(value, dict) else None
     if kind == "none":
         return None
@@ -288,8 +335,12 @@ def _number(value):
 def _quantity(magnitude, units):
     from lightspeed.units import ureg
 
-    known = isinstance(units, dict) and len(units) <= 8 and type(magnitude) in (int, float, np.ndarray)
-    if not known or not all(u in _base_units() and type(p) is float and abs(p) <= 12 for u, p in units.items()):
+    known = (
+        isinstance(units, dict) and len(units) <= 8 and type(magnitude) in (int, float, np.ndarray)
+    )
+    if not known or not all(
+        u in _base_units() and type(p) is float and abs(p) <= 12 for u, p in units.items()
+    ):
         return object()
     magnitude, units = usual(magnitude, units)
     return ureg.Quantity(magnitude, ureg.UnitsContainer(units))
@@ -299,12 +350,20 @@ def _quantity(magnitude, units):
 def _base_units():
     from lightspeed.units import ureg
 
-    return frozenset(name for name in dir(ureg) if not name.startswith("_") and name in ureg._units and ureg._units[name].is_base)
+    return frozenset(
+        name
+        for name in dir(ureg)
+        if not name.startswith("_") and name in ureg._units and ureg._units[name].is_base
+    )
 
 
 def _name(text):
     """A name that the student's program gave, fit to be shown."""
-    return text if isinstance(text, str) and re.fullmatch(r"[A-Za-z_]\w{0,59}", text, re.ASCII) else "Unnamed"
+    return (
+        text
+        if isinstance(text, str) and re.fullmatch(r"[A-Za-z_]\w{0,59}", text, re.ASCII)
+        else "Unnamed"
+    )
 
 
 @cache
@@ -312,15 +371,23 @@ def grader():
     """A hash of all code that has a say in a score."""
     home = COURSE.parent
     files = [f for package in PACKAGES for f in sorted((home / package).rglob("*"))]
-    files = [f for f in files if f.suffix in (".py", ".toml", ".txt") and "_delivered" not in f.parts]
-    return _hash([[str(f.relative_to(home)), hashlib.sha256(f.read_bytes()).hexdigest()] for f in files])
+    files = [
+        f for f in files if f.suffix in (".py", ".toml", ".txt") and "_delivered" not in f.parts
+    ]
+    return _hash(
+        [[str(f.relative_to(home)), hashlib.sha256(f.read_bytes()).hexdigest()] for f in files]
+    )
 
 
 @cache
 def environment():
     """What else a score may depend on."""
     packages = {name: version(name) for name in ("numpy", "pint", "scipy")}
-    return {"python": platform.python_version(), "system": f"{platform.system()} {platform.machine()}", **packages}
+    return {
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        **packages,
+    }
 
 
 def _hash(value):

@@ -1,9 +1,11 @@
-"""A process that may be hostile, confined by bubblewrap, and a line of JSON at a time to and from it.
+"""A process that may be hostile, confined by bubblewrap, and a line of JSON at a time to and from
+it.
 
-Inside there is no network, no /proc, no other process and no file but the interpreter, its packages and those parts of
-the course that hold no answers, all read-only, and an empty /tmp of limited size. The environment is ours, descriptors
-are closed, the user owns nothing, and limits hold for processor time, wall time, memory, processes, files and output.
-What comes back is only ever parsed as JSON. When the sandbox is closed, every process in it is dead.
+Inside there is no network, no /proc, no other process and no file but the interpreter, its packages
+and those parts of the course that hold no answers, all read-only, and an empty /tmp of limited
+size. The environment is ours, descriptors are closed, the user owns nothing, and limits hold for
+processor time, wall time, memory, processes, files and output. What comes back is only ever parsed
+as JSON. When the sandbox is closed, every process in it is dead.
 """
 
 from __future__ import annotations
@@ -29,18 +31,22 @@ from lightspeed_class.grading import seccomp
 
 LIBRARY = Path(lightspeed.__file__).resolve().parent  # laws and constants: no answers
 COURSE = Path(lightspeed_course.__file__).resolve().parent
-EXPOSED = ("__init__.py", "lazy.py", "show", "explorers")  # of the course; practice/ and all else holds answers
+# of the course; practice/ and all else holds answers
+EXPOSED = ("__init__.py", "lazy.py", "show", "explorers")
 PROGRAM = Path(__file__).with_name("student.py")
 HINT = (
-    "bubblewrap (the command bwrap) is needed to run submissions safely: apt install bubblewrap, dnf install bubblewrap. "
-    "It exists for Linux only; elsewhere use a container or a virtual machine, or grade without isolation, "
-    "which lets a submission do all that you can do."
+    "bubblewrap (the command bwrap) is needed to run submissions safely: apt install bubblewrap,"
+    " dnf install bubblewrap. It exists for Linux only; elsewhere use a container or a virtual"
+    " machine, or grade without isolation, which lets a submission do all that you can do."
 )
-FIRST_UID = 2_000_000_000  # added to the process id: a user that nobody is, another one for each grader at work
+# added to the process id: a user that nobody is, another one for each grader at work
+FIRST_UID = 2_000_000_000
 
 
 class NoSandbox(RuntimeError):
-    """This machine cannot isolate submissions, or could not start one; the message says how to mend it."""
+    """This machine cannot isolate submissions, or could not start one; the message says how to
+    mend it.
+    """
 
 
 class Ended(Exception):
@@ -66,7 +72,9 @@ class Limits:
 
 
 class Sandbox:
-    """student.py in a sandbox of its own; use it in a `with`. `isolation` says in words what holds it."""
+    """student.py in a sandbox of its own; use it in a `with`. `isolation` says in words what
+    holds it.
+    """
 
     def __init__(self, limits: Limits | None = None, isolated: bool = True):
         self.limits = limits or Limits()
@@ -77,7 +85,11 @@ class Sandbox:
 
     def __enter__(self):
         with contextlib.ExitStack() as undo:
-            folder = None if self._isolated else undo.enter_context(tempfile.TemporaryDirectory(prefix="lightspeed-student-"))
+            folder = (
+                None
+                if self._isolated
+                else undo.enter_context(tempfile.TemporaryDirectory(prefix="lightspeed-student-"))
+            )
             command, descriptors = (_confined if self._isolated else _free)(self.limits, undo)
             self._process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=folder or "/",
@@ -110,8 +122,12 @@ class Sandbox:
                 raise Ended(self._why()) from None
 
     def receive(self, seconds=None):
-        """The next message, or None if there is none within `seconds`. Raises Ended. The message is hostile."""
-        until = self._deadline if seconds is None else min(self._deadline, time.monotonic() + seconds)
+        """The next message, or None if there is none within `seconds`. Raises Ended. The message
+        is hostile.
+        """
+        until = (
+            self._deadline if seconds is None else min(self._deadline, time.monotonic() + seconds)
+        )
         pipe = self._process.stdout.fileno()
         while b"\n" not in self._waiting:
             if not self._wait(pipe, select.POLLIN, until):
@@ -161,7 +177,8 @@ class Sandbox:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             return
-        # The first process of its namespace takes all others with it, and bwrap ends once they are gone.
+        # The first process of its namespace takes all others with it, and bwrap ends once they are
+        # gone.
         for pid in _children(self._process.pid):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -180,20 +197,40 @@ def available():
     with contextlib.ExitStack() as undo:
         command, descriptors = _confined(Limits(), undo)
         trial = [*command[: command.index("--") + 1], "/usr/bin/true"]
-        done = subprocess.run(trial, pass_fds=descriptors, capture_output=True, text=True, timeout=30)
+        done = subprocess.run(
+            trial, pass_fds=descriptors, capture_output=True, text=True, timeout=30
+        )
     if done.returncode:
         raise NoSandbox(f"bubblewrap does not work here: {done.stderr.strip()[:300]}. {HINT}")
-    version = subprocess.run([bwrap, "--version"], capture_output=True, text=True).stdout.split()[-1]
+    version = subprocess.run([bwrap, "--version"], capture_output=True, text=True).stdout.split()[
+        -1
+    ]
     return f"bubblewrap {version}" + ", seccomp" * bool(seccomp.program())
 
 
 def _confined(limits, undo):
     """The command of the sandbox and the descriptors it needs."""
-    command = [shutil.which("bwrap"), "--die-with-parent", "--new-session", "--unshare-ipc", "--unshare-pid", "--unshare-net"]
+    command = [
+        shutil.which("bwrap"),
+        "--die-with-parent",
+        "--new-session",
+        "--unshare-ipc",
+        "--unshare-pid",
+        "--unshare-net",
+    ]
     command += ["--unshare-uts", "--unshare-cgroup-try", "--hostname", "sandbox"]
     root = os.geteuid() == 0
     if root:
-        command += ["--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP"]
+        command += [
+            "--cap-drop",
+            "ALL",
+            "--cap-add",
+            "CAP_SETUID",
+            "--cap-add",
+            "CAP_SETGID",
+            "--cap-add",
+            "CAP_SETPCAP",
+        ]
     else:
         command += ["--unshare-user", "--disable-userns", "--uid", "65534", "--gid", "65534"]
     # Before the binds: a course that lies below /tmp would else be hidden by it.
@@ -201,7 +238,9 @@ def _confined(limits, undo):
     made = {"/", "/usr", "/tmp"}
     for folder in ("/usr", *_readable(), str(LIBRARY)):
         for parent in reversed(Path(folder).parents):
-            if str(parent) not in made and not any(str(parent).startswith(f"{m}/") for m in ("/usr", *_readable())):
+            if str(parent) not in made and not any(
+                str(parent).startswith(f"{m}/") for m in ("/usr", *_readable())
+            ):
                 command += ["--perms", "0755", "--dir", str(parent)]
                 made.add(str(parent))
         command += ["--ro-bind", folder, folder]
@@ -209,7 +248,9 @@ def _confined(limits, undo):
         if Path(f"/{name}").exists():
             command += ["--symlink", f"usr/{name}", f"/{name}"]
     # Of the course only what holds no answers, whether it is a checkout or lies among the packages.
-    hidden = [p for p in COURSE.parent.glob("lightspeed*") if p.is_dir() and p not in (LIBRARY, COURSE)]
+    hidden = [
+        p for p in COURSE.parent.glob("lightspeed*") if p.is_dir() and p not in (LIBRARY, COURSE)
+    ]
     for folder in (COURSE, *sorted(hidden)):
         command += ["--perms", "0755", "--tmpfs", str(folder)]
     for name in EXPOSED:
@@ -217,7 +258,11 @@ def _confined(limits, undo):
     command += ["--ro-bind", str(PROGRAM), "/student.py", "--perms", "0755", "--dir", "/dev"]
     for device in ("/dev/null", "/dev/zero", "/dev/urandom"):
         command += ["--dev-bind", device, device]
-    command += [*(word for f in (COURSE, *sorted(hidden)) for word in ("--remount-ro", str(f))), "--remount-ro", "/"]
+    command += [
+        *(word for f in (COURSE, *sorted(hidden)) for word in ("--remount-ro", str(f))),
+        "--remount-ro",
+        "/",
+    ]
     descriptors = []
     if seccomp.program():
         # A pipe holds the few hundred bytes of it.
@@ -230,7 +275,13 @@ def _confined(limits, undo):
     command.append("--")
     if root:
         uid = str(FIRST_UID + os.getpid())
-        command += ["/usr/bin/setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--no-new-privs"]
+        command += [
+            "/usr/bin/setpriv",
+            f"--reuid={uid}",
+            f"--regid={uid}",
+            "--clear-groups",
+            "--no-new-privs",
+        ]
         command += ["--bounding-set=-all", "--inh-caps=-all", "--ambient-caps=-all", "--"]
     return [*command, *_python("/student.py")], descriptors
 
@@ -240,7 +291,9 @@ def _free(limits, undo):
 
 
 def _python(program):
-    """No site, no user's packages, no current folder on the path; the real interpreter, not the link of an environment."""
+    """No site, no user's packages, no current folder on the path; the real interpreter, not the
+    link of an environment.
+    """
     return [os.path.realpath(sys.executable), "-s", "-S", "-P", "-B", program]
 
 
@@ -250,7 +303,11 @@ def _readable():
     paths = sysconfig.get_paths()
     folders = {sys.base_prefix, paths["stdlib"], paths["purelib"], paths["platlib"]}
     folders = {os.path.realpath(f) for f in folders}
-    return sorted(f for f in folders if not any(f.startswith(f"{other}/") for other in folders | {"/usr"}) and f != "/usr")
+    return sorted(
+        f
+        for f in folders
+        if not any(f.startswith(f"{other}/") for other in folders | {"/usr"}) and f != "/usr"
+    )
 
 
 def _paths():

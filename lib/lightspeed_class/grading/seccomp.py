@@ -1,7 +1,9 @@
-"""A seccomp filter for programs that compute: system calls that reach for the kernel or for another world are refused.
+"""A seccomp filter for programs that compute: system calls that reach for the kernel or for another
+world are refused.
 
-Namespaces and mounts of its own would give a program memory that no limit counts; so would memfd and System V
-segments. vsock and the like leave a network namespace, so every socket but a local one is refused.
+Namespaces and mounts of its own would give a program memory that no limit counts; so would memfd
+and System V segments. vsock and the like leave a network namespace, so every socket but a local one
+is refused.
 """
 
 from __future__ import annotations
@@ -38,7 +40,9 @@ _ALLOW, _KILL, _ERROR = 0x7FFF0000, 0x80000000, 0x00050000
 
 
 def program():
-    """The filter as bytes that bubblewrap loads; empty on a processor whose numbers we do not have."""
+    """The filter as bytes that bubblewrap loads; empty on a processor whose numbers we do not
+    have.
+    """
     if platform.machine() not in _CALLS:
         return b""
     architecture, calls = _CALLS[platform.machine()]

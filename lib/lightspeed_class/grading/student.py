@@ -1,7 +1,9 @@
-"""Runs inside the sandbox: the cells of one notebook in order, then the functions asked for, one call at a time.
+"""Runs inside the sandbox: the cells of one notebook in order, then the functions asked for, one
+call at a time.
 
-It judges nothing and knows no answer, so what the cells do to it harms only themselves. Messages are lines of JSON:
-in: limits and paths; cells; then calls. Out: "started", what became of each cell, answers, results of calls.
+It judges nothing and knows no answer, so what the cells do to it harms only themselves. Messages
+are lines of JSON: in: limits and paths; cells; then calls. Out: "started", what became of each
+cell, answers, results of calls.
 """
 
 import ast
@@ -63,7 +65,9 @@ def main():
 
 
 def load_pint():
-    """Without what it imports wherever it is installed: Dask asks /proc, which is not here; the others only take time."""
+    """Without what it imports wherever it is installed: Dask asks /proc, which is not here; the
+    others only take time.
+    """
     sys.modules |= dict.fromkeys(("dask", "babel", "scipy"))
     import pint  # noqa: F401
 
@@ -84,7 +88,9 @@ def limit(limits):
 
 
 def run(plan, seconds, say):
-    """Execute the cells, tell the answers after each, and give the functions to call, by question."""
+    """Execute the cells, tell the answers after each, and give the functions to call, by
+    question.
+    """
     checked, ever_checked, functions = {}, set(), {}
 
     def check(id, answer=..., *_, **__):
@@ -118,7 +124,9 @@ def run(plan, seconds, say):
 
 
 def world(check):
-    """The namespace of the cells, as if they ran in a notebook; of the course's verbs only those that draw do something."""
+    """The namespace of the cells, as if they ran in a notebook; of the course's verbs only those
+    that draw do something.
+    """
     import lightspeed_course
 
     real = lightspeed_course.__getattr__
@@ -149,7 +157,11 @@ def unanswered(answer):
     """Whether it is what the exercise came with: nothing, dots, or a function without a body."""
     code = getattr(answer, "__code__", None) if type(answer) is types.FunctionType else None
     empty = unanswered_function.__code__
-    return answer is None or answer is Ellipsis or (code and code.co_code[::2] == empty.co_code[::2] and code.co_consts[-1] is None)
+    return (
+        answer is None
+        or answer is Ellipsis
+        or (code and code.co_code[::2] == empty.co_code[::2] and code.co_consts[-1] is None)
+    )
 
 
 def unanswered_function(): ...
@@ -181,7 +193,9 @@ def compiled(source):
         tree = ast.parse(source)
     except SyntaxError:
         lines = source.splitlines()
-        magic = [line.lstrip()[:1] in ("%", "!", "?") or line.rstrip().endswith("?") for line in lines]
+        magic = [
+            line.lstrip()[:1] in ("%", "!", "?") or line.rstrip().endswith("?") for line in lines
+        ]
         tree = ast.parse("\n".join("" if m else line for m, line in zip(magic, lines, strict=True)))
     return compile(tree, "cell", "exec")
 
@@ -204,7 +218,9 @@ def call(function, inputs):
 
 
 def encode(answer, depth=0):
-    """An answer as JSON: its kind and its value. What is not a plain value is named, never asked what it is worth."""
+    """An answer as JSON: its kind and its value. What is not a plain value is named, never asked
+    what it is worth.
+    """
     kind = type(answer)
     if answer is None or answer is Ellipsis:
         return {"kind": "none"}
@@ -216,13 +232,27 @@ def encode(answer, depth=0):
         return {"kind": "list", "value": [encode(value, depth + 1) for value in answer]}
     if issubclass(kind, dict) and depth < 1 and len(answer) <= LONGEST:
         pairs = [(key, value) for key, value in dict.items(answer) if type(key) is str]
-        return {"kind": "dict", "value": [[key[:100], encode(value, depth + 1)] for key, value in pairs]}
+        return {
+            "kind": "dict",
+            "value": [[key[:100], encode(value, depth + 1)] for key, value in pairs],
+        }
     if hasattr(kind, "_REGISTRY") or hasattr(kind, "to_base_units"):
         return quantity(answer, depth)
-    if isinstance(getattr(kind, "quantity", None), property) or kind.__module__ == "lightspeed.catalog":
-        return encode(answer.quantity, depth + 1) if depth < 2 else {"kind": "other", "name": kind.__name__}
+    if (
+        isinstance(getattr(kind, "quantity", None), property)
+        or kind.__module__ == "lightspeed.catalog"
+    ):
+        return (
+            encode(answer.quantity, depth + 1)
+            if depth < 2
+            else {"kind": "other", "name": kind.__name__}
+        )
     numpy = sys.modules.get("numpy")
-    if issubclass(kind, (int, float)) or kind in (Fraction, Decimal) or (numpy and issubclass(kind, (numpy.integer, numpy.floating))):
+    if (
+        issubclass(kind, (int, float))
+        or kind in (Fraction, Decimal)
+        or (numpy and issubclass(kind, (numpy.integer, numpy.floating)))
+    ):
         return number(answer)
     if issubclass(kind, numbers.Complex):
         return {"kind": "complex"}
@@ -235,7 +265,9 @@ def encode(answer, depth=0):
 
 
 def number(value):
-    """By the base type's own methods, as `check` does it: a subclass may say that it is worth something else."""
+    """By the base type's own methods, as `check` does it: a subclass may say that it is worth
+    something else.
+    """
     numpy = sys.modules.get("numpy")
     if numpy and isinstance(value, numpy.generic):
         value = numpy.generic.item(value)

@@ -1,4 +1,6 @@
-"""What lies beside the notebooks of a release: who gets which file (handout.csv), and how to give them out (README.txt)."""
+"""What lies beside the notebooks of a release: who gets which file (handout.csv), and how to
+give them out (README.txt).
+"""
 
 from __future__ import annotations
 
@@ -43,14 +45,29 @@ One file for each student: what that takes
 
 
 def write_handout(course, name, students, versions):
-    """Write both into the folder of a release; `versions`: student id -> those that they were given, the last one last."""
+    """Write both into the folder of a release; `versions`: student id -> those that they were
+    given, the last one last.
+    """
     folder, table = course.released(name), io.StringIO(newline="")
     rows = csv.writer(table)
     rows.writerow(["id", "name", "email", "version", "file", "earlier versions"])
     for student in students:
         *earlier, number = versions[student.id]
-        file = f"v{number}/{student.id}/{name}.ipynb" if course.variants else f"v{number}/{name}.ipynb"
-        rows.writerow([student.id, cell(student.name), student.details.get("email", ""), number, file, " ".join(map(str, earlier))])
+        file = (
+            f"v{number}/{student.id}/{name}.ipynb" if course.variants else f"v{number}/{name}.ipynb"
+        )
+        rows.writerow(
+            [
+                student.id,
+                cell(student.name),
+                student.details.get("email", ""),
+                number,
+                file,
+                " ".join(map(str, earlier)),
+            ]
+        )
     write_whole(folder / "handout.csv", table.getvalue().encode("utf-8-sig"))
     text = (OWN if course.variants else SHARED) + REST
-    write_whole(folder / "README.txt", text.format(name=name, version=versions[students[0].id][-1]).encode())
+    write_whole(
+        folder / "README.txt", text.format(name=name, version=versions[students[0].id][-1]).encode()
+    )

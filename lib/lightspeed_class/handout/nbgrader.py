@@ -1,9 +1,10 @@
 """An assignment in the form of nbgrader, for schools that run it.
 
-What nbgrader cannot give: its tests run in the student's own process, as whoever starts it. One line of a submission
-can make every test pass, or read the hidden tests, the solutions and the gradebook; a school that grades for credit
-should confine the kernels, or collect and grade the same notebooks with `lightspeed class`, in a class without variants.
-All students get the same values, and the feedback pages show the hidden tests. The exported README says so too.
+What nbgrader cannot give: its tests run in the student's own process, as whoever starts it. One
+line of a submission can make every test pass, or read the hidden tests, the solutions and the
+gradebook; a school that grades for credit should confine the kernels, or collect and grade the same
+notebooks with `lightspeed class`, in a class without variants. All students get the same values,
+and the feedback pages show the hidden tests. The exported README says so too.
 """
 
 from __future__ import annotations
@@ -25,11 +26,13 @@ _ASK = re.compile(r"""ask\(\s*["']([\w.]+)["']\s*\)\s*""")
 
 
 def export_nbgrader(name, folder, points=None, secret=None):
-    """Write the assignment `name` (as "02_roofline") to folder/source/name/name.ipynb, and give that path.
+    """Write the assignment `name` (as "02_roofline") to folder/source/name/name.ipynb, and give
+    that path.
 
-    `points`: question -> points, 1 where none are given. `secret` draws the hidden inputs of functions, afresh for each
-    export if it is None; submissions can read it, so it is never that of a class. Takes a checkout of the course, with its
-    solutions built (BuildError). What is in the folder already is never written over (FileExistsError for the notebook).
+    `points`: question -> points, 1 where none are given. `secret` draws the hidden inputs of
+    functions, afresh for each export if it is None; submissions can read it, so it is never that of
+    a class. Takes a checkout of the course, with its solutions built (BuildError). What is in the
+    folder already is never written over (FileExistsError for the notebook).
     """
     from lightspeed_course.authoring.build import sources
 
@@ -38,14 +41,22 @@ def export_nbgrader(name, folder, points=None, secret=None):
     assignment = Assignment.of(course / f"exercises/{name}.ipynb", points)
     built = nbformat.read(script.with_suffix(".ipynb"), as_version=4)
     if [cell.id for cell in built.cells] != [cell.id for cell in page(script).cells]:
-        raise BuildError(f"solutions/{name}.ipynb is not what its source makes: run `lightspeed build {name}`")
-    notebook = new_notebook(cells=list(_cells(script, built, assignment, secret or secrets.token_hex(16))), metadata=METADATA)
+        raise BuildError(
+            f"solutions/{name}.ipynb is not what its source makes: run `lightspeed build {name}`"
+        )
+    notebook = new_notebook(
+        cells=list(_cells(script, built, assignment, secret or secrets.token_hex(16))),
+        metadata=METADATA,
+    )
     nbformat.validate(notebook)
     target = Path(folder) / "source" / name / f"{name}.ipynb"
     target.parent.mkdir(parents=True, exist_ok=True)
     with open(target, "x", encoding="utf-8") as file:
         file.write(nbformat.writes(notebook) + "\n")
-    for file, text in ((Path(folder) / "nbgrader_config.py", CONFIG), (Path(folder) / "README.md", README)):
+    for file, text in (
+        (Path(folder) / "nbgrader_config.py", CONFIG),
+        (Path(folder) / "README.md", README),
+    ):
         if not file.exists():
             file.write_text(text, encoding="utf-8")
     return target
@@ -60,28 +71,59 @@ def _cells(script, built, assignment, secret):
             yield _cell(new_markdown_cell, done.source, stub.id, f"text_{stub.id}", locked=True)
         elif asked := _ASK.fullmatch(cell.source):
             # The prompt as text: no widget to wait for, and nothing there that shows a solution.
-            yield _cell(new_markdown_cell, question(asked[1]).variant().prompt, stub.id, f"ask_{stub.id}", locked=True)
+            yield _cell(
+                new_markdown_cell,
+                question(asked[1]).variant().prompt,
+                stub.id,
+                f"ask_{stub.id}",
+                locked=True,
+            )
         elif "# BEGIN SOLUTION" in cell.source:
-            yield _cell(new_code_cell, _regions(_without_checks(cell.source)), stub.id, f"answer_{stub.id}", solution=True)
+            yield _cell(
+                new_code_cell,
+                _regions(_without_checks(cell.source)),
+                stub.id,
+                f"answer_{stub.id}",
+                solution=True,
+            )
         else:
-            yield _cell(new_code_cell, _without_checks(cell.source), stub.id, f"code_{stub.id}", locked=True)
+            yield _cell(
+                new_code_cell, _without_checks(cell.source), stub.id, f"code_{stub.id}", locked=True
+            )
         for id, variable in pairs:
             grade_id = id.replace(".", "-")
             out_of = assignment.points[id]
             out_of = int(out_of) if out_of.is_integer() else out_of
-            yield _cell(new_code_cell, _test(id, variable, secret), f"test-{grade_id}"[:64], grade_id, locked=True, points=out_of)
+            yield _cell(
+                new_code_cell,
+                _test(id, variable, secret),
+                f"test-{grade_id}"[:64],
+                grade_id,
+                locked=True,
+                points=out_of,
+            )
 
 
 def _cell(new, source, id, grade_id, solution=False, locked=False, points=None):
-    mark = {"schema_version": SCHEMA_VERSION, "grade_id": grade_id, "grade": points is not None, "solution": solution, "locked": locked, "task": False}
+    mark = {
+        "schema_version": SCHEMA_VERSION,
+        "grade_id": grade_id,
+        "grade": points is not None,
+        "solution": solution,
+        "locked": locked,
+        "task": False,
+    }
     if points is not None:
         mark["points"] = points
     return new(source, id=id, metadata={"nbgrader": mark})
 
 
 def _test(id, variable, secret):
-    """nbgrader gives the points of a cell that raises nothing. A function must hold on other inputs too, as in our grader."""
-    # Not False: in our sandbox check() knows no verdict, and the same notebook is to run there without an error.
+    """nbgrader gives the points of a cell that raises nothing. A function must hold on other
+    inputs too, as in our grader.
+    """
+    # Not False: in our sandbox check() knows no verdict, and the same notebook is to run there
+    # without an error.
     test = f'assert (verdict := check("{id}", {variable})).correct is not False, verdict'
     if question(id).kind != "function":
         return test
@@ -98,13 +140,19 @@ def _without_checks(source):
     """The cell without its calls of check(), which get cells of their own."""
     lines = source.splitlines()
     for node in ast.parse(source).body:
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and getattr(node.value.func, "id", None) == "check":
+        if (
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Call)
+            and getattr(node.value.func, "id", None) == "check"
+        ):
             lines[node.lineno - 1 : node.end_lineno] = [None] * (node.end_lineno - node.lineno + 1)
     return "\n".join(line for line in lines if line is not None).rstrip()
 
 
 def _regions(source):
-    """For each solution the stub, and below it the solution between nbgrader's marks, which takes it out."""
+    """For each solution the stub, and below it the solution between nbgrader's marks, which
+    takes it out.
+    """
     lines, stub, body = [], [], None
     for line in source.splitlines():
         indent, mark = line[: len(line) - len(line.lstrip())], line.strip()

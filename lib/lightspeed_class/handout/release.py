@@ -1,14 +1,16 @@
-"""Giving an assignment out: one notebook for each student, with their own numbers and nothing that answers them.
+"""Giving an assignment out: one notebook for each student, with their own numbers and nothing that
+answers them.
 
     released/NAME/v1/STUDENT/NAME.ipynb      what a student gets; no file that is there is ever changed
     released/NAME/v1/NAME.ipynb              in its place, where all have the same numbers
     released/NAME/handout.csv                who has which version, for a mail merge or an upload
     released/NAME/README.txt                 how to hand it out
 
-A notebook keeps the cells of the exercise with their ids and `check(...)` calls. Outputs are gone, but for the prompts,
-which are those of the student's variant. A cell at the top says what is needed. A first code cell tells `check` the seed, and
-whether to diagnose an answer or only to say how it was read. There is no secret in it: the library is open, and a student
-may compute with it or change the seed, which harms only the own self-check. Points rest on the seeds in the gradebook and
+A notebook keeps the cells of the exercise with their ids and `check(...)` calls. Outputs are gone,
+but for the prompts, which are those of the student's variant. A cell at the top says what is
+needed. A first code cell tells `check` the seed, and whether to diagnose an answer or only to say
+how it was read. There is no secret in it: the library is open, and a student may compute with it or
+change the seed, which harms only the own self-check. Points rest on the seeds in the gradebook and
 on hidden inputs.
 """
 
@@ -52,8 +54,8 @@ READS = "`check` says how your answer was read, and it is\njudged once you hand 
 
 @dataclass(frozen=True)
 class Released:
-    """What a release did. `given`: ids of the students whose files were made now; `versions`: student -> those that
-    they were given, the last one last."""
+    """What a release did. `given`: ids of the students whose files were made now; `versions`:
+    student -> those that they were given, the last one last."""
 
     name: str
     folder: Path
@@ -71,20 +73,27 @@ class Released:
 
 
 def release(course, book, name, due=None):
-    """Make the notebooks of an assignment, which is an exercise of the course or a path; `due` in seconds since 1970.
+    """Make the notebooks of an assignment, which is an exercise of the course or a path; `due` in
+    seconds since 1970.
 
-    Students who have this version keep their files. An assignment that has changed is a new version, for all of them,
-    in a folder of its own. Raises CourseError.
+    Students who have this version keep their files. An assignment that has changed is a new
+    version, for all of them, in a folder of its own. Raises CourseError.
     """
     path = find(name)
     assignment = course.assignment(path)
     name = assignment.name
     students = [s for s in book.students() if not s.details.get("left")]
     if not students:
-        raise CourseError("there are no students yet: fill in roster.csv and run lightspeed class roster roster.csv")
+        raise CourseError(
+            "there are no students yet: fill in roster.csv and run lightspeed class roster"
+            " roster.csv"
+        )
     state = json.loads(book.setting(f"release {name}") or '{"versions": [], "students": {}}')
-    # The same seed for all versions: what differs is then the assignment, a question of the library, or class.toml.
-    mark = hashlib.sha256(notebook_for(path, "any" if course.variants else None, "any", course.feedback)).hexdigest()
+    # The same seed for all versions: what differs is then the assignment, a question of the
+    # library, or class.toml.
+    mark = hashlib.sha256(
+        notebook_for(path, "any" if course.variants else None, "any", course.feedback)
+    ).hexdigest()
     versions = [v["mark"] for v in state["versions"]]
     now = assignment.points
     before = book.assignment(name).points if name in book.assignments() else now
@@ -100,7 +109,12 @@ def release(course, book, name, due=None):
             book.add_student(student.id, student.name, seed=secrets.token_hex(6), **student.details)
             student = book.student(student.id)
         had = state["students"].get(student.id, [])
-        file = course.released(name) / f"v{version}" / (student.id if course.variants else "") / f"{name}.ipynb"
+        file = (
+            course.released(name)
+            / f"v{version}"
+            / (student.id if course.variants else "")
+            / f"{name}.ipynb"
+        )
         missing = not file.exists()
         if missing:
             whose = (student.seed, student.id) if course.variants else (None, "")
@@ -108,7 +122,8 @@ def release(course, book, name, due=None):
         if missing or (version not in had and not course.variants):
             given.append(student.id)
         state["students"][student.id] = [*(v for v in had if v != version), version]
-    # Last, so that a release that was killed is one that has not been: the next one finds its files.
+    # Last, so that a release that was killed is one that has not been: the next one finds its
+    # files.
     book.setting(f"release {name}", json.dumps(state))
     versions = {s.id: tuple(state["students"][s.id]) for s in students}
     write_handout(course, name, students, versions)
@@ -119,7 +134,9 @@ def release(course, book, name, due=None):
 
 
 def spoken(name):
-    """The name or the number that somebody gave, as the folders have it: 2 is 02, and 02_roofline.ipynb is 02_roofline."""
+    """The name or the number that somebody gave, as the folders have it: 2 is 02, and
+    02_roofline.ipynb is 02_roofline.
+    """
     name = Path(name).name.removesuffix(".ipynb")
     return f"{int(name):02}" if name.isdecimal() else name
 
@@ -129,10 +146,15 @@ def find(name):
     found, known = Path(name), exercises()
     if found.suffix != ".ipynb" or not found.is_file():
         wanted = spoken(name) if found.name == str(name) else str(name)
-        matching = [e for e in known if e.stem == wanted] or [e for e in known if e.stem.startswith(wanted)]
+        matching = [e for e in known if e.stem == wanted] or [
+            e for e in known if e.stem.startswith(wanted)
+        ]
         if len(matching) != 1:
             what = "notebook" if found.suffix == ".ipynb" else "one assignment"
-            raise CourseError(f"there is no {what} {name}; there are {', '.join(e.stem for e in known)}, or a path to a notebook")
+            raise CourseError(
+                f"there is no {what} {name}; there are {', '.join(e.stem for e in known)}, or a"
+                " path to a notebook"
+            )
         found = matching[0]
     if found.resolve().parent.name == "solutions":
         raise CourseError(f"{name} holds the solutions; release exercises/{found.name}")
@@ -141,16 +163,23 @@ def find(name):
         asked = any('check("' in "".join(cell["source"]) for cell in cells)
         whole = all(isinstance(cell["id"], str) for cell in cells)
     except (OSError, ValueError, KeyError, TypeError):
-        raise CourseError(f"{name} is not a notebook whose cells have ids; save it from JupyterLab") from None
+        raise CourseError(
+            f"{name} is not a notebook whose cells have ids; save it from JupyterLab"
+        ) from None
     if not (asked and whole):
-        raise CourseError(f'{name} asks nothing: an assignment has cells that end with check("question", variable)')
+        raise CourseError(
+            f'{name} asks nothing: an assignment has cells that end with check("question",'
+            " variable)"
+        )
     return found
 
 
 def notebook_for(path, seed, student="", feedback="full"):
-    """The bytes of a student's notebook: the exercise at `path` with the variants that `seed` draws (None: canonical ones).
+    """The bytes of a student's notebook: the exercise at `path` with the variants that `seed` draws
+    (None: canonical ones).
 
-    The same arguments give the same bytes. Raises CourseError for a question that the library does not have.
+    The same arguments give the same bytes. Raises CourseError for a question that the library does
+    not have.
     """
     path = Path(path)
     notebook = json.loads(path.read_text("utf-8"))
@@ -160,16 +189,41 @@ def notebook_for(path, seed, student="", feedback="full"):
         raise CourseError(f"{path.name}: {error}") from None
     first = next(i for i, cell in enumerate(cells) if cell["cell_type"] == "code")
     settings = {"LIGHTSPEED_SEED": seed, "LIGHTSPEED_CLASS": feedback}
-    text = ", ".join(f"{key}={json.dumps(value)}" for key, value in settings.items() if value is not None)
-    told = "\n# In this class `check` says how an answer was read, and not whether it is right." if feedback == "format" else ""
+    text = ", ".join(
+        f"{key}={json.dumps(value)}" for key, value in settings.items() if value is not None
+    )
+    told = (
+        "\n# In this class `check` says how an answer was read, and not whether it is right."
+        if feedback == "format"
+        else ""
+    )
     whose = OWN.format(student=student or "you") if seed else SHARED
     setup = FIRST_CELL.format(whose=whose, settings=text, told=told, needs=NEEDS)
-    cells.insert(first, {"cell_type": "code", "id": SETUP, "metadata": {}, "source": setup, "execution_count": None, "outputs": []})
+    cells.insert(
+        first,
+        {
+            "cell_type": "code",
+            "id": SETUP,
+            "metadata": {},
+            "source": setup,
+            "execution_count": None,
+            "outputs": [],
+        },
+    )
     intro = ABOUT_CELL.format(made=f"Made for `{student}`. " if student else "", needs=NEEDS)
     cells.insert(0, {"cell_type": "markdown", "id": ABOUT, "metadata": {}, "source": intro})
     about = {"assignment": path.stem, "student": student}
-    metadata = {key: notebook["metadata"][key] for key in ("kernelspec", "language_info") if key in notebook["metadata"]}
-    whole = {"cells": cells, "metadata": {**metadata, "lightspeed": about}, "nbformat": 4, "nbformat_minor": 5}
+    metadata = {
+        key: notebook["metadata"][key]
+        for key in ("kernelspec", "language_info")
+        if key in notebook["metadata"]
+    }
+    whole = {
+        "cells": cells,
+        "metadata": {**metadata, "lightspeed": about},
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
     return (json.dumps(whole, indent=1, ensure_ascii=False) + "\n").encode()
 
 
@@ -180,11 +234,25 @@ def _cell(cell, seed, feedback):
     plain = {"cell_type": cell["cell_type"], "id": cell["id"], "metadata": kept, "source": source}
     if cell["cell_type"] != "code":
         return {**plain, "source": JUDGES.sub(READS, source)} if feedback == "format" else plain
-    calls = [n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)]
+    calls = [
+        n
+        for n in ast.walk(ast.parse(source))
+        if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)
+    ]
     if any(call.func.id in REVEALING for call in calls):
         return None
-    asked = [call.args[0].value for call in calls if call.func.id == "ask" and call.args and isinstance(call.args[0], ast.Constant)]
+    asked = [
+        call.args[0].value
+        for call in calls
+        if call.func.id == "ask" and call.args and isinstance(call.args[0], ast.Constant)
+    ]
     prompts = [question(id).variant(seed).prompt for id in asked]
-    shown = [{"output_type": "display_data", "metadata": {}, "data": {"text/markdown": text, "text/plain": text}} for text in prompts]
+    shown = [
+        {
+            "output_type": "display_data",
+            "metadata": {},
+            "data": {"text/markdown": text, "text/plain": text},
+        }
+        for text in prompts
+    ]
     return {**plain, "execution_count": None, "outputs": shown}
-

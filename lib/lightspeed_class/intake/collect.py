@@ -1,13 +1,15 @@
-"""Taking in what students handed in: every file is kept, found to be somebody's or put aside, and told about.
+"""Taking in what students handed in: every file is kept, found to be somebody's or put aside, and
+told about.
 
     collected/NAME/received/     archives, whole, as they came
     collected/NAME/students/ID/  the files of a student, as they came
     collected/NAME/unknown/      files that are nobody's until `collect NAME FILE --as STUDENT`
     collected/NAME/foreign/      notebooks that answer another assignment
 
-The gradebook holds the notebooks too; the latest of a student that can be read counts. A file that is no notebook, or
-cannot be read, is told to its student if there is nothing better of theirs. Collecting the same again changes nothing but
-times that were not known before, and a run that was killed is finished by the next one.
+The gradebook holds the notebooks too; the latest of a student that can be read counts. A file that
+is no notebook, or cannot be read, is told to its student if there is nothing better of theirs.
+Collecting the same again changes nothing but times that were not known before, and a run that was
+killed is finished by the next one.
 """
 
 from __future__ import annotations
@@ -38,8 +40,9 @@ MOST_LISTED = 12
 class Row:
     """What became of a file.
 
-    `verdict`: new, late, older (than the latest), same (is there already), refused (no notebook, or not to be read),
-    beside (so is this, but there is a notebook of the same student), foreign (another assignment's) or unknown.
+    `verdict`: new, late, older (than the latest), same (is there already), refused (no notebook, or
+    not to be read), beside (so is this, but there is a notebook of the same student), foreign
+    (another assignment's) or unknown.
     """
 
     student: str
@@ -53,8 +56,9 @@ class Row:
 class Collected:
     """What a collection did: a row for each file, and `left`: what could not even be looked at.
 
-    `failed`: a path could not be opened, or there was nothing at all. `timed`: how many submissions got the time that a
-    worksheet has; `untimed`: there are some whose time only a worksheet could tell.
+    `failed`: a path could not be opened, or there was nothing at all. `timed`: how many submissions
+    got the time that a worksheet has; `untimed`: there are some whose time only a worksheet could
+    tell.
     """
 
     name: str
@@ -70,13 +74,18 @@ class Collected:
 
 
 def collect(course, book, name, paths, student=None):
-    """Take in folders, notebooks, zip archives, and Moodle's grading worksheet (.csv), which has the times.
+    """Take in folders, notebooks, zip archives, and Moodle's grading worksheet (.csv), which has
+    the times.
 
-    `student`: whose all of it is, whatever it is called. Raises CourseError for a name that was not released, a path
-    that is not there or a student who is not on the roster; nothing that is in a file or an archive raises.
+    `student`: whose all of it is, whatever it is called. Raises CourseError for a name that was not
+    released, a path that is not there or a student who is not on the roster; nothing that is in a
+    file or an archive raises.
     """
     if name not in book.assignments():
-        raise CourseError(f"{name} was not released; there {_are(book.assignments())}. lightspeed class release {name}")
+        raise CourseError(
+            f"{name} was not released; there {_are(book.assignments())}. lightspeed class release"
+            f" {name}"
+        )
     for path in paths:
         if not os.path.lexists(path):
             raise CourseError(f"there is no file or folder {path}")
@@ -86,7 +95,15 @@ def collect(course, book, name, paths, student=None):
     people = People(students, participants)
     if student is not None:
         student = one_of(people, student)
-    desk = _Desk(course.collected(name), book, book.assignment(name), people, student, due and float(due), times)
+    desk = _Desk(
+        course.collected(name),
+        book,
+        book.assignment(name),
+        people,
+        student,
+        due and float(due),
+        times,
+    )
     left, found, failed = [], [], False
     for path in paths:
         if path in sheets:
@@ -102,13 +119,24 @@ def collect(course, book, name, paths, student=None):
         left += [f"{Path(path).name}: {reason}" for reason in why]
         left += [f"{path}: There are no files in it."] * (not more and not why)
     if len(sheets) == len(paths):
-        left += [f"{path}: It is a worksheet alone. Give the archive with it, in one command." for path in sheets]
-    # What is surely somebody's goes first, then by age: the order in which things were given does not matter.
+        left += [
+            f"{path}: It is a worksheet alone. Give the archive with it, in one command."
+            for path in sheets
+        ]
+    # What is surely somebody's goes first, then by age: the order in which things were given does
+    # not matter.
     found.sort(key=lambda item: (not desk.knows(item), item.at, _natural(item.path)))
     rest = [item for item in found if not (item.is_notebook and desk.take_notebook(item))]
     for item in rest:
         desk.take_other(item)
-    return Collected(name, tuple(desk.rows), tuple(left), failed or not desk.rows, desk.timed, desk.untimed and not sheets)
+    return Collected(
+        name,
+        tuple(desk.rows),
+        tuple(left),
+        failed or not desk.rows,
+        desk.timed,
+        desk.untimed and not sheets,
+    )
 
 
 def one_of(people, text):
@@ -121,12 +149,20 @@ def one_of(people, text):
 
 
 def put_aside(course, book, name):
-    """Lines on the files that are nobody's or another assignment's, and what to do about them; none on what the gradebook has by now."""
+    """Lines on the files that are nobody's or another assignment's, and what to do about them;
+    none on what the gradebook has by now.
+    """
     out = {id for assignment in book.assignments() for id in book.choices(assignment)[1]}
     have = {submission.sha256[:12] for submission in book.submissions() if submission.id not in out}
     lines = []
     for kind, words in (
-        ("unknown", f"from nobody known; to give one to somebody: lightspeed class collect {name} FILE --as STUDENT. To drop one, delete it"),
+        (
+            "unknown",
+            (
+                f"from nobody known; to give one to somebody: lightspeed class collect {name} FILE"
+                " --as STUDENT. To drop one, delete it"
+            ),
+        ),
         ("foreign", "for another assignment; collect them for that one, or delete them"),
     ):
         files = {}  # the same bytes under all their names
@@ -146,7 +182,11 @@ def beside(course, done):
 
 
 def _first(lines, folder):
-    return [*(f"  {line}" for line in lines[:MOST_LISTED]), *[f"  and {len(lines) - MOST_LISTED} more in {_shown(folder)}"] * (len(lines) > MOST_LISTED)]
+    return [
+        *(f"  {line}" for line in lines[:MOST_LISTED]),
+        *[f"  and {len(lines) - MOST_LISTED} more in {_shown(folder)}"]
+        * (len(lines) > MOST_LISTED),
+    ]
 
 
 class _Desk:
@@ -172,7 +212,8 @@ class _Desk:
         except Refused:
             return False
         try:
-            code_cells(content)  # what the grader would refuse never counts in place of what it can read
+            # what the grader would refuse never counts in place of what it can read
+            code_cells(content)
             refused = ""
         except Refused as refusal:
             refused = str(refusal)
@@ -193,9 +234,16 @@ class _Desk:
         try:
             content = item.read()
             suffix = Path(item.path).suffix[:20]
-            reason = f"It is a file {suffix}, not a notebook (.ipynb)." if suffix else "It is not a notebook (.ipynb)."
+            reason = (
+                f"It is a file {suffix}, not a notebook (.ipynb)."
+                if suffix
+                else "It is not a notebook (.ipynb)."
+            )
             if content[:4] == b"PK\x03\x04":
-                reason = "It is a zip archive inside another or in a folder, which is not opened. Hand in the notebook (.ipynb) itself."
+                reason = (
+                    "It is a zip archive inside another or in a folder, which is not opened. Hand"
+                    " in the notebook (.ipynb) itself."
+                )
         except Refused as refusal:
             content, reason = None, str(refusal)
         student, note = self._whose(item, "")
@@ -220,7 +268,8 @@ class _Desk:
             return None, f"It could be from {' or '.join(sorted(found))}.{made}"
         if not claimed or self.people.is_signed(item.path):
             return None, f"It is from nobody on the roster.{made}"
-        # Whoever wrote this id there cannot get in the way of a file that is surely of that student.
+        # Whoever wrote this id there cannot get in the way of a file that is surely of that
+        # student.
         if any(BY_ID not in s.source for s in self._theirs(claimed)):
             return None, f"It does not say from whom it is.{made} There are others that surely are."
         return claimed, BY_ID_ALONE
@@ -228,14 +277,28 @@ class _Desk:
     def _belongs_elsewhere(self, content):
         """What it answers, in words, if none of it is asked in this assignment."""
         asked = {id.decode() for id in CHECKED.findall(content)}
-        ours = asked & set(self.assignment.points) or any(f'"{cell}"'.encode() in content for cell in self.assignment.cells)
+        ours = asked & set(self.assignment.points) or any(
+            f'"{cell}"'.encode() in content for cell in self.assignment.cells
+        )
         if ours or not asked:
             return ""
-        home = next((name for name in self.book.assignments() if asked & set(self.book.assignment(name).points)), "")
-        return f"It answers {', '.join(sorted(asked)[:3])}{f' of {home}' if home else ''}, not {self.assignment.name}."
+        home = next(
+            (
+                name
+                for name in self.book.assignments()
+                if asked & set(self.book.assignment(name).points)
+            ),
+            "",
+        )
+        return (
+            f"It answers {', '.join(sorted(asked)[:3])}{f' of {home}' if home else ''}, not"
+            f" {self.assignment.name}."
+        )
 
     def _theirs(self, student):
-        """What somebody handed in, without what was taken out of counting: that may have been another's."""
+        """What somebody handed in, without what was taken out of counting: that may have been
+        another's.
+        """
         return [s for s in self.received.get(student, ()) if s.id not in self.out]
 
     def _record(self, item, student, content, refused, note, mark=""):
@@ -244,33 +307,63 @@ class _Desk:
         kept = content if item.is_notebook else None
         digest = hashlib.sha256(refused.encode() if kept is None else kept).hexdigest()
         doubt = "" if refused else self.origins.doubt(student, kept)
-        others = [id for id in self.received if id != student and digest in {s.sha256 for s in self._theirs(id) if not s.refused}]
+        others = [
+            id
+            for id in self.received
+            if id != student and digest in {s.sha256 for s in self._theirs(id) if not s.refused}
+        ]
         self._keep(item, student, content, at)
         id = self.book.add_submission(student, self.assignment.name, kept, at, source, refused)
         self._settle(content)
         mine = self.received.setdefault(student, [])
-        last = max((s for s in self._theirs(student) if not s.refused), key=lambda s: (s.at, s.id), default=None)
+        last = max(
+            (s for s in self._theirs(student) if not s.refused),
+            key=lambda s: (s.at, s.id),
+            default=None,
+        )
         notes = [note, doubt, same_bytes(others) if others else ""]
         if before := next((s for s in mine if s.id == id), None):
             verdict = "same"
-            notes += [self._correct_time(before, at, source), self._after_all(before, last, at, source)]
+            notes += [
+                self._correct_time(before, at, source),
+                self._after_all(before, last, at, source),
+            ]
         else:
             mine.append(Submission(id, student, self.assignment.name, at, source, digest, refused))
             self.untimed |= not refused and has_no_time(source)
-            verdict = "late" if late(source, at, self.due) else "older" if last and last.at > at else "new"
+            verdict = (
+                "late"
+                if late(source, at, self.due)
+                else "older"
+                if last and last.at > at
+                else "new"
+            )
             if refused:
-                verdict, notes = "refused", [refused, "Another of theirs, which can be read, counts." if last else ""]
+                verdict, notes = (
+                    "refused",
+                    [
+                        refused,
+                        "Another of theirs, which can be read, counts." if last else "",
+                    ],
+                )
             elif student in self.chosen:
-                notes.append(f"Submission {self.chosen[student]} was chosen and goes on counting; to let this one count: {self._choose(student, id)}")
+                notes.append(
+                    f"Submission {self.chosen[student]} was chosen and goes on counting; to let"
+                    f" this one count: {self._choose(student, id)}"
+                )
             elif doubt and last and last.at <= at:
-                notes.append(f"It comes after another; to let that one count: {self._choose(student)}")
+                notes.append(
+                    f"It comes after another; to let that one count: {self._choose(student)}"
+                )
         self.rows.append(Row(student, source, at, verdict, " ".join(filter(None, notes))))
 
     def _choose(self, student, id=""):
         return f"lightspeed class choose {self.assignment.name} {student} {id}".rstrip()
 
     def _correct_time(self, before, at, source):
-        """Give one that is there already the time that a worksheet has, if none did; what there is to say of it."""
+        """Give one that is there already the time that a worksheet has, if none did; what there
+        is to say of it.
+        """
         if not has_no_time(before.source) or before.refused:
             return ""
         if not source.endswith(FROM_WORKSHEET):
@@ -286,7 +379,10 @@ class _Desk:
         """Why one that is there already, and came again, does not count, if that is not plain."""
         chosen = self.chosen.get(before.student)
         if before.id in self.out:
-            return f"It was taken out of counting; to let it count: {self._choose(before.student, before.id)}"
+            return (
+                "It was taken out of counting; to let it count:"
+                f" {self._choose(before.student, before.id)}"
+            )
         if not last or at <= last.at or before.id in (last.id, chosen) or has_no_time(source):
             return ""
         counts = f"submission {chosen} was chosen and counts" if chosen else "a later one counts"
@@ -302,13 +398,22 @@ class _Desk:
     def _keep(self, item, student, content, at):
         """The file itself, with its time: it may turn out to be another's."""
         if content is not None:
-            _put(self.folder / "students" / student / _file_name(content, item.path.rpartition("/")[2]), content, at)
+            _put(
+                self.folder
+                / "students"
+                / student
+                / _file_name(content, item.path.rpartition("/")[2]),
+                content,
+                at,
+            )
 
     def _settle(self, content):
         """What was put aside before is somebody's now, whatever it was called then."""
         if content is not None:
             for kind in ("unknown", "foreign"):
-                for aside in (self.folder / kind).glob(f"{hashlib.sha256(content).hexdigest()[:12]}-*"):
+                for aside in (self.folder / kind).glob(
+                    f"{hashlib.sha256(content).hexdigest()[:12]}-*"
+                ):
                     aside.unlink(missing_ok=True)
 
     def _put_aside(self, item, content, note, kind="unknown", student=""):
@@ -318,15 +423,25 @@ class _Desk:
         digest = hashlib.sha256(content).hexdigest()
         mine = [s.student for id in self.received for s in self._theirs(id) if s.sha256 == digest]
         if mine:
-            self.rows.append(Row(mine[0], item.source, item.at, "same", f"{note} The same bytes are {mine[0]}'s."))
+            self.rows.append(
+                Row(
+                    mine[0], item.source, item.at, "same", f"{note} The same bytes are {mine[0]}'s."
+                )
+            )
             return
         path = self.folder / kind / _file_name(content, item.path)
         _put(path, content, item.at)  # for the day when it is somebody's
-        self.rows.append(Row(student, item.source, item.at, kind, f"{note} It is kept as {_shown(path)}"))
+        self.rows.append(
+            Row(student, item.source, item.at, kind, f"{note} It is kept as {_shown(path)}")
+        )
 
     def keep_archive(self, path):
         """A copy of an archive, as it came."""
-        if not path.is_file() or not zipfile.is_zipfile(path) or self.folder in path.resolve().parents:
+        if (
+            not path.is_file()
+            or not zipfile.is_zipfile(path)
+            or self.folder in path.resolve().parents
+        ):
             return
         with open(path, "rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()

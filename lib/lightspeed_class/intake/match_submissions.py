@@ -1,4 +1,5 @@
-"""Whose a file is: what a learning platform made of a name, and what a path says, looked up in the roster.
+"""Whose a file is: what a learning platform made of a name, and what a path says, looked up in the
+roster.
 
     Canvas    lovelaceada_LATE_12345_678901_02_roofline-1.ipynb: name without anything but letters, user, file, own name
               (instructure/canvas-lms, lib/content_zipper.rb); anon_<letters>_<file>_... where marking is anonymous
@@ -18,16 +19,25 @@ from pathlib import PurePosixPath
 
 from lightspeed_class.roster import IDENTIFIERS
 
-CANVAS = re.compile(r"(?P<name>.*?)_(?P<late>LATE_)?(?P<user>\d+)_(?P<file>\d+)_(?P<rest>.+)", re.DOTALL)
-ANONYMOUS = re.compile(r"(?P<late>LATE_)?anon_(?P<user>[A-Za-z0-9]{5,})_(?P<file>\d+)_(?P<rest>.+)", re.DOTALL)
-MOODLE = re.compile(r"(?P<name>.+)_(?P<number>\d+)_assignsubmission_[a-z]+_?(?P<rest>.*)", re.DOTALL)
-NOBODY = re.compile(r"partic|partec|teilnehm|deelnem", re.IGNORECASE)  # Moodle's names where marking is anonymous
+CANVAS = re.compile(
+    r"(?P<name>.*?)_(?P<late>LATE_)?(?P<user>\d+)_(?P<file>\d+)_(?P<rest>.+)", re.DOTALL
+)
+ANONYMOUS = re.compile(
+    r"(?P<late>LATE_)?anon_(?P<user>[A-Za-z0-9]{5,})_(?P<file>\d+)_(?P<rest>.+)", re.DOTALL
+)
+MOODLE = re.compile(
+    r"(?P<name>.+)_(?P<number>\d+)_assignsubmission_[a-z]+_?(?P<rest>.*)", re.DOTALL
+)
+# Moodle's names where marking is anonymous
+NOBODY = re.compile(r"partic|partec|teilnehm|deelnem", re.IGNORECASE)
 FROM_WORKSHEET = " (time from the worksheet)"
 BY_ID = " (by the id in it)"
 
 
 class People:
-    """The students of a roster, and the participants of a Moodle assignment (number -> student id), as an index."""
+    """The students of a roster, and the participants of a Moodle assignment (number -> student
+    id), as an index.
+    """
 
     def __init__(self, students, participants=None):
         self._known, self._canvas, self._names = {}, {}, {}
@@ -43,8 +53,11 @@ class People:
             for number in details.get("participant", "").split():
                 self._participants.setdefault(number, set()).add(student.id)
             words = student.name.replace(",", " ").split()
-            for turn in range(len(words)):  # "Ada King Lovelace" is "lovelaceadaking" where the last name goes first
-                self._names.setdefault(squash("".join(words[turn:] + words[:turn])), set()).add(student.id)
+            # "Ada King Lovelace" is "lovelaceadaking" where the last name goes first
+            for turn in range(len(words)):
+                self._names.setdefault(squash("".join(words[turn:] + words[:turn])), set()).add(
+                    student.id
+                )
         self._numbered = {id for ids in self._canvas.values() for id in ids}
 
     def named(self, text):
@@ -52,11 +65,15 @@ class People:
         return self._known.get(text.strip().casefold()) or self._names.get(squash(text), set())
 
     def of(self, path, assignment):
-        """The ids of those whose file this path may be: one, none, or several who cannot be told apart."""
+        """The ids of those whose file this path may be: one, none, or several who cannot be told
+        apart.
+        """
         parts = PurePosixPath(path).parts
         for part in parts:
             if match := MOODLE.fullmatch(part):
-                return self._participants.get(match["number"]) or self._names.get(squash(match["name"]), set())
+                return self._participants.get(match["number"]) or self._names.get(
+                    squash(match["name"]), set()
+                )
         if ANONYMOUS.fullmatch(parts[-1]):
             return set()
         if match := CANVAS.fullmatch(parts[-1]):
@@ -81,7 +98,9 @@ class People:
 
 
 def late(source, at, due):
-    """Whether a submission is late: by Canvas's mark, else by its time. What has no time of its own is not."""
+    """Whether a submission is late: by Canvas's mark, else by its time. What has no time of its
+    own is not.
+    """
     name = source.rpartition("/")[2].rpartition(": ")[2]
     if match := CANVAS.fullmatch(name) or ANONYMOUS.fullmatch(name):
         return bool(match["late"])
@@ -91,6 +110,8 @@ def late(source, at, due):
 
 
 def squash(name):
-    """A name as platforms write it in a file's: letters and digits alone, in lower case, in one form of Unicode."""
+    """A name as platforms write it in a file's: letters and digits alone, in lower case, in one
+    form of Unicode.
+    """
     plain = unicodedata.normalize("NFC", unicodedata.normalize("NFKC", name).casefold())
     return "".join(c for c in plain if c.isalnum() or unicodedata.category(c)[0] == "M")

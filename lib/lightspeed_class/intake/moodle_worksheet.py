@@ -1,4 +1,6 @@
-"""Moodle's grading worksheet: who the numbers in the names of its archive are, and when they handed in."""
+"""Moodle's grading worksheet: who the numbers in the names of its archive are, and when they
+handed in.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +11,28 @@ from lightspeed_class.class_folder import CourseError
 from lightspeed_class.intake.match_submissions import FROM_WORKSHEET, People
 from lightspeed_class.roster import rows_of
 
-WORKSHEET_TIMES = ("%A, %d %B %Y, %I:%M %p", "%A, %B %d, %Y, %I:%M %p", "%A, %d %B %Y, %H:%M", "%d/%m/%Y, %H:%M", "%Y-%m-%d %H:%M:%S")
+WORKSHEET_TIMES = (
+    "%A, %d %B %Y, %I:%M %p",
+    "%A, %B %d, %Y, %I:%M %p",
+    "%A, %d %B %Y, %H:%M",
+    "%d/%m/%Y, %H:%M",
+    "%Y-%m-%d %H:%M:%S",
+)
 
 
 def worksheets(paths, students):
-    """Participant -> student id, and participant -> time of the submission, of all these files. Raises CourseError."""
+    """Participant -> student id, and participant -> time of the submission, of all these files.
+    Raises CourseError.
+    """
     participants, times = {}, {}
     people = People(students)
     for path in paths:
         (_, heading), *rows = rows_of(path) or [(1, [])]
         columns = {h.casefold(): i for i, h in enumerate(heading)}
         if "identifier" not in columns:
-            raise CourseError(f"{path}: this is no grading worksheet of Moodle: it has no column Identifier")
+            raise CourseError(
+                f"{path}: this is no grading worksheet of Moodle: it has no column Identifier"
+            )
         for _, cells in rows:
             row = {h: cells[i] if i < len(cells) else "" for h, i in columns.items()}
             number = row["identifier"].rpartition(" ")[2]
@@ -31,10 +43,14 @@ def worksheets(paths, students):
                     break
             for form in WORKSHEET_TIMES:
                 with contextlib.suppress(ValueError):
-                    times[number] = datetime.strptime(row.get("last modified (submission)", ""), form).timestamp()
+                    times[number] = datetime.strptime(
+                        row.get("last modified (submission)", ""), form
+                    ).timestamp()
     return participants, times
 
 
 def has_no_time(source):
-    """Whether Moodle's archive is all that tells of a submission: the times in it are not those of handing in."""
+    """Whether Moodle's archive is all that tells of a submission: the times in it are not those
+    of handing in.
+    """
     return "_assignsubmission_" in source and not source.endswith(FROM_WORKSHEET)

@@ -1,6 +1,8 @@
-"""Notebooks as the grader reads them: an assignment, which is ours, and submissions, which are anybody's.
+"""Notebooks as the grader reads them: an assignment, which is ours, and submissions, which are
+anybody's.
 
-Of a submission only the source and the id of code cells are used; outputs and metadata are not even looked at.
+Of a submission only the source and the id of code cells are used; outputs and metadata are not even
+looked at.
 """
 
 from __future__ import annotations
@@ -25,7 +27,9 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Assignment:
-    """What is asked where: `cells` maps the id of an exercise cell to its (question, variable) pairs."""
+    """What is asked where: `cells` maps the id of an exercise cell to its (question, variable)
+    pairs.
+    """
 
     name: str
     cells: Mapping[str, tuple]
@@ -37,7 +41,9 @@ class Assignment:
 
     @classmethod
     def of(cls, path, points=None):
-        """The assignment that a released notebook or an exercise poses: its calls check("id", variable)."""
+        """The assignment that a released notebook or an exercise poses: its calls check("id",
+        variable).
+        """
         path, cells = Path(path), {}
         for cell in json.loads(path.read_text("utf-8"))["cells"]:
             pairs = tuple(_checks("".join(cell["source"]))) if cell["cell_type"] == "code" else ()
@@ -48,12 +54,21 @@ class Assignment:
     @property
     def functions(self):
         """Question -> name of the function that the exercise has the student write."""
-        return {q: name for pairs in self.cells.values() for q, name in pairs if question(q).kind == "function"}
+        return {
+            q: name
+            for pairs in self.cells.values()
+            for q, name in pairs
+            if question(q).kind == "function"
+        }
 
 
 def _checks(source):
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Call) and getattr(node.func, "id", None) == "check" and len(node.args) == 2:
+        if (
+            isinstance(node, ast.Call)
+            and getattr(node.func, "id", None) == "check"
+            and len(node.args) == 2
+        ):
             id, answer = node.args
             if isinstance(id, ast.Constant) and isinstance(answer, ast.Name):
                 yield id.value, answer.id
@@ -66,7 +81,9 @@ def read(path):
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         linked = os.path.islink(path)
-        raise Refused("It is a link, not a file." if linked else f"It cannot be read: {error.strerror}.") from None
+        raise Refused(
+            "It is a link, not a file." if linked else f"It cannot be read: {error.strerror}."
+        ) from None
     try:
         if not stat.S_ISREG(os.fstat(file).st_mode):
             raise Refused("It is not a plain file.")
@@ -79,17 +96,32 @@ def read(path):
 def code_cells(content):
     """(id or None, source) of each code cell, from the bytes of a notebook. Raises Refused."""
     if len(content) > LARGEST:
-        raise Refused(f"It is larger than {LARGEST >> 20} MiB. Clear the outputs and hand it in again.")
+        raise Refused(
+            f"It is larger than {LARGEST >> 20} MiB. Clear the outputs and hand it in again."
+        )
     try:
         notebook = json.loads(content.decode("utf-8-sig"))
     except UnicodeDecodeError:
-        raise Refused("It is not a text in UTF-8. Save it from Jupyter and hand it in again.") from None
+        raise Refused(
+            "It is not a text in UTF-8. Save it from Jupyter and hand it in again."
+        ) from None
     except (ValueError, RecursionError):
-        raise Refused("It is not valid JSON, so it is not a notebook, or only a part of one.") from None
+        raise Refused(
+            "It is not valid JSON, so it is not a notebook, or only a part of one."
+        ) from None
     cells = notebook.get("cells") if isinstance(notebook, dict) else None
-    if isinstance(notebook, dict) and cells is None and isinstance(notebook.get("worksheets"), list):
+    if (
+        isinstance(notebook, dict)
+        and cells is None
+        and isinstance(notebook.get("worksheets"), list)
+    ):
         # nbformat 3; other tools still write it.
-        cells = [c for sheet in notebook["worksheets"] if isinstance(sheet, dict) for c in sheet.get("cells") or []]
+        cells = [
+            c
+            for sheet in notebook["worksheets"]
+            if isinstance(sheet, dict)
+            for c in sheet.get("cells") or []
+        ]
     if not isinstance(cells, list):
         raise Refused("It has no list of cells, so it is not a notebook.")
     found = []

@@ -1,9 +1,11 @@
-"""What an instructor should know of a notebook that was handed in: for whom it was made, and who else has it.
+"""What an instructor should know of a notebook that was handed in: for whom it was made, and who
+else has it.
 
-A released notebook names its student in its metadata, and a cell of it sets the seed of their numbers (release.py). One
-that has neither, or another's, was not made for who handed it in: `check` in it went by other numbers than the grader, and
-answers that it called right are wrong. Nothing is refused for that, but it is told. All of it is read from what the
-gradebook keeps, so it can be told of any submission at any time.
+A released notebook names its student in its metadata, and a cell of it sets the seed of their
+numbers (release.py). One that has neither, or another's, was not made for who handed it in: `check`
+in it went by other numbers than the grader, and answers that it called right are wrong. Nothing is
+refused for that, but it is told. All of it is read from what the gradebook keeps, so it can be told
+of any submission at any time.
 """
 
 from __future__ import annotations
@@ -17,8 +19,14 @@ from lightspeed_class.intake.notebooks import Refused, code_cells
 OTHER_NUMBERS = "so `check` in it went by other numbers than the grader"
 WORDS = {
     "another's": "It was made for {other}, but {student} handed it in. Was it copied?",
-    "changed": f"This is not the notebook as it was released to {{student}}: its seed was changed, {OTHER_NUMBERS}.",
-    "without": f"It sets no seed: its first code cell is gone, or it is not the notebook released to {{student}} but, say, the course's own, {OTHER_NUMBERS}.",
+    "changed": (
+        "This is not the notebook as it was released to {student}: its seed was changed,"
+        f" {OTHER_NUMBERS}."
+    ),
+    "without": (
+        "It sets no seed: its first code cell is gone, or it is not the notebook released to"
+        f" {{student}} but, say, the course's own, {OTHER_NUMBERS}."
+    ),
 }
 BY_ID_ALONE = "Found by the id in the notebook alone, which anybody could have written there."
 
@@ -30,7 +38,8 @@ class Origins:
         students, kinds = book.students(), book.kinds(name)
         self.ids = {s.id.casefold(): s.id for s in students}
         self.seeds = {s.id: s.seed for s in students if s.seed and True in kinds}
-        self.shared, self.latest = False in kinds, kinds[0]  # whether some version, and the latest, has the same numbers for all
+        # whether some version, and the latest, has the same numbers for all
+        self.shared, self.latest = False in kinds, kinds[0]
 
     def claimed(self, content):
         """The student for whom the notebook says it was made, if that is one of ours."""
@@ -41,10 +50,12 @@ class Origins:
             return ""
 
     def seed(self, student, content):
-        """What draws the numbers that a notebook is graded by: the student's own seed, or None for those that all have.
+        """What draws the numbers that a notebook is graded by: the student's own seed, or None for
+        those that all have.
 
-        Where both were released at some time, it is for the notebook to say which of the two it is: the one for all sets no
-        seed. One with somebody else's seed is no notebook that the student was given, and gets no other numbers by it.
+        Where both were released at some time, it is for the notebook to say which of the two it is:
+        the one for all sets no seed. One with somebody else's seed is no notebook that the student
+        was given, and gets no other numbers by it.
         """
         own = self.seeds.get(student)
         if not own or not self.shared:
@@ -53,10 +64,16 @@ class Origins:
             code = _code(content) if content is not None else '"LIGHTSPEED_SEED"' * self.latest
         except Refused:
             return own
-        return own if "LIGHTSPEED_SEED" in code or any(f'"{seed}"' in code for seed in self.seeds.values()) else None
+        return (
+            own
+            if "LIGHTSPEED_SEED" in code or any(f'"{seed}"' in code for seed in self.seeds.values())
+            else None
+        )
 
     def oddity(self, student, content):
-        """("", ""), or what keeps it from being the student's own, a key of WORDS, and whose it is. Raises Refused for what is no notebook."""
+        """("", ""), or what keeps it from being the student's own, a key of WORDS, and whose it
+        is. Raises Refused for what is no notebook.
+        """
         code = _code(content)
         claimed = self.claimed(content)
         if claimed not in ("", student):
@@ -80,7 +97,9 @@ def _code(content):
 
 
 def remarks(book, name):
-    """Student id -> sentences about the submission that counts; only students with something to say about."""
+    """Student id -> sentences about the submission that counts; only students with something to
+    say about.
+    """
     origins, having, found = Origins(book, name), {}, {}
     _, out = book.choices(name)
     for submission in book.submissions(name):
@@ -104,12 +123,28 @@ def same_bytes(students):
 
 
 def told_student(book, submission, origins):
-    """The sentence for the student's own page if the notebook has numbers that are not theirs, else ""."""
+    """The sentence for the student's own page if the notebook has numbers that are not theirs,
+    else "".
+    """
     try:
-        odd, _ = ("", "") if submission.refused else origins.oddity(submission.student, book.content(submission.id))
+        odd, _ = (
+            ("", "")
+            if submission.refused
+            else origins.oddity(submission.student, book.content(submission.id))
+        )
     except Refused:
         return ""
     if not odd or not origins.seeds:
         return ""
-    what = "This notebook has another student's name or seed in it" if odd == "another's" else "This notebook has no seed of yours in it (the first code cell is gone or changed, or it is not your own copy)"
-    return f"{what}; it was judged with your numbers: answers that `check` called right with other numbers may not be. Put your work into your own copy and hand that in."
+    what = (
+        "This notebook has another student's name or seed in it"
+        if odd == "another's"
+        else (
+            "This notebook has no seed of yours in it (the first code cell is gone or changed, or"
+            " it is not your own copy)"
+        )
+    )
+    return (
+        f"{what}; it was judged with your numbers: answers that `check` called right with other"
+        " numbers may not be. Put your work into your own copy and hand that in."
+    )

@@ -1,7 +1,9 @@
-"""What was handed in, as it came: files out of folders, single files and zip archives, none of which is trusted.
+"""What was handed in, as it came: files out of folders, single files and zip archives, none of
+which is trusted.
 
-Nothing is ever unpacked to a path that a name in an archive says: a file is read into memory, up to a limit, and its
-name is only text. What cannot be taken is told with the reason, and the rest goes on.
+Nothing is ever unpacked to a path that a name in an archive says: a file is read into memory, up to
+a limit, and its name is only text. What cannot be taken is told with the reason, and the rest goes
+on.
 """
 
 from __future__ import annotations
@@ -22,14 +24,19 @@ from lightspeed_class.intake.notebooks import read as read_file
 
 MOST_FILES = 20_000
 MOST_BYTES = 8 << 30  # of all files of an archive, unpacked
-RATIO, ALLOWED = 200, 1 << 20  # a file that grows more than this from the archive is a bomb, unless it is small
-NOTEBOOK = re.compile(r"\.ipynb(\.(json|txt))?$", re.IGNORECASE)  # what browsers make of a notebook's name
-IGNORED = re.compile(r"(^|/)(__MACOSX|\.ipynb_checkpoints|\.git)/|(^|/)(\._[^/]*|\.DS_Store|Thumbs\.db|desktop\.ini)$")
+# a file that grows more than this from the archive is a bomb, unless it is small
+RATIO, ALLOWED = 200, 1 << 20
+# what browsers make of a notebook's name
+NOTEBOOK = re.compile(r"\.ipynb(\.(json|txt))?$", re.IGNORECASE)
+IGNORED = re.compile(
+    r"(^|/)(__MACOSX|\.ipynb_checkpoints|\.git)/|(^|/)(\._[^/]*|\.DS_Store|Thumbs\.db|desktop\.ini)$"
+)
 
 
 @dataclass(frozen=True)
 class Item:
-    """One file: where it lay (relative, with /), when it was made (seconds since 1970), and `read()` for its bytes.
+    """One file: where it lay (relative, with /), when it was made (seconds since 1970), and
+    `read()` for its bytes.
 
     `read` raises Refused, whose message is for the student.
     """
@@ -49,11 +56,16 @@ class Item:
 
 
 def items(path):
-    """([Item], [why something was left out altogether]) of a folder, a zip or a single file. Raises Refused for all of it."""
+    """([Item], [why something was left out altogether]) of a folder, a zip or a single file.
+    Raises Refused for all of it.
+    """
     path = Path(path)
     if path.is_dir():
         files, left = _walk(path)
-        found = [_on_disk(file, clean(path.resolve().name), file.relative_to(path).as_posix()) for file in files]
+        found = [
+            _on_disk(file, clean(path.resolve().name), file.relative_to(path).as_posix())
+            for file in files
+        ]
     elif path.is_file() and zipfile.is_zipfile(path) and not NOTEBOOK.search(path.name):
         found, left = _in_zip(path)
     elif path.suffix.lower() == ".zip":
@@ -65,18 +77,28 @@ def items(path):
 
 
 def _walk(folder):
-    """(every file below a folder, what of it is closed to us); a link is a file, wherever it leads."""
+    """(every file below a folder, what of it is closed to us); a link is a file, wherever it
+    leads.
+    """
     found, closed = [], []
     for parent, folders, files in os.walk(folder, onerror=closed.append):
-        found += [Path(parent, name) for name in (*files, *folders) if name in files or Path(parent, name).is_symlink()]
+        found += [
+            Path(parent, name)
+            for name in (*files, *folders)
+            if name in files or Path(parent, name).is_symlink()
+        ]
         if len(found) > MOST_FILES:
-            raise Refused(f"There are more than {MOST_FILES} files in it; collect them folder by folder.")
+            raise Refused(
+                f"There are more than {MOST_FILES} files in it; collect them folder by folder."
+            )
     return sorted(found), [f"{error.filename}: {error.strerror}." for error in closed]
 
 
 def _on_disk(file, container, name):
     with contextlib.suppress(OSError):
-        return Item(container, clean(name), file.lstat().st_mtime, lambda: _limited(read_file(file)))
+        return Item(
+            container, clean(name), file.lstat().st_mtime, lambda: _limited(read_file(file))
+        )
     return Item(container, clean(name), 0.0, lambda: _limited(read_file(file)))
 
 
@@ -85,7 +107,10 @@ def _in_zip(path):
         archive = zipfile.ZipFile(path)
         infos = [info for info in archive.infolist() if not info.is_dir()]
     except Exception as error:  # whatever the bytes make the reader raise
-        raise Refused(f"It cannot be opened as a zip archive: {str(error) or type(error).__name__}. Download it again.") from None
+        raise Refused(
+            f"It cannot be opened as a zip archive: {str(error) or type(error).__name__}. Download"
+            " it again."
+        ) from None
     if len(infos) > MOST_FILES:
         raise Refused(f"There are {len(infos)} files in it; more than {MOST_FILES} are not taken.")
     found, left, total = [], [], 0
@@ -98,12 +123,21 @@ def _in_zip(path):
         if total > MOST_BYTES:
             left.append(f"{clean(name)}: the archive unpacks to more than {MOST_BYTES >> 30} GiB.")
             continue
-        found.append(Item(clean(path.name), clean(name), _time(info), lambda info=info: _unpacked(archive, info)))
+        found.append(
+            Item(
+                clean(path.name),
+                clean(name),
+                _time(info),
+                lambda info=info: _unpacked(archive, info),
+            )
+        )
     return found, left
 
 
 def _name(info):
-    """The name in an archive. Canvas writes UTF-8 without saying so, which is then read as an old DOS code page."""
+    """The name in an archive. Canvas writes UTF-8 without saying so, which is then read as an
+    old DOS code page.
+    """
     if not info.flag_bits & 0x800:
         with contextlib.suppress(UnicodeError):
             return info.filename.encode("cp437").decode("utf-8")
@@ -129,9 +163,13 @@ def _unpacked(archive, info):
     if info.flag_bits & 1:
         raise Refused("It is encrypted. Hand it in without a password.")
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise Refused("It is packed in a way that platforms do not use. Hand in the notebook (.ipynb) itself.")
+        raise Refused(
+            "It is packed in a way that platforms do not use. Hand in the notebook (.ipynb) itself."
+        )
     if info.file_size > LARGEST:
-        raise Refused(f"It is larger than {LARGEST >> 20} MiB. Clear the outputs and hand it in again.")
+        raise Refused(
+            f"It is larger than {LARGEST >> 20} MiB. Clear the outputs and hand it in again."
+        )
     if info.file_size > ALLOWED and info.file_size > RATIO * max(info.compress_size, 1):
         raise Refused("It unpacks to hundreds of times its size, which no notebook does.")
     try:
@@ -140,12 +178,16 @@ def _unpacked(archive, info):
     except Refused:
         raise
     except Exception as error:  # whatever the bytes of an archive make its reader raise
-        raise Refused(f"It is damaged in the archive: {str(error) or type(error).__name__}.") from None
+        raise Refused(
+            f"It is damaged in the archive: {str(error) or type(error).__name__}."
+        ) from None
 
 
 def _limited(content):
     if len(content) > LARGEST:
-        raise Refused(f"It is larger than {LARGEST >> 20} MiB. Clear the outputs and hand it in again.")
+        raise Refused(
+            f"It is larger than {LARGEST >> 20} MiB. Clear the outputs and hand it in again."
+        )
     return content
 
 

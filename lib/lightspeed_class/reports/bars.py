@@ -1,4 +1,6 @@
-"""Bars of a report as HTML: they take the width and the colours of the page, on a phone and in the dark too."""
+"""Bars of a report as HTML: they take the width and the colours of the page, on a phone and in
+the dark too.
+"""
 
 from __future__ import annotations
 
@@ -28,15 +30,33 @@ def interval(name, low, middle, high, value, domain):
 
 
 def bars(rows, head, alt, long=False):
-    """Rows below one another. `head`: what the names and the values are; `alt` is for who cannot see them; `long`: names that need a line on a phone."""
-    top = "".join(f'<span class="{kind} ends">{html.escape(text)}</span>' for kind, text in zip(("name", "", "value"), (head[0], "", head[1]), strict=True))
-    return f'<div class="bars{" long" * long}" role="img" aria-label="{html.escape(alt)}"><div>{top}</div>{"".join(rows)}</div>'
+    """Rows below one another. `head`: what the names and the values are; `alt` is for who cannot
+    see them; `long`: names that need a line on a phone.
+    """
+    top = "".join(
+        f'<span class="{kind} ends">{html.escape(text)}</span>'
+        for kind, text in zip(("name", "", "value"), (head[0], "", head[1]), strict=True)
+    )
+    return (
+        f'<div class="bars{" long" * long}" role="img"'
+        f' aria-label="{html.escape(alt)}"><div>{top}</div>{"".join(rows)}</div>'
+    )
 
 
 def _row(name, marks, value):
-    return f'<div><span class=name>{html.escape(name)}</span><span class=track>{marks}</span><span class=value>{html.escape(value)}</span></div>\n'
+    return (
+        f"<div><span class=name>{html.escape(name)}</span><span class=track>{marks}</span><span"
+        f" class=value>{html.escape(value)}</span></div>\n"
+    )
 
 
 def _span(kind, start, end=None):
-    start, width = min(max(start, 0), 1), "" if end is None else f"; width: {100 * (min(max(end, 0), 1) - min(max(start, 0), 1)):.4g}%"
+    start, width = (
+        min(max(start, 0), 1),
+        (
+            ""
+            if end is None
+            else f"; width: {100 * (min(max(end, 0), 1) - min(max(start, 0), 1)):.4g}%"
+        ),
+    )
     return f'<span class={kind} style="left: {100 * start:.4g}%{width}"></span>'

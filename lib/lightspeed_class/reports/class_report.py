@@ -1,7 +1,8 @@
-"""A report on an assignment for the instructor: what to talk about in class, how each question did, who got stuck and how.
+"""A report on an assignment for the instructor: what to talk about in class, how each question did,
+who got stuck and how.
 
-`statistics` gathers plain data from the gradebook through pure functions; report_page.py shows it. The page names
-students and says how far off they were; it is not for them.
+`statistics` gathers plain data from the gradebook through pure functions; report_page.py shows it.
+The page names students and says how far off they were; it is not for them.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from lightspeed_class.reports.results import number, outcomes
 from lightspeed_course.practice.questions import question
 from lightspeed_course.show.format import plain
 
-FEWEST = 10  # students below which no discrimination is given: its interval would reach from nearly -1 to nearly 1
+# students below which no discrimination is given: its interval would reach from nearly -1 to nearly
+# 1
+FEWEST = 10
 ALIKE = 5e-3  # answers this near to each other, relative to what is right, are taken for the same
 OPEN = ("magnitude", "close", "partial")  # wrong for a reason that the checker does not know
 EXPLAINED = ("misconception", "slip", "dimension", "sign", "hidden", "error", "type")
@@ -27,7 +30,9 @@ EXPLAINED = ("misconception", "slip", "dimension", "sign", "hidden", "error", "t
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer of one student as the grader judged it. `ratio`: what was given over what is right, one for each value, or ()."""
+    """One answer of one student as the grader judged it. `ratio`: what was given over what is
+    right, one for each value, or ().
+    """
 
     student: str
     question: str
@@ -40,12 +45,21 @@ class Answer:
 
 
 def statistics(book, name):
-    """Everything the report tells, as plain data. Submissions that could not be read have no part in what is said of questions."""
-    assignment, found = book.assignment(name), [o for o in outcomes(book, name) if not o.result.student.left]
+    """Everything the report tells, as plain data. Submissions that could not be read have no
+    part in what is said of questions.
+    """
+    assignment, found = (
+        book.assignment(name),
+        [o for o in outcomes(book, name) if not o.result.student.left],
+    )
     said = remarks(book, name)
     graded = [o for o in found if o.result.grading]
     read = [o for o in graded if o.status != "refused"]
-    answers = [a for o in read for a in _answers(o, assignment.points, o.result.grading.graded.record.get("seed"))]
+    answers = [
+        a
+        for o in read
+        for a in _answers(o, assignment.points, o.result.grading.graded.record.get("seed"))
+    ]
     return {
         "name": name,
         "students": len(found),
@@ -56,8 +70,16 @@ def statistics(book, name):
         "questions": items(answers, assignment.points),
         "mistakes": mistakes(answers),
         "unexplained": unexplained(answers),
-        "look": [(*_who(o), " ".join(said[o.result.student.id])) for o in found if o.result.student.id in said],
-        "stopped": [(*_who(o), o.status, " ".join(o.result.grading.graded.notes)) for o in graded if o.result.grading.graded.notes],
+        "look": [
+            (*_who(o), " ".join(said[o.result.student.id]))
+            for o in found
+            if o.result.student.id in said
+        ],
+        "stopped": [
+            (*_who(o), o.status, " ".join(o.result.grading.graded.notes))
+            for o in graded
+            if o.result.grading.graded.notes
+        ],
         "late": [(*_who(o), o.late) for o in found if o.late],
         "missing": [_who(o) for o in found if o.status in ("missing", "by hand")],
         "outdated": sum(o.result.outdated for o in found),
@@ -76,7 +98,16 @@ def _answers(outcome, points, seed):
             out_of = outcome.result.asked[id]
             share = outcome.points(id) / out_of if out_of else 0.0
             ratio = ratios(id, seed, score.given) if score.kind in OPEN else ()
-            yield Answer(outcome.result.student.id, id, share, score.kind, score.name, score.message, score.given, ratio)
+            yield Answer(
+                outcome.result.student.id,
+                id,
+                share,
+                score.kind,
+                score.name,
+                score.message,
+                score.given,
+                ratio,
+            )
 
 
 def ratios(id, seed, given):
@@ -85,7 +116,12 @@ def ratios(id, seed, given):
     if variant.question.kind == "choice":
         return ()
     values, right = np.array(given.split(), float), variant.right
-    if not len(values) or not np.isfinite(values).all() or not np.isfinite(right[: len(values)]).all() or (right[: len(values)] == 0).any():
+    if (
+        not len(values)
+        or not np.isfinite(values).all()
+        or not np.isfinite(right[: len(values)]).all()
+        or (right[: len(values)] == 0).any()
+    ):
         return ()
     return tuple(float(r) for r in values / right[: len(values)])
 
@@ -94,15 +130,24 @@ def ratios(id, seed, given):
 
 
 def items(answers, points):
-    """For each question, in order: counts, mean share of the points, and how well it tells strong from weak students."""
+    """For each question, in order: counts, mean share of the points, and how well it tells
+    strong from weak students.
+    """
     by_student = defaultdict(dict)
     for a in answers:
         by_student[a.student][a.question] = a.share * points[a.question]
     found = []
     for id in points:
         mine = [a for a in answers if a.question == id]
-        kinds = Counter("right" if a.kind == "right" else "unanswered" if a.kind == "unanswered" else "wrong" for a in mine)
-        pairs = [(row[id], math.fsum(v for q, v in row.items() if q != id)) for row in by_student.values() if id in row]
+        kinds = Counter(
+            "right" if a.kind == "right" else "unanswered" if a.kind == "unanswered" else "wrong"
+            for a in mine
+        )
+        pairs = [
+            (row[id], math.fsum(v for q, v in row.items() if q != id))
+            for row in by_student.values()
+            if id in row
+        ]
         found.append({
             "question": id,
             "students": len(mine),
@@ -114,14 +159,18 @@ def items(answers, points):
 
 
 def discrimination(pairs):
-    """(r, low, high, n): the correlation of a question's points with those of all the others, with its 95 % interval.
+    """(r, low, high, n): the correlation of a question's points with those of all the others, with
+    its 95 % interval.
 
-    `pairs` are (points of the question, points of the rest) by student. None below FEWEST students, and where all did alike:
-    there is nothing to tell apart. The rest leaves the question itself out ("corrected item-total correlation"); the interval
-    is Fisher's, tanh(atanh r ± z / sqrt(n - 3)), which is rough for questions that are only right or wrong.
+    `pairs` are (points of the question, points of the rest) by student. None below FEWEST students,
+    and where all did alike: there is nothing to tell apart. The rest leaves the question itself out
+    ("corrected item-total correlation"); the interval is Fisher's, tanh(atanh r ± z / sqrt(n - 3)),
+    which is rough for questions that are only right or wrong.
     """
     n = len(pairs)
-    if n < FEWEST or any(len({round(v, 9) for v in column}) < 2 for column in zip(*pairs, strict=True)):
+    if n < FEWEST or any(
+        len({round(v, 9) for v in column}) < 2 for column in zip(*pairs, strict=True)
+    ):
         return None
     r = max(-1.0, min(1.0, stdlib.correlation(*zip(*pairs, strict=True))))
     if abs(r) > 1 - 1e-12:
@@ -133,13 +182,15 @@ def discrimination(pairs):
 def histogram(points, out_of, bins=10):
     """[(low, high, count)] over equal bins from 0 to full marks, which are in the last one.
 
-    Points added by hand may lead beyond, or below 0: these have a bin of their own at the end, so that one of them leaves
-    the others in their place.
+    Points added by hand may lead beyond, or below 0: these have a bin of their own at the end, so
+    that one of them leaves the others in their place.
     """
     if out_of <= 0:
         return []
     below, above = [p for p in points if p < 0], [p for p in points if p > out_of]
-    counts = Counter(min(int(p / out_of * bins + 1e-9), bins - 1) for p in points if 0 <= p <= out_of)
+    counts = Counter(
+        min(int(p / out_of * bins + 1e-9), bins - 1) for p in points if 0 <= p <= out_of
+    )
     found = [(out_of * i / bins, out_of * (i + 1) / bins, counts[i]) for i in range(bins)]
     first = [(min(below), 0.0, len(below))] if below else []
     return first + found + ([(out_of, max(above), len(above))] if above else [])
@@ -155,7 +206,13 @@ def mistakes(answers):
         if a.kind in EXPLAINED:
             groups[a.question, a.kind, a.name].append(a)
     found = [
-        {"question": id, "kind": kind, "name": name, "students": [a.student for a in group], "message": told(group)}
+        {
+            "question": id,
+            "kind": kind,
+            "name": name,
+            "students": [a.student for a in group],
+            "message": told(group),
+        }
         for (id, kind, name), group in groups.items()
     ]
     return sorted(found, key=lambda m: (-len(m["students"]), m["question"], m["name"]))
@@ -167,9 +224,11 @@ def told(group):
 
 
 def unexplained(answers):
-    """Equal wrong answers that have no diagnosis, of two students or more: each may be a misconception still to be named.
+    """Equal wrong answers that have no diagnosis, of two students or more: each may be a
+    misconception still to be named.
 
-    Where students have numbers of their own, equal means off by the same factor; other answers are equal as they stand.
+    Where students have numbers of their own, equal means off by the same factor; other answers are
+    equal as they stand.
     """
     groups = defaultdict(list)
     for a in answers:
@@ -181,7 +240,14 @@ def unexplained(answers):
         for same in _alike([a for a in group if a.ratio]):
             same.sort(key=lambda a: a.student)
             if len(same) > 1:
-                found.append({"question": id, "students": [a.student for a in same], "ratio": _middle(same), "given": [a.given for a in same]})
+                found.append(
+                    {
+                        "question": id,
+                        "students": [a.student for a in same],
+                        "ratio": _middle(same),
+                        "given": [a.given for a in same],
+                    }
+                )
             else:
                 left += same
         by_text = defaultdict(list)
@@ -198,7 +264,15 @@ def _alike(answers):
     """Answers in groups of nearly one ratio; a group starts with its smallest."""
     groups = []
     for a in sorted(answers, key=lambda a: a.ratio):
-        home = next((g for g in groups if len(g[0].ratio) == len(a.ratio) and all(_near(r, s) for r, s in zip(g[0].ratio, a.ratio, strict=True))), None)
+        home = next(
+            (
+                g
+                for g in groups
+                if len(g[0].ratio) == len(a.ratio)
+                and all(_near(r, s) for r, s in zip(g[0].ratio, a.ratio, strict=True))
+            ),
+            None,
+        )
         if home is None:
             groups.append([a])
         else:
@@ -218,50 +292,105 @@ def _middle(answers):
 
 
 def opening(data):
-    """Three sentences, or fewer if there is no more to tell: what to talk about in the next class, the most useful first.
+    """Three sentences, or fewer if there is no more to tell: what to talk about in the next class,
+    the most useful first.
 
     Where some points are of earlier settings, it says so before that.
     """
     said = list(islice(_findings(data), 3))
     if not data.get("outdated"):
         return said
-    return [f"{data['outdated']} of {data['graded']} graded under other points than now, so the marks below are mixed: lightspeed class regrade {data['name']}", *said]
+    return [
+        (
+            f"{data['outdated']} of {data['graded']} graded under other points than now, so the"
+            f" marks below are mixed: lightspeed class regrade {data['name']}"
+        ),
+        *said,
+    ]
 
 
 def _findings(data):
     """Sentences, each only if the data bear it out."""
-    n, asked = data["read"], [q for q in data["questions"] if q["students"]]  # one that was added since has nobody's answer yet
-    common = next((m for m in data["mistakes"] if m["kind"] == "misconception" and len(m["students"]) > 1), None)
+    # one that was added since has nobody's answer yet
+    n, asked = data["read"], [q for q in data["questions"] if q["students"]]
+    common = next(
+        (m for m in data["mistakes"] if m["kind"] == "misconception" and len(m["students"]) > 1),
+        None,
+    )
     if common:
-        yield f"Talk first about “{common['name']}” in {common['question']}: {_of(common['students'], n)} answered that way and read “{common['message']}”"
-    hard = min((q for q in asked if not common or q["question"] != common["question"]), key=lambda q: q["share"], default=None)
+        yield (
+            f"Talk first about “{common['name']}” in {common['question']}:"
+            f" {_of(common['students'], n)} answered that way and read “{common['message']}”"
+        )
+    hard = min(
+        (q for q in asked if not common or q["question"] != common["question"]),
+        key=lambda q: q["share"],
+        default=None,
+    )
     if hard and hard["share"] < 1:
         also = "besides it" if common else "of all"
-        yield f"The hardest question {also} is {hard['question']}: {hard['right']} of {n} have it right, {hard['wrong']} answered something else and {hard['unanswered']} nothing."
+        yield (
+            f"The hardest question {also} is {hard['question']}: {hard['right']} of {n} have it"
+            f" right, {hard['wrong']} answered something else and {hard['unanswered']} nothing."
+        )
     if data["unexplained"]:
         same = data["unexplained"][0]
-        what = f"{times(same['ratio'])} the right answer" if same["ratio"] else f"“{same['given'][0]}”"
-        yield f"{_of(same['students'], n)} gave the same wrong answer to {same['question']}, {what}, and no known misconception explains it: ask how they came to it."
+        what = (
+            f"{times(same['ratio'])} the right answer" if same["ratio"] else f"“{same['given'][0]}”"
+        )
+        yield (
+            f"{_of(same['students'], n)} gave the same wrong answer to {same['question']}, {what},"
+            " and no known misconception explains it: ask how they came to it."
+        )
     for q in asked:
         if q["discrimination"] and q["discrimination"][2] < 0:
-            yield f"In {q['question']} those who did worse elsewhere did better: read the question again before you discuss it."
+            yield (
+                f"In {q['question']} those who did worse elsewhere did better: read the question"
+                " again before you discuss it."
+            )
     slips = [m for m in data["mistakes"] if m["kind"] in ("slip", "dimension")]
     if slips:
         who = {student for m in slips for student in m["students"]}
-        yield f"{_of(who, n)} slipped on a unit, a prefix or a factor, most often “{Counter(m['name'] or m['kind'] for m in slips for _ in m['students']).most_common(1)[0][0]}”: units are worth five minutes."
+        yield (
+            f"{_of(who, n)} slipped on a unit, a prefix or a factor, most often"
+            f" “{Counter(m['name'] or m['kind'] for m in slips for _ in m['students']).most_common(1)[0][0]}”:"
+            " units are worth five minutes."
+        )
     if data["look"]:
-        yield f"{_of(data['look'], data['students'])} handed in a notebook that you should look at, such as another's: the reasons are below."
+        yield (
+            f"{_of(data['look'], data['students'])} handed in a notebook that you should look at,"
+            " such as another's: the reasons are below."
+        )
     if data["stopped"]:
-        yield f"{_of(data['stopped'], data['graded'])} handed in a notebook that could not be read or that stopped on the way; the reasons are below."
+        yield (
+            f"{_of(data['stopped'], data['graded'])} handed in a notebook that could not be read or"
+            " that stopped on the way; the reasons are below."
+        )
     if asked:
-        yield f"Half of those whose notebooks could be read have {number(stdlib.median(data['points']))} of {number(data['out of'])} points or more."
+        yield (
+            "Half of those whose notebooks could be read have"
+            f" {number(stdlib.median(data['points']))} of {number(data['out of'])} points or more."
+        )
         best = max(asked, key=lambda q: q["share"])
-        yield f"There is no need to go through {best['question']}: {best['right']} of {n} have it right."
+        yield (
+            f"There is no need to go through {best['question']}: {best['right']} of {n} have it"
+            " right."
+        )
     else:
-        yield "No submission has been read and graded yet, so nothing can be said about the questions."
-    yield f"{_of(data['missing'], data['students'])} handed in nothing." if data["missing"] else "Everybody on the roster handed something in."
+        yield (
+            "No submission has been read and graded yet, so nothing can be said about the"
+            " questions."
+        )
+    yield (
+        f"{_of(data['missing'], data['students'])} handed in nothing."
+        if data["missing"]
+        else "Everybody on the roster handed something in."
+    )
     if data["waiting"]:
-        yield f"{_of(data['waiting'], data['students'])} {'waits' if len(data['waiting']) == 1 else 'wait'} to be graded."
+        yield (
+            f"{_of(data['waiting'], data['students'])}"
+            f" {'waits' if len(data['waiting']) == 1 else 'wait'} to be graded."
+        )
 
 
 def _of(some, n):

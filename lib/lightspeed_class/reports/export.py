@@ -1,21 +1,24 @@
 """Scores as CSV: a plain table for people, and the forms that Canvas and Moodle import.
 
-Canvas, Gradebook > Import (read from lib/gradebook_importer.rb and lib/gradebook_exporter.rb of instructure/canvas-lms):
-the first columns are Student, ID, SIS User ID, SIS Login ID, Section; each further one is an assignment, headed
-"Name (id)" as Canvas itself exports it; the row "Points Possible" comes first. A student is found by ID, else by SIS User
-ID, else by SIS Login ID, else by name, the first who has it: so who has none of the three is left out, and namesakes get
-their id behind the name. A heading without a known id is matched by the assignment's name; if there is none,
+Canvas, Gradebook > Import (read from lib/gradebook_importer.rb and lib/gradebook_exporter.rb of
+instructure/canvas-lms): the first columns are Student, ID, SIS User ID, SIS Login ID, Section; each
+further one is an assignment, headed "Name (id)" as Canvas itself exports it; the row "Points
+Possible" comes first. A student is found by ID, else by SIS User ID, else by SIS Login ID, else by
+name, the first who has it: so who has none of the three is left out, and namesakes get their id
+behind the name. A heading without a known id is matched by the assignment's name; if there is none,
 Canvas asks. An empty cell means no score; where Canvas has one already, it offers to clear it.
 
-Moodle, Grades > Import > CSV file (docs.moodle.org, "Grade import"; grade/import/csv/classes/load_data.php of
-moodle/moodle): any headings; the instructor maps one column to a field that identifies the student, and grade and feedback
-to the item. "-" is no grade. Feedback must be mapped together with the grade, or the grades are lost. One row whose student is not found
-stops the whole import, and one without an identifier would be given to the student of the row above: so who has none of
-their own is left out. Who is left out is named on stderr.
+Moodle, Grades > Import > CSV file (docs.moodle.org, "Grade import";
+grade/import/csv/classes/load_data.php of moodle/moodle): any headings; the instructor maps one
+column to a field that identifies the student, and grade and feedback to the item. "-" is no grade.
+Feedback must be mapped together with the grade, or the grades are lost. One row whose student is
+not found stops the whole import, and one without an identifier would be given to the student of the
+row above: so who has none of their own is left out. Who is left out is named on stderr.
 
-A cell that a spreadsheet would take for a formula (it begins with = + - @, a tab or a line end) gets an apostrophe before
-it, as OWASP advises ("CSV Injection"). Identifiers that merely begin with + - @, such as telephone numbers, stay as they
-are, or they would identify nobody; without a bracket, a quote or an operator they cannot call anything.
+A cell that a spreadsheet would take for a formula (it begins with = + - @, a tab or a line end)
+gets an apostrophe before it, as OWASP advises ("CSV Injection"). Identifiers that merely begin with
++ - @, such as telephone numbers, stay as they are, or they would identify nobody; without a
+bracket, a quote or an operator they cannot call anything.
 """
 
 from __future__ import annotations
@@ -33,7 +36,12 @@ from lightspeed_class.reports.results import number, outcomes, outdated
 KINDS = ("plain", "canvas", "moodle")
 FORMULA = re.compile(r"\s*[=+\-@＝＋－＠\t\r\n]")
 HARMLESS = re.compile(r"[+\-@]?[\w.@]*")
-CANVAS = {"ID": "canvas_id", "SIS User ID": "sis_user_id", "SIS Login ID": "sis_login_id", "Section": "section"}
+CANVAS = {
+    "ID": "canvas_id",
+    "SIS User ID": "sis_user_id",
+    "SIS Login ID": "sis_login_id",
+    "Section": "section",
+}
 MOODLE = {"Email address": "email", "ID number": "moodle_idnumber", "Username": "username"}
 NEEDED = {"Email address": "an email", "ID number": "an ID number", "Username": "a username"}
 
@@ -43,17 +51,20 @@ class Incomplete(ValueError):
 
 
 class Outdated(Incomplete):
-    """Some are graded under other points than those of now; the message says of which assignment, and what to do."""
+    """Some are graded under other points than those of now; the message says of which
+    assignment, and what to do.
+    """
 
 
 def export_csv(book, names, path, kind="plain", missing_as_zero=False, titles=None):
     """Write the scores of assignments to `path`, as `kind`: plain, canvas or moodle.
 
-    A cell is empty where nothing was handed in or nothing is graded yet; `missing_as_zero` writes 0 for the former.
-    `titles`: assignment -> its heading in Canvas or Moodle, such as {"02_roofline": "Roofline (1234)"}.
-    Whom the platform could not find, or take for another, is left out and named on stderr. Those who have left are only in
-    the plain form, if they handed something in. Raises KeyError for an unknown assignment, Incomplete where nobody could
-    be found, Outdated where a platform would get points of earlier settings with the maximum of now.
+    A cell is empty where nothing was handed in or nothing is graded yet; `missing_as_zero` writes 0
+    for the former. `titles`: assignment -> its heading in Canvas or Moodle, such as {"02_roofline":
+    "Roofline (1234)"}. Whom the platform could not find, or take for another, is left out and named
+    on stderr. Those who have left are only in the plain form, if they handed something in. Raises
+    KeyError for an unknown assignment, Incomplete where nobody could be found, Outdated where a
+    platform would get points of earlier settings with the maximum of now.
     """
     if kind not in KINDS:
         raise ValueError(f"export: kind = {kind!r}: expected one of {', '.join(KINDS)}")
@@ -78,7 +89,20 @@ def _is_told(outcome, kind):
 def _plain(book, table, titles, missing_as_zero):
     """One row for each student and assignment."""
     questions = list(dict.fromkeys(q for name in table for q in book.assignment(name).points))
-    yield ["id", "name", "email", "section", "assignment", "status", "late", "points", "out of", "added", "comments", *questions]
+    yield [
+        "id",
+        "name",
+        "email",
+        "section",
+        "assignment",
+        "status",
+        "late",
+        "points",
+        "out of",
+        "added",
+        "comments",
+        *questions,
+    ]
     for name, rows in table.items():
         asked = book.assignment(name).points
         for id, outcome in rows.items():
@@ -98,16 +122,29 @@ def _canvas(book, table, titles, missing_as_zero):
     _leave_out(students, found, "an ID, SIS User ID or SIS Login ID", "Canvas (Gradebook > Export)")
     names = Counter(s.name for s in students)
     yield ["Student", *CANVAS, *(cell(titles.get(name, name)) for name in table)]
-    yield ["    Points Possible", *[""] * len(CANVAS), *(number(_out_of(book, name)) for name in table)]
+    yield [
+        "    Points Possible",
+        *[""] * len(CANVAS),
+        *(number(_out_of(book, name)) for name in table),
+    ]
     for student in found:
         name = student.name if names[student.name] == 1 else f"{student.name} ({student.id})"
-        identifiers = [identifier(_own(student, key, shared.get(key, ()))) for key in CANVAS.values()]
-        yield [cell(name or student.id), *identifiers, *_totals(table, student, missing_as_zero, "")]
+        identifiers = [
+            identifier(_own(student, key, shared.get(key, ()))) for key in CANVAS.values()
+        ]
+        yield [
+            cell(name or student.id),
+            *identifiers,
+            *_totals(table, student, missing_as_zero, ""),
+        ]
 
 
 def _moodle(book, table, titles, missing_as_zero):
     students = _those(book, table)
-    able = {heading: [s for s in students if _own(s, key, _shared(students, key))] for heading, key in MOODLE.items()}
+    able = {
+        heading: [s for s in students if _own(s, key, _shared(students, key))]
+        for heading, key in MOODLE.items()
+    }
     heading = max(able, key=lambda heading: len(able[heading]))
     found = able[heading]
     _leave_out(students, found, NEEDED[heading], "Moodle (Grades > Export > Plain text file)")
@@ -118,7 +155,10 @@ def _moodle(book, table, titles, missing_as_zero):
         totals = _totals(table, student, missing_as_zero, "-")
         for total, rows in zip(totals, table.values(), strict=True):
             outcome = rows.get(student.id)
-            cells += [total, cell(" ".join((*_words(outcome), *_comments(outcome))) if outcome else "")]
+            cells += [
+                total,
+                cell(" ".join((*_words(outcome), *_comments(outcome))) if outcome else ""),
+            ]
         yield cells
 
 
@@ -144,9 +184,15 @@ def _leave_out(students, found, what, platform):
     lost = [f"{s.name or s.id} ({s.id})" for s in students if s not in found]
     advice = f"To add it, read in what {platform} writes: lightspeed class roster FILE"
     if students and not found:
-        raise Incomplete(f"no student has {what} of their own, so {platform.partition(' ')[0]} could give the points to nobody. {advice}")
+        raise Incomplete(
+            f"no student has {what} of their own, so {platform.partition(' ')[0]} could give the"
+            f" points to nobody. {advice}"
+        )
     if lost:
-        print(f"LEFT OUT, for want of {what} of their own: {', '.join(lost)}. {advice}", file=sys.stderr)
+        print(
+            f"LEFT OUT, for want of {what} of their own: {', '.join(lost)}. {advice}",
+            file=sys.stderr,
+        )
 
 
 def cell(text):
@@ -161,11 +207,16 @@ def identifier(text):
 
 
 def _total(outcome, missing_as_zero):
-    return "0" if missing_as_zero and outcome.status == "missing" else _points(outcome.result.points)
+    return (
+        "0" if missing_as_zero and outcome.status == "missing" else _points(outcome.result.points)
+    )
 
 
 def _totals(table, student, missing_as_zero, nothing):
-    return [(_total(rows[student.id], missing_as_zero) if student.id in rows else "") or nothing for rows in table.values()]
+    return [
+        (_total(rows[student.id], missing_as_zero) if student.id in rows else "") or nothing
+        for rows in table.values()
+    ]
 
 
 def _points(value):

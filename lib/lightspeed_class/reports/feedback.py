@@ -1,8 +1,10 @@
-"""Feedback: one page of HTML for each student, with what was asked, what was read, the diagnosis and the points.
+"""Feedback: one page of HTML for each student, with what was asked, what was read, the diagnosis
+and the points.
 
-A page is made from the gradebook alone and can be made again at any time. It tells what `check` would tell on the
-student's own machine, and no more: no right answer of a question that is not solved, and no hidden input. After a
-regrade the page says what the points were before and which questions changed, so that no earlier page is lost unsaid.
+A page is made from the gradebook alone and can be made again at any time. It tells what `check`
+would tell on the student's own machine, and no more: no right answer of a question that is not
+solved, and no hidden input. After a regrade the page says what the points were before and which
+questions changed, so that no earlier page is lost unsaid.
 """
 
 from __future__ import annotations
@@ -29,8 +31,14 @@ WORDS = {
 }
 FOUND = {
     "check": "",
-    "cell": "It is the value of the variable in the cell of the exercise, as no <code>check</code> of it ran.",
-    "name": "It is the function of that name at the end of the notebook, as no <code>check</code> of it ran.",
+    "cell": (
+        "It is the value of the variable in the cell of the exercise, as no <code>check</code> of"
+        " it ran."
+    ),
+    "name": (
+        "It is the function of that name at the end of the notebook, as no <code>check</code> of it"
+        " ran."
+    ),
 }
 STYLE = """
 section { border-top: 1px solid var(--line); margin-top: 1.6rem; padding-top: .8rem; } section h2 { margin: 0; }
@@ -43,18 +51,30 @@ nav ol { columns: 17rem; column-gap: 2rem; padding-left: 1.8rem; } nav li { brea
 
 
 def write_feedback(book, name, folder, student=None):
-    """Write the pages of an assignment into `folder`, one STUDENT.html each, or only that of one student; the paths.
+    """Write the pages of an assignment into `folder`, one STUDENT.html each, or only that of one
+    student; the paths.
 
-    Who handed nothing in gets a page that says so; who has left gets one if named. Raises KeyError for an unknown assignment or student.
+    Who handed nothing in gets a page that says so; who has left gets one if named. Raises KeyError
+    for an unknown assignment or student.
     """
     assignment, origins, paths = book.assignment(name), Origins(book, name), []
-    chosen = [o for o in outcomes(book, name) if student == o.result.student.id or (student is None and not o.result.student.left)]
+    chosen = [
+        o
+        for o in outcomes(book, name)
+        if student == o.result.student.id or (student is None and not o.result.student.left)
+    ]
     if student is not None and not chosen:
         raise KeyError(student)
     for outcome in chosen:
         submission = outcome.result.submission
         history = book.gradings(submission.id) if submission else []
-        text = to_html(assignment, outcome, _seed(book, outcome, origins), history[:-1], told_student(book, submission, origins) if submission else "")
+        text = to_html(
+            assignment,
+            outcome,
+            _seed(book, outcome, origins),
+            history[:-1],
+            told_student(book, submission, origins) if submission else "",
+        )
         paths.append(Path(folder) / file_name(outcome.result.student.id, ".html"))
         write_whole(paths[-1], text.encode())
     return paths
@@ -69,19 +89,29 @@ def _seed(book, outcome, origins):
 
 
 def to_html(assignment, outcome, seed=None, former=(), remark=""):
-    """The page of one student; `former` are the gradings before the one that counts, `remark` is of the notebook as a whole.
+    """The page of one student; `former` are the gradings before the one that counts, `remark` is of
+    the notebook as a whole.
 
     The same outcome gives the same bytes.
     """
     result = outcome.result
     title = f"Feedback: {assignment.name}"
-    head = f"<h1>{html.escape(title)}</h1>\n<p>{theirs(result.student.name or result.student.id)} <span class=soft>({theirs(result.student.id)})</span></p>\n"
+    head = (
+        f"<h1>{html.escape(title)}</h1>\n<p>{theirs(result.student.name or result.student.id)}"
+        f" <span class=soft>({theirs(result.student.id)})</span></p>\n"
+    )
     judged = result.grading and outcome.status != "refused"
-    shown = [id for id in assignment.points if (judged and id in result.asked) or id in result.manual]
+    shown = [
+        id for id in assignment.points if (judged and id in result.asked) or id in result.manual
+    ]
     parts = [head, _summary(assignment, outcome), _notes(outcome, remark), _history(result, former)]
     if len(shown) > 3:
         parts.append(_contents(assignment, outcome, shown))
-    parts += [_question(i, id, assignment, result, seed) for i, id in enumerate(assignment.points, 1) if id in shown]
+    parts += [
+        _question(i, id, assignment, result, seed)
+        for i, id in enumerate(assignment.points, 1)
+        if id in shown
+    ]
     parts.append(_foot(result) if judged else "")
     return page(f"{title}, {result.student.name or result.student.id}", "".join(parts), STYLE)
 
@@ -89,16 +119,31 @@ def to_html(assignment, outcome, seed=None, former=(), remark=""):
 def _summary(assignment, outcome):
     result = outcome.result
     if outcome.status == "missing":
-        words = ["<strong>Nothing was handed in.</strong> If you did hand in a notebook, tell your instructor: it has not arrived here."]
+        words = [
+            "<strong>Nothing was handed in.</strong> If you did hand in a notebook, tell your"
+            " instructor: it has not arrived here."
+        ]
     elif outcome.status == "not graded":
         words = ["<strong>Not graded yet.</strong> Your notebook has arrived."]
     else:
-        told = "Your notebook could not be read, so no question could be graded." if outcome.status == "refused" else _tally(result)
-        told = "Nothing was handed in; these points were given by hand." if outcome.status == "by hand" else told
+        told = (
+            "Your notebook could not be read, so no question could be graded."
+            if outcome.status == "refused"
+            else _tally(result)
+        )
+        told = (
+            "Nothing was handed in; these points were given by hand."
+            if outcome.status == "by hand"
+            else told
+        )
         words = [f"<strong>{_points(result.points, result.out_of)}.</strong> {told}"]
     if outcome.at or outcome.late:
         how = f": <strong>{outcome.late}</strong>" if outcome.late else ""
-        words.append(f"Handed in on {_date(outcome.at)}{how}." if outcome.at else f"Handed in <strong>{outcome.late}</strong>.")
+        words.append(
+            f"Handed in on {_date(outcome.at)}{how}."
+            if outcome.at
+            else f"Handed in <strong>{outcome.late}</strong>."
+        )
     if whole := result.manual.get(""):
         words.append(_by_hand(whole, f"{_some(whole.points or 0)} for the assignment as a whole"))
     return '<div class="verdict">' + "".join(f"<p>{w}</p>" for w in words if w) + "</div>\n"
@@ -121,8 +166,14 @@ def _notes(outcome, remark):
     notes = outcome.result.grading.graded.notes if outcome.result.grading else ()
     if not notes and not remark:
         return ""
-    notes = [remark] * bool(remark) + [note.replace("OutOfTime.", "OutOfTime: it ran longer than a cell may.") for note in notes]
-    return "<h2>About your notebook</h2>\n<ul>" + "".join(f"<li>{coded(note)}</li>" for note in notes) + "</ul>\n"
+    notes = [remark] * bool(remark) + [
+        note.replace("OutOfTime.", "OutOfTime: it ran longer than a cell may.") for note in notes
+    ]
+    return (
+        "<h2>About your notebook</h2>\n<ul>"
+        + "".join(f"<li>{coded(note)}</li>" for note in notes)
+        + "</ul>\n"
+    )
 
 
 def _history(result, former):
@@ -131,22 +182,38 @@ def _history(result, former):
         return ""
     before = {s.question: s for s in former[-1].graded.scores}
     pairs = [(before[q], s) for q, s in result.scores.items() if q in before]
-    moved = [f"<li>{short(new.question)}: {_was_and_is(old, new)}</li>" for old, new in pairs if (old.points, old.out_of) != (new.points, new.out_of)]
+    moved = [
+        f"<li>{short(new.question)}: {_was_and_is(old, new)}</li>"
+        for old, new in pairs
+        if (old.points, old.out_of) != (new.points, new.out_of)
+    ]
     total, now = _sums(before.values()), _sums(result.scores.values())
-    words = f"<h2>Graded again</h2>\n<p>On {_date(result.grading.at)} your notebook was graded again; this page replaces that of {_date(former[-1].at)}. "
+    words = (
+        f"<h2>Graded again</h2>\n<p>On {_date(result.grading.at)} your notebook was graded again;"
+        f" this page replaces that of {_date(former[-1].at)}. "
+    )
     words += f"The automatic points were {total} and are {now} now.</p>\n"
     if moved:
         return words + f"<ul>{''.join(moved)}</ul>\n"
-    return words + ("<p>No points changed, only what is said about them.</p>\n" if total == now else "")
+    return words + (
+        "<p>No points changed, only what is said about them.</p>\n" if total == now else ""
+    )
 
 
 def _was_and_is(old, new):
-    out_of = (f" of {number(old.out_of)}", f" of {number(new.out_of)}") if old.out_of != new.out_of else ("", "")
+    out_of = (
+        (f" of {number(old.out_of)}", f" of {number(new.out_of)}")
+        if old.out_of != new.out_of
+        else ("", "")
+    )
     return f"{number(old.points)}{out_of[0]} before, {number(new.points)}{out_of[1]} now"
 
 
 def _sums(scores):
-    return f"{number(math.fsum(s.points for s in scores))} of {number(math.fsum(s.out_of for s in scores))}"
+    return (
+        f"{number(math.fsum(s.points for s in scores))} of"
+        f" {number(math.fsum(s.out_of for s in scores))}"
+    )
 
 
 def _contents(assignment, outcome, shown):
@@ -155,12 +222,19 @@ def _contents(assignment, outcome, shown):
         if id in shown:
             score = outcome.result.scores.get(id)
             word = _word(score)[0].partition(":")[0].lower() if score else "by hand"
-            items.append(f'<li value="{i}"><a href="#q{i}">{html.escape(short(id))}</a>: <span class="{_look(score)}"><span class=word>{word}</span></span></li>')
+            items.append(
+                f'<li value="{i}"><a href="#q{i}">{html.escape(short(id))}</a>: <span'
+                f' class="{_look(score)}"><span class=word>{word}</span></span></li>'
+            )
     return f'<nav aria-label="Questions"><h2>Questions</h2><ol>{"".join(items)}</ol></nav>\n'
 
 
 def _question(i, id, assignment, result, seed):
-    variant, score, manual = question(id).variant(seed), result.scores.get(id), result.manual.get(id)
+    variant, score, manual = (
+        question(id).variant(seed),
+        result.scores.get(id),
+        result.manual.get(id),
+    )
     out_of = result.asked.get(id, assignment.points[id])
     rows = [("Question", ours(variant.prompt))]
     counts = score.points if score else None
@@ -171,11 +245,26 @@ def _question(i, id, assignment, result, seed):
     if manual:
         rows += [("Automatic", f"{_points(score.points, score.out_of)}.")] if score else []
         counts = counts if manual.points is None else manual.points
-        rows += [("By hand", _by_hand(manual, _points(counts or 0, out_of) + ", which count in place of the automatic ones" * bool(score)))]
+        rows += [
+            (
+                "By hand",
+                _by_hand(
+                    manual,
+                    _points(counts or 0, out_of)
+                    + ", which count in place of the automatic ones" * bool(score),
+                ),
+            )
+        ]
     cells = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in rows if text)
     earned = _points(counts, out_of) if counts is not None else ""
-    heading = f"<h2>{i}. {html.escape(short(id))}</h2><span><code class=soft>{html.escape(id)}</code> &ensp;{earned}</span>"
-    return f'<section id="q{i}"><header>{heading}</header><dl class="{_look(score)}">{cells}</dl></section>\n'
+    heading = (
+        f"<h2>{i}. {html.escape(short(id))}</h2><span><code class=soft>{html.escape(id)}</code>"
+        f" &ensp;{earned}</span>"
+    )
+    return (
+        f'<section id="q{i}"><header>{heading}</header><dl'
+        f' class="{_look(score)}">{cells}</dl></section>\n'
+    )
 
 
 def _word(score):
@@ -187,7 +276,13 @@ def _word(score):
 
 
 def _look(score):
-    return "" if not score or score.kind in ("unanswered", "refused") else "good" if score.kind == "right" else "bad"
+    return (
+        ""
+        if not score or score.kind in ("unanswered", "refused")
+        else "good"
+        if score.kind == "right"
+        else "bad"
+    )
 
 
 def _given(q, score):
@@ -234,5 +329,11 @@ def _foot(result):
     """What was graded, so that a student can see that it is the right file."""
     record = result.grading.graded.record
     held = " in a sandbox" if record["isolation"].startswith("bubblewrap") else ""
-    ran = f"Your notebook ran{held}. Its SHA-256 begins with <code>{record['submission'][:12]}</code>. "
-    return f"<footer><p class=soft>{ran}If you think that an answer was misjudged, write to your instructor and name the question.</p></footer>\n"
+    ran = (
+        f"Your notebook ran{held}. Its SHA-256 begins with"
+        f" <code>{record['submission'][:12]}</code>. "
+    )
+    return (
+        f"<footer><p class=soft>{ran}If you think that an answer was misjudged, write to your"
+        " instructor and name the question.</p></footer>\n"
+    )

@@ -1,6 +1,8 @@
-"""Pages of the classroom: each is one file that fetches nothing, and no text of a student's is ever taken for markup.
+"""Pages of the classroom: each is one file that fetches nothing, and no text of a student's is ever
+taken for markup.
 
-Escaping makes text harmless; a policy in the page forbids scripts and requests as well, should some text ever slip through.
+Escaping makes text harmless; a policy in the page forbids scripts and requests as well, should some
+text ever slip through.
 """
 
 from __future__ import annotations
@@ -37,21 +39,28 @@ figure { margin: 1.5rem 0; } figcaption { font-style: italic; }
 def page(title, body, style=""):
     """A whole page; `title` is escaped here, `body` is markup already."""
     return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
-        f'<meta name="referrer" content="no-referrer">\n<title>{html.escape(seen(title))}</title>\n<style>{STYLE}{style}</style>\n</head>\n'
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta name="viewport"'
+        ' content="width=device-width, initial-scale=1">\n'
+        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; style-src'
+        " 'unsafe-inline'\">\n"
+        '<meta name="referrer"'
+        f' content="no-referrer">\n<title>{html.escape(seen(title))}</title>\n<style>{STYLE}{style}</style>\n</head>\n'
         f"<body>\n{body}</body>\n</html>\n"
     )
 
 
 def seen(text):
-    """One line of text as it may stand in a page or a table: what cannot be seen is shown as such, and it has an end."""
+    """One line of text as it may stand in a page or a table: what cannot be seen is shown as
+    such, and it has an end.
+    """
     line = UNSEEN.sub("\ufffd", re.sub(r"\s+", " ", str(text)).strip())
     return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
 
 
 def theirs(text):
-    """Words of a student or of a file name, as markup. They do not turn the line that they stand in."""
+    """Words of a student or of a file name, as markup. They do not turn the line that they stand
+    in.
+    """
     return f"<bdi>{html.escape(seen(text))}</bdi>"
 
 
@@ -69,15 +78,31 @@ def paragraphs(text):
 def _markdown():
     from markdown_it import MarkdownIt
 
-    rules = ["image", "link", "autolink", "html_inline", "html_block", "reference", "heading", "lheading", "entity"]
+    rules = [
+        "image",
+        "link",
+        "autolink",
+        "html_inline",
+        "html_block",
+        "reference",
+        "heading",
+        "lheading",
+        "entity",
+    ]
     return MarkdownIt("commonmark", {"html": False}).enable("table").disable(rules)
 
 
 def ours(markdown):
-    """A prompt or a message of the question bank, as markup: emphasis, code and lists, but no link and no HTML."""
-    return _markdown().render("\n".join(UNSEEN.sub("\ufffd", line) for line in markdown.splitlines()))
+    """A prompt or a message of the question bank, as markup: emphasis, code and lists, but no
+    link and no HTML.
+    """
+    return _markdown().render(
+        "\n".join(UNSEEN.sub("\ufffd", line) for line in markdown.splitlines())
+    )
 
 
 def file_name(id, suffix):
-    """A name for a file of a student's that no id can lead elsewhere; different ids have different names."""
+    """A name for a file of a student's that no id can lead elsewhere; different ids have
+    different names.
+    """
     return "".join(c if c.isalnum() or c in "-_.@" else quote(c, safe="") for c in id) + suffix

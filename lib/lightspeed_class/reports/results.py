@@ -1,4 +1,6 @@
-"""What became of an assignment, one outcome for each student of the roster: what feedback, export and report tell of."""
+"""What became of an assignment, one outcome for each student of the roster: what feedback,
+export and report tell of.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +13,18 @@ from lightspeed_course.show.format import human_time
 
 @dataclass(frozen=True)
 class Outcome:
-    """A result and its place in time. `late`: "" or "2 days late", "late" if it is not known by how much."""
+    """A result and its place in time. `late`: "" or "2 days late", "late" if it is not known by
+    how much.
+    """
 
     result: Result
     late: str
 
     @property
     def status(self):
-        """missing, by hand, not graded, refused, or how the program ended: ok, time, memory, output, protocol, exit."""
+        """missing, by hand, not graded, refused, or how the program ended: ok, time, memory,
+        output, protocol, exit.
+        """
         if self.result.grading:
             return self.result.grading.graded.status
         if self.result.submission:
@@ -27,13 +33,21 @@ class Outcome:
 
     @property
     def at(self):
-        """When it was handed in; None if nobody can tell, as the times in archives of Canvas and Moodle are those of the download."""
+        """When it was handed in; None if nobody can tell, as the times in archives of Canvas and
+        Moodle are those of the download.
+        """
         submission = self.result.submission
         marked = submission and late(submission.source, 0.0, None)
-        return submission.at if submission and not marked and late(submission.source, 1.0, 0.0) else None
+        return (
+            submission.at
+            if submission and not marked and late(submission.source, 1.0, 0.0)
+            else None
+        )
 
     def points(self, question):
-        """The points that count for a question: those given by hand, else the automatic ones; None if there are neither."""
+        """The points that count for a question: those given by hand, else the automatic ones;
+        None if there are neither.
+        """
         manual, score = self.result.manual.get(question), self.result.scores.get(question)
         if manual and manual.points is not None:
             return manual.points
@@ -43,21 +57,33 @@ class Outcome:
 def outcomes(book, name):
     """Those of an assignment, by student id. Raises KeyError for an unknown assignment."""
     due = book.setting(f"due {name}")
-    return [Outcome(r, lateness(r.submission, float(due) if due else None) if r.submission else "") for r in book.results(name)]
+    return [
+        Outcome(r, lateness(r.submission, float(due) if due else None) if r.submission else "")
+        for r in book.results(name)
+    ]
 
 
 def outdated(book, *names):
     """A line for each assignment of which somebody's points are those of earlier settings."""
     for name in names:
         if count := sum(r.outdated and not r.student.left for r in book.results(name)):
-            yield f"{name}: {count} graded under other points than it has now: lightspeed class regrade {name}"
+            yield (
+                f"{name}: {count} graded under other points than it has now: lightspeed class"
+                f" regrade {name}"
+            )
 
 
 def lateness(submission, due=None):
-    """How late a submission is, in words; "" if it is not or nobody can tell. `due` in seconds since 1970."""
+    """How late a submission is, in words; "" if it is not or nobody can tell. `due` in seconds
+    since 1970.
+    """
     if late(submission.source, 0.0, None):
         return "late"  # Canvas says so, and its archives do not say by how much
-    return f"{human_time(submission.at - due)} late" if late(submission.source, submission.at, due) else ""
+    return (
+        f"{human_time(submission.at - due)} late"
+        if late(submission.source, submission.at, due)
+        else ""
+    )
 
 
 def number(value):

@@ -1,4 +1,6 @@
-"""`lightspeed class ...`: one verb for each thing an instructor does. What can be mended is told in one line."""
+"""`lightspeed class ...`: one verb for each thing an instructor does. What can be mended is told
+in one line.
+"""
 
 import argparse
 
@@ -86,13 +88,14 @@ def _run(options):
     from lightspeed_class.handout.release import find
     from lightspeed_class.reports.export import Incomplete
 
-
     try:
         if options.act in WITHOUT_CLASS:
             return options.act.run(options)
         course = Course.find(options.folder)
         with course.book() as book:
-            course.check_points(book, releasing=find(options.name).stem if options.act is release else "")
+            course.check_points(
+                book, releasing=find(options.name).stem if options.act is release else ""
+            )
             return options.act.run(options, course, book)
     except (CourseError, Newer) as error:
         raise UserError(error) from error
@@ -101,7 +104,9 @@ def _run(options):
     except (NoCluster, Incomplete) as error:
         raise UserError("; ".join(str(error).splitlines())) from error
     except sqlite3.Error as error:
-        raise UserError(f"the gradebook cannot be used: {error}. Is the disk full, or another command at work?") from error
+        raise UserError(
+            f"the gradebook cannot be used: {error}. Is the disk full, or another command at work?"
+        ) from error
     except BrokenPipeError:
         raise
     except OSError as error:

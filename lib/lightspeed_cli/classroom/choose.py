@@ -14,7 +14,10 @@ ARGUMENTS = (
         "--none",
         {
             "action": "store_true",
-            "help": "none of what is there counts, such as another's file taken in by mistake; what comes later does",
+            "help": (
+                "none of what is there counts, such as another's file taken in by mistake; what"
+                " comes later does"
+            ),
         },
     ),
 )
@@ -27,14 +30,23 @@ def run(options, course, book):
         raise UserError("give an ID, which then counts, or --none, not both")
     if options.id:
         if options.id not in ids:
-            raise UserError(f"{options.id} is no submission of {student} for {name}; there are {', '.join(map(str, ids)) or 'none'}")
+            raise UserError(
+                f"{options.id} is no submission of {student} for {name}; there are"
+                f" {', '.join(map(str, ids)) or 'none'}"
+            )
         book.choose(options.id)
     elif options.none and ids:
         book.choose(max(ids), none=True)
-        print(f"None of these of {student} counts; what comes after them does. The files stay in {course.collected(name) / 'students' / student}")
+        print(
+            f"None of these of {student} counts; what comes after them does. The files stay in"
+            f" {course.collected(name) / 'students' / student}"
+        )
     if not ids:
         print(f"{student} handed in nothing for {name}.")
     (_, out), counting = book.choices(name), book.counting(name).get(student)
     for s in book.submissions(name, student):
         mark = "counts" if s == counting else "out" * (s.id in out)
-        print(f"{s.id:>6}  {datetime.fromtimestamp(s.at):%Y-%m-%d %H:%M}  {mark:<6}  {s.source}{f': {s.refused}' if s.refused else ''}")
+        print(
+            f"{s.id:>6}  {datetime.fromtimestamp(s.at):%Y-%m-%d %H:%M}  {mark:<6} "
+            f" {s.source}{f': {s.refused}' if s.refused else ''}"
+        )

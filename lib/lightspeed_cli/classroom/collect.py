@@ -16,19 +16,41 @@ def run(options, course, book):
     student = the_student(book, options.student) if options.student else None
     done = take_in(course, book, known(book, options.name), options.paths, student)
     order = ("new", "late", "older", "same", "beside", "refused", "unknown", "foreign")
-    print(f"{done.name}: " + (", ".join(f"{done.counts[v]} {v}" for v in order if done.counts[v]) or "nothing to collect") + ".")
+    print(
+        f"{done.name}: "
+        + (
+            ", ".join(f"{done.counts[v]} {v}" for v in order if done.counts[v])
+            or "nothing to collect"
+        )
+        + "."
+    )
     for row in done.rows:
         if (row.note and row.verdict != "beside") or row.verdict in ("late", "refused", "unknown"):
-            print(f"  {row.verdict:<8}{row.student or '?'}: {row.file}" + (f"\n          {row.note}" if row.note else ""))
+            print(
+                f"  {row.verdict:<8}{row.student or '?'}: {row.file}"
+                + (f"\n          {row.note}" if row.note else "")
+            )
     for reason in done.left:
         print(f"  left out: {reason}")
     if done.counts["beside"]:
-        print(f"  beside: {many(done.counts['beside'], 'file')} that no score is for, kept in {course.collected(done.name) / 'students'}:")
+        print(
+            f"  beside: {many(done.counts['beside'], 'file')} that no score is for, kept in"
+            f" {course.collected(done.name) / 'students'}:"
+        )
         print(*(f"  {line}" for line in beside(course, done)), sep="\n")
     if done.counts["unknown"]:
-        print(f"Give what is unknown to somebody: lightspeed class collect {done.name} FILE --as STUDENT")
+        print(
+            f"Give what is unknown to somebody: lightspeed class collect {done.name} FILE --as"
+            " STUDENT"
+        )
     if done.timed:
-        print(f"The worksheet told when {many(done.timed, 'submission')} that {'was' if done.timed == 1 else 'were'} there already came in.")
+        print(
+            f"The worksheet told when {many(done.timed, 'submission')} that"
+            f" {'was' if done.timed == 1 else 'were'} there already came in."
+        )
     if done.untimed and book.setting(f"due {done.name}"):
-        print("Moodle's archive does not tell when a file was handed in: give it again with its grading worksheet (.csv) in the same command.")
+        print(
+            "Moodle's archive does not tell when a file was handed in: give it again with its"
+            " grading worksheet (.csv) in the same command."
+        )
     return 1 if done.failed else 0

@@ -12,12 +12,15 @@ def known(book, name):
     from lightspeed_class.handout.release import spoken
 
     names = book.assignments()
-    found = [n for n in names if n == name] or [n for n in names if n == spoken(name)] or [n for n in names if n.startswith(spoken(name))]
+    found = (
+        [n for n in names if n == name]
+        or [n for n in names if n == spoken(name)]
+        or [n for n in names if n.startswith(spoken(name))]
+    )
     if len(found) != 1:
         hint = near(name, names) if names else f"none is yet: lightspeed class release {name}"
         raise UserError(f"there is no released assignment {name}; {hint}")
     return found[0]
-
 
 
 def the_student(book, text):
@@ -28,27 +31,37 @@ def the_student(book, text):
     found = sorted(People(students).named(text))
     if len(found) != 1:
         words = [[w.casefold() for w in (s.id, s.name, *s.name.split())] for s in students]
-        alike = [who(s) for s, own in zip(students, words, strict=True) if difflib.get_close_matches(text.casefold(), own, 1)]
-        hint = f"did you mean {' or '.join(alike[:4])}?" if alike else "give an id as it is in the roster"
-        raise UserError(f"{text} could be {' or '.join(found)}; give the id" if found else f"{text} is not on the roster; {hint}")
+        alike = [
+            who(s)
+            for s, own in zip(students, words, strict=True)
+            if difflib.get_close_matches(text.casefold(), own, 1)
+        ]
+        hint = (
+            f"did you mean {' or '.join(alike[:4])}?"
+            if alike
+            else "give an id as it is in the roster"
+        )
+        raise UserError(
+            f"{text} could be {' or '.join(found)}; give the id"
+            if found
+            else f"{text} is not on the roster; {hint}"
+        )
     return found[0]
-
 
 
 def who(student):
     return (f"{student.id} ({student.name})" if student.name else student.id) + left_mark(student)
 
 
-
 def left_mark(student):
     return " (left)" * student.left
 
 
-
 def say_points(course, book, name):
     if course.changed_points(book, name):
-        print(f"  class.toml gives other points than the release; run lightspeed class release {name}")
-
+        print(
+            f"  class.toml gives other points than the release; run lightspeed class release {name}"
+        )
 
 
 def say_outdated(book, *names, file=None):
@@ -58,16 +71,17 @@ def say_outdated(book, *names, file=None):
         print(f"  {line}", file=file)
 
 
-
 def due_words(book, name):
     due = book.setting(f"due {name}")
-    return f" Due {datetime.fromtimestamp(float(due)).astimezone():%A %Y-%m-%d %H:%M (%Z)}." if due else ""
-
+    return (
+        f" Due {datetime.fromtimestamp(float(due)).astimezone():%A %Y-%m-%d %H:%M (%Z)}."
+        if due
+        else ""
+    )
 
 
 def many(number, noun):
     return f"{number} {noun}{'' if number == 1 else 's'}"
-
 
 
 def listed(names, most=12):
@@ -75,10 +89,8 @@ def listed(names, most=12):
     return ", ".join(names[:most]) + more
 
 
-
 def total(result):
     return "no points yet" if result.points is None else f"{result.points:g} of {result.out_of:g}"
-
 
 
 def some(points):

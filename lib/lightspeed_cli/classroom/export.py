@@ -15,7 +15,10 @@ ARGUMENTS = (
     ("--into", {"metavar": "FILE", "help": "default: a new file in exports/"}),
     (
         "--missing-as-zero",
-        {"action": "store_true", "help": "0 for those who handed in nothing; else their cell is empty"},
+        {
+            "action": "store_true",
+            "help": "0 for those who handed in nothing; else their cell is empty",
+        },
     ),
     (
         "--title",
@@ -36,10 +39,17 @@ def run(options, course, book):
 
     names = [known(book, name) for name in options.names] or book.assignments()
     if not names:
-        raise UserError("there is nothing to export: no assignment was released yet. lightspeed class release NAME")
+        raise UserError(
+            "there is nothing to export: no assignment was released yet. lightspeed class release"
+            " NAME"
+        )
     if options.into and os.path.lexists(options.into):
         raise UserError(f"{options.into} exists; choose another name, or delete it")
-    made = course.root / "exports" / f"{'-'.join(names)[:80] or 'points'}-{options.format}-{time.strftime('%Y%m%d-%H%M%S')}.csv"
+    made = (
+        course.root
+        / "exports"
+        / f"{'-'.join(names)[:80] or 'points'}-{options.format}-{time.strftime('%Y%m%d-%H%M%S')}.csv"
+    )
     made.parent.mkdir(exist_ok=True)
     titles = {known(book, name): title for name, title in options.title}
     export_csv(book, names, options.into or made, options.format, options.missing_as_zero, titles)

@@ -3,9 +3,7 @@
 from lightspeed_cli.classroom.common import known, many, say_outdated, the_student
 
 WORDS = "write a page for each student"
-ARGUMENTS = (
-    ("--student", {"metavar": "STUDENT", "help": "for this one alone"}),
-)
+ARGUMENTS = (("--student", {"metavar": "STUDENT", "help": "for this one alone"}),)
 
 
 def run(options, course, book):
@@ -21,6 +19,10 @@ def run(options, course, book):
     if not handed_in:
         print("  nothing was handed in yet, which is all that they say")
     elif waiting:
-        who = "none of what was handed in is" if waiting == len(handed_in) else f"{waiting} of {len(handed_in)} are not"
+        who = (
+            "none of what was handed in is"
+            if waiting == len(handed_in)
+            else f"{waiting} of {len(handed_in)} are not"
+        )
         print(f"  {who} graded yet, and so the pages say: lightspeed class grade {name}")
     say_outdated(book, name)

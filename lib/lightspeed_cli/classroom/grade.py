@@ -13,10 +13,24 @@ WORDS = "grade what has no score yet; after an interruption it goes on"
 ARGUMENTS = (
     (
         "--workers",
-        {"type": count, "default": CORES, "metavar": "N", "help": "processes at a time (default: %(default)s)"},
+        {
+            "type": count,
+            "default": CORES,
+            "metavar": "N",
+            "help": "processes at a time (default: %(default)s)",
+        },
     ),
-    ("--not-isolated", {"action": "store_true", "help": "grade without a sandbox: submissions can do all that you can do"}),
-    ("--dask", {"metavar": "ADDRESS", "help": "grade on this Dask cluster, such as tcp://host:8786"}),
+    (
+        "--not-isolated",
+        {
+            "action": "store_true",
+            "help": "grade without a sandbox: submissions can do all that you can do",
+        },
+    ),
+    (
+        "--dask",
+        {"metavar": "ADDRESS", "help": "grade on this Dask cluster, such as tcp://host:8786"},
+    ),
 )
 
 
@@ -33,25 +47,44 @@ def run(options, course, book, regrade=False):
 
             cluster = stack.enter_context(connected(options.dask, isolated))
             workers = cluster.workers
-        done = grade_all(book, name, workers, isolated=isolated, progress=print_progress, regrade=regrade, submit=cluster)
+        done = grade_all(
+            book,
+            name,
+            workers,
+            isolated=isolated,
+            progress=print_progress,
+            regrade=regrade,
+            submit=cluster,
+        )
     unreadable = f", of which {done.unreadable} could not be read" if done.unreadable else ""
-    print(f"{name}: {done.graded} graded in {done.seconds:.1f} s{unreadable}" + ", NOT ISOLATED" * options.not_isolated + ".")
-    if missing := [who(r.student) for r in book.results(name) if not r.submission and not r.student.left]:
+    print(
+        f"{name}: {done.graded} graded in {done.seconds:.1f} s{unreadable}"
+        + ", NOT ISOLATED" * options.not_isolated
+        + "."
+    )
+    if missing := [
+        who(r.student) for r in book.results(name) if not r.submission and not r.student.left
+    ]:
         print(f"  nothing from {listed(missing)}")
     say_outdated(book, name)
     students = {s.id: s.student for s in book.submissions(name)}
     for submission, why in done.failed.items():
-        print(f"  not graded: submission {submission} of {students[submission]}: {why}; the next run tries it again", file=sys.stderr)
+        print(
+            f"  not graded: submission {submission} of {students[submission]}: {why}; the next run"
+            " tries it again",
+            file=sys.stderr,
+        )
     return 1 if done.failed else 0
-
 
 
 @contextlib.contextmanager
 def _stoppable():
     """The first Ctrl+C stops the work and says so; a second one does not wait for that."""
+
     def stop(*_):
         signal.signal(signal.SIGINT, lambda *_: os._exit(130))
-        os.write(2, b"\nstopping; what is graded is kept, run it again\n")  # not print(), which may be at work
+        # not print(), which may be at work
+        os.write(2, b"\nstopping; what is graded is kept, run it again\n")
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGINT, stop)

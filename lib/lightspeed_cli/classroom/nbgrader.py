@@ -3,9 +3,7 @@
 from lightspeed_cli.errors import UserError
 
 WORDS = "write an assignment for nbgrader"
-ARGUMENTS = (
-    ("into", {"metavar": "DIR"}),
-)
+ARGUMENTS = (("into", {"metavar": "DIR"}),)
 
 
 def run(options):
@@ -18,4 +16,7 @@ def run(options):
     except BuildError as error:
         raise UserError(error) from error
     except FileExistsError as error:
-        raise UserError(f"{error.filename} is there already, and is not written over: take it away, or name another folder") from error
+        raise UserError(
+            f"{error.filename} is there already, and is not written over: take it away, or name"
+            " another folder"
+        ) from error

@@ -4,9 +4,7 @@ import os
 import shlex
 
 WORDS = "make the folder of a class"
-ARGUMENTS = (
-    ("folder", {"metavar": "DIR"}),
-)
+ARGUMENTS = (("folder", {"metavar": "DIR"}),)
 NAMED = False
 
 
@@ -18,8 +16,10 @@ def run(options):
     if there:
         return
     print(f"{course.root} is the folder of the class. Its choices are explained in class.toml.")
-    print(f"Next: cd {shlex.quote(options.folder)}; fill in roster.csv; lightspeed class roster roster.csv")
-
+    print(
+        f"Next: cd {shlex.quote(options.folder)}; fill in roster.csv; lightspeed class roster"
+        " roster.csv"
+    )
 
 
 def is_there(folder):

@@ -20,7 +20,11 @@ ARGUMENTS = (
     ),
     (
         "--points",
-        {"type": number, "metavar": "X", "help": "what is not given, points or comment, stays as it was"},
+        {
+            "type": number,
+            "metavar": "X",
+            "help": "what is not given, points or comment, stays as it was",
+        },
     ),
     ("--comment", {"metavar": "TEXT"}),
     ("--remove", {"action": "store_true", "help": "take back what was given by hand"}),
@@ -31,7 +35,11 @@ ARGUMENTS = (
 def run(options, course, book):
     from lightspeed_class.class_folder import near
 
-    name, student, question = known(book, options.name), the_student(book, options.student), options.question
+    name, student, question = (
+        known(book, options.name),
+        the_student(book, options.student),
+        options.question,
+    )
     asked = book.assignment(name).points
     before = _result(book, name, student)
     had = before.manual.get(question)
@@ -43,22 +51,32 @@ def run(options, course, book):
     if options.remove and not had:
         raise UserError(f"{student} has nothing by hand for {question or 'the whole'}")
     if question and given is not None and not 0 <= given <= asked[question]:
-        raise UserError(f"{question} takes 0 to {asked[question]:g} points; to add to the whole, or take off it, leave QUESTION out")
+        raise UserError(
+            f"{question} takes 0 to {asked[question]:g} points; to add to the whole, or take off"
+            " it, leave QUESTION out"
+        )
     if had and not options.remove:
-        given, comment = had.points if given is None else given, had.comment if comment is None else comment
+        given, comment = (
+            had.points if given is None else given,
+            (had.comment if comment is None else comment),
+        )
     book.set_manual(student, name, question, given, comment or "", options.by or getpass.getuser())
     after = _result(book, name, student)
-    print(f"{student}, {question or 'the whole'}: {_by_hand(had)} -> {_by_hand(after.manual.get(question))}")
+    print(
+        f"{student}, {question or 'the whole'}: {_by_hand(had)} ->"
+        f" {_by_hand(after.manual.get(question))}"
+    )
     print(f"{student}: {total(before)} -> {total(after)}")
     if after.points is not None and not 0 <= after.points <= after.out_of:
-        print(f"  That is {'more than there is' if after.points > 0 else 'less than nothing'}; --remove takes it back.")
-
+        print(
+            f"  That is {'more than there is' if after.points > 0 else 'less than nothing'};"
+            " --remove takes it back."
+        )
 
 
 def _result(book, name, student):
     (result,) = book.results(name, student)
     return result
-
 
 
 def _by_hand(manual):

@@ -14,8 +14,10 @@ ARGUMENTS = (
         {
             "type": when,
             "metavar": "WHEN",
-            "help": "such as 2026-12-01T23:59, in this machine's time zone unless it says another; "
-            "a date is the end of that day",
+            "help": (
+                "such as 2026-12-01T23:59, in this machine's time zone unless it says another; "
+                "a date is the end of that day"
+            ),
         },
     ),
 )
@@ -28,21 +30,44 @@ def run(options, course, book):
         read_roster(book, options.students)
     done = give_out(course, book, options.name, options.due)
     folder = done.folder / f"v{done.version}"
-    made = many(len(done.given), "notebook") if course.variants else f"one notebook for all, {len(done.given)} of whom did not have it"
-    print(f"{done.name}, version {done.version}, for {many(done.students, 'student')}: {made}{' made now' * course.variants}.")
+    made = (
+        many(len(done.given), "notebook")
+        if course.variants
+        else f"one notebook for all, {len(done.given)} of whom did not have it"
+    )
+    print(
+        f"{done.name}, version {done.version}, for {many(done.students, 'student')}:"
+        f" {made}{' made now' * course.variants}."
+    )
     if earlier := [id for id, versions in done.versions.items() if len(versions) > 1]:
         print(f"  an earlier version, which they keep, went to {listed(earlier)}")
     if done.added or done.removed:
-        changes = [f"{word} {', '.join(ids)}" for word, ids in (("new:", done.added), ("gone:", done.removed)) if ids]
+        changes = [
+            f"{word} {', '.join(ids)}"
+            for word, ids in (("new:", done.added), ("gone:", done.removed))
+            if ids
+        ]
         print(f"  questions, compared with the version before: {'; '.join(changes)}")
     if done.repriced:
         each = ", ".join(f"{q} {before:g} -> {now:g}" for q, before, now in done.repriced)
         print(f"  points: {done.points[0]:g} -> {done.points[1]:g} ({each})")
         if book.latest(done.name):
-            print(f"  what is graded already has the points before: lightspeed class regrade {done.name}")
-    print(f"Each student gets one file of {folder}" if course.variants else f"All students get {folder / f'{done.name}.ipynb'}")
-    print(f"Who gets which is in {done.folder / 'handout.csv'}, how to hand it out in README.txt beside it.")
+            print(
+                "  what is graded already has the points before: lightspeed class regrade"
+                f" {done.name}"
+            )
+    print(
+        f"Each student gets one file of {folder}"
+        if course.variants
+        else f"All students get {folder / f'{done.name}.ipynb'}"
+    )
+    print(
+        f"Who gets which is in {done.folder / 'handout.csv'}, how to hand it out in README.txt"
+        " beside it."
+    )
     told = "diagnoses answers" if course.feedback == "full" else "only says how an answer was read"
-    print(f"In these notebooks `check` {told} (feedback in class.toml).{due_words(book, done.name)}")
+    print(
+        f"In these notebooks `check` {told} (feedback in class.toml).{due_words(book, done.name)}"
+    )
     if options.due and options.due < time.time():
         print("  That is in the past: whatever is handed in now is late.")

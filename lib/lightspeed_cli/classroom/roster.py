@@ -3,9 +3,7 @@
 from lightspeed_cli.classroom.common import listed
 
 WORDS = "read students from a CSV file: plain, or an export of Canvas or Moodle"
-ARGUMENTS = (
-    ("file", {"nargs": "?", "metavar": "FILE"}),
-)
+ARGUMENTS = (("file", {"nargs": "?", "metavar": "FILE"}),)
 NAMED = False
 
 
@@ -13,12 +11,14 @@ def run(options, course, book):
     read_roster(book, options.file or course.root / "roster.csv")
 
 
-
 def read_roster(book, file):
     from lightspeed_class.roster import add_roster
 
     done = add_roster(book, file)
-    print(f"{file}: {len(done.added)} added, {len(done.updated)} brought up to date, {len(done.same)} as they were.")
+    print(
+        f"{file}: {len(done.added)} added, {len(done.updated)} brought up to date, {len(done.same)}"
+        " as they were."
+    )
     for line in done.skipped:
         print(f"  skipped {line}")
     if done.elsewhere:

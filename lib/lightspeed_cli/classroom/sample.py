@@ -5,9 +5,7 @@ import shlex
 from lightspeed_cli.classroom.new import is_there
 
 WORDS = "make a class of synthetic students with their submissions, to try things on"
-ARGUMENTS = (
-    ("folder", {"metavar": "DIR"}),
-)
+ARGUMENTS = (("folder", {"metavar": "DIR"}),)
 NAMED = False
 
 
@@ -26,5 +24,11 @@ def run(options):
         add_roster(book, course.root / "roster.csv")
         done = give_out(course, book, path, DUE)
         make_sample(course.root / "submissions", path, seeds=lambda id: book.seed(done.name, id))
-    print(f"{course.root} is a class of {done.students} synthetic students. What they hand in is in {course.root / 'submissions'}")
-    print(f"Next: cd {shlex.quote(options.folder)}; lightspeed class collect {done.name} submissions/canvas.zip; lightspeed class grade {done.name}")
+    print(
+        f"{course.root} is a class of {done.students} synthetic students. What they hand in is in"
+        f" {course.root / 'submissions'}"
+    )
+    print(
+        f"Next: cd {shlex.quote(options.folder)}; lightspeed class collect {done.name}"
+        f" submissions/canvas.zip; lightspeed class grade {done.name}"
+    )

@@ -13,34 +13,53 @@ from lightspeed_cli.classroom.common import (
 )
 
 WORDS = "show where each assignment stands"
-ARGUMENTS = (
-    ("name", {"nargs": "?", "metavar": "NAME"}),
-)
+ARGUMENTS = (("name", {"nargs": "?", "metavar": "NAME"}),)
 NAMED = False
 
 
 def run(options, course, book):
     names = [known(book, options.name)] if options.name else book.assignments()
     here = [s for s in book.students() if not s.left]
-    left = f" ({len(book.students()) - len(here)} more left)" if len(here) < len(book.students()) else ""
+    left = (
+        f" ({len(book.students()) - len(here)} more left)"
+        if len(here) < len(book.students())
+        else ""
+    )
     print(f"{course.name}: {many(len(here), 'student')}{left}, {many(len(names), 'assignment')}")
     for name in names:
         _show_status(course, book, name)
     if options.name:
         results = book.results(names[0])
-        wide = [max(len(text) for text in column) for column in zip(*((r.student.id, r.student.name + left_mark(r.student)) for r in results), strict=True)] or [0, 0]
+        wide = [
+            max(len(text) for text in column)
+            for column in zip(
+                *((r.student.id, r.student.name + left_mark(r.student)) for r in results),
+                strict=True,
+            )
+        ] or [0, 0]
         for r in results:
             points = "" if r.points is None else total(r)
-            grading = f"grading {r.grading.id}, {r.grading.graded.status}" if r.grading else "not graded" if r.submission else "nothing handed in"
-            print(f"  {r.student.id:<{wide[0]}}  {r.student.name + left_mark(r.student):<{wide[1]}}  {points:<12} {grading}" + ", points or a comment by hand" * bool(r.manual))
-
+            grading = (
+                f"grading {r.grading.id}, {r.grading.graded.status}"
+                if r.grading
+                else "not graded"
+                if r.submission
+                else "nothing handed in"
+            )
+            print(
+                f"  {r.student.id:<{wide[0]}}  {r.student.name + left_mark(r.student):<{wide[1]}} "
+                f" {points:<12} {grading}" + ", points or a comment by hand" * bool(r.manual)
+            )
 
 
 def _show_status(course, book, name):
     from lightspeed_class.intake.collect import put_aside
     from lightspeed_class.intake.match_submissions import late
 
-    due, results = book.setting(f"due {name}"), [r for r in book.results(name) if not r.student.left]
+    due, results = (
+        book.setting(f"due {name}"),
+        [r for r in book.results(name) if not r.student.left],
+    )
     left = {s.id for s in book.students() if s.left}
     submissions = [s for s in book.submissions(name) if s.student not in left]
     handed_in = [r for r in results if r.submission]
@@ -48,12 +67,18 @@ def _show_status(course, book, name):
     graded = [r for r in handed_in if r.grading]
     unread = [who(r.student) for r in graded if r.grading.graded.status == "refused"]
     print(f"{name}: {many(len(book.assignment(name).points), 'question')}.{due_words(book, name)}")
-    print(f"  handed in by {len(handed_in)} of {len(results)} ({many(len(submissions), 'submission')}, {len(overdue)} late); graded {len(graded)}")
+    print(
+        f"  handed in by {len(handed_in)} of {len(results)}"
+        f" ({many(len(submissions), 'submission')}, {len(overdue)} late); graded {len(graded)}"
+    )
     for what, those in (
         ("nothing from", [who(r.student) for r in results if not r.submission]),
         ("waits for grading:", [who(r.student) for r in handed_in if not r.grading]),
         ("could not be read:", unread),
-        ("ended early:", [who(r.student) for r in graded if r.grading.graded.status not in ("ok", "refused")]),
+        (
+            "ended early:",
+            [who(r.student) for r in graded if r.grading.graded.status not in ("ok", "refused")],
+        ),
     ):
         if those:
             print(f"  {what} {listed(those)}")

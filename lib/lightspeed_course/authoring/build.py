@@ -4,16 +4,18 @@
     solutions/NN_name.py  -> solutions/NN_name.ipynb   the same, with the solutions
                           -> exercises/NN_name.ipynb   the same page with stubs, not executed
 
-`lightspeed_course.authoring.notebooks` has the form of a script, `lightspeed_course.authoring.prose` that of numbers in its Markdown: expressions in double
-braces, evaluated by the page's own kernel at that place of the page. A page fails to build on an error, on anything
-written to stderr (so on a warning), on a number that was typed instead of bound and on a statement that does not hold
-(`lightspeed_course.authoring.gates`).
+`lightspeed_course.authoring.notebooks` has the form of a script,
+`lightspeed_course.authoring.prose` that of numbers in its Markdown: expressions in double braces,
+evaluated by the page's own kernel at that place of the page. A page fails to build on an error, on
+anything written to stderr (so on a warning), on a number that was typed instead of bound and on a
+statement that does not hold (`lightspeed_course.authoring.gates`).
 
-Tags. `measured`: the cell measures this machine; its output is kept as long as its source is, and never compared.
-`raises-exception`: the cell is meant to fail; only the message of its error is stored. `figure`, `solution`: see `pages`.
+Tags. `measured`: the cell measures this machine; its output is kept as long as its source is, and
+never compared. `raises-exception`: the cell is meant to fail; only the message of its error is
+stored. `figure`, `solution`: see `pages`.
 
-The same source gives the same bytes: ids are hashes of the source, counts are positions, and neither widget state nor
-times nor versions are stored.
+The same source gives the same bytes: ids are hashes of the source, counts are positions, and
+neither widget state nor times nor versions are stored.
 """
 
 from __future__ import annotations
@@ -51,11 +53,13 @@ _WIDGET = "application/vnd.jupyter.widget-view+json"
 _WARNINGS = "__import__('warnings').filterwarnings('error', module=r'__main__|lightspeed\\b')"
 
 
-# --- executing -------------------------------------------------------------------------------------------------
+# --- executing ------------------------------------------------------------------------------------
 
 
 class _Kernel(NotebookClient):
-    """Executes a page as nbval does, so that what is stored is what nbval compares, and fills in its prose."""
+    """Executes a page as nbval does, so that what is stored is what nbval compares, and fills in
+    its prose.
+    """
 
     cell: NotebookNode | None = None
     line = 0  # in the cell, of the gate that is held
@@ -72,14 +76,18 @@ class _Kernel(NotebookClient):
             extra_arguments=[f"--IPKernelApp.exec_lines={_WARNINGS}"],
         )
         self.scratch = scratch
-        self.widget_registry = {}  # nbval knows no output widgets: what they would capture must show here too
+        # nbval knows no output widgets: what they would capture must show here too
+        self.widget_registry = {}
 
     def create_kernel_manager(self) -> AsyncKernelManager:
-        # No kernel folders: python3 is then this environment, whatever the user has registered under that name.
+        # No kernel folders: python3 is then this environment, whatever the user has registered
+        # under that name.
         specs = KernelSpecManager(kernel_dirs=[])
         # Over TCP each kernel would write a warning about encryption to our stderr.
         socket = {} if os.name == "nt" else {"transport": "ipc", "ip": str(self.scratch / "kernel")}
-        self.km = AsyncKernelManager(kernel_name=self.kernel_name, kernel_spec_manager=specs, **socket)
+        self.km = AsyncKernelManager(
+            kernel_name=self.kernel_name, kernel_spec_manager=specs, **socket
+        )
         return self.km
 
     async def async_execute_cell(self, cell, cell_index, execution_count=None, store_history=False):
@@ -92,7 +100,9 @@ class _Kernel(NotebookClient):
         self.changes = []
         await super().async_execute_cell(cell, cell_index, execution_count, store_history=False)
         if self.changes:
-            raise BuildError(f"{self.changes[0]}: nbval cannot follow an output that changes after it was shown")
+            raise BuildError(
+                f"{self.changes[0]}: nbval cannot follow an output that changes after it was shown"
+            )
         for output in cell.outputs:
             if output.get("name") == "stderr":
                 raise BuildError(f"wrote to stderr: {output.text.strip()}")
@@ -108,13 +118,17 @@ class _Kernel(NotebookClient):
         for gate in cell.metadata.gates:
             if gate.condition:
                 self.line = gate.line
-                (found,) = await self._texts(cell, [(f"{gate.words}\n    {gate.condition}", gate.python)])
+                (found,) = await self._texts(
+                    cell, [(f"{gate.words}\n    {gate.condition}", gate.python)]
+                )
                 if fault := gate.fault(found):
                     raise BuildError(fault)
         self.line = 0
 
     async def _texts(self, cell: NotebookNode, wanted: list[tuple[str, str]]) -> list[str]:
-        """What the kernel makes of expressions whose values are texts, each named for the error that it may raise."""
+        """What the kernel makes of expressions whose values are texts, each named for the error
+        that it may raise.
+        """
         if not wanted:
             return []
         asked = {str(n): python for n, (_, python) in enumerate(wanted)}
@@ -133,7 +147,9 @@ class _Kernel(NotebookClient):
 
 
 def run(notebook: NotebookNode, path: Path) -> NotebookNode:
-    """Execute a page of `page()` in place, in the folder of its script; BuildError names the failing cell."""
+    """Execute a page of `page()` in place, in the folder of its script; BuildError names the
+    failing cell.
+    """
     with tempfile.TemporaryDirectory(prefix="lightspeed-") as scratch:
         kernel = _Kernel(notebook, path.parent, Path(scratch))
         library = [str(ROOT / "lib"), *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -146,10 +162,22 @@ def run(notebook: NotebookNode, path: Path) -> NotebookNode:
         }
         try:
             kernel.execute(env=environment)
-        except (BuildError, CellExecutionError, CellTimeoutError, DeadKernelError, ValueError) as error:
-            reason = _end_of(error.traceback) if isinstance(error, CellExecutionError) else str(error)
+        except (
+            BuildError,
+            CellExecutionError,
+            CellTimeoutError,
+            DeadKernelError,
+            ValueError,
+        ) as error:
+            reason = (
+                _end_of(error.traceback) if isinstance(error, CellExecutionError) else str(error)
+            )
             cell = kernel.cell
-            where = f"{label(path)}:{cell.metadata.line + kernel.line}: cell {cell.id}" if cell else label(path)
+            where = (
+                f"{label(path)}:{cell.metadata.line + kernel.line}: cell {cell.id}"
+                if cell
+                else label(path)
+            )
             raise BuildError(f"{where}: {reason}") from None
     for count, cell in enumerate((cell for cell in notebook.cells if cell.cell_type == "code"), 1):
         cell.execution_count = count
@@ -164,7 +192,8 @@ def _tidy(outputs: list[NotebookNode], count: int) -> list[NotebookNode]:
             tidy[-1].text += output.text  # how a stream is cut into messages is chance
             continue
         if output.output_type == "error":
-            output.traceback = [f"{output.ename}: {output.evalue}"]  # the rest has paths and line numbers
+            # the rest has paths and line numbers
+            output.traceback = [f"{output.ename}: {output.evalue}"]
         if "data" in output:
             output.data.pop(_WIDGET, None)  # the id of a live model
         if output.output_type == "execute_result":
@@ -174,11 +203,12 @@ def _tidy(outputs: list[NotebookNode], count: int) -> list[NotebookNode]:
 
 
 def _end_of(traceback: str) -> str:
-    plain = re.sub(r"\x1b\[[\d;]*m", "", traceback).rpartition("\n------------------\n\n")[2]  # after nbclient's preface
+    # after nbclient's preface
+    plain = re.sub(r"\x1b\[[\d;]*m", "", traceback).rpartition("\n------------------\n\n")[2]
     return "\n    ".join(["", *plain.strip().splitlines()[-12:]])
 
 
-# --- typed numbers ---------------------------------------------------------------------------------------------
+# --- typed numbers --------------------------------------------------------------------------------
 
 
 def unbound(path: Path) -> list[str]:
@@ -192,28 +222,40 @@ def unbound(path: Path) -> list[str]:
             try:
                 typed = list(typed_in_code(source))
             except SyntaxError as error:
-                raise BuildError(f"{label(path)}:{cell.metadata.line + error.lineno - 1}: {error.msg}") from None
-        found += [f"{label(path)}:{cell.metadata.line + line - 1}: typed number: {text}" for line, text in typed]
+                raise BuildError(
+                    f"{label(path)}:{cell.metadata.line + error.lineno - 1}: {error.msg}"
+                ) from None
+        found += [
+            f"{label(path)}:{cell.metadata.line + line - 1}: typed number: {text}"
+            for line, text in typed
+        ]
     return found
 
 
 def unbound_in_library() -> list[str]:
-    """The same for what the library shows readers: question banks, explorers and the rebuttals of the gallery."""
+    """The same for what the library shows readers: question banks, explorers and the rebuttals
+    of the gallery.
+    """
     from lightspeed_course.wrong_claims import claims
 
     package = Path(__file__).parents[1]
     found = [
         f"{label(file)}:{line}: typed number: {text}"
         for file in sorted([*package.glob("practice/banks/*.py"), *package.glob("explorers/*.py")])
-        for line, text in typed_in_code(file.read_text(encoding="utf-8"), comments=False, docstrings=False)
+        for line, text in typed_in_code(
+            file.read_text(encoding="utf-8"), comments=False, docstrings=False
+        )
     ]
     for claim in claims():
         for text in (claim.because, claim.sound):
-            found += [f"chapters/gallery.toml: {claim.id}: typed number: {typed}" for _, typed in typed_numbers(text)]
+            found += [
+                f"chapters/gallery.toml: {claim.id}: typed number: {typed}"
+                for _, typed in typed_numbers(text)
+            ]
     return found
 
 
-# --- building --------------------------------------------------------------------------------------------------
+# --- building -------------------------------------------------------------------------------------
 
 
 def build(paths: list[Path], out: Path, kept: Path | None = None) -> list[str]:
@@ -242,7 +284,11 @@ def _build_page(path: Path, out: Path, kept: Path) -> list[str]:
             _write(result, out / name)
     except BuildError as error:
         return [str(error)]
-    print(f"{path.parent.name}/{path.stem}: {len(notebook.cells)} cells, {time.perf_counter() - begun:.1f} s", flush=True)
+    print(
+        f"{path.parent.name}/{path.stem}: {len(notebook.cells)} cells,"
+        f" {time.perf_counter() - begun:.1f} s",
+        flush=True,
+    )
     return []
 
 
@@ -266,8 +312,14 @@ def _write(notebook: NotebookNode, path: Path) -> None:
 
 
 def sources(names: list[str] | None = None, root: Path = ROOT) -> list[Path]:
-    """The scripts of the course; with `names`, those whose name or folder/name begins with one: "02", "solutions/02"."""
-    scripts = [path for folder in ("chapters", "solutions") for path in sorted((root / folder).glob("*.py"))]
+    """The scripts of the course; with `names`, those whose name or folder/name begins with one:
+    "02", "solutions/02".
+    """
+    scripts = [
+        path
+        for folder in ("chapters", "solutions")
+        for path in sorted((root / folder).glob("*.py"))
+    ]
     if not scripts:
         raise BuildError(f"no chapters/*.py under {root}: building takes a checkout of the course")
     if not names:
@@ -275,9 +327,14 @@ def sources(names: list[str] | None = None, root: Path = ROOT) -> list[Path]:
     chosen = set()
     for name in names:
         stem = name.removesuffix(".py").removesuffix(".ipynb").replace("exercises/", "solutions/")
-        found = {path for path in scripts if path.stem.startswith(stem) or label(path).startswith(stem)}
+        found = {
+            path for path in scripts if path.stem.startswith(stem) or label(path).startswith(stem)
+        }
         if not found:
-            raise BuildError(f"no chapter or solution is called {name}; there are {', '.join(map(label, scripts))}")
+            raise BuildError(
+                f"no chapter or solution is called {name}; there are"
+                f" {', '.join(map(label, scripts))}"
+            )
         chosen |= found
     return [path for path in scripts if path in chosen]
 
@@ -293,18 +350,34 @@ def build_course(names: list[str] | None = None, root: Path = ROOT) -> None:
 
 def bibliography() -> str:
     """Every source of the catalog as Markdown: who, what, where, and how it was read."""
-    lines = ["# Bibliography", "", "Every source of a number in this course. Made by `make build` from `lib/lightspeed/catalog/sources.toml`.", ""]
-    for s in sorted(catalog.sources().values(), key=lambda s: (s.author or s.publisher or s.title).lower()):
+    lines = [
+        "# Bibliography",
+        "",
+        (
+            "Every source of a number in this course. Made by `make build` from"
+            " `lib/lightspeed/catalog/sources.toml`."
+        ),
+        "",
+    ]
+    for s in sorted(
+        catalog.sources().values(), key=lambda s: (s.author or s.publisher or s.title).lower()
+    ):
         named = ". ".join(part for part in (s.author, f"*{s.title}*", s.publisher, s.date) if part)
-        lines.append(f"- {named}." + (f" <{s.address}>" if s.address else "") + f" Read {s.read}, {s.how}. `{s.key}`")
+        lines.append(
+            f"- {named}."
+            + (f" <{s.address}>" if s.address else "")
+            + f" Read {s.read}, {s.how}. `{s.key}`"
+        )
     return "\n".join(lines) + "\n"
 
 
-# --- checking --------------------------------------------------------------------------------------------------
+# --- checking -------------------------------------------------------------------------------------
 
 
 def check_course(names: list[str] | None = None, root: Path = ROOT) -> list[str]:
-    """What a fresh build would change in the committed notebooks, one text a difference; empty when nothing."""
+    """What a fresh build would change in the committed notebooks, one text a difference; empty
+    when nothing.
+    """
     scripts = sources(names, root)
     with tempfile.TemporaryDirectory(prefix="lightspeed-check-") as folder:
         fresh = Path(folder)
@@ -321,8 +394,16 @@ def check_course(names: list[str] | None = None, root: Path = ROOT) -> list[str]
         found += unbound_in_library() + ungated()
         sourced = {label(path.with_suffix(".ipynb")) for path in scripts}
         sourced |= {name.replace("solutions/", "exercises/") for name in sourced}
-        stray = sorted(path for folder in ("chapters", "solutions", "exercises") for path in (root / folder).glob("*.ipynb"))
-        found += [f"{label(path)}: no source makes this notebook" for path in stray if label(path) not in sourced]
+        stray = sorted(
+            path
+            for folder in ("chapters", "solutions", "exercises")
+            for path in (root / folder).glob("*.ipynb")
+        )
+        found += [
+            f"{label(path)}: no source makes this notebook"
+            for path in stray
+            if label(path) not in sourced
+        ]
     return found
 
 
@@ -332,20 +413,32 @@ def differences(committed: Path, fresh: Path) -> list[str]:
         return []
     name, found = label(committed), []
     old, new = (nbformat.read(path, as_version=4).cells for path in (committed, fresh))
-    matcher = difflib.SequenceMatcher(None, [cell.id for cell in old], [cell.id for cell in new], autojunk=False)
+    matcher = difflib.SequenceMatcher(
+        None, [cell.id for cell in old], [cell.id for cell in new], autojunk=False
+    )
     for _, a, b, c, d in matcher.get_opcodes():
         for index, (left, right) in enumerate(zip_longest(old[a:b], new[c:d]), c):
             if left is None or right is None:
-                cell, what = (right, "is missing") if left is None else (left, "is not in the source")
-                found.append(f"{name}: cell {index} ({cell.id}) {what}: {cell.source.splitlines()[0]}")
+                cell, what = (
+                    (right, "is missing") if left is None else (left, "is not in the source")
+                )
+                found.append(
+                    f"{name}: cell {index} ({cell.id}) {what}: {cell.source.splitlines()[0]}"
+                )
                 continue
             for part in sorted({*left, *right}):
                 if left.get(part) != right.get(part):
-                    found.append(f"{name}: cell {index} ({right.id}): {part}{_diff(left.get(part), right.get(part))}")
+                    found.append(
+                        f"{name}: cell {index} ({right.id}):"
+                        f" {part}{_diff(left.get(part), right.get(part))}"
+                    )
     return found or [f"{name}: the layout of the file; run `lightspeed build`"]
 
 
 def _diff(committed, fresh) -> str:
-    texts = [value if isinstance(value, str) else json.dumps(value, indent=1) for value in (committed, fresh)]
+    texts = [
+        value if isinstance(value, str) else json.dumps(value, indent=1)
+        for value in (committed, fresh)
+    ]
     lines = list(difflib.unified_diff(*(text.splitlines() for text in texts), n=0, lineterm=""))[2:]
     return "".join(f"\n    {line[:160]}" for line in lines if not line.startswith("@@"))[:1200]

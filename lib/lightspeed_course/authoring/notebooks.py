@@ -1,8 +1,9 @@
-"""From a percent script to a notebook that is not executed yet: cells, stable ids, and exercises out of solutions.
+"""From a percent script to a notebook that is not executed yet: cells, stable ids, and exercises
+out of solutions.
 
-A script is cells under `# %%` or `# %% [markdown]`; `# %% tags=["measured"]` tags one. In a code cell of solutions/, the
-lines between two markers are the solution, and `# STUB:` lines, if any, are what the exercise has in their place
-(`...` if there are none), indented as the marker is:
+A script is cells under `# %%` or `# %% [markdown]`; `# %% tags=["measured"]` tags one. In a code
+cell of solutions/, the lines between two markers are the solution, and `# STUB:` lines, if any, are
+what the exercise has in their place (`...` if there are none), indented as the marker is:
 
     def ridge(peak, bandwidth):
         # BEGIN SOLUTION
@@ -10,9 +11,10 @@ lines between two markers are the solution, and `# STUB:` lines, if any, are wha
         return peak / bandwidth
         # END SOLUTION
 
-A cell tagged `figure` does nothing but draw: JupyterLab folds its code away, behind a bar that opens it.
-A cell tagged `solution` (a worked explanation) is dropped from the exercise. An exercise keeps the outputs of cells that
-do nothing but show a question (`PROMPTS`); it has no other outputs, and its prose may not use what a solution computes.
+A cell tagged `figure` does nothing but draw: JupyterLab folds its code away, behind a bar that
+opens it. A cell tagged `solution` (a worked explanation) is dropped from the exercise. An exercise
+keeps the outputs of cells that do nothing but show a question (`PROMPTS`); it has no other outputs,
+and its prose may not use what a solution computes.
 """
 
 from __future__ import annotations
@@ -38,7 +40,9 @@ _BEGIN, _END, _STUB = "# BEGIN SOLUTION", "# END SOLUTION", "# STUB:"
 
 
 class BuildError(Exception):
-    """A page that cannot be built; the message names the file, the line, the cell and the reason."""
+    """A page that cannot be built; the message names the file, the line, the cell and the
+    reason.
+    """
 
 
 def label(path: Path) -> str:
@@ -47,9 +51,11 @@ def label(path: Path) -> str:
 
 
 def read(path: Path) -> list[NotebookNode]:
-    """The cells of a percent script; metadata has its tags and, under `line`, where its text starts in the file.
+    """The cells of a percent script; metadata has its tags and, under `line`, where its text starts
+    in the file.
 
-    Its `gates` are what its statements are held to (lightspeed_course.authoring.gates). They are taken out of the source, not of `written`.
+    Its `gates` are what its statements are held to (lightspeed_course.authoring.gates). They are
+    taken out of the source, not of `written`.
     """
     text = path.read_text(encoding="utf-8")
     starts = [n for n, line in enumerate(text.splitlines(), 2) if line.startswith("# %%")]
@@ -86,7 +92,11 @@ def page(path: Path, stubs: bool = False) -> NotebookNode:
         digest = hashlib.sha256(f"{cell.cell_type}\n{source}".encode()).hexdigest()[:12]
         seen[digest] += 1
         identity = digest if seen[digest] == 1 else f"{digest}-{seen[digest]}"
-        metadata = {"line": cell.metadata.line, "gates": cell.metadata.gates, **({"tags": tags} if tags else {})}
+        metadata = {
+            "line": cell.metadata.line,
+            "gates": cell.metadata.gates,
+            **({"tags": tags} if tags else {}),
+        }
         if "figure" in tags:
             metadata["jupyter"] = {"source_hidden": True}
         new = new_code_cell if cell.cell_type == "code" else new_markdown_cell
@@ -121,7 +131,9 @@ def _chosen_lines(source: str, stubs: bool) -> str:
 
 
 def exercise(path: Path, solved: NotebookNode) -> NotebookNode:
-    """The exercise of solutions/NN.py: stubs, the prose and the questions of the executed solution, nothing else."""
+    """The exercise of solutions/NN.py: stubs, the prose and the questions of the executed
+    solution, nothing else.
+    """
     _refuse_leaks(path)
     notebook = page(path, stubs=True)
     done = [cell for cell in solved.cells if "solution" not in cell.metadata.get("tags", [])]
@@ -134,21 +146,31 @@ def exercise(path: Path, solved: NotebookNode) -> NotebookNode:
 
 
 def _without_count(output: NotebookNode) -> NotebookNode:
-    return NotebookNode({**output, "execution_count": None}) if "execution_count" in output else output
+    return (
+        NotebookNode({**output, "execution_count": None}) if "execution_count" in output else output
+    )
 
 
 def _only_prompts(source: str) -> bool:
     """Whether a cell is one call of `PROMPTS` with nothing but literals."""
     body = ast.parse(source).body
-    if len(body) != 1 or not isinstance(body[0], ast.Expr) or not isinstance(body[0].value, ast.Call):
+    if (
+        len(body) != 1
+        or not isinstance(body[0], ast.Expr)
+        or not isinstance(body[0].value, ast.Call)
+    ):
         return False
     call = body[0].value
     values = [*call.args, *(keyword.value for keyword in call.keywords)]
-    return getattr(call.func, "id", None) in PROMPTS and all(isinstance(value, ast.Constant) for value in values)
+    return getattr(call.func, "id", None) in PROMPTS and all(
+        isinstance(value, ast.Constant) for value in values
+    )
 
 
 def _refuse_leaks(path: Path) -> None:
-    """The prose of an exercise must not use a name whose value comes from a solution, over however many cells."""
+    """The prose of an exercise must not use a name whose value comes from a solution, over
+    however many cells.
+    """
     solved: set[str] = set()
     for cell in read(path):
         given = "solution" not in cell.metadata.tags
@@ -161,17 +183,28 @@ def _refuse_leaks(path: Path) -> None:
                 leaked = _names(ast.parse(expression.python), ast.Load) & solved
                 if leaked:
                     raise BuildError(
-                        f"{label(path)}:{cell.metadata.line}: {{{{{expression.text}}}}} gives a solution away: "
-                        f"{', '.join(sorted(leaked))} comes from one. Tag the cell `solution`."
+                        f"{label(path)}:{cell.metadata.line}: {{{{{expression.text}}}}} gives a"
+                        f" solution away: {', '.join(sorted(leaked))} comes from one. Tag the cell"
+                        " `solution`."
                     )
 
 
 def _names(tree: ast.AST, context: type) -> set[str]:
-    """The names that code loads, or those whose value it sets: by assignment, by def, in a subscript or an attribute."""
-    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, context)}
+    """The names that code loads, or those whose value it sets: by assignment, by def, in a
+    subscript or an attribute.
+    """
+    names = {
+        node.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, context)
+    }
     if context is ast.Store:
-        names |= {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+        names |= {
+            node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)
+        }
         for place in ast.walk(tree):
-            if isinstance(place, ast.Attribute | ast.Subscript) and isinstance(place.ctx, ast.Store):
+            if isinstance(place, ast.Attribute | ast.Subscript) and isinstance(
+                place.ctx, ast.Store
+            ):
                 names |= {node.id for node in ast.walk(place.value) if isinstance(node, ast.Name)}
     return names

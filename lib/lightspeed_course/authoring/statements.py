@@ -1,9 +1,9 @@
 """Finds the statements of the course that nothing holds to be true: `lightspeed statements`.
 
 A statement is a sentence that a learner reads and that compares, ranks or counts out: it matches
-one of `TRIGGERS`. It is *bound* if a gate (`lightspeed_course.authoring.gates`) holds it to a condition, *excused*
-if one gives a reason, else it is *open*. Questions and what begins with a word of
-`DEMANDS` ("Find the largest number") state nothing.
+one of `TRIGGERS`. It is *bound* if a gate (`lightspeed_course.authoring.gates`) holds it to a
+condition, *excused* if one gives a reason, else it is *open*. Questions and what begins with a word
+of `DEMANDS` ("Find the largest number") state nothing.
 
 Read are the Markdown and the strings of chapters and solutions, `because` and `sound` of the
 gallery's entries, and prompts, options, hints and solutions of the banks' questions. Explorers are
@@ -37,32 +37,48 @@ TRIGGERS = {
     "than": r"(?<!other\ )(?<!rather\ )\bthan\b",
     "bound": r"\bat\ (?:most|least|best|worst)\b | \bno\ (?:more|fewer|less|later|longer)\b",
     "no": r"\b(?:no(?!\ (?:matter|doubt|overlap)\b)|none|never|nothing|nobody|nowhere|neither)\b",
-    "all": r"""(?<!first\ of\ )(?<!after\ )(?<!at\ )(?<!above\ )
+    "all": (
+        r"""(?<!first\ of\ )(?<!after\ )(?<!at\ )(?<!above\ )
               \ball\b(?!-|\ (?:that|you|at\ once|right|but|in\ all)\b)
               | \b(?:every(?!\ (?:so|now)\b)|everything(?!\ else)|everybody)\b
-              | \b(?:always|whatever|whichever)\b""",
+              | \b(?:always|whatever|whichever)\b"""
+    ),
     "only": r"(?<!not\ )(?<!if\ )\bonly\b",
     "most": r"(?<!at\ )\b(?:most|mostly|majority|least|best|worst|almost\ (?:all|no|none))\b",
-    "superlative": r"""\b(?:near|large|small|fast|slow|cheap|high|low|bigg|great|few|wide|narrow
-              |long|short|old|new|strong|weak|heavi|light|hard|easi|simpl|deep|tight|close|dear|hott|cold|rare|late|earli)e?st\b""",
-    "factor": rf"""\b(?:halve[sd]?|double[sd]?|twice|triples?d?|thrice|tenfold|squares)\b(?!_)
+    "superlative": (
+        r"""\b(?:near|large|small|fast|slow|cheap|high|low|bigg|great|few|wide|narrow
+              |long|short|old|new|strong|weak|heavi|light|hard|easi|simpl|deep|tight|close|dear|hott|cold|rare|late|earli)e?st\b"""
+    ),
+    "factor": (
+        rf"""\b(?:halve[sd]?|double[sd]?|twice|triples?d?|thrice|tenfold|squares)\b(?!_)
               | {_N}\ times\ (?:as|the|its|their|that|what|more|less|fewer|\w+er)\b
               | \b(?:half|a\ {_PART}|{_N}\ {_PART}s)\ (?:of|the|as|its|their|that)\b
-              | {_N}\ orders\b | {_N}(?:\ ?×)""",
-    "meets": r"""\b(?:meets?|exceeds?|beats?|outweighs?|dominates?|surpass(?:es)?|outgrows?
-              |overtakes?|wins?)\b""",
-    "below": rf"""\b(?:below|above|under)\b
+              | {_N}\ orders\b | {_N}(?:\ ?×)"""
+    ),
+    "meets": (
+        r"""\b(?:meets?|exceeds?|beats?|outweighs?|dominates?|surpass(?:es)?|outgrows?
+              |overtakes?|wins?)\b"""
+    ),
+    "below": (
+        rf"""\b(?:below|above|under)\b
               (?!\s*[.,;:)\]]|\s+(?:is|are|shows?|has|have|holds?|gives?|that|every)\b)
               | \bwithin\ (?:{_N}|a\ (?:factor|few)|its|reach|\w+\ (?:per\ cent|percent)
-              |the\ (?:tolerance|limit|error|budget))""",
-    "equal": rf"""\b(?:equals?|identical)\b
+              |the\ (?:tolerance|limit|error|budget))"""
+    ),
+    "equal": (
+        rf"""\b(?:equals?|identical)\b
               | \bas\ (?!{_LONGER}\b)\w+\ (?:\w+\ )?as\b(?!\ (?:possible|you)\b)
-              | \bthe\ same\b[^.;:]*\bas\b""",
-    "enough": r"""\b(?:enough|suffices?)\b | \bfits?\ (?:in|into|on)\b
-              | \b(?:must|not|n't|to|can|cannot|will|would|may)\ fit\b""",
-    "comparison": r"""\b(?:is|are|gets?|becomes?|grows?|runs?|stays?|lies|looks)\ (?:\w+\ )?
+              | \bthe\ same\b[^.;:]*\bas\b"""
+    ),
+    "enough": (
+        r"""\b(?:enough|suffices?)\b | \bfits?\ (?:in|into|on)\b
+              | \b(?:must|not|n't|to|can|cannot|will|would|may)\ fit\b"""
+    ),
+    "comparison": (
+        r"""\b(?:is|are|gets?|becomes?|grows?|runs?|stays?|lies|looks)\ (?:\w+\ )?
               (?:faster|slower|larger|smaller|bigger|higher|lower|cheaper|dearer|wider|narrower
-              |longer|shorter|better|worse|stronger|weaker)\b""",
+              |longer|shorter|better|worse|stronger|weaker)\b"""
+    ),
 }
 _TRIGGERS = {name: re.compile(pattern, re.I | re.X) for name, pattern in TRIGGERS.items()}
 DEMANDS = (
@@ -146,9 +162,11 @@ def of_gallery(folder: Path = ROOT / "chapters") -> list[Statement]:
     found = []
     for entry in tomllib.loads((folder / "gallery.toml").read_text("utf-8"))["claim"]:
         held_to = [
-            (words, "", text.removeprefix("because:").strip())
-            if text.startswith("because:")
-            else (words, text, "")
+            (
+                (words, "", text.removeprefix("because:").strip())
+                if text.startswith("because:")
+                else (words, text, "")
+            )
             for words, text in entry.get("holds", {}).items()
         ]
         gates = list(
@@ -163,9 +181,11 @@ def of_question(question) -> list[Statement]:
     """The statements of a question; its solution is that of the canonical values."""
     texts = texts_of(question)
     held_to = [
-        (words, "", given)
-        if isinstance(given, str)
-        else (words, "a function of the parameters", "")
+        (
+            (words, "", given)
+            if isinstance(given, str)
+            else (words, "a function of the parameters", "")
+        )
         for words, given in question.holds.items()
     ]
     gates = list(_named(held_to, "\n".join(texts.values()), question.id))

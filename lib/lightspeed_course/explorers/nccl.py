@@ -1,7 +1,9 @@
-"""Chapter 7: one collective on nodes joined by a network; what its time is made of, and what nccl-tests would print.
+"""Chapter 7: one collective on nodes joined by a network; what its time is made of, and what
+nccl-tests would print.
 
-`view` is pure: parameters in, a `View` out. `explore()` puts controls on it. Links run at their line rate here, switches
-that add at the best rate measured: what NCCL reaches of a link, `lightspeed.models.nccl_fit` knows.
+`view` is pure: parameters in, a `View` out. `explore()` puts controls on it. Links run at their
+line rate here, switches that add at the best rate measured: what NCCL reaches of a link,
+`lightspeed.models.nccl_fit` knows.
 """
 
 from __future__ import annotations
@@ -34,15 +36,33 @@ INSIDE = ("nvlink3", "nvlink4", "nvlink5", "xgmi_mi300x", "pcie5_x16")
 NETWORK = ("efa_p5", "infiniband_hdr", "infiniband_ndr", "infiniband_xdr", "ethernet_100g")
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "alltoall")
 SIZES = tuple(10 ** (3 + k / 8) for k in range(65))  # bytes, from a kilobyte to a hundred gigabytes
-LOOKS = {"ring": "blue", "two levels": "purple", "double tree": "green", "doubling": "amber", "switch": "black", "pairwise": "blue"}
-FACTS = ("time", "latency", "bandwidth", "algbw", "busbw", "line rate", "busbw over line rate", "fastest", "half of peak from")
+LOOKS = {
+    "ring": "blue",
+    "two levels": "purple",
+    "double tree": "green",
+    "doubling": "amber",
+    "switch": "black",
+    "pairwise": "blue",
+}
+FACTS = (
+    "time",
+    "latency",
+    "bandwidth",
+    "algbw",
+    "busbw",
+    "line rate",
+    "busbw over line rate",
+    "fastest",
+    "half of peak from",
+)
 
 
 def algorithms(collective, per_node, nodes, inside, network, hop, alpha, switch):
     """name -> seconds as a function of the size, for what can run this collective here.
 
-    `inside` and `network` are what one GPU sends (byte/s), `hop` and `alpha` the cost of a step (s) inside and between nodes,
-    `switch` the algbw at which the switch of a node adds (byte/s), 0 if it does not.
+    `inside` and `network` are what one GPU sends (byte/s), `hop` and `alpha` the cost of a step (s)
+    inside and between nodes, `switch` the algbw at which the switch of a node adds (byte/s), 0 if
+    it does not.
     """
     n, line = per_node * nodes, line_rate(collective, per_node, nodes, inside, network)
 
@@ -62,11 +82,15 @@ def algorithms(collective, per_node, nodes, inside, network, hop, alpha, switch)
     def across(size):
         return c.double_tree_time(size, nodes, per_node * network)
 
-    # A chain inside each node, a tree between them, as NCCL builds it; both are full at the same time.
+    # A chain inside each node, a tree between them, as NCCL builds it; both are full at the same
+    # time.
     climb = 2 * (per_node - 1) * hop + c.double_tree_time(0, nodes, network, alpha)
-    found["double tree"] = lambda size: climb + max(c.double_tree_time(size, per_node, inside), across(size))
+    found["double tree"] = lambda size: (
+        climb + max(c.double_tree_time(size, per_node, inside), across(size))
+    )
     found["doubling"] = lambda size: (
-        c.recursive_doubling_time(size, per_node, inside, hop) + c.recursive_doubling_time(size, nodes, network, alpha)
+        c.recursive_doubling_time(size, per_node, inside, hop)
+        + c.recursive_doubling_time(size, nodes, network, alpha)
     )
     if switch and per_node > 2:
         up = 2 * hop + c.double_tree_time(0, nodes, network, alpha)
@@ -76,13 +100,21 @@ def algorithms(collective, per_node, nodes, inside, network, hop, alpha, switch)
 
 @functools.cache
 def adders(link_key):
-    """byte/s: the best algbw at which switches of this link were measured adding; 0 if there are none."""
-    rows = [r for r in measurements() if r.path == "in_network" and FABRICS[r.fabric].inside == f"{link_key}.bandwidth"]
+    """byte/s: the best algbw at which switches of this link were measured adding; 0 if there are
+    none.
+    """
+    rows = [
+        r
+        for r in measurements()
+        if r.path == "in_network" and FABRICS[r.fabric].inside == f"{link_key}.bandwidth"
+    ]
     return max((r.size / r.time for r in rows if r.nodes == 1), default=0.0)
 
 
 def line_rate(collective, per_node, nodes, inside, network):
-    """byte/s in one direction of the narrowest link: of all adapters of a node for a ring, of a GPU's own for an all-to-all."""
+    """byte/s in one direction of the narrowest link: of all adapters of a node for a ring, of a
+    GPU's own for an all-to-all.
+    """
     if nodes == 1:
         return inside
     if collective == "alltoall" or per_node == 1:
@@ -91,7 +123,9 @@ def line_rate(collective, per_node, nodes, inside, network):
 
 
 def half_of_peak(times):
-    """Bytes from which the fastest of these algorithms has half of the best rate that any of them reaches."""
+    """Bytes from which the fastest of these algorithms has half of the best rate that any of
+    them reaches.
+    """
 
     def rate(size):
         return size / min(time(size) for time in times.values())
@@ -106,39 +140,82 @@ def half_of_peak(times):
 
 def line_rates(inside, network):
     """What one GPU sends (byte/s) through the links of the two menus."""
-    return {"inside": float(number(f"{inside}.bandwidth")), "network": float(number(f"{network}.bandwidth"))}
+    return {
+        "inside": float(number(f"{inside}.bandwidth")),
+        "network": float(number(f"{network}.bandwidth")),
+    }
 
 
 def times_of(collective, per_node, nodes, inside, network, hop, alpha, switch):
-    """name -> seconds as a function of the size, for links of the menus; `switch` is whether it is asked to add."""
+    """name -> seconds as a function of the size, for links of the menus; `switch` is whether it
+    is asked to add.
+    """
     rates = line_rates(inside, network)
-    return algorithms(collective, per_node, nodes, hop=hop, alpha=alpha, switch=adders(inside) if switch else 0.0, **rates)
+    return algorithms(
+        collective,
+        per_node,
+        nodes,
+        hop=hop,
+        alpha=alpha,
+        switch=adders(inside) if switch else 0.0,
+        **rates,
+    )
 
 
 def best_link(state, size):
-    """(seconds, key of a menu) with the one link of the menus that makes this collective fastest, the present ones included."""
+    """(seconds, key of a menu) with the one link of the menus that makes this collective
+    fastest, the present ones included.
+    """
     changes = [{"inside": key} for key in INSIDE if state["per_node"] > 1]
     changes += [{"network": key} for key in NETWORK if state["nodes"] > 1]
-    tried = [(min(time(size) for time in times_of(**state | change).values()), *change.values()) for change in changes]
+    tried = [
+        (min(time(size) for time in times_of(**state | change).values()), *change.values())
+        for change in changes
+    ]
     return min(tried)
 
 
-def view(collective="all_reduce", per_node=8, nodes=125, size=16e9, inside="nvlink4", network="efa_p5", hop=3.4e-6, alpha=14e-6, switch=False):
+def view(
+    collective="all_reduce",
+    per_node=8,
+    nodes=125,
+    size=16e9,
+    inside="nvlink4",
+    network="efa_p5",
+    hop=3.4e-6,
+    alpha=14e-6,
+    switch=False,
+):
     """Time, rates and verdict of one collective of `size` bytes."""
     n = per_node * nodes
-    state = {"collective": collective, "per_node": per_node, "nodes": nodes, "inside": inside, "network": network, "hop": hop, "alpha": alpha, "switch": switch}
+    state = {
+        "collective": collective,
+        "per_node": per_node,
+        "nodes": nodes,
+        "inside": inside,
+        "network": network,
+        "hop": hop,
+        "alpha": alpha,
+        "switch": switch,
+    }
     times = times_of(**state)
     best = min(times, key=lambda name: times[name](size))
     time, latency = times[best](size), times[best](0.0)
     if n == 1:
         words = "One rank has nobody to talk to: nothing is sent, and busbw is zero by definition."
         line = line_rates(inside, network)["inside"]
-        return View(charts(times, collective, n, size, best, line), words, dict.fromkeys(FACTS, "–") | {"time": si(time, "s")})
+        return View(
+            charts(times, collective, n, size, best, line),
+            words,
+            dict.fromkeys(FACTS, "–") | {"time": si(time, "s")},
+        )
     line = line_rate(collective, per_node, nodes, **line_rates(inside, network))
     algbw = c.algbw(size, time)
     busbw = c.busbw(collective, n, algbw)
     half = half_of_peak(times)
-    values = [si(x, "s") for x in (time, latency, time - latency)] + [si(x, "byte/s") for x in (algbw, busbw, line)]
+    values = [si(x, "s") for x in (time, latency, time - latency)] + [
+        si(x, "byte/s") for x in (algbw, busbw, line)
+    ]
     facts = dict(zip(FACTS, (*values, si(busbw / line, "%"), best, si(half, "byte")), strict=True))
     words = in_words(best, time, latency, busbw, line, half)
     words = f"{words} {what_would_help(state, size, time)}"
@@ -150,7 +227,13 @@ def view(collective="all_reduce", per_node=8, nodes=125, size=16e9, inside="nvli
 def in_words(best, time, latency, busbw, line, half):
     """What takes the time, and whether the link is full."""
     share, ratio = latency / time, busbw / line
-    kind = "Latency-bound" if share >= DECIDES else "Bandwidth-bound" if share <= 1 - DECIDES else "Both matter"
+    kind = (
+        "Latency-bound"
+        if share >= DECIDES
+        else "Bandwidth-bound"
+        if share <= 1 - DECIDES
+        else "Both matter"
+    )
     bytes_too = f" and bytes {si(1 - share, '%', 2)}" if kind == "Both matter" else ""
     kind = f"{kind}: steps take {si(share, '%', 2)} of the time{bytes_too}."
     half = f"Half of the best rate is reached from {si(half, 'byte')} on."
@@ -158,8 +241,14 @@ def in_words(best, time, latency, busbw, line, half):
         why = {
             "switch": "the switch adds, and the factor does not know it",
             "pairwise": "a part of the traffic never leaves its node",
-        }.get(best, "the factor counts a ring's traffic, and this algorithm sends less across the network")
-        return f"{kind} Busbw is {si(ratio, '%')} of the line rate, though no link carries more than it can: {why}. {half}"
+        }.get(
+            best,
+            "the factor counts a ring's traffic, and this algorithm sends less across the network",
+        )
+        return (
+            f"{kind} Busbw is {si(ratio, '%')} of the line rate, though no link carries more than"
+            f" it can: {why}. {half}"
+        )
     return f"{kind} Fastest is the {best} algorithm, at {si(ratio, '%')} of the line rate. {half}"
 
 
@@ -179,39 +268,79 @@ def about_the_switch(state, times, best, size):
     if state["collective"] != "all_reduce":
         return "The switch has nothing to add: only an all-reduce runs in it here."
     if not adders(state["inside"]):
-        return f"{link(state['inside']).name} has no switch that adds here: the box changes nothing."
+        return (
+            f"{link(state['inside']).name} has no switch that adds here: the box changes nothing."
+        )
     if state["per_node"] <= 2:
-        return "For two GPUs or one in a node the switch is not asked to add: the box changes nothing."
+        return (
+            "For two GPUs or one in a node the switch is not asked to add: the box changes nothing."
+        )
     if best == "switch":
-        return f"The switch can add at {si(adders(state['inside']), 'byte/s')}, the best algbw measured on one node."
-    return f"The switch adds, but the {best} algorithm is faster here: with the switch it takes {si(times['switch'](size), 's')}."
+        return (
+            f"The switch can add at {si(adders(state['inside']), 'byte/s')}, the best algbw"
+            " measured on one node."
+        )
+    return (
+        f"The switch adds, but the {best} algorithm is faster here: with the switch it takes"
+        f" {si(times['switch'](size), 's')}."
+    )
 
 
 def charts(times, collective, n, size, best, line):
-    """Share of the line rate over size, and what the time of each algorithm is made of; axes stay where they are."""
+    """Share of the line rate over size, and what the time of each algorithm is made of; axes
+    stay where they are.
+    """
     factor = c.busbw_factor(collective, n) or 1
 
     def share(name, s):
         return c.algbw(s, max(times[name](s), 1e-12)) * factor / line if n > 1 else 0.0
 
     lines = [
-        Line(SIZES, [share(name, s) for s in SIZES], name, LOOKS[name], dash=name != best, width=3 if name == best else 2) for name in times
+        Line(
+            SIZES,
+            [share(name, s) for s in SIZES],
+            name,
+            LOOKS[name],
+            dash=name != best,
+            width=3 if name == best else 2,
+        )
+        for name in times
     ]
     rate = Chart(
         Axis("message", "byte", "log", domain=(1e3, 1e11)),
         Axis("busbw over line rate", "%", domain=(0, 2)),
-        [Rule(y=1, label=f"line rate {si(line, 'byte/s')}"), *lines, Points([size], [share(best, size)], labels=["here"], size=8, drop=True)],
+        [
+            Rule(y=1, label=f"line rate {si(line, 'byte/s')}"),
+            *lines,
+            Points([size], [share(best, size)], labels=["here"], size=8, drop=True),
+        ],
         title="how much of the link is used",
     )
     latency = {name: time(0.0) / max(time(size), 1e-12) for name, time in times.items()}
     names = list(times)
-    whole = [1.0 if time(size) else 0.0 for time in times.values()]  # one rank sends nothing: no time to take apart
+    # one rank sends nothing: no time to take apart
+    whole = [1.0 if time(size) else 0.0 for time in times.values()]
     split = Chart(
         Axis("share of its time", "%", domain=(0, 1)),
-        Axis(scale="category", categories=tuple(f"{name}, {si(times[name](size), 's')}" for name in names)),
+        Axis(
+            scale="category",
+            categories=tuple(f"{name}, {si(times[name](size), 's')}" for name in names),
+        ),
         [
-            Bars(range(len(names)), [latency[m] for m in names], start=[0] * len(names), label="steps", color="orange"),
-            Bars(range(len(names)), whole, start=[latency[m] for m in names], label="bytes", color="blue"),
+            Bars(
+                range(len(names)),
+                [latency[m] for m in names],
+                start=[0] * len(names),
+                label="steps",
+                color="orange",
+            ),
+            Bars(
+                range(len(names)),
+                whole,
+                start=[latency[m] for m in names],
+                label="bytes",
+                color="blue",
+            ),
         ],
         title="where the time goes",
     )
@@ -226,16 +355,42 @@ def explore():
             Choice("collective", "collective", COLLECTIVES, "all_reduce"),
             LogSlider("per_node", "GPUs in a node", 1, 64, 8, base=2, whole=True),
             LogSlider("nodes", "nodes", 1, 1024, 125, base=2, whole=True, include=[125]),
-            LogSlider("size", "message", 1e3, 1e11, 16e9, unit="byte", per_decade=10, include=[16e9]),
+            LogSlider(
+                "size", "message", 1e3, 1e11, 16e9, unit="byte", per_decade=10, include=[16e9]
+            ),
             Choice("inside", "inside a node", {link(key).name: key for key in INSIDE}, "nvlink4"),
-            Choice("network", "network of a GPU", {link(key).name: key for key in NETWORK}, "efa_p5"),
-            LogSlider("hop", "a step inside", 5e-7, 5e-5, float(number("nvlink4.nccl_step_simple")), unit="s", include=[float(number("nvlink4.nccl_step_simple"))]),
-            LogSlider("alpha", "a step between nodes", 1e-6, 1e-4, float(number("infiniband_ndr.nccl_step_simple")), unit="s", include=[float(number("infiniband_ndr.nccl_step_simple"))]),
+            Choice(
+                "network", "network of a GPU", {link(key).name: key for key in NETWORK}, "efa_p5"
+            ),
+            LogSlider(
+                "hop",
+                "a step inside",
+                5e-7,
+                5e-5,
+                float(number("nvlink4.nccl_step_simple")),
+                unit="s",
+                include=[float(number("nvlink4.nccl_step_simple"))],
+            ),
+            LogSlider(
+                "alpha",
+                "a step between nodes",
+                1e-6,
+                1e-4,
+                float(number("infiniband_ndr.nccl_step_simple")),
+                unit="s",
+                include=[float(number("infiniband_ndr.nccl_step_simple"))],
+            ),
             Toggle("switch", "the switch adds (NVLS)"),
         ],
-        caption="The state it opens with is the question of this chapter. Make the message small, then the machine small, and say before each move which term will win.",
-        alt="Left, the busbw of each algorithm as a share of the line rate over the message size: curves that rise from nearly zero to a plateau. "
-        "Right, a bar for each algorithm, split into the share of steps and the share of bytes.",
+        caption=(
+            "The state it opens with is the question of this chapter. Make the message small, then"
+            " the machine small, and say before each move which term will win."
+        ),
+        alt=(
+            "Left, the busbw of each algorithm as a share of the line rate over the message size:"
+            " curves that rise from nearly zero to a plateau. Right, a bar for each algorithm,"
+            " split into the share of steps and the share of bytes."
+        ),
     )
 
 
@@ -243,14 +398,18 @@ def explore():
 
 
 def ring_states(n):
-    """For each moment of a ring all-reduce: (summands in [rank][chunk], the cells (rank, chunk) that just arrived)."""
+    """For each moment of a ring all-reduce: (summands in [rank][chunk], the cells (rank, chunk)
+    that just arrived).
+    """
     now = [[1] * n for _ in range(n)]
     states = [(now, frozenset())]
     for step in ring_schedule(n):
         later = [row[:] for row in now]
         for rank, chunk in step.sends:
             right = (rank + 1) % n
-            later[right][chunk] = now[rank][chunk] + (now[right][chunk] if step.phase == "reduce_scatter" else 0)
+            later[right][chunk] = now[rank][chunk] + (
+                now[right][chunk] if step.phase == "reduce_scatter" else 0
+            )
         states.append((later, frozenset(((rank + 1) % n, chunk) for rank, chunk in step.sends)))
         now = later
     return states
@@ -261,9 +420,13 @@ def ring_chart(n, step, title=""):
     summands, arrived = ring_states(n)[step]
     cells = {(rank, chunk): summands[rank][chunk] for rank in range(n) for chunk in range(n)}
     groups = {
-        ("waits for more", "grey"): [cell for cell, count in cells.items() if cell not in arrived and count < n],
+        ("waits for more", "grey"): [
+            cell for cell, count in cells.items() if cell not in arrived and count < n
+        ],
         ("just arrived", "orange"): sorted(arrived),
-        ("finished sum", "green"): [cell for cell, count in cells.items() if cell not in arrived and count == n],
+        ("finished sum", "green"): [
+            cell for cell, count in cells.items() if cell not in arrived and count == n
+        ],
     }
     bars = [
         Bars(
@@ -279,7 +442,13 @@ def ring_chart(n, step, title=""):
         if group
     ]
     across = Axis(domain=(0, n), ticks=tuple((i + 0.5, f"chunk {i}") for i in range(n)))
-    return Chart(across, Axis(scale="category", categories=tuple(f"GPU {i}" for i in range(n))), bars, title=title, height=46 * n + 70)
+    return Chart(
+        across,
+        Axis(scale="category", categories=tuple(f"GPU {i}" for i in range(n))),
+        bars,
+        title=title,
+        height=46 * n + 70,
+    )
 
 
 def ring_view(ranks=4, step=2):
@@ -290,18 +459,41 @@ def ring_view(ranks=4, step=2):
     summands, _ = ring_states(ranks)[step]
     done = sum(count == ranks for row in summands for count in row)
     if step == 0:
-        phase, words = "before", "Each GPU holds its own numbers, cut into as many chunks as there are GPUs. Move the step."
+        phase, words = (
+            "before",
+            (
+                "Each GPU holds its own numbers, cut into as many chunks as there are GPUs. Move"
+                " the step."
+            ),
+        )
     elif step < ranks:
         phase = "reduce-scatter"
-        words = "Each GPU sends one chunk to its right neighbour, which adds its own. All links are busy, each with another chunk."
+        words = (
+            "Each GPU sends one chunk to its right neighbour, which adds its own. All links are"
+            " busy, each with another chunk."
+        )
     else:
         phase = "all-gather"
-        words = "The sums are made: each GPU had one finished chunk. Now they are handed round, and nothing is added any more."
+        words = (
+            "The sums are made: each GPU had one finished chunk. Now they are handed round, and"
+            " nothing is added any more."
+        )
     if step == ranks - 1:
-        words = "Half of the steps: every chunk is finished on one GPU, and no two on the same. This is where a reduce-scatter ends."
+        words = (
+            "Half of the steps: every chunk is finished on one GPU, and no two on the same. This is"
+            " where a reduce-scatter ends."
+        )
     if step == last:
-        words = f"Done: every GPU has every sum, and has sent {si(total, 'buffer')}, which is the factor of busbw."
-    facts = {"step": f"{step} of {last}" + "; a smaller ring has no more" * (asked > last), "phase": phase, "sent by each GPU": f"{si(sent)} of its buffer", "finished chunks": f"{done} of {ranks * ranks}"}
+        words = (
+            f"Done: every GPU has every sum, and has sent {si(total, 'buffer')}, which is the"
+            " factor of busbw."
+        )
+    facts = {
+        "step": f"{step} of {last}" + "; a smaller ring has no more" * (asked > last),
+        "phase": phase,
+        "sent by each GPU": f"{si(sent)} of its buffer",
+        "finished chunks": f"{done} of {ranks * ranks}",
+    }
     return View(ring_chart(ranks, step), words, facts)
 
 
@@ -310,6 +502,12 @@ def explore_ring():
     return explorer(
         ring_view,
         [Slider("ranks", "GPUs", 2, 8, 4), Slider("step", "step", 0, 14, 2)],
-        caption="Each row is a GPU, each column a chunk of the buffer. Follow one chunk down its column.",
-        alt="A square of cells, GPUs by chunks. Each cell says how many of the summands it holds; cells that just received something are orange, finished ones green, the others grey.",
+        caption=(
+            "Each row is a GPU, each column a chunk of the buffer. Follow one chunk down its"
+            " column."
+        ),
+        alt=(
+            "A square of cells, GPUs by chunks. Each cell says how many of the summands it holds;"
+            " cells that just received something are orange, finished ones green, the others grey."
+        ),
     )

@@ -47,7 +47,8 @@ class Path(NamedTuple):
 def paths():
     """Every `Path`, near to far, then the memory of measured machines: by key.
 
-    A memory's latency is that of one load, a link's that of a message between two programs. A rate and a latency must be those of one part: of one core or SM, for what each has for itself.
+    A memory's latency is that of one load, a link's that of a message between two programs. A rate
+    and a latency must be those of one part: of one core or SM, for what each has for itself.
     """
     levels = ("cpu_l1", "gpu_shared", "cpu_l2", "cpu_dram", "gpu_l2", "gpu_hbm")
     near = {key: level(key) for key in levels}
@@ -170,10 +171,14 @@ def explore():
             Choice("path", "path", {path.name: key for key, path in paths().items()}, "pcie5_x16"),
             LogSlider("size", "size", SMALLEST, 2**39, 65536, unit="byte", base=4),
         ],
-        caption="Time is a latency plus a size over a bandwidth. Drag the size through the "
-        "crossover; then change the path. A line ends where its memory is full.",
-        alt="Time against size on two logarithmic axes: a flat line for latency, a rising line for "
-        "bandwidth, their sum above both, and one point for the transfer of the slider.",
+        caption=(
+            "Time is a latency plus a size over a bandwidth. Drag the size through the "
+            "crossover; then change the path. A line ends where its memory is full."
+        ),
+        alt=(
+            "Time against size on two logarithmic axes: a flat line for latency, a rising line for "
+            "bandwidth, their sum above both, and one point for the transfer of the slider."
+        ),
     )
 
 
@@ -243,8 +248,12 @@ def explore_generations():
     return explorer(
         generations_view,
         [Choice("old", "from", names, "a100_80gb"), Choice("new", "to", names, "b200")],
-        caption="Absolute numbers grow with every generation. Look at which ratios stay where they "
-        "were.",
-        alt="Bars to the left and right of one for what grew and what shrank from one accelerator "
-        "to another: absolute numbers above, ratios below.",
+        caption=(
+            "Absolute numbers grow with every generation. Look at which ratios stay where they "
+            "were."
+        ),
+        alt=(
+            "Bars to the left and right of one for what grew and what shrank from one accelerator "
+            "to another: absolute numbers above, ratios below."
+        ),
     )

@@ -348,10 +348,14 @@ def explore():
     return explorer(
         view,
         controls(),
-        caption="First make it fit, then look at what the step loses. The matrix products reach "
-        "the share of peak that one published run set; nodes have eight GPUs. Traffic in grey is "
-        "hidden behind the rest of the step and costs no time.",
-        alt="Three charts: the parts of a GPU's memory one after the other against its capacity; "
-        "the terms of a training step as shares of it, with the traffic that is hidden behind "
-        "them; and the share of busy stages from the start to the end of the step.",
+        caption=(
+            "First make it fit, then look at what the step loses. The matrix products reach the"
+            " share of peak that one published run set; nodes have eight GPUs. Traffic in grey is"
+            " hidden behind the rest of the step and costs no time."
+        ),
+        alt=(
+            "Three charts: the parts of a GPU's memory one after the other against its capacity; "
+            "the terms of a training step as shares of it, with the traffic that is hidden behind "
+            "them; and the share of busy stages from the start to the end of the step."
+        ),
     )

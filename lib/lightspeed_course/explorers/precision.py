@@ -40,9 +40,9 @@ def view(format="bf16", rest=0, **bits):
         "next below": written(f, near[0]),
         "next above": written(f, near[1]),
         "step here": number(f.spacing(value)) if math.isfinite(value) else "none",
-        "step over value": si(f.spacing(value) / abs(value), "%", 2)
-        if math.isfinite(value) and value
-        else "none",
+        "step over value": (
+            si(f.spacing(value) / abs(value), "%", 2) if math.isfinite(value) and value else "none"
+        ),
         "largest": written(f, f.max),
         "smallest normal": "none" if isinstance(f, Integer) else written(f, f.smallest_normal),
         "smallest above zero": written(f, smallest(f)),
@@ -254,9 +254,11 @@ def line(f, value):
     marks = [
         points(f, [v for v in values if v not in (value, *near)], places, color="grey"),
         points(f, near, places, color="black", labels=True),
-        Text(0, f.name, number(value), "orange")
-        if past
-        else points(f, [centre], places, color="orange", labels=True, size=8),
+        (
+            Text(0, f.name, number(value), "orange")
+            if past
+            else points(f, [centre], places, color="orange", labels=True, size=8)
+        ),
     ]
     return neighbours(f, filter(None, marks), max(4, *(place + 1 for place in places.values())))
 
@@ -292,9 +294,13 @@ def explore():
             Choice("rest", f"bits after bit {TOGGLES}", {"all zero": 0, "all one": 1}),
             *toggles,
         ],
-        caption="Set a bit and see the value move; change the format to read the same bits anew. "
-        "A narrow format uses the first toggles only.",
-        alt="A strip of bits coloured as sign, exponent and mantissa; a bar of the magnitudes that "
-        "the format has, with the value on it; and the value between its neighbours on a number "
-        "line.",
+        caption=(
+            "Set a bit and see the value move; change the format to read the same bits anew. "
+            "A narrow format uses the first toggles only."
+        ),
+        alt=(
+            "A strip of bits coloured as sign, exponent and mantissa; a bar of the magnitudes that"
+            " the format has, with the value on it; and the value between its neighbours on a"
+            " number line."
+        ),
     )

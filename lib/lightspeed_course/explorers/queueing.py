@@ -183,11 +183,15 @@ def explore():
                 "memory", "memory for caches", 8e9, 2e12, 24e9, unit="byte", include=(100e9,)
             ),
         ],
-        caption="Raise the arrivals slowly and watch both charts: nothing happens for a long time, "
-        "and then everything at once.",
-        alt="Left, the time in the system over the load, flat at first and rising steeply towards "
-        "full load, with a point for the settings. Right, the number of requests inside over "
-        "time in one simulated run.",
+        caption=(
+            "Raise the arrivals slowly and watch both charts: nothing happens for a long time, "
+            "and then everything at once."
+        ),
+        alt=(
+            "Left, the time in the system over the load, flat at first and rising steeply towards "
+            "full load, with a point for the settings. Right, the number of requests inside over "
+            "time in one simulated run."
+        ),
     )
 
 
@@ -383,9 +387,13 @@ def explore_serving():
             LogSlider("budget", "budget for a token", 0.005, 0.5, 0.03, unit="s"),
             LogSlider("arrival_rate", "arrivals", 0.1, 100, 8, text=a_second),
         ],
-        caption="Each point of the curve is a batch. Left of the knee a larger batch is nearly "
-        "free; right of it you pay in latency.",
-        alt="Throughput of a replica over the time per token, both logarithmic: a curve that rises "
-        "steeply and then flattens, with the knee, the batch that fills the memory, and a rule at "
-        "the latency budget.",
+        caption=(
+            "Each point of the curve is a batch. Left of the knee a larger batch is nearly "
+            "free; right of it you pay in latency."
+        ),
+        alt=(
+            "Throughput of a replica over the time per token, both logarithmic: a curve that rises"
+            " steeply and then flattens, with the knee, the batch that fills the memory, and a rule"
+            " at the latency budget."
+        ),
     )

@@ -139,9 +139,13 @@ def explore():
             LogSlider("contraction", "D", 128, 65536, 8192, base=2),
             LogSlider("output", "F", 128, 65536, 8192, base=2),
         ],
-        caption="Drag B and the point climbs the slope until it meets the flat roof. "
-        "Then change the hardware.",
-        alt="A roofline on two logarithmic axes: a slope set by the memory bandwidth meets a flat "
-        "line set by the peak; one point, the matmul of the sliders, sits on the roof with dashed "
-        "lines to both axes.",
+        caption=(
+            "Drag B and the point climbs the slope until it meets the flat roof. "
+            "Then change the hardware."
+        ),
+        alt=(
+            "A roofline on two logarithmic axes: a slope set by the memory bandwidth meets a flat"
+            " line set by the peak; one point, the matmul of the sliders, sits on the roof with"
+            " dashed lines to both axes."
+        ),
     )

@@ -162,10 +162,14 @@ def explore():
             ),
             LogSlider("kappa", "growing cost κ", 1e-7, 0.001, 2e-4, per_decade=5),
         ],
-        caption="s bends the curve, κ turns it down. Find the n at which half of the money is "
-        "wasted, and the one past which more makes it slower. Gustafson's line takes the serial share "
-        "that the same job has on n processors, without κ, so it meets Amdahl's curve there.",
-        alt="Two charts over the number of processors: speedup for a perfect machine, by "
-        "Gustafson, by Amdahl and with a growing cost; and efficiency for the same three. One point, the n "
-        "of the slider, sits on the curve with the growing cost.",
+        caption=(
+            "s bends the curve, κ turns it down. Find the n at which half of the money is wasted,"
+            " and the one past which more makes it slower. Gustafson's line takes the serial share"
+            " that the same job has on n processors, without κ, so it meets Amdahl's curve there."
+        ),
+        alt=(
+            "Two charts over the number of processors: speedup for a perfect machine, by Gustafson,"
+            " by Amdahl and with a growing cost; and efficiency for the same three. One point, the"
+            " n of the slider, sits on the curve with the growing cost."
+        ),
     )

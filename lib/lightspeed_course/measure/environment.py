@@ -1,7 +1,8 @@
 """What this machine says it is: processor, caches, memory, limits, versions. Nothing is timed here.
 
-Advertised is not the same as there: a virtual machine may belie its topology. Whatever cannot be read is left
-out. On Linux all is read from /proc and /sys under `root`, so that a test can bring a machine of its own.
+Advertised is not the same as there: a virtual machine may belie its topology. Whatever cannot be
+read is left out. On Linux all is read from /proc and /sys under `root`, so that a test can bring a
+machine of its own.
 """
 
 from __future__ import annotations
@@ -15,14 +16,43 @@ import subprocess
 from importlib import metadata
 from pathlib import Path
 
-VECTORS = ("avx", "avx2", "fma", "avx512f", "avx512_vnni", "avx512_bf16", "avx512_fp16", "amx_tile", "amx_bf16", "amx_int8", "asimd", "sve", "sve2", "bf16", "i8mm")
-PACKAGES = ("speed-of-light", "numpy", "scipy", "numba", "mpi4py", "mpich", "openmpi", "torch", "ml_dtypes", "psutil")
+VECTORS = (
+    "avx",
+    "avx2",
+    "fma",
+    "avx512f",
+    "avx512_vnni",
+    "avx512_bf16",
+    "avx512_fp16",
+    "amx_tile",
+    "amx_bf16",
+    "amx_int8",
+    "asimd",
+    "sve",
+    "sve2",
+    "bf16",
+    "i8mm",
+)
+PACKAGES = (
+    "speed-of-light",
+    "numpy",
+    "scipy",
+    "numba",
+    "mpi4py",
+    "mpich",
+    "openmpi",
+    "torch",
+    "ml_dtypes",
+    "psutil",
+)
 UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
 UNLIMITED = 2**60  # cgroup v1 writes "no limit" as a number near 2**63
 
 
 def describe(root="/"):
-    """The machine as a plain dictionary in SI (bytes, Hz); keys that this system does not tell are left out."""
+    """The machine as a plain dictionary in SI (bytes, Hz); keys that this system does not tell
+    are left out.
+    """
     root = Path(root)
     about = {"system": platform.system(), "architecture": platform.machine()}
     if (root / "proc/cpuinfo").exists():
@@ -36,14 +66,23 @@ def describe(root="/"):
 
 def name_of(machine):
     """A short name of a machine, such as "AMD EPYC, 2 cores"."""
-    model = re.sub(r"\((R|TM|tm)\)|\bCPU\b|\b\d+-Core\b|Processor|@.*", " ", machine.get("cpu", machine.get("architecture", "a machine")))
+    model = re.sub(
+        r"\((R|TM|tm)\)|\bCPU\b|\b\d+-Core\b|Processor|@.*",
+        " ",
+        machine.get("cpu", machine.get("architecture", "a machine")),
+    )
     cores = machine.get("usable_cores", machine.get("cores", 1))
     return f"{' '.join(model.split())}, {cores} core{'s' if cores != 1 else ''}"
 
 
 def versions():
-    """Versions of what does the work: system, Python, numpy with its BLAS, and the extras that are installed."""
-    found = {"system": _system(), "python": f"{platform.python_implementation()} {platform.python_version()}"}
+    """Versions of what does the work: system, Python, numpy with its BLAS, and the extras that
+    are installed.
+    """
+    found = {
+        "system": _system(),
+        "python": f"{platform.python_implementation()} {platform.python_version()}",
+    }
     for package in PACKAGES:
         try:
             found[package] = metadata.version(package)
@@ -94,20 +133,33 @@ def _linux(root):
         "memory_limit": memory_limit(root),
         "swap": memory.get("SwapTotal"),
         "huge_pages": _chosen(read(root, "sys/kernel/mm/transparent_hugepage/enabled")),
-        "clock_source": read(root, "sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        "clock_source": read(
+            root, "sys/devices/system/clocksource/clocksource0/current_clocksource"
+        ),
         "virtual": virtual(root),
         "container": container(root),
     }
 
 
 def cpus(cpuinfo):
-    """Model, logical and physical cores and vector extensions from /proc/cpuinfo (x86 and Arm spell it differently)."""
-    blocks = [dict(re.findall(r"^([^\t:]+?)\s*:[ \t]*(.*)$", block, re.M)) for block in cpuinfo.strip().split("\n\n")]
+    """Model, logical and physical cores and vector extensions from /proc/cpuinfo (x86 and Arm
+    spell it differently).
+    """
+    blocks = [
+        dict(re.findall(r"^([^\t:]+?)\s*:[ \t]*(.*)$", block, re.M))
+        for block in cpuinfo.strip().split("\n\n")
+    ]
     blocks = [block for block in blocks if "processor" in block] or [{}]
     first = blocks[0]
-    model = first.get("model name") or first.get("Hardware") or " ".join(first[k] for k in ("CPU implementer", "CPU part") if k in first)
+    model = (
+        first.get("model name")
+        or first.get("Hardware")
+        or " ".join(first[k] for k in ("CPU implementer", "CPU part") if k in first)
+    )
     flags = (first.get("flags") or first.get("Features") or "").split()
-    places = {(b["physical id"], b["core id"]) for b in blocks if "core id" in b and "physical id" in b}
+    places = {
+        (b["physical id"], b["core id"]) for b in blocks if "core id" in b and "physical id" in b
+    }
     return {
         "cpu": model,
         "cores": len(blocks),
@@ -122,14 +174,23 @@ def meminfo(text):
 
 
 def caches(root):
-    """The caches of core 0 as advertised: [{"level", "kind", "size" (bytes), "shared_by" (logical cores)}]."""
+    """The caches of core 0 as advertised: [{"level", "kind", "size" (bytes), "shared_by"
+    (logical cores)}].
+    """
     found = []
     for index in sorted((Path(root) / "sys/devices/system/cpu/cpu0/cache").glob("index*")):
         size = re.fullmatch(r"(\d+)([KMG])", read(index, "size"))
         if size and read(index, "level").isdigit():
             kind = read(index, "type").lower()
             shared = len(listed(read(index, "shared_cpu_list"))) or 1
-            found.append({"level": int(read(index, "level")), "kind": kind, "size": int(size[1]) * UNITS[size[2]], "shared_by": shared})
+            found.append(
+                {
+                    "level": int(read(index, "level")),
+                    "kind": kind,
+                    "size": int(size[1]) * UNITS[size[2]],
+                    "shared_by": shared,
+                }
+            )
     return found
 
 
@@ -141,11 +202,15 @@ def listed(text):
 
 def _threads_per_core(root):
     folder = Path(root) / "sys/devices/system/cpu/cpu0/topology"
-    return len(listed(read(folder, "thread_siblings_list") or read(folder, "core_cpus_list"))) or None
+    return (
+        len(listed(read(folder, "thread_siblings_list") or read(folder, "core_cpus_list"))) or None
+    )
 
 
 def cgroup_files(root, controller, name_v2, name_v1):
-    """The texts of a cgroup file from this process' own group up to the root: v2 under its name, v1 under the other."""
+    """The texts of a cgroup file from this process' own group up to the root: v2 under its name,
+    v1 under the other.
+    """
     root = Path(root)
     found = []
     for line in read(root, "proc/self/cgroup").splitlines():
@@ -153,8 +218,16 @@ def cgroup_files(root, controller, name_v2, name_v1):
         if number == "0" and not controllers:
             base, name = root / "sys/fs/cgroup", name_v2
         elif controller in controllers.split(","):
-            # Inside a container the mount may be the group itself; then its path is not to be found below.
-            base = next((b for c in (controllers, controller) if (b := root / "sys/fs/cgroup" / c).exists()), None)
+            # Inside a container the mount may be the group itself; then its path is not to be found
+            # below.
+            base = next(
+                (
+                    b
+                    for c in (controllers, controller)
+                    if (b := root / "sys/fs/cgroup" / c).exists()
+                ),
+                None,
+            )
             name = name_v1
         else:
             continue
@@ -178,23 +251,42 @@ def core_quota(root):
 
 def memory_limit(root):
     """The container's limit on memory in bytes, or None."""
-    texts = [text for _, text in cgroup_files(root, "memory", "memory.max", "memory.limit_in_bytes")]
+    texts = [
+        text for _, text in cgroup_files(root, "memory", "memory.max", "memory.limit_in_bytes")
+    ]
     return min((int(t) for t in texts if t.isdigit() and int(t) < UNLIMITED), default=None)
 
 
 def virtual(root):
     """What kind of virtual machine this is, "" where nothing shows one."""
-    product = " ".join(read(root, f"sys/class/dmi/id/{name}") for name in ("sys_vendor", "product_name"))
+    product = " ".join(
+        read(root, f"sys/class/dmi/id/{name}") for name in ("sys_vendor", "product_name")
+    )
     kernel = read(root, "proc/version")
     for word, kind in (("microsoft", "WSL"), ("gvisor", "gVisor")):
         if word in kernel.lower():
             return kind
-    for word in ("KVM", "QEMU", "VMware", "VirtualBox", "Xen", "Amazon EC2", "Google Compute Engine", "Virtual Machine", "Parallels", "Bochs"):
+    for word in (
+        "KVM",
+        "QEMU",
+        "VMware",
+        "VirtualBox",
+        "Xen",
+        "Amazon EC2",
+        "Google Compute Engine",
+        "Virtual Machine",
+        "Parallels",
+        "Bochs",
+    ):
         if word.lower() in product.lower():
             return word
     if kind := read(root, "sys/hypervisor/type"):
         return kind
-    return "a hypervisor" if re.search(r"^flags\s*:.*\bhypervisor\b", read(root, "proc/cpuinfo"), re.M) else ""
+    return (
+        "a hypervisor"
+        if re.search(r"^flags\s*:.*\bhypervisor\b", read(root, "proc/cpuinfo"), re.M)
+        else ""
+    )
 
 
 def container(root):
@@ -218,7 +310,9 @@ def _chosen(text):
 
 
 def macos(text):
-    """The machine from the output of `sysctl -a`. The caches are those of the fastest kind of core."""
+    """The machine from the output of `sysctl -a`. The caches are those of the fastest kind of
+    core.
+    """
     said = dict(re.findall(r"^([\w.]+): (.*)$", text, re.M))
 
     def whole(*names):
@@ -226,7 +320,12 @@ def macos(text):
 
     sizes = [
         (1, "data", whole("hw.perflevel0.l1dcachesize", "hw.l1dcachesize"), 1),
-        (2, "unified", whole("hw.perflevel0.l2cachesize", "hw.l2cachesize"), whole("hw.perflevel0.cpusperl2") or 1),
+        (
+            2,
+            "unified",
+            whole("hw.perflevel0.l2cachesize", "hw.l2cachesize"),
+            whole("hw.perflevel0.cpusperl2") or 1,
+        ),
         (3, "unified", whole("hw.l3cachesize"), whole("hw.logicalcpu") or 1),
     ]
     logical, physical = whole("hw.logicalcpu"), whole("hw.physicalcpu")
@@ -237,7 +336,11 @@ def macos(text):
         "threads_per_core": logical // physical if logical and physical else None,
         "usable_cores": logical,
         "clock_limit": whole("hw.cpufrequency_max"),
-        "caches": [{"level": level, "kind": kind, "size": size, "shared_by": by} for level, kind, size, by in sizes if size],
+        "caches": [
+            {"level": level, "kind": kind, "size": size, "shared_by": by}
+            for level, kind, size, by in sizes
+            if size
+        ],
         "memory": whole("hw.memsize"),
         "virtual": "a hypervisor" if said.get("kern.hv_vmm_present") == "1" else "",
     }
@@ -248,12 +351,18 @@ def _by_psutil():
     if not psutil:
         return {}
     physical = psutil.cpu_count(logical=False)
-    return {"physical_cores": physical, "memory": psutil.virtual_memory().total, "swap": psutil.swap_memory().total}
+    return {
+        "physical_cores": physical,
+        "memory": psutil.virtual_memory().total,
+        "swap": psutil.swap_memory().total,
+    }
 
 
 def _output(*command):
     try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=20, check=False).stdout
+        return subprocess.run(
+            command, capture_output=True, text=True, timeout=20, check=False
+        ).stdout
     except (OSError, subprocess.TimeoutExpired):
         return ""
 

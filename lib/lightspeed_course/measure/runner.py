@@ -1,8 +1,9 @@
 """The parts of a measurement, each run in a process of its own.
 
-So a part that crashes, hangs or is killed for its memory costs itself alone, the thread pools of one do not
-disturb the next, and a part may run an event loop inside a notebook. The child (this file, run as a module)
-writes one JSON object a line: {"progress": text}, and at last {"quantities": [...], "missing": [...]}.
+So a part that crashes, hangs or is killed for its memory costs itself alone, the thread pools of
+one do not disturb the next, and a part may run an event loop inside a notebook. The child (this
+file, run as a module) writes one JSON object a line: {"progress": text}, and at last {"quantities":
+[...], "missing": [...]}.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ from lightspeed_course.measure.records import record
 
 @dataclass(frozen=True)
 class Part:
-    """A part: its module, what it measures, and about the seconds that it takes on a quiet laptop, quick and full."""
+    """A part: its module, what it measures, and about the seconds that it takes on a quiet
+    laptop, quick and full.
+    """
 
     module: str
     what: str
@@ -55,7 +58,8 @@ PARTS = dict(
         _part("gpu", "gpu", "bandwidth, matrix products and launches of a GPU"),
     )
 )
-# A part that takes so many times its estimate hangs; a slow machine that compiles for the first time does not.
+# A part that takes so many times its estimate hangs; a slow machine that compiles for the first
+# time does not.
 PATIENCE = 15
 GRACE = 5  # seconds that a part has to end its own children before it is killed
 
@@ -63,8 +67,9 @@ GRACE = 5  # seconds that a part has to end its own children before it is killed
 def measure(names=tuple(PARTS), quick=True, report=print, parts=None):
     """Run these parts one after another and return a record, whatever becomes of any of them.
 
-    A part that cannot be had, fails, crashes or hangs is in the record's `missing` under its name, with the reason.
-    Interrupted (Ctrl+C), it returns what the parts before gave. `report` takes lines of progress.
+    A part that cannot be had, fails, crashes or hangs is in the record's `missing` under its name,
+    with the reason. Interrupted (Ctrl+C), it returns what the parts before gave. `report` takes
+    lines of progress.
     """
     parts = PARTS if parts is None else parts
     machine, before = environment.describe(), conditions.snapshot()
@@ -74,17 +79,25 @@ def measure(names=tuple(PARTS), quick=True, report=print, parts=None):
             part = parts[name]
             expected = part.quick if quick else part.full
             left = sum(parts[n].quick if quick else parts[n].full for n in names[number - 1 :])
-            report(f"[{number}/{len(names)}] {name}: {part.what}; about {expected:.0f} s" + (f", {left:.0f} s with what follows" if number < len(names) else "") + ("; a busy machine takes longer" if number == 1 else ""))
+            report(
+                f"[{number}/{len(names)}] {name}: {part.what}; about {expected:.0f} s"
+                + (f", {left:.0f} s with what follows" if number < len(names) else "")
+                + ("; a busy machine takes longer" if number == 1 else "")
+            )
             start = time.monotonic()
             got = _run(name, part, quick, report, PATIENCE * expected)
             found += got
             took[name] = round(time.monotonic() - start, 1)
             for m in (m for m in got if isinstance(m, Missing)):
                 report(f"  without {m}")
-            report(f"  {sum(isinstance(q, Quantity) for q in got)} quantities in {took[name]:.0f} s")
+            report(
+                f"  {sum(isinstance(q, Quantity) for q in got)} quantities in {took[name]:.0f} s"
+            )
     except KeyboardInterrupt:
         undone = names[len(took) :]
-        missing = [Missing(n, "interrupted before it was done.", f"lightspeed measure {n}") for n in undone]
+        missing = [
+            Missing(n, "interrupted before it was done.", f"lightspeed measure {n}") for n in undone
+        ]
         report(f"  interrupted; what was measured before {', '.join(undone[:1]) or 'that'} is kept")
     after = conditions.snapshot()
     return record.new(
@@ -101,14 +114,24 @@ def measure(names=tuple(PARTS), quick=True, report=print, parts=None):
 
 
 def _run(name, part, quick, report, limit):
-    """What a part gave: Quantities and Missings, at least one; KeyboardInterrupt ends the part first."""
+    """What a part gave: Quantities and Missings, at least one; KeyboardInterrupt ends the part
+    first.
+    """
     command = [sys.executable, "-m", __name__, name, part.module, "quick" if quick else "full"]
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True, encoding="utf-8", start_new_session=True)
+    child = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stdin=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        start_new_session=True,
+    )
     lines = queue.Queue()
     threading.Thread(target=_listen, args=(child.stdout, lines), daemon=True).start()
     answer, deadline = None, time.monotonic() + limit
     try:
-        # The loop ends with the part's answer or its end, whichever is first; a grandchild may hold the pipe open.
+        # The loop ends with the part's answer or its end, whichever is first; a grandchild may hold
+        # the pipe open.
         while answer is None:
             line = lines.get(timeout=max(0, deadline - time.monotonic()))
             if line is None:
@@ -118,15 +141,33 @@ def _run(name, part, quick, report, limit):
                 report(f"  {said['progress']}")
             else:
                 answer = said
-        child.wait(timeout=GRACE) if answer else child.wait(timeout=max(0, deadline - time.monotonic()))
+        (
+            child.wait(timeout=GRACE)
+            if answer
+            else child.wait(timeout=max(0, deadline - time.monotonic()))
+        )
     except (queue.Empty, subprocess.TimeoutExpired):
         if answer is None:
-            return [Missing(name, f"no answer after {limit:.0f} s, so it was stopped.", f"Run `lightspeed measure {name}` alone, on a quiet machine.")]
+            return [
+                Missing(
+                    name,
+                    f"no answer after {limit:.0f} s, so it was stopped.",
+                    f"Run `lightspeed measure {name}` alone, on a quiet machine.",
+                )
+            ]
     finally:
         _end(child)
     if answer is None:
-        return [Missing(name, f"its process ended without an answer ({_how(child.returncode)}).", f"Run `lightspeed measure {name}` alone to see more.")]
-    got = [Quantity(**row) for row in answer["quantities"]] + [Missing(**row) for row in answer["missing"]]
+        return [
+            Missing(
+                name,
+                f"its process ended without an answer ({_how(child.returncode)}).",
+                f"Run `lightspeed measure {name}` alone to see more.",
+            )
+        ]
+    got = [Quantity(**row) for row in answer["quantities"]] + [
+        Missing(**row) for row in answer["missing"]
+    ]
     return got or [Missing(name, "it measured nothing, and did not say why.")]
 
 
@@ -169,7 +210,9 @@ def _child(name, module, effort):
 
     try:
         part = importlib.import_module(module)
-        got = list(part.measure(quick=effort == "quick", report=lambda text: say(progress=str(text))))
+        got = list(
+            part.measure(quick=effort == "quick", report=lambda text: say(progress=str(text)))
+        )
         found = [record.as_row(q) for q in got if isinstance(q, Quantity)]
         missing = [dataclasses.asdict(m) for m in got if isinstance(m, Missing)]
         text = {"quantities": found, "missing": missing}
@@ -178,15 +221,31 @@ def _child(name, module, effort):
     except Unavailable as error:
         text = {"quantities": [], "missing": [_missing(name, error.why, error.remedy)]}
     except ModuleNotFoundError as error:
-        text = {"quantities": [], "missing": [_missing(name, f"{error.name} is not installed.", "pip install 'speed-of-light[measure]'")]}
+        text = {
+            "quantities": [],
+            "missing": [
+                _missing(
+                    name, f"{error.name} is not installed.", "pip install 'speed-of-light[measure]'"
+                )
+            ],
+        }
     except (Exception, SystemExit) as error:
         words = f"it failed: {type(error).__name__}: {error}"
-        text = {"quantities": [], "missing": [_missing(name, words[:500], "Please report this, with the output of `lightspeed where`.")]}
+        text = {
+            "quantities": [],
+            "missing": [
+                _missing(
+                    name, words[:500], "Please report this, with the output of `lightspeed where`."
+                )
+            ],
+        }
     say(**text)
 
 
 def _end_with(parent):
-    """Wait for the end of the parent, who never writes, and end this process and all that it started."""
+    """Wait for the end of the parent, who never writes, and end this process and all that it
+    started.
+    """
     os.read(parent, 1)
     if os.name == "posix" and os.getpgrp() == os.getpid():
         os.killpg(0, signal.SIGKILL)

@@ -1,1 +1,3 @@
-"""`lightspeed nccl report`: what nccl-tests printed, read (`log`), judged (`verdict`) and shown (`page`)."""
+"""`lightspeed nccl report`: what nccl-tests printed, read (`log`), judged (`verdict`) and shown
+(`page`).
+"""

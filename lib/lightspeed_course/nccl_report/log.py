@@ -1,9 +1,11 @@
-"""What nccl-tests prints, read back: all_reduce_perf and its sisters, from 2019 to today. Used in chapter 7.
+"""What nccl-tests prints, read back: all_reduce_perf and its sisters, from 2019 to today. Used in
+chapter 7.
 
-The header names the columns, so their number may vary by version and option (root, timestamps, per-iteration
-statistics). Prefixes of mpirun and srun are taken off; what is no row and no header is log noise, searched
-only for hints of the transport. A row that cannot be read is an error with its line number; a file that
-ends in the middle of a run is not: its rows are kept and the run is marked truncated.
+The header names the columns, so their number may vary by version and option (root, timestamps,
+per-iteration statistics). Prefixes of mpirun and srun are taken off; what is no row and no header
+is log noise, searched only for hints of the transport. A row that cannot be read is an error with
+its line number; a file that ends in the middle of a run is not: its rows are kept and the run is
+marked truncated.
 """
 
 from __future__ import annotations
@@ -16,11 +18,17 @@ from lightspeed.collectives import COLLECTIVES, busbw_factor
 
 PREFIX = re.compile(r"^(?:\[\d+,\d+\]<std(?:out|err)>: ?|\s{0,4}\d+:\s|> ?)")
 PROGRAM = re.compile(r"(?:^|[\s/])(?P<name>\w+?)_perf(?:_mpi)?\b")
-RANK = re.compile(r"^#\s+Rank\s+(?P<rank>\d+)\s.*?\bon\s+(?P<host>\S+)\s+device\s+\d+\s+\[[^]]*\]\s*(?P<device>.*)")
+RANK = re.compile(
+    r"^#\s+Rank\s+(?P<rank>\d+)\s.*?\bon\s+(?P<host>\S+)\s+device\s+\d+\s+\[[^]]*\]\s*(?P<device>.*)"
+)
 TYPES = re.compile(r"u?int(?:8|32|64)?|char|half|float(?:16)?|double|bfloat16|fp?8_?e[45]m[23]")
 FOOTER = re.compile(r"^#\s*(?P<what>Out of bounds values|Avg bus bandwidth)\s*:\s*(?P<value>\S+)")
-FAILURE = re.compile(r"Test (?:NCCL|CUDA)? ?failure\b.*|unhandled (?:cuda|system) error.*", re.IGNORECASE)
-VERSION = re.compile(r"(?:# (?P<tests>\w*ccl-tests version \S+))|(?:(?P<nccl>\w?CCL version ?:? ?\S+))")
+FAILURE = re.compile(
+    r"Test (?:NCCL|CUDA)? ?failure\b.*|unhandled (?:cuda|system) error.*", re.IGNORECASE
+)
+VERSION = re.compile(
+    r"(?:# (?P<tests>\w*ccl-tests version \S+))|(?:(?P<nccl>\w?CCL version ?:? ?\S+))"
+)
 # What a line of NCCL_DEBUG=INFO gives away, most telling first.
 HINTS = {
     "sockets": re.compile(r"NET/Socket|Using network Socket"),
@@ -34,16 +42,21 @@ MEASURE = ("time", "algbw", "busbw")
 
 
 class ReportError(ValueError):
-    """A file that cannot be read as nccl-tests output; `.line` is where (0: nowhere in particular)."""
+    """A file that cannot be read as nccl-tests output; `.line` is where (0: nowhere in
+    particular).
+    """
 
     def __init__(self, line, why, text=""):
         self.line, self.why = line, why
-        super().__init__((f"line {line}: " if line else "") + why + (f": {text.strip()!r}" if text else ""))
+        super().__init__(
+            (f"line {line}: " if line else "") + why + (f": {text.strip()!r}" if text else "")
+        )
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One printed measurement: `size` in bytes, `time` in s, rates in byte/s; `wrong` is None if not validated.
+    """One printed measurement: `size` in bytes, `time` in s, rates in byte/s; `wrong` is None if
+    not validated.
 
     `half_digits` are half of the last printed digit of time, algbw and busbw, in the same units.
     """
@@ -64,7 +77,9 @@ class Measured:
 
 @dataclass
 class Report:
-    """One run of a test: its rows, and what the log around them says. `ranks` is None if it does not say."""
+    """One run of a test: its rows, and what the log around them says. `ranks` is None if it does
+    not say.
+    """
 
     line: int
     collective: str | None = None
@@ -94,7 +109,8 @@ class Finding:
 
 
 def collective_named(text):
-    """The collective of this name, or of the program that tests it. Raises ReportError, with the names that there are.
+    """The collective of this name, or of the program that tests it. Raises ReportError, with the
+    names that there are.
 
     >>> collective_named("all_reduce_perf"), collective_named("AllGather")
     ('all_reduce', 'all_gather')
@@ -187,7 +203,13 @@ class _Reader:
 
     def _rank(self, number, report, match):
         if match["rank"] in self.seen and not report.failures:
-            report.failures.append(Finding(number, f"rank {match['rank']} appears twice: built without MPI=1, each process tests alone"))
+            report.failures.append(
+                Finding(
+                    number,
+                    f"rank {match['rank']} appears twice: built without MPI=1, each process tests"
+                    " alone",
+                )
+            )
         self.seen.add(match["rank"])
         report.ranks = max(report.ranks or 0, int(match["rank"]) + 1)
         report.hosts = tuple(dict.fromkeys((*report.hosts, match["host"])))
@@ -250,22 +272,35 @@ class _Reader:
         failed = next((f for report in self.reports for f in report.failures), None)
         reports = tuple(report for report in self.reports if report.rows)
         if not reports and failed:
-            raise ReportError(failed.line, "the test failed before it measured anything", failed.text)
+            raise ReportError(
+                failed.line, "the test failed before it measured anything", failed.text
+            )
         if not reports and short:
             raise ReportError(*short)
         if not reports:
-            raise ReportError(0, "no table of nccl-tests found: a line '# size count type ... time algbw busbw' and rows below it")
+            raise ReportError(
+                0,
+                "no table of nccl-tests found: a line '# size count type ... time algbw busbw' and"
+                " rows below it",
+            )
         return reports
 
 
 def _looks_like_a_row(line):
     """Size and count, or a size alone at the end of what was cut."""
     words = line.split()
-    return bool(words) and words[0].isdigit() and all(w.isdigit() for w in words[1:2]) and (len(words) < 3 or TYPES.fullmatch(words[2]) or words[2].isdigit())
+    return (
+        bool(words)
+        and words[0].isdigit()
+        and all(w.isdigit() for w in words[1:2])
+        and (len(words) < 3 or TYPES.fullmatch(words[2]) or words[2].isdigit())
+    )
 
 
 def _read_header(number, line):
-    """The names of the columns: size, count and type, then one or two equal groups of measurements."""
+    """The names of the columns: size, count and type, then one or two equal groups of
+    measurements.
+    """
     columns = ["time" if name == "cputime" else name for name in line.replace("#", " ").split()]
     starts = [i for i, name in enumerate(columns) if name == "time"]
     body = columns[starts[0] :] if starts else []
@@ -275,12 +310,18 @@ def _read_header(number, line):
     before = columns[: starts[0]] if starts else []
     named = before[:3] == ["size", "count", "type"] and set(before[3:]) <= {"redop", "root"}
     if not named or group * len(starts) != body or not once or len(starts) > 2:
-        raise ReportError(number, "a header other than 'size count type ... time algbw busbw ...', once or twice", line)
+        raise ReportError(
+            number,
+            "a header other than 'size count type ... time algbw busbw ...', once or twice",
+            line,
+        )
     return columns
 
 
 def _read_row(number, words, columns):
-    """The out-of-place and the in-place `Measured` of a row; tables without a root may leave redop blank."""
+    """The out-of-place and the in-place `Measured` of a row; tables without a root may leave
+    redop blank.
+    """
     starts = [i for i, name in enumerate(columns) if name == "time"]
     stamp = columns[-1] == "timestamp"  # a date and a time of day under one name
     width = (len(columns) - stamp - starts[0]) // len(starts)
@@ -330,35 +371,56 @@ def _number(word):
 
 
 def infer_ranks(report):
-    """The number of ranks behind busbw / algbw, for a report whose device list is missing; None if it cannot tell.
+    """The number of ranks behind busbw / algbw, for a report whose device list is missing; None if
+    it cannot tell.
 
     Only sizes whose rates have three digits or more take part.
     """
     top = {"all_reduce": 2}.get(report.collective, 1)
-    if report.collective not in COLLECTIVES or busbw_factor(report.collective, 2) == busbw_factor(report.collective, 4):
+    if report.collective not in COLLECTIVES or busbw_factor(report.collective, 2) == busbw_factor(
+        report.collective, 4
+    ):
         return None
-    ratios = [row.busbw / row.algbw for row in report.rows if row.algbw > 100 * row.half_digits[1] and row.busbw]
+    ratios = [
+        row.busbw / row.algbw
+        for row in report.rows
+        if row.algbw > 100 * row.half_digits[1] and row.busbw
+    ]
     if not ratios or not median(ratios) < top:
         return None
     return round(1 / (1 - median(ratios) / top))
 
 
 def check(report, ranks=None):
-    """`Finding`s: rates that do not follow from the size and the time, wrong results, a footer that does not match.
+    """`Finding`s: rates that do not follow from the size and the time, wrong results, a footer that
+    does not match.
 
-    Each comparison allows exactly what printing rounds away. `ranks` overrides those of the device list.
+    Each comparison allows exactly what printing rounds away. `ranks` overrides those of the device
+    list.
     """
     n = ranks or report.ranks or infer_ranks(report)
     findings = [*report.failures]
     for row in report.rows:
         findings += _check_row(row, report.collective, n)
     if report.out_of_bounds:
-        findings.append(Finding(0, f"{report.out_of_bounds} values are out of bounds: the results are wrong, so the rates mean nothing"))
+        findings.append(
+            Finding(
+                0,
+                f"{report.out_of_bounds} values are out of bounds: the results are wrong, so the"
+                " rates mean nothing",
+            )
+        )
     if report.average_busbw is not None and report.rows:
         mean = sum(row.busbw for row in report.rows) / len(report.rows)
         slack = max(row.half_digits[2] for row in report.rows) + 1e-5 * mean
         if abs(mean - report.average_busbw) > slack:
-            findings.append(Finding(0, f"the average bus bandwidth is printed as {report.average_busbw / 1e9:g} GB/s, the rows give {mean / 1e9:g}: rows are missing or changed"))
+            findings.append(
+                Finding(
+                    0,
+                    f"the average bus bandwidth is printed as {report.average_busbw / 1e9:g} GB/s,"
+                    f" the rows give {mean / 1e9:g}: rows are missing or changed",
+                )
+            )
     return tuple(findings)
 
 
@@ -368,10 +430,21 @@ def _check_row(row, collective, n):
     low = row.size / (row.time + half_time) - half_algbw
     high = row.size / max(row.time - half_time, 1e-12) + half_algbw
     if not low * (1 - 1e-9) <= row.algbw <= high * (1 + 1e-9) and row.time:
-        yield Finding(row.line, f"algbw {row.algbw / 1e9:g} GB/s {place}, but {row.size} bytes in {row.time * 1e6:g} µs are {row.size / row.time / 1e9:.4g}")
+        yield Finding(
+            row.line,
+            f"algbw {row.algbw / 1e9:g} GB/s {place}, but {row.size} bytes in {row.time * 1e6:g} µs"
+            f" are {row.size / row.time / 1e9:.4g}",
+        )
     if collective in COLLECTIVES and n:
         factor = busbw_factor(collective, n)
-        if abs(row.busbw - row.algbw * factor) > half_busbw + half_algbw * factor + 1e-6 * row.busbw:
-            yield Finding(row.line, f"busbw {row.busbw / 1e9:g} GB/s {place}, but algbw x {factor:.4g} ({collective}, {n} ranks) is {row.algbw * factor / 1e9:.4g}")
+        if (
+            abs(row.busbw - row.algbw * factor)
+            > half_busbw + half_algbw * factor + 1e-6 * row.busbw
+        ):
+            yield Finding(
+                row.line,
+                f"busbw {row.busbw / 1e9:g} GB/s {place}, but algbw x {factor:.4g} ({collective},"
+                f" {n} ranks) is {row.algbw * factor / 1e9:.4g}",
+            )
     if row.wrong and row.wrong >= 1:
         yield Finding(row.line, f"{row.wrong:g} wrong results {place}")

@@ -1,4 +1,6 @@
-"""The report of a file of nccl-tests output: lines for the terminal, and one page of HTML with its plots inside."""
+"""The report of a file of nccl-tests output: lines for the terminal, and one page of HTML with
+its plots inside.
+"""
 
 from __future__ import annotations
 
@@ -43,11 +45,13 @@ th { border-bottom: 1px solid var(--edge); } td:last-child, th:last-child { text
 def report_file(path, hardware=None, ranks=None, nodes=None, collective=None, page=None):
     """The lines to print for a file, with its page written to `page` if that is given.
 
-    Raises ReportError (with the line) for a file that cannot be read as nccl-tests output, OSError for one that cannot be opened
-    and for a page that is there already.
+    Raises ReportError (with the line) for a file that cannot be read as nccl-tests output, OSError
+    for one that cannot be opened and for a page that is there already.
     """
     collective = collective_named(collective) if collective else None
-    runs = [judge_report(report, hardware, ranks, nodes) for report in read_report(path, collective)]
+    runs = [
+        judge_report(report, hardware, ranks, nodes) for report in read_report(path, collective)
+    ]
     if page:
         with open(page, "x", encoding="utf-8") as new:  # never over a file that is there
             new.write(to_html(runs, Path(path).name))
@@ -62,13 +66,18 @@ def to_html(runs, name):
     title = f"NCCL bandwidth: {name}"
     body = "".join(_run(run) for run in runs)
     return (
-        f'<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{html.escape(title)}</title><style>{STYLE}</style></head>\n'
-        f"<body>\n<h1>{html.escape(title)}</h1>\n{body}<p>Made by <code>lightspeed nccl report</code>. Chapter 7 of Speed of Light explains each number.</p>\n</body>\n</html>\n"
+        '<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8"><meta name="viewport"'
+        f' content="width=device-width"><title>{html.escape(title)}</title><style>{STYLE}</style></head>\n<body>\n<h1>{html.escape(title)}</h1>\n{body}<p>Made'
+        " by <code>lightspeed nccl report</code>. Chapter 7 of Speed of Light explains each"
+        " number.</p>\n</body>\n</html>\n"
     )
 
 
 def _run(run):
-    parts = [f"<h2>{html.escape(headline(run))}</h2>", f'<p class="verdict {run.level.replace(" ", "-")}">{html.escape(summary(run))}</p>']
+    parts = [
+        f"<h2>{html.escape(headline(run))}</h2>",
+        f'<p class="verdict {run.level.replace(" ", "-")}">{html.escape(summary(run))}</p>',
+    ]
     parts.append(_list("ul", sentences(run)))
     if run.checks:
         parts += ["<h3>Check first</h3>", _list("ol", run.checks)]
@@ -82,32 +91,65 @@ def _run(run):
 
 
 def _list(tag, sentences):
-    return f"<{tag}>" + "".join(f"<li>{html.escape(sentence)}</li>" for sentence in sentences) + f"</{tag}>"
+    return (
+        f"<{tag}>"
+        + "".join(f"<li>{html.escape(sentence)}</li>" for sentence in sentences)
+        + f"</{tag}>"
+    )
 
 
 def _figure(chart, caption, alt):
-    return f'<figure><div class="wide" tabindex="0">{draw(chart, caption, alt)}</div><figcaption>{html.escape(caption)}</figcaption></figure>'
+    return (
+        '<figure><div class="wide"'
+        f' tabindex="0">{draw(chart, caption, alt)}</div><figcaption>{html.escape(caption)}</figcaption></figure>'
+    )
 
 
 def charts(run):
-    """(chart, caption, alt) of busbw over size and, if there is a model, of measured over expected time."""
+    """(chart, caption, alt) of busbw over size and, if there is a model, of measured over
+    expected time.
+    """
     report = run.report
     factor = busbw_factor(report.collective, run.n)
-    rows = {place: [r for r in report.rows if r.in_place == place and r.size and r.time] for place in (False, True)}
+    rows = {
+        place: [r for r in report.rows if r.in_place == place and r.size and r.time]
+        for place in (False, True)
+    }
     marks = [
-        Points([r.size for r in rows[place]], [r.size / r.time * factor for r in rows[place]], label=label, color=color, marker=marker)
-        for place, label, color, marker in ((False, "out of place", "orange", "circle"), (True, "in place", "purple", "cross"))
+        Points(
+            [r.size for r in rows[place]],
+            [r.size / r.time * factor for r in rows[place]],
+            label=label,
+            color=color,
+            marker=marker,
+        )
+        for place, label, color, marker in (
+            (False, "out of place", "orange", "circle"),
+            (True, "in place", "purple", "cross"),
+        )
         if rows[place]
     ]
     top = max(r.size / r.time * factor for part in rows.values() for r in part)
     sizes = sorted({r.size for part in rows.values() for r in part})
     marks += [Rule(y=run.main.line, label="line rate, one direction")] if run.main.line else []
     if not run.main.model or not top:
-        found = [Chart(_sizes(sizes), Axis("busbw", "byte/s", domain=(0, 1.1 * top or 1)), marks, height=320)]
+        found = [
+            Chart(
+                _sizes(sizes),
+                Axis("busbw", "byte/s", domain=(0, 1.1 * top or 1)),
+                marks,
+                height=320,
+            )
+        ]
         return [(found[0], "Busbw over message size.", "Measured busbw over message size.")]
     curve = [predict(report.collective, s, run.n, run.nodes, run.fabric).busbw for s in sizes]
     factors = [spread(*kind(s, run.nodes)) for s in sizes]
-    band = Area(sizes, [b / f for b, f in zip(curve, factors, strict=True)], [b * f for b, f in zip(curve, factors, strict=True)], "normal")
+    band = Area(
+        sizes,
+        [b / f for b, f in zip(curve, factors, strict=True)],
+        [b * f for b, f in zip(curve, factors, strict=True)],
+        "normal",
+    )
     several = len(sizes) > 1
     first = Chart(
         _sizes(sizes),
@@ -129,8 +171,19 @@ def charts(run):
     )
     where = FABRICS[run.fabric].name
     return [
-        (first, f"Busbw over message size, with what is normal on {where}.", "Measured busbw over message size, with a band of what is normal and a rule at the line rate."),
-        (second, "Measured over expected time. Above the band a size is slower than it should be.", "The ratio of measured to expected time over message size, with a band around one."),
+        (
+            first,
+            f"Busbw over message size, with what is normal on {where}.",
+            (
+                "Measured busbw over message size, with a band of what is normal and a rule at the"
+                " line rate."
+            ),
+        ),
+        (
+            second,
+            "Measured over expected time. Above the band a size is slower than it should be.",
+            "The ratio of measured to expected time over message size, with a band around one.",
+        ),
     ]
 
 
@@ -142,9 +195,16 @@ def _table(run):
     head = ["message", "time", "algbw", "busbw", "of the line", "expected busbw", "verdict"]
     rows = [
         [si(float(v.size), "byte"), si(v.time, "s"), si(v.algbw, "byte/s"), si(v.busbw, "byte/s")]
-        + ([si(v.share, "%", 3), si(v.model.busbw, "byte/s"), f"{v.level}, {v.regime}"] if v.model else ["–", "–", v.level])
+        + (
+            [si(v.share, "%", 3), si(v.model.busbw, "byte/s"), f"{v.level}, {v.regime}"]
+            if v.model
+            else ["–", "–", v.level]
+        )
         for v in run.verdicts
     ]
-    cells = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>\n" for row in rows)
+    cells = "".join(
+        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>\n"
+        for row in rows
+    )
     heads = "".join(f"<th>{name}</th>" for name in head)
     return f'<div class="wide" tabindex="0"><table><tr>{heads}</tr>\n{cells}</table></div>'

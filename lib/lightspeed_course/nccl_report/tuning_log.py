@@ -1,10 +1,13 @@
-"""The tuning table of a real job, read from its log: what NCCL charged each algorithm on that machine. Used in chapter 7.
+"""The tuning table of a real job, read from its log: what NCCL charged each algorithm on that
+machine. Used in chapter 7.
 
-With NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,TUNING the first rank of each communicator prints latency (µs) and
-algbw (GB/s) for each collective, algorithm and protocol. The result is what `lightspeed.models.nccl_tuner.tuning_table` computes, so
-`lightspeed.models.nccl_tuner.choices` takes either.
+With NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,TUNING the first rank of each communicator prints
+latency (µs) and algbw (GB/s) for each collective, algorithm and protocol. The result is what
+`lightspeed.models.nccl_tuner.tuning_table` computes, so `lightspeed.models.nccl_tuner.choices`
+takes either.
 
-Source: NVIDIA/nccl, src/graph/tuning.cc: blocks of three algorithms today, one wide table ("Latency/AlgBw") up to 2.17.
+Source: NVIDIA/nccl, src/graph/tuning.cc: blocks of three algorithms today, one wide table
+("Latency/AlgBw") up to 2.17.
 """
 
 from __future__ import annotations
@@ -21,15 +24,24 @@ COLLECTIVES = {
     "ReduceScatter": "reduce_scatter",
     "AllReduce": "all_reduce",
 }
-_LINE = re.compile(r"^(?P<who>.*?)NCCL INFO\s+(?P<name>Algorithm|Latency/AlgBw|" + "|".join(COLLECTIVES) + r")\s*\|(?P<cells>.*)$")
+_LINE = re.compile(
+    r"^(?P<who>.*?)NCCL INFO\s+(?P<name>Algorithm|Latency/AlgBw|"
+    + "|".join(COLLECTIVES)
+    + r")\s*\|(?P<cells>.*)$"
+)
 _COST = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*/\s*(\d+(?:\.\d+)?)\s*$")
-HOW = "Run the job with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,TUNING; the first rank prints the table."
+HOW = (
+    "Run the job with NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,TUNING; the first rank prints the"
+    " table."
+)
 
 
 def read_tuning_tables(text):
-    """For each communicator of a log its table: collective -> (algorithm, protocol) -> `Cost`, without what is disabled.
+    """For each communicator of a log its table: collective -> (algorithm, protocol) -> `Cost`,
+    without what is disabled.
 
-    Raises BadArgument if there is no table, or a line of one that is cut or is no latency/bandwidth.
+    Raises BadArgument if there is no table, or a line of one that is cut or is no
+    latency/bandwidth.
 
     >>> log = "h:1:1 [0] NCCL INFO Algorithm | Tree |\\nh:1:1 [0] NCCL INFO AllReduce | 16.8/ 0.5 | 31.0/ 0.0 | 36.4/ 1.9 |"
     >>> read_tuning_tables(log)[0]["all_reduce"]["Tree", "LL"].bandwidth
@@ -45,7 +57,8 @@ def read_tuning_tables(text):
         if name not in COLLECTIVES:
             columns = _columns(name, [cell for cell in cells if cell], number)
             table, seen = open_ones.get(who, (None, set()))
-            if table is None or seen & set(columns):  # an algorithm again: the table of the next communicator
+            # an algorithm again: the table of the next communicator
+            if table is None or seen & set(columns):
                 table, seen = {}, set()
                 tables.append(table)
             open_ones[who] = (table, seen | set(columns))
@@ -58,7 +71,9 @@ def read_tuning_tables(text):
     for table in tables:
         del table["columns"]
     if not any(tables):
-        raise BadArgument("read_tuning_tables", "text", text[:40], "a log with NCCL's tuning table", HOW)
+        raise BadArgument(
+            "read_tuning_tables", "text", text[:40], "a log with NCCL's tuning table", HOW
+        )
     return tuple(tables)
 
 
@@ -75,7 +90,12 @@ def _columns(name, cells, number):
 
 def _fill(costs, columns, cells, number, line):
     if len(cells) != len(columns) + 1 or cells[-1]:
-        raise _bad(number, line, f"{len(columns)} cells, each closed by a bar; the line is cut or another process wrote into it")
+        raise _bad(
+            number,
+            line,
+            f"{len(columns)} cells, each closed by a bar; the line is cut or another process wrote"
+            " into it",
+        )
     for column, cell in zip(columns, cells, strict=False):
         values = _COST.match(cell)
         if not values:

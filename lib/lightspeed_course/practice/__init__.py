@@ -5,5 +5,6 @@
     predict("numbers.dram_over_fma", guess); reveal("numbers.dram_over_fma"); calibration()
     cards("numbers"); progress()
 
-A page imports these from `lightspeed_course`. Questions are in `banks/`, one module or more a topic.
+A page imports these from `lightspeed_course`. Questions are in `banks/`, one module or more a
+topic.
 """

@@ -13,11 +13,18 @@ def close(a, b, tolerance):
     a, b = np.asarray(a, float), np.asarray(b, float)
     with np.errstate(all="ignore"):
         scale = np.where(b == 0, np.max(np.abs(b[np.isfinite(b)]), initial=0), np.abs(b))
-        return bool(np.all((a == b) | (np.isfinite(b) & (np.abs(a - b) <= max(tolerance, 1e-9) * (1 + 1e-9) * scale))))
+        return bool(
+            np.all(
+                (a == b)
+                | (np.isfinite(b) & (np.abs(a - b) <= max(tolerance, 1e-9) * (1 + 1e-9) * scale))
+            )
+        )
 
 
 def amount(value, unit="", digits=4):
-    """A number in `unit`, written to so many digits; in powers of ten where it would be a row of zeros."""
+    """A number in `unit`, written to so many digits; in powers of ten where it would be a row of
+    zeros.
+    """
     from lightspeed_course.show.format import prefixed, si
 
     size = abs(value)

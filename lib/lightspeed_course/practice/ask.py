@@ -1,4 +1,6 @@
-"""ask: a question on the page, with a box for the answer, the diagnosis, and a worked solution after a try."""
+"""ask: a question on the page, with a box for the answer, the diagnosis, and a worked solution
+after a try.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,10 @@ def ask(id, seed=None):
     variant = question(id).variant(chosen_seed(seed))
     q = variant.question
     if q.kind == "function":
-        return Words(f'{variant.prompt}\n\nWrite it in a cell, then run `check("{q.id}", name_of_your_function)`.')
+        return Words(
+            f'{variant.prompt}\n\nWrite it in a cell, then run `check("{q.id}",'
+            " name_of_your_function)`."
+        )
 
     def submit(values):
         try:
@@ -25,16 +30,26 @@ def ask(id, seed=None):
         except Unreadable as problem:
             return unread(problem)
         panel.form.extra_enabled = True
-        return verdict._repr_markdown_(), repr(verdict), "good" if verdict.correct else "plain" if verdict.kind == "read" else "bad"
+        return (
+            verdict._repr_markdown_(),
+            repr(verdict),
+            "good" if verdict.correct else "plain" if verdict.kind == "read" else "bad",
+        )
 
     def solve():
         store.record("solution", q.id, {"seed": variant.seed})
-        return f"**A worked solution**\n\n{variant.solution}", "A worked solution is shown.", "plain"
+        return (
+            f"**A worked solution**\n\n{variant.solution}",
+            "A worked solution is shown.",
+            "plain",
+        )
 
     # The form shows the options of a choice itself.
     prompt = variant.fill(q.prompt) if q.kind == "choice" else variant.prompt
     extra = "" if classwork() else "Show a worked solution"
-    panel = Panel(prompt, _fields(variant), submit, extra=extra, on_extra=solve, static=variant.prompt)
+    panel = Panel(
+        prompt, _fields(variant), submit, extra=extra, on_extra=solve, static=variant.prompt
+    )
     panel.form.extra_enabled = bool(store.events("try", q.id))
     return panel
 
@@ -42,7 +57,9 @@ def ask(id, seed=None):
 def _fields(variant):
     q = variant.question
     if q.kind == "choice":
-        return [{"label": "Your answer", "options": [list(pair) for pair in variant.options.items()]}]
+        return [
+            {"label": "Your answer", "options": [list(pair) for pair in variant.options.items()]}
+        ]
     return [number_field(q.unit, name) for name in q.names] if q.names else [number_field(q.unit)]
 
 

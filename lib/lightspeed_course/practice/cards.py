@@ -1,7 +1,7 @@
 """Cards: the numbers to know, drilled by spaced repetition and scored by decades.
 
-Leitner's boxes: a card answered within KNOWN decades moves up one box, within NEAR it stays, further
-off it goes back to the first. A card in box n comes back after 2^(n-1) days.
+Leitner's boxes: a card answered within KNOWN decades moves up one box, within NEAR it stays,
+further off it goes back to the first. A card in box n comes back after 2^(n-1) days.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ DAY = 86400.0
 
 
 def box_after(reviews):
-    """The box (from 1) of a card with these reviews, each the decades by which it was off; 0 if it is new."""
+    """The box (from 1) of a card with these reviews, each the decades by which it was off; 0 if
+    it is new.
+    """
     box = 0
     for off in reviews:
         box = min(box + 1, BOXES) if abs(off) <= KNOWN else max(box, 1) if abs(off) <= NEAR else 1
@@ -30,7 +32,9 @@ def box_after(reviews):
 
 
 def due_at(reviews):
-    """When a card is due again, in seconds since 1970, from its (time, decades off) reviews; -inf if it is new."""
+    """When a card is due again, in seconds since 1970, from its (time, decades off) reviews;
+    -inf if it is new.
+    """
     if not reviews:
         return -math.inf
     return reviews[-1][0] + DAY * 2 ** (box_after([off for _, off in reviews]) - 1)
@@ -50,7 +54,9 @@ def reviews_by_card():
 
 
 def due(topic, now):
-    """The cards of a topic that are due, the longest overdue first, new ones before all in the order of the bank."""
+    """The cards of a topic that are due, the longest overdue first, new ones before all in the
+    order of the bank.
+    """
     reviews = reviews_by_card()
     waiting = [(due_at(reviews.get(q.id, [])), n, q) for n, q in enumerate(deck(topic))]
     return [q for at, _, q in sorted(waiting, key=lambda w: w[:2]) if at <= now]
@@ -64,15 +70,18 @@ def cards(topic, clock=time.time):
 
 
 class Drill(Panel):
-    """One session: a card, the answer, how far off it was, the next card. Enter checks, and Enter goes on."""
+    """One session: a card, the answer, how far off it was, the next card. Enter checks, and
+    Enter goes on.
+    """
 
     def __init__(self, topic, clock):
         self.clock = clock
         self.queue = due(topic, clock())
         self.count, self.offs, self.answered = len(self.queue), [], False
         static = (
-            f"**Cards: {topic}.** {len(deck(topic))} numbers to know. Run this cell to drill those that are due. "
-            "An answer within a quarter moves a card to a longer interval, one off by more than a factor of three brings it back tomorrow."
+            f"**Cards: {topic}.** {len(deck(topic))} numbers to know. Run this cell to drill those"
+            " that are due. An answer within a quarter moves a card to a longer interval, one off"
+            " by more than a factor of three brings it back tomorrow."
         )
         super().__init__("", [], self._step, static=static)
         self._deal()
@@ -99,11 +108,19 @@ class Drill(Panel):
         self.form.action = "Next card" if len(self.queue) > 1 else "Finish"
         days = 2 ** (box_after([*past, off]) - 1)
         verdict = "Known." if abs(off) <= KNOWN else "Near." if abs(off) <= NEAR else "Not yet."
-        way = "" if abs(off) < 0.05 else f", {abs(off):.1f} decades too {'high' if off > 0 else 'low'}"
+        way = (
+            ""
+            if abs(off) < 0.05
+            else f", {abs(off):.1f} decades too {'high' if off > 0 else 'low'}"
+        )
         again = f"Again in {days} day{'s' * (days > 1)}."
         text = f"You said {amount(given, unit)}{way}."
         reply = f"**{verdict}** {text} {again}\n\n{variant.solution}" + _notice()
-        return reply, f"{verdict} {text} {again}", "good" if abs(off) <= KNOWN else "plain" if abs(off) <= NEAR else "bad"
+        return (
+            reply,
+            f"{verdict} {text} {again}",
+            "good" if abs(off) <= KNOWN else "plain" if abs(off) <= NEAR else "bad",
+        )
 
     def _deal(self):
         """Put the next card on the table, or the sum of the session."""
@@ -115,7 +132,11 @@ class Drill(Panel):
             self.form.fields, self.form.action = [number_field(q.unit)], "Check"
             return
         known = sum(abs(off) <= KNOWN for off in self.offs)
-        self.status = f"Done: {known} of {len(self.offs)} known." if self.offs else "No card is due. Come back tomorrow."
+        self.status = (
+            f"Done: {known} of {len(self.offs)} known."
+            if self.offs
+            else "No card is due. Come back tomorrow."
+        )
         self.prompt.value = as_html(f"**{self.status}**")
         self.form.fields, self.form.action = [], ""
 

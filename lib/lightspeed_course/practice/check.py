@@ -1,4 +1,5 @@
-"""Checking: a verdict on an answer that says what was seen, why it may have happened and what to think about next.
+"""Checking: a verdict on an answer that says what was seen, why it may have happened and what to
+think about next.
 
 `diagnose` is a pure function of a variant and an answer; `check` also keeps the try. A verdict on
 a wrong answer never tells the right one, and a right answer is never refused: it is compared
@@ -35,9 +36,9 @@ COUNT = {2: "Two", 3: "Three"}
 class Verdict:
     """What became of an answer.
 
-    `kind`: right, unanswered, type, dimension, sign, error, misconception, slip, partial, close, magnitude, or read
-    (not judged);
-    `name`: that of the misconception or slip; `given`: the answer as it was read.
+    `kind`: right, unanswered, type, dimension, sign, error, misconception, slip, partial, close,
+    magnitude, or read (not judged); `name`: that of the misconception or slip; `given`: the answer
+    as it was read.
     """
 
     id: str
@@ -52,7 +53,13 @@ class Verdict:
     def heading(self):
         if self.kind == "read":
             return "Read."
-        return "Right." if self.correct else "Not answered." if self.kind == "unanswered" else "Not yet."
+        return (
+            "Right."
+            if self.correct
+            else "Not answered."
+            if self.kind == "unanswered"
+            else "Not yet."
+        )
 
     def _repr_markdown_(self):
         return f"**{self.heading}** {self.message}" + f"\n\n*{self.note}*" * bool(self.note)
@@ -82,7 +89,9 @@ def chosen_seed(seed):
 
 
 def classwork():
-    """How much `check` tells in a notebook that a class was given: "full", or "format" only; "" in self-study."""
+    """How much `check` tells in a notebook that a class was given: "full", or "format" only; ""
+    in self-study.
+    """
     return os.environ.get("LIGHTSPEED_CLASS", "")
 
 
@@ -97,12 +106,21 @@ def acknowledge(variant, answer):
             if failure:
                 raise failure
             given = " ".join(f"{v:.6g}" for v in values[:8])
-            seen = f"a function that gives a number on all {len(values)} inputs tried" if q.kind == "function" else _seen(variant, values, None)
+            seen = (
+                f"a function that gives a number on all {len(values)} inputs tried"
+                if q.kind == "function"
+                else _seen(variant, values, None)
+            )
     except Unreadable as problem:
         return _refused(variant, problem)
     except Exception as error:
-        return _refused(variant, Unreadable("type", f"This answer cannot be read as a number ({type(error).__name__})."))
-    return Verdict(q.id, False, "read", f"You have {seen}. It is judged once it is handed in.", "", given)
+        return _refused(
+            variant,
+            Unreadable("type", f"This answer cannot be read as a number ({type(error).__name__})."),
+        )
+    return Verdict(
+        q.id, False, "read", f"You have {seen}. It is judged once it is handed in.", "", given
+    )
 
 
 def diagnose(variant, answer):
@@ -116,7 +134,10 @@ def diagnose(variant, answer):
     except Unreadable as problem:
         return _refused(variant, problem)
     except Exception as error:
-        return _refused(variant, Unreadable("type", f"This answer cannot be read as a number ({type(error).__name__})."))
+        return _refused(
+            variant,
+            Unreadable("type", f"This answer cannot be read as a number ({type(error).__name__})."),
+        )
     with np.errstate(all="ignore"):
         return _number(variant, given, failure, answer)
 
@@ -132,8 +153,12 @@ def _choice(variant, key, right):
     if key == right:
         return verdict("right", variant.options[key])
     if found := [m for m in variant.question.misconceptions if variant.wrong(m) == key]:
-        return verdict("misconception", f"You chose “{key}”. {_hints(variant, found)}", _names(found))
-    return verdict("magnitude", f"It is not “{key}”. Work out what each option would change, then compare.")
+        return verdict(
+            "misconception", f"You chose “{key}”. {_hints(variant, found)}", _names(found)
+        )
+    return verdict(
+        "magnitude", f"It is not “{key}”. Work out what each option would change, then compare."
+    )
 
 
 def _values(variant, answer):
@@ -142,7 +167,9 @@ def _values(variant, answer):
 
 
 def _results(variant, function):
-    """What the learner's function gives on every sample, NaN where it fails, and the first failure."""
+    """What the learner's function gives on every sample, NaN where it fails, and the first
+    failure.
+    """
     if function is None or function is Ellipsis:
         raise Unreadable("unanswered", "Give the function itself, without calling it.")
     if not callable(function):
@@ -156,13 +183,19 @@ def _results(variant, function):
             first = first or problem
     if first and first.kind == "unanswered":
         elsewhere = not np.isnan(np.concatenate(values)).all()
-        advice = "On other inputs it does: which branch has no `return`?" if elsewhere else "Is the `return` written?"
+        advice = (
+            "On other inputs it does: which branch has no `return`?"
+            if elsewhere
+            else "Is the `return` written?"
+        )
         first = Unreadable("partial" if elsewhere else "unanswered", f"{first.message} {advice}")
     return np.concatenate(values), first
 
 
 def _said(error):
-    """The kind of an error and its words, if it has any: shortened, and as code, in which no mark-up counts."""
+    """The kind of an error and its words, if it has any: shortened, and as code, in which no
+    mark-up counts.
+    """
     try:
         words = " ".join(str(error).split()).replace("`", "'")
     except Exception:
@@ -177,32 +210,49 @@ def _result(variant, function, sample):
     except Unreadable:
         raise
     except (Exception, SystemExit) as error:
-        raise Unreadable("error", f"Your function stopped with {_said(error)} at {where}. What should it give there?") from None
+        raise Unreadable(
+            "error",
+            f"Your function stopped with {_said(error)} at {where}. What should it give there?",
+        ) from None
     if result is None or result is Ellipsis:
         raise Unreadable("unanswered", f"Your function gives no number at {where}.")
     try:
-        return numbers(result, variant.question.unit, infinite=True)  # where the library's is infinite too
+        # where the library's is infinite too
+        return numbers(result, variant.question.unit, infinite=True)
     except Unreadable as problem:
         raise Unreadable(problem.kind, f"At {where}: {problem.message}") from None
 
 
 def _call(function, inputs):
-    """By the names of the parameters if it has them, else in their order. Raises Unreadable if it takes fewer or more."""
+    """By the names of the parameters if it has them, else in their order. Raises Unreadable if
+    it takes fewer or more.
+    """
     signature = _signature(function)
     if not signature:
         return function(*inputs.values())
     if _binds(signature, **inputs):
         return function(**inputs)
     if not _binds(signature, *inputs.values()):
-        raise Unreadable("error", f"Your function {_takes(signature)}; {len(inputs)} {'is' if len(inputs) == 1 else 'are'} asked: {', '.join(inputs)}.")
+        raise Unreadable(
+            "error",
+            f"Your function {_takes(signature)}; {len(inputs)}"
+            f" {'is' if len(inputs) == 1 else 'are'} asked: {', '.join(inputs)}.",
+        )
     return function(*inputs.values())
 
 
 def _takes(signature):
     kinds = [p.kind for p in signature.parameters.values()]
-    named = [n for n, p in signature.parameters.items() if p.kind is p.KEYWORD_ONLY and p.default is p.empty]
+    named = [
+        n
+        for n, p in signature.parameters.items()
+        if p.kind is p.KEYWORD_ONLY and p.default is p.empty
+    ]
     takes = len(kinds) - len(named) - kinds.count(inspect.Parameter.VAR_KEYWORD)
-    return f"takes {takes} argument{'s' * (takes != 1)}" + f" in order, and {', '.join(named)} only by name" * bool(named)
+    return (
+        f"takes {takes} argument{'s' * (takes != 1)}"
+        + f" in order, and {', '.join(named)} only by name" * bool(named)
+    )
 
 
 def _signature(function):
@@ -226,9 +276,11 @@ def _inputs(variant, sample):
 
 
 def _called_otherwise(variant, function, right):
-    """(name, reason) of a function with names of its own that is right if it is called with its arguments in another order; or None.
+    """(name, reason) of a function with names of its own that is right if it is called with its
+    arguments in another order; or None.
 
-    It is called again for this, but for one input of most orders. The grader's stand-in takes any names, and is never.
+    It is called again for this, but for one input of most orders. The grader's stand-in takes any
+    names, and is never.
     """
     q = variant.question
     signature = _signature(function) if q.kind == "function" else None
@@ -245,7 +297,9 @@ def _called_otherwise(variant, function, right):
             return False
         return close(result, right[number * width : (number + 1) * width], q.tolerance)
 
-    found = (o for o in orders(q) if all(agrees(o, number) for number in range(len(variant.samples))))
+    found = (
+        o for o in orders(q) if all(agrees(o, number) for number in range(len(variant.samples)))
+    )
     return next((other_arguments(q, order) for order in found), None)
 
 
@@ -253,17 +307,25 @@ def _number(variant, given, failure, answer):
     q, right = variant.question, variant.right
 
     def verdict(kind, message, name=""):
-        return Verdict(q.id, kind == "right", kind, message, name, " ".join(f"{v:.6g}" for v in given[:8]))
+        return Verdict(
+            q.id, kind == "right", kind, message, name, " ".join(f"{v:.6g}" for v in given[:8])
+        )
 
     if is_right(variant, given):
         if q.kind == "function":
-            return verdict("right", f"Your function agrees with the library on all {len(right)} inputs tried.")
+            return verdict(
+                "right", f"Your function agrees with the library on all {len(right)} inputs tried."
+            )
         return verdict("right", f"You have {_seen(variant, given, right)}.")
     found = explain(variant, given)
     finite = np.isfinite(given)
     # What gives right numbers wherever it gives any has another fault than an order.
     off = not finite.any() or not close(given[finite], right[finite], q.tolerance)
-    told = reordered(variant, given, right) or _called_otherwise(variant, answer, right) if off else None
+    told = (
+        reordered(variant, given, right) or _called_otherwise(variant, answer, right)
+        if off
+        else None
+    )
     if told and any(c.rank == BANK for c in found):
         told = None
     if failure and not found and not told:
@@ -274,11 +336,23 @@ def _number(variant, given, failure, answer):
         return verdict("slip", f"You have {seen}. {told[1]}", told[0])
     if found:
         kind = "misconception" if found[0].rank == BANK else "slip"
-        return verdict(kind, f"You have {seen}. {_told(found)}", " or ".join(dict.fromkeys(c.name for c in found)))
+        return verdict(
+            kind,
+            f"You have {seen}. {_told(found)}",
+            " or ".join(dict.fromkeys(c.name for c in found)),
+        )
     if (given < 0).any() and (right >= 0).all():
-        return verdict("sign", f"You have {_seen(variant, given, right, below=True)}. The sign is wrong: nothing here is below zero. Where does the minus come from?")
+        return verdict(
+            "sign",
+            f"You have {_seen(variant, given, right, below=True)}. The sign is wrong: nothing here"
+            " is below zero. Where does the minus come from?",
+        )
     if close(given, right, q.tolerance):
-        return verdict("close", f"You have {seen}. Another number of the same table is nearer to it than the one that is asked.")
+        return verdict(
+            "close",
+            f"You have {seen}. Another number of the same table is nearer to it than the one that"
+            " is asked.",
+        )
     kind, reason = magnitude(variant, given, right)
     return verdict(kind, f"You have {seen}. {reason}")
 
@@ -287,7 +361,9 @@ def _told(found):
     """One cause that explains the answer is likely; of several nobody can tell which it was."""
     if len(found) > 1:
         numbered = " ".join(f"({n}) {c.words}" for n, c in enumerate(found, 1))
-        return f"{COUNT[len(found)]} slips lead there, and the value does not tell which. {numbered}"
+        return (
+            f"{COUNT[len(found)]} slips lead there, and the value does not tell which. {numbered}"
+        )
     return found[0].reason if found[0].rank == VAGUE else f"Likely: {found[0].words}"
 
 
@@ -300,14 +376,20 @@ def _names(misconceptions):
 
 
 def _seen(variant, given, right, below=False):
-    """The answer in words; of a function one result: where it is below zero, or else where it is wrong."""
+    """The answer in words; of a function one result: where it is below zero, or else where it is
+    wrong.
+    """
     q = variant.question
     if q.kind == "array":
         return ", ".join(f"{n}: {amount(v, q.unit)}" for n, v in zip(q.names, given, strict=True))
     if q.kind == "number":
         return amount(given[0], q.unit)
     # The first input where it gives a wrong number; else the first where it gives none.
-    off = [i for i, value in enumerate(given) if (value < 0 if below else not close(value, right[i], q.tolerance))]
+    off = [
+        i
+        for i, value in enumerate(given)
+        if (value < 0 if below else not close(value, right[i], q.tolerance))
+    ]
     shown = min(off, key=lambda i: np.isnan(given[i]), default=0)
     value = "no number" if np.isnan(given[shown]) else amount(given[shown], q.unit)
     return f"{value} for {_inputs(variant, variant.samples[shown])}"

@@ -1,4 +1,5 @@
-"""What every practice widget is made of: a prompt, a form, and a reply in words, shown as one mime bundle.
+"""What every practice widget is made of: a prompt, a form, and a reply in words, shown as one mime
+bundle.
 
 The live widget is for a running kernel; the same output carries the prompt in Markdown, for GitHub,
 for a reader without a kernel, and for the comparison of committed notebooks.
@@ -22,7 +23,9 @@ HERE = Path(__file__).parent
 
 
 class Form(anywidget.AnyWidget):
-    """Fields ({label, unit, placeholder} or {label, options: [key, text] pairs}), a button and a second one; see form.js."""
+    """Fields ({label, unit, placeholder} or {label, options: [key, text] pairs}), a button and a
+    second one; see form.js.
+    """
 
     _esm = HERE / "form.js"
     _css = HERE / "form.css"
@@ -39,13 +42,17 @@ class Panel:
     A reply is (Markdown, plain text, look), with look "good", "bad" or "plain".
     """
 
-    def __init__(self, prompt, fields, submit, action="Check", extra="", on_extra=None, static=None):
+    def __init__(
+        self, prompt, fields, submit, action="Check", extra="", on_extra=None, static=None
+    ):
         self.static = prompt if static is None else static
         self.error = None
         self.prompt = W.HTMLMath(as_html(prompt))
         self.form = Form(fields=fields, action=action, extra=extra)
         self.reply, self.after = _reply(), _reply()
-        self.box = W.VBox([self.prompt, self.form, self.reply, self.after]).add_class("sol-practice")
+        self.box = W.VBox([self.prompt, self.form, self.reply, self.after]).add_class(
+            "sol-practice"
+        )
         self._handlers = {"submit": (self.reply, submit), "extra": (self.after, on_extra)}
         self.form.on_msg(self._receive)
         answer_while_cells_run(self.form)
@@ -64,16 +71,24 @@ class Panel:
         try:
             markdown, plain, look = handler(*arguments)
             self.error = None
-        except Exception as error:  # a fault of the course: the reader must see it, and tests look at .error
+        # a fault of the course: the reader must see it, and tests look at .error
+        except Exception as error:
             self.error = error
-            markdown = f"**A fault in the course, not in your answer.**\n\n```\n{''.join(traceback.format_exception(error))}\n```"
+            markdown = (
+                "**A fault in the course, not in your"
+                f" answer.**\n\n```\n{''.join(traceback.format_exception(error))}\n```"
+            )
             plain, look = "A fault in the course, not in your answer.", "bad"
         show(place, markdown, look)
         self.form.status = plain
 
     def _repr_mimebundle_(self, **_):
         return {
-            "application/vnd.jupyter.widget-view+json": {"version_major": 2, "version_minor": 0, "model_id": self.box.model_id},
+            "application/vnd.jupyter.widget-view+json": {
+                "version_major": 2,
+                "version_minor": 0,
+                "model_id": self.box.model_id,
+            },
             "text/markdown": self.static,
             "text/plain": self.static,
         }
@@ -123,7 +138,11 @@ def _markdown():
         mark = "$$" if options["display_mode"] else "$"
         return f"{mark}{html.escape(formula)}{mark}"
 
-    return MarkdownIt("commonmark", {"html": False}).enable("table").use(dollarmath_plugin, double_inline=True, renderer=untouched)
+    return (
+        MarkdownIt("commonmark", {"html": False})
+        .enable("table")
+        .use(dollarmath_plugin, double_inline=True, renderer=untouched)
+    )
 
 
 def as_html(markdown):

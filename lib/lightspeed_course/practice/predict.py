@@ -17,7 +17,9 @@ from lightspeed_course.practice.questions import UnknownQuestion, question
 
 
 def predict(id, guess=...):
-    """Commit a guess at the value that question `id` asks for; `...` shows the question and a box to type it in."""
+    """Commit a guess at the value that question `id` asks for; `...` shows the question and a
+    box to type it in.
+    """
     variant = _target(id)
     if guess is not ...:
         return Words(_noted(commit(variant, guess)))
@@ -29,10 +31,22 @@ def predict(id, guess=...):
             return unread(problem)
         return reply, reply.replace("*", ""), "plain"
 
-    how = "*Guess before you read on: put your number in place of the dots, or run the cell and type it in. The first guess counts.*"
+    how = (
+        "*Guess before you read on: put your number in place of the dots, or run the cell and type"
+        " it in. The first guess counts.*"
+    )
     unit = variant.question.unit
-    prompt = f"**Predict.** {variant.fill(variant.question.prompt)}" + f" *(in {unit_words(unit)})*" * bool(unit)
-    return Panel(prompt, [number_field(unit, "Your guess")], submit, "Commit my guess", static=f"{prompt}\n\n{how}")
+    prompt = (
+        f"**Predict.** {variant.fill(variant.question.prompt)}"
+        + f" *(in {unit_words(unit)})*" * bool(unit)
+    )
+    return Panel(
+        prompt,
+        [number_field(unit, "Your guess")],
+        submit,
+        "Commit my guess",
+        static=f"{prompt}\n\n{how}",
+    )
 
 
 def commit(variant, guess):
@@ -43,23 +57,35 @@ def commit(variant, guess):
     except Unreadable as problem:
         return f"**Not recorded.** {problem.message}"
     if value <= 0:
-        return "**Not recorded.** Guess a value above zero: guesses are compared by their powers of ten."
+        return (
+            "**Not recorded.** Guess a value above zero: guesses are compared by their powers of"
+            " ten."
+        )
     first = first_guess(q.id)
     store.record("guess", q.id, {"value": value})
     if first is None:
         return f"**Recorded:** {amount(value, q.unit)}. Now read on, or run the reveal."
-    return f"**Your first guess stays:** {amount(first, q.unit)}. This one, {amount(value, q.unit)}, is kept beside it and does not count."
+    return (
+        f"**Your first guess stays:** {amount(first, q.unit)}. This one, {amount(value, q.unit)},"
+        " is kept beside it and does not count."
+    )
 
 
 def reveal(id, skip=False):
-    """The value behind a prediction, and how far off the guess was. Without a guess it first asks for one, unless `skip`."""
+    """The value behind a prediction, and how far off the guess was. Without a guess it first
+    asks for one, unless `skip`.
+    """
     variant = _target(id)
     guess = first_guess(id)
     told = _noted(_revealed(variant, guess))
     if guess is not None or skip:
         return Words(told)
-    # A page that was not run yet, or is read without a kernel, must not tell before the reader has guessed.
-    folded = f"<details><summary>The value, for when you have guessed</summary>\n\n{variant.solution}\n\n</details>"
+    # A page that was not run yet, or is read without a kernel, must not tell before the reader has
+    # guessed.
+    folded = (
+        "<details><summary>The value, for when you have"
+        f" guessed</summary>\n\n{variant.solution}\n\n</details>"
+    )
     return Panel(
         f'**No guess yet.** Commit one in the cell with `predict("{id}", ...)`, then run this cell again.',
         [], lambda _: (told, "The value is shown.", "plain"), "Show it without a guess", static=folded,
@@ -70,7 +96,10 @@ def _revealed(variant, guess):
     q, true = variant.question, variant.right[0]
     if guess is None:
         return f"*No guess recorded.*\n\n{variant.solution}"
-    return f"**{_miss(decades(guess, true), q.tolerance)}** Your first guess was {amount(guess, q.unit)}.\n\n{variant.solution}"
+    return (
+        f"**{_miss(decades(guess, true), q.tolerance)}** Your first guess was"
+        f" {amount(guess, q.unit)}.\n\n{variant.solution}"
+    )
 
 
 def _miss(off, tolerance):
@@ -102,7 +131,9 @@ def misses():
     for event in store.events("guess"):
         try:
             if event.question not in found:
-                found[event.question] = decades(event.detail["value"], _target(event.question).right[0])
+                found[event.question] = decades(
+                    event.detail["value"], _target(event.question).right[0]
+                )
         except UnknownQuestion:
             continue
     return found
@@ -112,7 +143,12 @@ def calibration():
     """A chart of how far off each first guess was, in decades, and what it says about you."""
     off = misses()
     if not off:
-        return Words(_noted("No predictions recorded yet. Each `predict` adds a point to the chart that will stand here."))
+        return Words(
+            _noted(
+                "No predictions recorded yet. Each `predict` adds a point to the chart that will"
+                " stand here."
+            )
+        )
     from lightspeed_course.show import Axis, Chart, Points, Rule, figure
 
     reach = max(1, math.ceil(max(map(abs, off.values()))))
@@ -120,7 +156,9 @@ def calibration():
     x = Axis("decades off: too low on the left, too high on the right", domain=(-reach, reach))
     chart = Chart(x, Axis(scale="category", categories=names), [Rule(x=0, label="right"), Points(list(off.values()), names)],
                   height=110 + 26 * len(names))  # fmt: skip
-    alt = "; ".join(f"{name}: {value:+.1f} decades" for name, value in zip(names, off.values(), strict=True))
+    alt = "; ".join(
+        f"{name}: {value:+.1f} decades" for name, value in zip(names, off.values(), strict=True)
+    )
     figure(chart, caption=summary(list(off.values())), alt=alt)
     return None
 
@@ -129,10 +167,19 @@ def summary(values):
     """What a list of decades off says, in a sentence."""
     typical = statistics.median(map(abs, values))
     high, low = sum(v > 0.05 for v in values), sum(v < -0.05 for v in values)
-    lean = "too high" if high > low else "too low" if low > high else "equally often too high and too low"
+    lean = (
+        "too high"
+        if high > low
+        else "too low"
+        if low > high
+        else "equally often too high and too low"
+    )
     share = f" ({max(high, low)} of {len(values)})" if high != low else ""
     plural = "prediction was" if len(values) == 1 else f"{len(values)} predictions were typically"
-    return f"Your {plural} off by a factor of {10**typical:.2g} ({typical:.1f} decades), {lean}{share}."
+    return (
+        f"Your {plural} off by a factor of {10**typical:.2g} ({typical:.1f} decades),"
+        f" {lean}{share}."
+    )
 
 
 def _target(id):

@@ -12,7 +12,9 @@ COLUMNS = ("chapter", "questions", "tried", "solved", "solved at first try", "ca
 
 
 def progress(clock=time.time):
-    """Show a table of the chapters: questions, tried, solved, solved at the first try, cards due."""
+    """Show a table of the chapters: questions, tried, solved, solved at the first try, cards
+    due.
+    """
     from IPython.display import display
 
     from lightspeed_course.practice.forms import Words

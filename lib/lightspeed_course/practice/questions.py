@@ -1,8 +1,8 @@
 """Questions: data plus functions of the library, so that no answer is ever typed.
 
-A bank (`banks/<topic>.py`, `banks/<topic>_<part>.py`) calls `register(Question(...), ...)`; `question("topic.name")` finds it
-by the prefix of its id. A learner meets a `Variant`: the question with the canonical values of its
-parameters in self-study, with values drawn from a seed in a class.
+A bank (`banks/<topic>.py`, `banks/<topic>_<part>.py`) calls `register(Question(...), ...)`;
+`question("topic.name")` finds it by the prefix of its id. A learner meets a `Variant`: the question
+with the canonical values of its parameters in self-study, with values drawn from a seed in a class.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ KINDS = ("number", "choice", "array", "function")
 
 @dataclass(frozen=True)
 class Parameter:
-    """A premise: its canonical value and the values of its variants, in `unit` as the prompt shows it.
+    """A premise: its canonical value and the values of its variants, in `unit` as the prompt shows
+    it.
 
     A text (a key of the catalog) is a value too; `show(value)` is how the prompt writes it.
     """
@@ -48,9 +49,11 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Misconception:
-    """A wrong way to think: `wrong(**parameters)` is the answer it leads to, `hint` what to think about instead.
+    """A wrong way to think: `wrong(**parameters)` is the answer it leads to, `hint` what to think
+    about instead.
 
-    One that is `slight` may lead to an answer within the tolerance of some variants, where it is no mistake.
+    One that is `slight` may lead to an answer within the tolerance of some variants, where it is no
+    mistake.
     """
 
     name: str
@@ -61,7 +64,8 @@ class Misconception:
 
 @dataclass(frozen=True)
 class Question:
-    """One question. `expected`, every `wrong` and `solution` take the parameters in SI; results are in SI too.
+    """One question. `expected`, every `wrong` and `solution` take the parameters in SI; results are
+    in SI too.
 
     number    one value, asked in `unit`
     array     several values in one unit, named by `names`
@@ -71,8 +75,9 @@ class Question:
 
     `valid(**parameters)` refuses draws that would change what the question is about.
 
-    `holds` keeps its statements true: words of the prompt, an option, a hint or the solution -> a function of the
-    parameters that is True for each variant, or a reason (lightspeed_course.authoring.gates). Tests evaluate it, a learner's machine never.
+    `holds` keeps its statements true: words of the prompt, an option, a hint or the solution -> a
+    function of the parameters that is True for each variant, or a reason
+    (lightspeed_course.authoring.gates). Tests evaluate it, a learner's machine never.
     """
 
     id: str
@@ -97,24 +102,38 @@ class Question:
             if condition:
                 raise ValueError(f"question {self.id}: {reason}")
 
-        refuse(not re.fullmatch(r"[a-z][a-z0-9]*\.[a-z]\w*", self.id), "the id is topic.name, in lower case")
+        refuse(
+            not re.fullmatch(r"[a-z][a-z0-9]*\.[a-z]\w*", self.id),
+            "the id is topic.name, in lower case",
+        )
         refuse(self.level not in LEVELS, f"level is one of {', '.join(LEVELS)}")
         refuse(self.kind not in KINDS, f"kind is one of {', '.join(KINDS)}")
-        refuse((self.kind == "choice") != bool(self.options), "a choice, and only a choice, has options")
+        refuse(
+            (self.kind == "choice") != bool(self.options),
+            "a choice, and only a choice, has options",
+        )
         refuse((self.kind == "array") != bool(self.names), "an array, and only an array, has names")
         refuse(not 0 <= self.tolerance < 0.5, "tolerance is relative, from 0 to below 0.5")
 
     def variant(self, seed=None):
         """The question with the parameters that `seed` draws; the canonical ones without a seed."""
         canonical = {name: p.canonical for name, p in self.parameters.items()}
-        if seed is None or self.kind == "function" or not any(p.choices for p in self.parameters.values()):
+        if (
+            seed is None
+            or self.kind == "function"
+            or not any(p.choices for p in self.parameters.values())
+        ):
             return Variant(self, None if seed is None else str(seed), canonical)
         rng = seeded(self.id, seed)
         for _ in range(500):
-            variant = Variant(self, str(seed), {n: draw(rng, p) for n, p in self.parameters.items()})
+            variant = Variant(
+                self, str(seed), {n: draw(rng, p) for n, p in self.parameters.items()}
+            )
             if variant.is_sound():
                 return variant
-        raise ValueError(f"question {self.id}: 500 draws gave no valid variant; widen the choices or `valid`")
+        raise ValueError(
+            f"question {self.id}: 500 draws gave no valid variant; widen the choices or `valid`"
+        )
 
 
 _registry: dict[str, Question] = {}

@@ -40,7 +40,9 @@ MIGRATIONS = (
 
 @dataclass(frozen=True)
 class Event:
-    """Something a learner did: when (seconds since 1970), of what kind, on which question, and the rest."""
+    """Something a learner did: when (seconds since 1970), of what kind, on which question, and
+    the rest.
+    """
 
     at: float
     kind: str
@@ -67,15 +69,21 @@ def path():
 
 
 def record(kind, question, detail=None, at=None):
-    """Keep one event, with details that JSON can hold. Never raises for a file that cannot be written."""
+    """Keep one event, with details that JSON can hold. Never raises for a file that cannot be
+    written.
+    """
     at = time.time() if at is None else at
     _waiting.append((uuid.uuid4().hex, at, kind, question, json.dumps(detail or {})))
     try:
         path().parent.mkdir(parents=True, exist_ok=True)
         with contextlib.closing(_open()) as file:
             file.execute("BEGIN IMMEDIATE")
-            # An event whose key is there already, from a commit that we took for failed, is passed over by the trigger.
-            file.executemany("INSERT INTO events (key, at, kind, question, detail) VALUES (?, ?, ?, ?, ?)", _waiting)
+            # An event whose key is there already, from a commit that we took for failed, is passed
+            # over by the trigger.
+            file.executemany(
+                "INSERT INTO events (key, at, kind, question, detail) VALUES (?, ?, ?, ?, ?)",
+                _waiting,
+            )
             file.execute("COMMIT")
         _waiting.clear()
     except (sqlite3.Error, OSError) as error:
@@ -100,7 +108,9 @@ def events(kind=None, question=None):
 
 def _read(opening):
     with contextlib.closing(opening()) as file:
-        return file.execute("SELECT key, at, kind, question, detail FROM events ORDER BY number").fetchall()
+        return file.execute(
+            "SELECT key, at, kind, question, detail FROM events ORDER BY number"
+        ).fetchall()
 
 
 def take_notice():
@@ -112,12 +122,23 @@ def take_notice():
 
 def _explain(error):
     if isinstance(error, Newer):
-        reason, cure = "it was written by a newer version of the course", "Update the course to go on with it."
-    elif isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
+        reason, cure = (
+            "it was written by a newer version of the course",
+            "Update the course to go on with it.",
+        )
+    elif isinstance(error, sqlite3.DatabaseError) and not isinstance(
+        error, sqlite3.OperationalError
+    ):
         reason, cure = str(error), "Move the file away to start a new one."
     else:
-        reason, cure = str(error), "Free some room there, or set LIGHTSPEED_DATA to a folder that can be written."
-    _notice["text"] = f"Your progress is not being saved in {path()}: {reason}. {cure} Practice goes on, and is kept until you close this session."
+        reason, cure = (
+            str(error),
+            "Free some room there, or set LIGHTSPEED_DATA to a folder that can be written.",
+        )
+    _notice["text"] = (
+        f"Your progress is not being saved in {path()}: {reason}. {cure} Practice goes on, and is"
+        " kept until you close this session."
+    )
 
 
 def _open():
@@ -136,7 +157,9 @@ def _open():
 
 
 def _open_unwritable():
-    """The file as it stands on a full or read-only disk, where even a reader of a WAL cannot make its lock."""
+    """The file as it stands on a full or read-only disk, where even a reader of a WAL cannot
+    make its lock.
+    """
     return sqlite3.connect(f"{path().absolute().as_uri()}?mode=ro&immutable=1", uri=True)
 
 
@@ -145,7 +168,8 @@ def _migrate(file):
         # Refused while another process has it open; that one has set it then, and it stays set.
         file.execute("PRAGMA journal_mode = WAL")
     file.execute("BEGIN EXCLUSIVE")
-    version = file.execute("PRAGMA user_version").fetchone()[0]  # again: another process may have been first
+    # again: another process may have been first
+    version = file.execute("PRAGMA user_version").fetchone()[0]
     for step in MIGRATIONS[version:]:
         for statement in statements(step):
             file.execute(statement)

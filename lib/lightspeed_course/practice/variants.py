@@ -46,7 +46,8 @@ class Variant:
         q = self.question
         if q.kind != "function":
             return [dict(self.values)]
-        # What shows a misconception without a seed shows it with one: the seed's own inputs come on top.
+        # What shows a misconception without a seed shows it with one: the seed's own inputs come on
+        # top.
         seeds = (None,) if self.seed is None else (None, self.seed)
         drawn = [sample for seed in seeds for sample in self._draws(seeded(q.id, seed))]
         return [dict(self.values), *drawn, *({**self.values, **edge} for edge in q.edges)]
@@ -85,7 +86,9 @@ class Variant:
 
     @cached_property
     def causes(self):
-        """The mistakes that may lie behind a wrong answer, each with the values that it leads to."""
+        """The mistakes that may lie behind a wrong answer, each with the values that it leads
+        to.
+        """
         from lightspeed_course.practice.slips import causes
 
         return causes(self)
@@ -109,15 +112,23 @@ class Variant:
         return np.atleast_1d(np.asarray(value, float))
 
     def is_sound(self):
-        """Whether these values pose the same question: valid, finite, and each misconception visibly wrong."""
+        """Whether these values pose the same question: valid, finite, and each misconception
+        visibly wrong.
+        """
         q = self.question
         if q.valid and not q.valid(**self.inputs()):
             return False
         if q.kind == "choice":
             return self.right in q.options
         # A function may have infinity as its right result somewhere; a number may not.
-        has_values = not np.isnan(self.right).any() if q.kind == "function" else np.isfinite(self.right).all()
-        return bool(has_values) and not any(close(self.wrong(m), self.right, q.tolerance) for m in q.misconceptions)
+        has_values = (
+            not np.isnan(self.right).any()
+            if q.kind == "function"
+            else np.isfinite(self.right).all()
+        )
+        return bool(has_values) and not any(
+            close(self.wrong(m), self.right, q.tolerance) for m in q.misconceptions
+        )
 
     @property
     def options(self):
@@ -132,8 +143,14 @@ class Variant:
             return "\n".join(f"- **{key}**: {text}" for key, text in self.options.items())
         within = f"within {amount(100 * q.tolerance, '%')}" if q.tolerance else "exactly"
         if q.kind == "function":
-            takes = ", ".join(f"`{n}`" + f" in {unit_words(p.unit)}" * bool(p.unit) for n, p in q.parameters.items())
-            return f"*Write a function of {takes}. It returns {unit_words(q.unit) or 'a plain number'}, {within}.*"
+            takes = ", ".join(
+                f"`{n}`" + f" in {unit_words(p.unit)}" * bool(p.unit)
+                for n, p in q.parameters.items()
+            )
+            return (
+                f"*Write a function of {takes}. It returns"
+                f" {unit_words(q.unit) or 'a plain number'}, {within}.*"
+            )
         unit = f"in {unit_words(q.unit)}" if q.unit else "as a plain number"
         each = f"{', '.join(q.names[:-1])} and {q.names[-1]}, each " if q.names else ""
         return f"*Answer {each}{unit}, {within}.*"
@@ -150,7 +167,11 @@ class Variant:
             return f"**{self.right}**: {self.options[self.right]}"
         digits = max(3, 1 + math.ceil(-math.log10(max(q.tolerance, 1e-9))))
         values = [amount(v, q.unit, digits) for v in self.right]
-        return ", ".join(f"{n}: {v}" for n, v in zip(q.names, values, strict=True)) if q.names else values[0]
+        return (
+            ", ".join(f"{n}: {v}" for n, v in zip(q.names, values, strict=True))
+            if q.names
+            else values[0]
+        )
 
     @property
     def solution(self):

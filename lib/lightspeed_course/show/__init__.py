@@ -1,4 +1,6 @@
-"""How a law is drawn: charts as data, static figures, tables, explorers. Nothing heavy loads before it is used."""
+"""How a law is drawn: charts as data, static figures, tables, explorers. Nothing heavy loads
+before it is used.
+"""
 
 from lightspeed_course.lazy import lazy
 
@@ -6,7 +8,18 @@ __getattr__, __dir__, __all__ = lazy(
     __name__,
     {
         "format": ("si", "human_time", "plain"),
-        "chart": ("Axis", "Line", "Points", "Bars", "Area", "Span", "Rule", "Text", "Chart", "human_axis"),
+        "chart": (
+            "Axis",
+            "Line",
+            "Points",
+            "Bars",
+            "Area",
+            "Span",
+            "Rule",
+            "Text",
+            "Chart",
+            "human_axis",
+        ),
         "roof": ("roof_chart",),
         "page": ("figure", "table"),
         "explore": ("View", "explorer", "Choice", "Slider", "LogSlider", "Toggle"),

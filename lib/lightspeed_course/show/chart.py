@@ -1,28 +1,41 @@
-"""A chart is data: frozen dataclasses that two renderers draw alike (static.py with matplotlib, view.js in the browser).
+"""A chart is data: frozen dataclasses that two renderers draw alike (static.py with matplotlib,
+view.js in the browser).
 
     Chart(x=Axis("arithmetic intensity", "FLOP/byte", "log"), y=Axis("attainable", "FLOP/s", "log"),
           marks=[Line(intensities, rates, "H100 roof"), Points([295], [989e12], labels=["ridge"])])
 
-Values are plain numbers in SI base units; the axis' unit decides how they are written. NaN and infinity are refused here.
+Values are plain numbers in SI base units; the axis' unit decides how they are written. NaN and
+infinity are refused here.
 """
 
 import math
 from dataclasses import dataclass
 from numbers import Real
 
-# After Okabe and Ito, darkened where needed so that text in the colour keeps a contrast above 4.5 on white.
-COLORS = {"blue": "#0072b2", "orange": "#c04e00", "green": "#00775a", "purple": "#a3487f", "sky": "#2b7cab",
-          "amber": "#8a6100", "grey": "#666666", "black": "#222222"}
+# After Okabe and Ito, darkened where needed so that text in the colour keeps a contrast above 4.5
+# on white.
+COLORS = {
+    "blue": "#0072b2",
+    "orange": "#c04e00",
+    "green": "#00775a",
+    "purple": "#a3487f",
+    "sky": "#2b7cab",
+    "amber": "#8a6100",
+    "grey": "#666666",
+    "black": "#222222",
+}
 MARKERS = ("circle", "square", "triangle", "diamond", "cross", "star")
 
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis. `scale` is "linear", "log" or "category" (then `categories` are the names, the first on top or at the left).
+    """One axis. `scale` is "linear", "log" or "category" (then `categories` are the names, the
+    first on top or at the left).
 
-    `unit` ("s", "byte/s", "FLOP/byte", "token", "" ...) decides how ticks are written; units with SI prefixes are written at each tick
-    (1 µs, 10 GB/s), other units once, after the label. `domain` is (low, high), by default that of the data.
-    `ticks`: values, or (value, text) pairs, to have other ticks than the usual ones.
+    `unit` ("s", "byte/s", "FLOP/byte", "token", "" ...) decides how ticks are written; units with
+    SI prefixes are written at each tick (1 µs, 10 GB/s), other units once, after the label.
+    `domain` is (low, high), by default that of the data. `ticks`: values, or (value, text) pairs,
+    to have other ticks than the usual ones.
     """
 
     label: str = ""
@@ -40,15 +53,27 @@ class Axis:
         if self.domain is not None:
             low, high = _numbers(self, "domain", self.domain)
             if low == high or (self.scale == "log" and min(low, high) <= 0):
-                raise ValueError(f"Axis: domain = {self.domain}: expected two different numbers" + (" above 0" * (self.scale == "log")))
+                raise ValueError(
+                    f"Axis: domain = {self.domain}: expected two different numbers"
+                    + (" above 0" * (self.scale == "log"))
+                )
             _set(self, "domain", (low, high))
         if self.ticks is not None:
-            _set(self, "ticks", tuple((float(t[0]), str(t[1])) if isinstance(t, tuple | list) else float(t) for t in self.ticks))
+            _set(
+                self,
+                "ticks",
+                tuple(
+                    (float(t[0]), str(t[1])) if isinstance(t, tuple | list) else float(t)
+                    for t in self.ticks
+                ),
+            )
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line through (x, y). `label_at`: "end" (beside its last point), "along" (parallel to it, on a slope) or "above" (over its right end)."""
+    """A line through (x, y). `label_at`: "end" (beside its last point), "along" (parallel to it,
+    on a slope) or "above" (over its right end).
+    """
 
     x: tuple
     y: tuple
@@ -65,8 +90,8 @@ class Line:
 
 @dataclass(frozen=True)
 class Points:
-    """Markers at (x, y). `labels` names each point; `label` the series. `drop` draws dashed lines to both axes: the point that moves.
-    Points outside an axis' `domain` are not drawn."""
+    """Markers at (x, y). `labels` names each point; `label` the series. `drop` draws dashed lines
+    to both axes: the point that moves. Points outside an axis' `domain` are not drawn."""
 
     x: tuple
     y: tuple
@@ -84,10 +109,11 @@ class Points:
 
 @dataclass(frozen=True)
 class Bars:
-    """Bars at categories (names) or numbers, reaching `to`, from `start` (default: the axis' foot). On the axis that is a category axis;
-    rows of a Gantt chart, segments of a stack and ranges are Bars with `start`. `labels` are written inside each bar that has `start`
-    (left out where the room is too small) and after the end of other bars; `label` names the series in the key above the chart.
-    `width` is a share of the room for one category."""
+    """Bars at categories (names) or numbers, reaching `to`, from `start` (default: the axis' foot).
+    On the axis that is a category axis; rows of a Gantt chart, segments of a stack and ranges are
+    Bars with `start`. `labels` are written inside each bar that has `start` (left out where the
+    room is too small) and after the end of other bars; `label` names the series in the key above
+    the chart. `width` is a share of the room for one category."""
 
     at: tuple
     to: tuple
@@ -117,7 +143,9 @@ class Area:
 
 @dataclass(frozen=True)
 class Span:
-    """A shaded range: `x=(low, high)`, `y=(low, high)` or both; None as an end reaches to the edge of the chart."""
+    """A shaded range: `x=(low, high)`, `y=(low, high)` or both; None as an end reaches to the
+    edge of the chart.
+    """
 
     x: tuple | None = None
     y: tuple | None = None
@@ -130,13 +158,19 @@ class Span:
         for name in ("x", "y"):
             if getattr(self, name) is not None:
                 low, high = getattr(self, name)
-                _set(self, name, tuple(end if end is None else _number(self, name, end) for end in (low, high)))
+                _set(
+                    self,
+                    name,
+                    tuple(end if end is None else _number(self, name, end) for end in (low, high)),
+                )
         _one_of(self, "color", tuple(COLORS))
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A line right across the chart at `x=` or at `y=`, such as y=1 in a plot of residuals or the ridge point."""
+    """A line right across the chart at `x=` or at `y=`, such as y=1 in a plot of residuals or
+    the ridge point.
+    """
 
     x: float | None = None
     y: float | None = None
@@ -171,7 +205,9 @@ class Text:
 
 @dataclass(frozen=True)
 class Chart:
-    """Axes, marks and a height in pixels; the width is the reader's. `x_top` is a second reading of x (see `human_axis`)."""
+    """Axes, marks and a height in pixels; the width is the reader's. `x_top` is a second reading
+    of x (see `human_axis`).
+    """
 
     x: Axis
     y: Axis
@@ -184,21 +220,42 @@ class Chart:
         _set(self, "marks", tuple(self.marks))
         for mark in self.marks:
             if not isinstance(mark, Line | Points | Bars | Area | Span | Rule | Text):
-                raise TypeError(f"Chart: marks has {mark!r}: expected Line, Points, Bars, Area, Span, Rule or Text")
-            if isinstance(mark, Bars) and (self.x.scale == "category") == (self.y.scale == "category"):
+                raise TypeError(
+                    f"Chart: marks has {mark!r}: expected Line, Points, Bars, Area, Span, Rule or"
+                    " Text"
+                )
+            if isinstance(mark, Bars) and (self.x.scale == "category") == (
+                self.y.scale == "category"
+            ):
                 raise ValueError(f"{_name(mark)}: bars need one category axis, on x or on y")
 
 
 def human_axis(factor, label="if one nanosecond were one second"):
-    """An axis for `Chart.x_top` that reads seconds on x as human time: factor 1e9 turns 1 ns into 1 s."""
+    """An axis for `Chart.x_top` that reads seconds on x as human time: factor 1e9 turns 1 ns
+    into 1 s.
+    """
     minute, hour, day, year = 60, 3600, 86400, 365.25 * 86400
-    times = ((1e-3, "1 ms"), (1, "1 s"), (minute, "1 min"), (hour, "1 h"), (day, "1 day"), (30 * day, "1 month"), (year, "1 year"),
-             (10 * year, "10 years"), (100 * year, "100 years"), (1000 * year, "1,000 years"))
-    return Axis(label, scale="log", ticks=tuple((seconds / factor, text) for seconds, text in times))
+    times = (
+        (1e-3, "1 ms"),
+        (1, "1 s"),
+        (minute, "1 min"),
+        (hour, "1 h"),
+        (day, "1 day"),
+        (30 * day, "1 month"),
+        (year, "1 year"),
+        (10 * year, "10 years"),
+        (100 * year, "100 years"),
+        (1000 * year, "1,000 years"),
+    )
+    return Axis(
+        label, scale="log", ticks=tuple((seconds / factor, text) for seconds, text in times)
+    )
 
 
 def _check(mark, *names, texts=None):
-    """Make a mark's sequences tuples of finite floats (or names of categories) of one length, and its colour one of ours."""
+    """Make a mark's sequences tuples of finite floats (or names of categories) of one length,
+    and its colour one of ours.
+    """
     lengths = {}
     for name in names:
         _set(mark, name, _numbers(mark, name, getattr(mark, name)))
@@ -207,7 +264,9 @@ def _check(mark, *names, texts=None):
         _set(mark, texts, tuple(str(text) for text in getattr(mark, texts)))
         lengths[texts] = len(getattr(mark, texts))
     if len(set(lengths.values())) != 1 or 0 in lengths.values():
-        raise ValueError(f"{_name(mark)}: expected sequences of one length, and not empty; got {lengths}")
+        raise ValueError(
+            f"{_name(mark)}: expected sequences of one length, and not empty; got {lengths}"
+        )
     _one_of(mark, "color", tuple(COLORS))
 
 
@@ -215,22 +274,31 @@ def _numbers(mark, name, values):
     try:
         return tuple(_number(mark, f"{name}[{i}]", value) for i, value in enumerate(values))
     except TypeError as error:
-        raise TypeError(f"{_name(mark)}: {name} = {values!r}: expected a sequence of numbers") from error
+        raise TypeError(
+            f"{_name(mark)}: {name} = {values!r}: expected a sequence of numbers"
+        ) from error
 
 
 def _number(mark, name, value):
     if isinstance(value, str):
         return value  # the name of a category; lay_out() looks it up
     if not isinstance(value, Real):
-        raise TypeError(f"{_name(mark)}: {name} = {value!r}: expected a plain number in SI base units")
+        raise TypeError(
+            f"{_name(mark)}: {name} = {value!r}: expected a plain number in SI base units"
+        )
     if not math.isfinite(value):
-        raise ValueError(f"{_name(mark)}: {name} = {value}: a chart holds finite numbers only; leave this one out")
+        raise ValueError(
+            f"{_name(mark)}: {name} = {value}: a chart holds finite numbers only; leave this"
+            " one out"
+        )
     return float(value)
 
 
 def _one_of(mark, name, choices):
     if getattr(mark, name) not in choices:
-        raise ValueError(f"{_name(mark)}: {name} = {getattr(mark, name)!r}: expected one of {', '.join(choices)}")
+        raise ValueError(
+            f"{_name(mark)}: {name} = {getattr(mark, name)!r}: expected one of {', '.join(choices)}"
+        )
 
 
 def _name(mark):

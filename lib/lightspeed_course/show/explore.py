@@ -1,12 +1,12 @@
 """An explorer: a pure function `view(**params) -> View`, and controls for its parameters.
 
-    def view(chip, batch):
-        point = ...
-        return View(Chart(...), verdict=f"Memory-bound: {si(share, '%')} of peak.", facts={"T_math": si(t_math, "s")})
+def view(chip, batch):
+    point = ...
+    return View(Chart(...), verdict=f"Memory-bound: {si(share, '%')} of peak.", facts={"T_math": si(t_math, "s")})
 
-    explorer(view, [Choice("chip", "accelerator", {"H100": "h100_sxm", "A100": "a100_80gb"}),
-                    LogSlider("batch", "B", 1, 4096, 128, unit="token", whole=True)],
-             caption="Drag B and watch the point climb.", alt="A roofline with one point on it ...")
+explorer(view, [Choice("chip", "accelerator", {"H100": "h100_sxm", "A100": "a100_80gb"}),
+                LogSlider("batch", "B", 1, 4096, 128, unit="token", whole=True)],
+         caption="Drag B and watch the point climb.", alt="A roofline with one point on it ...")
 """
 
 import itertools
@@ -21,7 +21,9 @@ from .page import words
 
 @dataclass(frozen=True)
 class View:
-    """What an explorer shows for one set of parameters: charts, the verdict in words, and named facts (texts)."""
+    """What an explorer shows for one set of parameters: charts, the verdict in words, and named
+    facts (texts).
+    """
 
     charts: tuple
     verdict: str
@@ -38,12 +40,19 @@ class View:
 
     def spec(self):
         """The view as JSON, for the live renderer."""
-        return {"charts": [lay_out(chart) for chart in self.charts], "verdict": self.verdict, "facts": [list(fact) for fact in self.facts], "error": ""}
+        return {
+            "charts": [lay_out(chart) for chart in self.charts],
+            "verdict": self.verdict,
+            "facts": [list(fact) for fact in self.facts],
+            "error": "",
+        }
 
 
 @dataclass(frozen=True)
 class Control:
-    """A parameter of the view: `name` as the view knows it, `label` for the reader, `options` as (text, value) pairs, the value at first."""
+    """A parameter of the view: `name` as the view knows it, `label` for the reader, `options` as
+    (text, value) pairs, the value at first.
+    """
 
     name: str
     label: str
@@ -56,14 +65,22 @@ class Control:
         for i, (_, option) in enumerate(self.options):
             if option == value:
                 return i
-        raise ValueError(f"{self.name} = {value!r}: expected one of {', '.join(text for text, _ in self.options)}")
+        raise ValueError(
+            f"{self.name} = {value!r}: expected one of"
+            f" {', '.join(text for text, _ in self.options)}"
+        )
 
     def text(self, value):
         """The value as the reader sees it."""
         return self.options[self.index(value)][0]
 
     def spec(self):
-        return {"name": self.name, "label": self.label, "kind": self.kind, "texts": [text for text, _ in self.options]}
+        return {
+            "name": self.name,
+            "label": self.label,
+            "kind": self.kind,
+            "texts": [text for text, _ in self.options],
+        }
 
     def sample(self, count):
         """At most `count` values from end to end (all of a menu's)."""
@@ -74,8 +91,14 @@ class Control:
 
 
 def Choice(name, label, options, value=None):
-    """A menu. `options`: a dict text -> value, or a list of values that speak for themselves; the first one is the default."""
-    pairs = tuple(options.items()) if isinstance(options, dict) else tuple((str(option), option) for option in options)
+    """A menu. `options`: a dict text -> value, or a list of values that speak for themselves;
+    the first one is the default.
+    """
+    pairs = (
+        tuple(options.items())
+        if isinstance(options, dict)
+        else tuple((str(option), option) for option in options)
+    )
     return _control(name, label, pairs, pairs[0][1] if value is None else value, "menu")
 
 
@@ -85,44 +108,83 @@ def Toggle(name, label, value=False):
 
 
 def Slider(name, label, low, high, value, step=1, unit="", text=None):
-    """A slider over low, low + step, ..., high. The reader sees `si(value, unit)`, or `text(value)`."""
+    """A slider over low, low + step, ..., high. The reader sees `si(value, unit)`, or
+    `text(value)`.
+    """
     count = round((high - low) / step)
-    values = [low + i * step if isinstance(step, int) else float(f"{low + i * step:.10g}") for i in range(count + 1)]
+    values = [
+        low + i * step if isinstance(step, int) else float(f"{low + i * step:.10g}")
+        for i in range(count + 1)
+    ]
     return _slider(name, label, values, value, unit, text)
 
 
-def LogSlider(name, label, low, high, value, unit="", per_decade=20, base=None, whole=False, include=(), text=None):
-    """A slider over equal ratios from `low` to `high`, both included: `per_decade` steps a decade, or powers of `base` (2).
-    `whole` rounds to whole numbers; `include` adds exact values that matter, such as a model's own batch. The default is always on it."""
+def LogSlider(
+    name,
+    label,
+    low,
+    high,
+    value,
+    unit="",
+    per_decade=20,
+    base=None,
+    whole=False,
+    include=(),
+    text=None,
+):
+    """A slider over equal ratios from `low` to `high`, both included: `per_decade` steps a decade,
+    or powers of `base` (2). `whole` rounds to whole numbers; `include` adds exact values that
+    matter, such as a model's own batch. The default is always on it."""
     if not 0 < low < high:
         raise ValueError(f"{name}: low = {low}, high = {high}: expected 0 < low < high")
     ratio = base or 10 ** (1 / per_decade)
     count = math.floor(math.log(high / low) / math.log(ratio) + 1e-9)
     values = [low * ratio**i for i in range(count + 1)]
-    values = [round(v) for v in values] if whole else values if base else [float(f"{v:.3g}") for v in values]
+    values = (
+        [round(v) for v in values]
+        if whole
+        else values
+        if base
+        else [float(f"{v:.3g}") for v in values]
+    )
     return _slider(name, label, sorted({low, high, value, *include, *values}), value, unit, text)
 
 
 def _slider(name, label, values, value, unit, text):
     text = text or (lambda v: si(v, unit))
-    return _control(name, label, tuple((text(v), v) for v in values), min(values, key=lambda v: abs(v - value)), "slider")
+    return _control(
+        name,
+        label,
+        tuple((text(v), v) for v in values),
+        min(values, key=lambda v: abs(v - value)),
+        "slider",
+    )
 
 
 def _control(name, label, options, value, kind):
     if len(options) < 2 or value not in [option for _, option in options]:
-        raise ValueError(f"{name}: value = {value!r}: expected one of at least two options, which are {[option for _, option in options]}")
+        raise ValueError(
+            f"{name}: value = {value!r}: expected one of at least two options, which are"
+            f" {[option for _, option in options]}"
+        )
     return Control(name, label, options, value, kind)
 
 
 class Explorer:
-    """Made by `explorer`. `.set(batch=8)` moves controls as a reader would and returns the new View; `.params` and `.shown` tell what is
-    there; `.error` is the exception of the last redraw, or None; `.grid()` yields parameter sets that cover the controls, for tests."""
+    """Made by `explorer`. `.set(batch=8)` moves controls as a reader would and returns the new
+    View; `.params` and `.shown` tell what is there; `.error` is the exception of the last redraw,
+    or None; `.grid()` yields parameter sets that cover the controls, for tests."""
 
     def __init__(self, view, controls, caption, alt):
         self.view, self.controls = view, {control.name: control for control in controls}
-        self.caption, self.alt = words("explorer", "caption", caption), words("explorer", "alt", alt)
+        self.caption, self.alt = (
+            words("explorer", "caption", caption),
+            words("explorer", "alt", alt),
+        )
         if len(self.controls) != len(controls):
-            raise ValueError(f"explorer: two controls of one name in {[control.name for control in controls]}")
+            raise ValueError(
+                f"explorer: two controls of one name in {[control.name for control in controls]}"
+            )
         self.params = {name: control.value for name, control in self.controls.items()}
         self.first = self.shown = view(**self.params)
         self.first.spec()  # an error in either stops the cell: what a reader sees first must work
@@ -133,19 +195,27 @@ class Explorer:
         """Set parameters to values of their controls' options, and redraw."""
         for name, value in values.items():
             if name not in self.controls:
-                raise ValueError(f"explorer: no control {name!r}; there are {', '.join(self.controls)}")
+                raise ValueError(
+                    f"explorer: no control {name!r}; there are {', '.join(self.controls)}"
+                )
             self.controls[name].text(value)  # refuses what is not an option
         self.params |= values
         self._redraw()
         return self.shown
 
     def receive(self, message):
-        """A message of the browser: {"turn": its number, "at": {name: index of the option}}; answered by a redraw that carries the number."""
-        self.params |= {name: self.controls[name].options[index][1] for name, index in message["at"].items()}
+        """A message of the browser: {"turn": its number, "at": {name: index of the option}};
+        answered by a redraw that carries the number.
+        """
+        self.params |= {
+            name: self.controls[name].options[index][1] for name, index in message["at"].items()
+        }
         self._redraw(message["turn"])
 
     def grid(self, each=3):
-        """Every combination of all options of menus and toggles and of `each` values of each slider."""
+        """Every combination of all options of menus and toggles and of `each` values of each
+        slider.
+        """
         values = [control.sample(each) for control in self.controls.values()]
         for combination in itertools.product(*values):
             yield dict(zip(self.controls, combination, strict=True))
@@ -155,7 +225,8 @@ class Explorer:
             shown = self.view(**self.params)
             spec = shown.spec()
             self.shown, self.error = shown, None
-        except Exception as error:  # whatever it is, the reader must see it, and a test finds it in .error
+        # whatever it is, the reader must see it, and a test finds it in .error
+        except Exception as error:
             self.error = error
             kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
             spec = self.shown.spec() | {"error": f"{kind}{error}"}
@@ -171,27 +242,47 @@ class Explorer:
         if self.chart is None:
             from .live import ChartView, answer_while_cells_run
 
-            frame = {"controls": [control.spec() for control in self.controls.values()], "caption": self.caption, "alt": self.alt}
+            frame = {
+                "controls": [control.spec() for control in self.controls.values()],
+                "caption": self.caption,
+                "alt": self.alt,
+            }
             self.chart = ChartView(frame=frame, content=self._content(self.shown.spec()))
             self.chart.on_msg(lambda _widget, message, _buffers: self.receive(message))
             answer_while_cells_run(self.chart)
         return self.chart
 
     def _repr_mimebundle_(self, **_):
-        """The live widget where there is a kernel, else a figure of the first state; the words for whoever sees neither."""
+        """The live widget where there is a kernel, else a figure of the first state; the words
+        for whoever sees neither.
+        """
         from . import static
 
-        settings = static.joined((control.label, control.text(control.value)) for control in self.controls.values())
-        notes = [static.joined(self.first.facts), self.caption, "Run this cell to get the controls."]
+        settings = static.joined(
+            (control.label, control.text(control.value)) for control in self.controls.values()
+        )
+        notes = [
+            static.joined(self.first.facts),
+            self.caption,
+            "Run this cell to get the controls.",
+        ]
         notes = [note for note in notes if note]
-        drawn = static.svg(self.first.charts, self.caption, self.alt, settings, self.first.verdict, notes)
+        drawn = static.svg(
+            self.first.charts, self.caption, self.alt, settings, self.first.verdict, notes
+        )
         return {
-            "application/vnd.jupyter.widget-view+json": {"version_major": 2, "version_minor": 0, "model_id": self._live().model_id},
+            "application/vnd.jupyter.widget-view+json": {
+                "version_major": 2,
+                "version_minor": 0,
+                "model_id": self._live().model_id,
+            },
             "text/html": static.image(drawn, f"{self.alt} {self.first.verdict}"),
             "text/plain": self.first.verdict,
         }
 
 
 def explorer(view, controls, caption, alt):
-    """Controls above a live chart. As the last value of a cell it shows itself; without a kernel its first state is a static figure."""
+    """Controls above a live chart. As the last value of a cell it shows itself; without a kernel
+    its first state is a static figure.
+    """
     return Explorer(view, controls, caption, alt)

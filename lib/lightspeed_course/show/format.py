@@ -1,4 +1,6 @@
-"""The writing of numbers stands in the library, where numbers show themselves; charts and tables find it here."""
+"""The writing of numbers stands in the library, where numbers show themselves; charts and tables
+find it here.
+"""
 
 from lightspeed.values import human_time, plain, plural, prefixed, si
 

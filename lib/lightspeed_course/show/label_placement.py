@@ -1,4 +1,6 @@
-"""Find each label a place: beside its mark, inside the frame, clear of other labels, of markers and bars and, where it can be, of lines."""
+"""Find each label a place: beside its mark, inside the frame, clear of other labels, of markers
+and bars and, where it can be, of lines.
+"""
 
 import math
 from itertools import pairwise
@@ -7,10 +9,13 @@ from .chart import Area, Bars, Line, Points, Rule, Span, Text
 
 LABEL = 12
 LINE_HEIGHT = 15
-CELL = 5  # pixels; lines are remembered by the cells that they pass, since looking one up costs the same however long the line
+# pixels; lines are remembered by the cells that they pass, since looking one up costs the same
+# however long the line
+CELL = 5
 
 
-# Advances of the characters from space to ~ in DejaVu Sans, the widest of the usual faces, in hundredths of the size.
+# Advances of the characters from space to ~ in DejaVu Sans, the widest of the usual faces, in
+# hundredths of the size.
 _ADVANCES = (
     32, 40, 46, 84, 64, 95, 78, 27, 39, 39, 50, 84, 32, 36, 32, 34, 64, 64, 64, 64, 64, 64, 64, 64, 64, 64, 34, 34, 84, 84, 84, 53,
     100, 68, 69, 70, 77, 63, 58, 77, 75, 29, 29, 66, 56, 86, 75, 79, 60, 79, 69, 63, 61, 73, 68, 99, 69, 61, 69, 39, 34, 39, 84, 50,
@@ -34,7 +39,9 @@ class Scale:
         low, high = self.domain
         if self.log:
             if value <= 0:
-                raise ValueError(f"Chart: {value:g} on a logarithmic axis: expected a value above 0")
+                raise ValueError(
+                    f"Chart: {value:g} on a logarithmic axis: expected a value above 0"
+                )
             share = math.log(value / low) / math.log(high / low)
         else:
             share = (value - low) / (high - low)
@@ -50,30 +57,43 @@ class Scale:
 
 
 def labelled_in_margin(line, x):
-    """Whether a line's label goes to the right of the frame: it ends there, or so near that nothing else would fit."""
+    """Whether a line's label goes to the right of the frame: it ends there, or so near that
+    nothing else would fit.
+    """
     share = (x.px(line.x[-1]) - x.start) / (x.end - x.start)
     return line.label_at == "end" and share > 0.97
 
 
 class Placer:
-    """Keeps the boxes and the cells of lines to stay clear of (in pixels), and gives each label the cheapest of its candidate places."""
+    """Keeps the boxes and the cells of lines to stay clear of (in pixels), and gives each label
+    the cheapest of its candidate places.
+    """
 
     def __init__(self, x, y):
         self.x, self.y = x, y
         self.boxes, self.cells, self.bars = [], set(), []
-        self.texts = []  # the boxes of labels that have their place: to cover one is worse than to leave the frame
+        # the boxes of labels that have their place: to cover one is worse than to leave the frame
+        self.texts = []
 
     def avoid(self, shape):
         """Take a drawn shape as an obstacle."""
         if shape["type"] == "line":
-            self.cells |= {(int(px // CELL), int(py // CELL)) for px, py in self.sampled(shape["x"], shape["y"])}
+            self.cells |= {
+                (int(px // CELL), int(py // CELL))
+                for px, py in self.sampled(shape["x"], shape["y"])
+            }
         if shape["type"] == "dot":
             for px, py in zip(map(self.x.px, shape["x"]), map(self.y.px, shape["y"]), strict=True):
                 r = shape["size"] + 1
                 self.boxes.append((px - r, py - r, px + r, py + r))
         if shape["type"] == "rect" and not shape["shade"]:
-            for x1, x2, y1, y2 in zip(shape["x1"], shape["x2"], shape["y1"], shape["y2"], strict=True):
-                (left, right), (top, bottom) = sorted((self.x.px(x1), self.x.px(x2))), sorted((self.y.px(y1), self.y.px(y2)))
+            for x1, x2, y1, y2 in zip(
+                shape["x1"], shape["x2"], shape["y1"], shape["y2"], strict=True
+            ):
+                (left, right), (top, bottom) = (
+                    sorted((self.x.px(x1), self.x.px(x2))),
+                    sorted((self.y.px(y1), self.y.px(y2))),
+                )
                 if right > left and bottom > top:
                     self.bars.append((left, top, right, bottom))
 
@@ -83,12 +103,20 @@ class Placer:
         points = []
         for (ax, ay), (bx, by) in pairwise(corners):
             count = max(int(math.hypot(bx - ax, by - ay) / 4), 1)
-            points += [(ax + (bx - ax) * i / count, ay + (by - ay) * i / count) for i in range(count)]
+            points += [
+                (ax + (bx - ax) * i / count, ay + (by - ay) * i / count) for i in range(count)
+            ]
         return [p for p in [*points, corners[-1]] if self.x.inside(p[0]) and self.y.inside(p[1])]
 
     def labels(self, marks):
-        """The text shapes of all labels. Labels with one place only go first, those that can choose go round them."""
-        texts = [self._fixed(m.x, m.y, m.text, m.color, m.anchor, 0, 0, False) for m in marks if isinstance(m, Text)]
+        """The text shapes of all labels. Labels with one place only go first, those that can
+        choose go round them.
+        """
+        texts = [
+            self._fixed(m.x, m.y, m.text, m.color, m.anchor, 0, 0, False)
+            for m in marks
+            if isinstance(m, Text)
+        ]
         texts += self._margin_labels([m for m in marks if isinstance(m, Line) and m.label])
         for mark in sorted(marks, key=lambda m: not isinstance(m, Bars)):
             if isinstance(mark, Bars) and mark.labels:
@@ -96,17 +124,34 @@ class Placer:
         for mark in marks:
             if isinstance(mark, Line) and mark.label and mark.label_at == "along":
                 texts += self._along(mark)
-        for mark in sorted((m for m in marks if isinstance(m, Points) and m.labels), key=lambda m: not m.drop):
+        for mark in sorted(
+            (m for m in marks if isinstance(m, Points) and m.labels), key=lambda m: not m.drop
+        ):
             for x, y, text in zip(mark.x, mark.y, mark.labels, strict=True):
                 if text and self.x.inside(self.x.px(x)) and self.y.inside(self.y.px(y)):
-                    texts.append(self._best(x, y, text, mark.color, self._beside(mark.size + 4), bold=mark.drop))
+                    texts.append(
+                        self._best(
+                            x, y, text, mark.color, self._beside(mark.size + 4), bold=mark.drop
+                        )
+                    )
         for mark in marks:
-            if isinstance(mark, Line) and mark.label and mark.label_at != "along" and not self._in_margin(mark):
+            if (
+                isinstance(mark, Line)
+                and mark.label
+                and mark.label_at != "along"
+                and not self._in_margin(mark)
+            ):
                 points = self.sampled(mark.x, mark.y)
                 if points:
                     end = self._data(*points[-1])
-                    beside = [(0, (*end, *place)) for place in _around(6)] if mark.label_at == "end" else []
-                    extra, options = zip(*beside, *self._over(points, text_width(mark.label)), strict=True)
+                    beside = (
+                        [(0, (*end, *place)) for place in _around(6)]
+                        if mark.label_at == "end"
+                        else []
+                    )
+                    extra, options = zip(
+                        *beside, *self._over(points, text_width(mark.label)), strict=True
+                    )
                     texts.append(self._cheapest(options, mark.label, mark.color, extra=extra))
             elif isinstance(mark, Rule | Span | Area) and mark.label:
                 texts.append(self._edge_label(mark))
@@ -116,7 +161,9 @@ class Placer:
         return labelled_in_margin(line, self.x)
 
     def _margin_labels(self, lines):
-        """Labels to the right of the frame, pushed apart from the top down and back up from the bottom."""
+        """Labels to the right of the frame, pushed apart from the top down and back up from the
+        bottom.
+        """
         rows = []
         for line in lines:
             points = self.sampled(line.x, line.y) if self._in_margin(line) else ()
@@ -129,9 +176,19 @@ class Placer:
         for row in reversed(rows):
             row[0] = min(row[0], limit)
             limit = row[0] - LINE_HEIGHT
-        gap = 11 if any(box[2] > self.x.end + 7 for box in [*self.boxes, *self.texts]) else 7  # a large marker at the edge reaches into the margin
+        # a large marker at the edge reaches into the margin
+        gap = 11 if any(box[2] > self.x.end + 7 for box in [*self.boxes, *self.texts]) else 7
         return [
-            self._fixed(self.x.domain[1], self.y.value(at), line.label, line.color, "start", gap, label_y - at, False)
+            self._fixed(
+                self.x.domain[1],
+                self.y.value(at),
+                line.label,
+                line.color,
+                "start",
+                gap,
+                label_y - at,
+                False,
+            )
             for label_y, at, line in rows
         ]
 
@@ -141,11 +198,22 @@ class Placer:
         for i, text in enumerate(bars.labels):
             end = (bars.to[i], bars.at[i]) if flat else (bars.at[i], bars.to[i])
             if bars.start is None:
-                texts.append(self._fixed(*end, text, "black", "start" if flat else "middle", 6 if flat else 0, 0 if flat else -9, False))
+                texts.append(
+                    self._fixed(
+                        *end,
+                        text,
+                        "black",
+                        "start" if flat else "middle",
+                        6 if flat else 0,
+                        0 if flat else -9,
+                        False,
+                    )
+                )
                 continue
             scale = self.x if flat else self.y
             length = abs(scale.px(bars.to[i]) - scale.px(bars.start[i]))
-            if length >= (text_width(text) + 1 if flat else LINE_HEIGHT):  # the width is that of the widest face: there is air left
+            # the width is that of the widest face: there is air left
+            if length >= (text_width(text) + 1 if flat else LINE_HEIGHT):
                 middle = scale.value((scale.px(bars.to[i]) + scale.px(bars.start[i])) / 2)
                 at = (middle, bars.at[i]) if flat else (bars.at[i], middle)
                 texts.append(self._fixed(*at, text, "inside", "middle", 0, 0, False))
@@ -165,10 +233,31 @@ class Placer:
         width, options = text_width(line.label), []
         for rank, share in enumerate((0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8)):
             for side in (-9, 9, -19, 19):  # the far ones pass a marker on the line
-                mx, my = ax + share * (run[0] - ax) - side * math.sin(angle), ay + share * (run[1] - ay) + side * math.cos(angle)
+                mx, my = (
+                    ax + share * (run[0] - ax) - side * math.sin(angle),
+                    ay + share * (run[1] - ay) + side * math.cos(angle),
+                )
                 steps = [width * (i / 8 - 0.5) for i in range(9)]
-                boxes = [(mx + s * math.cos(angle) - 5, my + s * math.sin(angle) - 5, mx + s * math.cos(angle) + 5, my + s * math.sin(angle) + 5) for s in steps]
-                options.append((sum(self._cost(box) for box in boxes) + rank + (side > 0) + 6 * (abs(side) > 9), share, side, boxes))
+                boxes = [
+                    (
+                        mx + s * math.cos(angle) - 5,
+                        my + s * math.sin(angle) - 5,
+                        mx + s * math.cos(angle) + 5,
+                        my + s * math.sin(angle) + 5,
+                    )
+                    for s in steps
+                ]
+                options.append(
+                    (
+                        sum(self._cost(box) for box in boxes)
+                        + rank
+                        + (side > 0)
+                        + 6 * (abs(side) > 9),
+                        share,
+                        side,
+                        boxes,
+                    )
+                )
         _, share, side, boxes = min(options, key=lambda option: option[0])
         self.texts += boxes
         at, ends = (ax + share * (run[0] - ax), ay + share * (run[1] - ay)), ((ax, ay), run)
@@ -176,41 +265,72 @@ class Placer:
         return [shape | {"along": [_g(v) for end in ends for v in self._data(*end)]}]
 
     def _over(self, points, width):
-        """Places above and below a line at its right end, then further left, then at a distance; each as high as the line is below the label."""
+        """Places above and below a line at its right end, then further left, then at a distance;
+        each as high as the line is below the label.
+        """
         at = sorted(px for px, _ in points)
         left, end = at[0], at[-1]
         back = [end - d for d in range(60, 361, 60) if end - d - width >= left]
-        rights = [end - 4, *back, (left + end + width) / 2, left + width]  # the last two for lines shorter than their labels
+        # the last two for lines shorter than their labels
+        rights = [end - 4, *back, (left + end + width) / 2, left + width]
         options = []
         for up, down in ((-10, 11), (-14, 15), (-20, 21), (-26, 27)):
             for right in rights:
                 right = min(max(right, self.x.start + width + 3), self.x.end - 3)
                 beside = [py for px, py in points if right - width - 6 <= px <= right + 6]
-                anchor, dx = (end, right - end) if right >= end - 4 else (right, 0)  # at other widths: with the end, or with its place on the line
+                # at other widths: with the end, or with its place on the line
+                anchor, dx = (end, right - end) if right >= end - 4 else (right, 0)
                 if beside:
-                    steep = 0.3 * (max(beside) - min(beside))  # a label on a steep stretch is far from one of its ends
-                    options += [(steep, (*self._data(anchor, py), "end", dx, dy)) for py, dy in ((min(beside), up), (max(beside), down))]
+                    # a label on a steep stretch is far from one of its ends
+                    steep = 0.3 * (max(beside) - min(beside))
+                    options += [
+                        (steep, (*self._data(anchor, py), "end", dx, dy))
+                        for py, dy in ((min(beside), up), (max(beside), down))
+                    ]
         return options
 
     def _beside(self, r):
-        """Places round a marker; among bars first those level with it, since it ends a bar of its own."""
+        """Places round a marker; among bars first those level with it, since it ends a bar of
+        its own.
+        """
         return sorted(_around(r), key=lambda place: place[2] != 0) if self.bars else _around(r)
 
     def _edge_label(self, mark):
-        """A label for a rule, a span or an area: at the top of what stands upright, at an end of what lies, in the middle of a band."""
+        """A label for a rule, a span or an area: at the top of what stands upright, at an end of
+        what lies, in the middle of a band.
+        """
         if isinstance(mark, Area):
             i = len(mark.x) // 2
-            y = math.sqrt(mark.low[i] * mark.high[i]) if self.y.log else (mark.low[i] + mark.high[i]) / 2
-            return self._best(mark.x[i], y, mark.label, mark.color, [("middle", 0, dy) for dy in (0, -16, 16, -32, 32)])
+            y = (
+                math.sqrt(mark.low[i] * mark.high[i])
+                if self.y.log
+                else (mark.low[i] + mark.high[i]) / 2
+            )
+            return self._best(
+                mark.x[i],
+                y,
+                mark.label,
+                mark.color,
+                [("middle", 0, dy) for dy in (0, -16, 16, -32, 32)],
+            )
         if mark.x is None:
             middle = self._middle(mark.y, self.y)
             beside = (0, -9, 9) if isinstance(mark, Span) else (-9, 9)
-            options = [(x, middle, anchor, dx, dy) for x, anchor, dx in ((self.x.domain[1], "end", -6), (self.x.domain[0], "start", 6)) for dy in beside]
+            options = [
+                (x, middle, anchor, dx, dy)
+                for x, anchor, dx in ((self.x.domain[1], "end", -6), (self.x.domain[0], "start", 6))
+                for dy in beside
+            ]
             return self._cheapest(options, mark.label, mark.color)
         wide = isinstance(mark, Span) and self._length(mark.x, self.x) > text_width(mark.label)
         places = [("middle", 0)] if wide else [("start", 6), ("end", -6)]
-        return self._best(self._middle(mark.x, self.x), self.y.domain[1], mark.label, mark.color,
-                          [(anchor, dx, 10 + 16 * k) for k in range(8) for anchor, dx in places])
+        return self._best(
+            self._middle(mark.x, self.x),
+            self.y.domain[1],
+            mark.label,
+            mark.color,
+            [(anchor, dx, 10 + 16 * k) for k in range(8) for anchor, dx in places],
+        )
 
     def _ends(self, side, scale):
         ends = side if isinstance(side, tuple) else (side, side)
@@ -224,11 +344,16 @@ class Placer:
         return abs(high - low)
 
     def _best(self, x, y, text, color, places, bold=False):
-        """The text shape at the cheapest of its places: (anchor, dx, dy) in pixels from one data point."""
+        """The text shape at the cheapest of its places: (anchor, dx, dy) in pixels from one data
+        point.
+        """
         return self._cheapest([(x, y, *place) for place in places], text, color, bold)
 
     def _cheapest(self, options, text, color, bold=False, extra=None):
-        costs = [self._cost(_box(self.x.px(x), self.y.px(y), text, *place, bold)) + 0.2 * rank for rank, (x, y, *place) in enumerate(options)]
+        costs = [
+            self._cost(_box(self.x.px(x), self.y.px(y), text, *place, bold)) + 0.2 * rank
+            for rank, (x, y, *place) in enumerate(options)
+        ]
         costs = [cost + more for cost, more in zip(costs, extra or [0] * len(costs), strict=True)]
         x, y, *place = options[costs.index(min(costs))]
         return self._fixed(x, y, text, color, *place, bold)
@@ -239,10 +364,20 @@ class Placer:
 
     def _cost(self, box):
         left, top, right, bottom = box
-        cost = 200 * (left < self.x.start or right > self.x.end or top < min(self.y.start, self.y.end) or bottom > max(self.y.start, self.y.end))
+        cost = 200 * (
+            left < self.x.start
+            or right > self.x.end
+            or top < min(self.y.start, self.y.end)
+            or bottom > max(self.y.start, self.y.end)
+        )
         for price, boxes in ((300, self.texts), (100, self.boxes), (60, self.bars)):
-            cost += price * sum(left < b[2] and b[0] < right and top < b[3] and b[1] < bottom for b in boxes)
-        columns, rows = range(int(left // CELL), int(right // CELL) + 1), range(int(top // CELL), int(bottom // CELL) + 1)
+            cost += price * sum(
+                left < b[2] and b[0] < right and top < b[3] and b[1] < bottom for b in boxes
+            )
+        columns, rows = (
+            range(int(left // CELL), int(right // CELL) + 1),
+            range(int(top // CELL), int(bottom // CELL) + 1),
+        )
         return cost + 2 * sum((column, row) in self.cells for column in columns for row in rows)
 
     def _data(self, px, py):
@@ -250,8 +385,21 @@ class Placer:
 
 
 def _around(r):
-    return [("start", r, -r), ("start", r, 0), ("end", -r, -r), ("start", r, r), ("end", -r, 0), ("end", -r, r),
-            ("middle", 0, -r - 6), ("middle", 0, r + 7), ("start", r, 2 * r), ("end", -r, -2 * r - 4), ("middle", 0, -r - 22), ("middle", 0, r + 22), ("end", -r, 2 * r)]
+    return [
+        ("start", r, -r),
+        ("start", r, 0),
+        ("end", -r, -r),
+        ("start", r, r),
+        ("end", -r, 0),
+        ("end", -r, r),
+        ("middle", 0, -r - 6),
+        ("middle", 0, r + 7),
+        ("start", r, 2 * r),
+        ("end", -r, -2 * r - 4),
+        ("middle", 0, -r - 22),
+        ("middle", 0, r + 22),
+        ("end", -r, 2 * r),
+    ]
 
 
 def _box(px, py, text, anchor, dx, dy, bold):
@@ -261,7 +409,17 @@ def _box(px, py, text, anchor, dx, dy, bold):
 
 
 def _text(x, y, text, color, anchor, dx, dy, bold):
-    return {"type": "text", "x": _g(x), "y": _g(y), "text": text, "color": color, "anchor": anchor, "dx": round(dx, 1), "dy": round(dy, 1), "bold": bold}
+    return {
+        "type": "text",
+        "x": _g(x),
+        "y": _g(y),
+        "text": text,
+        "color": color,
+        "anchor": anchor,
+        "dx": round(dx, 1),
+        "dy": round(dy, 1),
+        "bold": bold,
+    }
 
 
 def _g(value):

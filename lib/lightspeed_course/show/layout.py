@@ -1,7 +1,9 @@
-"""From a chart to a drawing list: domains, ticks, margins, and labels placed so that they keep clear of each other, of markers and of lines.
+"""From a chart to a drawing list: domains, ticks, margins, and labels placed so that they keep
+clear of each other, of markers and of lines.
 
-Done once, in Python, for both renderers. Positions stay in data units plus pixel offsets; the width assumed here is the narrowest at
-which a chart is shown, because labels that are apart at this width are apart at any greater one.
+Done once, in Python, for both renderers. Positions stay in data units plus pixel offsets; the width
+assumed here is the narrowest at which a chart is shown, because labels that are apart at this width
+are apart at any greater one.
 """
 
 import math
@@ -25,11 +27,19 @@ def lay_out(chart):
     key = _key(marks)
     key_rows = max((entry["row"] + 1 for entry in key), default=0)
     key_top = 8 + 22 * bool(chart.title)
-    top = key_top + 20 * key_rows + HEAD * bool(chart.y.label or chart.x_top) + 18 * bool(chart.x_top)
+    top = (
+        key_top + 20 * key_rows + HEAD * bool(chart.y.label or chart.x_top) + 18 * bool(chart.x_top)
+    )
     y_ticks, y_minor = _ticks(chart.y, y_domain, room=(chart.height - top - 40) / 26)
-    left = 12 + max((max(text_width(part, TICK) for part in text.split("\n")) for _, text in y_ticks), default=0)
+    left = 12 + max(
+        (max(text_width(part, TICK) for part in text.split("\n")) for _, text in y_ticks), default=0
+    )
     x_ticks, x_minor = _ticks(chart.x, x_domain, pixels=NARROWEST - left - 40)
-    bottom = 8 + 14 * max((text.count("\n") + 1 for _, text in x_ticks), default=1) + 18 * bool(chart.x.label)
+    bottom = (
+        8
+        + 14 * max((text.count("\n") + 1 for _, text in x_ticks), default=1)
+        + 18 * bool(chart.x.label)
+    )
     right = _right_margin(chart, marks, x_domain, x_ticks, left)
     x = Scale(x_domain, chart.x.scale == "log", left, NARROWEST - right)
     y = Scale(y_domain, chart.y.scale == "log", chart.height - bottom, top)
@@ -38,18 +48,32 @@ def lay_out(chart):
     for shape in shapes:
         placer.avoid(shape)
     return {
-        "height": chart.height, "margin": {"left": _px(left), "right": _px(right), "top": top, "bottom": bottom},
-        "title": chart.title, "key": key, "key_top": key_top,
-        "x": _axis_spec(chart.x, x_domain, x_ticks, x_minor), "y": _axis_spec(chart.y, y_domain, y_ticks, y_minor),
+        "height": chart.height,
+        "margin": {"left": _px(left), "right": _px(right), "top": top, "bottom": bottom},
+        "title": chart.title,
+        "key": key,
+        "key_top": key_top,
+        "x": _axis_spec(chart.x, x_domain, x_ticks, x_minor),
+        "y": _axis_spec(chart.y, y_domain, y_ticks, y_minor),
         "x_top": chart.x_top and {"label": chart.x_top.label, "ticks": _top_ticks(chart.x_top, x)},
         "marks": shapes + placer.labels(marks),
     }
 
 
 def _axis_spec(axis, domain, ticks, minor):
-    unit = "" if not axis.unit or prefixed(axis.unit) or axis.unit in ("%", "dollar") else f" ({plural(axis.unit)})"
-    return {"log": axis.scale == "log", "category": axis.scale == "category", "domain": [_g(v) for v in domain],
-            "label": axis.label + unit, "ticks": [[_g(v), text] for v, text in ticks], "minor": [_g(v) for v in minor]}
+    unit = (
+        ""
+        if not axis.unit or prefixed(axis.unit) or axis.unit in ("%", "dollar")
+        else f" ({plural(axis.unit)})"
+    )
+    return {
+        "log": axis.scale == "log",
+        "category": axis.scale == "category",
+        "domain": [_g(v) for v in domain],
+        "label": axis.label + unit,
+        "ticks": [[_g(v), text] for v, text in ticks],
+        "minor": [_g(v) for v in minor],
+    }
 
 
 def _resolved(mark, chart):
@@ -60,7 +84,9 @@ def _resolved(mark, chart):
         values = getattr(mark, field, None)
         many = isinstance(values, tuple)
         if any(isinstance(value, str) for value in (values if many else (values,))):
-            positions = tuple(_position(value, axis, mark, field) for value in (values if many else (values,)))
+            positions = tuple(
+                _position(value, axis, mark, field) for value in (values if many else (values,))
+            )
             changes[field] = positions if many else positions[0]
     return replace(mark, **changes) if changes else mark
 
@@ -70,7 +96,9 @@ def _position(value, axis, mark, field):
         return value
     if value not in axis.categories:
         known = ", ".join(axis.categories) or "no categories"
-        raise ValueError(f"{type(mark).__name__}: {field} = {value!r} is not on the axis, which has {known}")
+        raise ValueError(
+            f"{type(mark).__name__}: {field} = {value!r} is not on the axis, which has {known}"
+        )
     return float(axis.categories.index(value))
 
 
@@ -82,13 +110,21 @@ def _domain(axis, marks, name):
         return axis.domain
     values = [v for mark in marks for v in _values(mark, name)]
     if not values:
-        raise ValueError(f"Chart: nothing to take the domain of the {name} axis from; give Axis(domain=(low, high))")
+        raise ValueError(
+            f"Chart: nothing to take the domain of the {name} axis from; give Axis(domain=(low,"
+            " high))"
+        )
     low, high = min(values), max(values)
-    bars = any(isinstance(mark, Bars) and mark.start is None for mark in marks if _values(mark, name))
-    tight = name == "x" and all(isinstance(mark, Line | Area | Rule | Span) for mark in marks)  # curves run from edge to edge
+    bars = any(
+        isinstance(mark, Bars) and mark.start is None for mark in marks if _values(mark, name)
+    )
+    # curves run from edge to edge
+    tight = name == "x" and all(isinstance(mark, Line | Area | Rule | Span) for mark in marks)
     if axis.scale == "log":
         if low <= 0:
-            raise ValueError(f"Chart: {low:g} on the {name} axis, which is logarithmic: expected values above 0")
+            raise ValueError(
+                f"Chart: {low:g} on the {name} axis, which is logarithmic: expected values above 0"
+            )
         pad = 0 if tight and high > low else max(0.04 * math.log10(high / low), 0.08)
         return (low * 10 ** -(0.5 if bars else pad), high * 10**pad)
     low, high = (min(low, 0), max(high, 0)) if bars else (low, high)
@@ -109,7 +145,9 @@ def _values(mark, name):
 
 
 def _ticks(axis, domain, pixels=None, room=None):
-    """[(value, text)], [minor values] with texts that fit `pixels` side by side, or `room` of them one above the other."""
+    """[(value, text)], [minor values] with texts that fit `pixels` side by side, or `room` of
+    them one above the other.
+    """
     if axis.scale == "category":
         count = len(axis.categories)
         wide = pixels / count / (0.6 * TICK) if pixels else 40
@@ -117,7 +155,9 @@ def _ticks(axis, domain, pixels=None, room=None):
     if axis.ticks is not None:
         inside = [t if isinstance(t, tuple) else (t, tick_text(t, axis.unit)) for t in axis.ticks]
         return [t for t in inside if min(domain) <= t[0] <= max(domain)], []
-    return (log_ticks if axis.scale == "log" else linear_ticks)(domain, axis.unit, pixels, room, TICK)
+    return (log_ticks if axis.scale == "log" else linear_ticks)(
+        domain, axis.unit, pixels, room, TICK
+    )
 
 
 def _top_ticks(axis, x):
@@ -136,7 +176,9 @@ def _wrapped(text, characters):
 
 
 def _key(marks):
-    """Names of series that have no label beside their marks: [{text, color, marker, x, row}] in a row above the chart."""
+    """Names of series that have no label beside their marks: [{text, color, marker, x, row}] in
+    a row above the chart.
+    """
     entries, at, row = [], 0, 0
     for mark in marks:
         plain = isinstance(mark, Bars) or (isinstance(mark, Points) and not mark.labels)
@@ -146,7 +188,9 @@ def _key(marks):
         if entries and at + width > NARROWEST - 20:
             at, row = 0, row + 1
         marker = mark.marker if isinstance(mark, Points) else "square"
-        entries.append({"text": mark.label, "color": mark.color, "marker": marker, "x": _px(at), "row": row})
+        entries.append(
+            {"text": mark.label, "color": mark.color, "marker": marker, "x": _px(at), "row": row}
+        )
         at += width
     return entries
 
@@ -161,7 +205,12 @@ def _right_margin(chart, marks, domain, ticks, left):
     for mark in marks:
         if isinstance(mark, Line) and mark.label and labelled_in_margin(mark, x):
             need.append(text_width(mark.label) + 12)
-        if isinstance(mark, Bars) and mark.labels and mark.start is None and chart.y.scale == "category":
+        if (
+            isinstance(mark, Bars)
+            and mark.labels
+            and mark.start is None
+            and chart.y.scale == "category"
+        ):
             for value, text in zip(mark.to, mark.labels, strict=True):
                 end = min(max(x.px(value), 0.05), 1)
                 need.append((text_width(text) + 10 - (1 - end) * (NARROWEST - left)) / end)
@@ -169,28 +218,60 @@ def _right_margin(chart, marks, domain, ticks, left):
 
 
 def _shapes(mark, chart, x, y):
-    """The shapes of one mark: lines, areas, rects and dots in data units. Labels come from the placer."""
+    """The shapes of one mark: lines, areas, rects and dots in data units. Labels come from the
+    placer.
+    """
     if isinstance(mark, Line):
         return [_line(mark.x, mark.y, mark.color, mark.width, mark.dash)]
     if isinstance(mark, Area):
-        return [{"type": "area", "x": _gs(mark.x), "low": _gs(mark.low), "high": _gs(mark.high), "color": mark.color}]
+        return [
+            {
+                "type": "area",
+                "x": _gs(mark.x),
+                "low": _gs(mark.low),
+                "high": _gs(mark.high),
+                "color": mark.color,
+            }
+        ]
     if isinstance(mark, Rule):
         ends = (mark.x, mark.x), y.domain
-        return [_line(*(ends if mark.y is None else (x.domain, (mark.y, mark.y))), mark.color, 1.25, mark.dash)]
+        return [
+            _line(
+                *(ends if mark.y is None else (x.domain, (mark.y, mark.y))),
+                mark.color,
+                1.25,
+                mark.dash,
+            )
+        ]
     if isinstance(mark, Span):
         sides = [_side(mark.x, x), _side(mark.y, y)]
-        return [_rect([sides[0][0]], [sides[0][1]], [sides[1][0]], [sides[1][1]], mark.color, shade=True)]
+        return [
+            _rect(
+                [sides[0][0]], [sides[0][1]], [sides[1][0]], [sides[1][1]], mark.color, shade=True
+            )
+        ]
     if isinstance(mark, Bars):
         value_axis = x if chart.y.scale == "category" else y
         foot = (value_axis.domain[0] if value_axis.log else 0.0,) * len(mark.at)
         low, high = [a - mark.width / 2 for a in mark.at], [a + mark.width / 2 for a in mark.at]
         across = (mark.start or foot, mark.to)
-        return [_rect(*across, low, high, mark.color) if value_axis is x else _rect(low, high, *across, mark.color)]
+        return [
+            _rect(*across, low, high, mark.color)
+            if value_axis is x
+            else _rect(low, high, *across, mark.color)
+        ]
     if isinstance(mark, Points):
-        inside = [(u, v) for u, v in zip(mark.x, mark.y, strict=True) if x.inside(x.px(u)) and y.inside(y.px(v))]
+        inside = [
+            (u, v)
+            for u, v in zip(mark.x, mark.y, strict=True)
+            if x.inside(x.px(u)) and y.inside(y.px(v))
+        ]
         drops = []
         for u, v in inside if mark.drop else ():
-            drops += [_line((u, u), (v, y.domain[0]), mark.color, 1.25, True), _line((u, x.domain[0]), (v, v), mark.color, 1.25, True)]
+            drops += [
+                _line((u, u), (v, y.domain[0]), mark.color, 1.25, True),
+                _line((u, x.domain[0]), (v, v), mark.color, 1.25, True),
+            ]
         dot = {"type": "dot", "x": _gs(u for u, _ in inside), "y": _gs(v for _, v in inside)}
         return [*drops, dot | {"color": mark.color, "marker": mark.marker, "size": mark.size}]
     return []
@@ -202,11 +283,26 @@ def _side(ends, scale):
 
 
 def _line(xs, ys, color, width, dash):
-    return {"type": "line", "x": _gs(xs), "y": _gs(ys), "color": color, "width": width, "dash": dash}
+    return {
+        "type": "line",
+        "x": _gs(xs),
+        "y": _gs(ys),
+        "color": color,
+        "width": width,
+        "dash": dash,
+    }
 
 
 def _rect(x1, x2, y1, y2, color, shade=False):
-    return {"type": "rect", "x1": _gs(x1), "x2": _gs(x2), "y1": _gs(y1), "y2": _gs(y2), "color": color, "shade": shade}
+    return {
+        "type": "rect",
+        "x1": _gs(x1),
+        "x2": _gs(x2),
+        "y1": _gs(y1),
+        "y2": _gs(y2),
+        "color": color,
+        "shade": shade,
+    }
 
 
 def _gs(values):
@@ -220,4 +316,3 @@ def _g(value):
 
 def _px(value):
     return math.ceil(value)
-

@@ -1,7 +1,9 @@
-"""The live renderer: one anywidget that holds controls and charts. The law stays in Python; the browser draws what it is sent.
+"""The live renderer: one anywidget that holds controls and charts. The law stays in Python; the
+browser draws what it is sent.
 
-The controls are part of the widget instead of ipywidgets beside it: ipywidgets sends one change and waits until the kernel is idle again
-before the next, which in a stock Jupyter server (no TCP_NODELAY on its sockets) means 10 redraws a second. See view.js, and server.py.
+The controls are part of the widget instead of ipywidgets beside it: ipywidgets sends one change and
+waits until the kernel is idle again before the next, which in a stock Jupyter server (no
+TCP_NODELAY on its sockets) means 10 redraws a second. See view.js, and server.py.
 """
 
 from pathlib import Path
@@ -13,7 +15,9 @@ _HERE = Path(__file__).parent
 
 
 class ChartView(anywidget.AnyWidget):
-    """`frame` (controls, caption, alt) is sent once; each assignment to `content` is one message and one redraw."""
+    """`frame` (controls, caption, alt) is sent once; each assignment to `content` is one message
+    and one redraw.
+    """
 
     _esm = (_HERE / "view.js").read_text("utf-8")
     _css = (_HERE / "view.css").read_text("utf-8")
@@ -22,10 +26,11 @@ class ChartView(anywidget.AnyWidget):
 
 
 def answer_while_cells_run(widget):
-    """Let this widget hear the browser even while a cell is busy, where kernel and page can do that (subshells).
+    """Let this widget hear the browser even while a cell is busy, where kernel and page can do that
+    (subshells).
 
-    ipykernel hands a widget's messages to the shell through which the widget spoke last, and that is at first the one
-    that runs the cells; without this, the others come to nothing.
+    ipykernel hands a widget's messages to the shell through which the widget spoke last, and that
+    is at first the one that runs the cells; without this, the others come to nothing.
     """
     if widget.comm is not None:
         widget.comm._reply_subshell_for = None

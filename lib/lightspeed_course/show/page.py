@@ -8,9 +8,11 @@ from .format import plain
 
 
 def figure(drawing, caption, alt):
-    """Show a chart (or several, one above the other; or a matplotlib Figure) as SVG, with its caption and its description under it.
+    """Show a chart (or several, one above the other; or a matplotlib Figure) as SVG, with its
+    caption and its description under it.
 
-    `caption` says in one sentence (Markdown) what to see; `alt` tells someone who cannot see the figure what it shows.
+    `caption` says in one sentence (Markdown) what to see; `alt` tells someone who cannot see the
+    figure what it shows.
     """
     from IPython.display import display
 
@@ -27,33 +29,50 @@ def draw(drawing, caption, alt):
 
     if isinstance(drawing, Chart):
         drawing = (drawing,)
-    if isinstance(drawing, list | tuple) and drawing and all(isinstance(chart, Chart) for chart in drawing):
+    if (
+        isinstance(drawing, list | tuple)
+        and drawing
+        and all(isinstance(chart, Chart) for chart in drawing)
+    ):
         return static.svg(drawing, caption, alt)
     if hasattr(drawing, "savefig"):
         return static.svg_of(drawing, caption, alt)
-    raise TypeError(f"figure: drawing = {drawing!r}: expected a Chart, a list of Charts or a matplotlib Figure")
+    raise TypeError(
+        f"figure: drawing = {drawing!r}: expected a Chart, a list of Charts or a matplotlib Figure"
+    )
 
 
 def below(caption, alt):
     """Caption and description as Markdown."""
-    return f"*{caption}*\n\n<details><summary>Description of the figure</summary>{html.escape(alt)}</details>"
+    return (
+        f"*{caption}*\n\n<details><summary>Description of the"
+        f" figure</summary>{html.escape(alt)}</details>"
+    )
 
 
 def table(rows, columns, caption=""):
     """Show rows (sequences as long as `columns`, or dicts with these keys) as a Markdown table.
 
-    Strings stand as they are, so format quantities with `si`; bare numbers are written to three digits. A column with numbers only is set right.
+    Strings stand as they are, so format quantities with `si`; bare numbers are written to three
+    digits. A column with numbers only is set right.
     """
     from IPython.display import display
 
     rows = [[row[name] for name in columns] if isinstance(row, dict) else list(row) for row in rows]
     for row in rows:
         if len(row) != len(columns):
-            raise ValueError(f"table: a row has {len(row)} cells, {row!r}: expected {len(columns)}, for {', '.join(map(str, columns))}")
+            raise ValueError(
+                f"table: a row has {len(row)} cells, {row!r}: expected {len(columns)}, for"
+                f" {', '.join(map(str, columns))}"
+            )
     if not rows:
         raise ValueError("table: no rows")
     right = [all(_is_number(row[i]) for row in rows) for i in range(len(columns))]
-    lines = [_row(columns), _row("---:" if flag else ":---" for flag in right), *(_row(map(_cell, row)) for row in rows)]
+    lines = [
+        _row(columns),
+        _row("---:" if flag else ":---" for flag in right),
+        *(_row(map(_cell, row)) for row in rows),
+    ]
     text = "\n".join(lines) + (f"\n\n*{words('table', 'caption', caption)}*" if caption else "")
     display({"text/markdown": text, "text/plain": text}, raw=True)
 
@@ -61,7 +80,10 @@ def table(rows, columns, caption=""):
 def words(function, name, text):
     """A required text: a string that says something."""
     if not isinstance(text, str) or not text.strip():
-        raise ValueError(f"{function}: {name} = {text!r}: expected words; a figure without them is lost on some readers")
+        raise ValueError(
+            f"{function}: {name} = {text!r}: expected words; a figure without them is lost on some"
+            " readers"
+        )
     return text.strip()
 
 
@@ -76,4 +98,6 @@ def _cell(cell):
 
 
 def _row(cells):
-    return "| " + " | ".join(str(cell).replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+    return (
+        "| " + " | ".join(str(cell).replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+    )

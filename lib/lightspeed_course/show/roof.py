@@ -8,27 +8,59 @@ from .format import si
 SLOPE_COLORS = ("blue", "purple", "sky")
 
 
-def roof_chart(peak, bandwidths, kernels=(), x=(0.1, 1e4), y=(1e11, 1e15), peak_name="peak", moving=False, marks=(), title=""):
+def roof_chart(
+    peak,
+    bandwidths,
+    kernels=(),
+    x=(0.1, 1e4),
+    y=(1e11, 1e15),
+    peak_name="peak",
+    moving=False,
+    marks=(),
+    title="",
+):
     """The chart of `peak` (FLOP/s, or None where there is none) over `bandwidths` (name -> byte/s).
 
-    `kernels`: name -> intensity in FLOP/byte; each is drawn where the first bandwidth allows it, with
-    drop lines if it is the one that moves. `marks` are drawn underneath. `x` and `y` are the domains.
+    `kernels`: name -> intensity in FLOP/byte; each is drawn where the first bandwidth allows it,
+    with drop lines if it is the one that moves. `marks` are drawn underneath. `x` and `y` are the
+    domains.
     """
     low, high = x
     slopes = []
     for (name, bandwidth), color in zip(bandwidths.items(), SLOPE_COLORS, strict=False):
         end = min(high, peak / bandwidth) if peak else high
-        slopes.append(Line((low, end), (low * bandwidth, end * bandwidth), f"{name}, {si(bandwidth, 'byte/s')}", color, label_at="along"))
+        slopes.append(
+            Line(
+                (low, end),
+                (low * bandwidth, end * bandwidth),
+                f"{name}, {si(bandwidth, 'byte/s')}",
+                color,
+                label_at="along",
+            )
+        )
     roof = []
     if peak:
         ridges = [peak / b for b in bandwidths.values()]
         roof = [
-            Line((min(ridges), high), (peak, peak), f"{peak_name}, {si(peak, 'FLOP/s')}", "green", label_at="above"),
+            Line(
+                (min(ridges), high),
+                (peak, peak),
+                f"{peak_name}, {si(peak, 'FLOP/s')}",
+                "green",
+                label_at="above",
+            ),
             *[Rule(x=r, label=f"ridge {r:.{0 if r >= 10 else 1}f}") for r in ridges if r < high],
         ]
     first = next(iter(bandwidths.values()))
     points = [
-        Points((i,), (min(i * first, peak or i * first),), labels=(name,), color="orange", size=8 if moving else 5, drop=moving)
+        Points(
+            (i,),
+            (min(i * first, peak or i * first),),
+            labels=(name,),
+            color="orange",
+            size=8 if moving else 5,
+            drop=moving,
+        )
         for name, i in dict(kernels).items()
     ]
     return Chart(

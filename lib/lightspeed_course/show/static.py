@@ -12,35 +12,66 @@ from .label_placement import LABEL
 from .layout import TICK, lay_out
 
 WIDTH = 760
-FACE = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'DejaVu Sans', sans-serif"
+FACE = (
+    "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'DejaVu Sans',"
+    " sans-serif"
+)
 # Matplotlib's own defaults first: a reader's matplotlibrc must not change what the course shows.
-STYLE = ["default", {"svg.fonttype": "none", "svg.hashsalt": "speed-of-light", "font.family": "DejaVu Sans", "path.simplify": False}]
+STYLE = [
+    "default",
+    {
+        "svg.fonttype": "none",
+        "svg.hashsalt": "speed-of-light",
+        "font.family": "DejaVu Sans",
+        "path.simplify": False,
+    },
+]
 INK, SOFT, GRID = "#222222", "#595959", "#e4e4e4"
 MARKERS = {"circle": "o", "square": "s", "triangle": "^", "diamond": "D", "cross": "X", "star": "*"}
 
 
 def svg(charts, title, description, settings="", verdict="", notes=()):
-    """One SVG of the charts one above the other. `title` and `description` go into <title> and <desc>, for those who cannot see it.
+    """One SVG of the charts one above the other. `title` and `description` go into <title> and
+    <desc>, for those who cannot see it.
 
-    For an explorer: its `settings` and `verdict` stand above the charts, as they do in the live view, `notes` (paragraphs) below.
+    For an explorer: its `settings` and `verdict` stand above the charts, as they do in the live
+    view, `notes` (paragraphs) below.
     """
     from matplotlib import style
     from matplotlib.figure import Figure
 
     specs = [lay_out(chart) for chart in charts]
-    head, said, foot = _lines(settings), _lines(verdict, 1.15), [line for note in notes for line in (*_lines(note), "")]
+    head, said, foot = (
+        _lines(settings),
+        _lines(verdict, 1.15),
+        [line for note in notes for line in (*_lines(note), "")],
+    )
     panel = (22 * len(said) + 12) if said else 0
-    height = 20 * len(head) + panel + 8 * bool(said) + sum(spec["height"] for spec in specs) + 17 * len(foot)
+    height = (
+        20 * len(head)
+        + panel
+        + 8 * bool(said)
+        + sum(spec["height"] for spec in specs)
+        + 17 * len(foot)
+    )
     with style.context(STYLE):
         figure = Figure(figsize=(WIDTH / 72, height / 72), dpi=72, facecolor="white")
         top = height - 20 * len(head)
         for i, line in enumerate(head):
-            figure.text(8 / WIDTH, (height - 20 * i - 14) / height, line, fontsize=LABEL, color=SOFT)
+            figure.text(
+                8 / WIDTH, (height - 20 * i - 14) / height, line, fontsize=LABEL, color=SOFT
+            )
         if said:
             top -= panel + 8
             _panel(figure, 8 / WIDTH, top / height, 1 - 16 / WIDTH, panel / height)
             for i, line in enumerate(said):
-                figure.text(24 / WIDTH, (top + panel - 22 * i - 22) / height, line, fontsize=1.15 * LABEL, color=INK)
+                figure.text(
+                    24 / WIDTH,
+                    (top + panel - 22 * i - 22) / height,
+                    line,
+                    fontsize=1.15 * LABEL,
+                    color=INK,
+                )
         for spec in specs:
             top -= spec["height"]
             _draw(figure, spec, top, height)
@@ -57,31 +88,52 @@ def _panel(figure, x, y, width, height):
 
 
 def svg_of(figure, title, description):
-    """Any matplotlib figure as SVG with a fixed salt, no date, text as text, and a title and description."""
+    """Any matplotlib figure as SVG with a fixed salt, no date, text as text, and a title and
+    description.
+    """
     from matplotlib import style
 
     buffer = io.StringIO()
     with style.context(STYLE):
-        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+        figure.savefig(
+            buffer,
+            format="svg",
+            metadata={"Date": None, "Creator": None, "Format": None, "Type": None},
+        )
     text = buffer.getvalue()
-    text = re.sub(r'style="([^"]*)"', _as_attributes, text[text.index("<svg"):])
-    text = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", text, flags=re.S)  # one rule, said at the root below
+    text = re.sub(r'style="([^"]*)"', _as_attributes, text[text.index("<svg") :])
+    # one rule, said at the root below
+    text = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", text, flags=re.S)
     width, height = (f"{size * 72:g}" for size in figure.get_size_inches())
-    text = re.sub(r'<svg [^>]*?viewBox="([^"]*)"[^>]*>',
-                  rf'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="\1" width="{width}" height="{height}"'
-                  rf' role="img" font-family="{_literal(FACE, markup=False)}" stroke-linejoin="round" stroke-linecap="butt">'
-                  rf"\n <title>{_literal(title)}</title>\n <desc>{_literal(description)}</desc>", text, count=1)
+    text = re.sub(
+        r'<svg [^>]*?viewBox="([^"]*)"[^>]*>',
+        r'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
+        rf' viewBox="\1" width="{width}" height="{height}"'
+        rf' role="img" font-family="{_literal(FACE, markup=False)}" stroke-linejoin="round"'
+        r' stroke-linecap="butt">'
+        rf"\n <title>{_literal(title)}</title>\n <desc>{_literal(description)}</desc>",
+        text,
+        count=1,
+    )
     return text
 
 
 def _as_attributes(style):
-    """Presentation attributes, which sanitisers keep. Measured in DejaVu Sans, shown in the reader's own face."""
+    """Presentation attributes, which sanitisers keep. Measured in DejaVu Sans, shown in the
+    reader's own face.
+    """
     pairs = [pair.split(":", 1) for pair in style[1].split(";") if pair.strip()]
-    return " ".join(f'{name.strip()}="{value.strip()}"' for name, value in pairs if name.strip() != "font-family")
+    return " ".join(
+        f'{name.strip()}="{value.strip()}"'
+        for name, value in pairs
+        if name.strip() != "font-family"
+    )
 
 
 def image(svg, alt):
-    """An SVG as HTML that carries its description into every page: JupyterLab and nbconvert give a bare SVG no alt text."""
+    """An SVG as HTML that carries its description into every page: JupyterLab and nbconvert give
+    a bare SVG no alt text.
+    """
     data = quote(svg, safe=" !$'()*+,-./:;=?@[]^_`{|}~")
     return f'<img alt="{escape(alt, {chr(34): "&quot;"})}" src="data:image/svg+xml,{data}">'
 
@@ -92,11 +144,16 @@ def _literal(text, markup=True):
 
 
 def _lines(text, scale=1):
-    return [line.replace("\u2007", " ") for line in textwrap.wrap(text, int((WIDTH - 40) / (0.56 * scale * LABEL)))]
+    return [
+        line.replace("\u2007", " ")
+        for line in textwrap.wrap(text, int((WIDTH - 40) / (0.56 * scale * LABEL)))
+    ]
 
 
 def joined(pairs):
-    """ "B: 128 tokens · D: 4,096": pairs that a line break does not part (a figure space holds them until the text is wrapped)."""
+    """ "B: 128 tokens · D: 4,096": pairs that a line break does not part (a figure space holds
+    them until the text is wrapped).
+    """
     return "\u2007· ".join(f"{name}: {value}".replace(" ", "\u2007") for name, value in pairs)
 
 
@@ -105,7 +162,9 @@ def _draw(figure, spec, bottom, height):
     margin = spec["margin"]
     left, right = margin["left"], WIDTH - margin["right"]
     low, high = bottom + margin["bottom"], bottom + spec["height"] - margin["top"]
-    axes = figure.add_axes((left / WIDTH, low / height, (right - left) / WIDTH, (high - low) / height))
+    axes = figure.add_axes(
+        (left / WIDTH, low / height, (right - left) / WIDTH, (high - low) / height)
+    )
     axes.set_axisbelow(True)
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
@@ -116,7 +175,13 @@ def _draw(figure, spec, bottom, height):
         _MARKS[mark["type"]](axes, mark)
 
     def write(x, y, text, **style):
-        figure.text(x / WIDTH, y / height, text, va="center_baseline", **({"fontsize": LABEL, "color": INK} | style))
+        figure.text(
+            x / WIDTH,
+            y / height,
+            text,
+            va="center_baseline",
+            **({"fontsize": LABEL, "color": INK} | style),
+        )
 
     top = bottom + spec["height"]
     if spec["title"]:
@@ -132,9 +197,25 @@ def _draw(figure, spec, bottom, height):
     if spec["x_top"]:
         write(right, high + 30, spec["x_top"]["label"], color=SOFT, ha="right")
         for value, text in spec["x_top"]["ticks"]:
-            axes.plot([value, value], [1, 1.012], transform=axes.get_xaxis_transform(), color=SOFT, lw=1, clip_on=False)
-            axes.annotate(text, (value, 1), (0, 11), xycoords=axes.get_xaxis_transform(), textcoords="offset points",
-                          fontsize=TICK, color=SOFT, ha="center", va="center_baseline")
+            axes.plot(
+                [value, value],
+                [1, 1.012],
+                transform=axes.get_xaxis_transform(),
+                color=SOFT,
+                lw=1,
+                clip_on=False,
+            )
+            axes.annotate(
+                text,
+                (value, 1),
+                (0, 11),
+                xycoords=axes.get_xaxis_transform(),
+                textcoords="offset points",
+                fontsize=TICK,
+                color=SOFT,
+                ha="center",
+                va="center_baseline",
+            )
 
 
 def _axis(axis, set_scale, set_limits, spec):
@@ -153,12 +234,22 @@ def _axis(axis, set_scale, set_limits, spec):
 
 
 def _line(axes, mark):
-    axes.plot(mark["x"], mark["y"], color=COLORS[mark["color"]], lw=mark["width"], ls=(0, (4, 3)) if mark["dash"] else "-",
-              solid_joinstyle="round", scalex=False, scaley=False)
+    axes.plot(
+        mark["x"],
+        mark["y"],
+        color=COLORS[mark["color"]],
+        lw=mark["width"],
+        ls=(0, (4, 3)) if mark["dash"] else "-",
+        solid_joinstyle="round",
+        scalex=False,
+        scaley=False,
+    )
 
 
 def _area(axes, mark):
-    axes.fill_between(mark["x"], mark["low"], mark["high"], color=COLORS[mark["color"]], alpha=0.15, lw=0)
+    axes.fill_between(
+        mark["x"], mark["low"], mark["high"], color=COLORS[mark["color"]], alpha=0.15, lw=0
+    )
 
 
 def _rect(axes, mark):
@@ -166,12 +257,25 @@ def _rect(axes, mark):
 
     look = {"alpha": 0.10, "lw": 0} if mark["shade"] else {"edgecolor": "white", "lw": 1}
     for x1, x2, y1, y2 in zip(mark["x1"], mark["x2"], mark["y1"], mark["y2"], strict=True):
-        axes.add_patch(Rectangle((x1, y1), x2 - x1, y2 - y1, facecolor=COLORS[mark["color"]], **look))
+        axes.add_patch(
+            Rectangle((x1, y1), x2 - x1, y2 - y1, facecolor=COLORS[mark["color"]], **look)
+        )
 
 
 def _dot(axes, mark):
-    axes.plot(mark["x"], mark["y"], MARKERS[mark["marker"]], color=COLORS[mark["color"]], ms=2 * mark["size"], mec="white", mew=1,
-              clip_on=False, zorder=3, scalex=False, scaley=False)
+    axes.plot(
+        mark["x"],
+        mark["y"],
+        MARKERS[mark["marker"]],
+        color=COLORS[mark["color"]],
+        ms=2 * mark["size"],
+        mec="white",
+        mew=1,
+        clip_on=False,
+        zorder=3,
+        scalex=False,
+        scaley=False,
+    )
 
 
 def _text(axes, mark):
@@ -182,17 +286,34 @@ def _text(axes, mark):
         angle = math.degrees(math.atan2(by - ay, bx - ax))
         dx, dy = -dy * math.sin(math.radians(angle)), dy * math.cos(math.radians(angle))
     inside = mark["color"] == "inside"
-    axes.annotate(mark["text"], (x, y), (dx, dy), textcoords="offset points", fontsize=LABEL, annotation_clip=False, zorder=4,
-                  color="white" if inside else COLORS[mark["color"]], fontweight="bold" if mark["bold"] else "normal",
-                  ha={"start": "left", "middle": "center", "end": "right"}[mark["anchor"]], va="center_baseline",
-                  rotation=round(angle, 1), rotation_mode="anchor",
-                  bbox=None if inside or angle else {"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 1})
+    axes.annotate(
+        mark["text"],
+        (x, y),
+        (dx, dy),
+        textcoords="offset points",
+        fontsize=LABEL,
+        annotation_clip=False,
+        zorder=4,
+        color="white" if inside else COLORS[mark["color"]],
+        fontweight="bold" if mark["bold"] else "normal",
+        ha={"start": "left", "middle": "center", "end": "right"}[mark["anchor"]],
+        va="center_baseline",
+        rotation=round(angle, 1),
+        rotation_mode="anchor",
+        bbox=(
+            None
+            if inside or angle
+            else {"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 1}
+        ),
+    )
 
 
 def _key_marker(entry, x, y):
     from matplotlib.lines import Line2D
 
-    return Line2D([x], [y], marker=MARKERS[entry["marker"]], color=COLORS[entry["color"]], ms=9, ls="none")
+    return Line2D(
+        [x], [y], marker=MARKERS[entry["marker"]], color=COLORS[entry["color"]], ms=9, ls="none"
+    )
 
 
 _MARKS = {"line": _line, "area": _area, "rect": _rect, "dot": _dot, "text": _text}

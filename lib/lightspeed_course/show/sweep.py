@@ -1,4 +1,5 @@
-"""A law over a range of one or two of its arguments, as a table or a chart with axes named by the law itself.
+"""A law over a range of one or two of its arguments, as a table or a chart with axes named by the
+law itself.
 
     sweep(ridge_point, peak=[312e12, 990e12], bandwidth=2e12)
     sweep(decode_step, "time", batch=range(1, 257), parameters={"8B": 8e9, "70B": 70e9}, kv_bytes=1e9, peak=1e15, bandwidth=3.5e12)
@@ -22,7 +23,9 @@ MOST_LINES = 6
 
 @dataclass(frozen=True)
 class Swept:
-    """One argument that was varied: its name, its unit, the texts of its values and, if they are numbers, the values."""
+    """One argument that was varied: its name, its unit, the texts of its values and, if they are
+    numbers, the values.
+    """
 
     name: str
     unit: str
@@ -33,7 +36,9 @@ class Swept:
 
 @dataclass(frozen=True)
 class Sweep:
-    """What a law said along `x`, and for each of `lines` if two arguments were varied; shows itself in a notebook."""
+    """What a law said along `x`, and for each of `lines` if two arguments were varied; shows
+    itself in a notebook.
+    """
 
     law: str
     fixed: str
@@ -46,94 +51,159 @@ class Sweep:
         """Show it as a table: a row for each value of the first argument."""
         from .page import table
 
-        rows = [[text, *map(_text, row)] for text, row in zip(self.x.texts, self.results, strict=True)]
+        rows = [
+            [text, *map(_text, row)] for text, row in zip(self.x.texts, self.results, strict=True)
+        ]
         table(rows, [_words(self.x.name), *self.lines], self.caption)
 
     def chart(self) -> Chart:
         """The same as a `Chart`, lines over the first argument; infinite values are left out."""
         if self.x.named or len(self.lines) > MOST_LINES or len(set(self.units)) > 1:
-            raise ValueError(f"sweep: a chart needs numbers on one axis, one unit on the other and at most {MOST_LINES} lines; this is a table")
+            raise ValueError(
+                "sweep: a chart needs numbers on one axis, one unit on the other and at most"
+                f" {MOST_LINES} lines; this is a table"
+            )
         marks: list[Any] = []
         everything = [value for row in self.results for value in row if _finite(value)]
         alone = len(self.lines) == 1
         for column, (label, color) in enumerate(zip(self.lines, COLORS, strict=False)):
-            dots = [(x, row[column]) for x, row in zip(self.x.values, self.results, strict=True) if _finite(row[column])]
+            dots = [
+                (x, row[column])
+                for x, row in zip(self.x.values, self.results, strict=True)
+                if _finite(row[column])
+            ]
             xs, ys = zip(*dots, strict=True)
             mark = Line if len(dots) > 1 else Points
             marks.append(mark(xs, ys, "" if alone else label, color=color))
-        axes = Axis(_words(self.x.name), self.x.unit, _scale(self.x.values)), Axis(_words(self.law), self.units[0], _scale(everything))
+        axes = (
+            Axis(_words(self.x.name), self.x.unit, _scale(self.x.values)),
+            Axis(_words(self.law), self.units[0], _scale(everything)),
+        )
         return Chart(*axes, marks)
 
     @property
     def caption(self) -> str:
         """What was computed, in one line."""
-        return f"{_words(self.law)} over {_words(self.x.name)}" + (f"; {self.fixed}" if self.fixed else "")
+        return f"{_words(self.law)} over {_words(self.x.name)}" + (
+            f"; {self.fixed}" if self.fixed else ""
+        )
 
     @property
     def description(self) -> str:
         """The ends of each line in words, for who can't see them."""
-        ends = (f"{label}: from {_text(first)} to {_text(last)}" for label, first, last in zip(self.lines, self.results[0], self.results[-1], strict=True))
-        return f"{_words(self.x.name)} from {self.x.texts[0]} to {self.x.texts[-1]}. " + "; ".join(ends) + "."
+        ends = (
+            f"{label}: from {_text(first)} to {_text(last)}"
+            for label, first, last in zip(
+                self.lines, self.results[0], self.results[-1], strict=True
+            )
+        )
+        return (
+            f"{_words(self.x.name)} from {self.x.texts[0]} to {self.x.texts[-1]}. "
+            + "; ".join(ends)
+            + "."
+        )
 
     def _ipython_display_(self) -> None:
         from .page import figure
 
-        if self.x.named or len(self.results) <= LONGEST_TABLE or len(self.lines) > MOST_LINES or len(set(self.units)) > 1:
+        if (
+            self.x.named
+            or len(self.results) <= LONGEST_TABLE
+            or len(self.lines) > MOST_LINES
+            or len(set(self.units)) > 1
+        ):
             self.table()
         else:
             figure(self.chart(), self.caption, self.description)
 
 
 def sweep(law: Callable[..., Any], field: str = "", /, **arguments: Any) -> Sweep:
-    """The `Sweep` of a law: arguments given as a list, range, array or dict (name -> value) are varied, the others held.
+    """The `Sweep` of a law: arguments given as a list, range, array or dict (name -> value) are
+    varied, the others held.
 
-    With two of them the first runs along the axis and each value of the second is a line. Of a law with several
-    answers `field` picks one; left out, and with one argument varied, all are shown.
+    With two of them the first runs along the axis and each value of the second is a line. Of a law
+    with several answers `field` picks one; left out, and with one argument varied, all are shown.
 
     Raises TypeError for none or more than two ranges; what the law refuses, it refuses here.
     """
-    ranges = {name: _swept(law, name, given) for name, given in arguments.items() if _is_range(given)}
+    ranges = {
+        name: _swept(law, name, given) for name, given in arguments.items() if _is_range(given)
+    }
     if len(ranges) not in (1, 2):
-        raise TypeError(f"sweep: {len(ranges)} arguments of {law.__name__} are ranges: expected one or two, such as a list or a dict name -> value")
+        raise TypeError(
+            f"sweep: {len(ranges)} arguments of {law.__name__} are ranges: expected one or two,"
+            " such as a list or a dict name -> value"
+        )
     held = {name: given for name, given in arguments.items() if name not in ranges}
     x, *second = ranges.values()
     across: list[tuple[str, dict[str, Any]]] = [("", {})]
     if second:
-        across = [(f"{_words(second[0].name)} {text}", {second[0].name: value}) for text, value in zip(second[0].texts, second[0].values, strict=True)]
+        across = [
+            (f"{_words(second[0].name)} {text}", {second[0].name: value})
+            for text, value in zip(second[0].texts, second[0].values, strict=True)
+        ]
     rows = [[law(**held, **more, **{x.name: value}) for _, more in across] for value in x.values]
-    lines, units = tuple(label or _words(law.__name__) for label, _ in across), (_unit(law, field),) * len(across)
+    lines, units = (
+        tuple(label or _words(law.__name__) for label, _ in across),
+        (_unit(law, field),) * len(across),
+    )
     if is_dataclass(rows[0][0]):
         names = [f.name for f in fields(rows[0][0])]
         if field:
             one_of(law.__name__, "field", field, names)
             rows = [[getattr(result, field) for result in row] for row in rows]
         elif second:
-            raise TypeError(f"sweep: {law.__name__} has several answers: say which, as sweep({law.__name__}, {names[0]!r}, ...)")
+            raise TypeError(
+                f"sweep: {law.__name__} has several answers: say which, as sweep({law.__name__},"
+                f" {names[0]!r}, ...)"
+            )
         else:
             rows = [[getattr(row[0], name) for name in names] for row in rows]
             lines, units = tuple(map(_words, names)), tuple(_unit(law, name) for name in names)
-    fixed = ", ".join(f"{_words(name)} {_argument_text(law, name, given)}" for name, given in held.items())
+    fixed = ", ".join(
+        f"{_words(name)} {_argument_text(law, name, given)}" for name, given in held.items()
+    )
     name = f"{law.__name__}: {field}" if field else law.__name__
     return Sweep(name, fixed, x, lines, units, tuple(map(tuple, rows)))
 
 
 def _is_range(given: Any) -> bool:
-    return isinstance(given, Mapping) or (isinstance(given, Sequence) and not isinstance(given, str)) or getattr(given, "ndim", 0) == 1
+    return (
+        isinstance(given, Mapping)
+        or (isinstance(given, Sequence) and not isinstance(given, str))
+        or getattr(given, "ndim", 0) == 1
+    )
 
 
 def _swept(law: Any, name: str, given: Any) -> Swept:
     named = isinstance(given, Mapping)
-    values = tuple(given.values() if named else given.tolist() if hasattr(given, "tolist") else given)
+    values = tuple(
+        given.values() if named else given.tolist() if hasattr(given, "tolist") else given
+    )
     if not values:
         raise ValueError(f"sweep: {name} is an empty range")
-    texts = tuple(map(str, given)) if named else tuple(_argument_text(law, name, value) for value in values)
+    texts = (
+        tuple(map(str, given))
+        if named
+        else tuple(_argument_text(law, name, value) for value in values)
+    )
     spec = law.arguments.get(name)
-    return Swept(name, spec.unit if isinstance(spec, Argument) else "", texts, values, named or isinstance(values[0], str))
+    return Swept(
+        name,
+        spec.unit if isinstance(spec, Argument) else "",
+        texts,
+        values,
+        named or isinstance(values[0], str),
+    )
 
 
 def _argument_text(law: Any, name: str, value: Any) -> str:
     spec = law.arguments.get(name)
-    return value if isinstance(value, str) else _text(with_unit(value, spec.unit) if isinstance(spec, Argument) else value)
+    return (
+        value
+        if isinstance(value, str)
+        else _text(with_unit(value, spec.unit) if isinstance(spec, Argument) else value)
+    )
 
 
 def _unit(law: Any, field: str) -> str:

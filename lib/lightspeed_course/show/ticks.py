@@ -19,18 +19,27 @@ def linear_ticks(domain, unit, pixels, room, size):
 
 
 def log_ticks(domain, unit, pixels, room, size):
-    """[(value, text)], [minor values]: powers of ten, thinned to every second, third ... where they are many; 1, 2, 5 where they are few."""
+    """[(value, text)], [minor values]: powers of ten, thinned to every second, third ... where
+    they are many; 1, 2, 5 where they are few.
+    """
     low, high = sorted(domain)
     first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
     if math.log10(high / low) < 0.5:
         return linear_ticks(domain, unit, pixels, room, size)
     if last - first < 2:
         values = [m * 10.0**k for k in range(first - 1, last + 1) for m in (1, 2, 5)]
-        ticks = [(value, tick_text(value, unit)) for value in values if low <= value * (1 + 1e-9) and value <= high * (1 + 1e-9)]
+        ticks = [
+            (value, tick_text(value, unit))
+            for value in values
+            if low <= value * (1 + 1e-9) and value <= high * (1 + 1e-9)
+        ]
         if _fits(ticks, pixels, room, size):
             return ticks, []
-    for stride in (1, 3, 6, 9, 12) if prefixed(unit) else (1, 2, 3, 4, 6, 12):  # 1 ns, 1 µs, 1 ms rather than 1 ns, 100 ns, 10 µs
-        ticks = [(10.0**k, tick_text(10.0**k, unit)) for k in range(first, last + 1) if k % stride == 0]
+    # 1 ns, 1 µs, 1 ms rather than 1 ns, 100 ns, 10 µs
+    for stride in (1, 3, 6, 9, 12) if prefixed(unit) else (1, 2, 3, 4, 6, 12):
+        ticks = [
+            (10.0**k, tick_text(10.0**k, unit)) for k in range(first, last + 1) if k % stride == 0
+        ]
         if _fits(ticks, pixels, room, size):
             break
     steps = [1] if last - first > 5 else range(1, 10)

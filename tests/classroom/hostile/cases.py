@@ -1,6 +1,8 @@
-"""Submissions that a grader must survive: what each is, what it earns, and code that raises Breach if it gets through.
+"""Submissions that a grader must survive: what each is, what it earns, and code that raises Breach
+if it gets through.
 
-Four questions, a point each: ridge (a number), bytes (two numbers), roof (a function), word (a choice).
+Four questions, a point each: ridge (a number), bytes (two numbers), roof (a function), word (a
+choice).
 """
 
 import json
@@ -11,23 +13,40 @@ from lightspeed_class.grading.sandbox import Limits
 from lightspeed_class.intake.notebooks import LARGEST, Assignment
 from lightspeed_course.practice.questions import question
 
-QUESTIONS = {"ridge": "roofline.ridge", "bytes": "roofline.int8_bytes", "roof": "roofline.attainable", "word": "roofline.what_shortens_it"}
+QUESTIONS = {
+    "ridge": "roofline.ridge",
+    "bytes": "roofline.int8_bytes",
+    "roof": "roofline.attainable",
+    "word": "roofline.what_shortens_it",
+}
 VARIABLE = {"ridge": "answer", "bytes": "answer", "roof": "roof", "word": "answer"}
-ASSIGNMENT = Assignment("hostile", {cell: ((id, VARIABLE[cell]),) for cell, id in QUESTIONS.items()})
-IMPORTS = "import os, sys, time, math\nfrom lightspeed.catalog import accelerator\nfrom lightspeed_course import ask, check\nfrom lightspeed.roofline import *\nclass Breach(Exception): pass\n"
+ASSIGNMENT = Assignment(
+    "hostile", {cell: ((id, VARIABLE[cell]),) for cell, id in QUESTIONS.items()}
+)
+IMPORTS = (
+    "import os, sys, time, math\nfrom lightspeed.catalog import accelerator\nfrom lightspeed_course"
+    " import ask, check\nfrom lightspeed.roofline import *\nclass Breach(Exception): pass\n"
+)
 ANSWERS = {
     "ridge": 'a100 = accelerator("a100_80gb")\nanswer = ridge_point(a100.bf16, a100.hbm_bandwidth)',
     "bytes": "answer = (64 * 4096 + 4096 * 16384, 64 * 16384)",
     "roof": "def roof(intensity, peak, bandwidth):\n    return min(peak, intensity * bandwidth)",
     "word": 'answer = "bandwidth"',
 }
-STUBS = {"ridge": "answer = ...", "bytes": "answer = ...", "roof": "def roof(intensity, peak, bandwidth):\n    ...", "word": "answer = ..."}
+STUBS = {
+    "ridge": "answer = ...",
+    "bytes": "answer = ...",
+    "roof": "def roof(intensity, peak, bandwidth):\n    ...",
+    "word": "answer = ...",
+}
 ALL, QUICK = dict.fromkeys(QUESTIONS, 1), Limits(wall=4, cell=1, call=0.5)
 
 
 @dataclass(frozen=True)
 class Case:
-    """`make(folder)` gives the bytes, or makes a file there and gives its path. `earns`: the questions that get their point."""
+    """`make(folder)` gives the bytes, or makes a file there and gives its path. `earns`: the
+    questions that get their point.
+    """
 
     name: str
     make: object
@@ -41,18 +60,32 @@ def call(cell):
 
 
 def code(source, id=None, **more):
-    cell = {"cell_type": "code", "source": source, "metadata": {}, "outputs": [], "execution_count": None, **more}
+    cell = {
+        "cell_type": "code",
+        "source": source,
+        "metadata": {},
+        "outputs": [],
+        "execution_count": None,
+        **more,
+    }
     return {**cell, "id": id} if id else cell
 
 
 def exercises(answers=ANSWERS, **changed):
-    """The cells of a notebook with these answers; a changed one is the whole source of its cell, None leaves it out."""
+    """The cells of a notebook with these answers; a changed one is the whole source of its cell,
+    None leaves it out.
+    """
     sources = {cell: f"{answers[cell]}\n{call(cell)}" for cell in QUESTIONS} | changed
-    return [code(IMPORTS, "imports"), *(code(source, id) for id, source in sources.items() if source is not None)]
+    return [
+        code(IMPORTS, "imports"),
+        *(code(source, id) for id, source in sources.items() if source is not None),
+    ]
 
 
 def notebook(cells, **top):
-    return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5, **top}).encode()
+    return json.dumps(
+        {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5, **top}
+    ).encode()
 
 
 def right(attack="", **changed):
@@ -71,7 +104,9 @@ CASES = []
 
 
 def case(name, content, earns, status="ok", limits=None, path=None):
-    CASES.append(Case(name, path or (lambda folder: content), tuple(earns), status, limits or Limits()))
+    CASES.append(
+        Case(name, path or (lambda folder: content), tuple(earns), status, limits or Limits())
+    )
 
 
 def without(*cells):
@@ -82,37 +117,165 @@ def without(*cells):
 case("right", right(), ALL)
 case("stubs", notebook(exercises(STUBS)), ())
 case("no cells", notebook([]), ())
-case("warnings on stderr", right("import warnings\nwarnings.warn('careful')\nwarnings.simplefilter('error')\nprint('oh', file=sys.stderr)"), ALL)
-case("slow but right", right("time.sleep(1.5)", roof="import time\ndef roof(intensity, peak, bandwidth):\n    time.sleep(0.02)\n    return min(peak, intensity * bandwidth)\n" + call("roof")), ALL)
-case("other styles", right(
-    ridge='import numpy as np\na = accelerator("a100_80gb")\ncheck("roofline.ridge", np.array([a.bf16 / a.hbm_bandwidth]))',
-    bytes='import numpy as np\ncheck("roofline.int8_bytes", np.array([64 * 4096 + 4096 * 16384, 64 * 16384], dtype=np.int64))',
-    roof='class Roof:\n    def __call__(self, i, p, b):\n        import numpy as np\n        return np.minimum(np.float32(p), i * b)\ncheck("roofline.attainable", Roof())',
-    word='check("roofline.what_shortens_it", " Bandwidth ")'), ALL)
-case("quantities", right(
-    ridge='from lightspeed.units import Q\na = accelerator("a100_80gb")\ncheck("roofline.ridge", a.bf16.quantity / a.hbm_bandwidth.quantity)',
-    bytes='from fractions import Fraction\nfrom decimal import Decimal\ncheck("roofline.int8_bytes", [Q(64 * 4096 + 4096 * 16384, "byte").to("kbit"), Q(64 * 16384 * 8, "bit")])',
-    roof='def roof(intensity, peak, bandwidth):\n    return Q(min(peak, intensity * bandwidth), "FLOP/s").to("TFLOP/s")\n' + call("roof")), ALL)
-case("reused names", right("answer = check = None\nfrom lightspeed_course import check\nmath = sys = 3", word='roof = "bandwidth"\ncheck("roofline.what_shortens_it", roof)'), ALL)
-case("magics", right("%matplotlib inline\n!pip install nothing\nmath?\n", ridge="%%time\n" + ANSWERS["ridge"] + "\n" + call("ridge")), ALL)
-case("a figure", right("import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.savefig('mine.png')\nplt.show()\ndisplay(plt.gcf())"), ALL)
+case(
+    "warnings on stderr",
+    right(
+        "import warnings\nwarnings.warn('careful')\nwarnings.simplefilter('error')\nprint('oh',"
+        " file=sys.stderr)"
+    ),
+    ALL,
+)
+case(
+    "slow but right",
+    right(
+        "time.sleep(1.5)",
+        roof=(
+            "import time\ndef roof(intensity, peak, bandwidth):\n    time.sleep(0.02)\n    return"
+            " min(peak, intensity * bandwidth)\n"
+        )
+        + call("roof"),
+    ),
+    ALL,
+)
+case(
+    "other styles",
+    right(
+        ridge=(
+            'import numpy as np\na = accelerator("a100_80gb")\ncheck("roofline.ridge",'
+            " np.array([a.bf16 / a.hbm_bandwidth]))"
+        ),
+        bytes=(
+            'import numpy as np\ncheck("roofline.int8_bytes", np.array([64 * 4096 + 4096 * 16384,'
+            " 64 * 16384], dtype=np.int64))"
+        ),
+        roof=(
+            "class Roof:\n    def __call__(self, i, p, b):\n        import numpy as np\n       "
+            ' return np.minimum(np.float32(p), i * b)\ncheck("roofline.attainable", Roof())'
+        ),
+        word='check("roofline.what_shortens_it", " Bandwidth ")',
+    ),
+    ALL,
+)
+case(
+    "quantities",
+    right(
+        ridge=(
+            'from lightspeed.units import Q\na = accelerator("a100_80gb")\ncheck("roofline.ridge",'
+            " a.bf16.quantity / a.hbm_bandwidth.quantity)"
+        ),
+        bytes=(
+            "from fractions import Fraction\nfrom decimal import"
+            ' Decimal\ncheck("roofline.int8_bytes", [Q(64 * 4096 + 4096 * 16384,'
+            ' "byte").to("kbit"), Q(64 * 16384 * 8, "bit")])'
+        ),
+        roof=(
+            "def roof(intensity, peak, bandwidth):\n    return Q(min(peak, intensity * bandwidth),"
+            ' "FLOP/s").to("TFLOP/s")\n'
+        )
+        + call("roof"),
+    ),
+    ALL,
+)
+case(
+    "reused names",
+    right(
+        "answer = check = None\nfrom lightspeed_course import check\nmath = sys = 3",
+        word='roof = "bandwidth"\ncheck("roofline.what_shortens_it", roof)',
+    ),
+    ALL,
+)
+case(
+    "magics",
+    right(
+        "%matplotlib inline\n!pip install nothing\nmath?\n",
+        ridge="%%time\n" + ANSWERS["ridge"] + "\n" + call("ridge"),
+    ),
+    ALL,
+)
+case(
+    "a figure",
+    right(
+        "import matplotlib.pyplot as plt\nplt.plot([1,"
+        " 2])\nplt.savefig('mine.png')\nplt.show()\ndisplay(plt.gcf())"
+    ),
+    ALL,
+)
 case("a cell that fails", right("undefined_name"), ALL)
 case("asks for input", right("input('your name')"), ALL)
-case("looks at the verdict", right(word=ANSWERS["word"] + "\nverdict = " + call("word") + "\nassert not verdict.correct"), ALL)
+case(
+    "looks at the verdict",
+    right(word=ANSWERS["word"] + "\nverdict = " + call("word") + "\nassert not verdict.correct"),
+    ALL,
+)
 case("reordered", notebook([exercises()[0], *reversed(exercises()[1:])]), ALL)
 case("duplicated, the stub last", notebook([*exercises(), *exercises(STUBS)[1:]]), ALL)
-case("retyped in new cells", notebook([*exercises(STUBS), *(code(c["source"], f"new-{c['id']}") for c in exercises()[1:])]), ALL)
+case(
+    "retyped in new cells",
+    notebook([*exercises(STUBS), *(code(c["source"], f"new-{c['id']}") for c in exercises()[1:])]),
+    ALL,
+)
 case("ids stripped", notebook([code(c["source"]) for c in exercises()], nbformat_minor=4), ALL)
 case("checks deleted", notebook(exercises(**{c: ANSWERS[c] for c in QUESTIONS})), ALL)
-case("checks and ids deleted", notebook([code(c["source"]) for c in exercises(**{c: ANSWERS[c] for c in QUESTIONS})]), ["roof"])
+case(
+    "checks and ids deleted",
+    notebook([code(c["source"]) for c in exercises(**{c: ANSWERS[c] for c in QUESTIONS})]),
+    ["roof"],
+)
 case("a cell deleted", notebook(exercises(bytes=None)), without("bytes"))
-case("a cell turned into text", notebook([{**c, "cell_type": "markdown"} if c["id"] == "word" else c for c in exercises()]), without("word"))
-case("metadata gone", notebook([{k: c[k] for k in ("cell_type", "source", "id")} for c in exercises()]), ALL)
-case("source as lines", notebook([{**c, "source": c["source"].splitlines(keepends=True)} for c in exercises()]), ALL)
-case("notebook format 3", json.dumps({"worksheets": [{"cells": [{"cell_type": "code", "input": c["source"], "language": "python"} for c in exercises()]}], "nbformat": 3}).encode(), ALL)
+case(
+    "a cell turned into text",
+    notebook([{**c, "cell_type": "markdown"} if c["id"] == "word" else c for c in exercises()]),
+    without("word"),
+)
+case(
+    "metadata gone",
+    notebook([{k: c[k] for k in ("cell_type", "source", "id")} for c in exercises()]),
+    ALL,
+)
+case(
+    "source as lines",
+    notebook([{**c, "source": c["source"].splitlines(keepends=True)} for c in exercises()]),
+    ALL,
+)
+case(
+    "notebook format 3",
+    json.dumps(
+        {
+            "worksheets": [
+                {
+                    "cells": [
+                        {"cell_type": "code", "input": c["source"], "language": "python"}
+                        for c in exercises()
+                    ]
+                }
+            ],
+            "nbformat": 3,
+        }
+    ).encode(),
+    ALL,
+)
 case("byte order mark", b"\xef\xbb\xbf" + right(), ALL)
-case("right, but the outputs are of an error", notebook([{**c, "outputs": [{"output_type": "error", "ename": "E", "evalue": "", "traceback": []}]} for c in exercises()]), ALL)
-case("unicode and bidi names", right("größe = 1\n# \u202e evil \u2066\nｂ = 'ﬁ'\nπ = 3", word='answer = "band\u200bwidth"\nanswer = answer.replace("\u200b", "")\n' + call("word")), ALL)
+case(
+    "right, but the outputs are of an error",
+    notebook(
+        [
+            {
+                **c,
+                "outputs": [{"output_type": "error", "ename": "E", "evalue": "", "traceback": []}],
+            }
+            for c in exercises()
+        ]
+    ),
+    ALL,
+)
+case(
+    "unicode and bidi names",
+    right(
+        "größe = 1\n# \u202e evil \u2066\nｂ = 'ﬁ'\nπ = 3",
+        word='answer = "band\u200bwidth"\nanswer = answer.replace("\u200b", "")\n' + call("word"),
+    ),
+    ALL,
+)
 case("a lone surrogate", right("x = '\ud800'"), ALL)
 case("a null byte", right("x = 1\0"), ALL)
 
@@ -124,7 +287,21 @@ case("cut off", right()[:-40], (), "refused")
 case("JSON of something else", b'[1, {"cells": 3}]', (), "refused")
 case("deep JSON", b"[" * 200_000 + b"]" * 200_000, (), "refused")
 case("huge number", b'{"cells": ' + b"9" * 10_000 + b"}", (), "refused")
-case("cells of every type", notebook([None, 3, [], {"cell_type": "code", "source": 3}, {"cell_type": "code", "source": [3, None]}, *exercises()], metadata=None), ALL)
+case(
+    "cells of every type",
+    notebook(
+        [
+            None,
+            3,
+            [],
+            {"cell_type": "code", "source": 3},
+            {"cell_type": "code", "source": [3, None]},
+            *exercises(),
+        ],
+        metadata=None,
+    ),
+    ALL,
+)
 
 
 def link(folder):
@@ -143,36 +320,215 @@ case("a folder", None, (), "refused", path=lambda folder: folder)
 case("a device", None, (), "refused", path=lambda folder: "/dev/zero")
 
 # Reading what it should not.
-OPEN = "for p in {paths!r}:\n    try:\n        open(p).read(1) if not os.path.isdir(p) else os.listdir(p)\n    except OSError:\n        continue\n    raise Breach(p)"
-case("reads solutions, banks and tests", idle("import lightspeed_course\nroot = os.path.dirname(lightspeed_course.__file__)\nfor p in ('practice', 'authoring', 'measure', '_delivered', '../lightspeed_class/grading', '../lightspeed_cli/main.py', '../../solutions', '../../tests', '../../exercises', '../../.git'):\n    if os.path.exists(os.path.join(root, p)): raise Breach(p)"), ())
-case("imports the bank", idle("try:\n    import lightspeed_course.practice.banks.roofline\nexcept ImportError: pass\nelse: raise Breach\nfrom importlib.util import find_spec\nif find_spec('lightspeed_class'): raise Breach"), ())
-case("reads the host", idle(OPEN.format(paths=["/etc/passwd", "/etc/hostname", "/root/.bashrc", "/home", "/proc", "/sys", "/var", "/run"])), ())
-case("walks the frames", idle("f = sys._getframe()\nwhile f:\n    if any('expected' in str(v) or 'bandwidth' in str(v) for k, v in f.f_locals.items() if k in ('setup', 'secret', 'keys')): raise Breach\n    f = f.f_back\nimport gc\nif any(type(o).__name__ in ('Question', 'Variant') for o in gc.get_objects()): raise Breach"), ())
-case("looks for descriptors", idle("import stat\nfor n in range(3, 64):\n    try: mode = os.fstat(n).st_mode\n    except OSError: continue\n    if not stat.S_ISFIFO(mode): raise Breach(n)"), ())
-case("looks at the environment", idle("allowed = {'HOME', 'TMPDIR', 'MPLCONFIGDIR', 'PATH', 'LANG', 'TZ', 'MPLBACKEND', 'OPENBLAS_NUM_THREADS', 'OMP_NUM_THREADS', 'PYTHONHASHSEED', 'PWD', 'LC_CTYPE'}\nif set(os.environ) - allowed: raise Breach"), ())
+OPEN = (
+    "for p in {paths!r}:\n    try:\n        open(p).read(1) if not os.path.isdir(p) else"
+    " os.listdir(p)\n    except OSError:\n        continue\n    raise Breach(p)"
+)
+case(
+    "reads solutions, banks and tests",
+    idle(
+        "import lightspeed_course\nroot = os.path.dirname(lightspeed_course.__file__)\nfor p in"
+        " ('practice', 'authoring', 'measure', '_delivered', '../lightspeed_class/grading',"
+        " '../lightspeed_cli/main.py', '../../solutions', '../../tests', '../../exercises',"
+        " '../../.git'):\n    if os.path.exists(os.path.join(root, p)): raise Breach(p)"
+    ),
+    (),
+)
+case(
+    "imports the bank",
+    idle(
+        "try:\n    import lightspeed_course.practice.banks.roofline\nexcept ImportError:"
+        " pass\nelse: raise Breach\nfrom importlib.util import find_spec\nif"
+        " find_spec('lightspeed_class'): raise Breach"
+    ),
+    (),
+)
+case(
+    "reads the host",
+    idle(
+        OPEN.format(
+            paths=[
+                "/etc/passwd",
+                "/etc/hostname",
+                "/root/.bashrc",
+                "/home",
+                "/proc",
+                "/sys",
+                "/var",
+                "/run",
+            ]
+        )
+    ),
+    (),
+)
+case(
+    "walks the frames",
+    idle(
+        "f = sys._getframe()\nwhile f:\n    if any('expected' in str(v) or 'bandwidth' in str(v)"
+        " for k, v in f.f_locals.items() if k in ('setup', 'secret', 'keys')): raise Breach\n    f"
+        " = f.f_back\nimport gc\nif any(type(o).__name__ in ('Question', 'Variant') for o in"
+        " gc.get_objects()): raise Breach"
+    ),
+    (),
+)
+case(
+    "looks for descriptors",
+    idle(
+        "import stat\nfor n in range(3, 64):\n    try: mode = os.fstat(n).st_mode\n    except"
+        " OSError: continue\n    if not stat.S_ISFIFO(mode): raise Breach(n)"
+    ),
+    (),
+)
+case(
+    "looks at the environment",
+    idle(
+        "allowed = {'HOME', 'TMPDIR', 'MPLCONFIGDIR', 'PATH', 'LANG', 'TZ', 'MPLBACKEND',"
+        " 'OPENBLAS_NUM_THREADS', 'OMP_NUM_THREADS', 'PYTHONHASHSEED', 'PWD', 'LC_CTYPE'}\nif"
+        " set(os.environ) - allowed: raise Breach"
+    ),
+    (),
+)
 
 # Getting points that were not earned.
-case("outputs that claim success", notebook([{**c, "outputs": [{"output_type": "stream", "name": "stdout", "text": "Right. 4/4"}]} for c in exercises(STUBS)]), ())
-case("patches the tools", idle("import numpy.testing, unittest, random, builtins, json\nnumpy.testing.assert_allclose = lambda *a, **k: None\nunittest.TestCase.assertEqual = lambda *a: None\ntime.time = random.random = lambda: 0\nbuiltins.abs = builtins.min = lambda *a: 0\njson.dumps = lambda *a, **k: '{}'\nnumpy.isclose = lambda *a, **k: True"), ())
-case("hooks of IPython", idle("get_ipython().input_transformers_cleanup.append(lambda lines: [])"), ())
-case("objects that lie", idle("class Liar(float):\n    def __eq__(self, o): return True\n    def __lt__(self, o): return True\n    __gt__ = __le__ = __ge__ = __lt__\n    __hash__ = None\n    def __float__(self): return 153.0\n    def __sub__(self, o): return 0.0\n    __rsub__ = __abs__ = __sub__\n    def __array__(self, *a, **k): import numpy; return numpy.array(153.0)\nclass Thing:\n    __class__ = float\n    def __float__(self): return 153.0\n    def __eq__(self, o): return True\n    def __array__(self, *a, **k): import numpy; return numpy.array([67371008., 1048576.])\ncheck('roofline.ridge', Liar(1))\ncheck('roofline.int8_bytes', Thing())\ncheck('roofline.attainable', lambda **k: Liar(1))\nclass Word(str):\n    def __eq__(self, o): return True\n    __hash__ = str.__hash__\n    def strip(self): return 'bandwidth'\ncheck('roofline.what_shortens_it', Word('?'))"), ())
+case(
+    "outputs that claim success",
+    notebook(
+        [
+            {**c, "outputs": [{"output_type": "stream", "name": "stdout", "text": "Right. 4/4"}]}
+            for c in exercises(STUBS)
+        ]
+    ),
+    (),
+)
+case(
+    "patches the tools",
+    idle(
+        "import numpy.testing, unittest, random, builtins, json\nnumpy.testing.assert_allclose ="
+        " lambda *a, **k: None\nunittest.TestCase.assertEqual = lambda *a: None\ntime.time ="
+        " random.random = lambda: 0\nbuiltins.abs = builtins.min = lambda *a: 0\njson.dumps ="
+        " lambda *a, **k: '{}'\nnumpy.isclose = lambda *a, **k: True"
+    ),
+    (),
+)
+case(
+    "hooks of IPython",
+    idle("get_ipython().input_transformers_cleanup.append(lambda lines: [])"),
+    (),
+)
+case(
+    "objects that lie",
+    idle(
+        "class Liar(float):\n    def __eq__(self, o): return True\n    def __lt__(self, o): return"
+        " True\n    __gt__ = __le__ = __ge__ = __lt__\n    __hash__ = None\n    def"
+        " __float__(self): return 153.0\n    def __sub__(self, o): return 0.0\n    __rsub__ ="
+        " __abs__ = __sub__\n    def __array__(self, *a, **k): import numpy; return"
+        " numpy.array(153.0)\nclass Thing:\n    __class__ = float\n    def __float__(self): return"
+        " 153.0\n    def __eq__(self, o): return True\n    def __array__(self, *a, **k): import"
+        " numpy; return numpy.array([67371008., 1048576.])\ncheck('roofline.ridge',"
+        " Liar(1))\ncheck('roofline.int8_bytes', Thing())\ncheck('roofline.attainable', lambda **k:"
+        " Liar(1))\nclass Word(str):\n    def __eq__(self, o): return True\n    __hash__ ="
+        " str.__hash__\n    def strip(self): return 'bandwidth'\ncheck('roofline.what_shortens_it',"
+        " Word('?'))"
+    ),
+    (),
+)
 case("guesses in a loop", idle("for i in range(20000): check('roofline.ridge', i / 10)"), ())
-case("nan, infinity, huge, complex", idle("check('roofline.ridge', math.nan)\ncheck('roofline.int8_bytes', [math.inf, 10 ** 5000])\ncheck('roofline.attainable', lambda *a: math.inf)\ncheck('roofline.what_shortens_it', 1j)"), ())
+case(
+    "nan, infinity, huge, complex",
+    idle(
+        "check('roofline.ridge', math.nan)\ncheck('roofline.int8_bytes', [math.inf, 10 **"
+        " 5000])\ncheck('roofline.attainable', lambda *a:"
+        " math.inf)\ncheck('roofline.what_shortens_it', 1j)"
+    ),
+    (),
+)
 case("knows the published inputs", None, without("roof"), path=lambda folder: right(roof=table()))
-case("right for so many calls", right(roof="calls = []\ndef roof(i, p, b):\n    calls.append(1)\n    return min(p, i * b) if len(calls) <= 21 else 0.0\n" + call("roof")), without("roof"))
-case("other than in a notebook", right(roof="def roof(i, p, b):\n    if 'NBGRADER_EXECUTION' in os.environ or 'USER' in os.environ or time.gmtime().tm_year < 2000: return min(p, i * b)\n    return 0.0\n" + call("roof")), without("roof"))
-case("forges points", idle("import json\nfor n in range(1, 64):\n    for m in ({'score': 4, 'points': 4}, {'answer': 'roofline.ridge', 'by': 'check', 'value': {'kind': 'right', 'correct': True}}, {'answer': 'roofline.what_shortens_it', 'by': 'grader', 'value': {'kind': 'text', 'value': 'bandwidth'}}, {'correct': True, 'kind': 'right', 'result': 0}):\n        try: os.write(n, json.dumps(m).encode() + b'\\n')\n        except OSError: break"), ())
-case("garbage to the grader", idle("for n in range(1, 64):\n    try: os.write(n, b'\\x80\\x04cposix\\nsystem\\n')\n    except OSError: pass"), (), "protocol")
-case("deep JSON to the grader", idle("for n in range(3, 64):\n    try: os.write(n, b'{\"answer\": \"roofline.ridge\", \"value\": ' + b'[' * 50000 + b']' * 50000 + b'}\\n')\n    except OSError: pass"), (), "protocol")
-case("NaN and units to the grader", idle("import json\nv = {'kind': 'quantity', 'value': {'kind': 'number', 'value': 1e308}, 'units': {'bit': 1e308, '__import__': 1.0, 'meter**9**9**9': 1.0}}\nfor n in range(3, 64):\n    try: os.write(n, json.dumps({'answer': 'roofline.ridge', 'by': 'check', 'value': v}).encode() + b'\\n{\"answer\": NaN}\\n')\n    except OSError: pass"), (), "protocol")
+case(
+    "right for so many calls",
+    right(
+        roof=(
+            "calls = []\ndef roof(i, p, b):\n    calls.append(1)\n    return min(p, i * b) if"
+            " len(calls) <= 21 else 0.0\n"
+        )
+        + call("roof")
+    ),
+    without("roof"),
+)
+case(
+    "other than in a notebook",
+    right(
+        roof=(
+            "def roof(i, p, b):\n    if 'NBGRADER_EXECUTION' in os.environ or 'USER' in os.environ"
+            " or time.gmtime().tm_year < 2000: return min(p, i * b)\n    return 0.0\n"
+        )
+        + call("roof")
+    ),
+    without("roof"),
+)
+case(
+    "forges points",
+    idle(
+        "import json\nfor n in range(1, 64):\n    for m in ({'score': 4, 'points': 4}, {'answer':"
+        " 'roofline.ridge', 'by': 'check', 'value': {'kind': 'right', 'correct': True}}, {'answer':"
+        " 'roofline.what_shortens_it', 'by': 'grader', 'value': {'kind': 'text', 'value':"
+        " 'bandwidth'}}, {'correct': True, 'kind': 'right', 'result': 0}):\n        try:"
+        " os.write(n, json.dumps(m).encode() + b'\\n')\n        except OSError: break"
+    ),
+    (),
+)
+case(
+    "garbage to the grader",
+    idle(
+        "for n in range(1, 64):\n    try: os.write(n, b'\\x80\\x04cposix\\nsystem\\n')\n    except"
+        " OSError: pass"
+    ),
+    (),
+    "protocol",
+)
+case(
+    "deep JSON to the grader",
+    idle(
+        'for n in range(3, 64):\n    try: os.write(n, b\'{"answer": "roofline.ridge", "value":'
+        " ' + b'[' * 50000 + b']' * 50000 + b'}\\n')\n    except OSError: pass"
+    ),
+    (),
+    "protocol",
+)
+case(
+    "NaN and units to the grader",
+    idle(
+        "import json\nv = {'kind': 'quantity', 'value': {'kind': 'number', 'value': 1e308},"
+        " 'units': {'bit': 1e308, '__import__': 1.0, 'meter**9**9**9': 1.0}}\nfor n in range(3,"
+        " 64):\n    try: os.write(n, json.dumps({'answer': 'roofline.ridge', 'by': 'check',"
+        " 'value': v}).encode() + b'\\n{\"answer\": NaN}\\n')\n    except OSError: pass"
+    ),
+    (),
+    "protocol",
+)
 case("floods the grader", idle("for i in range(10 ** 6): check(f'{i}' * 20, i)"), (), "output")
-case("lists without end", right("x = []; x.append(x)\ncheck('roofline.ridge', x)\ny = 0\nfor _ in range(10 ** 5): y = [y]\ncheck('roofline.int8_bytes', y)", ridge=None, bytes=None, word='check("roofline.what_shortens_it", "bandwidth" * 10 ** 7)'), ["roof"])
+case(
+    "lists without end",
+    right(
+        "x = []; x.append(x)\ncheck('roofline.ridge', x)\ny = 0\nfor _ in range(10 ** 5): y ="
+        " [y]\ncheck('roofline.int8_bytes', y)",
+        ridge=None,
+        bytes=None,
+        word='check("roofline.what_shortens_it", "bandwidth" * 10 ** 7)',
+    ),
+    ["roof"],
+)
 
 
 def table():
     variant = question("roofline.attainable").variant()
-    known = {tuple(variant.inputs(s).values()): float(r) for s, r in zip(variant.samples, variant.right, strict=True)}
-    return f"known = {known!r}\ndef roof(i, p, b):\n    return known.get((i, p, b), 1e12) * (1 if (i, p, b) in known else 1)\n" + call("roof")
+    known = {
+        tuple(variant.inputs(s).values()): float(r)
+        for s, r in zip(variant.samples, variant.right, strict=True)
+    }
+    return (
+        f"known = {known!r}\ndef roof(i, p, b):\n    return known.get((i, p, b), 1e12) * (1 if (i,"
+        " p, b) in known else 1)\n" + call("roof")
+    )
 
 
 # Stopping the batch, or staying when it is over.
@@ -180,59 +536,376 @@ case("sys.exit", right("sys.exit(0)"), ALL)
 case("os._exit", right("os._exit(0)"), (), "exit")
 case("os._exit at the end", notebook([*exercises(), code("os._exit(0)")]), without("roof"), "exit")
 case("kills everyone", right("os.kill(-1, 9)"), ALL)
-case("kills its parents", right("import signal\nfor pid in (1, os.getppid()):\n    try: os.kill(pid, signal.SIGKILL)\n    except OSError: pass"), ALL)
+case(
+    "kills its parents",
+    right(
+        "import signal\nfor pid in (1, os.getppid()):\n    try: os.kill(pid, signal.SIGKILL)\n   "
+        " except OSError: pass"
+    ),
+    ALL,
+)
 case("an endless loop", right("while True: pass"), ALL, limits=replace(QUICK, wall=30, cell=2))
-case("an endless loop that catches everything", right("while True:\n    try: time.sleep(0.01)\n    except BaseException: pass"), (), "time", QUICK)
-case("turns the alarm off", right("import signal\nsignal.signal(signal.SIGALRM, signal.SIG_IGN)\ntime.sleep(1000)"), (), "time", QUICK)
-case("a function that never returns", right(roof="def roof(*a):\n    while True: pass\n" + call("roof")), without("roof"), limits=Limits(call=0.5))
-case("a function that exits", right(roof="def roof(*a): sys.exit()\n" + call("roof")), without("roof"))
-case("a function that ends the program", right(roof="def roof(*a): os._exit(0)\n" + call("roof")), without("roof"), "exit")
-case("threads that outlive", right("import threading\nfor _ in range(3): threading.Thread(target=lambda: [time.sleep(0.01) for _ in iter(int, 1)]).start()"), ALL)
-case("a child that stays", right("if os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        time.sleep(1000)\n    os._exit(0)"), ALL)
-case("a child that goes on as the parent", right("pid = os.fork()\nif pid == 0:\n    time.sleep(1000)"), ALL)
-case("a fork bomb", right("n = 0\nwhile True:\n    try: pid = os.fork()\n    except OSError: break\n    n += 1\n    if pid == 0:\n        time.sleep(1000)\n        os._exit(0)\nif n > 20: raise Breach(n)"), ALL)
-case("fills standard output", right("for _ in range(100): os.write(1, b'x' * (1 << 20)); os.write(2, b'y' * (1 << 20))\nprint('z' * 10 ** 7)"), ALL)
-case("fills the disk", right("n = 0\ntry:\n    for i in range(100):\n        with open(f'/tmp/{i}', 'wb') as f:\n            for _ in range(10): n += f.write(bytes(1 << 20)); f.flush()\nexcept OSError: pass\nif n > (70 << 20): raise Breach(n)"), ALL)
-case("writes elsewhere", right("for p in ('/', '/usr', '/dev', os.path.dirname(accelerator.__code__.co_filename), os.path.dirname(os.__file__)):\n    for act in (lambda: open(p + '/x', 'w'), lambda: os.chmod(p, 0o777), lambda: os.utime(p)):\n        try: act()\n        except OSError: continue\n        raise Breach(p)"), ALL)
-case("fills the memory", right("try: x = bytearray(8 << 30)\nexcept MemoryError: pass\nelse: raise Breach\ny = []\ntry:\n    while True: y.append(bytes(1 << 24))\nexcept MemoryError: del y"), ALL)
-case("fills the memory with children", right("for _ in range(10):\n    if os.fork() == 0:\n        x = bytearray(b'1') * (700 << 20)\n        time.sleep(1000)\ntime.sleep(1000)"), (), "memory")
-case("fills the memory while it talks", right("for _ in range(10):\n    if os.fork() == 0:\n        x = bytearray(b'1') * (700 << 20)\n        time.sleep(1000)\nwhile True:\n    for n in range(3, 9):\n        try: os.write(n, b'{}\\n')\n        except OSError: pass\n    time.sleep(0.01)"), (), "memory")
-case("all descriptors", right("x = []\ntry:\n    while True: x.append(os.open('/dev/null', 0))\nexcept OSError: pass\nif len(x) > 64: raise Breach\nfor n in x: os.close(n)"), ALL)
+case(
+    "an endless loop that catches everything",
+    right("while True:\n    try: time.sleep(0.01)\n    except BaseException: pass"),
+    (),
+    "time",
+    QUICK,
+)
+case(
+    "turns the alarm off",
+    right("import signal\nsignal.signal(signal.SIGALRM, signal.SIG_IGN)\ntime.sleep(1000)"),
+    (),
+    "time",
+    QUICK,
+)
+case(
+    "a function that never returns",
+    right(roof="def roof(*a):\n    while True: pass\n" + call("roof")),
+    without("roof"),
+    limits=Limits(call=0.5),
+)
+case(
+    "a function that exits",
+    right(roof="def roof(*a): sys.exit()\n" + call("roof")),
+    without("roof"),
+)
+case(
+    "a function that ends the program",
+    right(roof="def roof(*a): os._exit(0)\n" + call("roof")),
+    without("roof"),
+    "exit",
+)
+case(
+    "threads that outlive",
+    right(
+        "import threading\nfor _ in range(3): threading.Thread(target=lambda: [time.sleep(0.01) for"
+        " _ in iter(int, 1)]).start()"
+    ),
+    ALL,
+)
+case(
+    "a child that stays",
+    right(
+        "if os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        time.sleep(1000)\n   "
+        " os._exit(0)"
+    ),
+    ALL,
+)
+case(
+    "a child that goes on as the parent",
+    right("pid = os.fork()\nif pid == 0:\n    time.sleep(1000)"),
+    ALL,
+)
+case(
+    "a fork bomb",
+    right(
+        "n = 0\nwhile True:\n    try: pid = os.fork()\n    except OSError: break\n    n += 1\n   "
+        " if pid == 0:\n        time.sleep(1000)\n        os._exit(0)\nif n > 20: raise Breach(n)"
+    ),
+    ALL,
+)
+case(
+    "fills standard output",
+    right(
+        "for _ in range(100): os.write(1, b'x' * (1 << 20)); os.write(2, b'y' * (1 <<"
+        " 20))\nprint('z' * 10 ** 7)"
+    ),
+    ALL,
+)
+case(
+    "fills the disk",
+    right(
+        "n = 0\ntry:\n    for i in range(100):\n        with open(f'/tmp/{i}', 'wb') as f:\n       "
+        "     for _ in range(10): n += f.write(bytes(1 << 20)); f.flush()\nexcept OSError: pass\nif"
+        " n > (70 << 20): raise Breach(n)"
+    ),
+    ALL,
+)
+case(
+    "writes elsewhere",
+    right(
+        "for p in ('/', '/usr', '/dev', os.path.dirname(accelerator.__code__.co_filename),"
+        " os.path.dirname(os.__file__)):\n    for act in (lambda: open(p + '/x', 'w'), lambda:"
+        " os.chmod(p, 0o777), lambda: os.utime(p)):\n        try: act()\n        except OSError:"
+        " continue\n        raise Breach(p)"
+    ),
+    ALL,
+)
+case(
+    "fills the memory",
+    right(
+        "try: x = bytearray(8 << 30)\nexcept MemoryError: pass\nelse: raise Breach\ny = []\ntry:\n "
+        "   while True: y.append(bytes(1 << 24))\nexcept MemoryError: del y"
+    ),
+    ALL,
+)
+case(
+    "fills the memory with children",
+    right(
+        "for _ in range(10):\n    if os.fork() == 0:\n        x = bytearray(b'1') * (700 << 20)\n  "
+        "      time.sleep(1000)\ntime.sleep(1000)"
+    ),
+    (),
+    "memory",
+)
+case(
+    "fills the memory while it talks",
+    right(
+        "for _ in range(10):\n    if os.fork() == 0:\n        x = bytearray(b'1') * (700 << 20)\n  "
+        "      time.sleep(1000)\nwhile True:\n    for n in range(3, 9):\n        try: os.write(n,"
+        " b'{}\\n')\n        except OSError: pass\n    time.sleep(0.01)"
+    ),
+    (),
+    "memory",
+)
+case(
+    "all descriptors",
+    right(
+        "x = []\ntry:\n    while True: x.append(os.open('/dev/null', 0))\nexcept OSError: pass\nif"
+        " len(x) > 64: raise Breach\nfor n in x: os.close(n)"
+    ),
+    ALL,
+)
 case("a source without end", right("(" * 100_000), ALL)
-case("the network", right("import socket\nfor family in (socket.AF_INET, socket.AF_INET6, getattr(socket, 'AF_VSOCK', 40), socket.AF_NETLINK):\n    try: socket.socket(family)\n    except OSError: continue\n    raise Breach(family)"), ALL)
-case("namespaces and mounts", right("import ctypes\nlibc = ctypes.CDLL(None)\nfor flags in (0x10000000, 0x00020000, 0x40000000):\n    if libc.unshare(flags) == 0: raise Breach\nif libc.mount(b'none', b'/tmp', b'tmpfs', 0, None) == 0 or libc.ptrace(0, 0, 0, 0) == 0 or libc.chroot(b'/tmp') == 0: raise Breach\nif libc.shmget(0, 1 << 20, 0o1600) >= 0 or libc.memfd_create(b'x', 0) >= 0: raise Breach"), ALL)
-case("becomes root", right("for act in (lambda: os.setuid(0), lambda: os.setgid(0), lambda: os.setgroups([0])):\n    try: act()\n    except OSError: continue\n    raise Breach\nif os.getuid() == 0 or os.getgroups(): raise Breach\nimport ctypes\ncaps = ctypes.create_string_buffer(24)\nctypes.CDLL(None).capget((ctypes.c_uint32 * 2)(0x20080522, 0), caps)\nif any(caps.raw): raise Breach(caps.raw)"), ALL)
-case("raises its limits", right("import resource\nfor what in (resource.RLIMIT_AS, resource.RLIMIT_NPROC, resource.RLIMIT_FSIZE, resource.RLIMIT_CPU):\n    try: resource.setrlimit(what, (resource.RLIM_INFINITY,) * 2)\n    except (ValueError, OSError): continue\n    raise Breach(what)"), ALL)
-case("a bomb as an answer", right(word="class Bomb:\n    def __reduce__(self): return os.system, ('touch /tmp/boom',)\n    def __getattr__(self, name): raise SystemExit\n    def __repr__(self): raise SystemExit\ncheck('roofline.what_shortens_it', Bomb())"), without("word"))
+case(
+    "the network",
+    right(
+        "import socket\nfor family in (socket.AF_INET, socket.AF_INET6, getattr(socket, 'AF_VSOCK',"
+        " 40), socket.AF_NETLINK):\n    try: socket.socket(family)\n    except OSError: continue\n "
+        "   raise Breach(family)"
+    ),
+    ALL,
+)
+case(
+    "namespaces and mounts",
+    right(
+        "import ctypes\nlibc = ctypes.CDLL(None)\nfor flags in (0x10000000, 0x00020000,"
+        " 0x40000000):\n    if libc.unshare(flags) == 0: raise Breach\nif libc.mount(b'none',"
+        " b'/tmp', b'tmpfs', 0, None) == 0 or libc.ptrace(0, 0, 0, 0) == 0 or libc.chroot(b'/tmp')"
+        " == 0: raise Breach\nif libc.shmget(0, 1 << 20, 0o1600) >= 0 or libc.memfd_create(b'x', 0)"
+        " >= 0: raise Breach"
+    ),
+    ALL,
+)
+case(
+    "becomes root",
+    right(
+        "for act in (lambda: os.setuid(0), lambda: os.setgid(0), lambda: os.setgroups([0])):\n   "
+        " try: act()\n    except OSError: continue\n    raise Breach\nif os.getuid() == 0 or"
+        " os.getgroups(): raise Breach\nimport ctypes\ncaps ="
+        " ctypes.create_string_buffer(24)\nctypes.CDLL(None).capget((ctypes.c_uint32 *"
+        " 2)(0x20080522, 0), caps)\nif any(caps.raw): raise Breach(caps.raw)"
+    ),
+    ALL,
+)
+case(
+    "raises its limits",
+    right(
+        "import resource\nfor what in (resource.RLIMIT_AS, resource.RLIMIT_NPROC,"
+        " resource.RLIMIT_FSIZE, resource.RLIMIT_CPU):\n    try: resource.setrlimit(what,"
+        " (resource.RLIM_INFINITY,) * 2)\n    except (ValueError, OSError): continue\n    raise"
+        " Breach(what)"
+    ),
+    ALL,
+)
+case(
+    "a bomb as an answer",
+    right(
+        word=(
+            "class Bomb:\n    def __reduce__(self): return os.system, ('touch /tmp/boom',)\n    def"
+            " __getattr__(self, name): raise SystemExit\n    def __repr__(self): raise"
+            " SystemExit\ncheck('roofline.what_shortens_it', Bomb())"
+        )
+    ),
+    without("word"),
+)
 
 # More of what judges of programming contests test theirs with.
-case("suspends itself", right("import signal\nos.kill(os.getpid(), signal.SIGSTOP)"), (), "time", QUICK)
-case("suspends its parents", right("import signal\nfor pid in (1, os.getppid()):\n    try: os.kill(pid, signal.SIGSTOP)\n    except OSError: pass"), ALL)
+case(
+    "suspends itself",
+    right("import signal\nos.kill(os.getpid(), signal.SIGSTOP)"),
+    (),
+    "time",
+    QUICK,
+)
+case(
+    "suspends its parents",
+    right(
+        "import signal\nfor pid in (1, os.getppid()):\n    try: os.kill(pid, signal.SIGSTOP)\n   "
+        " except OSError: pass"
+    ),
+    ALL,
+)
 case("crashes the interpreter", right("import ctypes\nctypes.string_at(0)"), (), "exit")
-case("recursion without end", right("sys.setrecursionlimit(10 ** 9)\ndef down(n): return down(n + 1) + 1\ndown(0)"), ALL, limits=Limits(cell=2))
+case(
+    "recursion without end",
+    right("sys.setrecursionlimit(10 ** 9)\ndef down(n): return down(n + 1) + 1\ndown(0)"),
+    ALL,
+    limits=Limits(cell=2),
+)
 case("arithmetic that no alarm interrupts", right("sum(range(10 ** 12))"), (), "time", QUICK)
-case("a pattern that backtracks for ever", right("import re\nre.match('(a+)+$', 'a' * 64 + 'b')"), ALL, limits=replace(QUICK, wall=30))
+case(
+    "a pattern that backtracks for ever",
+    right("import re\nre.match('(a+)+$', 'a' * 64 + 'b')"),
+    ALL,
+    limits=replace(QUICK, wall=30),
+)
 case("closes every descriptor", right("os.closerange(0, 64)"), (), "exit")
-case("a list that lies about its length", right(bytes="import itertools\nclass Endless(list):\n    def __len__(self): return 2\n    def __iter__(self): return itertools.repeat(1.0)\ncheck('roofline.int8_bytes', Endless())"), without("bytes"), limits=replace(QUICK, wall=30))
-case("an array that lies about its size", right(word="import numpy as np\nclass Small(np.ndarray):\n    size = 1\ncheck('roofline.what_shortens_it', np.zeros(10 ** 6).view(Small))"), ["ridge", "bytes"], "output")
-case("a quantity that lies about its units", idle("class Units(dict): pass\nclass Q:\n    _REGISTRY = None\n    _units = {'bit': float('nan'), '__class__': 1e308, 'x' * 10 ** 5: 1, 'second': '1'}\n    magnitude = 153.0\n    def to_base_units(self): return self\ncheck('roofline.ridge', Q())\nclass Deep(Q):\n    magnitude = property(lambda self: Deep())\ncheck('roofline.int8_bytes', [Deep(), Deep()])"), (), "exit")
-case("a function whose signature ends the program", right(roof="class Roof:\n    __signature__ = property(lambda self: sys.exit())\n    def __call__(self, *a): return 0.0\n" + "check('roofline.attainable', Roof())"), without("roof"))
-case("an error without a name", right("class Meta(type):\n    __name__ = property(lambda cls: 1 / 0)\nclass Nameless(Exception, metaclass=Meta): pass\nraise Nameless"), (), "exit")
-case("an error with an evil name", right("raise type('\u202e<script>\\n' * 10 ** 5, (Exception,), {})"), ALL)
-case("patches what runs the cells", idle("import builtins, ast\nbuiltins.exec = builtins.compile = ast.parse = lambda *a, **k: None\nbuiltins.list = builtins.isinstance = lambda *a: True"), (), "exit")
-case("answers while it is being called", notebook([*exercises({**STUBS, "roof": ANSWERS["roof"]}, roof="import json\nsaid = {'answer': 'roofline.ridge', 'by': 'check', 'value': {'kind': 'number', 'value': 153.0}}\ndef roof(i, p, b):\n    for n in range(1, 64):\n        try: os.write(n, json.dumps(said).encode() + b'\\n')\n        except OSError: pass\n    return min(p, i * b)\n" + call("roof"))]), ["roof"])
-case("links out of its folder", right("for target in ('/etc/passwd', '../etc/passwd', '/proc/1/root/etc/passwd', '/tmp/../root'):\n    try:\n        os.symlink(target, '/tmp/link')\n        open('/tmp/link').read()\n    except OSError: pass\n    else: raise Breach(target)\n    finally: os.unlink('/tmp/link')"), ALL)
-case("devices of its own", right("import stat\nfor kind in (stat.S_IFBLK, stat.S_IFCHR):\n    try: os.mknod('/tmp/device', kind | 0o666, os.makedev(8, 0))\n    except OSError: continue\n    raise Breach(kind)\nfor p in ('/dev/mem', '/dev/kmsg', '/dev/log', '/dev/pts', '/dev/shm', '/dev/tty'):\n    if os.path.exists(p): raise Breach(p)"), ALL)
-case("sockets of the host", right("import socket\nfor p in ('/var/run/docker.sock', '/run/dbus/system_bus_socket', '/dev/log', '\\0/tmp/.X11-unix/X0'):\n    try: socket.socket(socket.AF_UNIX).connect(p)\n    except OSError: continue\n    raise Breach(p)"), ALL)
-case("takes more than its share", right("for act in (lambda: os.nice(-5), lambda: os.setpriority(os.PRIO_PROCESS, 0, -5), lambda: os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))):\n    try: act()\n    except OSError: continue\n    raise Breach"), ALL)
-case("runs the machine", right("import ctypes, errno, socket\nlibc = ctypes.CDLL(None, use_errno=True)\n# No such command: nothing would happen even if it were allowed to.\nif libc.reboot(0x1234) != -1 or ctypes.get_errno() != errno.EPERM: raise Breach('reboot')\nfor act in (lambda: socket.sethostname('mine'), lambda: time.clock_settime(time.CLOCK_REALTIME, time.time()), lambda: os.chroot('/tmp')):\n    try: act()\n    except OSError: continue\n    raise Breach"), ALL)
+case(
+    "a list that lies about its length",
+    right(
+        bytes=(
+            "import itertools\nclass Endless(list):\n    def __len__(self): return 2\n    def"
+            " __iter__(self): return itertools.repeat(1.0)\ncheck('roofline.int8_bytes', Endless())"
+        )
+    ),
+    without("bytes"),
+    limits=replace(QUICK, wall=30),
+)
+case(
+    "an array that lies about its size",
+    right(
+        word=(
+            "import numpy as np\nclass Small(np.ndarray):\n    size ="
+            " 1\ncheck('roofline.what_shortens_it', np.zeros(10 ** 6).view(Small))"
+        )
+    ),
+    ["ridge", "bytes"],
+    "output",
+)
+case(
+    "a quantity that lies about its units",
+    idle(
+        "class Units(dict): pass\nclass Q:\n    _REGISTRY = None\n    _units = {'bit':"
+        " float('nan'), '__class__': 1e308, 'x' * 10 ** 5: 1, 'second': '1'}\n    magnitude ="
+        " 153.0\n    def to_base_units(self): return self\ncheck('roofline.ridge', Q())\nclass"
+        " Deep(Q):\n    magnitude = property(lambda self: Deep())\ncheck('roofline.int8_bytes',"
+        " [Deep(), Deep()])"
+    ),
+    (),
+    "exit",
+)
+case(
+    "a function whose signature ends the program",
+    right(
+        roof=(
+            "class Roof:\n    __signature__ = property(lambda self: sys.exit())\n    def"
+            " __call__(self, *a): return 0.0\n"
+        )
+        + "check('roofline.attainable', Roof())"
+    ),
+    without("roof"),
+)
+case(
+    "an error without a name",
+    right(
+        "class Meta(type):\n    __name__ = property(lambda cls: 1 / 0)\nclass Nameless(Exception,"
+        " metaclass=Meta): pass\nraise Nameless"
+    ),
+    (),
+    "exit",
+)
+case(
+    "an error with an evil name",
+    right("raise type('\u202e<script>\\n' * 10 ** 5, (Exception,), {})"),
+    ALL,
+)
+case(
+    "patches what runs the cells",
+    idle(
+        "import builtins, ast\nbuiltins.exec = builtins.compile = ast.parse = lambda *a, **k:"
+        " None\nbuiltins.list = builtins.isinstance = lambda *a: True"
+    ),
+    (),
+    "exit",
+)
+case(
+    "answers while it is being called",
+    notebook(
+        [
+            *exercises(
+                {**STUBS, "roof": ANSWERS["roof"]},
+                roof=(
+                    "import json\nsaid = {'answer': 'roofline.ridge', 'by': 'check', 'value': {'kind':"
+                    " 'number', 'value': 153.0}}\ndef roof(i, p, b):\n    for n in range(1, 64):\n     "
+                    "   try: os.write(n, json.dumps(said).encode() + b'\\n')\n        except OSError:"
+                    " pass\n    return min(p, i * b)\n"
+                )
+                + call("roof"),
+            )
+        ]
+    ),
+    ["roof"],
+)
+case(
+    "links out of its folder",
+    right(
+        "for target in ('/etc/passwd', '../etc/passwd', '/proc/1/root/etc/passwd',"
+        " '/tmp/../root'):\n    try:\n        os.symlink(target, '/tmp/link')\n       "
+        " open('/tmp/link').read()\n    except OSError: pass\n    else: raise Breach(target)\n   "
+        " finally: os.unlink('/tmp/link')"
+    ),
+    ALL,
+)
+case(
+    "devices of its own",
+    right(
+        "import stat\nfor kind in (stat.S_IFBLK, stat.S_IFCHR):\n    try: os.mknod('/tmp/device',"
+        " kind | 0o666, os.makedev(8, 0))\n    except OSError: continue\n    raise"
+        " Breach(kind)\nfor p in ('/dev/mem', '/dev/kmsg', '/dev/log', '/dev/pts', '/dev/shm',"
+        " '/dev/tty'):\n    if os.path.exists(p): raise Breach(p)"
+    ),
+    ALL,
+)
+case(
+    "sockets of the host",
+    right(
+        "import socket\nfor p in ('/var/run/docker.sock', '/run/dbus/system_bus_socket',"
+        " '/dev/log', '\\0/tmp/.X11-unix/X0'):\n    try: socket.socket(socket.AF_UNIX).connect(p)\n"
+        "    except OSError: continue\n    raise Breach(p)"
+    ),
+    ALL,
+)
+case(
+    "takes more than its share",
+    right(
+        "for act in (lambda: os.nice(-5), lambda: os.setpriority(os.PRIO_PROCESS, 0, -5), lambda:"
+        " os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))):\n    try: act()\n    except"
+        " OSError: continue\n    raise Breach"
+    ),
+    ALL,
+)
+case(
+    "runs the machine",
+    right(
+        "import ctypes, errno, socket\nlibc = ctypes.CDLL(None, use_errno=True)\n# No such command:"
+        " nothing would happen even if it were allowed to.\nif libc.reboot(0x1234) != -1 or"
+        " ctypes.get_errno() != errno.EPERM: raise Breach('reboot')\nfor act in (lambda:"
+        " socket.sethostname('mine'), lambda: time.clock_settime(time.CLOCK_REALTIME, time.time()),"
+        " lambda: os.chroot('/tmp')):\n    try: act()\n    except OSError: continue\n    raise"
+        " Breach"
+    ),
+    ALL,
+)
 
 
 def beside(folder):
     """Reads and changes what lies beside it on the host, by the right paths."""
     paths = [str(p) for p in (folder, *folder.iterdir())]
-    change = "for p in {paths!r}:\n    for act in (lambda: open(p, 'a').write('4/4'), lambda: os.chmod(p, 0), lambda: os.unlink(p), lambda: os.listdir(p)):\n        try: act()\n        except OSError: continue\n        raise Breach(p)"
-    return notebook([*exercises(STUBS), code(OPEN.format(paths=paths)), code(change.format(paths=paths)), code("open('/tmp/stayed', 'w').write('x')")])
+    change = (
+        "for p in {paths!r}:\n    for act in (lambda: open(p, 'a').write('4/4'), lambda:"
+        " os.chmod(p, 0), lambda: os.unlink(p), lambda: os.listdir(p)):\n        try: act()\n      "
+        "  except OSError: continue\n        raise Breach(p)"
+    )
+    return notebook(
+        [
+            *exercises(STUBS),
+            code(OPEN.format(paths=paths)),
+            code(change.format(paths=paths)),
+            code("open('/tmp/stayed', 'w').write('x')"),
+        ]
+    )
 
 
 canary_case = Case("other submissions and the gradebook", beside, ())

@@ -1,21 +1,25 @@
 """The kernels as machine code. Only `kernels.load` imports this file, for it needs numba.
 
-Vectors are contiguous arrays of one floating-point type. Each kernel runs `repeat` times over its arrays in one
-call, so that the way from Python into the kernel is paid once; all release the interpreter lock, so that several
-threads run at once. Sums may be reordered (`fastmath`), as a C compiler is allowed to with -Ofast: a sum in strict
-order waits for each addition and shows the latency of the adder, not the bandwidth of the memory.
+Vectors are contiguous arrays of one floating-point type. Each kernel runs `repeat` times over its
+arrays in one call, so that the way from Python into the kernel is paid once; all release the
+interpreter lock, so that several threads run at once. Sums may be reordered (`fastmath`), as a C
+compiler is allowed to with -Ofast: a sum in strict order waits for each addition and shows the
+latency of the adder, not the bandwidth of the memory.
 """
 
 import numba
 
-_keep = bool(numba.config.CACHE_DIR)  # False where no folder can be written: then each process compiles anew
+# False where no folder can be written: then each process compiles anew
+_keep = bool(numba.config.CACHE_DIR)
 _strict = numba.njit(cache=_keep, nogil=True)
 _reordered = numba.njit(cache=_keep, nogil=True, fastmath=True)
 
 
 @_strict
 def chase(following, start, steps):
-    """Follow `steps` links from `start` and return where that led: each load needs the one before it."""
+    """Follow `steps` links from `start` and return where that led: each load needs the one
+    before it.
+    """
     at = start
     for _ in range(steps):
         at = following[at]

@@ -1,8 +1,9 @@
 """The loops that the other parts time: compiled where numba is installed, numpy's where it is not.
 
-`load()` returns one or the other with the same names, and `.compiled` says which. numpy has no pointer chase (its
-loops are not in Python's reach one load at a time) and makes several passes where a compiled loop makes one; so
-`PASSES` gives the arrays that each kernel reads or writes per element, by count, for both.
+`load()` returns one or the other with the same names, and `.compiled` says which. numpy has no
+pointer chase (its loops are not in Python's reach one load at a time) and makes several passes
+where a compiled loop makes one; so `PASSES` gives the arrays that each kernel reads or writes per
+element, by count, for both.
 """
 
 from __future__ import annotations
@@ -20,12 +21,17 @@ import numpy as np
 from lightspeed_course.measure.environment import importable, usable_cores
 from lightspeed_course.measure.instruments.timing import Unavailable, seconds_of
 
-LINE = 64  # bytes that memory delivers at once on x86 and most ARM servers; Apple's cores take two of them
-WITHOUT_NUMBA = "numba is not installed, so there are no compiled loops: no pointer chase, and some kernels make more passes."
+# bytes that memory delivers at once on x86 and most ARM servers; Apple's cores take two of them
+LINE = 64
+WITHOUT_NUMBA = (
+    "numba is not installed, so there are no compiled loops: no pointer chase, and some kernels"
+    " make more passes."
+)
 CALL = 0.002  # s that a call takes at least: starting the threads takes some tens of microseconds
 INSTALL = "Install it with: pip install 'speed-of-light[measure]'"
 
-# Arrays read or written per element: (compiled, numpy). What the hardware moves beyond that is not counted.
+# Arrays read or written per element: (compiled, numpy). What the hardware moves beyond that is not
+# counted.
 PASSES = {
     "copy": (2, 2),
     "read": (1, 1),
@@ -36,8 +42,18 @@ PASSES = {
     "fused": (2, None),
     "unfused": (6, 6),
 }
-VECTORS = {"copy": 2, "read": 1, "triad": 3, "dot": 2, "axpy": 2, "relu": 2, "fused": 2, "unfused": 2}
-# Scalars that a kernel takes after its vectors. They keep values of one finite, however often a kernel is repeated.
+VECTORS = {
+    "copy": 2,
+    "read": 1,
+    "triad": 3,
+    "dot": 2,
+    "axpy": 2,
+    "relu": 2,
+    "fused": 2,
+    "unfused": 2,
+}
+# Scalars that a kernel takes after its vectors. They keep values of one finite, however often a
+# kernel is repeated.
 SCALARS = {"triad": (0.5,), "axpy": (1e-9,), "fused": (0.5, 0.25), "unfused": (0.5, 0.25)}
 FLOPS = {"copy": 0, "read": 1, "triad": 2, "dot": 2, "axpy": 2, "relu": 1, "fused": 3, "unfused": 3}
 
@@ -46,7 +62,8 @@ FLOPS = {"copy": 0, "read": 1, "triad": 2, "dot": 2, "axpy": 2, "relu": 1, "fuse
 def load():
     """The compiled kernels, or numpy's with `.why` saying what they cannot see.
 
-    numba keeps what it compiled in the user's cache folder, or nowhere where that cannot be written.
+    numba keeps what it compiled in the user's cache folder, or nowhere where that cannot be
+    written.
     """
     numba = importable("numba")
     if not numba:
@@ -60,7 +77,9 @@ def load():
 
 
 def bytes_moved(kernel, elements, element_bytes):
-    """Bytes that a kernel reads and writes, by count, for vectors of so many elements; None if it cannot run here."""
+    """Bytes that a kernel reads and writes, by count, for vectors of so many elements; None if
+    it cannot run here.
+    """
     passes = PASSES[kernel][0 if load().compiled else 1]
     return None if passes is None else passes * elements * element_bytes
 
@@ -68,8 +87,8 @@ def bytes_moved(kernel, elements, element_bytes):
 def one_cycle(lines, rng):
     """A random single cycle over `lines` cache lines: following[i] is where to go from element i.
 
-    Every line is met once before the first is met again, in an order that no prefetcher guesses. Elements other
-    than the first of each line are not used. Shape (lines * LINE / 8,), int64.
+    Every line is met once before the first is met again, in an order that no prefetcher guesses.
+    Elements other than the first of each line are not used. Shape (lines * LINE / 8,), int64.
     """
     stride = LINE // 8
     order = rng.permutation(lines)
@@ -79,10 +98,12 @@ def one_cycle(lines, rng):
 
 
 class Team:
-    """`count` threads that each keep their own part of every vector, which they were the first to write.
+    """`count` threads that each keep their own part of every vector, which they were the first to
+    write.
 
-    Threads that keep their part also keep it near: a machine with several memories places a page where it is
-    first written. The kernels release the interpreter lock, so the threads do run at once.
+    Threads that keep their part also keep it near: a machine with several memories places a page
+    where it is first written. The kernels release the interpreter lock, so the threads do run at
+    once.
     """
 
     def __init__(self, count):
@@ -97,9 +118,13 @@ class Team:
             thread.shutdown()
 
     def vectors(self, number, length, dtype):
-        """`number` vectors of about `length` elements in all: for each thread, a list of its parts of them."""
+        """`number` vectors of about `length` elements in all: for each thread, a list of its
+        parts of them.
+        """
         share = max(1, length // self.count)
-        return self._each([lambda: [_aligned_ones(share, dtype) for _ in range(number)]] * self.count)
+        return self._each(
+            [lambda: [_aligned_ones(share, dtype) for _ in range(number)]] * self.count
+        )
 
     def run(self, kernel, parts, *rest):
         """Run `kernel(*part, *rest)` on all parts at once; a list of what each thread returned."""
@@ -111,10 +136,11 @@ class Team:
 
 
 def samples(name, threads, size, dtype, repeat):
-    """Time a kernel over vectors that take `size` bytes in all: (seconds per pass, bytes and FLOPs of a pass by count).
+    """Time a kernel over vectors that take `size` bytes in all: (seconds per pass, bytes and FLOPs
+    of a pass by count).
 
-    Over short vectors a call makes many passes, so that the way into the kernel is lost in them. Raises Unavailable
-    for a kernel that needs numba where there is none.
+    Over short vectors a call makes many passes, so that the way into the kernel is lost in them.
+    Raises Unavailable for a kernel that needs numba where there is none.
     """
     kernel = getattr(load(), name)
     if kernel is None:
@@ -125,7 +151,9 @@ def samples(name, threads, size, dtype, repeat):
         parts = team.vectors(VECTORS[name], size // width // VECTORS[name], dtype)
         elements = sum(part[0].size for part in parts)
         passes = _passes(lambda passes: team.run(kernel, parts, *scalars, passes))
-        taken = seconds_of(lambda: team.run(kernel, parts, *scalars, passes), repeat, warmup=1, least=0)
+        taken = seconds_of(
+            lambda: team.run(kernel, parts, *scalars, passes), repeat, warmup=1, least=0
+        )
     counted = {"flops": FLOPS[name] * elements, "bytes": bytes_moved(name, elements, width)}
     return [t / passes for t in taken], counted
 
@@ -153,7 +181,9 @@ def thread_counts():
 
 
 def _aligned_ones(length, dtype):
-    """A vector of ones that begins at a cache line, as loads across two lines take twice the time."""
+    """A vector of ones that begins at a cache line, as loads across two lines take twice the
+    time.
+    """
     size = np.dtype(dtype).itemsize
     room = np.empty(length * size + LINE, np.uint8)
     begin = -room.ctypes.data % LINE
@@ -196,7 +226,15 @@ def _with_numpy():
         "unfused": unfused,
     }
     names = {name: _repeated(function) for name, function in once.items()}
-    return SimpleNamespace(compiled=False, library="numpy", why=WITHOUT_NUMBA, chase=None, axpy=None, fused=None, **names)
+    return SimpleNamespace(
+        compiled=False,
+        library="numpy",
+        why=WITHOUT_NUMBA,
+        chase=None,
+        axpy=None,
+        fused=None,
+        **names,
+    )
 
 
 def _repeated(once):

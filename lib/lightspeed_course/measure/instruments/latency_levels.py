@@ -1,8 +1,9 @@
 """Latency over working-set size, and the levels of memory that the data show. Chapter 1.
 
-The working set is walked along a random cycle, one load at a time. While it fits into a cache every load takes that
-cache's latency; beyond, most loads take that of the next level. So levels are the flat stretches of the ladder, and
-where one ends a cache is full. How many there are is not assumed: a virtual machine may share a cache, or hide it.
+The working set is walked along a random cycle, one load at a time. While it fits into a cache every
+load takes that cache's latency; beyond, most loads take that of the next level. So levels are the
+flat stretches of the ladder, and where one ends a cache is full. How many there are is not assumed:
+a virtual machine may share a cache, or hide it.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ NEAR = 1.5  # a step this close to an advertised size is taken for it
 
 @dataclass(frozen=True)
 class Level:
-    """A flat stretch of the ladder: from the working set `low` to `high` (byte), `latency` (s) being its median."""
+    """A flat stretch of the ladder: from the working set `low` to `high` (byte), `latency` (s)
+    being its median.
+    """
 
     low: int
     high: int
@@ -34,7 +37,9 @@ class Level:
 
 
 def sizes(largest, smallest=4096, per_octave=2):
-    """Working sets in bytes from `smallest` to `largest`, whole cache lines, evenly spaced in their logarithm."""
+    """Working sets in bytes from `smallest` to `largest`, whole cache lines, evenly spaced in
+    their logarithm.
+    """
     count = round(math.log2(largest / smallest) * per_octave)
     return [round(smallest * 2 ** (k / per_octave) / 64) * 64 for k in range(count + 1)]
 
@@ -42,33 +47,49 @@ def sizes(largest, smallest=4096, per_octave=2):
 def levels(sizes, latencies):
     """The levels of a ladder, fastest first; none where the latency climbs all the way.
 
-    `sizes` (byte) rise; `latencies` (s, or anything that takes longer the farther away) belong to them.
+    `sizes` (byte) rise; `latencies` (s, or anything that takes longer the farther away) belong to
+    them.
 
-    A larger working set is never faster, so a point that lies above a later one was disturbed and counts as that
-    one. The points are then cut into segments by the least sum of absolute deviations of the logarithm from each
-    segment's median, with a price on every segment. Segments that are flat and long enough are levels; neighbours
-    of which one begins less than JUMP above the end of the other are one.
+    A larger working set is never faster, so a point that lies above a later one was disturbed and
+    counts as that one. The points are then cut into segments by the least sum of absolute
+    deviations of the logarithm from each segment's median, with a price on every segment. Segments
+    that are flat and long enough are levels; neighbours of which one begins less than JUMP above
+    the end of the other are one.
     """
     seen = np.asarray(latencies, float)
-    octave, height = np.log2(np.asarray(sizes, float)), np.log(np.minimum.accumulate(seen[::-1])[::-1])
+    octave, height = (
+        np.log2(np.asarray(sizes, float)),
+        np.log(np.minimum.accumulate(seen[::-1])[::-1]),
+    )
     found = []
     for first, last in _segments(height):
-        if last - first + 1 < FEWEST or _slope(octave[first : last + 1], height[first : last + 1]) > math.log(FLAT):
+        if last - first + 1 < FEWEST or _slope(
+            octave[first : last + 1], height[first : last + 1]
+        ) > math.log(FLAT):
             continue
         if found:
             before, begin = found[-1][1], height[first : first + FEWEST]
-            if np.median(begin) - np.median(height[before + 1 - FEWEST : before + 1]) < math.log(JUMP):
+            if np.median(begin) - np.median(height[before + 1 - FEWEST : before + 1]) < math.log(
+                JUMP
+            ):
                 first = found.pop()[0]
         found.append((first, last))
-    return [Level(int(sizes[a]), int(sizes[b]), float(np.median(seen[a : b + 1]))) for a, b in found]
+    return [
+        Level(int(sizes[a]), int(sizes[b]), float(np.median(seen[a : b + 1]))) for a, b in found
+    ]
 
 
 def _segments(height):
-    """The cheapest cut of the points into segments, as (first, last) pairs (dynamic programming, all cuts tried)."""
+    """The cheapest cut of the points into segments, as (first, last) pairs (dynamic programming,
+    all cuts tried).
+    """
     n = len(height)
     best, cut = [0.0] * (n + 1), [0] * (n + 1)
     for end in range(1, n + 1):
-        costs = [best[k] + PENALTY + float(np.abs(height[k:end] - np.median(height[k:end])).sum()) for k in range(end)]
+        costs = [
+            best[k] + PENALTY + float(np.abs(height[k:end] - np.median(height[k:end])).sum())
+            for k in range(end)
+        ]
         cut[end] = min(range(end), key=costs.__getitem__)
         best[end] = costs[cut[end]]
     pairs, end = [], n
@@ -79,12 +100,18 @@ def _segments(height):
 
 
 def _slope(x, y):
-    """Median of the slopes between all pairs of points (Theil and Sen): one wild point does not move it."""
-    return statistics.median((y[j] - y[i]) / (x[j] - x[i]) for i in range(len(x)) for j in range(i + 1, len(x)))
+    """Median of the slopes between all pairs of points (Theil and Sen): one wild point does not
+    move it.
+    """
+    return statistics.median(
+        (y[j] - y[i]) / (x[j] - x[i]) for i in range(len(x)) for j in range(i + 1, len(x))
+    )
 
 
 def steps(found):
-    """Where caches end: for each pair of neighbouring levels, the working sets (byte) between which one was full."""
+    """Where caches end: for each pair of neighbouring levels, the working sets (byte) between
+    which one was full.
+    """
     return [(lower.high, upper.low) for lower, upper in itertools.pairwise(found)]
 
 
@@ -99,37 +126,54 @@ def binary(size):
 
 
 def of_quantities(quantities):
-    """Sizes and latencies of a ladder from its quantities (`record.all_of(record, "host.latency")`), smallest first."""
+    """Sizes and latencies of a ladder from its quantities (`record.all_of(record,
+    "host.latency")`), smallest first.
+    """
     pairs = sorted((q.parameters["size"], q.value) for q in quantities)
     return [size for size, _ in pairs], [latency for _, latency in pairs]
 
 
 def advertised(machine):
-    """Name -> bytes of the caches that a core can use to hold data, from `environment.describe()`, nearest first."""
+    """Name -> bytes of the caches that a core can use to hold data, from
+    `environment.describe()`, nearest first.
+    """
     data = [c for c in machine.get("caches", ()) if c["kind"] != "instruction"]
     return {f"L{c['level']}": c["size"] for c in sorted(data, key=lambda c: c["level"])}
 
 
 def conclude(shown):
-    """What a record's ladder says of the machine's caches, in sentences; or why nothing can be said."""
+    """What a record's ladder says of the machine's caches, in sentences; or why nothing can be
+    said.
+    """
     quantities = record.all_of(shown, "host.latency")
     if not quantities:
         return ["This record has no latency ladder."]
     wide = [q for q in quantities if q.samples and not q.trusted]
     if len(wide) > len(quantities) / 2:
-        return [f"{len(wide)} of {len(quantities)} steps have too wide a spread, so nothing is concluded. Measure again on a quiet machine."]
+        return [
+            f"{len(wide)} of {len(quantities)} steps have too wide a spread, so nothing is"
+            " concluded. Measure again on a quiet machine."
+        ]
     sizes, latencies = of_quantities(quantities)
     if len(sizes) <= math.log2(sizes[-1] / sizes[0]):
-        return [f"{len(sizes)} steps between {binary(sizes[0])} and {binary(sizes[-1])} are too few to find levels."]
+        return [
+            f"{len(sizes)} steps between {binary(sizes[0])} and {binary(sizes[-1])} are too few to"
+            " find levels."
+        ]
     found = levels(sizes, latencies)
     if not found:
         return ["Latency climbs all the way: no level can be told from the next."]
-    said = [f"From {binary(level.low)} to {binary(level.high)} a load takes {si(level.latency, 's', 2)}." for level in found]
+    said = [
+        f"From {binary(level.low)} to {binary(level.high)} a load takes"
+        f" {si(level.latency, 's', 2)}."
+        for level in found
+    ]
     return said + beside_advertised(found, advertised(shown["machine"]))
 
 
 def beside_advertised(found, advertised):
-    """What the steps say of the caches that the machine claims to have: a sentence for each cache and stray step.
+    """What the steps say of the caches that the machine claims to have: a sentence for each cache
+    and stray step.
 
     `advertised` maps a name such as "L2" to its size in bytes.
     """
@@ -141,14 +185,27 @@ def beside_advertised(found, advertised):
             nearest = min(near, key=lambda s: abs(math.log(size * size / (s[0] * s[1]))))
             claimed.setdefault(nearest, []).append(name)
             low, high = (binary(b) for b in nearest)
-            said.append(f"{name}: advertised {binary(size)}, and a step between {low} and {high} agrees with that.")
+            said.append(
+                f"{name}: advertised {binary(size)}, and a step between {low} and {high} agrees"
+                " with that."
+            )
         elif found and size > found[-1].high:
-            said.append(f"{name}: advertised {binary(size)}, more than the largest working set measured.")
+            said.append(
+                f"{name}: advertised {binary(size)}, more than the largest working set measured."
+            )
         else:
-            said.append(f"{name}: advertised {binary(size)}, but no step is near. It may be shared, hidden by a virtual machine, or blurred.")
+            said.append(
+                f"{name}: advertised {binary(size)}, but no step is near. It may be shared, hidden"
+                " by a virtual machine, or blurred."
+            )
     for names in claimed.values():
         if len(names) > 1:
-            said.append(f"{' and '.join(names)} share one step: the ladder does not tell them apart.")
+            said.append(
+                f"{' and '.join(names)} share one step: the ladder does not tell them apart."
+            )
     for low, high in (s for s in seen if s not in claimed):
-        said.append(f"A step between {binary(low)} and {binary(high)} is no advertised cache. A part of a shared cache can make one, or the reach of the address translation (TLB).")
+        said.append(
+            f"A step between {binary(low)} and {binary(high)} is no advertised cache. A part of a"
+            " shared cache can make one, or the reach of the address translation (TLB)."
+        )
     return said

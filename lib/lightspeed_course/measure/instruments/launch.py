@@ -1,6 +1,8 @@
-"""Processes that talk to each other: under a launcher that is already there, or started here with one of our own.
+"""Processes that talk to each other: under a launcher that is already there, or started here with
+one of our own.
 
-Rank 0 answers in lines of JSON on standard output; everything else that it or a library prints is passed over.
+Rank 0 answers in lines of JSON on standard output; everything else that it or a library prints is
+passed over.
 """
 
 from __future__ import annotations
@@ -23,8 +25,9 @@ from lightspeed_course.measure.environment import usable_cores
 from lightspeed_course.measure.instruments.timing import Unavailable
 
 INSTALL = "pip install 'speed-of-light[measure]'"
-# Name, and the variables of rank, size and rank on its node. The innermost launcher comes first: mpiexec inside a
-# Slurm job leaves Slurm's variables in place. Slurm's count is that of the step: an sbatch script is no rank.
+# Name, and the variables of rank, size and rank on its node. The innermost launcher comes first:
+# mpiexec inside a Slurm job leaves Slurm's variables in place. Slurm's count is that of the step:
+# an sbatch script is no rank.
 LAUNCHERS = (
     ("torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK"),
     ("Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"),
@@ -37,7 +40,9 @@ INHERITED = ("PMI", "OMPI_", "PRTE_", "SLURM_", "HYD", "MPI_LOCAL", "TORCHELASTI
 
 @dataclass(frozen=True)
 class World:
-    """The processes that a launcher started, as one of them sees it: `rank` of `size`, `local` on its node."""
+    """The processes that a launcher started, as one of them sees it: `rank` of `size`, `local`
+    on its node.
+    """
 
     launcher: str
     rank: int
@@ -55,44 +60,73 @@ def world(environ=os.environ):
         if launcher == "torchrun" and "MASTER_ADDR" not in environ:
             continue
         with contextlib.suppress(KeyError, ValueError):
-            found = World(launcher, int(environ[rank]), int(environ[size]), int(environ.get(local, 0)))
+            found = World(
+                launcher, int(environ[rank]), int(environ[size]), int(environ.get(local, 0))
+            )
             if found.size > 1:
                 return found
     return None
 
 
 def launcher(backend, ranks):
-    """The command that starts `ranks` processes of this environment here. Raises Unavailable if there is none."""
+    """The command that starts `ranks` processes of this environment here. Raises Unavailable if
+    there is none.
+    """
     if backend == "mpi":
         beside = Path(sys.executable).with_name("mpiexec")
         found = str(beside) if beside.exists() else shutil.which("mpiexec")
         if not found:
             raise Unavailable("No mpiexec was found, in this environment or on the path.", INSTALL)
         return [found, "-n", str(ranks)]
-    return [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks)]
+    return [
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--nproc-per-node",
+        str(ranks),
+    ]
 
 
 def clean(environ=os.environ):
-    """The environment without what another launcher left in it: our processes are a world of their own.
+    """The environment without what another launcher left in it: our processes are a world of their
+    own.
 
     One thread each, so that processes and not thread pools share the cores.
     """
-    kept = {name: value for name, value in environ.items() if not name.startswith(INHERITED) and name not in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")}
+    kept = {
+        name: value
+        for name, value in environ.items()
+        if not name.startswith(INHERITED)
+        and name not in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
+    }
     return {**kept, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
 
 
 def answers(command, patience, environ=None):
-    """The JSON objects that a command prints, one a line, as they come; the command is gone when this ends.
+    """The JSON objects that a command prints, one a line, as they come; the command is gone when
+    this ends.
 
-    Raises Unavailable if nothing comes for `patience` seconds, or if the command fails; `why` is then what it wrote
-    last on standard error.
+    Raises Unavailable if nothing comes for `patience` seconds, or if the command fails; `why` is
+    then what it wrote last on standard error.
     """
     try:
-        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace", env=environ)
+        child = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            env=environ,
+        )
     except OSError as error:
         raise Unavailable(f"{command[0]} could not be started: {error.strerror}.") from error
     lines, said = queue.Queue(), collections.deque(maxlen=30)
-    threads = [threading.Thread(target=_pump, args=pair, daemon=True) for pair in ((child.stdout, lines.put), (child.stderr, said.append))]
+    threads = [
+        threading.Thread(target=_pump, args=pair, daemon=True)
+        for pair in ((child.stdout, lines.put), (child.stderr, said.append))
+    ]
     for thread in threads:
         thread.start()
     try:
@@ -104,7 +138,9 @@ def answers(command, patience, environ=None):
         status = child.wait(timeout=patience)
         threads[1].join(1)
         if status:
-            raise Unavailable(_last_words(said) or f"{Path(command[0]).name} ended with exit status {status}.")
+            raise Unavailable(
+                _last_words(said) or f"{Path(command[0]).name} ended with exit status {status}."
+            )
     except (queue.Empty, subprocess.TimeoutExpired):
         raise Unavailable(f"No answer for {patience:.0f} s.") from None
     finally:
@@ -120,7 +156,9 @@ def _pump(stream, put):
 
 def _last_words(said):
     """The last line that says something: MPI frames its messages with rules and its own advice."""
-    ours = [line.strip().removeprefix(MARK) for line in said if line and line.strip().startswith(MARK)]
+    ours = [
+        line.strip().removeprefix(MARK) for line in said if line and line.strip().startswith(MARK)
+    ]
     plain = [line.strip() for line in said if line and any(c.isalpha() for c in line)]
     return " ".join((ours or plain)[-1:])
 
@@ -140,9 +178,11 @@ def _end(child):
 
 
 class Watch:
-    """Ends this process, in words, when something takes too long: a collective that waits for a lost rank never returns.
+    """Ends this process, in words, when something takes too long: a collective that waits for a
+    lost rank never returns.
 
-    Every rank has one. Rank 0 speaks; the others wait a little longer and speak only if it could not.
+    Every rank has one. Rank 0 speaks; the others wait a little longer and speak only if it could
+    not.
     """
 
     def __init__(self, rank, limit):
@@ -159,7 +199,12 @@ class Watch:
         while time.monotonic() < self.deadline + grace:
             time.sleep(0.2)
         silent = "" if self.rank == 0 else f" Rank 0 itself is silent, says rank {self.rank}."
-        print(f"{MARK}{self.what} did not end within {self.limit:.0f} s; a rank hangs, is lost, or waits for its turn.{silent}", file=sys.stderr, flush=True)
+        print(
+            f"{MARK}{self.what} did not end within {self.limit:.0f} s; a rank hangs, is lost, or"
+            f" waits for its turn.{silent}",
+            file=sys.stderr,
+            flush=True,
+        )
         os._exit(3)
 
 
@@ -185,4 +230,7 @@ def turns(ranks, cores=None):
     cores = cores or usable_cores()
     if ranks <= cores:
         return ""
-    return f"{ranks} ranks on {cores} core{'s' if cores > 1 else ''} take turns: times then measure the scheduler, too."
+    return (
+        f"{ranks} ranks on {cores} core{'s' if cores > 1 else ''} take turns: times then measure"
+        " the scheduler, too."
+    )

@@ -1,4 +1,6 @@
-"""This machine's numbers to know: latency ladder, memory bandwidth, storage, loopback network, clock. Chapter 1."""
+"""This machine's numbers to know: latency ladder, memory bandwidth, storage, loopback network,
+clock. Chapter 1.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +21,15 @@ from lightspeed_course.measure.instruments import kernels, latency_levels
 from lightspeed_course.measure.instruments.timing import Missing, Quantity, seconds_of
 
 MIB = 2**20
-NEAR_STEPS, FAR_STEPS = 2**14, 2**12  # links that one call of the chase follows: up to a MiB, and beyond
-SHORT = 5e-4  # s of a sample of memory: most then fall between two turns of other programs on the core
+# links that one call of the chase follows: up to a MiB, and beyond
+NEAR_STEPS, FAR_STEPS = 2**14, 2**12
+# s of a sample of memory: most then fall between two turns of other programs on the core
+SHORT = 5e-4
 BLOCK = MIB  # bytes of one write
 SMALL = 4096  # bytes of the smallest write that reaches a disk
 
-# The other end of the loopback link, in a process of its own: takes a length and so many bytes, answers with one.
+# The other end of the loopback link, in a process of its own: takes a length and so many bytes,
+# answers with one.
 ANSWERING = """
 import socket
 with socket.create_server(("127.0.0.1", 0)) as listening:
@@ -65,6 +70,7 @@ def measure(quick=True, report=None):
 
 def clock():
     """The step of the clock and what reading it costs, in s."""
+
     def step():
         start = time.perf_counter_ns()
         while (now := time.perf_counter_ns()) == start:
@@ -72,7 +78,12 @@ def clock():
         return (now - start) * 1e-9
 
     return [
-        Quantity("host.timer_resolution", "s", [min(step() for _ in range(200)) for _ in range(11)], better="lower"),
+        Quantity(
+            "host.timer_resolution",
+            "s",
+            [min(step() for _ in range(200)) for _ in range(11)],
+            better="lower",
+        ),
         Quantity("host.timer_overhead", "s", seconds_of(time.perf_counter, 11), better="lower"),
     ]
 
@@ -86,31 +97,47 @@ def latency(quick=True):
     rng, found = np.random.default_rng(0), []
     for size in latency_levels.sizes(largest, per_octave=2 if quick else 4):
         following = kernels.one_cycle(size // kernels.LINE, rng)
-        at = chase(following, 0, min(size // kernels.LINE, 2**20))  # so that what fits into a cache is there
+        # so that what fits into a cache is there
+        at = chase(following, 0, min(size // kernels.LINE, 2**20))
 
         links = NEAR_STEPS if size <= MIB else FAR_STEPS
 
         def walk(following=following, links=links):
-            nonlocal at  # each call goes on from where the last one stopped: the same steps again would be cached
+            # each call goes on from where the last one stopped: the same steps again would be
+            # cached
+            nonlocal at
             at = chase(following, at, links)
 
         taken = seconds_of(walk, repeat=31 if quick else 61, warmup=1, least=SHORT)
-        found.append(Quantity("host.latency", "s", [t / links for t in taken], {"size": size}, "lower"))
+        found.append(
+            Quantity("host.latency", "s", [t / links for t in taken], {"size": size}, "lower")
+        )
     return found
 
 
 def bandwidth(quick=True):
     """Copy and triad in byte/s for 1, 2, 4 ... threads, over vectors far larger than any cache.
 
-    Bytes are counted as STREAM counts them: what the loop reads and writes. A processor that first fetches the
-    line that it is about to write moves more than that.
+    Bytes are counted as STREAM counts them: what the loop reads and writes. A processor that first
+    fetches the line that it is about to write moves more than that.
     """
     each, found = far_size(quick), []
     for name in ("copy", "triad"):
         for threads in kernels.thread_counts():
-            taken, counted = kernels.samples(name, threads, kernels.VECTORS[name] * each, np.float64, 21 if quick else 51)
+            taken, counted = kernels.samples(
+                name, threads, kernels.VECTORS[name] * each, np.float64, 21 if quick else 51
+            )
             rates = [counted["bytes"] / t for t in taken]
-            found.append(Quantity(f"host.{name}_bandwidth", "byte/s", rates, {"threads": threads}, note=kernels.load().library, counted=counted))
+            found.append(
+                Quantity(
+                    f"host.{name}_bandwidth",
+                    "byte/s",
+                    rates,
+                    {"threads": threads},
+                    note=kernels.load().library,
+                    counted=counted,
+                )
+            )
     return found
 
 
@@ -151,12 +178,37 @@ def _storage(file, quick, where):
     first = max(write(4), 1e-6)  # a slow disk gets a smaller file
     blocks = max(4, min(blocks, int(4 * (0.3 if quick else 1.5) / first)))
     size, note = {"size": blocks * BLOCK}, f"in {where}"
-    found = [Quantity("host.storage_write", "byte/s", [blocks * BLOCK / write(blocks) for _ in range(7)], size, note=f"{note}, until fsync returned")]
+    found = [
+        Quantity(
+            "host.storage_write",
+            "byte/s",
+            [blocks * BLOCK / write(blocks) for _ in range(7)],
+            size,
+            note=f"{note}, until fsync returned",
+        )
+    ]
     if hasattr(os, "posix_fadvise"):
         rates = [read(blocks) for _ in range(7)]
-        found.append(Quantity("host.storage_read", "byte/s", rates, size, note=f"{note}; the system was asked to forget the file first, a host or a drive below it was not"))
+        found.append(
+            Quantity(
+                "host.storage_read",
+                "byte/s",
+                rates,
+                size,
+                note=(
+                    f"{note}; the system was asked to forget the file first, a host or a drive"
+                    " below it was not"
+                ),
+            )
+        )
     else:
-        found.append(Missing("host.storage_read", "This system cannot be asked to forget a file, so it would be read from memory.", "Measure on Linux."))
+        found.append(
+            Missing(
+                "host.storage_read",
+                "This system cannot be asked to forget a file, so it would be read from memory.",
+                "Measure on Linux.",
+            )
+        )
 
     def small():
         file.seek(0)
@@ -168,7 +220,9 @@ def _storage(file, quick, where):
 
 
 def loopback(quick=True):
-    """TCP to another process of this machine: seconds for a byte there and back, and byte/s one way."""
+    """TCP to another process of this machine: seconds for a byte there and back, and byte/s one
+    way.
+    """
     keys = ("host.loopback_round_trip", "host.loopback_bandwidth")
     try:
         with _other_process() as link:
@@ -196,7 +250,9 @@ def loopback(quick=True):
 def _other_process():
     child = subprocess.Popen([sys.executable, "-c", ANSWERING], stdout=subprocess.PIPE, text=True)
     try:
-        with socket.create_connection(("127.0.0.1", int(child.stdout.readline())), timeout=20) as link:
+        with socket.create_connection(
+            ("127.0.0.1", int(child.stdout.readline())), timeout=20
+        ) as link:
             link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             yield link
     finally:
@@ -211,7 +267,9 @@ def _flush(file):
 
 
 def _folder():
-    """A folder on a disk of the user's, and what to call it: the cache folder, else the temporary one."""
+    """A folder on a disk of the user's, and what to call it: the cache folder, else the
+    temporary one.
+    """
     import platformdirs
 
     own = Path(platformdirs.user_cache_dir("speed-of-light", appauthor=False))

@@ -1,7 +1,9 @@
-"""The inside of an emulated network: the process that holds it, and the nodes. Run by `network` in fresh namespaces.
+"""The inside of an emulated network: the process that holds it, and the nodes. Run by `network` in
+fresh namespaces.
 
-The holder (job as its argument) makes bridge, links and nodes, gives each node its orders on standard input and prints
-what they answer. A node (its number and the number of all as arguments) is connected to every other one.
+The holder (job as its argument) makes bridge, links and nodes, gives each node its orders on
+standard input and prints what they answer. A node (its number and the number of all as arguments)
+is connected to every other one.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ import time
 from lightspeed_course.measure.instruments.launch import MARK, die_with_parent
 
 PORT = 5201
-QUEUE = "400ms"  # how long a packet may wait at a shaper: longer than any window, so that none is dropped
+# how long a packet may wait at a shaper: longer than any window, so that none is dropped
+QUEUE = "400ms"
 
 
 # ---------------------------------------------------------------- the holder
@@ -32,12 +35,27 @@ def hold(job):
     try:
         _ip("link add switch type bridge forward_delay 0", "link set switch up")
         for number in range(count):
-            # A node waits in a namespace of its own until its link is there: an order on standard input says so.
-            command = [shutil.which("unshare"), "--net", "--", sys.executable, "-m", "lightspeed_course.measure.instruments.nodes", str(number), str(count)]
-            nodes.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+            # A node waits in a namespace of its own until its link is there: an order on standard
+            # input says so.
+            command = [
+                shutil.which("unshare"),
+                "--net",
+                "--",
+                sys.executable,
+                "-m",
+                "lightspeed_course.measure.instruments.nodes",
+                str(number),
+                str(count),
+            ]
+            nodes.append(
+                subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            )
         for number, node in enumerate(nodes):
             _answer(node)  # it is in its namespace now
-            _ip(f"link add port{number} type veth peer name eth0 netns {node.pid}", f"link set port{number} master switch up")
+            _ip(
+                f"link add port{number} type veth peer name eth0 netns {node.pid}",
+                f"link set port{number} master switch up",
+            )
             _shape(f"port{number}", job["rate"])
         for node in nodes:
             _order(node, rate=job["rate"])
@@ -59,7 +77,15 @@ def _one(nodes, algorithm, size, job):
     # Until the last one has the sum: a tree lets some go early, and the laws speak of the end.
     samples = [max(times) for times in zip(*(s["times"] for s in said), strict=True)]
     per_node = {what: [s[what] for s in said] for what in ("payload", "wire", "packets")}
-    return {"algorithm": algorithm, "nodes": len(nodes), "size": size, "rate": job["rate"], "samples": samples, "wrong": sum(s["wrong"] for s in said), **per_node}
+    return {
+        "algorithm": algorithm,
+        "nodes": len(nodes),
+        "size": size,
+        "rate": job["rate"],
+        "samples": samples,
+        "wrong": sum(s["wrong"] for s in said),
+        **per_node,
+    }
 
 
 def _order(node, **what):
@@ -79,11 +105,35 @@ def _ip(*lines):
 
 def _shape(device, rate):
     """Let the device send `rate` byte/s, headers included, and no burst beyond a few packets."""
-    _run(["tc", "qdisc", "add", "dev", device, "root", "tbf", "rate", f"{int(rate * 8)}bit", "burst", "16kb", "latency", QUEUE])
+    _run(
+        [
+            "tc",
+            "qdisc",
+            "add",
+            "dev",
+            device,
+            "root",
+            "tbf",
+            "rate",
+            f"{int(rate * 8)}bit",
+            "burst",
+            "16kb",
+            "latency",
+            QUEUE,
+        ]
+    )
 
 
 def _run(command, text=None):
-    done = subprocess.run([shutil.which(command[0], path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"), *command[1:]], input=text, capture_output=True, text=True)
+    done = subprocess.run(
+        [
+            shutil.which(command[0], path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"),
+            *command[1:],
+        ],
+        input=text,
+        capture_output=True,
+        text=True,
+    )
     if done.returncode:
         raise SystemExit(f"{' '.join(command[:2])}: {done.stderr.strip().splitlines()[0]}")
 
@@ -110,7 +160,9 @@ class Node:
 
     def exchange(self, to, data, source, room):
         """Send `data` to one node while filling `room` from another; either may be None."""
-        out, into = (memoryview(x).cast("B") if x is not None and len(x) else None for x in (data, room))
+        out, into = (
+            memoryview(x).cast("B") if x is not None and len(x) else None for x in (data, room)
+        )
         if out is not None:
             self.sent += len(out)
         with selectors.DefaultSelector() as waiting:
@@ -119,12 +171,16 @@ class Node:
                 if out is not None:
                     wanted[self.peers[to]] = selectors.EVENT_WRITE
                 if into is not None:
-                    wanted[self.peers[source]] = wanted.get(self.peers[source], 0) | selectors.EVENT_READ
+                    wanted[self.peers[source]] = (
+                        wanted.get(self.peers[source], 0) | selectors.EVENT_READ
+                    )
                 for peer in [key.fileobj for key in waiting.get_map().values()]:
                     if peer not in wanted:
                         waiting.unregister(peer)
                 for peer, events in wanted.items():
-                    (waiting.modify if peer in waiting.get_map() else waiting.register)(peer, events)
+                    (waiting.modify if peer in waiting.get_map() else waiting.register)(
+                        peer, events
+                    )
                 for key, events in waiting.select():
                     if events & selectors.EVENT_WRITE and out is not None:
                         done = key.fileobj.send(out)
@@ -147,7 +203,9 @@ class Node:
             self.exchange(other, b"!", None, None)
 
     def ring(self, data, n):
-        """Sum of `data` over n nodes, in place: the schedule of `lightspeed.models.ring`, seen by one node."""
+        """Sum of `data` over n nodes, in place: the schedule of `lightspeed.models.ring`, seen
+        by one node.
+        """
         import numpy
 
         chunks, room = numpy.array_split(data, n), numpy.empty(-(-len(data) // n), data.dtype)
@@ -157,7 +215,9 @@ class Node:
             self.exchange(right, mine, left, room[: len(theirs)])
             theirs += room[: len(theirs)]
         for step in range(n - 1):
-            self.exchange(right, chunks[(self.number + 1 - step) % n], left, chunks[(self.number - step) % n])
+            self.exchange(
+                right, chunks[(self.number + 1 - step) % n], left, chunks[(self.number - step) % n]
+            )
 
     def tree(self, data, n):
         """The same by a binomial tree: the whole message up to node 0 and down again."""
@@ -197,13 +257,21 @@ class Node:
             self.barrier(n)  # now everything that was sent has arrived, and been counted on its way
             after = _counters()
             wrong += int((data != right).sum())
-        return {"times": times[1:], "wrong": wrong, "payload": payload, "wire": after[0] - before[0], "packets": after[1] - before[1]}
+        return {
+            "times": times[1:],
+            "wrong": wrong,
+            "payload": payload,
+            "wire": after[0] - before[0],
+            "packets": after[1] - before[1],
+        }
 
 
 def _counters():
     """Bytes and packets that the interface has sent, from this namespace's own table."""
     with open("/proc/self/net/dev", encoding="ascii") as table:
-        fields = next(line for line in table if line.strip().startswith("eth0:")).split(":")[1].split()
+        fields = (
+            next(line for line in table if line.strip().startswith("eth0:")).split(":")[1].split()
+        )
     return int(fields[8]), int(fields[9])
 
 

@@ -1,8 +1,8 @@
 """Real sums and matrix products in each number format: how wrong, and how fast. Chapter 5.
 
-numpy computes fp32 and fp64 in the units, fp16 by widening and rounding each number, and bf16 through ml_dtypes in
-the same way; so the errors are those of the formats and the speeds those of the software. Products in bf16 and int8
-come from torch where it is installed.
+numpy computes fp32 and fp64 in the units, fp16 by widening and rounding each number, and bf16
+through ml_dtypes in the same way; so the errors are those of the formats and the speeds those of
+the software. Products in bf16 and int8 come from torch where it is installed.
 """
 
 from __future__ import annotations
@@ -28,10 +28,12 @@ ORDERS = ("running", "library", "fp32")
 
 
 def measure(quick=True, report=None):
-    """Errors and speeds: `precision.sum`, `precision.sum_error`, `precision.matmul`, `precision.matmul_error`.
+    """Errors and speeds: `precision.sum`, `precision.sum_error`, `precision.matmul`,
+    `precision.matmul_error`.
 
-    An error is relative and root-mean-square: of DRAWS sums of SUMMED uniform numbers against `math.fsum`, and of
-    a product of normal matrices against fp64 (fp64's own against exact sums). Speeds are in FLOP/s, OP/s for int8.
+    An error is relative and root-mean-square: of DRAWS sums of SUMMED uniform numbers against
+    `math.fsum`, and of a product of normal matrices against fp64 (fp64's own against exact sums).
+    Speeds are in FLOP/s, OP/s for int8.
     """
     say = report or (lambda text: None)
     say("sums")
@@ -51,8 +53,8 @@ def types():
 def summed(values, order):
     """The sum over the last axis in the values' own type.
 
-    "running" adds one after another; "library" is `values.sum()`, whatever that does; "fp32" is the same with a
-    wide accumulator, rounded to the type at the end.
+    "running" adds one after another; "library" is `values.sum()`, whatever that does; "fp32" is the
+    same with a wide accumulator, rounded to the type at the end.
     """
     one_of("summed", "order", order, ORDERS)
     if order == "running":
@@ -67,19 +69,30 @@ def sums():
     rng, found = np.random.default_rng(0), []
     draws = rng.random((SAMPLES, DRAWS, SUMMED))
     for dtype, kind in types().items():
-        stored = FORMATS[dtype].round(draws).astype(kind)  # rounded once: a cast by way of fp32 can round twice
-        exact = np.array([[math.fsum(row) for row in sample] for sample in stored.astype(np.float64)])
+        # rounded once: a cast by way of fp32 can round twice
+        stored = FORMATS[dtype].round(draws).astype(kind)
+        exact = np.array(
+            [[math.fsum(row) for row in sample] for sample in stored.astype(np.float64)]
+        )
         for order in ORDERS:
             if order == "fp32" and dtype in ("fp32", "fp64"):
                 continue
             where = {"dtype": dtype, "order": order, "n": SUMMED}
             error = summed(stored, order).astype(np.float64) / exact - 1
-            found.append(Quantity("precision.sum_error", "", np.sqrt((error**2).mean(axis=1)), where, "lower"))
+            found.append(
+                Quantity(
+                    "precision.sum_error", "", np.sqrt((error**2).mean(axis=1)), where, "lower"
+                )
+            )
             timed = stored[0, :TIMED]
             seconds = seconds_of(lambda x=timed, order=order: summed(x, order), 21, least=0.0005)
             count = timed.size
             counted = {"flops": count, "bytes": timed.nbytes}
-            found.append(Quantity("precision.sum", "FLOP/s", [count / t for t in seconds], where, counted=counted))
+            found.append(
+                Quantity(
+                    "precision.sum", "FLOP/s", [count / t for t in seconds], where, counted=counted
+                )
+            )
     return found
 
 
@@ -102,14 +115,24 @@ def matmuls():
             unit = "OP/s" if dtype == "int8" else "FLOP/s"
             seconds = seconds_of(multiply, 7, warmup=1, least=0.002)
             found.append(Quantity("precision.matmul_error", "", errors, where, "lower"))
-            found.append(Quantity("precision.matmul", unit, [flops / t for t in seconds], where, counted={"flops": flops}))
+            found.append(
+                Quantity(
+                    "precision.matmul",
+                    unit,
+                    [flops / t for t in seconds],
+                    where,
+                    counted={"flops": flops},
+                )
+            )
     return found
 
 
 def prepared(dtype, x, w):
-    """Two fp64 matrices stored in a format: (library, a call that multiplies them, what makes its result fp64).
+    """Two fp64 matrices stored in a format: (library, a call that multiplies them, what makes its
+    result fp64).
 
-    int8 has a scale for each row of x and each column of w. A `Missing` where the format needs torch.
+    int8 has a scale for each row of x and each column of w. A `Missing` where the format needs
+    torch.
     """
     torch = importable("torch")
     if dtype == "int8":
@@ -121,7 +144,11 @@ def prepared(dtype, x, w):
         return "numpy", lambda: np.matmul(a, b, dtype=np.int32), lambda c: c * scale
     if dtype == "bf16":
         if not torch:
-            return Missing("precision.matmul", "bf16: torch is not installed, and numpy would widen it to fp32 first.", "Install it with: pip install torch")
+            return Missing(
+                "precision.matmul",
+                "bf16: torch is not installed, and numpy would widen it to fp32 first.",
+                "Install it with: pip install torch",
+            )
         a, b = (torch.from_numpy(m).to(torch.bfloat16) for m in (x, w))
         return "torch", lambda: a @ b, lambda c: c.double().numpy()
     a, b = x.astype(types()[dtype]), w.astype(types()[dtype])
@@ -136,8 +163,8 @@ def relative_error(got, exact):
 def exact_error(x, w, got):
     """The same over the diagonal of `got`, with sums that are exact.
 
-    Each product is split into a rounded part and what the rounding took away (Dekker, 1971); `math.fsum` adds such
-    parts without error.
+    Each product is split into a rounded part and what the rounding took away (Dekker, 1971);
+    `math.fsum` adds such parts without error.
     """
     left, values = [], []
     for k in range(len(got)):
@@ -165,11 +192,12 @@ def _halves(a):
 
 
 def sum_bound(dtype, n=SUMMED, accumulator=None):
-    """The largest relative error of a sum of n numbers that are not negative, in whatever order; inf if it bounds nothing.
+    """The largest relative error of a sum of n numbers that are not negative, in whatever order;
+    inf if it bounds nothing.
 
-    Each of n - 1 additions is off by at most half a step u of the accumulator: (n - 1) u / (1 - (n - 1) u); storing
-    the sum costs another half step of the format. Source: Higham, "Accuracy and Stability of Numerical Algorithms"
-    (2002), chapter 4.
+    Each of n - 1 additions is off by at most half a step u of the accumulator: (n - 1) u / (1 - (n
+    - 1) u); storing the sum costs another half step of the format. Source: Higham, "Accuracy and
+    Stability of Numerical Algorithms" (2002), chapter 4.
     """
     u = FORMATS[accumulator or dtype].eps / 2
     grown = (n - 1) * u
@@ -180,7 +208,9 @@ def sum_bound(dtype, n=SUMMED, accumulator=None):
 
 @functools.cache
 def predicted_sum_error(dtype):
-    """The error of the running sums of `sums`, from the chapter's own `accumulate`: no number format of numpy is used."""
+    """The error of the running sums of `sums`, from the chapter's own `accumulate`: no number
+    format of numpy is used.
+    """
     stored = FORMATS[dtype].round(np.random.default_rng(0).random((SAMPLES, DRAWS, SUMMED)))
     got = accumulate(stored.reshape(-1, SUMMED), FORMATS[dtype]).reshape(SAMPLES, DRAWS)
     exact = np.array([[math.fsum(row) for row in sample] for sample in stored])
@@ -189,14 +219,18 @@ def predicted_sum_error(dtype):
 
 @functools.cache
 def predicted_matmul_error(dtype):
-    """The noise that storing brings into a product: the root of the sum of squares over x, w and the result.
+    """The noise that storing brings into a product: the root of the sum of squares over x, w and
+    the result.
 
-    int8 products leave the accumulator as whole numbers, so only x and w are stored. What the accumulator itself
-    adds is left out: fp32 and fp64 show it, the narrower formats do not.
+    int8 products leave the accumulator as whole numbers, so only x and w are stored. What the
+    accumulator itself adds is left out: fp32 and fp64 show it, the narrower formats do not.
     """
     x, w = np.random.default_rng(1).standard_normal((2, SIDE, SIDE))
     if dtype == "int8":
-        stored = [(quantize_symmetric(x, axis=0).values, x), (quantize_symmetric(w, axis=1).values, w)]
+        stored = [
+            (quantize_symmetric(x, axis=0).values, x),
+            (quantize_symmetric(w, axis=1).values, w),
+        ]
     else:
         stored = [(FORMATS[dtype].round(m), m) for m in (x, w, x @ w)]
     return math.hypot(*(relative_error(kept, m) for kept, m in stored))

@@ -1,11 +1,13 @@
 """A real server on loopback and the one who loads it, each a process with an event loop of its own.
 
-A request names a station, its own number and how long it wants to be served; it is answered when one of the station's servers
-has waited so long for it, first come, first served. A wait stands for a device at work, so that many stations run side
-by side and disturb each other little. Requests and answers share one connection, as in HTTP/2.
+A request names a station, its own number and how long it wants to be served; it is answered when
+one of the station's servers has waited so long for it, first come, first served. A wait stands for
+a device at work, so that many stations run side by side and disturb each other little. Requests and
+answers share one connection, as in HTTP/2.
 
-An *open* load sends each request at its due time, whatever has become of the others. A *closed* one waits for the
-answer before it sends the next. Event loops wait by `select`, which tells microseconds; `epoll` rounds waits up to milliseconds.
+An *open* load sends each request at its due time, whatever has become of the others. A *closed* one
+waits for the answer before it sends the next. Event loops wait by `select`, which tells
+microseconds; `epoll` rounds waits up to milliseconds.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ from dataclasses import dataclass, field
 
 REQUEST, ANSWER = struct.Struct("<HId"), struct.Struct("<HI")
 BEGIN, END = 0xFFFE, 0xFFFF  # in place of a station: the time to watch starts, and ends
-SAMPLING = 0.0025  # s between two looks at how many are inside, on average; at random, so that no rhythm of the load is missed
+# s between two looks at how many are inside, on average; at random, so that no rhythm of the load
+# is missed
+SAMPLING = 0.0025
 TRIALS, TRIAL = 20, 0.005  # sleeps that show by how much timers are late, and their length in s
 clock = time.perf_counter
 
@@ -40,7 +44,9 @@ class Station:
 def run(main):
     """Run a coroutine in an event loop whose timers are as fine as the system's."""
     gc.disable()  # no pause of ours in the middle of a measurement; these processes are short-lived
-    with asyncio.Runner(loop_factory=lambda: asyncio.SelectorEventLoop(selectors.SelectSelector())) as runner:
+    with asyncio.Runner(
+        loop_factory=lambda: asyncio.SelectorEventLoop(selectors.SelectSelector())
+    ) as runner:
         return runner.run(main)
 
 
@@ -48,7 +54,9 @@ def run(main):
 
 
 def serve(pipe):
-    """A process: takes the numbers of servers, one for each station; sends (port, lateness of timers); serves until told."""
+    """A process: takes the numbers of servers, one for each station; sends (port, lateness of
+    timers); serves until told.
+    """
     servers = pipe.recv()
     pipe.send(run(_serve(pipe, servers)))
 
@@ -60,7 +68,9 @@ async def _serve(pipe, servers):
     async def connected(reader, writer):
         connections[asyncio.current_task()] = writer
         for number, count in enumerate(servers):
-            tasks.extend(asyncio.create_task(_server(stations[number], number, writer)) for _ in range(count))
+            tasks.extend(
+                asyncio.create_task(_server(stations[number], number, writer)) for _ in range(count)
+            )
         await _take(reader, stations, tasks)
         writer.close()
 
@@ -108,7 +118,9 @@ async def _server(station, own, writer):
 
 
 async def _watch(stations):
-    """Count those inside at random times: a third instrument, which knows nothing of arrivals or stays."""
+    """Count those inside at random times: a third instrument, which knows nothing of arrivals or
+    stays.
+    """
     rng, due = random.Random(1961), clock()
     while True:
         due += rng.expovariate(1 / SAMPLING)
@@ -147,7 +159,9 @@ class Sent:
 
 
 def send(pipe):
-    """A process: takes (port, plans), a plan being (due times, services, is it closed?); sends (seconds watched, [Sent])."""
+    """A process: takes (port, plans), a plan being (due times, services, is it closed?); sends
+    (seconds watched, [Sent]).
+    """
     port, plans = pipe.recv()
     pipe.send(run(_send(port, plans)))
 
@@ -168,7 +182,12 @@ async def _send(port, plans):
             await asyncio.sleep(wait)
 
     async def open_loads():
-        agenda = sorted((t, s, i) for s, (due, _, closed) in enumerate(plans) if not closed for i, t in enumerate(due))
+        agenda = sorted(
+            (t, s, i)
+            for s, (due, _, closed) in enumerate(plans)
+            if not closed
+            for i, t in enumerate(due)
+        )
         for due, station, number in agenda:
             await at(due)
             put(station, number)
@@ -194,7 +213,9 @@ async def _send(port, plans):
                 left -= 1
             rest = rest[whole:]
 
-    await asyncio.gather(take(), open_loads(), *(closed_load(s) for s, plan in enumerate(plans) if plan[2]))
+    await asyncio.gather(
+        take(), open_loads(), *(closed_load(s) for s, plan in enumerate(plans) if plan[2])
+    )
     seconds = clock() - zero
     writer.write(REQUEST.pack(END, 0, 0.0))
     await writer.drain()

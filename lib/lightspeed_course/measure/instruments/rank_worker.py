@@ -1,4 +1,6 @@
-"""One of the processes of a collective, run as a module: it measures as it is told, a sweep or a split MLP."""
+"""One of the processes of a collective, run as a module: it measures as it is told, a sweep or a
+split MLP.
+"""
 
 import json
 import os
@@ -11,7 +13,9 @@ from lightspeed_course.measure.instruments.timing import Unavailable
 
 
 def main(job):
-    """Measure as a rank. `job`: {"backend", "collectives", "sizes", "budget", "longest", "limit"}; rank 0 prints lines of JSON."""
+    """Measure as a rank. `job`: {"backend", "collectives", "sizes", "budget", "longest",
+    "limit"}; rank 0 prints lines of JSON.
+    """
     here = world()
     watch = Watch(here.rank if here else 0, job["limit"])
     backend = open_backend(job["backend"], here)

@@ -1,10 +1,12 @@
-"""One of the processes of a collective: its backend, its buffers, its clock. Run as a module, it measures as it is told.
+"""One of the processes of a collective: its backend, its buffers, its clock. Run as a module, it
+measures as it is told.
 
-Size S counts as nccl-tests does (see `lightspeed.collectives`): the whole buffer, so a gather's shards are S / n.
-A call is timed as the OSU benchmarks do: a barrier, then the clock around one call, on every rank; the time of a call is the
-mean over ranks, which both suites print by default. Buffers are float32 and separate (out of place), except
-all_reduce in PyTorch, which works in place. With NCCL calls are queued on the GPU, so a batch of them stands
-between two CUDA events, as in nccl-tests.
+Size S counts as nccl-tests does (see `lightspeed.collectives`): the whole buffer, so a gather's
+shards are S / n. A call is timed as the OSU benchmarks do: a barrier, then the clock around one
+call, on every rank; the time of a call is the mean over ranks, which both suites print by default.
+Buffers are float32 and separate (out of place), except all_reduce in PyTorch, which works in place.
+With NCCL calls are queued on the GPU, so a batch of them stands between two CUDA events, as in
+nccl-tests.
 """
 
 from __future__ import annotations
@@ -21,14 +23,16 @@ ELEMENT = 4
 LONGEST = 8  # a size whose samples would take so many times its budget is left out
 
 
-# ---------------------------------------------------------------- what is sent, and what must arrive
+# ---------------------------------------------------------------- what is sent, and what must arriv
 
 
 def _block(source, target, count):
     """What `source` sends to `target`: small whole numbers, so that every float32 sum is exact."""
     import numpy
 
-    return numpy.resize(((source * 101 + target * 17 + numpy.arange(PERIOD)) % PERIOD).astype(numpy.float32), count)
+    return numpy.resize(
+        ((source * 101 + target * 17 + numpy.arange(PERIOD)) % PERIOD).astype(numpy.float32), count
+    )
 
 
 def sent(collective, rank, n, count):
@@ -75,15 +79,24 @@ class Mpi:
         try:
             from mpi4py import MPI
         except ImportError as error:
-            raise Unavailable("mpi4py is not installed." if error.name == "mpi4py" else f"mpi4py finds no MPI: {error}", INSTALL) from error
+            raise Unavailable(
+                (
+                    "mpi4py is not installed."
+                    if error.name == "mpi4py"
+                    else f"mpi4py finds no MPI: {error}"
+                ),
+                INSTALL,
+            ) from error
         except RuntimeError as error:  # mpi4py without a libmpi
             raise Unavailable(f"mpi4py finds no MPI: {error}".splitlines()[0], INSTALL) from error
         self.MPI, self.comm = MPI, MPI.COMM_WORLD
         self.rank, self.size = self.comm.rank, self.comm.size
         if here and self.size != here.size:
             raise Unavailable(
-                f"{here.launcher} started {here.size} processes, but MPI in them sees {self.size}: mpi4py uses another MPI than the launcher.",
-                "Start them with the mpiexec of that MPI, under Slurm try srun --mpi=pmi2 or --mpi=pmix, or build mpi4py against the cluster's MPI.",
+                f"{here.launcher} started {here.size} processes, but MPI in them sees {self.size}:"
+                " mpi4py uses another MPI than the launcher.",
+                "Start them with the mpiexec of that MPI, under Slurm try srun --mpi=pmi2 or"
+                " --mpi=pmix, or build mpi4py against the cluster's MPI.",
             )
         self.barrier = self.comm.Barrier
         self.node = MPI.Get_processor_name()
@@ -128,7 +141,13 @@ class Mpi:
         """A call that sends nothing: an all-reduce of eight bytes within this rank."""
         import numpy
 
-        a, b = [numpy.ones(2, numpy.float32), self.MPI.FLOAT], [numpy.ones(2, numpy.float32), self.MPI.FLOAT]
+        a, b = (
+            [numpy.ones(2, numpy.float32), self.MPI.FLOAT],
+            [
+                numpy.ones(2, numpy.float32),
+                self.MPI.FLOAT,
+            ],
+        )
         return lambda: self.MPI.COMM_SELF.Allreduce(a, b)
 
     def close(self):
@@ -136,7 +155,9 @@ class Mpi:
 
 
 class Torch:
-    """torch.distributed with gloo (on the CPU) or NCCL (a GPU each). The NCCL path has not been run by the authors on more than one GPU."""
+    """torch.distributed with gloo (on the CPU) or NCCL (a GPU each). The NCCL path has not been
+    run by the authors on more than one GPU.
+    """
 
     def __init__(self, here, backend):
         try:
@@ -145,14 +166,26 @@ class Torch:
         except ImportError as error:
             raise Unavailable("PyTorch is not installed.", "pip install torch") from error
         if not here:
-            raise Unavailable("PyTorch's collectives need a launcher.", "torchrun --nproc-per-node 4 -m lightspeed_cli measure collectives")
+            raise Unavailable(
+                "PyTorch's collectives need a launcher.",
+                "torchrun --nproc-per-node 4 -m lightspeed_cli measure collectives",
+            )
         if "MASTER_ADDR" not in os.environ:
-            raise Unavailable(f"{here.launcher} does not tell PyTorch where rank 0 is.", "Set MASTER_ADDR (the host of rank 0) and MASTER_PORT, or use torchrun.")
+            raise Unavailable(
+                f"{here.launcher} does not tell PyTorch where rank 0 is.",
+                "Set MASTER_ADDR (the host of rank 0) and MASTER_PORT, or use torchrun.",
+            )
         if backend == "nccl" and not torch.cuda.is_available():
-            raise Unavailable("NCCL needs NVIDIA GPUs, and PyTorch sees none.", "Take --backend gloo, or mpi.")
+            raise Unavailable(
+                "NCCL needs NVIDIA GPUs, and PyTorch sees none.", "Take --backend gloo, or mpi."
+            )
         self.torch, self.dist, self.rank, self.size = torch, dist, here.rank, here.size
         self.gpu = backend == "nccl"
-        self.device = torch.device("cuda", here.local % torch.cuda.device_count()) if self.gpu else torch.device("cpu")
+        self.device = (
+            torch.device("cuda", here.local % torch.cuda.device_count())
+            if self.gpu
+            else torch.device("cpu")
+        )
         if self.gpu:
             torch.cuda.set_device(self.device)
         os.environ.setdefault("MASTER_PORT", "29500")
@@ -165,7 +198,9 @@ class Torch:
         self.dist.barrier()
 
     def buffers(self, data, count):
-        return self.torch.tensor(data, device=self.device), self.torch.full((count,), float("nan"), device=self.device)
+        return self.torch.tensor(data, device=self.device), self.torch.full(
+            (count,), float("nan"), device=self.device
+        )
 
     def call(self, collective, send, recv):
         dist = self.dist
@@ -181,7 +216,9 @@ class Torch:
         right, left = (self.rank + 1) % self.size, (self.rank - 1) % self.size
 
         def exchange():
-            for work in dist.batch_isend_irecv([dist.P2POp(dist.isend, send, right), dist.P2POp(dist.irecv, recv, left)]):
+            for work in dist.batch_isend_irecv(
+                [dist.P2POp(dist.isend, send, right), dist.P2POp(dist.irecv, recv, left)]
+            ):
                 work.wait()
 
         return exchange
@@ -225,10 +262,11 @@ def open_backend(name, here):
 
 
 def sample(backend, call, budget, longest=LONGEST, repeat=15):
-    """(samples, slowest): seconds of a call, mean over ranks and that of the slowest rank; one call was made before.
+    """(samples, slowest): seconds of a call, mean over ranks and that of the slowest rank; one call
+    was made before.
 
-    About `budget` seconds in all: at least five samples, and more calls in each for short ones. Empty if even
-    five would take far longer.
+    About `budget` seconds in all: at least five samples, and more calls in each for short ones.
+    Empty if even five would take far longer.
     """
     clock, tries = time.perf_counter, []
     for _ in range(3):  # barriers included: where ranks take turns, they are most of the time
@@ -251,8 +289,17 @@ def sample(backend, call, budget, longest=LONGEST, repeat=15):
 
 
 def sweep(backend, collectives, sizes, budget, longest, say, watch):
-    """Measure each collective at each size; `say` takes what happens as dictionaries, on every rank."""
-    say(ranks=backend.size, nodes=[sorted(set(names)).index(name) for names in [backend.collect(backend.node)] for name in names])
+    """Measure each collective at each size; `say` takes what happens as dictionaries, on every
+    rank.
+    """
+    say(
+        ranks=backend.size,
+        nodes=[
+            sorted(set(names)).index(name)
+            for names in [backend.collect(backend.node)]
+            for name in names
+        ],
+    )
     backend.barrier()
     say(collective="call", size=0, samples=seconds_of(backend.alone()))
     for collective in collectives:
@@ -263,16 +310,26 @@ def sweep(backend, collectives, sizes, budget, longest, say, watch):
             say(begin=collective, size=count * ELEMENT)
             watch.begin(f"{collective} of {count * ELEMENT:,} bytes over {backend.size} ranks")
             want = expected(collective, backend.rank, backend.size, count)
-            send, recv = backend.buffers(sent(collective, backend.rank, backend.size, count), want.size)
+            send, recv = backend.buffers(
+                sent(collective, backend.rank, backend.size, count), want.size
+            )
             try:
                 call = backend.call(collective, send, recv)
                 call()
-            except (RuntimeError, NotImplementedError, ValueError) as error:  # a backend that lacks this one
+            # a backend that lacks this one
+            except (RuntimeError, NotImplementedError, ValueError) as error:
                 say(collective=collective, lacking=str(error).splitlines()[0][:200])
                 break
             wrong = sum(backend.collect(int((backend.received(recv) != want).sum())))
             samples, slowest = sample(backend, call, budget, longest)
-            say(collective=collective, size=count * ELEMENT, count=count, samples=samples, slowest=slowest, wrong=wrong)
+            say(
+                collective=collective,
+                size=count * ELEMENT,
+                count=count,
+                samples=samples,
+                slowest=slowest,
+                wrong=wrong,
+            )
             if not samples:
                 break  # larger ones take longer still
     watch.begin("the end")

@@ -1,13 +1,15 @@
-"""Amdahl's law against this machine: a job with a serial part that is known by count, split over real processes.
+"""Amdahl's law against this machine: a job with a serial part that is known by count, split over
+real processes.
 
-Three jobs, each of which does one fifth, or one twentieth, of its work in one process before the rest is split:
+Three jobs, each of which does one fifth, or one twentieth, of its work in one process before the
+rest is split:
 
     count    loops are counted; processes share the processors, so that beyond these there is nothing to gain
     wait     processes wait, as a host does for a device, so that any machine can have many of them
     message  the same, and each then sends an array, which one process receives and adds: a cost that grows with n
 
-Every round runs each n once, so that whatever else the machine does falls on all of them alike, and a speedup is a
-ratio of two times of one round.
+Every round runs each n once, so that whatever else the machine does falls on all of them alike, and
+a speedup is a ratio of two times of one round.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ from lightspeed_course.measure.instruments.timing import Missing, Quantity
 from lightspeed_course.measure.instruments.workers import crew, receive
 from lightspeed_course.measure.records.record import NotMeasured
 
-PARTS = {"count": (1, 4), "wait": (1, 19), "message": (1, 19)}  # (serial, split), by count of equal pieces of work
+# (serial, split), by count of equal pieces of work
+PARTS = {"count": (1, 4), "wait": (1, 19), "message": (1, 19)}
 JOBS = {"count": "counting loops", "wait": "waiting", "message": "waiting, then a message"}
 MESSAGE = 4_000_000  # byte
 WAITERS = (1, 2, 4, 8, 16)
@@ -34,7 +37,8 @@ ANSWER = 60  # s until a process that does not answer is given up
 def measure(quick=True, report=None):
     """Seconds of the three jobs for every n, and of their serial parts: [Quantity | Missing].
 
-    Takes 5 to 10 s, or up to 60 s if not `quick`. Raises Unavailable where no process can be started.
+    Takes 5 to 10 s, or up to 60 s if not `quick`. Raises Unavailable where no process can be
+    started.
     """
     say, cpus, rounds = report or (lambda text: None), usable_cores(), 5 if quick else 10
     split = [n for n in STEPS if n <= max(2 * cpus if cpus <= 4 else cpus, 2)]
@@ -43,15 +47,33 @@ def measure(quick=True, report=None):
     with crew(*[work] * max(*split, *waiters)) as pipes:
         loops = _loops(pipes, 0.08 if quick else 0.3)
         piece = {"count": ("count", loops), "wait": ("wait", 0.01 if quick else 0.025)}
-        plan = {"count": (split, piece["count"], 0), "wait": (waiters, piece["wait"], 0), "message": (waiters, piece["wait"], MESSAGE)}
+        plan = {
+            "count": (split, piece["count"], 0),
+            "wait": (waiters, piece["wait"], 0),
+            "message": (waiters, piece["wait"], MESSAGE),
+        }
         found = []
         for name, (counts, (kind, amount), size) in plan.items():
-            say(f"{JOBS[name]}: {rounds} rounds of {len(counts)} runs, up to {counts[-1]} processes")
+            say(
+                f"{JOBS[name]}: {rounds} rounds of {len(counts)} runs, up to {counts[-1]} processes"
+            )
             serial, divided = ((kind, amount * part) for part in PARTS[name])
-            found += quantities(name, counts, run(pipes, counts, serial, divided, size, rounds), cpus)
+            found += quantities(
+                name, counts, run(pipes, counts, serial, divided, size, rounds), cpus
+            )
     if cpus == 1:
-        why = "This process may use one processor, so that counting loops cannot become faster, whatever n is."
-        found.append(Missing("scaling.count_speedup", why, "The jobs that wait show the laws; a machine with more processors shows them for loops."))
+        why = (
+            "This process may use one processor, so that counting loops cannot become faster,"
+            " whatever n is."
+        )
+        found.append(
+            Missing(
+                "scaling.count_speedup",
+                why,
+                "The jobs that wait show the laws; a machine with more processors shows them for"
+                " loops.",
+            )
+        )
     return found
 
 
@@ -60,11 +82,35 @@ def quantities(name, counts, times, cpus):
     serial = sum(PARTS[name][:1]) / sum(PARTS[name])
     found = []
     for n in counts:
-        note = f"more processes than the {cpus} processor{'s' * (cpus > 1)}" if name == "count" and n > cpus else ""
+        note = (
+            f"more processes than the {cpus} processor{'s' * (cpus > 1)}"
+            if name == "count" and n > cpus
+            else ""
+        )
         samples = tuple(round(total, 6) for _, total in times[n])
-        found.append(Quantity("scaling.time", "s", samples, {"job": name, "n": n, "cpus": cpus}, "lower", note, {"serial": serial}))
+        found.append(
+            Quantity(
+                "scaling.time",
+                "s",
+                samples,
+                {"job": name, "n": n, "cpus": cpus},
+                "lower",
+                note,
+                {"serial": serial},
+            )
+        )
     alone = tuple(round(s, 6) for s, _ in times[counts[0]])
-    return [*found, Quantity("scaling.serial_time", "s", alone, {"job": name}, "lower", "the serial part of the job alone")]
+    return [
+        *found,
+        Quantity(
+            "scaling.serial_time",
+            "s",
+            alone,
+            {"job": name},
+            "lower",
+            "the serial part of the job alone",
+        ),
+    ]
 
 
 # ---------------------------------------------------------------- the processes
@@ -93,11 +139,13 @@ def work(pipe):
 def run(pipes, counts, serial, divided, size=0, rounds=5):
     """{n: [(seconds of the serial part, seconds of all), ...]}, one pair for each round.
 
-    `serial` and `divided` are (kind, amount): ("count", loops) or ("wait", seconds). The first worker does the serial
-    part; then `n` of them do an equal part of the divided one and answer with `size` bytes, which are added up here.
+    `serial` and `divided` are (kind, amount): ("count", loops) or ("wait", seconds). The first
+    worker does the serial part; then `n` of them do an equal part of the divided one and answer
+    with `size` bytes, which are added up here.
     """
     times = {n: [] for n in counts}
-    _job(pipes, max(counts), (serial[0], 0), (divided[0], 0), size)  # touches every process and its memory once
+    # touches every process and its memory once
+    _job(pipes, max(counts), (serial[0], 0), (divided[0], 0), size)
     for _ in range(rounds):
         for n in counts:
             times[n].append(_job(pipes, n, serial, divided, size))
@@ -122,13 +170,15 @@ def _job(pipes, n, serial, divided, size):
 
 
 def _loops(pipes, seconds):
-    """The loops of one piece, so that the whole counting job takes one process about so many seconds."""
+    """The loops of one piece, so that the whole counting job takes one process about so many
+    seconds.
+    """
     trial = 300_000
     best = min(_job(pipes, 1, ("count", trial), ("count", 0), 0)[0] for _ in range(3))
     return max(1000, round(trial / best * seconds / sum(PARTS["count"])))
 
 
-# ---------------------------------------------------------------- what follows from the times (nothing here is timed)
+# ---------------------------------------------------------------- what follows from the times (noth
 
 
 @dataclass(frozen=True)
@@ -146,11 +196,13 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Scaling:
-    """What one job's times say. Lists go with `n`; `usl` is None where there are fewer than three n to fit.
+    """What one job's times say. Lists go with `n`; `usl` is None where there are fewer than three n
+    to fit.
 
-    `counted` is the serial share by count of work, `timed` by the serial part's own time, `amdahl` the share in the straight line
-    of time over 1 / n, and `shares` Karp and Flatt's of each n above 1. `cpus` processors were there; for the job that
-    counts, larger n are in `speedup` and `shares` but in neither fit.
+    `counted` is the serial share by count of work, `timed` by the serial part's own time, `amdahl`
+    the share in the straight line of time over 1 / n, and `shares` Karp and Flatt's of each n above
+    1. `cpus` processors were there; for the job that counts, larger n are in `speedup` and `shares`
+    but in neither fit.
     """
 
     job: str
@@ -165,8 +217,13 @@ class Scaling:
     doubt: str
 
     def predicted(self):
-        """The speedup of Amdahl's law with the counted share, on at most `cpus` processors where they are what is shared."""
-        return [amdahl_speedup(min(n, self.cpus) if self.job == "count" else n, serial=self.counted) for n in self.n]
+        """The speedup of Amdahl's law with the counted share, on at most `cpus` processors where
+        they are what is shared.
+        """
+        return [
+            amdahl_speedup(min(n, self.cpus) if self.job == "count" else n, serial=self.counted)
+            for n in self.n
+        ]
 
 
 def analyse(found, job):
@@ -174,12 +231,20 @@ def analyse(found, job):
 
     Raises NotMeasured where the list does not have the job.
     """
-    times = {q.parameters["n"]: q for q in found if q.key == "scaling.time" and q.parameters["job"] == job}
+    times = {
+        q.parameters["n"]: q
+        for q in found
+        if q.key == "scaling.time" and q.parameters["job"] == job
+    }
     if 1 not in times:
         raise NotMeasured(f"these quantities have no scaling.time for the job {job!r} at n = 1")
     n, cpus = sorted(times), times[1].parameters["cpus"]
-    speedups = {k: [a / b for a, b in zip(times[1].samples, times[k].samples, strict=True)] for k in n}
-    alone = [q.value for q in found if q.key == "scaling.serial_time" and q.parameters["job"] == job]
+    speedups = {
+        k: [a / b for a, b in zip(times[1].samples, times[k].samples, strict=True)] for k in n
+    }
+    alone = [
+        q.value for q in found if q.key == "scaling.serial_time" and q.parameters["job"] == job
+    ]
     used = [k for k in n if job != "count" or k <= cpus]
     wide = [str(k) for k in n if not times[k].trusted]
     return Scaling(
@@ -190,14 +255,29 @@ def analyse(found, job):
         [estimate([karp_flatt(s, k) for s in speedups[k]]) for k in n if k > 1],
         times[1].counted["serial"],
         alone[0] / times[1].value,
-        estimate([line_share(used, row) for row in zip(*(times[k].samples for k in used), strict=True)]) if len(used) > 1 else None,
+        (
+            estimate(
+                [
+                    line_share(used, row)
+                    for row in zip(*(times[k].samples for k in used), strict=True)
+                ]
+            )
+            if len(used) > 1
+            else None
+        ),
         _usl({k: times[k].samples for k in used}) if len(used) > 2 else None,
-        f"The times for n = {', '.join(wide)} scatter too much to conclude from them." if wide else "",
+        (
+            f"The times for n = {', '.join(wide)} scatter too much to conclude from them."
+            if wide
+            else ""
+        ),
     )
 
 
 def _usl(times):
-    """The fit to every sample over one common time of one process: its error is one factor for all, which the fit has, too."""
+    """The fit to every sample over one common time of one process: its error is one factor for
+    all, which the fit has, too.
+    """
     import numpy
 
     alone = statistics.median(times[1])
@@ -206,7 +286,9 @@ def _usl(times):
 
 
 def line_share(n, times):
-    """The serial share a / (a + b) of the line a + b / n through times, with errors in proportion to the time."""
+    """The serial share a / (a + b) of the line a + b / n through times, with errors in
+    proportion to the time.
+    """
     import numpy
 
     times = numpy.asarray(times, float)
@@ -224,23 +306,47 @@ def estimate(values, confidence=0.95):
 
 
 def findings(scaling):
-    """What the measured times say about the laws, as sentences; a single doubt where they scatter too much."""
+    """What the measured times say about the laws, as sentences; a single doubt where they
+    scatter too much.
+    """
     if scaling.doubt:
         return [scaling.doubt]
     found = []
     if scaling.job == "count" and scaling.cpus == 1:
-        return ["With one processor the processes take turns: the counting job cannot become faster, and no share can be read off it."]
+        return [
+            "With one processor the processes take turns: the counting job cannot become faster,"
+            " and no share can be read off it."
+        ]
     fits = [n for n in scaling.n if 1 < n <= scaling.cpus or (n > 1 and scaling.job != "count")]
-    off = max(abs(s / p - 1) for n, s, p in zip(scaling.n, scaling.speedup, scaling.predicted(), strict=True) if n in fits)
-    found.append(f"Amdahl's law with the counted share of {scaling.counted:.0%} is off by {off:.0%} at most, up to {fits[-1]} processes.")
+    off = max(
+        abs(s / p - 1)
+        for n, s, p in zip(scaling.n, scaling.speedup, scaling.predicted(), strict=True)
+        if n in fits
+    )
+    found.append(
+        f"Amdahl's law with the counted share of {scaling.counted:.0%} is off by {off:.0%} at most,"
+        f" up to {fits[-1]} processes."
+    )
     if scaling.amdahl:
-        found.append(f"The times themselves give a share of {scaling.amdahl.mean:.1%} ({scaling.amdahl.low:.1%} to {scaling.amdahl.high:.1%}); the serial part alone took {scaling.timed:.1%}.")
+        found.append(
+            f"The times themselves give a share of {scaling.amdahl.mean:.1%}"
+            f" ({scaling.amdahl.low:.1%} to {scaling.amdahl.high:.1%}); the serial part alone took"
+            f" {scaling.timed:.1%}."
+        )
     if scaling.usl is None:
-        found.append("A third term cannot be told from so few processors; the jobs that wait can show it.")
+        found.append(
+            "A third term cannot be told from so few processors; the jobs that wait can show it."
+        )
         return found
     low, high = scaling.usl.kappa_interval
     if low > 0:
-        found.append(f"Something grows with n: κ is {scaling.usl.kappa:.2%} ({low:.2%} to {high:.2%}), so that more than about {scaling.usl.peak:.0f} processes make it slower.")
+        found.append(
+            f"Something grows with n: κ is {scaling.usl.kappa:.2%} ({low:.2%} to {high:.2%}), so"
+            f" that more than about {scaling.usl.peak:.0f} processes make it slower."
+        )
     else:
-        found.append(f"Nothing that grows with n can be seen: the interval of κ, {low:.2%} to {high:.2%}, holds zero.")
+        found.append(
+            f"Nothing that grows with n can be seen: the interval of κ, {low:.2%} to {high:.2%},"
+            " holds zero."
+        )
     return found

@@ -1,8 +1,10 @@
-"""What a measurement is: samples with their median and spread, and a clock that gives seconds per call.
+"""What a measurement is: samples with their median and spread, and a clock that gives seconds per
+call.
 
-The spread is the coefficient of variation (sample standard deviation over mean) of the middle 80 % of the
-samples: one in ten is set aside at either end, because a timer tick or another process makes single samples
-slow without saying anything about the thing measured. Above `LIMIT` nothing is concluded from a quantity.
+The spread is the coefficient of variation (sample standard deviation over mean) of the middle 80 %
+of the samples: one in ten is set aside at either end, because a timer tick or another process makes
+single samples slow without saying anything about the thing measured. Above `LIMIT` nothing is
+concluded from a quantity.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ SET_ASIDE = 0.10  # of the samples, at either end
 
 
 class Unavailable(Exception):
-    """A part or a quantity that this machine cannot give: why, and what would mend it, one sentence each."""
+    """A part or a quantity that this machine cannot give: why, and what would mend it, one
+    sentence each.
+    """
 
     def __init__(self, why, remedy=""):
         super().__init__(f"{why} {remedy}".strip())
@@ -40,13 +44,15 @@ class Missing:
 
 @dataclass(frozen=True)
 class Quantity:
-    """Samples of one quantity in the SI unit `unit`, with the parameters under which they were taken.
+    """Samples of one quantity in the SI unit `unit`, with the parameters under which they were
+    taken.
 
-    `counted` holds what a call does by count, such as {"flops": ..., "bytes": ...}, for points on a roofline.
-    `better` says which way is good. A quantity of which only a median and a spread were kept has no samples,
-    and has them in `stated`: {"median": ..., "spread": ...}. `varies` is for samples that differ by nature and not
-    by noise, such as the latencies of single requests: their spread says nothing of the clock and is not judged.
-    Raises ValueError for samples that are not finite, and where there is neither a sample nor a stated median.
+    `counted` holds what a call does by count, such as {"flops": ..., "bytes": ...}, for points on a
+    roofline. `better` says which way is good. A quantity of which only a median and a spread were
+    kept has no samples, and has them in `stated`: {"median": ..., "spread": ...}. `varies` is for
+    samples that differ by nature and not by noise, such as the latencies of single requests: their
+    spread says nothing of the clock and is not judged. Raises ValueError for samples that are not
+    finite, and where there is neither a sample nor a stated median.
     """
 
     key: str
@@ -76,35 +82,50 @@ class Quantity:
 
     @property
     def spread(self):
-        """The coefficient of variation of the middle 80 %, as a fraction; NaN where none is known or samples vary by nature."""
+        """The coefficient of variation of the middle 80 %, as a fraction; NaN where none is
+        known or samples vary by nature.
+        """
         if self.varies:
             return math.nan
         return spread(self.samples) if self.samples else self.stated.get("spread", math.nan)
 
     @property
     def trusted(self):
-        """Whether the spread lets something be concluded: samples enough, and it is within LIMIT. It does not say that the value is right."""
-        return (not self.samples or len(self.samples) >= FEWEST) and (self.varies or self.spread <= LIMIT)
+        """Whether the spread lets something be concluded: samples enough, and it is within
+        LIMIT. It does not say that the value is right.
+        """
+        return (not self.samples or len(self.samples) >= FEWEST) and (
+            self.varies or self.spread <= LIMIT
+        )
 
     @property
     def verdict(self):
         """The same in words."""
         if not self.samples:
             known = f"spread {_percent(self.spread)}" if "spread" in self.stated else "no spread"
-            return f"stated: {known}, samples not kept" + ("" if self.trusted else "; nothing can be concluded")
+            return f"stated: {known}, samples not kept" + (
+                "" if self.trusted else "; nothing can be concluded"
+            )
         n = len(self.samples)
         if n < FEWEST:
-            return f"only {n} sample{'s' if n > 1 else ''}, so the spread is not known; nothing can be concluded"
+            return (
+                f"only {n} sample{'s' if n > 1 else ''}, so the spread is not known; nothing can be"
+                " concluded"
+            )
         if self.varies:
             return f"varies by nature: median of {n} values"
         if not self.trusted:
-            return f"spread {_percent(self.spread)}, above {_percent(LIMIT)}; nothing can be concluded"
+            return (
+                f"spread {_percent(self.spread)}, above {_percent(LIMIT)}; nothing can be concluded"
+            )
         return f"repeats: spread {_percent(self.spread)} over {n} samples"
 
     @property
     def label(self):
         """Key and parameters in one line, such as "host.copy_bandwidth, threads 2"."""
-        return ", ".join([self.key, *(f"{name} {value}" for name, value in self.parameters.items())])
+        return ", ".join(
+            [self.key, *(f"{name} {value}" for name, value in self.parameters.items())]
+        )
 
 
 def middle(samples):
@@ -115,7 +136,8 @@ def middle(samples):
 
 
 def spread(samples):
-    """Sample standard deviation over mean of the middle 80 %; NaN for fewer than two samples, inf around zero.
+    """Sample standard deviation over mean of the middle 80 %; NaN for fewer than two samples, inf
+    around zero.
 
     >>> spread([1.0, 1.0, 1.0])
     0.0
@@ -132,8 +154,8 @@ def spread(samples):
 def seconds_of(call, repeat=15, warmup=2, least=0.005):
     """Seconds per call of `call()`: `repeat` samples, after `warmup` calls that are not counted.
 
-    A sample is a loop of so many calls that it lasts at least `least` seconds, so that reading the clock costs
-    nothing beside it. Garbage collection waits until the samples are taken.
+    A sample is a loop of so many calls that it lasts at least `least` seconds, so that reading the
+    clock costs nothing beside it. Garbage collection waits until the samples are taken.
     """
     for _ in range(warmup):
         call()
@@ -143,7 +165,10 @@ def seconds_of(call, repeat=15, warmup=2, least=0.005):
         loops = 1
         while (taken := _loop(call, loops)) < least:
             # Aim past `least`; a clock that saw nothing yet says only "more".
-            loops = max(loops + 1, min(100 * loops, math.ceil(1.2 * loops * least / taken) if taken else 100 * loops))
+            loops = max(
+                loops + 1,
+                min(100 * loops, math.ceil(1.2 * loops * least / taken) if taken else 100 * loops),
+            )
         return [_loop(call, loops) / loops for _ in range(repeat)]
     finally:
         if collects:

@@ -1,7 +1,8 @@
-"""Processes of a measurement: fresh ones, the same on every system and in a notebook, and gone afterwards whatever happens.
+"""Processes of a measurement: fresh ones, the same on every system and in a notebook, and gone
+afterwards whatever happens.
 
-They are started by spawn: nothing of the parent gets into them, and no copy of a pipe's end keeps another one open.
-The same goes for threads and event loops: a notebook's own do not disturb them.
+They are started by spawn: nothing of the parent gets into them, and no copy of a pipe's end keeps
+another one open. The same goes for threads and event loops: a notebook's own do not disturb them.
 """
 
 from __future__ import annotations
@@ -15,14 +16,19 @@ from lightspeed_course.measure.instruments.timing import Unavailable
 
 START = 60  # s that a fresh process may take until it is ready
 LEAVE = 1.0  # s that all of them together may take to leave by themselves
-UNGUARDED = "In a script, measure under `if __name__ == \"__main__\":`, because each new process reads the script once more."
+UNGUARDED = (
+    'In a script, measure under `if __name__ == "__main__":`, because each new process reads the'
+    " script once more."
+)
 
 
 @contextlib.contextmanager
 def crew(*works):
-    """Pipes to fresh processes, one for each of `works`, which run work(pipe) and wait for what the pipe brings.
+    """Pipes to fresh processes, one for each of `works`, which run work(pipe) and wait for what the
+    pipe brings.
 
-    All of them are gone when the block is left, by an error or Ctrl+C too. Raises Unavailable if they do not start.
+    All of them are gone when the block is left, by an error or Ctrl+C too. Raises Unavailable if
+    they do not start.
     """
     context = multiprocessing.get_context("spawn")
     pipes, processes = [], []
@@ -54,13 +60,20 @@ def crew(*works):
 
 
 def receive(pipe, limit):
-    """What the process at the other end sends, within `limit` seconds. Raises Unavailable if it does not, or failed."""
+    """What the process at the other end sends, within `limit` seconds. Raises Unavailable if it
+    does not, or failed.
+    """
     try:
         if not pipe.poll(limit):
-            raise Unavailable(f"A process did not answer within {limit:.0f} s.", "Measure again when the machine is less busy.")
+            raise Unavailable(
+                f"A process did not answer within {limit:.0f} s.",
+                "Measure again when the machine is less busy.",
+            )
         answer = pipe.recv()
     except (EOFError, OSError) as error:
-        raise Unavailable("A process of the measurement ended before it had answered.", UNGUARDED) from error
+        raise Unavailable(
+            "A process of the measurement ended before it had answered.", UNGUARDED
+        ) from error
     if isinstance(answer, Failed):
         raise Unavailable(f"A process of the measurement failed: {answer.args[0]}.")
     return answer
@@ -71,7 +84,8 @@ class Failed(Exception):
 
 
 def _begin(work, pipe):
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C reaches the parent, which then ends this process
+    # Ctrl+C reaches the parent, which then ends this process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         pipe.send("ready")
         work(pipe)

@@ -12,7 +12,8 @@ from lightspeed_course.show import Axis, Chart, Line, Points, Rule, si
 
 
 def ladder_chart(shown):
-    """Latency of a load over the working set, with the levels that the data show and the caches that are advertised.
+    """Latency of a load over the working set, with the levels that the data show and the caches
+    that are advertised.
 
     Raises NotMeasured for a record without a ladder.
     """
@@ -22,54 +23,115 @@ def ladder_chart(shown):
     sizes, latencies = latency_levels.of_quantities(steps)
     levels = latency_levels.levels(sizes, latencies)
     caches = [c for c in shown["machine"].get("caches", ()) if c["kind"] != "instruction"]
-    marks = [Rule(x=c["size"], label=f"L{c['level']}, as advertised") for c in caches if sizes[0] < c["size"] < sizes[-1]]
-    marks += [Line((level.low, level.high), (level.latency,) * 2, si(level.latency, "s", 2), "blue", width=4, label_at="above") for level in levels if level.low < level.high]
+    marks = [
+        Rule(x=c["size"], label=f"L{c['level']}, as advertised")
+        for c in caches
+        if sizes[0] < c["size"] < sizes[-1]
+    ]
+    marks += [
+        Line(
+            (level.low, level.high),
+            (level.latency,) * 2,
+            si(level.latency, "s", 2),
+            "blue",
+            width=4,
+            label_at="above",
+        )
+        for level in levels
+        if level.low < level.high
+    ]
     # The fastest and the slowest sample of each step: what a median alone would hide.
-    marks += [Points([q.parameters["size"] for q in steps for _ in (0, 1)], [pick(q.samples) for q in steps for pick in (min, max)], label="fastest and slowest sample", color="grey", marker="cross", size=3)] if all(q.samples for q in steps) else []
+    marks += (
+        [
+            Points(
+                [q.parameters["size"] for q in steps for _ in (0, 1)],
+                [pick(q.samples) for q in steps for pick in (min, max)],
+                label="fastest and slowest sample",
+                color="grey",
+                marker="cross",
+                size=3,
+            )
+        ]
+        if all(q.samples for q in steps)
+        else []
+    )
     marks += [Points(sizes, latencies, label="median", color="orange")]
-    return Chart(Axis("working set", "byte", "log", ticks=_powers(sizes[0], sizes[-1])), Axis("time of a load", "s", "log"), marks, title=shown["name"], height=360)
+    return Chart(
+        Axis("working set", "byte", "log", ticks=_powers(sizes[0], sizes[-1])),
+        Axis("time of a load", "s", "log"),
+        marks,
+        title=shown["name"],
+        height=360,
+    )
 
 
 def _powers(low, high):
     """Ticks at every fourth power of two: working sets are powers of two, not of ten."""
     first = math.ceil(math.log2(low))
-    return tuple((2**p, latency_levels.binary(2**p)) for p in range(first, math.floor(math.log2(high)) + 1, 3))
+    return tuple(
+        (2**p, latency_levels.binary(2**p))
+        for p in range(first, math.floor(math.log2(high)) + 1, 3)
+    )
 
 
 STRIP = 2.0  # a strip of dots reaches from half to twice the median
 
 
 def dots(*rows):
-    """An SVG strip with a row for each of `rows` (quantities of one kind): each sample as a dot by its ratio to the first median.
+    """An SVG strip with a row for each of `rows` (quantities of one kind): each sample as a dot by
+    its ratio to the first median.
 
-    The axis is logarithmic, from half to twice that median, marked by a line; the band is the limit of the spread.
-    Samples beyond are drawn at the edge as triangles. A quantity without samples is a bar as wide as its spread.
+    The axis is logarithmic, from half to twice that median, marked by a line; the band is the limit
+    of the spread. Samples beyond are drawn at the edge as triangles. A quantity without samples is
+    a bar as wide as its spread.
     """
     width, height = 220, 14
     reference = rows[0].value
 
     def place(value):
         ratio = value / reference if reference else 1.0
-        return width * (0.5 + 0.5 * math.log(max(ratio, 1e-9)) / math.log(STRIP)) if ratio > 0 else 0.0
+        return (
+            width * (0.5 + 0.5 * math.log(max(ratio, 1e-9)) / math.log(STRIP)) if ratio > 0 else 0.0
+        )
 
     parts = []
     for row, q in enumerate(rows):
         y = height * row + height / 2
         low, high = (place(q.value * f) for f in (1 / (1 + LIMIT), 1 + LIMIT))
-        parts.append(f'<rect x="{low:.1f}" y="{y - 6:.1f}" width="{max(high - low, 0):.1f}" height="12" fill="#e3edf2"/>')
-        parts.append(f'<line x1="{place(q.value):.1f}" x2="{place(q.value):.1f}" y1="{y - 6:.1f}" y2="{y + 6:.1f}" stroke="#222"/>')
+        parts.append(
+            f'<rect x="{low:.1f}" y="{y - 6:.1f}" width="{max(high - low, 0):.1f}" height="12"'
+            ' fill="#e3edf2"/>'
+        )
+        parts.append(
+            f'<line x1="{place(q.value):.1f}" x2="{place(q.value):.1f}" y1="{y - 6:.1f}"'
+            f' y2="{y + 6:.1f}" stroke="#222"/>'
+        )
         if not q.samples and q.spread == q.spread:
             ends = [place(q.value * f) for f in (max(1 - q.spread, 1e-9), 1 + q.spread)]
-            parts.append(f'<line x1="{ends[0]:.1f}" x2="{ends[1]:.1f}" y1="{y:.1f}" y2="{y:.1f}" stroke="#c04e00" stroke-width="3"/>')
+            parts.append(
+                f'<line x1="{ends[0]:.1f}" x2="{ends[1]:.1f}" y1="{y:.1f}" y2="{y:.1f}"'
+                ' stroke="#c04e00" stroke-width="3"/>'
+            )
         for value in q.samples:
             x = place(value)
             if 0 <= x <= width:
-                parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.2" fill="#c04e00" fill-opacity=".55"/>')
+                parts.append(
+                    f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.2" fill="#c04e00" fill-opacity=".55"/>'
+                )
             else:
                 tip, back = (0.5, 6) if x < 0 else (width - 0.5, width - 6)
-                parts.append(f'<path d="M{tip} {y:.1f}L{back} {y - 4:.1f}L{back} {y + 4:.1f}Z" fill="#c04e00"/>')
-    said = "; ".join(f"{len(q.samples)} samples, {q.verdict}" if q.samples else q.verdict for q in rows)
-    return f'<svg viewBox="0 0 {width} {height * len(rows)}" width="{width}" height="{height * len(rows)}" role="img" aria-label="{escape(said)}">{"".join(parts)}</svg>'
+                parts.append(
+                    f'<path d="M{tip} {y:.1f}L{back} {y - 4:.1f}L{back} {y + 4:.1f}Z"'
+                    ' fill="#c04e00"/>'
+                )
+    said = "; ".join(
+        f"{len(q.samples)} samples, {q.verdict}" if q.samples else q.verdict for q in rows
+    )
+    return (
+        f'<svg viewBox="0 0 {width} {height * len(rows)}" width="{width}"'
+        f' height="{height * len(rows)}" role="img"'
+        f' aria-label="{escape(said)}">{"".join(parts)}</svg>'
+    )
 
 
 def available(shown):
@@ -79,13 +141,26 @@ def available(shown):
     if fp32 and {"roofline.bandwidth", "roofline.kernel"} <= have:
         yield (
             roofline.machine_chart(shown, shown["name"]),
-            "The roofline of this machine, from what was reached: flat roofs are the fastest matrix products that repeat within 10 %, slopes the fastest streams, dots the kernels at their counted intensity. "
-            "Crosses do not repeat: nothing is concluded from them, not even a roof.",
-            "A log-log plot of FLOP per second over FLOP per byte: slopes that meet flat lines, and a dot for each kernel measured.",
+            (
+                "The roofline of this machine, from what was reached: flat roofs are the fastest"
+                " matrix products that repeat within 10 %, slopes the fastest streams, dots the"
+                " kernels at their counted intensity. Crosses do not repeat: nothing is concluded"
+                " from them, not even a roof."
+            ),
+            (
+                "A log-log plot of FLOP per second over FLOP per byte: slopes that meet flat lines,"
+                " and a dot for each kernel measured."
+            ),
         )
     if len(all_of(shown, "host.latency")) > 1:
         yield (
             ladder_chart(shown),
-            "Time of one load after another over the size of what they are spread over. Bars are the levels that the data show; dashed lines the caches as advertised.",
-            "Latency over working-set size, both logarithmic, rising in steps or in a slope, with the advertised cache sizes as vertical lines.",
+            (
+                "Time of one load after another over the size of what they are spread over. Bars"
+                " are the levels that the data show; dashed lines the caches as advertised."
+            ),
+            (
+                "Latency over working-set size, both logarithmic, rising in steps or in a slope,"
+                " with the advertised cache sizes as vertical lines."
+            ),
         )

@@ -1,4 +1,6 @@
-"""What a chapter shows of measurements: a shipped record beside a law, and the reader's own machine beside both."""
+"""What a chapter shows of measurements: a shipped record beside a law, and the reader's own
+machine beside both.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ NONE = "–"
 
 @dataclass(frozen=True)
 class Row:
-    """A line of a table: its label, the key and parameters of the quantity, and what a law says of it."""
+    """A line of a table: its label, the key and parameters of the quantity, and what a law says
+    of it.
+    """
 
     label: str
     key: str
@@ -30,17 +34,19 @@ class Row:
 def row(label, key, law=None, **parameters):
     """A line for the quantity of this key and these parameters.
 
-    `law` is what the law predicts, in the quantity's SI unit: a number, or a function that takes the record and
-    computes it from other quantities of the same machine (`find(record, ...)`), so that it holds on any machine.
+    `law` is what the law predicts, in the quantity's SI unit: a number, or a function that takes
+    the record and computes it from other quantities of the same machine (`find(record, ...)`), so
+    that it holds on any machine.
     """
     return Row(label, key, law, parameters)
 
 
 def measure_here(part, quick=True):
-    """Measure one part on this machine now, and return the record; it takes seconds and is not kept on disk.
+    """Measure one part on this machine now, and return the record; it takes seconds and is not kept
+    on disk.
 
-    Prints progress and how far to trust the result. A part that this machine cannot give says so and leaves a
-    record without quantities: it never raises for that.
+    Prints progress and how far to trust the result. A part that this machine cannot give says so
+    and leaves a record without quantities: it never raises for that.
     """
     from lightspeed_course.measure import runner
 
@@ -51,10 +57,21 @@ def measure_here(part, quick=True):
 
 
 def show_recorded(name, rows, caption=""):
-    """Show the table of these `row`s for a shipped record (its name) or any other: the same record, the same table."""
-    shown = record.shipped()[one_of("show_recorded", "name", name, tuple(record.shipped()))] if isinstance(name, str) else name
+    """Show the table of these `row`s for a shipped record (its name) or any other: the same
+    record, the same table.
+    """
+    shown = (
+        record.shipped()[one_of("show_recorded", "name", name, tuple(record.shipped()))]
+        if isinstance(name, str)
+        else name
+    )
     lawful = any(r.law is not None for r in rows)
-    columns = ["quantity", "measured", "spread", *(["the law says", "measured over law"] if lawful else [])]
+    columns = [
+        "quantity",
+        "measured",
+        "spread",
+        *(["the law says", "measured over law"] if lawful else []),
+    ]
     lines = []
     for r in rows:
         quantity, law = _find(shown, r), _law(shown, r)
@@ -72,17 +89,35 @@ def compare_here(here, rows, caption=""):
     """
     here = here or record.latest()
     if here is None:
-        print("Nothing has been measured on this machine yet. In a terminal: lightspeed measure all")
+        print(
+            "Nothing has been measured on this machine yet. In a terminal: lightspeed measure all"
+        )
         return
     lawful = any(r.law is not None for r in rows)
     others = record.shipped()
-    columns = ["quantity", *(["the law says, here"] if lawful else []), "here", "spread", *(["here over law"] if lawful else []), *(r["name"] for r in others.values())]
+    columns = [
+        "quantity",
+        *(["the law says, here"] if lawful else []),
+        "here",
+        "spread",
+        *(["here over law"] if lawful else []),
+        *(r["name"] for r in others.values()),
+    ]
     lines = []
     for r in rows:
         quantity, law = _find(here, r), _law(here, r)
         said = [si_of(law, quantity.unit) if law and quantity else NONE] if lawful else []
         over = [ratio(quantity, law)] if lawful else []
-        lines.append([r.label, *said, amount(quantity), spread(quantity), *over, *(amount(_find(other, r)) for other in others.values())])
+        lines.append(
+            [
+                r.label,
+                *said,
+                amount(quantity),
+                spread(quantity),
+                *over,
+                *(amount(_find(other, r)) for other in others.values()),
+            ]
+        )
     table(lines, columns, caption)
     lacking = [f"{m.key}: {m.why} {m.remedy}" for m in record.missing(here)]
     if lacking:
@@ -93,7 +128,10 @@ def about(shown):
     """One sentence on a record: machine, date, and whether it has its samples."""
     day = f"{datetime.fromisoformat(shown['when']):%Y-%m-%d}"
     if shown["kind"] == "summary":
-        return f"{shown['name']}, {day}: medians and spreads as stated, samples were not kept. Source: {shown['source']}"
+        return (
+            f"{shown['name']}, {day}: medians and spreads as stated, samples were not kept. Source:"
+            f" {shown['source']}"
+        )
     return f"Recorded on {shown['name']}, {day}."
 
 
@@ -109,8 +147,19 @@ def si_of(value, unit):
 
 def label(quantity):
     """Key and parameters, with bytes and rates as people write them."""
-    told = {"size": lambda size: latency_levels.binary(size) if size else size, "rate": lambda rate: si(rate, "byte/s")}
-    return ", ".join([quantity.key, *(f"{name} {told.get(name, str)(value)}" for name, value in quantity.parameters.items())])
+    told = {
+        "size": lambda size: latency_levels.binary(size) if size else size,
+        "rate": lambda rate: si(rate, "byte/s"),
+    }
+    return ", ".join(
+        [
+            quantity.key,
+            *(
+                f"{name} {told.get(name, str)(value)}"
+                for name, value in quantity.parameters.items()
+            ),
+        ]
+    )
 
 
 def spread(quantity):

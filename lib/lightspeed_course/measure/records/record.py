@@ -3,9 +3,9 @@
     {"schema": 1, "kind": "samples", "name": "AMD EPYC, 2 cores", "when": "2026-11-21T08:00:00Z", "machine": {...},
      "environment": [...], "versions": {...}, "quantities": [...], "missing": [...]}
 
-`kind` is "samples", or "summary" for a record that has medians and spreads alone, whose `source` says where they
-are from. Nothing in a record names a person or a host: `save` takes out host and user names, paths and addresses.
-A file that is there is never written over.
+`kind` is "samples", or "summary" for a record that has medians and spreads alone, whose `source`
+says where they are from. Nothing in a record names a person or a host: `save` takes out host and
+user names, paths and addresses. A file that is there is never written over.
 """
 
 from __future__ import annotations
@@ -26,7 +26,17 @@ from pathlib import Path
 from lightspeed_course.measure.instruments.timing import Missing, Quantity
 
 SCHEMA = 1
-FIELDS = {"schema": int, "kind": str, "name": str, "when": str, "machine": dict, "environment": list, "versions": dict, "quantities": list, "missing": list}
+FIELDS = {
+    "schema": int,
+    "kind": str,
+    "name": str,
+    "when": str,
+    "machine": dict,
+    "environment": list,
+    "versions": dict,
+    "quantities": list,
+    "missing": list,
+}
 KINDS = ("samples", "summary")
 DATED = len("measure-20261121T080000Z")
 
@@ -40,7 +50,9 @@ class NotMeasured(LookupError):
 
 
 def new(quantities, missing=(), machine=None, environment=(), versions=None, name="", **more):
-    """A record of what was measured just now. `quantities` may hold `Missing`s among the `Quantity`s."""
+    """A record of what was measured just now. `quantities` may hold `Missing`s among the
+    `Quantity`s.
+    """
     found = [q for q in quantities if isinstance(q, Quantity)]
     lacking = [*(m for m in quantities if isinstance(m, Missing)), *missing]
     when = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -62,7 +74,8 @@ def new(quantities, missing=(), machine=None, environment=(), versions=None, nam
 def find(record, key, **parameters):
     """The one `Quantity` of this key that has these parameters (and perhaps others).
 
-    Raises NotMeasured where there is none, with the reason if the record has it, and where several fit.
+    Raises NotMeasured where there is none, with the reason if the record has it, and where several
+    fit.
     """
     fitting = all_of(record, key, **parameters)
     if len(fitting) == 1:
@@ -71,10 +84,15 @@ def find(record, key, **parameters):
     if exact:
         return exact[0]
     if fitting:
-        raise NotMeasured(f"{key}: {len(fitting)} quantities fit; say which: {'; '.join(q.label for q in fitting[:6])}")
+        raise NotMeasured(
+            f"{key}: {len(fitting)} quantities fit; say which:"
+            f" {'; '.join(q.label for q in fitting[:6])}"
+        )
     reasons = [m for m in record["missing"] if key == m["key"] or key.startswith(m["key"] + ".")]
     if reasons:
-        raise NotMeasured(f"{key} was not measured: {reasons[0]['why']} {reasons[0]['remedy']}".strip())
+        raise NotMeasured(
+            f"{key} was not measured: {reasons[0]['why']} {reasons[0]['remedy']}".strip()
+        )
     asked = ", ".join(f"{n} {v}" for n, v in parameters.items())
     raise NotMeasured(f"this record has no {key}" + (f" with {asked}" if asked else ""))
 
@@ -82,7 +100,9 @@ def find(record, key, **parameters):
 def all_of(record, key, **parameters):
     """Every `Quantity` of this key whose parameters include these, in the order measured."""
     rows = (row for row in record["quantities"] if row["key"] == key)
-    return [_quantity(row) for row in rows if parameters.items() <= row.get("parameters", {}).items()]
+    return [
+        _quantity(row) for row in rows if parameters.items() <= row.get("parameters", {}).items()
+    ]
 
 
 def quantities(record):
@@ -96,7 +116,9 @@ def missing(record):
 
 
 def folder():
-    """Where this user's records are kept: `records` in $LIGHTSPEED_DATA, else in the user's data folder."""
+    """Where this user's records are kept: `records` in $LIGHTSPEED_DATA, else in the user's data
+    folder.
+    """
     own = os.environ.get("LIGHTSPEED_DATA")
     if not own:
         import platformdirs
@@ -106,7 +128,8 @@ def folder():
 
 
 def save(record, into=None):
-    """Write a record as a new dated file in the folder `into` (default: `folder()`) and return its path.
+    """Write a record as a new dated file in the folder `into` (default: `folder()`) and return its
+    path.
 
     Raises OSError where that cannot be done, and then leaves no part of a file behind.
     """
@@ -132,11 +155,15 @@ def save(record, into=None):
 
 
 def dumps(record):
-    """The JSON text of a record: a line for each quantity, so that a difference between two files can be read."""
+    """The JSON text of a record: a line for each quantity, so that a difference between two
+    files can be read.
+    """
     parts = []
     for name, value in without_names(record).items():
         if isinstance(value, list) and value:
-            rows = ",\n".join("    " + json.dumps(row, ensure_ascii=False, allow_nan=False) for row in value)
+            rows = ",\n".join(
+                "    " + json.dumps(row, ensure_ascii=False, allow_nan=False) for row in value
+            )
             parts.append(f'  "{name}": [\n{rows}\n  ]')
         else:
             parts.append(f'  "{name}": {json.dumps(value, ensure_ascii=False, allow_nan=False)}')
@@ -144,25 +171,39 @@ def dumps(record):
 
 
 def load(path):
-    """The record in a file. Raises RecordError for one that is damaged, newer than this course or no record; OSError."""
+    """The record in a file. Raises RecordError for one that is damaged, newer than this course
+    or no record; OSError.
+    """
     try:
         found = json.loads(Path(path).read_text("utf-8"))
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise RecordError(f"{path}: damaged, it is not JSON ({error}). Measure again, or take another copy.") from error
+        raise RecordError(
+            f"{path}: damaged, it is not JSON ({error}). Measure again, or take another copy."
+        ) from error
     return check(found, path)
 
 
 def check(record, name="record"):
     """Return the record if it is one, else raise RecordError."""
     if not isinstance(record, dict) or not isinstance(record.get("schema"), int):
-        raise RecordError(f"{name}: this is not a record of `lightspeed measure`: it has no schema number.")
+        raise RecordError(
+            f"{name}: this is not a record of `lightspeed measure`: it has no schema number."
+        )
     if record["schema"] > SCHEMA:
-        raise RecordError(f"{name}: written by a newer version of the course (schema {record['schema']}; this one reads up to {SCHEMA}). Update the course to read it.")
+        raise RecordError(
+            f"{name}: written by a newer version of the course (schema {record['schema']}; this one"
+            f" reads up to {SCHEMA}). Update the course to read it."
+        )
     for field, kind in FIELDS.items():
         if not isinstance(record.get(field), kind):
-            raise RecordError(f"{name}: damaged, its {field} is {'missing' if field not in record else 'not a ' + kind.__name__}.")
+            raise RecordError(
+                f"{name}: damaged, its {field} is"
+                f" {'missing' if field not in record else 'not a ' + kind.__name__}."
+            )
     if record["kind"] not in KINDS:
-        raise RecordError(f"{name}: damaged, kind = {record['kind']!r}: expected {' or '.join(KINDS)}.")
+        raise RecordError(
+            f"{name}: damaged, kind = {record['kind']!r}: expected {' or '.join(KINDS)}."
+        )
     try:
         datetime.datetime.fromisoformat(record["when"])
         found = quantities(record)
@@ -184,17 +225,24 @@ def _shipped():
     found = {}
     for file in sorted((files(__package__) / "shipped").iterdir(), key=lambda f: f.name):
         if file.name.endswith(".json"):
-            found[file.name.removesuffix(".json")] = check(json.loads(file.read_text("utf-8")), file.name)
+            found[file.name.removesuffix(".json")] = check(
+                json.loads(file.read_text("utf-8")), file.name
+            )
     return found
 
 
 def own(paths=False):
-    """This user's records one by one, newest first (as `save` dated them); a file that cannot be read as one is passed over.
+    """This user's records one by one, newest first (as `save` dated them); a file that cannot be
+    read as one is passed over.
 
     With `paths` they are pairs of path and record.
     """
     # The date is a prefix of one length; a second record of the same second has a number after it.
-    names = sorted(folder().glob("measure-*.json"), key=lambda path: (path.stem[:DATED], len(path.stem), path.stem), reverse=True)
+    names = sorted(
+        folder().glob("measure-*.json"),
+        key=lambda path: (path.stem[:DATED], len(path.stem), path.stem),
+        reverse=True,
+    )
     for path in names:
         with contextlib.suppress(OSError, RecordError):
             yield (path, load(path)) if paths else load(path)
@@ -209,7 +257,9 @@ def latest(*keys):
 
 
 def fuller(record):
-    """The path of this user's newest record of the same machine that has more parts than this one, or None."""
+    """The path of this user's newest record of the same machine that has more parts than this
+    one, or None.
+    """
     for path, other in own(paths=True):
         if other["name"] == record["name"] and len(_parts(other)) > len(_parts(record)):
             return path
@@ -221,25 +271,37 @@ def _parts(record):
 
 
 def as_row(quantity):
-    """A quantity as JSON has it: key, unit, samples (to six digits, more than any clock gives), and what is not as by default."""
+    """A quantity as JSON has it: key, unit, samples (to six digits, more than any clock gives),
+    and what is not as by default.
+    """
     row = dataclasses.asdict(quantity)
     row["samples"] = [float(f"{x:.6g}") for x in quantity.samples]
     row["stated"] = {name: float(f"{x:.6g}") for name, x in quantity.stated.items()}
     usual = dataclasses.asdict(Quantity(quantity.key, quantity.unit, (0.0,)))
-    return {name: value for name, value in row.items() if name in ("key", "unit") or (value != usual[name] and value != [])}
+    return {
+        name: value
+        for name, value in row.items()
+        if name in ("key", "unit") or (value != usual[name] and value != [])
+    }
 
 
 def _quantity(row):
     return Quantity(**row)
 
 
-PATH = re.compile(r"(?<![\w/])(?:~|[A-Za-z]:)?[/\\](?!proc\b|sys\b)[\w.+-]+(?:[/\\][\w.+-]+)+[/\\]?")
+PATH = re.compile(
+    r"(?<![\w/])(?:~|[A-Za-z]:)?[/\\](?!proc\b|sys\b)[\w.+-]+(?:[/\\][\w.+-]+)+[/\\]?"
+)
 ADDRESS = re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}\b|\b[0-9a-f]{2}(?::[0-9a-f]{2}){5}\b")
 
 
 def without_names(value):
     """The same plain data without host and user name, paths and network addresses in any text."""
-    words = {platform.node(): "(host)", platform.node().partition(".")[0]: "(host)", _user(): "(user)"}
+    words = {
+        platform.node(): "(host)",
+        platform.node().partition(".")[0]: "(host)",
+        _user(): "(user)",
+    }
     names = {w: r for w, r in words.items() if len(w) > 2 and w not in ("root", "localhost")}
     return _cleaned(value, names)
 
@@ -247,7 +309,9 @@ def without_names(value):
 def _cleaned(value, names):
     if isinstance(value, dict):
         # Versions are kept as they are: one of four numbers looks like an address.
-        return {key: item if key == "versions" else _cleaned(item, names) for key, item in value.items()}
+        return {
+            key: item if key == "versions" else _cleaned(item, names) for key, item in value.items()
+        }
     if isinstance(value, list | tuple):
         return [_cleaned(item, names) for item in value]
     if not isinstance(value, str):

@@ -1,7 +1,9 @@
-"""What a record lets one conclude. Samples that agree say that a measurement repeats, not that it is right.
+"""What a record lets one conclude. Samples that agree say that a measurement repeats, not that it
+is right.
 
-So beside the spread of each quantity there are doubts: a load that was sent too late, by chapter 4's own rule, and a
-matrix product far below those of the sizes next to it, which no machine is by nature.
+So beside the spread of each quantity there are doubts: a load that was sent too late, by chapter
+4's own rule, and a matrix product far below those of the sizes next to it, which no machine is by
+nature.
 """
 
 from __future__ import annotations
@@ -9,12 +11,15 @@ from __future__ import annotations
 from lightspeed_course.measure.instruments.timing import LIMIT
 from lightspeed_course.show import si
 
-SENT = ("queueing.latency", "queueing.inside")  # what depends on whether the load was the one asked for
+# what depends on whether the load was the one asked for
+SENT = ("queueing.latency", "queueing.inside")
 DIP = 5  # so many times below the products of both neighbouring sizes, and something else was timed
 
 
 def late(found):
-    """Why nothing may be concluded from the load that was sent, or nothing: the rule of chapter 4."""
+    """Why nothing may be concluded from the load that was sent, or nothing: the rule of chapter
+    4.
+    """
     from lightspeed_course.measure.instruments import queueing
     from lightspeed_course.measure.records.record import NotMeasured
 
@@ -26,7 +31,11 @@ def late(found):
 
 def doubts(found):
     """Label of a quantity -> why it is not to be believed, whatever its spread."""
-    told = {q.label: "sent late, so nothing can be concluded" for q in found if q.key in SENT} if late(found) else {}
+    told = (
+        {q.label: "sent late, so nothing can be concluded" for q in found if q.key in SENT}
+        if late(found)
+        else {}
+    )
     return told | dict(_dips(found))
 
 
@@ -40,7 +49,13 @@ def _dips(found):
         alike.sort(key=lambda q: q.parameters["n"])
         for below, q, above in zip(alike, alike[1:], alike[2:], strict=False):
             if DIP * q.value < min(below.value, above.value):
-                sizes, rates = (" and ".join(told) for told in zip(*((str(x.parameters["n"]), si(x.value, x.unit)) for x in (below, above)), strict=True))
+                sizes, rates = (
+                    " and ".join(told)
+                    for told in zip(
+                        *((str(x.parameters["n"]), si(x.value, x.unit)) for x in (below, above)),
+                        strict=True,
+                    )
+                )
                 yield q.label, f"not to be believed: its neighbours, n = {sizes}, are at {rates}"
 
 
@@ -50,12 +65,17 @@ def sound(found, doubted):
 
 
 def in_short(found, doubted):
-    """The count in a few words. What varies by nature is not among what repeats, for nothing was asked of its spread."""
+    """The count in a few words. What varies by nature is not among what repeats, for nothing was
+    asked of its spread.
+    """
     judged = [q for q in found if not q.varies]
     good = sum(q.trusted and q.label not in doubted for q in judged)
     lost = sum(q.varies and q.label in doubted for q in found)
     told = [f"{good} of {len(judged)} quantities repeat within {si(LIMIT, '%')}"] if judged else []
-    for number, what in ((len(found) - len(judged) - lost, "by nature and are not judged by spread"), (lost, "by nature and were sent late, so nothing can be concluded from them")):
+    for number, what in (
+        (len(found) - len(judged) - lost, "by nature and are not judged by spread"),
+        (lost, "by nature and were sent late, so nothing can be concluded from them"),
+    ):
         told += [f"{number} {'' if told else 'quantities '}vary {what}"] if number else []
     return "; ".join(told)
 
@@ -63,4 +83,11 @@ def in_short(found, doubted):
 def in_words(found, doubted):
     """The doubts as sentences: one for the load, one for each product."""
     told = late(found)
-    return [*([told] if told else []), *(f"{q.label} is {doubted[q.label]}." for q in found if q.label in doubted and q.key not in SENT)]
+    return [
+        *([told] if told else []),
+        *(
+            f"{q.label} is {doubted[q.label]}."
+            for q in found
+            if q.label in doubted and q.key not in SENT
+        ),
+    ]

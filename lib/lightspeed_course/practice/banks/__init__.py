@@ -1,1 +1,3 @@
-"""The questions: `<topic>.py`, `<topic>_<part>.py`; `lightspeed_course.practice.questions` finds them."""
+"""The questions: `<topic>.py`, `<topic>_<part>.py`; `lightspeed_course.practice.questions` finds
+them.
+"""

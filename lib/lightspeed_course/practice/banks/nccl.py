@@ -1,4 +1,6 @@
-"""Questions of chapter 7, what the numbers of nccl-tests mean: algbw, busbw, factors, and the link they are compared with."""
+"""Questions of chapter 7, what the numbers of nccl-tests mean: algbw, busbw, factors, and the
+link they are compared with.
+"""
 
 from __future__ import annotations
 
@@ -29,16 +31,42 @@ algbw_question = Question(
     id="nccl.algbw",
     chapter=CHAPTER,
     level="recall",
-    prompt="An all-reduce over {{n}} GPUs takes {{time}} for a buffer of {{size}} on each of them. Which algbw does nccl-tests print?",
-    parameters={"size": gigabytes(16, 1, 4, 8, 16), "time": Parameter(100, (20, 50, 80, 100, 200), "ms"), "n": ranks()},
+    prompt=(
+        "An all-reduce over {{n}} GPUs takes {{time}} for a buffer of {{size}} on each of them."
+        " Which algbw does nccl-tests print?"
+    ),
+    parameters={
+        "size": gigabytes(16, 1, 4, 8, 16),
+        "time": Parameter(100, (20, 50, 80, 100, 200), "ms"),
+        "n": ranks(),
+    },
     expected=lambda size, time, n: c.algbw(size, time),
     unit="GB/s",
-    solution=lambda size, time, n: f"The buffer of one rank over the time: {si(size, 'byte')} / {si(time, 's')}. The algorithm and the {n} ranks do not come into it.",
+    solution=lambda size, time, n: (
+        f"The buffer of one rank over the time: {si(size, 'byte')} / {si(time, 's')}. The algorithm and the {n} ranks do not come into it."
+    ),
     misconceptions=(
-        Misconception("busbw", lambda size, time, n: c.busbw("all_reduce", n, size / time), "That is the other column. Algbw does not say what crosses the links."),
-        Misconception("a share for each rank", lambda size, time, n: size / time / n, "Each rank holds a whole buffer of this size. Why divide it?"),
-        Misconception("all buffers together", lambda size, time, n: n * size / time, "You added up the buffers of the ranks. Which one does the caller hand over?"),
-        Misconception("one pass of the ring", lambda size, time, n: size / time * (n - 1) / n, "You counted what a rank sends in one of two passes. Algbw does not count what is sent."),
+        Misconception(
+            "busbw",
+            lambda size, time, n: c.busbw("all_reduce", n, size / time),
+            "That is the other column. Algbw does not say what crosses the links.",
+        ),
+        Misconception(
+            "a share for each rank",
+            lambda size, time, n: size / time / n,
+            "Each rank holds a whole buffer of this size. Why divide it?",
+        ),
+        Misconception(
+            "all buffers together",
+            lambda size, time, n: n * size / time,
+            "You added up the buffers of the ranks. Which one does the caller hand over?",
+        ),
+        Misconception(
+            "one pass of the ring",
+            lambda size, time, n: size / time * (n - 1) / n,
+            "You counted what a rank sends in one of two passes. Algbw does not count what is"
+            " sent.",
+        ),
     ),
 )
 
@@ -46,20 +74,45 @@ busbw_question = Question(
     id="nccl.busbw",
     chapter=CHAPTER,
     level="apply",
-    prompt="On {{nodes}} nodes of {{per_node}} GPUs, `all_reduce_perf` prints an algbw of {{algbw}}. Which busbw stands beside it?",
-    parameters={"algbw": rate(120, 80, 100, 120, 160), "nodes": Parameter(2, (2, 3)), "per_node": Parameter(4, (4, 8), show=str)},
+    prompt=(
+        "On {{nodes}} nodes of {{per_node}} GPUs, `all_reduce_perf` prints an algbw of {{algbw}}."
+        " Which busbw stands beside it?"
+    ),
+    parameters={
+        "algbw": rate(120, 80, 100, 120, 160),
+        "nodes": Parameter(2, (2, 3)),
+        "per_node": Parameter(4, (4, 8), show=str),
+    },
     expected=lambda algbw, nodes, per_node: c.busbw("all_reduce", nodes * per_node, algbw),
     unit="GB/s",
     tolerance=0.01,
-    solution=lambda algbw, nodes, per_node: f"There are {nodes * per_node} ranks, so the factor is {c.busbw_factor('all_reduce', nodes * per_node):.4g}.",
+    solution=lambda algbw, nodes, per_node: (
+        f"There are {nodes * per_node} ranks, so the factor is {c.busbw_factor('all_reduce', nodes * per_node):.4g}."
+    ),
     holds={
         "Twice is the limit": lambda **_: 1.99 < c.busbw_factor("all_reduce", 10**6) < 2,
     },
     misconceptions=(
-        Misconception("always twice", lambda algbw, nodes, per_node: 2 * algbw, "Twice is the limit for very many ranks. How many are there here?"),
-        Misconception("nodes for ranks", lambda algbw, nodes, per_node: c.busbw("all_reduce", nodes, algbw), "You counted nodes. Who are the ranks of an all-reduce?"),
-        Misconception("ranks of one node", lambda algbw, nodes, per_node: c.busbw("all_reduce", per_node, algbw), "You counted the GPUs of one node. Do the others not take part?"),
-        Misconception("half the work", lambda algbw, nodes, per_node: c.busbw("all_gather", nodes * per_node, algbw), "An all-reduce is two passes. You counted one of them."),
+        Misconception(
+            "always twice",
+            lambda algbw, nodes, per_node: 2 * algbw,
+            "Twice is the limit for very many ranks. How many are there here?",
+        ),
+        Misconception(
+            "nodes for ranks",
+            lambda algbw, nodes, per_node: c.busbw("all_reduce", nodes, algbw),
+            "You counted nodes. Who are the ranks of an all-reduce?",
+        ),
+        Misconception(
+            "ranks of one node",
+            lambda algbw, nodes, per_node: c.busbw("all_reduce", per_node, algbw),
+            "You counted the GPUs of one node. Do the others not take part?",
+        ),
+        Misconception(
+            "half the work",
+            lambda algbw, nodes, per_node: c.busbw("all_gather", nodes * per_node, algbw),
+            "An all-reduce is two passes. You counted one of them.",
+        ),
     ),
 )
 
@@ -75,24 +128,48 @@ factor_question = Question(
     level="apply",
     kind="function",
     prompt=(
-        "Write `factor(collective, n)`: busbw over algbw, for the collectives `all_reduce`, `all_gather`, `reduce_scatter`, `alltoall` and `broadcast` over `n` ranks. "
-        "Count the bytes that the busiest rank must send for each byte of the buffer."
+        "Write `factor(collective, n)`: busbw over algbw, for the collectives `all_reduce`,"
+        " `all_gather`, `reduce_scatter`, `alltoall` and `broadcast` over `n` ranks. Count the"
+        " bytes that the busiest rank must send for each byte of the buffer."
     ),
-    parameters={"collective": Parameter("all_reduce", ("all_reduce", "all_gather", "reduce_scatter", "alltoall", "broadcast")), "n": Parameter(8, (2, 3, 4, 8, 16, 64, 1000))},
+    parameters={
+        "collective": Parameter(
+            "all_reduce", ("all_reduce", "all_gather", "reduce_scatter", "alltoall", "broadcast")
+        ),
+        "n": Parameter(8, (2, 3, 4, 8, 16, 64, 1000)),
+    },
     edges=({"n": 2}, {"collective": "broadcast", "n": 2}),
     expected=c.busbw_factor,
     tolerance=0.001,
     solution=(
-        "```python\ndef factor(collective, n):\n    if collective == \"broadcast\":\n        return 1\n"
-        "    return (2 if collective == \"all_reduce\" else 1) * (n - 1) / n\n```\n\n"
-        "Of the buffer a rank needs all but its own share, or must send all but that, so $(n - 1)/n$; an all-reduce is a reduce-scatter and an all-gather. "
-        "A broadcast passes the whole buffer on."
+        '```python\ndef factor(collective, n):\n    if collective == "broadcast":\n        return'
+        ' 1\n    return (2 if collective == "all_reduce" else 1) * (n - 1) / n\n```\n\nOf the'
+        " buffer a rank needs all but its own share, or must send all but that, so $(n - 1)/n$; an"
+        " all-reduce is a reduce-scatter and an all-gather. A broadcast passes the whole buffer on."
     ),
     misconceptions=(
-        Misconception("all alike", factor_of("all_reduce"), "You treat all as an all-reduce. How often does a byte travel in a gather?"),
-        Misconception("once for all", factor_of("all_gather"), "An all-reduce first adds up and then hands out. How many passes are these?"),
-        Misconception("twice, whatever n", lambda collective, n: {"all_reduce": 2, "broadcast": 1}.get(collective, 1) * n / n, "Try two ranks. How many bytes does each of them have to send?"),
-        Misconception("per shard", lambda collective, n: c.busbw_factor(collective, n) * (n if collective in c.ONCE else 1), "For gathers and scatters, nccl-tests counts the whole buffer, not one shard."),
+        Misconception(
+            "all alike",
+            factor_of("all_reduce"),
+            "You treat all as an all-reduce. How often does a byte travel in a gather?",
+        ),
+        Misconception(
+            "once for all",
+            factor_of("all_gather"),
+            "An all-reduce first adds up and then hands out. How many passes are these?",
+        ),
+        Misconception(
+            "twice, whatever n",
+            lambda collective, n: {"all_reduce": 2, "broadcast": 1}.get(collective, 1) * n / n,
+            "Try two ranks. How many bytes does each of them have to send?",
+        ),
+        Misconception(
+            "per shard",
+            lambda collective, n: (
+                c.busbw_factor(collective, n) * (n if collective in c.ONCE else 1)
+            ),
+            "For gathers and scatters, nccl-tests counts the whole buffer, not one shard.",
+        ),
     ),
 )
 
@@ -101,18 +178,42 @@ busbw_function = Question(
     chapter=CHAPTER,
     level="apply",
     kind="function",
-    prompt="Write `all_reduce_busbw(size, time, n)`: the busbw that nccl-tests prints for an all-reduce.",
-    parameters={"size": Parameter(1e9, (65536, 1e6, 1e9, 16e9), "byte"), "time": Parameter(0.08, (2e-5, 1e-3, 0.08, 0.1), "s"), "n": Parameter(8, (2, 3, 8, 64, 1000))},
+    prompt=(
+        "Write `all_reduce_busbw(size, time, n)`: the busbw that nccl-tests prints for an"
+        " all-reduce."
+    ),
+    parameters={
+        "size": Parameter(1e9, (65536, 1e6, 1e9, 16e9), "byte"),
+        "time": Parameter(0.08, (2e-5, 1e-3, 0.08, 0.1), "s"),
+        "n": Parameter(8, (2, 3, 8, 64, 1000)),
+    },
     edges=({"n": 1}, {"n": 2}),
     expected=lambda size, time, n: c.busbw("all_reduce", n, c.algbw(size, time)),
     unit="byte/s",
     tolerance=0.001,
-    solution="```python\ndef all_reduce_busbw(size, time, n):\n    return size / time * 2 * (n - 1) / n\n```\n\nWith a single rank busbw is zero.",
+    solution=(
+        "```python\ndef all_reduce_busbw(size, time, n):\n    return size / time * 2 * (n - 1) /"
+        " n\n```\n\nWith a single rank busbw is zero."
+    ),
     misconceptions=(
-        Misconception("always twice", lambda size, time, n: 2 * size / time, "Try one rank: is anything sent?"),
-        Misconception("algbw", lambda size, time, n: size / time, "That is the rate for the caller. How much does a rank send?"),
-        Misconception("one pass", lambda size, time, n: size / time * (n - 1) / n, "First the sums are made, then they are handed out."),
-        Misconception("steps, not shares", lambda size, time, n: size / time * 2 * (n - 1), "In each of these steps a part of the buffer moves. What part?"),
+        Misconception(
+            "always twice", lambda size, time, n: 2 * size / time, "Try one rank: is anything sent?"
+        ),
+        Misconception(
+            "algbw",
+            lambda size, time, n: size / time,
+            "That is the rate for the caller. How much does a rank send?",
+        ),
+        Misconception(
+            "one pass",
+            lambda size, time, n: size / time * (n - 1) / n,
+            "First the sums are made, then they are handed out.",
+        ),
+        Misconception(
+            "steps, not shares",
+            lambda size, time, n: size / time * 2 * (n - 1),
+            "In each of these steps a part of the buffer moves. What part?",
+        ),
     ),
 )
 
@@ -120,15 +221,28 @@ ranks_question = Question(
     id="nccl.ranks_from_ratio",
     chapter=CHAPTER,
     level="apply",
-    prompt="A log has lost its list of devices. In each row of `all_reduce_perf`, busbw is {{ratio}} times algbw. How many ranks were there?",
+    prompt=(
+        "A log has lost its list of devices. In each row of `all_reduce_perf`, busbw is {{ratio}}"
+        " times algbw. How many ranks were there?"
+    ),
     parameters={"ratio": Parameter(1.875, (1.5, 1.75, 1.875, 1.9375), show=str)},
     expected=lambda ratio: round(2 / (2 - ratio)),
     tolerance=0,
     solution=lambda ratio: f"Solve $2(n - 1)/n = {ratio}$ for $n$: $n = 2/(2 - {ratio})$.",
     misconceptions=(
-        Misconception("one rank lost", lambda ratio: 2 / (2 - ratio) - 1, "Solve for n, not for n - 1."),
-        Misconception("one pass", lambda ratio: 1 / (2 - ratio), "Write down the factor of an all-reduce, with both passes, and solve it."),
-        Misconception("steps", lambda ratio: 2 * (2 / (2 - ratio) - 1), "You counted the steps of a ring. The ranks are fewer."),
+        Misconception(
+            "one rank lost", lambda ratio: 2 / (2 - ratio) - 1, "Solve for n, not for n - 1."
+        ),
+        Misconception(
+            "one pass",
+            lambda ratio: 1 / (2 - ratio),
+            "Write down the factor of an all-reduce, with both passes, and solve it.",
+        ),
+        Misconception(
+            "steps",
+            lambda ratio: 2 * (2 / (2 - ratio) - 1),
+            "You counted the steps of a ring. The ranks are fewer.",
+        ),
     ),
 )
 
@@ -141,12 +255,30 @@ sent_question = Question(
     expected=lambda size, n: size * c.busbw_factor("all_reduce", n),
     unit="GB",
     tolerance=0.01,
-    solution=lambda size, n: f"In each of {c.ring_steps('all_reduce', n)} steps a rank sends one chunk of {si(size / n, 'byte')}.",
+    solution=lambda size, n: (
+        f"In each of {c.ring_steps('all_reduce', n)} steps a rank sends one chunk of {si(size / n, 'byte')}."
+    ),
     misconceptions=(
-        Misconception("the buffer once", lambda size, n: size, "A rank does not send its whole buffer once. Follow one chunk."),
-        Misconception("twice", lambda size, n: 2 * size, "Nearly. Does a rank have to send the chunk that it finishes itself?"),
-        Misconception("one pass", lambda size, n: size * (n - 1) / n, "After that each rank holds one finished chunk. Who gets the others?"),
-        Misconception("the whole buffer in each step", lambda size, n: size * 2 * (n - 1), "The buffer is cut. How large is what a step sends?"),
+        Misconception(
+            "the buffer once",
+            lambda size, n: size,
+            "A rank does not send its whole buffer once. Follow one chunk.",
+        ),
+        Misconception(
+            "twice",
+            lambda size, n: 2 * size,
+            "Nearly. Does a rank have to send the chunk that it finishes itself?",
+        ),
+        Misconception(
+            "one pass",
+            lambda size, n: size * (n - 1) / n,
+            "After that each rank holds one finished chunk. Who gets the others?",
+        ),
+        Misconception(
+            "the whole buffer in each step",
+            lambda size, n: size * 2 * (n - 1),
+            "The buffer is cut. How large is what a step sends?",
+        ),
     ),
 )
 
@@ -154,15 +286,36 @@ gather_question = Question(
     id="nccl.gather_time",
     chapter=CHAPTER,
     level="apply",
-    prompt="In FSDP each of {{n}} GPUs holds a shard of {{shard}} of a layer. At best, how long does the all-gather take if a GPU receives {{bandwidth}} in one direction?",
-    parameters={"shard": Parameter(50, (10, 20, 50, 100), "MB"), "n": ranks(), "bandwidth": rate(450, 50, 300, 450)},
+    prompt=(
+        "In FSDP each of {{n}} GPUs holds a shard of {{shard}} of a layer. At best, how long does"
+        " the all-gather take if a GPU receives {{bandwidth}} in one direction?"
+    ),
+    parameters={
+        "shard": Parameter(50, (10, 20, 50, 100), "MB"),
+        "n": ranks(),
+        "bandwidth": rate(450, 50, 300, 450),
+    },
     expected=lambda shard, n, bandwidth: c.bandwidth_bound("all_gather", n * shard, n, bandwidth),
     unit="µs",
-    solution=lambda shard, n, bandwidth: f"Each GPU lacks {n - 1} shards, together {si((n - 1) * shard, 'byte')}. In nccl-tests S is {si(n * shard, 'byte')}, and $S (n - 1)/n$ is the same.",
+    solution=lambda shard, n, bandwidth: (
+        f"Each GPU lacks {n - 1} shards, together {si((n - 1) * shard, 'byte')}. In nccl-tests S is {si(n * shard, 'byte')}, and $S (n - 1)/n$ is the same."
+    ),
     misconceptions=(
-        Misconception("shard for buffer", lambda shard, n, bandwidth: c.bandwidth_bound("all_gather", shard, n, bandwidth), "S counts the gathered buffer. How many shards have to arrive?"),
-        Misconception("its own as well", lambda shard, n, bandwidth: n * shard / bandwidth, "One of the shards is at home already."),
-        Misconception("as an all-reduce", lambda shard, n, bandwidth: c.bandwidth_bound("all_reduce", n * shard, n, bandwidth), "Here the data are not added up. You took the factor of another collective."),
+        Misconception(
+            "shard for buffer",
+            lambda shard, n, bandwidth: c.bandwidth_bound("all_gather", shard, n, bandwidth),
+            "S counts the gathered buffer. How many shards have to arrive?",
+        ),
+        Misconception(
+            "its own as well",
+            lambda shard, n, bandwidth: n * shard / bandwidth,
+            "One of the shards is at home already.",
+        ),
+        Misconception(
+            "as an all-reduce",
+            lambda shard, n, bandwidth: c.bandwidth_bound("all_reduce", n * shard, n, bandwidth),
+            "Here the data are not added up. You took the factor of another collective.",
+        ),
     ),
 )
 
@@ -178,8 +331,8 @@ share_question = Question(
     chapter=CHAPTER,
     level="apply",
     prompt=(
-        "{{nodes}} nodes of {{per_node}} GPUs, an all-reduce of sixteen gigabytes, algbw {{algbw}}. A node can send {{network}} in one direction. "
-        "What share of their line do the nodes use?"
+        "{{nodes}} nodes of {{per_node}} GPUs, an all-reduce of sixteen gigabytes, algbw {{algbw}}."
+        " A node can send {{network}} in one direction. What share of their line do the nodes use?"
     ),
     parameters={
         "nodes": Parameter(125, (16, 32, 64, 125)),
@@ -187,19 +340,35 @@ share_question = Question(
         "algbw": rate(156, 130, 140, 156, 170, 180),
         "network": rate(400, 400),
     },
-    expected=lambda nodes, per_node, algbw, network: c.busbw("all_reduce", nodes * per_node, algbw) / network,
+    expected=lambda nodes, per_node, algbw, network: (
+        c.busbw("all_reduce", nodes * per_node, algbw) / network
+    ),
     unit="%",
     tolerance=0.03,
     solution=lambda nodes, per_node, algbw, network: (
-        f"With {nodes * per_node} ranks the busbw is {si(c.busbw('all_reduce', nodes * per_node, algbw), 'byte/s', 4)}. "
-        "A ring enters and leaves each node, so the busbw is what a node sends. That, not the algbw, is to be divided by the line rate."
+        f"With {nodes * per_node} ranks the busbw is"
+        f" {si(c.busbw('all_reduce', nodes * per_node, algbw), 'byte/s', 4)}. A ring enters and"
+        " leaves each node, so the busbw is what a node sends. That, not the algbw, is to be"
+        " divided by the line rate."
     ),
     misconceptions=(
-        Misconception("algbw against the link", lambda nodes, per_node, algbw, network: algbw / network, "Algbw is how fast the caller's buffer is done. What does the line carry meanwhile?"),
-        Misconception("one GPU's part of the line", lambda nodes, per_node, algbw, network: c.busbw("all_reduce", nodes * per_node, algbw) / (network / per_node), "The ring passes each node as a whole, and uses the lines of its eight GPUs together."),
+        Misconception(
+            "algbw against the link",
+            lambda nodes, per_node, algbw, network: algbw / network,
+            "Algbw is how fast the caller's buffer is done. What does the line carry meanwhile?",
+        ),
+        Misconception(
+            "one GPU's part of the line",
+            lambda nodes, per_node, algbw, network: (
+                c.busbw("all_reduce", nodes * per_node, algbw) / (network / per_node)
+            ),
+            "The ring passes each node as a whole, and uses the lines of its eight GPUs together.",
+        ),
         Misconception(
             "NVLink",
-            lambda nodes, per_node, algbw, network: c.busbw("all_reduce", nodes * per_node, algbw) / link("nvlink4").bandwidth,
+            lambda nodes, per_node, algbw, network: (
+                c.busbw("all_reduce", nodes * per_node, algbw) / link("nvlink4").bandwidth
+            ),
             "You compared with the link inside the node. Which line is the slower one?",
         ),
     ),
@@ -209,15 +378,35 @@ node_rate_question = Question(
     id="nccl.rate_per_gpu",
     chapter=CHAPTER,
     level="recall",
-    prompt="A node with eight GPUs has {{adapters}} adapters of {{adapter}} each. What is the network share of one GPU, in one direction?",
-    parameters={"adapters": Parameter(32, (16, 32)), "adapter": Parameter(100, (100, 200), "Gbit/s")},
+    prompt=(
+        "A node with eight GPUs has {{adapters}} adapters of {{adapter}} each. What is the network"
+        " share of one GPU, in one direction?"
+    ),
+    parameters={
+        "adapters": Parameter(32, (16, 32)),
+        "adapter": Parameter(100, (100, 200), "Gbit/s"),
+    },
     expected=lambda adapters, adapter: adapters * adapter / 8,
     unit="GB/s",
-    solution=lambda adapters, adapter: f"The node sends {si(adapters * adapter, 'byte/s')}; eight GPUs share that. Adapters are named in bits per second and per direction.",
+    solution=lambda adapters, adapter: (
+        f"The node sends {si(adapters * adapter, 'byte/s')}; eight GPUs share that. Adapters are named in bits per second and per direction."
+    ),
     misconceptions=(
-        Misconception("the node's rate", lambda adapters, adapter: adapters * adapter, "That is the whole node's. How many GPUs share it?"),
-        Misconception("one adapter", lambda adapters, adapter: adapter, "That is one adapter. How many has each GPU?"),
-        Misconception("both directions", lambda adapters, adapter: 2 * adapters * adapter / 8, "Adapters are named per direction, and that is what busbw is compared with."),
+        Misconception(
+            "the node's rate",
+            lambda adapters, adapter: adapters * adapter,
+            "That is the whole node's. How many GPUs share it?",
+        ),
+        Misconception(
+            "one adapter",
+            lambda adapters, adapter: adapter,
+            "That is one adapter. How many has each GPU?",
+        ),
+        Misconception(
+            "both directions",
+            lambda adapters, adapter: 2 * adapters * adapter / 8,
+            "Adapters are named per direction, and that is what busbw is compared with.",
+        ),
     ),
 )
 
@@ -226,23 +415,42 @@ possible_question = Question(
     chapter=CHAPTER,
     level="apply",
     prompt=(
-        "Somebody reports the algbw of an all-reduce over {{nodes}} nodes of eight GPUs. The GPUs add, not the switches. Inside a node a GPU sends {{inside}} in one direction. "
-        "Above which algbw can the report not be true, however good the network?"
+        "Somebody reports the algbw of an all-reduce over {{nodes}} nodes of eight GPUs. The GPUs"
+        " add, not the switches. Inside a node a GPU sends {{inside}} in one direction. Above which"
+        " algbw can the report not be true, however good the network?"
     ),
     parameters={"nodes": Parameter(2, (2, 3)), "inside": rate(450, 300, 450, 900)},
     expected=lambda nodes, inside: c.algbw_from_busbw("all_reduce", 8 * nodes, inside),
     unit="GB/s",
     tolerance=0.01,
-    solution=lambda nodes, inside: f"The busbw cannot exceed the link, and the factor for {8 * nodes} ranks is {c.busbw_factor('all_reduce', 8 * nodes):.4g}.",
+    solution=lambda nodes, inside: (
+        f"The busbw cannot exceed the link, and the factor for {8 * nodes} ranks is {c.busbw_factor('all_reduce', 8 * nodes):.4g}."
+    ),
     holds={
         "Twice is the factor": lambda **_: 1.99 < c.busbw_factor("all_reduce", 10**6) < 2,
         "The busbw cannot exceed": "algebra: only ranks add, so each must send that much",
     },
     misconceptions=(
-        Misconception("the link itself", lambda nodes, inside: inside, "It is the busbw that the link bounds. What is the algbw then?"),
-        Misconception("half the link", lambda nodes, inside: inside / 2, "Twice is the factor of a very large ring. How many ranks are there?"),
-        Misconception("one node", lambda nodes, inside: c.algbw_from_busbw("all_reduce", 8, inside), "You took the factor of one node. The GPUs of the others are ranks, too."),
-        Misconception("one pass", lambda nodes, inside: c.algbw_from_busbw("all_gather", 8 * nodes, inside), "That would hold for a gather. Here two passes use the link."),
+        Misconception(
+            "the link itself",
+            lambda nodes, inside: inside,
+            "It is the busbw that the link bounds. What is the algbw then?",
+        ),
+        Misconception(
+            "half the link",
+            lambda nodes, inside: inside / 2,
+            "Twice is the factor of a very large ring. How many ranks are there?",
+        ),
+        Misconception(
+            "one node",
+            lambda nodes, inside: c.algbw_from_busbw("all_reduce", 8, inside),
+            "You took the factor of one node. The GPUs of the others are ranks, too.",
+        ),
+        Misconception(
+            "one pass",
+            lambda nodes, inside: c.algbw_from_busbw("all_gather", 8 * nodes, inside),
+            "That would hold for a gather. Here two passes use the link.",
+        ),
     ),
 )
 
@@ -251,21 +459,43 @@ switch_question = Question(
     chapter=CHAPTER,
     level="apply",
     prompt=(
-        "The NVLink switch adds: each of {{n}} GPUs sends its buffer up once and receives the sum once, at {{rate}} in each direction. "
-        "Which busbw does nccl-tests print for a large all-reduce?"
+        "The NVLink switch adds: each of {{n}} GPUs sends its buffer up once and receives the sum"
+        " once, at {{rate}} in each direction. Which busbw does nccl-tests print for a large"
+        " all-reduce?"
     ),
     parameters={"n": ranks(8, 4, 6, 8), "rate": rate(270, 250, 260, 270, 480)},
     expected=lambda n, rate: c.busbw("all_reduce", n, c.algbw(1e9, c.in_network_time(1e9, rate))),
     unit="GB/s",
     tolerance=0.01,
-    solution=lambda n, rate: f"The algbw is {si(rate, 'byte/s')}, whatever the number of ranks. The printed busbw multiplies it by {c.busbw_factor('all_reduce', n):.4g}, for a traffic that did not happen.",
+    solution=lambda n, rate: (
+        f"The algbw is {si(rate, 'byte/s')}, whatever the number of ranks. The printed busbw multiplies it by {c.busbw_factor('all_reduce', n):.4g}, for a traffic that did not happen."
+    ),
     holds={
-        "The algbw is": lambda n, rate: c.algbw(1e9, c.in_network_time(1e9, rate)) == c.algbw(2e9, c.in_network_time(2e9, rate)),
+        "The algbw is": (
+            lambda n, rate: (
+                c.algbw(1e9, c.in_network_time(1e9, rate))
+                == c.algbw(2e9, c.in_network_time(2e9, rate))
+            )
+        ),
     },
     misconceptions=(
-        Misconception("the wire", lambda n, rate: rate, "That is what the wire carries. nccl-tests does not know about the switch: what does it multiply by?"),
-        Misconception("always twice", lambda n, rate: 2 * rate, "The factor depends on the number of ranks, here too."),
-        Misconception("one pass", lambda n, rate: rate * (n - 1) / n, "The program applies the factor of the collective, not that of the algorithm. Which collective is it?"),
+        Misconception(
+            "the wire",
+            lambda n, rate: rate,
+            "That is what the wire carries. nccl-tests does not know about the switch: what does it"
+            " multiply by?",
+        ),
+        Misconception(
+            "always twice",
+            lambda n, rate: 2 * rate,
+            "The factor depends on the number of ranks, here too.",
+        ),
+        Misconception(
+            "one pass",
+            lambda n, rate: rate * (n - 1) / n,
+            "The program applies the factor of the collective, not that of the algorithm. Which"
+            " collective is it?",
+        ),
     ),
 )
 

@@ -1,4 +1,6 @@
-"""Questions of chapter 7, how long a collective takes: steps, latency, algorithms, levels, and which test to run."""
+"""Questions of chapter 7, how long a collective takes: steps, latency, algorithms, levels, and
+which test to run.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +16,40 @@ steps_question = Question(
     id="nccl.ring_steps",
     chapter=CHAPTER,
     level="recall",
-    prompt="A ring all-reduce over {{nodes}} nodes with {{per_node}} GPUs each: how many steps does it take?",
-    parameters={"nodes": Parameter(125, (4, 16, 32, 125)), "per_node": Parameter(8, (4, 8), show=str)},
+    prompt=(
+        "A ring all-reduce over {{nodes}} nodes with {{per_node}} GPUs each: how many steps does it"
+        " take?"
+    ),
+    parameters={
+        "nodes": Parameter(125, (4, 16, 32, 125)),
+        "per_node": Parameter(8, (4, 8), show=str),
+    },
     expected=lambda nodes, per_node: c.ring_steps("all_reduce", nodes * per_node),
     tolerance=0,
-    solution=lambda nodes, per_node: f"The ring goes through {nodes * per_node:,} GPUs, once to add and once to hand out: $2 (n - 1)$.",
+    solution=lambda nodes, per_node: (
+        f"The ring goes through {nodes * per_node:,} GPUs, once to add and once to hand out: $2 (n - 1)$."
+    ),
     misconceptions=(
-        Misconception("nodes for ranks", lambda nodes, per_node: c.ring_steps("all_reduce", nodes), "Those are the steps between nodes. Who passes data on inside a node?"),
-        Misconception("one pass", lambda nodes, per_node: nodes * per_node - 1, "Now the sums are made. Do all ranks have them?"),
-        Misconception("one for each rank", lambda nodes, per_node: nodes * per_node, "Follow one chunk around the ring, until each rank has its sum."),
-        Misconception("closing the ring", lambda nodes, per_node: 2 * nodes * per_node, "A chunk need not come back to where it started. Count the arrows, not the ranks."),
+        Misconception(
+            "nodes for ranks",
+            lambda nodes, per_node: c.ring_steps("all_reduce", nodes),
+            "Those are the steps between nodes. Who passes data on inside a node?",
+        ),
+        Misconception(
+            "one pass",
+            lambda nodes, per_node: nodes * per_node - 1,
+            "Now the sums are made. Do all ranks have them?",
+        ),
+        Misconception(
+            "one for each rank",
+            lambda nodes, per_node: nodes * per_node,
+            "Follow one chunk around the ring, until each rank has its sum.",
+        ),
+        Misconception(
+            "closing the ring",
+            lambda nodes, per_node: 2 * nodes * per_node,
+            "A chunk need not come back to where it started. Count the arrows, not the ranks.",
+        ),
     ),
 )
 
@@ -34,14 +60,17 @@ def of_the_whole(latency, nodes, per_node, size, network):
 
 
 BASE, STEP = tables().base["Ring"][2] * 1e-6, tables().step
-# On AMD hosts, such as those of a p5, posting a Simple message three times costs more than the step itself.
+# On AMD hosts, such as those of a p5, posting a Simple message three times costs more than the step
+# itself.
 INSIDE = max(STEP["NVLINK"]["Ring"][2] * 1e-6, 3 * NET_OVERHEAD["amd"])
 
 
 def latency_of_steps(nodes, per_node, inside, across, factor=1.0):
     """Seconds of all steps of a ring, with NCCL's base and its factor for large messages."""
     between = c.ring_steps("all_reduce", nodes)
-    return factor * (BASE + between * across + (c.ring_steps("all_reduce", nodes * per_node) - between) * inside)
+    return factor * (
+        BASE + between * across + (c.ring_steps("all_reduce", nodes * per_node) - between) * inside
+    )
 
 
 latency_share_question = Question(
@@ -49,9 +78,11 @@ latency_share_question = Question(
     chapter=CHAPTER,
     level="apply",
     prompt=(
-        "{{nodes}} nodes of {{per_node}} GPUs reduce {{size}} on a ring that carries {{network}} past each node. "
-        "NCCL's own tables charge {{inside}} for a step inside a node, since the hosts have AMD processors, and {{across}} for a step between nodes. "
-        "For a message of this size they multiply the sum of the steps by {{factor}}. What share of the whole time is that latency?"
+        "{{nodes}} nodes of {{per_node}} GPUs reduce {{size}} on a ring that carries {{network}}"
+        " past each node. NCCL's own tables charge {{inside}} for a step inside a node, since the"
+        " hosts have AMD processors, and {{across}} for a step between nodes. For a message of this"
+        " size they multiply the sum of the steps by {{factor}}. What share of the whole time is"
+        " that latency?"
     ),
     parameters={
         "nodes": Parameter(125, (16, 32, 64, 125)),
@@ -68,13 +99,18 @@ latency_share_question = Question(
     unit="%",
     tolerance=0.05,
     solution=lambda nodes, per_node, size, network, inside, across, factor: (
-        f"{c.ring_steps('all_reduce', nodes)} steps cross the network and "
-        f"{c.ring_steps('all_reduce', nodes * per_node) - c.ring_steps('all_reduce', nodes):,} stay inside. "
-        f"Together, and times {factor}, they take {si(latency_of_steps(nodes, per_node, inside, across, factor), 's')}, beside "
-        f"{si(c.bandwidth_bound('all_reduce', size, nodes * per_node, network), 's')} of transfer."
+        f"{c.ring_steps('all_reduce', nodes)} steps cross the network and"
+        f" {c.ring_steps('all_reduce', nodes * per_node) - c.ring_steps('all_reduce', nodes):,}"
+        f" stay inside. Together, and times {factor}, they take"
+        f" {si(latency_of_steps(nodes, per_node, inside, across, factor), 's')}, beside"
+        f" {si(c.bandwidth_bound('all_reduce', size, nodes * per_node, network), 's')} of transfer."
     ),
     holds={
-        "Most steps of this ring": lambda nodes, per_node, **_: c.ring_steps("all_reduce", nodes) < c.ring_steps("all_reduce", nodes * per_node) / 2,
+        "Most steps of this ring": (
+            lambda nodes, per_node, **_: (
+                c.ring_steps("all_reduce", nodes) < c.ring_steps("all_reduce", nodes * per_node) / 2
+            )
+        ),
         "That gap is the factor": "definition: of busbw",
     },
     misconceptions=(
@@ -88,7 +124,11 @@ latency_share_question = Question(
         Misconception(
             "every step at the network's price",
             lambda nodes, per_node, size, network, inside, across, factor: of_the_whole(
-                factor * c.ring_steps("all_reduce", nodes * per_node) * across, nodes, per_node, size, network
+                factor * c.ring_steps("all_reduce", nodes * per_node) * across,
+                nodes,
+                per_node,
+                size,
+                network,
             ),
             "How many of the steps leave a node?",
         ),
@@ -109,9 +149,11 @@ latency_share_question = Question(
         ),
         Misconception(
             "what is missing to the line rate",
-            lambda nodes, per_node, size, network, inside, across, factor: 1
-            - 1 / c.busbw_factor("all_reduce", nodes * per_node),
-            "You compared an algbw with a line. That gap is the factor of busbw, and no latency at all.",
+            lambda nodes, per_node, size, network, inside, across, factor: (
+                1 - 1 / c.busbw_factor("all_reduce", nodes * per_node)
+            ),
+            "You compared an algbw with a line. That gap is the factor of busbw, and no latency at"
+            " all.",
         ),
     ),
 )
@@ -121,20 +163,51 @@ half_question = Question(
     id="nccl.half_size",
     chapter=CHAPTER,
     level="apply",
-    prompt="A ring all-reduce over {{n}} ranks that send {{bandwidth}} each, with {{latency}} a step. From which message size on does it reach half of its best rate?",
-    parameters={"n": Parameter(8, (4, 8, 16, 32)), "bandwidth": Parameter(50, (25, 50, 400, 450), "GB/s"), "latency": Parameter(5, (2, 3, 5, 10), "µs")},
+    prompt=(
+        "A ring all-reduce over {{n}} ranks that send {{bandwidth}} each, with {{latency}} a step."
+        " From which message size on does it reach half of its best rate?"
+    ),
+    parameters={
+        "n": Parameter(8, (4, 8, 16, 32)),
+        "bandwidth": Parameter(50, (25, 50, 400, 450), "GB/s"),
+        "latency": Parameter(5, (2, 3, 5, 10), "µs"),
+    },
     expected=lambda n, bandwidth, latency: n * latency * bandwidth,
     unit="kB",
     solution=lambda n, bandwidth, latency: (
-        f"Both terms are equal when a step's latency equals its transfer: $\\alpha = S/(nW)$. So $S$ is {n} times {si(latency * bandwidth, 'byte')}. It grows with the ring, which is why long rings need long messages."
+        "Both terms are equal when a step's latency equals its transfer: $\\alpha = S/(nW)$. So"
+        f" $S$ is {n} times {si(latency * bandwidth, 'byte')}. It grows with the ring, which is why"
+        " long rings need long messages."
     ),
     holds={
-        "Both terms are equal": lambda n, bandwidth, latency: abs(c.ring_time(n * latency * bandwidth, n, bandwidth) / c.ring_time(0.0, n, bandwidth, latency) - 1) < 1e-9,
+        "Both terms are equal": (
+            lambda n, bandwidth, latency: (
+                abs(
+                    c.ring_time(n * latency * bandwidth, n, bandwidth)
+                    / c.ring_time(0.0, n, bandwidth, latency)
+                    - 1
+                )
+                < 1e-9
+            )
+        ),
     },
     misconceptions=(
-        Misconception("one hop", lambda n, bandwidth, latency: latency * bandwidth, "That is the size of what a step sends. How large is the message then?"),
-        Misconception("all steps on one message", lambda n, bandwidth, latency: c.ring_steps("all_reduce", n) * latency * bandwidth, "You compared the latencies of the whole ring with one transfer of the whole buffer. How much does a rank send in all?"),
-        Misconception("one pass", lambda n, bandwidth, latency: (n - 1) * latency * bandwidth, "Nearly. Into how many chunks is the buffer cut?"),
+        Misconception(
+            "one hop",
+            lambda n, bandwidth, latency: latency * bandwidth,
+            "That is the size of what a step sends. How large is the message then?",
+        ),
+        Misconception(
+            "all steps on one message",
+            lambda n, bandwidth, latency: c.ring_steps("all_reduce", n) * latency * bandwidth,
+            "You compared the latencies of the whole ring with one transfer of the whole buffer."
+            " How much does a rank send in all?",
+        ),
+        Misconception(
+            "one pass",
+            lambda n, bandwidth, latency: (n - 1) * latency * bandwidth,
+            "Nearly. Into how many chunks is the buffer cut?",
+        ),
     ),
 )
 
@@ -143,7 +216,10 @@ ring_function = Question(
     chapter=CHAPTER,
     level="apply",
     kind="function",
-    prompt="Write `alpha_beta_ring(size, n, bandwidth, latency)`: the time of a ring all-reduce in the α–β model. `bandwidth` is what a rank sends, `latency` the cost of one step.",
+    prompt=(
+        "Write `alpha_beta_ring(size, n, bandwidth, latency)`: the time of a ring all-reduce in the"
+        " α–β model. `bandwidth` is what a rank sends, `latency` the cost of one step."
+    ),
     parameters={
         "size": Parameter(1e9, (1024, 1e6, 1e8, 1e9, 16e9), "byte"),
         "n": Parameter(8, (2, 3, 8, 64, 1000)),
@@ -154,12 +230,33 @@ ring_function = Question(
     expected=lambda size, n, bandwidth, latency: c.ring_time(size, n, bandwidth, latency),
     unit="s",
     tolerance=0.001,
-    solution="A step costs a latency and moves one chunk:\n\n```python\ndef alpha_beta_ring(size, n, bandwidth, latency):\n    return 2 * (n - 1) * (latency + size / (n * bandwidth))\n```",
+    solution=(
+        "A step costs a latency and moves one chunk:\n\n```python\ndef alpha_beta_ring(size, n,"
+        " bandwidth, latency):\n    return 2 * (n - 1) * (latency + size / (n * bandwidth))\n```"
+    ),
     misconceptions=(
-        Misconception("one latency for all", lambda size, n, bandwidth, latency: latency + 2 * (n - 1) / n * size / bandwidth, "Try a tiny message. Can it be everywhere after one step?"),
-        Misconception("whole buffer each step", lambda size, n, bandwidth, latency: 2 * (n - 1) * (latency + size / bandwidth), "A step sends one chunk. How large is it?"),
-        Misconception("one pass", lambda size, n, bandwidth, latency: c.ring_time(size, n, bandwidth, latency, "all_gather"), "You made the sums, and did not hand them out."),
-        Misconception("n steps", lambda size, n, bandwidth, latency: 2 * n * (latency + size / (n * bandwidth)), "Try one rank: does it have to send anything?"),
+        Misconception(
+            "one latency for all",
+            lambda size, n, bandwidth, latency: latency + 2 * (n - 1) / n * size / bandwidth,
+            "Try a tiny message. Can it be everywhere after one step?",
+        ),
+        Misconception(
+            "whole buffer each step",
+            lambda size, n, bandwidth, latency: 2 * (n - 1) * (latency + size / bandwidth),
+            "A step sends one chunk. How large is it?",
+        ),
+        Misconception(
+            "one pass",
+            lambda size, n, bandwidth, latency: c.ring_time(
+                size, n, bandwidth, latency, "all_gather"
+            ),
+            "You made the sums, and did not hand them out.",
+        ),
+        Misconception(
+            "n steps",
+            lambda size, n, bandwidth, latency: 2 * n * (latency + size / (n * bandwidth)),
+            "Try one rank: does it have to send anything?",
+        ),
     ),
 )
 
@@ -168,8 +265,10 @@ levels_question = Question(
     chapter=CHAPTER,
     level="apply",
     prompt=(
-        "An all-reduce of {{size}} over {{nodes}} nodes of {{per_node}} GPUs, in two levels: reduce-scatter inside, all-reduce of each share across, all-gather inside. "
-        "A GPU sends {{inside}} inside its node and {{network}} across. Latency aside, and with no overlap of the levels, how long does it take?"
+        "An all-reduce of {{size}} over {{nodes}} nodes of {{per_node}} GPUs, in two levels:"
+        " reduce-scatter inside, all-reduce of each share across, all-gather inside. A GPU sends"
+        " {{inside}} inside its node and {{network}} across. Latency aside, and with no overlap of"
+        " the levels, how long does it take?"
     ),
     parameters={
         "size": Parameter(8, (2, 4, 8, 16), "GB"),
@@ -181,8 +280,10 @@ levels_question = Question(
     expected=lambda **p: c.hierarchical_time(**p).upper,
     unit="ms",
     solution=lambda **p: (
-        f"Inside: both passes of {si(p['size'], 'byte')} take {si(c.hierarchical_time(**p).inside, 's')}. "
-        f"Across: each GPU reduces its share, {si(p['size'] / p['per_node'], 'byte')}, with its peers in {si(c.hierarchical_time(**p).across, 's')}."
+        f"Inside: both passes of {si(p['size'], 'byte')} take"
+        f" {si(c.hierarchical_time(**p).inside, 's')}. Across: each GPU reduces its share,"
+        f" {si(p['size'] / p['per_node'], 'byte')}, with its peers in"
+        f" {si(c.hierarchical_time(**p).across, 's')}."
     ),
     misconceptions=(
         Misconception(
@@ -193,21 +294,31 @@ levels_question = Question(
         Misconception(
             "inside alone",
             lambda **p: c.hierarchical_time(**p).inside,
-            "That is the time inside the nodes. What does each GPU still exchange with its peers in the other nodes?",
+            "That is the time inside the nodes. What does each GPU still exchange with its peers in"
+            " the other nodes?",
         ),
         Misconception(
             "whole buffer across",
-            lambda size, nodes, per_node, inside, network: c.hierarchical_time(size, per_node, nodes, inside, network).inside + c.bandwidth_bound("all_reduce", size, nodes, network),
+            lambda size, nodes, per_node, inside, network: (
+                c.hierarchical_time(size, per_node, nodes, inside, network).inside
+                + c.bandwidth_bound("all_reduce", size, nodes, network)
+            ),
             "After the reduce-scatter inside, how much does each GPU still have to send across?",
         ),
         Misconception(
             "one flat ring over single adapters",
-            lambda size, nodes, per_node, inside, network: c.bandwidth_bound("all_reduce", size, nodes * per_node, network),
-            "You sent the buffer around through one adapter. The adapters of a node work at the same time.",
+            lambda size, nodes, per_node, inside, network: c.bandwidth_bound(
+                "all_reduce", size, nodes * per_node, network
+            ),
+            "You sent the buffer around through one adapter. The adapters of a node work at the"
+            " same time.",
         ),
         Misconception(
             "inside once",
-            lambda size, nodes, per_node, inside, network: c.hierarchical_time(size, per_node, nodes, inside, network).across + c.bandwidth_bound("all_gather", size, per_node, inside),
+            lambda size, nodes, per_node, inside, network: (
+                c.hierarchical_time(size, per_node, nodes, inside, network).across
+                + c.bandwidth_bound("all_gather", size, per_node, inside)
+            ),
             "There are two passes inside a node: one before the network and one after.",
         ),
     ),
@@ -218,23 +329,46 @@ alltoall_question = Question(
     chapter=CHAPTER,
     level="apply",
     prompt=(
-        "An `alltoall` with a buffer of {{size}} on each GPU of {{nodes}} nodes, which have eight GPUs each. A GPU has {{network}} to the network in one direction; what stays in its node crosses NVLink meanwhile. Leave that out. "
-        "How long does it take at best?"
+        "An `alltoall` with a buffer of {{size}} on each GPU of {{nodes}} nodes, which have eight"
+        " GPUs each. A GPU has {{network}} to the network in one direction; what stays in its node"
+        " crosses NVLink meanwhile. Leave that out. How long does it take at best?"
     ),
-    parameters={"size": Parameter(1, (0.5, 1, 2, 4), "GB"), "nodes": Parameter(4, (3, 4, 8)), "network": Parameter(50, (25, 50, 100), "GB/s")},
+    parameters={
+        "size": Parameter(1, (0.5, 1, 2, 4), "GB"),
+        "nodes": Parameter(4, (3, 4, 8)),
+        "network": Parameter(50, (25, 50, 100), "GB/s"),
+    },
     expected=lambda size, nodes, network: size * (1 - 1 / nodes) / network,
     unit="ms",
-    solution=lambda size, nodes, network: f"Of each buffer {si(1 - 1 / nodes, '%')} is for other nodes: {si(size * (1 - 1 / nodes), 'byte')} through an adapter of {si(network, 'byte/s')}. A ring or a tree cannot save that: each byte is meant for one receiver.",
+    solution=lambda size, nodes, network: (
+        f"Of each buffer {si(1 - 1 / nodes, '%')} is for other nodes: {si(size * (1 - 1 / nodes), 'byte')} through an adapter of {si(network, 'byte/s')}. A ring or a tree cannot save that: each byte is meant for one receiver."
+    ),
     misconceptions=(
         Misconception(
             "all but its own share",
             lambda size, nodes, network: size * (1 - 1 / (8 * nodes)) / network,
             "You kept back what is for the GPU itself. What about the other GPUs of its node?",
         ),
-        Misconception("everything leaves", lambda size, nodes, network: size / network, "Some of the buffer is for GPUs of the same node."),
-        Misconception("as an all-reduce", lambda size, nodes, network: 2 * size * (1 - 1 / nodes) / network, "Each byte is sent once, and is not added to another."),
-        Misconception("the node's whole rate", lambda size, nodes, network: size * (1 - 1 / nodes) / (8 * network), "The node's adapters serve its eight GPUs, which send at the same time."),
-        Misconception("what stays", lambda size, nodes, network: size / nodes / network, "That is the part for its own node. What part crosses the network?"),
+        Misconception(
+            "everything leaves",
+            lambda size, nodes, network: size / network,
+            "Some of the buffer is for GPUs of the same node.",
+        ),
+        Misconception(
+            "as an all-reduce",
+            lambda size, nodes, network: 2 * size * (1 - 1 / nodes) / network,
+            "Each byte is sent once, and is not added to another.",
+        ),
+        Misconception(
+            "the node's whole rate",
+            lambda size, nodes, network: size * (1 - 1 / nodes) / (8 * network),
+            "The node's adapters serve its eight GPUs, which send at the same time.",
+        ),
+        Misconception(
+            "what stays",
+            lambda size, nodes, network: size / nodes / network,
+            "That is the part for its own node. What part crosses the network?",
+        ),
     ),
 )
 
@@ -244,7 +378,12 @@ algorithms = {
     "tree": "One tree, the whole message in each step.",
     "double_tree": "Two pipelined trees that share the message.",
 }
-TIMES = {"ring": c.ring_time, "doubling": c.recursive_doubling_time, "tree": c.tree_time, "double_tree": c.double_tree_time}
+TIMES = {
+    "ring": c.ring_time,
+    "doubling": c.recursive_doubling_time,
+    "tree": c.tree_time,
+    "double_tree": c.double_tree_time,
+}
 
 
 def fastest(size, n, bandwidth, latency):
@@ -256,7 +395,10 @@ best_question = Question(
     chapter=CHAPTER,
     level="design",
     kind="choice",
-    prompt="{{n}} ranks all-reduce {{size}}. Each sends {{bandwidth}}, a step costs {{latency}}. Which algorithm is fastest in the α–β model?",
+    prompt=(
+        "{{n}} ranks all-reduce {{size}}. Each sends {{bandwidth}}, a step costs {{latency}}. Which"
+        " algorithm is fastest in the α–β model?"
+    ),
     parameters={
         "n": Parameter(512, (64, 128, 256, 512), show=str),
         "size": Parameter(16, (1, 4, 16), "kB"),
@@ -265,15 +407,43 @@ best_question = Question(
     },
     options=algorithms,
     expected=fastest,
-    solution=lambda size, n, bandwidth, latency: "; ".join(f"{name}: {si(time(size, n, bandwidth, latency), 's')}" for name, time in TIMES.items()) + ". At this size steps take more time than bytes, and doubling has the fewest.",
+    solution=lambda size, n, bandwidth, latency: (
+        "; ".join(
+            f"{name}: {si(time(size, n, bandwidth, latency), 's')}" for name, time in TIMES.items()
+        )
+        + ". At this size steps take more time than bytes, and doubling has the fewest."
+    ),
     holds={
-        "It sends the fewest bytes": lambda n, **_: c.ring_time(1.0, n, 1.0) == min(time(1.0, n, 1.0) for time in TIMES.values()),
-        "At this size steps": lambda size, n, bandwidth, latency: c.recursive_doubling_time(size, n, bandwidth) < 0.5 * c.recursive_doubling_time(0.0, n, bandwidth, latency) and c.recursive_doubling_time(0.0, n, bandwidth, latency) == min(time(0.0, n, bandwidth, latency) for time in TIMES.values()),
+        "It sends the fewest bytes": (
+            lambda n, **_: (
+                c.ring_time(1.0, n, 1.0) == min(time(1.0, n, 1.0) for time in TIMES.values())
+            )
+        ),
+        "At this size steps": (
+            lambda size, n, bandwidth, latency: (
+                c.recursive_doubling_time(size, n, bandwidth)
+                < 0.5 * c.recursive_doubling_time(0.0, n, bandwidth, latency)
+                and c.recursive_doubling_time(0.0, n, bandwidth, latency)
+                == min(time(0.0, n, bandwidth, latency) for time in TIMES.values())
+            )
+        ),
     },
     misconceptions=(
-        Misconception("fewest bytes wins", lambda **_: "ring", "It sends the fewest bytes. Is it bytes that take the time here? Count the steps."),
-        Misconception("a logarithm is a logarithm", lambda **_: "tree", "Up the tree and down again: how many steps are these together?"),
-        Misconception("the best of both", lambda **_: "double_tree", "Halving the message helps when the message takes long. Compare the number of steps."),
+        Misconception(
+            "fewest bytes wins",
+            lambda **_: "ring",
+            "It sends the fewest bytes. Is it bytes that take the time here? Count the steps.",
+        ),
+        Misconception(
+            "a logarithm is a logarithm",
+            lambda **_: "tree",
+            "Up the tree and down again: how many steps are these together?",
+        ),
+        Misconception(
+            "the best of both",
+            lambda **_: "double_tree",
+            "Halving the message helps when the message takes long. Compare the number of steps.",
+        ),
     ),
 )
 
@@ -307,16 +477,31 @@ test_question = Question(
     chapter=CHAPTER,
     level="design",
     kind="choice",
-    prompt="You are about to train with {{strategy}}. Which of the nccl-tests tells you most about your communication?",
+    prompt=(
+        "You are about to train with {{strategy}}. Which of the nccl-tests tells you most about"
+        " your communication?"
+    ),
     parameters={"strategy": Parameter("FSDP, all weights sharded", tuple(STRATEGIES))},
     options=TESTS,
     expected=lambda strategy: STRATEGIES[strategy],
-    solution=lambda strategy: f"With {strategy}, most bytes move in what {TESTS[STRATEGIES[strategy]]} measures. Run it at your own message size.",
+    solution=lambda strategy: (
+        f"With {strategy}, most bytes move in what {TESTS[STRATEGIES[strategy]]} measures. Run it at your own message size."
+    ),
     holds={"most bytes move": "definition: of the strategy"},
     misconceptions=(
-        Misconception("the first that comes to mind", slip(0), "Write down what this strategy sends, when, and to whom."),
-        Misconception("another strategy's", slip(1), "That is what another strategy sends. Who needs which bytes here?"),
-        Misconception("a third one's", slip(2), "Think of one layer, forward and backward: who talks to whom?"),
+        Misconception(
+            "the first that comes to mind",
+            slip(0),
+            "Write down what this strategy sends, when, and to whom.",
+        ),
+        Misconception(
+            "another strategy's",
+            slip(1),
+            "That is what another strategy sends. Who needs which bytes here?",
+        ),
+        Misconception(
+            "a third one's", slip(2), "Think of one layer, forward and backward: who talks to whom?"
+        ),
     ),
 )
 
@@ -325,15 +510,35 @@ fsdp_question = Question(
     chapter=CHAPTER,
     level="apply",
     prompt=(
-        "FSDP gathers the weights before the forward pass and again before the backward pass, and scatters the reduced gradients. DDP all-reduces the gradients. "
-        "Weights and gradients have the same width. How many times the bytes of DDP does a rank send under FSDP?"
+        "FSDP gathers the weights before the forward pass and again before the backward pass, and"
+        " scatters the reduced gradients. DDP all-reduces the gradients. Weights and gradients have"
+        " the same width. How many times the bytes of DDP does a rank send under FSDP?"
     ),
-    expected=lambda: (2 * c.busbw_factor("all_gather", 64) + c.busbw_factor("reduce_scatter", 64)) / c.busbw_factor("all_reduce", 64),
-    solution="Two gathers and one scatter are three passes; an all-reduce is two. The number of ranks cancels.",
+    expected=lambda: (
+        (2 * c.busbw_factor("all_gather", 64) + c.busbw_factor("reduce_scatter", 64))
+        / c.busbw_factor("all_reduce", 64)
+    ),
+    solution=(
+        "Two gathers and one scatter are three passes; an all-reduce is two. The number of ranks"
+        " cancels."
+    ),
     misconceptions=(
-        Misconception("gathered once", lambda: 1.0, "The weights were thrown away after the forward pass. What does the backward pass need?"),
-        Misconception("an all-reduce is one pass", lambda: 3.0, "An all-reduce adds up and hands out. How many passes is that?"),
-        Misconception("gathers alone", lambda: 0.5 * 4, "Count again what DDP and what FSDP send, pass by pass."),
+        Misconception(
+            "gathered once",
+            lambda: 1.0,
+            "The weights were thrown away after the forward pass. What does the backward pass"
+            " need?",
+        ),
+        Misconception(
+            "an all-reduce is one pass",
+            lambda: 3.0,
+            "An all-reduce adds up and hands out. How many passes is that?",
+        ),
+        Misconception(
+            "gathers alone",
+            lambda: 0.5 * 4,
+            "Count again what DDP and what FSDP send, pass by pass.",
+        ),
     ),
 )
 
@@ -341,16 +546,36 @@ bidirectional_question = Question(
     id="nccl.one_direction",
     chapter=CHAPTER,
     level="apply",
-    prompt="A data sheet says NVLink {{printed}}, and counts both directions. A ring all-reduce reaches a busbw of {{busbw}} on it. What share of the line is that?",
-    parameters={"printed": Parameter(900, (600, 900), "GB/s"), "busbw": Parameter(360, (210, 230, 240, 270, 360), "GB/s")},
+    prompt=(
+        "A data sheet says NVLink {{printed}}, and counts both directions. A ring all-reduce"
+        " reaches a busbw of {{busbw}} on it. What share of the line is that?"
+    ),
+    parameters={
+        "printed": Parameter(900, (600, 900), "GB/s"),
+        "busbw": Parameter(360, (210, 230, 240, 270, 360), "GB/s"),
+    },
     expected=lambda printed, busbw: busbw / (printed / 2),
     unit="%",
     tolerance=0.02,
-    solution=lambda printed, busbw: f"A rank sends to one neighbour while it receives from the other. Busbw counts what it sends: {si(busbw, 'byte/s')} on a line of {si(printed / 2, 'byte/s')}.",
+    solution=lambda printed, busbw: (
+        f"A rank sends to one neighbour while it receives from the other. Busbw counts what it sends: {si(busbw, 'byte/s')} on a line of {si(printed / 2, 'byte/s')}."
+    ),
     misconceptions=(
-        Misconception("both directions", lambda printed, busbw: busbw / printed, "Busbw counts what a rank sends. What part of the printed rate is for sending?"),
-        Misconception("the line of the network", lambda printed, busbw: busbw / link("efa_p5").bandwidth_per_node, "That is the network's line. The question is about NVLink."),
-        Misconception("bits", lambda printed, busbw: busbw / (printed / 8), "NVLink is named in bytes, not in bits."),
+        Misconception(
+            "both directions",
+            lambda printed, busbw: busbw / printed,
+            "Busbw counts what a rank sends. What part of the printed rate is for sending?",
+        ),
+        Misconception(
+            "the line of the network",
+            lambda printed, busbw: busbw / link("efa_p5").bandwidth_per_node,
+            "That is the network's line. The question is about NVLink.",
+        ),
+        Misconception(
+            "bits",
+            lambda printed, busbw: busbw / (printed / 8),
+            "NVLink is named in bytes, not in bits.",
+        ),
     ),
     valid=lambda printed, busbw: busbw < printed / 2,
 )

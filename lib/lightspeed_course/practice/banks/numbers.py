@@ -34,28 +34,78 @@ def sourced(n, unit):
 CARDS = (
     recall(
         "dram_over_fma",
-        "A word of four bytes holds two fp16 numbers. How many times the energy of one fp16 multiply-add does it take to read that word from DRAM? Take Horowitz's table, for a process of 45 nm.",
+        "A word of four bytes holds two fp16 numbers. How many times the energy of one fp16"
+        " multiply-add does it take to read that word from DRAM? Take Horowitz's table, for a"
+        " process of 45 nm.",
         lambda: horowitz.dram / horowitz.fp16_fma,
         "",
-        f"{si(horowitz.dram, 'J')} over {si(horowitz.fp16_fma, 'J')}: a multiply of {si(horowitz.fp16_multiply, 'J')} and an add of {si(horowitz.fp16_add, 'J')}.",
-        mistake("cache, not DRAM", horowitz.cache_8kb / horowitz.fp16_fma, "That is about what a small cache costs. DRAM is off the chip."),
-        mistake("fp32 arithmetic", horowitz.dram / horowitz.fp32_fma, "That is the ratio to an fp32 multiply-add. What does one in fp16 cost?"),
-        mistake("an addition only", horowitz.dram / horowitz.fp16_add, "You divided by an addition. A multiply-add multiplies too."),
-        mistake("a multiplication only", horowitz.dram / horowitz.fp16_multiply, "You divided by a multiplication. What else does a multiply-add do?"),
+        f"{si(horowitz.dram, 'J')} over {si(horowitz.fp16_fma, 'J')}: a multiply of"
+        f" {si(horowitz.fp16_multiply, 'J')} and an add of {si(horowitz.fp16_add, 'J')}.",
+        mistake(
+            "cache, not DRAM",
+            horowitz.cache_8kb / horowitz.fp16_fma,
+            "That is about what a small cache costs. DRAM is off the chip.",
+        ),
+        mistake(
+            "fp32 arithmetic",
+            horowitz.dram / horowitz.fp32_fma,
+            "That is the ratio to an fp32 multiply-add. What does one in fp16 cost?",
+        ),
+        mistake(
+            "an addition only",
+            horowitz.dram / horowitz.fp16_add,
+            "You divided by an addition. A multiply-add multiplies too.",
+        ),
+        mistake(
+            "a multiplication only",
+            horowitz.dram / horowitz.fp16_multiply,
+            "You divided by a multiplication. What else does a multiply-add do?",
+        ),
     ),
     recall(
         "training_bytes",
-        "How many bytes per parameter does mixed-precision training with Adam keep, if the weights and the gradients are bf16 and whatever else it keeps is fp32?",
+        "How many bytes per parameter does mixed-precision training with Adam keep, if the weights"
+        " and the gradients are bf16 and whatever else it keeps is fp32?",
         adam.total,
         "byte",
-        f"Weights {adam.weights:.0f}, gradients {adam.gradients:.0f}, master weights {adam.master_weights:.0f}, two moments {adam.momentum:.0f} each.",
-        mistake("weights only", adam.weights, "With those you can run the model. What does training keep besides?"),
-        mistake("gradients forgotten", adam.total - adam.gradients, "Add up your list again. What does the backward pass produce?"),
-        mistake("no master copy", adam.total - adam.master_weights, "Updates are too small for the narrow weights; who holds the sum?"),
-        mistake("fp32 gradients", adam.total + 4 - adam.gradients, "Some recipes keep the gradients in fp32. How wide are they here?"),
-        mistake("gradients kept twice", adam.total + 4, "Some recipes add up a second, fp32 copy of the gradients. Here there is one, in bf16."),
-        mistake("the moments alone", adam.momentum + adam.variance, "Those are the two moments of Adam, or the weights and their master copy. What else is kept?"),
-        mistake("the optimizer's states alone", adam.total - adam.weights - adam.gradients, "Those are the master weights and the two moments. What else is kept?"),
+        f"Weights {adam.weights:.0f}, gradients {adam.gradients:.0f}, master weights"
+        f" {adam.master_weights:.0f}, two moments {adam.momentum:.0f} each.",
+        mistake(
+            "weights only",
+            adam.weights,
+            "With those you can run the model. What does training keep besides?",
+        ),
+        mistake(
+            "gradients forgotten",
+            adam.total - adam.gradients,
+            "Add up your list again. What does the backward pass produce?",
+        ),
+        mistake(
+            "no master copy",
+            adam.total - adam.master_weights,
+            "Updates are too small for the narrow weights; who holds the sum?",
+        ),
+        mistake(
+            "fp32 gradients",
+            adam.total + 4 - adam.gradients,
+            "Some recipes keep the gradients in fp32. How wide are they here?",
+        ),
+        mistake(
+            "gradients kept twice",
+            adam.total + 4,
+            "Some recipes add up a second, fp32 copy of the gradients. Here there is one, in bf16.",
+        ),
+        mistake(
+            "the moments alone",
+            adam.momentum + adam.variance,
+            "Those are the two moments of Adam, or the weights and their master copy. What else is"
+            " kept?",
+        ),
+        mistake(
+            "the optimizer's states alone",
+            adam.total - adam.weights - adam.gradients,
+            "Those are the master weights and the two moments. What else is kept?",
+        ),
         tolerance=0,
     ),
     recall(
@@ -63,21 +113,50 @@ CARDS = (
         "How long does light need for a kilometre of glass fibre, one way?",
         lambda: 1e3 / memory("light").fibre,
         "µs",
-        f"In a second, light in glass goes {si(memory('light').fibre / 1e3, '')} km: two thirds of its speed in vacuum.",
-        mistake("vacuum", 1e3 / memory("light").vacuum, "That is light in vacuum. Glass slows it down by a third."),
-        mistake("there and back", datasheet.round_trip(1e3, memory("light").fibre), "One way was asked."),
-        mistake("software's round trip", 1e-3, "A millisecond is what software and queues make of it. How far would light be by then?"),
-        holds={"two thirds of its speed in vacuum": lambda: abs(memory("light").fibre / memory("light").vacuum - 2 / 3) < 0.005},
+        f"In a second, light in glass goes {si(memory('light').fibre / 1e3, '')} km: two thirds of"
+        " its speed in vacuum.",
+        mistake(
+            "vacuum",
+            1e3 / memory("light").vacuum,
+            "That is light in vacuum. Glass slows it down by a third.",
+        ),
+        mistake(
+            "there and back", datasheet.round_trip(1e3, memory("light").fibre), "One way was asked."
+        ),
+        mistake(
+            "software's round trip",
+            1e-3,
+            "A millisecond is what software and queues make of it. How far would light be by then?",
+        ),
+        holds={
+            "two thirds of its speed in vacuum": (
+                lambda: abs(memory("light").fibre / memory("light").vacuum - 2 / 3) < 0.005
+            )
+        },
     ),
     recall(
         "country_round_trip",
-        "What is the least possible round trip in glass fibre between New York and San Francisco, along the great circle?",
+        "What is the least possible round trip in glass fibre between New York and San Francisco,"
+        " along the great circle?",
         memory("path_country").round_trip,
         "ms",
-        f"{si(memory('path_country').distance, 'm', 4)} there, and the same back. Real cables take detours, so real pings are longer.",
-        mistake("one way", memory("path_country").latency, "That is the way there. The answer has to come back."),
-        mistake("vacuum", datasheet.round_trip(memory("path_country").distance, memory("light").vacuum), "That is the speed in vacuum. How much slower is light in glass?"),
-        mistake("Pacific", memory("path_pacific").round_trip, "That is about the Pacific. How wide is the country?"),
+        f"{si(memory('path_country').distance, 'm', 4)} there, and the same back. Real cables take"
+        " detours, so real pings are longer.",
+        mistake(
+            "one way",
+            memory("path_country").latency,
+            "That is the way there. The answer has to come back.",
+        ),
+        mistake(
+            "vacuum",
+            datasheet.round_trip(memory("path_country").distance, memory("light").vacuum),
+            "That is the speed in vacuum. How much slower is light in glass?",
+        ),
+        mistake(
+            "Pacific",
+            memory("path_pacific").round_trip,
+            "That is about the Pacific. How wide is the country?",
+        ),
         holds={"Real cables take detours": "history"},
     ),
     recall(
@@ -85,12 +164,25 @@ CARDS = (
         "How long does a load wait for a word from HBM? Take an H100 that does nothing else.",
         memory("gpu_hbm").latency,
         "ns",
-        f"One program measured {h100.hbm_cycles:.0f} cycles, at {si(h100.clock, 'Hz')}. Another measured {h100.hbm_cycles_least:.0f} on an H800, at {si(accelerator('h100_pcie').clock, 'Hz')}: {si(h100.hbm_cycles_least / accelerator('h100_pcie').clock, 's')}. Both count as right.",
+        f"One program measured {h100.hbm_cycles:.0f} cycles, at {si(h100.clock, 'Hz')}. Another"
+        f" measured {h100.hbm_cycles_least:.0f} on an H800, at"
+        f" {si(accelerator('h100_pcie').clock, 'Hz')}:"
+        f" {si(h100.hbm_cycles_least / accelerator('h100_pcie').clock, 's')}. Both count as right.",
         mistake("CPU cache", memory("cpu_l2").latency, "That is a CPU's L2 cache."),
-        mistake("shared memory", memory("gpu_shared").latency, "That is on the chip. HBM is beside it."),
+        mistake(
+            "shared memory", memory("gpu_shared").latency, "That is on the chip. HBM is beside it."
+        ),
         mistake("flash", memory("nvme_ssd").latency, "That is an SSD."),
-        mistake("cycles, not nanoseconds", memory("gpu_hbm").cycles / 1e9, "Those are cycles of the GPU. How long does one take, at its clock?"),
-        mistake("a CPU's main memory", memory("cpu_dram").latency, "That is how long a CPU waits for its main memory."),
+        mistake(
+            "cycles, not nanoseconds",
+            memory("gpu_hbm").cycles / 1e9,
+            "Those are cycles of the GPU. How long does one take, at its clock?",
+        ),
+        mistake(
+            "a CPU's main memory",
+            memory("cpu_dram").latency,
+            "That is how long a CPU waits for its main memory.",
+        ),
         tolerance=0.3,  # from the smaller of the two measurements up
     ),
     recall(
@@ -99,10 +191,18 @@ CARDS = (
         h100.bf16,
         "TFLOP/s",
         f"The data sheet prints {h100.bf16_sparse.printed} with sparsity; dense is half.",
-        mistake("sparse peak", h100.bf16_sparse, "That is the sparse rate, printed first. Your matrices are dense."),
+        mistake(
+            "sparse peak",
+            h100.bf16_sparse,
+            "That is the sparse rate, printed first. Your matrices are dense.",
+        ),
         mistake("vector peak", h100.fp32_vector, "That is the fp32 rate of the vector units."),
         mistake("A100", accelerator("a100_80gb").bf16, "That is the generation before."),
-        mistake("PCIe card", accelerator("h100_pcie").bf16, "That is the PCIe card, with fewer units at a lower clock. SXM was asked."),
+        mistake(
+            "PCIe card",
+            accelerator("h100_pcie").bf16,
+            "That is the PCIe card, with fewer units at a lower clock. SXM was asked.",
+        ),
         tolerance=0.15,  # the PCIe card is a quarter below
     ),
     recall(
@@ -112,7 +212,11 @@ CARDS = (
         "TB/s",
         sourced(h100.hbm_bandwidth, "byte/s"),
         mistake("A100", accelerator("a100_40gb").hbm_bandwidth, "That is the generation before."),
-        mistake("H200", accelerator("h200_sxm").hbm_bandwidth, "That is the H200: the same units, newer memory."),
+        mistake(
+            "H200",
+            accelerator("h200_sxm").hbm_bandwidth,
+            "That is the H200: the same units, newer memory.",
+        ),
         mistake("the link", h100.link_bandwidth, "That is NVLink, the way to other GPUs."),
     ),
     recall(
@@ -120,9 +224,18 @@ CARDS = (
         "How much can an H100 send over NVLink 4 in one direction?",
         link("nvlink4").bandwidth,
         "GB/s",
-        f"{link('nvlink4').links:.0f} links of {si(link('nvlink4').bandwidth_per_link, 'byte/s')} each way. Data sheets add both directions.",
-        mistake("both ways", link("nvlink4").bandwidth_bidirectional, "Data sheets add both directions. A transfer uses one."),
-        mistake("one link", link("nvlink4").bandwidth_per_link, "That is one link. How many does the chip have?"),
+        f"{link('nvlink4').links:.0f} links of {si(link('nvlink4').bandwidth_per_link, 'byte/s')}"
+        " each way. Data sheets add both directions.",
+        mistake(
+            "both ways",
+            link("nvlink4").bandwidth_bidirectional,
+            "Data sheets add both directions. A transfer uses one.",
+        ),
+        mistake(
+            "one link",
+            link("nvlink4").bandwidth_per_link,
+            "That is one link. How many does the chip have?",
+        ),
         mistake("A100", link("nvlink3").bandwidth, "That is NVLink 3."),
     ),
     recall(
@@ -130,9 +243,18 @@ CARDS = (
         "How many gigabytes a second does one NDR InfiniBand port carry in one direction?",
         link("infiniband_ndr").bandwidth,
         "GB/s",
-        f"{link('infiniband_ndr').bandwidth.printed} are {si(link('infiniband_ndr').bandwidth, 'byte/s')}: a byte has eight bits.",
-        mistake("bits", 8 * link("infiniband_ndr").bandwidth, "The name of the rate is in bits. How many are there in a byte?"),
-        mistake("both ways", link("infiniband_ndr").bandwidth_bidirectional, "You added both directions."),
+        f"{link('infiniband_ndr').bandwidth.printed} are"
+        f" {si(link('infiniband_ndr').bandwidth, 'byte/s')}: a byte has eight bits.",
+        mistake(
+            "bits",
+            8 * link("infiniband_ndr").bandwidth,
+            "The name of the rate is in bits. How many are there in a byte?",
+        ),
+        mistake(
+            "both ways",
+            link("infiniband_ndr").bandwidth_bidirectional,
+            "You added both directions.",
+        ),
         mistake("HDR", link("infiniband_hdr").bandwidth, "That is HDR, the generation before."),
     ),
     recall(
@@ -140,9 +262,15 @@ CARDS = (
         "How much does PCIe 5.0 x16 carry in one direction, after encoding?",
         link("pcie5_x16").bandwidth,
         "GB/s",
-        f"{link('pcie5_x16').lanes:.0f} lanes of {si(link('pcie5_x16').transfer_rate / 8, 'byte/s')}, of which {link('pcie5_x16').encoding:.1%} are data.",
-        mistake("both ways", link("pcie5_x16").bandwidth_bidirectional, "You added both directions."),
-        mistake("PCIe 4.0", link("pcie4_x16").bandwidth, "That is PCIe 4.0, the generation before."),
+        f"{link('pcie5_x16').lanes:.0f} lanes of"
+        f" {si(link('pcie5_x16').transfer_rate / 8, 'byte/s')}, of which"
+        f" {link('pcie5_x16').encoding:.1%} are data.",
+        mistake(
+            "both ways", link("pcie5_x16").bandwidth_bidirectional, "You added both directions."
+        ),
+        mistake(
+            "PCIe 4.0", link("pcie4_x16").bandwidth, "That is PCIe 4.0, the generation before."
+        ),
         mistake("one lane", link("pcie5_x16").bandwidth / 16, "That is one lane of sixteen."),
         tolerance=0.1,
     ),
@@ -150,7 +278,9 @@ CARDS = (
 
 # --- apply ------------------------------------------------------------------------------------
 
-BILLIONS = Parameter(7 * 10**9, tuple(n * 10**9 for n in (1, 3, 7, 8, 13, 34, 70)), show=lambda n: si(n, "parameter"))
+BILLIONS = Parameter(
+    7 * 10**9, tuple(n * 10**9 for n in (1, 3, 7, 8, 13, 34, 70)), show=lambda n: si(n, "parameter")
+)
 
 inference_memory = Question(
     id="numbers.inference_memory",
@@ -161,11 +291,19 @@ inference_memory = Question(
     expected=lambda params, format: params * bytes_of(format),
     unit="GB",
     tolerance=0.01,
-    solution=lambda params, format: f"{si(params, 'parameter')} of {si(bytes_of(format), 'byte')} each. Training keeps more.",
+    solution=lambda params, format: (
+        f"{si(params, 'parameter')} of {si(bytes_of(format), 'byte')} each. Training keeps more."
+    ),
     misconceptions=(
         Misconception("fp32", lambda params, format: 4 * params, "That would be fp32."),
-        Misconception("training state", lambda params, format: adam.total * params, "That is what training keeps. What of it is needed to run the model?"),
-        Misconception("half a byte", lambda params, format: params / 2, "That would be a format of four bits."),
+        Misconception(
+            "training state",
+            lambda params, format: adam.total * params,
+            "That is what training keeps. What of it is needed to run the model?",
+        ),
+        Misconception(
+            "half a byte", lambda params, format: params / 2, "That would be a format of four bits."
+        ),
     ),
 )
 
@@ -178,18 +316,44 @@ training_memory = Question(
     id="numbers.training_memory",
     chapter=CHAPTER,
     level="apply",
-    prompt="What do weights, gradients and optimizer states of {{params}} take, all GPUs together, in mixed-precision training with Adam (bf16 gradients)?",
+    prompt=(
+        "What do weights, gradients and optimizer states of {{params}} take, all GPUs together, in"
+        " mixed-precision training with Adam (bf16 gradients)?"
+    ),
     parameters={"params": BILLIONS},
     expected=lambda params: adam.total * params,
     unit="GB",
     tolerance=0.01,
-    solution=lambda params: f"{si(adam.total, 'byte')} for each of {si(params, 'parameter')}: {si(adam.total * params, 'byte')}. Activations come on top, and sharding divides the sum without making it smaller.",
+    solution=lambda params: (
+        f"{si(adam.total, 'byte')} for each of {si(params, 'parameter')}: {si(adam.total * params, 'byte')}. Activations come on top, and sharding divides the sum without making it smaller."
+    ),
     misconceptions=(
-        Misconception("gradients forgotten", lambda params: (adam.total - adam.gradients) * params, "Your list misses what the backward pass produces."),
-        Misconception("weights only", lambda params: adam.weights * params, "That runs the model. What else does training keep?"),
-        Misconception("optimizer only", lambda params: (adam.momentum + adam.variance) * params, "Those are the two moments. There is more."),
-        Misconception("optimizer states alone", lambda params: (adam.total - adam.weights - adam.gradients) * params, "Those are the master weights and the two moments. The weights themselves and the gradients are missing."),
-        Misconception("fp32 gradients", lambda params: (adam.total + adam.gradients) * params, "The gradients are bf16 here, two bytes each."),
+        Misconception(
+            "gradients forgotten",
+            lambda params: (adam.total - adam.gradients) * params,
+            "Your list misses what the backward pass produces.",
+        ),
+        Misconception(
+            "weights only",
+            lambda params: adam.weights * params,
+            "That runs the model. What else does training keep?",
+        ),
+        Misconception(
+            "optimizer only",
+            lambda params: (adam.momentum + adam.variance) * params,
+            "Those are the two moments. There is more.",
+        ),
+        Misconception(
+            "optimizer states alone",
+            lambda params: (adam.total - adam.weights - adam.gradients) * params,
+            "Those are the master weights and the two moments. The weights themselves and the"
+            " gradients are missing.",
+        ),
+        Misconception(
+            "fp32 gradients",
+            lambda params: (adam.total + adam.gradients) * params,
+            "The gradients are bf16 here, two bytes each.",
+        ),
     ),
 )
 
@@ -198,14 +362,33 @@ training_flops = Question(
     chapter=CHAPTER,
     level="apply",
     prompt="How many FLOPs does it take to train a dense model of {{params}} on {{tokens}}?",
-    parameters={"params": BILLIONS, "tokens": Parameter(10**12, (10**11, 10**12, 2 * 10**12, 15 * 10**12), show=lambda n: si(n, "token"))},
+    parameters={
+        "params": BILLIONS,
+        "tokens": Parameter(
+            10**12, (10**11, 10**12, 2 * 10**12, 15 * 10**12), show=lambda n: si(n, "token")
+        ),
+    },
     expected=lambda params, tokens: 6 * params * tokens,
     unit="FLOP",
-    solution=lambda params, tokens: f"Two FLOPs a parameter and token forward, four backward: {si(6 * params, 'FLOP')} for each of {si(tokens, 'token')}.",
+    solution=lambda params, tokens: (
+        f"Two FLOPs a parameter and token forward, four backward: {si(6 * params, 'FLOP')} for each of {si(tokens, 'token')}."
+    ),
     misconceptions=(
-        Misconception("forward only", lambda params, tokens: 2 * params * tokens, "That is the forward pass. What does the backward pass cost?"),
-        Misconception("backward only", lambda params, tokens: 4 * params * tokens, "That is the backward pass. The forward pass comes first."),
-        Misconception("with recomputation", lambda params, tokens: 8 * params * tokens, "That recomputes the forward pass. The question does not."),
+        Misconception(
+            "forward only",
+            lambda params, tokens: 2 * params * tokens,
+            "That is the forward pass. What does the backward pass cost?",
+        ),
+        Misconception(
+            "backward only",
+            lambda params, tokens: 4 * params * tokens,
+            "That is the backward pass. The forward pass comes first.",
+        ),
+        Misconception(
+            "with recomputation",
+            lambda params, tokens: 8 * params * tokens,
+            "That recomputes the forward pass. The question does not.",
+        ),
     ),
 )
 
@@ -213,17 +396,42 @@ transfer = Question(
     id="numbers.transfer_time",
     chapter=CHAPTER,
     level="apply",
-    prompt="A checkpoint of {{size}} is copied over a link of {{bandwidth}} with a latency of {{latency}}. How long does it take?",
-    parameters={"size": Parameter(1, (1, 2, 5), "GB"), "bandwidth": Parameter(10, (10, 25, 40), "Gbit/s"), "latency": Parameter(100, (50, 80, 100), "ms")},
+    prompt=(
+        "A checkpoint of {{size}} is copied over a link of {{bandwidth}} with a latency of"
+        " {{latency}}. How long does it take?"
+    ),
+    parameters={
+        "size": Parameter(1, (1, 2, 5), "GB"),
+        "bandwidth": Parameter(10, (10, 25, 40), "Gbit/s"),
+        "latency": Parameter(100, (50, 80, 100), "ms"),
+    },
     expected=lambda size, bandwidth, latency: roofline.transfer_time(size, bandwidth, latency),
     unit="ms",
     tolerance=0.02,
-    solution=lambda size, bandwidth, latency: f"{si(size / bandwidth, 's')} of moving bytes and {si(latency, 's')} of waiting for the first.",
+    solution=lambda size, bandwidth, latency: (
+        f"{si(size / bandwidth, 's')} of moving bytes and {si(latency, 's')} of waiting for the first."
+    ),
     misconceptions=(
-        Misconception("bits taken for bytes", lambda size, bandwidth, latency: size / (8 * bandwidth) + latency, "The link is given in bits, the file in bytes."),
-        Misconception("no latency", lambda size, bandwidth, latency: size / bandwidth, "The first byte arrives after the latency."),
-        Misconception("latency twice", lambda size, bandwidth, latency: size / bandwidth + 2 * latency, "Count the latency once: the transfer is one way."),
-        Misconception("the larger term", lambda size, bandwidth, latency: min(size / bandwidth, latency), "The two terms add up."),
+        Misconception(
+            "bits taken for bytes",
+            lambda size, bandwidth, latency: size / (8 * bandwidth) + latency,
+            "The link is given in bits, the file in bytes.",
+        ),
+        Misconception(
+            "no latency",
+            lambda size, bandwidth, latency: size / bandwidth,
+            "The first byte arrives after the latency.",
+        ),
+        Misconception(
+            "latency twice",
+            lambda size, bandwidth, latency: size / bandwidth + 2 * latency,
+            "Count the latency once: the transfer is one way.",
+        ),
+        Misconception(
+            "the larger term",
+            lambda size, bandwidth, latency: min(size / bandwidth, latency),
+            "The two terms add up.",
+        ),
     ),
     valid=lambda size, bandwidth, latency: latency / 20 < size / bandwidth < 20 * latency,
 )
@@ -233,17 +441,38 @@ crossover = Question(
     chapter=CHAPTER,
     level="apply",
     kind="function",
-    prompt="Write `equal_terms(latency, bandwidth)`: the size of transfer at which the latency term equals the bandwidth term.",
-    parameters={"latency": Parameter(1e-6, (1e-7, 1e-6, 5e-6, 1e-3, 0.05), "s"), "bandwidth": Parameter(5e10, (1.25e9, 5e10, 4.5e11, 2e12), "byte/s")},
+    prompt=(
+        "Write `equal_terms(latency, bandwidth)`: the size of transfer at which the latency term"
+        " equals the bandwidth term."
+    ),
+    parameters={
+        "latency": Parameter(1e-6, (1e-7, 1e-6, 5e-6, 1e-3, 0.05), "s"),
+        "bandwidth": Parameter(5e10, (1.25e9, 5e10, 4.5e11, 2e12), "byte/s"),
+    },
     edges=({"latency": 0},),
     expected=roofline.crossover_size,
     unit="byte",
     tolerance=0.001,
-    solution="Set the two terms equal and solve for the size:\n\n```python\ndef equal_terms(latency, bandwidth):\n    return latency * bandwidth\n```",
+    solution=(
+        "Set the two terms equal and solve for the size:\n\n```python\ndef equal_terms(latency,"
+        " bandwidth):\n    return latency * bandwidth\n```"
+    ),
     misconceptions=(
-        Misconception("ratio", lambda latency, bandwidth: bandwidth / latency, "Write the units of your expression. Are they bytes?"),
-        Misconception("in bits", lambda latency, bandwidth: 8 * latency * bandwidth, "You counted bits. In which unit is the bandwidth given?"),
-        Misconception("twice the latency", lambda latency, bandwidth: 2 * latency * bandwidth, "Put your size into both terms. Do they come to the same time?"),
+        Misconception(
+            "ratio",
+            lambda latency, bandwidth: bandwidth / latency,
+            "Write the units of your expression. Are they bytes?",
+        ),
+        Misconception(
+            "in bits",
+            lambda latency, bandwidth: 8 * latency * bandwidth,
+            "You counted bits. In which unit is the bandwidth given?",
+        ),
+        Misconception(
+            "twice the latency",
+            lambda latency, bandwidth: 2 * latency * bandwidth,
+            "Put your size into both terms. Do they come to the same time?",
+        ),
     ),
 )
 
@@ -251,15 +480,31 @@ braking = Question(
     id="numbers.braking_distance",
     chapter=CHAPTER,
     level="apply",
-    prompt="A car at {{speed}} sees an obstacle. How far does it go while the model thinks for {{latency}}?",
-    parameters={"speed": Parameter(100, (50, 80, 100, 130), "km/h"), "latency": Parameter(10, (10, 20, 50), "ms")},
+    prompt=(
+        "A car at {{speed}} sees an obstacle. How far does it go while the model thinks for"
+        " {{latency}}?"
+    ),
+    parameters={
+        "speed": Parameter(100, (50, 80, 100, 130), "km/h"),
+        "latency": Parameter(10, (10, 20, 50), "ms"),
+    },
     expected=lambda speed, latency: speed * latency,
     unit="cm",
     solution=lambda speed, latency: f"{si(speed, 'm/s')} for {si(latency, 's')}.",
     misconceptions=(
-        Misconception("hours taken for seconds", lambda speed, latency: 3.6 * speed * latency, "The speed is per hour. How many metres is that a second?"),
-        Misconception("there and back", lambda speed, latency: 2 * speed * latency, "The car goes one way."),
-        Misconception("a minute has a hundred seconds", lambda speed, latency: speed * latency * 0.36, "Go through the hours again: an hour has sixty minutes of sixty seconds."),
+        Misconception(
+            "hours taken for seconds",
+            lambda speed, latency: 3.6 * speed * latency,
+            "The speed is per hour. How many metres is that a second?",
+        ),
+        Misconception(
+            "there and back", lambda speed, latency: 2 * speed * latency, "The car goes one way."
+        ),
+        Misconception(
+            "a minute has a hundred seconds",
+            lambda speed, latency: speed * latency * 0.36,
+            "Go through the hours again: an hour has sixty minutes of sixty seconds.",
+        ),
     ),
 )
 
@@ -267,16 +512,37 @@ analogy = Question(
     id="numbers.human_scale",
     chapter=CHAPTER,
     level="apply",
-    prompt="Slow the clock down until {{tick}} lasts {{felt}}. How long does {{wait}} last on that clock?",
-    parameters={"tick": Parameter(0.3, (0.3, 0.5, 1), "ns"), "felt": Parameter(10, (1, 10), "s"), "wait": Parameter(300, (300, 500, 800), "ns")},
+    prompt=(
+        "Slow the clock down until {{tick}} lasts {{felt}}. How long does {{wait}} last on that"
+        " clock?"
+    ),
+    parameters={
+        "tick": Parameter(0.3, (0.3, 0.5, 1), "ns"),
+        "felt": Parameter(10, (1, 10), "s"),
+        "wait": Parameter(300, (300, 500, 800), "ns"),
+    },
     expected=lambda tick, felt, wait: datasheet.human_scale(wait, tick, felt),
     unit="hour",
     tolerance=0.02,
-    solution=lambda tick, felt, wait: f"The clock is slowed down {si(felt / tick)} times: {human_time(datasheet.human_scale(wait, tick, felt))}. Use that factor for the other latencies, too.",
+    solution=lambda tick, felt, wait: (
+        f"The clock is slowed down {si(felt / tick)} times: {human_time(datasheet.human_scale(wait, tick, felt))}. Use that factor for the other latencies, too."
+    ),
     misconceptions=(
-        Misconception("not the anchor's factor", lambda tick, felt, wait: 1.8 * datasheet.human_scale(wait, tick, felt), "Compute one factor from the anchor and use it for every row."),
-        Misconception("anchor not divided", lambda tick, felt, wait: wait * 1e9 * felt, "You multiplied by what a nanosecond would be. How long is the anchor?"),
-        Misconception("cycles, not seconds", lambda tick, felt, wait: wait / tick, "That is the number of ticks. How long does each one last?"),
+        Misconception(
+            "not the anchor's factor",
+            lambda tick, felt, wait: 1.8 * datasheet.human_scale(wait, tick, felt),
+            "Compute one factor from the anchor and use it for every row.",
+        ),
+        Misconception(
+            "anchor not divided",
+            lambda tick, felt, wait: wait * 1e9 * felt,
+            "You multiplied by what a nanosecond would be. How long is the anchor?",
+        ),
+        Misconception(
+            "cycles, not seconds",
+            lambda tick, felt, wait: wait / tick,
+            "That is the number of ticks. How long does each one last?",
+        ),
     ),
     valid=lambda tick, felt, wait: tick != 1e-9 and felt != 1,
 )
@@ -285,15 +551,32 @@ clock = Question(
     id="numbers.peak_from_clock",
     chapter=CHAPTER,
     level="apply",
-    prompt="A GPU has {{cores}} tensor cores; each finishes {{fmas}} multiply-adds a cycle at {{clock}}. What is its peak?",
-    parameters={"cores": Parameter(528, (432, 528, 592), show=str), "fmas": Parameter(512, (256, 512, 1024), show=str), "clock": Parameter(1830, (1410, 1830, 1980), "MHz")},
+    prompt=(
+        "A GPU has {{cores}} tensor cores; each finishes {{fmas}} multiply-adds a cycle at"
+        " {{clock}}. What is its peak?"
+    ),
+    parameters={
+        "cores": Parameter(528, (432, 528, 592), show=str),
+        "fmas": Parameter(512, (256, 512, 1024), show=str),
+        "clock": Parameter(1830, (1410, 1830, 1980), "MHz"),
+    },
     expected=lambda cores, fmas, clock: datasheet.peak_from_clock(clock, 2 * fmas, cores),
     unit="TFLOP/s",
     tolerance=0.01,
-    solution=lambda cores, fmas, clock: f"One core does {si(datasheet.peak_from_clock(clock, 2 * fmas, 1), 'FLOP/s')}, two FLOPs for each multiply-add; there are {cores} of them.",
+    solution=lambda cores, fmas, clock: (
+        f"One core does {si(datasheet.peak_from_clock(clock, 2 * fmas, 1), 'FLOP/s')}, two FLOPs for each multiply-add; there are {cores} of them."
+    ),
     misconceptions=(
-        Misconception("a multiply-add is one", lambda cores, fmas, clock: clock * fmas * cores, "A multiply-add is two FLOPs."),
-        Misconception("sparse", lambda cores, fmas, clock: 4 * clock * fmas * cores, "That is the rate with sparsity. Your matrices are dense."),
+        Misconception(
+            "a multiply-add is one",
+            lambda cores, fmas, clock: clock * fmas * cores,
+            "A multiply-add is two FLOPs.",
+        ),
+        Misconception(
+            "sparse",
+            lambda cores, fmas, clock: 4 * clock * fmas * cores,
+            "That is the rate with sparsity. Your matrices are dense.",
+        ),
         Misconception("one core", lambda cores, fmas, clock: 2 * clock * fmas, "That is one core."),
     ),
 )
@@ -303,7 +586,10 @@ iron_law = Question(
     chapter=CHAPTER,
     level="apply",
     kind="function",
-    prompt="Write `step_time(flops, size, peak, bandwidth, utilization, latency)`: the time of a step in which nothing overlaps.",
+    prompt=(
+        "Write `step_time(flops, size, peak, bandwidth, utilization, latency)`: the time of a step"
+        " in which nothing overlaps."
+    ),
     parameters={
         "flops": Parameter(10**12, (10**9, 10**12, 10**14), "FLOP"),
         "size": Parameter(10**9, (10**6, 10**9, 10**11), "byte"),
@@ -316,11 +602,33 @@ iron_law = Question(
     expected=roofline.iron_law,
     unit="s",
     tolerance=0.001,
-    solution="Three terms, each in seconds:\n\n```python\ndef step_time(flops, size, peak, bandwidth, utilization, latency):\n    return size / bandwidth + flops / (peak * utilization) + latency\n```",
+    solution=(
+        "Three terms, each in seconds:\n\n```python\ndef step_time(flops, size, peak, bandwidth,"
+        " utilization, latency):\n    return size / bandwidth + flops / (peak * utilization) +"
+        " latency\n```"
+    ),
     misconceptions=(
-        Misconception("utilization speeds up", lambda flops, size, peak, bandwidth, utilization, latency: size / bandwidth + flops / peak * utilization + latency, "A lower utilization should make the step longer. Does it, in yours?"),
-        Misconception("perfect overlap", lambda flops, size, peak, bandwidth, utilization, latency: max(size / bandwidth, flops / (peak * utilization)) + latency, "That lets data and arithmetic overlap. Here they do not."),
-        Misconception("no latency", lambda flops, size, peak, bandwidth, utilization, latency: size / bandwidth + flops / (peak * utilization), "What is left of the time if you move no bytes and compute no FLOPs?"),
+        Misconception(
+            "utilization speeds up",
+            lambda flops, size, peak, bandwidth, utilization, latency: (
+                size / bandwidth + flops / peak * utilization + latency
+            ),
+            "A lower utilization should make the step longer. Does it, in yours?",
+        ),
+        Misconception(
+            "perfect overlap",
+            lambda flops, size, peak, bandwidth, utilization, latency: (
+                max(size / bandwidth, flops / (peak * utilization)) + latency
+            ),
+            "That lets data and arithmetic overlap. Here they do not.",
+        ),
+        Misconception(
+            "no latency",
+            lambda flops, size, peak, bandwidth, utilization, latency: (
+                size / bandwidth + flops / (peak * utilization)
+            ),
+            "What is left of the time if you move no bytes and compute no FLOPs?",
+        ),
     ),
 )
 
@@ -328,17 +636,43 @@ dense = Question(
     id="numbers.dense_peak",
     chapter=CHAPTER,
     level="apply",
-    prompt="A data sheet of the {{key}} prints {{printed}} for fp8, with sparsity. What can a dense bf16 matmul reach at most?",
-    parameters={"key": Parameter("h100_sxm", show=lambda k: accelerator(k).name), "printed": Parameter("h100_sxm", show=lambda k: accelerator(k).fp8_sparse.printed)},
+    prompt=(
+        "A data sheet of the {{key}} prints {{printed}} for fp8, with sparsity. What can a dense"
+        " bf16 matmul reach at most?"
+    ),
+    parameters={
+        "key": Parameter("h100_sxm", show=lambda k: accelerator(k).name),
+        "printed": Parameter("h100_sxm", show=lambda k: accelerator(k).fp8_sparse.printed),
+    },
     expected=lambda key, printed: accelerator(key).bf16,
     unit="TFLOP/s",
     tolerance=0.01,
-    solution=lambda key, printed: "The dense rate is half of the sparse one, and the bf16 rate is half of the fp8 rate: the units do half as many operations per cycle on operands twice as wide.",
-    holds={"The dense rate is half": lambda key, printed: accelerator(key).bf16 == accelerator(key).fp8_sparse / 4, "which is wider than bf16": "definition"},
+    solution=lambda key, printed: (
+        "The dense rate is half of the sparse one, and the bf16 rate is half of the fp8 rate: the units do half as many operations per cycle on operands twice as wide."
+    ),
+    holds={
+        "The dense rate is half": (
+            lambda key, printed: accelerator(key).bf16 == accelerator(key).fp8_sparse / 4
+        ),
+        "which is wider than bf16": "definition",
+    },
     misconceptions=(
-        Misconception("sparse fp8", lambda key, printed: accelerator(key).fp8_sparse, "Two things are different: sparsity and the width of the operands."),
-        Misconception("halved once", lambda key, printed: accelerator(key).fp8, "That is both the dense fp8 and the sparse bf16 rate, so the two are easy to mix up. Which step is missing?"),
-        Misconception("tf32", lambda key, printed: accelerator(key).tf32, "That is the dense rate of tf32, which is wider than bf16 in the units."),
+        Misconception(
+            "sparse fp8",
+            lambda key, printed: accelerator(key).fp8_sparse,
+            "Two things are different: sparsity and the width of the operands.",
+        ),
+        Misconception(
+            "halved once",
+            lambda key, printed: accelerator(key).fp8,
+            "That is both the dense fp8 and the sparse bf16 rate, so the two are easy to mix up."
+            " Which step is missing?",
+        ),
+        Misconception(
+            "tf32",
+            lambda key, printed: accelerator(key).tf32,
+            "That is the dense rate of tf32, which is wider than bf16 in the units.",
+        ),
     ),
 )
 

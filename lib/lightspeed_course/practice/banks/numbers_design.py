@@ -14,11 +14,27 @@ what_helps = Question(
     chapter=CHAPTER,
     level="design",
     kind="choice",
-    prompt="Requests of {{size}} go over {{bandwidth}} of bandwidth and a path with {{latency}} of latency, one after the other. What shortens one request most?",
-    parameters={"size": Parameter(64, (1, 16, 64), "KB"), "bandwidth": Parameter(10, (10, 100), "Gbit/s"), "latency": Parameter(30, (20, 30, 45), "ms")},
-    options={"nearer": "A server at half the distance.", "wider": "Twice the bandwidth.", "smaller": "Half the size, by compression.", "faster": "A faster network card in the server."},
-    expected=lambda size, bandwidth, latency: "nearer" if latency / 2 > size / bandwidth / 2 else "wider",
-    solution=lambda size, bandwidth, latency: f"{si(latency, 's')} of latency against {si(size / bandwidth, 's')} of moving bytes. Only a shorter path changes the larger one.",
+    prompt=(
+        "Requests of {{size}} go over {{bandwidth}} of bandwidth and a path with {{latency}} of"
+        " latency, one after the other. What shortens one request most?"
+    ),
+    parameters={
+        "size": Parameter(64, (1, 16, 64), "KB"),
+        "bandwidth": Parameter(10, (10, 100), "Gbit/s"),
+        "latency": Parameter(30, (20, 30, 45), "ms"),
+    },
+    options={
+        "nearer": "A server at half the distance.",
+        "wider": "Twice the bandwidth.",
+        "smaller": "Half the size, by compression.",
+        "faster": "A faster network card in the server.",
+    },
+    expected=lambda size, bandwidth, latency: (
+        "nearer" if latency / 2 > size / bandwidth / 2 else "wider"
+    ),
+    solution=lambda size, bandwidth, latency: (
+        f"{si(latency, 's')} of latency against {si(size / bandwidth, 's')} of moving bytes. Only a shorter path changes the larger one."
+    ),
     holds={
         "Only a shorter path": lambda size, bandwidth, latency: latency > 100 * size / bandwidth,
         "A server at half": "design: an option",
@@ -26,9 +42,17 @@ what_helps = Question(
         "Half the size": "design: an option",
     },
     misconceptions=(
-        Misconception("more bandwidth", lambda **_: "wider", "Work out both terms. Which one would a wider link change?"),
-        Misconception("fewer bytes", lambda **_: "smaller", "Work out both terms. How long do the bytes take?"),
-        Misconception("a faster end", lambda **_: "faster", "Where is the request most of the time?"),
+        Misconception(
+            "more bandwidth",
+            lambda **_: "wider",
+            "Work out both terms. Which one would a wider link change?",
+        ),
+        Misconception(
+            "fewer bytes", lambda **_: "smaller", "Work out both terms. How long do the bytes take?"
+        ),
+        Misconception(
+            "a faster end", lambda **_: "faster", "Where is the request most of the time?"
+        ),
     ),
 )
 
@@ -36,34 +60,87 @@ per_budget = Question(
     id="numbers.bytes_in_budget",
     chapter=CHAPTER,
     level="design",
-    prompt="A step reads its weights from the HBM of an {{key}}, does little else, and may take {{budget}}. How many bytes of weights can the model have at most?",
-    parameters={"key": Parameter("h100_sxm", ("a100_80gb", "h100_sxm", "h200_sxm", "b200"), show=lambda k: accelerator(k).name), "budget": Parameter(10, (2, 5, 10, 15), "ms")},
+    prompt=(
+        "A step reads its weights from the HBM of an {{key}}, does little else, and may take"
+        " {{budget}}. How many bytes of weights can the model have at most?"
+    ),
+    parameters={
+        "key": Parameter(
+            "h100_sxm",
+            ("a100_80gb", "h100_sxm", "h200_sxm", "b200"),
+            show=lambda k: accelerator(k).name,
+        ),
+        "budget": Parameter(10, (2, 5, 10, 15), "ms"),
+    },
     expected=lambda key, budget: accelerator(key).hbm_bandwidth * budget,
     unit="GB",
-    solution=lambda key, budget: f"{si(accelerator(key).hbm_bandwidth, 'byte/s')} for {si(budget, 's')}. The capacity of {si(accelerator(key).hbm_capacity, 'byte')} would hold more; the clock does not allow it.",
-    misconceptions=(
-        Misconception("capacity", lambda key, budget: accelerator(key).hbm_capacity, "That fits. Can it be read in time?"),
-        Misconception("the link", lambda key, budget: accelerator(key).link_bandwidth * budget, "You used the link to other GPUs."),
-        Misconception("parameters, not bytes", lambda key, budget: accelerator(key).hbm_bandwidth * budget / 2, "The question asks for bytes, not for bf16 parameters."),
+    solution=lambda key, budget: (
+        f"{si(accelerator(key).hbm_bandwidth, 'byte/s')} for {si(budget, 's')}. The capacity of {si(accelerator(key).hbm_capacity, 'byte')} would hold more; the clock does not allow it."
     ),
-    valid=lambda key, budget: accelerator(key).hbm_bandwidth * budget < 0.8 * accelerator(key).hbm_capacity,
+    misconceptions=(
+        Misconception(
+            "capacity",
+            lambda key, budget: accelerator(key).hbm_capacity,
+            "That fits. Can it be read in time?",
+        ),
+        Misconception(
+            "the link",
+            lambda key, budget: accelerator(key).link_bandwidth * budget,
+            "You used the link to other GPUs.",
+        ),
+        Misconception(
+            "parameters, not bytes",
+            lambda key, budget: accelerator(key).hbm_bandwidth * budget / 2,
+            "The question asks for bytes, not for bf16 parameters.",
+        ),
+    ),
+    valid=lambda key, budget: (
+        accelerator(key).hbm_bandwidth * budget < 0.8 * accelerator(key).hbm_capacity
+    ),
 )
 
 recompute = Question(
     id="numbers.recompute_or_fetch",
     chapter=CHAPTER,
     level="design",
-    prompt="An {{key}} can compute a bf16 value again or read it from HBM. How many FLOPs may it take to recompute one value before reading is faster? Take the dense peak and the full bandwidth, and many values at a time.",
-    parameters={"key": Parameter("h100_sxm", ("a100_80gb", "h100_sxm", "h200_sxm", "b200"), show=lambda k: accelerator(k).name)},
+    prompt=(
+        "An {{key}} can compute a bf16 value again or read it from HBM. How many FLOPs may it take"
+        " to recompute one value before reading is faster? Take the dense peak and the full"
+        " bandwidth, and many values at a time."
+    ),
+    parameters={
+        "key": Parameter(
+            "h100_sxm",
+            ("a100_80gb", "h100_sxm", "h200_sxm", "b200"),
+            show=lambda k: accelerator(k).name,
+        )
+    },
     expected=lambda key: recompute_limit(key),
     unit="FLOP",
     tolerance=0.03,
-    solution=lambda key: f"Two bytes at the ridge of {si(roofline.ridge_point(accelerator(key).bf16, accelerator(key).hbm_bandwidth), 'FLOP/byte')}. That is why recomputing activations can be faster than reading them.",
+    solution=lambda key: (
+        f"Two bytes at the ridge of {si(roofline.ridge_point(accelerator(key).bf16, accelerator(key).hbm_bandwidth), 'FLOP/byte')}. That is why recomputing activations can be faster than reading them."
+    ),
     holds={"That is why recomputing": lambda key: recompute_limit(key) > 100},
     misconceptions=(
-        Misconception("per byte", lambda key: roofline.ridge_point(accelerator(key).bf16, accelerator(key).hbm_bandwidth), "That is for one byte. How wide is a value?"),
-        Misconception("by energy", lambda key: horowitz.dram / horowitz.fp16_fma, "That compares energies. The question is about time."),
-        Misconception("vector units", lambda key: 2 * roofline.ridge_point(accelerator(key).fp32_vector, accelerator(key).hbm_bandwidth), "That is the fp32 vector rate; the question takes the bf16 peak."),
+        Misconception(
+            "per byte",
+            lambda key: roofline.ridge_point(accelerator(key).bf16, accelerator(key).hbm_bandwidth),
+            "That is for one byte. How wide is a value?",
+        ),
+        Misconception(
+            "by energy",
+            lambda key: horowitz.dram / horowitz.fp16_fma,
+            "That compares energies. The question is about time.",
+        ),
+        Misconception(
+            "vector units",
+            lambda key: (
+                2
+                * roofline.ridge_point(accelerator(key).fp32_vector, accelerator(key).hbm_bandwidth)
+            ),
+            "That is the fp32 vector rate; the question takes the bf16 peak.",
+        ),
     ),
 )
 
@@ -77,17 +154,39 @@ gap = Question(
     id="numbers.country_requests",
     chapter=CHAPTER,
     level="design",
-    prompt="A job makes {{calls}} calls to a server across the United States, each after the answer to the one before. At least how long does it wait for light in glass fibre, if the cable follows the great circle?",
+    prompt=(
+        "A job makes {{calls}} calls to a server across the United States, each after the answer to"
+        " the one before. At least how long does it wait for light in glass fibre, if the cable"
+        " follows the great circle?"
+    ),
     parameters={"calls": Parameter(1000, nice(200, 5000), show=str)},
     expected=lambda calls: calls * memory("path_country").round_trip,
     unit="s",
     tolerance=0.1,
-    solution=lambda calls: f"{si(calls)} round trips of {si(memory('path_country').round_trip, 's')}: {human_time(calls * memory('path_country').round_trip)}. Send them together, or move the job.",
+    solution=lambda calls: (
+        f"{si(calls)} round trips of {si(memory('path_country').round_trip, 's')}: {human_time(calls * memory('path_country').round_trip)}. Send them together, or move the job."
+    ),
     misconceptions=(
-        Misconception("one way", lambda calls: calls * memory("path_country").latency, "Each call waits for its answer."),
-        Misconception("one round trip for all", lambda calls: memory("path_country").round_trip, "They are made one after the other."),
-        Misconception("across a hall", lambda calls: calls * memory("path_hall").round_trip, "That is within a data centre."),
-        Misconception("vacuum", lambda calls: calls * 2 * memory("path_country").distance / memory("light").vacuum, "That is light in vacuum. Glass slows it down by a third."),
+        Misconception(
+            "one way",
+            lambda calls: calls * memory("path_country").latency,
+            "Each call waits for its answer.",
+        ),
+        Misconception(
+            "one round trip for all",
+            lambda calls: memory("path_country").round_trip,
+            "They are made one after the other.",
+        ),
+        Misconception(
+            "across a hall",
+            lambda calls: calls * memory("path_hall").round_trip,
+            "That is within a data centre.",
+        ),
+        Misconception(
+            "vacuum",
+            lambda calls: calls * 2 * memory("path_country").distance / memory("light").vacuum,
+            "That is light in vacuum. Glass slows it down by a third.",
+        ),
     ),
 )
 

@@ -1,4 +1,6 @@
-"""Questions of chapter 6: the checklist before a large run, item by item where an item is a number."""
+"""Questions of chapter 6: the checklist before a large run, item by item where an item is a
+number.
+"""
 
 from __future__ import annotations
 
@@ -15,21 +17,37 @@ from lightspeed_course.show.format import si
 
 GPT3 = "gpt3_175b"
 TOKENS = 4096  # of the sequence in the question of ZeRO's stages
-PER_ELEMENT = memory.activation_bytes(1, 1, 1, 1, recompute="selective")  # bytes a layer keeps for each of s b h
+# bytes a layer keeps for each of s b h
+PER_ELEMENT = memory.activation_bytes(1, 1, 1, 1, recompute="selective")
 
 groups = Question(
     id="parallelism.data_ranks",
     chapter=CHAPTER,
     level="recall",
-    prompt="*Data-parallel group.* {{gpus}} GPUs run with tensor parallelism over {{t}} and pipeline parallelism over {{p}}. How many replicas of the model train side by side?",
+    prompt=(
+        "*Data-parallel group.* {{gpus}} GPUs run with tensor parallelism over {{t}} and pipeline"
+        " parallelism over {{p}}. How many replicas of the model train side by side?"
+    ),
     parameters={"gpus": plain(1024, 512, 2048), "t": plain(8, 4), "p": plain(16, 8)},
     expected=lambda gpus, t, p: gpus // ts.Plan(tensor=t, pipeline=p).gpus,
     tolerance=0,
     solution=lambda gpus, t, p: f"A replica takes {t} times {p} GPUs, that is {t * p}.",
     misconceptions=(
-        Misconception("the pipeline forgotten", lambda gpus, t, p: gpus // t, "A replica has several stages, each on a group of its own."),
-        Misconception("tensor parallelism forgotten", lambda gpus, t, p: gpus // p, "Each stage of a replica is spread over several GPUs."),
-        Misconception("a sum", lambda gpus, t, p: gpus // (t + p), "Each stage has a tensor-parallel group to itself. Do these add, or multiply?"),
+        Misconception(
+            "the pipeline forgotten",
+            lambda gpus, t, p: gpus // t,
+            "A replica has several stages, each on a group of its own.",
+        ),
+        Misconception(
+            "tensor parallelism forgotten",
+            lambda gpus, t, p: gpus // p,
+            "Each stage of a replica is spread over several GPUs.",
+        ),
+        Misconception(
+            "a sum",
+            lambda gpus, t, p: gpus // (t + p),
+            "Each stage has a tensor-parallel group to itself. Do these add, or multiply?",
+        ),
     ),
 )
 
@@ -37,15 +55,33 @@ accumulation = Question(
     id="parallelism.accumulation",
     chapter=CHAPTER,
     level="apply",
-    prompt="*Global batch, micro-batch, accumulation.* A step has {{batch}} sequences; {{data}} replicas work on micro-batches of {{b}}. How many micro-batches does each replica run before the optimizer steps?",
+    prompt=(
+        "*Global batch, micro-batch, accumulation.* A step has {{batch}} sequences; {{data}}"
+        " replicas work on micro-batches of {{b}}. How many micro-batches does each replica run"
+        " before the optimizer steps?"
+    ),
     parameters={"batch": plain(2048, 1024, 4096), "data": plain(32, 16, 64), "b": plain(4, 2, 8)},
     expected=lambda batch, data, b: batch // (data * b),
     tolerance=0,
-    solution=lambda batch, data, b: f"A replica has {batch // data} sequences and takes {b} at a time. Their *number* fills the pipeline; their *size* fills the GPU and its memory.",
+    solution=lambda batch, data, b: (
+        f"A replica has {batch // data} sequences and takes {b} at a time. Their *number* fills the pipeline; their *size* fills the GPU and its memory."
+    ),
     misconceptions=(
-        Misconception("sequences of a replica", lambda batch, data, b: batch // data, "Those are sequences. How many does one micro-batch hold?"),
-        Misconception("replicas forgotten", lambda batch, data, b: batch // b, "The replicas share the sequences of a step."),
-        Misconception("sizes multiplied", lambda batch, data, b: batch * b // data, "A larger micro-batch makes fewer of them."),
+        Misconception(
+            "sequences of a replica",
+            lambda batch, data, b: batch // data,
+            "Those are sequences. How many does one micro-batch hold?",
+        ),
+        Misconception(
+            "replicas forgotten",
+            lambda batch, data, b: batch // b,
+            "The replicas share the sequences of a step.",
+        ),
+        Misconception(
+            "sizes multiplied",
+            lambda batch, data, b: batch * b // data,
+            "A larger micro-batch makes fewer of them.",
+        ),
     ),
 )
 
@@ -53,21 +89,41 @@ mapping = Question(
     id="parallelism.stage_in_flight",
     chapter=CHAPTER,
     level="apply",
-    prompt="*Pipeline stage mapping.* A 1F1B pipeline of {{p}} stages runs {{m}} micro-batches. For how many of them does stage {{i}} hold activations at once, the first stage being number 1?",
+    prompt=(
+        "*Pipeline stage mapping.* A 1F1B pipeline of {{p}} stages runs {{m}} micro-batches. For"
+        " how many of them does stage {{i}} hold activations at once, the first stage being"
+        " number 1?"
+    ),
     parameters={"p": plain(8, 6, 16), "m": plain(32, 24, 64), "i": plain(3, 2, 4)},
     expected=lambda p, m, i: pipeline.simulate("1f1b", p, m).peak_activations[i - 1],
     tolerance=0,
-    solution=lambda p, m, i: f"Before its first backward pass it runs one forward pass for each stage from itself to the end: {p - i + 1}. From then on each backward frees what the next forward takes. GPipe would hold {m}.",
+    solution=lambda p, m, i: (
+        f"Before its first backward pass it runs one forward pass for each stage from itself to the end: {p - i + 1}. From then on each backward frees what the next forward takes. GPipe would hold {m}."
+    ),
     misconceptions=(
-        Misconception("GPipe", lambda p, m, i: m, "That is GPipe, which puts the forward passes first. What is the point of 1F1B?"),
-        Misconception("all stages", lambda p, m, i: p, "That is the first stage. A later one waits less long for its first backward pass."),
-        Misconception("the stages before", lambda p, m, i: i, "Count the stages that a micro-batch still has to pass, there and back."),
+        Misconception(
+            "GPipe",
+            lambda p, m, i: m,
+            "That is GPipe, which puts the forward passes first. What is the point of 1F1B?",
+        ),
+        Misconception(
+            "all stages",
+            lambda p, m, i: p,
+            "That is the first stage. A later one waits less long for its first backward pass.",
+        ),
+        Misconception(
+            "the stages before",
+            lambda p, m, i: i,
+            "Count the stages that a micro-batch still has to pass, there and back.",
+        ),
     ),
 )
 
 
 def fewest_micro_batches(p, share):
-    """The first m whose bubble is at most this share of the step: (p - 1) (1 - share) / share, rounded up."""
+    """The first m whose bubble is at most this share of the step: (p - 1) (1 - share) / share,
+    rounded up.
+    """
     return next(m for m in range(1, 10_000) if pipeline.bubble_over_total(p, m) <= share + 1e-12)
 
 
@@ -75,18 +131,35 @@ bubble_share = Question(
     id="parallelism.fewest_micro_batches",
     chapter=CHAPTER,
     level="design",
-    prompt="*Pipeline bubble.* A pipeline has {{p}} equal stages. How many micro-batches keep its bubble to at most {{share}} of the whole step?",
+    prompt=(
+        "*Pipeline bubble.* A pipeline has {{p}} equal stages. How many micro-batches keep its"
+        " bubble to at most {{share}} of the whole step?"
+    ),
     parameters={"p": plain(8, 6, 12, 16), "share": Parameter(10, (10, 5, 20), "%")},
     expected=fewest_micro_batches,
     tolerance=0,
-    solution=lambda p, share: f"$(p - 1) / (m + p - 1) \\le$ {share:.0%} gives $m \\ge$ {(p - 1) * (1 - share) / share:.1f}.",
+    solution=lambda p, share: (
+        f"$(p - 1) / (m + p - 1) \\le$ {share:.0%} gives $m \\ge$ {(p - 1) * (1 - share) / share:.1f}."
+    ),
     holds={
         "has {{p}} equal stages": "design",
     },
     misconceptions=(
-        Misconception("over ideal time", lambda p, share: math.ceil((p - 1) / share - 1e-9), "That is this share of the *work*. The question says: of the whole step."),
-        Misconception("all stages", lambda p, share: math.ceil(p / share - 1e-9), "How many stages does a stage wait for?"),
-        Misconception("as many as stages", lambda p, share: p, "Work out the share with this m. Then solve for m."),
+        Misconception(
+            "over ideal time",
+            lambda p, share: math.ceil((p - 1) / share - 1e-9),
+            "That is this share of the *work*. The question says: of the whole step.",
+        ),
+        Misconception(
+            "all stages",
+            lambda p, share: math.ceil(p / share - 1e-9),
+            "How many stages does a stage wait for?",
+        ),
+        Misconception(
+            "as many as stages",
+            lambda p, share: p,
+            "Work out the share with this m. Then solve for m.",
+        ),
     ),
 )
 
@@ -94,7 +167,10 @@ bubble_share = Question(
 def smallest_stage(model, gpu, n, recompute="full"):
     """The lowest stage of ZeRO with which one sequence fits; 4 if none does."""
     shape, capacity = transformer(model), accelerator(gpu).hbm_capacity
-    use = (memory.training_memory(shape, capacity, TOKENS, data=n, stage=s, recompute=recompute) for s in range(4))
+    use = (
+        memory.training_memory(shape, capacity, TOKENS, data=n, stage=s, recompute=recompute)
+        for s in range(4)
+    )
     return next((stage for stage, u in enumerate(use) if u.fits), 4)
 
 
@@ -103,24 +179,86 @@ policy = Question(
     chapter=CHAPTER,
     level="design",
     kind="choice",
-    prompt="*Sharding policy.* {{model}} is to be trained with Adam, gradients in two bytes and sixteen bytes a parameter together, on {{n}} {{gpu}} by data parallelism alone, one sequence of " + f"{TOKENS:,}" + " tokens at a time, with full recomputation, logits in four bytes, and a tenth on top for buffers and fragmentation. Which is the lowest stage of ZeRO that fits?",
-    parameters={"model": Parameter("llama2_13b", ("llama2_13b", "llama3_8b", "llama2_7b"), show=lambda k: {"llama2_13b": "Llama 2 13B", "llama3_8b": "Llama 3 8B", "llama2_7b": "Llama 2 7B"}[k]), "n": plain(8, 16, 32), "gpu": named(accelerator, "h100_sxm", "a100_40gb", "h200_sxm")},
-    options={"ddp": "Plain DDP, without any split.", "zero1": "ZeRO-1: the optimizer's states are split.", "zero2": "ZeRO-2: the gradients, too.", "zero3": "ZeRO-3 or FSDP: the weights, too.", "none": "Not even ZeRO-3 fits."},
-    expected=lambda model, n, gpu: ("ddp", "zero1", "zero2", "zero3", "none")[smallest_stage(model, gpu, n)],
-    solution=lambda model, n, gpu: "Of "
-    + si(accelerator(gpu).hbm_capacity, "byte")
-    + ", the stages need "
-    + ", ".join(si(memory.training_memory(transformer(model), accelerator(gpu).hbm_capacity, TOKENS, data=n, stage=s, recompute="full").total, "byte") for s in range(4))
-    + ". Take the first that fits: later ones send more.",
+    prompt=(
+        "*Sharding policy.* {{model}} is to be trained with Adam, gradients in two bytes and"
+        " sixteen bytes a parameter together, on {{n}} {{gpu}} by data parallelism alone, one"
+        " sequence of "
+    )
+    + f"{TOKENS:,}"
+    + " tokens at a time, with full recomputation, logits in four bytes, and a tenth on top for"
+    " buffers and fragmentation. Which is the lowest stage of ZeRO that fits?",
+    parameters={
+        "model": Parameter(
+            "llama2_13b",
+            ("llama2_13b", "llama3_8b", "llama2_7b"),
+            show=lambda k: {
+                "llama2_13b": "Llama 2 13B",
+                "llama3_8b": "Llama 3 8B",
+                "llama2_7b": "Llama 2 7B",
+            }[k],
+        ),
+        "n": plain(8, 16, 32),
+        "gpu": named(accelerator, "h100_sxm", "a100_40gb", "h200_sxm"),
+    },
+    options={
+        "ddp": "Plain DDP, without any split.",
+        "zero1": "ZeRO-1: the optimizer's states are split.",
+        "zero2": "ZeRO-2: the gradients, too.",
+        "zero3": "ZeRO-3 or FSDP: the weights, too.",
+        "none": "Not even ZeRO-3 fits.",
+    },
+    expected=lambda model, n, gpu: ("ddp", "zero1", "zero2", "zero3", "none")[
+        smallest_stage(model, gpu, n)
+    ],
+    solution=lambda model, n, gpu: (
+        "Of "
+        + si(accelerator(gpu).hbm_capacity, "byte")
+        + ", the stages need "
+        + ", ".join(
+            si(
+                memory.training_memory(
+                    transformer(model),
+                    accelerator(gpu).hbm_capacity,
+                    TOKENS,
+                    data=n,
+                    stage=s,
+                    recompute="full",
+                ).total,
+                "byte",
+            )
+            for s in range(4)
+        )
+        + ". Take the first that fits: later ones send more."
+    ),
     holds={
         "the lowest stage": "design",
     },
     misconceptions=(
-        Misconception("weights fit, so all fits", lambda **_: "ddp", "The weights are two of sixteen bytes a parameter. Where is the rest?"),
-        Misconception("more is safer", lambda **_: "zero3", "It fits, but what does it send that an earlier stage does not?"),
-        Misconception("optimizer only", lambda **_: "zero1", "Add up weights and gradients, which this stage leaves whole, and the activations."),
-        Misconception("gradients as well", lambda **_: "zero2", "Does a stage that splits the optimizer's states alone fit, too?"),
-        Misconception("too large for data parallelism", lambda **_: "none", "Split the sixteen bytes a parameter over the ranks. What is left?"),
+        Misconception(
+            "weights fit, so all fits",
+            lambda **_: "ddp",
+            "The weights are two of sixteen bytes a parameter. Where is the rest?",
+        ),
+        Misconception(
+            "more is safer",
+            lambda **_: "zero3",
+            "It fits, but what does it send that an earlier stage does not?",
+        ),
+        Misconception(
+            "optimizer only",
+            lambda **_: "zero1",
+            "Add up weights and gradients, which this stage leaves whole, and the activations.",
+        ),
+        Misconception(
+            "gradients as well",
+            lambda **_: "zero2",
+            "Does a stage that splits the optimizer's states alone fit, too?",
+        ),
+        Misconception(
+            "too large for data parallelism",
+            lambda **_: "none",
+            "Split the sixteen bytes a parameter over the ranks. What is left?",
+        ),
     ),
 )
 
@@ -129,23 +267,67 @@ nic = Question(
     id="parallelism.nic_time",
     chapter=CHAPTER,
     level="apply",
-    prompt="*NIC bandwidth.* {{nodes}} nodes, one GPU and one network port each ({{network}}), train {{params}} by data parallelism. How long does the all-reduce of bf16 gradients take, if nothing hides it?",
-    parameters={"nodes": plain(16, 8, 32), "network": named(link, "infiniband_ndr", *NIC), "params": counted("parameter", 7e9, 1.5e9, 3e9)},
-    expected=lambda nodes, network, params: bandwidth_bound("all_reduce", 2 * params, nodes, link(network).bandwidth),
+    prompt=(
+        "*NIC bandwidth.* {{nodes}} nodes, one GPU and one network port each ({{network}}), train"
+        " {{params}} by data parallelism. How long does the all-reduce of bf16 gradients take, if"
+        " nothing hides it?"
+    ),
+    parameters={
+        "nodes": plain(16, 8, 32),
+        "network": named(link, "infiniband_ndr", *NIC),
+        "params": counted("parameter", 7e9, 1.5e9, 3e9),
+    },
+    expected=lambda nodes, network, params: bandwidth_bound(
+        "all_reduce", 2 * params, nodes, link(network).bandwidth
+    ),
     unit="ms",
     tolerance=0.01,
-    solution=lambda nodes, network, params: f"{si(2 * params, 'byte')} of gradients go round twice, less a share: {2 * (nodes - 1) / nodes:.4g} buffers at {si(link(network).bandwidth, 'byte/s')}.",
+    solution=lambda nodes, network, params: (
+        f"{si(2 * params, 'byte')} of gradients go round twice, less a share: {2 * (nodes - 1) / nodes:.4g} buffers at {si(link(network).bandwidth, 'byte/s')}."
+    ),
     holds={
         "go round twice": lambda nodes, network, params: (
-            abs(bandwidth_bound("all_reduce", 2 * params, nodes, 1.0) / (2 * params) - 2 * (nodes - 1) / nodes) < 1e-12
+            abs(
+                bandwidth_bound("all_reduce", 2 * params, nodes, 1.0) / (2 * params)
+                - 2 * (nodes - 1) / nodes
+            )
+            < 1e-12
         ),
     },
     misconceptions=(
-        Misconception("bits as bytes", lambda nodes, network, params: bandwidth_bound("all_reduce", 2 * params, nodes, link(network).bandwidth) / 8, "Ports are named by bits a second. How many bytes is that?"),
-        Misconception("the buffer once", lambda nodes, network, params: 2 * params / link(network).bandwidth, "How often does the buffer go round in an all-reduce?"),
-        Misconception("twice", lambda nodes, network, params: 2 * 2 * params / link(network).bandwidth, "Nearly: a node keeps one share of the buffer to itself. How much does each pass leave to send?", slight=True),
-        Misconception("both directions added", lambda nodes, network, params: bandwidth_bound("all_reduce", 2 * params, nodes, 2 * link(network).bandwidth), "A ring sends and receives at once: what a node sends goes out in one direction."),
-        Misconception("fp32 gradients", lambda nodes, network, params: bandwidth_bound("all_reduce", 4 * params, nodes, link(network).bandwidth), "The gradients are bf16 here."),
+        Misconception(
+            "bits as bytes",
+            lambda nodes, network, params: (
+                bandwidth_bound("all_reduce", 2 * params, nodes, link(network).bandwidth) / 8
+            ),
+            "Ports are named by bits a second. How many bytes is that?",
+        ),
+        Misconception(
+            "the buffer once",
+            lambda nodes, network, params: 2 * params / link(network).bandwidth,
+            "How often does the buffer go round in an all-reduce?",
+        ),
+        Misconception(
+            "twice",
+            lambda nodes, network, params: 2 * 2 * params / link(network).bandwidth,
+            "Nearly: a node keeps one share of the buffer to itself. How much does each pass leave"
+            " to send?",
+            slight=True,
+        ),
+        Misconception(
+            "both directions added",
+            lambda nodes, network, params: bandwidth_bound(
+                "all_reduce", 2 * params, nodes, 2 * link(network).bandwidth
+            ),
+            "A ring sends and receives at once: what a node sends goes out in one direction.",
+        ),
+        Misconception(
+            "fp32 gradients",
+            lambda nodes, network, params: bandwidth_bound(
+                "all_reduce", 4 * params, nodes, link(network).bandwidth
+            ),
+            "The gradients are bf16 here.",
+        ),
     ),
 )
 
@@ -155,25 +337,49 @@ TESTS = {
     "exchange": "alltoall_perf.",
     "pairs": "sendrecv_perf.",
 }
-NEEDED = {"FSDP": "shards", "DDP": "reduce", "experts spread over the nodes": "exchange", "a pipeline with its stages on different nodes": "pairs"}
+NEEDED = {
+    "FSDP": "shards",
+    "DDP": "reduce",
+    "experts spread over the nodes": "exchange",
+    "a pipeline with its stages on different nodes": "pairs",
+}
 benchmark = Question(
     id="parallelism.which_benchmark",
     chapter=CHAPTER,
     level="recall",
     kind="choice",
-    prompt="*Benchmarks.* A job uses {{strategy}}. Which of the nccl-tests measures what it will send between nodes?",
+    prompt=(
+        "*Benchmarks.* A job uses {{strategy}}. Which of the nccl-tests measures what it will send"
+        " between nodes?"
+    ),
     parameters={"strategy": Parameter("FSDP", tuple(NEEDED))},
     options=TESTS,
     expected=lambda strategy: NEEDED[strategy],
-    solution="DDP sums gradients (all-reduce). FSDP gathers weights and scatters sums. Experts exchange tokens. A pipeline sends from stage to stage. A good all-reduce, with switches that add, says little of the others.",
+    solution=(
+        "DDP sums gradients (all-reduce). FSDP gathers weights and scatters sums. Experts exchange"
+        " tokens. A pipeline sends from stage to stage. A good all-reduce, with switches that add,"
+        " says little of the others."
+    ),
     holds={
         "An all-to-all sends": "definition",
     },
     misconceptions=(
-        Misconception("all-reduce says all", lambda strategy: "reduce", "Does this job ever need a sum of everything on every rank?"),
-        Misconception("tokens are exchanged", lambda strategy: "exchange", "An all-to-all sends each rank something else. Does each rank get something else here?"),
-        Misconception("neighbours only", lambda strategy: "pairs", "Does a rank talk to its neighbour only?"),
-        Misconception("shards everywhere", lambda strategy: "shards", "Are weights kept in shards here?"),
+        Misconception(
+            "all-reduce says all",
+            lambda strategy: "reduce",
+            "Does this job ever need a sum of everything on every rank?",
+        ),
+        Misconception(
+            "tokens are exchanged",
+            lambda strategy: "exchange",
+            "An all-to-all sends each rank something else. Does each rank get something else here?",
+        ),
+        Misconception(
+            "neighbours only", lambda strategy: "pairs", "Does a rank talk to its neighbour only?"
+        ),
+        Misconception(
+            "shards everywhere", lambda strategy: "shards", "Are weights kept in shards here?"
+        ),
     ),
 )
 
@@ -181,15 +387,44 @@ failures = Question(
     id="parallelism.cluster_mtbf",
     chapter=CHAPTER,
     level="apply",
-    prompt="*Before the checkpoint period.* A job on {{n}} GPUs was interrupted {{failures}} times in {{days}} days. How many hours between failures should a job on {{more}} of the same GPUs expect?",
-    parameters={"n": plain(16384, 8192), "failures": plain(419, 200, 300), "days": plain(54, 30, 60), "more": plain(100_000, 50_000, 25_000)},
-    expected=lambda n, failures, days, more: reliability.cluster_mtbf(reliability.device_mtbf(reliability.observed_mtbf(days * 86400, failures), n), more),
+    prompt=(
+        "*Before the checkpoint period.* A job on {{n}} GPUs was interrupted {{failures}} times in"
+        " {{days}} days. How many hours between failures should a job on {{more}} of the same GPUs"
+        " expect?"
+    ),
+    parameters={
+        "n": plain(16384, 8192),
+        "failures": plain(419, 200, 300),
+        "days": plain(54, 30, 60),
+        "more": plain(100_000, 50_000, 25_000),
+    },
+    expected=lambda n, failures, days, more: reliability.cluster_mtbf(
+        reliability.device_mtbf(reliability.observed_mtbf(days * 86400, failures), n), more
+    ),
     unit="h",
-    solution=lambda n, failures, days, more: f"A failure came after {days * 24 / failures:.2f} h on average. A GPU alone lasts {days * 24 / failures * n:,.0f} h; divide by {more:,}.",
+    solution=lambda n, failures, days, more: (
+        f"A failure came after {days * 24 / failures:.2f} h on average. A GPU alone lasts {days * 24 / failures * n:,.0f} h; divide by {more:,}."
+    ),
     misconceptions=(
-        Misconception("the same job", lambda n, failures, days, more: reliability.observed_mtbf(days * 86400, failures), "That is the job that ran. The new one has more GPUs to lose."),
-        Misconception("one GPU", lambda n, failures, days, more: reliability.device_mtbf(reliability.observed_mtbf(days * 86400, failures), n), "That is a single GPU's."),
-        Misconception("more last longer", lambda n, failures, days, more: reliability.observed_mtbf(days * 86400, failures) * more / n, "With more parts, does something break sooner or later?"),
+        Misconception(
+            "the same job",
+            lambda n, failures, days, more: reliability.observed_mtbf(days * 86400, failures),
+            "That is the job that ran. The new one has more GPUs to lose.",
+        ),
+        Misconception(
+            "one GPU",
+            lambda n, failures, days, more: reliability.device_mtbf(
+                reliability.observed_mtbf(days * 86400, failures), n
+            ),
+            "That is a single GPU's.",
+        ),
+        Misconception(
+            "more last longer",
+            lambda n, failures, days, more: (
+                reliability.observed_mtbf(days * 86400, failures) * more / n
+            ),
+            "With more parts, does something break sooner or later?",
+        ),
     ),
 )
 
@@ -198,21 +433,44 @@ interval = Question(
     id="parallelism.checkpoint_interval",
     chapter=CHAPTER,
     level="apply",
-    prompt="*Checkpoint period.* A checkpoint stops the job for {{write}}, and the job fails once in {{mtbf}} on average. How much work should lie between two checkpoints, to first order?",
+    prompt=(
+        "*Checkpoint period.* A checkpoint stops the job for {{write}}, and the job fails once in"
+        " {{mtbf}} on average. How much work should lie between two checkpoints, to first order?"
+    ),
     parameters=saving,
     expected=lambda write, mtbf: reliability.young_interval(write, mtbf),
     unit="min",
     tolerance=0.03,
-    solution=lambda write, mtbf: f"Writing costs $\\delta / \\tau$, redoing $\\tau / 2M$; the sum is least at $\\sqrt{{2 \\delta M}}$, that is the root of two times {si(write, 's')} times {si(mtbf, 's')}. Daly's longer series says {si(reliability.daly_interval(write, mtbf), 's')}.",
+    solution=lambda write, mtbf: (
+        f"Writing costs $\\delta / \\tau$, redoing $\\tau / 2M$; the sum is least at $\\sqrt{{2 \\delta M}}$, that is the root of two times {si(write, 's')} times {si(mtbf, 's')}. Daly's longer series says {si(reliability.daly_interval(write, mtbf), 's')}."
+    ),
     holds={
         "the sum is least at": lambda write, mtbf: (
-            min((0.5, 0.9, 1.0, 1.1, 2.0), key=lambda f: reliability.lost_share(f * reliability.young_interval(write, mtbf), write, mtbf)) == 1.0
+            min(
+                (0.5, 0.9, 1.0, 1.1, 2.0),
+                key=lambda f: reliability.lost_share(
+                    f * reliability.young_interval(write, mtbf), write, mtbf
+                ),
+            )
+            == 1.0
         ),
     },
     misconceptions=(
-        Misconception("no two", lambda write, mtbf: (write * mtbf) ** 0.5, "How much of an interval does a failure destroy on average: all of it?"),
-        Misconception("plus the write time, twice over", lambda write, mtbf: reliability.young_interval(write, mtbf) + 2 * write, "Daly's correction takes the write time off; it does not add it."),
-        Misconception("half the MTBF", lambda write, mtbf: mtbf / 2, "Then a failure often comes before the next checkpoint. What does writing cost?"),
+        Misconception(
+            "no two",
+            lambda write, mtbf: (write * mtbf) ** 0.5,
+            "How much of an interval does a failure destroy on average: all of it?",
+        ),
+        Misconception(
+            "plus the write time, twice over",
+            lambda write, mtbf: reliability.young_interval(write, mtbf) + 2 * write,
+            "Daly's correction takes the write time off; it does not add it.",
+        ),
+        Misconception(
+            "half the MTBF",
+            lambda write, mtbf: mtbf / 2,
+            "Then a failure often comes before the next checkpoint. What does writing cost?",
+        ),
     ),
 )
 
@@ -220,15 +478,38 @@ lost = Question(
     id="parallelism.lost_share",
     chapter=CHAPTER,
     level="apply",
-    prompt="*Checkpoint period, the price.* With the best interval to first order, a checkpoint of {{write}}, a failure every {{mtbf}} and {{restart}} to get going again, how much time is lost, as a share of the work done, to first order?",
+    prompt=(
+        "*Checkpoint period, the price.* With the best interval to first order, a checkpoint of"
+        " {{write}}, a failure every {{mtbf}} and {{restart}} to get going again, how much time is"
+        " lost, as a share of the work done, to first order?"
+    ),
     parameters={**saving, "restart": Parameter(5, (5, 10), "min")},
-    expected=lambda write, mtbf, restart: reliability.lost_share(reliability.young_interval(write, mtbf), write, mtbf, restart),
+    expected=lambda write, mtbf, restart: reliability.lost_share(
+        reliability.young_interval(write, mtbf), write, mtbf, restart
+    ),
     unit="%",
-    solution=lambda write, mtbf, restart: f"Writing and redoing cost $\\sqrt{{2 \\delta / M}}$ = {(2 * write / mtbf) ** 0.5:.1%}, restarts {restart / mtbf:.1%}.",
+    solution=lambda write, mtbf, restart: (
+        f"Writing and redoing cost $\\sqrt{{2 \\delta / M}}$ = {(2 * write / mtbf) ** 0.5:.1%}, restarts {restart / mtbf:.1%}."
+    ),
     misconceptions=(
-        Misconception("writing only", lambda write, mtbf, restart: write / reliability.young_interval(write, mtbf), "Each failure also destroys what was done since the last checkpoint."),
-        Misconception("no restart", lambda write, mtbf, restart: (2 * write / mtbf) ** 0.5, "After each failure the job must start again."),
-        Misconception("a whole interval redone", lambda write, mtbf, restart: write / reliability.young_interval(write, mtbf) + (reliability.young_interval(write, mtbf) + restart) / mtbf, "A failure comes anywhere in the interval. How much of it is lost on average?"),
+        Misconception(
+            "writing only",
+            lambda write, mtbf, restart: write / reliability.young_interval(write, mtbf),
+            "Each failure also destroys what was done since the last checkpoint.",
+        ),
+        Misconception(
+            "no restart",
+            lambda write, mtbf, restart: (2 * write / mtbf) ** 0.5,
+            "After each failure the job must start again.",
+        ),
+        Misconception(
+            "a whole interval redone",
+            lambda write, mtbf, restart: (
+                write / reliability.young_interval(write, mtbf)
+                + (reliability.young_interval(write, mtbf) + restart) / mtbf
+            ),
+            "A failure comes anywhere in the interval. How much of it is lost on average?",
+        ),
     ),
 )
 
@@ -236,15 +517,35 @@ written = Question(
     id="parallelism.checkpoint_write",
     chapter=CHAPTER,
     level="apply",
-    prompt="*Checkpoint, storage.* A model of {{params}} is saved with its weights in two bytes and Adam's states in twelve. The file system takes {{rate}}. How long does the write last?",
-    parameters={"params": counted("parameter", 175e9, 70e9, 405e9), "rate": Parameter(50, (50, 100, 200), "GB/s")},
+    prompt=(
+        "*Checkpoint, storage.* A model of {{params}} is saved with its weights in two bytes and"
+        " Adam's states in twelve. The file system takes {{rate}}. How long does the write last?"
+    ),
+    parameters={
+        "params": counted("parameter", 175e9, 70e9, 405e9),
+        "rate": Parameter(50, (50, 100, 200), "GB/s"),
+    },
     expected=lambda params, rate: reliability.checkpoint_bytes(params) / rate,
     unit="s",
-    solution=lambda params, rate: f"{si(reliability.checkpoint_bytes(params), 'byte')} at {si(rate, 'byte/s')}. Gradients are not saved: the next step makes new ones.",
+    solution=lambda params, rate: (
+        f"{si(reliability.checkpoint_bytes(params), 'byte')} at {si(rate, 'byte/s')}. Gradients are not saved: the next step makes new ones."
+    ),
     misconceptions=(
-        Misconception("weights only", lambda params, rate: 2 * params / rate, "From weights alone Adam starts without its moments."),
-        Misconception("gradients too", lambda params, rate: 16 * params / rate, "Which of the sixteen bytes does the next step make anew?"),
-        Misconception("moments only", lambda params, rate: 12 * params / rate, "The weights in two bytes are part of the file here."),
+        Misconception(
+            "weights only",
+            lambda params, rate: 2 * params / rate,
+            "From weights alone Adam starts without its moments.",
+        ),
+        Misconception(
+            "gradients too",
+            lambda params, rate: 16 * params / rate,
+            "Which of the sixteen bytes does the next step make anew?",
+        ),
+        Misconception(
+            "moments only",
+            lambda params, rate: 12 * params / rate,
+            "The weights in two bytes are part of the file here.",
+        ),
     ),
 )
 
@@ -259,20 +560,49 @@ power = Question(
     id="parallelism.power_bill",
     chapter=CHAPTER,
     level="apply",
-    prompt="What does the power example say? {{n}} GPUs ({{gpu}}) run at their rated power for {{days}} days. Electricity costs " + si(number("data_centre.electricity_price") * energy.JOULES_PER_KWH, "dollar", 2) + " a kWh, and with the building the power is " + f"{PUE:.2g}" + " times that of the GPUs. What is the bill, in dollars?",
-    parameters={"n": plain(50_000, 10_000, 16_384), "gpu": named(accelerator, "h100_sxm", "b200"), "days": plain(60, 30, 90)},
+    prompt=(
+        "What does the power example say? {{n}} GPUs ({{gpu}}) run at their rated power for"
+        " {{days}} days. Electricity costs "
+    )
+    + si(number("data_centre.electricity_price") * energy.JOULES_PER_KWH, "dollar", 2)
+    + " a kWh, and with the building the power is "
+    + f"{PUE:.2g}"
+    + " times that of the GPUs. What is the bill, in dollars?",
+    parameters={
+        "n": plain(50_000, 10_000, 16_384),
+        "gpu": named(accelerator, "h100_sxm", "b200"),
+        "days": plain(60, 30, 90),
+    },
     expected=lambda n, gpu, days: bill(n, days, accelerator(gpu).power, PUE),
     unit="dollar",
     tolerance=0.01,
-    solution=lambda n, gpu, days: f"{n:,} of {si(accelerator(gpu).power, 'W')} are {si(n * accelerator(gpu).power, 'W')}, with the building {si(n * accelerator(gpu).power * PUE, 'W')}, for {days * 24:,} hours. Hosts, switches and storage come on top.",
+    solution=lambda n, gpu, days: (
+        f"{n:,} of {si(accelerator(gpu).power, 'W')} are {si(n * accelerator(gpu).power, 'W')}, with the building {si(n * accelerator(gpu).power * PUE, 'W')}, for {days * 24:,} hours. Hosts, switches and storage come on top."
+    ),
     holds={
         "times that of the GPUs": "definition",
     },
     misconceptions=(
-        Misconception("the PCIe card", lambda n, gpu, days: bill(n, days, accelerator("h100_pcie").power, PUE), "That is the power of the PCIe card. Which form is asked?"),
-        Misconception("no building", lambda n, gpu, days: bill(n, days, accelerator(gpu).power, 1), "Cooling and conversion take power, too."),
-        Misconception("the PCIe card, no building", lambda n, gpu, days: bill(n, days, accelerator("h100_pcie").power, 1), "That is the bill of PCIe cards without the building. Check both premises."),
-        Misconception("a day has twelve hours", lambda n, gpu, days: bill(n, days, accelerator(gpu).power, PUE) / 2, "The job runs at night, too."),
+        Misconception(
+            "the PCIe card",
+            lambda n, gpu, days: bill(n, days, accelerator("h100_pcie").power, PUE),
+            "That is the power of the PCIe card. Which form is asked?",
+        ),
+        Misconception(
+            "no building",
+            lambda n, gpu, days: bill(n, days, accelerator(gpu).power, 1),
+            "Cooling and conversion take power, too.",
+        ),
+        Misconception(
+            "the PCIe card, no building",
+            lambda n, gpu, days: bill(n, days, accelerator("h100_pcie").power, 1),
+            "That is the bill of PCIe cards without the building. Check both premises.",
+        ),
+        Misconception(
+            "a day has twelve hours",
+            lambda n, gpu, days: bill(n, days, accelerator(gpu).power, PUE) / 2,
+            "The job runs at night, too.",
+        ),
     ),
 )
 
@@ -282,43 +612,119 @@ def first_loss(model, t, p, data, m, gpu, network):
     return ts.step(transformer(model), 2048, plan, ts.machine(gpu, network)).largest_loss
 
 
-FIRST = {"tensor": "The tensor-parallel traffic: a smaller group, or a faster link inside.", "bubble": "The bubble: more micro-batches, or an interleaved schedule.", "data": "The data-parallel traffic: more tokens a GPU, or a faster network.", "memory": "The passes through HBM between products: fuse more."}
+FIRST = {
+    "tensor": "The tensor-parallel traffic: a smaller group, or a faster link inside.",
+    "bubble": "The bubble: more micro-batches, or an interleaved schedule.",
+    "data": "The data-parallel traffic: more tokens a GPU, or a faster network.",
+    "memory": "The passes through HBM between products: fuse more.",
+}
 first = Question(
     id="parallelism.what_first",
     chapter=CHAPTER,
     level="design",
     kind="choice",
-    prompt="*Overlap, bubble, traffic: what first?* GPT-3 175B is trained on A100s, tensor parallel over {{t}} inside a node, in a pipeline of {{p}}, {{data}} replicas, {{m}} micro-batches of one sequence each, selective recomputation, and HDR InfiniBand between nodes. By the sum of bounds of this chapter, which loss is the largest?",
-    parameters={"t": plain(8, 4, 2), "p": plain(16, 8, 4), "data": plain(4, 16, 64), "m": plain(16, 8, 64, 128)},
+    prompt=(
+        "*Overlap, bubble, traffic: what first?* GPT-3 175B is trained on A100s, tensor parallel"
+        " over {{t}} inside a node, in a pipeline of {{p}}, {{data}} replicas, {{m}} micro-batches"
+        " of one sequence each, selective recomputation, and HDR InfiniBand between nodes. By the"
+        " sum of bounds of this chapter, which loss is the largest?"
+    ),
+    parameters={
+        "t": plain(8, 4, 2),
+        "p": plain(16, 8, 4),
+        "data": plain(4, 16, 64),
+        "m": plain(16, 8, 64, 128),
+    },
     options=FIRST,
     expected=lambda t, p, data, m: first_loss(GPT3, t, p, data, m, "a100_80gb", "infiniband_hdr"),
-    solution=lambda t, p, data, m: "By the step model: "
-    + ", ".join(f"{n} {si(s, 's')}" for n, s in ts.step(transformer(GPT3), 2048, ts.Plan(data=data, tensor=t, pipeline=p, micro_batches=m, recompute="selective"), ts.machine("a100_80gb", "infiniband_hdr")).terms.items() if s)
-    + ".",
-    misconceptions=(
-        Misconception("the network, always", lambda **_: "data", "It is sent once a step, and partly behind the backward pass. How often is the rest paid?"),
-        Misconception("tensor parallelism, always", lambda **_: "tensor", "It is frequent, but it runs on the link inside the node. Compute the other terms, too."),
-        Misconception("memory, always", lambda **_: "memory", "Chapter 2 taught you to look there. How many bytes are these, beside the products?"),
-        Misconception("the bubble, always", lambda **_: "bubble", "How many micro-batches are there for each stage?"),
+    solution=lambda t, p, data, m: (
+        "By the step model: "
+        + ", ".join(
+            f"{n} {si(s, 's')}"
+            for n, s in ts.step(
+                transformer(GPT3),
+                2048,
+                ts.Plan(data=data, tensor=t, pipeline=p, micro_batches=m, recompute="selective"),
+                ts.machine("a100_80gb", "infiniband_hdr"),
+            ).terms.items()
+            if s
+        )
+        + "."
     ),
-    valid=lambda **plan: first_loss(GPT3, gpu="a100_80gb", network="infiniband_hdr", **plan) in FIRST,
+    misconceptions=(
+        Misconception(
+            "the network, always",
+            lambda **_: "data",
+            "It is sent once a step, and partly behind the backward pass. How often is the rest"
+            " paid?",
+        ),
+        Misconception(
+            "tensor parallelism, always",
+            lambda **_: "tensor",
+            "It is frequent, but it runs on the link inside the node. Compute the other terms,"
+            " too.",
+        ),
+        Misconception(
+            "memory, always",
+            lambda **_: "memory",
+            "Chapter 2 taught you to look there. How many bytes are these, beside the products?",
+        ),
+        Misconception(
+            "the bubble, always",
+            lambda **_: "bubble",
+            "How many micro-batches are there for each stage?",
+        ),
+    ),
+    valid=lambda **plan: (
+        first_loss(GPT3, gpu="a100_80gb", network="infiniband_hdr", **plan) in FIRST
+    ),
 )
 
 ways = Question(
     id="parallelism.tensor_ways",
     chapter=CHAPTER,
     level="apply",
-    prompt="*Tensor-parallel group.* An MLP has a hidden width of {{hidden}}; the GPUs ({{gpu}}) are joined by their own links. Over how many GPUs, not rounded, can it be split before it sends longer than it computes?",
+    prompt=(
+        "*Tensor-parallel group.* An MLP has a hidden width of {{hidden}}; the GPUs ({{gpu}}) are"
+        " joined by their own links. Over how many GPUs, not rounded, can it be split before it"
+        " sends longer than it computes?"
+    ),
     parameters={"hidden": plain(28672, 14336, 53248), "gpu": CLUSTER["gpu"]},
-    expected=lambda hidden, gpu: parallel.tensor_parallel_ways(hidden, accelerator(gpu).bf16, accelerator(gpu).link_bandwidth),
+    expected=lambda hidden, gpu: parallel.tensor_parallel_ways(
+        hidden, accelerator(gpu).bf16, accelerator(gpu).link_bandwidth
+    ),
     unit="",
     tolerance=0.01,
-    solution=lambda hidden, gpu: f"$F W / C$, with {si(accelerator(gpu).link_bandwidth, 'byte/s')} and {si(accelerator(gpu).bf16, 'FLOP/s')}. More tokens do not help: they are both computed and sent.",
+    solution=lambda hidden, gpu: (
+        f"$F W / C$, with {si(accelerator(gpu).link_bandwidth, 'byte/s')} and {si(accelerator(gpu).bf16, 'FLOP/s')}. More tokens do not help: they are both computed and sent."
+    ),
     misconceptions=(
-        Misconception("both directions", lambda hidden, gpu: hidden * accelerator(gpu).link_bandwidth_bidirectional / accelerator(gpu).bf16, "A data sheet adds both directions of a link. A rank sends in one."),
-        Misconception("the sparse peak", lambda hidden, gpu: hidden * accelerator(gpu).link_bandwidth / accelerator(gpu).bf16_sparse, "That is the sparse peak."),
-        Misconception("memory", lambda hidden, gpu: hidden * accelerator(gpu).hbm_bandwidth / accelerator(gpu).bf16, "Activations cross the link between GPUs, not the memory bus."),
-        Misconception("upside down", lambda hidden, gpu: hidden / (accelerator(gpu).bf16 / accelerator(gpu).link_bandwidth) ** 2, "Write the two times and set them equal: each of the rates occurs once."),
+        Misconception(
+            "both directions",
+            lambda hidden, gpu: (
+                hidden * accelerator(gpu).link_bandwidth_bidirectional / accelerator(gpu).bf16
+            ),
+            "A data sheet adds both directions of a link. A rank sends in one.",
+        ),
+        Misconception(
+            "the sparse peak",
+            lambda hidden, gpu: (
+                hidden * accelerator(gpu).link_bandwidth / accelerator(gpu).bf16_sparse
+            ),
+            "That is the sparse peak.",
+        ),
+        Misconception(
+            "memory",
+            lambda hidden, gpu: hidden * accelerator(gpu).hbm_bandwidth / accelerator(gpu).bf16,
+            "Activations cross the link between GPUs, not the memory bus.",
+        ),
+        Misconception(
+            "upside down",
+            lambda hidden, gpu: (
+                hidden / (accelerator(gpu).bf16 / accelerator(gpu).link_bandwidth) ** 2
+            ),
+            "Write the two times and set them equal: each of the rates occurs once.",
+        ),
     ),
 )
 
@@ -326,21 +732,66 @@ activations = Question(
     id="parallelism.activations",
     chapter=CHAPTER,
     level="apply",
-    prompt="*Memory headroom.* A GPT of {{layers}} layers, width {{width}} and {{heads}} heads, its MLP four times that width, with dropout, runs one sequence of {{s}} tokens, in two bytes, on one GPU. How much room do the activations take with selective recomputation, which drops the scores?",
-    parameters={"layers": plain(48, 32, 40), "width": plain(6144, 4096, 5120), "heads": plain(64, 32, 40), "s": plain(2048, 4096)},
-    expected=lambda layers, width, heads, s: memory.activation_bytes(s, 1, width, heads, layers, recompute="selective"),
+    prompt=(
+        "*Memory headroom.* A GPT of {{layers}} layers, width {{width}} and {{heads}} heads, its"
+        " MLP four times that width, with dropout, runs one sequence of {{s}} tokens, in two bytes,"
+        " on one GPU. How much room do the activations take with selective recomputation, which"
+        " drops the scores?"
+    ),
+    parameters={
+        "layers": plain(48, 32, 40),
+        "width": plain(6144, 4096, 5120),
+        "heads": plain(64, 32, 40),
+        "s": plain(2048, 4096),
+    },
+    expected=lambda layers, width, heads, s: memory.activation_bytes(
+        s, 1, width, heads, layers, recompute="selective"
+    ),
     unit="GB",
     tolerance=0.01,
-    solution=lambda layers, width, heads, s: f"${PER_ELEMENT:.0f}\\,sbh$ for each layer: {si(PER_ELEMENT * s * width, 'byte')}. With the scores it would be {si(memory.activation_bytes(s, 1, width, heads, layers), 'byte')}, with full recomputation {si(memory.activation_bytes(s, 1, width, heads, layers, recompute='full'), 'byte')}.",
+    solution=lambda layers, width, heads, s: (
+        f"${PER_ELEMENT:.0f}\\,sbh$ for each layer: {si(PER_ELEMENT * s * width, 'byte')}. With the scores it would be {si(memory.activation_bytes(s, 1, width, heads, layers), 'byte')}, with full recomputation {si(memory.activation_bytes(s, 1, width, heads, layers, recompute='full'), 'byte')}."
+    ),
     holds={
         "four times that width": "design",
     },
     misconceptions=(
-        Misconception("no dropout", lambda layers, width, heads, s: memory.activation_bytes(s, 1, width, heads, layers, recompute="selective") * (PER_ELEMENT - 2) / PER_ELEMENT, "With dropout a layer also keeps which values it dropped, one byte each, in two places."),
-        Misconception("scores kept", lambda layers, width, heads, s: memory.activation_bytes(s, 1, width, heads, layers), "Those grow with the square of the sequence, and are what this drops."),
-        Misconception("bytes counted twice", lambda layers, width, heads, s: 2 * memory.activation_bytes(s, 1, width, heads, layers, recompute="selective"), "The chapter's count of a layer is in bytes already, not in elements."),
-        Misconception("all recomputed", lambda layers, width, heads, s: memory.activation_bytes(s, 1, width, heads, layers, recompute="full"), "That keeps the input of each layer alone."),
-        Misconception("one layer", lambda layers, width, heads, s: memory.activation_bytes(s, 1, width, heads, 1, recompute="selective"), "Each layer keeps its own until the backward pass comes by."),
+        Misconception(
+            "no dropout",
+            lambda layers, width, heads, s: (
+                memory.activation_bytes(s, 1, width, heads, layers, recompute="selective")
+                * (PER_ELEMENT - 2)
+                / PER_ELEMENT
+            ),
+            "With dropout a layer also keeps which values it dropped, one byte each, in two"
+            " places.",
+        ),
+        Misconception(
+            "scores kept",
+            lambda layers, width, heads, s: memory.activation_bytes(s, 1, width, heads, layers),
+            "Those grow with the square of the sequence, and are what this drops.",
+        ),
+        Misconception(
+            "bytes counted twice",
+            lambda layers, width, heads, s: (
+                2 * memory.activation_bytes(s, 1, width, heads, layers, recompute="selective")
+            ),
+            "The chapter's count of a layer is in bytes already, not in elements.",
+        ),
+        Misconception(
+            "all recomputed",
+            lambda layers, width, heads, s: memory.activation_bytes(
+                s, 1, width, heads, layers, recompute="full"
+            ),
+            "That keeps the input of each layer alone.",
+        ),
+        Misconception(
+            "one layer",
+            lambda layers, width, heads, s: memory.activation_bytes(
+                s, 1, width, heads, 1, recompute="selective"
+            ),
+            "Each layer keeps its own until the backward pass comes by.",
+        ),
     ),
 )
 
@@ -349,19 +800,67 @@ schedule = Question(
     chapter=CHAPTER,
     level="design",
     kind="function",
-    prompt="Write `step_span(p, m, forward, backward)`: the time in s of a GPipe step over `p` equal stages and `m` micro-batches, given the times in s of a forward and a backward pass of one stage over one micro-batch.",
-    parameters={"p": plain(4, 1, 2, 8), "m": plain(8, 1, 4, 32), "forward": Parameter(0.1, (0.05, 0.1, 0.3), "s"), "backward": Parameter(0.2, (0.1, 0.2, 0.25), "s")},
+    prompt=(
+        "Write `step_span(p, m, forward, backward)`: the time in s of a GPipe step over `p` equal"
+        " stages and `m` micro-batches, given the times in s of a forward and a backward pass of"
+        " one stage over one micro-batch."
+    ),
+    parameters={
+        "p": plain(4, 1, 2, 8),
+        "m": plain(8, 1, 4, 32),
+        "forward": Parameter(0.1, (0.05, 0.1, 0.3), "s"),
+        "backward": Parameter(0.2, (0.1, 0.2, 0.25), "s"),
+    },
     edges=({"p": 1}, {"m": 1}),
-    expected=lambda p, m, forward, backward: pipeline.simulate("gpipe", p, m, forward, backward).span,
+    expected=lambda p, m, forward, backward: (
+        pipeline.simulate("gpipe", p, m, forward, backward).span
+    ),
     unit="s",
     tolerance=0.001,
-    solution="The last micro-batch enters after the others and passes through the pipeline, both ways:\n\n```python\ndef step_span(p, m, forward, backward):\n    return (m + p - 1) * (forward + backward)\n```",
+    solution=(
+        "The last micro-batch enters after the others and passes through the pipeline, both"
+        " ways:\n\n```python\ndef step_span(p, m, forward, backward):\n    return (m + p - 1) *"
+        " (forward + backward)\n```"
+    ),
     misconceptions=(
-        Misconception("no fill", lambda p, m, forward, backward: m * (forward + backward), "When does the last stage get its first input?"),
-        Misconception("all stages", lambda p, m, forward, backward: (m + p) * (forward + backward), "Try one stage and one micro-batch."),
-        Misconception("fill once", lambda p, m, forward, backward: m * (forward + backward) + (p - 1) * forward, "The backward pass fills and drains the pipeline, too."),
-        Misconception("one after the other", lambda p, m, forward, backward: m * p * (forward + backward), "Stages work on different micro-batches at once."),
+        Misconception(
+            "no fill",
+            lambda p, m, forward, backward: m * (forward + backward),
+            "When does the last stage get its first input?",
+        ),
+        Misconception(
+            "all stages",
+            lambda p, m, forward, backward: (m + p) * (forward + backward),
+            "Try one stage and one micro-batch.",
+        ),
+        Misconception(
+            "fill once",
+            lambda p, m, forward, backward: m * (forward + backward) + (p - 1) * forward,
+            "The backward pass fills and drains the pipeline, too.",
+        ),
+        Misconception(
+            "one after the other",
+            lambda p, m, forward, backward: m * p * (forward + backward),
+            "Stages work on different micro-batches at once.",
+        ),
     ),
 )
 
-register(groups, accumulation, mapping, bubble_share, policy, nic, benchmark, failures, interval, lost, written, power, first, ways, activations, schedule)
+register(
+    groups,
+    accumulation,
+    mapping,
+    bubble_share,
+    policy,
+    nic,
+    benchmark,
+    failures,
+    interval,
+    lost,
+    written,
+    power,
+    first,
+    ways,
+    activations,
+    schedule,
+)

@@ -1,4 +1,6 @@
-"""Questions of chapter 5 on number formats, sums and small gradients. Those on scales and bytes are in bank_quantization.py."""
+"""Questions of chapter 5 on number formats, sums and small gradients. Those on scales and bytes
+are in bank_quantization.py.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,12 @@ def one_of(canonical, *choices, **more):
 
 def misread(f, **changed):
     """The same format with other top codes, bias or fields: what a misreading makes of it."""
-    parts = {"exponent_bits": f.exponent_bits, "mantissa_bits": f.mantissa_bits, "bias": f.bias, "specials": f.specials}
+    parts = {
+        "exponent_bits": f.exponent_bits,
+        "mantissa_bits": f.mantissa_bits,
+        "bias": f.bias,
+        "specials": f.specials,
+    }
     return Format(f.name, **{**parts, **changed})
 
 
@@ -54,21 +61,52 @@ largest = Question(
     parameters={"name": one_of("fp8_e4m3", "fp8_e4m3", "fp4_e2m1", "fp6_e2m3", "fp6_e3m2")},
     expected=lambda name: FORMATS[name].max,
     tolerance=0.01,
-    solution=lambda name: f"The top exponent field is in use for numbers ({'all codes but the last' if FORMATS[name].has_nan else 'all of them'}): "
-    f"two to the power {math.frexp(FORMATS[name].max)[1] - 1}, times the largest significand left, {plain(FORMATS[name].max / 2.0 ** (math.frexp(FORMATS[name].max)[1] - 1))}.",
+    solution=lambda name: (
+        f"The top exponent field is in use for numbers ({'all codes but the last' if FORMATS[name].has_nan else 'all of them'}): two to the power {math.frexp(FORMATS[name].max)[1] - 1}, times the largest significand left, {plain(FORMATS[name].max / 2.0 ** (math.frexp(FORMATS[name].max)[1] - 1))}."
+    ),
     misconceptions=(
-        Misconception("top exponent reserved", lambda name: misread(FORMATS[name], specials="ieee").max, "You kept the top exponent for infinity and NaN, as the IEEE formats do. This format has few codes and no infinity."),
-        Misconception("power of two only", lambda name: 2.0 ** (math.frexp(FORMATS[name].max)[1] - 1), "The exponent is right. What does the mantissa add at its largest?"),
-        Misconception("bias one too large", lambda name: misread(FORMATS[name], bias=FORMATS[name].bias + 1).max, "You are one power of two off. The bias is one less than half the exponent codes."),
-        Misconception("bias forgotten", lambda name: FORMATS[name].max * 2.0 ** FORMATS[name].bias, "The exponent field is stored with a bias. Subtract it."),
-        Misconception("NaN's code", lambda name: misread(FORMATS[name], specials="finite").max, "That is the code of all ones. In this format it stands for NaN.", slight=True),
-        Misconception("E5M2", lambda name: FORMATS["fp8_e5m2"].max, "That is E5M2, the other format of eight bits: a bit more for the exponent.", slight=True),
+        Misconception(
+            "top exponent reserved",
+            lambda name: misread(FORMATS[name], specials="ieee").max,
+            "You kept the top exponent for infinity and NaN, as the IEEE formats do. This format"
+            " has few codes and no infinity.",
+        ),
+        Misconception(
+            "power of two only",
+            lambda name: 2.0 ** (math.frexp(FORMATS[name].max)[1] - 1),
+            "The exponent is right. What does the mantissa add at its largest?",
+        ),
+        Misconception(
+            "bias one too large",
+            lambda name: misread(FORMATS[name], bias=FORMATS[name].bias + 1).max,
+            "You are one power of two off. The bias is one less than half the exponent codes.",
+        ),
+        Misconception(
+            "bias forgotten",
+            lambda name: FORMATS[name].max * 2.0 ** FORMATS[name].bias,
+            "The exponent field is stored with a bias. Subtract it.",
+        ),
+        Misconception(
+            "NaN's code",
+            lambda name: misread(FORMATS[name], specials="finite").max,
+            "That is the code of all ones. In this format it stands for NaN.",
+            slight=True,
+        ),
+        Misconception(
+            "E5M2",
+            lambda name: FORMATS["fp8_e5m2"].max,
+            "That is E5M2, the other format of eight bits: a bit more for the exponent.",
+            slight=True,
+        ),
     ),
     holds={
         "few codes and no infinity": lambda name: not np.isinf(numbers_of(name)).any(),
-        "The bias is one less than": lambda name: FORMATS[name].bias == 2 ** FORMATS[name].exponent_bits / 2 - 1,
+        "The bias is one less than": (
+            lambda name: FORMATS[name].bias == 2 ** FORMATS[name].exponent_bits / 2 - 1
+        ),
         "The top exponent field is in use": lambda name: (
-            math.frexp(FORMATS[name].max)[1] - 1 == 2 ** FORMATS[name].exponent_bits - 1 - FORMATS[name].bias
+            math.frexp(FORMATS[name].max)[1] - 1
+            == 2 ** FORMATS[name].exponent_bits - 1 - FORMATS[name].bias
             and np.isnan(numbers_of(name)).sum() == 2 * FORMATS[name].has_nan
         ),
     },
@@ -78,21 +116,46 @@ smallest = Question(
     id="precision.smallest",
     chapter=CHAPTER,
     level="recall",
-    prompt="What is the smallest number above zero that {{name}} can hold at all, with however few bits?",
+    prompt=(
+        "What is the smallest number above zero that {{name}} can hold at all, with however few"
+        " bits?"
+    ),
     parameters={"name": one_of("fp16", "fp16", "fp8_e5m2", "fp8_e4m3")},
     expected=lambda name: FORMATS[name].smallest_subnormal,
     tolerance=0.2,
-    solution=lambda name: f"The lowest exponent is {1 - FORMATS[name].bias}, and a subnormal may keep only the last of its {FORMATS[name].mantissa_bits} mantissa bits: two to the power {1 - FORMATS[name].bias - FORMATS[name].mantissa_bits}.",
+    solution=lambda name: (
+        f"The lowest exponent is {1 - FORMATS[name].bias}, and a subnormal may keep only the last of its {FORMATS[name].mantissa_bits} mantissa bits: two to the power {1 - FORMATS[name].bias - FORMATS[name].mantissa_bits}."
+    ),
     misconceptions=(
-        Misconception("smallest normal", lambda name: FORMATS[name].smallest_normal, "That is where full precision ends. The format goes on below it, losing bits."),
-        Misconception("step at one", lambda name: FORMATS[name].eps, "That is the step beside one, which is precision. Range is another matter."),
-        Misconception("one over the largest", lambda name: 1 / FORMATS[name].max, "Large and small ends are not mirror images. Which bits has a number with an exponent field of zero?"),
-        Misconception("bf16", lambda name: FORMATS["bf16"].smallest_subnormal, "That is what eight bits of exponent give. How many are there here?"),
+        Misconception(
+            "smallest normal",
+            lambda name: FORMATS[name].smallest_normal,
+            "That is where full precision ends. The format goes on below it, losing bits.",
+        ),
+        Misconception(
+            "step at one",
+            lambda name: FORMATS[name].eps,
+            "That is the step beside one, which is precision. Range is another matter.",
+        ),
+        Misconception(
+            "one over the largest",
+            lambda name: 1 / FORMATS[name].max,
+            "Large and small ends are not mirror images. Which bits has a number with an exponent"
+            " field of zero?",
+        ),
+        Misconception(
+            "bf16",
+            lambda name: FORMATS["bf16"].smallest_subnormal,
+            "That is what eight bits of exponent give. How many are there here?",
+        ),
     ),
     holds={
-        "The format goes on below it": lambda name: FORMATS[name].round(FORMATS[name].smallest_normal / 2) > 0,
+        "The format goes on below it": (
+            lambda name: FORMATS[name].round(FORMATS[name].smallest_normal / 2) > 0
+        ),
         "The lowest exponent is": lambda name: (
-            FORMATS[name].smallest_subnormal == 2.0 ** (1 - FORMATS[name].bias - FORMATS[name].mantissa_bits)
+            FORMATS[name].smallest_subnormal
+            == 2.0 ** (1 - FORMATS[name].bias - FORMATS[name].mantissa_bits)
         ),
     },
 )
@@ -107,21 +170,53 @@ decoding = Question(
     id="precision.decode",
     chapter=CHAPTER,
     level="apply",
-    prompt="Which number is the E4M3 code `{{code}}`? (Sign, exponent field, mantissa; the bias is {{bias}}.)",
+    prompt=(
+        "Which number is the E4M3 code `{{code}}`? (Sign, exponent field, mantissa; the bias is"
+        " {{bias}}.)"
+    ),
     parameters={
         "code": Parameter(0b0_1001_101, E4M3_CODES, show=lambda c: " ".join(E4M3.fields(c))),
         "bias": Parameter(E4M3.bias),
     },
     expected=lambda code, bias: E4M3.decode(code),
     tolerance=0.001,
-    solution=lambda code, bias: f"The exponent field is {fields(code)[0]}, less the bias: {fields(code)[0] - bias}. The significand is one and {fields(code)[1]} eighths. Multiply.",
+    solution=lambda code, bias: (
+        f"The exponent field is {fields(code)[0]}, less the bias: {fields(code)[0] - bias}. The significand is one and {fields(code)[1]} eighths. Multiply."
+    ),
     misconceptions=(
-        Misconception("no leading one", lambda code, bias: fields(code)[1] / 2**E4M3.mantissa_bits * 2.0 ** (fields(code)[0] - bias), "A normal number has a one before its point that is not stored."),
-        Misconception("bias forgotten", lambda code, bias: E4M3.decode(code) * 2.0**bias, "The field is not yet the exponent."),
-        Misconception("bias one too large", lambda code, bias: E4M3.decode(code) / 2, "You are one power of two too low. Which field stands for an exponent of zero?"),
-        Misconception("mantissa as a whole number", lambda code, bias: (1 + fields(code)[1]) * 2.0 ** (fields(code)[0] - bias), "The mantissa bits stand after the point."),
-        Misconception("code as an integer", lambda code, bias: code, "You read the code as an integer. Split it into its fields first."),
-        Misconception("exponent left out", lambda code, bias: 1 + fields(code)[1] / 2**E4M3.mantissa_bits, "That is the significand. The exponent field, less the bias, is still to be applied.", slight=True),
+        Misconception(
+            "no leading one",
+            lambda code, bias: (
+                fields(code)[1] / 2**E4M3.mantissa_bits * 2.0 ** (fields(code)[0] - bias)
+            ),
+            "A normal number has a one before its point that is not stored.",
+        ),
+        Misconception(
+            "bias forgotten",
+            lambda code, bias: E4M3.decode(code) * 2.0**bias,
+            "The field is not yet the exponent.",
+        ),
+        Misconception(
+            "bias one too large",
+            lambda code, bias: E4M3.decode(code) / 2,
+            "You are one power of two too low. Which field stands for an exponent of zero?",
+        ),
+        Misconception(
+            "mantissa as a whole number",
+            lambda code, bias: (1 + fields(code)[1]) * 2.0 ** (fields(code)[0] - bias),
+            "The mantissa bits stand after the point.",
+        ),
+        Misconception(
+            "code as an integer",
+            lambda code, bias: code,
+            "You read the code as an integer. Split it into its fields first.",
+        ),
+        Misconception(
+            "exponent left out",
+            lambda code, bias: 1 + fields(code)[1] / 2**E4M3.mantissa_bits,
+            "That is the significand. The exponent field, less the bias, is still to be applied.",
+            slight=True,
+        ),
     ),
 )
 
@@ -130,22 +225,50 @@ spacing = Question(
     chapter=CHAPTER,
     level="apply",
     prompt="How far is it from {{x}} to the next larger number in {{name}}?",
-    parameters={"x": one_of(1000, 100, 300, 600, 1000, 1500, 3000, 5000, 20000, show=str), "name": one_of("bf16", "bf16", "fp16")},
+    parameters={
+        "x": one_of(1000, 100, 300, 600, 1000, 1500, 3000, 5000, 20000, show=str),
+        "name": one_of("bf16", "bf16", "fp16"),
+    },
     expected=lambda x, name: FORMATS[name].spacing(x),
     tolerance=0.001,
-    solution=lambda x, name: f"The power of two at or below {x} is {2 ** (math.frexp(x)[1] - 1)}, and {name} divides the stretch up to the next one into two to the power {FORMATS[name].mantissa_bits} steps.",
+    solution=lambda x, name: (
+        f"The power of two at or below {x} is {2 ** (math.frexp(x)[1] - 1)}, and {name} divides the stretch up to the next one into two to the power {FORMATS[name].mantissa_bits} steps."
+    ),
     misconceptions=(
-        Misconception("step at one", lambda x, name: FORMATS[name].eps, "That is the step beside one. It grows with the number."),
-        Misconception("in proportion", lambda x, name: FORMATS[name].eps * x, "The step does not grow smoothly. Between two powers of two it stays the same."),
-        Misconception("rounding error", lambda x, name: FORMATS[name].spacing(x) / 2, "That is the largest error of rounding to nearest. How far are two numbers apart?"),
-        Misconception("next power of two", lambda x, name: FORMATS[name].spacing(x) * 2, "You took the power of two above. Which one does the number start from?"),
-        Misconception("fp32", lambda x, name: FORMATS["fp32"].spacing(x), "That is the step of fp32. How many mantissa bits are there here?"),
+        Misconception(
+            "step at one",
+            lambda x, name: FORMATS[name].eps,
+            "That is the step beside one. It grows with the number.",
+        ),
+        Misconception(
+            "in proportion",
+            lambda x, name: FORMATS[name].eps * x,
+            "The step does not grow smoothly. Between two powers of two it stays the same.",
+        ),
+        Misconception(
+            "rounding error",
+            lambda x, name: FORMATS[name].spacing(x) / 2,
+            "That is the largest error of rounding to nearest. How far are two numbers apart?",
+        ),
+        Misconception(
+            "next power of two",
+            lambda x, name: FORMATS[name].spacing(x) * 2,
+            "You took the power of two above. Which one does the number start from?",
+        ),
+        Misconception(
+            "fp32",
+            lambda x, name: FORMATS["fp32"].spacing(x),
+            "That is the step of fp32. How many mantissa bits are there here?",
+        ),
     ),
     holds={
-        "the largest error of rounding to nearest": lambda x, name: rounding_errors(x, name).max() == FORMATS[name].spacing(x) / 2,
+        "the largest error of rounding to nearest": (
+            lambda x, name: rounding_errors(x, name).max() == FORMATS[name].spacing(x) / 2
+        ),
         "The power of two at or below": lambda x, name: (
             2 ** (math.frexp(x)[1] - 1) <= x < 2 ** math.frexp(x)[1]
-            and FORMATS[name].spacing(x) * 2 ** FORMATS[name].mantissa_bits == 2 ** (math.frexp(x)[1] - 1)
+            and FORMATS[name].spacing(x) * 2 ** FORMATS[name].mantissa_bits
+            == 2 ** (math.frexp(x)[1] - 1)
         ),
     },
 )
@@ -155,29 +278,63 @@ decode_fp16 = Question(
     chapter=CHAPTER,
     level="apply",
     kind="function",
-    prompt="Write `decode(sign, exponent, mantissa)`: the value of an fp16 code, its three fields given as whole numbers. The top exponent field does not occur.",
+    prompt=(
+        "Write `decode(sign, exponent, mantissa)`: the value of an fp16 code, its three fields"
+        " given as whole numbers. The top exponent field does not occur."
+    ),
     parameters={
         "sign": Parameter(0, (0, 1)),
         "exponent": Parameter(17, (0, 1, 2, 14, 15, 16, 20, 30)),
         "mantissa": Parameter(512, (0, 1, 100, 512, 1023)),
     },
-    edges=({"exponent": 0, "mantissa": 1}, {"exponent": 0, "mantissa": 0}, {"exponent": 1, "mantissa": 0}),
-    expected=lambda sign, exponent, mantissa: FORMATS["fp16"].decode(int(sign) * 2**15 + int(exponent) * 2**10 + int(mantissa)),
+    edges=(
+        {"exponent": 0, "mantissa": 1},
+        {"exponent": 0, "mantissa": 0},
+        {"exponent": 1, "mantissa": 0},
+    ),
+    expected=lambda sign, exponent, mantissa: FORMATS["fp16"].decode(
+        int(sign) * 2**15 + int(exponent) * 2**10 + int(mantissa)
+    ),
     tolerance=0.0001,
-    solution=lambda sign, exponent, mantissa: "A field of zero has no leading one and the exponent of field one:\n\n```python\ndef decode(sign, exponent, mantissa):\n"
-    f"    bias, width = {FORMATS['fp16'].bias}, {2 ** FORMATS['fp16'].mantissa_bits}\n"
-    "    significand = mantissa / width + (exponent > 0)\n"
-    "    return (-1) ** sign * significand * 2 ** (max(exponent, 1) - bias)\n```",
+    solution=lambda sign, exponent, mantissa: (
+        f"A field of zero has no leading one and the exponent of field one:\n\n```python\ndef decode(sign, exponent, mantissa):\n    bias, width = {FORMATS['fp16'].bias}, {2 ** FORMATS['fp16'].mantissa_bits}\n    significand = mantissa / width + (exponent > 0)\n    return (-1) ** sign * significand * 2 ** (max(exponent, 1) - bias)\n```"
+    ),
     misconceptions=(
-        Misconception("no subnormals", lambda sign, exponent, mantissa: (-1) ** sign * (1 + mantissa / 2**10) * 2.0 ** (exponent - 15), "Try an exponent field of zero. How would your format write zero?"),
-        Misconception("subnormals one power low", lambda sign, exponent, mantissa: (-1) ** sign * ((exponent > 0) + mantissa / 2**10) * 2.0 ** (exponent - 15), "Compare the largest subnormal with the smallest normal. Is there a gap?"),
-        Misconception("bias one too large", lambda sign, exponent, mantissa: FORMATS["fp16"].decode(int(sign) * 2**15 + int(exponent) * 2**10 + int(mantissa)) / 2, "All powers are one too low."),
-        Misconception("no sign", lambda sign, exponent, mantissa: FORMATS["fp16"].decode(int(exponent) * 2**10 + int(mantissa)), "What does the first field do?"),
+        Misconception(
+            "no subnormals",
+            lambda sign, exponent, mantissa: (
+                (-1) ** sign * (1 + mantissa / 2**10) * 2.0 ** (exponent - 15)
+            ),
+            "Try an exponent field of zero. How would your format write zero?",
+        ),
+        Misconception(
+            "subnormals one power low",
+            lambda sign, exponent, mantissa: (
+                (-1) ** sign * ((exponent > 0) + mantissa / 2**10) * 2.0 ** (exponent - 15)
+            ),
+            "Compare the largest subnormal with the smallest normal. Is there a gap?",
+        ),
+        Misconception(
+            "bias one too large",
+            lambda sign, exponent, mantissa: (
+                FORMATS["fp16"].decode(int(sign) * 2**15 + int(exponent) * 2**10 + int(mantissa))
+                / 2
+            ),
+            "All powers are one too low.",
+        ),
+        Misconception(
+            "no sign",
+            lambda sign, exponent, mantissa: FORMATS["fp16"].decode(
+                int(exponent) * 2**10 + int(mantissa)
+            ),
+            "What does the first field do?",
+        ),
     ),
     holds={
         "All powers are one too low": "algebra: a larger bias halves each value",
         "A field of zero has no leading one": lambda sign, exponent, mantissa: (
-            FORMATS["fp16"].decode(int(mantissa)) == mantissa / 2**10 * FORMATS["fp16"].smallest_normal
+            FORMATS["fp16"].decode(int(mantissa))
+            == mantissa / 2**10 * FORMATS["fp16"].smallest_normal
         ),
     },
 )
@@ -194,23 +351,70 @@ round_bf16 = Question(
     chapter=CHAPTER,
     level="apply",
     kind="function",
-    prompt="Write `round_to_bf16(x)` for numbers of ordinary size: the nearest bf16 number, ties to the even one. (`math.frexp` and `round` are enough.)",
-    parameters={"x": Parameter(257.0, (257.0, 259.0, 261.0, -1.00390625, 1.01171875, 3.14159265, -2.71828, 0.1, 1e-3, 12345.0, 70000.0, -70000.0, 0.33333))},
+    prompt=(
+        "Write `round_to_bf16(x)` for numbers of ordinary size: the nearest bf16 number, ties to"
+        " the even one. (`math.frexp` and `round` are enough.)"
+    ),
+    parameters={
+        "x": Parameter(
+            257.0,
+            (
+                257.0,
+                259.0,
+                261.0,
+                -1.00390625,
+                1.01171875,
+                3.14159265,
+                -2.71828,
+                0.1,
+                1e-3,
+                12345.0,
+                70000.0,
+                -70000.0,
+                0.33333,
+            ),
+        )
+    },
     edges=({"x": 1.0}, {"x": -259.0}, {"x": 511.5}),
     expected=lambda x: FORMATS["bf16"].round(x),
     tolerance=0.00001,
-    solution="The step is a fixed number of powers of two below the number; Python's `round` takes ties to even:\n\n```python\nimport math\n\n"
-    f"def round_to_bf16(x):\n    step = 2 ** (math.frexp(x)[1] - {FORMATS['bf16'].mantissa_bits + 1})\n    return round(x / step) * step\n```",
+    solution=(
+        "The step is a fixed number of powers of two below the number; Python's `round` takes ties"
+        " to even:\n\n```python\nimport math\n\ndef round_to_bf16(x):\n    step = 2 **"
+        f" (math.frexp(x)[1] - {FORMATS['bf16'].mantissa_bits + 1})\n    return round(x / step) *"
+        " step\n```"
+    ),
     misconceptions=(
-        Misconception("cut off", lambda x: to_bf16(x, math.trunc), "Dropping the low bits rounds toward zero. What is nearest?"),
-        Misconception("ties away from zero", lambda x: to_bf16(x, lambda n: math.copysign(math.floor(abs(n) + 0.5), n)), "Nearly. Look at numbers exactly halfway between two."),
-        Misconception("one bit too many", lambda x: FORMATS["bf16"].round(x) if x == 1 else misread(FORMATS["bf16"], mantissa_bits=8).round(x), "Eight bits of significand count the leading one, which is not stored."),
-        Misconception("fp16", lambda x: FORMATS["fp16"].round(x, saturate=True), "Those are the bits of fp16. bf16 has others."),
+        Misconception(
+            "cut off",
+            lambda x: to_bf16(x, math.trunc),
+            "Dropping the low bits rounds toward zero. What is nearest?",
+        ),
+        Misconception(
+            "ties away from zero",
+            lambda x: to_bf16(x, lambda n: math.copysign(math.floor(abs(n) + 0.5), n)),
+            "Nearly. Look at numbers exactly halfway between two.",
+        ),
+        Misconception(
+            "one bit too many",
+            lambda x: (
+                FORMATS["bf16"].round(x)
+                if x == 1
+                else misread(FORMATS["bf16"], mantissa_bits=8).round(x)
+            ),
+            "Eight bits of significand count the leading one, which is not stored.",
+        ),
+        Misconception(
+            "fp16",
+            lambda x: FORMATS["fp16"].round(x, saturate=True),
+            "Those are the bits of fp16. bf16 has others.",
+        ),
     ),
     holds={
         "are enough": lambda x: to_bf16(x, round) == FORMATS["bf16"].round(x),
         "a fixed number of powers of two below": lambda x: (
-            FORMATS["bf16"].spacing(x) == 2.0 ** (math.frexp(x)[1] - FORMATS["bf16"].mantissa_bits - 1)
+            FORMATS["bf16"].spacing(x)
+            == 2.0 ** (math.frexp(x)[1] - FORMATS["bf16"].mantissa_bits - 1)
         ),
     },
 )
@@ -221,18 +425,45 @@ stall = Question(
     id="precision.sum_of_ones",
     chapter=CHAPTER,
     level="recall",
-    prompt="Ones are added up, one after another, and the sum is kept in {{name}}. At which value does it stop growing?",
-    parameters={"name": one_of("bf16", "bf16", "fp16", "fp8_e5m2")},
-    expected=lambda name: accumulate(np.ones(2 ** (FORMATS[name].mantissa_bits + 2)), FORMATS[name]),
-    tolerance=0.001,
-    solution=lambda name: f"It stalls where the step becomes two: at two to the power {FORMATS[name].mantissa_bits + 1}. One more lands exactly between two numbers, and the even one is the sum as it was.",
-    misconceptions=(
-        Misconception("stored bits only", lambda name: 2.0 ** FORMATS[name].mantissa_bits, "A leading one comes on top of the bits that are stored."),
-        Misconception("the largest number", lambda name: FORMATS[name].max, "It never gets near the end of the range. Which limit comes first?"),
-        Misconception("step above two", lambda name: 2.0 ** (FORMATS[name].mantissa_bits + 2), "Look at the number where the step has just become two. What does adding one do there?"),
-        Misconception("all bits count", lambda name: 2.0 ** FORMATS[name].bits, "Some of the bits are exponent. How many carry the significand?"),
+    prompt=(
+        "Ones are added up, one after another, and the sum is kept in {{name}}. At which value does"
+        " it stop growing?"
     ),
-    holds={"It never gets near the end": lambda name: 2.0 ** (FORMATS[name].mantissa_bits + 1) < FORMATS[name].max / 10},
+    parameters={"name": one_of("bf16", "bf16", "fp16", "fp8_e5m2")},
+    expected=lambda name: accumulate(
+        np.ones(2 ** (FORMATS[name].mantissa_bits + 2)), FORMATS[name]
+    ),
+    tolerance=0.001,
+    solution=lambda name: (
+        f"It stalls where the step becomes two: at two to the power {FORMATS[name].mantissa_bits + 1}. One more lands exactly between two numbers, and the even one is the sum as it was."
+    ),
+    misconceptions=(
+        Misconception(
+            "stored bits only",
+            lambda name: 2.0 ** FORMATS[name].mantissa_bits,
+            "A leading one comes on top of the bits that are stored.",
+        ),
+        Misconception(
+            "the largest number",
+            lambda name: FORMATS[name].max,
+            "It never gets near the end of the range. Which limit comes first?",
+        ),
+        Misconception(
+            "step above two",
+            lambda name: 2.0 ** (FORMATS[name].mantissa_bits + 2),
+            "Look at the number where the step has just become two. What does adding one do there?",
+        ),
+        Misconception(
+            "all bits count",
+            lambda name: 2.0 ** FORMATS[name].bits,
+            "Some of the bits are exponent. How many carry the significand?",
+        ),
+    ),
+    holds={
+        "It never gets near the end": (
+            lambda name: 2.0 ** (FORMATS[name].mantissa_bits + 1) < FORMATS[name].max / 10
+        )
+    },
 )
 
 
@@ -244,16 +475,41 @@ loss_scaling = Question(
     id="precision.loss_scale",
     chapter=CHAPTER,
     level="design",
-    prompt="Gradients in {{name}}: the smallest that matter are about {{g}}. Which is the smallest power of two as a loss scale that gives them full precision?",
-    parameters={"g": one_of(1e-8, 1e-9, 3e-9, 1e-8, 2e-7, 1e-10, show=plain), "name": one_of("fp16", "fp16", "fp8_e5m2")},
+    prompt=(
+        "Gradients in {{name}}: the smallest that matter are about {{g}}. Which is the smallest"
+        " power of two as a loss scale that gives them full precision?"
+    ),
+    parameters={
+        "g": one_of(1e-8, 1e-9, 3e-9, 1e-8, 2e-7, 1e-10, show=plain),
+        "name": one_of("fp16", "fp16", "fp8_e5m2"),
+    },
     expected=lambda g, name: loss_scale(g, name),
     tolerance=0,
-    solution=lambda g, name: f"Full precision begins at the smallest normal number, {plain(FORMATS[name].smallest_normal)}. It is {plain(FORMATS[name].smallest_normal / g)} times the gradient; round up to a power of two.",
+    solution=lambda g, name: (
+        f"Full precision begins at the smallest normal number, {plain(FORMATS[name].smallest_normal)}. It is {plain(FORMATS[name].smallest_normal / g)} times the gradient; round up to a power of two."
+    ),
     misconceptions=(
-        Misconception("not lost, but bare", lambda g, name: loss_scale(g, name, "smallest_subnormal"), "That saves them from becoming zero. How many bits are left to a number just above the smallest?"),
-        Misconception("rounded down", lambda g, name: loss_scale(g, name) / 2, "Check: does the scaled gradient reach the smallest normal number?"),
-        Misconception("up to the largest", lambda g, name: 2.0 ** math.floor(math.log2(FORMATS[name].max / g)), "So scaled, any larger gradient overflows. You need the smallest scale that does it."),
-        Misconception("up to one", lambda g, name: 2.0 ** math.ceil(-math.log2(g)), "They need not become one. Where does full precision begin?"),
+        Misconception(
+            "not lost, but bare",
+            lambda g, name: loss_scale(g, name, "smallest_subnormal"),
+            "That saves them from becoming zero. How many bits are left to a number just above the"
+            " smallest?",
+        ),
+        Misconception(
+            "rounded down",
+            lambda g, name: loss_scale(g, name) / 2,
+            "Check: does the scaled gradient reach the smallest normal number?",
+        ),
+        Misconception(
+            "up to the largest",
+            lambda g, name: 2.0 ** math.floor(math.log2(FORMATS[name].max / g)),
+            "So scaled, any larger gradient overflows. You need the smallest scale that does it.",
+        ),
+        Misconception(
+            "up to one",
+            lambda g, name: 2.0 ** math.ceil(-math.log2(g)),
+            "They need not become one. Where does full precision begin?",
+        ),
     ),
     holds={
         "the smallest that matter": "definition: a premise",
@@ -263,7 +519,11 @@ loss_scaling = Question(
         "Full precision begins at the smallest normal number": lambda g, name: (
             relative_step(name, 1) == FORMATS[name].eps < relative_step(name, 1 / 2)
         ),
-        "times the gradient": lambda g, name: loss_scale(g, name) / 2 < FORMATS[name].smallest_normal / g <= loss_scale(g, name),
+        "times the gradient": (
+            lambda g, name: (
+                loss_scale(g, name) / 2 < FORMATS[name].smallest_normal / g <= loss_scale(g, name)
+            )
+        ),
     },
 )
 

@@ -1,4 +1,6 @@
-"""Questions of chapter 5 on quantization: scales, noise, bytes, and what they do to time and energy."""
+"""Questions of chapter 5 on quantization: scales, noise, bytes, and what they do to time and
+energy.
+"""
 
 from __future__ import annotations
 
@@ -23,23 +25,49 @@ def chip(canonical, *choices):
     return Parameter(canonical, choices, show=lambda key: accelerator(key).name)
 
 
-# --- integers with a scale --------------------------------------------------------------------------
+# --- integers with a scale ------------------------------------------------------------------------
 
 symmetric_scale = Question(
     id="quantization.symmetric_scale",
     chapter=CHAPTER,
     level="recall",
-    prompt="The largest magnitude in a tensor is {{amax}}. Which scale does symmetric {{bits}}-bit quantization use, so that a value is code times scale?",
+    prompt=(
+        "The largest magnitude in a tensor is {{amax}}. Which scale does symmetric {{bits}}-bit"
+        " quantization use, so that a value is code times scale?"
+    ),
     parameters={"amax": one_of(3.0, 0.5, 2.0, 3.0, 6.0, 12.0), "bits": one_of(8, 8, 4, 6)},
     expected=lambda amax, bits: float(q.quantize_symmetric(np.array([amax]), bits).scale),
     tolerance=0.001,
-    solution=lambda amax, bits: f"The codes go from minus to plus {2 ** (bits - 1) - 1}; the largest magnitude takes the last one: {plain(amax)} over {2 ** (bits - 1) - 1}.",
+    solution=lambda amax, bits: (
+        f"The codes go from minus to plus {2 ** (bits - 1) - 1}; the largest magnitude takes the last one: {plain(amax)} over {2 ** (bits - 1) - 1}."
+    ),
     misconceptions=(
-        Misconception("amax is the scale", lambda amax, bits: amax, "That is the largest magnitude, not the scale. What does one step of the code stand for?"),
-        Misconception("one code too many", lambda amax, bits: amax / 2 ** (bits - 1), "There is one more code below zero than above. Symmetric quantization leaves it out."),
-        Misconception("unsigned codes", lambda amax, bits: amax / (2**bits - 1), "The codes are signed: half of them are for the other sign."),
-        Misconception("whole range over all steps", lambda amax, bits: 2 * amax / (2**bits - 1), "That spreads all steps over both signs, and zero falls between two of them."),
-        Misconception("turned round", lambda amax, bits: (2 ** (bits - 1) - 1) / amax, "That is what you multiply by to get a code. The scale goes the other way."),
+        Misconception(
+            "amax is the scale",
+            lambda amax, bits: amax,
+            "That is the largest magnitude, not the scale. What does one step of the code stand"
+            " for?",
+        ),
+        Misconception(
+            "one code too many",
+            lambda amax, bits: amax / 2 ** (bits - 1),
+            "There is one more code below zero than above. Symmetric quantization leaves it out.",
+        ),
+        Misconception(
+            "unsigned codes",
+            lambda amax, bits: amax / (2**bits - 1),
+            "The codes are signed: half of them are for the other sign.",
+        ),
+        Misconception(
+            "whole range over all steps",
+            lambda amax, bits: 2 * amax / (2**bits - 1),
+            "That spreads all steps over both signs, and zero falls between two of them.",
+        ),
+        Misconception(
+            "turned round",
+            lambda amax, bits: (2 ** (bits - 1) - 1) / amax,
+            "That is what you multiply by to get a code. The scale goes the other way.",
+        ),
     ),
     holds={
         "The largest magnitude in a tensor is": "definition: a premise",
@@ -50,7 +78,8 @@ symmetric_scale = Question(
         "half of them are for the other sign": "definition: two's complement",
         "That spreads all steps over both signs": lambda amax, bits: (2**bits - 1) % 2 == 1,
         "The codes go from minus to plus": lambda amax, bits: (
-            q.quantize_symmetric(np.array([amax, -amax]), bits).codes.tolist() == [2 ** (bits - 1) - 1, 1 - 2 ** (bits - 1)]
+            q.quantize_symmetric(np.array([amax, -amax]), bits).codes.tolist()
+            == [2 ** (bits - 1) - 1, 1 - 2 ** (bits - 1)]
         ),
     },
 )
@@ -64,16 +93,41 @@ zero = Question(
     id="quantization.zero_point",
     chapter=CHAPTER,
     level="apply",
-    prompt="A tensor runs from {{low}} to {{high}}. Asymmetric quantization to {{bits}} bits uses the codes from zero up. Which code stands for the value zero?",
-    parameters={"low": one_of(-1.0, -0.5, -1.0, -2.0, -0.2), "high": one_of(3.0, 1.5, 3.0, 5.0, 6.0), "bits": one_of(8, 8, 6)},
+    prompt=(
+        "A tensor runs from {{low}} to {{high}}. Asymmetric quantization to {{bits}} bits uses the"
+        " codes from zero up. Which code stands for the value zero?"
+    ),
+    parameters={
+        "low": one_of(-1.0, -0.5, -1.0, -2.0, -0.2),
+        "high": one_of(3.0, 1.5, 3.0, 5.0, 6.0),
+        "bits": one_of(8, 8, 6),
+    },
     expected=zero_point,
     tolerance=0.0,
-    solution=lambda low, high, bits: f"One step is {plain(high - low)} over {2**bits - 1}. Zero lies {plain(-low)} above the low end, which is {plain(-low * (2**bits - 1) / (high - low), 4)} steps, and the zero point is a whole number.",
+    solution=lambda low, high, bits: (
+        f"One step is {plain(high - low)} over {2**bits - 1}. Zero lies {plain(-low)} above the low end, which is {plain(-low * (2**bits - 1) / (high - low), 4)} steps, and the zero point is a whole number."
+    ),
     misconceptions=(
-        Misconception("middle code", lambda low, high, bits: 2.0 ** (bits - 1), "That is the middle of the codes. Zero is not in the middle of this range."),
-        Misconception("counted from the top", lambda low, high, bits: 2.0**bits - 1 - zero_point(low, high, bits), "You counted from the high end. Which end has code zero?"),
-        Misconception("range from zero", lambda low, high, bits: round(-low * (2**bits - 1) / high), "The codes have to cover both sides of zero."),
-        Misconception("not rounded", lambda low, high, bits: -low * (2**bits - 1) / (high - low), "A code is a whole number. That is what makes zero exact."),
+        Misconception(
+            "middle code",
+            lambda low, high, bits: 2.0 ** (bits - 1),
+            "That is the middle of the codes. Zero is not in the middle of this range.",
+        ),
+        Misconception(
+            "counted from the top",
+            lambda low, high, bits: 2.0**bits - 1 - zero_point(low, high, bits),
+            "You counted from the high end. Which end has code zero?",
+        ),
+        Misconception(
+            "range from zero",
+            lambda low, high, bits: round(-low * (2**bits - 1) / high),
+            "The codes have to cover both sides of zero.",
+        ),
+        Misconception(
+            "not rounded",
+            lambda low, high, bits: -low * (2**bits - 1) / (high - low),
+            "A code is a whole number. That is what makes zero exact.",
+        ),
     ),
     valid=lambda low, high, bits: -low * (2**bits - 1) / (high - low) % 1 > 0,
     holds={
@@ -88,21 +142,50 @@ quantize = Question(
     chapter=CHAPTER,
     level="apply",
     kind="function",
-    prompt="Write `quantize(x, amax, bits)`: the symmetric code of x, when the scale is made for magnitudes up to `amax` and larger values are clipped.",
+    prompt=(
+        "Write `quantize(x, amax, bits)`: the symmetric code of x, when the scale is made for"
+        " magnitudes up to `amax` and larger values are clipped."
+    ),
     parameters={
         "x": Parameter(-1.2, (-9.0, -3.0, -1.2, -0.01, 0.0, 0.5, 0.9, 2.9, 3.0, 7.0, 100.0)),
         "amax": Parameter(3.0, (1.0, 3.0, 6.0)),
         "bits": Parameter(8, (3, 4, 8)),
     },
     edges=({"x": 50.0}, {"x": -50.0}, {"x": 2.9}),
-    expected=lambda x, amax, bits: float(q.quantize_symmetric(np.array([x]), int(bits), amax=float(amax)).codes[0]),
+    expected=lambda x, amax, bits: float(
+        q.quantize_symmetric(np.array([x]), int(bits), amax=float(amax)).codes[0]
+    ),
     tolerance=0.0001,
-    solution="Divide by the scale, round, and hold to the range:\n\n```python\ndef quantize(x, amax, bits):\n    top = 2 ** (bits - 1) - 1\n    return max(-top, min(top, round(x * top / amax)))\n```",
+    solution=(
+        "Divide by the scale, round, and hold to the range:\n\n```python\ndef quantize(x, amax,"
+        " bits):\n    top = 2 ** (bits - 1) - 1\n    return max(-top, min(top, round(x * top /"
+        " amax)))\n```"
+    ),
     misconceptions=(
-        Misconception("no clipping", lambda x, amax, bits: round(x * (2 ** (bits - 1) - 1) / amax), "Try an x above amax. Does the code still fit its bits?"),
-        Misconception("cut off", lambda x, amax, bits: clipped(math.trunc(x * (2 ** (bits - 1) - 1) / amax), bits), "Cutting off the fraction doubles the largest error. Round."),
-        Misconception("one code too many", lambda x, amax, bits: clipped(round(x * 2 ** (bits - 1) / amax), bits), "How many codes are there above zero?"),
-        Misconception("value, not code", lambda x, amax, bits: clipped(round(x * (2 ** (bits - 1) - 1) / amax), bits) * amax / (2 ** (bits - 1) - 1), "That is the value that the code stands for. The code itself is a whole number."),
+        Misconception(
+            "no clipping",
+            lambda x, amax, bits: round(x * (2 ** (bits - 1) - 1) / amax),
+            "Try an x above amax. Does the code still fit its bits?",
+        ),
+        Misconception(
+            "cut off",
+            lambda x, amax, bits: clipped(math.trunc(x * (2 ** (bits - 1) - 1) / amax), bits),
+            "Cutting off the fraction doubles the largest error. Round.",
+        ),
+        Misconception(
+            "one code too many",
+            lambda x, amax, bits: clipped(round(x * 2 ** (bits - 1) / amax), bits),
+            "How many codes are there above zero?",
+        ),
+        Misconception(
+            "value, not code",
+            lambda x, amax, bits: (
+                clipped(round(x * (2 ** (bits - 1) - 1) / amax), bits)
+                * amax
+                / (2 ** (bits - 1) - 1)
+            ),
+            "That is the value that the code stands for. The code itself is a whole number.",
+        ),
     ),
     holds={"Cutting off the fraction doubles": "algebra: a whole step against half of one"},
 )
@@ -119,26 +202,58 @@ noise = Question(
     id="quantization.sqnr",
     chapter=CHAPTER,
     level="recall",
-    prompt="A sine that fills the range is quantized to {{bits}} bits. What is the ratio of signal to quantization noise, in decibels?",
+    prompt=(
+        "A sine that fills the range is quantized to {{bits}} bits. What is the ratio of signal to"
+        " quantization noise, in decibels?"
+    ),
     parameters={"bits": one_of(8, 4, 6, 8, 12, 16)},
     expected=lambda bits: q.sqnr_law(bits),
     tolerance=0.02,
-    solution=lambda bits: f"A bit halves the step and is worth {q.sqnr_law(9) - q.sqnr_law(8):.2f} dB; a full sine adds {q.sqnr_law(1) - (q.sqnr_law(2) - q.sqnr_law(1)):.2f} dB. Take the first {bits} times, then the second.",
+    solution=lambda bits: (
+        f"A bit halves the step and is worth {q.sqnr_law(9) - q.sqnr_law(8):.2f} dB; a full sine adds {q.sqnr_law(1) - (q.sqnr_law(2) - q.sqnr_law(1)):.2f} dB. Take the first {bits} times, then the second."
+    ),
     misconceptions=(
-        Misconception("power for amplitude", lambda bits: 10 * bits * math.log10(2), "A bit halves the amplitude of the error. In decibels that is twice as much as halving a power."),
-        Misconception("one bit for the sign", lambda bits: q.sqnr_law(bits - 1), "The sign is among the bits, and it halves the step like any other."),
-        Misconception("largest error for typical error", lambda bits: 20 * bits * math.log10(2) - 10 * math.log10(2), "You compared with the largest error. Its mean square over a step is smaller."),
-        Misconception("a ratio, not decibels", lambda bits: 10 ** (q.sqnr_law(bits) / 10), "That is the ratio itself. Decibels are ten times its logarithm."),
-        Misconception("a bit is 6.02 dB, and no more", lambda bits: 20 * bits * math.log10(2), "That is for the bits alone. The law has a second term, for the crest factor of the sine and the evenly spread error.", slight=True),
+        Misconception(
+            "power for amplitude",
+            lambda bits: 10 * bits * math.log10(2),
+            "A bit halves the amplitude of the error. In decibels that is twice as much as halving"
+            " a power.",
+        ),
+        Misconception(
+            "one bit for the sign",
+            lambda bits: q.sqnr_law(bits - 1),
+            "The sign is among the bits, and it halves the step like any other.",
+        ),
+        Misconception(
+            "largest error for typical error",
+            lambda bits: 20 * bits * math.log10(2) - 10 * math.log10(2),
+            "You compared with the largest error. Its mean square over a step is smaller.",
+        ),
+        Misconception(
+            "a ratio, not decibels",
+            lambda bits: 10 ** (q.sqnr_law(bits) / 10),
+            "That is the ratio itself. Decibels are ten times its logarithm.",
+        ),
+        Misconception(
+            "a bit is 6.02 dB, and no more",
+            lambda bits: 20 * bits * math.log10(2),
+            "That is for the bits alone. The law has a second term, for the crest factor of the"
+            " sine and the evenly spread error.",
+            slight=True,
+        ),
     ),
     holds={
         "A bit halves the amplitude": "algebra: the step halves",
         "that is twice as much": "algebra: power goes with the square of the amplitude",
         "The sign is among the bits": "definition",
         "You compared with the largest error": "definition: half a step",
-        "Its mean square over a step is smaller": "algebra: a twelfth of the squared step, not a quarter",
+        "Its mean square over a step is smaller": (
+            "algebra: a twelfth of the squared step, not a quarter"
+        ),
         "Decibels are ten times": "definition",
-        "A bit halves the step and is worth": lambda bits: abs(q.sqnr_law(bits) - 6.02 * bits - 1.76) < 0.02,
+        "A bit halves the step and is worth": (
+            lambda bits: abs(q.sqnr_law(bits) - 6.02 * bits - 1.76) < 0.02
+        ),
     },
 )
 
@@ -146,36 +261,82 @@ outlier = Question(
     id="quantization.outlier",
     chapter=CHAPTER,
     level="apply",
-    prompt="One value in a tensor becomes {{factor}} times the largest of all others, and the tensor shares one int8 scale. How many of their bits do the others lose?",
+    prompt=(
+        "One value in a tensor becomes {{factor}} times the largest of all others, and the tensor"
+        " shares one int8 scale. How many of their bits do the others lose?"
+    ),
     parameters={"factor": one_of(20, 5, 10, 20, 50, 100)},
-    expected=lambda factor: (q.sqnr_law(8, 4.0) - q.sqnr_law(8, 4.0 * factor)) / (q.sqnr_law(9) - q.sqnr_law(8)),
+    expected=lambda factor: (
+        (q.sqnr_law(8, 4.0) - q.sqnr_law(8, 4.0 * factor)) / (q.sqnr_law(9) - q.sqnr_law(8))
+    ),
     tolerance=0.02,
-    solution=lambda factor: f"The scale grows {factor}-fold and so does the step: a loss of {q.sqnr_law(8, 4.0) - q.sqnr_law(8, 4.0 * factor):.1f} dB, and a bit is worth {q.sqnr_law(9) - q.sqnr_law(8):.2f} dB.",
+    solution=lambda factor: (
+        f"The scale grows {factor}-fold and so does the step: a loss of {q.sqnr_law(8, 4.0) - q.sqnr_law(8, 4.0 * factor):.1f} dB, and a bit is worth {q.sqnr_law(9) - q.sqnr_law(8):.2f} dB."
+    ),
     misconceptions=(
-        Misconception("decades", lambda factor: math.log10(factor), "You counted powers of ten. A bit is a power of two."),
-        Misconception("decibels", lambda factor: 20 * math.log10(factor), "That is the loss in decibels. How many does one bit bring?"),
-        Misconception("natural logarithm", lambda factor: math.log(factor), "Which base has the logarithm that counts bits?"),
-        Misconception("power for amplitude", lambda factor: math.log2(factor) / 2, "The step itself grows by the factor, not its square root."),
+        Misconception(
+            "decades",
+            lambda factor: math.log10(factor),
+            "You counted powers of ten. A bit is a power of two.",
+        ),
+        Misconception(
+            "decibels",
+            lambda factor: 20 * math.log10(factor),
+            "That is the loss in decibels. How many does one bit bring?",
+        ),
+        Misconception(
+            "natural logarithm",
+            lambda factor: math.log(factor),
+            "Which base has the logarithm that counts bits?",
+        ),
+        Misconception(
+            "power for amplitude",
+            lambda factor: math.log2(factor) / 2,
+            "The step itself grows by the factor, not its square root.",
+        ),
     ),
     holds={"times the largest of all others": "definition: a premise"},
 )
 
-# --- bytes ------------------------------------------------------------------------------------------
+# --- bytes ----------------------------------------------------------------------------------------
 
 block_bits = Question(
     id="quantization.bits_per_weight",
     chapter=CHAPTER,
     level="recall",
-    prompt="Blocks of {{block}} elements of {{bits}} bits share a scale of {{scale}} bits. How many bits does a weight really take?",
-    parameters={"block": one_of(32, 16, 32, 64, 128, show=str), "bits": one_of(4, 4, 6, 8, show=str), "scale": one_of(8, 8, 16, 32, show=str)},
+    prompt=(
+        "Blocks of {{block}} elements of {{bits}} bits share a scale of {{scale}} bits. How many"
+        " bits does a weight really take?"
+    ),
+    parameters={
+        "block": one_of(32, 16, 32, 64, 128, show=str),
+        "bits": one_of(4, 4, 6, 8, show=str),
+        "scale": one_of(8, 8, 16, 32, show=str),
+    },
     expected=lambda block, bits, scale: q.bits_per_weight(bits, scale, block),
     tolerance=0.005,
-    solution=lambda block, bits, scale: f"The scale is spread over {block} elements: {plain(scale / block, 4)} of a bit each, on top of the element's own.",
+    solution=lambda block, bits, scale: (
+        f"The scale is spread over {block} elements: {plain(scale / block, 4)} of a bit each, on top of the element's own."
+    ),
     misconceptions=(
-        Misconception("scale is free", lambda block, bits, scale: bits, "Someone has to store the scales."),
-        Misconception("a scale for each", lambda block, bits, scale: bits + scale, "The scale is shared by the block."),
-        Misconception("block and bits swapped", lambda block, bits, scale: bits + block / scale, "Spread the scale over the block, not the block over the scale."),
-        Misconception("two scales", lambda block, bits, scale: bits + 2 * scale / block, "Here a block has one scale and no minimum beside it."),
+        Misconception(
+            "scale is free", lambda block, bits, scale: bits, "Someone has to store the scales."
+        ),
+        Misconception(
+            "a scale for each",
+            lambda block, bits, scale: bits + scale,
+            "The scale is shared by the block.",
+        ),
+        Misconception(
+            "block and bits swapped",
+            lambda block, bits, scale: bits + block / scale,
+            "Spread the scale over the block, not the block over the scale.",
+        ),
+        Misconception(
+            "two scales",
+            lambda block, bits, scale: bits + 2 * scale / block,
+            "Here a block has one scale and no minimum beside it.",
+        ),
     ),
     valid=lambda block, bits, scale: block != scale,
     holds={"one scale and no minimum": "definition: a premise"},
@@ -185,16 +346,39 @@ model_bytes = Question(
     id="quantization.model_bytes",
     chapter=CHAPTER,
     level="apply",
-    prompt="How much memory do the weights of a model of {{parameters}} parameters take in {{name}}?",
-    parameters={"parameters": one_of(70e9, 7e9, 13e9, 70e9, 405e9, show=lambda n: si(n)), "name": one_of("mxfp4", "mxfp4", "nvfp4", "mxfp6_e3m2", "mxfp8_e4m3")},
-    expected=lambda parameters, name: q.weight_bytes(parameters, q.BLOCK_FORMATS[name].bits_per_weight),
+    prompt=(
+        "How much memory do the weights of a model of {{parameters}} parameters take in {{name}}?"
+    ),
+    parameters={
+        "parameters": one_of(70e9, 7e9, 13e9, 70e9, 405e9, show=lambda n: si(n)),
+        "name": one_of("mxfp4", "mxfp4", "nvfp4", "mxfp6_e3m2", "mxfp8_e4m3"),
+    },
+    expected=lambda parameters, name: q.weight_bytes(
+        parameters, q.BLOCK_FORMATS[name].bits_per_weight
+    ),
     unit="GB",
     tolerance=0.01,
-    solution=lambda parameters, name: f"With its scale a weight takes {q.BLOCK_FORMATS[name].bits_per_weight} bits, an eighth of that in bytes, times {si(parameters)}.",
+    solution=lambda parameters, name: (
+        f"With its scale a weight takes {q.BLOCK_FORMATS[name].bits_per_weight} bits, an eighth of that in bytes, times {si(parameters)}."
+    ),
     misconceptions=(
-        Misconception("scales forgotten", lambda parameters, name: q.weight_bytes(parameters, q.BLOCK_FORMATS[name].element.bits), "You counted the elements only. What else does a block store?"),
-        Misconception("bf16", lambda parameters, name: q.weight_bytes(parameters, 16), "Those are two bytes each. How wide is an element here?"),
-        Misconception("a scale byte for each", lambda parameters, name: q.weight_bytes(parameters, q.BLOCK_FORMATS[name].element.bits + 8), "One scale serves a whole block."),
+        Misconception(
+            "scales forgotten",
+            lambda parameters, name: q.weight_bytes(parameters, q.BLOCK_FORMATS[name].element.bits),
+            "You counted the elements only. What else does a block store?",
+        ),
+        Misconception(
+            "bf16",
+            lambda parameters, name: q.weight_bytes(parameters, 16),
+            "Those are two bytes each. How wide is an element here?",
+        ),
+        Misconception(
+            "a scale byte for each",
+            lambda parameters, name: q.weight_bytes(
+                parameters, q.BLOCK_FORMATS[name].element.bits + 8
+            ),
+            "One scale serves a whole block.",
+        ),
     ),
     holds={
         "You counted the elements only": lambda parameters, name: (
@@ -203,7 +387,7 @@ model_bytes = Question(
     },
 )
 
-# --- time and energy ----------------------------------------------------------------------------------
+# --- time and energy ------------------------------------------------------------------------------
 
 
 def decode_time(side, key, weight_bits, fixed=0.0):
@@ -223,16 +407,46 @@ weight_only = Question(
     id="quantization.weight_only_speedup",
     chapter=CHAPTER,
     level="apply",
-    prompt="One token meets a matrix of {{side}} by {{side}} on an {{key}}. A kernel costs {{fixed}} in any case and then reads the weights at full bandwidth. How many times as fast do int{{bits}} weights make it, against bf16?",
+    prompt=(
+        "One token meets a matrix of {{side}} by {{side}} on an {{key}}. A kernel costs {{fixed}}"
+        " in any case and then reads the weights at full bandwidth. How many times as fast do"
+        " int{{bits}} weights make it, against bf16?"
+    ),
     parameters=SPEED,
-    expected=lambda side, key, bits, fixed: decode_time(side, key, 16, fixed) / decode_time(side, key, bits, fixed),
+    expected=lambda side, key, bits, fixed: (
+        decode_time(side, key, 16, fixed) / decode_time(side, key, bits, fixed)
+    ),
     tolerance=0.03,
-    solution=lambda side, key, bits, fixed: f"Reading takes {si(decode_time(side, key, 16), 's')} in bf16 and {si(decode_time(side, key, bits), 's')} in int{bits}. Add {si(fixed, 's')} to both and divide: what does not shrink sets the limit, as in Amdahl's law.",
+    solution=lambda side, key, bits, fixed: (
+        f"Reading takes {si(decode_time(side, key, 16), 's')} in bf16 and {si(decode_time(side, key, bits), 's')} in int{bits}. Add {si(fixed, 's')} to both and divide: what does not shrink sets the limit, as in Amdahl's law."
+    ),
     misconceptions=(
-        Misconception("ratio of the widths", lambda side, key, bits, fixed: 16 / bits, "That is what the bytes do. The fixed cost does not shrink with them."),
-        Misconception("fixed cost once", lambda side, key, bits, fixed: decode_time(side, key, 16) / decode_time(side, key, bits, fixed), "Both versions of the kernel pay the fixed cost."),
-        Misconception("time saved, not ratio", lambda side, key, bits, fixed: 1 - decode_time(side, key, bits, fixed) / decode_time(side, key, 16, fixed), "That is the share of time saved. How many times as fast is it?"),
-        Misconception("against fp32", lambda side, key, bits, fixed: decode_time(side, key, 32, fixed) / decode_time(side, key, bits, fixed), "The comparison is with bf16. How wide is that?"),
+        Misconception(
+            "ratio of the widths",
+            lambda side, key, bits, fixed: 16 / bits,
+            "That is what the bytes do. The fixed cost does not shrink with them.",
+        ),
+        Misconception(
+            "fixed cost once",
+            lambda side, key, bits, fixed: (
+                decode_time(side, key, 16) / decode_time(side, key, bits, fixed)
+            ),
+            "Both versions of the kernel pay the fixed cost.",
+        ),
+        Misconception(
+            "time saved, not ratio",
+            lambda side, key, bits, fixed: (
+                1 - decode_time(side, key, bits, fixed) / decode_time(side, key, 16, fixed)
+            ),
+            "That is the share of time saved. How many times as fast is it?",
+        ),
+        Misconception(
+            "against fp32",
+            lambda side, key, bits, fixed: (
+                decode_time(side, key, 32, fixed) / decode_time(side, key, bits, fixed)
+            ),
+            "The comparison is with bf16. How wide is that?",
+        ),
     ),
     holds={"One token meets a matrix": "definition: a premise"},
 )
@@ -244,11 +458,18 @@ def step(batch, D, key, change):
     weight = 1 if change == "weights" else 2
     activation = 1 if change == "activations" else 2
     peak = device.int8 if change == "arithmetic" else device.bf16
-    return r.time_bounds(r.matmul_flops(batch, D, D), r.matmul_bytes(batch, D, D, weight, activation, activation), peak, device.hbm_bandwidth).lower
+    return r.time_bounds(
+        r.matmul_flops(batch, D, D),
+        r.matmul_bytes(batch, D, D, weight, activation, activation),
+        peak,
+        device.hbm_bandwidth,
+    ).lower
 
 
 def best_change(batch, D, key):
-    return min(("weights", "activations", "arithmetic"), key=lambda change: step(batch, D, key, change))
+    return min(
+        ("weights", "activations", "arithmetic"), key=lambda change: step(batch, D, key, change)
+    )
 
 
 def other_change(batch, D, key):
@@ -260,8 +481,15 @@ which_int8 = Question(
     chapter=CHAPTER,
     level="design",
     kind="choice",
-    prompt="A matmul of {{batch}} tokens with weights of {{D}} by {{D}} runs in bf16 on an {{key}}. Accuracy allows one change. Which shortens the bound most?",
-    parameters={"batch": one_of(8, 4, 8, 32, 2048, 8192, show=str), "D": Parameter(8192, powers_of_two(4096, 16384), show=str), "key": chip("h100_sxm", "h100_sxm", "a100_80gb", "tpu_v5e")},
+    prompt=(
+        "A matmul of {{batch}} tokens with weights of {{D}} by {{D}} runs in bf16 on an {{key}}."
+        " Accuracy allows one change. Which shortens the bound most?"
+    ),
+    parameters={
+        "batch": one_of(8, 4, 8, 32, 2048, 8192, show=str),
+        "D": Parameter(8192, powers_of_two(4096, 16384), show=str),
+        "key": chip("h100_sxm", "h100_sxm", "a100_80gb", "tpu_v5e"),
+    },
     options={
         "weights": "Store the weights in int8, widen them on their way to bf16 units.",
         "activations": "Store the activations in int8, keep bf16 weights and units.",
@@ -269,12 +497,25 @@ which_int8 = Question(
         "accumulator": "Accumulate in bf16 in place of fp32.",
     },
     expected=best_change,
-    solution=lambda batch, D, key: f"The bound is {si(step(batch, D, key, None), 's')} now; {si(step(batch, D, key, 'weights'), 's')} with int8 weights, "
-    f"{si(step(batch, D, key, 'activations'), 's')} with int8 activations, {si(step(batch, D, key, 'arithmetic'), 's')} with int8 arithmetic. The accumulator stays on the chip and moves nothing.",
+    solution=lambda batch, D, key: (
+        f"The bound is {si(step(batch, D, key, None), 's')} now; {si(step(batch, D, key, 'weights'), 's')} with int8 weights, {si(step(batch, D, key, 'activations'), 's')} with int8 activations, {si(step(batch, D, key, 'arithmetic'), 's')} with int8 arithmetic. The accumulator stays on the chip and moves nothing."
+    ),
     misconceptions=(
-        Misconception("the other side of the ridge", other_change, "Which of the two clocks is the longer one at this batch?"),
-        Misconception("activations are the bytes", lambda **_: "activations", "Compare the sizes of the two operands at this batch."),
-        Misconception("accumulator costs time", lambda **_: "accumulator", "Where does the accumulator live, and which bytes does it move?"),
+        Misconception(
+            "the other side of the ridge",
+            other_change,
+            "Which of the two clocks is the longer one at this batch?",
+        ),
+        Misconception(
+            "activations are the bytes",
+            lambda **_: "activations",
+            "Compare the sizes of the two operands at this batch.",
+        ),
+        Misconception(
+            "accumulator costs time",
+            lambda **_: "accumulator",
+            "Where does the accumulator live, and which bytes does it move?",
+        ),
     ),
     holds={"The accumulator stays on the chip": "design: of matrix units"},
 )
@@ -289,16 +530,44 @@ int8_energy = Question(
     id="quantization.int8_energy",
     chapter=CHAPTER,
     level="apply",
-    prompt="By the table of Horowitz, how many times the energy of int8 does fp32 take, for a weight that is read from DRAM once and used by {{batch}} tokens (a multiply-add each)?",
+    prompt=(
+        "By the table of Horowitz, how many times the energy of int8 does fp32 take, for a weight"
+        " that is read from DRAM once and used by {{batch}} tokens (a multiply-add each)?"
+    ),
     parameters={"batch": one_of(64, 16, 64, 256, 1024, show=str)},
-    expected=lambda batch: energy_of_weight(batch, 4, TABLE.fp32_fma) / energy_of_weight(batch, 1, TABLE.int8_fma),
+    expected=lambda batch: (
+        energy_of_weight(batch, 4, TABLE.fp32_fma) / energy_of_weight(batch, 1, TABLE.int8_fma)
+    ),
     tolerance=0.01,
-    solution=lambda batch: f"Reading costs {si(4 * TABLE.dram_per_byte, 'J')} against {si(TABLE.dram_per_byte, 'J')}; the multiply-adds of {batch} tokens {si(batch * TABLE.fp32_fma, 'J')} against {si(batch * TABLE.int8_fma, 'J')}. Add, then divide.",
+    solution=lambda batch: (
+        f"Reading costs {si(4 * TABLE.dram_per_byte, 'J')} against {si(TABLE.dram_per_byte, 'J')}; the multiply-adds of {batch} tokens {si(batch * TABLE.fp32_fma, 'J')} against {si(batch * TABLE.int8_fma, 'J')}. Add, then divide."
+    ),
     misconceptions=(
-        Misconception("arithmetic only", lambda batch: TABLE.fp32_fma / TABLE.int8_fma, "You compared the units. Where does the weight come from, and what does that cost?"),
-        Misconception("bytes only", lambda batch: 4.0, "That is the ratio of the bytes. Add what the units take."),
-        Misconception("multiplies only", lambda batch: energy_of_weight(batch, 4, TABLE.fp32_multiply) / energy_of_weight(batch, 1, TABLE.int8_multiply), "A multiply-add is a multiply and an add."),
-        Misconception("a read for each token", lambda batch: energy_of_weight(1, 4, TABLE.fp32_fma) / energy_of_weight(1, 1, TABLE.int8_fma), "The weight is read once for the whole batch."),
+        Misconception(
+            "arithmetic only",
+            lambda batch: TABLE.fp32_fma / TABLE.int8_fma,
+            "You compared the units. Where does the weight come from, and what does that cost?",
+        ),
+        Misconception(
+            "bytes only",
+            lambda batch: 4.0,
+            "That is the ratio of the bytes. Add what the units take.",
+        ),
+        Misconception(
+            "multiplies only",
+            lambda batch: (
+                energy_of_weight(batch, 4, TABLE.fp32_multiply)
+                / energy_of_weight(batch, 1, TABLE.int8_multiply)
+            ),
+            "A multiply-add is a multiply and an add.",
+        ),
+        Misconception(
+            "a read for each token",
+            lambda batch: (
+                energy_of_weight(1, 4, TABLE.fp32_fma) / energy_of_weight(1, 1, TABLE.int8_fma)
+            ),
+            "The weight is read once for the whole batch.",
+        ),
     ),
 )
 
@@ -306,20 +575,46 @@ int8_batch = Question(
     id="quantization.int8_batch",
     chapter=CHAPTER,
     level="apply",
-    prompt="Weights are stored in int8 and widened to bf16 for the units of one {{key}}. From which batch on is a matmul compute-bound, B being far below D and F?",
+    prompt=(
+        "Weights are stored in int8 and widened to bf16 for the units of one {{key}}. From which"
+        " batch on is a matmul compute-bound, B being far below D and F?"
+    ),
     parameters={"key": chip("tpu_v5e", *CHIPS)},
-    expected=lambda key: r.critical_batch(r.ridge_point(accelerator(key).bf16, accelerator(key).hbm_bandwidth), 1),
+    expected=lambda key: r.critical_batch(
+        r.ridge_point(accelerator(key).bf16, accelerator(key).hbm_bandwidth), 1
+    ),
     unit="token",
     tolerance=0.02,
-    solution=lambda key: f"The units still run at {si(accelerator(key).bf16, 'FLOP/s')}, so the ridge is {si(r.ridge_point(accelerator(key).bf16, accelerator(key).hbm_bandwidth), 'FLOP/byte')} as before. A byte now serves two operations a token: half the tokens reach it.",
+    solution=lambda key: (
+        f"The units still run at {si(accelerator(key).bf16, 'FLOP/s')}, so the ridge is {si(r.ridge_point(accelerator(key).bf16, accelerator(key).hbm_bandwidth), 'FLOP/byte')} as before. A byte now serves two operations a token: half the tokens reach it."
+    ),
     misconceptions=(
-        Misconception("bf16 weights", lambda key: r.critical_batch(r.ridge_point(accelerator(key).bf16, accelerator(key).hbm_bandwidth)), "That is the batch for weights of two bytes. How many bytes are read now?"),
-        Misconception("int8 units", lambda key: r.critical_batch(r.ridge_point(accelerator(key).int8, accelerator(key).hbm_bandwidth), 1), "The units compute in bf16 here, so the peak is that of bf16."),
-        Misconception("narrower is harder", lambda key: 2 * r.ridge_point(accelerator(key).bf16, accelerator(key).hbm_bandwidth), "Fewer bytes for the same work: does the turn come earlier or later?"),
+        Misconception(
+            "bf16 weights",
+            lambda key: r.critical_batch(
+                r.ridge_point(accelerator(key).bf16, accelerator(key).hbm_bandwidth)
+            ),
+            "That is the batch for weights of two bytes. How many bytes are read now?",
+        ),
+        Misconception(
+            "int8 units",
+            lambda key: r.critical_batch(
+                r.ridge_point(accelerator(key).int8, accelerator(key).hbm_bandwidth), 1
+            ),
+            "The units compute in bf16 here, so the peak is that of bf16.",
+        ),
+        Misconception(
+            "narrower is harder",
+            lambda key: 2 * r.ridge_point(accelerator(key).bf16, accelerator(key).hbm_bandwidth),
+            "Fewer bytes for the same work: does the turn come earlier or later?",
+        ),
     ),
     holds={
         "half the tokens reach it": lambda key: (
-            r.critical_batch(ridge := r.ridge_point(accelerator(key).bf16, accelerator(key).hbm_bandwidth), 1) * 2
+            r.critical_batch(
+                ridge := r.ridge_point(accelerator(key).bf16, accelerator(key).hbm_bandwidth), 1
+            )
+            * 2
             == r.critical_batch(ridge, 2)
         )
     },

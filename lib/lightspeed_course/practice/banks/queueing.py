@@ -30,16 +30,37 @@ in_flight = Question(
     id="queueing.in_flight",
     chapter=CHAPTER,
     level="recall",
-    prompt="A service takes in {{arrival_rate}} and answers each in {{latency}} on average. How many requests are inside at a time, on average?",
-    parameters={"arrival_rate": rate(1000, *nice(200, 5000)), "latency": Parameter(50, (20, 50, 80, 120, 200), "ms")},
+    prompt=(
+        "A service takes in {{arrival_rate}} and answers each in {{latency}} on average. How many"
+        " requests are inside at a time, on average?"
+    ),
+    parameters={
+        "arrival_rate": rate(1000, *nice(200, 5000)),
+        "latency": Parameter(50, (20, 50, 80, 120, 200), "ms"),
+    },
     expected=q.concurrency,
     unit="request",
     tolerance=0.01,
-    solution=lambda arrival_rate, latency: f"$L = \\lambda W$: {si(arrival_rate)}/s for {si(latency, 's')} each. You need not know the shape of the traffic, the number of servers or the order of service.",
+    solution=lambda arrival_rate, latency: (
+        f"$L = \\lambda W$: {si(arrival_rate)}/s for {si(latency, 's')} each. You need not know the shape of the traffic, the number of servers or the order of service."
+    ),
     misconceptions=(
-        Misconception("a second's worth", lambda arrival_rate, latency: arrival_rate, "That many arrive in a second. Are they all still there when the second is over?"),
-        Misconception("divided", lambda arrival_rate, latency: arrival_rate / latency, "Slower answers should leave more requests inside, not fewer. Check the units: which combination leaves only requests?"),
-        Misconception("only those who wait", lambda arrival_rate, latency: arrival_rate * latency - 1, "You need not subtract anyone: the law counts those in service as well."),
+        Misconception(
+            "a second's worth",
+            lambda arrival_rate, latency: arrival_rate,
+            "That many arrive in a second. Are they all still there when the second is over?",
+        ),
+        Misconception(
+            "divided",
+            lambda arrival_rate, latency: arrival_rate / latency,
+            "Slower answers should leave more requests inside, not fewer. Check the units: which"
+            " combination leaves only requests?",
+        ),
+        Misconception(
+            "only those who wait",
+            lambda arrival_rate, latency: arrival_rate * latency - 1,
+            "You need not subtract anyone: the law counts those in service as well.",
+        ),
     ),
 )
 
@@ -47,16 +68,35 @@ how_long = Question(
     id="queueing.how_long",
     chapter=CHAPTER,
     level="recall",
-    prompt="A gauge shows {{inside}} requests in flight, a counter {{arrival_rate}}. Nobody measured latency. What is its mean?",
+    prompt=(
+        "A gauge shows {{inside}} requests in flight, a counter {{arrival_rate}}. Nobody measured"
+        " latency. What is its mean?"
+    ),
     parameters={"inside": whole(200, 60, 120, 200, 450), "arrival_rate": rate(40, 20, 40, 80, 150)},
     expected=q.latency,
     unit="s",
     tolerance=0.01,
-    solution=lambda inside, arrival_rate: f"$W = L / \\lambda$: {inside} requests, {si(arrival_rate)}/s. Two readings give a latency that was not measured, as long as the system is steady.",
+    solution=lambda inside, arrival_rate: (
+        f"$W = L / \\lambda$: {inside} requests, {si(arrival_rate)}/s. Two readings give a latency that was not measured, as long as the system is steady."
+    ),
     misconceptions=(
-        Misconception("multiplied", lambda inside, arrival_rate: inside * arrival_rate, "Your units are requests squared per second. What should be left is seconds."),
-        Misconception("time between arrivals", lambda inside, arrival_rate: 1 / arrival_rate, "That is the time between two arrivals. How many of those pass while one request is inside?"),
-        Misconception("half of it", lambda inside, arrival_rate: inside / arrival_rate / 2, "A request that you look at now is half way through on average. How long does it stay in all?"),
+        Misconception(
+            "multiplied",
+            lambda inside, arrival_rate: inside * arrival_rate,
+            "Your units are requests squared per second. What should be left is seconds.",
+        ),
+        Misconception(
+            "time between arrivals",
+            lambda inside, arrival_rate: 1 / arrival_rate,
+            "That is the time between two arrivals. How many of those pass while one request is"
+            " inside?",
+        ),
+        Misconception(
+            "half of it",
+            lambda inside, arrival_rate: inside / arrival_rate / 2,
+            "A request that you look at now is half way through on average. How long does it stay"
+            " in all?",
+        ),
     ),
     holds={
         "Nobody measured latency": "definition",
@@ -67,16 +107,37 @@ checkpoint_memory = Question(
     id="queueing.checkpoint_memory",
     chapter=CHAPTER,
     level="apply",
-    prompt="An inference service must handle {{arrivals}} at {{latency}} each. Every request in flight holds {{cache}} of KV cache. How much memory do the caches need?",
-    parameters={"arrivals": rate(500, 200, 300, 500, 800), "latency": Parameter(100, (50, 100, 150, 250), "ms"), "cache": Parameter(2, (1, 2, 3, 5), "GB")},
+    prompt=(
+        "An inference service must handle {{arrivals}} at {{latency}} each. Every request in flight"
+        " holds {{cache}} of KV cache. How much memory do the caches need?"
+    ),
+    parameters={
+        "arrivals": rate(500, 200, 300, 500, 800),
+        "latency": Parameter(100, (50, 100, 150, 250), "ms"),
+        "cache": Parameter(2, (1, 2, 3, 5), "GB"),
+    },
     expected=lambda arrivals, latency, cache: q.concurrency(arrivals, latency) * cache,
     unit="GB",
     tolerance=0.01,
-    solution=lambda arrivals, latency, cache: f"$L$ is {si(q.concurrency(arrivals, latency), 'request')}, each with {si(cache, 'byte')}. The weights of the model come on top.",
+    solution=lambda arrivals, latency, cache: (
+        f"$L$ is {si(q.concurrency(arrivals, latency), 'request')}, each with {si(cache, 'byte')}. The weights of the model come on top."
+    ),
     misconceptions=(
-        Misconception("a second's worth", lambda arrivals, latency, cache: arrivals * cache, "You keep every request of a whole second. How long does each hold its cache?"),
-        Misconception("one request", lambda arrivals, latency, cache: cache, "That serves one request at a time. How many are inside together?"),
-        Misconception("per second of latency", lambda arrivals, latency, cache: arrivals / latency * cache, "A longer stay needs more room. Multiply, and look at the units."),
+        Misconception(
+            "a second's worth",
+            lambda arrivals, latency, cache: arrivals * cache,
+            "You keep every request of a whole second. How long does each hold its cache?",
+        ),
+        Misconception(
+            "one request",
+            lambda arrivals, latency, cache: cache,
+            "That serves one request at a time. How many are inside together?",
+        ),
+        Misconception(
+            "per second of latency",
+            lambda arrivals, latency, cache: arrivals / latency * cache,
+            "A longer stay needs more room. Multiply, and look at the units.",
+        ),
     ),
     holds={
         "Every request in flight": "definition",
@@ -88,19 +149,42 @@ capped_rate = Question(
     id="queueing.capped_rate",
     chapter=CHAPTER,
     level="apply",
-    prompt="There are {{memory}} for KV caches. A request needs {{cache}} and stays {{latency}}. What is the most that can be served?",
-    parameters={"memory": Parameter(24, (16, 24, 40, 64), "GB"), "cache": Parameter(1, (1, 2, 4), "GB"), "latency": Parameter(50, (20, 50, 80, 100), "ms")},
+    prompt=(
+        "There are {{memory}} for KV caches. A request needs {{cache}} and stays {{latency}}. What"
+        " is the most that can be served?"
+    ),
+    parameters={
+        "memory": Parameter(24, (16, 24, 40, 64), "GB"),
+        "cache": Parameter(1, (1, 2, 4), "GB"),
+        "latency": Parameter(50, (20, 50, 80, 100), "ms"),
+    },
     expected=lambda memory, cache, latency: q.throughput(memory // cache, latency),
     unit=RATE,
     tolerance=0.01,
-    solution=lambda memory, cache, latency: f"{si(memory // cache, 'request')} fit, and each slot is free again after {si(latency, 's')}: $\\lambda = L / W$. It does not matter how many would like to come.",
+    solution=lambda memory, cache, latency: (
+        f"{si(memory // cache, 'request')} fit, and each slot is free again after {si(latency, 's')}: $\\lambda = L / W$. It does not matter how many would like to come."
+    ),
     misconceptions=(
-        Misconception("the slots", lambda memory, cache, latency: memory // cache, "That is how many are inside at a time. How often is each slot used in a second?"),
-        Misconception("multiplied", lambda memory, cache, latency: memory // cache * latency, "A longer stay should lower the rate."),
-        Misconception("one slot", lambda memory, cache, latency: 1 / latency, "That is the rate of one slot."),
+        Misconception(
+            "the slots",
+            lambda memory, cache, latency: memory // cache,
+            "That is how many are inside at a time. How often is each slot used in a second?",
+        ),
+        Misconception(
+            "multiplied",
+            lambda memory, cache, latency: memory // cache * latency,
+            "A longer stay should lower the rate.",
+        ),
+        Misconception(
+            "one slot", lambda memory, cache, latency: 1 / latency, "That is the rate of one slot."
+        ),
     ),
     holds={
-        "A longer stay should lower": lambda memory, cache, latency: q.throughput(memory // cache, 2 * latency) < q.throughput(memory // cache, latency),
+        "A longer stay should lower": (
+            lambda memory, cache, latency: (
+                q.throughput(memory // cache, 2 * latency) < q.throughput(memory // cache, latency)
+            )
+        ),
     },
 )
 
@@ -110,15 +194,33 @@ slowdown = Question(
     id="queueing.slowdown_at_ninety",
     chapter=CHAPTER,
     level="recall",
-    prompt="One server, random arrivals, random service times (M/M/1). At {{load}} of its capacity, how many service times does a request spend in the system on average?",
+    prompt=(
+        "One server, random arrivals, random service times (M/M/1). At {{load}} of its capacity,"
+        " how many service times does a request spend in the system on average?"
+    ),
     parameters={"load": Parameter(90, (80, 90, 95, 98), "%")},
     expected=lambda load: q.mm1(load, 1).W,
     tolerance=0.05,
-    solution=lambda load: f"$W = 1 / (\\mu - \\lambda)$, which is $1 / (1 - \\rho)$ service times. The last {si(1 - load, '%', 2)} of capacity is what keeps the queue short.",
+    solution=lambda load: (
+        f"$W = 1 / (\\mu - \\lambda)$, which is $1 / (1 - \\rho)$ service times. The last {si(1 - load, '%', 2)} of capacity is what keeps the queue short."
+    ),
     misconceptions=(
-        Misconception("the wait alone", lambda load: q.mm1(load, 1).Wq, "That is the wait. The request is served as well."),
-        Misconception("in proportion", lambda load: 1 + load, "The wait does not grow in proportion to the load. What happens as the load comes near capacity?"),
-        Misconception("fixed service times", lambda load: q.md1(load, 1).W, "That is for service times that never vary."),
+        Misconception(
+            "the wait alone",
+            lambda load: q.mm1(load, 1).Wq,
+            "That is the wait. The request is served as well.",
+        ),
+        Misconception(
+            "in proportion",
+            lambda load: 1 + load,
+            "The wait does not grow in proportion to the load. What happens as the load comes near"
+            " capacity?",
+        ),
+        Misconception(
+            "fixed service times",
+            lambda load: q.md1(load, 1).W,
+            "That is for service times that never vary.",
+        ),
     ),
     holds={
         "That is for service times": "definition",
@@ -129,16 +231,41 @@ growth = Question(
     id="queueing.a_little_more_traffic",
     chapter=CHAPTER,
     level="apply",
-    prompt="A server runs at {{load}} of its capacity; arrivals and service times are random (M/M/1). Traffic grows by {{more}}. By what factor does the mean time in the system grow?",
-    parameters={"load": Parameter(80, (70, 75, 80), "%"), "more": Parameter(15, (10, 12, 15, 20), "%")},
+    prompt=(
+        "A server runs at {{load}} of its capacity; arrivals and service times are random (M/M/1)."
+        " Traffic grows by {{more}}. By what factor does the mean time in the system grow?"
+    ),
+    parameters={
+        "load": Parameter(80, (70, 75, 80), "%"),
+        "more": Parameter(15, (10, 12, 15, 20), "%"),
+    },
     expected=lambda load, more: q.mm1(load * (1 + more), 1).W / q.mm1(load, 1).W,
     tolerance=0.04,
-    solution=lambda load, more: f"$W$ goes as $1 / (1 - \\rho)$: from {si(q.mm1(load, 1).W)} to {si(q.mm1(load * (1 + more), 1).W)} service times, because the load goes to {si(load * (1 + more), '%')}.",
+    solution=lambda load, more: (
+        f"$W$ goes as $1 / (1 - \\rho)$: from {si(q.mm1(load, 1).W)} to {si(q.mm1(load * (1 + more), 1).W)} service times, because the load goes to {si(load * (1 + more), '%')}."
+    ),
     misconceptions=(
-        Misconception("in proportion", lambda load, more: 1 + more, "That would be right if requests did not wait for one another. Look at the capacity that is left, before and after."),
-        Misconception("no change below full load", lambda load, more: 1.0, "A server that is not full still makes some requests wait: they come in bunches."),
-        Misconception("the wait alone", lambda load, more: q.mm1(load * (1 + more), 1).Wq / q.mm1(load, 1).Wq, "That is by how much the wait grows. The service itself does not."),
-        Misconception("points, not per cent", lambda load, more: (1 - load) / max(1 - load - more, 0.01), "You added the growth to the load. It is a share of the traffic, not of the capacity."),
+        Misconception(
+            "in proportion",
+            lambda load, more: 1 + more,
+            "That would be right if requests did not wait for one another. Look at the capacity"
+            " that is left, before and after.",
+        ),
+        Misconception(
+            "no change below full load",
+            lambda load, more: 1.0,
+            "A server that is not full still makes some requests wait: they come in bunches.",
+        ),
+        Misconception(
+            "the wait alone",
+            lambda load, more: q.mm1(load * (1 + more), 1).Wq / q.mm1(load, 1).Wq,
+            "That is by how much the wait grows. The service itself does not.",
+        ),
+        Misconception(
+            "points, not per cent",
+            lambda load, more: (1 - load) / max(1 - load - more, 0.01),
+            "You added the growth to the load. It is a share of the traffic, not of the capacity.",
+        ),
     ),
 )
 
@@ -146,23 +273,51 @@ tail = Question(
     id="queueing.tail_over_mean",
     chapter=CHAPTER,
     level="recall",
-    prompt="In an M/M/1 queue, how many times the mean time in the system is its {{share}} percentile, whatever the load?",
+    prompt=(
+        "In an M/M/1 queue, how many times the mean time in the system is its {{share}} percentile,"
+        " whatever the load?"
+    ),
     parameters={"share": Parameter(99, (90, 95, 99), "%", show=lambda value: f"{value}th")},
     expected=lambda share: q.sojourn_percentile(share, 1, 2) / q.mm1(1, 2).W,
     tolerance=0.05,
-    solution=lambda share: f"The time in the system is exponential, so the percentile is $-\\ln(1 - {share:g})$ means. It is the same at every load, so a long tail alone is no sign of overload.",
+    solution=lambda share: (
+        f"The time in the system is exponential, so the percentile is $-\\ln(1 - {share:g})$ means. It is the same at every load, so a long tail alone is no sign of overload."
+    ),
     misconceptions=(
-        Misconception("three sigma", lambda share: 1 + 3 * q.mm1(1, 2).W, "Three standard deviations belong to a bell curve. Which distribution is this?"),
-        Misconception("one in a hundred", lambda share: 1 / (1 - share), "One request in that many takes longer. How much longer is another matter: ask the distribution."),
+        Misconception(
+            "three sigma",
+            lambda share: 1 + 3 * q.mm1(1, 2).W,
+            "Three standard deviations belong to a bell curve. Which distribution is this?",
+        ),
+        Misconception(
+            "one in a hundred",
+            lambda share: 1 / (1 - share),
+            "One request in that many takes longer. How much longer is another matter: ask the"
+            " distribution.",
+        ),
         Misconception(
             "a bell curve",
             lambda share: NormalDist().inv_cdf(share),
-            "That is near two numbers. One is the {{share}} percentile of a bell curve, in standard deviations from its mean; the other is the right distribution's, but for fewer of the requests. Which distribution, and which percentile, did you take?",
+            "That is near two numbers. One is the {{share}} percentile of a bell curve, in standard"
+            " deviations from its mean; the other is the right distribution's, but for fewer of the"
+            " requests. Which distribution, and which percentile, did you take?",
         ),
-        Misconception("the wait", lambda share: q.waiting_percentile(share, 1, 2) / q.mm1(1, 2).W, "That is the percentile of the wait alone, and it depends on the load."),
+        Misconception(
+            "the wait",
+            lambda share: q.waiting_percentile(share, 1, 2) / q.mm1(1, 2).W,
+            "That is the percentile of the wait alone, and it depends on the load.",
+        ),
     ),
     holds={
-        "It is the same at every load": lambda share: abs(q.sojourn_percentile(share, 9, 10) / q.mm1(9, 10).W - q.sojourn_percentile(share, 1, 2) / q.mm1(1, 2).W) < 1e-9,
+        "It is the same at every load": (
+            lambda share: (
+                abs(
+                    q.sojourn_percentile(share, 9, 10) / q.mm1(9, 10).W
+                    - q.sojourn_percentile(share, 1, 2) / q.mm1(1, 2).W
+                )
+                < 1e-9
+            )
+        ),
     },
 )
 
@@ -170,16 +325,41 @@ headroom = Question(
     id="queueing.most_for_a_budget",
     chapter=CHAPTER,
     level="apply",
-    prompt="One server takes {{service}} a request; arrivals and service times are random (M/M/1). The mean time in the system may be {{budget}}. How many requests a second may come?",
-    parameters={"service": Parameter(20, (10, 20, 25, 40), "ms"), "budget": Parameter(100, (80, 100, 200, 250), "ms")},
+    prompt=(
+        "One server takes {{service}} a request; arrivals and service times are random (M/M/1). The"
+        " mean time in the system may be {{budget}}. How many requests a second may come?"
+    ),
+    parameters={
+        "service": Parameter(20, (10, 20, 25, 40), "ms"),
+        "budget": Parameter(100, (80, 100, 200, 250), "ms"),
+    },
     expected=lambda service, budget: 1 / service - 1 / budget,
     unit=RATE,
-    solution=lambda service, budget: f"$W = 1 / (\\mu - \\lambda)$, so $\\lambda = \\mu - 1 / W$: {si(1 / service)}/s less {si(1 / budget)}/s that must stay unused.",
+    solution=lambda service, budget: (
+        f"$W = 1 / (\\mu - \\lambda)$, so $\\lambda = \\mu - 1 / W$: {si(1 / service)}/s less {si(1 / budget)}/s that must stay unused."
+    ),
     misconceptions=(
-        Misconception("all of the capacity", lambda service, budget: 1 / service, "At full load the queue grows without limit. What must stay unused?"),
-        Misconception("one request a budget", lambda service, budget: 1 / budget, "That is the capacity that must stay free. How much is there in all?"),
-        Misconception("budget less service", lambda service, budget: 1 / (budget - service), "The time left for waiting is not a time between arrivals. Start from the formula for the time in the system."),
-        Misconception("a sum of rates", lambda service, budget: 1 / service + 1 / budget, "You added what must stay unused. With it the server would get more than it can do."),
+        Misconception(
+            "all of the capacity",
+            lambda service, budget: 1 / service,
+            "At full load the queue grows without limit. What must stay unused?",
+        ),
+        Misconception(
+            "one request a budget",
+            lambda service, budget: 1 / budget,
+            "That is the capacity that must stay free. How much is there in all?",
+        ),
+        Misconception(
+            "budget less service",
+            lambda service, budget: 1 / (budget - service),
+            "The time left for waiting is not a time between arrivals. Start from the formula for"
+            " the time in the system.",
+        ),
+        Misconception(
+            "a sum of rates",
+            lambda service, budget: 1 / service + 1 / budget,
+            "You added what must stay unused. With it the server would get more than it can do.",
+        ),
     ),
     valid=lambda service, budget: budget >= 2.2 * service,
 )
@@ -188,19 +368,44 @@ any_service = Question(
     id="queueing.mixed_lengths",
     chapter=CHAPTER,
     level="apply",
-    prompt="{{arrivals}} come at random to one server. A request takes {{service}} on average, with a standard deviation of {{spread}}, since answers differ in length. How long does a request wait on average?",
-    parameters={"arrivals": rate(8, 5, 6, 8), "service": Parameter(100, (80, 100, 110), "ms"), "spread": Parameter(200, (150, 200, 300), "ms")},
+    prompt=(
+        "{{arrivals}} come at random to one server. A request takes {{service}} on average, with a"
+        " standard deviation of {{spread}}, since answers differ in length. How long does a request"
+        " wait on average?"
+    ),
+    parameters={
+        "arrivals": rate(8, 5, 6, 8),
+        "service": Parameter(100, (80, 100, 110), "ms"),
+        "spread": Parameter(200, (150, 200, 300), "ms"),
+    },
     expected=lambda arrivals, service, spread: q.mg1(arrivals, 1 / service, spread**2).Wq,
     unit="s",
     solution=lambda arrivals, service, spread: (
-        f"Pollaczek and Khinchine: $W_q = \\lambda (\\sigma^2 + 1/\\mu^2) / (2 (1 - \\rho))$ at a load of {si(arrivals * service, '%')}. "
-        f"With exponential service times it would be {si(q.mm1(arrivals, 1 / service).Wq, 's')}: the spread costs the rest."
+        "Pollaczek and Khinchine: $W_q = \\lambda (\\sigma^2 + 1/\\mu^2) / (2 (1 - \\rho))$ at a"
+        f" load of {si(arrivals * service, '%')}. With exponential service times it would be"
+        f" {si(q.mm1(arrivals, 1 / service).Wq, 's')}: the spread costs the rest."
     ),
     misconceptions=(
-        Misconception("exponential", lambda arrivals, service, spread: q.mm1(arrivals, 1 / service).Wq, "That assumes exponential service times, whose deviation equals their mean."),
-        Misconception("constant", lambda arrivals, service, spread: q.md1(arrivals, 1 / service).Wq, "That leaves the spread out."),
-        Misconception("no square of the load", lambda arrivals, service, spread: arrivals * spread**2 / (2 * (1 - arrivals * service)), "A term is missing: what is left of your formula if the service times do not vary?"),
-        Misconception("with the service", lambda arrivals, service, spread: q.mg1(arrivals, 1 / service, spread**2).W, "That is the whole time in the system. How much of it is waiting?"),
+        Misconception(
+            "exponential",
+            lambda arrivals, service, spread: q.mm1(arrivals, 1 / service).Wq,
+            "That assumes exponential service times, whose deviation equals their mean.",
+        ),
+        Misconception(
+            "constant",
+            lambda arrivals, service, spread: q.md1(arrivals, 1 / service).Wq,
+            "That leaves the spread out.",
+        ),
+        Misconception(
+            "no square of the load",
+            lambda arrivals, service, spread: arrivals * spread**2 / (2 * (1 - arrivals * service)),
+            "A term is missing: what is left of your formula if the service times do not vary?",
+        ),
+        Misconception(
+            "with the service",
+            lambda arrivals, service, spread: q.mg1(arrivals, 1 / service, spread**2).W,
+            "That is the whole time in the system. How much of it is waiting?",
+        ),
     ),
     holds={
         "That assumes exponential": "definition",
@@ -212,28 +417,62 @@ pooling = Question(
     chapter=CHAPTER,
     level="design",
     kind="choice",
-    prompt="Two replicas, each with a queue of its own, get half of the traffic each and are {{load}} busy. A request takes {{service}} of work. Which one change lowers the mean time in the system the most?",
-    parameters={"load": Parameter(90, (80, 85, 90, 95), "%"), "service": Parameter(50, (20, 50, 100), "ms")},
+    prompt=(
+        "Two replicas, each with a queue of its own, get half of the traffic each and are {{load}}"
+        " busy. A request takes {{service}} of work. Which one change lowers the mean time in the"
+        " system the most?"
+    ),
+    parameters={
+        "load": Parameter(90, (80, 85, 90, 95), "%"),
+        "service": Parameter(50, (20, 50, 100), "ms"),
+    },
     options={
         "pool": "One queue that feeds both replicas.",
         "fast": "One replica of twice the speed, with one queue.",
         "steady": "Answers of one fixed length, the queues as they are.",
         "memory": "Twice the memory in both replicas.",
     },
-    expected=lambda load, service: min(after_change(load, service).items(), key=lambda pair: pair[1])[0],
-    solution=lambda load, service: "; ".join(f"{name}: {si(time, 's')}" for name, time in after_change(load, service).items())
-    + ". One fast server is a little better than two slow ones behind one queue: it works at full speed even for a single request.",
+    expected=lambda load, service: min(
+        after_change(load, service).items(), key=lambda pair: pair[1]
+    )[0],
+    solution=lambda load, service: (
+        "; ".join(f"{name}: {si(time, 's')}" for name, time in after_change(load, service).items())
+        + ". One fast server is a little better than two slow ones behind one queue: it works at full"
+        " speed even for a single request."
+    ),
     misconceptions=(
-        Misconception("pooling is the optimum", lambda **_: "pool", "A good change. But when one request is alone, who works on it?"),
-        Misconception("only the spread matters", lambda **_: "steady", "It takes half of the wait away. How much do the others take?"),
-        Misconception("room is speed", lambda **_: "memory", "More room to wait in does not shorten the wait."),
+        Misconception(
+            "pooling is the optimum",
+            lambda **_: "pool",
+            "A good change. But when one request is alone, who works on it?",
+        ),
+        Misconception(
+            "only the spread matters",
+            lambda **_: "steady",
+            "It takes half of the wait away. How much do the others take?",
+        ),
+        Misconception(
+            "room is speed", lambda **_: "memory", "More room to wait in does not shorten the wait."
+        ),
     ),
     holds={
         "get half of the traffic": "definition",
         "One replica of twice the speed": "definition",
         "Twice the memory": "definition",
-        "It takes half of the wait": lambda load, service: abs(q.md1(load / service, 1 / service).Wq / q.mm1(load / service, 1 / service).Wq - 0.5) < 1e-9,
-        "One fast server is a little better": lambda load, service: 1 < after_change(load, service)["pool"] / after_change(load, service)["fast"] < 1.12,
+        "It takes half of the wait": (
+            lambda load, service: (
+                abs(
+                    q.md1(load / service, 1 / service).Wq / q.mm1(load / service, 1 / service).Wq
+                    - 0.5
+                )
+                < 1e-9
+            )
+        ),
+        "One fast server is a little better": (
+            lambda load, service: (
+                1 < after_change(load, service)["pool"] / after_change(load, service)["fast"] < 1.12
+            )
+        ),
     },
 )
 
@@ -253,20 +492,46 @@ staffing = Question(
     id="queueing.slots_for_a_promise",
     chapter=CHAPTER,
     level="design",
-    prompt="{{arrivals}} arrive at random, each takes {{service}} of a slot. How many slots does it take for at most {{share}} of the requests to wait?",
-    parameters={"arrivals": rate(50, 20, 40, 50, 80), "service": Parameter(2, (1, 2, 3), "s"), "share": Parameter(5, (1, 5, 10), "%")},
+    prompt=(
+        "{{arrivals}} arrive at random, each takes {{service}} of a slot. How many slots does it"
+        " take for at most {{share}} of the requests to wait?"
+    ),
+    parameters={
+        "arrivals": rate(50, 20, 40, 50, 80),
+        "service": Parameter(2, (1, 2, 3), "s"),
+        "share": Parameter(5, (1, 5, 10), "%"),
+    },
     expected=lambda arrivals, service, share: q.servers_for(arrivals * service, share),
     unit="",
     tolerance=0,
     solution=lambda arrivals, service, share: (
-        f"By Little's law {si(arrivals * service)} slots are busy on average. Erlang C falls below {si(share, '%')} at "
-        f"{q.servers_for(arrivals * service, share)}: about {si((q.servers_for(arrivals * service, share) - arrivals * service) / math.sqrt(arrivals * service), digits=2)} square roots of the load more."
+        f"By Little's law {si(arrivals * service)} slots are busy on average. Erlang C falls below"
+        f" {si(share, '%')} at {q.servers_for(arrivals * service, share)}: about"
+        f" {si((q.servers_for(arrivals * service, share) - arrivals * service) / math.sqrt(arrivals * service), digits=2)}"
+        " square roots of the load more."
     ),
     misconceptions=(
-        Misconception("the load", lambda arrivals, service, share: math.ceil(arrivals * service), "That many are busy on average. What happens in the busier half of the time?"),
-        Misconception("a share on top", lambda arrivals, service, share: math.ceil(arrivals * service / (1 - share)), "Headroom does not go by that share. Ask for the chance that all slots are busy."),
-        Misconception("loss, not waiting", lambda arrivals, service, share: loss_servers(arrivals * service, share), "That is for requests that go away when all slots are busy. These wait, and so keep the slots busier."),
-        Misconception("the share more", lambda arrivals, service, share: math.ceil(arrivals * service * (1 + share) - 1e-9), "The reserve does not go by that share. Ask for the chance that all slots are busy."),
+        Misconception(
+            "the load",
+            lambda arrivals, service, share: math.ceil(arrivals * service),
+            "That many are busy on average. What happens in the busier half of the time?",
+        ),
+        Misconception(
+            "a share on top",
+            lambda arrivals, service, share: math.ceil(arrivals * service / (1 - share)),
+            "Headroom does not go by that share. Ask for the chance that all slots are busy.",
+        ),
+        Misconception(
+            "loss, not waiting",
+            lambda arrivals, service, share: loss_servers(arrivals * service, share),
+            "That is for requests that go away when all slots are busy. These wait, and so keep the"
+            " slots busier.",
+        ),
+        Misconception(
+            "the share more",
+            lambda arrivals, service, share: math.ceil(arrivals * service * (1 + share) - 1e-9),
+            "The reserve does not go by that share. Ask for the chance that all slots are busy.",
+        ),
     ),
     valid=lambda arrivals, service, share: arrivals * service >= 20,
     holds={
@@ -291,21 +556,44 @@ drain = Question(
     id="queueing.after_the_burst",
     chapter=CHAPTER,
     level="apply",
-    prompt="A service can do {{capacity}}. For {{length}} it gets {{burst}}, then {{normal}} again. Nothing is shed. How long after the burst is the backlog gone?",
-    parameters={"capacity": rate(100), "length": Parameter(5, (2, 5, 10), "min"), "burst": rate(120, 120, 130, 150), "normal": rate(90, 80, 90, 95)},
+    prompt=(
+        "A service can do {{capacity}}. For {{length}} it gets {{burst}}, then {{normal}} again."
+        " Nothing is shed. How long after the burst is the backlog gone?"
+    ),
+    parameters={
+        "capacity": rate(100),
+        "length": Parameter(5, (2, 5, 10), "min"),
+        "burst": rate(120, 120, 130, 150),
+        "normal": rate(90, 80, 90, 95),
+    },
     expected=lambda capacity, length, burst, normal: q.drain_time(burst, length, normal, capacity),
     unit="min",
     solution=lambda capacity, length, burst, normal: (
-        f"{si((burst - capacity) * length, 'request')} pile up, at {si(burst - capacity)}/s. Afterwards {si(capacity - normal)}/s of capacity are free to work them off."
+        f"{si((burst - capacity) * length, 'request')} pile up, at {si(burst - capacity)}/s."
+        f" Afterwards {si(capacity - normal)}/s of capacity are free to work them off."
     ),
     misconceptions=(
-        Misconception("over when the burst is", lambda capacity, length, burst, normal: length * (burst - capacity) / capacity, "The backlog shares the server with the new arrivals. How much of it is free?"),
-        Misconception("as long as the burst", lambda capacity, length, burst, normal: length, "Compare the rate at which it filled with the rate at which it empties."),
-        Misconception("all of the burst", lambda capacity, length, burst, normal: burst * length / (capacity - normal), "Most of the burst was served while it lasted. What was left over?"),
+        Misconception(
+            "over when the burst is",
+            lambda capacity, length, burst, normal: length * (burst - capacity) / capacity,
+            "The backlog shares the server with the new arrivals. How much of it is free?",
+        ),
+        Misconception(
+            "as long as the burst",
+            lambda capacity, length, burst, normal: length,
+            "Compare the rate at which it filled with the rate at which it empties.",
+        ),
+        Misconception(
+            "all of the burst",
+            lambda capacity, length, burst, normal: burst * length / (capacity - normal),
+            "Most of the burst was served while it lasted. What was left over?",
+        ),
     ),
     holds={
         "Nothing is shed": "definition",
-        "Most of the burst was served": lambda capacity, length, burst, normal: capacity / burst > 0.5,
+        "Most of the burst was served": (
+            lambda capacity, length, burst, normal: capacity / burst > 0.5
+        ),
     },
 )
 
@@ -313,19 +601,40 @@ shed = Question(
     id="queueing.least_to_shed",
     chapter=CHAPTER,
     level="recall",
-    prompt="{{arrivals}} arrive at a service that can do {{capacity}}. What share of them, at the least, has to be turned away for the queue to stop growing?",
+    prompt=(
+        "{{arrivals}} arrive at a service that can do {{capacity}}. What share of them, at the"
+        " least, has to be turned away for the queue to stop growing?"
+    ),
     parameters={"arrivals": rate(120, 110, 120, 150, 200), "capacity": rate(100)},
     expected=lambda arrivals, capacity: 1 - capacity / arrivals,
     unit="%",
     tolerance=0.02,
-    solution=lambda arrivals, capacity: f"{si(arrivals - capacity)} of {si(arrivals)}. A queue does not change that: it decides how long the others wait first.",
+    solution=lambda arrivals, capacity: (
+        f"{si(arrivals - capacity)} of {si(arrivals)}. A queue does not change that: it decides how long the others wait first."
+    ),
     misconceptions=(
-        Misconception("share of the capacity", lambda arrivals, capacity: arrivals / capacity - 1, "You divided by the capacity. The question asks for a share of what arrives."),
-        Misconception("none", lambda arrivals, capacity: 0.0, "A longer queue only delays the moment. What does it do after an hour?"),
-        Misconception("what is kept", lambda arrivals, capacity: capacity / arrivals, "That is the share that gets through."),
+        Misconception(
+            "share of the capacity",
+            lambda arrivals, capacity: arrivals / capacity - 1,
+            "You divided by the capacity. The question asks for a share of what arrives.",
+        ),
+        Misconception(
+            "none",
+            lambda arrivals, capacity: 0.0,
+            "A longer queue only delays the moment. What does it do after an hour?",
+        ),
+        Misconception(
+            "what is kept",
+            lambda arrivals, capacity: capacity / arrivals,
+            "That is the share that gets through.",
+        ),
     ),
     holds={
-        "A longer queue only delays": lambda arrivals, capacity: q.mmck(arrivals, capacity, 1, 200).shed >= 1 - capacity / arrivals,
+        "A longer queue only delays": (
+            lambda arrivals, capacity: (
+                q.mmck(arrivals, capacity, 1, 200).shed >= 1 - capacity / arrivals
+            )
+        ),
     },
 )
 
@@ -336,18 +645,54 @@ mm1_function = Question(
     chapter=CHAPTER,
     level="apply",
     kind="function",
-    prompt="Write `time_in_system(arrival_rate, service_rate)` for M/M/1, in seconds. Without a steady state, return infinity.",
-    parameters={"arrival_rate": Parameter(9, (1, 5, 8, 9, 12), RATE), "service_rate": Parameter(10, (6, 10, 11, 20), RATE)},
+    prompt=(
+        "Write `time_in_system(arrival_rate, service_rate)` for M/M/1, in seconds. Without a steady"
+        " state, return infinity."
+    ),
+    parameters={
+        "arrival_rate": Parameter(9, (1, 5, 8, 9, 12), RATE),
+        "service_rate": Parameter(10, (6, 10, 11, 20), RATE),
+    },
     edges=({"arrival_rate": 10}, {"arrival_rate": 0}),
-    expected=lambda arrival_rate, service_rate: q.mm1(arrival_rate, service_rate).W if arrival_rate < service_rate else math.inf,
+    expected=lambda arrival_rate, service_rate: (
+        q.mm1(arrival_rate, service_rate).W if arrival_rate < service_rate else math.inf
+    ),
     unit="s",
     tolerance=0.001,
-    solution="An arrival finds $L$ requests, waits until they have been served, and is served itself. The one in service counts in full, because an exponential time has no memory. So $W = (L + 1) / \\mu$; put $L = \\lambda W$ and solve:\n\n```python\ndef time_in_system(arrival_rate, service_rate):\n    return 1 / (service_rate - arrival_rate) if arrival_rate < service_rate else math.inf\n```",
+    solution=(
+        "An arrival finds $L$ requests, waits until they have been served, and is served itself."
+        " The one in service counts in full, because an exponential time has no memory. So $W = (L"
+        " + 1) / \\mu$; put $L = \\lambda W$ and solve:\n\n```python\ndef"
+        " time_in_system(arrival_rate, service_rate):\n    return 1 / (service_rate - arrival_rate)"
+        " if arrival_rate < service_rate else math.inf\n```"
+    ),
     misconceptions=(
-        Misconception("a negative time", lambda arrival_rate, service_rate: 1 / (service_rate - arrival_rate) if arrival_rate != service_rate else math.inf, "What does a time below zero mean? Look at arrivals faster than the server."),
-        Misconception("the wait", lambda arrival_rate, service_rate: q.mm1(arrival_rate, service_rate).Wq if arrival_rate < service_rate else math.inf, "That is the wait without the service."),
-        Misconception("just the service", lambda arrival_rate, service_rate: 1 / service_rate, "That would be right if requests did not wait for one another."),
-        Misconception("the number inside", lambda arrival_rate, service_rate: q.mm1(arrival_rate, service_rate).L if arrival_rate < service_rate else math.inf, "That is how many requests are inside. Little's law makes a time of it."),
+        Misconception(
+            "a negative time",
+            lambda arrival_rate, service_rate: (
+                1 / (service_rate - arrival_rate) if arrival_rate != service_rate else math.inf
+            ),
+            "What does a time below zero mean? Look at arrivals faster than the server.",
+        ),
+        Misconception(
+            "the wait",
+            lambda arrival_rate, service_rate: (
+                q.mm1(arrival_rate, service_rate).Wq if arrival_rate < service_rate else math.inf
+            ),
+            "That is the wait without the service.",
+        ),
+        Misconception(
+            "just the service",
+            lambda arrival_rate, service_rate: 1 / service_rate,
+            "That would be right if requests did not wait for one another.",
+        ),
+        Misconception(
+            "the number inside",
+            lambda arrival_rate, service_rate: (
+                q.mm1(arrival_rate, service_rate).L if arrival_rate < service_rate else math.inf
+            ),
+            "That is how many requests are inside. Little's law makes a time of it.",
+        ),
     ),
     holds={
         "The one in service counts": "definition",
@@ -359,17 +704,43 @@ erlang_function = Question(
     chapter=CHAPTER,
     level="design",
     kind="function",
-    prompt="Write `share_that_waits(load, servers)`: the share of requests that wait in M/M/c, with `load` the number of servers busy on average, below `servers`. It must work for thousands of servers, where factorials overflow.",
-    parameters={"load": Parameter(10, (3.2, 9, 10, 45, 90, 950, 3950), show=str), "servers": Parameter(15, (4, 10, 12, 50, 100, 1000, 4000), show=str)},
+    prompt=(
+        "Write `share_that_waits(load, servers)`: the share of requests that wait in M/M/c, with"
+        " `load` the number of servers busy on average, below `servers`. It must work for thousands"
+        " of servers, where factorials overflow."
+    ),
+    parameters={
+        "load": Parameter(10, (3.2, 9, 10, 45, 90, 950, 3950), show=str),
+        "servers": Parameter(15, (4, 10, 12, 50, 100, 1000, 4000), show=str),
+    },
     edges=({"load": 3950, "servers": 4000}, {"load": 0.9, "servers": 1}),
     valid=lambda load, servers: 0.7 * servers <= load < servers or (load, servers) == (10, 15),
     expected=q.erlang_c,
     tolerance=0.001,
-    solution="Build up the loss formula one server at a time, $B_k = a B_{k-1} / (k + a B_{k-1})$, and turn it into the share that waits:\n\n```python\ndef share_that_waits(load, servers):\n    b = 1\n    for k in range(1, servers + 1):\n        b = load * b / (k + load * b)\n    rho = load / servers\n    return b / (1 - rho * (1 - b))\n```",
+    solution=(
+        "Build up the loss formula one server at a time, $B_k = a B_{k-1} / (k + a B_{k-1})$, and"
+        " turn it into the share that waits:\n\n```python\ndef share_that_waits(load, servers):\n  "
+        "  b = 1\n    for k in range(1, servers + 1):\n        b = load * b / (k + load * b)\n   "
+        " rho = load / servers\n    return b / (1 - rho * (1 - b))\n```"
+    ),
     misconceptions=(
-        Misconception("loss, not waiting", lambda load, servers: q.erlang_b(load, servers), "That is Erlang B: those who find all servers busy go away. Here they stay, and keep the servers busy."),
-        Misconception("the load", lambda load, servers: load / servers, "That is how busy one server is. All have to be busy at once for a request to wait."),
-        Misconception("independent servers", lambda load, servers: (load / servers) ** servers, "The servers are not busy independently of each other: a shared queue ties them together."),
+        Misconception(
+            "loss, not waiting",
+            lambda load, servers: q.erlang_b(load, servers),
+            "That is Erlang B: those who find all servers busy go away. Here they stay, and keep"
+            " the servers busy.",
+        ),
+        Misconception(
+            "the load",
+            lambda load, servers: load / servers,
+            "That is how busy one server is. All have to be busy at once for a request to wait.",
+        ),
+        Misconception(
+            "independent servers",
+            lambda load, servers: (load / servers) ** servers,
+            "The servers are not busy independently of each other: a shared queue ties them"
+            " together.",
+        ),
     ),
     holds={
         "That is Erlang B": "definition",
@@ -385,21 +756,47 @@ checkpoint_hardware = Question(
     level="recall",
     kind="array",
     names=("memory_bound", "compute_bound"),
-    prompt="A new accelerator has {{factor}} the peak and the same memory bandwidth. What is the speedup of a workload that is memory-bound on the old one, and of one that stays compute-bound on the new?",
+    prompt=(
+        "A new accelerator has {{factor}} the peak and the same memory bandwidth. What is the"
+        " speedup of a workload that is memory-bound on the old one, and of one that stays"
+        " compute-bound on the new?"
+    ),
     parameters={"factor": Parameter(2, (2, 3, 4), show=lambda n: f"{n}×")},
-    expected=lambda factor: tuple(roofline.attainable(i, 1.0, 1.0) ** -1 * roofline.attainable(i, float(factor), 1.0) for i in (0.1, 100.0)),
+    expected=lambda factor: tuple(
+        roofline.attainable(i, 1.0, 1.0) ** -1 * roofline.attainable(i, float(factor), 1.0)
+        for i in (0.1, 100.0)
+    ),
     tolerance=0.01,
-    solution=lambda factor: f"The slope of the roof did not move, only its flat part. Memory-bound work gains nothing; compute-bound work gains all of it, a factor of {factor}, as long as it stays right of the new ridge.",
+    solution=lambda factor: (
+        f"The slope of the roof did not move, only its flat part. Memory-bound work gains nothing; compute-bound work gains all of it, a factor of {factor}, as long as it stays right of the new ridge."
+    ),
     misconceptions=(
-        Misconception("everything is faster", lambda factor: (factor, factor), "Which clock does memory-bound work wait for?"),
-        Misconception("nothing is faster", lambda factor: (1, 1), "Which clock does compute-bound work wait for?"),
-        Misconception("the other way round", lambda factor: (factor, 1), "Which of the two waits for arithmetic?"),
+        Misconception(
+            "everything is faster",
+            lambda factor: (factor, factor),
+            "Which clock does memory-bound work wait for?",
+        ),
+        Misconception(
+            "nothing is faster",
+            lambda factor: (1, 1),
+            "Which clock does compute-bound work wait for?",
+        ),
+        Misconception(
+            "the other way round",
+            lambda factor: (factor, 1),
+            "Which of the two waits for arithmetic?",
+        ),
     ),
     holds={
         "The slope of the roof": "definition",
         "Memory-bound work gains nothing": lambda factor: (
             roofline.attainable(0.1, float(factor), 1.0) == roofline.attainable(0.1, 1.0, 1.0)
-            and abs(roofline.attainable(100.0, float(factor), 1.0) / roofline.attainable(100.0, 1.0, 1.0) - factor) < 1e-9
+            and abs(
+                roofline.attainable(100.0, float(factor), 1.0)
+                / roofline.attainable(100.0, 1.0, 1.0)
+                - factor
+            )
+            < 1e-9
         ),
     },
 )
@@ -410,15 +807,30 @@ checkpoint_scaling = Question(
     level="recall",
     kind="array",
     names=("amdahl_limit", "gustafson"),
-    prompt="A training pipeline is {{serial}} serial. What is the most that any number of accelerators can speed it up (Amdahl)? And what is the scaled speedup with {{n}} of them (Gustafson)?",
+    prompt=(
+        "A training pipeline is {{serial}} serial. What is the most that any number of accelerators"
+        " can speed it up (Amdahl)? And what is the scaled speedup with {{n}} of them (Gustafson)?"
+    ),
     parameters={"serial": Parameter(10, (5, 10, 20), "%"), "n": whole(256, 64, 128, 256)},
     expected=lambda serial, n: (1 / serial, scaling.gustafson_speedup(n, serial=serial)),
     tolerance=0.01,
-    solution=lambda serial, n: f"Amdahl keeps the job: $1 / s$. Gustafson keeps the time and grows the job: $n - s (n - 1)$, which is {si(scaling.gustafson_speedup(n, serial=serial), digits=4)}. Chapter 3 has both as one law.",
+    solution=lambda serial, n: (
+        f"Amdahl keeps the job: $1 / s$. Gustafson keeps the time and grows the job: $n - s (n - 1)$, which is {si(scaling.gustafson_speedup(n, serial=serial), digits=4)}. Chapter 3 has both as one law."
+    ),
     misconceptions=(
-        Misconception("all of them", lambda serial, n: (n, n), "The serial part does not get any shorter."),
-        Misconception("Amdahl twice", lambda serial, n: (1 / serial, scaling.amdahl_speedup(n, serial=serial)), "Your second number keeps the size of the job. Gustafson lets it grow."),
-        Misconception("no serial part in the scaled job", lambda serial, n: (1 / serial, n), "The scaled job has a serial part too. It just does not grow."),
+        Misconception(
+            "all of them", lambda serial, n: (n, n), "The serial part does not get any shorter."
+        ),
+        Misconception(
+            "Amdahl twice",
+            lambda serial, n: (1 / serial, scaling.amdahl_speedup(n, serial=serial)),
+            "Your second number keeps the size of the job. Gustafson lets it grow.",
+        ),
+        Misconception(
+            "no serial part in the scaled job",
+            lambda serial, n: (1 / serial, n),
+            "The scaled job has a serial part too. It just does not grow.",
+        ),
     ),
     holds={
         "The serial part does not get": "definition",

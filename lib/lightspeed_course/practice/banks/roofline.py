@@ -15,16 +15,25 @@ CHAPTER = "02_roofline"
 GPUS = ("v100_sxm", "a100_80gb", "h100_sxm", "h200_sxm", "b200", "mi300x")
 
 
-FACTS = {"bf16": ("bf16 peak", "FLOP/s"), "int8": ("int8 peak", "OP/s"), "hbm_bandwidth": ("HBM at", "byte/s"), "hbm_capacity": ("HBM of", "byte")}
+FACTS = {
+    "bf16": ("bf16 peak", "FLOP/s"),
+    "int8": ("int8 peak", "OP/s"),
+    "hbm_bandwidth": ("HBM at", "byte/s"),
+    "hbm_capacity": ("HBM of", "byte"),
+}
 
 
 def chip(canonical, *choices, facts=()):
     """A chip by its name, followed by the numbers of it that the question needs."""
-    return Parameter(canonical, choices, show=lambda key: accelerator(key).name + with_facts(key, facts))
+    return Parameter(
+        canonical, choices, show=lambda key: accelerator(key).name + with_facts(key, facts)
+    )
 
 
 def with_facts(key, facts):
-    told = (f"{FACTS[name][0]} {si(getattr(accelerator(key), name), FACTS[name][1])}" for name in facts)
+    told = (
+        f"{FACTS[name][0]} {si(getattr(accelerator(key), name), FACTS[name][1])}" for name in facts
+    )
     return f" ({', '.join(told)})" if facts else ""
 
 
@@ -42,19 +51,29 @@ SISTERS = {"a100_80gb": "a100_40gb", "h100_sxm": "h100_pcie", "h200_sxm": "h100_
 
 
 def sister_ridge(key, rounded=False):
-    """The ridge with the memory of another version of the chip, such as the A100 of 40 GB; rounded down as people quote it."""
+    """The ridge with the memory of another version of the chip, such as the A100 of 40 GB;
+    rounded down as people quote it.
+    """
     if key not in SISTERS:
         raise ValueError(f"{key} was sold with one memory only")
     bandwidth = accelerator(SISTERS[key]).hbm_bandwidth
     step = 10 ** (math.floor(math.log10(bandwidth)) - 1)
-    return r.ridge_point(accelerator(key).bf16, math.floor(bandwidth / step) * step if rounded else bandwidth)
+    return r.ridge_point(
+        accelerator(key).bf16, math.floor(bandwidth / step) * step if rounded else bandwidth
+    )
 
 
 def ridge_in_words(key, precision="bf16"):
     device = accelerator(key)
     operation = "OP" if precision.startswith("int") else "FLOP"
-    peak, bandwidth = si(getattr(device, precision), f"{operation}/s", 4), si(device.hbm_bandwidth, "byte/s", 4)
-    return f"In {precision} the ridge of one {device.name} is {peak} over {bandwidth}: {ridge(key, precision):.0f} {operation}/byte."
+    peak, bandwidth = (
+        si(getattr(device, precision), f"{operation}/s", 4),
+        si(device.hbm_bandwidth, "byte/s", 4),
+    )
+    return (
+        f"In {precision} the ridge of one {device.name} is {peak} over {bandwidth}:"
+        f" {ridge(key, precision):.0f} {operation}/byte."
+    )
 
 
 def bounds(key, precision, flops, size):
@@ -75,12 +94,22 @@ ridge_question = Question(
     tolerance=0.03,
     solution=ridge_in_words,
     misconceptions=(
-        Misconception("sparse peak", lambda key: 2 * ridge(key), "That is the sparse rate. Data sheets print it first; your matrices are dense."),
-        Misconception("the memory of another version", sister_ridge, "This chip was sold with other memories too. How fast is that of the version asked about?"),
+        Misconception(
+            "sparse peak",
+            lambda key: 2 * ridge(key),
+            "That is the sparse rate. Data sheets print it first; your matrices are dense.",
+        ),
+        Misconception(
+            "the memory of another version",
+            sister_ridge,
+            "This chip was sold with other memories too. How fast is that of the version asked"
+            " about?",
+        ),
         Misconception(
             "the memory of another version, rounded",
             lambda key: sister_ridge(key, rounded=True),
-            "That looks like the memory of another version of this chip, rounded. How fast is that of the version asked about?",
+            "That looks like the memory of another version of this chip, rounded. How fast is that"
+            " of the version asked about?",
         ),
         Misconception(
             "the link, not the memory",
@@ -101,14 +130,35 @@ dot_question = Question(
     level="recall",
     prompt="A dot product of two long {{format}} vectors: what is its arithmetic intensity?",
     parameters={"format": Parameter("bf16", ("bf16", "fp32", "int8"))},
-    expected=lambda format: r.arithmetic_intensity(r.dot_flops(10**9), r.dot_bytes(10**9, WIDTH[format])),
+    expected=lambda format: r.arithmetic_intensity(
+        r.dot_flops(10**9), r.dot_bytes(10**9, WIDTH[format])
+    ),
     unit="FLOP/byte",
-    solution=lambda format: f"Each pair of elements costs a multiply and an add, and {si(2 * WIDTH[format], 'byte')} of traffic: two elements of {si(WIDTH[format], 'byte')}.",
+    solution=lambda format: (
+        f"Each pair of elements costs a multiply and an add, and {si(2 * WIDTH[format], 'byte')} of traffic: two elements of {si(WIDTH[format], 'byte')}."
+    ),
     misconceptions=(
-        Misconception("one vector", lambda format: 2 / WIDTH[format], "You moved one vector. Where does the other come from?"),
-        Misconception("multiplies only", lambda format: 1 / (2 * WIDTH[format]), "You counted the multiplies. Who adds them up?"),
-        Misconception("elements, not bytes", lambda format: 4 / WIDTH[format], "Your traffic looks like half an element a step. Write down what one step reads, in bytes."),
-        Misconception("one operation an element read", lambda format: 1 / (4 * WIDTH[format]), "Count again what is done with one pair of elements."),
+        Misconception(
+            "one vector",
+            lambda format: 2 / WIDTH[format],
+            "You moved one vector. Where does the other come from?",
+        ),
+        Misconception(
+            "multiplies only",
+            lambda format: 1 / (2 * WIDTH[format]),
+            "You counted the multiplies. Who adds them up?",
+        ),
+        Misconception(
+            "elements, not bytes",
+            lambda format: 4 / WIDTH[format],
+            "Your traffic looks like half an element a step. Write down what one step reads, in"
+            " bytes.",
+        ),
+        Misconception(
+            "one operation an element read",
+            lambda format: 1 / (4 * WIDTH[format]),
+            "Count again what is done with one pair of elements.",
+        ),
     ),
 )
 
@@ -116,19 +166,40 @@ relu_question = Question(
     id="roofline.relu_share",
     chapter=CHAPTER,
     level="apply",
-    prompt="A ReLU runs over a large tensor of two-byte numbers in the HBM of an {{key}}, one operation for each element. What share of the chip's dense 16-bit matmul peak can it reach?",
+    prompt=(
+        "A ReLU runs over a large tensor of two-byte numbers in the HBM of an {{key}}, one"
+        " operation for each element. What share of the chip's dense 16-bit matmul peak can it"
+        " reach?"
+    ),
     parameters={"key": chip("a100_80gb", *GPUS)},
     expected=lambda key: r.elementwise_intensity() / ridge_fp16(key),
     unit="%",
     tolerance=0.03,
-    solution=lambda key: f"One operation for each element, which is read once and written once: {si(r.elementwise_intensity(), 'FLOP/byte')}. " + ridge_in_words(key, precision_of(key)) + " The share is the first over the second.",
+    solution=lambda key: (
+        f"One operation for each element, which is read once and written once: {si(r.elementwise_intensity(), 'FLOP/byte')}. "
+        + ridge_in_words(key, precision_of(key))
+        + " The share is the first over the second."
+    ),
     misconceptions=(
-        Misconception("reads only", lambda key: r.elementwise_intensity(writes=0) / ridge_fp16(key), "The result has to go somewhere. Count the writes."),
-        Misconception("sparse peak", lambda key: r.elementwise_intensity() / ridge_fp16(key) / 2, "You divided by the sparse peak."),
+        Misconception(
+            "reads only",
+            lambda key: r.elementwise_intensity(writes=0) / ridge_fp16(key),
+            "The result has to go somewhere. Count the writes.",
+        ),
+        Misconception(
+            "sparse peak",
+            lambda key: r.elementwise_intensity() / ridge_fp16(key) / 2,
+            "You divided by the sparse peak.",
+        ),
         Misconception(
             "vector peak",
-            lambda key: r.elementwise_intensity() * accelerator(key).hbm_bandwidth / accelerator(key).fp32_vector,
-            "You took the peak of the vector units. They would run the ReLU, but the question asks for a share of the matmul peak.",
+            lambda key: (
+                r.elementwise_intensity()
+                * accelerator(key).hbm_bandwidth
+                / accelerator(key).fp32_vector
+            ),
+            "You took the peak of the vector units. They would run the ReLU, but the question asks"
+            " for a share of the matmul peak.",
         ),
     ),
 )
@@ -147,17 +218,38 @@ gemm_question = Question(
     id="roofline.gemm_intensity",
     chapter=CHAPTER,
     level="apply",
-    prompt="Two square bf16 matrices of {{n}} by {{n}} are multiplied; each operand is read once and the result written once. What is the arithmetic intensity?",
+    prompt=(
+        "Two square bf16 matrices of {{n}} by {{n}} are multiplied; each operand is read once and"
+        " the result written once. What is the arithmetic intensity?"
+    ),
     parameters={"n": size(4096, 256, 16384)},
     expected=lambda n: r.matmul_intensity(n, n, n),
     unit="FLOP/byte",
-    solution=lambda n: f"{si(r.matmul_flops(n, n, n), 'FLOP')} over {si(r.matmul_bytes(n, n, n), 'byte')}: $2n^3$ over three matrices of $2n^2$ bytes, a third of $n$.",
+    solution=lambda n: (
+        f"{si(r.matmul_flops(n, n, n), 'FLOP')} over {si(r.matmul_bytes(n, n, n), 'byte')}: $2n^3$ over three matrices of $2n^2$ bytes, a third of $n$."
+    ),
     holds={"a third of $n$": lambda n: abs(r.matmul_intensity(n, n, n) / n - 1 / 3) < 1e-9},
     misconceptions=(
-        Misconception("result not written", lambda n: r.matmul_flops(n, n, n) / (2 * n * n * 2), "You counted two matrices. How many cross the bus?"),
-        Misconception("weights only", lambda n: r.matmul_flops(n, n, n) / (n * n * 2), "That counts one matrix. The short form is for a small batch. Is this one?"),
-        Misconception("a multiply-add is one", lambda n: r.matmul_intensity(n, n, n) / 2, "A multiply-add is two operations, on data sheets too."),
-        Misconception("fp32 operands", lambda n: r.matmul_intensity(n, n, n, 4, 4, 4), "How wide is a bf16 element?"),
+        Misconception(
+            "result not written",
+            lambda n: r.matmul_flops(n, n, n) / (2 * n * n * 2),
+            "You counted two matrices. How many cross the bus?",
+        ),
+        Misconception(
+            "weights only",
+            lambda n: r.matmul_flops(n, n, n) / (n * n * 2),
+            "That counts one matrix. The short form is for a small batch. Is this one?",
+        ),
+        Misconception(
+            "a multiply-add is one",
+            lambda n: r.matmul_intensity(n, n, n) / 2,
+            "A multiply-add is two operations, on data sheets too.",
+        ),
+        Misconception(
+            "fp32 operands",
+            lambda n: r.matmul_intensity(n, n, n, 4, 4, 4),
+            "How wide is a bf16 element?",
+        ),
     ),
 )
 
@@ -175,11 +267,26 @@ attainable_question = Question(
     expected=r.attainable,
     unit="FLOP/s",
     tolerance=0.001,
-    solution="The lower of two limits holds:\n\n```python\ndef roof(intensity, peak, bandwidth):\n    return min(peak, intensity * bandwidth)\n```",
+    solution=(
+        "The lower of two limits holds:\n\n```python\ndef roof(intensity, peak, bandwidth):\n   "
+        " return min(peak, intensity * bandwidth)\n```"
+    ),
     misconceptions=(
-        Misconception("the slope without a roof", lambda intensity, peak, bandwidth: intensity * bandwidth, "Try a very high intensity. Is there a limit?"),
-        Misconception("the roof without a slope", lambda intensity, peak, bandwidth: peak, "Try a very low intensity. Who feeds the units?"),
-        Misconception("the higher of the two", lambda intensity, peak, bandwidth: max(peak, intensity * bandwidth), "Both limits hold at once. Which one do you meet first?"),
+        Misconception(
+            "the slope without a roof",
+            lambda intensity, peak, bandwidth: intensity * bandwidth,
+            "Try a very high intensity. Is there a limit?",
+        ),
+        Misconception(
+            "the roof without a slope",
+            lambda intensity, peak, bandwidth: peak,
+            "Try a very low intensity. Who feeds the units?",
+        ),
+        Misconception(
+            "the higher of the two",
+            lambda intensity, peak, bandwidth: max(peak, intensity * bandwidth),
+            "Both limits hold at once. Which one do you meet first?",
+        ),
     ),
 )
 
@@ -188,15 +295,43 @@ helps_question = Question(
     chapter=CHAPTER,
     level="design",
     kind="choice",
-    prompt="A bf16 matmul of {{batch}} tokens with weights of {{D}} by {{D}} runs on an {{key}}. Which one change shortens it?",
-    parameters={"batch": Parameter(16, (8, 16, 32, 2048, 4096), show=str), "D": size(8192, 4096, 16384), "key": chip("a100_80gb", "a100_80gb", "h100_sxm", "h200_sxm")},
-    options={"bandwidth": "Twice the HBM bandwidth.", "peak": "Twice the peak FLOP/s.", "capacity": "Twice the HBM capacity.", "link": "Twice the NVLink rate."},
+    prompt=(
+        "A bf16 matmul of {{batch}} tokens with weights of {{D}} by {{D}} runs on an {{key}}. Which"
+        " one change shortens it?"
+    ),
+    parameters={
+        "batch": Parameter(16, (8, 16, 32, 2048, 4096), show=str),
+        "D": size(8192, 4096, 16384),
+        "key": chip("a100_80gb", "a100_80gb", "h100_sxm", "h200_sxm"),
+    },
+    options={
+        "bandwidth": "Twice the HBM bandwidth.",
+        "peak": "Twice the peak FLOP/s.",
+        "capacity": "Twice the HBM capacity.",
+        "link": "Twice the NVLink rate.",
+    },
     expected=lambda batch, D, key: "peak" if square(batch, D, key).compute_bound else "bandwidth",
-    solution=lambda batch, D, key: f"Arithmetic takes {si(square(batch, D, key).math, 's')}, traffic {si(square(batch, D, key).comms, 's')}. They overlap, so only shortening the longer one helps.",
-    holds={"They overlap": "definition: the larger of two times", "Twice the HBM bandwidth": "design: an option", "Twice the peak": "design: an option", "Twice the HBM capacity": "design: an option", "Twice the NVLink rate": "design: an option"},
+    solution=lambda batch, D, key: (
+        f"Arithmetic takes {si(square(batch, D, key).math, 's')}, traffic {si(square(batch, D, key).comms, 's')}. They overlap, so only shortening the longer one helps."
+    ),
+    holds={
+        "They overlap": "definition: the larger of two times",
+        "Twice the HBM bandwidth": "design: an option",
+        "Twice the peak": "design: an option",
+        "Twice the HBM capacity": "design: an option",
+        "Twice the NVLink rate": "design: an option",
+    },
     misconceptions=(
-        Misconception("the shorter clock", lambda batch, D, key: "bandwidth" if square(batch, D, key).compute_bound else "peak", "Two clocks run at once. Which of them do you wait for?"),
-        Misconception("capacity is speed", lambda **_: "capacity", "More room for the weights does not make reading them faster."),
+        Misconception(
+            "the shorter clock",
+            lambda batch, D, key: "bandwidth" if square(batch, D, key).compute_bound else "peak",
+            "Two clocks run at once. Which of them do you wait for?",
+        ),
+        Misconception(
+            "capacity is speed",
+            lambda **_: "capacity",
+            "More room for the weights does not make reading them faster.",
+        ),
         Misconception("the link", lambda **_: "link", "Do the operands leave the chip here?"),
     ),
 )
@@ -212,16 +347,37 @@ depth = Question(
     id="roofline.critical_depth",
     chapter=CHAPTER,
     level="apply",
-    prompt="Two chips, each a {{key}}, split the contraction of a bf16 matmul. Each sends its partial sums to the other over one link of {{link}} in each direction. From which contraction length D on is it compute-bound?",
-    parameters={"key": chip("tpu_v5e", "tpu_v5e", "tpu_v5p", facts=("bf16",)), "link": Parameter(45, (25, 45, 50, 90), "GB/s")},
+    prompt=(
+        "Two chips, each a {{key}}, split the contraction of a bf16 matmul. Each sends its partial"
+        " sums to the other over one link of {{link}} in each direction. From which contraction"
+        " length D on is it compute-bound?"
+    ),
+    parameters={
+        "key": chip("tpu_v5e", "tpu_v5e", "tpu_v5p", facts=("bf16",)),
+        "link": Parameter(45, (25, 45, 50, 90), "GB/s"),
+    },
     expected=lambda key, link: r.critical_depth(accelerator(key).bf16, link),
     unit="",
     tolerance=0.02,
-    solution=lambda key, link: f"Each chip does $BDF$ FLOPs and sends $2BF$ bytes: intensity $D/2$ against {si(accelerator(key).bf16 / link, 'FLOP/byte', 4)} on the link. The batch cancels.",
+    solution=lambda key, link: (
+        f"Each chip does $BDF$ FLOPs and sends $2BF$ bytes: intensity $D/2$ against {si(accelerator(key).bf16 / link, 'FLOP/byte', 4)} on the link. The batch cancels."
+    ),
     misconceptions=(
-        Misconception("ridge of the link", lambda key, link: accelerator(key).bf16 / link, "That is the ridge of the link. What is the intensity of the exchange, in terms of D?"),
-        Misconception("memory instead of link", lambda key, link: 2 * ridge(key), "You used HBM. What travels here is the partial sums, over the link."),
-        Misconception("all the FLOPs on one chip", lambda key, link: accelerator(key).bf16 / link / 2, "The work is shared by two chips. How much does each do?"),
+        Misconception(
+            "ridge of the link",
+            lambda key, link: accelerator(key).bf16 / link,
+            "That is the ridge of the link. What is the intensity of the exchange, in terms of D?",
+        ),
+        Misconception(
+            "memory instead of link",
+            lambda key, link: 2 * ridge(key),
+            "You used HBM. What travels here is the partial sums, over the link.",
+        ),
+        Misconception(
+            "all the FLOPs on one chip",
+            lambda key, link: accelerator(key).bf16 / link / 2,
+            "The work is shared by two chips. How much does each do?",
+        ),
     ),
 )
 
@@ -229,16 +385,37 @@ decode = Question(
     id="roofline.decode_attention",
     chapter=CHAPTER,
     level="apply",
-    prompt="Decoding: one query token over {{S}} cached tokens in bf16, with {{G}} query heads to each KV head. What is the arithmetic intensity of attention?",
+    prompt=(
+        "Decoding: one query token over {{S}} cached tokens in bf16, with {{G}} query heads to each"
+        " KV head. What is the arithmetic intensity of attention?"
+    ),
     parameters={"S": size(8192, 1024, 65536), "G": Parameter(8, (2, 4, 8, 16), show=str)},
     expected=lambda S, G: r.attention_intensity(1, S, G),
     unit="FLOP/byte",
-    solution=lambda S, G: f"$TSG / (TG + S)$ with $T = 1$: {si(r.attention_intensity(1, S, G), 'FLOP/byte', 4)}, close to $G$. Each cached key and value is read once and serves one query from each head of the group. A longer context only brings it closer to $G$.",
-    holds={"A longer context": lambda S, G: r.attention_intensity(1, S, G) < r.attention_intensity(1, 10 * S, G) < G},
+    solution=lambda S, G: (
+        f"$TSG / (TG + S)$ with $T = 1$: {si(r.attention_intensity(1, S, G), 'FLOP/byte', 4)}, close to $G$. Each cached key and value is read once and serves one query from each head of the group. A longer context only brings it closer to $G$."
+    ),
+    holds={
+        "A longer context": (
+            lambda S, G: r.attention_intensity(1, S, G) < r.attention_intensity(1, 10 * S, G) < G
+        )
+    },
     misconceptions=(
-        Misconception("no sharing", lambda S, G: r.attention_intensity(1, S, 1), "Heads of a group share one KV head. How many queries use each cached element?"),
-        Misconception("prefill", lambda S, G: r.attention_intensity(S, S, G), "That is a whole prompt at once. How many queries are there when decoding?"),
-        Misconception("only the keys", lambda S, G: 2 * r.attention_intensity(1, S, G), "You read the keys. The values are read as well."),
+        Misconception(
+            "no sharing",
+            lambda S, G: r.attention_intensity(1, S, 1),
+            "Heads of a group share one KV head. How many queries use each cached element?",
+        ),
+        Misconception(
+            "prefill",
+            lambda S, G: r.attention_intensity(S, S, G),
+            "That is a whole prompt at once. How many queries are there when decoding?",
+        ),
+        Misconception(
+            "only the keys",
+            lambda S, G: 2 * r.attention_intensity(1, S, G),
+            "You read the keys. The values are read as well.",
+        ),
     ),
 )
 
@@ -246,23 +423,47 @@ tile = Question(
     id="roofline.tile_side",
     chapter=CHAPTER,
     level="design",
-    prompt="A large bf16 matmul on an {{key}} computes its result in square tiles, and reads a strip of each operand for each tile. How long must a tile's side be, in elements, for HBM not to be the limit?",
+    prompt=(
+        "A large bf16 matmul on an {{key}} computes its result in square tiles, and reads a strip"
+        " of each operand for each tile. How long must a tile's side be, in elements, for HBM not"
+        " to be the limit?"
+    ),
     parameters={"key": chip("a100_80gb", "a100_80gb", "h100_sxm", "h200_sxm", "b200")},
     expected=lambda key: ridge(key) * WIDTH["bf16"],
     unit="",
     tolerance=0.03,
-    solution=lambda key: ridge_in_words(key) + " A square tile of side $b$ has intensity $2b^2 / (2b \\cdot 2)$, half of $b$; set it equal to the ridge. Kernels take the next power of two, or let neighbouring tiles share strips through the L2 cache.",
+    solution=lambda key: (
+        ridge_in_words(key)
+        + " A square tile of side $b$ has intensity $2b^2 / (2b \\cdot 2)$, half of $b$; set it equal"
+        " to the ridge. Kernels take the next power of two, or let neighbouring tiles share strips"
+        " through the L2 cache."
+    ),
     holds={"half of $b$": lambda key: r.tile_intensity(600, 600) == 300},
     misconceptions=(
-        Misconception("intensity is the side", ridge, "Work out the intensity of one tile: what does it read for each step of the contraction?"),
-        Misconception("one strip", lambda key: ridge(key) * WIDTH["bf16"] / 4, "A tile reads a strip of both operands."),
-        Misconception("sparse peak", lambda key: 2 * ridge(key) * WIDTH["bf16"], "You aimed for the sparse peak."),
+        Misconception(
+            "intensity is the side",
+            ridge,
+            "Work out the intensity of one tile: what does it read for each step of the"
+            " contraction?",
+        ),
+        Misconception(
+            "one strip",
+            lambda key: ridge(key) * WIDTH["bf16"] / 4,
+            "A tile reads a strip of both operands.",
+        ),
+        Misconception(
+            "sparse peak",
+            lambda key: 2 * ridge(key) * WIDTH["bf16"],
+            "You aimed for the sparse peak.",
+        ),
     ),
 )
 
 # A model whose weights at two bytes do not fit beside its cache.
 BUDGET = {
-    "params": Parameter(13 * 10**9, tuple(n * 10**9 for n in (8, 10, 12, 13)), show=lambda n: si(n)),
+    "params": Parameter(
+        13 * 10**9, tuple(n * 10**9 for n in (8, 10, 12, 13)), show=lambda n: si(n)
+    ),
     "key": chip("tpu_v5e", facts=("bf16", "hbm_bandwidth", "hbm_capacity")),
     "budget": Parameter(20, (18, 20, 25), "ms"),
 }
@@ -282,18 +483,40 @@ precision_for_budget = Question(
     chapter=CHAPTER,
     level="design",
     kind="choice",
-    prompt="A dense model of {{params}} parameters decodes on one {{key}}. Each step reads the weights once, and may take {{budget}}. Which is the widest format for the weights that fits the memory and can be read in time?",
+    prompt=(
+        "A dense model of {{params}} parameters decodes on one {{key}}. Each step reads the weights"
+        " once, and may take {{budget}}. Which is the widest format for the weights that fits the"
+        " memory and can be read in time?"
+    ),
     parameters=BUDGET,
     options={f: f"{f} weights" for f in ("fp32", "bf16", "int8", "int4")},
     expected=lambda params, key, budget: widest(params, key, budget),
-    solution=lambda params, key, budget: "; ".join(
-        f"{f}: {si(params * w, 'byte')}, read in {si(params * w / accelerator(key).hbm_bandwidth, 's')}" for f, w in WIDTH.items() if f not in ("fp8",)
-    )
-    + f". The chip has {si(accelerator(key).hbm_capacity, 'byte')}.",
+    solution=lambda params, key, budget: (
+        "; ".join(
+            f"{f}: {si(params * w, 'byte')}, read in"
+            f" {si(params * w / accelerator(key).hbm_bandwidth, 's')}"
+            for f, w in WIDTH.items()
+            if f not in ("fp8",)
+        )
+        + f". The chip has {si(accelerator(key).hbm_capacity, 'byte')}."
+    ),
     misconceptions=(
-        Misconception("fp32 is safe", lambda **_: "fp32", "Multiply parameters by bytes, and compare with the memory of one chip."),
-        Misconception("bf16 is the default", lambda **_: "bf16", "Multiply parameters by bytes, and compare with the memory of one chip. Then divide by the bandwidth."),
-        Misconception("narrower is always needed", lambda **_: "int4", "Is there a wider format that fits and can be read in time?"),
+        Misconception(
+            "fp32 is safe",
+            lambda **_: "fp32",
+            "Multiply parameters by bytes, and compare with the memory of one chip.",
+        ),
+        Misconception(
+            "bf16 is the default",
+            lambda **_: "bf16",
+            "Multiply parameters by bytes, and compare with the memory of one chip. Then divide by"
+            " the bandwidth.",
+        ),
+        Misconception(
+            "narrower is always needed",
+            lambda **_: "int4",
+            "Is there a wider format that fits and can be read in time?",
+        ),
     ),
     valid=lambda params, key, budget: widest(params, key, budget) == "int8",
 )
@@ -312,19 +535,48 @@ batch_for_budget = Question(
     id="roofline.budget_batch",
     chapter=CHAPTER,
     level="design",
-    prompt="A dense model of {{params}} parameters, with int8 weights and bf16 arithmetic, decodes on one {{key}}. Each step reads the weights once, and may take {{budget}}. Leave attention and activations out. What is the largest batch that meets the budget, if traffic and arithmetic overlap?",
+    prompt=(
+        "A dense model of {{params}} parameters, with int8 weights and bf16 arithmetic, decodes on"
+        " one {{key}}. Each step reads the weights once, and may take {{budget}}. Leave attention"
+        " and activations out. What is the largest batch that meets the budget, if traffic and"
+        " arithmetic overlap?"
+    ),
     parameters=BUDGET,
     expected=largest_batch,
     unit="token",
     tolerance=0,
-    solution=lambda params, key, budget: f"Reading the weights takes {si(step(params, key, 1, 1).comms, 's')}, for one token or for many. Arithmetic takes {si(step(params, key, 1, 1).math, 's')} a token; the budget holds {si(largest_batch(params, key, budget), 'token')} of them.",
-    misconceptions=(
-        Misconception("stop at the ridge", lambda params, key, budget: math.floor(r.critical_batch(ridge(key), 1)), "That is where the step begins to grow. Does the budget end there?"),
-        Misconception("no overlap", lambda params, key, budget: max(1, math.floor((budget - step(params, key, 1, 1).comms) / step(params, key, 1, 1).math)), "You added the two times. The question lets them overlap."),
-        Misconception("int8 arithmetic", lambda params, key, budget: largest_batch(params, key, budget, "int8"), "You used the int8 peak. In which format is the arithmetic?"),
-        Misconception("one FLOP a weight", lambda params, key, budget: math.floor(budget * accelerator(key).bf16 / params), "A weight takes part in a multiply and an add for each token."),
+    solution=lambda params, key, budget: (
+        f"Reading the weights takes {si(step(params, key, 1, 1).comms, 's')}, for one token or for many. Arithmetic takes {si(step(params, key, 1, 1).math, 's')} a token; the budget holds {si(largest_batch(params, key, budget), 'token')} of them."
     ),
-    valid=lambda params, key, budget: params * 1.05 / accelerator(key).hbm_bandwidth < budget and params < accelerator(key).hbm_capacity,
+    misconceptions=(
+        Misconception(
+            "stop at the ridge",
+            lambda params, key, budget: math.floor(r.critical_batch(ridge(key), 1)),
+            "That is where the step begins to grow. Does the budget end there?",
+        ),
+        Misconception(
+            "no overlap",
+            lambda params, key, budget: max(
+                1,
+                math.floor((budget - step(params, key, 1, 1).comms) / step(params, key, 1, 1).math),
+            ),
+            "You added the two times. The question lets them overlap.",
+        ),
+        Misconception(
+            "int8 arithmetic",
+            lambda params, key, budget: largest_batch(params, key, budget, "int8"),
+            "You used the int8 peak. In which format is the arithmetic?",
+        ),
+        Misconception(
+            "one FLOP a weight",
+            lambda params, key, budget: math.floor(budget * accelerator(key).bf16 / params),
+            "A weight takes part in a multiply and an add for each token.",
+        ),
+    ),
+    valid=lambda params, key, budget: (
+        params * 1.05 / accelerator(key).hbm_bandwidth < budget
+        and params < accelerator(key).hbm_capacity
+    ),
 )
 
 exact_function = Question(
@@ -332,7 +584,11 @@ exact_function = Question(
     chapter=CHAPTER,
     level="design",
     kind="function",
-    prompt="Write `turning_batch(D, F, ridge, weight_bytes, activation_bytes)`: the batch at which `X[B, D] @ Y[D, F]` reaches the ridge, counting weights, activations and a result as wide as the activations. Return infinity if a batch never does.",
+    prompt=(
+        "Write `turning_batch(D, F, ridge, weight_bytes, activation_bytes)`: the batch at which"
+        " `X[B, D] @ Y[D, F]` reaches the ridge, counting weights, activations and a result as wide"
+        " as the activations. Return infinity if a batch never does."
+    ),
     holds={"Return infinity": "design: what the function returns"},
     parameters={
         "D": size(4096, 512, 16384),
@@ -342,14 +598,37 @@ exact_function = Question(
         "activation_bytes": Parameter(2, (1, 2, 4), "byte"),
     },
     edges=({"D": 128, "F": 128},),
-    expected=lambda D, F, ridge, weight_bytes, activation_bytes: r.critical_batch_exact(D, F, ridge, weight_bytes, activation_bytes, activation_bytes),
+    expected=lambda D, F, ridge, weight_bytes, activation_bytes: r.critical_batch_exact(
+        D, F, ridge, weight_bytes, activation_bytes, activation_bytes
+    ),
     unit="token",
     tolerance=0.001,
-    solution="Set FLOPs equal to ridge times bytes and solve for B. The batch appears on both sides, and its factor must be above zero:\n\n```python\ndef turning_batch(D, F, ridge, weight_bytes, activation_bytes):\n    gained = 2 * D * F - ridge * (D + F) * activation_bytes\n    return ridge * D * F * weight_bytes / gained if gained > 0 else math.inf\n```",
+    solution=(
+        "Set FLOPs equal to ridge times bytes and solve for B. The batch appears on both sides, and"
+        " its factor must be above zero:\n\n```python\ndef turning_batch(D, F, ridge, weight_bytes,"
+        " activation_bytes):\n    gained = 2 * D * F - ridge * (D + F) * activation_bytes\n   "
+        " return ridge * D * F * weight_bytes / gained if gained > 0 else math.inf\n```"
+    ),
     misconceptions=(
-        Misconception("the short form", lambda D, F, ridge, weight_bytes, activation_bytes: ridge * weight_bytes / 2, "That is the limit of large D and F. Try a small matrix."),
-        Misconception("no result", lambda D, F, ridge, weight_bytes, activation_bytes: r.critical_batch_exact(D, F, ridge, weight_bytes, activation_bytes, 1e-9), "Is the result written back?"),
-        Misconception("a negative batch", lambda D, F, ridge, weight_bytes, activation_bytes: ridge * D * F * weight_bytes / (2 * D * F - ridge * (D + F) * activation_bytes), "What does a batch below zero mean? Look at small matrices."),
+        Misconception(
+            "the short form",
+            lambda D, F, ridge, weight_bytes, activation_bytes: ridge * weight_bytes / 2,
+            "That is the limit of large D and F. Try a small matrix.",
+        ),
+        Misconception(
+            "no result",
+            lambda D, F, ridge, weight_bytes, activation_bytes: r.critical_batch_exact(
+                D, F, ridge, weight_bytes, activation_bytes, 1e-9
+            ),
+            "Is the result written back?",
+        ),
+        Misconception(
+            "a negative batch",
+            lambda D, F, ridge, weight_bytes, activation_bytes: (
+                ridge * D * F * weight_bytes / (2 * D * F - ridge * (D + F) * activation_bytes)
+            ),
+            "What does a batch below zero mean? Look at small matrices.",
+        ),
     ),
 )
 

@@ -1,4 +1,6 @@
-"""Questions of chapter 2: the five worked problems, int8 first (after Austin et al., "How to Scale Your Model")."""
+"""Questions of chapter 2: the five worked problems, int8 first (after Austin et al., "How to
+Scale Your Model").
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,10 @@ from lightspeed_course.show.format import si
 
 INT8_CHIPS = ("tpu_v5e", "tpu_v5p", "tpu_v6e", "a100_80gb", "h100_sxm")
 SHAPE = {"B": size(64, 16, 512), "D": size(4096, 1024, 8192), "F": size(16384, 2048, 32768)}
-SHAPE_PROMPT = "An int8 matmul `X[B, D] @ Y[D, F] -> Z[B, F]` with B = {{B}}, D = {{D}}, F = {{F}}: operands and result take one byte an element."
+SHAPE_PROMPT = (
+    "An int8 matmul `X[B, D] @ Y[D, F] -> Z[B, F]` with B = {{B}}, D = {{D}}, F = {{F}}: operands"
+    " and result take one byte an element."
+)
 
 
 def read_and_written(B, D, F, width=1):
@@ -36,12 +41,28 @@ int8_bytes = Question(
     expected=read_and_written,
     unit="byte",
     tolerance=0.003,  # accepts the three digits that a table prints
-    solution=lambda B, D, F: f"Read: $BD + DF$ = {si(read_and_written(B, D, F)[0], 'byte', 5)}. Written: $BF$ = {si(read_and_written(B, D, F)[1], 'byte', 5)}.",
+    solution=lambda B, D, F: (
+        f"Read: $BD + DF$ = {si(read_and_written(B, D, F)[0], 'byte', 5)}. Written: $BF$ = {si(read_and_written(B, D, F)[1], 'byte', 5)}."
+    ),
     misconceptions=(
-        Misconception("weights only", lambda B, D, F: (D * F, B * F), "The activations are read too."),
-        Misconception("two bytes", lambda B, D, F: read_and_written(B, D, F, 2), "Those are bf16 bytes. How wide is int8?"),
-        Misconception("result in bf16", lambda B, D, F: (read_and_written(B, D, F)[0], 2 * B * F), "The result is int8 here, like the operands."),
-        Misconception("input read back as output", lambda B, D, F: (read_and_written(B, D, F)[0], B * D), "What shape has Z?"),
+        Misconception(
+            "weights only", lambda B, D, F: (D * F, B * F), "The activations are read too."
+        ),
+        Misconception(
+            "two bytes",
+            lambda B, D, F: read_and_written(B, D, F, 2),
+            "Those are bf16 bytes. How wide is int8?",
+        ),
+        Misconception(
+            "result in bf16",
+            lambda B, D, F: (read_and_written(B, D, F)[0], 2 * B * F),
+            "The result is int8 here, like the operands.",
+        ),
+        Misconception(
+            "input read back as output",
+            lambda B, D, F: (read_and_written(B, D, F)[0], B * D),
+            "What shape has Z?",
+        ),
     ),
 )
 
@@ -54,10 +75,18 @@ int8_ops = Question(
     expected=r.matmul_flops,
     unit="OP",
     tolerance=0.005,
-    solution=lambda B, D, F: f"$BDF$ multiplies and as many adds: {si(r.matmul_flops(B, D, F), 'OP', 5)}. The precision changes how fast they run, not how many there are.",
+    solution=lambda B, D, F: (
+        f"$BDF$ multiplies and as many adds: {si(r.matmul_flops(B, D, F), 'OP', 5)}. The precision changes how fast they run, not how many there are."
+    ),
     misconceptions=(
-        Misconception("multiplies only", lambda B, D, F: B * D * F, "Each product is also added to a sum."),
-        Misconception("int8 counts half", lambda B, D, F: B * D * F / 2, "A narrower operand makes an operation cheaper. Does it make it fewer?"),
+        Misconception(
+            "multiplies only", lambda B, D, F: B * D * F, "Each product is also added to a sum."
+        ),
+        Misconception(
+            "int8 counts half",
+            lambda B, D, F: B * D * F / 2,
+            "A narrower operand makes an operation cheaper. Does it make it fewer?",
+        ),
         Misconception("weights once", lambda B, D, F: 2 * D * F, "That is the work of one token."),
     ),
 )
@@ -66,20 +95,45 @@ int8_batch = Question(
     id="roofline.int8_critical_batch",
     chapter=CHAPTER,
     level="apply",
-    prompt="Weights, activations and arithmetic are int8 on one {{key}}. From which batch on is a matmul compute-bound, as long as B is far below D and F?",
+    prompt=(
+        "Weights, activations and arithmetic are int8 on one {{key}}. From which batch on is a"
+        " matmul compute-bound, as long as B is far below D and F?"
+    ),
     parameters={"key": chip("tpu_v5e", *INT8_CHIPS, facts=("int8", "hbm_bandwidth"))},
     expected=lambda key: r.critical_batch(ridge(key, "int8"), 1),
     unit="token",
     tolerance=0.03,
-    solution=lambda key: ridge_in_words(key, "int8") + " One byte of weight serves two operations a token, so the intensity is $2B$, and $B$ is half the ridge. Where the int8 peak is twice the bf16 peak, that is nearly the batch of bf16, because peak and width change together.",
+    solution=lambda key: (
+        ridge_in_words(key, "int8")
+        + " One byte of weight serves two operations a token, so the intensity is $2B$, and $B$ is half"
+        " the ridge. Where the int8 peak is twice the bf16 peak, that is nearly the batch of bf16,"
+        " because peak and width change together."
+    ),
     holds={
-        "is half the ridge": lambda key: r.critical_batch(ridge(key, "int8"), 1) == ridge(key, "int8") / 2,
-        "that is nearly the batch of bf16": lambda key: abs(ridge(key, "int8") / 2 / ridge(key) - 1) < 0.01,
+        "is half the ridge": (
+            lambda key: r.critical_batch(ridge(key, "int8"), 1) == ridge(key, "int8") / 2
+        ),
+        "that is nearly the batch of bf16": (
+            lambda key: abs(ridge(key, "int8") / 2 / ridge(key) - 1) < 0.01
+        ),
     },
     misconceptions=(
-        Misconception("intensity B", lambda key: ridge(key, "int8"), "You set the intensity to B, as in bf16. How many operations does one byte of int8 weight serve for each token?"),
-        Misconception("bf16 peak", lambda key: r.critical_batch(ridge(key, "bf16"), 1), "You used the bf16 peak. The arithmetic is int8 here."),
-        Misconception("four-byte weights", lambda key: r.critical_batch(ridge(key, "int8"), 4), "How wide is one weight?"),
+        Misconception(
+            "intensity B",
+            lambda key: ridge(key, "int8"),
+            "You set the intensity to B, as in bf16. How many operations does one byte of int8"
+            " weight serve for each token?",
+        ),
+        Misconception(
+            "bf16 peak",
+            lambda key: r.critical_batch(ridge(key, "bf16"), 1),
+            "You used the bf16 peak. The arithmetic is int8 here.",
+        ),
+        Misconception(
+            "four-byte weights",
+            lambda key: r.critical_batch(ridge(key, "int8"), 4),
+            "How wide is one weight?",
+        ),
     ),
 )
 
@@ -89,22 +143,61 @@ int8_times = Question(
     level="apply",
     kind="array",
     names=("lower", "upper"),
-    prompt=SHAPE_PROMPT + " It runs on one {{key}}. Between which two times does it take, the shorter if traffic and arithmetic overlap perfectly, the longer if they do not overlap?",
-    parameters={**SHAPE, "key": chip("tpu_v5e", "tpu_v5e", "tpu_v5p", "a100_80gb", "h100_sxm", facts=("int8", "hbm_bandwidth"))},
+    prompt=SHAPE_PROMPT
+    + " It runs on one {{key}}. Between which two times does it take, the shorter if traffic and"
+    " arithmetic overlap perfectly, the longer if they do not overlap?",
+    parameters={
+        **SHAPE,
+        "key": chip(
+            "tpu_v5e",
+            "tpu_v5e",
+            "tpu_v5p",
+            "a100_80gb",
+            "h100_sxm",
+            facts=("int8", "hbm_bandwidth"),
+        ),
+    },
     expected=lambda B, D, F, key: both(int8_clocks(B, D, F, key)),
     unit="µs",
-    solution=lambda B, D, F, key: f"T_math is {si(int8_clocks(B, D, F, key).math, 's')}, T_comms {si(int8_clocks(B, D, F, key).comms, 's')}. Perfect overlap gives the larger, and without overlap it is the sum.",
+    solution=lambda B, D, F, key: (
+        f"T_math is {si(int8_clocks(B, D, F, key).math, 's')}, T_comms {si(int8_clocks(B, D, F, key).comms, 's')}. Perfect overlap gives the larger, and without overlap it is the sum."
+    ),
     misconceptions=(
-        Misconception("math and traffic", lambda B, D, F, key: ordered(int8_clocks(B, D, F, key)), "Those are the two clocks. How do they combine if they overlap fully, and if not at all?"),
-        Misconception("the smaller clock", lambda B, D, F, key: (min(ordered(int8_clocks(B, D, F, key))), int8_clocks(B, D, F, key).upper), "Both have to finish. Can it be over before the slower one is?"),
-        Misconception("bf16 bytes", lambda B, D, F, key: both(int8_clocks(B, D, F, key, 2)), "You moved two bytes an element."),
-        Misconception("twice the bound", lambda B, D, F, key: (int8_clocks(B, D, F, key).lower, 2 * int8_clocks(B, D, F, key).lower), "You added one clock to itself. Do the two clocks show the same time here?"),
+        Misconception(
+            "math and traffic",
+            lambda B, D, F, key: ordered(int8_clocks(B, D, F, key)),
+            "Those are the two clocks. How do they combine if they overlap fully, and if not at"
+            " all?",
+        ),
+        Misconception(
+            "the smaller clock",
+            lambda B, D, F, key: (
+                min(ordered(int8_clocks(B, D, F, key))),
+                int8_clocks(B, D, F, key).upper,
+            ),
+            "Both have to finish. Can it be over before the slower one is?",
+        ),
+        Misconception(
+            "bf16 bytes",
+            lambda B, D, F, key: both(int8_clocks(B, D, F, key, 2)),
+            "You moved two bytes an element.",
+        ),
+        Misconception(
+            "twice the bound",
+            lambda B, D, F, key: (
+                int8_clocks(B, D, F, key).lower,
+                2 * int8_clocks(B, D, F, key).lower,
+            ),
+            "You added one clock to itself. Do the two clocks show the same time here?",
+        ),
     ),
 )
 
 
 def int8_clocks(B, D, F, key, width=1):
-    return bounds(key, "int8", r.matmul_flops(B, D, F), r.matmul_bytes(B, D, F, width, width, width))
+    return bounds(
+        key, "int8", r.matmul_flops(B, D, F), r.matmul_bytes(B, D, F, width, width, width)
+    )
 
 
 def both(t):
@@ -119,17 +212,40 @@ weights_only = Question(
     id="roofline.weight_only_batch",
     chapter=CHAPTER,
     level="apply",
-    prompt="On one {{key}} the weights are stored as int8, but activations and arithmetic are bf16. From which batch on is a matmul compute-bound, as long as B is far below D and F?",
+    prompt=(
+        "On one {{key}} the weights are stored as int8, but activations and arithmetic are bf16."
+        " From which batch on is a matmul compute-bound, as long as B is far below D and F?"
+    ),
     parameters={"key": chip("tpu_v5e", *INT8_CHIPS, facts=("bf16", "hbm_bandwidth"))},
     expected=lambda key: r.critical_batch(ridge(key), 1),
     unit="token",
     tolerance=0.03,
-    solution=lambda key: ridge_in_words(key) + " Weights of one byte serve two operations a token: intensity $2B$ against the bf16 ridge. Half the traffic, the same peak: half the batch.",
-    holds={"Half the traffic": lambda key: r.critical_batch(ridge(key), 1) == r.critical_batch(ridge(key)) / 2},
+    solution=lambda key: (
+        ridge_in_words(key)
+        + " Weights of one byte serve two operations a token: intensity $2B$ against the bf16 ridge."
+        " Half the traffic, the same peak: half the batch."
+    ),
+    holds={
+        "Half the traffic": (
+            lambda key: r.critical_batch(ridge(key), 1) == r.critical_batch(ridge(key)) / 2
+        )
+    },
     misconceptions=(
-        Misconception("bf16 weights", lambda key: r.critical_batch(ridge(key), 2), "Nothing changed? How many bytes of weight are read now?"),
-        Misconception("int8 arithmetic", lambda key: r.critical_batch(ridge(key, "int8"), 2), "You used the int8 peak. The operands are widened before the units see them."),
-        Misconception("a quarter", lambda key: r.critical_batch(ridge(key), 0.5), "You changed too much. Which of the two has changed, traffic or arithmetic?"),
+        Misconception(
+            "bf16 weights",
+            lambda key: r.critical_batch(ridge(key), 2),
+            "Nothing changed? How many bytes of weight are read now?",
+        ),
+        Misconception(
+            "int8 arithmetic",
+            lambda key: r.critical_batch(ridge(key, "int8"), 2),
+            "You used the int8 peak. The operands are widened before the units see them.",
+        ),
+        Misconception(
+            "a quarter",
+            lambda key: r.critical_batch(ridge(key), 0.5),
+            "You changed too much. Which of the two has changed, traffic or arithmetic?",
+        ),
     ),
 )
 
@@ -137,17 +253,43 @@ exact_batch = Question(
     id="roofline.exact_critical_batch",
     chapter=CHAPTER,
     level="apply",
-    prompt="Count every byte. On one {{key}}: int8 weights of {{D}} by {{D}}, bf16 activations, result and arithmetic. At which batch does the matmul reach the ridge?",
-    parameters={"D": size(1024, 1024, 8192), "key": chip("tpu_v5e", "tpu_v5e", "a100_80gb", "h100_sxm", facts=("bf16", "hbm_bandwidth"))},
+    prompt=(
+        "Count every byte. On one {{key}}: int8 weights of {{D}} by {{D}}, bf16 activations, result"
+        " and arithmetic. At which batch does the matmul reach the ridge?"
+    ),
+    parameters={
+        "D": size(1024, 1024, 8192),
+        "key": chip("tpu_v5e", "tpu_v5e", "a100_80gb", "h100_sxm", facts=("bf16", "hbm_bandwidth")),
+    },
     expected=lambda D, key: r.critical_batch_exact(D, D, ridge(key), 1, 2, 2),
     unit="token",
     tolerance=0.02,
-    solution=lambda D, key: ridge_in_words(key) + f" Set $2BD^2$ equal to the ridge times $2BD + D^2 + 2BD$ and solve for $B$. The short form gives {si(r.critical_batch(ridge(key), 1), 'token')}; the activations cost the rest.",
+    solution=lambda D, key: (
+        ridge_in_words(key)
+        + " Set $2BD^2$ equal to the ridge times $2BD + D^2 + 2BD$ and solve for $B$. The short form"
+        f" gives {si(r.critical_batch(ridge(key), 1), 'token')}; the activations cost the rest."
+    ),
     misconceptions=(
-        Misconception("the short form", lambda D, key: r.critical_batch(ridge(key), 1), "That ignores the activations. Are they small beside weights of this size?"),
-        Misconception("no write", lambda D, key: r.critical_batch_exact(D, D, ridge(key), 1, 2, 1e-9), "The result has to be written."),
-        Misconception("bf16 weights", lambda D, key: r.critical_batch_exact(D, D, ridge(key), 2, 2, 2), "The weights are one byte wide."),
-        Misconception("one-byte activations", lambda D, key: r.critical_batch_exact(D, D, ridge(key), 1, 1, 1), "The weights are int8. Are the activations?"),
+        Misconception(
+            "the short form",
+            lambda D, key: r.critical_batch(ridge(key), 1),
+            "That ignores the activations. Are they small beside weights of this size?",
+        ),
+        Misconception(
+            "no write",
+            lambda D, key: r.critical_batch_exact(D, D, ridge(key), 1, 2, 1e-9),
+            "The result has to be written.",
+        ),
+        Misconception(
+            "bf16 weights",
+            lambda D, key: r.critical_batch_exact(D, D, ridge(key), 2, 2, 2),
+            "The weights are one byte wide.",
+        ),
+        Misconception(
+            "one-byte activations",
+            lambda D, key: r.critical_batch_exact(D, D, ridge(key), 1, 1, 1),
+            "The weights are int8. Are the activations?",
+        ),
     ),
 )
 
@@ -155,16 +297,40 @@ per_row = Question(
     id="roofline.matrix_per_row",
     chapter=CHAPTER,
     level="apply",
-    prompt="Each of {{B}} tokens has a weight matrix of its own: `int8[B, D] , int8[B, D, F] -> int8[B, F]` with D = {{D}} and F = {{F}}. What is the arithmetic intensity?",
+    prompt=(
+        "Each of {{B}} tokens has a weight matrix of its own: `int8[B, D] , int8[B, D, F] ->"
+        " int8[B, F]` with D = {{D}} and F = {{F}}. What is the arithmetic intensity?"
+    ),
     parameters={"B": size(256, 32, 1024), "D": size(4096, 1024, 8192), "F": size(4096, 1024, 8192)},
-    expected=lambda B, D, F: r.arithmetic_intensity(r.matmul_flops(B, D, F), r.batched_matmul_bytes(B, D, F, 1, 1, 1)),
+    expected=lambda B, D, F: r.arithmetic_intensity(
+        r.matmul_flops(B, D, F), r.batched_matmul_bytes(B, D, F, 1, 1, 1)
+    ),
     unit="FLOP/byte",
-    solution=lambda B, D, F: f"{si(r.matmul_flops(B, D, F), 'OP')} over {si(r.batched_matmul_bytes(B, D, F, 1, 1, 1), 'byte')}. Each weight is used for one token, so the batch cancels: memory-bound at any size.",
+    solution=lambda B, D, F: (
+        f"{si(r.matmul_flops(B, D, F), 'OP')} over {si(r.batched_matmul_bytes(B, D, F, 1, 1, 1), 'byte')}. Each weight is used for one token, so the batch cancels: memory-bound at any size."
+    ),
     misconceptions=(
-        Misconception("shared weights", lambda B, D, F: r.matmul_intensity(B, D, F, 1, 1, 1), "You read one matrix. How many are there here?"),
-        Misconception("the short form", lambda B, D, F: 2 * B, "That needs one matrix that all tokens share."),
-        Misconception("the short form of bf16", lambda B, D, F: B, "That is a bf16 matrix that all tokens share. How many tokens use one of these matrices?"),
-        Misconception("bf16 bytes", lambda B, D, F: r.arithmetic_intensity(r.matmul_flops(B, D, F), r.batched_matmul_bytes(B, D, F)), "The matrices are int8."),
+        Misconception(
+            "shared weights",
+            lambda B, D, F: r.matmul_intensity(B, D, F, 1, 1, 1),
+            "You read one matrix. How many are there here?",
+        ),
+        Misconception(
+            "the short form", lambda B, D, F: 2 * B, "That needs one matrix that all tokens share."
+        ),
+        Misconception(
+            "the short form of bf16",
+            lambda B, D, F: B,
+            "That is a bf16 matrix that all tokens share. How many tokens use one of these"
+            " matrices?",
+        ),
+        Misconception(
+            "bf16 bytes",
+            lambda B, D, F: r.arithmetic_intensity(
+                r.matmul_flops(B, D, F), r.batched_matmul_bytes(B, D, F)
+            ),
+            "The matrices are int8.",
+        ),
     ),
 )
 
@@ -172,22 +338,49 @@ spec_sheet = Question(
     id="roofline.h100_critical_batch",
     chapter=CHAPTER,
     level="apply",
-    prompt="The data sheet of an {{key}} prints {{printed}} for bf16, with a footnote: with sparsity. From which batch on is a dense bf16 matmul compute-bound, as long as B is far below D and F?",
-    parameters={"key": chip("h100_sxm"), "printed": Parameter("h100_sxm", show=lambda key: accelerator(key).bf16_sparse.printed)},
+    prompt=(
+        "The data sheet of an {{key}} prints {{printed}} for bf16, with a footnote: with sparsity."
+        " From which batch on is a dense bf16 matmul compute-bound, as long as B is far below D"
+        " and F?"
+    ),
+    parameters={
+        "key": chip("h100_sxm"),
+        "printed": Parameter("h100_sxm", show=lambda key: accelerator(key).bf16_sparse.printed),
+    },
     expected=lambda key, printed: r.critical_batch(ridge(key)),
     unit="token",
     tolerance=0.03,
-    solution=lambda key, printed: f"The dense rate is half of the printed one, {si(accelerator(key).bf16, 'FLOP/s', 4)}. " + ridge_in_words(key) + " In bf16 the intensity is $B$, so that is also the batch.",
-    holds={"The dense rate is half": lambda key, printed: accelerator(key).bf16 == accelerator(key).bf16_sparse / 2},
+    solution=lambda key, printed: (
+        f"The dense rate is half of the printed one, {si(accelerator(key).bf16, 'FLOP/s', 4)}. "
+        + ridge_in_words(key)
+        + " In bf16 the intensity is $B$, so that is also the batch."
+    ),
+    holds={
+        "The dense rate is half": (
+            lambda key, printed: accelerator(key).bf16 == accelerator(key).bf16_sparse / 2
+        )
+    },
     misconceptions=(
-        Misconception("sparse peak", lambda key, printed: r.critical_batch(2 * ridge(key)), "You used the sparse rate. What can a dense matmul reach?"),
-        Misconception("halved twice", lambda key, printed: r.critical_batch(ridge(key), 1), "Sparsity halves the peak; did something halve the bytes as well?"),
+        Misconception(
+            "sparse peak",
+            lambda key, printed: r.critical_batch(2 * ridge(key)),
+            "You used the sparse rate. What can a dense matmul reach?",
+        ),
+        Misconception(
+            "halved twice",
+            lambda key, printed: r.critical_batch(ridge(key), 1),
+            "Sparsity halves the peak; did something halve the bytes as well?",
+        ),
         Misconception(
             "the link, not the memory",
-            lambda key, printed: r.critical_batch(r.ridge_point(accelerator(key).bf16, accelerator(key).link_bandwidth)),
+            lambda key, printed: r.critical_batch(
+                r.ridge_point(accelerator(key).bf16, accelerator(key).link_bandwidth)
+            ),
             "You divided by the rate of NVLink. The weights here come from HBM.",
         ),
     ),
 )
 
-register(int8_bytes, int8_ops, int8_batch, int8_times, weights_only, exact_batch, per_row, spec_sheet)
+register(
+    int8_bytes, int8_ops, int8_batch, int8_times, weights_only, exact_batch, per_row, spec_sheet
+)

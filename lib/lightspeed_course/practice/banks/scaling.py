@@ -1,4 +1,6 @@
-"""Questions of chapter 3, Amdahl and Gustafson: what to recall, to work out, to write and to design."""
+"""Questions of chapter 3, Amdahl and Gustafson: what to recall, to work out, to write and to
+design.
+"""
 
 from __future__ import annotations
 
@@ -32,15 +34,36 @@ limit = Question(
     id="scaling.limit",
     chapter=CHAPTER,
     level="recall",
-    prompt="{{serial}} of a fixed job is serial. How many times faster can it become at most, with any number of processors?",
+    prompt=(
+        "{{serial}} of a fixed job is serial. How many times faster can it become at most, with any"
+        " number of processors?"
+    ),
     parameters={"serial": share(0.05, 0.01, 0.02, 0.04, 0.05, 0.08, 0.2)},
     expected=lambda serial: s.amdahl_speedup(math.inf, serial=serial),
-    solution=lambda serial: f"The parallel part shrinks to nothing, the serial part stays: one over {si(serial, '%')}. The law is Amdahl's; it holds for a job of fixed size.",
+    solution=lambda serial: (
+        f"The parallel part shrinks to nothing, the serial part stays: one over {si(serial, '%')}. The law is Amdahl's; it holds for a job of fixed size."
+    ),
     misconceptions=(
-        Misconception("one over the parallel share", lambda serial: 1 / (1 - serial), "You divided by the part that goes away. Which part is left in the end?"),
-        Misconception("a hundred processors", lambda serial: s.amdahl_speedup(100, serial=serial), "That is the speedup on a particular number of processors. What happens with more?"),
-        Misconception("parallel over serial", lambda serial: (1 - serial) / serial, "Close: but the whole job is the baseline, not its parallel part alone."),
-        Misconception("no limit", lambda serial: s.gustafson_speedup(100, serial=serial), "That is a job that grows with the machine. This one is fixed."),
+        Misconception(
+            "one over the parallel share",
+            lambda serial: 1 / (1 - serial),
+            "You divided by the part that goes away. Which part is left in the end?",
+        ),
+        Misconception(
+            "a hundred processors",
+            lambda serial: s.amdahl_speedup(100, serial=serial),
+            "That is the speedup on a particular number of processors. What happens with more?",
+        ),
+        Misconception(
+            "parallel over serial",
+            lambda serial: (1 - serial) / serial,
+            "Close: but the whole job is the baseline, not its parallel part alone.",
+        ),
+        Misconception(
+            "no limit",
+            lambda serial: s.gustafson_speedup(100, serial=serial),
+            "That is a job that grows with the machine. This one is fixed.",
+        ),
     ),
     holds={
         "The parallel part shrinks to nothing": "algebra",
@@ -51,18 +74,40 @@ grown = Question(
     id="scaling.grown_job",
     chapter=CHAPTER,
     level="recall",
-    prompt="A job was made larger until it kept {{n}} processors busy; {{serial}} of that run is serial. How many times longer would one processor take for the same job?",
+    prompt=(
+        "A job was made larger until it kept {{n}} processors busy; {{serial}} of that run is"
+        " serial. How many times longer would one processor take for the same job?"
+    ),
     parameters={"n": machines(1024, 64, 4096), "serial": share(0.05, 0.05, 0.08, 0.1, 0.2)},
     expected=lambda n, serial: s.gustafson_speedup(n, serial=serial),
     tolerance=0.01,
-    solution=lambda n, serial: f"The serial {si(serial, '%')} takes as long as before, the other {si(1 - serial, '%')} takes {n:,} times as long: {si(serial)} + {si(1 - serial)} × {n:,}. Gustafson's law: the share was measured on the large machine.",
+    solution=lambda n, serial: (
+        f"The serial {si(serial, '%')} takes as long as before, the other {si(1 - serial, '%')} takes {n:,} times as long: {si(serial)} + {si(1 - serial)} × {n:,}. Gustafson's law: the share was measured on the large machine."
+    ),
     misconceptions=(
-        Misconception("Amdahl", lambda n, serial: s.amdahl_speedup(n, serial=serial), "Amdahl's law wants the share of the time on one processor. On which machine was this share measured?"),
-        Misconception("all of it", lambda n, serial: n, "The serial part does not take longer on one processor."),
-        Misconception("the limit", lambda n, serial: 1 / serial, "That is the limit of a fixed job. This one grew with the machine."),
+        Misconception(
+            "Amdahl",
+            lambda n, serial: s.amdahl_speedup(n, serial=serial),
+            "Amdahl's law wants the share of the time on one processor. On which machine was this"
+            " share measured?",
+        ),
+        Misconception(
+            "all of it",
+            lambda n, serial: n,
+            "The serial part does not take longer on one processor.",
+        ),
+        Misconception(
+            "the limit",
+            lambda n, serial: 1 / serial,
+            "That is the limit of a fixed job. This one grew with the machine.",
+        ),
     ),
     holds={
-        "takes as long as before": lambda n, serial: abs(s.gustafson_speedup(n, serial=serial) - serial - (1 - serial) * n) < 1e-9,
+        "takes as long as before": (
+            lambda n, serial: (
+                abs(s.gustafson_speedup(n, serial=serial) - serial - (1 - serial) * n) < 1e-9
+            )
+        ),
     },
 )
 
@@ -70,20 +115,46 @@ half = Question(
     id="scaling.half_wasted",
     chapter=CHAPTER,
     level="recall",
-    prompt="{{serial}} of a fixed job is serial. On how many processors has its efficiency fallen to one half?",
+    prompt=(
+        "{{serial}} of a fixed job is serial. On how many processors has its efficiency fallen to"
+        " one half?"
+    ),
     parameters={"serial": share(0.01, 0.01, 0.02, 0.04, 0.05)},
     expected=lambda serial: s.processors_at_efficiency(0.5, serial=serial),
     tolerance=0.005,
-    solution=lambda serial: f"Efficiency is $1 / (1 + s (n - 1))$. It is one half where $s (n - 1) = 1$: at $n = 1 + 1/s$, and $1/s$ is {si(1 / serial)}, the limit of the speedup. From there on more than half of the money is wasted.",
+    solution=lambda serial: (
+        f"Efficiency is $1 / (1 + s (n - 1))$. It is one half where $s (n - 1) = 1$: at $n = 1 + 1/s$, and $1/s$ is {si(1 / serial)}, the limit of the speedup. From there on more than half of the money is wasted."
+    ),
     misconceptions=(
-        Misconception("half the limit", lambda serial: 0.5 / serial, "That is half of the largest speedup. On how many processors is the efficiency one half?"),
-        Misconception("half of it serial", lambda serial: 1 / (1 - serial) * 2, "Write efficiency as the speedup over n, then set it to one half."),
-        Misconception("twice the limit", lambda serial: 2 / serial, "There the efficiency is lower still. Set the speedup over n to one half and solve."),
+        Misconception(
+            "half the limit",
+            lambda serial: 0.5 / serial,
+            "That is half of the largest speedup. On how many processors is the efficiency one"
+            " half?",
+        ),
+        Misconception(
+            "half of it serial",
+            lambda serial: 1 / (1 - serial) * 2,
+            "Write efficiency as the speedup over n, then set it to one half.",
+        ),
+        Misconception(
+            "twice the limit",
+            lambda serial: 2 / serial,
+            "There the efficiency is lower still. Set the speedup over n to one half and solve.",
+        ),
     ),
     holds={
-        "That is half of the largest speedup": lambda serial: abs(0.5 / serial - 0.5 * s.amdahl_speedup(math.inf, serial=serial)) < 1e-9,
-        "There the efficiency is lower": lambda serial: s.amdahl_speedup(2 / serial, serial=serial) * serial / 2 < 0.5,
-        "more than half of the money": lambda serial: s.amdahl_speedup(2 + 1 / serial, serial=serial) / (2 + 1 / serial) < 0.5,
+        "That is half of the largest speedup": (
+            lambda serial: (
+                abs(0.5 / serial - 0.5 * s.amdahl_speedup(math.inf, serial=serial)) < 1e-9
+            )
+        ),
+        "There the efficiency is lower": (
+            lambda serial: s.amdahl_speedup(2 / serial, serial=serial) * serial / 2 < 0.5
+        ),
+        "more than half of the money": (
+            lambda serial: s.amdahl_speedup(2 + 1 / serial, serial=serial) / (2 + 1 / serial) < 0.5
+        ),
     },
 )
 
@@ -105,19 +176,48 @@ profile = Question(
     id="scaling.profile",
     chapter=CHAPTER,
     level="apply",
-    prompt="A profile says: setup {{setup}}, compute {{compute}}, finish {{finish}}. Only the compute part is made {{n}} times faster. How many times faster is the whole?",
+    prompt=(
+        "A profile says: setup {{setup}}, compute {{compute}}, finish {{finish}}. Only the compute"
+        " part is made {{n}} times faster. How many times faster is the whole?"
+    ),
     parameters=PROFILE,
-    expected=lambda setup, compute, finish, n: s.profile_speedup(parts(setup, compute, finish), {"compute": n}),
+    expected=lambda setup, compute, finish, n: s.profile_speedup(
+        parts(setup, compute, finish), {"compute": n}
+    ),
     tolerance=0.01,
     solution=lambda setup, compute, finish, n: (
-        f"Compute is {si(compute, 's')} of {si(setup + compute + finish, 's')}, or {si(s.parallel_fraction(parts(setup, compute, finish), ['compute']), '%', 4)}. "
-        f"Afterwards the job takes {si(setup + compute / n + finish, 's', 4)}. Even a compute part that takes no time would leave {si(setup + finish, 's')}."
+        f"Compute is {si(compute, 's')} of {si(setup + compute + finish, 's')}, or"
+        f" {si(s.parallel_fraction(parts(setup, compute, finish), ['compute']), '%', 4)}."
+        f" Afterwards the job takes {si(setup + compute / n + finish, 's', 4)}. Even a compute part"
+        f" that takes no time would leave {si(setup + finish, 's')}."
     ),
     misconceptions=(
-        Misconception("the factor of the part", lambda setup, compute, finish, n: n, "That part is faster by as much. The others are not."),
-        Misconception("the limit", lambda setup, compute, finish, n: s.profile_speedup(parts(setup, compute, finish), {"compute": math.inf}), "That is what remains when compute takes no time at all. It still takes a little."),
-        Misconception("one serial part forgotten", lambda setup, compute, finish, n: s.profile_speedup({"setup": setup, "compute": compute}, {"compute": n}), "Add up the whole profile again: which parts are not made faster?"),
-        Misconception("weighted average of the factors", lambda setup, compute, finish, n: (setup + compute * n + finish) / (setup + compute + finish), "You averaged the factors by time. Add the times that remain instead."),
+        Misconception(
+            "the factor of the part",
+            lambda setup, compute, finish, n: n,
+            "That part is faster by as much. The others are not.",
+        ),
+        Misconception(
+            "the limit",
+            lambda setup, compute, finish, n: s.profile_speedup(
+                parts(setup, compute, finish), {"compute": math.inf}
+            ),
+            "That is what remains when compute takes no time at all. It still takes a little.",
+        ),
+        Misconception(
+            "one serial part forgotten",
+            lambda setup, compute, finish, n: s.profile_speedup(
+                {"setup": setup, "compute": compute}, {"compute": n}
+            ),
+            "Add up the whole profile again: which parts are not made faster?",
+        ),
+        Misconception(
+            "weighted average of the factors",
+            lambda setup, compute, finish, n: (
+                (setup + compute * n + finish) / (setup + compute + finish)
+            ),
+            "You averaged the factors by time. Add the times that remain instead.",
+        ),
     ),
     holds={
         "Only the compute part": "definition",
@@ -131,20 +231,46 @@ affordable = Question(
     id="scaling.affordable_share",
     chapter=CHAPTER,
     level="apply",
-    prompt="A fixed job must run on {{n}} GPUs with an efficiency of {{efficiency}}. What share of its time on one GPU may be serial?",
+    prompt=(
+        "A fixed job must run on {{n}} GPUs with an efficiency of {{efficiency}}. What share of its"
+        " time on one GPU may be serial?"
+    ),
     parameters={"n": machines(1024, 64, 4096), "efficiency": share(0.8, 0.6, 0.7, 0.8, 0.9)},
     expected=lambda n, efficiency: (1 / efficiency - 1) / (n - 1),
     unit="%",
     tolerance=0.03,
-    solution=lambda n, efficiency: f"Efficiency is $1 / (1 + s (n - 1))$, so $s = (1/E - 1) / (n - 1)$. Check: Amdahl's law gives {times(s.amdahl_speedup(n, serial=(1 / efficiency - 1) / (n - 1)))} on {n:,}.",
+    solution=lambda n, efficiency: (
+        f"Efficiency is $1 / (1 + s (n - 1))$, so $s = (1/E - 1) / (n - 1)$. Check: Amdahl's law gives {times(s.amdahl_speedup(n, serial=(1 / efficiency - 1) / (n - 1)))} on {n:,}."
+    ),
     misconceptions=(
-        Misconception("the share of the large run", lambda n, efficiency: (1 - efficiency) * n / (n - 1), "That is the share as seen on the large machine. The question asks for the time on one GPU."),
-        Misconception("the limit is n", lambda n, efficiency: 1 / n, "With that share n is the limit, which no machine reaches. What is the efficiency at n?"),
-        Misconception("lost share over n", lambda n, efficiency: (1 - efficiency) / n, "Nearly: what you divided is a share of the time on n. How long is that time, if the perfect one is one over n?"),
-        Misconception("one per cent", lambda n, efficiency: 0.01, "Try one per cent: what is the highest speedup that it allows?"),
+        Misconception(
+            "the share of the large run",
+            lambda n, efficiency: (1 - efficiency) * n / (n - 1),
+            "That is the share as seen on the large machine. The question asks for the time on one"
+            " GPU.",
+        ),
+        Misconception(
+            "the limit is n",
+            lambda n, efficiency: 1 / n,
+            "With that share n is the limit, which no machine reaches. What is the efficiency"
+            " at n?",
+        ),
+        Misconception(
+            "lost share over n",
+            lambda n, efficiency: (1 - efficiency) / n,
+            "Nearly: what you divided is a share of the time on n. How long is that time, if the"
+            " perfect one is one over n?",
+        ),
+        Misconception(
+            "one per cent",
+            lambda n, efficiency: 0.01,
+            "Try one per cent: what is the highest speedup that it allows?",
+        ),
     ),
     holds={
-        "With that share n is the limit": lambda n, efficiency: abs(s.amdahl_speedup(math.inf, serial=1 / n) - n) < 1e-6,
+        "With that share n is the limit": (
+            lambda n, efficiency: abs(s.amdahl_speedup(math.inf, serial=1 / n) - n) < 1e-6
+        ),
     },
 )
 
@@ -154,16 +280,38 @@ measured = Question(
     id="scaling.karp_flatt",
     chapter=CHAPTER,
     level="apply",
-    prompt="On {{n}} GPUs a job runs {{speedup}} times as fast as on one. What serial share would explain that by Amdahl's law alone?",
+    prompt=(
+        "On {{n}} GPUs a job runs {{speedup}} times as fast as on one. What serial share would"
+        " explain that by Amdahl's law alone?"
+    ),
     parameters={"n": Parameter(8, (8, 12, 16)), "speedup": Parameter(5, (4, 5, 6, 7))},
     expected=lambda n, speedup: s.karp_flatt(speedup, n),
     unit="%",
-    solution=lambda n, speedup: f"Solve Amdahl's law for $s$: $(1/S - 1/n) / (1 - 1/n)$ with $S$ = {speedup} and $n$ = {n}. This is the Karp–Flatt metric.",
+    solution=lambda n, speedup: (
+        f"Solve Amdahl's law for $s$: $(1/S - 1/n) / (1 - 1/n)$ with $S$ = {speedup} and $n$ = {n}. This is the Karp–Flatt metric."
+    ),
     misconceptions=(
-        Misconception("lost efficiency", lambda n, speedup: 1 - speedup / n, "That is the share of the machine that was wasted. A small serial part wastes many processors."),
-        Misconception("one over the speedup", lambda n, speedup: 1 / speedup, "That would be all of the time that is left. Some of it is parallel work."),
-        Misconception("not renormalised", lambda n, speedup: 1 / speedup - 1 / n, "Nearly. In Amdahl's law s occurs in two places: the parallel share is 1 - s."),
-        Misconception("Gustafson's share", lambda n, speedup: (n - speedup) / (n - 1), "That is the share of the time on the large machine, by Gustafson's law."),
+        Misconception(
+            "lost efficiency",
+            lambda n, speedup: 1 - speedup / n,
+            "That is the share of the machine that was wasted. A small serial part wastes many"
+            " processors.",
+        ),
+        Misconception(
+            "one over the speedup",
+            lambda n, speedup: 1 / speedup,
+            "That would be all of the time that is left. Some of it is parallel work.",
+        ),
+        Misconception(
+            "not renormalised",
+            lambda n, speedup: 1 / speedup - 1 / n,
+            "Nearly. In Amdahl's law s occurs in two places: the parallel share is 1 - s.",
+        ),
+        Misconception(
+            "Gustafson's share",
+            lambda n, speedup: (n - speedup) / (n - 1),
+            "That is the share of the time on the large machine, by Gustafson's law.",
+        ),
     ),
     holds={
         "times as fast as on one": "definition",
@@ -175,18 +323,41 @@ peak = Question(
     id="scaling.peak",
     chapter=CHAPTER,
     level="apply",
-    prompt="A fit to measured speedups gives a serial share of {{serial}} and a cost for each further processor of {{kappa}} of the time on one. On how many processors is the job fastest?",
+    prompt=(
+        "A fit to measured speedups gives a serial share of {{serial}} and a cost for each further"
+        " processor of {{kappa}} of the time on one. On how many processors is the job fastest?"
+    ),
     parameters={"serial": share(0.1, 0.1, 0.15, 0.2), "kappa": share(0.001, 0.0005, 0.001, 0.002)},
     expected=lambda serial, kappa: s.usl_peak(serial=serial, kappa=kappa),
-    solution=lambda serial, kappa: f"The time is $s + (1 - s)/n + κ (n - 1)$. Its slope is zero where $(1 - s)/n^2 = κ$, at $n^* = \\sqrt{{(1 - s) / κ}}$. The speedup there is {si(s.usl_speedup(s.usl_peak(serial=serial, kappa=kappa), serial=serial, kappa=kappa))}.",
+    solution=lambda serial, kappa: (
+        f"The time is $s + (1 - s)/n + κ (n - 1)$. Its slope is zero where $(1 - s)/n^2 = κ$, at $n^* = \\sqrt{{(1 - s) / κ}}$. The speedup there is {si(s.usl_speedup(s.usl_peak(serial=serial, kappa=kappa), serial=serial, kappa=kappa))}."
+    ),
     misconceptions=(
-        Misconception("no root", lambda serial, kappa: (1 - serial) / kappa, "Set the slope of the time to zero. What is the slope of 1/n?"),
-        Misconception("all work is parallel", lambda serial, kappa: kappa**-0.5, "Only the parallel part becomes shorter with n."),
-        Misconception("Amdahl's limit", lambda serial, kappa: 1 / serial, "That is a speedup, and one that no longer applies: the third term turns the curve down."),
+        Misconception(
+            "no root",
+            lambda serial, kappa: (1 - serial) / kappa,
+            "Set the slope of the time to zero. What is the slope of 1/n?",
+        ),
+        Misconception(
+            "all work is parallel",
+            lambda serial, kappa: kappa**-0.5,
+            "Only the parallel part becomes shorter with n.",
+        ),
+        Misconception(
+            "Amdahl's limit",
+            lambda serial, kappa: 1 / serial,
+            "That is a speedup, and one that no longer applies: the third term turns the curve"
+            " down.",
+        ),
     ),
     holds={
         "Only the parallel part": "algebra",
-        "one that no longer applies": lambda serial, kappa: s.usl_speedup(s.usl_peak(serial=serial, kappa=kappa), serial=serial, kappa=kappa) < 1 / serial,
+        "one that no longer applies": (
+            lambda serial, kappa: (
+                s.usl_speedup(s.usl_peak(serial=serial, kappa=kappa), serial=serial, kappa=kappa)
+                < 1 / serial
+            )
+        ),
     },
 )
 
@@ -194,15 +365,30 @@ price = Question(
     id="scaling.price",
     chapter=CHAPTER,
     level="apply",
-    prompt="{{serial}} of a fixed job is serial. GPUs cost the same by the hour. How many times the price of one GPU does the job cost on {{n}}?",
+    prompt=(
+        "{{serial}} of a fixed job is serial. GPUs cost the same by the hour. How many times the"
+        " price of one GPU does the job cost on {{n}}?"
+    ),
     parameters={"serial": share(0.05), "n": machines(64, 16, 256)},
     expected=lambda serial, n: n / s.amdahl_speedup(n, serial=serial),
-    solution=lambda serial, n: f"The speedup is {si(s.amdahl_speedup(n, serial=serial), '', 4)}, and {n} GPUs are paid for. The price of a job is one over its efficiency: $1 + s (n - 1)$.",
+    solution=lambda serial, n: (
+        f"The speedup is {si(s.amdahl_speedup(n, serial=serial), '', 4)}, and {n} GPUs are paid for. The price of a job is one over its efficiency: $1 + s (n - 1)$."
+    ),
     misconceptions=(
-        Misconception("the speedup", lambda serial, n: s.amdahl_speedup(n, serial=serial), "That is how much faster it is. How many GPUs are paid for meanwhile?"),
+        Misconception(
+            "the speedup",
+            lambda serial, n: s.amdahl_speedup(n, serial=serial),
+            "That is how much faster it is. How many GPUs are paid for meanwhile?",
+        ),
         Misconception("the machines", lambda serial, n: n, "They are paid for a shorter time."),
-        Misconception("efficiency", lambda serial, n: s.amdahl_speedup(n, serial=serial) / n, "That is the value you get for the money. Turn it over."),
-        Misconception("no loss", lambda serial, n: 1, "That is the price of a job that scales perfectly."),
+        Misconception(
+            "efficiency",
+            lambda serial, n: s.amdahl_speedup(n, serial=serial) / n,
+            "That is the value you get for the money. Turn it over.",
+        ),
+        Misconception(
+            "no loss", lambda serial, n: 1, "That is the price of a job that scales perfectly."
+        ),
     ),
 )
 
@@ -212,8 +398,12 @@ STEPS = ("load", "left", "right", "reduce")
 def task_graph(load, left, right, reduce):
     import networkx
 
-    graph = networkx.DiGraph([("load", "left"), ("load", "right"), ("left", "reduce"), ("right", "reduce")])
-    networkx.set_node_attributes(graph, dict(zip(STEPS, (load, left, right, reduce), strict=True)), "time")
+    graph = networkx.DiGraph(
+        [("load", "left"), ("load", "right"), ("left", "reduce"), ("right", "reduce")]
+    )
+    networkx.set_node_attributes(
+        graph, dict(zip(STEPS, (load, left, right, reduce), strict=True)), "time"
+    )
     return s.work_span(graph)
 
 
@@ -221,21 +411,58 @@ critical = Question(
     id="scaling.critical_path",
     chapter=CHAPTER,
     level="apply",
-    prompt="A step loads a batch ({{load}}), then runs two independent branches ({{left}} and {{right}}), then reduces both results ({{reduce}}). How long does it take at least, on any number of processors?",
-    parameters={"load": Parameter(10, (5, 10, 15), "ms"), "left": Parameter(60, (50, 60, 70), "ms"), "right": Parameter(30, (20, 30, 35), "ms"), "reduce": Parameter(20, (8, 20, 25), "ms")},
+    prompt=(
+        "A step loads a batch ({{load}}), then runs two independent branches ({{left}} and"
+        " {{right}}), then reduces both results ({{reduce}}). How long does it take at least, on"
+        " any number of processors?"
+    ),
+    parameters={
+        "load": Parameter(10, (5, 10, 15), "ms"),
+        "left": Parameter(60, (50, 60, 70), "ms"),
+        "right": Parameter(30, (20, 30, 35), "ms"),
+        "reduce": Parameter(20, (8, 20, 25), "ms"),
+    },
     expected=lambda **steps: task_graph(**steps).span,
     unit="ms",
     tolerance=0.005,
-    solution=lambda **steps: f"The longest chain is {', '.join(task_graph(**steps).path)}: {si(task_graph(**steps).span, 's')}. All the work is {si(task_graph(**steps).work, 's')}, so no machine gives more than {times(task_graph(**steps).parallelism)}.",
+    solution=lambda **steps: (
+        f"The longest chain is {', '.join(task_graph(**steps).path)}: {si(task_graph(**steps).span, 's')}. All the work is {si(task_graph(**steps).work, 's')}, so no machine gives more than {times(task_graph(**steps).parallelism)}."
+    ),
     misconceptions=(
-        Misconception("all the work", lambda **steps: task_graph(**steps).work, "That is the time on one processor. Which steps need not wait for each other?"),
-        Misconception("the longest step", lambda load, left, right, reduce: max(load, left, right, reduce), "Some steps cannot start before others end."),
-        Misconception("the shorter branch", lambda load, left, right, reduce: load + min(left, right) + reduce, "The reduction waits for both branches. For which of them longer?"),
-        Misconception("branches averaged", lambda load, left, right, reduce: load + (left + right) / 2 + reduce, "Two processors share the branches, but one step runs on one of them."),
+        Misconception(
+            "all the work",
+            lambda **steps: task_graph(**steps).work,
+            "That is the time on one processor. Which steps need not wait for each other?",
+        ),
+        Misconception(
+            "the longest step",
+            lambda load, left, right, reduce: max(load, left, right, reduce),
+            "Some steps cannot start before others end.",
+        ),
+        Misconception(
+            "the shorter branch",
+            lambda load, left, right, reduce: load + min(left, right) + reduce,
+            "The reduction waits for both branches. For which of them longer?",
+        ),
+        Misconception(
+            "branches averaged",
+            lambda load, left, right, reduce: load + (left + right) / 2 + reduce,
+            "Two processors share the branches, but one step runs on one of them.",
+        ),
     ),
     holds={
-        "The longest chain": lambda load, left, right, reduce: abs(task_graph(load, left, right, reduce).span - load - max(left, right) - reduce) < 1e-12,
-        "no machine gives more": lambda **steps: task_graph(**steps).parallelism * task_graph(**steps).span <= task_graph(**steps).work * (1 + 1e-12),
+        "The longest chain": (
+            lambda load, left, right, reduce: (
+                abs(task_graph(load, left, right, reduce).span - load - max(left, right) - reduce)
+                < 1e-12
+            )
+        ),
+        "no machine gives more": (
+            lambda **steps: (
+                task_graph(**steps).parallelism * task_graph(**steps).span
+                <= task_graph(**steps).work * (1 + 1e-12)
+            )
+        ),
     },
 )
 
@@ -243,15 +470,37 @@ accumulate = Question(
     id="scaling.accumulation",
     chapter=CHAPTER,
     level="apply",
-    prompt="Computing one micro-batch takes {{compute}}, synchronising the gradients {{sync}}, with no overlap. The gradients are synchronised once for {{k}} micro-batches. What share of the time is synchronisation?",
-    parameters={"compute": Parameter(80, (60, 80, 120), "ms"), "sync": Parameter(40, (20, 40, 50), "ms"), "k": Parameter(4, (4, 8))},
+    prompt=(
+        "Computing one micro-batch takes {{compute}}, synchronising the gradients {{sync}}, with no"
+        " overlap. The gradients are synchronised once for {{k}} micro-batches. What share of the"
+        " time is synchronisation?"
+    ),
+    parameters={
+        "compute": Parameter(80, (60, 80, 120), "ms"),
+        "sync": Parameter(40, (20, 40, 50), "ms"),
+        "k": Parameter(4, (4, 8)),
+    },
     expected=lambda compute, sync, k: sync / (sync + k * compute),
     unit="%",
-    solution=lambda compute, sync, k: f"One synchronisation of {si(sync, 's')} for {k} micro-batches of {si(compute, 's')}. Without accumulation it was {si(sync / (sync + compute), '%')}. The batch grew by the same factor: weak scaling.",
+    solution=lambda compute, sync, k: (
+        f"One synchronisation of {si(sync, 's')} for {k} micro-batches of {si(compute, 's')}. Without accumulation it was {si(sync / (sync + compute), '%')}. The batch grew by the same factor: weak scaling."
+    ),
     misconceptions=(
-        Misconception("every time", lambda compute, sync, k: sync / (sync + compute), "That synchronises after every micro-batch."),
-        Misconception("against compute", lambda compute, sync, k: sync / (k * compute), "A share is of the whole time, synchronisation included."),
-        Misconception("the share divided", lambda compute, sync, k: sync / (sync + compute) / k, "The whole becomes longer, too. Add up the times of one optimizer step."),
+        Misconception(
+            "every time",
+            lambda compute, sync, k: sync / (sync + compute),
+            "That synchronises after every micro-batch.",
+        ),
+        Misconception(
+            "against compute",
+            lambda compute, sync, k: sync / (k * compute),
+            "A share is of the whole time, synchronisation included.",
+        ),
+        Misconception(
+            "the share divided",
+            lambda compute, sync, k: sync / (sync + compute) / k,
+            "The whole becomes longer, too. Add up the times of one optimizer step.",
+        ),
     ),
     holds={
         "That synchronises after every": "definition",
@@ -261,24 +510,49 @@ accumulate = Question(
 
 # --- functions to write -----------------------------------------------------------------------
 
-NUMBERS = {"n": Parameter(8, (1, 2, 8, 100, 5000)), "serial": Parameter(0.05, (0.01, 0.05, 0.2, 0.5))}
+NUMBERS = {
+    "n": Parameter(8, (1, 2, 8, 100, 5000)),
+    "serial": Parameter(0.05, (0.01, 0.05, 0.2, 0.5)),
+}
 
 write_amdahl = Question(
     id="scaling.write_amdahl",
     chapter=CHAPTER,
     level="apply",
     kind="function",
-    prompt="Write `amdahl(n, serial)`: the speedup of a fixed job on n processors, from its serial share on one.",
+    prompt=(
+        "Write `amdahl(n, serial)`: the speedup of a fixed job on n processors, from its serial"
+        " share on one."
+    ),
     parameters=NUMBERS,
     edges=({"serial": 0.0}, {"serial": 1.0}),
     expected=lambda n, serial: s.amdahl_speedup(n, serial=serial),
     tolerance=0.001,
-    solution="The time that remains is the serial share, and the rest over n:\n\n```python\ndef amdahl(n, serial):\n    return 1 / (serial + (1 - serial) / n)\n```",
+    solution=(
+        "The time that remains is the serial share, and the rest over n:\n\n```python\ndef"
+        " amdahl(n, serial):\n    return 1 / (serial + (1 - serial) / n)\n```"
+    ),
     misconceptions=(
-        Misconception("shares swapped", lambda n, serial: 1 / ((1 - serial) + serial / n), "Try a serial share near zero: does your job scale?"),
-        Misconception("Gustafson", lambda n, serial: n - serial * (n - 1), "That is the other law: its share is of the time on n processors."),
-        Misconception("everything divided", lambda n, serial: n / (serial + (1 - serial)), "Only one of the two parts becomes shorter with n."),
-        Misconception("time, not speedup", lambda n, serial: serial + (1 - serial) / n, "That is the time that remains. How many times shorter is it?"),
+        Misconception(
+            "shares swapped",
+            lambda n, serial: 1 / ((1 - serial) + serial / n),
+            "Try a serial share near zero: does your job scale?",
+        ),
+        Misconception(
+            "Gustafson",
+            lambda n, serial: n - serial * (n - 1),
+            "That is the other law: its share is of the time on n processors.",
+        ),
+        Misconception(
+            "everything divided",
+            lambda n, serial: n / (serial + (1 - serial)),
+            "Only one of the two parts becomes shorter with n.",
+        ),
+        Misconception(
+            "time, not speedup",
+            lambda n, serial: serial + (1 - serial) / n,
+            "That is the time that remains. How many times shorter is it?",
+        ),
     ),
     holds={
         "Only one of the two parts": "algebra",
@@ -290,17 +564,39 @@ write_usl = Question(
     chapter=CHAPTER,
     level="apply",
     kind="function",
-    prompt="Write `usl(n, serial, kappa)`: Amdahl's law with a third term, a cost of kappa of the time on one processor for each processor beyond the first.",
+    prompt=(
+        "Write `usl(n, serial, kappa)`: Amdahl's law with a third term, a cost of kappa of the time"
+        " on one processor for each processor beyond the first."
+    ),
     parameters={**NUMBERS, "kappa": Parameter(1e-3, (1e-5, 1e-3, 0.02))},
     edges=({"kappa": 0.0}, {"serial": 0.0}),
     expected=lambda n, serial, kappa: s.usl_speedup(n, serial=serial, kappa=kappa),
     tolerance=0.001,
-    solution="Add the third term to the time that remains:\n\n```python\ndef usl(n, serial, kappa):\n    return 1 / (serial + (1 - serial) / n + kappa * (n - 1))\n```",
+    solution=(
+        "Add the third term to the time that remains:\n\n```python\ndef usl(n, serial, kappa):\n   "
+        " return 1 / (serial + (1 - serial) / n + kappa * (n - 1))\n```"
+    ),
     misconceptions=(
-        Misconception("kappa divided by n", lambda n, serial, kappa: n / (1 + serial * (n - 1) + kappa * (n - 1)), "Your third term shrinks with n like the divided work. Does this cost shrink as well?"),
-        Misconception("no third term", lambda n, serial, kappa: s.amdahl_speedup(n, serial=serial), "Let n grow: does your speedup ever fall?"),
-        Misconception("cost at n = 1", lambda n, serial, kappa: 1 / (serial + (1 - serial) / n + kappa * n), "What is your speedup on one processor? It should be one."),
-        Misconception("subtracted from the speedup", lambda n, serial, kappa: s.amdahl_speedup(n, serial=serial) - kappa * (n - 1), "The cost is a time. Add it where the other times are."),
+        Misconception(
+            "kappa divided by n",
+            lambda n, serial, kappa: n / (1 + serial * (n - 1) + kappa * (n - 1)),
+            "Your third term shrinks with n like the divided work. Does this cost shrink as well?",
+        ),
+        Misconception(
+            "no third term",
+            lambda n, serial, kappa: s.amdahl_speedup(n, serial=serial),
+            "Let n grow: does your speedup ever fall?",
+        ),
+        Misconception(
+            "cost at n = 1",
+            lambda n, serial, kappa: 1 / (serial + (1 - serial) / n + kappa * n),
+            "What is your speedup on one processor? It should be one.",
+        ),
+        Misconception(
+            "subtracted from the speedup",
+            lambda n, serial, kappa: s.amdahl_speedup(n, serial=serial) - kappa * (n - 1),
+            "The cost is a time. Add it where the other times are.",
+        ),
     ),
 )
 
@@ -309,17 +605,44 @@ write_share = Question(
     chapter=CHAPTER,
     level="apply",
     kind="function",
-    prompt="Write `serial_share(speedup, n)`: the serial share that explains a measured speedup by Amdahl's law.",
-    parameters={"speedup": Parameter(5.0, (1.5, 1.9, 5.0, 7.0)), "n": Parameter(8, (2, 8, 64, 512))},
+    prompt=(
+        "Write `serial_share(speedup, n)`: the serial share that explains a measured speedup by"
+        " Amdahl's law."
+    ),
+    parameters={
+        "speedup": Parameter(5.0, (1.5, 1.9, 5.0, 7.0)),
+        "n": Parameter(8, (2, 8, 64, 512)),
+    },
     edges=({"speedup": 9.0}, {"speedup": 8.0}, {"speedup": 1.0}),
     expected=s.karp_flatt,
     tolerance=0.001,
-    solution="Solve $1/S = s + (1 - s)/n$ for $s$:\n\n```python\ndef serial_share(speedup, n):\n    return (1 / speedup - 1 / n) / (1 - 1 / n)\n```\n\nA speedup above n gives a negative share: superlinear, for instance because the parts fit into caches.",
+    solution=(
+        "Solve $1/S = s + (1 - s)/n$ for $s$:\n\n```python\ndef serial_share(speedup, n):\n   "
+        " return (1 / speedup - 1 / n) / (1 - 1 / n)\n```\n\nA speedup above n gives a negative"
+        " share: superlinear, for instance because the parts fit into caches."
+    ),
     misconceptions=(
-        Misconception("not renormalised", lambda speedup, n: 1 / speedup - 1 / n, "Try a speedup of one: everything is serial then."),
-        Misconception("lost efficiency", lambda speedup, n: 1 - speedup / n, "Put your share back into Amdahl's law. Does the speedup come out?"),
-        Misconception("cut off at zero", lambda speedup, n: max(0.0, (1 / speedup - 1 / n) / (1 - 1 / n)), "What does a speedup above n tell you? Do not hide it."),
-        Misconception("Gustafson's share", lambda speedup, n: (n - speedup) / (n - 1), "That is the share of the time on n processors, Gustafson's baseline. Amdahl's is the time on one."),
+        Misconception(
+            "not renormalised",
+            lambda speedup, n: 1 / speedup - 1 / n,
+            "Try a speedup of one: everything is serial then.",
+        ),
+        Misconception(
+            "lost efficiency",
+            lambda speedup, n: 1 - speedup / n,
+            "Put your share back into Amdahl's law. Does the speedup come out?",
+        ),
+        Misconception(
+            "cut off at zero",
+            lambda speedup, n: max(0.0, (1 / speedup - 1 / n) / (1 - 1 / n)),
+            "What does a speedup above n tell you? Do not hide it.",
+        ),
+        Misconception(
+            "Gustafson's share",
+            lambda speedup, n: (n - speedup) / (n - 1),
+            "That is the share of the time on n processors, Gustafson's baseline. Amdahl's is the"
+            " time on one.",
+        ),
     ),
     holds={
         "A speedup above n": lambda speedup, n: s.karp_flatt(1.1 * n, n) < 0,
@@ -333,7 +656,12 @@ STEP = {"load": 0.15, "forward": 0.25, "backward": 0.45, "optimizer": 0.15}
 
 def gains(products, load):
     """What each change makes of the whole step."""
-    changes = {"products": {"forward": products, "backward": products}, "loader": {"load": load}, "optimizer": {"optimizer": math.inf}, "backward": {"backward": 2.0}}
+    changes = {
+        "products": {"forward": products, "backward": products},
+        "loader": {"load": load},
+        "optimizer": {"optimizer": math.inf},
+        "backward": {"backward": 2.0},
+    }
     return {name: s.profile_speedup(STEP, factors) for name, factors in changes.items()}
 
 
@@ -342,8 +670,18 @@ where = Question(
     chapter=CHAPTER,
     level="design",
     kind="choice",
-    prompt=f"A training step spends {si(STEP['load'], '%')} of its time loading, {si(STEP['forward'], '%')} forward, {si(STEP['backward'], '%')} backward and {si(STEP['optimizer'], '%')} in the optimizer, one after the other. You have time for one change: matrix products {{{{products}}}} times faster, forward and backward; loading {{{{load}}}} times faster; backward twice as fast by less recomputation; or an optimizer that takes no time. Which helps most?",
-    parameters={"products": Parameter(1.25, (1.1, 1.2, 1.25, 1.5), show=lambda v: si(v)), "load": Parameter(10, (4, 10, 20))},
+    prompt=(
+        f"A training step spends {si(STEP['load'], '%')} of its time loading,"
+        f" {si(STEP['forward'], '%')} forward, {si(STEP['backward'], '%')} backward and"
+        f" {si(STEP['optimizer'], '%')} in the optimizer, one after the other. You have time for"
+        " one change: matrix products {{products}} times faster, forward and backward; loading"
+        " {{load}} times faster; backward twice as fast by less recomputation; or an optimizer"
+        " that takes no time. Which helps most?"
+    ),
+    parameters={
+        "products": Parameter(1.25, (1.1, 1.2, 1.25, 1.5), show=lambda v: si(v)),
+        "load": Parameter(10, (4, 10, 20)),
+    },
     options={
         "products": "The matrix products.",
         "loader": "The loader.",
@@ -351,11 +689,27 @@ where = Question(
         "backward": "The backward pass.",
     },
     expected=lambda products, load: max(gains(products, load), key=gains(products, load).get),
-    solution=lambda products, load: "The speedups of the whole step: " + ", ".join(f"{si(gain, '', 4)} ({name})" for name, gain in gains(products, load).items()) + ". A large factor on a small part is a small gain.",
+    solution=lambda products, load: (
+        "The speedups of the whole step: "
+        + ", ".join(f"{si(gain, '', 4)} ({name})" for name, gain in gains(products, load).items())
+        + ". A large factor on a small part is a small gain."
+    ),
     misconceptions=(
-        Misconception("the largest part counts", lambda **_: "products", "The largest share is touched, but by how much? Compute the time that is saved."),
-        Misconception("the largest factor", lambda **_: "loader", "A large factor on a small share. How much time can it save at most?"),
-        Misconception("to zero is best", lambda **_: "optimizer", "Nothing beats zero for that part. But how large is the part?"),
+        Misconception(
+            "the largest part counts",
+            lambda **_: "products",
+            "The largest share is touched, but by how much? Compute the time that is saved.",
+        ),
+        Misconception(
+            "the largest factor",
+            lambda **_: "loader",
+            "A large factor on a small share. How much time can it save at most?",
+        ),
+        Misconception(
+            "to zero is best",
+            lambda **_: "optimizer",
+            "Nothing beats zero for that part. But how large is the part?",
+        ),
     ),
     holds={
         "You have time for one change": "definition",
@@ -374,59 +728,130 @@ fast_core = Question(
     chapter=CHAPTER,
     level="design",
     kind="choice",
-    prompt="{{parallel}} of a fixed job is parallel. For the same money you can have one processor that is {{factor}} times as fast, or {{n}} of the present kind. Which makes the job faster?",
-    parameters={"parallel": share(0.6, 0.4, 0.5, 0.6, 0.8, 0.9), "factor": Parameter(3, (2, 3, 4)), "n": machines(64, 16, 256)},
-    options={"fast": "One fast processor.", "many": "The many.", "same": "Both the same.", "unknown": "It depends on the size of the job."},
+    prompt=(
+        "{{parallel}} of a fixed job is parallel. For the same money you can have one processor"
+        " that is {{factor}} times as fast, or {{n}} of the present kind. Which makes the job"
+        " faster?"
+    ),
+    parameters={
+        "parallel": share(0.6, 0.4, 0.5, 0.6, 0.8, 0.9),
+        "factor": Parameter(3, (2, 3, 4)),
+        "n": machines(64, 16, 256),
+    },
+    options={
+        "fast": "One fast processor.",
+        "many": "The many.",
+        "same": "Both the same.",
+        "unknown": "It depends on the size of the job.",
+    },
     expected=better,
-    solution=lambda parallel, factor, n: f"By Amdahl's law the speedup of the many is {si(s.amdahl_speedup(n, parallel=parallel), '', 4)}, and of any number at most {si(s.amdahl_speedup(math.inf, parallel=parallel), '', 4)}. The fast processor speeds up both parts, by {factor}.",
+    solution=lambda parallel, factor, n: (
+        f"By Amdahl's law the speedup of the many is {si(s.amdahl_speedup(n, parallel=parallel), '', 4)}, and of any number at most {si(s.amdahl_speedup(math.inf, parallel=parallel), '', 4)}. The fast processor speeds up both parts, by {factor}."
+    ),
     misconceptions=(
-        Misconception("more is faster", lambda parallel, factor, n: "many" if better(parallel, factor, n) == "fast" else "fast", "Compute the speedup of both. Which parts does each of them shorten?"),
-        Misconception("the product counts", lambda **_: "same", "Total capacity is not the measure: who works on the serial part?"),
-        Misconception("size", lambda **_: "unknown", "The shares are given. Is anything left that the size could change?"),
+        Misconception(
+            "more is faster",
+            lambda parallel, factor, n: "many" if better(parallel, factor, n) == "fast" else "fast",
+            "Compute the speedup of both. Which parts does each of them shorten?",
+        ),
+        Misconception(
+            "the product counts",
+            lambda **_: "same",
+            "Total capacity is not the measure: who works on the serial part?",
+        ),
+        Misconception(
+            "size",
+            lambda **_: "unknown",
+            "The shares are given. Is anything left that the size could change?",
+        ),
     ),
     holds={
         "For the same money": "definition",
-        "and of any number at most": lambda parallel, factor, n: s.amdahl_speedup(n, parallel=parallel) < s.amdahl_speedup(math.inf, parallel=parallel),
+        "and of any number at most": (
+            lambda parallel, factor, n: (
+                s.amdahl_speedup(n, parallel=parallel)
+                < s.amdahl_speedup(math.inf, parallel=parallel)
+            )
+        ),
     },
 )
 
 
 def needed(hours, deadline, serial):
     wanted = hours / deadline
-    return math.ceil((1 - serial) / (1 / wanted - serial) - 1e-9)  # 38 must not become 39 by rounding
+    # 38 must not become 39 by rounding
+    return math.ceil((1 - serial) / (1 / wanted - serial) - 1e-9)
 
 
 deadline = Question(
     id="scaling.deadline",
     chapter=CHAPTER,
     level="design",
-    prompt="An evaluation takes {{hours}} on one GPU and must be done in {{deadline}}. {{serial}} of it is serial. How many GPUs does it take?",
-    parameters={"hours": Parameter(100, (80, 100, 120), "h"), "deadline": Parameter(9, (8.5, 9, 9.5), "h"), "serial": share(0.05, 0.03, 0.05)},
+    prompt=(
+        "An evaluation takes {{hours}} on one GPU and must be done in {{deadline}}. {{serial}} of"
+        " it is serial. How many GPUs does it take?"
+    ),
+    parameters={
+        "hours": Parameter(100, (80, 100, 120), "h"),
+        "deadline": Parameter(9, (8.5, 9, 9.5), "h"),
+        "serial": share(0.05, 0.03, 0.05),
+    },
     expected=needed,
     tolerance=0,
     solution=lambda hours, deadline, serial: (
-        f"The speedup must be {si(hours / deadline, '', 4)}, and Amdahl allows {si(1 / serial)} at most. Solve $1/S = s + (1 - s)/n$ for $n$ and round up. "
-        f"On that many the job costs {si(1 + serial * (needed(hours, deadline, serial) - 1), '', 2)} times as much as on one."
+        f"The speedup must be {si(hours / deadline, '', 4)}, and Amdahl allows {si(1 / serial)} at"
+        " most. Solve $1/S = s + (1 - s)/n$ for $n$ and round up. On that many the job costs"
+        f" {si(1 + serial * (needed(hours, deadline, serial) - 1), '', 2)} times as much as on one."
     ),
     misconceptions=(
-        Misconception("perfect scaling", lambda hours, deadline, serial: math.ceil(hours / deadline), "That many would do if nothing were serial."),
-        Misconception("the next power of two", lambda hours, deadline, serial: 2 ** math.ceil(math.log2(hours / deadline)), "That is the first power of two above perfect scaling. Does the serial part leave that much time to the rest?"),
-        Misconception("rounded down", lambda hours, deadline, serial: needed(hours, deadline, serial) - 1, "Nearly. Is the job done in time on that many?"),
-        Misconception("the parallel part alone", lambda hours, deadline, serial: math.ceil((1 - serial) * hours / deadline), "The serial part also needs its share of the deadline."),
-        Misconception("the limit", lambda hours, deadline, serial: math.ceil(1 / serial), "That is the highest speedup, not the number of GPUs."),
+        Misconception(
+            "perfect scaling",
+            lambda hours, deadline, serial: math.ceil(hours / deadline),
+            "That many would do if nothing were serial.",
+        ),
+        Misconception(
+            "the next power of two",
+            lambda hours, deadline, serial: 2 ** math.ceil(math.log2(hours / deadline)),
+            "That is the first power of two above perfect scaling. Does the serial part leave that"
+            " much time to the rest?",
+        ),
+        Misconception(
+            "rounded down",
+            lambda hours, deadline, serial: needed(hours, deadline, serial) - 1,
+            "Nearly. Is the job done in time on that many?",
+        ),
+        Misconception(
+            "the parallel part alone",
+            lambda hours, deadline, serial: math.ceil((1 - serial) * hours / deadline),
+            "The serial part also needs its share of the deadline.",
+        ),
+        Misconception(
+            "the limit",
+            lambda hours, deadline, serial: math.ceil(1 / serial),
+            "That is the highest speedup, not the number of GPUs.",
+        ),
     ),
     holds={
         "That many would do": "algebra",
         "That is the first power of two": "definition",
-        "That is the highest speedup": lambda hours, deadline, serial: s.amdahl_speedup(1e12, serial=serial) < 1 / serial,
+        "That is the highest speedup": (
+            lambda hours, deadline, serial: s.amdahl_speedup(1e12, serial=serial) < 1 / serial
+        ),
         "Amdahl allows": lambda hours, deadline, serial: hours / deadline < 1 / serial,
         "On that many the job costs": lambda hours, deadline, serial: (
-            s.amdahl_speedup(needed(hours, deadline, serial), serial=serial) >= hours / deadline - 1e-9 > s.amdahl_speedup(needed(hours, deadline, serial) - 1, serial=serial)
+            s.amdahl_speedup(needed(hours, deadline, serial), serial=serial)
+            >= hours / deadline - 1e-9
+            > s.amdahl_speedup(needed(hours, deadline, serial) - 1, serial=serial)
         ),
     },
 )
 
-TREND = {"overhead": "Something grows with n: communication, waiting or imbalance.", "serial": "A fixed serial part, as in Amdahl's law.", "superlinear": "The job scales better than linearly.", "nothing": "Nothing is lost; the machine is simply larger."}
+TREND = {
+    "overhead": "Something grows with n: communication, waiting or imbalance.",
+    "serial": "A fixed serial part, as in Amdahl's law.",
+    "superlinear": "The job scales better than linearly.",
+    "nothing": "Nothing is lost; the machine is simply larger.",
+}
 
 
 def diagnosis(small, large):
@@ -442,16 +867,34 @@ trend = Question(
     chapter=CHAPTER,
     level="design",
     kind="choice",
-    prompt="On four GPUs a job runs {{small}} times as fast as on one, on sixteen {{large}} times. What holds it back?",
-    parameters={"small": Parameter(3.5, (3.5, 3.6), show=str), "large": Parameter(8.0, (7.0, 8.0, 9.2, 10.0), show=str)},
+    prompt=(
+        "On four GPUs a job runs {{small}} times as fast as on one, on sixteen {{large}} times."
+        " What holds it back?"
+    ),
+    parameters={
+        "small": Parameter(3.5, (3.5, 3.6), show=str),
+        "large": Parameter(8.0, (7.0, 8.0, 9.2, 10.0), show=str),
+    },
     options=TREND,
     expected=diagnosis,
     valid=lambda small, large: abs(s.karp_flatt(large, 16) / s.karp_flatt(small, 4) - 1.1) > 0.1,
-    solution=lambda small, large: f"The Karp–Flatt share is {si(s.karp_flatt(small, 4), '%')} on four and {si(s.karp_flatt(large, 16), '%')} on sixteen. Serial work would keep it constant.",
+    solution=lambda small, large: (
+        f"The Karp–Flatt share is {si(s.karp_flatt(small, 4), '%')} on four and {si(s.karp_flatt(large, 16), '%')} on sixteen. Serial work would keep it constant."
+    ),
     misconceptions=(
-        Misconception("always serial", lambda small, large: "serial" if diagnosis(small, large) == "overhead" else "overhead", "Work out the share that explains each of the two speedups, and compare."),
-        Misconception("more is more", lambda **_: "superlinear", "Is the speedup above the number of GPUs anywhere?"),
-        Misconception("no loss", lambda **_: "nothing", "Compare each speedup with the number of GPUs."),
+        Misconception(
+            "always serial",
+            lambda small, large: "serial" if diagnosis(small, large) == "overhead" else "overhead",
+            "Work out the share that explains each of the two speedups, and compare.",
+        ),
+        Misconception(
+            "more is more",
+            lambda **_: "superlinear",
+            "Is the speedup above the number of GPUs anywhere?",
+        ),
+        Misconception(
+            "no loss", lambda **_: "nothing", "Compare each speedup with the number of GPUs."
+        ),
     ),
     holds={
         "times as fast as on one": "definition",

@@ -1,4 +1,6 @@
-"""Questions of chapter 4 on serving: Little's law joined to the roofline, by hand and as a function."""
+"""Questions of chapter 4 on serving: Little's law joined to the roofline, by hand and as a
+function.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,13 @@ def chip(canonical, *choices):
 
 def chip_of(canonical, *choices):
     """A chip whose memory counts, shown with what the device reports of it."""
-    return Parameter(canonical, choices, show=lambda key: f"{accelerator(key).name} ({accelerator(key).hbm_capacity / 2**20:,.0f} MiB of memory per chip)")
+    return Parameter(
+        canonical,
+        choices,
+        show=lambda key: (
+            f"{accelerator(key).name} ({accelerator(key).hbm_capacity / 2**20:,.0f} MiB of memory per chip)"
+        ),
+    )
 
 
 def label(key):
@@ -39,36 +47,60 @@ with_weights = Question(
     id="serving.capped_rate_with_weights",
     chapter=CHAPTER,
     level="apply",
-    prompt="An {{key}} serves {{name}} with bf16 weights. A request holds {{cache}} of KV cache for {{latency}}. What is the most that it can serve, in whole requests at a time?",
+    prompt=(
+        "An {{key}} serves {{name}} with bf16 weights. A request holds {{cache}} of KV cache for"
+        " {{latency}}. What is the most that it can serve, in whole requests at a time?"
+    ),
     parameters={
         "key": chip_of("a100_80gb", "a100_40gb", "a100_80gb", "h100_sxm", "h200_sxm"),
         "name": model("llama3_8b", "llama2_7b", "llama2_13b", "llama3_8b"),
         "cache": Parameter(1, (1, 1.5, 2), "GB"),
         "latency": Parameter(4, (2, 4, 5, 8), "s"),
     },
-    expected=lambda key, name, cache, latency: queueing.throughput(slots(key, name, cache), latency),
+    expected=lambda key, name, cache, latency: queueing.throughput(
+        slots(key, name, cache), latency
+    ),
     unit=RATE,
     tolerance=0.01,
     solution=lambda key, name, cache, latency: (
-        f"The weights take {si(weight_bytes(name), 'byte')} of {si(accelerator(key).hbm_capacity, 'byte')}. What is left holds "
-        f"{si(slots(key, name, cache), 'request')}, and $\\lambda = L / W$."
+        f"The weights take {si(weight_bytes(name), 'byte')} of"
+        f" {si(accelerator(key).hbm_capacity, 'byte')}. What is left holds"
+        f" {si(slots(key, name, cache), 'request')}, and $\\lambda = L / W$."
     ),
     misconceptions=(
-        Misconception("no weights", lambda key, name, cache, latency: queueing.throughput(accelerator(key).hbm_capacity // cache, latency), "The model has to live somewhere too."),
+        Misconception(
+            "no weights",
+            lambda key, name, cache, latency: queueing.throughput(
+                accelerator(key).hbm_capacity // cache, latency
+            ),
+            "The model has to live somewhere too.",
+        ),
         Misconception(
             "a byte a weight",
-            lambda key, name, cache, latency: queueing.throughput((accelerator(key).hbm_capacity - weight_bytes(name) / 2) // cache, latency),
+            lambda key, name, cache, latency: queueing.throughput(
+                (accelerator(key).hbm_capacity - weight_bytes(name) / 2) // cache, latency
+            ),
             "How wide is a bf16 weight?",
         ),
         Misconception(
             "fractions of a request",
-            lambda key, name, cache, latency: queueing.throughput((accelerator(key).hbm_capacity - weight_bytes(name)) / cache, latency),
+            lambda key, name, cache, latency: queueing.throughput(
+                (accelerator(key).hbm_capacity - weight_bytes(name)) / cache, latency
+            ),
             "Half a cache does not serve half a request.",
             slight=True,
         ),
-        Misconception("the slots", lambda key, name, cache, latency: slots(key, name, cache), "That is how many fit. How many leave in a second?"),
         Misconception(
-            "room for the weights alone", lambda key, name, cache, latency: queueing.throughput(weight_bytes(name) // cache, latency), "You filled the room of the weights with caches. It is the rest that is free."
+            "the slots",
+            lambda key, name, cache, latency: slots(key, name, cache),
+            "That is how many fit. How many leave in a second?",
+        ),
+        Misconception(
+            "room for the weights alone",
+            lambda key, name, cache, latency: queueing.throughput(
+                weight_bytes(name) // cache, latency
+            ),
+            "You filled the room of the weights with caches. It is the rest that is free.",
         ),
     ),
 )
@@ -108,11 +140,16 @@ def replica(name, chips, key, context):
 
 
 def in_memory(name, chips, key, context):
-    return serving.batch_that_fits(chips * accelerator(key).hbm_capacity, weight_bytes(name), cache(name, context))
+    return serving.batch_that_fits(
+        chips * accelerator(key).hbm_capacity, weight_bytes(name), cache(name, context)
+    )
 
 
 ROOM = SERVED | {"key": chip_of("h100_sxm", "a100_80gb", "h100_sxm", "h200_sxm", "b200")}
-THE_REPLICA = "{{name}} runs in bf16 on {{chips}} chips of one kind, {{key}}, that act as one, with {{context}} tokens in the cache of each request."
+THE_REPLICA = (
+    "{{name}} runs in bf16 on {{chips}} chips of one kind, {{key}}, that act as one, with"
+    " {{context}} tokens in the cache of each request."
+)
 
 slots_in_memory = Question(
     id="serving.slots_in_memory",
@@ -123,63 +160,137 @@ slots_in_memory = Question(
     expected=in_memory,
     tolerance=0,
     solution=lambda name, chips, key, context: (
-        f"A token takes $2 L K H$ elements of two bytes, {si(cache(name, 1), 'byte')}; a request {si(cache(name, context), 'byte')}. "
-        f"Beside the weights, {si(weight_bytes(name), 'byte')}, there are {si(chips * accelerator(key).hbm_capacity - weight_bytes(name), 'byte')} left."
+        f"A token takes $2 L K H$ elements of two bytes, {si(cache(name, 1), 'byte')}; a request"
+        f" {si(cache(name, context), 'byte')}. Beside the weights,"
+        f" {si(weight_bytes(name), 'byte')}, there are"
+        f" {si(chips * accelerator(key).hbm_capacity - weight_bytes(name), 'byte')} left."
     ),
     misconceptions=(
-        Misconception("no weights", lambda name, chips, key, context: chips * accelerator(key).hbm_capacity // cache(name, context), "The weights need room too."),
+        Misconception(
+            "no weights",
+            lambda name, chips, key, context: (
+                chips * accelerator(key).hbm_capacity // cache(name, context)
+            ),
+            "The weights need room too.",
+        ),
         Misconception(
             "every query head has its own",
-            lambda name, chips, key, context: (chips * accelerator(key).hbm_capacity - weight_bytes(name)) * find(name).kv_heads / find(name).heads // cache(name, context),
+            lambda name, chips, key, context: (
+                (chips * accelerator(key).hbm_capacity - weight_bytes(name))
+                * find(name).kv_heads
+                / find(name).heads
+                // cache(name, context)
+            ),
             "Groups of query heads share one KV head. Which count belongs in the cache?",
         ),
         Misconception(
             "decimal GB",
-            lambda name, chips, key, context: max(0.0, chips * label(key) * 1e9 - weight_bytes(name)) // cache(name, context),
-            "You took the GB of the data sheet as decimal. Memory is sold in GiB: use what the device reports.",
+            lambda name, chips, key, context: (
+                max(0.0, chips * label(key) * 1e9 - weight_bytes(name)) // cache(name, context)
+            ),
+            "You took the GB of the data sheet as decimal. Memory is sold in GiB: use what the"
+            " device reports.",
             slight=True,
         ),
         Misconception(
             "all of the GiB",
-            lambda name, chips, key, context: (chips * label(key) * 2**30 - weight_bytes(name)) // cache(name, context),
+            lambda name, chips, key, context: (
+                (chips * label(key) * 2**30 - weight_bytes(name)) // cache(name, context)
+            ),
             "That takes every GiB of the data sheet. A device may report a little less, or more.",
             slight=True,
         ),
         Misconception(
-            "keys only", lambda name, chips, key, context: (chips * accelerator(key).hbm_capacity - weight_bytes(name)) // (cache(name, context) / 2), "A token leaves a key and a value."
+            "keys only",
+            lambda name, chips, key, context: (
+                (chips * accelerator(key).hbm_capacity - weight_bytes(name))
+                // (cache(name, context) / 2)
+            ),
+            "A token leaves a key and a value.",
         ),
     ),
-    valid=lambda **p: p["chips"] * accelerator(p["key"]).hbm_capacity > 1.2 * weight_bytes(p["name"]),
+    valid=lambda **p: (
+        p["chips"] * accelerator(p["key"]).hbm_capacity > 1.2 * weight_bytes(p["name"])
+    ),
     holds={
         "That takes every GiB": "definition",
     },
 )
 
+
 def what_a_request_adds(batch, **p):
     one, full = serving.decode_step(1, **replica(**p)), serving.decode_step(batch, **replica(**p))
-    read = f"Reading the weights takes {si(one.weights, 's')} in each step, and reading a cache {si(one.kv, 's')} for each request. "
+    read = (
+        f"Reading the weights takes {si(one.weights, 's')} in each step, and reading a cache"
+        f" {si(one.kv, 's')} for each request. "
+    )
     if full.compute_bound:
-        return read + f"The arithmetic takes {si(one.math, 's')} for each request, and {si(full.math, 's')} for the batch. That is longer than reading the weights, so it counts in their place."
-    return read + f"The arithmetic, {si(full.math, 's')} for the whole batch, is done in the time that reading the weights takes."
+        return (
+            read
+            + f"The arithmetic takes {si(one.math, 's')} for each request, and {si(full.math, 's')}"
+            " for the batch. That is longer than reading the weights, so it counts in their"
+            " place."
+        )
+    return (
+        read + f"The arithmetic, {si(full.math, 's')} for the whole batch, is done in the time that"
+        " reading the weights takes."
+    )
 
 
 budget_batch = Question(
     id="serving.batch_within_budget",
     chapter=CHAPTER,
     level="design",
-    prompt=THE_REPLICA + " A token may take {{budget}}. What is the largest batch that meets this, if it fits the memory?",
+    prompt=THE_REPLICA
+    + " A token may take {{budget}}. What is the largest batch that meets this, if it fits the"
+    " memory?",
     parameters=SERVED | {"budget": Parameter(12, (10, 12, 15, 20), "ms")},
     expected=lambda budget, **p: serving.batch_within(budget, **replica(**p)),
     tolerance=0,
-    solution=lambda budget, **p: what_a_request_adds(**p, batch=serving.batch_within(budget, **replica(**p))),
-    misconceptions=(
-        Misconception("no caches", lambda budget, **p: math.floor(roofline.critical_batch(roofline.ridge_point(accelerator(p["key"]).bf16, accelerator(p["key"]).hbm_bandwidth))), "That is where the arithmetic catches up with the weights. What else is read in a step?"),
-        Misconception("no weights", lambda budget, **p: budget // serving.decode_step(1, **replica(**p)).kv, "The weights are read in every step as well."),
-        Misconception("weights for each", lambda budget, **p: max(1, budget // serving.decode_step(1, **replica(**p)).time), "The weights are read once a step for the whole batch."),
-        Misconception("what fits the memory", lambda budget, **p: in_memory(**p), "That many fit the memory. How long does a step of so many take?", slight=True),
-        Misconception("the knee", lambda budget, **p: math.floor(serving.knee_batch(**replica(**p))), "That is the knee, where throughput per latency is best. The budget allows another batch.", slight=True),
+    solution=lambda budget, **p: what_a_request_adds(
+        **p, batch=serving.batch_within(budget, **replica(**p))
     ),
-    valid=lambda budget, **p: 8 < serving.batch_within(budget, **replica(**p)) <= in_memory(**p) and serving.decode_step(1, **replica(**p)).weights < 0.8 * budget,
+    misconceptions=(
+        Misconception(
+            "no caches",
+            lambda budget, **p: math.floor(
+                roofline.critical_batch(
+                    roofline.ridge_point(
+                        accelerator(p["key"]).bf16, accelerator(p["key"]).hbm_bandwidth
+                    )
+                )
+            ),
+            "That is where the arithmetic catches up with the weights. What else is read in a"
+            " step?",
+        ),
+        Misconception(
+            "no weights",
+            lambda budget, **p: budget // serving.decode_step(1, **replica(**p)).kv,
+            "The weights are read in every step as well.",
+        ),
+        Misconception(
+            "weights for each",
+            lambda budget, **p: max(1, budget // serving.decode_step(1, **replica(**p)).time),
+            "The weights are read once a step for the whole batch.",
+        ),
+        Misconception(
+            "what fits the memory",
+            lambda budget, **p: in_memory(**p),
+            "That many fit the memory. How long does a step of so many take?",
+            slight=True,
+        ),
+        Misconception(
+            "the knee",
+            lambda budget, **p: math.floor(serving.knee_batch(**replica(**p))),
+            "That is the knee, where throughput per latency is best. The budget allows another"
+            " batch.",
+            slight=True,
+        ),
+    ),
+    valid=lambda budget, **p: (
+        8 < serving.batch_within(budget, **replica(**p)) <= in_memory(**p)
+        and serving.decode_step(1, **replica(**p)).weights < 0.8 * budget
+    ),
     holds={
         "The weights are read in every step": "definition",
         "That is the knee": "definition",
@@ -190,18 +301,46 @@ replica_rate = Question(
     id="serving.answers_per_second",
     chapter=CHAPTER,
     level="apply",
-    prompt="A replica decodes {{batch}} requests together, one step takes {{step}}, and an answer has {{tokens}} tokens. How many answers does it finish, with the batch kept full?",
-    parameters={"batch": whole(96, 16, 32, 96, 128), "step": Parameter(20, (10, 20, 25, 40), "ms"), "tokens": whole(400, 200, 400, 500, 800)},
+    prompt=(
+        "A replica decodes {{batch}} requests together, one step takes {{step}}, and an answer has"
+        " {{tokens}} tokens. How many answers does it finish, with the batch kept full?"
+    ),
+    parameters={
+        "batch": whole(96, 16, 32, 96, 128),
+        "step": Parameter(20, (10, 20, 25, 40), "ms"),
+        "tokens": whole(400, 200, 400, 500, 800),
+    },
     expected=lambda batch, step, tokens: serving.request_rate(batch, tokens, step),
     unit=RATE,
-    solution=lambda batch, step, tokens: f"An answer stays {si(tokens * step, 's')}. Little's law with $L$ the batch: $\\lambda = L / W$.",
+    solution=lambda batch, step, tokens: (
+        f"An answer stays {si(tokens * step, 's')}. Little's law with $L$ the batch: $\\lambda = L / W$."
+    ),
     misconceptions=(
-        Misconception("tokens, not answers", lambda batch, step, tokens: batch / step, "Those are tokens a second. How many make an answer?"),
-        Misconception("steps, not answers", lambda batch, step, tokens: 1 / step / tokens, "That is for a batch of one."),
-        Misconception("the time of an answer", lambda batch, step, tokens: tokens * step, "That is how long one answer takes. How many are under way meanwhile?"),
-        Misconception("steps a second", lambda batch, step, tokens: 1 / step, "Those are steps a second. Each gives every request of the batch one token of its answer.", slight=True),
+        Misconception(
+            "tokens, not answers",
+            lambda batch, step, tokens: batch / step,
+            "Those are tokens a second. How many make an answer?",
+        ),
+        Misconception(
+            "steps, not answers",
+            lambda batch, step, tokens: 1 / step / tokens,
+            "That is for a batch of one.",
+        ),
+        Misconception(
+            "the time of an answer",
+            lambda batch, step, tokens: tokens * step,
+            "That is how long one answer takes. How many are under way meanwhile?",
+        ),
+        Misconception(
+            "steps a second",
+            lambda batch, step, tokens: 1 / step,
+            "Those are steps a second. Each gives every request of the batch one token of its"
+            " answer.",
+            slight=True,
+        ),
     ),
 )
+
 
 def power(batch, **p):
     """Throughput over latency, Kleinrock's power, at a batch that need not be whole."""
@@ -221,16 +360,45 @@ knee = Question(
     parameters=ROOM,
     expected=lambda **p: serving.knee_batch(**replica(**p)),
     tolerance=0.03,
-    solution=lambda **p: f"Below the roof of the arithmetic, throughput over latency is best where the caches ({si(cache(p['name'], p['context']), 'byte')} a request) take as long to read as the weights ({si(weight_bytes(p['name']), 'byte')}). Their ratio is the batch.",
-    misconceptions=(
-        Misconception("the ridge", lambda **p: accelerator(p["key"]).bf16 / accelerator(p["key"]).hbm_bandwidth, "That is where a matmul turns compute-bound. Do the caches not catch up with the weights earlier?"),
-        Misconception("what fits", in_memory, "That is how many the memory holds. The knee is about time, not room."),
-        Misconception("one", lambda **p: 1.0, "A batch of one has the best latency, but little throughput. Divide one by the other."),
+    solution=lambda **p: (
+        f"Below the roof of the arithmetic, throughput over latency is best where the caches ({si(cache(p['name'], p['context']), 'byte')} a request) take as long to read as the weights ({si(weight_bytes(p['name']), 'byte')}). Their ratio is the batch."
     ),
-    valid=lambda **p: p["chips"] * accelerator(p["key"]).hbm_capacity > 1.2 * weight_bytes(p["name"]) and serving.knee_batch(**replica(**p)) < 0.8 * accelerator(p["key"]).bf16 / accelerator(p["key"]).hbm_bandwidth,
+    misconceptions=(
+        Misconception(
+            "the ridge",
+            lambda **p: accelerator(p["key"]).bf16 / accelerator(p["key"]).hbm_bandwidth,
+            "That is where a matmul turns compute-bound. Do the caches not catch up with the"
+            " weights earlier?",
+        ),
+        Misconception(
+            "what fits",
+            in_memory,
+            "That is how many the memory holds. The knee is about time, not room.",
+        ),
+        Misconception(
+            "one",
+            lambda **p: 1.0,
+            "A batch of one has the best latency, but little throughput. Divide one by the other.",
+        ),
+    ),
+    valid=lambda **p: (
+        p["chips"] * accelerator(p["key"]).hbm_capacity > 1.2 * weight_bytes(p["name"])
+        and serving.knee_batch(**replica(**p))
+        < 0.8 * accelerator(p["key"]).bf16 / accelerator(p["key"]).hbm_bandwidth
+    ),
     holds={
-        "Below the roof of the arithmetic": lambda **p: abs(power_at_best(**p) / power(serving.knee_batch(**replica(**p)), **p) - 1) < 0.01,
-        "A batch of one has": lambda **p: power(1, **p) < 0.5 * power_at_best(**p) and serving.decode_step(1, **replica(**p)).time < serving.decode_step(2, **replica(**p)).time,
+        "Below the roof of the arithmetic": (
+            lambda **p: (
+                abs(power_at_best(**p) / power(serving.knee_batch(**replica(**p)), **p) - 1) < 0.01
+            )
+        ),
+        "A batch of one has": (
+            lambda **p: (
+                power(1, **p) < 0.5 * power_at_best(**p)
+                and serving.decode_step(1, **replica(**p)).time
+                < serving.decode_step(2, **replica(**p)).time
+            )
+        ),
     },
 )
 
@@ -239,7 +407,9 @@ what_limits = Question(
     chapter=CHAPTER,
     level="design",
     kind="choice",
-    prompt=THE_REPLICA + " A token may take {{budget}}, and more requests come than it can finish. Which one change lets it finish more of them?",
+    prompt=THE_REPLICA
+    + " A token may take {{budget}}, and more requests come than it can finish. Which one change"
+    " lets it finish more of them?",
     parameters=ROOM | {"budget": Parameter(15, (10, 12, 15, 20, 30, 40), "ms")},
     options={
         "memory": "Twice the memory, no faster than before.",
@@ -249,21 +419,37 @@ what_limits = Question(
     },
     expected=lambda **p: best_change(**p),
     solution=lambda budget, **p: (
-        f"The memory holds {si(in_memory(**p), digits=4)} requests, the budget allows {si(serving.batch_within(budget, **replica(**p)), digits=4)}; "
-        "the lower of the two caps is the one worth raising. "
-        + ", ".join(f"{name}: {si(tokens, 'token')}/s" for name, tokens in after_change(budget=budget, **p).items())
+        f"The memory holds {si(in_memory(**p), digits=4)} requests, the budget allows"
+        f" {si(serving.batch_within(budget, **replica(**p)), digits=4)}; the lower of the two caps"
+        " is the one worth raising. "
+        + ", ".join(
+            f"{name}: {si(tokens, 'token')}/s"
+            for name, tokens in after_change(budget=budget, **p).items()
+        )
         + "."
     ),
     misconceptions=(
-        Misconception("the other cap", lambda **p: "budget" if best_change(**p) == "memory" else "memory", "There are two caps on the batch, room and time. Work out both: which one is met first?"),
-        Misconception("arithmetic", lambda **_: "peak", "Compare the time of the arithmetic with the time to read the weights."),
-        Misconception("patience", lambda **_: "queue", "Those who stand in a queue are not being served."),
+        Misconception(
+            "the other cap",
+            lambda **p: "budget" if best_change(**p) == "memory" else "memory",
+            "There are two caps on the batch, room and time. Work out both: which one is met"
+            " first?",
+        ),
+        Misconception(
+            "arithmetic",
+            lambda **_: "peak",
+            "Compare the time of the arithmetic with the time to read the weights.",
+        ),
+        Misconception(
+            "patience", lambda **_: "queue", "Those who stand in a queue are not being served."
+        ),
     ),
     valid=lambda budget, **p: (
         best_change(budget=budget, **p) in ("memory", "budget")
         and p["chips"] * accelerator(p["key"]).hbm_capacity > 1.2 * weight_bytes(p["name"])
         and serving.batch_within(budget, **replica(**p)) > 0
-        and 1.05 * sorted(after_change(budget=budget, **p).values())[-2] < max(after_change(budget=budget, **p).values())
+        and 1.05 * sorted(after_change(budget=budget, **p).values())[-2]
+        < max(after_change(budget=budget, **p).values())
     ),
     holds={
         "more requests come than it can finish": "definition",
@@ -289,7 +475,12 @@ def after_change(budget, **p):
         batch = min(fit, serving.batch_within(budget, **replica))
         return batch / serving.decode_step(batch, **replica).time if batch else 0.0
 
-    return {"memory": rate(room, budget, now), "budget": rate(fit, 2 * budget, now), "peak": rate(fit, budget, faster), "queue": rate(fit, budget, now)}
+    return {
+        "memory": rate(room, budget, now),
+        "budget": rate(fit, 2 * budget, now),
+        "peak": rate(fit, budget, faster),
+        "queue": rate(fit, budget, now),
+    }
 
 
 capacity_function = Question(
@@ -297,27 +488,59 @@ capacity_function = Question(
     chapter=CHAPTER,
     level="design",
     kind="function",
-    prompt="Write `most_requests(memory, weight_bytes, kv_bytes, latency)`: the most requests per second that a replica can finish, with whole requests in memory beside the weights. If the weights do not fit, the answer is zero.",
+    prompt=(
+        "Write `most_requests(memory, weight_bytes, kv_bytes, latency)`: the most requests per"
+        " second that a replica can finish, with whole requests in memory beside the weights. If"
+        " the weights do not fit, the answer is zero."
+    ),
     parameters={
         "memory": Parameter(80e9, (16e9, 40e9, 80e9, 640e9), "byte"),
         "weight_bytes": Parameter(16e9, (7e9, 16e9, 26e9, 140e9), "byte"),
         "kv_bytes": Parameter(1.3e9, (1.3e8, 1.3e9, 2.7e9), "byte"),
         "latency": Parameter(5, (0.5, 5, 20), "s"),
     },
-    edges=({"memory": 10e9, "weight_bytes": 140e9, "kv_bytes": 1.3e8, "latency": 0.5}, {"memory": 17e9}),
-    expected=lambda memory, weight_bytes, kv_bytes, latency: queueing.throughput(serving.batch_that_fits(memory, min(weight_bytes, memory), kv_bytes), latency),
+    edges=(
+        {"memory": 10e9, "weight_bytes": 140e9, "kv_bytes": 1.3e8, "latency": 0.5},
+        {"memory": 17e9},
+    ),
+    expected=lambda memory, weight_bytes, kv_bytes, latency: queueing.throughput(
+        serving.batch_that_fits(memory, min(weight_bytes, memory), kv_bytes), latency
+    ),
     unit=RATE,
     tolerance=0.001,
-    solution="Little's law with whole requests:\n\n```python\ndef most_requests(memory, weight_bytes, kv_bytes, latency):\n    return max(0, (memory - weight_bytes) // kv_bytes) / latency\n```",
+    solution=(
+        "Little's law with whole requests:\n\n```python\ndef most_requests(memory, weight_bytes,"
+        " kv_bytes, latency):\n    return max(0, (memory - weight_bytes) // kv_bytes) /"
+        " latency\n```"
+    ),
     misconceptions=(
-        Misconception("fractions of a request", lambda memory, weight_bytes, kv_bytes, latency: max(0, memory - weight_bytes) / kv_bytes / latency, "Half a cache does not serve half a request."),
-        Misconception("no weights", lambda memory, weight_bytes, kv_bytes, latency: memory // kv_bytes / latency, "Where is the model?"),
+        Misconception(
+            "fractions of a request",
+            lambda memory, weight_bytes, kv_bytes, latency: (
+                max(0, memory - weight_bytes) / kv_bytes / latency
+            ),
+            "Half a cache does not serve half a request.",
+        ),
+        Misconception(
+            "no weights",
+            lambda memory, weight_bytes, kv_bytes, latency: memory // kv_bytes / latency,
+            "Where is the model?",
+        ),
         Misconception(
             "fractions, and below zero",
-            lambda memory, weight_bytes, kv_bytes, latency: (memory - weight_bytes) / kv_bytes / latency,
-            "Two things: half a cache does not serve half a request, and what do you return when the weights are larger than the memory?",
+            lambda memory, weight_bytes, kv_bytes, latency: (
+                (memory - weight_bytes) / kv_bytes / latency
+            ),
+            "Two things: half a cache does not serve half a request, and what do you return when"
+            " the weights are larger than the memory?",
         ),
-        Misconception("below zero", lambda memory, weight_bytes, kv_bytes, latency: (memory - weight_bytes) // kv_bytes / latency, "What do you return when the weights are larger than the memory?"),
+        Misconception(
+            "below zero",
+            lambda memory, weight_bytes, kv_bytes, latency: (
+                (memory - weight_bytes) // kv_bytes / latency
+            ),
+            "What do you return when the weights are larger than the memory?",
+        ),
     ),
     holds={
         "If the weights do not fit": "definition",
@@ -325,4 +548,6 @@ capacity_function = Question(
     },
 )
 
-register(with_weights, slots_in_memory, budget_batch, replica_rate, knee, what_limits, capacity_function)
+register(
+    with_weights, slots_in_memory, budget_batch, replica_rate, knee, what_limits, capacity_function
+)

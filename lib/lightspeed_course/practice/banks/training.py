@@ -27,17 +27,36 @@ per_token = Question(
     id="training.flops_per_parameter",
     chapter=CHAPTER,
     level="recall",
-    prompt="How many FLOPs does training cost for each parameter and token, attention scores left out and nothing recomputed?",
+    prompt=(
+        "How many FLOPs does training cost for each parameter and token, attention scores left out"
+        " and nothing recomputed?"
+    ),
     parameters={},
     expected=lambda: t.training_flops(1, 1),
     unit="FLOP",
     tolerance=0,
-    solution="A multiply and an add going forward. Going back, the same again for the gradient of the input and once more for that of the weight: three passes of two.",
+    solution=(
+        "A multiply and an add going forward. Going back, the same again for the gradient of the"
+        " input and once more for that of the weight: three passes of two."
+    ),
     misconceptions=(
-        Misconception("forward only", lambda: 2, "That is inference. What else does a training step do?"),
-        Misconception("backward only", lambda: 4, "That is the backward pass. The forward pass came first."),
-        Misconception("forward done twice", lambda: t.training_flops(1, 1, recomputed=1), "That counts a forward pass repeated to save memory: work of the hardware, not of the model."),
-        Misconception("a multiply-add is one", lambda: 3, "Three passes is right. How many FLOPs is a multiply-add?"),
+        Misconception(
+            "forward only", lambda: 2, "That is inference. What else does a training step do?"
+        ),
+        Misconception(
+            "backward only", lambda: 4, "That is the backward pass. The forward pass came first."
+        ),
+        Misconception(
+            "forward done twice",
+            lambda: t.training_flops(1, 1, recomputed=1),
+            "That counts a forward pass repeated to save memory: work of the hardware, not of the"
+            " model.",
+        ),
+        Misconception(
+            "a multiply-add is one",
+            lambda: 3,
+            "Three passes is right. How many FLOPs is a multiply-add?",
+        ),
     ),
 )
 
@@ -50,17 +69,47 @@ days = Question(
     id="training.days",
     chapter=CHAPTER,
     level="apply",
-    prompt="A model of {{params}} is trained on {{tokens}} with {{n}} chips ({{key}}) at an MFU of {{utilization}}. How many days does it take?",
-    parameters={"params": counted("parameter", 70e9, 7e9, 13e9, 405e9), "tokens": counted("token", 15e12, 2e12, 5e12), "n": Parameter(4096, (2048, 4096, 8192)), "key": chip("h100_sxm", "a100_80gb", "tpu_v5p"), "utilization": percent(0.4, 0.35, 0.45)},
-    expected=lambda params, tokens, n, key, utilization: run(t.training_flops(params, tokens), n, key, utilization),
+    prompt=(
+        "A model of {{params}} is trained on {{tokens}} with {{n}} chips ({{key}}) at an MFU of"
+        " {{utilization}}. How many days does it take?"
+    ),
+    parameters={
+        "params": counted("parameter", 70e9, 7e9, 13e9, 405e9),
+        "tokens": counted("token", 15e12, 2e12, 5e12),
+        "n": Parameter(4096, (2048, 4096, 8192)),
+        "key": chip("h100_sxm", "a100_80gb", "tpu_v5p"),
+        "utilization": percent(0.4, 0.35, 0.45),
+    },
+    expected=lambda params, tokens, n, key, utilization: run(
+        t.training_flops(params, tokens), n, key, utilization
+    ),
     unit="day",
     solution=lambda params, tokens, n, key, utilization: (
-        f"$6PD$ is {si(t.training_flops(params, tokens), 'FLOP')}; the machine does {si(n * accelerator(key).bf16 * utilization, 'FLOP/s')} of model FLOPs. Divide."
+        f"$6PD$ is {si(t.training_flops(params, tokens), 'FLOP')}; the machine does"
+        f" {si(n * accelerator(key).bf16 * utilization, 'FLOP/s')} of model FLOPs. Divide."
     ),
     misconceptions=(
-        Misconception("inference", lambda params, tokens, n, key, utilization: run(2 * params * tokens, n, key, utilization), "You counted the forward pass. What does a training step do after it?"),
-        Misconception("hardware FLOPs", lambda params, tokens, n, key, utilization: run(t.training_flops(params, tokens, 1), n, key, utilization), "MFU counts what the model needs. Recomputed work belongs to HFU."),
-        Misconception("at the peak", lambda params, tokens, n, key, utilization: run(t.training_flops(params, tokens), n, key, 1), "Runs do not reach the peak. Where does the utilization go?"),
+        Misconception(
+            "inference",
+            lambda params, tokens, n, key, utilization: run(
+                2 * params * tokens, n, key, utilization
+            ),
+            "You counted the forward pass. What does a training step do after it?",
+        ),
+        Misconception(
+            "hardware FLOPs",
+            lambda params, tokens, n, key, utilization: run(
+                t.training_flops(params, tokens, 1), n, key, utilization
+            ),
+            "MFU counts what the model needs. Recomputed work belongs to HFU.",
+        ),
+        Misconception(
+            "at the peak",
+            lambda params, tokens, n, key, utilization: run(
+                t.training_flops(params, tokens), n, key, 1
+            ),
+            "Runs do not reach the peak. Where does the utilization go?",
+        ),
     ),
 )
 
@@ -73,16 +122,43 @@ mfu = Question(
     id="training.mfu",
     chapter=CHAPTER,
     level="apply",
-    prompt="A model of {{params}} trains on {{key}} chips; each chip gets through {{rate}} tokens a second. What is the MFU?",
-    parameters={"params": counted("parameter", 65e9, 30e9, 70e9), "rate": Parameter(380, (250, 300, 380), show=str), "key": chip("a100_80gb", "h100_sxm")},
+    prompt=(
+        "A model of {{params}} trains on {{key}} chips; each chip gets through {{rate}} tokens a"
+        " second. What is the MFU?"
+    ),
+    parameters={
+        "params": counted("parameter", 65e9, 30e9, 70e9),
+        "rate": Parameter(380, (250, 300, 380), show=str),
+        "key": chip("a100_80gb", "h100_sxm"),
+    },
     expected=lambda params, rate, key: t.mfu(params, rate, 1.0, 1, accelerator(key).bf16),
     unit="%",
-    solution=lambda params, rate, key: f"Model FLOPs: $6P$ times {rate} tokens a second is {si(6 * params * rate, 'FLOP/s')}, over a dense peak of {si(accelerator(key).bf16, 'FLOP/s')}.",
+    solution=lambda params, rate, key: (
+        f"Model FLOPs: $6P$ times {rate} tokens a second is {si(6 * params * rate, 'FLOP/s')}, over a dense peak of {si(accelerator(key).bf16, 'FLOP/s')}."
+    ),
     misconceptions=(
-        Misconception("sparse peak", lambda params, rate, key: 6 * params * rate / accelerator(key).bf16_sparse, "Is that over the sparse peak? A data sheet may print it first. MFU is taken of the dense one."),
-        Misconception("forward only", lambda params, rate, key: reached(params, rate, key, 2), "What else does training do with each token, after the forward pass?"),
-        Misconception("hardware utilization", lambda params, rate, key: t.hfu(params, rate, 1.0, 1, accelerator(key).bf16), "That counts a repeated forward pass: HFU. The question does not say that this run recomputes."),
-        Misconception("multiplies only", lambda params, rate, key: reached(params, rate, key, 3), "A multiply-add is two FLOPs, in the model as on the data sheet."),
+        Misconception(
+            "sparse peak",
+            lambda params, rate, key: 6 * params * rate / accelerator(key).bf16_sparse,
+            "Is that over the sparse peak? A data sheet may print it first. MFU is taken of the"
+            " dense one.",
+        ),
+        Misconception(
+            "forward only",
+            lambda params, rate, key: reached(params, rate, key, 2),
+            "What else does training do with each token, after the forward pass?",
+        ),
+        Misconception(
+            "hardware utilization",
+            lambda params, rate, key: t.hfu(params, rate, 1.0, 1, accelerator(key).bf16),
+            "That counts a repeated forward pass: HFU. The question does not say that this run"
+            " recomputes.",
+        ),
+        Misconception(
+            "multiplies only",
+            lambda params, rate, key: reached(params, rate, key, 3),
+            "A multiply-add is two FLOPs, in the model as on the data sheet.",
+        ),
     ),
 )
 
@@ -90,20 +166,47 @@ from_hfu = Question(
     id="training.mfu_from_hfu",
     chapter=CHAPTER,
     level="apply",
-    prompt="A paper reports {{hfu}} of peak. Its FLOP count includes a full forward pass repeated to save memory. What is the MFU, attention scores aside?",
+    prompt=(
+        "A paper reports {{hfu}} of peak. Its FLOP count includes a full forward pass repeated to"
+        " save memory. What is the MFU, attention scores aside?"
+    ),
     parameters={"hfu": percent(0.52, 0.44, 0.48, 0.56)},
     expected=lambda hfu: hfu * t.training_flops(1, 1) / t.training_flops(1, 1, recomputed=1),
     unit="%",
-    solution=lambda hfu: f"The hardware does eight FLOPs for each parameter and token, of which the model needs six: three quarters of {si(hfu, '%')}.",
+    solution=lambda hfu: (
+        f"The hardware does eight FLOPs for each parameter and token, of which the model needs six: three quarters of {si(hfu, '%')}."
+    ),
     holds={
-        "The forward pass is a third": lambda hfu: t.training_flops(1, 1, recomputed=1) - t.training_flops(1, 1) == t.training_flops(1, 1) / 3,
-        "three quarters of": lambda hfu: t.training_flops(1, 1) / t.training_flops(1, 1, recomputed=1) == 3 / 4,
+        "The forward pass is a third": (
+            lambda hfu: (
+                t.training_flops(1, 1, recomputed=1) - t.training_flops(1, 1)
+                == t.training_flops(1, 1) / 3
+            )
+        ),
+        "three quarters of": (
+            lambda hfu: t.training_flops(1, 1) / t.training_flops(1, 1, recomputed=1) == 3 / 4
+        ),
     },
     misconceptions=(
-        Misconception("as printed", lambda hfu: hfu, "Part of that work was repeated. Should it count again?"),
-        Misconception("the wrong way", lambda hfu: hfu * 4 / 3, "MFU leaves work out. Can it be higher than HFU?"),
-        Misconception("two thirds", lambda hfu: hfu * 2 / 3, "The forward pass is a third of the model's work. Of which total is the repeated one a share?"),
-        Misconception("half", lambda hfu: hfu / 2, "It is the forward pass that is repeated, not the whole step."),
+        Misconception(
+            "as printed", lambda hfu: hfu, "Part of that work was repeated. Should it count again?"
+        ),
+        Misconception(
+            "the wrong way",
+            lambda hfu: hfu * 4 / 3,
+            "MFU leaves work out. Can it be higher than HFU?",
+        ),
+        Misconception(
+            "two thirds",
+            lambda hfu: hfu * 2 / 3,
+            "The forward pass is a third of the model's work. Of which total is the repeated one a"
+            " share?",
+        ),
+        Misconception(
+            "half",
+            lambda hfu: hfu / 2,
+            "It is the forward pass that is repeated, not the whole step.",
+        ),
     ),
 )
 
