@@ -31,6 +31,7 @@ __getattr__, __dir__, __all__ = lazy(
         ),
         "show.roof": ("roof_chart",),
         "show.page": ("figure", "table"),
+        "show.sweep": ("sweep",),
         "show.explore": ("Choice", "LogSlider", "Slider", "Toggle", "View", "explorer"),
         "measure.records.record": ("shipped",),
         "measure.pages.record_tables": ("compare_here", "measure_here", "row", "show_recorded"),

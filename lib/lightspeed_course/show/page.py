@@ -3,8 +3,10 @@
 import html
 from numbers import Real
 
+from lightspeed.values import Amount, Whole
+
 from .chart import Chart
-from .format import plain
+from .format import plain, si
 
 
 def figure(drawing, caption, alt):
@@ -94,6 +96,8 @@ def _is_number(cell):
 def _cell(cell):
     if isinstance(cell, bool) or not isinstance(cell, Real):
         return str(cell)
+    if isinstance(cell, Amount | Whole) and cell.unit:
+        return si(cell, cell.unit)
     return f"{cell:,}" if isinstance(cell, int) else plain(cell)
 
 
