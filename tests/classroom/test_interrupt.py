@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -11,6 +12,7 @@ from cases import ASSIGNMENT, idle, right
 from test_gradebook import children, command, wait_until_gone
 
 from lightspeed_class.class_folder import new
+from lightspeed_class.grading import batch
 
 pytestmark = pytest.mark.slow
 
@@ -79,7 +81,7 @@ def running(run, what):
     [
         (["grade"], "-B /student.py"),
         (["regrade"], "-B /student.py"),
-        (["grade", "--not-isolated"], "classroom/student.py"),
+        (["grade", "--not-isolated"], "grading/student.py"),
     ],
 )
 def test_it_stops_at_once_and_leaves_nothing(start, course, words, student):
@@ -92,6 +94,23 @@ def test_it_stops_at_once_and_leaves_nothing(start, course, words, student):
     wait_until_gone(had)
     with course.book() as book:
         assert [len(book.gradings(s.id)) for s in book.submissions()] == [1, 0, 0, 0, 0, 0, 0]
+
+
+def test_an_interrupt_waits_though_another_thread_takes_it():
+    """As numpy's threads do, which know nothing of the mask of the main one."""
+    over = threading.Event()
+    other = threading.Thread(target=over.wait)
+    other.start()
+    done = []
+    try:
+        with pytest.raises(KeyboardInterrupt), batch._without_interrupts():
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.3)  # the other thread has it by now
+            done.append("to the end")
+    finally:
+        over.set()
+        other.join()
+    assert done == ["to the end"]
 
 
 def test_while_the_workers_start(start):

@@ -16,6 +16,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 import time
 from collections import deque
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, ProcessPoolExecutor, wait
@@ -178,12 +179,24 @@ def _end(workers):
 def _without_interrupts():
     """Ctrl+C, which a terminal sends to all processes, waits for the end of this block; workers
     begun in it never get one.
+
+    The mask is what a worker inherits. It does not keep the signal from this process, though:
+    any other thread, such as one of numpy's, may take it, and Python then runs its handler here.
+    Half of a worker's start would be written, and the worker would complain of the other half.
     """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # interrupts are for the main thread
+        return
+    came = []
+    handler = signal.signal(signal.SIGINT, lambda *what: came.append(what))
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.signal(signal.SIGINT, handler)
+        if came and callable(handler):
+            handler(*came[0])
 
 
 def _begin(parent):
