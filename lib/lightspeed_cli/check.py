@@ -10,10 +10,12 @@ def add(parser):
 
 def run(options):
     """Print what differs; the exit status is 1 if anything does."""
-    from lightspeed_course.authoring import statements
+    from lightspeed_course.authoring import new, statements
     from lightspeed_course.authoring.build import check_course
 
     found = check_course(options.names or None)
+    if not options.names:
+        found += new.todos()
     if not options.names:
         print("\n".join(statements.counts(statements.of_course())))
     print(

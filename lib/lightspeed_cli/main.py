@@ -21,6 +21,7 @@ VERBS = {
         " machines"
     ),
     "progress": "show what you have answered and predicted so far",
+    "new": "make the skeleton of a chip, a question, a law or a chapter (for authors)",
     "build": "execute chapters and derive exercises (for authors)",
     "statements": "list the sentences that nothing holds to be true (for authors)",
     "check": "fail if a derived file is not what its source makes (for authors)",
@@ -65,7 +66,7 @@ def main(argv=None):
             raise
         extra = (
             "dev"
-            if options.verb in ("build", "check", "statements")
+            if options.verb in ("new", "build", "check", "statements")
             else "class"
             if options.verb == "class"
             else "lab"

@@ -1,0 +1,23 @@
+"""`lightspeed new`: a skeleton that says what is missing."""
+
+from lightspeed_cli.errors import UserError
+
+
+def add(parser):
+    """Put the arguments of the verb on its parser."""
+    parser.add_argument("kind", choices=["chip", "question", "law", "chapter"])
+    names = "l40s, roofline.l40s_ridge (topic.name), roofline.transfer_time (module.function)"
+    parser.add_argument("name", help=f"such as {names}, 08_network")
+
+
+def run(options):
+    """Write it, and list what is to be filled in."""
+    from lightspeed_course.authoring.new import ROOT, new, todos
+    from lightspeed_course.authoring.notebooks import BuildError
+
+    try:
+        made = {str(path.relative_to(ROOT)) for path in new(options.kind, options.name)}
+    except BuildError as error:
+        raise UserError(error) from error
+    print("\n".join(line for line in todos() if line.partition(":")[0] in made))
+    print(f"That is what {options.name} lacks. `lightspeed check` fails until it is all there.")
