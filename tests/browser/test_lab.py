@@ -5,6 +5,7 @@ from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 
 from lightspeed_cli.lab import CONFIG
 
@@ -23,6 +24,7 @@ def test_the_printed_address_opens_the_start_page_and_it_runs(page, lab):
     page.screenshot("00_start_here", whole=True)
 
 
+FIGURE = '.jp-OutputArea-output img[src^="data:image/svg+xml"]'
 SLOW = """
 import time
 from jupyter_server.serverapp import ServerApp
@@ -54,7 +56,23 @@ def test_a_chapter_runs_to_its_end_and_measures(page, name):
 def test_delivered_figures_show_before_anything_runs(page):
     """An untrusted notebook would show the text of a figure in place of its drawing."""
     page.open_notebook("chapters/02_roofline.ipynb")
-    page.locator(".jp-RenderedSVG :is(svg, img)").nth(2).wait_for(state="attached")
+    page.locator(FIGURE).nth(2).wait_for(state="attached")
+
+
+def test_every_image_has_words(page):
+    """axe's own rules for images, over a page of figures, before and after it was run."""
+    page.open_notebook("chapters/02_roofline.ipynb")
+    page.locator(FIGURE).nth(2).wait_for(state="attached")
+    for _ in range(2):
+        found = Axe().run(
+            page.page, options={"runOnly": ["image-alt", "svg-img-alt", "role-img-alt"]}
+        )
+        faults = [
+            (v["id"], [n["html"][:120] for n in v["nodes"]]) for v in found.response["violations"]
+        ]
+        assert faults == []
+        assert found.response["passes"], "no rule found an image"
+        page.run_all()
 
 
 def test_a_page_that_was_not_run_keeps_its_answer_folded(page):
@@ -72,7 +90,7 @@ def test_the_code_of_a_figure_is_folded_behind_a_bar(page):
     cell = page.locator(".jp-CodeCell").filter(has=page.locator(".jp-InputPlaceholder")).first
     cell.scroll_into_view_if_needed()
     cell = cell.element_handle()  # unfolded, it is no longer what was looked for
-    assert cell.query_selector(".jp-RenderedSVG").is_visible()
+    assert cell.query_selector(FIGURE).is_visible()
     assert not [line for line in cell.query_selector_all(".cm-line") if line.is_visible()]
     page.screenshot("02_folded")
     cell.query_selector(".jp-InputPlaceholder .jp-Placeholder-content").click()

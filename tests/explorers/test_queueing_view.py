@@ -119,9 +119,9 @@ def test_who_reads_the_prompts_is_said():
     assert "even if it reads the prompts itself" in alone.verdict
     assert (
         "only if other replicas read the prompts" in fed.verdict
-        and "at most 4.82 requests/s" in fed.verdict
+        and "at most 4.85 requests/s" in fed.verdict
     )
-    assert dict(fed.facts)["most if it reads the prompts too"] == "4.82/s"
+    assert dict(fed.facts)["most if it reads the prompts too"] == "4.85/s"
 
 
 def test_no_number_is_given_to_what_never_happens():

@@ -441,9 +441,8 @@ def test_texts_stay_inside_the_picture(chart):
     """Left and right ends of all unrotated texts, by the widths of the widest face."""
     root = ET.fromstring(static.svg([chart], "caption", "description"))
     for node in root.iter(f"{SVG}text"):
-        style, text = node.get("style"), "".join(node.itertext())
-        size = float(re.search(r"font(?:-size)?:[^;]*?([\d.]+)px", style)[1])
-        anchor = (re.search(r"text-anchor: (\w+)", style) or ["", "start"])[1]
+        text, anchor = "".join(node.itertext()), node.get("text-anchor", "start")
+        size = float(re.search(r"([\d.]+)px", node.get("font-size") or node.get("font"))[1])
         if "rotate(-0 " in node.get("transform", "rotate(-0 "):
             left = (
                 float(node.get("x"))

@@ -6,6 +6,7 @@ import pytest
 from lightspeed.catalog import accelerator
 from lightspeed.roofline import attainable, ridge_point, time_bounds
 from lightspeed.serving import decode_step
+from lightspeed_course.show.layout import lay_out
 from lightspeed_course.show.sweep import sweep
 
 CHIPS = {"A100": accelerator("a100_80gb").bf16, "H100": accelerator("h100_sxm").bf16}
@@ -26,7 +27,7 @@ def test_axes_are_named_by_the_law():
     assert (chart.x.label, chart.x.unit, chart.x.scale) == ("intensity", "FLOP/byte", "log")
     assert (chart.y.label, chart.y.unit, chart.y.scale) == ("attainable", "FLOP/s", "log")
     assert [mark.label for mark in chart.marks] == ["peak A100", "peak H100"]
-    assert chart.spec()["x"]["label"] == "intensity (FLOP/byte)"
+    assert lay_out(chart)["x"]["label"] == "intensity (FLOP/byte)"
 
 
 def test_a_few_values_or_names_show_as_a_table():

@@ -271,7 +271,6 @@ def test_serving_speaks_of_its_menu_and_counts_the_prompts():
         "reads itself": 30,
         "others read": 10,
         "overload": 30,
-        "no other chip": 1,
     }
     judge(explorer, claims, 5, expected, usable=lambda verdict: not verdict.startswith("No"))
 

@@ -2,6 +2,7 @@
 when they do not.
 """
 
+import re
 from pathlib import Path
 
 import nbformat
@@ -181,3 +182,12 @@ def test_an_array_of_bare_integers_is_found():
         "np.arange(len(x))",
     ):
         assert len(list(bare_integers(bad))) == 1, bad
+
+
+def test_nbconvert_keeps_the_words_of_a_figure():
+    from nbconvert import HTMLExporter
+
+    html, _ = HTMLExporter().from_filename(str(ROOT / "chapters/02_roofline.ipynb"))
+    images = re.findall(r"<img\b[^>]*>", html)
+    assert len(images) > 5 and "No description has been provided" not in html
+    assert all(re.search(r'\balt="[^"]{20,}"', image) for image in images)

@@ -14,8 +14,9 @@ from lightspeed.roofline import ridge_point
 
 a100 = accelerator("a100_80gb")
 
-# %% [markdown] The ridge of the {{a100.name}} is {{ridge_point(a100.bf16, a100.hbm_bandwidth):.0f}}
-# FLOP/byte, in LaTeX $I = \frac{ {{a100.bf16 / 1e12:.0f}} }{ {{a100.hbm_bandwidth / 1e12:.3f}} }$.
+# %% [markdown]
+# The ridge of the {{a100.name}} is {{ridge_point(a100.bf16, a100.hbm_bandwidth):.0f}} FLOP/byte, in LaTeX
+# $I = \frac{ {{a100.bf16 / 1e12:.0f}} }{ {{a100.hbm_bandwidth / 1e12:.3f}} }$.
 
 # %%
 ridge = ridge_point(a100.bf16, a100.hbm_bandwidth)
@@ -23,12 +24,7 @@ print(f"ridge {ridge:.1f} FLOP/byte")
 
 # %%
 print("before")
-display(
-    HTML(
-        '<img alt="A bar as wide as the ridge is far." src="data:image/svg+xml,<svg><rect'
-        f' width={ridge:.0f}/></svg>">'
-    )
-)
+display(HTML(f'<img alt="A bar as wide as the ridge is far." src="data:image/svg+xml,<svg><rect width={ridge:.0f}/></svg>">'))
 print("after")
 f"{ridge:.2f}"
 
