@@ -1,7 +1,8 @@
 """Create .venv from a lock file: every file checked by hash, the course itself installed editable.
 
     python tools/env.py         what a learner or an instructor uses (requirements.lock)
-    python tools/env.py dev     the same and what proves and builds the course (requirements-dev.lock)
+    python tools/env.py dev     the same and what proves and builds the course
+                                (requirements-dev.lock)
 
 Needs nothing but Python 3.11 or newer. uv does the work: the one on the path, or one that is itself
 checked by hash; pip does it where there is none. An environment that `uv venv` made is as good as

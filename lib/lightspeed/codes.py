@@ -11,6 +11,8 @@ from lightspeed.elementwise import Value, any_of, floor, is_array, rint, where
 from lightspeed.errors import BadArgument
 from lightspeed.law import is_quantity
 
+__all__ = ("all_within", "code_of", "plain_codes", "plain_values", "rounded", "whole")
+
 
 def plain_values(law: str, values: Any) -> Any:
     """`values` as a float or float64 array; NaN and infinities pass, all else that is no number

@@ -11,6 +11,12 @@ import sys
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+__all__ = (
+    "INF", "Value", "any_of", "copysign", "divide", "exp", "expm1", "floor", "floor_log2",
+    "frexp", "is_array", "isfinite", "isnan", "ldexp", "log", "log10", "maximum", "minimum",
+    "rint", "where",
+)  # fmt: skip
+
 INF = math.inf
 # What a law takes and gives: a number, or an array or a quantity of numbers, whose types live in
 # packages that a bare Python does not have.

@@ -8,6 +8,8 @@ import difflib
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
+__all__ = ("BadArgument", "did_you_mean", "nearest", "one_of")
+
 T = TypeVar("T")
 
 

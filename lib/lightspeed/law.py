@@ -25,6 +25,11 @@ from lightspeed.elementwise import INF, is_array
 from lightspeed.errors import BadArgument, nearest, one_of
 from lightspeed.values import Amount, Whole
 
+__all__ = (
+    "ELEMENT_BYTES", "Argument", "Law", "Spec", "checked", "count", "described", "fraction",
+    "is_quantity", "law", "nonnegative", "positive", "real", "with_unit",
+)  # fmt: skip
+
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")

@@ -116,8 +116,11 @@ def deepspeed_zero2_bytes(
     18 are gradients in 2 bytes and in 4, master weights and two moments. DeepSpeed's documentation
     still prints what an older release gave, 4 P + 16 P / n. It counts GiB and writes GB.
 
-    >>> [round(deepspeed_zero2_bytes(2851e6, 8, 8, by=by).gpu / 2**30, 2) for by in ("code", "documentation")]
-    [11.28, 15.93]
+    >>> code, documentation = (
+    ...     deepspeed_zero2_bytes(2851e6, 8, 8, by=by) for by in ("code", "documentation")
+    ... )
+    >>> round(code.gpu / 2**30, 2), round(documentation.gpu / 2**30, 2)
+    (11.28, 15.93)
     """
     if offload == "cpu":
         return Offload(2 * parameters, 1.5 * parameters * maximum(4 * n, 16))
@@ -176,14 +179,14 @@ def activation_bytes(
     return sequence * batch * width * layers * kept * _in_flight(pipeline, interleave)
 
 
-def _on_a_rank(whole, divided, tensor, split):
+def _on_a_rank(whole: Value, divided: Value, tensor: Value, split: str) -> Value:
     """Bytes on one tensor-parallel rank: sequence parallelism splits also what tensor
     parallelism leaves whole.
     """
     return whole / (tensor if split == "tensor+sequence" else 1) + divided / tensor
 
 
-def _in_flight(pipeline, interleave):
+def _in_flight(pipeline: Value, interleave: Value) -> Value:
     """Micro-batches that the first stage holds, as a multiple of what fills its share of the
     layers once.
     """
@@ -191,15 +194,15 @@ def _in_flight(pipeline, interleave):
 
 
 def transformer_activation_bytes(
-    model,
-    sequence,
-    batch=1,
-    tensor=1,
-    pipeline=1,
-    interleave=1,
-    split="tensor",
-    recompute="selective",
-):
+    model: Transformer,
+    sequence: Value,
+    batch: Value = 1,
+    tensor: Value = 1,
+    pipeline: Value = 1,
+    interleave: Value = 1,
+    split: str = "tensor",
+    recompute: str = "selective",
+) -> Value:
     """Bytes of activations of a `Transformer` on a device of the first stage, from its layers' own
     tensors.
 
@@ -313,7 +316,8 @@ def training_memory(
     default without attention scores.
 
     >>> from lightspeed.transformer import transformer
-    >>> use = training_memory(transformer("llama3_8b"), 80e9, 8192, data=8, stage=3, recompute="full")
+    >>> llama = transformer("llama3_8b")
+    >>> use = training_memory(llama, 80e9, 8192, data=8, stage=3, recompute="full")
     >>> use.fits, use.largest
     (True, 'optimizer')
     """

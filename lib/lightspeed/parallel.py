@@ -217,7 +217,13 @@ AXES = count(
     experts_over_active=Argument(low=1.0, above=False),
     tensor=WAYS,
 )
-def data_parallel_tokens(peak, bandwidth, axes=1, experts_over_active=1.0, tensor=1):
+def data_parallel_tokens(
+    peak: Value,
+    bandwidth: Value,
+    axes: Value = 1,
+    experts_over_active: Value = 1.0,
+    tensor: Value = 1,
+) -> Value:
     """Tokens a chip above which data parallelism or FSDP is compute-bound: C / W, all weights in
     bf16.
 
@@ -244,7 +250,7 @@ def tensor_parallel_ways(hidden: Value, peak: Value, bandwidth: Value, axes: Val
 
 
 @law(hidden=WIDTH, peak=PEAK, bandwidth=BANDWIDTH, tensor_bandwidth=BANDWIDTH)
-def mixed_tokens(hidden, peak, bandwidth, tensor_bandwidth):
+def mixed_tokens(hidden: Value, peak: Value, bandwidth: Value, tensor_bandwidth: Value) -> Value:
     """Tokens a chip above which FSDP over `bandwidth` and, after it, tensor parallelism over
     `tensor_bandwidth` take less time than arithmetic, at the best split of the chips: 4 C^2 / (W V
     F) for rates W and V.
@@ -260,7 +266,9 @@ def mixed_tokens(hidden, peak, bandwidth, tensor_bandwidth):
 
 
 @law(tokens=TOKENS, chips=count(), hidden=WIDTH, bandwidth=BANDWIDTH, tensor_bandwidth=BANDWIDTH)
-def best_fsdp_ways(tokens, chips, hidden, bandwidth, tensor_bandwidth):
+def best_fsdp_ways(
+    tokens: Value, chips: Value, hidden: Value, bandwidth: Value, tensor_bandwidth: Value
+) -> Value:
     """FSDP ways X at which a step of `tokens` over `chips`, the rest tensor parallel, sends for the
     shortest time: sqrt(B N W / (F V)), where both take equally long. Rates as in `mixed_tokens`.
 

@@ -11,11 +11,10 @@ deterministic rules of thumb for probabilistic problems in computer communicatio
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass, replace
-from importlib.resources import files
 from typing import Any
 
+from lightspeed.catalog import measured
 from lightspeed.elementwise import Value, any_of, divide, maximum, minimum, where
 from lightspeed.errors import BadArgument
 from lightspeed.law import ELEMENT_BYTES, Argument, count, law, nonnegative, positive
@@ -109,7 +108,9 @@ def generation_time(
     The caches grow by `kv_per_token` (byte) a step, so on average they hold the prompt and half the
     output.
 
-    >>> round(generation_time(48, 2048, 2048, 6.74e9, 262144, 1979e12, 3.35e12, parameter_bytes=1), 1)
+    >>> fp8, bandwidth = 1979e12, 3.35e12
+    >>> seconds = generation_time(48, 2048, 2048, 6.74e9, 262144, fp8, bandwidth, parameter_bytes=1)
+    >>> round(seconds, 1)
     28.4
     """
     cache = kv_per_token * (prompt + output / 2)
@@ -293,9 +294,7 @@ def measured_runs() -> tuple[str, list[dict[str, Any]]]:
     >>> measured_runs()[1][0]["batch"]
     768
     """
-    data = tomllib.loads(
-        files("lightspeed.catalog").joinpath("measured_serving.toml").read_text("utf-8")
-    )
+    data = measured("serving")
     return data["source"], data["run"]
 
 

@@ -96,7 +96,7 @@ def si_magnitude(quantity: Any, unit: str) -> Any:
     return quantity.to(unit or "dimensionless").magnitude
 
 
-def fits(quantity, unit):
+def fits(quantity: Any, unit: str) -> bool:
     """Whether `si_magnitude` can express this quantity in this unit."""
     alike = ("request/s", "1/s") if unit == "request/s" else (unit or "dimensionless",)
     return any(quantity.is_compatible_with(each) for each in alike)

@@ -24,21 +24,25 @@ SETTINGS, BOOK, ROSTER = "class.toml", "gradebook.sqlite", "roster.csv"
 FEEDBACK = ("full", "format")
 TEMPLATE = """\
 # A class of the course "Speed of Light". `lightspeed class --help` lists what can be done with it.
-# Keep this folder to yourself: gradebook.sqlite holds the scores, and the secret that draws the hidden inputs.
+# Keep this folder to yourself: gradebook.sqlite holds the scores, and the secret that draws the
+# hidden inputs.
 
 name = {name}
 
-# true: each student gets numbers of their own, of equal difficulty. false: all get the same, in one notebook for all.
+# true: each student gets numbers of their own, of equal difficulty.
+# false: all get the same, in one notebook for all.
 variants = true
 
 # What `check` tells students in the notebooks that you release:
 #   "full"     whether an answer is right and, if not, what may have happened, as in self-study
 #   "format"   only that an answer was read, and as what
-# Neither shows a worked solution. The library is open, though: a student who has it can compute any answer, and the
-# seed in the notebook can be read. What a score rests on is here: your seeds, and functions tried on hidden inputs.
+# Neither shows a worked solution. The library is open, though: a student who has it can compute
+# any answer, and the seed in the notebook can be read. What a score rests on is here: your seeds,
+# and functions tried on hidden inputs.
 feedback = "full"
 
-# Points of a question; those that are not named here have one. After a change: release, then regrade.
+# Points of a question; those that are not named here have one.
+# After a change: release, then regrade.
 # [points.02_roofline]
 # "roofline.budget_batch" = 3
 """

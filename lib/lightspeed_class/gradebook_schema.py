@@ -6,43 +6,57 @@ from __future__ import annotations
 MIGRATIONS = (
     """
     CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-    CREATE TABLE students (id TEXT PRIMARY KEY, name TEXT NOT NULL, seed TEXT, details TEXT NOT NULL);
+    CREATE TABLE students (
+        id TEXT PRIMARY KEY, name TEXT NOT NULL, seed TEXT, details TEXT NOT NULL
+    );
     CREATE TABLE assignments (
-        number INTEGER PRIMARY KEY, name TEXT NOT NULL, content TEXT NOT NULL, seeded INTEGER NOT NULL, at REAL NOT NULL
+        number INTEGER PRIMARY KEY, name TEXT NOT NULL, content TEXT NOT NULL,
+        seeded INTEGER NOT NULL, at REAL NOT NULL
     );
     CREATE TABLE submissions (
-        id INTEGER PRIMARY KEY, student TEXT NOT NULL REFERENCES students(id), assignment TEXT NOT NULL, at REAL NOT NULL,
-        source TEXT NOT NULL, sha256 TEXT NOT NULL, refused TEXT NOT NULL, content BLOB,
-        UNIQUE (student, assignment, sha256)
+        id INTEGER PRIMARY KEY, student TEXT NOT NULL REFERENCES students(id),
+        assignment TEXT NOT NULL, at REAL NOT NULL, source TEXT NOT NULL, sha256 TEXT NOT NULL,
+        refused TEXT NOT NULL, content BLOB, UNIQUE (student, assignment, sha256)
     );
     CREATE TABLE chosen (
-        number INTEGER PRIMARY KEY, submission INTEGER NOT NULL REFERENCES submissions(id), at REAL NOT NULL
+        number INTEGER PRIMARY KEY, submission INTEGER NOT NULL REFERENCES submissions(id),
+        at REAL NOT NULL
     );
     CREATE TABLE gradings (
-        id INTEGER PRIMARY KEY, submission INTEGER NOT NULL REFERENCES submissions(id), key TEXT NOT NULL, at REAL NOT NULL,
-        graded TEXT NOT NULL, UNIQUE (submission, key)
+        id INTEGER PRIMARY KEY, submission INTEGER NOT NULL REFERENCES submissions(id),
+        key TEXT NOT NULL, at REAL NOT NULL, graded TEXT NOT NULL, UNIQUE (submission, key)
     );
     CREATE TABLE manual (
-        number INTEGER PRIMARY KEY, student TEXT NOT NULL REFERENCES students(id), assignment TEXT NOT NULL,
-        question TEXT NOT NULL, points REAL, comment TEXT NOT NULL, by TEXT NOT NULL, at REAL NOT NULL
+        number INTEGER PRIMARY KEY, student TEXT NOT NULL REFERENCES students(id),
+        assignment TEXT NOT NULL, question TEXT NOT NULL, points REAL, comment TEXT NOT NULL,
+        by TEXT NOT NULL, at REAL NOT NULL
     );
     CREATE INDEX manual_of ON manual (assignment, student);
-    CREATE TRIGGER submissions_stay BEFORE UPDATE ON submissions BEGIN SELECT RAISE(ABORT, 'submissions are only added'); END;
-    CREATE TRIGGER submissions_last BEFORE DELETE ON submissions BEGIN SELECT RAISE(ABORT, 'submissions are only added'); END;
-    CREATE TRIGGER gradings_stay BEFORE UPDATE ON gradings BEGIN SELECT RAISE(ABORT, 'gradings are only added'); END;
-    CREATE TRIGGER gradings_last BEFORE DELETE ON gradings BEGIN SELECT RAISE(ABORT, 'gradings are only added'); END;
-    CREATE TRIGGER manual_stay BEFORE UPDATE ON manual BEGIN SELECT RAISE(ABORT, 'manual entries are only added'); END;
-    CREATE TRIGGER manual_last BEFORE DELETE ON manual BEGIN SELECT RAISE(ABORT, 'manual entries are only added'); END;
+    CREATE TRIGGER submissions_stay BEFORE UPDATE ON submissions
+        BEGIN SELECT RAISE(ABORT, 'submissions are only added'); END;
+    CREATE TRIGGER submissions_last BEFORE DELETE ON submissions
+        BEGIN SELECT RAISE(ABORT, 'submissions are only added'); END;
+    CREATE TRIGGER gradings_stay BEFORE UPDATE ON gradings
+        BEGIN SELECT RAISE(ABORT, 'gradings are only added'); END;
+    CREATE TRIGGER gradings_last BEFORE DELETE ON gradings
+        BEGIN SELECT RAISE(ABORT, 'gradings are only added'); END;
+    CREATE TRIGGER manual_stay BEFORE UPDATE ON manual
+        BEGIN SELECT RAISE(ABORT, 'manual entries are only added'); END;
+    CREATE TRIGGER manual_last BEFORE DELETE ON manual
+        BEGIN SELECT RAISE(ABORT, 'manual entries are only added'); END;
     """,
     # When a submission was really handed in, where that is known later; and in `chosen` that
     # neither it counts nor any before it.
     """
     CREATE TABLE times (
-        number INTEGER PRIMARY KEY, submission INTEGER NOT NULL REFERENCES submissions(id), at REAL NOT NULL, source TEXT NOT NULL
+        number INTEGER PRIMARY KEY, submission INTEGER NOT NULL REFERENCES submissions(id),
+        at REAL NOT NULL, source TEXT NOT NULL
     );
     CREATE INDEX times_of ON times (submission);
-    CREATE TRIGGER times_stay BEFORE UPDATE ON times BEGIN SELECT RAISE(ABORT, 'times are only added'); END;
-    CREATE TRIGGER times_last BEFORE DELETE ON times BEGIN SELECT RAISE(ABORT, 'times are only added'); END;
+    CREATE TRIGGER times_stay BEFORE UPDATE ON times
+        BEGIN SELECT RAISE(ABORT, 'times are only added'); END;
+    CREATE TRIGGER times_last BEFORE DELETE ON times
+        BEGIN SELECT RAISE(ABORT, 'times are only added'); END;
     ALTER TABLE chosen ADD COLUMN none INTEGER NOT NULL DEFAULT 0;
     """,
 )

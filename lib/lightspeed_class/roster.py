@@ -1,10 +1,11 @@
 """The roster: students from a plain CSV file, or from what Canvas and Moodle export.
 
     plain     id, name, and any of email, section, canvas_id, sis_user_id, sis_login_id, ...
-    Canvas    Gradebook > Export: Student (or LastName, FirstName), ID, SIS User ID, SIS Login ID, Section, ...
-              (instructure/canvas-lms, lib/gradebook_exporter.rb)
-    Moodle    Grades > Export > Plain text, the participants' table, or an assignment's grading worksheet:
-              First name, Surname or Last name (or Full name), ID number, Email address, Username, Identifier
+    Canvas    Gradebook > Export: Student (or LastName, FirstName), ID, SIS User ID, SIS Login ID,
+              Section, ... (instructure/canvas-lms, lib/gradebook_exporter.rb)
+    Moodle    Grades > Export > Plain text, the participants' table, or an assignment's grading
+              worksheet: First name, Surname or Last name (or Full name), ID number, Email address,
+              Username, Identifier
 
 A student who is there already is found again by any identifier, gets what the file adds, and keeps
 the seed. Nobody is ever removed; who has left gets "yes" in a column `left` ("no" or nothing when
@@ -26,10 +27,13 @@ from lightspeed_class.class_folder import CourseError
 LARGEST = 32 << 20  # bytes of a file of students
 # Heading in lower case -> what it is here.
 HEADINGS = {
-    "id": "id", "name": "name", "email": "email", "e-mail": "email", "email address": "email", "student": "name",
-    "full name": "name", "first name": "first", "firstname": "first", "surname": "last", "last name": "last",
-    "lastname": "last", "sis user id": "sis_user_id", "sis login id": "sis_login_id", "integration id": "integration_id",
-    "section": "section", "id number": "moodle_idnumber", "username": "username", "identifier": "participant", "groups": "groups", "left": "left",
+    "id": "id", "name": "name", "student": "name", "full name": "name",
+    "first name": "first", "firstname": "first",
+    "surname": "last", "last name": "last", "lastname": "last",
+    "email": "email", "e-mail": "email", "email address": "email",
+    "sis user id": "sis_user_id", "sis login id": "sis_login_id",
+    "integration id": "integration_id", "id number": "moodle_idnumber", "username": "username",
+    "identifier": "participant", "section": "section", "groups": "groups", "left": "left",
 }  # fmt: skip
 IDENTIFIERS = ("email", "sis_user_id", "sis_login_id", "moodle_idnumber", "username")
 KEPT = {*IDENTIFIERS, "canvas_id", "integration_id", "section", "groups", "participant", "left"}

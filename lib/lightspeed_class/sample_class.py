@@ -121,7 +121,8 @@ def make_sample(folder, released, students=30, seeds=None):
 
         roster.csv             id, name, email, section and Canvas's identifiers
         canvas.zip             as Canvas > assignment > Download Submissions gives it
-        moodle.zip             as Moodle > assignment > Download all submissions gives it, and its worksheet, moodle.csv
+        moodle.zip             as Moodle > assignment > Download all submissions gives it
+        moodle.csv             its grading worksheet
         plain/STUDENT/...      the files alone; when they were handed in is their time
     """
     folder, name = Path(folder), Path(released).stem
@@ -394,12 +395,13 @@ def _moodle(path, worksheet, people, rows, name):
             title = f"{name} ({turn}).ipynb" if turn else f"{name}.ipynb"
             members.append((f"{person.name}_{participant}_assignsubmission_file/{title}", content))
         when = datetime.fromtimestamp(person.files[-1][0], UTC) if person.files else None
+        told = f"{when:%A}, {when.day} {when:%B %Y, %I:%M %p}" if when else "-"
         lines.append({
             "Identifier": f"Participant {participant}",
             "Full name": person.name,
             "Email address": row["email"],
             "Status": "Submitted for grading" if when else "No submission",
-            "Last modified (submission)": f"{when:%A}, {when.day} {when:%B %Y, %I:%M %p}" if when else "-",
+            "Last modified (submission)": told,
         })  # fmt: skip
     _archive(path, members)
     _table(worksheet, list(lines[0]), lines)

@@ -11,8 +11,10 @@ from lightspeed_cli.argument_types import count, seconds
 from lightspeed_cli.errors import UserError, cause, nearest
 
 VERBS = """verbs:
-  all                 every part (the default); one that this machine cannot give is named and passed over
-  PART                one part: host, roofline, precision, scaling, queueing, collectives, split, network, gpu
+  all                 every part (the default); one that this machine cannot give is named and
+                      passed over
+  PART                one part: host, roofline, precision, scaling, queueing, collectives, split,
+                      network, gpu
   collectives -n 4    over so many processes; the same under mpirun, srun or torchrun, over theirs
   compare A B         two records (files, or names of shipped ones) side by side
   show [FILE]         a record: yours of last time, or that of a file

@@ -8,12 +8,11 @@ from __future__ import annotations
 import functools
 import json
 import pstats
-import tomllib
 from collections.abc import Iterable, Mapping
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from lightspeed.catalog import measured
 from lightspeed.errors import BadArgument
 
 __all__ = ("read_breakdown", "read_profile", "scaling_runs")
@@ -79,6 +78,4 @@ def scaling_runs() -> dict[str, Any]:
     """Measured scaling by key: this course's own runs and published ones
     (measured_scaling.toml).
     """
-    return tomllib.loads(
-        files("lightspeed.catalog").joinpath("measured_scaling.toml").read_text("utf-8")
-    )
+    return measured("scaling")

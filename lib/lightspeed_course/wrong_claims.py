@@ -3,10 +3,12 @@ those of chapter 1.
 
 The claims are in chapters/gallery.toml. Its expressions may use
 
-    accelerator, link, memory, energy, number, find   the catalog: accelerator("h100_sxm").bf16, number("nvlink4.bandwidth")
-    every law of the modules that `_names` lists: ridge_point, attainable, critical_batch, energy_of, ...
-    si, plain, human_time                       from lightspeed_course.show.format, to write numbers
-    claimed, right                              in `because`, `sound` and `holds`: both values, in SI
+    accelerator, link, memory, energy, number, find
+                            the catalog: accelerator("h100_sxm").bf16, number("nvlink4.bandwidth")
+    every law of the modules that `_names` lists
+                            ridge_point, attainable, critical_batch, energy_of, ...
+    si, plain, human_time   from lightspeed_course.show.format, to write numbers
+    claimed, right          in `because`, `sound` and `holds`: both values, in SI
 
 `holds` is what keeps the statements of an entry true (lightspeed_course.authoring.gates): words of
 `because` or `sound` -> a condition, or "because: " and a reason. A claim with a condition that is

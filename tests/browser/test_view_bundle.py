@@ -269,9 +269,11 @@ def test_a_long_verdict_keeps_its_room(opened):
         * 5
     )
     controls = [show.Toggle("wordy", "wordy")]
-    view = lambda wordy: show.View(
-        CHARTS["roofline"](), long if wordy else "Short.", {"name": long if wordy else "short"}
-    )  # noqa: E731
+
+    def view(wordy):
+        said = (long, long) if wordy else ("Short.", "short")
+        return show.View(CHARTS["roofline"](), said[0], {"name": said[1]})
+
     demo = show.explorer(view, controls, caption="A caption.", alt="An alt text.")
     page = opened(demo)
     ends = (

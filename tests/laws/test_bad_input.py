@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from laws import LAWS, valid
+from laws import LAWS, each, valid
 
 from lightspeed.errors import BadArgument
 from lightspeed.law import Argument
@@ -44,18 +44,18 @@ def refuses(law, name, value):
     assert "expected" in str(error.value)
 
 
-@pytest.mark.parametrize("f", LAWS)
+@each("f", LAWS)
 def test_valid_arguments_are_taken(f):
     call_with(LAWS[f])
 
 
-@pytest.mark.parametrize(("f", "name"), ARGUMENTS)
+@each("f, name", ARGUMENTS)
 def test_never_a_number(f, name):
     for bad in ALWAYS_BAD.values():
         refuses(LAWS[f], name, bad)
 
 
-@pytest.mark.parametrize(("f", "name"), ARGUMENTS)
+@each("f, name", ARGUMENTS)
 def test_out_of_range(f, name):
     spec = LAWS[f].arguments[name]
     if spec.low > -math.inf:
@@ -71,7 +71,7 @@ def test_out_of_range(f, name):
         refuses(LAWS[f], name, math.inf)
 
 
-@pytest.mark.parametrize(("f", "name"), ARGUMENTS)
+@each("f, name", ARGUMENTS)
 def test_wrong_dimension(f, name):
     """Every other argument carries its right unit; this one is a length."""
     law = LAWS[f]
@@ -85,7 +85,7 @@ def test_wrong_dimension(f, name):
     assert error.value.argument == name
 
 
-@pytest.mark.parametrize(("f", "name"), [(f, n) for f, n in ARGUMENTS if LAWS[f].arguments[n].unit])
+@each("f, name", [(f, n) for f, n in ARGUMENTS if LAWS[f].arguments[n].unit])
 def test_quantities_and_plain_numbers_do_not_mix(f, name):
     law = LAWS[f]
     with_unit = {
@@ -97,8 +97,8 @@ def test_quantities_and_plain_numbers_do_not_mix(f, name):
             call_with(law, **refuses_mixture)
 
 
-@pytest.mark.parametrize(
-    ("f", "name"),
+@each(
+    "f, name",
     [
         (f, n)
         for f, n in ARGUMENTS
@@ -117,7 +117,7 @@ def test_another_registry_is_refused():
         LAWS["roofline.compute_time"](pint.UnitRegistry().Quantity(3, "m"), Q(3, "FLOP/s"))
 
 
-@pytest.mark.parametrize("f", LAWS)
+@each("f", LAWS)
 def test_unknown_and_missing_names_are_type_errors(f):
     name = LAWS[f].__name__
     with pytest.raises(TypeError, match=f"{name}: there is no argument 'horsepower'"):

@@ -9,6 +9,7 @@ import tomllib
 from importlib.resources import files
 
 import pytest
+from laws import each
 
 from lightspeed import catalog
 from lightspeed.units import Q
@@ -81,7 +82,7 @@ def _terms(key, formula):
 # ------------------------------------------------------------------ sources
 
 
-@pytest.mark.parametrize("key", NUMBERS)
+@each("key", NUMBERS)
 def test_every_number_is_finite_and_leads_to_dated_sources(key):
     n = catalog.number(key)
     assert math.isfinite(n) and n > 0
@@ -91,7 +92,7 @@ def test_every_number_is_finite_and_leads_to_dated_sources(key):
         catalog.parse(other["printed"])
 
 
-@pytest.mark.parametrize("key", NUMBERS)
+@each("key", NUMBERS)
 def test_a_number_is_printed_by_a_source_or_computed(key):
     _, raw = NUMBERS[key]
     assert ("printed" in raw) != ("formula" in raw)
@@ -177,7 +178,7 @@ def test_plain_metadata_hides_no_quantity():
             assert numeric <= allowed, (kind, key, numeric - allowed)
 
 
-@pytest.mark.parametrize("key", [k for k, (_, raw) in NUMBERS.items() if "formula" in raw])
+@each("key", [k for k, (_, raw) in NUMBERS.items() if "formula" in raw])
 def test_a_formula_has_the_dimension_of_its_unit(key):
     _, raw = NUMBERS[key]
     terms = _terms(key, raw["formula"])
@@ -216,7 +217,7 @@ def test_the_required_machines_and_links_are_there():
     assert set(LINKS) <= set(catalog.entries("links"))
 
 
-@pytest.mark.parametrize("key", DATACENTRE)
+@each("key", DATACENTRE)
 def test_a_data_centre_accelerator_has_what_a_roofline_needs(key):
     e = catalog.accelerator(key)
     peak = e.fp16 if key == "v100_sxm" else e.bf16
@@ -234,7 +235,7 @@ def test_a_data_centre_accelerator_has_what_a_roofline_needs(key):
     assert missing == unpublished.get(key, set())
 
 
-@pytest.mark.parametrize("key", SMALL)
+@each("key", SMALL)
 def test_a_small_machine_has_a_peak_and_a_memory(key):
     e = catalog.accelerator(key)
     assert any(f in e for f in ("int8", "fp32_vector")) and e.hbm_bandwidth.note

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from laws import each
 
 from lightspeed import alpha_beta
 from lightspeed import collectives as c
@@ -140,7 +141,7 @@ def test_an_all_reduce_is_a_reduce_scatter_and_an_all_gather(size, n, bandwidth,
     assert c.ring_time(size, n, bandwidth, alpha) == pytest.approx(sum(halves))
 
 
-@pytest.mark.parametrize("n", range(1, 70))
+@each("n", range(1, 70))
 def test_logarithms_are_those_of_whole_numbers(n):
     assert c.latency_bound(n, 1.0) == (n - 1).bit_length()
     assert c.latency_bound(np.array([n]), 1.0)[0] == (n - 1).bit_length()

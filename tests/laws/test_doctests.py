@@ -4,8 +4,7 @@ import doctest
 import importlib
 import pkgutil
 
-import pytest
-from laws import LAWS
+from laws import LAWS, each
 
 import lightspeed
 import lightspeed_class
@@ -15,11 +14,12 @@ PACKAGES = (lightspeed, lightspeed_course, lightspeed_class)
 MODULES = [m.name for p in PACKAGES for m in pkgutil.walk_packages(p.__path__, f"{p.__name__}.")]
 
 
-@pytest.mark.parametrize("name", MODULES)
+@each("name", MODULES)
 def test_doctests(name):
-    assert doctest.testmod(importlib.import_module(name)).failed == 0
+    wrong = doctest.testmod(importlib.import_module(name)).failed
+    assert wrong == 0, f"{wrong} examples of {name} are wrong"
 
 
-@pytest.mark.parametrize("f", LAWS)
+@each("f", LAWS)
 def test_every_law_shows_an_example(f):
     assert doctest.DocTestFinder().find(LAWS[f])[0].examples, f"{f} has no doctest"

@@ -5,6 +5,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from laws import each
 
 from lightspeed import pipeline as pl
 from lightspeed.errors import BadArgument
@@ -14,10 +15,7 @@ seconds = st.floats(0.1, 10)
 PLAIN = ("gpipe", "1f1b")
 
 
-@pytest.mark.parametrize("schedule", PLAIN)
-@pytest.mark.parametrize("p", range(1, 9))
-@pytest.mark.parametrize("m", (1, 2, 3, 4, 7, 8, 16, 33))
-@pytest.mark.parametrize("backward", (0.5, 1.0, 2.0))
+@each("schedule, p, m, backward", PLAIN, range(1, 9), (1, 2, 3, 4, 7, 8, 16, 33), (0.5, 1.0, 2.0))
 def test_both_bubbles_equal_the_closed_forms(schedule, p, m, backward):
     """Backward passes of any length: they do not change the share."""
     run = pl.simulate(schedule, p, m, backward=backward)
@@ -26,10 +24,7 @@ def test_both_bubbles_equal_the_closed_forms(schedule, p, m, backward):
     assert run.span == pytest.approx((m + p - 1) * (1 + backward))
 
 
-@pytest.mark.parametrize("p", range(1, 8))
-@pytest.mark.parametrize("groups", (1, 2, 3, 5))
-@pytest.mark.parametrize("v", range(1, 6))
-@pytest.mark.parametrize("backward", (1.0, 2.0))
+@each("p, groups, v, backward", range(1, 8), (1, 2, 3, 5), range(1, 6), (1.0, 2.0))
 def test_interleaving_divides_the_bubble(p, groups, v, backward):
     run = pl.simulate("interleaved", p, groups * p, backward=backward, chunks=v)
     assert run.bubble_over_ideal == pytest.approx(pl.bubble_over_ideal(p, groups * p, v), abs=1e-12)
@@ -42,8 +37,7 @@ def test_the_two_denominators(p, m):
     assert total == pytest.approx(ideal / (1 + ideal))
 
 
-@pytest.mark.parametrize("p", range(1, 9))
-@pytest.mark.parametrize("more", (0, 1, 5, 20))
+@each("p, more", range(1, 9), (0, 1, 5, 20))
 def test_zero_bubble_closed_forms(p, more):
     run = pl.simulate("zb_h1", p, p + more, forward=1, backward=2, weight=1)
     assert run.bubble_over_ideal == pytest.approx(
@@ -65,8 +59,7 @@ def test_memory_is_bought_with_the_schedule(p, m):
     assert max(pl.simulate("zb_h1", p, m).peak_activations) <= p
 
 
-@pytest.mark.parametrize("p", range(2, 7))
-@pytest.mark.parametrize("v", (2, 3, 4))
+@each("p, v", range(2, 7), (2, 3, 4))
 def test_the_first_stage_of_an_interleaved_pipeline(p, v):
     """Korthikanti's factor 1 + (p - 1) / (p v) over the p micro-batches of 1F1B."""
     assert pl.simulate("interleaved", p, 4 * p, chunks=v).peak_activations[0] == pytest.approx(

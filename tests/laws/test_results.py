@@ -35,11 +35,9 @@ def test_it_is_the_number_elsewhere(number):
     plain = int(number) if isinstance(number, int) else float(number)
     kind = type(plain)
     assert number == plain and hash(number) == hash(plain)
-    assert (
-        str(number) == f"{number}" == str(plain)
-        and f"{number:.2e}" == f"{plain:.2e}"
-        and "%s" % number == str(plain)
-    )  # noqa: UP031
+    assert str(number) == f"{number}" == format(number, "") == str(plain)
+    assert f"{number:.2e}" == f"{plain:.2e}"
+    assert "%s" % number == str(plain)  # noqa: UP031
     assert all(
         type(x) is kind for x in (number + number, 2 * number, -number, abs(number), number - 1)
     )

@@ -10,11 +10,13 @@ from laws import LIBRARY
 BLOCKED = ("numpy", "pint", "scipy", "networkx")
 # Examples that are about arrays or quantities, or whose function fits them.
 NEEDS_ARRAYS = {
-    "alpha_beta.fit_alpha_beta", "nccl_fit.predict", "precision.accumulate", "quantization.BlockFormat.round",
-    "quantization.crest_factor", "quantization.quantize_asymmetric", "quantization.quantize_symmetric", "quantization.sqnr",
-    "queue_simulation.batch_means", "queue_simulation.number_inside", "queue_simulation.observed",
-    "queue_simulation.poisson_arrivals", "queue_simulation.simulate", "queue_simulation.simulate_decoding",
-    "ring.run_ring", "units",
+    "alpha_beta.fit_alpha_beta", "models.nccl_fit.predict", "models.queue_simulation.batch_means",
+    "models.queue_simulation.number_inside", "models.queue_simulation.observed",
+    "models.queue_simulation.poisson_arrivals", "models.queue_simulation.simulate",
+    "models.queue_simulation.simulate_decoding", "models.ring.run_ring", "precision.accumulate",
+    "quantization.BlockFormat.round", "quantization.crest_factor",
+    "quantization.quantize_asymmetric", "quantization.quantize_symmetric", "quantization.sqnr",
+    "units",
 }  # fmt: skip
 RUN = """
 import doctest, importlib, sys
@@ -29,7 +31,8 @@ for module in map(importlib.import_module, names):
             skipped.add(short)
         elif doctest.DocTestRunner().run(test).failed:
             failed.append(short)
-sys.exit(f"fail: {failed}, not found: {set(needs_arrays) - skipped}" if failed or set(needs_arrays) - skipped else 0)
+missing = set(needs_arrays) - skipped
+sys.exit(f"fail: {failed}, not found: {missing}" if failed or missing else 0)
 """
 
 

@@ -32,7 +32,7 @@ from lightspeed.values import Amount
 
 __all__ = (
     "KINDS", "Entry", "Number", "Source", "accelerator", "energy", "entries", "find", "link",
-    "memory", "number", "source", "sources",
+    "measured", "memory", "number", "source", "sources",
 )  # fmt: skip
 
 # Unit as sources print it -> (factor, SI unit). A test holds each row to pint.
@@ -108,7 +108,8 @@ class Number(Amount):
     """An `Amount` with its provenance; arithmetic on it gives plain floats."""
 
     __slots__ = (
-        "_read", "density", "direction", "formula", "key", "note", "others", "precision", "printed", "rule", "scope", "sources",
+        "_read", "density", "direction", "formula", "key", "note", "others", "precision",
+        "printed", "rule", "scope", "sources",
     )  # fmt: skip
 
     key: str
@@ -220,6 +221,16 @@ def source(key: str) -> Source:
     return sources()[one_of("source", "key", key, tuple(sources()))]
 
 
+def measured(name: str) -> dict[str, Any]:
+    """The table of published and own measurements of this name, as its file has it.
+
+    >>> measured("serving")["run"][0]["batch"]
+    768
+    """
+    return _toml(f"measured_{one_of('measured', 'name', name, MEASURED)}")
+
+
+MEASURED = ("nccl", "scaling", "serving", "training")
 KINDS = ("accelerators", "links", "memory", "energy", "budgets", "measured", "models")
 
 

@@ -11,14 +11,12 @@ from __future__ import annotations
 
 import functools
 import math
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Any
 
 from lightspeed.alpha_beta import AlphaBeta, fit_alpha_beta, overlapped_time
-from lightspeed.catalog import number
+from lightspeed.catalog import measured, number
 from lightspeed.collectives import COLLECTIVES, RANKS, RINGS, SIZE, busbw_factor
 from lightspeed.errors import BadArgument, one_of
 from lightspeed.law import checked, count
@@ -106,9 +104,7 @@ def measurements() -> tuple[Row, ...]:
 
 @functools.cache
 def _tables() -> dict[str, Any]:
-    return tomllib.loads(
-        files("lightspeed.catalog").joinpath("measured_nccl.toml").read_text("utf-8")
-    )
+    return measured("nccl")
 
 
 def measured_share(link: str) -> float:

@@ -165,7 +165,8 @@ def simulate_decoding(
     `prefill` (s) each; a step with n requests takes `step_time(n)` (s) and gives each one token.
 
     >>> import numpy as np
-    >>> simulate_decoding(np.array([0.0, 0.0, 0.0]), np.array([2, 1, 1]), 2, lambda n: 1.0).departure
+    >>> arrivals, tokens = np.array([0.0, 0.0, 0.0]), np.array([2, 1, 1])
+    >>> simulate_decoding(arrivals, tokens, 2, lambda n: 1.0).departure
     array([2., 1., 2.])
     """
     import numpy as np

@@ -12,13 +12,11 @@ catalog/measured_training.toml.
 from __future__ import annotations
 
 import functools
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from importlib.resources import files
 from typing import Any
 
-from lightspeed.catalog import accelerator, link
+from lightspeed.catalog import accelerator, link, measured
 from lightspeed.errors import BadArgument, one_of
 from lightspeed.law import checked, count, positive
 from lightspeed.memory import (
@@ -41,7 +39,8 @@ from lightspeed.roofline import SHARE
 from lightspeed.transformer import Transformer, transformer
 
 __all__ = (
-    "Machine", "Plan", "Run", "Step", "fit_share", "flops", "gpt", "machine", "memory_use",
+    "Machine", "Plan", "Run", "Step", "calibration", "expected_step", "fit_share", "flops",
+    "flops_per_gpu", "gpt", "machine", "memory_use", "model_parallel", "plan_of_batch",
     "predicted", "step", "training_runs",
 )  # fmt: skip
 
@@ -176,7 +175,15 @@ class Step:
         return max(losses, key=losses.__getitem__)
 
 
-def plan_of_batch(gpus, sequences, tensor=1, pipeline=1, context=1, micro_size=1, **rest):
+def plan_of_batch(
+    gpus: int,
+    sequences: int,
+    tensor: int = 1,
+    pipeline: int = 1,
+    context: int = 1,
+    micro_size: int = 1,
+    **rest: Any,
+) -> Plan:
     """The `Plan` of a run of which GPUs and the sequences of a step are known: what is left are
     replicas and micro-batches.
 
@@ -184,34 +191,20 @@ def plan_of_batch(gpus, sequences, tensor=1, pipeline=1, context=1, micro_size=1
     >>> plan.data, plan.micro_batches
     (6, 512)
     """
-    data, lone = divmod(gpus, tensor * pipeline * context)
+    replica = tensor * pipeline * context
+    data, lone = divmod(gpus, replica)
     if lone or not data:
-        raise BadArgument(
-            "plan_of_batch",
-            "gpus",
-            gpus,
-            f"a multiple of the {tensor * pipeline * context} of one replica",
-        )
+        wanted = f"a multiple of the {replica} of one replica"
+        raise BadArgument("plan_of_batch", "gpus", gpus, wanted)
     micro_batches, left = divmod(sequences, data * micro_size)
     if left or not micro_batches:
-        raise BadArgument(
-            "plan_of_batch",
-            "sequences",
-            sequences,
-            f"a multiple of the {data * micro_size} that run at once",
-        )
-    return Plan(
-        data,
-        tensor,
-        pipeline,
-        context=context,
-        micro_batches=micro_batches,
-        micro_size=micro_size,
-        **rest,
-    )
+        wanted = f"a multiple of the {data * micro_size} that run at once"
+        raise BadArgument("plan_of_batch", "sequences", sequences, wanted)
+    rest |= {"context": context, "micro_batches": micro_batches, "micro_size": micro_size}
+    return Plan(data, tensor, pipeline, **rest)
 
 
-def model_parallel(gpus, per_node=8):
+def model_parallel(gpus: int, per_node: int = 8) -> dict[str, int]:
     """Tensor and pipeline degrees of a replica on so many GPUs: tensor parallelism as far as a node
     goes, as Megatron does.
 
@@ -226,7 +219,14 @@ def model_parallel(gpus, per_node=8):
     return {"tensor": tensor, "pipeline": gpus // tensor}
 
 
-def flops_per_gpu(model, sequences, sequence, gpus, time, recompute="none"):
+def flops_per_gpu(
+    model: Transformer,
+    sequences: float,
+    sequence: float,
+    gpus: int,
+    time: float,
+    recompute: str = "none",
+) -> float:
     """FLOP/s of a GPU in a step of `time` (s): what the model needs, and what was done again if
     `recompute` names it.
 
@@ -234,11 +234,8 @@ def flops_per_gpu(model, sequences, sequence, gpus, time, recompute="none"):
     >>> round(flops_per_gpu(gpt3, 1536, 2048, 1024, 32.0, "full") / 1e12)
     138
     """
-    return (
-        flops(model, sequences, sequence, recompute)
-        / gpus
-        / checked("flops_per_gpu", "time", time, positive("s"))
-    )
+    seconds: float = checked("flops_per_gpu", "time", time, positive("s"))
+    return flops(model, sequences, sequence, recompute) / gpus / seconds
 
 
 def flops(model: Transformer, sequences: float, sequence: float, recompute: str = "none") -> float:
@@ -323,7 +320,7 @@ def _elementwise(model: Transformer, sequence: int, plan: Plan) -> float:
     """Bytes that one micro-batch moves through HBM between matrix products: each activation
     written and read, and its gradient.
     """
-    kept = transformer_activation_bytes(model, sequence, plan.micro_size, plan.tensor)
+    kept: float = transformer_activation_bytes(model, sequence, plan.micro_size, plan.tensor)
     passes = 4 + (2 if plan.recompute == "full" else 0)
     return passes * kept / (plan.pipeline * plan.context)
 
@@ -357,9 +354,10 @@ def memory_use(
     The copies of an expert are data / expert, so its states are split over those ranks only.
     """
     per_gpu = plan.tensor * plan.pipeline
+    mine, replicas = sequence // plan.context, plan.data * plan.context
     use = training_memory(
-        model, machine.capacity, sequence // plan.context, plan.micro_size, plan.data * plan.context, plan.tensor,
-        plan.pipeline, plan.chunks, plan.stage, recipe, split, plan.recompute,
+        model, machine.capacity, mine, plan.micro_size, replicas, plan.tensor, plan.pipeline,
+        plan.chunks, plan.stage, recipe, split, plan.recompute,
     )  # fmt: skip
     if plan.expert == 1:
         return use
@@ -367,11 +365,11 @@ def memory_use(
     common = training_state_bytes(
         (model.parameters - experts) / per_gpu, recipe, plan.data, plan.stage
     )
-    mine = training_state_bytes(
+    spread = training_state_bytes(
         experts / per_gpu / plan.expert, recipe, plan.data // plan.expert, plan.stage
     )
     states = {
-        n: getattr(common, n) + getattr(mine, n) for n in ("weights", "gradients", "optimizer")
+        n: getattr(common, n) + getattr(spread, n) for n in ("weights", "gradients", "optimizer")
     }
     waste = use.buffers / (use.total - use.buffers)
     needed = sum(states.values()) + use.activations + use.logits
@@ -410,9 +408,7 @@ class Run:
 @functools.cache
 def training_runs() -> dict[str, Run]:
     """Every published `Run` of catalog/measured_training.toml, by key."""
-    tables = tomllib.loads(
-        files("lightspeed.catalog").joinpath("measured_training.toml").read_text("utf-8")
-    )
+    tables = measured("training")
     sources = {key: table["title"] for key, table in tables.pop("sources").items()}
     return {key: _run(key, table, sources) for key, table in tables.items()}
 
@@ -457,7 +453,7 @@ def _run(key: str, table: dict[str, Any], sources: Mapping[str, str]) -> Run:
 CALIBRATION, SECOND = "megatron_a100_145_6b", "megatron_a100_76_1b"
 
 
-def calibration(model, plan):
+def calibration(model: Transformer, plan: Plan) -> str:
     """The key of the run whose share of peak predicts this plan: never the run that is predicted.
 
     >>> run = training_runs()[CALIBRATION]
@@ -465,12 +461,8 @@ def calibration(model, plan):
     True
     """
     run = training_runs()[CALIBRATION]
-    itself = (model.layers, model.width, plan.gpus) == (
-        run.model.layers,
-        run.model.width,
-        run.plan.gpus,
-    )
-    return SECOND if itself else CALIBRATION
+    known = (run.model.layers, run.model.width, run.plan.gpus)
+    return SECOND if (model.layers, model.width, plan.gpus) == known else CALIBRATION
 
 
 @functools.cache

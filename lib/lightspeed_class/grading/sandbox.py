@@ -92,8 +92,9 @@ class Sandbox:
             )
             command, descriptors = (_confined if self._isolated else _free)(self.limits, undo)
             self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=folder or "/",
-                env=_environment(folder or "/tmp"), pass_fds=descriptors, start_new_session=True,
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                cwd=folder or "/", env=_environment(folder or "/tmp"), pass_fds=descriptors,
+                start_new_session=True,
             )  # fmt: skip
             self._undo = undo.pop_all()
         for pipe in (self._process.stdin, self._process.stdout):
@@ -318,8 +319,9 @@ def _paths():
 
 def _environment(home):
     return {
-        "HOME": home, "TMPDIR": home, "MPLCONFIGDIR": home, "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "TZ": "UTC", "MPLBACKEND": "agg",
-        "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0",
+        "HOME": home, "TMPDIR": home, "MPLCONFIGDIR": home, "PATH": "/usr/bin:/bin",
+        "LANG": "C.UTF-8", "TZ": "UTC", "PYTHONHASHSEED": "0", "MPLBACKEND": "agg",
+        "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1",
     }  # fmt: skip
 
 

@@ -13,34 +13,39 @@ from lightspeed_class.reports.export import cell
 OWN = """\
 {name}: how to hand it out
 
-Each student gets one file: v{version}/ID/{name}.ipynb, which has numbers of their own. handout.csv says who gets which.
-No file that is here is ever changed: a later release adds what is missing, and a changed assignment gets a folder of its own.
+Each student gets one file: v{version}/ID/{name}.ipynb, which has numbers of their own.
+handout.csv says who gets which. No file that is here is ever changed: a later release adds what is
+missing, and a changed assignment gets a folder of its own.
 
-If one file for everybody is enough: set variants = false in class.toml and release again. Then all have the same numbers,
-and there is one notebook to upload, once. Who goes on with an earlier file is graded by the numbers in that.
+If one file for everybody is enough: set variants = false in class.toml and release again. Then all
+have the same numbers, and there is one notebook to upload, once. Who goes on with an earlier file
+is graded by the numbers in that.
 """
 SHARED = """\
 {name}: how to hand it out
 
-All students get the same file: v{version}/{name}.ipynb. Upload it once. (variants = true in class.toml gives each student
-numbers of their own, and a file.) Whose a notebook is that comes back, the platform's download or the file's name must say.
+All students get the same file: v{version}/{name}.ipynb. Upload it once. (variants = true in
+class.toml gives each student numbers of their own, and a file.) Whose a notebook is that comes
+back, the platform's download or the file's name must say.
 """
 REST = """\
 
-What a student needs: the course, installed as its README says (make lab), and this file opened in that JupyterLab. The
-first cell of the notebook tells them.
+What a student needs: the course, installed as its README says (make lab), and this file opened in
+that JupyterLab. The first cell of the notebook tells them.
 
 Feedback goes out one file for each student, too: feedback/{name}/ID.html.
 
 One file for each student: what that takes
   E-mail   A mail merge that attaches files; handout.csv has the columns email and file.
   Folders  A shared folder or a repository for each student. Nobody must be able to see the others'.
-  Moodle   An assignment that takes no submission and has the feedback type "Feedback files": there, "Upload multiple feedback
-           files in a zip" gives each student theirs. The files in the zip must be named as in Moodle's own download,
-           Full name_NUMBER_assignsubmission_file_{name}.ipynb, with the participant's number in that assignment, which its
-           grading worksheet lists. This course does not make that zip, and we have not tried it.
-  Canvas   We know of no way to give a whole class files of their own at once, other than a program that uses its API.
-           Feedback can be attached to each submission, one by one.
+  Moodle   An assignment that takes no submission and has the feedback type "Feedback files":
+           there, "Upload multiple feedback files in a zip" gives each student theirs. The files in
+           the zip must be named as in Moodle's own download,
+           Full name_NUMBER_assignsubmission_file_{name}.ipynb, with the participant's number in
+           that assignment, which its grading worksheet lists. This course does not make that zip,
+           and we have not tried it.
+  Canvas   We know of no way to give a whole class files of their own at once, other than a program
+           that uses its API. Feedback can be attached to each submission, one by one.
 """
 
 

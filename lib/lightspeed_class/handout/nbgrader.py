@@ -130,9 +130,11 @@ def _test(id, variable, secret):
     return f"""{test}
 ### BEGIN HIDDEN TESTS
 from lightspeed_class.grading.grade import hidden
-from lightspeed_course.practice.check import diagnose; from lightspeed_course.practice.questions import question
+from lightspeed_course.practice.check import diagnose
+from lightspeed_course.practice.questions import question
 elsewhere = hidden(question("{id}").variant(), "{secret}")
-assert diagnose(elsewhere, {variable}).correct, "It agrees with the library on the published inputs, but not on others."
+told = "It agrees with the library on the published inputs, but not on others."
+assert diagnose(elsewhere, {variable}).correct, told
 ### END HIDDEN TESTS"""
 
 
@@ -169,7 +171,10 @@ def _regions(source):
     return "\n".join(lines)
 
 
-CONFIG = '''"""Made by Lightspeed's export of an assignment. Yours to change: another export does not write over it."""
+CONFIG = '''"""Made by Lightspeed's export of an assignment.
+
+Yours to change: another export does not write over it.
+"""
 
 import atexit
 import os
@@ -177,10 +182,12 @@ import shutil
 import tempfile
 
 c = get_config()  # noqa: F821
-c.ClearSolutions.code_stub = {"python": "# YOUR CODE HERE"}  # the stub of an answer stands above it already
+# The stub of an answer stands above it already.
+c.ClearSolutions.code_stub = {"python": "# YOUR CODE HERE"}
 c.Execute.timeout = 60  # seconds a cell
 
-# check() keeps each try for the learner's own progress: those of submissions are not to get among yours.
+# check() keeps each try for the learner's own progress: those of submissions are not to get among
+# yours.
 os.environ["LIGHTSPEED_DATA"] = tempfile.mkdtemp(prefix="lightspeed-nbgrader-")
 atexit.register(shutil.rmtree, os.environ["LIGHTSPEED_DATA"], ignore_errors=True)
 os.environ.pop("LIGHTSPEED_SEED", None)
@@ -188,9 +195,10 @@ os.environ.pop("LIGHTSPEED_SEED", None)
 
 README = """# Assignments of Speed of Light for nbgrader
 
-`source/` holds assignments as nbgrader wants them: prose and prompts locked, one cell for each answer, and below it a
-locked test cell that calls `check` and carries the points. Where a function is asked, hidden tests try other inputs.
-Checked with nbgrader 0.9.6. Install this course (`lightspeed`) where students work and where you grade; then, here:
+`source/` holds assignments as nbgrader wants them: prose and prompts locked, one cell for each
+answer, and below it a locked test cell that calls `check` and carries the points. Where a function
+is asked, hidden tests try other inputs. Checked with nbgrader 0.9.6. Install this course
+(`lightspeed`) where students work and where you grade; then, here:
 
     nbgrader validate source/NAME/NAME.ipynb
     nbgrader generate_assignment NAME --create
@@ -200,14 +208,18 @@ Checked with nbgrader 0.9.6. Install this course (`lightspeed`) where students w
 
 ## What this way of grading cannot give
 
-- **No isolation.** nbgrader runs a submission as you, in one process with the tests. One line of a student's code can
-  make `check` say yes to everything, which earns full marks, or read hidden tests, solutions and the gradebook. Its
-  documentation says how to run kernels in containers; that guards your files, not the marks.
+- **No isolation.** nbgrader runs a submission as you, in one process with the tests. One line of a
+  student's code can make `check` say yes to everything, which earns full marks, or read hidden
+  tests, solutions and the gradebook. Its documentation says how to run kernels in containers; that
+  guards your files, not the marks.
 - **No variants.** All students get the same values.
 - **Hidden tests are not hidden for long.** The feedback pages show them.
-- **Time is the only limit**, one for each cell: nothing caps memory, processes, disk, network or output.
-- A test cell that writes to stderr, if only a warning, gets no points; a deleted one gets none either.
+- **Time is the only limit**, one for each cell: nothing caps memory, processes, disk, network or
+  output.
+- A test cell that writes to stderr, if only a warning, gets no points; a deleted one gets none
+  either.
 
-The course's own grader, `lightspeed class`, has none of these limits. It grades these notebooks, too: in a class without
-variants (`variants = false` in its class.toml), release NAME, then `lightspeed class collect NAME submitted`.
+The course's own grader, `lightspeed class`, has none of these limits. It grades these notebooks,
+too: in a class without variants (`variants = false` in its class.toml), release NAME, then
+`lightspeed class collect NAME submitted`.
 """

@@ -1,7 +1,7 @@
 """Giving an assignment out: one notebook for each student, with their own numbers and nothing that
 answers them.
 
-    released/NAME/v1/STUDENT/NAME.ipynb      what a student gets; no file that is there is ever changed
+    released/NAME/v1/STUDENT/NAME.ipynb      what a student gets; a file once there never changes
     released/NAME/v1/NAME.ipynb              in its place, where all have the same numbers
     released/NAME/handout.csv                who has which version, for a mail merge or an upload
     released/NAME/README.txt                 how to hand it out
@@ -36,7 +36,8 @@ ABOUT_CELL = """\
 > {made}This notebook needs the course. {needs}
 > Run the cells from the top, write your answers, save, and hand in this file."""
 OWN = """\
-This copy was made for {student}: its questions have numbers of your own, and `check` takes its own from this seed.
+This copy was made for {student}: its questions have numbers of your own, and `check` takes its
+# own from this seed.
 # What counts for your points is the seed that your instructor has."""
 SHARED = "This copy is for all of the class: its questions have the same numbers for everybody."
 FIRST_CELL = """\
@@ -127,9 +128,12 @@ def release(course, book, name, due=None):
     book.setting(f"release {name}", json.dumps(state))
     versions = {s.id: tuple(state["students"][s.id]) for s in students}
     write_handout(course, name, students, versions)
+    added, dropped = sorted(now.keys() - before), sorted(before.keys() - now)
+    points = (sum(before.values()), sum(now.values()))
+    repriced = ((q, before[q], p) for q, p in now.items() if before.get(q, p) != p)
     return Released(
-        name, course.released(name), version, tuple(given), versions, tuple(sorted(now.keys() - before)), tuple(sorted(before.keys() - now)),
-        (sum(before.values()), sum(now.values())), tuple((q, before[q], p) for q, p in now.items() if before.get(q, p) != p),
+        name, course.released(name), version, tuple(given), versions, tuple(added), tuple(dropped),
+        points, tuple(repriced),
     )  # fmt: skip
 
 

@@ -1,12 +1,14 @@
 """Whose a file is: what a learning platform made of a name, and what a path says, looked up in the
 roster.
 
-    Canvas    lovelaceada_LATE_12345_678901_02_roofline-1.ipynb: name without anything but letters, user, file, own name
-              (instructure/canvas-lms, lib/content_zipper.rb); anon_<letters>_<file>_... where marking is anonymous
-    Moodle    Ada Lovelace_12345_assignsubmission_file_/02_roofline.ipynb, or with the file's name in place of the slash;
-              the number is a participant's in this assignment, which its grading worksheet explains
-              (moodle/moodle, mod/assign/classes/downloader.php)
-    plain     a folder or a file that is called by an id, a login, an e-mail address or its first part, or a full name
+    Canvas    lovelaceada_LATE_12345_678901_02_roofline-1.ipynb: name without anything but letters,
+              user, file, own name (instructure/canvas-lms, lib/content_zipper.rb);
+              anon_<letters>_<file>_... where marking is anonymous
+    Moodle    Ada Lovelace_12345_assignsubmission_file_/02_roofline.ipynb, or with the file's name
+              in place of the slash; the number is a participant's in this assignment, which its
+              grading worksheet explains (moodle/moodle, mod/assign/classes/downloader.php)
+    plain     a folder or a file that is called by an id, a login, an e-mail address or its first
+              part, or a full name
 
 In what a platform packed, the rest of the name is the student's choice and is not believed.
 """

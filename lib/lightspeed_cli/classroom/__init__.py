@@ -45,7 +45,7 @@ TOUR = """\
 A class in nine lines:
 
   lightspeed class new ml-systems          a folder for it; go there
-  lightspeed class roster students.csv     plain CSV (id,name,email), or an export of Canvas or Moodle
+  lightspeed class roster students.csv     plain CSV (id,name,email), or Canvas's or Moodle's export
   lightspeed class release 02_roofline --due 2026-12-01T23:59
   lightspeed class collect 02_roofline submissions.zip
   lightspeed class grade 02_roofline

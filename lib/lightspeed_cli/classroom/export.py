@@ -45,11 +45,8 @@ def run(options, course, book):
         )
     if options.into and os.path.lexists(options.into):
         raise UserError(f"{options.into} exists; choose another name, or delete it")
-    made = (
-        course.root
-        / "exports"
-        / f"{'-'.join(names)[:80] or 'points'}-{options.format}-{time.strftime('%Y%m%d-%H%M%S')}.csv"
-    )
+    what, now = "-".join(names)[:80] or "points", time.strftime("%Y%m%d-%H%M%S")
+    made = course.root / "exports" / f"{what}-{options.format}-{now}.csv"
     made.parent.mkdir(exist_ok=True)
     titles = {known(book, name): title for name, title in options.title}
     export_csv(book, names, options.into or made, options.format, options.missing_as_zero, titles)

@@ -9,10 +9,12 @@ page's own kernel evaluate them. `typed_numbers` and `typed_in_code` find what w
 bound. All that a reader sees counts: prose, headings, tables, inline code, LaTeX, alt text,
 captions, labels and comments in code.
 
-Refused   two or more digits; a decimal point; a power of ten; a single digit with a unit, a percent sign or a
-          factor; a number that is the whole of a table cell; an expression that only formats a literal.
-Allowed   names (H100, bf16, v5e, PCIe 5, NVLink 4, names in the catalog), chapter and question numbers, years of
-          citations, dates, link targets, identifiers, coefficients of one digit (2BDF, 1/2, 2 × B), number words.
+Refused   two or more digits; a decimal point; a power of ten; a single digit with a unit, a percent
+          sign or a factor; a number that is the whole of a table cell; an expression that only
+          formats a literal.
+Allowed   names (H100, bf16, v5e, PCIe 5, NVLink 4, names in the catalog), chapter and question
+          numbers, years of citations, dates, link targets, identifiers, coefficients of one digit
+          (2BDF, 1/2, 2 × B), number words.
 """
 
 from __future__ import annotations
@@ -80,11 +82,15 @@ def _split(text: str) -> Expression:
 
 # --- what counts as a typed number ----------------------------------------------------------------
 
-_UNIT = r"""(?: (?:[kKMGTPE]i?)? (?: B|b|[Bb]ytes?|[Bb]its?|bps|FLOPs?|FLOPS|OPs?|OPS|ops?|Hz|Wh?|J|T/s )
-  | [mµμunpfk]? (?: s|J|W|m|sec ) | (?:nano|micro|milli|pico|kilo|mega|giga|tera|peta|exa)[a-z]+ | [kKMGT]
-  | [Ss]econds?|minutes?|min|hours?|h|days?|weeks?|months?|years?|cycles?|decades?|tokens?|param(?:eter)?s?
-  | GPUs?|TPUs?|CPUs?|chips?|cores?|nodes?|ranks?|devices?|hosts?|layers?|heads?|experts?|requests?|queries|users?
-  | (?:[AHBV]|GB|GH|MI)\d{2,3}X?s? | elements?|weights?|dollars?|USD|cents?|percent|per\s+cent|percentage|thousand|million|billion|trillion|dozen
+_UNIT = r"""(?:
+    (?:[kKMGTPE]i?)? (?: B|b|[Bb]ytes?|[Bb]its?|bps|FLOPs?|FLOPS|OPs?|OPS|ops?|Hz|Wh?|J|T/s )
+  | [mµμunpfk]? (?: s|J|W|m|sec )
+  | (?:nano|micro|milli|pico|kilo|mega|giga|tera|peta|exa)[a-z]+ | [kKMGT]
+  | [Ss]econds?|minutes?|min|hours?|h|days?|weeks?|months?|years?|cycles?|decades?
+  | tokens?|param(?:eter)?s?|GPUs?|TPUs?|CPUs?|chips?|cores?|nodes?|ranks?|devices?|hosts?
+  | layers?|heads?|experts?|requests?|queries|users?|(?:[AHBV]|GB|GH|MI)\d{2,3}X?s?
+  | elements?|weights?|dollars?|USD|cents?|percent|per\s+cent|percentage
+  | thousand|million|billion|trillion|dozen
   | orders?\s+of\s+magnitude|times|fold|°C? ) (?![A-Za-z0-9_])"""
 # emphasis or a space between a number and its unit
 _GAP = r"[*_`)]*(?:[\s\u00a0\u2009\u202f~-]|\\[,;:\ ])?[*_`]*"
@@ -109,16 +115,19 @@ _MATH_AFTER = re.compile(
 _BEFORE = re.compile(
     rf"(?P<symbol>{_SYMBOL})?\s*(?:×|\\times)\s*$ | \\?[$€£]\s?$ | \bfactors?\s(?:of\s)?$", re.X
 )
-_FACTOR = re.compile(r"(?<![\w])x\d+(?=\s+(?:faster|slower|more|less|fewer|bigger|larger|smaller|cheaper|higher|lower))"
-                     r"|(?<![\w])x\d\d+\b")  # fmt: skip
+_THAN = r"(?:faster|slower|more|less|fewer|bigger|larger|smaller|cheaper|higher|lower)"
+_FACTOR = re.compile(rf"(?<![\w])x\d+(?=\s+{_THAN})|(?<![\w])x\d\d+\b")
 
 _YEAR = r"(?:19[5-9]\d|20[0-3]\d)"
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.?"
 _NOT_QUANTITY = rf"(?![\d.,]*\d)(?!{_GAP}(?:%|×|x\b|{_UNIT}))"
-_FAMILY = r"(?:PCIe|PCI\ Express|NVLink|NVSwitch|Gen|CUDA|Python|USB|HBM|DDR|LPDDR|GDDR|Llama|GPT|Qwen|Gaudi|Trainium|Zen)"
+_FAMILY = (
+    r"(?:PCIe|PCI\ Express|NVLink|NVSwitch|Gen|CUDA|Python|USB|HBM|DDR|LPDDR|GDDR"
+    r"|Llama|GPT|Qwen|Gaudi|Trainium|Zen)"
+)
 _TAG = (
-    r"</?(?:a|abbr|b|br|center|code|details|div|em|figcaption|figure|h[1-6]|hr|i|img|kbd|li|mark|ol|p|pre|small|span"
-    r"|strong|sub|summary|sup|table|tbody|td|th|thead|tr|u|ul)"
+    r"</?(?:a|abbr|b|br|center|code|details|div|em|figcaption|figure|h[1-6]|hr|i|img|kbd|li|mark"
+    r"|ol|p|pre|small|span|strong|sub|summary|sup|table|tbody|td|th|thead|tr|u|ul)"
     r"""(?:\s+[A-Za-z][\w:-]*(?:\s*=\s*(?:"[^"]*"|'[^']*'|[^\s"'>]+))?)*\s*/?>"""
 )
 _SEEN_ATTRIBUTE = re.compile(r"""\b(?:alt|title|aria-label)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
@@ -136,14 +145,17 @@ _NAMES = [
         r"\[\^\w+\]",
         r"^\s*(?:\#+\s+)?\d{1,2}(?:\.\d{1,2})*[.)]\s",  # numbered lists, numbered headings
         r"^\#+\s+\d{1,2}(?:\.\d{1,2})*\s",
-        rf"""\b(?:[Cc]hapter|[Ss]ection|[Ss]ec\.|[Pp]art|[Qq]uestion|[Pp]roblem|[Ee]xercise|[Ff]igure|[Ff]ig\.|[Tt]able
-             |[Ee]quation|[Ee]q\.|[Ss]tep|[Aa]ppendix|[Pp]age|pp?\.|[Vv]ol\.|[Vv]olume|[Ii]ssue|[Ll]ab)s?
-             \s+\d{{1,3}}(?:\.\d+)*(?:(?:,\s|\sand\s|\sto\s|[-–]|,\sand\s)\d{{1,3}}(?:\.\d+)*{_NOT_QUANTITY})*{_NOT_QUANTITY}
+        rf"""\b(?:[Cc]hapter|[Ss]ection|[Ss]ec\.|[Pp]art|[Qq]uestion|[Pp]roblem|[Ee]xercise
+             |[Ff]igure|[Ff]ig\.|[Tt]able|[Ee]quation|[Ee]q\.|[Ss]tep|[Aa]ppendix|[Pp]age|pp?\.|[Vv]ol\.|[Vv]olume|[Ii]ssue|[Ll]ab)s?
+             \s+\d{{1,3}}(?:\.\d+)*
+             (?:(?:,\s|\sand\s|\sto\s|[-–]|,\sand\s)\d{{1,3}}(?:\.\d+)*{_NOT_QUANTITY})*
+             {_NOT_QUANTITY}
           | §+\s?\d+(?:\.\d+)*""",
         # DDR5-6400, GPT-3, A100-80GB: the head has two capitals or a digit
         r"\b(?:[A-Z]{2,}[A-Za-z0-9]*|[A-Z][A-Za-z]*\d[A-Za-z0-9]*)(?:-[A-Za-z0-9]+)*-\d+[A-Za-z]*\b",
         (
-            rf"\b{_FAMILY}[\ -]?\d{{1,2}}(?:\.\d{{1,2}}){{0,2}}[A-Za-z]?(?:\s[x×](?:1|2|4|8|16)\b)?{_NOT_QUANTITY}"
+            rf"\b{_FAMILY}[\ -]?\d{{1,2}}(?:\.\d{{1,2}}){{0,2}}[A-Za-z]?"
+            rf"(?:\s[x×](?:1|2|4|8|16)\b)?{_NOT_QUANTITY}"
         ),
         r"\b\d{4}-\d{2}-\d{2}\b",
         rf"\b(?:\d{{1,2}}\s+)?{_MONTH}\s+(?:\d{{1,2}},\s+)?{_YEAR}\b",

@@ -43,8 +43,11 @@ def read_tuning_tables(text):
     Raises BadArgument if there is no table, or a line of one that is cut or is no
     latency/bandwidth.
 
-    >>> log = "h:1:1 [0] NCCL INFO Algorithm | Tree |\\nh:1:1 [0] NCCL INFO AllReduce | 16.8/ 0.5 | 31.0/ 0.0 | 36.4/ 1.9 |"
-    >>> read_tuning_tables(log)[0]["all_reduce"]["Tree", "LL"].bandwidth
+    >>> log = [
+    ...     "h:1:1 [0] NCCL INFO Algorithm | Tree |",
+    ...     "h:1:1 [0] NCCL INFO AllReduce | 16.8/ 0.5 | 31.0/ 0.0 | 36.4/ 1.9 |",
+    ... ]
+    >>> read_tuning_tables("\\n".join(log))[0]["all_reduce"]["Tree", "LL"].bandwidth
     500000000.0
     """
     tables, open_ones = [], {}  # who printed it -> (its table, the columns of its present block)

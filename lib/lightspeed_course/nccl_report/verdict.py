@@ -517,14 +517,13 @@ def summary(judged):
     facts = f"{rate}, {si(main.share, '%', 2)} of the line, {main.regime}."
     if judged.level != "mixed":
         return f"{main.level.capitalize()}: {facts}"
-    against = (
-        [
+    against = []
+    if slow:
+        sizes = [si(float(v.size), "byte") for v in slow[:3]] + ["..."] * (len(slow) > 3)
+        against.append(
             f"slower than it should be at {len(slow)} of {len(judged.verdicts)} sizes"
-            f" ({', '.join(si(float(v.size), 'byte') for v in slow[:3])}{', ...' if len(slow) > 3 else ''})"
-        ]
-        if slow
-        else []
-    )
+            f" ({', '.join(sizes)})"
+        )
     against += [f"below all {judged.above} published runs nearby"] if judged.above else []
     return f"Normal by the model at {at}, but {' and '.join(against)}: {facts}"
 

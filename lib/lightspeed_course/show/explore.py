@@ -2,7 +2,8 @@
 
 def view(chip, batch):
     point = ...
-    return View(Chart(...), verdict=f"Memory-bound: {si(share, '%')} of peak.", facts={"T_math": si(t_math, "s")})
+    verdict = f"Memory-bound: {si(share, '%')} of peak."
+    return View(Chart(...), verdict=verdict, facts={"T_math": si(t_math, "s")})
 
 explorer(view, [Choice("chip", "accelerator", {"H100": "h100_sxm", "A100": "a100_80gb"}),
                 LogSlider("batch", "B", 1, 4096, 128, unit="token", whole=True)],

@@ -2,7 +2,8 @@
 law itself.
 
     sweep(ridge_point, peak=[312e12, 990e12], bandwidth=2e12)
-    sweep(decode_step, "time", batch=range(1, 257), parameters={"8B": 8e9, "70B": 70e9}, kv_bytes=1e9, peak=1e15, bandwidth=3.5e12)
+    sweep(decode_step, "time", batch=range(1, 257), parameters={"8B": 8e9, "70B": 70e9},
+          kv_bytes=1e9, peak=1e15, bandwidth=3.5e12)
 """
 
 from __future__ import annotations

@@ -4,9 +4,11 @@ real processes.
 Three jobs, each of which does one fifth, or one twentieth, of its work in one process before the
 rest is split:
 
-    count    loops are counted; processes share the processors, so that beyond these there is nothing to gain
+    count    loops are counted; processes share the processors, so that beyond these there is
+             nothing to gain
     wait     processes wait, as a host does for a device, so that any machine can have many of them
-    message  the same, and each then sends an array, which one process receives and adds: a cost that grows with n
+    message  the same, and each then sends an array, which one process receives and adds: a cost
+             that grows with n
 
 Every round runs each n once, so that whatever else the machine does falls on all of them alike, and
 a speedup is a ratio of two times of one round.

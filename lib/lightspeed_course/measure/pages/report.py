@@ -19,13 +19,18 @@ from lightspeed_course.show.page import draw
 
 MORE = """
 body { max-width: 78rem; } p, ul, .verdict, figure { max-width: 52rem; }
-.ok, .better { color: var(--good); } .warn { color: var(--bad); font-weight: 600; } .worse { color: var(--bad); } .unknown, .noisy, .same { color: var(--soft); }
-td, th { text-align: left; vertical-align: top; } td { white-space: normal; max-width: 24rem; } td.n { text-align: right; white-space: nowrap; }
-td svg { max-width: none; } summary { margin: .6rem 0; cursor: pointer; } .wide.told > table { width: auto; }
+.ok, .better { color: var(--good); } .worse { color: var(--bad); }
+.warn { color: var(--bad); font-weight: 600; } .unknown, .noisy, .same { color: var(--soft); }
+td, th { text-align: left; vertical-align: top; } td { white-space: normal; max-width: 24rem; }
+td.n { text-align: right; white-space: nowrap; } td svg { max-width: none; }
+summary { margin: .6rem 0; cursor: pointer; } .wide.told > table { width: auto; }
 @media (max-width: 48rem) {
   .wide td:first-child { max-width: 12rem; }
-  .told { border: 0; } .told tr { display: block; border-bottom: 1px solid var(--edge); padding: .3rem 0; } .told tr:first-child { display: none; }
-  .told td, .told td:first-child { display: block; max-width: none; padding: 0; } .told td:first-child { font-weight: 600; }
+  .told { border: 0; }
+  .told tr { display: block; border-bottom: 1px solid var(--edge); padding: .3rem 0; }
+  .told tr:first-child { display: none; }
+  .told td, .told td:first-child { display: block; max-width: none; padding: 0; }
+  .told td:first-child { font-weight: 600; }
 }
 """
 DOTS = (
@@ -70,10 +75,8 @@ def to_html(shown):
         **{f"version of {name}": v for name, v in shown["versions"].items()},
     }
     for chart, caption, alt in charts.available(shown):
-        parts.append(
-            '<figure><div class="wide"'
-            f' tabindex="0">{draw(chart, caption, alt)}</div><figcaption>{escape(caption)}</figcaption></figure>'
-        )
+        drawn = f'<div class="wide" tabindex="0">{draw(chart, caption, alt)}</div>'
+        parts.append(f"<figure>{drawn}<figcaption>{escape(caption)}</figcaption></figure>")
     if found:
         parts.append(f"<h2>Every quantity</h2>\n<p>{DOTS}</p>")
         doubted = trust.doubts(found)
@@ -239,7 +242,8 @@ def _part(name, found, doubted):
         for q in found
     ]
     summed = f"{name}: {trust.in_short(found, doubted)}"
-    return f"<details><summary>{escape(summed)}</summary>{_table(('quantity', 'median', 'spread', 'n', 'samples', 'verdict'), rows)}</details>"
+    numbers = _table(("quantity", "median", "spread", "n", "samples", "verdict"), rows)
+    return f"<details><summary>{escape(summed)}</summary>{numbers}</details>"
 
 
 def _conclusion(quantity, doubted):
@@ -294,8 +298,11 @@ def _table(heads, rows, kind=""):
 
 def _page(name, parts):
     body = "\n".join(filter(None, parts))
+    name = escape(name)
     return (
-        '<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8"><meta name="viewport"'
-        f' content="width=device-width"><title>{escape(name)}</title><style>{STYLE}{MORE}</style></head>\n<body>\n<h1>{escape(name)}</h1>\n{body}\n<p>Made'
-        " by <code>lightspeed measure</code>, of Speed of Light.</p>\n</body>\n</html>\n"
+        '<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width">'
+        f"<title>{name}</title><style>{STYLE}{MORE}</style></head>\n"
+        f"<body>\n<h1>{name}</h1>\n{body}\n"
+        "<p>Made by <code>lightspeed measure</code>, of Speed of Light.</p>\n</body>\n</html>\n"
     )

@@ -123,13 +123,11 @@ def scaling_table(shown, found):
         "Amdahl, share by count",
         "Karp–Flatt share (interval)",
     ]
-    table(
-        rows,
-        columns,
-        "Serial by count:"
-        f" {', '.join(f'{scaling.PARTS[n][0]} of {sum(scaling.PARTS[n])} pieces of {scaling.JOBS[n]}' for n in ('count', 'wait'))}."
-        f" {about(shown)}",
+    serial = ", ".join(
+        f"{scaling.PARTS[n][0]} of {sum(scaling.PARTS[n])} pieces of {scaling.JOBS[n]}"
+        for n in ("count", "wait")
     )
+    table(rows, columns, f"Serial by count: {serial}. {about(shown)}")
 
 
 @_or_words

@@ -1,7 +1,8 @@
 """A record: all that was measured on one machine at one time, as a dictionary and as a JSON file.
 
-    {"schema": 1, "kind": "samples", "name": "AMD EPYC, 2 cores", "when": "2026-11-21T08:00:00Z", "machine": {...},
-     "environment": [...], "versions": {...}, "quantities": [...], "missing": [...]}
+    {"schema": 1, "kind": "samples", "name": "AMD EPYC, 2 cores", "when": "2026-11-21T08:00:00Z",
+     "machine": {...}, "environment": [...], "versions": {...}, "quantities": [...],
+     "missing": [...]}
 
 `kind` is "samples", or "summary" for a record that has medians and spreads alone, whose `source`
 says where they are from. Nothing in a record names a person or a host: `save` takes out host and
