@@ -1,28 +1,30 @@
 # %% [markdown]
 # # 4. Little's law
 #
-# Traffic went up by a seventh overnight. Nothing was deployed, nothing broke, and the GPUs are not even full.
-# {{because design: a story}} Yet answers take more than twice as long, and the slowest ones time out.
-# {{because design: the story of the first prediction; a gate holds it where the answer is revealed}}
-# How can so little extra load do that, and how much hardware would undo it?
+# Traffic went up by about a seventh overnight. Nothing was deployed, nothing broke, and the GPUs
+# are not even full. {{because design: a story}} Yet answers take more than twice as long, and the
+# slowest ones time out. {{because design: the story of the first prediction; a gate holds it where
+# the answer is revealed}} How can so little extra load do that, and how much hardware would undo
+# it?
 #
-# This chapter answers with one law that makes no assumptions about the traffic, and one formula that makes a few.
-# {{because definition: the assumptions of each law are listed where it is derived}} It then combines both with the roofline,
-# to show what one replica of a language model can promise.
+# This chapter answers with one law that makes no assumptions about the traffic, and one formula
+# that makes a few.
+# {{because definition: the assumptions of each law are listed where it is derived}} It then
+# combines both with the roofline, to show what one replica of a language model can promise.
 #
-# **You will be able to** turn requests per second and latency into memory, and memory into a ceiling on requests per second;
-# say how latency grows with load, at the mean and in the tail; tell overload from bad luck; and choose the batch of a serving
-# replica for a latency budget.
+# **You will be able to** turn requests per second and latency into memory, and memory into a
+# ceiling on requests per second; say how latency grows with load, at the mean and in the tail; tell
+# overload from bad luck; and choose the batch of a serving replica for a latency budget.
 #
 # **You need** chapter 2 for the last third. **Time:** two hours, with the problems.
 
 # %%
+import matplotlib.pyplot as plt
 import numpy as np
 
 from lightspeed.catalog import accelerator, find, number
-from lightspeed_course import (
-    Area, ask, Axis, Chart, figure, human_time, Line, Points, predict, reveal, Rule, si, table,
-)
+from lightspeed_course import Area, Axis, Chart, Line, Points, Rule, figure, human_time, si
+from lightspeed_course import ask, predict, reveal, sweep, table
 from lightspeed.models.queue_simulation import (
     batch_means,
     number_inside,
@@ -46,8 +48,8 @@ predict("queueing.a_little_more_traffic", ...)
 # %% [markdown]
 # ## One law without assumptions
 #
-# Requests come in, stay for a while, and leave. Draw two staircases: one counts those who have arrived, the other those who
-# have left. Here are a few requests at one server.
+# Requests come in, stay for a while, and leave. Draw two staircases: one counts those who have
+# arrived, the other those who have left. Here are a few requests at one server.
 
 # %%
 arrivals = np.array([1, 2, 2.5, 5, 9, 10, 10.5])
@@ -60,94 +62,122 @@ time = np.repeat(events, 2)
 
 def so_far(times):
     """How many of the times have passed, just before and just after each event."""
-    return np.column_stack([np.searchsorted(times, events, side) for side in ("left", "right")]).ravel()
+    return np.column_stack(
+        [np.searchsorted(times, events, side) for side in ("left", "right")]
+    ).ravel()
 
 
-# %% tags=["figure"]
+# %%
 arrived, left = so_far(arrivals), so_far(path.departure)
+fig, ax = plt.subplots(figsize=(7, 3.2))
+ax.fill_between(time, left, arrived, alpha=0.2)
+ax.plot(time, arrived, label="arrived")
+ax.plot(time, left, label="left")
+ax.set(xlabel="time, s", ylabel="requests so far")
+ax.legend()
+plt.close(fig)
 figure(
-    Chart(
-        Axis("time", "s", domain=(0, 15)),
-        Axis("requests so far", domain=(0, 8)),
-        [Area(time, left, arrived, "inside"), Line(time, arrived, "arrived"), Line(time, left, "left", "orange")],
-        height=300,
+    fig,
+    caption=(
+        "The gap between the staircases, measured upwards, is how many are inside. Measured"
+        " sideways, it is how long a request stays."
     ),
-    caption="The gap between the staircases, measured upwards, is how many are inside. Measured sideways, it is how long a request stays.",
     # holds "arrivals above departures": bool((arrived >= left).all())
-    alt="Two rising staircases, arrivals above departures. The band between them is shaded; it closes where the server has nothing to do, and at the end.",
-    # holds "it closes where the server has nothing to do": bool(((arrived == left) & (time > 5) & (time < 9)).any())
+    alt=(
+        "Two rising staircases, arrivals above departures. The band between them is shaded; it"
+        " closes where the server has nothing to do, and at the end."
+    ),
+    # holds "it closes where the server has nothing to do": bool(((arrived == left) & (time > 5) &
+    #   (time < 9)).any())
     #  and arrived[-1] == left[-1]
 )
 
 # %% [markdown]
-# Measure the shaded area in two ways. As a sum of vertical strips, it is the number inside, added up over time: the mean
-# number inside, $L$, times the length of the day, $T$. As a sum of horizontal strips, one for each request, it is all the
-# times that they stayed: the number of requests, $n$, times the mean stay, $W$. {{because algebra}} It is one and the same
-# area:
+# Measure the shaded area in two ways. As a sum of vertical strips, it is the number inside, added
+# up over time: the mean number inside, $L$, times the length of the day, $T$. As a sum of
+# horizontal strips, one for each request, it is all the times that they stayed: the number of
+# requests, $n$, times the mean stay, $W$. {{because algebra}} It is one and the same area:
 #
 # $$L\,T = n\,W \qquad\Longrightarrow\qquad L = \lambda\,W \quad\text{with}\quad \lambda = n / T$$
 #
-# This is **Little's law**. Nothing was assumed about who comes when, how long service takes, how many servers there are, or
-# in what order they work. {{because algebra}} In the table, $L$, $\lambda$ and $W$ are measured separately: with a count of
-# those inside, a counter of arrivals, and a stopwatch for each stay.
+# This is **Little's law**. Nothing was assumed about who comes when, how long service takes, how
+# many servers there are, or in what order they work. {{because algebra}} In the table, $L$,
+# $\lambda$ and $W$ are measured separately: with a count of those inside, a counter of arrivals,
+# and a stopwatch for each stay.
 
-# %%
+# %% tags=["figure"]
 table(
-    [[f"{seen.L:.3f}", f"{seen.arrival_rate:.3f} /s", f"{seen.W:.3f} s", f"{seen.arrival_rate * seen.W:.3f}"]],
+    [
+        [
+            f"{seen.L:.3f}",
+            f"{seen.arrival_rate:.3f} /s",
+            f"{seen.W:.3f} s",
+            f"{seen.arrival_rate * seen.W:.3f}",
+        ]
+    ],
     ["L, from the count of those inside", "arrival rate", "W, from the stays", "arrival rate × W"],
 )
 
 # %% [markdown]
 # The two sides agree to the last digit because the system is empty at both ends.
 # {{holds abs(seen.L - seen.arrival_rate * seen.W) < 1e-12 and path.departure.max() == events[-1]}}
-# If you stop watching in the middle, you do not yet know how long the requests inside will stay. The longer you watch, the
-# less they matter.
+# If you stop watching in the middle, you do not yet know how long the requests inside will stay.
+# The longer you watch, the less they matter.
 
 # %%
 rng = np.random.default_rng(4)
 n = 10**6
 long_run = simulate(poisson_arrivals(9, n, rng), rng.exponential(1 / 10, n))
-cuts = [observed(long_run, until) for until in (10, 100, 1000, 10_000, 100_000)]
+watched = 10, 100, 1000, 10_000, 100_000
+cuts = [observed(long_run, until) for until in watched]
+gaps = [abs(o.arrival_rate * o.W / o.L - 1) for o in cuts]
+round(max(gaps), 3)
+
+# %% tags=["figure"]
 table(
-    [[human_time(t), f"{o.L:.3f}", f"{o.arrival_rate * o.W:.3f}"] for t, o in zip((10, 100, 1000, 10_000, 100_000), cuts, strict=True)],
+    [[human_time(t), f"{o.L:.3f}", f"{o.arrival_rate * o.W:.3f}"] for t, o in zip(watched, cuts)],
     ["watched for", "L", "arrival rate × W"],
     caption=f"A busy server, watched for longer and longer. The whole run has {si(n, 'request')}.",
 )
-gaps = [abs(o.arrival_rate * o.W / o.L - 1) for o in cuts]
 
 # %% [markdown]
-# In the first row the two sides differ by {{gaps[0]:.0%}}, in the last by less than one part in ten thousand.
-# {{holds gaps[0] == max(gaps) and gaps[-1] < 1e-4}}
+# In the first row the two sides differ by {{gaps[0]:.0%}}, in the last by less than one part in ten
+# thousand. {{holds gaps[0] == max(gaps) and gaps[-1] < 1e-4}}
 #
 # ### What it sizes
 #
-# A service takes in `qps` requests a second and answers each in `stay` seconds. `concurrency`, `throughput` and `latency`
-# are the law, solved for each of its three quantities. They count requests, tokens or bytes.
+# A service takes in `qps` requests a second and answers each in `stay` seconds. `concurrency`,
+# `throughput` and `latency` are the law, solved for each of its three quantities. They count
+# requests, tokens or bytes.
 
 # %%
 qps, stay, per_request, accelerator_memory = 1000, Q(50, "ms"), Q(1, "GB/request"), Q(24, "GB")
 inside = concurrency(Q(qps, "request/s"), stay)
 cache = concurrency(Q(qps, "request/s") * per_request, stay)
-print(si(inside.magnitude, "request"), "at a time, which hold", si(cache.to("byte").magnitude, "byte"))
+print(inside, "at a time, which hold", cache.to("GB"))
 
 # %% [markdown]
-# So {{qps:,}} requests a second at {{stay:~P}} are {{inside.magnitude:.0f}} requests in flight, and if each holds
-# {{si(per_request.to("byte/request").magnitude, "byte")}} of KV cache and activations, they need {{cache.to("GB"):.0f~P}}.
-# The law does not care what is counted: the second line is $L = \lambda W$ in bytes, at
-# {{(Q(qps, "request/s") * per_request).to("TB/s"):.0f~P}} of cache that is taken up and given back.
+# So {{qps:,}} requests a second at {{stay:~P}} are {{inside.magnitude:.0f}} requests in flight, and
+# if each holds {{si(per_request.to("byte/request").magnitude, "byte")}} of KV cache and
+# activations, they need {{cache.to("GB"):.0f~P}}. The law does not care what is counted: the second
+# line is $L = \lambda W$ in bytes, at {{(Q(qps, "request/s") * per_request).to("TB/s"):.0f~P}} of
+# cache that is taken up and given back.
 #
-# Now **turn the law round**. Suppose that an accelerator has {{accelerator_memory:~P}} for these requests. It has room for
-# only so many at a time, and each slot is free again after {{stay:~P}}. {{because definition}}
+# Now **turn the law round**. Suppose that an accelerator has {{accelerator_memory:~P}} for these
+# requests. It has room for only so many at a time, and each slot is free again after {{stay:~P}}.
+# {{because definition}}
 
 # %%
 fit = accelerator_memory / per_request
 ceiling = throughput(fit, stay)
-print(si(fit.magnitude, "request"), f"at a time, at most {ceiling.to('request/s').magnitude:.0f} a second")
+print(fit, "at a time, at most", ceiling.to("request/s"))
 
 # %% [markdown]
-# At most {{ceiling.to("request/s").magnitude:.0f}} requests a second get through, however many arrive. {{because algebra}} Memory has become a
-# ceiling on throughput. Without more memory there are two ways to raise it: a smaller cache for each request, and a shorter
-# stay. {{holds throughput(accelerator_memory / (per_request / 2), stay) > ceiling and throughput(fit, stay / 2) > ceiling}}
+# At most {{ceiling.to("request/s").magnitude:.0f}} requests a second get through, however many
+# arrive. {{because algebra}} Memory has become a ceiling on throughput. Without more memory there
+# are two ways to raise it: a smaller cache for each request, and a shorter stay. {{holds
+# throughput(accelerator_memory / (per_request / 2), stay) > ceiling and throughput(fit, stay / 2) >
+# ceiling}}
 #
 # This calculation leaves something out. Try to find it before the gallery at the end does.
 
@@ -157,26 +187,34 @@ ask("queueing.checkpoint_memory")
 # %% [markdown]
 # ## Why latency explodes
 #
-# Little's law links three numbers, but it fixes none of them. {{because algebra}} To know $W$ we need a model. A simple one
-# has one server, requests that arrive at random and independently of one another (*Poisson* arrivals), and service times
-# that vary at random, with an *exponential* distribution. It is called M/M/1, and each M stands for *memoryless*.
+# Little's law links three numbers, but it fixes none of them. {{because algebra}} To know $W$ we
+# need a model. A simple one has one server, requests that arrive at random and independently of one
+# another (*Poisson* arrivals), and service times that vary at random, with an *exponential*
+# distribution. It is called M/M/1, and each M stands for *memoryless*.
 #
-# A request that arrives at random finds, on average, $L$ others inside. That is the first assumption at work: random
-# arrivals see the average state. The request waits until these $L$ have been served, and then it is served itself. A
-# service takes $1/\mu$ on average, where $\mu$ is the rate of the server. But one of the $L$ may be in service already. How
-# long will that one still take? Here is the second assumption: an exponential time has *no memory*. {{because definition}}
-# However long the service
-# has lasted, what *remains* of it is again exponential with mean $1/\mu$.
-# {{because definition: this is what memoryless means}} So each of the $L$ counts in full, and $W = (L + 1)/\mu$. Put in
-# $L = \lambda W$ and solve:
+# A request that arrives at random finds, on average, $L$ others inside. That is the first
+# assumption at work: random arrivals see the average state. The request waits until these $L$ have
+# been served, and then it is served itself. A service takes $1/\mu$ on average, where $\mu$ is the
+# rate of the server. But one of the $L$ may be in service already. How long will that one still
+# take? Here is the second assumption: an exponential time has *no memory*. {{because definition}}
+# However long the service has lasted, what *remains* of it is again exponential with mean $1/\mu$.
+# {{because definition: this is what memoryless means}} So each of the $L$ counts in full, and
+# $W = (L + 1)/\mu$. Put in $L = \lambda W$ and solve:
 #
 # $$W = \frac{1}{\mu - \lambda} = \frac{1/\mu}{1 - \rho} \qquad \rho = \lambda/\mu$$
 #
-# With service times that are all alike, a service in progress is half over on average, and this argument would be wrong;
-# a section below has the formula for them. {{because algebra}}
+# With service times that are all alike, a service in progress is half over on average, and this
+# argument would be wrong; a section below has the formula for them. {{because algebra}}
 #
-# The service time is divided by the capacity that is *left*. Go from four fifths of full load to nine tenths, and what is
-# left halves, so latency doubles. {{holds abs(mm1(0.9, 1).W / mm1(0.8, 1).W - 2) < 1e-12}}
+# The law in numbers, for a server that takes ten requests a second:
+
+# %%
+sweep(mm1, "W", arrival_rate=[3, 5, 8, 9, 9.5, 9.8], service_rate=10)
+
+# %% [markdown]
+# The service time is divided by the capacity that is *left*. Go from four fifths of full load to
+# nine tenths, and what is left halves, so latency doubles.
+# {{holds abs(mm1(0.9, 1).W / mm1(0.8, 1).W - 2) < 1e-12}}
 
 # %%
 loads = np.linspace(0.01, 0.985, 60)
@@ -192,6 +230,7 @@ def run_at(load):
 
 
 runs = [run_at(load) for load in dots]
+round(runs[-1].mean, 2)
 
 # %% tags=["figure"]
 figure(
@@ -199,46 +238,71 @@ figure(
         Axis("load", "%", domain=(0, 1)),
         Axis("time in system", "s", domain=(0, 4)),
         [
-            Line(loads[loads < 0.976], mm1(loads[loads < 0.976] * server, server).W, "formula", label_at="above"),
+            Line(
+                loads[loads < 0.976],
+                mm1(loads[loads < 0.976] * server, server).W,
+                "formula",
+                label_at="above",
+            ),
             Points(dots, [run.mean for run in runs], label=f"simulated, {si(n, 'request')} each"),
             Rule(y=1 / server, label="service time"),
         ],
     ),
     # holds "Each time that the free part": abs(mm1(0.75, 1).W / mm1(0.5, 1).W - 2) < 1e-12
-    caption=f"One server that does {server} requests a second. Each time that the free part of its capacity halves, the time in the system doubles.",
-    # holds "leaves the chart near full load": mm1(0.97 * server, server).W < 4 < mm1(0.98 * server, server).W
-    # holds "Simulated points lie on it": all(abs(run.mean * (1 - r) * server - 1) < 0.05 for r, run in zip(dots, runs))
-    alt="A curve of latency over load that rises slowly at first, then ever more steeply, and leaves the chart near full load. "
-    "Simulated points lie on it.",
+    caption=(
+        f"One server that does {server} requests a second. Each time that the free part of its"
+        " capacity halves, the time in the system doubles."
+    ),
+    # holds "leaves the chart near full load": mm1(0.97 * server, server).W < 4 < mm1(0.98 *
+    #   server, server).W
+    # holds "Simulated points lie on it": all(abs(run.mean * (1 - r) * server - 1) < 0.05 for r,
+    #   run in zip(dots, runs))
+    alt=(
+        "A curve of latency over load that rises slowly at first, then ever more steeply, and"
+        " leaves the chart near full load. Simulated points lie on it."
+    ),
 )
 
 # %% [markdown]
-# The points come from a simulation that does not use the formula: {{si(n, "request")}}, one after the other, each of which
-# starts when it has arrived and the one before it has left. {{because design}} Neighbours in a queue have similar waits, so
-# the confidence interval is taken over the means of long stretches, not over single requests.
+# The points come from a simulation that does not use the formula: {{si(n, "request")}}, one after
+# the other, each of which starts when it has arrived and the one before it has left.
+# {{because design}} Neighbours in a queue have similar waits, so the confidence interval is taken
+# over the means of long stretches, not over single requests.
 
-# %%
+# %% tags=["figure"]
 table(
-    [[si(r, "%"), f"{mm1(r * server, server).W:.3f} s", f"{run.mean:.3f} s", f"{run.low:.3f} to {run.high:.3f} s"] for r, run in zip(dots, runs, strict=True)],
+    [
+        [
+            si(r, "%"),
+            f"{mm1(r * server, server).W:.3f} s",
+            f"{run.mean:.3f} s",
+            f"{run.low:.3f} to {run.high:.3f} s",
+        ]
+        for r, run in zip(dots, runs, strict=True)
+    ],
     ["load", "formula", "simulated", "confidence interval"],
     caption=f"Confidence {si(confidence, '%')}.",
 )
 
 # %% [markdown]
-# The closer to full load, the wider the interval, because a long queue changes slowly, so that neighbouring waits are alike.
-# {{holds all(a.high - a.low < b.high - b.low for a, b in zip(runs, runs[1:]))}} Now back to your guess.
+# The closer to full load, the wider the interval, because a long queue changes slowly, so that
+# neighbouring waits are alike.
+# {{holds all(a.high - a.low < b.high - b.low for a, b in zip(runs, runs[1:]))}} Now back to your
+# guess.
 
 # %%
 reveal("queueing.a_little_more_traffic")
 
 # %% [markdown]
-# The server had a fifth of its capacity to spare. {{holds abs(1 - 0.8 - 1 / 5) < 1e-12}} The new traffic took more than half of that, and latency depends on what
-# is left. {{holds 0.8 * 0.15 > 0.5 * (1 - 0.8) and 2 < mm1(0.8 * 1.15, 1).W / mm1(0.8, 1).W}}
+# The server had a fifth of its capacity to spare. {{holds abs(1 - 0.8 - 1 / 5) < 1e-12}} The new
+# traffic took more than half of that, and latency depends on what is left.
+# {{holds 0.8 * 0.15 > 0.5 * (1 - 0.8) and 2 < mm1(0.8 * 1.15, 1).W / mm1(0.8, 1).W}}
 #
 # ### The tail
 #
-# In M/M/1 the time in the system is itself exponential, so every percentile is a fixed multiple of the mean.
-# {{holds np.ptp([sojourn_percentile(0.99, r * server, server) / mm1(r * server, server).W for r in dots]) < 1e-9}}
+# In M/M/1 the time in the system is itself exponential, so every percentile is a fixed multiple of
+# the mean. {{holds np.ptp([sojourn_percentile(0.99, r * server, server) / mm1(r * server, server).W
+# for r in dots]) < 1e-9}}
 
 # %% tags=["figure"]
 shares = [0.5, 0.95, 0.99]
@@ -246,28 +310,39 @@ figure(
     Chart(
         Axis("load", "%", domain=(0, 1)),
         Axis("time in system", "s", "log", domain=(0.05, 100)),
-        [Line(loads, sojourn_percentile(s, loads * server, server), f"{s:.0%} are faster", c) for s, c in zip(shares, ("green", "blue", "purple"), strict=True)],
+        [
+            Line(loads, sojourn_percentile(s, loads * server, server), f"{s:.0%} are faster", c)
+            for s, c in zip(shares, ("green", "blue", "purple"), strict=True)
+        ],
         height=320,
     ),
     # because "The median, and the times": definition
-    # holds "The three curves keep": np.ptp(sojourn_percentile(0.99, 9.0 * loads, 9.0) / sojourn_percentile(0.5, 9.0 * loads, 9.0)) < 1e-6
-    caption="The median, and the times that one request in twenty and one in a hundred exceed. The three curves keep their distance.",
+    # holds "The three curves keep": np.ptp(sojourn_percentile(0.99, 9.0 * loads, 9.0) /
+    #   sojourn_percentile(0.5, 9.0 * loads, 9.0)) < 1e-6
+    caption=(
+        "The median, and the times that one request in twenty and one in a hundred exceed. The"
+        " three curves keep their distance."
+    ),
     # because "Three curves of one shape": algebra
     alt="Three curves of one shape on a logarithmic scale, rising together towards full load.",
 )
 
 # %% [markdown]
-# One request in a hundred takes more than {{sojourn_percentile(0.99, 5, server) / mm1(5, server).W:.1f}} times the mean, at
-# *every* load. {{holds abs(sojourn_percentile(0.99, 9, server) / mm1(9, server).W - np.log(100)) < 1e-9}} A tail of that size
-# is normal; a rising mean is the sign of trouble. So compare the tail with the mean before you call it a problem.
+# One request in a hundred takes more than
+# {{sojourn_percentile(0.99, 5, server) / mm1(5, server).W:.1f}} times the mean, at *every* load.
+# {{holds abs(sojourn_percentile(0.99, 9, server) / mm1(9, server).W - np.log(100)) < 1e-9}} A tail
+# of that size is normal; a rising mean is the sign of trouble. So compare the tail with the mean
+# before you call it a problem.
 #
 # ### Answers of different length
 #
-# Exponential service times are a middle case. If every request takes exactly as long, the wait is half of that, because a
-# service in progress is half over on average. {{holds abs(md1(8, server).Wq / mm1(8, server).Wq - 0.5) < 1e-12}} If a few
-# requests are very long, as some answers of a language model are, the wait is longer.
-# {{holds mg1(8, server, (2 / server) ** 2).Wq > mm1(8, server).Wq}} Pollaczek and Khinchine found that for the mean wait
-# only two numbers of the distribution matter, the mean and the variance $\sigma^2$: {{because history}}
+# Exponential service times are a middle case. If every request takes exactly as long, the wait is
+# half of that, because a service in progress is half over on average.
+# {{holds abs(md1(8, server).Wq / mm1(8, server).Wq - 0.5) < 1e-12}} If a few requests are very
+# long, as some answers of a language model are, the wait is longer.
+# {{holds mg1(8, server, (2 / server) ** 2).Wq > mm1(8, server).Wq}} Pollaczek and Khinchine found
+# that for the mean wait only two numbers of the distribution matter, the mean and the variance
+# $\sigma^2$: {{because history}}
 #
 # $$W_q = \frac{\lambda\,(\sigma^2 + 1/\mu^2)}{2\,(1 - \rho)} \qquad L_q = \frac{\rho^2 + \lambda^2\sigma^2}{2\,(1 - \rho)}$$
 
@@ -275,49 +350,61 @@ figure(
 rate, spreads = 8, [0, 0.5, 1, 2, 4]
 long_every, long_factor = 10, 20
 waits = {cv: mg1(rate, server, (cv / server) ** 2) for cv in spreads}
+waits[1]
+
+# %% tags=["figure"]
 table(
-    [[cv, si(q.Wq, "s"), si(q.W, "s"), f"{q.Wq / waits[1].Wq:.1f}"] for cv, q in waits.items()],
+    [[cv, q.Wq, q.W, f"{q.Wq / waits[1].Wq:.1f}"] for cv, q in waits.items()],
     ["deviation / mean of the service time", "wait", "time in system", "wait over that of M/M/1"],
     # because "The mean service time is the same": definition
-    caption=f"One server at {rate / server:.0%} of its capacity. The mean service time is the same in every row.",
+    caption=(
+        f"One server at {rate / server:.0%} of its capacity. The mean service time is the same in"
+        " every row."
+    ),
 )
 
 # %% [markdown]
-# Here is a mixture, simulated: one answer in {{long_every}} is {{long_factor}} times as long as the others.
-# {{because definition: the next cell draws it so}}
+# Here is a mixture, simulated: one answer in {{long_every}} is {{long_factor}} times as long as the
+# others. {{because definition: the next cell draws it so}}
 
 # %%
 kinds = rng.random(n) < 1 / long_every
 mixed = np.where(kinds, long_factor, 1.0)
 mixed *= 1 / server / mixed.mean()
 run = batch_means(simulate(poisson_arrivals(rate, n, rng), mixed).waiting)
-print(f"formula {mg1(rate, server, mixed.var()).Wq:.2f} s, simulated {run.low:.2f} to {run.high:.2f} s")
+print(
+    f"formula {mg1(rate, server, mixed.var()).Wq:.2f} s, simulated {run.low:.2f} to {run.high:.2f}"
+    " s"
+)
 capped = np.minimum(mixed, mixed.max() / 2)
 shorter = mg1(rate, 1 / capped.mean(), capped.var()).Wq
 
 # %% [markdown]
-# Cap the longest answers at half their length, and everybody waits less without any more hardware: {{shorter:.2f}} s on
-# average instead of {{mg1(rate, server, mixed.var()).Wq:.2f}} s. {{holds shorter < mg1(rate, server, mixed.var()).Wq}}
+# Cap the longest answers at half their length, and the mean wait falls without any more hardware:
+# to {{shorter:.2f}} s, from {{mg1(rate, server, mixed.var()).Wq:.2f}} s.
+# {{holds shorter < mg1(rate, server, mixed.var()).Wq}}
 #
 # ### More servers, one queue
 #
-# With $c$ servers behind one queue (M/M/c), a request waits only if all of them are busy. {{because definition}} How often
-# are they? With $k$ requests in service, services end at the rate $k\mu$. Over a long time, the number in service goes from
-# $k - 1$ to $k$ as often as it goes back, so the shares of time $p_k$ obey $\lambda\,p_{k-1} = k\mu\,p_k$.
-# {{because algebra}} With the load
-# $a = \lambda/\mu$, which by Little's law is the number of servers that are busy on average, $p_k$ is in proportion to
-# $a^k/k!$.
+# With $c$ servers behind one queue (M/M/c), a request waits only if all of them are busy.
+# {{because definition}} How often are they? With $k$ requests in service, services end at the rate
+# $k\mu$. Over a long time, the number in service goes from $k - 1$ to $k$ as often as it goes back,
+# so the shares of time $p_k$ obey $\lambda\,p_{k-1} = k\mu\,p_k$. {{because algebra}} With the load
+# $a = \lambda/\mu$, which by Little's law is the number of servers that are busy on average if
+# nobody is turned away, $p_k$ is in proportion to $a^k/k!$. {{because algebra}}
 #
-# Suppose first that whoever finds all $c$ servers busy goes away. The share of requests that are lost is then $B$, which is
-# **Erlang's loss formula** (Erlang B). If they wait instead, further states follow, each $\rho = a/c$ times as likely as the
-# one before. {{because algebra}} Adding these up turns $B$ into the share that has to wait, **Erlang C**:
+# Suppose first that whoever finds all $c$ servers busy goes away. The share of requests that are
+# lost is then $B$, which is **Erlang's loss formula** (Erlang B). If they wait instead, further
+# states follow, each $\rho = a/c$ times as likely as the one before. {{because algebra}} Adding
+# these up turns $B$ into the share that has to wait, **Erlang C**:
 #
 # $$B = \frac{a^c / c!}{\sum_{k=0}^{c} a^k / k!} \qquad C = \frac{B}{1 - \rho\,(1 - B)} \qquad W_q = \frac{C}{c\mu - \lambda}$$
 #
-# {{holds abs(erlang_b(3.0, 4) - (3**4 / 24) / sum(3**k / f for k, f in enumerate((1, 1, 2, 6, 24)))) < 1e-12}}
+# {{holds abs(erlang_b(3.0, 4) - (3**4 / 24) / sum(3**k / f for k, f in enumerate((1, 1, 2, 6,
+# 24)))) < 1e-12}}
 # {{holds abs(erlang_c(3.0, 4) - erlang_b(3.0, 4) / (1 - 0.75 * (1 - erlang_b(3.0, 4)))) < 1e-12}}
-# {{holds abs(mmc(30.0, 10.0, 4).Wq - erlang_c(3.0, 4) / (4 * 10 - 30)) < 1e-12}}
-# Erlang found both a century ago, for telephone lines. {{because history}} With one server $C$ is the load itself.
+# {{holds abs(mmc(30.0, 10.0, 4).Wq - erlang_c(3.0, 4) / (4 * 10 - 30)) < 1e-12}} Erlang found both
+# a century ago, for telephone lines. {{because history}} With one server $C$ is the load itself.
 # {{holds abs(erlang_c(0.7, 1) - 0.7) < 1e-12}}
 
 # %% tags=["figure"]
@@ -326,12 +413,25 @@ figure(
     Chart(
         Axis("load of each server", "%", domain=(0.3, 1)),
         Axis("requests that have to wait", "%", domain=(0, 1)),
-        [Line(c_loads, erlang_c(c_loads * c, c), f"{c} server{'s' * (c > 1)}", color) for c, color in zip((1, 4, 16, 64, 256), ("blue", "sky", "green", "amber", "orange"), strict=True)],
+        [
+            Line(c_loads, erlang_c(c_loads * c, c), f"{c} server{'s' * (c > 1)}", color)
+            for c, color in zip(
+                (1, 4, 16, 64, 256), ("blue", "sky", "green", "amber", "orange"), strict=True
+            )
+        ],
     ),
-    # holds "With {} servers": erlang_c(0.9 * 256, 256) < 0.1 and abs(erlang_c(0.9, 1) - 0.9) < 1e-12
-    caption=f"With {256} servers, nine tenths busy, fewer than one request in ten has to wait. With one server, nine in ten do.",
-    # holds "the more servers": all((erlang_c(c_loads * c, c) > erlang_c(4 * c_loads * c, 4 * c)).all() for c in (1, 4, 16, 64))
-    alt="Curves of the share that waits over load. For one server it is the diagonal; the more servers, the longer it stays near zero and the later it rises.",
+    # holds "With {} servers": erlang_c(0.9 * 256, 256) < 0.1 and abs(erlang_c(0.9, 1) - 0.9) <
+    #   1e-12
+    caption=(
+        f"With {256} servers, nine tenths busy, fewer than one request in ten has to wait. With one"
+        " server, nine in ten do."
+    ),
+    # holds "the more servers": all((erlang_c(c_loads * c, c) > erlang_c(4 * c_loads * c, 4 *
+    #   c)).all() for c in (1, 4, 16, 64))
+    alt=(
+        "Curves of the share that waits over load. For one server it is the diagonal; the more"
+        " servers, the longer it stays near zero and the later it rises."
+    ),
 )
 
 # %% [markdown]
@@ -340,18 +440,25 @@ figure(
 # %%
 promise = 0.1
 needs = {load: servers_for(load, promise) for load in (1, 10, 100, 1000)}
+roots = [(c - load) / load**0.5 for load, c in needs.items()]
+needs
+
+# %% tags=["figure"]
+rows = zip(needs.items(), roots)
 table(
-    [[f"{load:,}", f"{c:,}", f"{c / load - 1:.0%}", f"{(c - load) / load**0.5:.1f}"] for load, c in needs.items()],
+    [[load, c, f"{c / load - 1:.0%}", f"{root:.1f}"] for (load, c), root in rows],
     ["servers busy on average", "servers needed", "reserve", "reserve in square roots of the load"],
-    # holds "So that at most": all(erlang_c(load, c) <= promise < erlang_c(load, c - 1) for load, c in needs.items() if c > load + 1)
+    # holds "So that at most": all(erlang_c(load, c) <= promise < erlang_c(load, c - 1) for load, c
+    #   in needs.items() if c > load + 1)
     caption=f"So that at most {si(promise, '%')} of the requests wait.",
 )
-roots = [(c - load) / load**0.5 for load, c in needs.items()]
 
 # %% [markdown]
-# Large pools are more efficient. {{holds all(c / load > needs[10 * load] / (10 * load) for load, c in list(needs.items())[:-1])}}
-# The spare capacity needed to keep a promise grows only with the square root of the load, or a little more slowly, which is
-# one reason why shared clusters, large batches and a single queue in front of many replicas pay.
+# Large pools are more efficient.
+# {{holds all(c / load > needs[10 * load] / (10 * load) for load, c in list(needs.items())[:-1])}}
+# The spare capacity needed to keep a promise grows only with the square root of the load, or a
+# little more slowly, which is one reason why shared clusters, large batches and a single queue in
+# front of many replicas pay.
 # {{holds roots == sorted(roots, reverse=True) and roots[0] < 1.5 * roots[-1]}}
 
 # %%
@@ -360,14 +467,16 @@ ask("queueing.where_to_queue")
 # %% [markdown]
 # ## Overload
 #
-# At full load and above there is no steady state, and the library refuses to invent one. {{because algebra}}
+# At full load and above there is no steady state, and the library refuses to invent one.
+# {{because algebra}}
 
 # %% tags=["raises-exception"]
 mm1(12, server)
 
 # %% [markdown]
-# What happens instead takes time, and that is the danger: at first the dashboard looks fine. Here are three runs: two at a
-# load that the server can handle, and one at more than that. {{holds 0.8 < 1 and 0.95 < 1 < 1.2}}
+# What happens instead takes time, and that is the danger: at first the dashboard looks fine. Here
+# are three runs: two at a load that the server can handle, and one at more than that.
+# {{holds 0.8 < 1 and 0.95 < 1 < 1.2}}
 
 # %%
 horizon, steps = 60, np.linspace(0, 60, 300)
@@ -378,7 +487,9 @@ def live(load, seed=7):
     """The number inside over time, in one run from an empty start."""
     rng = np.random.default_rng(seed)
     count = round(1.3 * load * server * horizon)
-    times, counts = number_inside(simulate(poisson_arrivals(load * server, count, rng), rng.exponential(1 / server, count)))
+    times, counts = number_inside(
+        simulate(poisson_arrivals(load * server, count, rng), rng.exponential(1 / server, count))
+    )
     return np.append(0, counts)[np.searchsorted(times, steps, side="right")]
 
 
@@ -387,97 +498,125 @@ figure(
     Chart(
         Axis("time", "s", domain=(0, horizon)),
         Axis("requests inside", domain=(0, 160)),
-        [Line(steps, live(load), f"{load:.0%}", c) for load, c in ((0.8, "green"), (0.95, "blue"), (1.2, "orange"))],
+        [
+            Line(steps, live(load), f"{load:.0%}", c)
+            for load, c in ((0.8, "green"), (0.95, "blue"), (1.2, "orange"))
+        ],
         height=320,
     ),
     # holds "Above full load it keeps growing": live(1.2)[150:].min() > live(1.2)[:75].max()
-    # holds "Just below full load": (live(0.95) == 0).sum() > 1 and live(0.95).max() > live(0.8).max()
+    # holds "Just below full load": (live(0.95) == 0).sum() > 1 and live(0.95).max() >
+    #   live(0.8).max()
     caption="Just below full load the queue grows and shrinks. Above full load it keeps growing.",
     # holds "one climbs": live(1.2).max() > 5 * live(0.95).max()
-    alt="Three jagged lines: one stays near the floor, one wanders higher and comes back, and one climbs.",
+    alt=(
+        "Three jagged lines: one stays near the floor, one wanders higher and comes back, and one"
+        " climbs."
+    ),
 )
 
 # %% [markdown]
-# Overload is arithmetic, not probability: what arrives less what leaves piles up. Say a service with a capacity of
-# {{capacity}} requests a second gets {{burst}} for {{human_time(burst_length)}}, and {{normal}} before and after.
+# Overload is arithmetic, not probability: what arrives less what leaves piles up. Say a service
+# with a capacity of {{capacity}} requests a second gets {{burst}} for {{human_time(burst_length)}},
+# and {{normal}} before and after.
 
 # %%
 backlog = (burst - capacity) * burst_length
 after = drain_time(burst, burst_length, normal, capacity)
-print(f"{si(backlog, 'request')} are waiting at the end of the burst, {si(backlog / capacity, 's')} of work; gone {human_time(after)} later")
+backlog, backlog / capacity, after
 
 # %% [markdown]
-# After the burst it takes twice as long as the burst itself until the backlog is gone, {{holds after == 2 * burst_length}}
-# because only {{si((capacity - normal) / capacity, "%")}} of the capacity is free for it.
-# {{holds burst - capacity == 2 * (capacity - normal)}} Clients that time out and try again make it worse.
+# At the end of the burst {{si(backlog, "request")}} are waiting, {{si(backlog / capacity, "s")}}
+# of work. It takes twice as long as the burst itself until the backlog is gone,
+# {{holds after == 2 * burst_length}} because only {{si((capacity - normal) / capacity, "%")}} of
+# the capacity is free for it. {{holds burst - capacity == 2 * (capacity - normal)}} Clients that
+# time out and try again make it worse.
 #
 # The cure is to **shed** load: hold a limited number of requests and turn the rest away at once.
 
 # %%
 rooms = [1, 5, 20, 100, 500]
 full = {room: mmck(burst, capacity, 1, room) for room in rooms}
+full[rooms[2]]
+
+# %% tags=["figure"]
 table(
-    [[room, f"{q.throughput:.1f}/s", si(q.shed, "%"), si(q.W, "s")] for room, q in full.items()],
+    [[room, q.throughput, si(q.shed, "%"), q.W] for room, q in full.items()],
     ["places in the system", "served", "turned away", "time in system of those served"],
     # holds "At least": all(q.shed >= 1 - capacity / burst for q in full.values())
-    caption=f"{burst} arrive a second at a server that can do {capacity}. At least {si(1 - capacity / burst, '%')} must be turned away, however long the queue.",
+    caption=(
+        f"{burst} arrive a second at a server that can do {capacity}. At least"
+        f" {si(1 - capacity / burst, '%')} must be turned away, however long the queue."
+    ),
 )
 
 # %% [markdown]
-# Room for {{rooms[2]}} gets nearly all of the throughput. {{holds full[rooms[2]].throughput > 0.99 * capacity}} Further places
-# add almost nothing to it. {{holds full[500].throughput < 1.01 * full[20].throughput}} They only make those who are served
+# Room for {{rooms[2]}} gets nearly all of the throughput.
+# {{holds full[rooms[2]].throughput > 0.99 * capacity}} Further places add almost nothing to it.
+# {{holds full[500].throughput < 1.01 * full[20].throughput}} They only make those who are served
 # wait longer, because under overload a queue is full nearly all the time.
 # {{holds full[500].W > 20 * full[20].W and full[500].L > 0.98 * 500}}
 #
 # ## The join: serving a language model
 #
-# Now give the server a roofline. A replica decodes a batch of requests together: each step gives each of them one token.
-# Every step reads the weights once, and the cache of every request. {{because definition}} With $P$ parameters, a batch of
-# $B$ and FLOPs as in chapter 2:
+# Now give the server a roofline. A replica decodes a batch of requests together: each step gives
+# each of them one token. Every step reads the weights once, and the cache of every request.
+# {{because definition}} With $P$ parameters, a batch of $B$ and FLOPs as in chapter 2:
 #
 # $$t(B) = \frac{B \times \text{cache} }{\text{bandwidth} } + \max\left(\frac{\text{weights} }{\text{bandwidth} },\ \frac{2\,P\,B}{\text{peak} }\right)$$
 #
-# In the language of this chapter, **the batch is the number of busy servers, the step time sets the service time, and the
-# memory left for caches limits how many servers there are**. These servers are unusual, because each one that is busy slows
-# down the others. {{because algebra}}
+# In the language of this chapter, **the batch is the number of busy servers, the step time sets the
+# service time, and the memory left for caches limits how many servers there are**. These servers
+# are unusual, because each one that is busy slows down the others. {{because algebra}}
 #
-# For now, assume that prompts are read (*prefilled*) somewhere else, and that requests arrive here with their caches ready.
+# For now, assume that prompts are read (*prefilled*) somewhere else, and that requests arrive here
+# with their caches ready.
 
 # %%
 model, chip, chips, context, answer = find("llama3_70b"), accelerator("h100_sxm"), 8, 8192, 500
 per_token = kv_cache_bytes(model.layers, model.kv_heads, model.head_width, 1)
 kv = per_token * context
-replica = {"parameters": model.parameters, "kv_bytes": kv, "peak": chips * chip.bf16, "bandwidth": chips * chip.hbm_bandwidth}
+replica = {
+    "parameters": model.parameters,
+    "kv_bytes": kv,
+    "peak": chips * chip.bf16,
+    "bandwidth": chips * chip.hbm_bandwidth,
+}
 weights = 2 * model.parameters
 slots = batch_that_fits(chips * chip.hbm_capacity, weights, kv)
+per_token, kv, slots
 
 # %% [markdown]
-# Take {{model.name}} in bf16 on {{chips}} GPUs, {{chip.name}}, as one replica. A token leaves {{si(per_token, "byte")}} in the
-# cache, so a request with {{context:,}} tokens takes {{si(kv, "byte")}}. The weights take {{si(weights, "byte")}} of the
-# {{si(chips * chip.hbm_capacity, "byte")}} of memory, and what is left holds {{slots:.0f}} requests. Activations and the
-# framework need some of that too; this count leaves them out.
+# Take {{model.name}} in bf16 on {{chips}} GPUs, {{chip.name}}, as one replica. A token leaves
+# {{si(per_token, "byte")}} in the cache, so a request with {{context:,}} tokens takes
+# {{si(kv, "byte")}}. The weights take {{si(weights, "byte")}} of the
+# {{si(chips * chip.hbm_capacity, "byte")}} of memory, and what is left holds {{slots:.0f}}
+# requests. Activations and the framework need some of that too; this count leaves them out.
 
 # %%
 batches = [1, 8, 32, 64, 128, int(slots)]
 parts = [decode_step(b, **replica) for b in batches]
 table(
-    [[b, si(p.weights, "s"), si(p.math, "s"), si(p.kv, "s"), si(p.time, "s"), f"{b / p.time:,.0f}"] for b, p in zip(batches, parts, strict=True)],
+    [[b, p.weights, p.math, p.kv, p.time, f"{b / p.time:,.0f}"] for b, p in zip(batches, parts)],
     ["batch", "read weights", "arithmetic", "read caches", "step", "token/s"],
-    # holds "The weights are shared": parts[0].weights == parts[-1].weights and parts[-1].kv > parts[0].kv
+    # holds "The weights are shared": parts[0].weights == parts[-1].weights and parts[-1].kv >
+    #   parts[0].kv
     caption="One decode step. The weights are shared by the batch, the caches are not.",
 )
 
 # %% [markdown]
-# From a batch of one to {{batches[2]}}, throughput grows {{(batches[2] / parts[2].time) / (batches[0] / parts[0].time):.0f}} times and a token takes
-# {{parts[2].time / parts[0].time:.1f}} times as long: most of it is free.
-# {{holds (batches[2] / parts[2].time) / (batches[0] / parts[0].time) > 10 * parts[2].time / parts[0].time}}
-# From {{batches[3]}} to {{batches[-1]}} throughput grows by
+# From a batch of one to {{batches[2]}}, throughput grows
+# {{(batches[2] / parts[2].time) / (batches[0] / parts[0].time):.0f}} times and a token takes
+# {{parts[2].time / parts[0].time:.1f}} times as long: most of it is free. {{holds (batches[2] /
+# parts[2].time) / (batches[0] / parts[0].time) > 10 * parts[2].time / parts[0].time}} From
+# {{batches[3]}} to {{batches[-1]}} throughput grows by
 # {{(batches[-1] / parts[-1].time) / (batches[3] / parts[3].time) - 1:.0%}} and the token takes
 # {{parts[-1].time / parts[3].time - 1:.0%}} longer. In between lies the **knee**.
-# {{holds batches[2] < knee_batch(**replica) < batches[3]}} Kleinrock defines it as the batch at which throughput divided by
-# latency is greatest. {{because definition}} Here that is the batch at which the caches take as long to read as the weights,
-# or at which the arithmetic does, if that comes first:
-# {{holds np.argmax([b / decode_step(b, **replica).time ** 2 for b in range(1, 400)]) + 1 == round(knee_batch(**replica))}}
+# {{holds batches[2] < knee_batch(**replica) < batches[3]}} Kleinrock defines it as the batch at
+# which throughput divided by latency is greatest. {{because definition}} Here that is the batch at
+# which the caches take as long to read as the weights, or at which the arithmetic does, if that
+# comes first: {{holds np.argmax([b / decode_step(b, **replica).time ** 2 for b in range(1, 400)]) +
+# 1 == round(knee_batch(**replica))}}
 #
 # $$B_\text{knee} = \min\left(\frac{\text{weights} }{\text{cache} },\ B_\text{crit}\right)$$
 
@@ -486,8 +625,12 @@ knee = knee_batch(**replica)
 budget = 0.02
 allowed = batch_within(budget, **replica)
 every = np.arange(1, 400)
-curves = {c: decode_step(every, **(replica | {"kv_bytes": per_token * c})).time for c in (2048, 8192, 32768)}
+curves = {
+    c: decode_step(every, **(replica | {"kv_bytes": per_token * c})).time
+    for c in (2048, 8192, 32768)
+}
 marks = {"knee": round(knee), "budget": int(allowed), "memory full": int(slots)}
+marks
 
 # %% tags=["figure"]
 figure(
@@ -495,46 +638,67 @@ figure(
         Axis("time per token", "s", domain=(0, 0.05)),
         Axis("throughput of the replica, token/s", domain=(0, 27_000)),
         [
-            *[Line(t[t < 0.05], (every / t)[t < 0.05], f"{c:,} tokens", color) for (c, t), color in zip(curves.items(), ("green", "blue", "amber"), strict=True)],
-            Points([decode_step(b, **replica).time for b in marks.values()], [b / decode_step(b, **replica).time for b in marks.values()], labels=[f"{name}, {b}" for name, b in marks.items()]),
+            *[
+                Line(t[t < 0.05], (every / t)[t < 0.05], f"{c:,} tokens", color)
+                for (c, t), color in zip(curves.items(), ("green", "blue", "amber"), strict=True)
+            ],
+            Points(
+                [decode_step(b, **replica).time for b in marks.values()],
+                [b / decode_step(b, **replica).time for b in marks.values()],
+                labels=[f"{name}, {b}" for name, b in marks.items()],
+            ),
             Rule(x=budget, label=f"{si(budget, 's')} a token"),
         ],
     ),
     # because "Every point of a curve": definition
     # because "the largest batch within the budget": definition
-    caption=f"Every point of a curve is a batch; the curves differ in the tokens that each cache holds. Marked for {context:,} tokens: the knee, the largest batch within the budget, and the largest that fits.",
-    # holds "lower for longer contexts": (curves[2048] < curves[8192]).all() and (curves[8192] < curves[32768]).all()
+    caption=(
+        "Every point of a curve is a batch; the curves differ in the tokens that each cache holds."
+        f" Marked for {context:,} tokens: the knee, the largest batch within the budget, and the"
+        " largest that fits."
+    ),
+    # holds "lower for longer contexts": (curves[2048] < curves[8192]).all() and (curves[8192] <
+    #   curves[32768]).all()
     # holds "three marked batches": knee < allowed < slots
-    alt="Throughput over time per token: curves that rise steeply and then flatten, lower for longer contexts. On the middle one, three marked batches from the knee to the one that fills the memory.",
+    alt=(
+        "Throughput over time per token: curves that rise steeply and then flatten, lower for"
+        " longer contexts. On the middle one, three marked batches from the knee to the one that"
+        " fills the memory."
+    ),
 )
 
 # %% [markdown]
-# A budget of {{si(budget, "s")}} a token allows a batch of {{allowed:.0f}}, and memory allows {{slots:.0f}}. The smaller one
-# counts. {{because definition}} With a longer context the whole curve sinks, since every step reads the caches: at
-# {{max(curves):,}} tokens throughput stays below {{replica["bandwidth"] / (per_token * max(curves)):,.0f}} tokens a second,
-# whatever the batch. {{holds (every / curves[max(curves)]).max() < replica["bandwidth"] / (per_token * max(curves))}}
+# A budget of {{si(budget, "s")}} a token allows a batch of {{allowed:.0f}}, and memory allows
+# {{slots:.0f}}. The smaller one counts. {{because definition}} With a longer context the whole
+# curve sinks, since every step reads the caches: at {{max(curves):,}} tokens throughput stays below
+# {{replica["bandwidth"] / (per_token * max(curves)):,.0f}} tokens a second, whatever the batch.
+# {{holds (every / curves[max(curves)]).max() < replica["bandwidth"] / (per_token * max(curves))}}
 #
 # ### From tokens back to requests
 #
-# An answer has {{answer}} tokens, so its request stays for {{answer}} steps. Little's law, with the largest allowed batch as
-# $L$, gives the most requests a second. {{because algebra}}
+# An answer has {{answer}} tokens, so its request stays for {{answer}} steps. Little's law, with the
+# largest allowed batch as $L$, gives the most requests a second. {{because algebra}}
 
 # %%
 step = decode_step(int(allowed), **replica).time
 most = request_rate(int(allowed), answer, step)
-print(f"{allowed:.0f} requests inside, each for {answer * step:.1f} s: {most:.1f} requests/s")
+allowed, answer * step, most
 
 # %% [markdown]
 # How close to that may we go? With one server, nine tenths of full load meant ten service times.
-# {{holds abs(mm1(0.9, 1).W - 10) < 1e-9}} A replica copes better, for two reasons: it has {{allowed:.0f}} slots, so few
-# requests have to wait, and with fewer requests inside its steps are shorter.
-# {{holds serving_queue(0.9 * most, answer, int(allowed), **replica).wait_probability < 0.05}} `serving_queue` solves the chain
-# of states in which $n$ requests inside leave at the rate $n / (\text{tokens} \times t(n))$.
+# {{holds abs(mm1(0.9, 1).W - 10) < 1e-9}} A replica copes better, for two reasons: it has
+# {{allowed:.0f}} slots, so few requests have to wait, and with fewer requests inside its steps are
+# shorter.
+# {{holds serving_queue(0.9 * most, answer, int(allowed), **replica).wait_probability < 0.05}}
+# `serving_queue` solves the chain of states in which $n$ requests inside leave at the rate
+# $n / (\text{tokens} \times t(n))$.
 
 # %%
 use = np.linspace(0.02, 0.99, 50)
 queues = serving_queue(use * most, answer, int(allowed), **replica)
 fixed = mmc(use * most, 1 / (answer * step), int(allowed))
+half = serving_queue(0.5 * most, answer, int(allowed), **replica)
+half.W
 
 # %% tags=["figure"]
 figure(
@@ -548,75 +712,110 @@ figure(
         ],
         height=320,
     ),
-    # holds "Latency grows because": queues.W[40] > 2 * queues.W[0] and queues.Wq[40] < 1e-4 * queues.W[40]
+    # holds "Latency grows because": queues.W[40] > 2 * queues.W[0] and queues.Wq[40] < 1e-4 *
+    #   queues.W[40]
     # because "A replica under load": definition
-    caption="A replica under load. Latency grows because steps get longer, long before requests have to wait.",
+    caption=(
+        "A replica under load. Latency grows because steps get longer, long before requests have to"
+        " wait."
+    ),
     # holds "turns up at the very end": queues.W[-1] > 10 * (queues.W[-4] - queues.W[-8])
     # holds "stays below it only there": (queues.Wq[:44] < 0.01).all() and queues.Wq[-1] > 1
-    # holds "is flat until the end": abs(fixed.W[40] / fixed.W[0] - 1) < 0.01 and fixed.W[-1] > 1.3 * fixed.W[0]
-    alt="Time for an answer over the load. The blue curve grows gently from the left and turns up at the very end; the time spent decoding stays below it only there. A grey line for constant steps is flat until the end.",
+    # holds "is flat until the end": abs(fixed.W[40] / fixed.W[0] - 1) < 0.01 and fixed.W[-1] > 1.3
+    #   * fixed.W[0]
+    alt=(
+        "Time for an answer over the load. The blue curve grows gently from the left and turns up"
+        " at the very end; the time spent decoding stays below it only there. A grey line for"
+        " constant steps is flat until the end."
+    ),
 )
-half = serving_queue(0.5 * most, answer, int(allowed), **replica)
 
 # %% [markdown]
 # At half of that rate, an answer takes {{half.W:.1f}} s; alone it would take
-# {{answer * decode_step(1, **replica).time:.1f}} s. {{holds answer * decode_step(1, **replica).time < half.W < answer * step}}
-# Monitoring that watches the length of the queue sees next to nothing until
-# {{use[np.argmax(queues.wait_probability > 0.01)]:.0%}}, where one request in a hundred has to wait.
-# {{holds half.wait_probability < 1e-9}} Watch the batch instead: by Little's law its mean is the arrival rate times the time
-# spent decoding. {{holds abs(half.L - half.Lq - 0.5 * most * (half.W - half.Wq)) < 1e-6}}
+# {{answer * decode_step(1, **replica).time:.1f}} s.
+# {{holds answer * decode_step(1, **replica).time < half.W < answer * step}} Monitoring that watches
+# the length of the queue sees next to nothing until
+# {{use[np.argmax(queues.wait_probability > 0.01)]:.0%}}, where one request in a hundred has to
+# wait. {{holds half.wait_probability < 1e-9}} Watch the batch instead: by Little's law its mean is
+# the arrival rate times the time spent decoding.
+# {{holds abs(half.L - half.Lq - 0.5 * most * (half.W - half.Wq)) < 1e-6}}
 #
-# Can the chain be trusted? Here the replica runs step by step: requests join between steps, and each leaves after its own
-# number of tokens.
+# Can the chain be trusted? Here the replica runs step by step: requests join between steps, and
+# each leaves after its own number of tokens.
 
 # %%
 sizes = [0.0] + [decode_step(b, **replica).time for b in range(1, int(allowed) + 1)]
 checks = []
 for share in (0.3, 0.6, 0.9):
-    run = simulate_decoding(poisson_arrivals(share * most, 20_000, rng), rng.geometric(1 / answer, 20_000), int(allowed), sizes.__getitem__)
-    checks.append((share, serving_queue(share * most, answer, int(allowed), **replica).W, batch_means(run.sojourn)))
+    run = simulate_decoding(
+        poisson_arrivals(share * most, 20_000, rng),
+        rng.geometric(1 / answer, 20_000),
+        int(allowed),
+        sizes.__getitem__,
+    )
+    checks.append(
+        (
+            share,
+            serving_queue(share * most, answer, int(allowed), **replica).W,
+            batch_means(run.sojourn),
+        )
+    )
 table(
     [[si(s, "%"), f"{w:.2f} s", f"{r.low:.2f} to {r.high:.2f} s"] for s, w, r in checks],
     ["share of the most", "chain of states", "simulated step by step"],
-    # holds "Each interval has the chain's answer in it": all(r.low < w < r.high for _, w, r in checks)
-    caption="Mean time for an answer, and the interval of the simulation. Each interval has the chain's answer in it.",
+    # holds "Each interval has the chain's answer in it": all(r.low < w < r.high for _, w, r in
+    #   checks)
+    caption=(
+        "Mean time for an answer, and the interval of the simulation. Each interval has the chain's"
+        " answer in it."
+    ),
 )
 
 # %% [markdown]
 # ### Who reads the prompts?
 #
-# Every answer needs its prompt read first, at two FLOPs per parameter and token. {{because definition}} Little's law counts
-# the servers that this keeps busy: the rate of requests, times how long each takes.
+# Every answer needs its prompt read first, at two FLOPs per parameter and token; attention scores
+# come on top. {{because definition}} Little's law counts the servers that this keeps busy: the rate
+# of requests, times how long each takes.
 
 # %%
 prompt = context - answer // 2
 prefill = prefill_time(prompt, model.parameters, chips * chip.bf16)
 feeders = prefill_servers(prefill, int(allowed), step, answer)
 shared = 1 / (prefill + answer * step / allowed)
-print(f"{si(prefill, 's')} a prompt at the very least: {feeders:.1f} replicas that prefill for one that decodes")
+prefill, round(feeders, 2), round(shared, 2)
 
 # %% [markdown]
-# With prompts of {{prompt:,}} tokens, reading them is most of the work: to keep this replica supplied, {{feeders:.1f}} others
-# must do nothing else. {{holds feeders > 1}} If one replica did both, each request would cost it its prefill and its share of
-# the steps, and the ceiling would fall from {{most:.1f}} to {{shared:.1f}} requests a second. {{holds shared < most}} A ceiling
-# computed from decoding alone holds only if other machines read the prompts. {{because definition}}
+# With prompts of {{prompt:,}} tokens, reading them takes at least {{si(prefill, "s")}} each and is
+# most of the work: to keep this replica supplied, {{feeders:.1f}} others must do nothing else.
+# {{holds feeders > 1}} If one replica did both, each request would cost it its prefill and its
+# share of the steps, and the ceiling would fall from {{most:.1f}} to {{shared:.1f}} requests a
+# second. {{holds shared < most}} A ceiling computed from decoding alone holds only if other
+# machines read the prompts. {{because definition}}
 #
 # ### A latency budget, end to end
 #
-# Chapter 1 has latency budgets. In a dialogue, attention is lost after about {{si(number("attention.latency"), "s")}}. Does
-# the replica finish an answer of {{answer}} tokens within that time, on average, and up to what load?
+# Chapter 1 has latency budgets. In a dialogue, attention is lost after about
+# {{si(number("attention.latency"), "s")}}. Does the replica finish an answer of {{answer}} tokens
+# within that time, on average, and up to what load?
 
 # %%
 limit = number("attention.latency")
 within = use[limit >= queues.W].max()
-print(f"up to {within:.0%} of the most, or {within * most:.1f} requests/s")
-print(f"alone, a request would take {si(answer * sizes[1], 's')} for its tokens and {si(prefill, 's')} or more for its prompt")
+limit, round(float(within), 3)
+
+# %% [markdown]
+# It does, up to {{within:.0%}} of the most, or {{within * most:.1f}} requests a second.
+# {{holds serving_queue(within * most, answer, int(allowed), **replica).W <= limit}} Alone, a
+# request would take {{si(answer * sizes[1], "s")}} for its tokens, and {{si(prefill, "s")}} or more
+# for its prompt. {{holds answer * sizes[1] + prefill < limit}}
 
 # %% [markdown]
 # ## Try it
 #
-# Here are two explorers. Find, in the first, the load at which a request takes twice its service time on average: for one
-# server, then for many. Then make the caches so large that memory is the limit.
+# Here are two explorers. Find, in the first, the load at which a request takes twice its service
+# time on average: for one server, then for many. Then make the caches so large that memory is the
+# limit.
 
 # %%
 from lightspeed_course.explorers.queueing import explore, explore_serving
@@ -624,8 +823,8 @@ from lightspeed_course.explorers.queueing import explore, explore_serving
 explore()
 
 # %% [markdown]
-# The second has a model on hardware. What limits the batch, the budget or the memory? Change the hardware and see whether
-# that changes; then lengthen the context.
+# The second has a model on hardware. What limits the batch, the budget or the memory? Change the
+# hardware and see whether that changes; then lengthen the context.
 
 # %%
 explore_serving()
@@ -633,7 +832,8 @@ explore_serving()
 # %% [markdown]
 # ## Worked problems
 #
-# Work with a pencil first. The first three come from a textbook; the third is the ceiling that you met above.
+# Work with a pencil first. The first three come from a textbook; the third is the ceiling that you
+# met above.
 
 # %%
 ask("queueing.checkpoint_hardware")
@@ -671,9 +871,9 @@ ask("serving.what_limits_it")
 # %% [markdown]
 # ## Check: against measured serving
 #
-# NVIDIA published throughput for batches of known size: a batch of prompts is read, and its answers are decoded together to
-# the end. The model of this chapter predicts each from the data sheet: the time of the prefill plus one step for each token, with
-# caches that grow.
+# NVIDIA published throughput for batches of known size: a batch of prompts is read, and its answers
+# are decoded together to the end. The model of this chapter predicts each from the data sheet: the
+# time of the prefill plus one step for each token, with caches that grow.
 
 # %%
 source, measured = measured_runs()
@@ -683,14 +883,33 @@ for run in measured:
     width = {"fp8": 1, "bf16": 2}[run["precision"]]
     cell = kv_cache_bytes(m.layers, m.kv_heads, m.head_width, 1, width)
     bound = generation_time(
-        run["batch"], run["input"], run["output"], m.parameters, cell, n_gpus * getattr(c, run["precision"]), n_gpus * c.hbm_bandwidth, width
+        run["batch"],
+        run["input"],
+        run["output"],
+        m.parameters,
+        cell,
+        n_gpus * getattr(c, run["precision"]),
+        n_gpus * c.hbm_bandwidth,
+        width,
     )
     ideal = run["batch"] * run["output"] / bound / n_gpus
     rows.append((m.name, c.name, run, ideal, run["throughput"] / ideal))
 
-# %%
+# %% tags=["figure"]
 table(
-    [[m, c, r["gpus"], r["batch"], f"{r['input']} → {r['output']}", f"{ideal:,.0f}", f"{r['throughput']:,}", si(share, "%", 2)] for m, c, r, ideal, share in rows],
+    [
+        [
+            m,
+            c,
+            r["gpus"],
+            r["batch"],
+            f"{r['input']} → {r['output']}",
+            f"{ideal:,.0f}",
+            f"{r['throughput']:,}",
+            si(share, "%", 2),
+        ]
+        for m, c, r, ideal, share in rows
+    ],
     ["model", "chip", "GPUs", "batch", "prompt → answer", "at best", "measured", "share"],
     caption=f"Output tokens per second and GPU. Measured: {source['author']}, {source['title']}.",
 )
@@ -698,87 +917,135 @@ table(
 # %% tags=["figure"]
 groups = {"one GPU, fp8": [], "one GPU, fp16": [], "several GPUs, fp8": []}
 for _, _, r, _, share in rows:
-    name = "several GPUs, fp8" if r["gpus"] > 1 else "one GPU, fp8" if r["precision"] == "fp8" else "one GPU, fp16"
+    name = (
+        "several GPUs, fp8"
+        if r["gpus"] > 1
+        else "one GPU, fp8"
+        if r["precision"] == "fp8"
+        else "one GPU, fp16"
+    )
     groups[name].append((r["batch"], share))
-looks = dict(zip(groups, (("blue", "circle"), ("purple", "triangle"), ("orange", "square")), strict=True))
-span = {name: " to ".join(f"{end(share for _, share in points):.0%}" for end in (min, max)) for name, points in groups.items()}
+looks = dict(
+    zip(groups, (("blue", "circle"), ("purple", "triangle"), ("orange", "square")), strict=True)
+)
+span = {
+    name: " to ".join(f"{end(share for _, share in points):.0%}" for end in (min, max))
+    for name, points in groups.items()
+}
 figure(
     Chart(
         Axis("batch", "request", "log", domain=(30, 2000)),
         Axis("measured over bound", "%", domain=(0, 1.1)),
-        [Rule(y=1, label="the bound")] + [Points(*zip(*points, strict=True), label=kind, color=looks[kind][0], marker=looks[kind][1]) for kind, points in groups.items()],
+        [Rule(y=1, label="the bound")]
+        + [
+            Points(
+                *zip(*points, strict=True), label=kind, color=looks[kind][0], marker=looks[kind][1]
+            )
+            for kind, points in groups.items()
+        ],
         height=320,
     ),
     # holds "Nothing beats the bound": all(share < 1 for *_, share in rows)
-    # holds "Every run on one GPU": min(s for k, p in groups.items() if k[:3] == "one" for _, s in p) > 0.5 > max(s for _, s in groups["several GPUs, fp8"])
-    caption="Nothing beats the bound. Every run on one GPU reaches more than half of it; no run on several does.",
+    # holds "Every run on one GPU": min(s for k, p in groups.items() if k[:3] == "one" for _, s in
+    #   p) > 0.5 > max(s for _, s in groups["several GPUs, fp8"])
+    caption=(
+        "Nothing beats the bound. Every run on one GPU reaches more than half of it; no run on"
+        " several does."
+    ),
     # holds "Points below a rule": all(share < 1 for *_, share in rows)
-    alt=f"Points below a rule at one hundred per cent: one GPU in fp16 at {span['one GPU, fp16']}, in fp8 at {span['one GPU, fp8']}, several GPUs at {span['several GPUs, fp8']}.",
+    alt=(
+        f"Points below a rule at one hundred per cent: one GPU in fp16 at {span['one GPU, fp16']},"
+        f" in fp8 at {span['one GPU, fp8']}, several GPUs at {span['several GPUs, fp8']}."
+    ),
 )
 
 # %% [markdown]
 # ### Where it breaks
 #
 # - **One GPU in fp16** reaches {{span["one GPU, fp16"]}} of the bound, whatever the batch:
-#   {{holds np.ptp([s for _, s in groups["one GPU, fp16"]]) < 0.05}} bandwidth and peak are never used in full, and there are
-#   gaps between kernels. One factor for the chip would correct that.
-# - **One GPU in fp8** reaches {{span["one GPU, fp8"]}}. It reaches least with the largest batch, the only one so large that
-#   arithmetic takes longer than reading the weights, {{holds min(groups["one GPU, fp8"], key=lambda p: p[1]) == max(groups["one GPU, fp8"])}}
-#   {{holds [b > (h := accelerator("h100_sxm")).fp8 / h.hbm_bandwidth / 2 for b, _ in sorted(groups["one GPU, fp8"])] == [False] * 3 + [True]}}
-#   and second least where long prompts make the prefill most of the time.
-#   {{holds sorted(groups["one GPU, fp8"], key=lambda p: p[1])[1][0] == 80}} So it is the peak, not the bandwidth, that is
-#   furthest out of reach.
-# - **Several GPUs** reach {{span["several GPUs, fp8"]}}. "Chips that act as one" is the weakest assumption of this chapter:
-#   {{holds max(s for _, s in groups["several GPUs, fp8"]) < min(s for k in ("one GPU, fp8", "one GPU, fp16") for _, s in groups[k])}}
-#   real ones exchange activations twice in every layer, and wait for each other. Chapters 6 and 7 compute what that costs.
-#   Until then, take the results for the replica of {{chips}} as upper bounds.
+#   {{holds np.ptp([s for _, s in groups["one GPU, fp16"]]) < 0.05}} bandwidth and peak are never
+#   used in full, and there are gaps between kernels. One factor for the chip would correct that.
+# - **One GPU in fp8** reaches {{span["one GPU, fp8"]}}. It reaches least with the largest batch,
+#   the only one so large that arithmetic takes longer than reading the weights,
+#   {{holds min(groups["one GPU, fp8"], key=lambda p: p[1]) == max(groups["one GPU, fp8"])}} {{holds
+#   [b > (h := accelerator("h100_sxm")).fp8 / h.hbm_bandwidth / 2 for b, _ in
+#   sorted(groups["one GPU, fp8"])] == [False] * 3 + [True]}} and second least where long prompts
+#   make the prefill most of the time.
+#   {{holds sorted(groups["one GPU, fp8"], key=lambda p: p[1])[1][0] == 80}} So it is the peak, not
+#   the bandwidth, that is furthest out of reach.
+# - **Several GPUs** reach {{span["several GPUs, fp8"]}}. "Chips that act as one" is the weakest
+#   assumption of this chapter: {{holds max(s for _, s in groups["several GPUs, fp8"]) < min(s for k
+#   in ("one GPU, fp8", "one GPU, fp16") for _, s in groups[k])}} real ones exchange activations
+#   twice in every layer, and wait for each other. Chapters 6 and 7 compute what that costs. Until
+#   then, take the results for the replica of {{chips}} as upper bounds.
 #
-# Does one factor turn the bound into an estimate? Take it from the smallest batch of each group, and predict the others.
+# Does one factor turn the bound into an estimate? Take it from the smallest batch of each group,
+# and predict the others.
 
 # %%
 factors = {name: min(points) for name, points in groups.items()}
 table(
-    [[name, batch, f"{factors[name][1] / share - 1:+.0%}"] for name, points in groups.items() for batch, share in sorted(points)[1:]],
+    [
+        [name, batch, f"{factors[name][1] / share - 1:+.0%}"]
+        for name, points in groups.items()
+        for batch, share in sorted(points)[1:]
+    ],
     ["group", "batch", "estimate over measured"],
     caption="Rows that the factor has not seen.",
 )
-off = {name: [factors[name][1] / share - 1 for _, share in sorted(points)[1:]] for name, points in groups.items()}
+off = {
+    name: [factors[name][1] / share - 1 for _, share in sorted(points)[1:]]
+    for name, points in groups.items()
+}
 
 # %% [markdown]
-# On one A100 it does, within a tenth. {{holds max(map(abs, off["one GPU, fp16"])) < 0.1}} In fp8 the estimate is too high
-# where arithmetic takes most of the time, {{holds off["one GPU, fp8"][-1] == max(off["one GPU, fp8"]) > 0.25}} and across
-# several GPUs a single factor is off by a quarter or more in every row. {{holds min(map(abs, off["several GPUs, fp8"])) > 0.25}}
+# On one A100 it does, within a tenth. {{holds max(map(abs, off["one GPU, fp16"])) < 0.1}} In fp8
+# the estimate is too high where arithmetic takes most of the time,
+# {{holds off["one GPU, fp8"][-1] == max(off["one GPU, fp8"]) > 0.25}} and across several GPUs a
+# single factor is off by a quarter or more in every row.
+# {{holds min(map(abs, off["several GPUs, fp8"])) > 0.25}}
 #
-# Memory is a check too: every published batch had to fit. {{because definition: it was measured}} Count what each needs, and
-# compare it with the memory of the GPUs, once as they report it and once with the GB of the data sheet taken as decimal.
+# Memory is a check too: every published batch had to fit. {{because definition: it was measured}}
+# Count what each needs, and compare it with the memory of the GPUs, once as they report it and once
+# with the GB of the data sheet taken as decimal.
 
 # %%
 needs_more = []
 for m, c, r, _, _ in rows:
     width, shape = {"fp8": 1, "bf16": 2}[r["precision"]], find(r["model"])
-    per_request = kv_cache_bytes(shape.layers, shape.kv_heads, shape.head_width, r["input"] + r["output"], width)
+    per_request = kv_cache_bytes(
+        shape.layers, shape.kv_heads, shape.head_width, r["input"] + r["output"], width
+    )
     need = width * shape.parameters + r["batch"] * per_request
     memory = number(f"{r['accelerator']}.hbm_capacity")
-    total, decimal = r["gpus"] * memory, r["gpus"] * Q(memory.others[0]["printed"]).to("byte").magnitude
+    total, decimal = (
+        r["gpus"] * memory,
+        r["gpus"] * Q(memory.others[0]["printed"]).to("byte").magnitude,
+    )
     needs_more.append((need > decimal, need > total))
     if need > decimal:
-        print(f"{m} on {c}, batch {r['batch']}: {si(need, 'byte', 4)} needed, {si(decimal, 'byte', 4)} if decimal, {si(total, 'byte', 4)} as reported")
+        print(
+            f"{m} on {c}, batch {r['batch']}: {si(need, 'byte', 4)} needed,"
+            f" {si(decimal, 'byte', 4)} if decimal, {si(total, 'byte', 4)} as reported"
+        )
 
 # %% [markdown]
-# By what the GPUs report, every batch fits. {{holds not any(more for _, more in needs_more)}} With decimal GB one batch would
-# not, {{holds sum(more for more, _ in needs_more) == 1}} and it did run. So the GB of such a data sheet are GiB: memory
-# comes in powers of two.
+# By what the GPUs report, every batch fits. {{holds not any(more for _, more in needs_more)}} With
+# decimal GB one batch would not, {{holds sum(more for more, _ in needs_more) == 1}} and it did run.
+# So the GB of such a data sheet are, nearly, GiB: memory is built in powers of two.
 
 # %% [markdown]
 # ## Measure it here
 #
-# So far every queue was a formula or a simulation. {{because definition}} Now one process of your machine serves requests and another sends them,
-# over the loopback network. Serving is a wait, which stands for a device at work, so a laptop can play many servers at a
-# time: three kinds at five loads each, side by side. {{because design}} The sender is an *open* loop: it sends each request
-# at the time it is due, whatever has become of the others. {{because definition}}
+# So far every queue was a formula or a simulation. {{because definition}} Now one process of your
+# machine serves requests and another sends them, over the loopback network. Serving is a wait,
+# which stands for a device at work, so a laptop can play many servers at a time: three kinds at
+# five loads each, side by side. {{because design}} The sender is an *open* loop: it sends each
+# request at the time it is due, whatever has become of the others. {{because definition}}
 #
-# What do you expect? Here are the formulas, in service times. Choose the server with the highest latency, and say whether a
-# run of a few seconds will show that number. And which of the two will hold better, Little's law or the formula?
+# What do you expect? Here are the formulas, in mean service times. Choose the server with the
+# highest latency, and say whether a run of a few seconds will show that number. And which of the
+# two will hold better, Little's law or the formula?
 
 # %%
 from lightspeed_course import measure_here, shipped
@@ -790,8 +1057,9 @@ from lightspeed_course.measure.pages.scaling_figures import (
 )
 from lightspeed_course.measure.instruments.queueing import LOADS
 
+rows = [[mm1(level, 1).W, md1(level, 1).W, mmc(4 * level, 1, 4).W] for level in LOADS]
 table(
-    [[si(level, "%"), f"{mm1(level, 1).W:.1f}", f"{md1(level, 1).W:.1f}", f"{mmc(4 * level, 1, 4).W:.2f}"] for level in LOADS],
+    [[si(level, "%"), *(f"{W:.2f}" for W in row)] for level, row in zip(LOADS, rows)],
     ["load", "M/M/1", "M/D/1, fixed services", "M/M/4, four servers"],
     caption="Mean latency in service times, if the queue runs forever.",
 )
@@ -802,18 +1070,20 @@ mine = measure_here("queueing")
 # %% [markdown]
 # ### Three instruments
 #
-# At random moments the server looks how many requests are inside. The sender counts requests, and measures how long each
-# takes. Neither knows what the other has seen, and the two share no clock. {{because design}}
+# At random moments the server looks how many requests are inside. The sender counts requests, and
+# measures how long each takes. Neither knows what the other has seen, and the two share no clock.
+# {{because design}}
 
 # %% tags=["measured"]
 queueing_little(mine)
 
 # %% [markdown]
-# Little's law holds in every row, although none is in a steady state, because the law needs none. {{because algebra}} One
-# cause that keeps the ratio from being one is chance: $L$ comes from looks at random moments, and the deviation after ± says
-# how far off that may be. Even a ratio further from one is no failure of the law. {{because algebra}} The two sides have drawn the
-# border of the system differently: the sender's $W$ includes the way to the server and back, but a request on its way is not
-# inside. {{because definition}}
+# Little's law holds in every row, although none is in a steady state, because the law needs none.
+# {{because algebra}} One cause that keeps the ratio from being one is chance: $L$ comes from looks
+# at random moments, and the deviation after ± says how far off that may be. Even a ratio further
+# from one is no failure of the law. {{because algebra}} The two sides have drawn the border of the
+# system differently: the sender's $W$ includes the way to the server and back, but a request on its
+# way is not inside. {{because definition}}
 #
 # ### The formula, and so short a run
 
@@ -821,42 +1091,48 @@ queueing_little(mine)
 queueing_latency(mine)
 
 # %% [markdown]
-# Now compare your guess. There are three reasons why a point may lie off the curve, and the figure keeps them apart.
+# Now compare your guess. There are three reasons why a point may lie off the curve, and the figure
+# keeps them apart.
 #
-# - **The run is short.** The formulas describe a queue that has run forever. This one began empty, and near full load it
-#   was not given the time to grow. The band shows where nine of ten runs of this length fall, according to simulations.
-#   Towards full load it is wide, and most runs lie below the curve: a short load test flatters.
+# - **The run is short.** The formulas describe a queue that has run forever. This one began empty,
+#   and near full load it was not given the time to grow. The band shows where nine of ten runs of
+#   this length fall, according to simulations. Towards full load it is wide, and most runs lie
+#   below the curve: a short load test makes a server look better than it is.
 #   {{because measured elsewhere: tests/measure/test_measured_queueing.py simulates them}}
-# - **Chance.** A cross is an ideal queue that got the very same arrivals and services. The distance from the cross to the
-#   middle of the band is luck.
-# - **The server is not ideal.** That is what is left between cross and point: timers that end late, and two processes that
-#   take turns on the cores. Late timers are measured as they happen, and the curve already includes them.
+# - **Chance.** A cross is an ideal queue that got the very same arrivals and services. The distance
+#   from the cross to the middle of the band is luck.
+# - **The server is not ideal.** That is what is left between cross and point: timers that end late,
+#   and two processes that take turns on the cores. Late timers are measured as they happen, and the
+#   curve already includes them.
 #
-# If the cell refused to draw, then the sender was late. An open loop that does not send on time is not the load that was
-# asked for, and every number after it would be about something else. {{because definition}}
+# If the cell refused to draw, then the sender was late. An open loop that does not send on time is
+# not the load that was asked for, and every number after it would be about something else.
+# {{because definition}}
 #
 # ### What a closed loop does not see
 #
-# Many load testers send a request, wait for the answer, and only then send the next one. {{because definition}} Here such a tester has the same
-# arrivals and services as the open loop at one of the loads of the table, and starts its clock when it sends.
-# {{because definition}}
+# Many load testers send a request, wait for the answer, and only then send the next one.
+# {{because definition}} Here such a tester has the same arrivals and services as the open loop at
+# one of the loads of the table, and starts its clock when it sends. {{because definition}}
 
 # %% tags=["measured"]
 queueing_omission(mine)
 
 # %% [markdown]
-# The requests and the server are the same, yet the latency has disappeared. It still happened; the tester did not measure
-# it: while the tester waits for an answer, the requests that fall due queue up inside the tester, where no clock runs.
-# {{because definition}} The
-# tester never has more than one request inside, so it can never see a queue. {{because definition}} Count from the time at
-# which each request was due, and the closed loop no longer hides the wait. {{because definition}} It even measures more than
-# the open one, because it can send nothing on the way there and back between two requests; the longer that way, the
-# more. {{because measured elsewhere: tests/measure/test_measured_queueing.py compares them in both records}} The mistake is known as *coordinated omission*. If a benchmark does not say "open loop", look for
-# it.
+# The requests and the server are the same, yet the latency has disappeared. It still happened; the
+# tester did not measure it: while the tester waits for an answer, the requests that fall due queue
+# up inside the tester, where no clock runs. {{because definition}} The tester never has more than
+# one request inside, so it can never see a queue. {{because definition}} Count from the time at
+# which each request was due, and the closed loop no longer hides the wait. {{because definition}}
+# It even measures more than the open one, because it can send nothing on the way there and back
+# between two requests; the longer that way, the more. {{because measured elsewhere:
+# tests/measure/test_measured_queueing.py compares them in both records}} The mistake is known as
+# *coordinated omission*. If a benchmark does not say "open loop", look for it.
 #
 # ### The same on a recorded machine
 #
-# Here is such a measurement from a machine that was recorded for this course, with the tail of one server.
+# Here is such a measurement from a machine that was recorded for this course, with the tail of one
+# server.
 
 # %%
 recorded = shipped()["amd_epyc_2core"]
@@ -872,8 +1148,8 @@ queueing_tail(recorded)
 queueing_omission(recorded)
 
 # %% [markdown]
-# On another machine, other users of the same hardware took part of the processor time during the measurement. Does that
-# break Little's law?
+# On another machine, other users of the same hardware took part of the processor time during the
+# measurement. Does that break Little's law?
 
 # %%
 other = shipped()["intel_xeon_2core"]
@@ -888,17 +1164,22 @@ from lightspeed_course.measure.records.record import quantities
 
 found = [quantities(machine) for machine in (recorded, other)]
 table(
-    [[machine["name"], *(si(delay, "s") for delay in overheads(rows))] for machine, rows in zip((recorded, other), found, strict=True)],
+    [
+        [machine["name"], *(si(delay, "s") for delay in overheads(rows))]
+        for machine, rows in zip((recorded, other), found, strict=True)
+    ],
     ["machine", "a service ends late by", "the way there and back"],
     caption="Means over the run.",
 )
 ratios = [np.array([row.ratio for row in little(rows)], float) for rows in found]
 
 # %% [markdown]
-# It does not: in every row $L$ and $\lambda \times W$ agree within a tenth. {{holds (abs(ratios[1] - 1) < 0.1).all()}}
-# Timers end later here and the way there and back is longer, which is why they differ more than on the first machine.
-# {{holds all(a < b for a, b in zip(*map(overheads, found))) and ratios[1].mean() < ratios[0].mean() < 1}} The formulas for
-# latency assume a certain kind of server; Little's law assumes only that requests come and go. {{because algebra}}
+# It does not: in every row $L$ and $\lambda \times W$ agree within a tenth.
+# {{holds (abs(ratios[1] - 1) < 0.1).all()}} Timers end later here and the way there and back is
+# longer, which is why they differ more than on the first machine. {{holds all(a < b for a, b in
+# zip(*map(overheads, found))) and ratios[1].mean() < ratios[0].mean() < 1}} The formulas for
+# latency assume a certain kind of server; Little's law assumes only that requests come and go.
+# {{because algebra}}
 #
 # ## Gallery of wrong claims
 #
@@ -912,21 +1193,27 @@ gallery("04")
 # %% [markdown]
 # ## Exercises
 #
-# `exercises/04_littles_law.ipynb` has the problems of this page and more: Erlang's formula to write so that it survives thousands of servers, a
-# burst to survive, and a replica to size.
+# `exercises/04_littles_law.ipynb` has the problems of this page and more: Erlang's formula to write
+# so that it survives thousands of servers, a burst to survive, and a replica to size.
 #
 # ## What the model leaves out
 #
-# The model leaves out arrivals that come in bunches or react to latency, such as users who retry and agents that wait for an
-# answer before they ask again. It leaves out prompts that share a cache; prefill, which interrupts decoding in the same
-# replica or runs on replicas of its own; answers whose lengths are known in advance, so that short ones could go first; and
-# speculative decoding, which can give several tokens a step. Little's law still holds in all these cases; the formulas
-# for $W$ do not, and you need a simulation. {{because definition: these break the assumptions that the formulas list}}
+# The model leaves out arrivals that come in bunches or react to latency, such as users who retry
+# and agents that wait for an answer before they ask again. It leaves out prompts that share a
+# cache; prefill, which interrupts decoding in the same replica or runs on replicas of its own;
+# answers whose lengths are known in advance, so that short ones could go first; and speculative
+# decoding, which can give several tokens a step. Little's law still holds in all these cases; the
+# formulas for $W$ do not, and you need a simulation.
+# {{because definition: these break the assumptions that the formulas list}}
 #
 # ## Further reading
 #
-# - Little, *A proof for the queuing formula L = λW* (Operations Research, 1961); and his look back after half a century (2011).
-# - Kleinrock, *Queueing Systems*, volume 1 (1975): the classic textbook, with proofs of the queueing formulas of this page.
-# - Harchol-Balter, *Performance Modeling and Design of Computer Systems* (2013): queueing theory for computer scientists.
+# - Little, *A proof for the queuing formula L = λW* (Operations Research, 1961); and his look back
+#   after half a century (2011).
+# - Kleinrock, *Queueing Systems*, volume 1 (1975): the classic textbook, with proofs of the
+#   queueing formulas of this page.
+# - Harchol-Balter, *Performance Modeling and Design of Computer Systems* (2013): queueing theory
+#   for computer scientists.
 # - Dean and Barroso, *The tail at scale* (CACM 2013): what to do about slow requests.
-# - Yu and others, *Orca* (OSDI 2022) and Kwon and others, *PagedAttention* (SOSP 2023): batches that requests join and leave between steps, and caches without gaps.
+# - Yu and others, *Orca* (OSDI 2022) and Kwon and others, *PagedAttention* (SOSP 2023): batches
+#   that requests join and leave between steps, and caches without gaps.

@@ -7,30 +7,25 @@
 #
 # Both questions have numbers for an answer. This chapter computes them, from the bits up.
 #
-# **You will be able to** say what a format can hold and what it does to the rest; keep small gradients and long sums alive;
-# quantize a tensor with the right scale and predict the noise; and say what narrower numbers do to bytes, time and energy.
+# **You will be able to** say what a format can hold and what it does to the rest; keep small
+# gradients and long sums alive; quantize a tensor with the right scale and predict the noise; and
+# say what narrower numbers do to bytes, time and energy.
 #
-# **You need** powers of two, and chapter 2 for the parts on speed. **Time:** two hours, with the problems.
+# **You need** powers of two, and chapter 2 for the parts on speed. **Time:** two hours, with the
+# problems.
 
 # %%
+import matplotlib.pyplot as plt
 import numpy as np
 
 from lightspeed.catalog import accelerator, energy, number
 from lightspeed.energy import operation_energy
 from lightspeed_course.explorers.precision import number as written
-from lightspeed_course import (
-    ask, Axis, Bars, Chart, figure, Line, Points, predict, reveal, Rule, si, table, Text,
-)
+from lightspeed_course import ask, Axis, Bars, Chart, figure, Line, Points, predict, reveal, Rule
+from lightspeed_course import si, sweep, table, Text
 from lightspeed.precision import *
 from lightspeed.quantization import *
-from lightspeed.roofline import (
-    critical_batch,
-    matmul_bytes,
-    matmul_flops,
-    ridge_point,
-    time_bounds,
-    transfer_time,
-)
+from lightspeed.roofline import *
 
 # %% [markdown]
 # ## Before you read on
@@ -52,14 +47,22 @@ predict("quantization.weight_only_speedup", ...)
 #
 # where $\beta$, the bias, lets a field without a sign stand for small powers too.
 #
-# The one in front is not stored. If the exponent field is zero the one goes away, and the exponent
-# stays that of field one. Such numbers are **subnormal**: they fill the gap between the smallest
-# normal number and zero. {{because definition}}
+# The leading one is not stored. When the exponent field is zero there is no leading one, and the
+# exponent is what it is for a field of one. {{holds [FORMATS["bf16"].decode(c) /
+# FORMATS["bf16"].smallest_normal for c in (1, 128)] == [2**-7, 1]}} Such numbers are **subnormal**:
+# they fill the gap between the smallest normal number and zero. {{because definition}}
 
 # %%
-bf16, fp16, e4m3, e5m2 = FORMATS["bf16"], FORMATS["fp16"], FORMATS["fp8_e4m3"], FORMATS["fp8_e5m2"]
+bf16, fp16 = FORMATS["bf16"], FORMATS["fp16"]
+e4m3, e5m2 = FORMATS["fp8_e4m3"], FORMATS["fp8_e5m2"]
+bf16
+
+# %%
 fields = bf16.fields(bf16.encode(np.pi))
 sign, exponent, mantissa = (int(bits, 2) for bits in fields)
+fields
+
+# %% tags=["figure"]
 table(
     [["bits", *fields], ["as a whole number", sign, exponent, mantissa]],
     ["pi in bf16", "sign", "exponent", "mantissa"],
@@ -68,7 +71,7 @@ table(
 
 # %%
 by_hand = (-1) ** sign * (1 + mantissa / 2**bf16.mantissa_bits) * 2.0 ** (exponent - bf16.bias)
-print(f"by hand {by_hand}, by the library {bf16.round(np.pi)}, pi {np.pi:.6f}")
+by_hand, float(bf16.round(np.pi))
 
 # %% [markdown]
 # The formats differ in how they share out their bits, and in what the top codes are for. Nothing
@@ -76,30 +79,35 @@ print(f"by hand {by_hand}, by the library {bf16.round(np.pi)}, pi {np.pi:.6f}")
 # the exponent}}
 
 # %%
-shown = ["fp64", "fp32", "tf32", "bf16", "fp16", "fp8_e5m2", "fp8_e4m3", "fp6_e3m2", "fp6_e2m3", "fp4_e2m1", "e8m0"]
+narrow_formats = ["fp8_e5m2", "fp8_e4m3", "fp6_e3m2", "fp6_e2m3", "fp4_e2m1", "e8m0"]
+shown = ["fp64", "fp32", "tf32", "bf16", "fp16", *narrow_formats]
 drawn = shown[1:]
-starts = np.array([[0, len(s), len(s) + len(e)] for s, e, _ in (FORMATS[n].fields(0) for n in drawn)], float)
-widths = np.array([[len(part) for part in FORMATS[n].fields(0)] for n in drawn], float)
+{n: FORMATS[n].bits for n in shown}
 
-# %% tags=["figure"]
-def field_bars(i, name, color):
-    """One field of the formats that have it, as floating bars."""
-    rows = [r for r in range(len(drawn)) if widths[r, i]]
-    start = starts[rows, i]
-    return Bars([drawn[r] for r in rows], start + widths[rows, i], start, name, [str(w) for w in widths[rows, i]], color)
+# %% [markdown]
+# The next figure is drawn by matplotlib in plain sight, so that you can copy it to work. The code
+# of later figures is folded away.
 
-
+# %%
+fig, ax = plt.subplots(figsize=(7, 4), layout="constrained")
+left = np.zeros(len(drawn))
+for part, color in enumerate(["tab:orange", "tab:blue", "tab:green"]):
+    width = np.array([len(FORMATS[n].fields(0)[part]) for n in drawn])
+    bars = ax.barh(drawn, width, left=left, color=color)
+    ax.bar_label(bars, [str(w or "") for w in width], label_type="center")
+    left = left + width
+ax.invert_yaxis()
+ax.set_xlabel("bit")
+ax.legend(["sign", "exponent", "mantissa"], loc="lower right")
 figure(
-    Chart(
-        Axis("bit", domain=(0, FORMATS["fp32"].bits)),
-        Axis(scale="category", categories=drawn),
-        [field_bars(0, "sign", "orange"), field_bars(1, "exponent", "blue"), field_bars(2, "mantissa", "green")],
-        height=380,
-    ),
-    caption="Bits of sign, exponent and mantissa. bf16 is the first half of fp32; E8M0 is an exponent and nothing else.",
-    alt="Stacked bars, one for each format. fp32, tf32 and bf16 have an exponent of equal width and mantissas of falling width; "
-    "fp16 has a narrower exponent and a wider mantissa than bf16; the formats of eight bits and fewer split what is left.",
+    fig,
+    caption="Bits of sign, exponent and mantissa. bf16 is the first half of fp32; E8M0 is an"
+    " exponent and nothing else.",
+    alt="Stacked bars, one for each format. fp32, tf32 and bf16 have an exponent of equal width"
+    " and mantissas of falling width; fp16 has a narrower exponent and a wider mantissa than"
+    " bf16; the formats of eight bits and fewer split what is left.",
 )
+plt.close(fig)
 # holds "bf16 is the first half of fp32": (bf16.exponent_bits, 2 * bf16.bits) ==
 #   (FORMATS["fp32"].exponent_bits, FORMATS["fp32"].bits) and FORMATS["e8m0"].bits ==
 #   FORMATS["e8m0"].exponent_bits
@@ -108,22 +116,43 @@ figure(
 #   [True, True] and fp16.exponent_bits < bf16.exponent_bits and fp16.mantissa_bits >
 #   bf16.mantissa_bits
 
-# %%
+# %% tags=["figure"]
 table(
     [
-        [n, f.bits, f.exponent_bits, f.mantissa_bits, written(f.max), written(f.smallest_normal), written(f.smallest_subnormal), written(f.eps)]
+        [
+            n,
+            f.bits,
+            f.exponent_bits,
+            f.mantissa_bits,
+            written(f.max),
+            written(f.smallest_normal),
+            written(f.smallest_subnormal),
+            written(f.eps),
+        ]
         for n, f in ((n, FORMATS[n]) for n in shown)
     ],
-    ["format", "bits", "exponent", "mantissa", "largest", "smallest normal", "smallest above zero", "step at one"],
-    caption="All of it follows from the widths of the fields and the use of the top codes; the bias is half of the exponent's codes, less one.",
+    [
+        "format",
+        "bits",
+        "exponent",
+        "mantissa",
+        "largest",
+        "smallest normal",
+        "smallest above zero",
+        "step at one",
+    ],
+    caption=(
+        "All of it follows from the widths of the fields and the use of the top codes; the"
+        " bias is half of the exponent's codes, less one."
+    ),
 )
 # holds "All of it follows": all(FORMATS[n].bias == 2 ** (FORMATS[n].exponent_bits - 1) - 1 for n in
 #   shown)
 
 # %% [markdown]
 # Two rows need a remark. The smallest *normal* number of fp16 is {{written(fp16.smallest_normal)}},
-# and some tables stop there. {{holds fp16.round(fp16.smallest_normal / 2) > 0}} With fewer and
-# fewer bits it goes on to {{written(fp16.smallest_subnormal)}}. {{holds
+# and some tables stop there. {{holds fp16.round(fp16.smallest_normal / 2) > 0}} Below
+# it the format goes on, with fewer and fewer bits, to {{written(fp16.smallest_subnormal)}}. {{holds
 # fp16.round(fp16.smallest_subnormal / 2) == 0}} And tf32 is a format of the units only: in memory
 # it takes as many bytes as fp32. {{because design}}
 #
@@ -136,16 +165,34 @@ table(
 
 # %% tags=["figure"]
 ranges = [n for n in drawn if n != "e8m0"]
-lows, normals, tops = (np.array([getattr(FORMATS[n], what) for n in ranges], float) for what in ("smallest_subnormal", "smallest_normal", "max"))
+lows, normals, tops = (
+    np.array([getattr(FORMATS[n], what) for n in ranges], float)
+    for what in ("smallest_subnormal", "smallest_normal", "max")
+)
 figure(
     Chart(
-        Axis("magnitude", scale="log", domain=(1e-46, 1e40), ticks=[(10.0**p, written(10.0**p)) for p in range(-40, 41, 10)]),
+        Axis(
+            "magnitude",
+            scale="log",
+            domain=(1e-46, 1e40),
+            ticks=[(10.0**p, written(10.0**p)) for p in range(-40, 41, 10)],
+        ),
         Axis(scale="category", categories=ranges),
-        [Bars(ranges, normals, lows, "subnormal", color="amber"), Bars(ranges, tops, normals, "normal", color="blue"), Rule(x=1)],
+        [
+            Bars(ranges, normals, lows, "subnormal", color="amber"),
+            Bars(ranges, tops, normals, "normal", color="blue"),
+            Rule(x=1),
+        ],
         height=340,
     ),
-    caption="The magnitudes that each format has. The normal numbers of bf16 span what those of fp32 span; fp16 ends well inside.",
-    alt="Horizontal bars on a logarithmic axis. fp32, tf32 and bf16 span about eighty decades, fp16 twelve, fp8 E5M2 nearly ten, the others fewer than six.",
+    caption=(
+        "The magnitudes that each format has. The normal numbers of bf16 span what those of"
+        " fp32 span; fp16 ends well inside."
+    ),
+    alt=(
+        "Horizontal bars on a logarithmic axis. fp32, tf32 and bf16 span about eighty decades,"
+        " fp16 twelve, fp8 E5M2 nearly ten, the others fewer than six."
+    ),
 )
 # holds "The normal numbers of bf16 span": bf16.smallest_normal == FORMATS["fp32"].smallest_normal
 #   and 0.99 < bf16.max / FORMATS["fp32"].max < 1 and fp16.max < bf16.max and
@@ -156,15 +203,19 @@ figure(
 
 # %%
 compared = {"bf16": "blue", "fp16": "orange", "fp8_e5m2": "purple", "fp8_e4m3": "green"}
+{n: FORMATS[n].eps for n in compared}
+
 
 # %%
 def relative_step(name):
     """The powers of two of a format, and the step beside each as a share of it."""
     f = FORMATS[name]
-    low, high = (int(np.log2(v)) for v in (max(f.smallest_subnormal, 2.0**-30), min(f.max, 2.0**20)))
-    x = 2.0 ** np.arange(low, high + 1, dtype=float)
+    low, high = max(f.smallest_subnormal, 2.0**-30), min(f.max, 2.0**20)
+    x = 2.0 ** np.arange(int(np.log2(low)), int(np.log2(high)) + 1, dtype=float)
     return x, f.spacing(x) / x
 
+
+float(relative_step("fp16")[1].min())
 
 # %% tags=["figure"]
 figure(
@@ -174,8 +225,15 @@ figure(
         [Line(*relative_step(n), n, c) for n, c in compared.items()],
         height=340,
     ),
-    caption="Taken at the powers of two, precision is flat over the normal range. Below it the subnormals lose a bit with each power of two.",
-    alt="Four curves of the relative step. Each is level in the middle, lowest for fp16, and rises to the left where its subnormals begin; the curve of bf16 is level over the whole axis.",
+    caption=(
+        "Taken at the powers of two, precision is flat over the normal range. Below it the"
+        " subnormals lose a bit with each power of two."
+    ),
+    alt=(
+        "Four curves of the relative step. Each is level in the middle, lowest for fp16, and"
+        " rises to the left where its subnormals begin; the curve of bf16 is level over the whole"
+        " axis."
+    ),
 )
 # holds "Below it the subnormals lose a bit":
 #   all(np.allclose(FORMATS[n].spacing(FORMATS[n].smallest_normal / 2.0 ** np.arange(1, 3)),
@@ -201,8 +259,11 @@ figure(
 # %%
 too_large = 1000.0
 names = ["bf16", "fp16", "fp8_e5m2", "fp8_e4m3", "fp6_e3m2", "fp4_e2m1", "int8"]
-casts = [FORMATS[n].round(too_large) for n in names]
-held = [FORMATS[n].round(too_large, **({} if n == "int8" else {"saturate": True})) for n in names]
+casts = [float(FORMATS[n].round(too_large)) for n in names]
+casts
+
+# %% tags=["figure"]
+held = [float(FORMATS[n].round(too_large, saturate=True)) for n in names[:-1]] + casts[-1:]
 table(
     [[n, "NaN" if np.isnan(c) else written(c), written(h)] for n, c, h in zip(names, casts, held)],
     ["format", "plain cast", "saturating cast"],
@@ -232,16 +293,20 @@ ask("precision.spacing")
 # %% [markdown]
 # ## Small numbers vanish
 #
-# Gradients are small, and a large batch makes them smaller: the loss is an average over all tokens, so each slice of the batch
-# contributes its share divided by the number of tokens. {{because definition}}
+# Gradients are small, and what flows back through a large batch is smaller still: the loss is an
+# average over all tokens, so the signal that comes back to each of them is divided by their number.
+# {{because definition}}
 
 # %%
 tokens, slice_size = 2**24, 64
 sizes = [32, 64, 64, 10]
 directions = np.random.default_rng(5).normal(size=(sizes[0], sizes[-1]))
+directions.shape
 
 # %% [markdown]
-# Take a small network, a slice of {{slice_size}} examples, and a batch of {{si(tokens, "token")}}, as in the largest training runs.
+# Take a small network, a slice of {{slice_size}} examples, and a batch of {{si(tokens, "token")}},
+# a size that large training runs reach.
+
 
 # %%
 def layers_of(rng):
@@ -259,17 +324,21 @@ def examples(rng, n):
     """Random inputs, each labelled with the direction on which its projection is largest."""
     x = rng.normal(size=(n, sizes[0]))
     return x, (x @ directions).argmax(axis=1)
-# because "Random inputs, each labelled": definition
 
+
+some = examples(np.random.default_rng(1), slice_size)
+[w.shape for w in layers_of(np.random.default_rng(0))]
+# because "Random inputs, each labelled": definition
 
 # %% [markdown]
 # In the gradients below every tensor but the last layer's scores passes through `store` before it
 # is used again, as it does on hardware that keeps it in sixteen bits; the softmax is commonly kept
 # wide. {{because design: of the cell below}}
 
+
 # %%
 def gradients(weights, x, labels, store, scale=1.0):
-    """Of the mean loss over the batch, times a loss scale; and the signal that reaches the first layer."""
+    """Of the mean loss over the batch, times a loss scale; and the signal at the first layer."""
     layers, weights = [store(x)], [store(w) for w in weights]
     for w in weights[:-1]:
         layers.append(store(np.maximum(layers[-1] @ w, 0)))
@@ -286,29 +355,44 @@ def gradients(weights, x, labels, store, scale=1.0):
 
 
 # %% [markdown]
-# First look at the signal itself: how large are its elements, and how many of them does fp16 turn into zero?
+# First look at the signal itself. How large are its elements, and how many of them does fp16 turn
+# into zero?
 
 # %%
-weights, some = layers_of(np.random.default_rng(0)), examples(np.random.default_rng(1), slice_size)
+weights = layers_of(np.random.default_rng(0))
 _, exact = gradients(weights, *some, lambda v: v)
 lost = {n: float(np.mean(FORMATS[n].round(exact) == 0)) for n in compared}
-edges = np.arange(-42, -12)
-share = np.histogram(np.log2(np.abs(exact)), bins=edges)[0] / exact.size
+lost
 
 # %% tags=["figure"]
+edges = np.arange(-42, -12)
+share = np.histogram(np.log2(np.abs(exact)), bins=edges)[0] / exact.size
 figure(
     Chart(
         Axis("magnitude of an element", scale="log", domain=(2.0**-42, 2.0**-12)),
         Axis("share of the elements", "%", domain=(0, 0.3)),
         [
-            Line(2.0 ** (edges[:-1] + 0.5), share, "signal at the first layer", "blue", label_at="above"),
+            Line(
+                2.0 ** (edges[:-1] + 0.5),
+                share,
+                "signal at the first layer",
+                "blue",
+                label_at="above",
+            ),
             Rule(x=fp16.smallest_subnormal / 2, label="fp16: zero below"),
             Rule(x=fp16.smallest_normal, label="fp16: full precision above"),
         ],
         height=320,
     ),
-    caption=f"In fp16 {lost['fp16']:.0%} of these elements become zero, and the others are subnormal and lose bits. In bf16 {lost['bf16']:.0%} become zero.",
-    alt="A histogram of magnitudes on a logarithmic axis. Nearly all of it lies left of the mark below which fp16 has only zero, and its right edge just passes that mark; none of it reaches the normal numbers of fp16.",
+    caption=(
+        f"In fp16 {lost['fp16']:.0%} of these elements become zero, and the others are"
+        f" subnormal and lose bits. In bf16 {lost['bf16']:.0%} become zero."
+    ),
+    alt=(
+        "A histogram of magnitudes on a logarithmic axis. Nearly all of it lies left of the mark"
+        " below which fp16 has only zero, and its right edge just passes that mark; none of it"
+        " reaches the normal numbers of fp16."
+    ),
 )
 # holds "the others are subnormal": np.abs(exact).max() < fp16.smallest_normal and lost["bf16"] == 0
 # holds "Nearly all of it lies left": 0.97 < np.mean(np.abs(exact) < fp16.smallest_subnormal / 2) <
@@ -320,6 +404,7 @@ figure(
 # it; divide it out when the weights are updated, which are kept in a wider format. With a power of
 # two nothing changes but the position in the range. {{holds np.array_equal(bf16.round(exact *
 # 2.0**16) / 2.0**16, bf16.round(exact))}}
+
 
 # %%
 def train(store, scale=1.0, steps=100, rate=0.5):
@@ -333,18 +418,23 @@ def train(store, scale=1.0, steps=100, rate=0.5):
         scores = outputs(weights, test[0])
         highest = scores.max(axis=1)
         correct = scores[np.arange(len(test[1]), dtype=int), test[1]]
-        losses.append(float(np.mean(highest + np.log(np.exp(scores - highest[:, None]).sum(axis=1)) - correct)))
+        losses.append(
+            float(
+                np.mean(highest + np.log(np.exp(scores - highest[:, None]).sum(axis=1)) - correct)
+            )
+        )
     return losses
 
 
 # %%
 loss_scale = 2.0**16
 first_layer = gradients(weights, *some, fp16.round)[0][0]
-runs = {
-    "fp16": train(fp16.round),
-    f"fp16, loss × {loss_scale:,.0f}": train(fp16.round, loss_scale),
-    "bf16": train(bf16.round),
-}
+float(np.mean(first_layer != 0))
+
+# %%
+losses = train(fp16.round), train(fp16.round, loss_scale), train(bf16.round)
+runs = dict(zip(["fp16", f"fp16, loss × {loss_scale:,.0f}", "bf16"], losses))
+[round(run[-1], 2) for run in losses]
 
 # %% tags=["figure"]
 looks = {"fp16": ("orange", False), "bf16": ("blue", True)}
@@ -355,8 +445,14 @@ figure(
         [Line(np.arange(1, 101), y, n, *looks.get(n, ("green", False))) for n, y in runs.items()],
         height=320,
     ),
-    caption="The same network, data and rate. Only the storage of the tensors differs. bf16 and scaled fp16 are nearly the same curve.",
-    alt=f"Loss against step on a logarithmic axis. Plain fp16 jumps about above the others; fp16 with a loss scale and bf16 fall together to {runs['bf16'][-1]:.1f}.",
+    caption=(
+        "The same network, data and rate. Only the storage of the tensors differs. bf16 and"
+        " scaled fp16 are nearly the same curve."
+    ),
+    alt=(
+        "Loss against step on a logarithmic axis. Plain fp16 jumps about above the others; fp16"
+        f" with a loss scale and bf16 fall together to {runs['bf16'][-1]:.1f}."
+    ),
 )
 # because "Only the storage of the tensors differs": design: train() takes the storage and the
 #   scale, and nothing else changes
@@ -374,7 +470,10 @@ figure(
 # {{list(runs.values())[1][-1]:.2f}}, bf16 at {{runs["bf16"][-1]:.2f}}. This is why bf16 took over
 # training: the range of fp32, and no scale to choose. {{because history}}
 #
-# Who chooses the scale? A loop does. Start far too high; on an overflow skip the step and halve; after some good steps double.
+# Who chooses the scale? A loop does. It starts far too high. When a gradient overflows it skips the
+# step and halves the scale, and after some good steps it doubles the scale again. {{because design:
+# of the loop below}}
+
 
 # %%
 def dynamic(scale, patience=20, steps=100):
@@ -396,17 +495,26 @@ def dynamic(scale, patience=20, steps=100):
 
 # %%
 seen = dynamic(2.0**44)
+[round(float(np.log2(scale))) for scale in seen[::10]]
 
 # %% tags=["figure"]
 figure(
     Chart(
         Axis("step", domain=(0, 100)),
-        Axis("loss scale", scale="log", domain=(min(seen) / 4, max(seen) * 4), ticks=[(2.0**p, f"2^{p}") for p in range(32, 47, 2)]),
+        Axis(
+            "loss scale",
+            scale="log",
+            domain=(min(seen) / 4, max(seen) * 4),
+            ticks=[(2.0**p, f"2^{p}") for p in range(32, 47, 2)],
+        ),
         [Line(np.arange(1, 101), seen, "loss scale", "green", label_at="above")],
         height=280,
     ),
     caption="It falls while gradients overflow, then probes upward now and then and is put back.",
-    alt="A staircase that falls steeply in the first steps, then stays nearly level with small steps up and down.",
+    alt=(
+        "A staircase that falls steeply in the first steps, then stays nearly level with small"
+        " steps up and down."
+    ),
 )
 # holds "It falls while gradients overflow": seen[0] > 100 * max(seen[20:]) and max(seen[20:]) <= 4
 #   * min(seen[20:]) and {1, -1} <= set(np.sign(np.diff(seen[20:])))
@@ -423,10 +531,17 @@ ask("precision.loss_scale")
 
 # %%
 ones = accumulate(np.ones(10_000), bf16)
+float(ones)
+
+# %% tags=["figure"]
 table(
-    [[written(s), written(bf16.spacing(s)), written(bf16.round(s + 1))] for s in (ones / 2, ones - 1, ones)],
+    [
+        [written(total), written(bf16.spacing(total)), written(bf16.round(total + 1))]
+        for total in (ones / 2, ones - 1, ones)
+    ],
     ["sum so far", "step of bf16 there", "sum plus one, stored"],
-    caption="The last row is a tie between two neighbours; it goes to the even code, which is the sum as it was.",
+    caption="The last row is a tie between two neighbours; it goes to the even code, which is the"
+    " sum as it was.",
 )
 # holds "The last row is a tie": bf16.spacing(ones) == 2 and bf16.round(ones + 1) == ones
 
@@ -435,14 +550,17 @@ reveal("precision.sum_of_ones")
 
 # %% [markdown]
 # Real sums are not sums of ones. Here are uniform random numbers from zero to one, four ways.
-# **Running**: one after another in bf16. **Pairwise**: halves, quarters and so on, so that equals
-# meet equals. {{because definition}} **fp32**: a wide accumulator, stored in bf16 at the end.
-# **Stochastic**: rounded up with the probability that keeps the mean right.
+# **Running**: one after another in bf16. **Pairwise**: halves, quarters and so on, so that sums
+# of like size meet. {{because definition}} **fp32**: a wide accumulator, stored in bf16 at the end.
+# **Stochastic**: rounded up or down at random, with the probability that keeps the mean right.
 
 # %%
 terms = np.random.default_rng(0).random(2**13)
 counts = 2 ** np.arange(2, 14)
 prefixes = np.where(np.arange(terms.size, dtype=int) < counts[:, None], terms, 0.0)
+prefixes.shape
+
+# %%
 sums = {
     "running": accumulate(prefixes, bf16),
     "pairwise": accumulate(prefixes, bf16, order="pairwise"),
@@ -450,17 +568,25 @@ sums = {
     "stochastic": accumulate(prefixes, bf16, rng=np.random.default_rng(1)),
 }
 errors = {n: s / bf16.round(prefixes).sum(axis=1) for n, s in sums.items()}
+{n: round(float(error[-1]), 3) for n, error in errors.items()}
 
 # %% tags=["figure"]
 figure(
     Chart(
         Axis("numbers added", scale="log", domain=(3, 2e4)),
         Axis("sum over the exact sum", "%", domain=(0, 1.2)),
-        [Line(counts, errors[n], n, c, dash=n == "fp32") for n, c in zip(errors, ("orange", "green", "black", "purple"))] + [Rule(y=1)],
+        [
+            Line(counts, errors[n], n, c, dash=n == "fp32")
+            for n, c in zip(errors, ("orange", "green", "black", "purple"))
+        ]
+        + [Rule(y=1)],
         height=320,
     ),
     caption="The running sum stalls and then falls behind without bound. The other three do not.",
-    alt=f"The running sum drops to {errors['running'][-1]:.0%} of the exact one; pairwise and fp32 stay at one hundred per cent, stochastic rounding wavers around it.",
+    alt=(
+        f"The running sum drops to {errors['running'][-1]:.0%} of the exact one; pairwise and fp32"
+        " stay at one hundred per cent, stochastic rounding wavers around it."
+    ),
 )
 # holds "The running sum stalls": len(set(sums["running"][-4:])) == 1
 #   and max(abs(errors[n] - 1).max() for n in errors if n != "running") < 0.08
@@ -477,19 +603,27 @@ figure(
 #
 # ## Integers with a scale
 #
-# An integer format has one step everywhere. The rest is done by a **scale** that many numbers share: $x \approx q \cdot s$.
-# Symmetric quantization lets the largest magnitude take the largest code,
+# An integer format has one step everywhere. The rest is done by a **scale** that many numbers
+# share: $x \approx q \cdot s$. Symmetric quantization lets the largest magnitude take the largest
+# code,
 #
 # $$s = \frac{\max |x|}{2^{b-1} - 1}, \qquad q = \text{round}\left(\frac{x}{s}\right)$$
-# {{because definition}}
+# {{holds np.abs(quantize_symmetric(np.array([0.5, -3.0])).codes).max() == FORMATS["int8"].max}}
 
 # %%
 x = np.array([0.5, -1.2, 3.0, -3.0])
 symmetric = quantize_symmetric(x, bits=8)
+symmetric.codes, float(symmetric.scale)
+
+# %% tags=["figure"]
 table(
-    [[written(v), int(q), f"{s:.4f}", f"{s - v:+.4f}"] for v, q, s in zip(x, symmetric.codes, symmetric.values)],
+    [
+        [written(v), int(q), f"{s:.4f}", f"{s - v:+.4f}"]
+        for v, q, s in zip(x, symmetric.codes, symmetric.values)
+    ],
     ["value", "code", "stored value", "error"],
-    caption=f"Eight bits; the scale is {symmetric.scale:.5f}, the largest magnitude over {symmetric.codes.max()}.",
+    caption=f"Eight bits; the scale is {symmetric.scale:.5f}, the largest magnitude over"
+    f" {symmetric.codes.max()}.",
 )
 # holds "the largest magnitude over": np.isclose(symmetric.scale * symmetric.codes.max(),
 #   np.abs(x).max())
@@ -505,19 +639,42 @@ ask("quantization.symmetric_scale")
 # %% [markdown]
 # After a ReLU nothing is negative, and nearly half of the symmetric codes stand idle. {{holds
 # quantize_symmetric(np.maximum(np.linspace(-3, 3, 999), 0)).codes.min() == 0 and 0.49 <
-# np.mean(np.unique(quantize_symmetric(np.linspace(-3, 3, 999)).codes) < 0) < 0.5}} **Asymmetric** quantization spreads the codes over the range that is there and shifts them
-# by a **zero point**, a whole number, so that zero stays exact. It has to: padding and switched-off
-# units are zeros, and there are many.
+# np.mean(np.unique(quantize_symmetric(np.linspace(-3, 3, 999)).codes) < 0) < 0.5}} **Asymmetric**
+# quantization spreads the codes over the range that is there, widened to include zero if it does
+# not, and shifts them by a **zero point**, a whole number, so that zero stays exact. {{holds
+# quantize_asymmetric(np.array([-0.7, 0.0, 2.4])).values[1] == 0 and
+# quantize_asymmetric(np.array([1.0, 3.0])).scale == 3.0 / 255}} It has to: padding and
+# switched-off units are zeros, and there are many.
 #
-# $$s = \frac{x_\text{max} - x_\text{min} }{2^b - 1}, \qquad q = \text{round}\left(\frac{x}{s}\right) + z, \qquad z = \text{round}\left(\frac{-x_\text{min} }{s}\right)$$
+# $$s = \frac{x_\text{max} - x_\text{min} }{2^b - 1}, \qquad
+# q = \text{round}\left(\frac{x}{s}\right) + z, \qquad
+# z = \text{round}\left(\frac{-x_\text{min} }{s}\right)$$
 
 # %%
 normal = np.random.default_rng(3).standard_normal(100_000)
-tensors = {"weights (both signs)": normal, "after a ReLU": np.maximum(normal, 0), "after a ReLU, shifted": np.maximum(normal, 0) - 0.2}
+relu = np.maximum(normal, 0)
+tensors = {
+    "weights (both signs)": normal,
+    "after a ReLU": relu,
+    "after a ReLU, shifted": relu - 0.2,
+}
+[int(quantize_asymmetric(t).zero_point) for t in tensors.values()]
+
+# %% tags=["figure"]
+rows = [
+    [
+        name,
+        f"{sqnr(t, quantize_symmetric(t).values):.1f}",
+        f"{sqnr(t, quantize_asymmetric(t).values):.1f}",
+        int(quantize_asymmetric(t).zero_point),
+    ]
+    for name, t in tensors.items()
+]
 table(
-    [[n, f"{sqnr(t, quantize_symmetric(t).values):.1f}", f"{sqnr(t, quantize_asymmetric(t).values):.1f}", int(quantize_asymmetric(t).zero_point)] for n, t in tensors.items()],
+    rows,
     ["tensor", "symmetric, dB", "asymmetric, dB", "zero point"],
-    caption="Signal over quantization noise in int8. One bit is worth about six decibels, and it is the bit that one-sided data waste.",
+    caption="Signal over quantization noise in int8. One bit is worth about six decibels, and it"
+    " is the bit that one-sided data waste.",
 )
 # holds "it is the bit that one-sided data waste": abs(sqnr(tensors["after a ReLU"],
 #   quantize_asymmetric(tensors["after a ReLU"]).values) - sqnr(tensors["after a ReLU"],
@@ -529,48 +686,97 @@ ask("quantization.zero_point")
 # %% [markdown]
 # ## How much noise?
 #
-# Rounding to a step $\Delta$ makes an error between $-\Delta/2$ and $\Delta/2$. If it is spread evenly, its mean square is a twelfth
-# of $\Delta^2$. With $2^b$ steps over twice the peak, $\Delta = 2\,\text{peak} / 2^b$, and the ratio of signal to quantization noise is
+# Rounding to a step $\Delta$ makes an error between $-\Delta/2$ and $\Delta/2$. If it is spread
+# evenly, its mean square is a twelfth of $\Delta^2$. With $2^b$ steps over twice the peak,
+# $\Delta = 2\,\text{peak} / 2^b$, and the ratio of signal to quantization noise is
 #
-# $$\text{SQNR} = \frac{\text{rms}^2}{\text{mean squared error} } = 3 \cdot 4^b \left(\frac{\text{rms} }{\text{peak} }\right)^2$$
-# {{because algebra}}
+# $$\text{SQNR} = \frac{\text{rms}^2}{\text{mean squared error} } =
+# 3 \cdot 4^b \left(\frac{\text{rms} }{\text{peak} }\right)^2$$
+# {{holds np.isclose(sqnr_law(8, 5), 10 * np.log10(3 * 4**8 / 5**2))}}
 #
-# In decibels, ten times the logarithm, a bit is worth {{sqnr_law(9) - sqnr_law(8):.2f}}. {{because
-# definition}} The last factor holds the **crest factor**, how far the peak stands out. For a sine
-# that fills the range the law becomes
+# In decibels, ten times the logarithm, a bit is worth {{sqnr_law(9) - sqnr_law(8):.2f}}. {{holds
+# np.isclose(sqnr_law(9) - sqnr_law(8), 10 * np.log10(4))}} The last factor is one over the square
+# of the **crest factor**, the peak over the rms. For a sine that fills the range the law becomes
 # ${{sqnr_law(9) - sqnr_law(8):.2f}}\,b + {{sqnr_law(8) - 8 * (sqnr_law(9) - sqnr_law(8)):.2f}}$ dB.
 
 # %%
 bits = np.arange(2, 13)
-signals = {"sine": np.sin(np.arange(200_000.0) * 0.6180339887), "uniform": np.random.default_rng(4).uniform(-1, 1, 200_000), "normal": normal}
-measured = {n: np.array([sqnr(s, quantize_symmetric(s, int(b)).values) for b in bits], float) for n, s in signals.items()}
-law = {n: np.array([sqnr_law(int(b), crest_factor(s)) for b in bits], float) for n, s in signals.items()}
-colors = dict(zip(signals, ("blue", "green", "orange")))
+uniform = np.random.default_rng(4).uniform(-1, 1, 200_000)
+signals = {
+    "sine": np.sin(np.arange(200_000.0) * 0.6180339887),
+    "uniform": uniform,
+    "normal": normal,
+}
+{n: round(crest_factor(s), 2) for n, s in signals.items()}
+
+# %%
+measured, law = {}, {}
+for n, s in signals.items():
+    measured[n] = np.array([sqnr(s, quantize_symmetric(s, int(b)).values) for b in bits], float)
+    law[n] = np.array([sqnr_law(int(b), crest_factor(s)) for b in bits], float)
+{n: round(float(measured[n][6] - law[n][6]), 3) for n in law}
 
 # %% tags=["figure"]
+colors = dict(zip(signals, ("blue", "green", "orange")))
 figure(
     [
         Chart(
             Axis("bits", domain=(1.5, 13.5), ticks=[2, 4, 6, 8, 10, 12]),
             Axis("SQNR, dB", domain=(0, 80)),
-            [Line(bits, law[n], "", c, dash=True) for n, c in colors.items()] + [Points(bits, measured[n], n, color=c) for n, c in colors.items()],
+            [Line(bits, law[n], "", c, dash=True) for n, c in colors.items()]
+            + [Points(bits, measured[n], n, color=c) for n, c in colors.items()],
         ),
         Chart(
             Axis("bits", domain=(1.5, 13.5), ticks=[2, 4, 6, 8, 10, 12]),
             Axis("measured less law, dB", domain=(-7, 1)),
             [Points(bits, measured[n] - law[n], n, color=c) for n, c in colors.items()]
-            + [Line(bits, [20 * np.log10(1 - 2.0 ** (1 - int(b))) for b in bits], "a code is left out", "black", dash=True), Rule(y=0)],
+            + [
+                Line(
+                    bits,
+                    [20 * np.log10(1 - 2.0 ** (1 - int(b))) for b in bits],
+                    "a code is left out",
+                    "black",
+                    dash=True,
+                ),
+                Rule(y=0),
+            ],
             height=280,
         ),
     ],
-    caption="Dashed: the law with each signal's own crest factor. Below: what is left. For uniform numbers it is the one code that symmetric quantization leaves out; with two bits the others lose less than that.",
-    alt="Three rising series of points on dashed lines that climb six decibels a bit; in the lower panel, residuals that rise from several decibels below zero at two bits and are at zero from eight bits on.",
+    caption=(
+        "Dashed: the law with each signal's own crest factor. Below: what is left. For"
+        " uniform numbers it is the one code that symmetric quantization leaves out; with two"
+        " bits the others lose less than that."
+    ),
+    alt=(
+        "Three rising series of points on dashed lines that climb six decibels a bit; in the"
+        " lower panel, residuals that rise from several decibels below zero at two bits and are"
+        " at zero from eight bits on."
+    ),
 )
 # holds "with two bits the others lose less than that": min(measured[n][0] - law[n][0] for n in
 #   ("sine", "normal")) > 20 * np.log10(1 / 2) + 1 and np.abs(measured["uniform"] - law["uniform"] -
 #   20 * np.log10(1 - 2.0 ** (1 - bits))).max() < 0.03
 # holds "residuals that rise from several decibels below zero": max(measured[n][0] - law[n][0] for n
 #   in law) < -3 and max(np.abs(measured[n] - law[n])[bits >= 8].max() for n in law) < 0.1
+
+# %% [markdown]
+# How many bits would you pay for? Move the slider. It is made with ipywidgets alone: a control, a
+# place for the answer, and what to do when the control moves.
+
+# %%
+from ipywidgets import IntSlider, Label, VBox
+
+slider, reading = IntSlider(8, 2, 16, description="bits"), Label()
+
+
+def read(change=None):
+    reading.value = f"{sqnr_law(slider.value):.1f} dB for a sine that fills the range"
+
+
+slider.observe(read, "value")
+read()
+VBox([slider, reading])
 
 # %%
 ask("quantization.sqnr")
@@ -586,12 +792,24 @@ ask("quantization.sqnr")
 # %%
 heights = [1, 2, 4, 8, 16, 32, 64]
 peak = np.abs(normal).max()
-rows = []
-for h in heights:
-    y = np.append(normal, h * peak)
-    stored = quantize_symmetric(y).values[:-1]
-    rows.append([h, f"{crest_factor(y):.1f}", f"{sqnr(normal, stored):.1f}", f"{sqnr_law(8, peak * h / normal.std()):.1f}"])
-table(rows, ["outlier over the peak", "crest factor", "SQNR of the others, dB", "law, dB"], caption="One value among a hundred thousand, int8, one scale for all.")
+with_outlier = [np.append(normal, h * peak) for h in heights]
+float(peak)
+
+# %%
+others = [sqnr(normal, quantize_symmetric(y).values[:-1]) for y in with_outlier]
+predicted = [sqnr_law(8, peak * h / normal.std()) for h in heights]
+float(predicted[0] - predicted[1])
+
+# %% tags=["figure"]
+crests = [crest_factor(y) for y in with_outlier]
+table(
+    [
+        [h, f"{crest:.1f}", f"{other:.1f}", f"{said:.1f}"]
+        for h, crest, other, said in zip(heights, crests, others, predicted)
+    ],
+    ["outlier over the peak", "crest factor", "SQNR of the others, dB", "law, dB"],
+    caption="One value among a hundred thousand, int8, one scale for all.",
+)
 # holds "One value among a hundred thousand": normal.size == 100_000
 
 # %%
@@ -600,9 +818,10 @@ ask("quantization.outlier")
 # %% [markdown]
 # ### Share the scale with fewer
 #
-# So the question is who has to share a scale with whom. One for the tensor is the least to store; one for each output channel
-# costs next to nothing; one for each block of a few dozen keeps an outlier among its neighbours.
-# {{holds bits_per_weight(8, 16, 1024) - 8 < 0.02 < bits_per_weight(8, 16, 32) - 8}}
+# So the question is which numbers have to share a scale. One for the tensor is the least to store,
+# and one for each output channel costs next to nothing more. {{holds
+# bits_per_weight(8, 16, 1024) - 8 < 0.02 < bits_per_weight(8, 16, 32) - 8}} One for each block of a
+# few dozen confines an outlier to its neighbours.
 
 # %%
 B, D, F = 64, 1024, 1024
@@ -610,20 +829,31 @@ rng = np.random.default_rng(2)
 W = rng.normal(0, D**-0.5, (D, F)) * np.exp(rng.normal(0, 0.3, F))
 spiked = W.copy()
 spiked[rng.integers(D, size=20), rng.integers(F, size=20)] *= 30
+crest_factor(W), crest_factor(spiked)
+
+# %%
 block = 32
 groups = {"tensor": {}, "output channel": {"axis": 0}, f"block of {block}": {"block": block}}
 
 
 def noise(w, bits, group):
-    """SQNR of a weight matrix; transposed, so that a row is an output channel and a block lies within it."""
+    """SQNR of a weight matrix; transposed, so that a block lies within an output channel."""
     return sqnr(w.T, quantize_symmetric(w.T, bits, **group).values)
 
 
-# %%
+[round(noise(W, 8, group), 1) for group in groups.values()]
+
+# %% tags=["figure"]
 table(
-    [[name, *[f"{noise(w, b, group):.1f}" for w in (W, spiked) for b in (8, 4)]] for name, group in groups.items()],
+    [
+        [name, *[f"{noise(w, b, group):.1f}" for w in (W, spiked) for b in (8, 4)]]
+        for name, group in groups.items()
+    ],
     ["one scale for each", "int8", "int4", "int8, with outliers", "int4, with outliers"],
-    caption=f"SQNR in dB of a {D} by {F} weight matrix whose channels differ in size. Blocks hardly notice the outliers.",
+    caption=(
+        f"SQNR in dB of a {D} by {F} weight matrix whose channels differ in size. Blocks"
+        " hardly notice the outliers."
+    ),
 )
 # holds "Blocks hardly notice": all(noise(W, b, groups[f"block of {block}"]) - noise(spiked, b,
 #   groups[f"block of {block}"]) < 0.5 for b in (8, 4))
@@ -634,7 +864,8 @@ table(
 # The units multiply codes, not values. One sum of whole numbers will do if the scales can be taken
 # out of it,
 #
-# $$\sum_d x_{bd}\, w_{df} \approx \sum_d (q_{bd}\, s_b)(p_{df}\, t_f) = s_b\, t_f \sum_d q_{bd}\, p_{df}$$
+# $$\sum_d x_{bd}\, w_{df} \approx \sum_d (q_{bd}\, s_b)(p_{df}\, t_f)
+# = s_b\, t_f \sum_d q_{bd}\, p_{df}$$
 #
 # so $X$ may have a scale for each row, a token, and $W$ one for each column, an output channel.
 # Within one sum neither may vary along $d$. {{because algebra}} (Blocks, below, take a sum for each
@@ -644,17 +875,39 @@ table(
 X = rng.normal(size=(B, D)) * np.exp(rng.normal(0, 0.5, (B, 1)))
 outlying = X.copy()
 outlying[:, [7, 300, 801]] *= 60
+crest_factor(X), crest_factor(outlying)
 
 # %%
 qx, qw = quantize_symmetric(X, axis=0), quantize_symmetric(W, axis=1)
 largest = int(np.abs(qx.codes @ qw.codes).max())
+largest
+
+# %% tags=["figure"]
 table(
-    [[si(int(np.abs(qx.codes).max())), si(int(np.abs(qw.codes).max())), f"{largest:,}", f"{int(FORMATS['int8'].max) ** 2 * D:,}", f"{2**31 - 1:,}"]],
-    ["largest code of X", "largest code of W", "largest sum", "largest possible sum", "largest int32"],
-    caption=f"An int32 accumulator holds the sum of this contraction, and of any that is not longer than {si((2**31 - 1) // int(FORMATS['int8'].max) ** 2, 'product', 2)}.",
+    [
+        [
+            si(int(np.abs(qx.codes).max())),
+            si(int(np.abs(qw.codes).max())),
+            f"{largest:,}",
+            f"{int(FORMATS['int8'].max) ** 2 * D:,}",
+            f"{2**31 - 1:,}",
+        ]
+    ],
+    [
+        "largest code of X",
+        "largest code of W",
+        "largest sum",
+        "largest possible sum",
+        "largest int32",
+    ],
+    caption=(
+        "An int32 accumulator holds the sum of this contraction, and of any that is not"
+        f" longer than {si((2**31 - 1) // int(FORMATS['int8'].max) ** 2, 'product', 2)}."
+    ),
 )
 # holds "An int32 accumulator holds the sum": (2**31 - 1) // int(FORMATS["int8"].max) ** 2 > 130_000
 #   > D
+
 
 # %%
 def variants(X, W):
@@ -671,12 +924,19 @@ def variants(X, W):
 
 
 plain_case, outlier_case = variants(X, W), variants(outlying, W)
-channel = np.sqrt(np.abs(outlying).max(axis=0) / np.abs(W).max(axis=1))
-smooth_case = variants(outlying / channel, W * channel[:, None])
+{n: round(plain_case[n] - outlier_case[n], 1) for n in plain_case}
 
 # %%
+channel = np.sqrt(np.abs(outlying).max(axis=0) / np.abs(W).max(axis=1))
+smooth_case = variants(outlying / channel, W * channel[:, None])
+{n: round(smooth_case[n], 1) for n in smooth_case}
+
+# %% tags=["figure"]
 table(
-    [[n, f"{plain_case[n]:.1f}", f"{outlier_case[n]:.1f}", f"{smooth_case[n]:.1f}"] for n in plain_case],
+    [
+        [n, f"{plain_case[n]:.1f}", f"{outlier_case[n]:.1f}", f"{smooth_case[n]:.1f}"]
+        for n in plain_case
+    ],
     ["product", "ordinary activations", "three outlying channels", "the same, smoothed"],
     caption=f"SQNR in dB of a product of {B} tokens with a {D} by {F} matrix.",
 )
@@ -693,7 +953,9 @@ table(
 #
 # ## Will the answers still be right?
 #
-# Decibels of a tensor are not yet answers of a model. Train the small network properly, then quantize its weights and count.
+# Decibels of a tensor are not yet answers of a model. Train the small network properly, then
+# quantize its weights and count.
+
 
 # %%
 def trained(steps=500, n=128):
@@ -705,7 +967,6 @@ def trained(steps=500, n=128):
     return weights
 
 
-# %%
 model, (tested, labels) = trained(), examples(np.random.default_rng(8), 4096)
 
 
@@ -713,23 +974,39 @@ def accuracy(weights):
     return float(np.mean(outputs(weights, tested).argmax(axis=1) == labels))
 
 
+accuracy(model)
+
+
 # %%
+def quantized(bits, **group):
+    return [quantize_symmetric(w, bits, **group).values for w in model]
+
+
 widths_tried = [8, 6, 5, 4, 3, 2]
-kept = {
-    name: [accuracy([quantize_symmetric(w, b, **group).values for w in model]) for b in widths_tried]
-    for name, group in (("tensor", {}), ("output channel", {"axis": 1}))
-}
+by_tensor = [accuracy(quantized(b)) for b in widths_tried]
+by_channel = [accuracy(quantized(b, axis=1)) for b in widths_tried]
+kept = {"tensor": by_tensor, "output channel": by_channel}
+[round(share, 3) for share in by_channel]
 
 # %% tags=["figure"]
 figure(
     Chart(
         Axis("bits of a weight", domain=(9, 2), ticks=widths_tried),
         Axis("right answers", "%", domain=(0, 1)),
-        [Line(widths_tried, kept[w], f"scale by {w}", c) for w, c in zip(kept, ("orange", "green"))] + [Rule(y=accuracy(model), label="not quantized")],
+        [Line(widths_tried, kept[w], f"scale by {w}", c) for w, c in zip(kept, ("orange", "green"))]
+        + [Rule(y=accuracy(model), label="not quantized")],
         height=320,
     ),
-    caption="Eight bits cost nothing that can be seen, four cost a little, two cost more than a third of the right answers. What the scale is shared by matters more the fewer the bits.",
-    alt=f"Accuracy against bits. Both lines start at {accuracy(model):.0%} with eight bits; by channel {kept['output channel'][3]:.0%} is left at four bits and {kept['output channel'][-1]:.0%} at two; one scale for a tensor falls earlier.",
+    caption=(
+        "Eight bits cost nothing that can be seen, four cost a little, two cost more than a"
+        " third of the right answers. What the scale is shared by matters more the fewer the"
+        " bits."
+    ),
+    alt=(
+        f"Accuracy against bits. Both lines start at {accuracy(model):.0%} with eight bits; by"
+        f" channel {kept['output channel'][3]:.0%} is left at four bits and"
+        f" {kept['output channel'][-1]:.0%} at two; one scale for a tensor falls earlier."
+    ),
 )
 # holds "Eight bits cost nothing that can be seen": max(abs(kept[w][0] - accuracy(model)) for w in
 #   kept) < 0.002 and all(0.01 < accuracy(model) - kept[w][3] < 0.05 and kept[w][-1] <
@@ -741,9 +1018,10 @@ figure(
 #   {f"{accuracy(model):.0%}"}
 
 # %% [markdown]
-# In full precision it answers {{accuracy(model):.1%}} rightly, with int8 weights
-# {{kept["output channel"][0]:.1%}} and with int4 {{kept["output channel"][3]:.1%}}. Flat, then a
-# cliff. Where yours begins you have to measure, on your own model and task.
+# In full precision it answers {{accuracy(model):.1%}} correctly, with int8 weights
+# {{kept["output channel"][0]:.1%}} and with int4 {{kept["output channel"][3]:.1%}}. Accuracy
+# stays flat for a while and then falls off a cliff. Where yours begins you have to measure, on your
+# own model and task.
 #
 # > **Fallacy: fp32 is always better.** {{because quotation: the fallacy}} Stored in it, a number is
 # > never further off than in bf16. {{holds (np.abs(FORMATS["fp32"].round(normal) - normal)
@@ -757,9 +1035,11 @@ figure(
 # ## Blocks: true bits per weight
 #
 # The newest formats put the block into the hardware. {{because history}} An MX block is
-# {{BLOCK_FORMATS["mxfp4"].block}} small numbers under one power of two. {{because definition: OCP
-# MX}} An NVFP4 block is {{BLOCK_FORMATS["nvfp4"].block}} under an E4M3 number, and a second scale
-# in fp32, one for the tensor, brings those numbers into the range of E4M3. {{because definition}}
+# {{BLOCK_FORMATS["mxfp4"].block}} small numbers under one power of two. {{holds
+# BLOCK_FORMATS["mxfp4"].scale is FORMATS["e8m0"] and FORMATS["e8m0"].mantissa_bits == 0}} An NVFP4
+# block is {{BLOCK_FORMATS["nvfp4"].block}} under an E4M3 number, and a second scale in fp32, one
+# for the tensor, brings those numbers into the range of E4M3. {{holds BLOCK_FORMATS["nvfp4"].scale
+# is e4m3}}
 #
 # These scales do vary along $d$. They cannot leave the whole sum, so each block has a sum of its
 # own, and the unit multiplies it by both its scales before it adds it to the others in fp32:
@@ -768,42 +1048,95 @@ figure(
 #
 # And the scales are not free.
 
+
 # %%
 def stored(bits, size):
     """Passes a tensor through integers with an fp16 scale for each block."""
     return lambda t: quantize_symmetric(t, bits, block=size).values
 
 
-blocks = {n: (f.element.name, f.block, f.scale.name, f.bits_per_weight, f.round) for n, f in BLOCK_FORMATS.items()}
+blocks = {
+    n: (f.element.name, f.block, f.scale.name, f.bits_per_weight, f.round)
+    for n, f in BLOCK_FORMATS.items()
+}
 for name in ("Q8_0", "Q4_0"):
     size, width, scale_bits = GGML_BLOCKS[name]
-    blocks[name] = (f"int{width}", size, "fp16", bits_per_weight(width, scale_bits, size), stored(width, size))
+    true = bits_per_weight(width, scale_bits, size)
+    blocks[name] = ("int8" if width == 8 else "int4", size, "fp16", true, stored(width, size))
+{n: true for n, (*_, true, _) in blocks.items()}
 
 # %%
 samples = {"normal": normal[: 2**16], "heavy": np.random.default_rng(9).standard_t(4, 2**16)}
 parameters = number("llama2_70b.parameters")
+weight_bytes(parameters, 16)
+
+# %% tags=["figure"]
 table(
     [
-        [n, element, size, scale, f"{true:g}", si(weight_bytes(parameters, true), "byte"), *[f"{sqnr(t, store(t)):.1f}" for t in samples.values()]]
+        [
+            n,
+            element,
+            size,
+            scale,
+            f"{true:g}",
+            weight_bytes(parameters, true),
+            *[f"{sqnr(t, store(t)):.1f}" for t in samples.values()],
+        ]
         for n, (element, size, scale, true, store) in blocks.items()
     ],
-    ["format", "element", "block", "scale", "bits a weight", "Llama 2 70B", "normal weights, dB", "heavy tails, dB"],
-    caption="Block formats. The last two are those of ggml, here with symmetric codes. The fp32 scale of NVFP4 is not counted: it serves the whole tensor.",
+    [
+        "format",
+        "element",
+        "block",
+        "scale",
+        "bits a weight",
+        "Llama 2 70B",
+        "normal weights, dB",
+        "heavy tails, dB",
+    ],
+    caption=(
+        "Block formats. The last two are those of ggml, here with symmetric codes. The fp32"
+        " scale of NVFP4 is not counted: it serves the whole tensor."
+    ),
 )
 
 # %% tags=["figure"]
-points = {n: (true, sqnr(samples["heavy"], store(samples["heavy"]))) for n, (_, _, _, true, store) in blocks.items()}
+points = {
+    n: (true, sqnr(samples["heavy"], store(samples["heavy"])))
+    for n, (_, _, _, true, store) in blocks.items()
+}
 slope = sqnr_law(9) - sqnr_law(8)
 figure(
     Chart(
         Axis("true bits per weight", domain=(3.5, 9.5)),
         Axis("SQNR, dB", domain=(10, 50)),
-        [Points([b for b, _ in points.values()], [s for _, s in points.values()], labels=list(points), color="blue"),
-         Line([4, 9], [points["mxfp4"][1], points["mxfp4"][1] + 5 * slope], f"{slope:.2f} dB a bit", "grey", dash=True, label_at="along")],
+        [
+            Points(
+                [b for b, _ in points.values()],
+                [s for _, s in points.values()],
+                labels=list(points),
+                color="blue",
+            ),
+            Line(
+                [4, 9],
+                [points["mxfp4"][1], points["mxfp4"][1] + 5 * slope],
+                f"{slope:.2f} dB a bit",
+                "grey",
+                dash=True,
+                label_at="along",
+            ),
+        ],
         height=360,
     ),
-    caption="Heavy tails. Within a block the scale provides the range, so a wide exponent of the elements is wasted: E2M3 does with six bits what E4M3 does with eight. At eight bits integers are well ahead; at four, NVFP4 is.",
-    alt="Points of SQNR against true bits per weight. NVFP4 lies above MXFP4 for a quarter of a bit more; MXFP6 E2M3 is level with MXFP8 E4M3; Q8_0 is far above both.",
+    caption=(
+        "Heavy tails. Within a block the scale provides the range, so a wide exponent of the"
+        " elements is wasted: E2M3 does with six bits what E4M3 does with eight. At eight bits"
+        " integers are well ahead; at four, NVFP4 is."
+    ),
+    alt=(
+        "Points of SQNR against true bits per weight. NVFP4 lies above MXFP4 for a quarter of a"
+        " bit more; MXFP6 E2M3 is level with MXFP8 E4M3; Q8_0 is far above both."
+    ),
 )
 # holds "E2M3 does with six bits": abs(points["mxfp6_e2m3"][1] - points["mxfp8_e4m3"][1]) < 0.5
 # holds "At eight bits integers are well ahead": points["Q8_0"][1] > points["mxfp8_e4m3"][1] + 10
@@ -827,6 +1160,7 @@ ask("quantization.model_bytes")
 # %%
 v5e, h200, h100 = accelerator("tpu_v5e"), accelerator("h200_sxm"), accelerator("h100_sxm")
 wide, narrow = ridge_point(v5e.bf16, v5e.hbm_bandwidth), ridge_point(v5e.int8, v5e.hbm_bandwidth)
+wide
 
 # %%
 turns = {
@@ -834,8 +1168,11 @@ turns = {
     "int8 weights, bf16 units": (v5e.bf16, critical_batch(wide, 1)),
     "int8 weights, int8 units": (v5e.int8, critical_batch(narrow, 1)),
 }
+turns["int8 weights, bf16 units"][1]
+
+# %% tags=["figure"]
 table(
-    [[n, si(p, "FLOP/s"), f"{b:.0f}"] for n, (p, b) in turns.items()],
+    [[n, p, f"{b:.0f}"] for n, (p, b) in turns.items()],
     ["precision", "peak", "critical batch"],
     caption=f"Tokens from which a matmul is compute-bound on a {v5e.name}, B far below D and F.",
 )
@@ -844,6 +1181,8 @@ table(
 # %%
 batch = np.unique(np.round(np.geomspace(1, 2048, 120)).astype(int))
 side = 8192
+transfer_time(matmul_bytes(1, side, side), v5e.hbm_bandwidth)
+
 
 # %%
 def lower(peak, weight_bytes, activation_bytes):
@@ -852,7 +1191,12 @@ def lower(peak, weight_bytes, activation_bytes):
     return time_bounds(matmul_flops(batch, side, side), moved, peak, v5e.hbm_bandwidth).lower
 
 
-times = {"bf16": lower(v5e.bf16, 2, 2), "int8 weights": lower(v5e.bf16, 1, 2), "int8 both": lower(v5e.int8, 1, 1)}
+times = {
+    "bf16": lower(v5e.bf16, 2, 2),
+    "int8 weights": lower(v5e.bf16, 1, 2),
+    "int8 both": lower(v5e.int8, 1, 1),
+}
+[round(float(bounds[0] * 1e6)) for bounds in times.values()]  # microseconds, one token
 
 # %% tags=["figure"]
 figure(
@@ -867,8 +1211,14 @@ figure(
         ],
         height=340,
     ),
-    caption="Narrow weights help on the left, where bytes decide. Only narrow arithmetic helps on the right.",
-    alt="Three curves, level and then rising. int8 weights are at half the time of bf16 for small batches and meet it for large ones; int8 in both stays at half throughout.",
+    caption=(
+        "Narrow weights help on the left, where bytes decide. Only narrow arithmetic helps on"
+        " the right."
+    ),
+    alt=(
+        "Three curves, level and then rising. int8 weights are at half the time of bf16 for small"
+        " batches and meet it for large ones; int8 in both stays at half throughout."
+    ),
 )
 # holds "Narrow weights help on the left": times["int8 weights"][0] < times["bf16"][0] and
 #   times["int8 weights"][-1] == times["bf16"][-1]
@@ -878,9 +1228,10 @@ figure(
 #   2) < 0.001 and np.abs(times["int8 both"] / times["bf16"] - 1 / 2).max() < 0.02
 
 # %% [markdown]
-# With weights alone in int8 the turn comes at {{turns["int8 weights, bf16 units"][1]:.0f}} tokens, with bf16 at
-# {{turns["bf16 weights, bf16 units"][1]:.0f}}. If the units are int8 too it is back at {{turns["int8 weights, int8 units"][1]:.0f}}, since the ridge
-# doubled as the bytes halved. {{holds abs(narrow / wide - 2) < 0.01}}
+# With weights alone in int8 the turn comes at {{turns["int8 weights, bf16 units"][1]:.0f}} tokens,
+# and with bf16 at {{turns["bf16 weights, bf16 units"][1]:.0f}}. If the units compute in int8 too,
+# it is back at {{turns["int8 weights, int8 units"][1]:.0f}}, since the ridge doubled as the bytes
+# halved. {{holds abs(narrow / wide - 2) < 0.01}}
 
 # %%
 ask("quantization.int8_batch")
@@ -892,19 +1243,36 @@ ask("quantization.which_int8")
 # ### And to energy
 #
 # Take one weight, read from DRAM, and one multiply-add with it, by Horowitz's table of an old
-# process. The joules have shrunk since; that reading costs far more than computing has not changed
-# (Jouppi et al., 2021, print a newer process beside the old). {{holds
-# energy("horowitz_45nm").dram_per_byte > 10 * energy("horowitz_45nm").fp32_fma}}
+# process. Both have shrunk since. At {{energy("jouppi_7nm").process}} an fp32 multiplication takes
+# {{si(energy("jouppi_7nm").fp32_multiply, "J")}}, and eight bytes from GDDR6 take
+# {{si(energy("jouppi_7nm").gddr6_64b_least, "J")}} or more (Jouppi et al., 2021). Reading a weight
+# still costs far more than computing with it. {{holds energy("jouppi_7nm").gddr6_64b_least / 2 >
+# 100 * energy("jouppi_7nm").fp32_multiply and energy("horowitz_45nm").dram >
+# 100 * energy("horowitz_45nm").fp32_fma}}
 
 # %%
 joules = energy("horowitz_45nm")
+operation_energy(1, 4, joules.fp32_fma, joules.dram_per_byte)
+
+# %%
+units = {"fp32": (4, joules.fp32_fma), "fp16": (2, joules.fp16_fma), "int8": (1, joules.int8_fma)}
 rows = []
-for name, size, operation in (("fp32", 4, joules.fp32_fma), ("fp16", 2, joules.fp16_fma), ("int8", 1, joules.int8_fma)):
-    once, often = (operation_energy(uses, size, operation, joules.dram_per_byte) / uses for uses in (1, 1000))
+for name, (size, operation) in units.items():
+    once = operation_energy(1, size, operation, joules.dram_per_byte)
+    often = operation_energy(1000, size, operation, joules.dram_per_byte) / 1000
     rows.append((name, operation, size * joules.dram_per_byte, once, often))
+once
+
+# %% tags=["figure"]
 table(
     [[name, *[si(energy, "J") for energy in row]] for name, *row in rows],
-    ["format", "multiply-add", "reading the weight", "used once, per use", "used a thousand times, per use"],
+    [
+        "format",
+        "multiply-add",
+        "reading the weight",
+        "used once, per use",
+        "used a thousand times, per use",
+    ],
 )
 
 # %% [markdown]
@@ -921,20 +1289,30 @@ ask("quantization.int8_energy")
 # %% [markdown]
 # ## Check: against measured kernels
 #
-# Now the promise of the opening. A single token meets a square matrix on an H200: no batch, all
-# bytes. {{because definition}} The bytes say that int8 weights are twice and int4 weights four
-# times as fast as bf16. {{holds all(abs(matmul_bytes(1, side, side) / matmul_bytes(1, side, side,
-# weight_bytes=2 / n) / n - 1) < 0.001 for n in (2, 4))}} These kernels were measured.
+# Now the promise of the opening. A single token meets a square matrix on an H200, so no other token
+# shares the reading of the weights, and the bytes decide. {{holds matmul_flops(1, side, side) /
+# matmul_bytes(1, side, side) < ridge_point(h200.bf16, h200.hbm_bandwidth) / 100}} The bytes say
+# that int8 weights are twice and int4 weights four times as fast as bf16. {{holds
+# all(abs(matmul_bytes(1, side, side) / matmul_bytes(1, side, side, weight_bytes=2 / n) / n - 1) <
+# 0.001 for n in (2, 4))}} These kernels were measured.
 
 # %%
-# The time of int8 is in the catalog; the other two come from the same operator tables (aiconfigurator).
+# int8 is in the catalog; the other two come from the same operator tables (aiconfigurator)
 observed = {16: 34.7e-6, 8: float(number("gemm_h200_sxm_int8_weights_m1.time")), 4: 14.9e-6}
-bound = {b: transfer_time(matmul_bytes(1, side, side, weight_bytes=b / 8), h200.hbm_bandwidth) for b in observed}
-names = {16: "bf16", 8: "int8 weights", 4: "int4 weights"}
+bound = {
+    b: transfer_time(matmul_bytes(1, side, side, weight_bytes=b / 8), h200.hbm_bandwidth)
+    for b in observed
+}
+bound
 
-# %%
+# %% tags=["figure"]
+names = {16: "bf16", 8: "int8 weights", 4: "int4 weights"}
 table(
-    [[names[b], si(bound[b], "s"), si(t, "s"), si(t - bound[b], "s"), f"{bound[16] / bound[b]:.1f}", f"{observed[16] / t:.2f}"] for b, t in observed.items()],
+    [
+        [names[b], bound[b], si(t, "s"), si(t - bound[b], "s")]
+        + [f"{bound[16] / bound[b]:.1f}", f"{observed[16] / t:.2f}"]
+        for b, t in observed.items()
+    ],
     ["weights", "lower bound", "measured", "difference", "speedup promised", "speedup measured"],
     caption=f"One token, a {side} by {side} matrix, {h200.name}.",
 )
@@ -944,18 +1322,21 @@ table(
 # observed[8]:.2f}} and {{observed[16] / observed[4]:.1f}}. Look at the column of differences: the
 # bytes fall to a quarter, and it stays between {{si(min(observed[b] - bound[b] for b in observed),
 # "s", 2)}} and {{si(max(observed[b] - bound[b] for b in observed), "s", 2)}}. {{holds abs(bound[4]
-# / bound[16] - 1 / 4) < 0.001}} So much does a kernel pay besides its bytes, to be launched, to
-# fill the memory pipeline and to drain it, on average {{si(np.mean([observed[b] - bound[b] for b in
+# / bound[16] - 1 / 4) < 0.001}} A kernel pays about that much besides its bytes, to start, to fill
+# the memory pipeline and to drain it, on average {{si(np.mean([observed[b] - bound[b] for b in
 # observed]), "s", 2)}}. What does not shrink sets the limit; it is Amdahl's law again.
 #
 # So take the fixed cost from the bf16 kernel alone and predict the others with it, also on an H100.
 
 # %%
 cases = [(f"H200, {names[b]}", bound[b], observed[b], observed[16] - bound[16]) for b in (8, 4)]
-h100_bytes = {w: transfer_time(matmul_bytes(1, side, side, w, w, 2), h100.hbm_bandwidth) for w in (1, 2)}
+h100_bytes = {
+    w: transfer_time(matmul_bytes(1, side, side, w, w, 2), h100.hbm_bandwidth) for w in (1, 2)
+}
 h100_fixed = number("gemm_h100_sxm_bf16_m1.time") - h100_bytes[2]
 cases.append(("H100, fp8", h100_bytes[1], float(number("gemm_h100_sxm_fp8_m1.time")), h100_fixed))
 which = [c[0] for c in cases]
+which
 
 # %% tags=["figure"]
 figure(
@@ -963,16 +1344,31 @@ figure(
         Axis("predicted over measured time", "%", domain=(0.4, 1.1)),
         Axis(scale="category", categories=which),
         [
-            Points([lower / t for _, lower, t, _ in cases], which, "bytes alone", color="orange", marker="triangle"),
-            Points([(lower + fixed) / t for _, lower, t, fixed in cases], which, "bytes and the fixed cost of bf16", color="blue"),
+            Points(
+                [lower / t for _, lower, t, _ in cases],
+                which,
+                "bytes alone",
+                color="orange",
+                marker="triangle",
+            ),
+            Points(
+                [(lower + fixed) / t for _, lower, t, fixed in cases],
+                which,
+                "bytes and the fixed cost of bf16",
+                color="blue",
+            ),
             Rule(x=1, label="prediction is right"),
         ],
         height=260,
     ),
-    caption=f"The bytes alone are off by {min(1 - l / t for _, l, t, _ in cases):.0%} to {max(1 - l / t for _, l, t, _ in cases):.0%}. "
-    f"One more number, taken from another kernel, leaves {max(1 - (l + f) / t for _, l, t, f in cases):.0%} at most.",
+    caption=f"The bytes alone are off by {min(1 - l / t for _, l, t, _ in cases):.0%} to"
+    f" {max(1 - l / t for _, l, t, _ in cases):.0%}. "
+    "One more number, taken from another kernel, leaves"
+    f" {max(1 - (l + f) / t for _, l, t, f in cases):.0%} at most.",
     alt="Three rows with two markers each. The bytes alone reach "
-    f"{min(l / t for _, l, t, _ in cases):.0%} to {max(l / t for _, l, t, _ in cases):.0%} of the measured time, with the fixed cost {min((l + f) / t for _, l, t, f in cases):.0%} to {max((l + f) / t for _, l, t, f in cases):.0%}.",
+    f"{min(l / t for _, l, t, _ in cases):.0%} to {max(l / t for _, l, t, _ in cases):.0%} of the"
+    f" measured time, with the fixed cost {min((l + f) / t for _, l, t, f in cases):.0%} to"
+    f" {max((l + f) / t for _, l, t, f in cases):.0%}.",
 )
 # holds "One more number": all((l + f) / t > l / t for _, l, t, f in cases)
 
@@ -991,23 +1387,37 @@ reveal("quantization.weight_only_speedup")
 # - **Beyond the critical batch** narrow weights save no time at all, and unpacking them costs some.
 #   {{holds (times["int8 weights"] == times["bf16"])[batch > turns["bf16 weights, bf16 units"][1] *
 #   1.1].all()}}
-# - **The scales are bytes too**: {{bits_per_weight(4, 16, 32):g}} bits against four is {{bits_per_weight(4, 16, 32) / 4 - 1:.0%}} more.
+# - **The scales are bytes too**: {{bits_per_weight(4, 16, 32):g}} bits against four is
+#   {{bits_per_weight(4, 16, 32) / 4 - 1:.1%}} more.
 #
 # ### The opening, answered
 #
-# Fifty queries a second in fp32, memory-bound, this matrix, this fixed cost.
+# The service answers fifty queries a second in fp32. Say that it is memory-bound, and that each of
+# its kernels is a product like the one above, with the same fixed cost.
 
 # %%
 rate_now = 50
 fixed = float(np.mean([observed[b] - bound[b] for b in observed]))
 
-# %%
+
 def step(bits):
-    return transfer_time(matmul_bytes(1, side, side, weight_bytes=bits / 8), h200.hbm_bandwidth, latency=fixed)
+    moved = matmul_bytes(1, side, side, weight_bytes=bits / 8)
+    return transfer_time(moved, h200.hbm_bandwidth, latency=fixed)
 
 
-served = {n: rate_now * step(32) / step(b) for n, b in (("fp32", 32), ("bf16", 16), ("int8", 8), ("int4", 4))}
-table([[n, f"{rate:.0f}"] for n, rate in served.items()], ["weights", "queries a second"], caption="If every kernel of the service were this one.")
+step(32)
+
+# %%
+weights_in = {"fp32": 32, "bf16": 16, "int8": 8, "int4": 4}
+served = {n: rate_now * step(32) / step(b) for n, b in weights_in.items()}
+{n: round(float(rate)) for n, rate in served.items()}
+
+# %% tags=["figure"]
+table(
+    [[n, f"{rate:.0f}"] for n, rate in served.items()],
+    ["weights", "queries a second"],
+    caption="If every kernel of the service were this one.",
+)
 # because "If every kernel of the service": definition
 
 # %% [markdown]
@@ -1015,13 +1425,14 @@ table([[n, f"{rate:.0f}"] for n, rate in served.items()], ["weights", "queries a
 # comes to {{served["int8"]:.0f}}, {{served["int8"] / rate_now:.1f}} times the rate and not four,
 # and {{(served["bf16"] - rate_now) / (served["int8"] - rate_now):.0%}} of the gain is there with
 # bf16 already. {{holds served["int8"] / rate_now < 3}} And the answers? The small network above
-# answered {{accuracy(model):.1%}} rightly before, {{accuracy([bf16.round(w) for w in model]):.1%}}
-# with weights in bf16 and {{kept["output channel"][0]:.1%}} in int8: no difference that this test
-# could see. {{holds max(abs(a - accuracy(model)) for a in (accuracy([bf16.round(w) for w in
-# model]), kept["output channel"][0])) < 2 * (0.07 * 0.93 / 4096) ** 0.5}} int4 would pass the
-# target, and costs right answers. {{holds kept["output channel"][3] < accuracy(model) - 2 * (0.07 *
-# 0.93 / 4096) ** 0.5}} To get there without it, serve several queries together: below the critical
-# batch they share one reading of the weights. {{holds times["bf16"][1] < 1.001 * times["bf16"][0]}}
+# answered {{accuracy(model):.1%}} correctly before, {{accuracy([bf16.round(w) for w in
+# model]):.1%}} with weights in bf16 and {{kept["output channel"][0]:.1%}} in int8: no difference
+# that this test could see. {{holds max(abs(a - accuracy(model)) for a in (accuracy([bf16.round(w)
+# for w in model]), kept["output channel"][0])) < 2 * (0.07 * 0.93 / 4096) ** 0.5}} int4 would pass
+# the target, and costs right answers. {{holds kept["output channel"][3] < accuracy(model) - 2 *
+# (0.07 * 0.93 / 4096) ** 0.5}} To get there without it, serve several queries together: below the
+# critical batch they share one reading of the weights. {{holds times["bf16"][1] < 1.001 *
+# times["bf16"][0]}}
 #
 # ## Measure it here
 #
@@ -1037,19 +1448,36 @@ table([[n, f"{rate:.0f}"] for n, rate in served.items()], ["weights", "queries a
 # of what is stored: $\sqrt{a^2 + b^2 + c^2}$ with the relative errors of both matrices and of the
 # result, each rounded on its own.
 #
-# Decide first. Is a sum in fp16 faster than one in fp32, since it reads half the bytes? And how wrong is `x.sum()` of a numpy array in fp16, or in
-# bf16, if it adds as many numbers as below? Put your two errors in place of the ones in the cell.
+# Decide first. Is a sum in fp16 faster than one in fp32, since it reads half the bytes? And how
+# wrong is `x.sum()` of a numpy array in fp16, or in bf16, if it adds as many numbers as below? Put
+# your two errors in place of the ones in the cell.
 
 # %%
 from lightspeed_course import measure_here, shipped
 from lightspeed_course.measure.instruments.precision import SUMMED, predicted_sum_error, sum_bound
 from lightspeed_course.measure.pages.machine_figures import products_table, sums_table
 
+SUMMED
+
+# %%
 guess = {"fp16": 0.001, "bf16": 0.01}  # relative errors
+guess
+
+# %% tags=["figure"]
 table(
-    [[n, f"{predicted_sum_error(n):.2g}", "none" if np.isinf(sum_bound(n)) else f"{sum_bound(n):.2g}"] for n in ("fp64", "fp32", "fp16", "bf16")],
+    [
+        [
+            n,
+            f"{predicted_sum_error(n):.2g}",
+            "none" if np.isinf(sum_bound(n)) else f"{sum_bound(n):.2g}",
+        ]
+        for n in ("fp64", "fp32", "fp16", "bf16")
+    ],
     ["format", "predicted", "bound"],
-    caption=f"Relative error (rms) of adding {SUMMED:,} numbers between zero and one, one after another.",
+    caption=(
+        f"Relative error (rms) of adding {SUMMED:,} numbers between zero and one, one after"
+        " another."
+    ),
 )
 
 # %% tags=["measured"]
@@ -1116,16 +1544,17 @@ gallery("05")
 # %% [markdown]
 # ## Exercises
 #
-# `exercises/05_precision.ipynb` has these problems and more: a decoder, a rounding function and a quantizer to write, and decisions to
-# take. `check` tells you what may have gone wrong.
+# `exercises/05_precision.ipynb` has these problems and more: a decoder, a rounding function and a
+# quantizer to write, and decisions to take. `check` tells you what may have gone wrong.
 #
 # ## What the model leaves out
 #
 # Quantization noise is taken as independent of the signal; with two or three bits it is not. Errors
 # of many layers add up in ways that no decibel of one tensor predicts. {{because design: what the
 # model leaves out}} Good quantizers keep the *output* right rather than each weight: GPTQ chooses
-# the rounding, AWQ first widens the channels that matter. KV caches and optimizer states are
-# quantized too. Formats change what fits on a chip, and so how a model is split, which is chapter
+# the rounding, AWQ first scales up the channels that matter. KV caches and optimizer states
+# are quantized too. Formats change what fits on a chip, and so how a model is split, which is
+# chapter
 # 6. {{because definition}}
 #
 # ## Further reading
@@ -1135,5 +1564,6 @@ gallery("05")
 # - Micikevicius et al., *Mixed precision training* (2018): loss scaling and master weights.
 # - Jacob et al., *Quantization and training of neural networks for efficient
 #   integer-arithmetic-only inference* (2018). {{because quotation}}
-# - Dettmers et al., *LLM.int8()* (2022), and Xiao et al., *SmoothQuant* (2023): outliers, and two ways to live with them.
+# - Dettmers et al., *LLM.int8()* (2022), and Xiao et al., *SmoothQuant* (2023): outliers, and two
+#   ways to live with them.
 # - Open Compute Project, *Microscaling formats specification* (2023): MX.

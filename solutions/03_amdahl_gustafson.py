@@ -1,9 +1,10 @@
 # %% [markdown]
 # # Exercises 3: Amdahl and Gustafson
 #
-# Write your answer in place of the dots and run the cell: `check` says whether it is right and, if not, what may have
-# happened. Chapter 3 has what you need, and you may use the functions of `lightspeed.scaling` and `lightspeed.training`.
-# Name the shares that you give them: `serial=` or `parallel=`.
+# Write your answer in place of the dots and run the cell: `check` says whether it is right and, if
+# not, what may have happened. Chapter 3 has what you need, and you may use the functions of
+# `lightspeed.scaling` and `lightspeed.training`. Name the shares that you give them: `serial=` or
+# `parallel=`.
 
 # %%
 import math
@@ -221,9 +222,10 @@ check("scaling.peak", answer)
 # %% [markdown]
 # ### A fit of your own
 #
-# Here are the threads and the throughput of the database of chapter 3. Use the points up to a dozen threads, as if you had not
-# measured further, and fit again. Where is the peak now, and how sure is the fit of it? Your answer is not checked here: look
-# at the interval, and decide how far you would trust a fit beyond its last point.
+# Here are the threads and the throughput of the database of chapter 3. Use the points up to a dozen
+# threads, as if you had not measured further, and fit again. Where is the peak now, and how sure is
+# the fit of it? Your answer is not checked here: look at the interval, and decide how far you would
+# trust a fit beyond its last point.
 
 # %%
 run = scaling_runs()["mysql_cisco"]
@@ -238,11 +240,12 @@ print(f"peak {fit.peak:.0f}, from {fit.peak_interval[0]:.0f} to {fit.peak_interv
 # END SOLUTION
 
 # %% [markdown] tags=["solution"]
-# From a dozen threads the peak comes out at {{fit.peak:.0f}}, with an interval from {{fit.peak_interval[0]:.0f}} to
-# {{fit.peak_interval[1]:.0f}}: it has no upper end, because κ may still be zero.
-# {{holds fit.kappa_interval[0] <= 0 and math.isinf(fit.peak_interval[1])}} All {{threads.size}} points together say
-# {{fit_usl(threads, rate / rate[0]).peak:.0f}}. {{because definition}} The interval is honest about the scatter of the points
-# that the fit saw, not about what comes after them.
+# From a dozen threads the peak comes out at {{fit.peak:.0f}}, with an interval from
+# {{fit.peak_interval[0]:.0f}} to {{fit.peak_interval[1]:.0f}}: it has no upper end, because κ may
+# still be zero. {{holds fit.kappa_interval[0] <= 0 and math.isinf(fit.peak_interval[1])}} All
+# {{threads.size}} points together say {{fit_usl(threads, rate / rate[0]).peak:.0f}}.
+# {{because definition}} The interval is honest about the scatter of the points that the fit saw,
+# not about what comes after them.
 
 # %% [markdown]
 # ## Training

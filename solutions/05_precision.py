@@ -1,9 +1,10 @@
 # %% [markdown]
 # # Exercises 5: precision
 #
-# Write your answer in place of the dots and run the cell: `check` says whether it is right and, if not, what may have
-# happened. A plain number is read in the unit that the question asks for; a quantity `Q(value, "GB")` brings its own.
-# Chapter 5 has all that you need, and `lightspeed.precision` and `lightspeed.quantization` are at your disposal.
+# Write your answer in place of the dots and run the cell: `check` says whether it is right and, if
+# not, what may have happened. A plain number is read in the unit that the question asks for; a
+# quantity `Q(value, "GB")` brings its own. Chapter 5 has all that you need, and
+# `lightspeed.precision` and `lightspeed.quantization` are at your disposal.
 
 # %%
 import math
@@ -106,6 +107,8 @@ def round_to_bf16(x):
     step = 2.0 ** (math.frexp(x)[1] - 8)
     return round(x / step) * step
     # END SOLUTION
+
+
 # because "The nearest bf16 number": definition
 
 
@@ -231,7 +234,8 @@ ask("quantization.weight_only_speedup")
 # STUB: answer = ...
 h200 = accelerator("h200_sxm")
 bf16_time, int8_time = (
-    transfer_time(matmul_bytes(1, 8192, 8192, weight_bytes=w), h200.hbm_bandwidth, latency=8e-6) for w in (2, 1)
+    transfer_time(matmul_bytes(1, 8192, 8192, weight_bytes=w), h200.hbm_bandwidth, latency=8e-6)
+    for w in (2, 1)
 )
 answer = bf16_time / int8_time
 # END SOLUTION

@@ -20,7 +20,6 @@ import functools
 import re
 import tomllib
 from collections.abc import Mapping
-from contextvars import ContextVar
 from dataclasses import dataclass
 from decimal import Decimal
 from importlib.resources import files
@@ -157,11 +156,6 @@ class Number(Amount):
         return Q(self)
 
 
-# Asked for each number that is read from an entry, as f(entry, name, number), for the one to give
-# in its place: so a wrong answer can be traced to another row of the table.
-stand_in = ContextVar("stand_in", default=None)
-
-
 @dataclass(frozen=True, repr=False)
 class Entry:
     """A device, link, memory level or model: `.key`, `.name`, `.about`, and its Numbers as
@@ -177,8 +171,7 @@ class Entry:
         if name.startswith("_"):  # what Python and Jupyter ask of every object
             raise AttributeError(name)
         if name in self.numbers:
-            instead = stand_in.get()
-            return instead(self, name, self.numbers[name]) if instead else self.numbers[name]
+            return self.numbers[name]
         if name in self.about:
             return self.about[name]
         meant = " ".join(

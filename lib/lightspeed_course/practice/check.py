@@ -15,13 +15,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lightspeed_course.practice.amounts import amount, close
+from lightspeed_course.practice.causes import BANK, VAGUE
+from lightspeed_course.practice.explain import explain, is_right
 from lightspeed_course.practice.parse_answer import Unreadable, numbers, option
 from lightspeed_course.practice.questions import question
-from lightspeed_course.practice.slips import (
-    BANK,
-    VAGUE,
-    explain,
-    is_right,
+from lightspeed_course.practice.unexplained import (
     magnitude,
     orders,
     other_arguments,
@@ -331,7 +329,9 @@ def _number(variant, given, failure, answer):
     if failure and not found and not told:
         return _refused(variant, failure)
     seen = _seen(variant, given, right)
-    told = told or (None if found and found[0].rank == BANK else unrounded(variant, given, right))
+    # A count that kept its fraction may be near a misconception's, and is not for that one of them.
+    exact = found and found[0].rank == BANK and close(given, found[0].values, 1e-3)
+    told = told or (None if exact else unrounded(variant, given, right))
     if told:
         return verdict("slip", f"You have {seen}. {told[1]}", told[0])
     if found:

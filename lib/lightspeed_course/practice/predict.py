@@ -87,9 +87,13 @@ def reveal(id, skip=False):
         f" guessed</summary>\n\n{variant.solution}\n\n</details>"
     )
     return Panel(
-        f'**No guess yet.** Commit one in the cell with `predict("{id}", ...)`, then run this cell again.',
-        [], lambda _: (told, "The value is shown.", "plain"), "Show it without a guess", static=folded,
-    )  # fmt: skip
+        f'**No guess yet.** Commit one in the cell with `predict("{id}", ...)`, then run this cell'
+        " again.",
+        [],
+        lambda _: (told, "The value is shown.", "plain"),
+        "Show it without a guess",
+        static=folded,
+    )
 
 
 def _revealed(variant, guess):
@@ -154,8 +158,9 @@ def calibration():
     reach = max(1, math.ceil(max(map(abs, off.values()))))
     names = [id.partition(".")[2].replace("_", " ") for id in off]
     x = Axis("decades off: too low on the left, too high on the right", domain=(-reach, reach))
-    chart = Chart(x, Axis(scale="category", categories=names), [Rule(x=0, label="right"), Points(list(off.values()), names)],
-                  height=110 + 26 * len(names))  # fmt: skip
+    y = Axis(scale="category", categories=names)
+    marks = [Rule(x=0, label="right"), Points(list(off.values()), names)]
+    chart = Chart(x, y, marks, height=110 + 26 * len(names))
     alt = "; ".join(
         f"{name}: {value:+.1f} decades" for name, value in zip(names, off.values(), strict=True)
     )

@@ -18,9 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 BUSY_SECONDS = 5
+ONLY_ADDED = "BEGIN SELECT RAISE(ABORT, 'events are only added'); END"
 # One step per version of the schema; a step is never changed once it has been released.
 MIGRATIONS = (
-    """
+    f"""
     CREATE TABLE events (
         number INTEGER PRIMARY KEY,
         key TEXT NOT NULL UNIQUE,
@@ -29,8 +30,8 @@ MIGRATIONS = (
         question TEXT NOT NULL,
         detail TEXT NOT NULL
     );
-    CREATE TRIGGER events_stay BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, 'events are only added'); END;
-    CREATE TRIGGER events_last BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'events are only added'); END;
+    CREATE TRIGGER events_stay BEFORE UPDATE ON events {ONLY_ADDED};
+    CREATE TRIGGER events_last BEFORE DELETE ON events {ONLY_ADDED};
     CREATE TRIGGER events_once BEFORE INSERT ON events
         WHEN EXISTS (SELECT 1 FROM events WHERE key = NEW.key OR number = NEW.number)
         BEGIN SELECT RAISE(IGNORE); END;

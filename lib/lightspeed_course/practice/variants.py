@@ -89,14 +89,14 @@ class Variant:
         """The mistakes that may lie behind a wrong answer, each with the values that it leads
         to.
         """
-        from lightspeed_course.practice.slips import causes
+        from lightspeed_course.practice.explain import causes
 
         return causes(self)
 
     @cached_property
     def further(self):
         """More of them, which take longer to find."""
-        from lightspeed_course.practice.slips import further
+        from lightspeed_course.practice.explain import further
 
         return further(self)
 

@@ -1,5 +1,5 @@
 """Questions of chapter 5 on number formats, sums and small gradients. Those on scales and bytes
-are in bank_quantization.py.
+are in quantization.py.
 """
 
 from __future__ import annotations
@@ -57,12 +57,15 @@ largest = Question(
     id="precision.largest",
     chapter=CHAPTER,
     level="recall",
-    prompt="What is the largest finite number of {{name}}, the OCP format of the accelerators?",
+    prompt="What is the largest finite number of {{name}}, the OCP format that accelerators use?",
     parameters={"name": one_of("fp8_e4m3", "fp8_e4m3", "fp4_e2m1", "fp6_e2m3", "fp6_e3m2")},
     expected=lambda name: FORMATS[name].max,
     tolerance=0.01,
     solution=lambda name: (
-        f"The top exponent field is in use for numbers ({'all codes but the last' if FORMATS[name].has_nan else 'all of them'}): two to the power {math.frexp(FORMATS[name].max)[1] - 1}, times the largest significand left, {plain(FORMATS[name].max / 2.0 ** (math.frexp(FORMATS[name].max)[1] - 1))}."
+        "The top exponent field is in use for numbers"
+        f" ({'all codes but the last' if FORMATS[name].has_nan else 'all of them'}): two to the"
+        f" power {math.frexp(FORMATS[name].max)[1] - 1}, times the largest significand left,"
+        f" {plain(FORMATS[name].max / 2.0 ** (math.frexp(FORMATS[name].max)[1] - 1))}."
     ),
     misconceptions=(
         Misconception(
@@ -79,7 +82,8 @@ largest = Question(
         Misconception(
             "bias one too large",
             lambda name: misread(FORMATS[name], bias=FORMATS[name].bias + 1).max,
-            "You are one power of two off. The bias is one less than half the exponent codes.",
+            "You are one power of two off. The bias is one less than half the number of exponent"
+            " codes.",
         ),
         Misconception(
             "bias forgotten",
@@ -100,6 +104,10 @@ largest = Question(
         ),
     ),
     holds={
+        "the code of all ones": lambda name: (
+            not FORMATS[name].has_nan
+            or np.isnan(FORMATS[name].decode(2 ** (FORMATS[name].bits - 1) - 1))
+        ),
         "few codes and no infinity": lambda name: not np.isinf(numbers_of(name)).any(),
         "The bias is one less than": (
             lambda name: FORMATS[name].bias == 2 ** FORMATS[name].exponent_bits / 2 - 1
@@ -124,7 +132,9 @@ smallest = Question(
     expected=lambda name: FORMATS[name].smallest_subnormal,
     tolerance=0.2,
     solution=lambda name: (
-        f"The lowest exponent is {1 - FORMATS[name].bias}, and a subnormal may keep only the last of its {FORMATS[name].mantissa_bits} mantissa bits: two to the power {1 - FORMATS[name].bias - FORMATS[name].mantissa_bits}."
+        f"The lowest exponent is {1 - FORMATS[name].bias}, and a subnormal may keep only the last"
+        f" of its {FORMATS[name].mantissa_bits} mantissa bits: two to the power"
+        f" {1 - FORMATS[name].bias - FORMATS[name].mantissa_bits}."
     ),
     misconceptions=(
         Misconception(
@@ -140,8 +150,8 @@ smallest = Question(
         Misconception(
             "one over the largest",
             lambda name: 1 / FORMATS[name].max,
-            "Large and small ends are not mirror images. Which bits has a number with an exponent"
-            " field of zero?",
+            "The large and the small end are not mirror images. Which bits does a number with an"
+            " exponent field of zero still have?",
         ),
         Misconception(
             "bf16",
@@ -181,7 +191,8 @@ decoding = Question(
     expected=lambda code, bias: E4M3.decode(code),
     tolerance=0.001,
     solution=lambda code, bias: (
-        f"The exponent field is {fields(code)[0]}, less the bias: {fields(code)[0] - bias}. The significand is one and {fields(code)[1]} eighths. Multiply."
+        f"The exponent field is {fields(code)[0]}, less the bias: {fields(code)[0] - bias}. The"
+        f" significand is one and {fields(code)[1]} eighths. Multiply."
     ),
     misconceptions=(
         Misconception(
@@ -232,7 +243,9 @@ spacing = Question(
     expected=lambda x, name: FORMATS[name].spacing(x),
     tolerance=0.001,
     solution=lambda x, name: (
-        f"The power of two at or below {x} is {2 ** (math.frexp(x)[1] - 1)}, and {name} divides the stretch up to the next one into two to the power {FORMATS[name].mantissa_bits} steps."
+        f"The power of two at or below {x} is {2 ** (math.frexp(x)[1] - 1)}, and {name} divides"
+        f" the stretch up to the next one into two to the power {FORMATS[name].mantissa_bits}"
+        " steps."
     ),
     misconceptions=(
         Misconception(
@@ -248,12 +261,12 @@ spacing = Question(
         Misconception(
             "rounding error",
             lambda x, name: FORMATS[name].spacing(x) / 2,
-            "That is the largest error of rounding to nearest. How far are two numbers apart?",
+            "That is the largest error of rounding to nearest. How far apart are two neighbours?",
         ),
         Misconception(
             "next power of two",
             lambda x, name: FORMATS[name].spacing(x) * 2,
-            "You took the power of two above. Which one does the number start from?",
+            "You took the power of two above the number. The stretch begins at the one below.",
         ),
         Misconception(
             "fp32",
@@ -262,6 +275,7 @@ spacing = Question(
         ),
     ),
     holds={
+        "the power of two above the number": lambda x, name: 2 ** math.frexp(x)[1] > x,
         "the largest error of rounding to nearest": (
             lambda x, name: rounding_errors(x, name).max() == FORMATS[name].spacing(x) / 2
         ),
@@ -297,7 +311,10 @@ decode_fp16 = Question(
     ),
     tolerance=0.0001,
     solution=lambda sign, exponent, mantissa: (
-        f"A field of zero has no leading one and the exponent of field one:\n\n```python\ndef decode(sign, exponent, mantissa):\n    bias, width = {FORMATS['fp16'].bias}, {2 ** FORMATS['fp16'].mantissa_bits}\n    significand = mantissa / width + (exponent > 0)\n    return (-1) ** sign * significand * 2 ** (max(exponent, 1) - bias)\n```"
+        "A field of zero has no leading one and the exponent of field one:\n\n```python\ndef"
+        f" decode(sign, exponent, mantissa):\n    bias, width = {FORMATS['fp16'].bias},"
+        f" {2 ** FORMATS['fp16'].mantissa_bits}\n    significand = mantissa / width + (exponent >"
+        " 0)\n    return (-1) ** sign * significand * 2 ** (max(exponent, 1) - bias)\n```"
     ),
     misconceptions=(
         Misconception(
@@ -435,7 +452,9 @@ stall = Question(
     ),
     tolerance=0.001,
     solution=lambda name: (
-        f"It stalls where the step becomes two: at two to the power {FORMATS[name].mantissa_bits + 1}. One more lands exactly between two numbers, and the even one is the sum as it was."
+        "It stalls where the step becomes two: at two to the power"
+        f" {FORMATS[name].mantissa_bits + 1}. One more lands exactly between two numbers, and the"
+        " even one is the sum as it was."
     ),
     misconceptions=(
         Misconception(
@@ -476,8 +495,9 @@ loss_scaling = Question(
     chapter=CHAPTER,
     level="design",
     prompt=(
-        "Gradients in {{name}}: the smallest that matter are about {{g}}. Which is the smallest"
-        " power of two as a loss scale that gives them full precision?"
+        "Gradients are stored in {{name}}, and the smallest that matter are about {{g}}. What is"
+        " the"
+        " smallest power of two that, as a loss scale, gives them full precision?"
     ),
     parameters={
         "g": one_of(1e-8, 1e-9, 3e-9, 1e-8, 2e-7, 1e-10, show=plain),
@@ -486,7 +506,10 @@ loss_scaling = Question(
     expected=lambda g, name: loss_scale(g, name),
     tolerance=0,
     solution=lambda g, name: (
-        f"Full precision begins at the smallest normal number, {plain(FORMATS[name].smallest_normal)}. It is {plain(FORMATS[name].smallest_normal / g)} times the gradient; round up to a power of two."
+        "Full precision begins at the smallest normal number,"
+        f" {plain(FORMATS[name].smallest_normal)}. It is"
+        f" {plain(FORMATS[name].smallest_normal / g)} times the gradient; round up to a power of"
+        " two."
     ),
     misconceptions=(
         Misconception(
@@ -503,7 +526,8 @@ loss_scaling = Question(
         Misconception(
             "up to the largest",
             lambda g, name: 2.0 ** math.floor(math.log2(FORMATS[name].max / g)),
-            "So scaled, any larger gradient overflows. You need the smallest scale that does it.",
+            "With this scale a gradient twice as large overflows. You need the smallest scale that"
+            " does it.",
         ),
         Misconception(
             "up to one",
@@ -513,6 +537,9 @@ loss_scaling = Question(
     ),
     holds={
         "the smallest that matter": "definition: a premise",
+        "a gradient twice as large overflows": lambda g, name: np.isinf(
+            FORMATS[name].round(2 * g * 2.0 ** math.floor(math.log2(FORMATS[name].max / g)))
+        ),
         "You need the smallest scale": lambda g, name: (
             g * loss_scale(g, name) / 2 < FORMATS[name].smallest_normal <= g * loss_scale(g, name)
         ),

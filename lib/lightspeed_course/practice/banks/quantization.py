@@ -39,7 +39,8 @@ symmetric_scale = Question(
     expected=lambda amax, bits: float(q.quantize_symmetric(np.array([amax]), bits).scale),
     tolerance=0.001,
     solution=lambda amax, bits: (
-        f"The codes go from minus to plus {2 ** (bits - 1) - 1}; the largest magnitude takes the last one: {plain(amax)} over {2 ** (bits - 1) - 1}."
+        f"The codes go from minus to plus {2 ** (bits - 1) - 1}; the largest magnitude takes the"
+        f" last one: {plain(amax)} over {2 ** (bits - 1) - 1}."
     ),
     misconceptions=(
         Misconception(
@@ -105,7 +106,9 @@ zero = Question(
     expected=zero_point,
     tolerance=0.0,
     solution=lambda low, high, bits: (
-        f"One step is {plain(high - low)} over {2**bits - 1}. Zero lies {plain(-low)} above the low end, which is {plain(-low * (2**bits - 1) / (high - low), 4)} steps, and the zero point is a whole number."
+        f"One step is {plain(high - low)} over {2**bits - 1}. Zero lies {plain(-low)} above the"
+        f" low end, which is {plain(-low * (2**bits - 1) / (high - low), 4)} steps, and the zero"
+        " point is a whole number."
     ),
     misconceptions=(
         Misconception(
@@ -210,7 +213,9 @@ noise = Question(
     expected=lambda bits: q.sqnr_law(bits),
     tolerance=0.02,
     solution=lambda bits: (
-        f"A bit halves the step and is worth {q.sqnr_law(9) - q.sqnr_law(8):.2f} dB; a full sine adds {q.sqnr_law(1) - (q.sqnr_law(2) - q.sqnr_law(1)):.2f} dB. Take the first {bits} times, then the second."
+        f"A bit halves the step and is worth {q.sqnr_law(9) - q.sqnr_law(8):.2f} dB; a full sine"
+        f" adds {q.sqnr_law(1) - (q.sqnr_law(2) - q.sqnr_law(1)):.2f} dB. Take the first {bits}"
+        " times, then the second."
     ),
     misconceptions=(
         Misconception(
@@ -271,7 +276,9 @@ outlier = Question(
     ),
     tolerance=0.02,
     solution=lambda factor: (
-        f"The scale grows {factor}-fold and so does the step: a loss of {q.sqnr_law(8, 4.0) - q.sqnr_law(8, 4.0 * factor):.1f} dB, and a bit is worth {q.sqnr_law(9) - q.sqnr_law(8):.2f} dB."
+        f"The scale grows {factor}-fold and so does the step: a loss of"
+        f" {q.sqnr_law(8, 4.0) - q.sqnr_law(8, 4.0 * factor):.1f} dB, and a bit is worth"
+        f" {q.sqnr_law(9) - q.sqnr_law(8):.2f} dB."
     ),
     misconceptions=(
         Misconception(
@@ -287,7 +294,7 @@ outlier = Question(
         Misconception(
             "natural logarithm",
             lambda factor: math.log(factor),
-            "Which base has the logarithm that counts bits?",
+            "To which base is the logarithm that counts bits?",
         ),
         Misconception(
             "power for amplitude",
@@ -316,7 +323,8 @@ block_bits = Question(
     expected=lambda block, bits, scale: q.bits_per_weight(bits, scale, block),
     tolerance=0.005,
     solution=lambda block, bits, scale: (
-        f"The scale is spread over {block} elements: {plain(scale / block, 4)} of a bit each, on top of the element's own."
+        f"The scale is spread over {block} elements: {plain(scale / block, 4)} of a bit each, on"
+        " top of the element's own."
     ),
     misconceptions=(
         Misconception(
@@ -359,7 +367,8 @@ model_bytes = Question(
     unit="GB",
     tolerance=0.01,
     solution=lambda parameters, name: (
-        f"With its scale a weight takes {q.BLOCK_FORMATS[name].bits_per_weight} bits, an eighth of that in bytes, times {si(parameters)}."
+        f"With its share of the scale a weight takes {q.BLOCK_FORMATS[name].bits_per_weight} bits,"
+        f" an eighth of that in bytes, times {si(parameters)}."
     ),
     misconceptions=(
         Misconception(
@@ -408,7 +417,7 @@ weight_only = Question(
     chapter=CHAPTER,
     level="apply",
     prompt=(
-        "One token meets a matrix of {{side}} by {{side}} on an {{key}}. A kernel costs {{fixed}}"
+        "One token meets a matrix of {{side}} by {{side}} on one {{key}}. A kernel costs {{fixed}}"
         " in any case and then reads the weights at full bandwidth. How many times as fast do"
         " int{{bits}} weights make it, against bf16?"
     ),
@@ -418,7 +427,9 @@ weight_only = Question(
     ),
     tolerance=0.03,
     solution=lambda side, key, bits, fixed: (
-        f"Reading takes {si(decode_time(side, key, 16), 's')} in bf16 and {si(decode_time(side, key, bits), 's')} in int{bits}. Add {si(fixed, 's')} to both and divide: what does not shrink sets the limit, as in Amdahl's law."
+        f"Reading takes {si(decode_time(side, key, 16), 's')} in bf16 and"
+        f" {si(decode_time(side, key, bits), 's')} in int{bits}. Add {si(fixed, 's')} to both and"
+        " divide: what does not shrink sets the limit, as in Amdahl's law."
     ),
     misconceptions=(
         Misconception(
@@ -482,7 +493,7 @@ which_int8 = Question(
     level="design",
     kind="choice",
     prompt=(
-        "A matmul of {{batch}} tokens with weights of {{D}} by {{D}} runs in bf16 on an {{key}}."
+        "A matmul of {{batch}} tokens with weights of {{D}} by {{D}} runs in bf16 on one {{key}}."
         " Accuracy allows one change. Which shortens the bound most?"
     ),
     parameters={
@@ -498,13 +509,17 @@ which_int8 = Question(
     },
     expected=best_change,
     solution=lambda batch, D, key: (
-        f"The bound is {si(step(batch, D, key, None), 's')} now; {si(step(batch, D, key, 'weights'), 's')} with int8 weights, {si(step(batch, D, key, 'activations'), 's')} with int8 activations, {si(step(batch, D, key, 'arithmetic'), 's')} with int8 arithmetic. The accumulator stays on the chip and moves nothing."
+        f"The bound is {si(step(batch, D, key, None), 's')} now;"
+        f" {si(step(batch, D, key, 'weights'), 's')} with int8 weights,"
+        f" {si(step(batch, D, key, 'activations'), 's')} with int8 activations,"
+        f" {si(step(batch, D, key, 'arithmetic'), 's')} with int8 arithmetic. The accumulator"
+        " stays on the chip and moves no byte to or from memory."
     ),
     misconceptions=(
         Misconception(
             "the other side of the ridge",
             other_change,
-            "Which of the two clocks is the longer one at this batch?",
+            "Which takes longer at this batch, moving the bytes or computing?",
         ),
         Misconception(
             "activations are the bytes",
@@ -540,7 +555,9 @@ int8_energy = Question(
     ),
     tolerance=0.01,
     solution=lambda batch: (
-        f"Reading costs {si(4 * TABLE.dram_per_byte, 'J')} against {si(TABLE.dram_per_byte, 'J')}; the multiply-adds of {batch} tokens {si(batch * TABLE.fp32_fma, 'J')} against {si(batch * TABLE.int8_fma, 'J')}. Add, then divide."
+        f"Reading costs {si(4 * TABLE.dram_per_byte, 'J')} against {si(TABLE.dram_per_byte, 'J')};"
+        f" the multiply-adds of {batch} tokens {si(batch * TABLE.fp32_fma, 'J')} against"
+        f" {si(batch * TABLE.int8_fma, 'J')}. Add, then divide."
     ),
     misconceptions=(
         Misconception(
@@ -586,7 +603,10 @@ int8_batch = Question(
     unit="token",
     tolerance=0.02,
     solution=lambda key: (
-        f"The units still run at {si(accelerator(key).bf16, 'FLOP/s')}, so the ridge is {si(r.ridge_point(accelerator(key).bf16, accelerator(key).hbm_bandwidth), 'FLOP/byte')} as before. A byte now serves two operations a token: half the tokens reach it."
+        f"The units still run at {si(accelerator(key).bf16, 'FLOP/s')}, so the ridge is"
+        f" {si(r.ridge_point(accelerator(key).bf16, accelerator(key).hbm_bandwidth), 'FLOP/byte')}"
+        " as before. A byte of weights now serves two operations a token, not one, so half the"
+        " tokens reach it."
     ),
     misconceptions=(
         Misconception(
@@ -621,5 +641,15 @@ int8_batch = Question(
 )
 
 register(
-    symmetric_scale, zero, quantize, noise, outlier, block_bits, model_bytes, weight_only, int8_batch, which_int8, int8_energy,
-)  # fmt: skip
+    symmetric_scale,
+    zero,
+    quantize,
+    noise,
+    outlier,
+    block_bits,
+    model_bytes,
+    weight_only,
+    int8_batch,
+    which_int8,
+    int8_energy,
+)

@@ -42,7 +42,8 @@ in_flight = Question(
     unit="request",
     tolerance=0.01,
     solution=lambda arrival_rate, latency: (
-        f"$L = \\lambda W$: {si(arrival_rate)}/s for {si(latency, 's')} each. You need not know the shape of the traffic, the number of servers or the order of service."
+        f"$L = \\lambda W$: {si(arrival_rate)}/s for {si(latency, 's')} each. You need not know"
+        " the shape of the traffic, the number of servers or the order of service."
     ),
     misconceptions=(
         Misconception(
@@ -77,7 +78,8 @@ how_long = Question(
     unit="s",
     tolerance=0.01,
     solution=lambda inside, arrival_rate: (
-        f"$W = L / \\lambda$: {inside} requests, {si(arrival_rate)}/s. Two readings give a latency that was not measured, as long as the system is steady."
+        f"$W = L / \\lambda$: {inside} requests, {si(arrival_rate)}/s. Two readings give a latency"
+        " that was not measured, as long as the system is steady."
     ),
     misconceptions=(
         Misconception(
@@ -120,7 +122,8 @@ checkpoint_memory = Question(
     unit="GB",
     tolerance=0.01,
     solution=lambda arrivals, latency, cache: (
-        f"$L$ is {si(q.concurrency(arrivals, latency), 'request')}, each with {si(cache, 'byte')}. The weights of the model come on top."
+        f"$L$ is {si(q.concurrency(arrivals, latency), 'request')}, each with {si(cache, 'byte')}."
+        " The weights of the model come on top."
     ),
     misconceptions=(
         Misconception(
@@ -162,7 +165,8 @@ capped_rate = Question(
     unit=RATE,
     tolerance=0.01,
     solution=lambda memory, cache, latency: (
-        f"{si(memory // cache, 'request')} fit, and each slot is free again after {si(latency, 's')}: $\\lambda = L / W$. It does not matter how many would like to come."
+        f"{si(memory // cache, 'request')} fit, and each slot is free again after"
+        f" {si(latency, 's')}: $\\lambda = L / W$. It does not matter how many would like to come."
     ),
     misconceptions=(
         Misconception(
@@ -202,7 +206,8 @@ slowdown = Question(
     expected=lambda load: q.mm1(load, 1).W,
     tolerance=0.05,
     solution=lambda load: (
-        f"$W = 1 / (\\mu - \\lambda)$, which is $1 / (1 - \\rho)$ service times. The last {si(1 - load, '%', 2)} of capacity is what keeps the queue short."
+        "$W = 1 / (\\mu - \\lambda)$, which is $1 / (1 - \\rho)$ service times. The last"
+        f" {si(1 - load, '%', 2)} of capacity is what keeps the queue short."
     ),
     misconceptions=(
         Misconception(
@@ -242,7 +247,9 @@ growth = Question(
     expected=lambda load, more: q.mm1(load * (1 + more), 1).W / q.mm1(load, 1).W,
     tolerance=0.04,
     solution=lambda load, more: (
-        f"$W$ goes as $1 / (1 - \\rho)$: from {si(q.mm1(load, 1).W)} to {si(q.mm1(load * (1 + more), 1).W)} service times, because the load goes to {si(load * (1 + more), '%')}."
+        f"$W$ goes as $1 / (1 - \\rho)$: from {si(q.mm1(load, 1).W)} to"
+        f" {si(q.mm1(load * (1 + more), 1).W)} service times, because the load goes to"
+        f" {si(load * (1 + more), '%')}."
     ),
     misconceptions=(
         Misconception(
@@ -281,7 +288,8 @@ tail = Question(
     expected=lambda share: q.sojourn_percentile(share, 1, 2) / q.mm1(1, 2).W,
     tolerance=0.05,
     solution=lambda share: (
-        f"The time in the system is exponential, so the percentile is $-\\ln(1 - {share:g})$ means. It is the same at every load, so a long tail alone is no sign of overload."
+        f"The time in the system is exponential, so the percentile is $-\\ln(1 - {share:g})$"
+        " means. It is the same at every load, so a long tail alone is no sign of overload."
     ),
     misconceptions=(
         Misconception(
@@ -336,7 +344,8 @@ headroom = Question(
     expected=lambda service, budget: 1 / service - 1 / budget,
     unit=RATE,
     solution=lambda service, budget: (
-        f"$W = 1 / (\\mu - \\lambda)$, so $\\lambda = \\mu - 1 / W$: {si(1 / service)}/s less {si(1 / budget)}/s that must stay unused."
+        f"$W = 1 / (\\mu - \\lambda)$, so $\\lambda = \\mu - 1 / W$: {si(1 / service)}/s less"
+        f" {si(1 / budget)}/s that must stay unused."
     ),
     misconceptions=(
         Misconception(
@@ -437,8 +446,8 @@ pooling = Question(
     )[0],
     solution=lambda load, service: (
         "; ".join(f"{name}: {si(time, 's')}" for name, time in after_change(load, service).items())
-        + ". One fast server is a little better than two slow ones behind one queue: it works at full"
-        " speed even for a single request."
+        + ". One fast server is a little better than two slow ones behind one queue: it works at"
+        " full speed even for a single request."
     ),
     misconceptions=(
         Misconception(
@@ -507,8 +516,7 @@ staffing = Question(
     solution=lambda arrivals, service, share: (
         f"By Little's law {si(arrivals * service)} slots are busy on average. Erlang C falls below"
         f" {si(share, '%')} at {q.servers_for(arrivals * service, share)}: about"
-        f" {si((q.servers_for(arrivals * service, share) - arrivals * service) / math.sqrt(arrivals * service), digits=2)}"
-        " square roots of the load more."
+        f" {reserve_in_roots(arrivals * service, share)} square roots of the load more."
     ),
     misconceptions=(
         Misconception(
@@ -543,6 +551,11 @@ staffing = Question(
         ),
     },
 )
+
+
+def reserve_in_roots(load, share):
+    """The slots beyond the load, in square roots of the load, as text."""
+    return si((q.servers_for(load, share) - load) / math.sqrt(load), digits=2)
 
 
 def loss_servers(load, share):
@@ -610,7 +623,8 @@ shed = Question(
     unit="%",
     tolerance=0.02,
     solution=lambda arrivals, capacity: (
-        f"{si(arrivals - capacity)} of {si(arrivals)}. A queue does not change that: it decides how long the others wait first."
+        f"{si(arrivals - capacity)} of {si(arrivals)}. A queue does not change that: it decides"
+        " how long the others wait first."
     ),
     misconceptions=(
         Misconception(
@@ -768,7 +782,9 @@ checkpoint_hardware = Question(
     ),
     tolerance=0.01,
     solution=lambda factor: (
-        f"The slope of the roof did not move, only its flat part. Memory-bound work gains nothing; compute-bound work gains all of it, a factor of {factor}, as long as it stays right of the new ridge."
+        "The slope of the roof did not move, only its flat part. Memory-bound work gains nothing;"
+        f" compute-bound work gains all of it, a factor of {factor}, as long as it stays right of"
+        " the new ridge."
     ),
     misconceptions=(
         Misconception(
@@ -815,7 +831,9 @@ checkpoint_scaling = Question(
     expected=lambda serial, n: (1 / serial, scaling.gustafson_speedup(n, serial=serial)),
     tolerance=0.01,
     solution=lambda serial, n: (
-        f"Amdahl keeps the job: $1 / s$. Gustafson keeps the time and grows the job: $n - s (n - 1)$, which is {si(scaling.gustafson_speedup(n, serial=serial), digits=4)}. Chapter 3 has both as one law."
+        "Amdahl keeps the job: $1 / s$. Gustafson keeps the time and grows the job: $n - s (n -"
+        f" 1)$, which is {si(scaling.gustafson_speedup(n, serial=serial), digits=4)}. Chapter 3"
+        " has both as one law."
     ),
     misconceptions=(
         Misconception(
@@ -838,6 +856,7 @@ checkpoint_scaling = Question(
 )
 
 register(
-    in_flight, how_long, checkpoint_memory, capped_rate, slowdown, growth, tail, headroom, any_service, pooling, staffing,
-    drain, shed, mm1_function, erlang_function, checkpoint_hardware, checkpoint_scaling,
+    in_flight, how_long, checkpoint_memory, capped_rate, slowdown, growth, tail, headroom,
+    any_service, pooling, staffing, drain, shed, mm1_function, erlang_function,
+    checkpoint_hardware, checkpoint_scaling,
 )  # fmt: skip

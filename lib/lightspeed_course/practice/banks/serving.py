@@ -29,7 +29,8 @@ def chip_of(canonical, *choices):
         canonical,
         choices,
         show=lambda key: (
-            f"{accelerator(key).name} ({accelerator(key).hbm_capacity / 2**20:,.0f} MiB of memory per chip)"
+            f"{accelerator(key).name} ({accelerator(key).hbm_capacity / 2**20:,.0f} MiB of memory"
+            " per chip)"
         ),
     )
 
@@ -313,7 +314,8 @@ replica_rate = Question(
     expected=lambda batch, step, tokens: serving.request_rate(batch, tokens, step),
     unit=RATE,
     solution=lambda batch, step, tokens: (
-        f"An answer stays {si(tokens * step, 's')}. Little's law with $L$ the batch: $\\lambda = L / W$."
+        f"An answer stays {si(tokens * step, 's')}. Little's law with $L$ the batch: $\\lambda = L"
+        " / W$."
     ),
     misconceptions=(
         Misconception(
@@ -361,7 +363,9 @@ knee = Question(
     expected=lambda **p: serving.knee_batch(**replica(**p)),
     tolerance=0.03,
     solution=lambda **p: (
-        f"Below the roof of the arithmetic, throughput over latency is best where the caches ({si(cache(p['name'], p['context']), 'byte')} a request) take as long to read as the weights ({si(weight_bytes(p['name']), 'byte')}). Their ratio is the batch."
+        "Below the roof of the arithmetic, throughput over latency is best where the caches"
+        f" ({si(cache(p['name'], p['context']), 'byte')} a request) take as long to read as the"
+        f" weights ({si(weight_bytes(p['name']), 'byte')}). Their ratio is the batch."
     ),
     misconceptions=(
         Misconception(

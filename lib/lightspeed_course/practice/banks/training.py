@@ -134,7 +134,8 @@ mfu = Question(
     expected=lambda params, rate, key: t.mfu(params, rate, 1.0, 1, accelerator(key).bf16),
     unit="%",
     solution=lambda params, rate, key: (
-        f"Model FLOPs: $6P$ times {rate} tokens a second is {si(6 * params * rate, 'FLOP/s')}, over a dense peak of {si(accelerator(key).bf16, 'FLOP/s')}."
+        f"Model FLOPs: $6P$ times {rate} tokens a second is {si(6 * params * rate, 'FLOP/s')},"
+        f" over a dense peak of {si(accelerator(key).bf16, 'FLOP/s')}."
     ),
     misconceptions=(
         Misconception(
@@ -174,7 +175,8 @@ from_hfu = Question(
     expected=lambda hfu: hfu * t.training_flops(1, 1) / t.training_flops(1, 1, recomputed=1),
     unit="%",
     solution=lambda hfu: (
-        f"The hardware does eight FLOPs for each parameter and token, of which the model needs six: three quarters of {si(hfu, '%')}."
+        "The hardware does eight FLOPs for each parameter and token, of which the model needs"
+        f" six: three quarters of {si(hfu, '%')}."
     ),
     holds={
         "The forward pass is a third": (

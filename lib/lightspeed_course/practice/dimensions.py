@@ -1,0 +1,77 @@
+"""The dimensions that a question has: they decide which slips may be made in it."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from lightspeed_course.practice.amounts import si_factor
+
+CLOCKS = {
+    60: "seconds and minutes, or minutes and hours",
+    3600: "seconds and hours",
+    24: "hours and days",
+    1440: "minutes and days",
+    86400: "seconds and days",
+}
+
+
+@cache
+def dimensions(unit):
+    """The dimensions of a unit, each with its power."""
+    from lightspeed.units import Q
+
+    return dict(Q(1, unit).dimensionality) if unit else {}
+
+
+def units(q):
+    """The units of the answer and of the premises."""
+    return (q.unit, *(p.unit for p in q.parameters.values()))
+
+
+def clocks(q):
+    """The factors between units of time that may be mistaken here: days only where a clock is in
+    use.
+    """
+    clocked = re.search(r"\bdays?\b|\bhours?\b", q.prompt) or any(
+        si_factor(u) in CLOCKS and set(dimensions(u)) == {"[time]"} for u in units(q)
+    )
+    timed = set(dimensions(q.unit)) - {"[request]"} == {"[time]"} and si_factor(q.unit) >= 1
+    return tuple(CLOCKS) if clocked else (60, 3600) if timed else ()
+
+
+def is_key(variant, *kinds):
+    """Whether a premise is an entry of one of these kinds of the catalog."""
+    keys = [value for value in variant.values.values() if isinstance(value, str)]
+    if not keys:
+        return False
+    from lightspeed.catalog import entries
+
+    return any(key in entries(kind) for key in keys for kind in kinds)
+
+
+def inside(variant):
+    """The dimensions of the answer and of the premises; a key of the catalog stands for bytes,
+    and a chip for FLOPs too.
+    """
+    found = {name for unit in units(variant.question) for name in dimensions(unit)}
+    if is_key(variant, "accelerators", "links", "memory", "models"):
+        found |= {"[information]"}
+    if by_peak(variant):
+        found |= {"[operation]"}
+    # An energy has a length in it, but no way to go.
+    return found - {"[length]"} if "[mass]" in found else found
+
+
+def by_peak(variant):
+    """Whether the answer may be built on a peak: one in FLOP/s, or of a chip where time or a
+    ratio is asked.
+    """
+    q, asked = variant.question, set(dimensions(variant.question.unit))
+    if "[information]" in asked and "[operation]" not in asked:
+        return False  # bytes, and bytes a second
+    if any({"[operation]", "[time]"} <= set(dimensions(u)) for u in units(q)):
+        return True
+    of_ratios = {"[operation]", "[information]", "[time]", "[token]"}
+    ratio = q.unit == "%" or (asked and asked <= of_ratios)
+    return bool(ratio) and is_key(variant, "accelerators")

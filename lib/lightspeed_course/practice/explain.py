@@ -1,0 +1,201 @@
+"""Whether an answer is right, and else one ranking of all causes of a wrong one.
+
+A candidate is named only if it explains every value that is wrong. One that does so alone is
+likely; several that do so equally well are all named; where none does, nothing is guessed. The
+misconceptions of a bank are candidates like the rest.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+import numpy as np
+
+from lightspeed_course.practice import premises, slips
+from lightspeed_course.practice.amounts import close
+from lightspeed_course.practice.causes import BANK, PREMISE, VAGUE, Cause
+from lightspeed_course.practice.rows import rows
+
+# a learner rounds on the way; the nearest factors, 1.0995 and 1.0737, are further apart
+WINDOW = 5e-3
+MOST = 3  # causes told of one answer
+
+
+def causes(variant):
+    """The mistakes that lead to another value than the right one, as far as it alone tells them:
+    a bank's, factors, and the like.
+    """
+    found = (_bank, slips.causes, premises.turned, premises.given)
+    with np.errstate(all="ignore"):
+        return [c for some in found for c in some(variant) if _tells(variant, c)]
+
+
+def further(variant):
+    """Those for which the library is asked again: with a premise changed, or another row of the
+    catalog. A weak one is left out where a stronger one leads to the same.
+    """
+    with np.errstate(all="ignore"):
+        found = [c for c in premises.changed(variant) if _tells(variant, c)]
+        tolerance = min(variant.question.tolerance, 0.05)
+        found = [c for c in rows(variant) if _tells(variant, c, tolerance)] + found
+        strong = np.array([c.values for c in (*variant.causes, *found) if c.rank < PREMISE])
+
+        def said(cause):
+            same = np.isclose(strong, cause.values, 1e-6, 0, equal_nan=True)
+            return cause.rank == PREMISE and len(strong) and same.all(1).any()
+
+        return [cause for cause in found if not said(cause)]
+
+
+def _tells(variant, cause, tolerance=None):
+    tolerance = variant.question.tolerance if tolerance is None else tolerance
+    some = np.isfinite(cause.values) & ((cause.values != 0) | (cause.rank == BANK))
+    return some.any() and not close(cause.values, variant.right, tolerance)
+
+
+def _bank(variant):
+    q = variant.question
+    width = 0.0 if q.kind == "function" else min(q.tolerance, 0.1)
+    for m in q.misconceptions:
+        yield Cause(m.name, variant.wrong(m), variant.fill(m.hint), BANK, width=width)
+
+
+# --- the ranking --------------------------------------------------------------------------------
+
+
+def explain(variant, given):
+    """The causes to name for these values: those that explain them best, the particular before
+    the vague; none if none does.
+    """
+    found, exact = _fitting(variant, given, variant.causes)
+    if not (exact and any(c.rank == BANK for c in found)):
+        found, _ = _fitting(variant, given, variant.causes + variant.further)
+    return _distinct(found)
+
+
+def _fitting(variant, given, candidates):
+    """(the candidates that explain these values, the strongest first, and whether they do so to
+    the digit).
+    """
+    wrong, tolerance = _wrong(variant, given), variant.question.tolerance
+    function = variant.question.kind == "function"
+    window = min(WINDOW, max(tolerance, 1e-6)) if function else WINDOW
+    digits = _digits(given[wrong])
+    to_the_digit = min(max(_half_a_digit(given[wrong], digits), 1e-9), window)
+    exact, rounded, wide = [], [], []
+    for off, cause in zip(_apart(given[wrong], candidates, wrong), candidates, strict=True):
+        if off > max(window, cause.width):
+            continue
+        far = cause.rank == BANK or _far(cause.values[wrong], variant.right[wrong])
+        whole = not cause.whole or close(cause.values[~wrong], variant.right[~wrong], tolerance)
+        if off <= to_the_digit:
+            if far or off < 1e-6 or digits >= 3:
+                exact.append((off, cause))
+        elif far and whole:
+            (rounded if off <= window else wide).append((off, cause))
+    found = exact
+    # A misconception that is off by a rounding is as good as a coincidence that is not.
+    if not any(c.rank == BANK for _, c in exact):
+        found = exact + [f for f in rounded if f[1].rank == BANK] or rounded or wide
+    if not exact:  # rounded on the way: the nearest, and what leads to the same
+        nearest = min((off for off, _ in found), default=0)
+        found = [(off, c) for off, c in found if off <= nearest + 1e-6]
+    return sorted((c for _, c in found), key=lambda c: c.rank), bool(exact)
+
+
+def _distinct(found):
+    """Without those that say again what one before them says, and without the vague if there is
+    any other.
+    """
+    told = []
+    for cause in found:
+        said = " ".join(t.words for t in told)
+        again = cause.said_by and re.search(cause.said_by, said, re.IGNORECASE)
+        if not again and cause.reason not in (t.reason for t in told):
+            told.append(cause)
+    for rank in (VAGUE, PREMISE):
+        told = [c for c in told if c.rank < rank] or told
+    return told[:MOST]
+
+
+def _wrong(variant, given):
+    """Where the values are wrong: a value of an array has a cause of its own, the results of a
+    function have one together.
+    """
+    if variant.question.kind != "array":
+        return np.ones(len(given), bool)
+    pairs = zip(given, variant.right, strict=True)
+    return np.array([not close(g, r, variant.question.tolerance) for g, r in pairs])
+
+
+def _apart(given, candidates, wrong):
+    """For each candidate the largest relative distance from the given values; infinite if it has
+    other gaps.
+    """
+    if not candidates:
+        return []
+    values = np.array([cause.values for cause in candidates])[:, wrong]
+    here = np.isfinite(values) & np.isfinite(given)
+    alike = here | (values == given) | (np.isnan(values) & np.isnan(given))
+    with np.errstate(all="ignore"):
+        apart = np.where(here & (values != given), np.abs(given - values) / np.abs(values), 0.0)
+    return np.where(alike.all(1) & here.any(1), apart.max(1), np.inf)
+
+
+def _far(values, right):
+    """Whether the values are so far from the right ones that a cause is not mistaken for
+    rounding.
+    """
+    here = np.isfinite(values) & np.isfinite(right) & (values * right > 0)
+    return not here.any() or float(np.abs(np.log(values[here] / right[here])).max()) > math.log(1.5)
+
+
+def _digits(given):
+    """The significant digits of the value that has most."""
+    written = (f"{abs(v):.12e}".partition("e")[0] for v in given if np.isfinite(v))
+    return max((len(w.replace(".", "").rstrip("0")) for w in written), default=1)
+
+
+def _half_a_digit(given, digits):
+    """How far, relatively, a value may be from what was rounded to it; three digits are what
+    people write.
+    """
+    leading = [abs(v) / 10 ** math.floor(math.log10(abs(v))) for v in given if np.isfinite(v) and v]
+    return 0.5 * 10.0 ** (1 - max(digits, 3)) / min(leading, default=1)
+
+
+# --- what is right ------------------------------------------------------------------------------
+
+
+def is_right(variant, given):
+    """Whether the values are the right ones: within the tolerance, or as a table prints them,
+    and no other row of the table.
+    """
+    q, right = variant.question, variant.right
+    if close(given, right, q.tolerance):
+        return q.kind != "number" or q.tolerance < 0.05 or not _another_row(variant, given)
+    return (
+        q.kind != "function"
+        and q.tolerance > 0
+        and all(
+            close(g, r, q.tolerance) or _as_printed(g, r) for g, r in zip(given, right, strict=True)
+        )
+    )
+
+
+def _as_printed(given, right):
+    """Whether it is the right value, rounded to as many digits as it has: three at least, since
+    tables print three.
+    """
+    digits = max(_digits([given]), 3)
+    return float(f"{right:.{digits - 1}e}") == float(f"{given:.{digits - 1}e}")
+
+
+def _another_row(variant, given):
+    """Whether a number to know is nearer to another one of its table than to the one that is
+    asked.
+    """
+    others = [c.values[0] for c in rows(variant) if not close(c.values, variant.right, 0.05)]
+    off = abs(math.log(given[0] / variant.right[0])) if given[0] > 0 else 0
+    return any(row > 0 and abs(math.log(given[0] / row)) < off for row in others)

@@ -1,0 +1,184 @@
+"""What is typed into the box: a number, with a unit if need be, as people write it."""
+
+from __future__ import annotations
+
+import re
+
+
+class Unreadable(Exception):
+    """An answer that cannot be judged by its value; `kind` is the kind of the verdict."""
+
+    def __init__(self, kind, message):
+        super().__init__(message)
+        self.kind, self.message = kind, message
+
+
+NUMBER = (
+    r"[+-]?(?=\.?\d)(?:\d{1,3}(?:[, ]\d{3})+(?!\d)|\d+(?:_\d+)*)?(?:\.\d*)?(?:[eE][+-]?\d{1,4})?"
+)
+WORD = r"[A-Za-zµ%]+(?:(?:\^|\*\*)-?[1-4])?"
+LARGE = {"thousand": 1e3, "million": 1e6, "mn": 1e6, "billion": 1e9, "bn": 1e9, "trillion": 1e12}
+SCALE = {"k": 1e3, "M": 1e6, **LARGE}
+TYPED = re.compile(
+    rf"""
+    (?:(?:about|approximately|roughly|ca\.?)\s|[≈~=])?\s*(?P<dollar>\$)?\s*
+    (?P<top>{NUMBER})(?:\s*/\s*(?P<bottom>{NUMBER}))?
+    (?:\s*(?P<times>[x×*·])\s*10(?=\^|\*\*|[⁰¹²³⁴⁵⁶⁷⁸⁹⁻\d]|\s|$))?
+    (?:(?:\^|\*\*)(?P<power>[+-]?\d{{1,3}})|(?P<raised>[⁻⁺]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+))?\s*
+    (?P<scale>(?:{"|".join(SCALE)})(?![A-Za-z/]))?\s*(?:-(?=fold))?
+    (?P<unit>(?:1?\s*/\s*)?{WORD}(?:(?:\s*[*/·]\s*|\s+per\s+|\s+){WORD}|-[a-z]+)*)?
+    (?P<fold>\s*[x×])?\.?
+    """,
+    re.VERBOSE,
+)
+RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
+# As a text on screen may have them: signs and spaces that look alike.
+ALIKE = str.maketrans("−μ\u00a0\u202f", "-µ  ")
+# How people write units, as pint knows them.
+SPELLED = (
+    (r"\s+per\s+", "/"),
+    (r"\s*[·*]\s*", "*"),
+    (r"\b([kKMGTP]?)bps\b", r"\1bit/s"),
+    (r"\b([KMGTP]?)Bps\b", r"\1B/s"),
+    (r"\bFLOPS\b(?!/)", "FLOP/s"),
+    (r"\b([KMGTPE]?)(?i:flops?)\b", r"\1FLOP"),
+    (r"\b(kilo|mega|giga|tera|peta|exa)-?(?i:flops?)\b", r"\1FLOP"),
+    (r"\b(?:rps|qps)\b|\breq/s(?:ec)?\b", "request/s"),
+    (r"\breqs?\b", "request"),
+    (r"\b(?:tok|toks)\b", "token"),
+    (r"\b(?:hrs?|hs)\b", "hour"),
+    (r"\bmins\b", "minute"),
+    (r"\bsecs\b", "second"),
+    (r"\b([mµun])secs?\b", r"\1s"),
+    (r"\bd\b", "day"),
+    (r"\b(?:per ?cent|pct)\b|%", "percent"),
+    (r"\b(?:USD|US)\b", "dollar"),
+    (r"\b[bB]yte/s(?:ec)?\b", "byte/s"),
+    (r"\b([KMGTP])[bB]ytes?\b", r"\1B"),
+    (r"\b([kKMGTP])b(?:it)?s\b", r"\1bit"),
+    (r"/sec\b", "/s"),
+)
+# What is counted: a plain number where one is asked.
+THINGS = (
+    "gpu chip processor core server slot step rank replica stage node element code sequence sample"
+    " token request user parameter message collective bit decibel"
+)
+COUNTED = re.compile(
+    r"(?:more\s+|whole\s+)?(?:x|fold|db|times(?:\s+(?:the|as)\s+\w+)?"
+    rf"|micro-?batch(?:es)?|all-?reduces?|(?:{THINGS.replace(' ', '|')})s?)"
+    r"(?:\s*(?:/|per)\s*(?:weight|element|parameter|gpu|step))?",
+    re.IGNORECASE,
+)
+# "58 MB per GPU" where MB are asked: of what it is said is in the question.
+EACH = re.compile(
+    r"\s*(?:/|\bper\b|\bfor each\b)\s*(?:gpu|rank|chip|node|parameter|weight|element|step|replica)"
+    r"(?:\s+and\s+(?:token|step))?$",
+    re.IGNORECASE,
+)
+ONES = (  # noqa: SIM905
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen"
+    " sixteen seventeen eighteen nineteen"
+).split()
+TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()  # noqa: SIM905
+PARTS = {"half": 2, "third": 3, "quarter": 4, "fifth": 5, "sixth": 6, "eighth": 8, "tenth": 10}
+IN_WORDS = re.compile(
+    rf"^(?:(?P<tens>{'|'.join(TENS)})(?:[- ](?P<unit>{'|'.join(ONES[1:10])}))?"
+    rf"|(?P<ones>{'|'.join(ONES)}|an?(?=\s))|(?=half\b))"
+    rf"(?:\s?(?P<hundred>hundred))?(?:[- ]?(?P<part>{'|'.join(PARTS)})s?)?(?![A-Za-z])"
+    r"(?:\s+of\s+(?:an?\s+)?)?",
+    re.IGNORECASE,
+)
+
+
+def _in_digits(match):
+    """A number that is written out: "sixteen", "twenty-four", "two hundred", "half", "two
+    thirds".
+    """
+    tens, unit, ones = (match[name] and match[name].lower() for name in ("tens", "unit", "ones"))
+    value = 10 * (TENS.index(tens) + 2) if tens else ONES.index(ones) if ones in ONES else 1
+    value += ONES.index(unit) if unit else 0
+    value *= 100 if match["hundred"] else 1
+    return f"{value}/{PARTS[match['part'].lower()]} " if match["part"] else f"{value} "
+
+
+def parse(text, asked=""):
+    """What a learner typed, as a number or a quantity: "1.5e6", "1,500,000", "2/3", "0.8 µs",
+    "24 GPUs", "400 Gbps". Raises Unreadable.
+    """
+    text = text.strip().translate(ALIKE)
+    text = IN_WORDS.sub(_in_digits, text) if len(text) <= 80 else text
+    if not text:
+        raise Unreadable("unanswered", "Type a number into the box.")
+    match = TYPED.fullmatch(text) if len(text) <= 80 else None
+    if not match:
+        raise Unreadable("type", _advice(text))
+    try:
+        value = _value(
+            match["top"],
+            match["bottom"],
+            match["times"],
+            match["power"] or (match["raised"] or "").translate(RAISED),
+        )
+    except (ArithmeticError, ValueError):
+        raise Unreadable(
+            "type",
+            "That number cannot be worked out. Is there a division by zero, or a power too high?",
+        ) from None
+    value *= SCALE.get(match["scale"], 1)
+    unit = "dollar" if match["dollar"] else (match["unit"] or "")
+    if not EACH.search(asked):
+        unit = EACH.sub("", unit)
+    if not unit or (not asked and COUNTED.fullmatch(unit)):
+        return value
+    from lightspeed.units import Q
+
+    try:
+        return Q(value, _spelled(unit, asked))
+    except Exception:
+        advice = "Units are written like ms, GB/s, TFLOP/s or FLOP/byte; B is a byte, bit is a bit."
+        raise Unreadable("type", f"There is no unit {unit!r} here. {advice}") from None
+
+
+def _spelled(unit, asked):
+    if re.fullmatch(r"(?:[KMGTPEZ]|[a-z]+-?)?(?:FLOPS|FLOPs|flops)", unit):
+        # a plural, or a rate: as it is asked
+        return f"{_spelled(unit[:-1], '')}{'/s' * asked.endswith('FLOP/s')}"
+    unit = f"1{unit}" if unit.startswith("/") else unit
+    for pattern, written in SPELLED:
+        unit = re.sub(pattern, written, unit)
+    return _singular(unit)
+
+
+def _singular(unit):
+    """Without the s of a plural, where pint knows the singular only: "tokens/GPU" stays unknown,
+    "requests/second" does not.
+    """
+    from lightspeed.units import ureg
+
+    def one(match):
+        word = match[0]
+        return (
+            word if word in ureg or not word.endswith("s") or word[:-1] not in ureg else word[:-1]
+        )
+
+    return re.sub(r"[A-Za-zµ]+", one, unit)
+
+
+def _value(top, bottom, times, power):
+    top = float(re.sub("[, _]", "", top))
+    if bottom and (times or power):
+        raise ValueError("a fraction and a power of ten")
+    if bottom:
+        return top / float(re.sub("[, _]", "", bottom))
+    if times:
+        return top * 10.0 ** int(power or 1)
+    return top ** int(power or 1)
+
+
+def _advice(text):
+    if re.fullmatch(r"[+-]?\d+(,\d*)+\D*", text):
+        return "Is the comma a decimal point? Write 1.5 for one and a half, 1,500 for thousands."
+    return (
+        "That text is not a number that can be read here. Write it like 1.5e6, 1,500,000, 2/3 or"
+        " 0.8 µs."
+    )

@@ -1,0 +1,191 @@
+"""What is said of a wrong answer that no value explains: its order, its rounding, its size."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations, permutations
+
+import numpy as np
+
+from lightspeed_course.practice.amounts import close
+from lightspeed_course.practice.premises import results
+
+# what is called close: at most a fifth away, and never more than five tolerances
+NEAR = math.log(1.2)
+
+
+def reordered(variant, given, right):
+    """(name, reason) if the values are right in another order, or the function with its
+    arguments in another order; or None.
+    """
+    q = variant.question
+    if q.kind == "array":
+        if any(close(order, right, q.tolerance) for order in permutations(given)):
+            return (
+                "another order",
+                f"Those are the right values, in another order than asked: {', '.join(q.names)}.",
+            )
+    elif q.kind == "function":
+        if len(set(given[np.isfinite(given)])) < 3:
+            return None  # so little that several orders would do
+        # The library is called, not the learner's function: a permutation costs no call in a
+        # sandbox.
+        if order := next((o for o in orders(q) if _same_as(variant, o, given)), None):
+            return other_arguments(q, order)
+    return None
+
+
+def orders(q):
+    """The orders of a function's arguments other than the one asked: the nearest first, and of
+    many arguments only these.
+    """
+    names = tuple(q.parameters)
+    ranked = sorted(
+        permutations(names), key=lambda o: sum(a != b for a, b in zip(o, names, strict=True))
+    )[1:]
+    return ranked if len(names) <= 4 else [*ranked[: math.comb(len(names), 2)], names[::-1]]
+
+
+def other_arguments(q, order):
+    """(name, reason) of a function that is right with its arguments in another order."""
+    return (
+        "another order",
+        (
+            f"It is right with its arguments in the order {', '.join(order)}. Asked is the order"
+            f" {', '.join(q.parameters)}."
+        ),
+    )
+
+
+def _same_as(variant, order, given):
+    """Whether the library gives the same wherever its arguments, by position, are taken to be
+    those of `order`.
+    """
+    inputs = [
+        dict(zip(order, variant.inputs(sample).values(), strict=True)) for sample in variant.samples
+    ]
+    others = results(variant, inputs)
+    here = ~(np.isnan(given) & np.isnan(others))
+    return close(given[here], others[here], variant.question.tolerance)
+
+
+def unrounded(variant, given, right):
+    """(name, reason) if a count is right but for its fraction, or None."""
+    q = variant.question
+    if (
+        q.kind != "number"
+        or q.tolerance
+        or q.unit not in ("", "token", "request")
+        or right[0] % 1
+        or not given[0] % 1
+    ):
+        return None
+    if math.floor(given[0]) == right[0]:
+        return "not whole", "Only whole ones count here: a part of one is none."
+    if math.ceil(given[0]) == right[0]:
+        return "not whole", "Only whole ones can be had here: a part of one does not do."
+    return None
+
+
+def where(variant, given, right):
+    """A sentence on the inputs at which a function is wrong, if one condition tells them from
+    those at which it is right; or "".
+    """
+    q = variant.question
+    good = [close(g, r, q.tolerance) for g, r in zip(given, right, strict=True)]
+    inputs = variant.samples
+    if all(good) or not any(good):
+        return ""
+    for name, p in q.parameters.items():
+        off, on = (
+            {s[name] for s, g in zip(inputs, good, strict=True) if g is hit}
+            for hit in (False, True)
+        )
+        if len(off) == 1 and not off & on:
+            return f"It is wrong just where {name} = {p.text(next(iter(off)))}."
+        if isinstance(p.canonical, str):
+            continue
+        if min(off) > max(on):
+            return f"It is wrong just where {name} is above {p.text(max(on))}."
+        if max(off) < min(on):
+            return f"It is wrong just where {name} is below {p.text(min(on))}."
+    numeric = [n for n, p in q.parameters.items() if not isinstance(p.canonical, str)]
+    for a, b in combinations(numeric, 2):
+        if q.parameters[a].unit != q.parameters[b].unit:
+            continue
+        for test, words in (
+            (lambda x, y: x >= y, "at least"),
+            (lambda x, y: x > y, "above"),
+            (lambda x, y: x <= y, "at most"),
+            (lambda x, y: x < y, "below"),
+        ):
+            if [not test(s[a], s[b]) for s in inputs] == good:
+                return f"It is wrong just where {a} is {words} {b}."
+    return ""
+
+
+NEXT = (
+    "Write down each factor with its unit, cancel the units, and estimate the powers of ten in your"
+    " head."
+)
+
+
+def magnitude(variant, given, right):
+    """(kind, reason) for values that nothing explains: how many are right, and how far off the
+    others.
+    """
+    q = variant.question
+    good = [close(g, r, q.tolerance) for g, r in zip(given, right, strict=True)]
+    sizes = [
+        _size(g, r, q.tolerance) for g, r, ok in zip(given, right, good, strict=True) if not ok
+    ]
+    how, advice = sizes[0]
+    near = all("close" in how for how, _ in sizes)
+    kind = "partial" if any(good) else "close" if near else "magnitude"
+    unknown = "" if near else "Not a slip that I recognise. "
+    if q.kind == "array":
+        names = [name for name, ok in zip(q.names, good, strict=True) if not ok]
+        wrong = "; ".join(f"{name} is {how}" for name, (how, _) in zip(names, sizes, strict=True))
+        return kind, f"{sum(good)} of {len(good)} values are right. Look again: {wrong}. {advice}"
+    if len(good) == 1:
+        return kind, f"{unknown}It is {how}. {advice}"
+    tried = f"{len(good)} inputs tried"
+    if any(good):
+        special = where(variant, given, right) or "What is special about those that differ?"
+        return (
+            kind,
+            (
+                f"It agrees with the library on {sum(good)} of {tried}. {special} That one is"
+                f" {how}. {advice}"
+            ),
+        )
+    return (
+        kind,
+        (
+            f"{unknown}It agrees with the library on none of the {tried}. The one shown is {how}."
+            f" {advice}"
+        ),
+    )
+
+
+def _size(given, right, tolerance):
+    """How far off a value is, and what to do next; nothing that is not certain."""
+    way = "too high" if given > right else "too low"
+    if np.isinf(given) or np.isinf(right) or given == 0 or right == 0:
+        return f"{way}, and no factor mends it", "Where does the law reach zero or infinity?"
+    if np.isnan(given):
+        return "no number", NEXT
+    if given * right < 0:
+        return f"{way}, and of the other sign", "Where does the minus come from?"
+    off = abs(math.log(abs(given)) - math.log(abs(right)))
+    if off <= min(NEAR, 5 * math.log1p(tolerance)) or (
+        not tolerance and off <= NEAR and abs(given - right) <= 1
+    ):
+        return f"{way}, but close", "Is every small term in it, and is nothing rounded on the way?"
+    decades = off / math.log(10)
+    if decades < math.log10(3):
+        return f"{way}, but within a factor of three", NEXT
+    if decades < 1:
+        return f"{way}, by less than a factor of ten", NEXT
+    whole = round(decades)
+    return f"{way} by about {whole} decade{'s' * (whole > 1)}", NEXT
