@@ -15,35 +15,38 @@
 
 # %%
 from lightspeed.catalog import accelerator
-from lightspeed_course import ask, predict, progress, reveal, si
+from lightspeed_course import ask, predict, progress, reveal
 
 h100 = accelerator("h100_sxm")
-print(si(h100.hbm_bandwidth, "byte/s"), "printed as", h100.hbm_bandwidth.printed)
-print(h100.hbm_bandwidth.source)
+print(h100.hbm_bandwidth.printed, "in", h100.hbm_bandwidth.source)
+h100.hbm_bandwidth
 
 # %% [markdown]
-# A **law** is a plain function in SI units that reads like its equation. It takes numbers, numpy arrays, or quantities with
-# units.
+# A **law** is a plain function in SI units that reads like its equation. It takes numbers, numpy
+# arrays, or quantities with units.
 
 # %%
 from lightspeed.roofline import ridge_point
 from lightspeed.units import Q
 
-ridge = ridge_point(h100.bf16, h100.hbm_bandwidth)
-print(f"{ridge:.0f} FLOP/byte")
+ridge_point(h100.bf16, h100.hbm_bandwidth)
+
+# %%
 print(ridge_point(h100.bf16.quantity, h100.hbm_bandwidth.quantity).to("FLOP/bit"))
 
 # %% [markdown]
-# And it refuses nonsense, saying what was wrong. **The next cell fails on purpose:** it divides FLOP/s by a size where a
-# bandwidth belongs. The error is the point, and nothing is broken. {{because design}}
+# And it refuses nonsense, saying what was wrong. **The next cell fails on purpose:** it divides
+# FLOP/s by a size where a bandwidth belongs. The error is the point, and nothing is broken.
+# {{because design}}
 
 # %% tags=["raises-exception"]
 ridge_point(h100.bf16.quantity, Q(3, "GB"))
 
 # %% [markdown]
-# **Predict before you look.** Type a guess in the box, or in place of the dots, and run the next cell; until then its answer
-# is folded away. Guesses are kept on this machine only, and after a few of them `calibration()` shows by how much your
-# intuition is off, in powers of ten. {{because design}}
+# **Predict before you look.** Type a guess in the box, or in place of the dots, and run the next
+# cell; until then its answer is folded away. Guesses are kept on this machine only, and after a few
+# of them `calibration()` shows by how much your intuition is off, in powers of ten. {{because
+# design}}
 
 # %%
 predict("roofline.ridge", ...)
@@ -52,8 +55,8 @@ predict("roofline.ridge", ...)
 reveal("roofline.ridge")
 
 # %% [markdown]
-# **Questions** are checked at once. A wrong answer gets a diagnosis, not a red cross: try the sparse peak of the data sheet,
-# or forget that a byte has eight bits.
+# **Questions** are checked at once. A wrong answer gets a diagnosis, not a red cross: try the
+# sparse peak of the data sheet, or forget that a byte has eight bits.
 
 # %%
 ask("roofline.h100_critical_batch")
@@ -70,17 +73,22 @@ ask("roofline.h100_critical_batch")
 #
 # ## The chapters
 #
-# 1. [Numbers to know](01_numbers_to_know.ipynb): what is fast, what is far, and what will still be true in ten years.
+# 1. [Numbers to know](01_numbers_to_know.ipynb): what is fast, what is far, and what will still be
+#    true in ten years.
 # 2. [The roofline](02_roofline.ipynb): what bounds an operation, before you run it.
-# 3. [Amdahl and Gustafson](03_amdahl_gustafson.ipynb): what more processors give, and when they take it back.
-# 4. [Little's law](04_littles_law.ipynb): how many at once, how long they wait, and serving a model within a budget.
-# 5. [Precision](05_precision.ipynb): what a format can hold, what is lost, and what narrower really buys.
+# 3. [Amdahl and Gustafson](03_amdahl_gustafson.ipynb): what more processors give, and when they
+#    take it back.
+# 4. [Little's law](04_littles_law.ipynb): how many at once, how long they wait, and serving a model
+#    within a budget.
+# 5. [Precision](05_precision.ipynb): what a format can hold, what is lost, and what narrower really
+#    buys.
 # 6. [Parallelism](06_parallelism.ipynb): what must fit, what must be sent, and which split to
 #    change first. {{because design}}
-# 7. [NCCL bandwidth](07_nccl_bandwidth.ipynb): whether a measured collective is normal, and what bounds it.
+# 7. [NCCL bandwidth](07_nccl_bandwidth.ipynb): whether a measured collective is normal, and what
+#    bounds it.
 #
-# Exercises for chapter N are in `exercises/`, next to this folder. Start with chapter 1, or with chapter 2 if you know what
-# HBM is and roughly how far away it is.
+# Exercises for chapter N are in `exercises/`, next to this folder. Start with chapter 1, or with
+# chapter 2 if you know what HBM is and roughly how far away it is.
 #
 # ## Your work is yours
 #

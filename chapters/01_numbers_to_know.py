@@ -1,15 +1,16 @@
 # %% [markdown]
 # # 1. Numbers to know
 #
-# For each request, a colleague wants to fetch a feature vector from a server across the country. Another wants to compute
-# it again on the GPU. The review starts in a minute. Who is right?
+# For each request, a colleague wants to fetch a feature vector from a server across the country.
+# Another wants to compute it again on the GPU. The review starts in a minute. Who is right?
 #
-# You can answer without a benchmark if you carry about ten numbers in your head, and know which of them to divide. This
-# chapter gives you the numbers, where each comes from, and which will still hold in ten years.
+# You can answer without a benchmark if you carry about ten numbers in your head, and know which of
+# them to divide. This chapter gives you the numbers, where each comes from, and which will still
+# hold in ten years.
 #
-# **You will be able to** place an access or a transfer on one scale, from a register to the far side of an ocean; tell
-# latency from bandwidth; check an equation by its units; and notice when somebody's number is sparse, two-way, in bits, or
-# from the wrong processor.
+# **You will be able to** place an access or a transfer on one scale, from a register to the far
+# side of an ocean; tell latency from bandwidth; check an equation by its units; and notice when
+# somebody's number is sparse, two-way, in bits, or from the wrong processor.
 #
 # **You need** arithmetic. **Time:** an hour and a half, with the cards.
 
@@ -27,8 +28,8 @@ from lightspeed.units import Q
 # %% [markdown]
 # ## Before you read on
 #
-# A chip multiplies two numbers and adds a third. Or it reads a word from memory. Commit yourself: how many times the energy
-# does the reading take?
+# A chip multiplies two numbers and adds a third. Or it reads a word from memory. Commit yourself:
+# how many times the energy does the reading take?
 
 # %%
 predict("numbers.dram_over_fma", ...)
@@ -46,19 +47,25 @@ predict("numbers.hbm_latency", ...)
 
 # %%
 e = find("horowitz_45nm")
+e.dram, e.fp16_fma
+
+# %%
 read_over_fma = e.dram / e.fp16_fma
+read_over_fma
 
 # %%
 reveal("numbers.dram_over_fma")
 
 # %% [markdown]
-# Reading the word takes {{read_over_fma:.0f}} times the energy of the multiply-add. {{holds 400 < read_over_fma < 450}} The
-# reason is distance. A wire has to be charged along its whole length. The memory is centimetres away from the units, while the
-# parts of a multiplier are micrometres apart. So when you compare two ways to do something, count what each of them moves.
+# Reading the word takes {{read_over_fma:.0f}} times the energy of the multiply-add. {{holds 400 <
+# read_over_fma < 450}} The reason is distance. A wire has to be charged along its whole length. The
+# memory is centimetres away from the units, while the parts of a multiplier are micrometres apart.
+# So when you compare two ways to do something, count what each of them moves.
 #
 # ### Training keeps sixteen bytes for each parameter
 #
-# Mixed precision with Adam keeps the following for each parameter, before the first activation is stored.
+# Mixed precision with Adam keeps the following for each parameter, before the first activation is
+# stored.
 
 # %%
 adam, params = find("adam_mixed_precision"), 7e9
@@ -69,13 +76,15 @@ parts = {
     "first moment, fp32": adam.momentum,
     "second moment, fp32": adam.variance,
 }
-table([[name, f"{n:.0f}"] for name, n in parts.items()] + [["sum", f"{sum(parts.values()):.0f}"]], ["what", "bytes per parameter"])
+total = sum(float(width) for width in parts.values())
+table([*parts.items(), ["sum", total]], ["what", "bytes per parameter"])
 
 # %% [markdown]
-# Recipes differ. With gradients in fp32 the sum is {{adam.total + adam.gradients:.0f}}, and with a second, fp32 copy to add
-# them up in, it is {{adam.total + 2 * adam.gradients:.0f}}. So say what you count. With the {{adam.total:.0f}} bytes of the
-# table, a model of {{si(params, "parameter")}} needs {{si(params * adam.total, "byte")}} before it sees a token, which is more
-# than one H100 holds. {{holds params * adam.total > accelerator("h100_sxm").hbm_capacity}}
+# Recipes differ. With gradients in fp32 the sum is {{adam.total + adam.gradients:.0f}}, and with a
+# second, fp32 copy to add them up in, it is {{adam.total + 2 * adam.gradients:.0f}}. So say what
+# you count. With the {{adam.total:.0f}} bytes of the table, a model of {{si(params, "parameter")}}
+# needs {{si(params * adam.total, "byte")}} before it sees a token, which is more than one H100
+# holds. {{holds params * adam.total > accelerator("h100_sxm").hbm_capacity}}
 #
 # ### A kilometre of fibre takes its time
 
@@ -83,9 +92,10 @@ table([[name, f"{n:.0f}"] for name, n in parts.items()] + [["sum", f"{sum(parts.
 reveal("numbers.fibre_kilometre")
 
 # %% [markdown]
-# Light in glass is a third slower than in vacuum. {{holds abs(memory("light").fibre / memory("light").vacuum - 2 / 3) < 0.005}}
-# A faster switch or network card does not change that. A straighter path does, and so does a path without glass: traders
-# pay for microwave links, and for fibres with a hollow core, in which light travels through air.
+# Light in glass is a third slower than in vacuum. {{holds abs(memory("light").fibre /
+# memory("light").vacuum - 2 / 3) < 0.005}} A faster switch or network card does not change that. A
+# straighter path does, and so does a path without glass: traders pay for microwave links, and for
+# fibres with a hollow core, in which light travels through air.
 #
 # ## What will not change
 #
@@ -93,19 +103,30 @@ reveal("numbers.fibre_kilometre")
 
 # %%
 paths = [memory(k) for k in ("path_hall", "path_country", "path_atlantic", "path_pacific")]
-meaning = ["training across machines is feasible", "no per-token round trips", "serve from both sides", "keep data where it is used"]
+follows = [
+    "training across machines is feasible", "no per-token round trips", "serve from both sides",
+    "keep data where it is used",
+]  # fmt: skip
+printed = [path.round_trip.others[0]["printed"] for path in paths]
+columns = ["path", "distance", "round trip of light", "often printed", "what follows"]
 table(
-    [[p.name, p.distance.printed, si(p.round_trip, "s"), p.round_trip.others[0]["printed"], m] for p, m in zip(paths, meaning)],
-    ["path", "distance", "round trip of light", "often printed", "what follows"],
-    caption="There and back at the speed of light in glass fibre, for the distances of the catalog.",
+    [[p.name, p.distance.printed, p.round_trip, *x] for p, *x in zip(paths, printed, follows)],
+    columns,
+    caption="There and back at the speed of light in glass fibre, for distances of the catalog.",
 )
-measured = {o["source"].key: parse(o["printed"])[0] for o in paths[0].round_trip.others}  # by software, in one data centre
+
+# %%
+# by software, in one data centre
+measured = {o["source"].key: parse(o["printed"])[0] for o in paths[0].round_trip.others}
+measured
 
 # %% [markdown]
-# Look at the first row. Light needs {{si(paths[0].round_trip, "s")}} for a kilometre and back. Programs in one data centre wait
-# far longer than that: the list that Jeff Dean made famous has {{si(measured["dean_2012"], "s")}}.
-# {{holds measured["dean_2012"] > 10 * paths[0].round_trip}} The rest is network cards, switches, kernels and queues, and
-# engineers do shorten that part.
+# Look at the first row. Light needs {{si(paths[0].round_trip, "s")}} for a kilometre and back. The
+# list that Jeff Dean made famous has {{si(measured["dean_2012"], "s")}} for two programs in one
+# data centre. {{holds measured["dean_2012"] > 10 * paths[0].round_trip}} The rest is network cards,
+# switches, kernels and queues, and engineers do shorten that part: a small message over InfiniBand,
+# further down, takes {{si(link("infiniband_ndr").end_to_end, "s")}} one way. {{holds 2 *
+# link("infiniband_ndr").end_to_end < measured["dean_2012"] / 10}}
 #
 # ### The energy ladder
 
@@ -120,51 +141,67 @@ rungs = {
     "large cache": e.cache_1mb,
     "DRAM": e.dram,
 }
-names = list(rungs)
+rungs
 
-# %% tags=["figure"]
+# %%
+import matplotlib.pyplot as plt
+
+fig, ax = plt.subplots(figsize=(8, 3.4), layout="constrained")
+colors = ["tab:green"] * 4 + ["tab:orange"] * 4
+bars = ax.barh(list(rungs), [float(energy) for energy in rungs.values()], color=colors)
+ax.bar_label(bars, [repr(energy) for energy in rungs.values()], padding=3)
+ax.set(xscale="log", xlim=(1e-14, 1e-8), xlabel="energy in joules")
+ax.invert_yaxis()
+plt.close(fig)
 figure(
-    Chart(
-        Axis("energy", "J", "log", domain=(1e-14, 1e-8)),
-        Axis(scale="category", categories=names),
-        [
-            Bars(names[:4], list(rungs.values())[:4], label="arithmetic", labels=[si(v, "J") for v in list(rungs.values())[:4]], color="green"),
-            Bars(names[4:], list(rungs.values())[4:], label="reading a word of four bytes", labels=[si(v, "J") for v in list(rungs.values())[4:]], color="orange"),
-        ],
-        height=340,
-    ),
+    fig,
     # holds "Every step away from the units costs more": (lambda far: far == sorted(far)
     #  and far[-1] / far[-2] == max(b / a for a, b in zip(far, far[1:])))(list(rungs.values())[3:])
-    caption=f"Arithmetic costs {si(e.int8_add, 'J')} to {si(e.fp32_fma, 'J')}. Every step away from the units costs more, and the step off the chip is the largest.",
-    alt=f"Horizontal bars on a logarithmic axis from {si(e.int8_add, 'J')} for an int8 addition to {si(e.dram, 'J')} for a word from DRAM.",
+    caption=f"Arithmetic (green) costs {e.int8_add!r} to {e.fp32_fma!r}; orange bars read a word of "
+    "four bytes. Every step away from the units costs more, and the step off the chip is the "
+    "largest.",
+    alt=f"Horizontal bars on a logarithmic axis from {e.int8_add!r} for an int8 addition to "
+    f"{e.dram!r} for a word from DRAM.",
 )
 
 # %%
 ratios = {
-    "DRAM read over fp16 multiply-add": (read_over_fma, "wires, whose capacitance grows with their length"),
+    "DRAM read over fp16 multiply-add": (
+        read_over_fma, "wires, whose capacitance grows with their length",
+    ),
     "DRAM read over fp16 multiply": (e.dram / e.fp16_multiply, "the same, without the add"),
     "fp32 add over int8 add": (e.fp32_add / e.int8_add, "bits that switch"),
     "fp32 over fp16 multiply-add": (e.fp32_fma / e.fp16_fma, "bits that switch"),
     "fp32 over fp16 multiply": (e.fp32_multiply / e.fp16_multiply, "bits that switch"),
     "large over small cache": (e.cache_1mb / e.cache_8kb, "distance to the units"),
 }
-table([[n, f"{v:.3g}", why] for n, (v, why) in ratios.items()], ["ratio", "value", "what is behind it"], caption=f"Computed from Horowitz's table for a process of {e.process}.")
+table(
+    [[ratio, value, why] for ratio, (value, why) in ratios.items()],
+    ["ratio", "value", "reason"],
+    caption=f"Computed from Horowitz's table for a process of {e.process}.",
+)
+
+# %%
 now = find("jouppi_7nm")
 then_ratio = [n / e.fp32_multiply for n in (e.dram_64b_least, e.dram_64b_most)]
 now_ratio = [n / now.fp32_multiply for n in (now.gddr6_64b_least, now.gddr6_64b_most)]
+then_ratio, now_ratio
 
 # %% [markdown]
-# The absolute values belong to an old process. Engineers of Google have since printed the same table for {{now.process}}
-# (Jouppi and others, *Ten lessons*). From the one to the other, an fp32 multiplication fell from {{si(e.fp32_multiply, "J")}} to
-# {{si(now.fp32_multiply, "J")}}, and eight bytes from the DRAM of the day from {{si(e.dram_64b_least, "J")}} or more to
-# {{si(now.gddr6_64b_least, "J")}} or more. So those eight bytes cost as much as {{then_ratio[0]:.0f}} to {{then_ratio[1]:.0f}}
-# multiplications then, and {{now_ratio[0]:.0f}} to {{now_ratio[1]:.0f}} now. {{holds now_ratio[0] < then_ratio[0] <= now_ratio[1] < then_ratio[1]}}
-# Keep the order of magnitude, and look the digits up. It is why *arithmetic intensity*, the subject of chapter 2, decides so much.
+# The absolute values belong to an old process. Engineers of Google have since printed the same
+# table for {{now.process}} (Jouppi and others, *Ten lessons*). From the one to the other, an fp32
+# multiplication fell from {{si(e.fp32_multiply, "J")}} to {{si(now.fp32_multiply, "J")}}, and eight
+# bytes from the DRAM of the day from {{si(e.dram_64b_least, "J")}} or more to
+# {{si(now.gddr6_64b_least, "J")}} or more. So those eight bytes cost as much as
+# {{then_ratio[0]:.0f}} to {{then_ratio[1]:.0f}} multiplications then, and {{now_ratio[0]:.0f}} to
+# {{now_ratio[1]:.0f}} now. {{holds now_ratio[0] < then_ratio[0] <= now_ratio[1] < then_ratio[1]}}
+# Keep the order of magnitude, and look the digits up. It is one reason why *arithmetic intensity*,
+# the subject of chapter 2, decides so much.
 #
 # ### Rules of arithmetic
 #
-# These come from counting and do not depend on hardware. The last two hold for a dense transformer, as long as its context is
-# short beside its width.
+# These come from counting and do not depend on hardware. The last two hold for a dense transformer,
+# as long as its context is short beside its width.
 
 # %%
 tokens = 1e12
@@ -175,22 +212,28 @@ rules = [
     ["inference", "two FLOPs per parameter and token", si(2 * params, "FLOP") + " per token"],
     ["training", "six FLOPs per parameter and token", f"{6 * params * tokens:.1e} FLOP"],
 ]
-table(rules, ["what", "rule", f"for {si(params, 'parameter')}"], caption=f"Training on {si(tokens, 'token')}. What attention adds comes in chapter 6.")
+table(
+    rules,
+    ["what", "rule", f"for {si(params, 'parameter')}"],
+    caption=f"Training on {si(tokens, 'token')}. What attention adds comes in chapter 6.",
+)
 
 # %% [markdown]
 # ## The latency ladder
 #
-# If a register were a pencil on your desk, where would main memory be? Keep the two kinds of processor apart. A CPU's caches
-# are built to answer quickly, a GPU's to serve thousands of threads. So a latency of one divided by a latency of the other
-# says little about either.
+# If a register were a pencil on your desk, where would main memory be? Keep the two kinds of
+# processor apart. A CPU's caches are built to answer quickly, a GPU's to serve thousands of
+# threads. So a latency of one divided by a latency of the other says little about either.
 #
-# Keep three kinds of latency apart, too. In a memory it is the time that one load waits. On a link it is the time of a small
-# message from program to program, software included. For a distance it is the time of light, alone. Each row says which it is.
+# Keep three kinds of latency apart, too. In a memory it is the time that one load waits. On a link
+# it is the time of a small message from program to program, software included. For a distance it is
+# the time of light, alone. Each row says which it is.
 
 # %%
 cpu = [memory(k) for k in ("cpu_register", "cpu_l1", "cpu_l2", "cpu_l3", "cpu_dram")]
 gpu = [memory(k) for k in ("gpu_shared", "gpu_l1", "gpu_l2", "gpu_hbm")]
-nvlink, pcie, infiniband, ethernet = (link(k) for k in ("nvlink4", "pcie5_x16", "infiniband_ndr", "ethernet_400g"))
+nvlink, pcie = link("nvlink4"), link("pcie5_x16")
+infiniband, ethernet = link("infiniband_ndr"), link("ethernet_400g")
 messages = {
     "NVLink, message": nvlink.end_to_end,
     "InfiniBand, message": infiniband.end_to_end,
@@ -198,7 +241,10 @@ messages = {
     "Ethernet (RoCE), message": ethernet.end_to_end,
     "Ethernet (RoCE), message, two leaf switches": ethernet.end_to_end_across,
 }
-drives = {"NVMe SSD, a random read": memory("nvme_ssd").latency, "Hard disk, a seek": memory("hard_disk").latency}
+drives = {
+    "NVMe SSD, a random read": memory("nvme_ssd").latency,
+    "Hard disk, a seek": memory("hard_disk").latency,
+}
 light = {f"{p.name}, light": p.latency for p in paths}
 outside = dict(sorted({**messages, **drives, **light}.items(), key=lambda row: row[1]))
 groups = {
@@ -207,37 +253,47 @@ groups = {
     "links, storage, distance": (outside, "orange"),
 }
 ladder = {name: latency for group, _ in groups.values() for name, latency in group.items()}
-stretch = find("human_scale").stretch
+scale = find("human_scale")
+scale.tick, scale.feels_like, scale.stretch
 
 # %% tags=["figure"]
+texts = {n: [si(value, "s", 2) for value in g.values()] for n, (g, _) in groups.items()}
+bars = [
+    Bars(list(g), list(g.values()), label=name, labels=texts[name], color=color)
+    for name, (g, color) in groups.items()
+]
+felt = f"if {si(scale.tick, 's')} lasted {human_time(scale.feels_like)}"
 figure(
     Chart(
         Axis("latency", "s", "log", domain=(1e-10, 10)),
         Axis(scale="category", categories=list(ladder)),
-        [
-            Bars(list(group), list(group.values()), label=name, labels=[si(latency, "s", 2) for latency in group.values()], color=color)
-            for name, (group, color) in groups.items()
-        ],
-        x_top=human_axis(stretch, f"if {si(find('human_scale').tick, 's')} lasted {human_time(find('human_scale').feels_like)}"),
+        bars,
+        x_top=human_axis(scale.stretch, felt),
         height=600,
     ),
-    caption="The ladder, with each latency as a person would feel it on the upper axis. Messages and distances are one way.",
-    alt=f"Horizontal bars on a logarithmic axis, from {si(cpu[0].latency, 's')} for a register to {si(paths[-1].latency, 's')} across the Pacific, in three groups: CPU, GPU, and what lies outside the chip.",
+    caption="The ladder, with each latency as a person would feel it on the upper axis. Messages "
+    "and distances are one way.",
+    alt=f"Horizontal bars on a logarithmic axis, from {si(cpu[0].latency, 's')} for a register to "
+    f"{si(paths[-1].latency, 's')} across the Pacific, in three groups: CPU, GPU, and what lies "
+    "outside the chip.",
 )
 
 # %%
+felt = {k: datasheet.human_scale(v, scale.tick, scale.feels_like) for k, v in ladder.items()}
 table(
-    [[name, si(latency, "s"), human_time(datasheet.human_scale(latency, find("human_scale").tick, find("human_scale").feels_like))] for name, latency in ladder.items()],
+    [[name, latency, human_time(felt[name])] for name, latency in ladder.items()],
     ["level", "latency", "felt as"],
-    caption=f"One factor throughout: {si(find('human_scale').tick, 's')} lasts {human_time(find('human_scale').feels_like)}.",
+    caption=f"One factor throughout: {si(scale.tick, 's')} lasts {human_time(scale.feels_like)}.",
 )
 
 # %% [markdown]
-# An analogy multiplies each time by the same factor. In such a table, divide two rows by each other and see.
+# An analogy multiplies each time by the same factor. In such a table, divide two rows by each other
+# and see.
 #
 # Now look at the messages. From program to program, the next node is about as far as the next GPU.
-# {{holds 0.7 < infiniband.end_to_end / nvlink.end_to_end < 1.3}} The wires are not what takes the time: InfiniBand hardware
-# alone needs {{si(infiniband.latency, "s")}} of the {{si(infiniband.end_to_end, "s")}}.
+# {{holds 0.7 < infiniband.end_to_end / nvlink.end_to_end < 1.3}} The wires are not what takes the
+# time: InfiniBand hardware alone needs {{si(infiniband.latency, "s")}} of the
+# {{si(infiniband.end_to_end, "s")}}.
 
 # %%
 reveal("numbers.hbm_latency")
@@ -256,51 +312,70 @@ like = [
     ["GPU HBM over PCIe, bandwidth", hbm.bandwidth / pcie.bandwidth],
     ["NVLink over InfiniBand, bandwidth", nvlink.bandwidth / infiniband.bandwidth],
 ]
-table([[n, f"{v:.3g}"] for n, v in like], ["ratio", "value"])
+table(like, ["ratio", "value"])
 
 # %% [markdown]
-# On one GPU, HBM is {{hbm.latency / l1.latency:.2g}} times as far away as the L1 cache. {{holds 10 < hbm.latency / l1.latency < 20}}
-# Divided by the L1 of a *CPU*, the same latency gives {{hbm.latency / cpu[1].latency:.0f}}, a mixture of two chips. In one
-# direction NVLink carries {{nvlink.bandwidth / infiniband.bandwidth:.2g}} times what InfiniBand carries.
-# {{holds nvlink.bandwidth == 9 * infiniband.bandwidth}} Both directions of the first over one direction of the second would give
-# {{nvlink.bandwidth_bidirectional / infiniband.bandwidth:.2g}}.
+# On one GPU, HBM is {{hbm.latency / l1.latency:.2g}} times as far away as the L1 cache. {{holds 10
+# < hbm.latency / l1.latency < 20}} Divided by the L1 of a *CPU*, the same latency gives
+# {{hbm.latency / cpu[1].latency:.0f}}, a mixture of two chips. In one direction NVLink carries
+# {{nvlink.bandwidth / infiniband.bandwidth:.2g}} times what InfiniBand carries. {{holds
+# nvlink.bandwidth == 9 * infiniband.bandwidth}} Both directions of the first over one direction of
+# the second would give {{nvlink.bandwidth_bidirectional / infiniband.bandwidth:.2g}}.
 #
 # ### The pyramid
 #
-# A memory can be large, or near the units, but not both. So machines stack several, and software tries to stay near the top.
+# A memory can be large, or near the units, but not both. So machines stack several, and software
+# tries to stay near the top.
 
 # %%
 h100, host, ssd = accelerator("h100_sxm"), memory("dgx_h100_dram"), memory("nvme_ssd")
-least = h100.hbm_cycles_least / accelerator("h100_pcie").clock  # of another program, on another board
+# of another program, on another board
+least = h100.hbm_cycles_least / accelerator("h100_pcie").clock
+least, pcie.latency, hbm.latency
+
+# %%
+both = f"{si(h100.l2_bandwidth_measured, 'byte/s')} to {si(l2.bandwidth, 'byte/s')}"
+two = f"{si(least, 's')} to {si(hbm.latency, 's')}"
 pyramid = [
-    ["GPU shared memory and L1", si(shared.latency, "s"), "a load", si(shared.bandwidth, "byte/s"), "on chip"],
-    ["GPU L2", si(l2.latency, "s"), "a load", f"{si(h100.l2_bandwidth_measured, 'byte/s')} to {si(l2.bandwidth, 'byte/s')}", si(l2.capacity, "byte")],
-    ["GPU HBM", f"{si(least, 's')} to {si(hbm.latency, 's')}", "a load", si(hbm.bandwidth, "byte/s"), si(hbm.capacity, "byte")],
-    ["another GPU, NVLink", si(nvlink.end_to_end, "s"), "a message", si(nvlink.bandwidth, "byte/s"), "the node"],
-    ["host DRAM, from its CPU", si(cpu[-1].latency, "s"), "a load", si(host.bandwidth, "byte/s"), "the host"],
-    ["host DRAM, over PCIe", f"about {si(pcie.latency, 's')}", "hardware", si(pcie.bandwidth, "byte/s"), "the host"],
-    ["another node, InfiniBand", si(infiniband.end_to_end, "s"), "a message", si(infiniband.bandwidth, "byte/s"), "the cluster"],
-    ["SSD", si(ssd.latency, "s"), "a random read", si(ssd.bandwidth, "byte/s"), "the drive"],
-]
+    ["GPU shared memory and L1", shared.latency, "a load", shared.bandwidth, "on chip"],
+    ["GPU L2", l2.latency, "a load", both, l2.capacity],
+    ["GPU HBM", two, "a load", hbm.bandwidth, hbm.capacity],
+    ["another GPU, NVLink", nvlink.end_to_end, "a message", nvlink.bandwidth, "the node"],
+    ["host DRAM, from its CPU", cpu[-1].latency, "a load", host.bandwidth, "the host"],
+    ["host DRAM, over PCIe", pcie.latency, "hardware, roughly", pcie.bandwidth, "the host"],
+    [
+        "another node, InfiniBand", infiniband.end_to_end, "a message", infiniband.bandwidth,
+        "the cluster",
+    ],
+    ["SSD", ssd.latency, "a random read", ssd.bandwidth, "the drive"],
+]  # fmt: skip
 table(
     pyramid,
     ["level", "latency", "of", "bandwidth, one way", "holds"],
-    caption="An H100 in a DGX, and what is around it. Two numbers: HBM was measured by two programs; the L2 was measured, and computed from its width.",
+    caption="An H100 in a DGX, and what is around it. Two numbers: HBM was measured by two "
+    "programs; the L2 was measured, and computed from its width.",
 )
 
 # %% tags=["figure"]
-levels = {"shared memory, L1": shared.bandwidth, "L2, measured": h100.l2_bandwidth_measured, "HBM": hbm.bandwidth, "NVLink": nvlink.bandwidth,
-          "PCIe to the host": pcie.bandwidth, "InfiniBand": infiniband.bandwidth, "SSD": ssd.bandwidth}  # fmt: skip
+levels = {
+    "shared memory, L1": shared.bandwidth, "L2, measured": h100.l2_bandwidth_measured,
+    "HBM": hbm.bandwidth, "NVLink": nvlink.bandwidth, "PCIe to the host": pcie.bandwidth,
+    "InfiniBand": infiniband.bandwidth, "SSD": ssd.bandwidth,
+}  # fmt: skip
+texts = [si(rate, "byte/s") for rate in levels.values()]
 figure(
     Chart(
-        Axis("bandwidth, one way (width of the pyramid's pipe)", "byte/s", "log", domain=(1e9, 1e14)),
+        Axis("bandwidth, one way (width of the pipe)", "byte/s", "log", domain=(1e9, 1e14)),
         Axis(scale="category", categories=list(levels)),
-        [Bars(list(levels), list(levels.values()), labels=[si(rate, "byte/s") for rate in levels.values()], color="sky")],
+        [Bars(list(levels), list(levels.values()), labels=texts, color="sky")],
         height=320,
     ),
-    # holds "each level is narrower than the one above it": list(levels.values()) == sorted(levels.values(), reverse=True)
-    caption="The memory pyramid of one GPU, top down: each level is narrower than the one above it.",
-    alt=f"Bars that shorten from {si(shared.bandwidth, 'byte/s')} at the top, on the chip, to {si(ssd.bandwidth, 'byte/s')} at the bottom, the SSD.",
+    # holds "each level is narrower than the one above it": list(levels.values())
+    #  == sorted(levels.values(), reverse=True)
+    caption="The memory pyramid of one GPU, top down: each level is narrower than the one above "
+    "it.",
+    alt=f"Bars that shorten from {si(shared.bandwidth, 'byte/s')} at the top, on the chip, to "
+    f"{si(ssd.bandwidth, 'byte/s')} at the bottom, the SSD.",
 )
 
 # %% [markdown]
@@ -311,18 +386,24 @@ figure(
 # %%
 budgets = entries("budgets")
 rows = [b for k, b in budgets.items() if "latency" in b and k != "batch_training"]
-table([[b.name, si(b.latency, "s"), b.reason, b.latency.source.author or b.latency.source.title] for b in rows], ["application", "budget", "because", "who says so"])
+said_by = [b.latency.source.author or b.latency.source.title for b in rows]
+table(
+    [[b.name, b.latency, b.reason, who] for b, who in zip(rows, said_by)],
+    ["application", "budget", "because", "who says so"],
+)
 
 # %% [markdown]
-# At {{budgets["braking"].speed.printed}} a car moves {{100 * budgets["braking"].distance:.0f}} cm in
-# {{si(budgets["braking"].latency, "s")}}. Batch training is left out: it lasts hours to days, and throughput is what counts.
+# At {{budgets["braking"].speed.printed}} a car moves {{100 * budgets["braking"].distance:.0f}} cm
+# in {{si(budgets["braking"].latency, "s")}}. Batch training is left out: it lasts hours to days,
+# and throughput is what counts.
 #
-# Where a budget is the course's own premise or a textbook's, the last column says so. Do not quote it as psychology.
+# Where a budget is the course's own premise or a textbook's, the last column says so. Do not quote
+# it as psychology.
 #
 # ## The machines
 #
-# Peaks are for dense matrices on one chip; link rates are for one direction. Data sheets often print the sparse peak, or both
-# directions of a link together.
+# Peaks are for dense matrices on one chip; link rates are for one direction. Data sheets often
+# print the sparse peak, or both directions of a link together.
 
 # %%
 def cell(entry, name, unit):
@@ -331,43 +412,66 @@ def cell(entry, name, unit):
 
 
 phone = accelerator("apple_a17_pro")
-shown = [accelerator(k) for k in ("h100_sxm", "a100_80gb", "b200", "mi300x", "tpu_v5p", "tpu_v6e", "apple_a17_pro", "ryzen_9_7950x")]
+keys = (
+    "h100_sxm", "a100_80gb", "b200", "mi300x", "tpu_v5p", "tpu_v6e", "apple_a17_pro",
+    "ryzen_9_7950x",
+)  # fmt: skip
+units = {"bf16": "FLOP/s", "int8": "OP/s", "hbm_bandwidth": "byte/s", "power": "W"}
+shown = [accelerator(key) for key in keys]
 table(
-    [[m.name, cell(m, "bf16", "FLOP/s"), cell(m, "int8", "OP/s"), cell(m, "hbm_bandwidth", "byte/s"), cell(m, "power", "W")] for m in shown],
+    [[m.name, *(cell(m, name, unit) for name, unit in units.items())] for m in shown],
     ["machine", "bf16", "int8", "memory bandwidth", "power"],
     caption="Peaks of the matrix units. The last two rows are a phone and a desktop CPU.",
 )
 
 # %% [markdown]
-# Compare one precision at a time. Apple gives the phone's rate in "trillion operations per second" and does not say of what
-# width. If they are int8, the H100 does {{h100.int8 / phone.int8:.0f}} times as many. {{holds h100.int8 > 50 * phone.int8}} Its
-# bf16 rate over the same figure would give half of that, {{h100.bf16 / phone.int8:.0f}}. {{holds h100.int8 == 2 * h100.bf16}}
+# Compare one precision at a time. Apple gives the phone's rate in "trillion operations per second"
+# and does not say of what width. If they are int8, the H100 does {{h100.int8 / phone.int8:.0f}}
+# times as many. {{holds h100.int8 > 50 * phone.int8}} Its bf16 rate over the same figure would give
+# half of that, {{h100.bf16 / phone.int8:.0f}}. {{holds h100.int8 == 2 * h100.bf16}}
 
 # %%
 v5p, gb, gib = accelerator("tpu_v5p"), UNITS["GB"][0], UNITS["GiB"][0]
-sheet = [("bf16 peak", "bf16", "FLOP/s"), ("memory bandwidth", "hbm_bandwidth", "byte/s"), ("memory", "hbm_capacity", "byte"), ("on-chip", "l2_capacity", "byte"), ("link, one way", "link_bandwidth", "byte/s"), ("link, both ways", "link_bandwidth_bidirectional", "byte/s")]
+ridges = [roofline.ridge_point(m.bf16, m.hbm_bandwidth) for m in (h100, v5p)]
 table(
-    [[label, cell(h100, n, u), cell(v5p, n if n in v5p or n != "l2_capacity" else "vmem_capacity", u)] for label, n, u in sheet]
-    + [["ridge", *(f"{roofline.ridge_point(m.bf16, m.hbm_bandwidth):.0f} FLOP/byte" for m in (h100, v5p))]],
+    [
+        ["bf16 peak", h100.bf16, v5p.bf16],
+        ["memory bandwidth", h100.hbm_bandwidth, v5p.hbm_bandwidth],
+        ["memory", h100.hbm_capacity, v5p.hbm_capacity],
+        ["on-chip", h100.l2_capacity, cell(v5p, "vmem_capacity", "byte")],
+        ["link, one way", h100.link_bandwidth, v5p.link_bandwidth],
+        ["link, both ways", h100.link_bandwidth_bidirectional, v5p.link_bandwidth_bidirectional],
+        ["ridge", *ridges],
+    ],
     ["", h100.name, v5p.name],
-    caption="Two machines for back-of-the-envelope work. On-chip is the L2 of one and the VMEM of the other.",
+    caption="Two machines for back-of-the-envelope work. On-chip is the L2 of one and the VMEM of "
+    "the other.",
 )
 
 # %% [markdown]
-# The H100 is sold with “{{h100.hbm_capacity.others[0]["printed"]}}”, and the card reports {{h100.hbm_capacity.printed}}. That is
-# {{h100.hbm_capacity / gib:.1f}} GiB, or {{si(h100.hbm_capacity, "byte")}}: memory is counted in powers of two, and where the data sheet
-# prints GB, read GiB. A GiB is {{gib / gb - 1:.0%}} larger than a GB. {{holds gib > gb and 79 * gib < h100.hbm_capacity < 80 * gib}}
+# The H100 is sold with “{{h100.hbm_capacity.others[0]["printed"]}}”, and the card reports
+# {{h100.hbm_capacity.printed}}. That is {{h100.hbm_capacity / gib:.1f}} GiB, or
+# {{si(h100.hbm_capacity, "byte")}}: memory is counted in powers of two, and where the data sheet
+# prints GB, read GiB. A GiB is {{gib / gb - 1:.0%}} larger than a GB. {{holds gib > gb and 79 * gib
+# < h100.hbm_capacity < 80 * gib}}
 #
 # ### Links: which direction, whose bandwidth?
 
 # %%
-keys = ["pcie3_x16", "pcie4_x16", "pcie5_x16", "pcie6_x16", "nvlink3", "nvlink4", "nvlink5", "infiniband_ndr", "infiniband_xdr", "efa_p5", "ethernet_100g", "ethernet_400g", "ethernet_800g", "ici_v5e", "ici_v5p"]
-table([[link(k).name, si(link(k).bandwidth, "byte/s"), si(link(k).bandwidth_bidirectional, "byte/s")] for k in keys], ["link", "one way", "both ways"])
+keys = [
+    "pcie3_x16", "pcie4_x16", "pcie5_x16", "pcie6_x16", "nvlink3", "nvlink4", "nvlink5",
+    "infiniband_ndr", "infiniband_xdr", "efa_p5", "ethernet_100g", "ethernet_400g",
+    "ethernet_800g", "ici_v5e", "ici_v5p",
+]  # fmt: skip
+links = [link(key) for key in keys]
+rows = [[one.name, one.bandwidth, one.bandwidth_bidirectional] for one in links]
+table(rows, ["link", "one way", "both ways"])
 
 # %% [markdown]
-# The {{si(nvlink.bandwidth_bidirectional, "byte/s")}} of NVLink 4 on data sheets are both ways. A transfer in one
-# direction gets {{si(nvlink.bandwidth, "byte/s")}}. The {{si(link("efa_p5").bandwidth_per_node, "byte/s")}} of a
-# P5 instance are for the node: each of its {{link("efa_p5").gpus:.0f}} GPUs has {{si(link("efa_p5").bandwidth, "byte/s")}}.
+# The {{si(nvlink.bandwidth_bidirectional, "byte/s")}} of NVLink 4 on data sheets are both ways. A
+# transfer in one direction gets {{si(nvlink.bandwidth, "byte/s")}}. The
+# {{si(link("efa_p5").bandwidth_per_node, "byte/s")}} of a P5 instance are for the node: each of its
+# {{link("efa_p5").gpus:.0f}} GPUs has {{si(link("efa_p5").bandwidth, "byte/s")}}.
 #
 # ## Latency and bandwidth are two things
 #
@@ -378,24 +482,27 @@ table([[link(k).name, si(link(k).bandwidth, "byte/s"), si(link(k).bandwidth_bidi
 # %%
 wire, ping = link("ethernet_10g"), 10e-3
 small, large = 1e3, 1e9
+[roofline.transfer_time(size, wire.bandwidth) for size in (small, large)]
+
+# %%
+times = [roofline.transfer_time(size, wire.bandwidth, ping) for size in (small, large)]
 table(
-    [
-        [si(s, "byte"), si(roofline.transfer_time(s, wire.bandwidth), "s"), si(roofline.transfer_time(s, wire.bandwidth, ping), "s"), f"{ping / roofline.transfer_time(s, wire.bandwidth, ping):.1%}"]
-        for s in (small, large)
-    ],
-    ["size", "moving the bytes", "in all", "share of latency"],
+    [[si(size, "byte"), time, si(ping / time, "%")] for size, time in zip((small, large), times)],
+    ["size", "in all", "share of latency"],
     caption=f"{wire.name} with {si(ping, 's')} of latency.",
 )
 
 # %% [markdown]
-# For the small message the width of the link hardly matters, and for the large one the distance hardly does. In between lies
-# the size at which both terms are equal, latency times bandwidth: here {{si(roofline.crossover_size(ping, wire.bandwidth), "byte")}}.
-# {{holds abs(roofline.transfer_time(roofline.crossover_size(ping, wire.bandwidth), wire.bandwidth) - ping) < 1e-12}} Compute it
-# before you buy a faster link.
+# For the small message the width of the link hardly matters, and for the large one the distance
+# hardly does. In between lies the size at which both terms are equal, latency times bandwidth: here
+# {{si(roofline.crossover_size(ping, wire.bandwidth), "byte")}}. {{holds
+# abs(roofline.transfer_time(roofline.crossover_size(ping, wire.bandwidth), wire.bandwidth) - ping)
+# < 1e-12}} Compute it before you buy a faster link.
 #
 # ## Try it
 #
-# Choose a path, from main memory to the far side of an ocean. Before you move the slider, say which term decides, or whether both do.
+# Choose a path, from main memory to the far side of an ocean. Before you move the slider, say which
+# term decides, or whether both do.
 
 # %%
 from lightspeed_course.explorers.numbers import explore, explore_generations
@@ -405,10 +512,12 @@ explore()
 # %% [markdown]
 # ## Check an equation by its units
 #
-# The terms of a sum must have one dimension. Many wrong performance equations fail this test, so it is worth having a
-# machine do it. Here is the *Iron Law*, the time of a step whose parts do not overlap.
+# The terms of a sum must have one dimension. Many wrong performance equations fail this test, so it
+# is worth having a machine do it. Here is the *Iron Law*, the time of a step whose parts do not
+# overlap.
 #
-# $$T = \frac{\text{bytes} }{\text{bandwidth} } + \frac{\text{FLOPs} }{\text{peak} \times \text{utilization} } + \text{latency}$$
+# $$T = \frac{\text{bytes} }{\text{bandwidth} }
+# + \frac{\text{FLOPs} }{\text{peak} \times \text{utilization} } + \text{latency}$$
 
 # %%
 size, flops, utilization, overhead = Q(14, "GB"), Q(2, "TFLOP"), 0.5, Q(20, "us")
@@ -417,27 +526,31 @@ terms = {
     "compute": flops / (h100.bf16.quantity * utilization),
     "latency": overhead,
 }
-table([[n, f"{t.to('ms'):.3g~P}", str(t.dimensionality)] for n, t in terms.items()], ["term", "value", "dimension"])
+rows = [[n, f"{t.to('ms'):.3g~P}", str(t.dimensionality)] for n, t in terms.items()]
+table(rows, ["term", "value", "dimension"])
 
 # %%
-whole = roofline.iron_law(flops, size, h100.bf16.quantity, h100.hbm_bandwidth.quantity, utilization, overhead)
+rates = h100.bf16.quantity, h100.hbm_bandwidth.quantity
+whole = roofline.iron_law(flops, size, *rates, utilization, overhead)
 print(f"{whole.to('ms'):.4g~P}")
 
 # %% [markdown]
-# Each term is a time, and so is the sum. Now divide the bytes by the peak by mistake, and ask for the time.
+# Each term is a time, and so is the sum. Now divide the bytes by the peak by mistake, and ask for
+# the time.
 
 # %% tags=["raises-exception"]
 roofline.compute_time(size, h100.bf16.quantity)
 
 # %% [markdown]
-# Bits and bytes have the same dimension and convert. That is why the next line is right and hand arithmetic so often is not.
+# Bits and bytes have the same dimension and convert. That is why the next line is right and hand
+# arithmetic so often is not.
 
 # %%
 print(roofline.transfer_time(Q(1, "GB"), Q(10, "Gbit/s"), Q(10, "ms")).to("ms"))
 
 # %% [markdown]
-# You cannot trade FLOPs for bytes directly, because their units differ. Such a trade goes through time, and its exchange rate
-# is the ridge of chapter 2.
+# You cannot trade FLOPs for bytes directly, because their units differ. Such a trade goes through
+# time, and its exchange rate is the ridge of chapter 2.
 #
 # ## Which ratios survive a generation?
 #
@@ -445,14 +558,23 @@ print(roofline.transfer_time(Q(1, "GB"), Q(10, "Gbit/s"), Q(10, "ms")).to("ms"))
 
 # %%
 old, new = accelerator("a100_80gb"), accelerator("b200")
-growing = {"bf16 peak": "bf16", "memory bandwidth": "hbm_bandwidth", "memory": "hbm_capacity", "link": "link_bandwidth", "power": "power"}
-doubling = {name: (new.year - old.year) / log2(getattr(new, n) / getattr(old, n)) for name, n in growing.items()}
-table([[name, f"{years:.1f}"] for name, years in doubling.items()], ["", "years to double"], caption=f"From the {old.name} to the {new.name}.")
+growing = {
+    "bf16 peak": "bf16", "memory bandwidth": "hbm_bandwidth", "memory": "hbm_capacity",
+    "link": "link_bandwidth", "power": "power",
+}  # fmt: skip
+factors = {name: getattr(new, n) / getattr(old, n) for name, n in growing.items()}
+doubling = {name: (new.year - old.year) / log2(factor) for name, factor in factors.items()}
+table(
+    [[name, si(years, digits=2)] for name, years in doubling.items()],
+    ["", "years to double"],
+    caption=f"From the {old.name} to the {new.name}.",
+)
 
 # %% [markdown]
-# The peak doubled fastest, and the size of the memory slowest.
-# {{holds min(doubling, key=doubling.get) == "bf16 peak" and max(doubling, key=doubling.get) == "memory"}} Because they grow at
-# different rates, the ratios between them change as well. Which of them have lasted? Guess before you look.
+# The peak doubled fastest, and the size of the memory slowest. {{holds min(doubling,
+# key=doubling.get) == "bf16 peak" and max(doubling, key=doubling.get) == "memory"}} Because they
+# grow at different rates, the ratios between them change as well. Which of them have lasted? Guess
+# before you look.
 
 # %%
 explore_generations()
@@ -460,56 +582,75 @@ explore_generations()
 # %% [markdown]
 # ## Check: data sheets against their own arithmetic
 #
-# A peak is clock times operations per cycle times units. A cable's floor is length over speed. So each of these printed or
-# measured numbers can be predicted from others; the last column is the error of the prediction.
+# A peak is clock times operations per cycle times units. A cable's floor is length over speed. So
+# each of these printed or measured numbers can be predicted from others; the last column is the
+# error of the prediction.
 
 # %%
 checks = []
 for m in entries("accelerators").values():
     if all(n in m for n in ("clock", "flop_per_cycle", "tensor_core_count")):
-        peak = m.bf16 if "bf16" in m else m.fp16
-        checks.append((f"{m.name}, peak from its clock", datasheet.peak_from_clock(m.clock, m.flop_per_cycle, m.tensor_core_count), peak, "FLOP/s"))
-for k in ("nvlink3", "nvlink4", "nvlink5"):
-    checks.append((f"{link(k).name}, from its links", datasheet.bundle_bandwidth(link(k).links, link(k).bandwidth_per_link), link(k).bandwidth_bidirectional / 2, "byte/s"))
+        peak = datasheet.peak_from_clock(m.clock, m.flop_per_cycle, m.tensor_core_count)
+        checks.append((f"{m.name}, peak from its clock", peak, m.bf16 if "bf16" in m else m.fp16))
+for one in map(link, ("nvlink3", "nvlink4", "nvlink5")):
+    bundle = datasheet.bundle_bandwidth(one.links, one.bandwidth_per_link)
+    checks.append((f"{one.name}, from its links", bundle, one.bandwidth_bidirectional / 2))
 atlantic = memory("path_atlantic")
-checks.append(("Atlantic, floor against the fastest cable", datasheet.round_trip(atlantic.distance, memory("light").fibre), atlantic.measured_round_trip, "s"))
+floor = datasheet.round_trip(atlantic.distance, memory("light").fibre)
+checks.append(("Atlantic, floor against the fastest cable", floor, atlantic.measured_round_trip))
+len(checks)
 
 # %%
-table([[n, si(p, u, 4), si(m, u, 4), f"{p / m - 1:+.1%}"] for n, p, m, u in checks], ["what", "predicted", "printed or measured", "error"])
+table(
+    [[n, si(p, p.unit, 4), si(m, p.unit, 4), f"{p / m - 1:+.1%}"] for n, p, m in checks],
+    ["what", "predicted", "printed or measured", "error"],
+)
 
 # %% tags=["figure"]
-short = [n for n, _, _, _ in checks]
+short = [n for n, _, _ in checks]
 figure(
     Chart(
         Axis("predicted over printed or measured", "", domain=(0.9, 1.1)),
         Axis(scale="category", categories=short),
-        [Points([p / m for _, p, m, _ in checks], short, color="blue"), Rule(x=1, label="prediction is right")],
+        [
+            Points([p / m for _, p, m in checks], short, color="blue"),
+            Rule(x=1, label="prediction is right"),
+        ],
         height=360,
     ),
-    # holds "agrees with what it prints to within a per cent": all(abs(p / m - 1) < 0.01 for _, p, m, _ in checks[:-1])
-    caption="The arithmetic of a data sheet agrees with what it prints to within a per cent, if the right clock is used. The cable loses a few per cent to its detours.",
-    # holds "the largest deviation is that of the Atlantic cable": max(checks, key=lambda row: abs(row[1] / row[2] - 1)) == checks[-1]
-    alt="Points close to a vertical rule at one; the largest deviation is that of the Atlantic cable.",
+    # holds "agrees with what it prints to within a per cent": all(abs(p / m - 1) < 0.01
+    #  for _, p, m in checks[:-1])
+    caption="The arithmetic of a data sheet agrees with what it prints to within a per cent, if "
+    "the right clock is used. The cable loses a few per cent to its detours.",
+    # holds "the largest deviation is that of the Atlantic cable": checks[-1]
+    #  == max(checks, key=lambda row: abs(row[1] / row[2] - 1))
+    alt="Points close to a vertical rule at one; the largest deviation is that of the Atlantic "
+    "cable.",
 )
 
 # %% [markdown]
 # ### Where it breaks
 #
-# - **The clock on the web page may not be the one behind the peak.** With the boost clock that is often quoted for an
-#   H100 its peak would come out {{datasheet.peak_from_clock(1.98e9, h100.flop_per_cycle, h100.tensor_core_count) / h100.bf16 - 1:.0%}} too high.
-# - **A floor is not a forecast.** Real paths add equipment, detours and queues; real memories add page misses and refresh.
-# - **Latency has layers.** InfiniBand hardware takes {{si(infiniband.latency, "s")}}, a message from program to program
-#   {{si(infiniband.end_to_end, "s")}}, and for one step of a collective over it NCCL reckons with
-#   {{si(infiniband.nccl_step_simple, "s")}}. Say which one you mean.
+# - **The clock on the web page may not be the one behind the peak.** With the boost clock that is
+#   often quoted for an H100 its peak would come out
+#   {{datasheet.peak_from_clock(1.98e9, h100.flop_per_cycle, h100.tensor_core_count) / h100.bf16 - 1:.0%}}
+#   too high.
+# - **A floor is not a forecast.** Real paths add equipment, detours and queues; real memories add
+#   page misses and refresh.
+# - **Latency has layers.** InfiniBand hardware takes {{si(infiniband.latency, "s")}}, a message
+#   from program to program {{si(infiniband.end_to_end, "s")}}, and for one step of a collective
+#   over it NCCL reckons with {{si(infiniband.nccl_step_simple, "s")}}. Say which one you mean.
 #
 # ## Measure it here
 #
-# The ladder of this chapter is that of a typical machine. Yours is at hand, so ask it. To measure latency, make each load depend on the one
-# before it. Store numbers in memory in random order, let each give the position of the next, and follow the chain in a compiled loop. A short
-# chain lies in a cache, and each step takes that cache's latency. Then make the chain longer, from a few KiB to far beyond the caches.
+# The ladder of this chapter is that of a typical machine. Yours is at hand, so ask it. To measure
+# latency, make each load depend on the one before it. Store numbers in memory in random order, let
+# each give the position of the next, and follow the chain in a compiled loop. A short chain lies in
+# a cache, and each step takes that cache's latency. Then make the chain longer, from a few KiB to
+# far beyond the caches.
 #
-# Decide before you measure. Where will the first step of *your* ladder be, and how many steps are there? Then put your numbers in place of those
-# that stand below, which are the catalog's.
+# Decide before you measure. Where will the first step of *your* ladder be, and how many steps are
+# there? Then put your numbers in place of those that stand below, which are the catalog's.
 
 # %%
 from lightspeed_course import compare_here, measure_here, row, shipped, show_recorded
@@ -543,9 +684,14 @@ ladder_findings(here)
 def lines(threads):
     """What to look up in a record, beside the guess at it. Sizes are in bytes."""
     near, far, copy = dict(size=2**14), dict(size=2**26), dict(threads=threads)
-    keys = [("host.latency", near), ("host.latency", far), ("host.loopback_round_trip", {}), ("host.storage_flush", {}), ("host.copy_bandwidth", copy)]
-    told = [row(label, key, law=value, **which) for (label, value), (key, which) in zip(guess.items(), keys)]
-    return [*told, row("the same on one core", "host.copy_bandwidth", threads=1), row("triad on one core", "host.triad_bandwidth", threads=1)]
+    keys = [
+        ("host.latency", near), ("host.latency", far), ("host.loopback_round_trip", {}),
+        ("host.storage_flush", {}), ("host.copy_bandwidth", copy),
+    ]  # fmt: skip
+    pairs = zip(guess.items(), keys)
+    told = [row(label, key, law=value, **which) for (label, value), (key, which) in pairs]
+    one = row("the same on one core", "host.copy_bandwidth", threads=1)
+    return [*told, one, row("triad on one core", "host.triad_bandwidth", threads=1)]
 
 
 # %% tags=["measured"]
@@ -554,22 +700,27 @@ compare_here(here, lines(usable_cores()), caption="The guess stands where other 
 # %% [markdown]
 # ### Explain the difference
 #
-# - **A cache without a step.** The dashed lines are what the machine *says*. A virtual machine passes on what it was told. If others use the same
-#   cache, you get a share of it, which comes and goes.
-# - **A step without a cache, or a climb that does not end.** Each page of memory has to be translated from the address that the program uses. The
-#   translations have a cache of their own, the TLB. A walk over more pages than it holds pays for a second lookup in nearly every step.
+# - **A cache without a step.** The dashed lines are what the machine *says*. A virtual machine
+#   passes on what it was told. If others use the same cache, you get a share of it, which comes and
+#   goes.
+# - **A step without a cache, or a climb that does not end.** Each page of memory has to be
+#   translated from the address that the program uses. The translations have a cache of their own,
+#   the TLB. A walk over more pages than it holds pays for a second lookup in nearly every step.
 #   {{because design: how a TLB works}}
-# - **Copying counts what the program asked for**, one read and one write. Many processors first fetch the line that they are about to overwrite, so
-#   the memory moves half as much again, and that part of its bandwidth does not show in the result.
-#   {{because algebra: two reads and a write instead of one of each}}
-# - **A message to another program** travels hardly any distance. What you measure is the operating system: two calls to send, two to receive, and
-#   the time it takes to wake a sleeping process. It is the data centre's round trip again, on a smaller scale.
-# - **A safe write** waits until the drive, or what stands in for it in a virtual machine, says that it is done. Without that word you
-#   would measure how fast a program fills memory.
+# - **Copying counts what the program asked for**, one read and one write. Many processors first
+#   fetch the line that they are about to overwrite, so the memory moves half as much again, and
+#   that part of its bandwidth does not show in the result. {{because algebra: two reads and a write
+#   instead of one of each}}
+# - **A message to another program** travels hardly any distance. What you measure is the operating
+#   system: two calls to send, two to receive, and the time it takes to wake a sleeping process. It
+#   is the data centre's round trip again, on a smaller scale.
+# - **A safe write** waits until the drive, or what stands in for it in a virtual machine, says that
+#   it is done. Without that word you would measure how fast a program fills memory.
 #
 # ### The same on a recorded machine
 #
-# This one was measured for the course. It is a rented virtual machine, and its samples are in the repository.
+# This one was measured for the course. It is a rented virtual machine, and its samples are in the
+# repository.
 
 # %%
 recorded = shipped()["amd_epyc_2core"]
@@ -585,18 +736,21 @@ far = find_quantity(recorded, "host.latency", size=2**26).value
 on_their_way = in_flight(recorded, 2**26)
 
 # %% [markdown]
-# One more number follows from two of these. A core gets {{si(one_core, "byte/s")}} through a triad, though each load takes
-# {{si(far, "s")}} where the working set is far beyond the caches. So several cache lines must be on their way at once: latency times
-# bandwidth, over the size of a line, gives {{on_their_way:.0f}}. That is Little's law, the subject of chapter 4. This is also why a single core
-# often cannot saturate memory: it can keep track of a limited number of outstanding loads.
+# One more number follows from two of these. A core gets {{si(one_core, "byte/s")}} through a triad,
+# though each load takes {{si(far, "s")}} where the working set is far beyond the caches. So several
+# cache lines must be on their way at once: latency times bandwidth, over the size of a line, gives
+# {{on_their_way:.0f}}. That is Little's law, the subject of chapter 4. This is also why a single
+# core often cannot saturate memory: it can keep track of a limited number of outstanding loads.
 #
 # ### And with neighbours
 #
-# Another rented machine, by another maker. A record begins with what was wrong while it was taken, and here something was:
+# Another rented machine, by another maker. A record begins with what was wrong while it was taken,
+# and here something was:
 
 # %%
 neighbours = shipped()["intel_xeon_2core"]
-print(*(check["words"] for check in neighbours["environment"] if check["state"] == "warn"), sep="\n")
+checked = neighbours["environment"]
+print(*(check["words"] for check in checked if check["state"] == "warn"), sep="\n")
 ladder_figure(neighbours)
 
 # %%
@@ -607,11 +761,14 @@ show_recorded(neighbours, lines(threads=2), caption="The catalog's numbers in pl
 waits = [find_quantity(r, "host.latency", size=2**26).value for r in (recorded, neighbours)]
 
 # %% [markdown]
-# Others on the same hardware took processor time away. The medians are hardly affected, and the small caches show up where they should. But
-# on both machines the last cache, as advertised, does not show: do not plan with what a rented machine says it has. Main memory is about as far
-# away on both, {{si(waits[0], "s", 2)}} and {{si(waits[1], "s", 2)}}. {{holds 0.8 < waits[1] / waits[0] < 1.25}} But a core of this one keeps
-# {{in_flight(neighbours, 2**26):.0f}} lines on their way instead of {{on_their_way:.0f}}, and so it gets
-# {{si(find_quantity(neighbours, "host.triad_bandwidth", threads=1).value, "byte/s")}}. {{holds in_flight(neighbours, 2**26) < on_their_way}}
+# Others on the same hardware took processor time away. The medians are hardly affected, and the
+# small caches show up where they should. But on both machines the last cache, as advertised, does
+# not show: do not plan with what a rented machine says it has. Main memory is about as far away on
+# both, {{si(waits[0], "s", 2)}} and {{si(waits[1], "s", 2)}}. {{holds 0.8 < waits[1] / waits[0] <
+# 1.25}} But a core of this one keeps {{in_flight(neighbours, 2**26):.0f}} lines on their way
+# instead of {{on_their_way:.0f}}, and so it gets
+# {{si(find_quantity(neighbours, "host.triad_bandwidth", threads=1).value, "byte/s")}}. {{holds
+# in_flight(neighbours, 2**26) < on_their_way}}
 #
 # ## Gallery of wrong claims
 #
@@ -625,8 +782,8 @@ gallery("01")
 # %% [markdown]
 # ## Cards
 #
-# Ten numbers to carry in your head. A card comes back the next day if you were off, and after weeks if you were not. Scored
-# in decades: within a quarter is known, a factor of ten is one decade off.
+# Ten numbers to carry in your head. A card comes back the next day if you were off, and after weeks
+# if you were not. Scored in decades: a factor of ten is one decade off.
 
 # %%
 cards("numbers")
@@ -664,17 +821,19 @@ table(
 )
 
 # %% [markdown]
-# To compute one vector for one request, the GPU reads each weight of a model once and does two FLOPs with it. That is far too
-# little arithmetic to keep its units busy, as chapter 2 will show, so the time is that of reading. Even a model that fills the
-# whole memory is read before the light is back. {{holds once < whole < away}} **If the question is latency, compute it again.**
+# To compute one vector for one request, the GPU reads each weight of a model once and does two
+# FLOPs with it. That is far too little arithmetic to keep its units busy, as chapter 2 will show,
+# so the time is that of reading. Even a model that fills the whole memory is read before the light
+# is back. {{holds once < whole < away}} **If the question is latency, compute it again.**
 #
-# But latency is not cost. While a request waits for the network, the GPU works for others. A request that computes its vector
-# alone occupies the GPU for {{si(once, "s")}}, so one GPU serves at most {{1 / once:.0f}} of them a second, for this model.
-# {{because algebra: one after the other, each takes that time}} **If the question is what it costs, and the answer may take
+# But latency is not cost. While a request waits for the network, the GPU works for others. A
+# request that computes its vector alone occupies the GPU for {{si(once, "s")}}, so one GPU serves
+# at most {{1 / once:.0f}} of them a second, for this model. {{because algebra: one after the other,
+# each takes that time}} **If the question is what it costs, and the answer may take
 # {{si(away, "s", 2)}} or can be asked for early, fetch it.**
 #
-# A third colleague would move the server. In the same data centre the answer is there in {{si(nearby, "s")}}, sooner than the GPU
-# has read the model. {{holds nearby < once}}
+# A third colleague would move the server. In the same data centre the answer is there in
+# {{si(nearby, "s")}}, sooner than the GPU has read the model. {{holds nearby < once}}
 #
 # ## Exercises
 #
@@ -682,14 +841,17 @@ table(
 #
 # ## What these numbers leave out
 #
-# They leave out contention: each is for one user of an idle machine, and chapter 4 is about the others. They leave out tails: an
-# average latency says little about the slow requests. And they leave out prices, which change quickly.
+# They leave out contention: each is for one user of an idle machine, and chapter 4 is about the
+# others. They leave out tails: an average latency says little about the slow requests. And they
+# leave out prices, which change quickly.
 #
 # ## Further reading
 #
 # - Dean, *Numbers everyone should know* (2009), and Scott's interactive edition of it.
-# - Horowitz, *Computing's energy problem* (2014), the table of energies, and Jouppi and others, *Ten lessons from three
-#   generations shaped Google's TPUv4i* (2021), the same table for a later process.
+# - Horowitz, *Computing's energy problem* (2014), the table of energies, and Jouppi and others,
+#   *Ten lessons from three generations shaped Google's TPUv4i* (2021), the same table for a later
+#   process.
 # - Zhao and others, *Insights into DeepSeek-V3* (2025), for the latencies of messages.
-# - Grigorik, *High Performance Browser Networking* (2013), chapter 1, on latency and the speed of light.
+# - Grigorik, *High Performance Browser Networking* (2013), chapter 1, on latency and the speed of
+#   light.
 # - `lightspeed number h100_sxm.hbm_bandwidth` in a terminal prints any constant with its source.

@@ -1,43 +1,40 @@
 # %% [markdown]
 # # 6. Parallelism
 #
-# The weights of the model fit into the node with room to spare. {{because design: the situation that the chapter starts from}} The
-# job dies in its first step: out of memory. You split it over more nodes. Now it
-# runs, but each GPU does a third of what it did alone. {{because design}} What was forgotten, and what is
-# each GPU waiting for now?
+# The weights of the model fit into the node with room to spare. {{because design: the situation
+# that the chapter starts from}} The job dies in its first step: out of memory. You split it over
+# more nodes. Now it runs, but each GPU does a third of the work that it does in a job of its own.
+# {{because design}} What was forgotten, and what is each GPU waiting for now?
 #
-# Splitting a model raises two questions. **What must each GPU hold?** And: **what must it send, when,
-# and can it compute meanwhile?** Each strategy answers both, and the second answer is what the network
-# sees.
+# Splitting a model raises two questions. **What must each GPU hold?** And: **what must it send,
+# when, and can it compute meanwhile?** Each strategy answers both, and the second answer is what
+# the network sees.
 #
-# **You will be able to** say what takes the room on a GPU, to the byte where that is known; name the traffic of data, tensor,
-# pipeline, expert and context parallelism and of ZeRO, and when it can hide; draw a pipeline schedule and state its bubble with
-# its denominator; choose a checkpoint period; and tell which change of a plan to try first.
+# **You will be able to** say what takes the room on a GPU, to the byte where that is known; name
+# the traffic of data, tensor, pipeline, expert and context parallelism and of ZeRO, and when it can
+# hide; draw a pipeline schedule and state its bubble with its denominator; choose a checkpoint
+# period; and tell which change of a plan to try first.
 #
-# **You need** chapters 2 and 3. Chapter 7 goes into the collectives that this chapter counts in bytes.
-# **Time:** three hours, with the problems.
+# **You need** chapters 2 and 3. Chapter 7 goes into the collectives that this chapter counts in
+# bytes. **Time:** three hours, with the problems.
 
 # %%
+import matplotlib.pyplot as plt
 import numpy as np
+from IPython.display import display
+from ipywidgets import Output, SelectionSlider
 
 from lightspeed.catalog import accelerator, entries, link, number
 from lightspeed.memory import *
+from lightspeed.models.training_step import Plan, calibration, fit_share, machine
+from lightspeed.models.training_step import predicted, training_runs
 from lightspeed.parallel import *
 from lightspeed.pipeline import *
-from lightspeed_course import (
-    ask, Axis, Bars, Chart, figure, human_time, Line, Points, predict, reveal, Rule, si, table,
-)
 from lightspeed.reliability import *
 from lightspeed.roofline import transfer_time
-from lightspeed.models.training_step import (
-    Plan,
-    calibration,
-    fit_share,
-    machine,
-    predicted,
-    training_runs,
-)
 from lightspeed.transformer import transformer
+from lightspeed_course import Axis, Bars, Chart, Line, Points, Rule, figure, human_time, si, sweep
+from lightspeed_course import ask, predict, reveal, table
 
 # %% [markdown]
 # ## Before you read on
@@ -51,83 +48,92 @@ predict("parallelism.cluster_mtbf", ...)
 # %% [markdown]
 # ## What each GPU holds
 #
-# Whether the weights fit into a GPU says little about training. {{holds training_state_bytes(1).total == 8 * training_state_bytes(1).weights}}
-# A GPU also holds gradients, the optimizer's states, activations, the logits, buffers of the
-# libraries, the code itself, and the gaps that the allocator leaves.
+# Whether the weights fit into a GPU says little about training. {{holds
+# training_state_bytes(1).total == 8 * training_state_bytes(1).weights}} A GPU also holds gradients,
+# the optimizer's states, activations, the logits, buffers of the libraries, the code itself, and
+# the gaps that the allocator leaves.
 #
 # ### Parameters, counted
 #
-# A decoder with $L$ layers of width $D$, $N$ heads and $K$ KV heads of width $H$, an MLP of hidden width $F$ with three
-# matrices, and separate tables for input and output of $V$ words has
+# A decoder with $L$ layers of width $D$, $N$ heads and $K$ KV heads of width $H$, an MLP of hidden
+# width $F$ with three matrices, and separate tables for input and output of $V$ words has
 #
 # $$P = L\,(2DNH + 2DKH + 3DF + 2D) + 2VD + D$$
 #
-# parameters. A GPT has two MLP matrices, biases, and one table for both ends. `transformer` counts
-# the models of the catalog from their configurations.
+# parameters. A GPT has two MLP matrices, biases, a table of positions, and one table of words for
+# both ends. `transformer` counts the models of the catalog from their configurations.
 
 # %%
-keys = ("gpt2", "gpt3_175b", "llama2_70b", "llama3_8b", "llama3_70b", "llama3_405b", "mixtral_8x7b", "deepseek_v3")
+keys = ["gpt2", "gpt3_175b", "llama2_70b", "llama3_8b", "llama3_70b", "llama3_405b"]
+keys += ["mixtral_8x7b", "deepseek_v3"]
 models = {entries("models")[key].name: transformer(key) for key in keys}
 published = {entries("models")[key].name: entries("models")[key].parameters for key in keys}
-table(
-    [[name, f"{m.parameters:,}", f"{published[name]:,.0f}", f"{m.active_parameters:,}"] for name, m in models.items()],
-    ["model", "counted", "published", "used by a token"],
-    caption="Parameters from configurations. The authors of GPT-3 round theirs.",
-)
+counts = [[n, m.parameters, int(published[n]), m.active_parameters] for n, m in models.items()]
+columns = ["model", "counted", "published", "used by a token"]
+table(counts, columns, "Parameters from configurations. The authors of GPT-3 round theirs.")
 
 # %% [markdown]
-# Where the exact number is published, the count agrees to the last parameter. {{holds [n for n in models if models[n].parameters != published[n]] == ["GPT-3 175B"]}}
-# A mixture of experts holds several times as many parameters as one token uses. {{holds all(m.parameters > 3 * m.active_parameters for m in models.values() if m.experts)}}
-# The other parameters still take room, and so do their gradients.
+# Where the exact number is published, the count agrees to the last parameter. {{holds [n for n in
+# models if models[n].parameters != published[n]] == ["GPT-3 175B"]}} Each of the two mixtures of
+# experts holds more than three times as many parameters as one token uses. {{holds sum(m.experts >
+# 0 for m in models.values()) == 2 and all(m.parameters > 3 * m.active_parameters for m in
+# models.values() if m.experts)}} The other parameters still take room, and so do their gradients.
 #
 # ### States: sixteen bytes, or eighteen, or twenty
 #
-# Adam in mixed precision keeps weights and gradients in two bytes, and in four bytes each a master copy of the weights and two
-# moments. That makes sixteen. Megatron keeps gradients in four bytes; others keep both. When someone says "bytes a parameter", ask which.
+# Adam in mixed precision keeps weights and gradients in two bytes, and in four bytes each a master
+# copy of the weights and two moments. That makes sixteen. {{holds sum(RECIPES["16"]) == 16}}
+# Megatron keeps gradients in four bytes, which makes eighteen, and some frameworks keep them in
+# both. {{holds [sum(RECIPES[k]) for k in ("18", "20")] == [16 + 2, 16 + 4]}} When someone says
+# "bytes a parameter", ask which.
 
 # %%
 params = models["Llama 3 70B"].parameters
-recipes = {r: training_state_bytes(params, recipe=r) for r in RECIPES}
-table(
-    [[f"{s.total / params:.0f}", si(s.weights, "byte"), si(s.gradients, "byte"), si(s.optimizer, "byte"), si(s.total, "byte")] for s in recipes.values()],
-    ["bytes a parameter", "weights", "gradients", "optimizer", "together"],
-    caption="The states of Llama 3 70B, before anything is computed.",
-)
+training_state_bytes(params)
+
+# %%
+sweep(training_state_bytes, parameters=params, recipe=list(RECIPES))
 
 # %% [markdown]
 # Data parallelism gives each GPU other samples and repeats these states on each of them. ZeRO stops
-# the repetition. Stage 1 gives each rank a share of the optimizer's states, stage 2 also a share of the
-# gradients, and stage 3 also a share of the weights. PyTorch's FSDP is stage 3 (`FULL_SHARD`) or
-# stage 2 (`SHARD_GRAD_OP`).
+# the repetition. Stage 1 gives each rank a share of the optimizer's states, stage 2 also a share of
+# the gradients, and stage 3 also a share of the weights. PyTorch's FSDP is stage 3 (`FULL_SHARD`)
+# or stage 2 (`SHARD_GRAD_OP`).
 
 # %%
-ranks = 2 ** np.arange(0, 11)
-zero = {f"stage {stage}": [zero_bytes_per_device(7.5e9, int(n), stage) for n in ranks] for stage in range(4)}
 zero_params = 7.5e9
+zero_bytes_per_device(zero_params, 64, stage=3)
 
-# %% tags=["figure"]
-# holds "each stage goes below the floor at which": zero["stage 0"][-1] > zero["stage 1"][-1] > 4 * zero_params > zero["stage 2"][-1] > 2 * zero_params > zero["stage 3"][-1]
-colors = ("blue", "orange", "green", "purple")
+# %%
+# holds "each stage goes below the floor at which": zero[0][-1] > zero[1][-1] > 4 * zero_params
+#   and 4 * zero_params > zero[2][-1] > 2 * zero_params > zero[3][-1]
+ranks = [2**k for k in range(11)]
+zero = [[zero_bytes_per_device(zero_params, n, stage) for n in ranks] for stage in range(4)]
+
+fig, ax = plt.subplots(figsize=(7, 3.4), layout="constrained")
+for stage, states in enumerate(zero):
+    ax.loglog(ranks, [each / 1e9 for each in states], label=f"ZeRO stage {stage}")
+ax.axhline(accelerator("h100_sxm").hbm_capacity / 1e9, color="grey", ls=":", label="an H100")
+ax.set(xlabel="data-parallel ranks", ylabel="states a GPU, GB")
+ax.legend()
+plt.close(fig)
 figure(
-    Chart(
-        Axis("data-parallel ranks", "", "log", domain=(1, 1024)),
-        Axis("states a GPU", "byte", "log"),
-        [Line(ranks, y, name, color) for (name, y), color in zip(zero.items(), colors)]
-        + [Rule(y=accelerator("h100_sxm").hbm_capacity, label="an H100")],
-        height=320,
-    ),
-    caption=f"{si(zero_params, 'parameter')}: each stage goes below the floor at which the stage before it stops.",
-    alt="Four lines over the number of ranks on logarithmic axes. Stage 0 is flat, stages 1 and 2 fall to a floor, stage 3 falls without end.",
+    fig,
+    f"{si(zero_params, 'parameter')}: each stage goes below the floor at which "
+    "the stage before it stops.",
+    "Four lines over the number of ranks on logarithmic axes. Stage 0 is flat, stages 1 and 2 fall "
+    "to a floor, stage 3 falls without end.",
 )
 
 # %% [markdown]
 # ### Activations
 #
-# The backward pass needs what the forward pass computed, so each layer keeps its *activations*. They
-# are counted for one *micro-batch*, the part of the batch that goes through the model at a time. For
-# each token a layer keeps the inputs and outputs of its two norms, the queries, keys and values, the
-# heads' result, and a hidden vector for each matrix of the MLP: two in a GPT, three in a gated MLP.
-# All are in two bytes. {{because definition}} A GPT that drops out values at random also keeps which ones, in one byte each.
+# The backward pass needs what the forward pass computed, so each layer keeps its *activations*.
+# They are counted for one *micro-batch*, the part of the batch that goes through the model at a
+# time. For each token a layer keeps the inputs and outputs of its two norms, the queries, keys and
+# values, the heads' result, and a hidden vector for each matrix of the MLP: two in a GPT, three in
+# a gated MLP. All are in two bytes. {{because definition}} A GPT that drops out values at random
+# also keeps which ones, in one byte each.
 
 # %%
 gpt3, llama = models["GPT-3 175B"], models["Llama 3 70B"]
@@ -136,57 +142,98 @@ long = 8192
 
 def kept(m, recompute="selective", **split):
     """Bytes that a layer keeps of a token, for each unit of the model's width."""
-    return transformer_activation_bytes(m, long, recompute=recompute, **split) / (long * m.layers * m.width)
+    size = transformer_activation_bytes(m, long, recompute=recompute, **split)
+    return size / (long * m.layers * m.width)
 
 
 per_layer, by_tensor = kept(gpt3), 2 * (kept(gpt3) - kept(gpt3, tensor=2))
-rows = [[name, f"{kept(m):.1f}", f"{kept(m, 'none') - kept(m):.0f}"] for name, m in models.items()]
-table(rows, ["model", "activations", "attention scores, if they were kept"],
-      caption=f"Bytes that a layer keeps of a token, for each unit of the model's width, in sequences of {si(long, 'token')}.")
-
-# %% [markdown]
-# For the two GPTs this is the figure of Korthikanti and others (2022), who counted {{per_layer:.0f}}. {{holds {round(kept(m), 9) for m in models.values() if m.gpt} == {34.0}}}
-# Gated models without experts happen to come close to it. {{holds all(0.9 < kept(m) / per_layer < 1.01 for m in models.values() if not m.experts)}}
-# With experts it is more, because a token goes through several of them. {{holds all(kept(m) > 1.5 * per_layer for m in models.values() if m.experts)}}
-# Tensor parallelism, explained below, splits {{by_tensor:.0f}} of a GPT's {{per_layer:.0f}} over its GPUs.
-# *Sequence parallelism* splits the rest, which belongs to the norms and to dropout, by tokens. {{holds kept(gpt3, tensor=8, split="tensor+sequence") == per_layer / 8}}
-#
-# The last column counts the attention scores, which grow with the square of the sequence length. {{holds activation_bytes(2 * long, 1, 1024, 8) - activation_bytes(2 * long, 1, 1024, 8, recompute="selective") == 4 * (activation_bytes(long, 1, 1024, 8) - activation_bytes(long, 1, 1024, 8, recompute="selective"))}}
-# In sequences of this length they would take more room than everything else together, in each of these models. {{holds all(kept(m, "none") > 2 * kept(m) for m in models.values())}}
-# FlashAttention therefore does not store them. It works through the scores in blocks, and computes
-# them again in the backward pass. That is called *selective* recomputation, and it repeats only the
-# attention scores. {{because definition}} *Full* recomputation repeats the whole layer, and keeps only the layer's
-# input. {{because definition}} From here on scores are not kept unless we say so.
+per_layer, by_tensor
 
 # %%
-options = [("tensor", "none"), ("tensor+sequence", "none"), ("tensor", "selective"), ("tensor+sequence", "selective"), ("tensor", "full")]
-sizes = {o: transformer_activation_bytes(gpt3, 2048, tensor=8, split=o[0], recompute=o[1]) for o in options}
-alone = sizes[options[0]]
-table([[split, again, si(size, "byte"), f"{size / alone:.0%}"] for (split, again), size in sizes.items()],
-      ["split", "recomputed", "activations a GPU", "of the first"], caption="GPT-3 over eight GPUs, one sequence of its own length.")
+rows = [[name, f"{kept(m):.1f}", kept(m, "none") - kept(m)] for name, m in models.items()]
+columns = ["model", "activations", "attention scores, if they were kept"]
+table(
+    rows, columns,
+    "Bytes that a layer keeps of a token, for each unit of the model's width, "
+    f"in sequences of {si(long, 'token')}.",
+)
+
+# %% [markdown]
+# For the two GPTs this is the figure of Korthikanti and others (2022), who counted
+# {{per_layer:.0f}}. {{holds {round(kept(m), 9) for m in models.values() if m.gpt} == {34.0}}} The
+# gated models without experts in this table happen to come close to it. {{holds all(0.9 < kept(m) /
+# per_layer < 1.01 for m in models.values() if not m.experts)}} In the two with experts it is more,
+# because a token goes through several of them. {{holds all(kept(m) > 1.5 * per_layer for m in
+# models.values() if m.experts)}} Tensor parallelism, explained below, splits {{by_tensor:.0f}} of a
+# GPT's {{per_layer:.0f}} over its GPUs. *Sequence parallelism* splits the rest, which belongs to
+# the norms and to dropout, by tokens. {{holds kept(gpt3, tensor=8, split="tensor+sequence") ==
+# per_layer / 8}}
+#
+# The last column counts the attention scores, which grow with the square of the sequence length.
+# {{holds activation_bytes(2 * long, 1, 1024, 8) - activation_bytes(2 * long, 1, 1024, 8,
+# recompute="selective") == 4 * (activation_bytes(long, 1, 1024, 8) - activation_bytes(long, 1,
+# 1024, 8, recompute="selective"))}} In sequences of this length they would take more room than
+# everything else together, in each of these models. {{holds all(kept(m, "none") > 2 * kept(m) for m
+# in models.values())}} FlashAttention therefore does not store them. It works through the scores in
+# blocks, and computes them again in the backward pass. *Selective* recomputation frees the same
+# room without such a kernel. It repeats the step from queries, keys and values to the heads'
+# result, and no other part of the layer. {{because definition}} *Full* recomputation repeats the
+# whole layer, and keeps only the layer's input. {{because definition}} From here on scores are not
+# kept unless we say so.
+
+# %%
+splits, repeats = ("tensor", "tensor+sequence"), ("none", "selective")
+options = [(split, again) for again in repeats for split in splits] + [("tensor", "full")]
+sizes = [
+    activation_bytes(2048, 1, gpt3.width, gpt3.heads, gpt3.layers, 8, split=o[0], recompute=o[1])
+    for o in options
+]
+sizes[0], sizes[-1]
+
+# %%
+rows = [[*o, size, f"{size / sizes[0]:.0%}"] for o, size in zip(options, sizes)]
+columns = ["split", "recomputed", "activations a GPU", "of the first"]
+table(rows, columns, "GPT-3 over eight GPUs, one sequence of its own length.")
 
 # %% [markdown]
 # A pipeline, also explained below, cuts the model into $p$ stages. It saves less activation memory
-# than you might hope. {{holds transformer_activation_bytes(gpt3, 2048, pipeline=8) == transformer_activation_bytes(gpt3, 2048)}} Its
-# first stage has a share $1/p$ of the layers but works on $p$ micro-batches at a time, so $p$ cancels.
-# If each GPU holds $v$ separate pieces of the model, the first stage keeps even more,
-# $1 + (p - 1)/(pv)$ times as much. {{holds abs(transformer_activation_bytes(gpt3, 2048, pipeline=8, interleave=3) / transformer_activation_bytes(gpt3, 2048) - (1 + 7 / 24)) < 1e-9}}
+# than you might hope. {{holds transformer_activation_bytes(gpt3, 2048, pipeline=8) ==
+# transformer_activation_bytes(gpt3, 2048)}} Its first stage has a share $1/p$ of the layers, but in
+# the usual schedule (1F1B, below) it holds $p$ micro-batches at a time, so $p$ cancels. {{holds
+# simulate("1f1b", 8, 32).peak_activations[0] == 8}} If each GPU holds $v$ separate pieces of the
+# model, the first stage keeps even more, $1 + (p - 1)/(pv)$ times as much. {{holds
+# abs(transformer_activation_bytes(gpt3, 2048, pipeline=8, interleave=3) /
+# transformer_activation_bytes(gpt3, 2048) - (1 + 7 / 24)) < 1e-9}}
 #
 # ### Caches, logits, buffers, gaps
 #
-# Logits in four bytes are as long as the vocabulary for each token. {{because definition}} Collectives, and products
-# that are not fused, need buffers. And an allocator whose blocks come and go in different sizes leaves
-# gaps. A tenth of the whole is a fair premise, but measure your own. {{because advice}}
+# For each token there are as many logits as words in the vocabulary, often in four bytes each.
+# {{because definition}} Collectives, and products that are not fused, need buffers. And an
+# allocator whose blocks come and go in different sizes leaves gaps. A tenth of the whole is a fair
+# premise, but measure your own. {{because advice}}
 #
-# When a model serves requests there are no gradients and no optimizer. {{because definition}} Instead it keeps a cache
-# of keys and values, for each token that it remembers:
+# When a model serves requests there are no gradients and no optimizer. {{because definition}}
+# Instead it keeps a cache of keys and values, for each token that it remembers:
 
 # %%
 remembered = 8192
+llama.kv_cache_bytes_per_token()
+
+# %%
 cache = {name: m.kv_cache_bytes_per_token() for name, m in models.items()}
-table([[name, f"{m.heads}", f"{m.kv_heads or m.heads}", si(cache[name], "byte"), si(remembered * cache[name], "byte")] for name, m in models.items()],
-      ["model", "heads", "KV heads", "cache a token", f"a sequence of {si(remembered, 'token')}"],
-      caption="KV cache in two-byte elements. Fewer KV heads, or one compressed vector (DeepSeek), shrink it.")
+kv_heads = {name: m.kv_heads or m.heads for name, m in models.items()}
+rows = [
+    [name, m.heads, kv_heads[name], *(si(k * cache[name], "byte") for k in (1, remembered))]
+    for name, m in models.items()
+]
+columns = [
+    "model", "heads", "KV heads", "cache a token", f"a sequence of {si(remembered, 'token')}",
+]
+table(
+    rows, columns,
+    "KV cache in two-byte elements. Fewer KV heads, or one compressed vector (DeepSeek), "
+    "shrink it.",
+)
 
 # %% [markdown]
 # ### Does it fit, and what takes the room?
@@ -206,12 +253,15 @@ plans = {
     "the same, ZeRO-1": both | dict(stage=1),
     "and all recomputed": both | dict(stage=1, recompute="full"),
 }
-uses = {name: training_memory(llama, h100.hbm_capacity, long, **plan) for name, plan in plans.items()}
+uses = {n: training_memory(llama, h100.hbm_capacity, long, **plan) for n, plan in plans.items()}
+{name: (use.fits, use.largest) for name, use in uses.items()}
 
 # %%
-parts = {"weights": "blue", "gradients": "green", "optimizer": "purple", "activations": "orange", "logits": "amber", "buffers": "grey"}
+parts = {
+    "weights": "blue", "gradients": "green", "optimizer": "purple",
+    "activations": "orange", "logits": "amber", "buffers": "grey",
+}
 fits = {name: use for name, use in uses.items() if use.total < 4 * h100.hbm_capacity}
-beyond = "; ".join(f"{name}: {si(use.total, 'byte')}" for name, use in uses.items() if name not in fits)
 
 
 def stacked(part):
@@ -223,17 +273,29 @@ def stacked(part):
 
 
 # %% tags=["figure"]
+beyond = {name: use for name, use in uses.items() if name not in fits}
 figure(
-    Chart(Axis("memory of a GPU", "byte"), Axis(scale="category", categories=list(fits)), [stacked(p) for p in parts] + [Rule(x=h100.hbm_capacity, label="capacity")], height=300),
-    caption=f"Llama 3 70B on {ranks} {h100.name}s, sequences of {si(long, 'token')}. Off the chart: {beyond}.",
-    alt=f"Stacked bars of memory for {len(fits)} plans against the capacity of a GPU. " + "; ".join(f"{n}: {si(u.total, 'byte')}, the largest part {u.largest}" for n, u in fits.items()) + ".",
+    Chart(
+        Axis("memory of a GPU", "byte"),
+        Axis(scale="category", categories=list(fits)),
+        [stacked(p) for p in parts] + [Rule(x=h100.hbm_capacity, label="capacity")],
+        height=300,
+    ),
+    caption=f"Llama 3 70B on {ranks} {h100.name}s, sequences of {si(long, 'token')}. "
+    + "Off the chart: " + "; ".join(f"{name}: {si(use.total, 'byte')}" for name, use in beyond.items()) + ".",
+    alt=f"Stacked bars of memory for {len(fits)} plans against the capacity of a GPU. "
+    + "; ".join(
+        f"{n}: {si(u.total, 'byte')}, the largest part {u.largest}" for n, u in fits.items()
+    ) + ".",
 )
 
 # %% [markdown]
-# Scores would take {{uses["ZeRO-3, scores kept"].activations / uses["ZeRO-3"].activations:.1f}} times the room
-# of what is kept without them. {{holds uses["ZeRO-3, scores kept"].activations > 4 * uses["ZeRO-3"].activations}} ZeRO-3 alone does not
-# fit here, because it leaves the activations whole. {{holds not uses["ZeRO-3"].fits and uses["ZeRO-3"].largest == "activations"}}
-# Each of the other split plans fits. {{holds all(u.fits for n, u in uses.items() if n not in ("one GPU", "ZeRO-3, scores kept", "ZeRO-3"))}}
+# Scores would take {{uses["ZeRO-3, scores kept"].activations / uses["ZeRO-3"].activations:.1f}}
+# times the room of what is kept without them. {{holds uses["ZeRO-3, scores kept"].activations > 4 *
+# uses["ZeRO-3"].activations}} ZeRO-3 alone does not fit here, because it leaves the activations
+# whole. {{holds not uses["ZeRO-3"].fits and uses["ZeRO-3"].largest == "activations"}} Each of the
+# other split plans fits. {{holds all(u.fits for n, u in uses.items() if n not in ("one GPU",
+# "ZeRO-3, scores kept", "ZeRO-3"))}}
 #
 # Read the bars as causes. What is large says which split to think of:
 #
@@ -249,90 +311,105 @@ figure(
 #
 # ### What does ZeRO send?
 #
-# Each GPU has the whole model and its own samples, so each has its own gradients. If each stepped by
-# its own gradients alone, the copies of the model would drift apart. So the gradients are added up over
-# all GPUs before each optimizer step. {{because definition}}
+# Each GPU has the whole model and its own samples, so each has its own gradients. If each stepped
+# by its own gradients alone, the copies of the model would drift apart. So the gradients are added
+# up over all GPUs before each optimizer step. {{because definition}}
 #
-# Your job does this for eight micro-batches at a time: it adds up their gradients on each GPU first,
-# and then over the GPUs. It runs out of memory. You switch to ZeRO-3. Now it fits, but each GPU
-# sends far more than before. {{holds data_parallel_bytes(8e9, 64, 3, 8) > 2 * data_parallel_bytes(8e9, 64, 0, 8)}} How many times as much? Commit yourself before you look.
+# Your job does this for eight micro-batches at a time: it adds up their gradients on each GPU
+# first, and then over the GPUs. It runs out of memory. You switch to ZeRO-3. Now it fits, but each
+# GPU sends far more than before. {{holds data_parallel_bytes(8e9, 64, 3, 8) > 2 *
+# data_parallel_bytes(8e9, 64, 0, 8)}} How many times as much? Commit yourself before you look.
 
 # %%
 predict("parallelism.zero3_accumulated", ...)
 
 # %% tags=["figure"]
 n = 4
-moments = {
-    "after the backward pass": [(g, k) for g in range(n) for k in range(n)],
-    "after the reduce-scatter": [(g, g) for g in range(n)],
-    "after the all-gather": [(g, k) for g in range(n) for k in range(n)],
-}
+every = [(g, k) for g in range(n) for k in range(n)]
+diagonal = [(g, g) for g in range(n)]
+rows = Axis(scale="category", categories=[f"GPU {g}" for g in range(n)])
 
 
-def quarters(moment, held):
-    """Which quarters of the gradient each GPU holds: its own part of the sum, or the finished sum."""
-    rows, ends, starts = [f"GPU {g}" for g, _ in held], [k + 1 for _, k in held], [k for _, k in held]
-    color, word = ("amber", "part") if moment == "after the backward pass" else ("blue", "sum")
-    bars = Bars(rows, ends, starts, color=color, labels=[word] * len(held), width=0.8)
+def quarters(moment, held, word="sum", color="blue"):
+    """Which quarters of the gradient each GPU holds: its own part of the sum, or the sum."""
+    at, starts = [f"GPU {g}" for g, _ in held], [k for _, k in held]
+    ends, words = [k + 1 for k in starts], [word] * len(held)
     across = Axis("quarter of the gradient", domain=(0, n), ticks=range(n + 1))
-    return Chart(across, Axis(scale="category", categories=[f"GPU {g}" for g in range(n)]), [bars], title=moment, height=45 * n + 80)
+    bars = Bars(at, ends, starts, color=color, labels=words, width=0.8)
+    return Chart(across, rows, [bars], title=moment, height=45 * n + 80)
 
 
 figure(
-    [quarters(moment, held) for moment, held in moments.items()],
+    [
+        quarters("after the backward pass", every, "part", "amber"),
+        quarters("after the reduce-scatter", diagonal),
+        quarters("after the all-gather", every),
+    ],
     caption="An all-reduce in two steps, on four GPUs.",
-    alt="Three charts of four GPUs by four quarters. First each block is a part; then each GPU has one sum, on the diagonal; then each block is a sum.",
+    alt="Three charts of four GPUs by four quarters. First each block is a part; then each GPU has "
+    "one sum, on the diagonal; then each block is a sum.",
 )
 
 # %% [markdown]
-# At first each GPU has a whole gradient, but only of its own samples. {{because definition}} Then each GPU collects *one*
-# quarter from the others, adds it up, and drops the rest. That is a **reduce-scatter**. In the last
-# chart the sums have been copied to everybody. {{because definition}} That is an **all-gather**. The two together are an
-# **all-reduce**. Plain data parallelism does one all-reduce for each optimizer step.
+# At first each GPU has a whole gradient, but only of its own samples. {{because definition}} Then
+# each GPU collects *one* quarter from the others, adds it up, and drops the rest. That is a
+# **reduce-scatter**. In the last chart the sums have been copied to everybody. {{because
+# definition}} That is an **all-gather**. The two together are an **all-reduce**. Plain data
+# parallelism does one all-reduce for each optimizer step.
 #
 # **ZeRO keeps the two steps, and changes what the second one carries, and when.** In stages 1 and 2
-# each GPU updates its quarter of the weights, and the gather carries new weights instead of gradients.
-# In stage 3 each GPU stores only that quarter, so it must gather the weights before every forward and
-# every backward pass. {{because definition}}
+# each GPU updates its quarter of the weights, and the gather carries new weights instead of
+# gradients. In stage 3 each GPU stores only that quarter, so it must gather the weights before
+# every forward and every backward pass. {{because definition}}
 #
 # Count for four GPUs. A scatter sends three quarters, and so does a gather. Plain data parallelism
 # sends six. Stage 3 gathers twice and scatters once *for each micro-batch*: nine quarters for one
-# micro-batch, eighteen for two. {{holds [4 * data_parallel_bytes(1, 4, s, m, 1, 1) for s, m in ((0, 1), (3, 1), (3, 2))] == [6, 9, 18]}} In
-# general, with $G$ bytes of gradients, $W$ of weights and $m$ micro-batches, each of $n$ GPUs sends $(n - 1)/n$ times
+# micro-batch, eighteen for two. {{holds [4 * data_parallel_bytes(1, 4, s, m, 1, 1) for s, m in ((0,
+# 1), (3, 1), (3, 2))] == [6, 9, 18]}} In general, with $G$ bytes of gradients, $W$ of weights and
+# $m$ micro-batches, each of $n$ GPUs sends $(n - 1)/n$ times
 #
-# $$2G \;\text{(plain)} \qquad G + W \;\text{(stage 1)} \qquad mG + W \;\text{(stage 2)} \qquad mG + 2mW \;\text{(stage 3)}$$
+# $$2G \;\text{(plain)} \qquad G + W \;\text{(stage 1)}
+# \qquad mG + W \;\text{(stage 2)} \qquad mG + 2mW \;\text{(stage 3)}$$
 
 # %%
 ways, micro = 64, 8
-rows = [[stage, si(data_parallel_bytes(8e9, ways, stage), "byte"), si(data_parallel_bytes(8e9, ways, stage, micro), "byte")] for stage in range(4)]
-table(rows, ["stage", "one micro-batch", f"{micro} micro-batches"], caption=f"Bytes out of a GPU in a step: {si(8e9, 'parameter')}, {ways} ranks.")
+data_parallel_bytes(8e9, ways), data_parallel_bytes(8e9, ways, stage=3, micro_batches=micro)
+
+# %%
+sweep(
+    data_parallel_bytes, parameters=8e9, ways=ways, stage=range(4), micro_batches=[1, micro]
+)
 
 # %%
 reveal("parallelism.zero3_accumulated")
 
 # %% [markdown]
-# With one micro-batch, stage 3 sends one and a half times what plain data parallelism sends. {{holds 2 * data_parallel_bytes(8e9, ways, 3) == 3 * data_parallel_bytes(8e9, ways)}}
-# With {{micro}}, plain data parallelism still sends its gradients once, while stage 3 sends everything
-# {{micro}} times. {{holds data_parallel_bytes(8e9, ways, 0, micro) == data_parallel_bytes(8e9, ways) and data_parallel_bytes(8e9, ways, 3, micro) == micro * data_parallel_bytes(8e9, ways, 3)}}
+# With one micro-batch, stage 3 sends one and a half times what plain data parallelism sends.
+# {{holds 2 * data_parallel_bytes(8e9, ways, 3) == 3 * data_parallel_bytes(8e9, ways)}} With
+# {{micro}}, plain data parallelism still sends its gradients once, while stage 3 sends everything
+# {{micro}} times. {{holds data_parallel_bytes(8e9, ways, 0, micro) == data_parallel_bytes(8e9,
+# ways) and data_parallel_bytes(8e9, ways, 3, micro) == micro * data_parallel_bytes(8e9, ways, 3)}}
 #
-# **Try it.** From how many micro-batches on does stage 2 send twice as much as plain data parallelism?
-# Work it out, then set `micro` and read the table again.
+# **Try it.** From how many micro-batches on does stage 2 send twice as much as plain data
+# parallelism? Work it out, then set `micro` and read the table again.
 #
-# **What this leaves out.** Frameworks can also keep whole gradients or weights between micro-batches,
-# which trades the memory back for traffic. And these are bytes, not seconds. If the gradients were sent
-# only after the backward pass, the network would be idle first and overloaded then. {{because definition}} So frameworks
-# send the gradients of a few layers together, in *buckets*, as soon as they are ready, while the
-# backward pass goes on in the layers before. Only the traffic that takes longer than the backward pass
-# still costs time. {{because definition}}
+# **What this leaves out.** Frameworks can also keep whole gradients or weights between
+# micro-batches, which trades the memory back for traffic. And these are bytes, not seconds. If the
+# gradients were sent only after the backward pass, the network would be idle at first and
+# overloaded at the end. {{because definition}} So frameworks send the gradients of a few layers
+# together, in *buckets*, as soon as they are ready, while the backward pass goes on in the layers
+# before. Only the traffic that takes longer than the backward pass still costs time. {{because
+# definition}}
 #
 # ### Tensor parallelism, run
 #
-# A product can be cut two ways. Cut the *columns* of the weight, and each GPU gets some columns of the
-# result, complete. Cut the *rows*, and each GPU needs just those columns of the input, but gets a
-# partial sum of the whole result. Megatron cuts the first matrix of an MLP by columns and the second by
-# rows. Nothing is sent between the two. {{because algebra: the cell below runs it}} After the second, one all-reduce
-# adds the partial results. Columns come first because ReLU works on each column by itself; with rows
-# first, the sum would be needed before ReLU. Here is an MLP on two "GPUs".
+# A product can be cut two ways. Cut the *columns* of the weight, and each GPU gets some columns of
+# the result, complete. Cut the *rows*, and each GPU needs just those columns of the input, but gets
+# a partial sum of the whole result. Megatron cuts the first matrix of an MLP by columns and the
+# second by rows. Nothing is sent between the two. {{because algebra: the cell below runs it}} After
+# the second, one all-reduce adds the partial results. Columns come first because ReLU works on each
+# column by itself; with rows first, the sum would be needed before ReLU. Here is an MLP on two
+# "GPUs".
 
 # %%
 rng = np.random.default_rng(6)
@@ -347,21 +424,25 @@ halves = [mlp(X, up[:, :16], down[:16]), mlp(X, up[:, 16:], down[16:])]
 np.allclose(halves[0] + halves[1], mlp(X, up, down))
 
 # %% [markdown]
-# Attention is cut between heads. A head is a set of columns of Q, K and V and a set of rows of the output matrix, and no head reads
-# another's K or V. {{because definition}} So **nothing is gathered for Q and K**. {{because algebra: the cell below runs it}} The parts are added
-# after the output matrix, as in the MLP.
+# Attention is cut between heads. A head is a set of columns of Q, K and V and a set of rows of the
+# output matrix, and no head reads another's K or V. {{because definition}} So **nothing is gathered
+# for Q and K**. {{because algebra: the cell below runs it}} The parts are added after the output
+# matrix, as in the MLP.
 
 # %%
 heads, wide = 4, 8
-Q, K, V, out = (rng.standard_normal((heads, *shape)) for shape in ((8, wide), (8, wide), (8, wide), (wide, 8)))
+Q, K, V = rng.standard_normal((3, heads, 8, wide))
+out = rng.standard_normal((heads, wide, 8))
 
 
 def attend(X, mine):
     """The part of the block's result that these heads make."""
+
     def one(h):
         scores = (X @ Q[h]) @ (X @ K[h]).T / wide**0.5
         weights = np.exp(scores - scores.max(1, keepdims=True))
         return weights / weights.sum(1, keepdims=True) @ (X @ V[h]) @ out[h]
+
     return sum(one(h) for h in mine)
 
 
@@ -369,9 +450,9 @@ np.allclose(attend(X, (0, 1)) + attend(X, (2, 3)), attend(X, range(heads)))
 
 # %% [markdown]
 # The backward pass mirrors the forward pass. The gradient of each block's *input* is a sum over the
-# GPUs of the group: one all-reduce. The gradients of the *weights* are complete where the weights are. Nothing is
-# summed over the tensor-parallel group for them. {{because algebra: the cell below runs it}} Data parallelism
-# sums them, over other GPUs. Check this on the MLP:
+# GPUs of the group: one all-reduce. The gradients of the split *weights* are complete where the
+# weights are. Nothing is summed over the tensor-parallel group for them. {{because algebra: the
+# cell below runs it}} Data parallelism sums them, over other GPUs. Check this on the MLP:
 
 # %%
 G = rng.standard_normal((5, 8))
@@ -381,14 +462,18 @@ mine = X.T @ ((G @ down[:16].T) * (hidden[:, :16] > 0))
 np.allclose(mine, whole[:, :16])
 
 # %% [markdown]
-# So a layer needs two all-reduces forward and two backward, of $bsh$ elements each, for a micro-batch of
-# $b$ sequences of $s$ tokens and a width of $h$. Sequence parallelism replaces each by a reduce-scatter
-# and an all-gather, which together send the same bytes. There are two exceptions. With fewer KV heads
-# than GPUs, K and V are computed or sent more than once. {{because definition}} And *context parallelism*, which splits the
-# sequence, does send K and V.
+# So a layer needs two all-reduces forward and two backward, of $bsh$ elements each, for a
+# micro-batch of $b$ sequences of $s$ tokens and a width of $h$. Sequence parallelism replaces each
+# by a reduce-scatter and an all-gather, which together send the same bytes. There are exceptions.
+# With fewer KV heads than GPUs, K and V are computed or sent more than once. {{because definition}}
+# With sequence parallelism each GPU sees only its own tokens in the norms, so the gradients of
+# their few weights are summed over the group. {{because definition}} And to keep no more than its
+# share of a gathered input, each GPU gathers it once more in the backward pass, beside a product.
+# {{because definition}} Finally, *context parallelism*, which splits the sequence, does send K and
+# V.
 #
-# Word embeddings are split by rows of the table. Each GPU looks up the words it has, writes zeros for
-# the others, and one all-reduce adds the parts:
+# Word embeddings are split by rows of the table. Each GPU looks up the words it has, writes zeros
+# for the others, and one all-reduce adds the parts:
 
 # %%
 words = rng.integers(0, 100, 6)
@@ -400,32 +485,41 @@ np.allclose(first + second, E[words])
 # %% [markdown]
 # ### Pipeline, expert and context parallelism
 #
-# A **pipeline** gives each GPU some of the layers. A stage sends the activations of a micro-batch on to
-# the next stage, and gets their gradients back from it. These are few bytes, between two GPUs. The GPUs
-# never all have to wait for one another at once. {{because definition}} What costs time is the schedule (next section), and
-# one slow stage delays all the others. {{holds simulate("1f1b", 4, 8, forward=[1, 1, 1.5, 1]).span > simulate("1f1b", 4, 8).span}}
+# A **pipeline** gives each GPU some of the layers. A stage sends the activations of a micro-batch
+# on to the next stage, and gets their gradients back from it. These are fewer bytes than tensor
+# parallelism sends in a single layer. {{holds all(pipeline_bytes(1024, 8192) <
+# tensor_parallel_bytes(1024, 8192, t) for t in (2, 4, 8))}} Within a step the stages never all have
+# to wait for one another at once. {{because definition}} What costs time is the schedule (next
+# section), and one slow stage delays all the others. {{holds simulate("1f1b", 4, 8, forward=[1, 1,
+# 1.5, 1]).span > simulate("1f1b", 4, 8).span}}
 #
-# **Experts** on different GPUs need their tokens. Each GPU sends each expert other tokens, which is an
-# **all-to-all**. {{because definition}} The results come back by another, and the gradients go both ways again. The bytes are those
-# of the tokens times the number of experts that each is sent to. The danger is not the mean. If the
-# router sends most tokens to one expert, the GPU that holds it receives the most, computes the longest,
-# and keeps all the others waiting: {{holds skewed_exchange(1024, 4096, 8, 0.6).hot_receives > max(skewed_exchange(1024, 4096, 8, 0.6).other_receives, skewed_exchange(1024, 4096, 8, 0.6).other_sends)}}
+# **Experts** on different GPUs need their tokens. Each GPU sends each expert other tokens, which is
+# an **all-to-all**. {{because definition}} The results come back by another, and the gradients go
+# both ways again. The bytes are those of the tokens times the number of experts that each is sent
+# to, less those whose expert is at home. The danger is not the mean. If the router sends most
+# tokens to one expert, the GPU that holds it receives the most, computes the longest, and keeps all
+# the others waiting: {{holds skewed_exchange(1024, 4096, 8, 0.6).hot_receives >
+# max(skewed_exchange(1024, 4096, 8, 0.6).other_receives, skewed_exchange(1024, 4096, 8,
+# 0.6).other_sends)}}
 
 # %%
-# because "One exchange over": definition
 experts, tokens, share_hot = 8, 1024, 0.5
 fair, skew = (skewed_exchange(tokens, 4096, experts, s) for s in (1 / experts, share_hot))
-table([[kind, si(s.hot_receives, "byte"), si(s.hot_sends, "byte"), si(s.other_receives, "byte"), si(s.other_sends, "byte")] for kind, s in (("fair", fair), ("one hot expert", skew))],
-      ["router", "hot receives", "hot sends", "others receive", "others send"], caption=f"One exchange over {experts} GPUs with {si(tokens, 'token')} each; the hot expert gets {share_hot:.0%} of all.")
+skew
+
+# %%
+sweep(skewed_exchange, tokens=tokens, width=4096, ways=experts, hot_share=[1 / experts, share_hot])
 
 # %% [markdown]
-# The hot GPU receives {{skew.hot_receives / fair.hot_receives:.1f}} times its fair share, and that is how
-# many times as long the exchange takes. {{holds max(vars(skew).values()) / max(vars(fair).values()) == skew.hot_receives / fair.hot_receives}} So
-# MoE training spends effort on balance (losses, biases, capacity limits), on where experts live, and on
-# networks that carry traffic from many senders to one receiver without loss.
+# The hot GPU receives {{skew.hot_receives / fair.hot_receives:.1f}} times its fair share, and that
+# is how many times as long the exchange takes. {{holds max(vars(skew).values()) /
+# max(vars(fair).values()) == skew.hot_receives / fair.hot_receives}} So MoE training spends effort
+# on balance (losses, biases, capacity limits), on where experts live, and on networks that carry
+# traffic from many senders to one receiver without loss.
 #
 # **Context parallelism** splits long sequences. K and V are gathered in the forward pass, and their
-# gradients are scattered in the backward pass. Sharing KV heads makes it cheap.
+# gradients are scattered in the backward pass. Sharing KV heads makes this cheaper. {{holds
+# context_parallel_bytes(1024, 8 * 128, 4) < context_parallel_bytes(1024, 64 * 128, 4)}}
 #
 # ### One plan and its traffic
 #
@@ -437,88 +531,146 @@ cluster = machine("h100_sxm", "infiniband_ndr", share=fit_share())
 sequence, layers = 8192, llama.layers // plan.pipeline
 tokens = sequence * plan.micro_batches
 held = llama.parameters / plan.tensor / plan.pipeline
+tensor_parallel_bytes(tokens, llama.width, plan.tensor, layers)
+
+# %%
 sent = {
-    "tensor: all-reduces in each layer": (tensor_parallel_bytes(tokens, llama.width, plan.tensor, layers), cluster.link, "no"),
-    "pipeline: stage to stage": (pipeline_bytes(tokens, llama.width) / plan.tensor, cluster.network, "mostly"),
-    "data: gradients and weights": (data_parallel_bytes(held, plan.data, plan.stage), cluster.network, "behind the last backward"),
-    "data, were it ZeRO-3": (data_parallel_bytes(held, plan.data, 3, plan.micro_batches), cluster.network, "behind every pass"),
+    "tensor: all-reduces in each layer": tensor_parallel_bytes(
+        tokens, llama.width, plan.tensor, layers
+    ),
+    "pipeline: stage to stage": pipeline_bytes(tokens, llama.width) / plan.tensor,
+    "data: gradients and weights": data_parallel_bytes(held, plan.data, plan.stage),
+    "data, were it ZeRO-3": data_parallel_bytes(held, plan.data, 3, plan.micro_batches),
 }
+rates = [cluster.link] + 3 * [cluster.network]
+times = [transfer_time(size, rate) for size, rate in zip(sent.values(), rates)]
+times
+
+# %%
+# Gradients and weights travel layer by layer too, but once a step; ZeRO-3 repeats that in each
+# micro-batch.
+each = layers * plan.micro_batches
+messages = dict(zip(sent, (4 * each, 2 * plan.micro_batches, 2 * layers, 3 * each)))
+hides = dict(zip(sent, ("no", "mostly", "behind the last backward pass", "behind every pass")))
+messages
 
 # %%
 # because "tensor parallelism on NVLink, the rest": design
-# Gradients and weights travel layer by layer too, but once a step; ZeRO-3 repeats that in each micro-batch.
-messages = {
-    "tensor: all-reduces in each layer": 4 * layers * plan.micro_batches,
-    "pipeline: stage to stage": 2 * plan.micro_batches,
-    "data: gradients and weights": 2 * layers,
-    "data, were it ZeRO-3": 3 * layers * plan.micro_batches,
-}
-table([[name, si(size, "byte"), f"{messages[name]:,}", si(size / rate, "s"), hides] for name, (size, rate, hides) in sent.items()],
-      ["traffic of a GPU in a step", "bytes", "times", "on its link", "hides?"],
-      caption=f"{plan.gpus} GPUs as data {plan.data}, tensor {plan.tensor}, pipeline {plan.pipeline}; tensor parallelism on NVLink, the rest on the network, layer by layer.")
+rows = [
+    [name, si(sent[name], "byte"), messages[name], time, hides[name]]
+    for name, time in zip(sent, times)
+]
+columns = ["traffic of a GPU in a step", "bytes", "times", "on its link", "hides?"]
+table(
+    rows, columns,
+    f"{plan.gpus} GPUs as data {plan.data}, tensor {plan.tensor}, pipeline "
+    f"{plan.pipeline}; tensor parallelism on NVLink, the rest on the network, layer by layer.",
+)
 
 # %% [markdown]
 # That is why placement follows frequency. **What is sent most often, and can't hide, goes on the
-# nearest links.** {{holds max(messages, key=messages.get).startswith("tensor") and sent[max(messages, key=messages.get)][2] == "no"}}
+# nearest links.** {{holds max(messages, key=messages.get).startswith("tensor") and
+# hides[max(messages, key=messages.get)] == "no"}}
 #
 # | strategy | what it splits | collective | when | first bottleneck | where it belongs |
 # |---|---|---|---|---|---|
 # | data (DDP) | the batch | all-reduce of gradients | once a step, during the backward pass | bandwidth, stragglers | across nodes |
-# | ZeRO-1, ZeRO-2 | and optimizer, gradients | reduce-scatter, all-gather | once a step; stage 2 each micro-batch | bandwidth | across nodes |
-# | ZeRO-3, FSDP | and weights | two all-gathers, one reduce-scatter | each layer and micro-batch, ahead of time | bandwidth | across nodes, if the batch is large |
+# | ZeRO-1, ZeRO-2 | also the optimizer's states; gradients | reduce-scatter, all-gather | once a step; stage 2 each micro-batch | bandwidth | across nodes |
+# | ZeRO-3, FSDP | also the weights | two all-gathers, one reduce-scatter | each layer and micro-batch, ahead of time | bandwidth | across nodes, if the batch is large |
 # | tensor (+ sequence) | each product | all-reduce, or all-gather and reduce-scatter | in each layer, in the way | bandwidth and latency of the link inside | one node, one NVLink domain |
 # | pipeline | the layers | send and receive | each micro-batch, beside work | the schedule | neighbouring nodes, one rail |
-# | expert | the experts | exchange of tokens | in each expert layer, in the way | the receiver with a popular expert | near one another |
+# | expert | the experts | all-to-all {{because definition}} | in each expert layer, in the way | the receiver with a popular expert | near one another |
 # | context | the sequence | all-gather, reduce-scatter of K, V | in each layer, during attention | bandwidth | inside, then across |
 #
-# A *rail* joins the GPUs of the same place in every node to one switch. {{because definition}} Stage-to-stage traffic from a GPU
-# to the GPU of the same place stays on its rail; traffic between rails climbs to the spine. Frameworks
-# number ranks tensor-first for this reason.
+# A *rail* joins the GPUs of the same place in every node to one switch. {{because definition}}
+# Stage-to-stage traffic from a GPU to the GPU of the same place stays on its rail. Traffic between
+# rails climbs to the spine, or crosses NVLink first. Frameworks number ranks tensor-first, so that
+# a tensor-parallel group shares a node, and the other groups join GPUs of the same place. {{because
+# design}}
 #
 # ### Compute-bound or communication-bound
 #
-# Compare the two clocks of chapter 2, with $C$ the peak of a chip and $W$ the rate at which it sends.
+# Compare the two clocks of chapter 2, with $C$ the peak of a chip and $W$ the rate at which it
+# sends.
 #
-# **Data parallelism, FSDP.** The backward pass does four FLOPs for each parameter and token, and must
-# move four bytes for each parameter. The model cancels:
+# **Data parallelism, FSDP.** The backward pass does four FLOPs for each parameter and token, and
+# must move four bytes for each parameter. The model cancels:
 #
-# $$\text{tokens per chip} > \frac{C}{W} \qquad \left(\times \tfrac{E}{k} \text{ with } k \text{ of } E \text{ experts used}\right)$$
+# $$\text{tokens per chip} > \frac{C}{W}
+# \qquad \left(\times \tfrac{E}{k} \text{ with } k \text{ of } E \text{ experts used}\right)$$
 #
-# **Tensor parallelism** over $Y$ chips. Both clocks are proportional to the tokens, which cancel: $Y < F\,W/C$.
+# **Tensor parallelism** over $Y$ chips. Both clocks are proportional to the tokens, which cancel:
+# $Y < F\,W/C$.
 #
-# **Both at once**, FSDP between the nodes and tensor parallelism inside. A chip now gathers just $1/Y$
-# of each weight, while the $Y$ chips of its group work on the same tokens. So each of them computes as
-# long as before for its number of tokens, and sends $1/Y$ of the bytes:
+# **Both at once**, FSDP between the nodes and tensor parallelism inside. A chip now gathers just
+# $1/Y$ of each weight, while the $Y$ chips of its group work on the same tokens. So each of them
+# computes as long as before for its number of tokens, and sends $1/Y$ of the bytes:
 #
-# $$\text{tokens per chip} > \frac{C}{W_\text{out}\,Y} \qquad \text{as long as} \qquad Y < \frac{F\,W_\text{in} }{C}$$
+# $$\text{tokens per chip} > \frac{C}{W_\text{out}\,Y}
+# \qquad \text{as long as} \qquad Y < \frac{F\,W_\text{in} }{C}$$
 #
 # This is the reason for splitting both ways: tensor parallelism on
 # fast links divides the batch that FSDP needs on slow ones.
 
 # %%
-places = {"A100": ("a100_80gb", "infiniband_hdr"), "H100": ("h100_sxm", "infiniband_ndr"), "B200": ("b200", "infiniband_xdr")}
+peak, inside = h100.bf16, h100.link_bandwidth
+round(data_parallel_tokens(peak, inside)), round(tensor_parallel_ways(llama.hidden, peak, inside))
+
+# %%
+places = {
+    "A100": ("a100_80gb", "infiniband_hdr"),
+    "H100": ("h100_sxm", "infiniband_ndr"),
+    "B200": ("b200", "infiniband_xdr"),
+}
 limits = {}
 for name, (gpu, network) in places.items():
-    C, inside, outside = accelerator(gpu).bf16, accelerator(gpu).link_bandwidth, link(network).bandwidth
-    ways_in, ways_out = (tensor_parallel_ways(llama.hidden, C, rate) for rate in (inside, outside))
-    limits[name] = (data_parallel_tokens(C, inside), data_parallel_tokens(C, outside), data_parallel_tokens(C, outside, tensor=8), ways_in, ways_out)
-table([[name, link(places[name][1]).name, *(f"{x:,.0f}" for x in row[:3]), *(f"{x:.1f}" for x in row[3:])] for name, row in limits.items()],
-      ["chip", "network, a port a GPU", "tokens a chip: FSDP in a node", "FSDP between nodes", "the same, with tensor 8 inside", "most ways of tensor parallelism: in a node", "between nodes"],
-      caption=f"Compute-bound above these numbers of tokens and below these numbers of ways; an MLP of hidden width {llama.hidden:,}.")
+    C, inside = accelerator(gpu).bf16, accelerator(gpu).link_bandwidth
+    outside = link(network).bandwidth
+    limits[name] = (
+        data_parallel_tokens(C, inside),
+        data_parallel_tokens(C, outside),
+        data_parallel_tokens(C, outside, tensor=8),
+        tensor_parallel_ways(llama.hidden, C, inside),
+        tensor_parallel_ways(llama.hidden, C, outside),
+    )
+[round(x, 1) for x in limits["H100"]]
+
+# %%
+rows = [
+    [name, link(places[name][1]).name, *map(round, row[:3]), *(f"{x:.1f}" for x in row[3:])]
+    for name, row in limits.items()
+]
+columns = [
+    "chip", "network, a port a GPU", "tokens a chip: FSDP in a node", "FSDP between nodes",
+    "the same, with tensor 8 inside", "most ways of tensor parallelism: in a node", "between nodes",
+]
+table(
+    rows, columns,
+    "Compute-bound above these numbers of tokens and below these numbers of ways; "
+    f"an MLP of hidden width {llama.hidden:,}.",
+)
 
 # %% [markdown]
-# Inside a node, eight ways are within the limit on each of these chips. {{holds all(row[3] > 8 for row in limits.values())}} Between
-# nodes it would end at {{max(row[4] for row in limits.values()):.1f}} ways or fewer. {{holds max(row[4] for row in limits.values()) < 2.5}} Hence tensor parallelism inside,
-# data parallelism outside. And with tensor parallelism inside, FSDP between nodes needs at most one and
-# a half times the tokens that it would need inside a node by itself. {{holds all(row[2] <= 1.5001 * row[0] for row in limits.values())}}
+# Inside a node, eight ways are within the limit on each of these chips. {{holds all(row[3] > 8 for
+# row in limits.values())}} Between nodes it would end at
+# {{max(row[4] for row in limits.values()):.1f}} ways or fewer. {{holds max(row[4] for row in
+# limits.values()) < 2.5}} Hence tensor parallelism inside, data parallelism outside. And with
+# tensor parallelism inside, FSDP between nodes needs at most one and a half times the tokens that
+# it would need inside a node by itself. {{holds all(row[2] <= 1.5001 * row[0] for row in
+# limits.values())}}
 #
-# This takes both kinds of traffic as hidden behind arithmetic. Tensor-parallel traffic usually cannot
-# hide, so it adds its time. If both add up, the best split of the chips needs
-# $4\,C^2/(W_\text{out}\,W_\text{in}\,F)$ tokens per chip, and that beats FSDP alone only where tensor parallelism could be more than
-# four ways, $F\,W_\text{in}/C > 4$. {{holds all((mixed_tokens(llama.hidden, accelerator(g).bf16, link(w).bandwidth, rate) < data_parallel_tokens(accelerator(g).bf16, link(w).bandwidth)) == (tensor_parallel_ways(llama.hidden, accelerator(g).bf16, rate) > 4) for g, w in places.values() for rate in (accelerator(g).link_bandwidth, link(w).bandwidth))}}
+# This takes both kinds of traffic as hidden behind arithmetic. Tensor-parallel traffic usually
+# cannot hide, so it adds its time. If both add up, the best split of the chips needs
+# $4\,C^2/(W_\text{out}\,W_\text{in}\,F)$ tokens per chip, and that beats FSDP alone only where
+# tensor parallelism could be more than four ways, $F\,W_\text{in}/C > 4$. {{holds
+# all((mixed_tokens(llama.hidden, accelerator(g).bf16, link(w).bandwidth, rate) <
+# data_parallel_tokens(accelerator(g).bf16, link(w).bandwidth)) ==
+# (tensor_parallel_ways(llama.hidden, accelerator(g).bf16, rate) > 4) for g, w in places.values()
+# for rate in (accelerator(g).link_bandwidth, link(w).bandwidth))}}
 #
-# When all GPUs of a node send at once, they have its ports together, so the columns for a port apply to each.
-# {{because design: a port for each GPU}}
+# When all GPUs of a node send at once, they share its ports. {{because design}} With a port for
+# each GPU, each sends at the rate of one port, as the table assumes. {{because design: a port for
+# each GPU}}
 #
 # ### What the network must be good at
 #
@@ -527,7 +679,7 @@ table([[name, link(places[name][1]).name, *(f"{x:,.0f}" for x in row[:3]), *(f"{
 # | bandwidth | gradients and shards: large messages, rarely |
 # | latency | tensor and expert parallelism: messages that someone waits for; decoding |
 # | low jitter | collectives: the last rank decides |
-# | lossless delivery | RDMA falls back or retries, and a step stalls. PFC, ECN and DCQCN are how Ethernet gets there |
+# | lossless delivery | RDMA sends lost packets again, and the step stalls meanwhile. Ethernet needs PFC, ECN and DCQCN |
 # | topology | frequent pairs near each other, rails aligned with NICs |
 # | congestion control | many to one: experts, and the egress buffers they fill |
 # | the collectives themselves | the algorithm, and switches that add (chapter 7) |
@@ -537,42 +689,53 @@ table([[name, link(places[name][1]).name, *(f"{x:,.0f}" for x in row[:3]), *(f"{
 # ### Why is a GPU idle in a pipeline?
 #
 # You cut a model into four stages and give each stage a GPU of its own. You also cut the batch into
-# four micro-batches, which follow one another down the line, first forward and then back. Nothing is
-# broken, and still you pay for GPUs that do nothing part of the time. {{holds simulate("gpipe", 4, 4, 1, 1).bubble_over_total > 0}} What part?
+# four micro-batches, which follow one another down the line, first forward and then back. Nothing
+# is broken, and still you pay for GPUs that do nothing part of the time. {{holds simulate("gpipe",
+# 4, 4, 1, 1).bubble_over_total > 0}} What part?
 #
-# `simulate` runs an order of passes on each GPU. A pass starts when its GPU is free and its input has
-# arrived.
+# `simulate` runs an order of passes on each GPU. A pass starts when its GPU is free and its input
+# has arrived.
 
 # %%
-looks = {"F": ("forward", "blue"), "B": ("backward", "orange"), "W": ("weight gradients", "green")}
+p = m = 4
+run = simulate("gpipe", p, m, forward=1, backward=1)
+run.span, run.busy
+
+# %% tags=["figure"]
+looks = {
+    "F": ("forward", "blue"), "B": ("backward", "orange"), "W": ("weight gradients", "green")
+}
+
+
+def bars(passes, label, color):
+    at, start, end = zip(*((f"GPU {q.work.stage}", q.start, q.end) for q in passes))
+    numbers = [str(q.work.micro_batch + 1) for q in passes]
+    return Bars(at, end, start, label=label, labels=numbers, color=color, width=0.85)
 
 
 def gantt(run, title):
     """The timeline of a run: a row a GPU, a bar a pass, the number of its micro-batch in it."""
-    marks = []
-    for kind, (label, color) in looks.items():
-        passes = [q for q in run.passes if q.work.kind == kind]
-        if passes:
-            at, start, end = zip(*((f"GPU {q.work.stage}", q.start, q.end) for q in passes))
-            marks.append(Bars(at, end, start, label=label, labels=[str(q.work.micro_batch + 1) for q in passes], color=color, width=0.85))
-    rows = [f"GPU {i}" for i in range(run.stages)]
-    return Chart(Axis("time, in forward passes of a stage", domain=(0, run.span)), Axis(scale="category", categories=rows), marks, title=title, height=45 * run.stages + 90)
+    kinds = {kind: [q for q in run.passes if q.work.kind == kind] for kind in looks}
+    marks = [bars(passes, *looks[kind]) for kind, passes in kinds.items() if passes]
+    time = Axis("time, in forward passes of a stage", domain=(0, run.span))
+    rows = Axis(scale="category", categories=[f"GPU {i}" for i in range(run.stages)])
+    return Chart(time, rows, marks, title=title, height=45 * run.stages + 90)
 
 
-# %% tags=["figure"]
-p = m = 4
-run = simulate("gpipe", p, m, forward=1, backward=1)
+blank = p * run.span - sum(run.busy)
 figure(
     gantt(run, "four stages, four micro-batches"),
-    caption=f"Blank space is time that you pay for: {p * run.span - sum(run.busy):.0f} of {p * run.span:.0f} slots.",
-    alt="A timeline of four GPUs. Blue forward passes go down the rows as a staircase, orange backward passes climb back up, and triangles at both ends and in the middle stay blank.",
+    caption=f"Blank space is time that you pay for: {blank:.0f} of {p * run.span:.0f} slots.",
+    alt="A timeline of four GPUs. Blue forward passes go down the rows as a staircase, orange "
+    "backward passes climb back up, and triangles at both ends and in the middle stay blank.",
 )
 
 # %% [markdown]
-# Watch one row at a time. The last GPU has to wait until the first micro-batch has come down the line.
-# The first GPU has to wait until it comes back. The blank area is called the **bubble**, and every row
-# has the same amount of it. {{holds len(set(run.busy)) == 1}} The forward half of the step takes one slot for each
-# micro-batch, plus one for every other stage, and so does the backward half. {{holds run.span / 2 == m + p - 1}}
+# Watch one row at a time. The last GPU has to wait until the first micro-batch has come down the
+# line. The first GPU has to wait until it comes back. The blank area is called the **bubble**, and
+# every row has the same amount of it. {{holds len(set(run.busy)) == 1}} The forward half of the
+# step takes one slot for each micro-batch, plus one for every other stage, and so does the backward
+# half. {{holds run.span / 2 == m + p - 1}}
 #
 # Do the smallest case on paper, with two stages and two micro-batches:
 #
@@ -581,101 +744,184 @@ figure(
 # GPU 1   .  F  F  B  B  .
 # ```
 #
-# Four of the twelve slots are blank: a third of the step, or half of the work. {{holds abs(bubble_over_total(2, 2) - 1 / 3) < 1e-12 and bubble_over_ideal(2, 2) == 1 / 2}}
-# Both fractions are in use, so always say which one you mean. {{because advice}} With $p$ stages and $m$ micro-batches, each
-# GPU works for $2m$ slots and waits for $2(p - 1)$:
+# Four of the twelve slots are blank: a third of the step, or half of the work. {{holds
+# abs(bubble_over_total(2, 2) - 1 / 3) < 1e-12 and bubble_over_ideal(2, 2) == 1 / 2}} Both fractions
+# are in use, so always say which one you mean. {{because advice}} With $p$ stages and $m$
+# micro-batches, each GPU works for $2m$ slots and waits for $2(p - 1)$:
 #
-# $$\frac{\text{idle} }{\text{work} } = \frac{p - 1}{m} \qquad\qquad \frac{\text{idle} }{\text{step} } = \frac{p - 1}{m + p - 1}$$
+# $$\frac{\text{idle} }{\text{work} } = \frac{p - 1}{m}
+# \qquad\qquad \frac{\text{idle} }{\text{step} } = \frac{p - 1}{m + p - 1}$$
 #
-# For our four stages that is {{bubble_over_ideal(p, m):.0%}} and {{bubble_over_total(p, m):.1%}}. If a backward
-# pass takes twice as long as a forward pass, both fractions stay as they are. {{holds abs(simulate("gpipe", p, m, 1, 2).bubble_over_total - bubble_over_total(p, m)) < 1e-12}}
+# For our four stages that is {{bubble_over_ideal(p, m):.0%}} and {{bubble_over_total(p, m):.1%}}.
+# If a backward pass takes twice as long as a forward pass, both fractions stay as they are. {{holds
+# abs(simulate("gpipe", p, m, 1, 2).bubble_over_total - bubble_over_total(p, m)) < 1e-12}}
 #
-# **Try it.** How many micro-batches bring the idle share of the step below a tenth? Decide first. Then
-# change `m` in the cell above.
-#
+# **Try it.** How many micro-batches bring the idle share of the step below a tenth? Decide first.
+# Then move the slider. A slider for a law of your own takes no more lines than this one. {{because
+# advice}}
+
+# %%
+slider = SelectionSlider(description="batches", options=range(1, 65), value=m)
+answer = Output()
+
+
+def tell(change=None):
+    answer.outputs = ()
+    answer.append_stdout(f"idle share of the step: {bubble_over_total(p, slider.value):.1%}")
+
+
+slider.observe(tell, "value")
+tell()
+display(slider, answer)
+
+# %% [markdown]
 # ### Timelines
 #
-# Now eight micro-batches, and backward passes that take twice as long as forward passes. {{because design}}
+# Now eight micro-batches, and backward passes that take twice as long as forward passes. {{because
+# design}}
 
 # %%
 p, m = 4, 8
 times = dict(forward=1.0, backward=2.0)
 runs = {s: simulate(s, p, m, **times) for s in ("gpipe", "1f1b", "zb_h1", "zb_h2")}
 runs["interleaved"] = simulate("interleaved", p, m, **times, chunks=2)
-titles = {"gpipe": "GPipe", "1f1b": "1F1B", "interleaved": "interleaved 1F1B, two chunks a GPU", "zb_h1": "zero-bubble, first GPU as 1F1B", "zb_h2": "zero-bubble, more in flight"}
+{name: run.span for name, run in runs.items()}
 
 # %% tags=["figure"]
 # because "GPipe runs all forward passes": definition
 # holds "the same bubble": runs["gpipe"].span == runs["1f1b"].span
-# holds "fewer micro-batches in flight": max(runs["1f1b"].peak_activations) < min(runs["gpipe"].peak_activations)
+# holds "fewer micro-batches in flight":
+#   max(runs["1f1b"].peak_activations) < min(runs["gpipe"].peak_activations)
+titles = {
+    "gpipe": "GPipe",
+    "1f1b": "1F1B",
+    "interleaved": "interleaved 1F1B, two chunks a GPU",
+    "zb_h1": "zero-bubble, first GPU as 1F1B",
+    "zb_h2": "zero-bubble, more in flight",
+}
 figure(
     [gantt(runs[s], titles[s]) for s in ("gpipe", "1f1b")],
-    caption="GPipe runs all forward passes, then all backward passes. 1F1B starts a backward pass as soon as it can. It has the same bubble, with fewer micro-batches in flight.",
-    alt="Two timelines of four GPUs. Both fill and drain alike; in the second, forward and backward passes alternate after the fill.",
+    caption="GPipe runs all forward passes, then all backward passes. 1F1B starts a backward pass "
+    "as soon as it can. It has the same bubble, with fewer micro-batches in flight.",
+    alt="Two timelines of four GPUs. Both fill and drain alike; in the second, forward and "
+    "backward passes alternate after the fill.",
 )
 
 # %% tags=["figure"]
-# holds "fill and drain shrink": runs["interleaved"].bubble_over_total < runs["1f1b"].bubble_over_total
-# holds "which no other GPU waits for": runs["zb_h1"].bubble_over_total < runs["1f1b"].bubble_over_total
-# holds "smaller gaps": max(runs["interleaved"].bubble_over_total, runs["zb_h1"].bubble_over_total) < runs["gpipe"].bubble_over_total
+# holds "fill and drain shrink":
+#   runs["interleaved"].bubble_over_total < runs["1f1b"].bubble_over_total
+# holds "which no other GPU waits for":
+#   runs["zb_h1"].bubble_over_total < runs["1f1b"].bubble_over_total
+# holds "smaller gaps": runs["gpipe"].bubble_over_total > max(
+#   runs["interleaved"].bubble_over_total, runs["zb_h1"].bubble_over_total)
 figure(
     [gantt(runs[s], titles[s]) for s in ("interleaved", "zb_h1")],
-    caption="Above, each GPU holds two pieces of the model, and fill and drain shrink. Below, weight gradients, which no other GPU waits for, fill the gaps.",
-    alt="Two timelines of four GPUs with smaller gaps at both ends than GPipe's. In the second, green passes for weight gradients fill the end.",
+    caption="Above, each GPU holds two pieces of the model, and fill and drain shrink. Below, "
+    "weight gradients, which no other GPU waits for, fill the gaps.",
+    alt="Two timelines of four GPUs with smaller gaps at both ends than GPipe's. In the second, "
+    "green passes for weight gradients fill the end.",
 )
 
 # %%
 # because "backward twice as long": definition
-# holds "A backward pass cut in two": {round(q.end - q.start, 9) for q in runs["zb_h1"].passes} == {1.0}
-table([[titles[s], f"{r.span:g}", f"{r.bubble_over_ideal:.1%}", f"{r.bubble_over_total:.1%}", " ".join(f"{x:g}" for x in r.peak_activations)] for s, r in runs.items()],
-      ["schedule", "time", "bubble over ideal", "bubble over total", "micro-batches held, by GPU"],
-      caption=f"{p} stages, {m} micro-batches, backward twice as long as forward. A backward pass cut in two makes both halves as long as a forward pass.")
+# holds "A backward pass cut in two":
+#   {round(q.end - q.start, 9) for q in runs["zb_h1"].passes} == {1.0}
+held = {s: " ".join(f"{x:g}" for x in r.peak_activations) for s, r in runs.items()}
+rows = [
+    [titles[s], r.span, f"{r.bubble_over_ideal:.1%}", f"{r.bubble_over_total:.1%}", held[s]]
+    for s, r in runs.items()
+]
+columns = [
+    "schedule", "time", "bubble over ideal", "bubble over total", "micro-batches held, by GPU",
+]
+table(
+    rows, columns,
+    f"{p} stages, {m} micro-batches, backward twice as long as forward. A backward pass "
+    "cut in two makes both halves as long as a forward pass.",
+)
 
 # %% [markdown]
-# Each schedule pays for time with something else. GPipe pays in activations, which grow with $m$. {{holds all(simulate("gpipe", p, k).peak_activations[0] == k for k in (8, 16, 32))}}
-# 1F1B holds $p$ micro-batches on the first stage, whatever $m$. {{holds all(simulate("1f1b", p, k).peak_activations[0] == p for k in (8, 16, 32))}}
-# Interleaving divides the bubble by $v$ and sends $v$ times as often. {{holds abs(runs["interleaved"].bubble_over_ideal - runs["1f1b"].bubble_over_ideal / 2) < 1e-12 and pipeline_bytes(1, 1, 2) == 2 * pipeline_bytes(1, 1)}}
-# Zero-bubble schedules cut each backward pass in two, and hold more on the later GPUs. {{holds runs["zb_h1"].peak_activations[0] == p and min(runs["zb_h1"].peak_activations) == p > runs["1f1b"].peak_activations[-1]}}
-# The last one leaves no GPU idle between its own first and last pass ({{runs["zb_h2"].window:g}} units of time, all of them work),
-# provided that the next step may begin before all GPUs have finished this one. {{holds runs["zb_h2"].window == max(runs["zb_h2"].busy) == min(runs["zb_h2"].busy)}}
+# Each schedule has its price. GPipe pays in activations, which grow with $m$. {{holds
+# all(simulate("gpipe", p, k).peak_activations[0] == k for k in (8, 16, 32))}} 1F1B takes the same
+# time and holds $p$ micro-batches on the first stage, however many more there are. {{holds
+# all(simulate("1f1b", p, k).peak_activations[0] == p and simulate("1f1b", p, k).span ==
+# simulate("gpipe", p, k).span for k in (8, 16, 32))}} Interleaving divides the bubble by $v$ and
+# sends $v$ times as often. {{holds abs(runs["interleaved"].bubble_over_ideal -
+# runs["1f1b"].bubble_over_ideal / 2) < 1e-12 and pipeline_bytes(1, 1, 2) == 2 * pipeline_bytes(1,
+# 1)}} Zero-bubble schedules cut each backward pass in two, and hold more on the later GPUs. {{holds
+# runs["zb_h1"].peak_activations[0] == p and min(runs["zb_h1"].peak_activations) == p >
+# runs["1f1b"].peak_activations[-1]}} The last one leaves no GPU idle between its own first and last
+# pass ({{runs["zb_h2"].window:g}} units of time, all of them work), provided that the next step may
+# begin before all GPUs have finished this one. {{holds runs["zb_h2"].window ==
+# max(runs["zb_h2"].busy) == min(runs["zb_h2"].busy)}}
 #
 # Having *more* micro-batches and having *larger* ones are two things. At a given batch, fewer and
-# larger ones fill each GPU better and make the bubble larger. {{holds bubble_over_total(8, 16) > bubble_over_total(8, 32)}}
+# larger ones fill each GPU better and make the bubble larger. {{holds bubble_over_total(8, 16) >
+# bubble_over_total(8, 32)}}
 #
 # ### One slow stage, slow transfers
 
-# %% tags=["figure"]
-# holds "The slow stage": 1.2 < slow.span / runs["1f1b"].span < 1.5
-# holds "Slow transfers cost": late.span > runs["1f1b"].span and 0.5 * m / late.span < 0.5
-# holds "beside a slow third stage": slow.bubble_over_total > runs["1f1b"].bubble_over_total
+# %%
 slow = simulate("1f1b", p, m, forward=[1, 1, 1.5, 1], backward=[2, 2, 3, 2])
 late = simulate("1f1b", p, m, **times, transfer=0.5)
-figure([gantt(slow, "the third stage takes half as long again"), gantt(late, "each transfer takes half a forward pass")],
-       caption=f"The slow stage sets the pace: the step takes {slow.span / runs['1f1b'].span:.2f} times as long, though three of the four GPUs are as fast as before. "
-       f"Slow transfers cost {late.span / runs['1f1b'].span:.2f} times the time, though each link is in use for only {0.5 * m / late.span:.0%} of the step in each direction.",
-       alt="Two timelines with gaps: beside a slow third stage the other GPUs wait in every round; with slow transfers the gaps follow each exchange.")
+slow.span, late.span
+
+# %% tags=["figure"]
+# holds "The slow stage": 1.2 < slow.span / runs["1f1b"].span < 1.5
+# holds "Slow transfers make it take": late.span > runs["1f1b"].span and 0.5 * m / late.span < 0.5
+# holds "beside a slow third stage": slow.bubble_over_total > runs["1f1b"].bubble_over_total
+usual = runs["1f1b"].span
+figure(
+    [
+        gantt(slow, "the third stage takes half as long again"),
+        gantt(late, "each transfer takes half a forward pass"),
+    ],
+    caption=f"The slow stage sets the pace: the step takes {slow.span / usual:.2f} times as long, "
+    "though three of the four GPUs are as fast as before. "
+    f"Slow transfers make it take {late.span / usual:.2f} times as long, though each link is in "
+    f"use for only {0.5 * m / late.span:.0%} of the step in each direction.",
+    alt="Two timelines with gaps: beside a slow third stage the other GPUs wait in every round; "
+    "with slow transfers the gaps follow each exchange.",
+)
 
 # %% [markdown]
-# So cut stages of equal *time*, not of equal numbers of layers. {{because advice}} The first stage also has the embedding, and the last the logits.
+# So cut stages of equal *time*, not of equal numbers of layers. {{because advice}} The first stage
+# also has the embedding, and the last the logits.
 #
 # ## Stragglers, failures, money
 #
 # ### The last rank sets the pace
 #
-# A synchronous step ends when its last rank ends. Let each rank be slow in a step with a small chance $q$, and then by a factor $f$:
+# A synchronous step ends when its last rank ends. Let each rank be slow in a step with a small
+# chance $q$, and then by a factor $f$:
 #
 # $$\frac{T}{T_0} = 1 + (f - 1)\left(1 - (1 - q)^n\right)$$
 
-# %% tags=["figure"]
-# holds "Each rank is slow in one step of": straggler_stretch(1, chance, factor) - 1 == (factor - 1) * chance or abs(straggler_stretch(1, chance, factor) - 1 - (factor - 1) * chance) < 1e-12
-# holds "At a thousand ranks": 0.6 < 1 - (1 - chance) ** 1000 < 2 / 3
-# holds "A curve over": straggler_stretch(5000, chance, factor) - straggler_stretch(100, chance, factor) > (factor - 1) / 2
+# %%
 chance, factor = 0.001, 1.5
+round(straggler_stretch(1000, chance, factor), 3)
+
+# %% tags=["figure"]
+# holds "Each rank is slow in one step of":
+#   abs(straggler_stretch(1, chance, factor) - 1 - (factor - 1) * chance) < 1e-12
+# holds "At a thousand ranks": 0.6 < 1 - (1 - chance) ** 1000 < 2 / 3
+# holds "A curve over": (factor - 1) / 2 <
+#   straggler_stretch(5000, chance, factor) - straggler_stretch(100, chance, factor)
 n = np.unique(np.geomspace(1, 20000, 120).round())
 figure(
-    Chart(Axis("ranks", "", "log", domain=(1, 20000)), Axis("mean step over a step without stragglers"), [Line(n, straggler_stretch(n, chance, factor), "", "orange"), Rule(y=factor, label="always one slow rank")], height=260),
-    caption=f"Each rank is slow in one step of {1 / chance:.0f}, and then takes {factor} times as long. At a thousand ranks nearly two of three steps are slow ones.",
-    alt=f"A curve over the number of ranks on a logarithmic axis that rises from one to {factor}, most of it between a hundred and several thousand ranks.",
+    Chart(
+        Axis("ranks", "", "log", domain=(1, 20000)),
+        Axis("mean step over a step without stragglers"),
+        [
+            Line(n, straggler_stretch(n, chance, factor), "", "orange"),
+            Rule(y=factor, label="always one slow rank"),
+        ],
+        height=260,
+    ),
+    caption=f"Each rank is slow in one step of {1 / chance:.0f}, and then takes {factor} times as "
+    "long. At a thousand ranks nearly two of three steps are slow ones.",
+    alt="A curve over the number of ranks on a logarithmic axis that rises from one to "
+    f"{factor}, most of it between a hundred and several thousand ranks.",
 )
 
 # %% [markdown]
@@ -684,16 +930,26 @@ figure(
 #
 # ### Failures
 #
-# Failure rates add: $n$ devices fail $n$ times as often as one. {{holds all(cluster_mtbf(1e8, k) * k == 1e8 for k in (2, 8, 100))}} The record of Llama 3's training gives the rate.
+# Failure rates add: $n$ devices fail $n$ times as often as one. {{holds all(cluster_mtbf(1e8, k) *
+# k == 1e8 for k in (2, 8, 100))}} The record of Llama 3's training gives the rate.
 
 # %%
-# because "unexpected interruptions in": history
 days, interruptions, gpus = 54, 419, 16384
 mtbf = observed_mtbf(days * 86400, interruptions)
 each = device_mtbf(mtbf, gpus)
+cluster_mtbf(each, 100_000)
+
+# %%
+# because "unexpected interruptions in": history
 counts = (8, 1024, 16384, 50_000, 100_000)
-rows = [[f"{k:,}", human_time(cluster_mtbf(each, k)), f"{survival(86400, cluster_mtbf(each, k)):.2%}"] for k in counts]
-table(rows, ["GPUs", "time between failures", "chance of a day without one"], caption=f"{interruptions} unexpected interruptions in {days} days on {gpus:,} GPUs: one every {mtbf / 3600:.2f} h, or {each / 3600:,.0f} h for a GPU.")
+between = {k: cluster_mtbf(each, k) for k in counts}
+rows = [[k, human_time(t), f"{survival(86400, t):.2%}"] for k, t in between.items()]
+columns = ["GPUs", "time between failures", "chance of a day without one"]
+table(
+    rows, columns,
+    f"{interruptions} unexpected interruptions in {days} days on {gpus:,} GPUs: one every "
+    f"{mtbf / 3600:.2f} h, or {each / 3600:,.0f} h for each GPU, whatever it was that failed.",
+)
 
 # %%
 reveal("parallelism.cluster_mtbf")
@@ -701,19 +957,24 @@ reveal("parallelism.cluster_mtbf")
 # %% [markdown]
 # ### How often to save
 #
-# Let a checkpoint stop the job for a time $\delta$, after each stretch $\tau$ of work, and let the job fail
-# once in a time $M$ on average. Saving costs $\delta/\tau$ of the work. Each failure destroys, on average,
-# half of an interval, which costs $\tau/2M$. {{because algebra}} The sum of both is least at Young's interval,
-# $\sqrt{2\delta M}$. {{holds min((0.5, 0.9, 1.0, 1.1, 2.0), key=lambda f: lost_share(f * young_interval(50.0, 1e4), 50.0, 1e4)) == 1.0}}
-# Daly's series is closer to the exact optimum when $\delta$ is not small: {{holds all(stretch(daly_interval(d, 1.0), d, 1.0) < stretch(young_interval(d, 1.0), d, 1.0) for d in (0.01, 0.1, 0.3))}}
-# $\tau = \sqrt{2\delta M}\,(1 + \tfrac13 x + \tfrac19 x^2) - \delta$ with $x = \sqrt{\delta/2M}$. Note the
-# minus sign; some sources print a plus by mistake.
+# Let a checkpoint stop the job for a time $\delta$, after each stretch $\tau$ of work, and let the
+# job fail once in a time $M$ on average. Saving costs $\delta/\tau$ of the work. Each failure
+# destroys, on average, half of an interval, which costs $\tau/2M$. {{because algebra}} The sum of
+# both is least at Young's interval, $\sqrt{2\delta M}$. {{holds min((0.5, 0.9, 1.0, 1.1, 2.0),
+# key=lambda f: lost_share(f * young_interval(50.0, 1e4), 50.0, 1e4)) == 1.0}} Daly's series is
+# closer to the exact optimum when $\delta$ is not small: {{holds all(stretch(daly_interval(d, 1.0),
+# d, 1.0) < stretch(young_interval(d, 1.0), d, 1.0) for d in (0.01, 0.1, 0.3))}}
+# $\tau = \sqrt{2\delta M}\,(1 + \tfrac13 x + \tfrac19 x^2) - \delta$ with $x = \sqrt{\delta/2M}$.
+# Note the minus sign; some sources print a plus by mistake.
 
 # %%
 size, storage = checkpoint_bytes(models["Llama 3.1 405B"].parameters), 200e9
 write = transfer_time(size, storage)
-bloom_size, bloom_params, devices = 2.3e12, 176e9, 50_000
 young, daly = young_interval(write, mtbf), daly_interval(write, mtbf)
+write, young, daly
+
+# %%
+bloom_size, bloom_params, devices = 2.3e12, 176e9, 50_000
 intervals = np.geomspace(60, 6 * 3600, 200)
 
 
@@ -722,54 +983,82 @@ def lost(interval):
     return stretch(interval, write, mtbf) - 1
 
 
+round(lost(young), 4), round(lost(daly), 4)
+
 # %% tags=["figure"]
 # because "the job fails every": history
-# holds "Between saving too often and too rarely": max(lost(daly / 2), lost(2 * daly)) < 1.3 * lost(daly) and min(lost(60), lost(6 * 3600)) > 5 * lost(daly)
+# holds "Between saving too often and too rarely":
+#   max(lost(daly / 2), lost(2 * daly)) < 1.3 * lost(daly)
+#   and min(lost(60), lost(6 * 3600)) > 5 * lost(daly)
 # holds "where the first order is too low": lost(6 * 3600) > lost_share(6 * 3600, write, mtbf)
+first_order = lost_share(intervals, write, mtbf)
 figure(
     Chart(
         Axis("work between checkpoints", "s", "log", domain=(60, 6 * 3600)),
         Axis("time lost, of the work done", "%", domain=(0, 1)),
-        [Line(intervals, np.minimum(lost(intervals), 5), "to all orders", "blue"), Line(intervals, lost_share(intervals, write, mtbf), "first order", "orange", dash=True), Rule(x=daly, label=f"Daly {human_time(daly)}")],
+        [
+            Line(intervals, np.minimum(lost(intervals), 5), "to all orders", "blue"),
+            Line(intervals, first_order, "first order", "orange", dash=True),
+            Rule(x=daly, label=f"Daly {human_time(daly)}"),
+        ],
         height=300,
     ),
-    caption=f"A checkpoint of {si(size, 'byte')} at {si(storage, 'byte/s')} takes {si(write, 's')}; the job fails every {human_time(mtbf)}. "
-    f"Between saving too often and too rarely the valley is flat: half or twice the best interval loses {max(lost(daly / 2), lost(2 * daly)):.1%} instead of {lost(daly):.1%}.",
-    alt=f"Two curves of lost time with a flat valley near {human_time(daly)}; they part for long intervals, where the first order is too low.",
+    caption=f"A checkpoint of {si(size, 'byte')} at {si(storage, 'byte/s')} takes {si(write, 's')}"
+    f"; the job fails every {human_time(mtbf)}. "
+    "Between saving too often and too rarely the valley is flat: half or twice the best interval "
+    f"loses {max(lost(daly / 2), lost(2 * daly)):.1%} instead of {lost(daly):.1%}.",
+    alt=f"Two curves of lost time with a flat valley near {human_time(daly)}; they part for long "
+    "intervals, where the first order is too low.",
 )
 
 # %% [markdown]
-# Young says {{human_time(young)}}, Daly {{human_time(daly)}}, and either loses {{lost(daly):.1%}} of the time. {{holds f"{lost(daly):.1%}" == f"{lost(young):.1%}"}}
-# A copy to host memory that is written out while the job goes on shortens $\delta$ to the time of the copy. Then
-# you can save every few minutes at little cost, and what counts is how fast a job finds the bad node and
-# starts again. {{because advice}} A checkpoint has weights, master weights and moments, fourteen bytes a parameter. {{holds checkpoint_bytes(1) == 14}} BLOOM's
-# {{si(bloom_size, "byte")}} for its {{si(bloom_params, "parameter")}} come to {{bloom_size / bloom_params:.1f}} bytes.
+# Young says {{human_time(young)}}, Daly {{human_time(daly)}}, and either loses {{lost(daly):.1%}}
+# of the time. {{holds f"{lost(daly):.1%}" == f"{lost(young):.1%}"}} A copy to host memory that is
+# written out while the job goes on shortens $\delta$ to the time of the copy. Then you can save
+# every few minutes at little cost, and what counts is how fast a job finds the bad node and starts
+# again. {{because advice}} A checkpoint has weights, master weights and moments, fourteen bytes a
+# parameter. {{holds checkpoint_bytes(1) == 14}} BLOOM's {{si(bloom_size, "byte")}} for its
+# {{si(bloom_params, "parameter")}} come to {{bloom_size / bloom_params:.1f}} bytes.
 #
 # ### Loss of packets, loss of money
 #
-# When a packet is lost, the collective stalls and every rank waits for it. {{because definition}} The step takes longer, and you
-# pay for all the GPUs that wait. {{because definition}} How much? Price the electricity of {{devices:,}} H100s for sixty days:
+# When a packet is lost, the collective stalls and every rank waits for it. {{because definition}}
+# The step takes longer, and you pay for all the GPUs that wait. {{because definition}} How much?
+# Price the electricity of {{devices:,}} H100s for sixty days:
 
 # %%
 from lightspeed.energy import JOULES_PER_KWH, cost_of, energy_of
 
-seconds, price, pue = 60 * 86400, number("data_centre.electricity_price"), number("data_centre.pue")
+seconds, pue = 60 * 86400, number("data_centre.pue")
+price = number("data_centre.electricity_price")
 bills = {
     "PCIe cards, without the building": energy_of(accelerator("h100_pcie").power, seconds, devices),
     "the SXM modules of such clusters": energy_of(h100.power, seconds, devices),
     "and the building": energy_of(h100.power, seconds, devices, pue),
 }
-table([[name, si(e / seconds, "W"), f"{e / JOULES_PER_KWH / 1e3:,.0f} MWh", f"{cost_of(e, price):,.0f} USD"] for name, e in bills.items()], ["premise", "power", "energy", "electricity"])
+bills["and the building"]
+
+# %%
+rows = [
+    [name, si(e / seconds, "W"), f"{e / JOULES_PER_KWH / 1e3:,.0f} MWh",
+     f"{cost_of(e, price):,.0f} USD"]
+    for name, e in bills.items()
+]
+table(rows, ["premise", "power", "energy", "electricity"])
 
 # %% [markdown]
-# With the power of the PCIe card and no building, the bill would be less than half of the last row's. {{holds bills["PCIe cards, without the building"] < bills["and the building"] / 2}}
-# Hosts, switches and storage come on top, and so does the price of the machines. The use of the sum is as a price for waiting: at the last row's rate an idle hour of
-# the cluster burns {{cost_of(bills["and the building"], price) / (seconds / 3600):,.0f}} USD of electricity alone.
+# With the power of the PCIe card and no building, the bill would be less than half of the last
+# row's. {{holds bills["PCIe cards, without the building"] < bills["and the building"] / 2}} Hosts,
+# switches and storage come on top, and so does the price of the machines. Use the sum as a price
+# for waiting: at the last row's rate an hour of the cluster takes
+# {{cost_of(bills["and the building"], price) / (seconds / 3600):,.0f}} USD of electricity alone,
+# and GPUs that wait draw somewhat less. {{because design: the rows are at rated power}}
 #
 # ## Try it
 #
-# Choose a model and a cluster, make it fit, then make it fast. Before each change say which bar will move. Then find a plan in which the bubble is the largest loss, one in which
-# tensor parallelism is, and one in which gradients are. {{because advice}}
+# Choose a model and a cluster, make it fit, then make it fast. Before each change say which bar
+# will move. Then find a plan in which the bubble is the largest loss, one in which tensor
+# parallelism is, and one in which gradients are. {{because advice}}
 
 # %%
 from lightspeed_course.explorers.parallelism import explore
@@ -833,85 +1122,149 @@ ask("parallelism.checkpoint_interval")
 # %% [markdown]
 # ## Check: against published runs
 #
-# `step` adds up bounds: arithmetic at a share of the peak, passes through HBM, the traffic of each split
-# on its link, the bubble. It has no term for latency, congestion, hosts or jitter. {{because definition}} So let one number
-# stand for these: the share of peak that the matrix products reach. One published run sets it, and the
-# other runs are predicted with it. That one run is predicted with the share that a second run sets, so
-# no row of the table uses its own result. {{holds all(calibration(r.model, r.plan) != k for k, r in training_runs().items())}}
-# Sources print hardware FLOPs or model FLOPs; both are brought to the time of a step.
+# `step` adds up bounds: arithmetic at a share of the peak, passes through HBM, the traffic of each
+# split on its link, the bubble. It has no term for latency, congestion, hosts or jitter. {{because
+# definition}} So let one number stand for these: the share of peak that the matrix products reach.
+# One published run sets it, and the other runs are predicted with it. That one run is predicted
+# with the share that a second run sets, so no row of the table uses its own result. {{holds
+# all(calibration(r.model, r.plan) != k for k, r in training_runs().items())}} Sources print
+# hardware FLOPs or model FLOPs; both are brought to the time of a step.
 
 # %%
 tested = training_runs()
 steps = {k: predicted(r) for k, r in tested.items()}
 error = {k: steps[k].time / r.time - 1 for k, r in tested.items()}
 longest = max(tested.values(), key=lambda r: r.sequence)
-setting = {k: calibration(r.model, r.plan) for k, r in tested.items()}
-first, second = (tested[max(setting.values(), key=list(setting.values()).count)], tested[min(setting.values(), key=list(setting.values()).count)])
-table([[r.name, f"{r.plan.gpus:,}", accelerator(r.gpu).name, si(r.time, "s"), si(steps[k].time, "s"), f"{error[k]:+.0%}", steps[k].largest_loss] for k, r in tested.items()],
-      ["run", "GPUs", "GPU", "published", "predicted", "error", "largest loss"],
-      caption=f"Products at {fit_share():.0%} of peak, set by {first.name}; for {first.name} itself at {fit_share(second.key):.0%}, set by {second.name}.")
+sets = [calibration(r.model, r.plan) for r in tested.values()]
+first, second = (tested[which(sets, key=sets.count)] for which in (max, min))
+round(fit_share(), 3), round(fit_share(second.key), 3)
 
-# %% tags=["figure"]
-# holds "In three of the series": all(error[in_order[s][0]] < 0 < error[in_order[s][-1]] for s in ("Megatron, A100", "Korthikanti, A100", "Megatron, H100")) and not any(error[in_order[s][0]] < 0 < error[in_order[s][-1]] for s in ("MT-NLG, A100", "Llama 3, H100"))
-# because "Wide products probably": definition
-# because "Residuals of": definition
-groups = {"Megatron, A100": "megatron_a100", "Korthikanti, A100": "korthikanti", "MT-NLG, A100": "mtnlg", "Megatron, H100": "megatron_h100", "Llama 3, H100": "llama3"}
-series = {name: [k for k in tested if k.startswith(start)] for name, start in groups.items()}
-in_order = {name: sorted(keys, key=lambda k: (tested[k].model.parameters, tested[k].plan.gpus)) for name, keys in series.items()}
-drawn = zip(series.items(), ("blue", "orange", "green", "purple", "amber"), ("circle", "square", "triangle", "diamond", "circle"))
-marks = [Points([tested[k].plan.gpus for k in keys], [error[k] for k in keys], label=name, color=color, marker=marker) for (name, keys), color, marker in drawn]
-figure(
-    Chart(Axis("GPUs", "", "log", domain=(5, 20000)), Axis("predicted over published, less one", "%", domain=(-0.4, 0.8)), [Rule(y=0, label="as published"), *marks], height=320),
-    caption="In three of the series the prediction goes from too fast to too slow as models grow. Wide products probably reach more of the peak than narrow ones, and one share cannot know.",
-    alt=f"Residuals of {len(tested)} runs over the number of GPUs, from {min(error.values()):.0%} to {max(error.values()):.0%}.",
+# %%
+rows = [
+    [r.name, r.plan.gpus, accelerator(r.gpu).name, si(r.time, "s"), si(steps[k].time, "s"),
+     f"{error[k]:+.0%}", steps[k].largest_loss]
+    for k, r in tested.items()
+]
+columns = ["run", "GPUs", "GPU", "published", "predicted", "error", "largest loss"]
+table(
+    rows, columns,
+    f"Products at {fit_share():.0%} of peak, set by {first.name}; "
+    f"for {first.name} itself at {fit_share(second.key):.0%}, set by {second.name}.",
 )
 
 # %%
-table([[name, len(keys), f"{min(error[k] for k in keys):+.0%}", f"{np.median([error[k] for k in keys]):+.0%}", f"{max(error[k] for k in keys):+.0%}"] for name, keys in series.items()],
-      ["series", "runs", "lowest error of the time", "median", "highest"], caption="The honest error, by series: a minus is a prediction that is too fast.")
+groups = {
+    "Megatron, A100": "megatron_a100",
+    "Korthikanti, A100": "korthikanti",
+    "MT-NLG, A100": "mtnlg",
+    "Megatron, H100": "megatron_h100",
+    "Llama 3, H100": "llama3",
+}
+series = {name: [k for k in tested if k.startswith(start)] for name, start in groups.items()}
+of = {name: [error[k] for k in keys] for name, keys in series.items()}
+{name: f"{np.median(errors):+.0%}" for name, errors in of.items()}
+
+# %% tags=["figure"]
+# holds "In three of the series": [s for s, keys in in_order.items()
+#   if error[keys[0]] < 0 < error[keys[-1]]]
+#   == ["Megatron, A100", "Korthikanti, A100", "Megatron, H100"]
+# because "Wide products probably": definition
+# because "Residuals of": definition
+def size_of(k):
+    return tested[k].model.parameters, tested[k].plan.gpus
+
+
+in_order = {name: sorted(keys, key=size_of) for name, keys in series.items()}
+colors = ("blue", "orange", "green", "purple", "amber")
+markers = ("circle", "square", "triangle", "diamond", "circle")
+marks = [
+    Points([tested[k].plan.gpus for k in keys], [error[k] for k in keys], n, color=c, marker=m)
+    for (n, keys), c, m in zip(series.items(), colors, markers)
+]
+across = Axis("GPUs", "", "log", domain=(5, 20000))
+up = Axis("predicted over published, less one", "%", domain=(-0.4, 0.8))
+figure(
+    Chart(across, up, [Rule(y=0, label="as published"), *marks], height=320),
+    caption="In three of the series the prediction goes from too fast to too slow as models grow. "
+    "Wide products probably reach more of the peak than narrow ones, and one share cannot know.",
+    alt=f"Residuals of {len(tested)} runs over the number of GPUs, from {min(error.values()):.0%} "
+    f"to {max(error.values()):.0%}.",
+)
+
+# %%
+rows = [[n, len(e), *(f"{f(e):+.0%}" for f in (min, np.median, max))] for n, e in of.items()]
+columns = ["series", "runs", "lowest error of the time", "median", "highest"]
+table(rows, columns, "The honest error, by series: a minus is a prediction that is too fast.")
 
 # %% [markdown]
-# Over {{len(tested)}} runs, the median error is {{np.median(np.abs(list(error.values()))):.0%}} and the largest
-# {{max(np.abs(list(error.values()))):.0%}}. {{holds max(error, key=lambda k: abs(error[k])).startswith("llama3")}} That is good enough to see
-# which loss to look at first, not to promise a date. {{because advice}}
+# Over {{len(tested)}} runs, the median error is {{np.median(np.abs(list(error.values()))):.0%}} and
+# the largest {{max(np.abs(list(error.values()))):.0%}}. {{holds max(error, key=lambda k:
+# abs(error[k])).startswith("llama3")}} That is good enough to see which loss to look at first, not
+# to promise a date. {{because advice}}
 #
 # ### Where it breaks
 #
-# - **One share of peak for every run.** {{because definition}} Kernels and overlap differ between the series, so a share
-#   from one misses another. The runs of MT-NLG were slower than predicted. {{holds all(error[k] < -0.1 for k in series["MT-NLG, A100"])}}
-#   Korthikanti's larger models were faster. {{holds all(error[k] > 0 for k in series["Korthikanti, A100"] if tested[k].model.parameters > 1e11)}}
-# - **Schedules.** The chunks of the H100 pipelines are not published, and the prediction takes one for each GPU, which makes their bubble too large. The bubble of Llama 3
-#   at {{sequence:,}} tokens would then be {{bubble_over_total(16, 32):.0%}} of the step; with a chunk for each layer of a stage, {{bubble_over_total(16, 32, 8):.0%}}.
-#   So the pipelines on H100 all come out too slow. {{holds all(error[k] > 0.1 for k, r in tested.items() if r.gpu == "h100_sxm" and r.plan.pipeline > 1)}}
-# - **Long sequences.** Attention scores are counted as if each token attended to its whole sequence. At {{longest.sequence:,}} tokens they are
-#   {{1 - longest.model.flops_per_token() / longest.model.flops_per_token(longest.sequence):.0%}} of Llama 3's FLOPs, and a causal kernel needs half of them. {{because definition}}
-# - **Work that does not shrink.** These are large runs of tuned code. Where a GPU has little to do for each layer, the time to launch
-#   kernels and the latency of collectives show, and the model, which has neither, predicts steps that are too short. {{because definition}}
-# - **Hardware or model FLOPs.** Megatron's A100 table counts the forward pass twice. {{because history}} Its "{{163e12 / accelerator("a100_80gb").bf16:.0%}} of peak"
-#   is an MFU of {{tested["megatron_a100_1008b"].model_flops_per_gpu() / accelerator("a100_80gb").bf16:.0%}}.
-# - **Memory.** The counts of this chapter equal those recorded for Megatron's models, states and activations alike. {{because measured elsewhere: tests/published/test_published.py}}
-#   They do not give fragmentation, which has to be measured, nor the layer that full recomputation computes again.
+# - **One share of peak for every run.** {{because definition}} Kernels and overlap differ between
+#   the series, so a share from one misses another. The runs of MT-NLG were slower than predicted.
+#   {{holds all(error[k] < -0.1 for k in series["MT-NLG, A100"])}} Korthikanti's larger models were
+#   faster. {{holds all(error[k] > 0 for k in series["Korthikanti, A100"] if
+#   tested[k].model.parameters > 1e11)}}
+# - **Schedules.** The chunks of the H100 pipelines are not published, and the prediction takes one
+#   for each GPU, which makes their bubble too large. The bubble of Llama 3 at {{sequence:,}} tokens
+#   would then be {{bubble_over_total(16, 32):.0%}} of the step; with a chunk for each layer of a
+#   stage, {{bubble_over_total(16, 32, 8):.0%}}. So the pipelines on H100 all come out too slow.
+#   {{holds all(error[k] > 0.1 for k, r in tested.items() if r.gpu == "h100_sxm" and
+#   r.plan.pipeline > 1)}}
+# - **Long sequences.** Attention scores are counted as if each token attended to its whole
+#   sequence. At {{longest.sequence:,}} tokens they are
+#   {{1 - longest.model.flops_per_token() / longest.model.flops_per_token(longest.sequence):.0%}} of
+#   Llama 3's FLOPs, and a causal kernel needs half of them. {{because definition}}
+# - **Work that does not shrink.** These are large runs of tuned code. Where a GPU has little to do
+#   for each layer, the time to launch kernels and the latency of collectives show, and the model,
+#   which has neither, predicts steps that are too short. {{because definition}}
+# - **Hardware or model FLOPs.** Megatron's A100 table counts the forward pass twice. {{because
+#   history}} Its "{{163e12 / accelerator("a100_80gb").bf16:.0%}} of peak" is an MFU of
+#   {{tested["megatron_a100_1008b"].model_flops_per_gpu() / accelerator("a100_80gb").bf16:.0%}}.
+# - **Memory.** The counts of this chapter equal those recorded for Megatron's models, states and
+#   activations alike. {{because measured elsewhere: tests/published/test_published.py}} They do not
+#   give fragmentation, which has to be measured, nor the layer that full recomputation computes
+#   again.
 #
 # ## Measure it here
 #
-# The MLP of "Tensor parallelism, run" again, larger, in float32, and on two real processes that MPI joins. It is split both ways, in two different kinds of step:
+# The MLP of "Tensor parallelism, run" again, larger, in float32, and on two real processes that MPI
+# joins. It is split both ways, in two different kinds of step:
 #
-# - **tensors**: the forward pass, half of the columns and rows on each process, and an all-reduce of the activations; {{because design}}
-# - **data**: forward and backward pass, half of the tokens on each process, and an all-reduce of the gradients. {{because design}}
+# - **tensors**: the forward pass, half of the columns and rows on each process, and an all-reduce
+#   of the activations; {{because design}}
+# - **data**: forward and backward pass, half of the tokens on each process, and an all-reduce of
+#   the gradients. {{because design}}
 #
-# The prediction needs two numbers of your machine, which are measured in the same run: what a process reaches in a large product, and how long an all-reduce of that many bytes takes. Then it
-# is a sum, as in this chapter: FLOPs over peak, then bytes over the link, with no overlap. {{because design}} Which of the two gains by more tokens, and which does not care? From how many tokens on does
-# data parallelism pay at all?
+# The prediction needs two numbers of your machine, which are measured in the same run: what a
+# process reaches in a large product, and how long an all-reduce of that many bytes takes. Then it
+# is a sum, as in this chapter: FLOPs over peak, then bytes over the link, with no overlap.
+# {{because design}} Which of the two gains from more tokens, and which does not? From how many
+# tokens on does data parallelism pay at all?
 
 # %%
 from lightspeed_course import measure_here, shipped
-from lightspeed_course.measure.pages.network_figures import split_figure, split_table
 from lightspeed_course.measure.instruments.split_mlp import FLOPS, HIDDEN, TOKENS, WIDTH
+from lightspeed_course.measure.pages.network_figures import split_figure, split_table
 
+work = {k: {how: FLOPS[how] / 2 * k * WIDTH * HIDDEN for how in FLOPS} for k in TOKENS}
+rows = [
+    [k, si(work[k]["tensor"], "FLOP"), si(4 * k * WIDTH, "byte"),
+     si(work[k]["data"], "FLOP"), si(8 * WIDTH * HIDDEN, "byte")]
+    for k in TOKENS
+]
+columns = [
+    "tokens", "tensors: each computes", "tensors: all-reduce", "data: each computes",
+    "data: all-reduce",
+]
 table(
-    [[k, si(FLOPS["tensor"] / 2 * k * WIDTH * HIDDEN, "FLOP"), si(4 * k * WIDTH, "byte"), si(FLOPS["data"] / 2 * k * WIDTH * HIDDEN, "FLOP"), si(8 * WIDTH * HIDDEN, "byte")] for k in TOKENS],
-    ["tokens", "tensors: each computes", "tensors: all-reduce", "data: each computes", "data: all-reduce"],
-    caption=f"An MLP of width {WIDTH} with {HIDDEN} hidden. Before anything is timed, the two columns of bytes say what will happen.",
+    rows, columns,
+    f"An MLP of width {WIDTH} with {HIDDEN} hidden. Before anything is timed, the two "
+    "columns of bytes say what will happen.",
 )
 
 # %% tags=["measured"]
@@ -926,12 +1279,19 @@ split_table(mine)
 # %% [markdown]
 # ### Explain the difference
 #
-# - **Tensors** send more when they compute more, so the ratio stays, and so does the predicted speedup. **Data** sends the same gradients for any batch, and few tokens cannot pay for that. Two processes
-#   may then be slower than one. {{because advice: what to look for in your own run}} That is the condition on tokens of this chapter, at the size of a laptop.
-# - **Few tokens miss the prediction.** A product with a thin matrix reads the whole weight for a few rows: it is bound by memory and does not reach the peak of a large product (chapter 2). Splitting the tokens
-#   makes it thinner still, so data parallelism loses more than its messages cost. {{because advice}}
-# - **Smaller matrices fit better.** A part of the weights may fit into a cache where the whole ones did not. {{because advice}} A measured speedup can then lie above the predicted one. {{because advice}}
-# - **Two processes share** memory and cores with each other and with other programs. The peak was measured with both at work, but the all-reduce runs alone.
+# - **Tensors** send more when they compute more, so the ratio stays, and so does the predicted
+#   speedup. **Data** sends the same gradients for any batch, and few tokens cannot pay for that.
+#   Two processes may then be slower than one. {{because advice: what to look for in your own run}}
+#   That is the condition on tokens of this chapter, at the size of a laptop.
+# - **Few tokens miss the prediction.** A product with a thin matrix reads the whole weight for a
+#   few rows: it is bound by memory and does not reach the peak of a large product (chapter 2).
+#   Splitting the tokens makes it thinner still, so data parallelism loses more than its messages
+#   cost. {{because advice}}
+# - **Smaller matrices fit better.** A part of the weights may fit into a cache where the whole ones
+#   did not. {{because advice}} A measured speedup can then lie above the predicted one. {{because
+#   advice}}
+# - **Two processes share** memory and cores with each other and with other programs. The peak was
+#   measured with both at work, but the all-reduce runs alone.
 
 # %%
 split_figure(shipped()["amd_epyc_2core"])
@@ -969,7 +1329,8 @@ gallery("06")
 # %% [markdown]
 # ## Exercises
 #
-# `exercises/06_parallelism.ipynb` has questions on each part of this chapter, the checklist and a function to write. `check` tells you what went wrong, not just that it did.
+# `exercises/06_parallelism.ipynb` has questions on each part of this chapter, the checklist and a
+# function to write. `check` tells you what went wrong, not just that it did.
 #
 # ## Terms
 #
@@ -984,7 +1345,7 @@ gallery("06")
 # | all-to-all {{because definition}} | each rank sends something else to each other rank |
 # | ZeRO | data parallelism without copies: of the optimizer's states (stage 1), also of gradients (2), also of weights (3) |
 # | FSDP | PyTorch's ZeRO: stage 3 (`FULL_SHARD`) or stage 2 (`SHARD_GRAD_OP`) |
-# | selective, full recomputation | the attention scores, or the whole layer, computed again in the backward pass instead of kept |
+# | selective, full recomputation | the step from Q, K and V to the heads' result, or the whole layer, done again in the backward pass |
 # | straggler | the rank that the others wait for |
 # | high-speed domain | GPUs joined by NVLink and NVSwitch |
 # | rail | the GPUs of one place in each node and the switch that joins them |
@@ -993,14 +1354,21 @@ gallery("06")
 #
 # ## What the model leaves out
 #
-# Latency and congestion, which chapter 7 puts in; overlap that is partial; schedules with unequal chunks; the allocator; offload to the host; the loss curve, which a larger batch does not change
-# up to a point and then does; and the week that a new plan takes to debug. A sum of bounds says what to change first, and how far off a plan is from its own limit.
+# Latency and congestion, which chapter 7 puts in; overlap that is partial; schedules with unequal
+# chunks; the allocator; offload to the host; the loss curve, which a larger batch does not change
+# up to a point and then does; and the week that a new plan takes to debug. A sum of bounds says
+# what to change first, and how far off a plan is from its own limit.
 #
 # ## Further reading
 #
-# - Shoeybi et al., *Megatron-LM* (2019), and Narayanan et al. (2021): tensor and pipeline parallelism, and the schedule with chunks.
+# - Shoeybi et al., *Megatron-LM* (2019), and Narayanan et al. (2021): tensor and pipeline
+#   parallelism, and the schedule with chunks.
 # - Huang et al., *GPipe* (2019); Qi et al., *Zero Bubble Pipeline Parallelism* (2023).
-# - Rajbhandari et al., *ZeRO* (2020); Korthikanti et al., *Reducing Activation Recomputation* (2022); Dao et al., *FlashAttention* (2022).
-# - Austin et al., *How to Scale Your Model* (2025): the conditions of this chapter, for TPUs and GPUs.
-# - Daly, *A higher order estimate of the optimum checkpoint interval* (2006); Grattafiori et al., *The Llama 3 Herd of Models* (2024), on failures.
-# - Pasanen, *Deep Learning for Network Engineers*, chapter 8: these strategies, as the network sees them.
+# - Rajbhandari et al., *ZeRO* (2020); Korthikanti et al., *Reducing Activation Recomputation*
+#   (2022); Dao et al., *FlashAttention* (2022).
+# - Austin et al., *How to Scale Your Model* (2025): the conditions of this chapter, for TPUs and
+#   GPUs.
+# - Daly, *A higher order estimate of the optimum checkpoint interval* (2006); Grattafiori et al.,
+#   *The Llama 3 Herd of Models* (2024), on failures.
+# - Pasanen, *Deep Learning for Network Engineers*, chapter 8: these strategies, as the network sees
+#   them.

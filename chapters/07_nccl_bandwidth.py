@@ -1,40 +1,47 @@
 # %% [markdown]
 # # 7. NCCL bandwidth
 #
-# Somebody rented a hundred and twenty-five nodes of eight GPUs, ran the usual test on them, and asked about the one line that it printed:
-# sixteen gigabytes, all-reduced at an *algbw* far below what the network is sold for.
-# {{because quotation: the question that the chapter opens with; its numbers are two cells below}} Is that normal, or is
-# something broken?
+# Somebody rented a hundred and twenty-five nodes of eight GPUs, ran the usual test on them, and
+# asked about one line of what it printed: sixteen gigabytes, all-reduced at an *algbw* far below
+# what the network is sold for.
+# {{because quotation: the question that the chapter opens with; its numbers are two cells below}}
+# Is that normal, or is something broken?
 #
-# The answer that circulates says: normal, for that is two fifths of the link, and the rest is lost in the many steps.
-# {{because quotation}} The first word is right. The rest of the answer is not, as this chapter will show.
+# The answer that circulates says: normal, for that is two fifths of the link, and the rest is lost
+# in the many steps. {{because quotation}} The first word is right. The rest of the answer is not,
+# as this chapter will show.
 #
-# **You will be able to** read what nccl-tests prints and compare the right column with the right link; say how long any collective must
-# take, and which algorithm comes near; tell a slow network from a small message; and have a log judged by one command.
+# **You will be able to** read what nccl-tests prints and compare the right column with the right
+# link; say how long any collective must take, and which algorithm comes near; tell a slow network
+# from a small message; and have a log judged by one command.
 #
-# **You need** chapter 1 for rates and units, and the habit of chapter 2 of asking what bounds a time. **Time:** two hours, with the problems.
+# **You need** chapter 1 for rates and units, and the habit of chapter 2 of asking what bounds a
+# time. **Time:** two hours, with the problems.
 
 # %%
+import matplotlib.pyplot as plt
 import numpy as np
+from ipywidgets import IntSlider, Label, VBox
 
 from lightspeed.catalog import find, link, number
 from lightspeed.collectives import *
-from lightspeed_course import (
-    Area, ask, Axis, Chart, figure, Line, Points, predict, reveal, Rule, si, table,
-)
+from lightspeed_course import Area, Axis, Chart, Line, Points, Rule
+from lightspeed_course import ask, figure, predict, reveal, si, sweep, table
 
 # %%
 per_node, nodes, message, asked = 8, 125, 16e9, 156e9
 n = per_node * nodes
 efa, nvlink = link("efa_p5"), link("nvlink4")
+efa.bandwidth_per_node
 
 # %% [markdown]
-# The line said: {{nodes}} nodes, {{n:,}} GPUs, {{si(message, "byte")}} in {{si(message / asked, "s")}}, algbw {{si(asked, "byte/s")}}. The sales page says:
+# The line said: {{nodes}} nodes, {{n:,}} GPUs, {{si(message, "byte")}} in
+# {{si(message / asked, "s")}}, algbw {{si(asked, "byte/s")}}. The sales page says:
 # {{si(efa.bandwidth_per_node, "byte/s")}} a node.
 #
 # ## Before you read on
 #
-# Commit yourself to two numbers.
+# Write down two guesses.
 
 # %%
 predict("nccl.share_of_line", ...)
@@ -45,68 +52,93 @@ predict("nccl.latency_share", ...)
 # %% [markdown]
 # ## What is measured
 #
-# `all_reduce_perf` and its sisters are small C++ programs that call NCCL and nothing else. {{because definition: of nccl-tests}} There is no
-# PyTorch in them, no model and no arithmetic besides the sums. {{because definition: of nccl-tests}} NCCL itself runs on CUDA, and reaches the network
-# through a plugin: libfabric for EFA, verbs for InfiniBand. So the test shows what the network and NCCL can do together; a training job gets that
-# at best. {{because definition: the job does the same calls and computes besides}}
+# `all_reduce_perf` and its sisters are small CUDA programs that call NCCL and do nothing else.
+# {{because definition: of nccl-tests}} There is no PyTorch in them, no model and no arithmetic
+# besides the sums. {{because definition: of nccl-tests}} NCCL itself runs on CUDA. It speaks to
+# InfiniBand by itself, through verbs, and to EFA through a plugin, through libfabric. So the test
+# shows what the network and NCCL can do together; a training job gets that at best.
+# {{because definition: the job does the same calls and computes besides}}
 #
 # The program times a call on a buffer of $S$ bytes and prints
 #
 # $$\text{algbw} = \frac{S}{t}$$
 #
-# That is the rate that the *caller* sees: divide your gradient by it and you have the time you wait. It is a perfectly good
-# number, and it cannot be compared with any wire, because $S$ is not what crosses a wire.
+# That is the rate that the *caller* sees: divide your gradient by it and you have the time you
+# wait. It is a perfectly good number, but it cannot be compared with any wire, because $S$ is not
+# what crosses a wire.
 #
 # ### Count the bytes
 #
-# Take an all-reduce over $n$ ranks (a rank is a GPU). Look at one element. The $n$ summands start on $n$ different ranks; to bring them together
-# takes $n - 1$ transfers, in whatever order. {{because algebra: each transfer joins two partial sums}} The sum is now on one rank, and the other $n - 1$ need it: as many transfers again.
+# Take an all-reduce over $n$ ranks (a rank is a GPU). Look at one element. The $n$ summands start
+# on $n$ different ranks; to bring them together takes $n - 1$ transfers, in whatever order.
+# {{because algebra: each transfer joins two partial sums}} The sum is now on one rank, and the
+# other $n - 1$ need it: as many transfers again.
 #
-# $$\text{sent by all} = 2\,(n - 1)\,S \qquad \text{sent by each, if the load is even} = \frac{2\,(n - 1)}{n}\,S$$
+# $$\text{sent by all} = 2\,(n - 1)\,S \qquad
+# \text{sent by each, if the load is even} = \frac{2\,(n - 1)}{n}\,S$$
 #
-# This does not assume a ring. Every algorithm in which only ranks do arithmetic must move that much. {{because algebra: the count above}} Multiply algbw by it and you have **busbw**: the
-# rate at which each rank sends, and at the same time receives. *That* can be held against a link.
+# This does not assume a ring. Every algorithm in which only ranks do arithmetic must move that
+# much. {{because algebra: the count above}} Multiply algbw by it and you have **busbw**: the rate
+# at which each rank sends, and at the same time receives. *That* can be held against a link.
 
 # %%
 k = 8
-pieces = {  # of S / k, that each rank sends
-    "all_reduce": ("add up, then hand out", k - 1 + k - 1),
-    "reduce_scatter": ("add up", k - 1),
-    "all_gather": ("hand out", k - 1),
-    "alltoall": ("give each its own, keep one", k - 1),
-    "broadcast": ("pass all of it on", k),
-    "reduce": ("add to all of it, pass it on", k),
+sent = {  # by each rank, in pieces of S / k
+    "all_reduce": (k - 1) + (k - 1),  # add up, then hand out
+    "reduce_scatter": k - 1,  # add up
+    "all_gather": k - 1,  # hand out
+    "alltoall": k - 1,  # give each its own, keep one
+    "broadcast": k,  # pass all of it on
+    "reduce": k,  # add to all of it, pass it on
 }
+rows = [[name, pieces, pieces / k, busbw_factor(name, k)] for name, pieces in sent.items()]
 table(
-    [[name, work, f"{count} of S/{k}", f"{count / k:.3f}", f"{busbw_factor(name, k):.3f}"] for name, (work, count) in pieces.items()],
-    ["collective", "work", "sent by each rank", "counted", "busbw_factor"],
+    rows,
+    ["collective", f"pieces of S/{k} sent", "counted", "busbw_factor"],
     # because "For gathers and scatters": definition: nccl-tests, doc/PERFORMANCE.md
-    # holds "Bytes that a rank sends": all(abs(sent / k - busbw_factor(name, k)) < 1e-12 for name, (_, sent) in pieces.items())
-    caption=f"Bytes that a rank sends for each byte of S, for {k} ranks. For gathers and scatters nccl-tests counts the whole buffer, all shards together.",
+    # holds "Bytes that a rank sends": all(
+    #  abs(pieces / k - busbw_factor(name, k)) < 1e-12 for name, pieces in sent.items())
+    caption=f"Bytes that a rank sends for each byte of S, for {k} ranks. For gathers and scatters "
+    "nccl-tests counts the whole buffer, all shards together.",
 )
 
-# %% tags=["figure"]
-many = np.unique(np.round(np.geomspace(2, 1024, 60)))
-marked = np.array([2, 4, 8, 16, 1000])
+# %%
+many = np.unique(np.geomspace(2, 1024, 40).round())
+fig, ax = plt.subplots(figsize=(7, 3), layout="constrained")
+for name in ("all_reduce", "all_gather", "broadcast"):
+    ax.plot(many, busbw_factor(name, many), label=name)
+ax.axhline(2, color="grey", linestyle="dotted")
+ax.set(xscale="log", xlabel="ranks n", ylabel="busbw over algbw", ylim=(0, 2.2))
+ax.legend()
+plt.close(fig)
 figure(
-    Chart(
-        Axis("ranks n", "", "log"),
-        Axis("busbw over algbw", "", domain=(0, 2.2)),
-        [
-            Rule(y=2, label="twice: the limit"),
-            Line(many, busbw_factor("all_reduce", many), "all-reduce", "blue"),
-            Line(many, busbw_factor("all_gather", many), "gather", "green"),
-            Line(many, busbw_factor("broadcast", many), "broadcast", "purple", dash=True),
-            Points(marked, busbw_factor("all_reduce", marked), labels=[f"{f:.4g}" for f in busbw_factor("all_reduce", marked)], color="blue"),
-        ],
-        height=300,
-    ),
-    # holds "Twice is where": busbw_factor("all_reduce", 1000) < busbw_factor("all_reduce", 10**9) < 2 < busbw_factor("all_reduce", 10**9) + 1e-8
-    # holds "The factor of an all-reduce rises": busbw_factor("all_reduce", 2) == 1 == busbw_factor("broadcast", 8) == busbw_factor("reduce", 8)
-    #  and all(np.allclose(2 * busbw_factor(name, many), busbw_factor("all_reduce", many)) for name in ("all_gather", "reduce_scatter", "alltoall"))
-    caption="Twice is where the factor of an all-reduce ends, not what it is. And it counts GPUs, not nodes.",
-    alt="The factor of an all-reduce rises from one at two ranks towards two; that of a gather, a scatter or an all-to-all is half of it; that of a broadcast or a reduce is one.",
+    fig,
+    # holds "Twice is where": busbw_factor("all_reduce", 1000) < busbw_factor("all_reduce", 10**9)
+    #  and 2 - 1e-8 < busbw_factor("all_reduce", 10**9) < 2
+    # holds "The factor of an all-reduce rises": busbw_factor("all_reduce", 2) == 1
+    #  and busbw_factor("broadcast", 8) == busbw_factor("reduce", 8) == 1
+    #  and all(np.allclose(2 * busbw_factor(name, many), busbw_factor("all_reduce", many))
+    #  for name in ("all_gather", "reduce_scatter", "alltoall"))
+    caption="Twice is where the factor of an all-reduce ends, not what it is. And it counts GPUs, "
+    "not nodes.",
+    alt="The factor of an all-reduce rises from one at two ranks towards two; that of a gather, a "
+    "scatter or an all-to-all is half of it; that of a broadcast or a reduce is one.",
 )
+
+# %% [markdown]
+# Drag the number of ranks: the algbw of the question stays, and what each rank has to send changes.
+
+# %%
+slider, shown = IntSlider(value=8, min=2, max=64, description="ranks"), Label()
+
+
+def on_the_wire(_=None):
+    shown.value = f"busbw: {busbw('all_reduce', slider.value, asked)!r}"
+
+
+slider.observe(on_the_wire, "value")
+on_the_wire()
+VBox([slider, shown])
 
 # %%
 ask("nccl.busbw")
@@ -114,116 +146,145 @@ ask("nccl.busbw")
 # %% [markdown]
 # ## A ring, step by step
 #
-# Cut the buffer into $n$ chunks and put the GPUs in a circle. In each step every GPU sends one chunk to its right neighbour, each a different
-# one. {{because measured elsewhere: tests/laws/test_collectives.py}} For $n - 1$ steps the receiver adds what arrives to its own: a reduce-scatter. For another $n - 1$ steps finished sums go round: an all-gather.
+# Cut the buffer into $n$ chunks and put the GPUs in a circle. In each step every GPU sends one
+# chunk to its right neighbour, each a different one.
+# {{because measured elsewhere: tests/laws/test_collectives.py}} For $n - 1$ steps the receiver adds
+# what arrives to its own: a reduce-scatter. For another $n - 1$ steps finished sums go round: an
+# all-gather.
 
 # %%
-from lightspeed_course.explorers.nccl import explore_ring, ring_states
 from lightspeed.models.ring import run_ring
+from lightspeed_course.explorers.nccl import explore_ring, ring_states
 
 explore_ring()
 
-# %%
-import matplotlib.pyplot as plt
-
-fig, panels = plt.subplots(2, 4, figsize=(9.5, 4.2), layout="constrained")
-for step, (axes, (held, arrived)) in enumerate(zip(panels.flat, ring_states(4))):
+# %% tags=["figure"]
+fig, panels = plt.subplots(1, 7, figsize=(9.5, 1.8), layout="constrained")
+for step, (ax, (held, arrived)) in enumerate(zip(panels, ring_states(4))):
+    ax.pcolormesh(held, cmap="Blues", vmin=0, vmax=8, edgecolors="white")
     for (rank, chunk), count in np.ndenumerate(held):
-        color = "#c04e00" if (rank, chunk) in arrived else "#00775a" if count == 4 else "#666666"
-        axes.add_patch(plt.Rectangle((chunk + 0.04, rank + 0.04), 0.92, 0.92, color=color))
-        axes.text(chunk + 0.5, rank + 0.5, str(count), color="white", ha="center", va="center")
-    title = "start" if not step else f"step {step}, {'add' if step < 4 else 'hand out'}"
-    axes.set(xlim=(0, 4), ylim=(4, 0), xticks=[], yticks=[], title=title)
-panels.flat[7].axis("off")
+        weight = "bold" if (rank, chunk) in arrived else "normal"
+        ax.text(chunk + 0.5, rank + 0.5, count, ha="center", va="center", weight=weight)
+    ax.set(xticks=[], yticks=[], aspect="equal", xlabel=f"step {step}" if step else "start")
+    ax.invert_yaxis()
 plt.close(fig)
-
-# %%
 figure(
     fig,
     # holds "All steps": len(ring_states(4)) == ring_steps("all_reduce", 4) + 1
-    # holds "Seven squares": len(ring_states(4)) == 7 and all(len(held) == len(held[0]) == 4 for held, _ in ring_states(4))
-    caption="All steps of a ring of four. Rows are GPUs, columns chunks; the number counts the summands in a cell. Orange has just arrived, green is a finished sum.",
-    alt="Seven squares of four by four cells. Diagonals of orange cells grow from two to four summands in three steps, then spread the finished sums in three more.",
+    # holds "Seven squares": len(ring_states(4)) == 7
+    #  and all(len(held) == len(held[0]) == 4 for held, _ in ring_states(4))
+    caption="All steps of a ring of four. Rows are GPUs, columns chunks; the number, and the "
+    "shade, count the summands in a cell. Bold has just arrived.",
+    alt="Seven squares of four by four cells. Diagonals of bold cells grow from two to four "
+    "summands in three steps, then spread the finished sums in three more.",
 )
 
 # %% [markdown]
-# Now on real arrays. The library runs the same schedule and counts what leaves each rank.
+# Now on real arrays. The library runs the same schedule and counts the steps. Does every rank hold
+# the sum at the end, and how much has each of them sent?
 
 # %%
 rng = np.random.default_rng(7)
-rows = []
-for ranks in (2, 3, 4, 8, 16):
-    arrays = [rng.integers(0, 1000, 48_000) for _ in range(ranks)]
-    run = run_ring(arrays)
-    right = all(np.array_equal(result, np.sum(arrays, axis=0)) for result in run.results)
-    rows.append([ranks, len(run.steps), f"{run.sent[0] / arrays[0].nbytes:.4f}", f"{busbw_factor('all_reduce', ranks):.4f}", "yes" if right else "no"])
-table(rows, ["ranks", "steps", "sent by each, in buffers", "factor of busbw", "every rank has the sum"])
+arrays = {k: [rng.integers(0, 1000, 48_000) for _ in range(k)] for k in (2, 3, 4, 8, 16)}
+runs = {ranks: run_ring(mine) for ranks, mine in arrays.items()}
+{ranks: len(run.steps) for ranks, run in runs.items()}
+
+# %%
+sums = {ranks: np.sum(mine, axis=0) for ranks, mine in arrays.items()}
+all(np.array_equal(got, sums[ranks]) for ranks, run in runs.items() for got in run.results)
+
+# %%
+sent = {ranks: run.sent[0] / arrays[ranks][0].nbytes for ranks, run in runs.items()}
+rows = [[ranks, sent[ranks], busbw_factor("all_reduce", ranks)] for ranks in runs]
+table(rows, ["ranks", "sent by each, in buffers", "factor of busbw"])
 
 # %% [markdown]
-# A picture that is often drawn compares this with a parcel that visits one city after the other, so that a hundred cities take a hundred days. That
-# is one chunk. In a ring all trucks drive at once: each link is busy in each step, and a chunk gets smaller as the ring gets longer.
-# {{holds all(len({rank for rank, _ in step.sends}) == ranks for step in run.steps)}} What grows with the ring is the number of steps; the bytes that a GPU
-# sends stay below twice its buffer. {{holds busbw_factor("all_reduce", 10**6) < 2}} Keep the two apart; the whole chapter depends on it.
+# A picture that is often drawn compares this with a parcel that visits one city after the other, so
+# that a hundred cities take a hundred days. That is one chunk. In a ring all trucks drive at once:
+# each link is busy in each step, and a chunk gets smaller as the ring gets longer. {{holds
+# all(len({rank for rank, _ in step.sends}) == ranks for ranks, run in runs.items() for step in
+# run.steps)}} What grows with the ring is the number of steps; the bytes that a GPU sends stay
+# below twice its buffer. {{holds busbw_factor("all_reduce", 10**6) < 2}} Keep the two apart; the
+# whole chapter depends on it.
 #
 # ## The link it is compared with
 #
 # Three slips wait here, and each is worth a factor.
 #
-# - **One direction or both.** A rank sends to one neighbour while it receives from the other. Busbw counts one direction. NVLink is printed with both.
-# - **A GPU or a node.** NVLink is a GPU's own. EFA and InfiniBand are sold by the node or by the port. A ring enters a node once and
-#   leaves it once, and NCCL builds many rings so that all adapters are used: compare with the *node's* rate.
+# - **One direction or both.** A rank sends to one neighbour while it receives from the other. Busbw
+#   counts one direction. NVLink is printed with both.
+# - **A GPU or a node.** NVLink is a GPU's own. EFA and InfiniBand are sold by the node or by the
+#   port. A ring enters a node once and leaves it once, and NCCL builds many rings so that all
+#   adapters are used: compare with the *node's* rate.
 # - **Bits or bytes.** Adapters are named in bits.
 
-# %%
+# %% tags=["figure"]
 ndr = link("infiniband_ndr")
+rows = [[each.name, each.bandwidth, each.bandwidth_bidirectional] for each in (nvlink, efa, ndr)]
+by_node = ["–", efa.bandwidth_per_node, ndr.bandwidth_per_node]
 table(
-    [
-        [nvlink.name, si(nvlink.bandwidth, "byte/s"), si(nvlink.bandwidth_bidirectional, "byte/s"), "–"],
-        [efa.name, si(efa.bandwidth, "byte/s"), si(efa.bandwidth_bidirectional, "byte/s"), si(efa.bandwidth_per_node, "byte/s")],
-        [f"{ndr.name}, one per GPU", si(ndr.bandwidth, "byte/s"), si(ndr.bandwidth_bidirectional, "byte/s"), si(ndr.bandwidth_per_node, "byte/s")],
-    ],
+    [[*row, rate] for row, rate in zip(rows, by_node)],
     ["link", "a GPU, one direction", "a GPU, both", "a node of eight, one direction"],
-    caption="The last column, or the first inside a node, is what a busbw is held against.",
+    caption="The last column, or the first inside a node, is what a busbw is held against. "
+    "InfiniBand: one adapter for each GPU.",
 )
 
+# %%
+busbw("all_reduce", n, asked)
+
 # %% [markdown]
-# So, to the question. With {{n:,}} ranks the factor is {{busbw_factor("all_reduce", n):.3f}}; the busbw is
-# {{si(busbw("all_reduce", n, asked), "byte/s", 4)}}, and the nodes have a line of {{si(efa.bandwidth_per_node, "byte/s")}}.
+# So, to the question. With {{n:,}} ranks the factor is {{busbw_factor("all_reduce", n):.3f}}; the
+# busbw is {{si(busbw("all_reduce", n, asked), "byte/s", 4)}}, and the nodes have a line of
+# {{si(efa.bandwidth_per_node, "byte/s")}}.
 
 # %%
 reveal("nccl.share_of_line")
 
 # %% [markdown]
-# The answer that circulates divides the *algbw* by the line and finds {{asked / efa.bandwidth_per_node:.0%}}, then explains the missing part. Most of that part is not
-# missing: each byte of the caller's buffer crosses the wire nearly twice.
-# {{holds busbw("all_reduce", n, asked) - asked > (efa.bandwidth_per_node - asked) / 2 and 1.99 < busbw_factor("all_reduce", n) < 2}} The same slip makes the
-# other rows of that answer impossible.
+# The answer that circulates divides the *algbw* by the line and finds
+# {{asked / efa.bandwidth_per_node:.0%}}, then explains the missing part. Most of that part is not
+# missing: each byte of the caller's buffer crosses the wire nearly twice. {{holds
+# busbw("all_reduce", n, asked) - asked > (efa.bandwidth_per_node - asked) / 2 and 1.99 <
+# busbw_factor("all_reduce", n) < 2}} The same slip hides what is wrong with the other rows of that
+# answer.
 
 # %%
-from lightspeed.models.nccl_fit import (
-    calibrate,
-    measurements,
-    predict as expected_by_model,
-    residuals,
-)
+from lightspeed.models.nccl_fit import calibrate, measurements, residuals
+from lightspeed.models.nccl_fit import predict as expected_by_model
 
-published = {r.nodes: r.size / r.time for r in measurements() if r.series == "p5_all_reduce" and r.size == 2**33}
+p5 = [row for row in measurements() if row.series == "p5_all_reduce"]
+published = {row.nodes: algbw(row.size, row.time) for row in p5 if row.size == 2**33}
+published
+
+# %%
 said = {2: 340e9, 8: 270e9, 125: asked}
+needed = {k: busbw("all_reduce", per_node * k, rate) for k, rate in said.items()}
+needed
+
+# %% tags=["figure"]
+line = efa.bandwidth_per_node
+rows = [
+    [k, si(v, "byte/s"), f"{v / line:.0%}", needed[k], f"{needed[k] / line:.0%}"]
+    + [published.get(k, "–")]
+    for k, v in said.items()
+]
+heads = ["nodes", "algbw as told", "its share as told", "busbw that it needs"]
 table(
-    [
-        [k, si(v, "byte/s"), f"{v / efa.bandwidth_per_node:.0%}", si(busbw("all_reduce", per_node * k, v), "byte/s"), f"{busbw('all_reduce', per_node * k, v) / efa.bandwidth_per_node:.0%}"]
-        + [si(published[k], "byte/s") if k in published else "–"]
-        for k, v in said.items()
-    ],
-    ["nodes", "algbw as told", "its share as told", "busbw that it needs", "share of the line", f"algbw measured, {si(2.0**33, 'byte')}"],
+    rows,
+    [*heads, "share of the line", f"algbw measured, {si(2.0**33, 'byte')}"],
     caption="The answer's three rows beside a public measurement of the same machine.",
 )
 
 # %% [markdown]
-# On eight nodes a busbw of {{busbw("all_reduce", 8 * per_node, said[8]) / efa.bandwidth_per_node:.0%}} of the network's line cannot be; on two, neither can one of
-# {{si(busbw("all_reduce", 2 * per_node, said[2]), "byte/s")}} through NVLinks of {{si(nvlink.bandwidth, "byte/s")}} while GPUs do the adding.
-# {{holds busbw("all_reduce", 8 * per_node, said[8]) > efa.bandwidth_per_node and busbw("all_reduce", 2 * per_node, said[2]) > nvlink.bandwidth}} Two rows
-# belong to other machines or to fewer GPUs. The third, the one that was measured, is sound.
+# On eight nodes a busbw of
+# {{busbw("all_reduce", 8 * per_node, said[8]) / efa.bandwidth_per_node:.0%}} of the network's line
+# cannot be; on two, neither can one of {{si(busbw("all_reduce", 2 * per_node, said[2]), "byte/s")}}
+# through NVLinks of {{si(nvlink.bandwidth, "byte/s")}} while GPUs do the adding, even if the
+# network's {{si(efa.bandwidth, "byte/s")}} come on top. {{holds busbw("all_reduce", 8 * per_node,
+# said[8]) > efa.bandwidth_per_node and busbw("all_reduce", 2 * per_node, said[2]) >
+# nvlink.bandwidth + efa.bandwidth}} Switches that add (below) would lift the second limit, but the
+# published run, with such switches, stays far below that row.
+# {{holds published[2] < 0.8 * said[2]}} The third row, the one that was measured, is sound.
 
 # %%
 ask("nccl.possible_algbw")
@@ -231,21 +292,26 @@ ask("nccl.possible_algbw")
 # %% [markdown]
 # ## How long it must take
 #
-# No algorithm in which ranks add is faster than the count of bytes allows, nor than its chain of messages: what one rank knows can reach
-# at most twice as many ranks with every step. {{because algebra: the counts above, and doubling}}
+# No algorithm in which ranks add is faster than the count of bytes allows, nor than its chain of
+# messages: what one rank knows can reach at most twice as many ranks with every step.
+# {{because algebra: the counts above, and doubling}}
 #
 # $$t \ge \frac{2\,(n-1)}{n}\,\frac{S}{W} \qquad\qquad t \ge \lceil \log_2 n \rceil\,\alpha$$
 #
-# $W$ is what a rank sends in one direction, $\alpha$ the cost of one step: everything that does not depend on size, software included. {{because definition}}
+# $W$ is what a rank sends in one direction, $\alpha$ the cost of one step: everything that does not
+# depend on size, software included. {{because definition}}
 #
 # ### The ring
 #
 # $$t_\text{ring} = 2\,(n - 1)\left(\alpha + \frac{S}{n\,W}\right)$$
 #
 # It meets the first bound exactly and misses the second by a wide margin, which grows with $n$.
-# {{holds abs(ring_time(1.0, n, 1.0) / bandwidth_bound("all_reduce", 1.0, n, 1.0) - 1) < 1e-12 and 5 < ring_time(0.0, 64, 1.0, 1.0) / latency_bound(64, 1.0) < ring_time(0.0, n, 1.0, 1.0) / latency_bound(n, 1.0)}}
-# Half of its best rate is reached where both terms are equal, at $S = n\,\alpha\,W$: the longer the ring, the larger the message that it needs.
-# {{holds abs(ring_time(8 * 5.0 * 3.0, 8, 3.0, 5.0) - 2 * bandwidth_bound("all_reduce", 8 * 5.0 * 3.0, 8, 3.0)) < 1e-9}}
+# {{holds abs(ring_time(1.0, n, 1.0) / bandwidth_bound("all_reduce", 1.0, n, 1.0) - 1) < 1e-12 and 5
+# < ring_time(0.0, 64, 1.0, 1.0) / latency_bound(64, 1.0) < ring_time(0.0, n, 1.0, 1.0) /
+# latency_bound(n, 1.0)}} Half of its best rate is reached where both terms are equal, at
+# $S = n\,\alpha\,W$: the longer the ring, the larger the message that it needs. {{holds
+# abs(ring_time(8 * 5.0 * 3.0, 8, 3.0, 5.0) - 2 * bandwidth_bound("all_reduce", 8 * 5.0 * 3.0, 8,
+# 3.0)) < 1e-9}}
 
 # %%
 ask("nccl.half_size")
@@ -253,49 +319,69 @@ ask("nccl.half_size")
 # %% [markdown]
 # ### The others
 #
-# A *tree* reduces upwards and hands out downwards in $2 \log_2 n$ steps, but sends the whole buffer in each. Cut the buffer in two and use *two
-# trees*, the inner ranks of one being the leaves of the other, pipelined: a logarithm of steps, and almost the bytes of a ring. *Recursive doubling* lets
-# partners at distance 1, 2, 4 … swap everything: the fewest steps of all.
-# {{holds all(recursive_doubling_time(0.0, k, 1.0, 1.0) <= law(0.0, k, 1.0, 1.0) for k in range(2, 600) for law in (ring_time, tree_time, double_tree_time, halving_doubling_time))}}
-# *Halving and doubling* swaps halves, then quarters. {{because definition}} For a power of two it meets the bound on bytes, in twice the steps that the other bound allows, if every pair
-# of ranks has a link of its own.
-# {{holds all(abs(halving_doubling_time(1.0, 2**k, 1.0) / bandwidth_bound("all_reduce", 1.0, 2**k, 1.0) - 1) < 1e-12 and halving_doubling_time(0.0, 2**k, 1.0, 1.0) == 2 * latency_bound(2**k, 1.0) for k in range(1, 11))}}
+# A *tree* reduces upwards and hands out downwards in $2 \log_2 n$ steps, but sends the whole buffer
+# in each. Cut the buffer in two and use *two trees*, the inner ranks of one being the leaves of the
+# other, pipelined: a logarithm of steps, and almost the bytes of a ring. *Recursive doubling* lets
+# partners at distance 1, 2, 4 … swap everything: the fewest steps of these. {{holds
+# all(recursive_doubling_time(0.0, k, 1.0, 1.0) <= law(0.0, k, 1.0, 1.0) for k in range(2, 600) for
+# law in (ring_time, tree_time, double_tree_time, halving_doubling_time))}} *Halving and doubling*
+# swaps halves, then quarters. {{because definition}} For a power of two it meets the bound on
+# bytes, in twice the steps that the other bound allows, as long as pairs that swap at the same time
+# do not share a link. {{holds all(abs(halving_doubling_time(1.0, 2**k, 1.0) /
+# bandwidth_bound("all_reduce", 1.0, 2**k, 1.0) - 1) < 1e-12 and halving_doubling_time(0.0, 2**k,
+# 1.0, 1.0) == 2 * latency_bound(2**k, 1.0) for k in range(1, 11))}}
 
 # %%
 ranks, wire, alpha = 512, efa.bandwidth, number("infiniband_ndr.nccl_step_ll")
-sizes = np.geomspace(1e3, 1e11, 120)
 algorithms = {
-    "ring": (ring_time, "blue"),
-    "two trees": (double_tree_time, "green"),
-    "doubling": (recursive_doubling_time, "amber"),
-    "halving, doubling": (halving_doubling_time, "purple"),
-    "one tree": (tree_time, "grey"),
+    "ring": ring_time,
+    "two trees": double_tree_time,
+    "doubling": recursive_doubling_time,
+    "halving, doubling": halving_doubling_time,
+    "one tree": tree_time,
 }
-bound = np.maximum(bandwidth_bound("all_reduce", sizes, ranks, wire), latency_bound(ranks, alpha))
+{name: law(1e6, ranks, wire, alpha) for name, law in algorithms.items()}
 
 # %% tags=["figure"]
+sizes = np.geomspace(1e3, 1e11, 120)
+transfer = bandwidth_bound("all_reduce", sizes, ranks, wire)
+bound = np.maximum(transfer, latency_bound(ranks, alpha))
+colors = dict(zip(algorithms, ("blue", "green", "amber", "purple", "grey")))
+marks = [Area(sizes, np.full_like(sizes, 1e-6), bound, "below the bounds")]
+for name, law in algorithms.items():
+    marks.append(Line(sizes, law(sizes, ranks, wire, alpha), name, colors[name]))
 figure(
-    Chart(
-        Axis("message", "byte", "log"),
-        Axis("time", "s", "log"),
-        [Area(sizes, np.full_like(sizes, 1e-6), bound, "below the bounds")]
-        + [Line(sizes, law(sizes, ranks, wire, alpha), name, color) for name, (law, color) in algorithms.items()],
-    ),
-    # holds "Doubling is lowest": min(algorithms, key=lambda name: algorithms[name][0](1e3, ranks, wire, alpha)) == "doubling"
+    Chart(Axis("message", "byte", "log"), Axis("time", "s", "log"), marks),
+    # holds "Doubling is lowest": min(
+    #  algorithms, key=lambda name: algorithms[name](1e3, ranks, wire, alpha)) == "doubling"
     #  and recursive_doubling_time(1e11, ranks, wire, alpha) > 4 * bound[-1]
-    #  and max(algorithms, key=lambda name: algorithms[name][0](1e3, ranks, wire, alpha)) == "ring" and ring_time(1e11, ranks, wire, alpha) < 1.01 * bound[-1]
-    #  and double_tree_time(1e11, ranks, wire, alpha) < 1.01 * bound[-1] and double_tree_time(1e3, ranks, wire, alpha) < 2.01 * bound[0]
-    caption=f"{ranks} ranks that send {si(wire, 'byte/s')} each, with {si(alpha, 's')} a step. Flat means steps, sloped means bytes.",
-    alt="Times over message size on logarithmic axes. Doubling is lowest for small messages and far above the bound for large ones; the ring is highest for small ones and at the bound for large ones; two trees come within a factor of two of the bound for small ones and meet it for large ones.",
+    #  and max(algorithms, key=lambda name: algorithms[name](1e3, ranks, wire, alpha)) == "ring"
+    #  and ring_time(1e11, ranks, wire, alpha) < 1.01 * bound[-1]
+    #  and double_tree_time(1e11, ranks, wire, alpha) < 1.01 * bound[-1]
+    #  and double_tree_time(1e3, ranks, wire, alpha) < 2.01 * bound[0]
+    caption=f"{ranks} ranks that send {si(wire, 'byte/s')} each, with {si(alpha, 's')} a step. "
+    "Flat means steps, sloped means bytes.",
+    alt="Times over message size on logarithmic axes. Doubling is lowest for small messages and "
+    "far above the bound for large ones; the ring is highest for small ones and at the bound for "
+    "large ones; two trees come within a factor of two of the bound for small ones and meet it "
+    "for large ones.",
 )
 
 # %%
+steps = {name: float(law(0.0, ranks, 1.0, 1.0)) for name, law in algorithms.items()}
+buffers = {name: float(law(1.0, ranks, 1.0)) for name, law in algorithms.items()}
+table([[name, steps[name], buffers[name]] for name in steps], ["", "steps", "buffers sent"])
+
+# %%
 shown = (1e3, 1e6, 1e9, 16e9)
+rows = [[name, *(law(s, ranks, wire, alpha) for s in shown)] for name, law in algorithms.items()]
+floors = [bandwidth_bound("all_reduce", s, ranks, wire) for s in shown]
+slowest = [max(floor, latency_bound(ranks, alpha)) for floor in floors]
 table(
-    [[name, f"{law(0.0, ranks, 1.0, 1.0):.0f}", f"{law(1.0, ranks, 1.0):.3g}"] + [si(law(s, ranks, wire, alpha), "s") for s in shown] for name, (law, _) in algorithms.items()]
-    + [["lower bound", f"{latency_bound(ranks, 1.0):.0f}", f"{bandwidth_bound('all_reduce', 1.0, ranks, 1.0):.3g}"] + [si(max(bandwidth_bound("all_reduce", s, ranks, wire), latency_bound(ranks, alpha)), "s") for s in shown]],
-    ["algorithm", "steps", "buffers sent", *(si(s, "byte") for s in shown)],
-    # holds "No algorithm wins": len({min(algorithms, key=lambda name: algorithms[name][0](s, ranks, wire, alpha)) for s in shown}) > 1
+    [*rows, ["lower bound", *slowest]],
+    ["algorithm", *(si(s, "byte") for s in shown)],
+    # holds "No algorithm wins": len({min(algorithms, key=lambda name:
+    #  algorithms[name](s, ranks, wire, alpha)) for s in shown}) > 1
     caption="The same, in numbers. No algorithm wins everywhere, so a library has several.",
 )
 
@@ -305,19 +391,28 @@ ask("nccl.best_algorithm")
 # %% [markdown]
 # ### Two levels
 #
-# Inside a node a GPU sends {{si(nvlink.bandwidth, "byte/s")}}, outside {{si(efa.bandwidth, "byte/s")}}. So reduce-scatter inside, all-reduce each share with
-# the peers in other nodes, through all adapters at once, and gather inside. {{because definition: of two levels}} For {{si(message, "byte")}}:
+# Inside a node a GPU sends {{si(nvlink.bandwidth, "byte/s")}}, outside
+# {{si(efa.bandwidth, "byte/s")}}. So reduce-scatter inside, all-reduce each share with the peers in
+# other nodes, through all adapters at once, and gather inside.
+# {{because definition: of two levels}} For {{si(message, "byte")}}:
 
 # %%
-grid = (2, 4, 16, 32, 125)
-levels = {k: hierarchical_time(message, per_node, k, nvlink.bandwidth, efa.bandwidth) for k in grid}
-table(
-    [[k, si(t.inside, "s"), si(t.across, "s"), si(t.lower, "s"), si(t.upper, "s"), si(busbw("all_reduce", per_node * k, message / t.lower), "byte/s")] for k, t in levels.items()],
-    ["nodes", "inside", "across", "levels overlapped", "one after the other", "busbw at best"],
-    # holds "From two nodes": all(t.across <= 2 * levels[2].across for t in levels.values()) and hierarchical_time(message, per_node, 10**6, nvlink.bandwidth, efa.bandwidth).across <= 2 * levels[2].across
-    # holds "Where the busbw exceeds": nvlink.bandwidth < max(busbw("all_reduce", per_node * k, message / t.lower) for k, t in levels.items()) <= nvlink.bandwidth + efa.bandwidth
-    caption="Two levels without latency. From two nodes to any number, the time across no more than doubles. Where the busbw exceeds NVLink's rate, each GPU uses both of its links at once.",
-)
+grid = [2, 4, 16, 32, 125]
+speeds = {"inside": nvlink.bandwidth, "network": efa.bandwidth}
+sweep(hierarchical_time, size=message, per_node=per_node, nodes=grid, **speeds)
+
+# %%
+levels = {k: hierarchical_time(message, per_node, k, **speeds) for k in grid}
+{k: busbw("all_reduce", per_node * k, message / t.lower) for k, t in levels.items()}
+
+# %% [markdown]
+# Latency is left out. In the table `lower` is with the levels overlapped, `upper` one after the
+# other. From two nodes to any number, the time across no more than doubles. {{holds all(t.across <=
+# 2 * levels[2].across for t in levels.values()) and hierarchical_time(message, per_node, 10**6,
+# **speeds).across <= 2 * levels[2].across}} The second cell shows the busbw. Where it exceeds
+# NVLink's rate, each GPU uses both of its links at once. {{holds nvlink.bandwidth <
+# max(busbw("all_reduce", per_node * k, message / t.lower) for k, t in levels.items()) <=
+# nvlink.bandwidth + efa.bandwidth}}
 
 # %%
 ask("nccl.two_levels")
@@ -325,39 +420,64 @@ ask("nccl.two_levels")
 # %% [markdown]
 # ### Switches that add
 #
-# The counting began with "only ranks do arithmetic". {{because quotation: of the count above}} NVLink switches from the H100 on (NVLS), and some InfiniBand switches (SHARP), add up what passes through them. Then each
-# rank sends its buffer once and receives the sum once, whatever $n$. {{because definition: what in_network_time counts}} nccl-tests does not know and multiplies by the usual factor.
+# The counting began with "only ranks do arithmetic". {{because quotation: of the count above}}
+# NVLink switches from the H100 on (NVLS), and some InfiniBand switches (SHARP), add up what passes
+# through them. Then each rank sends its buffer once and receives the sum once, whatever $n$.
+# {{because definition: what in_network_time counts}} nccl-tests does not know and multiplies by the
+# usual factor.
+
+# %%
+series = {"switch adds": ("h200_nvls",), "GPUs add": ("h200_ring", "h200_ring_eight")}
+large = [row for row in measurements() if row.size == 2**33]
+pick = {
+    name: sorted((row.n, algbw(row.size, row.time)) for row in large if row.series in some)
+    for name, some in series.items()
+}
+pick
 
 # %% tags=["figure"]
-pick = {name: sorted((r.n, r.size / r.time) for r in measurements() if r.series in series and r.size == 2**33) for name, series in
-        {"switch adds": ("h200_nvls",), "GPUs add": ("h200_ring", "h200_ring_eight")}.items()}
 looks = {"switch adds": ("orange", "circle"), "GPUs add": ("blue", "square")}
 
 
 def points(column, of):
-    return [Line([k for k, _ in of[name]], [column(k, v) for k, v in of[name]], name, color) for name, (color, _) in looks.items()] + [
-        Points([k for k, _ in of[name]], [column(k, v) for k, v in of[name]], color=color, marker=marker) for name, (color, marker) in looks.items()
-    ]
+    marks = []
+    for name, (color, marker) in looks.items():
+        xs, ys = [k for k, _ in of[name]], [column(k, v) for k, v in of[name]]
+        marks += [Line(xs, ys, name, color), Points(xs, ys, color=color, marker=marker)]
+    return marks
 
 
 gpus = Axis("GPUs of a node", "", domain=(3.8, 8.2), ticks=(4, 5, 6, 7, 8))
+above = points(lambda k, v: v, pick)
+below = points(lambda k, v: busbw("all_reduce", k, v), pick)
+below.append(Rule(y=nvlink.bandwidth, label="NVLink, one direction"))
 figure(
     [
-        Chart(gpus, Axis("algbw", "byte/s", domain=(180e9, 300e9)), points(lambda k, v: v, pick), height=200),
-        Chart(gpus, Axis("busbw", "byte/s", domain=(330e9, 500e9)), [*points(lambda k, v: busbw("all_reduce", k, v), pick), Rule(y=nvlink.bandwidth, label="NVLink, one direction")], height=230),
+        Chart(gpus, Axis("algbw", "byte/s", domain=(180e9, 300e9)), above, height=200),
+        Chart(gpus, Axis("busbw", "byte/s", domain=(330e9, 500e9)), below, height=230),
     ],
-    # holds "With NVLS": max(v for _, v in pick["switch adds"]) < 1.1 * min(v for _, v in pick["switch adds"]) and busbw("all_reduce", *pick["switch adds"][-1]) > nvlink.bandwidth
-    # holds "Only the factor": max(v for _, v in pick["switch adds"]) < 1.1 * min(v for _, v in pick["switch adds"])
+    # holds "With NVLS": max(v for _, v in pick["switch adds"])
+    #  < 1.1 * min(v for _, v in pick["switch adds"])
+    #  and busbw("all_reduce", *pick["switch adds"][-1]) > nvlink.bandwidth
+    # holds "Only the factor": max(v for _, v in pick["switch adds"])
+    #  < 1.1 * min(v for _, v in pick["switch adds"])
     # holds "Above, algbw": pick["GPUs add"][-1][1] < 0.9 * pick["GPUs add"][0][1]
-    # holds "Below, busbw": all(0.98 < busbw("all_reduce", *row) / busbw("all_reduce", *pick["GPUs add"][0]) < 1.02 for row in pick["GPUs add"])
-    #  and busbw("all_reduce", *pick["GPUs add"][0]) < nvlink.bandwidth < busbw("all_reduce", *pick["switch adds"][-1])
-    caption="H200, the same large all-reduce. With NVLS the algbw stays where it is, and the busbw climbs past the link. Only the factor has changed.",
-    alt="Above, algbw: nearly flat with the switch, falling without. Below, busbw: rising past the line rate with the switch, flat below it without.",
+    # holds "Below, busbw": all(0.98 < busbw("all_reduce", *row)
+    #  / busbw("all_reduce", *pick["GPUs add"][0]) < 1.02 for row in pick["GPUs add"])
+    #  and busbw("all_reduce", *pick["GPUs add"][0]) < nvlink.bandwidth
+    #  < busbw("all_reduce", *pick["switch adds"][-1])
+    caption="H200, the same large all-reduce. With NVLS the algbw stays where it is, and the busbw "
+    "climbs past the link. Only the factor has changed.",
+    alt="Above, algbw: nearly flat with the switch, falling without. Below, busbw: rising past the "
+    "line rate with the switch, flat below it without.",
 )
 
 # %% [markdown]
-# A busbw above the link is neither an error nor a miracle: the unit is used outside its range. {{because definition: busbw counts what ranks send that add}} The same
-# happens on two nodes, where a tree sends each byte across the network only once in each direction. {{holds double_tree_time(1.0, 2, 1.0) == 1.0 < busbw_factor("all_reduce", 16)}} To read a rate of the wire, ask for `NCCL_ALGO=Ring`.
+# A busbw above the link is neither an error nor a miracle: the unit is used outside its range.
+# {{because definition: busbw counts what ranks send that add}} The same happens on two nodes, where
+# a tree sends each byte across the network only once in each direction.
+# {{holds double_tree_time(1.0, 2, 1.0) == 1.0 < busbw_factor("all_reduce", 16)}} To read a rate of
+# the wire, ask for `NCCL_ALGO=Ring`.
 
 # %%
 ask("nccl.switch_busbw")
@@ -365,10 +485,13 @@ ask("nccl.switch_busbw")
 # %% [markdown]
 # ### `alltoall`
 #
-# Every byte is meant for one receiver, so nothing can be combined and no algorithm helps. {{because definition: of an all-to-all}} With $k$ nodes the share $1/k$ of each buffer stays inside, and the rest leaves through the sender's
-# own adapter: the line is a GPU's {{si(efa.bandwidth, "byte/s")}}, not the node's. That is why an all-to-all between nodes looks so slow beside an all-reduce on the same
-# machine, and why expert parallelism is kept inside a node while it can be.
-# {{holds efa.bandwidth / (1 - 1 / nodes) < efa.bandwidth_per_node / busbw_factor("all_reduce", n) / 3}}
+# Every byte is meant for one receiver, so nothing can be combined, and no algorithm saves a byte.
+# {{because definition: of an all-to-all}} With $k$ nodes the share $1/k$ of each buffer stays
+# inside, and the rest leaves through the sender's own adapter: the line is a GPU's
+# {{si(efa.bandwidth, "byte/s")}}, not the node's. That is why an all-to-all between nodes looks so
+# slow beside an all-reduce on the same machine, and why expert parallelism is kept inside a node
+# while it can be. {{holds efa.bandwidth / (1 - 1 / nodes) < efa.bandwidth_per_node /
+# busbw_factor("all_reduce", n) / 3}}
 
 # %%
 ask("nccl.alltoall_across")
@@ -376,76 +499,110 @@ ask("nccl.alltoall_across")
 # %% [markdown]
 # ## What NCCL itself believes
 #
-# Before each call NCCL estimates a time for each algorithm and each *protocol* and takes the smallest. {{because definition: ncclTopoGetAlgoTime and what calls it}} A
-# protocol is how data is handed over. **LL** sends a flag with every few bytes, so the receiver need not be told when data is complete, but half of the bandwidth is flags.
-# {{because definition: of LL}} **LL128** does so with longer lines and loses little, where NVLink joins the GPUs of a node; such nodes use it between them, too. **Simple**
-# sends large blocks and synchronises on each. The estimates are tables of base and step latencies and caps on bandwidth. They are in NCCL's source, and change
+# Before each call NCCL estimates a time for each algorithm and each *protocol* and takes the
+# smallest. {{because definition: ncclTopoGetAlgoTime and what calls it}} A protocol is how data is
+# handed over. **LL** sends a flag with every few bytes, so the receiver need not be told when data
+# is complete, but half of the bandwidth is flags. {{because definition: of LL}} **LL128** does so
+# with longer lines and loses little, where NVLink joins the GPUs of a node; such nodes use it
+# between them, too. **Simple** sends large blocks and synchronises on each. The estimates are
+# tables of base and step latencies and caps on bandwidth. They are in NCCL's source, and change
 # from release to release; the next table names the release that this page uses.
 
 # %%
-from lightspeed.models.nccl_tuner import (
-    NEWEST,
-    PLATEAU,
-    PROTOCOLS,
-    nccl_choices,
-    nccl_time,
-    ring_latency,
-    tree_latency,
-)
+from lightspeed.models.nccl_tuner import NET_OVERHEAD, NEWEST, PLATEAU, PROTOCOLS
+from lightspeed.models.nccl_tuner import nccl_choices, nccl_time, ring_latency, tree_latency
 
-overhead, steady = efa.nccl_overhead, 370e9
-rows = [
-    [p, si(ring_latency(8, 1, protocol=p), "s"), si(tree_latency(8, 1, p), "s")]
-    + [si(ring_latency(n, nodes, protocol=p, net_overhead=overhead), "s"), si(tree_latency(n, nodes, p), "s")]
-    for p in PROTOCOLS
-]
+overhead, steady = NET_OVERHEAD["amd"], 370e9
+ring_latency(n, nodes, net_overhead=overhead), tree_latency(n, nodes)
+
+# %%
+one_node = [[ring_latency(8, 1, protocol=p), tree_latency(8, 1, p)] for p in PROTOCOLS]
+rings = [ring_latency(n, nodes, protocol=p, net_overhead=overhead) for p in PROTOCOLS]
+trees = [tree_latency(n, nodes, p) for p in PROTOCOLS]
 table(
-    rows,
-    ["protocol", "ring, one node", "tree, one node", f"ring, {nodes} nodes", f"tree, {nodes} nodes"],
-    caption=f"Latency that NCCL {NEWEST} charges before the first byte, from its source, for hosts with AMD processors.",
+    [[p, *one, *more] for p, one, *more in zip(PROTOCOLS, one_node, rings, trees)],
+    [
+        "protocol",
+        "ring, one node",
+        "tree, one node",
+        f"ring, {nodes} nodes",
+        f"tree, {nodes} nodes",
+    ],
+    caption=f"Latency that NCCL {NEWEST} charges before the first byte, from its source, for hosts "
+    "with AMD processors.",
 )
 
 # %%
+sixteen = {"n": 128, "nodes": 16, "cpu": "amd"}
+best = nccl_choices(2.0**34, **sixteen)[0]
+best.algorithm, best.protocol, algbw(2.0**34, best.time)
+
+# %% tags=["figure"]
 rows = []
 for size in (2.0**13, 2.0**20, 2.0**24, 2.0**28, 2.0**34):
-    one, several = nccl_choices(size, 8), nccl_choices(size, 128, 16, cpu="amd")
-    rows.append([si(size, "byte"), f"{one[0].algorithm} {one[0].protocol}", si(one[0].time, "s"), f"{several[0].algorithm} {several[0].protocol}", si(several[0].time, "s")])
-table(rows, ["message", f"one node of {per_node} H100", "its estimate", "sixteen nodes", "its estimate"], caption="What the tables choose, and the time that they expect.")
+    both = nccl_choices(size, 8)[0], nccl_choices(size, **sixteen)[0]
+    texts = [(f"{best.algorithm} {best.protocol}", si(best.time, "s")) for best in both]
+    rows.append([si(size, "byte"), *texts[0], *texts[1]])
+table(
+    rows,
+    ["message", f"one node of {per_node} H100", "its estimate", "sixteen nodes", "its estimate"],
+    caption="What the tables choose, and the time that they expect.",
+)
 
 # %% [markdown]
-# Now the steps. A large ring of {{n:,}} GPUs takes {{ring_steps("all_reduce", n):,}} steps, not {{ring_steps("all_reduce", nodes)}}; those are the ones that leave a node. What
-# a step costs depends on the hosts as well. For every message that NCCL posts to the network it charges {{si(overhead, "s")}} on AMD processors, which these nodes have, and
-# half of that on Intel's. {{holds overhead == NET_OVERHEAD["amd"] == 2 * NET_OVERHEAD["intel"]}} A step of the Simple protocol posts three. So even a step inside a node costs
-# {{si(3 * overhead, "s")}} here. By these tables the steps together take {{si(ring_latency(n, nodes, net_overhead=overhead, plateau=PLATEAU), "s")}}, with the factor of
-# {{PLATEAU:.1f}} that NCCL puts on large messages between nodes, beside {{si(bandwidth_bound("all_reduce", message, n, steady), "s")}} for the bytes at
+# Now the steps. A large ring of {{n:,}} GPUs takes {{ring_steps("all_reduce", n):,}} steps, not
+# {{ring_steps("all_reduce", nodes)}}; those are the ones that leave a node. What a step costs
+# depends on the hosts as well. For every message that NCCL posts to the network it charges
+# {{si(overhead, "s")}} on AMD processors, which these nodes have, and half of that on Intel's.
+# {{holds overhead == efa.nccl_overhead == 2 * NET_OVERHEAD["intel"]}} A step of the Simple protocol
+# posts three. So even a step inside a node costs {{si(3 * overhead, "s")}} here. By these tables
+# the steps together take
+# {{si(ring_latency(n, nodes, net_overhead=overhead, plateau=PLATEAU), "s")}}, with the factor of
+# {{PLATEAU:.1f}} that NCCL puts on large messages between nodes, beside
+# {{si(bandwidth_bound("all_reduce", message, n, steady), "s")}} for the bytes at
 # {{si(steady, "byte/s")}}, the rate that long rings on such a network approach.
 
 # %%
 reveal("nccl.latency_share")
 
 # %% [markdown]
-# So the steps take about a fifth of the time at this size, and do not halve the rate.
-# {{holds 0.17 < ring_latency(n, nodes, net_overhead=overhead, plateau=PLATEAU) / (ring_latency(n, nodes, net_overhead=overhead, plateau=PLATEAU) + bandwidth_bound("all_reduce", message, n, steady)) < 0.21}}
-# For a message of a gigabyte they do that, and worse.
-# {{holds ring_latency(n, nodes, net_overhead=overhead, plateau=PLATEAU) > bandwidth_bound("all_reduce", 1e9, n, steady)}}
-#
+# So the steps take about a fifth of the time at this size, and do not halve the rate. {{holds 0.17
+# < ring_latency(n, nodes, net_overhead=overhead, plateau=PLATEAU) / (ring_latency(n, nodes,
+# net_overhead=overhead, plateau=PLATEAU) + bandwidth_bound("all_reduce", message, n, steady)) <
+# 0.21}} For a message of a gigabyte they do that, and worse. {{holds ring_latency(n, nodes,
+# net_overhead=overhead, plateau=PLATEAU) > bandwidth_bound("all_reduce", 1e9, n, steady)}}
+
+# %%
+hosts = {"net_overhead": overhead, "plateau": PLATEAU}
+declared = ring_latency(n, nodes, net_latency=efa.nccl_latency, **hosts)
+ring_latency(n, nodes, **hosts), declared
+
+# %% [markdown]
 # ### Tuned to choose, not to predict
 #
-# A network's plugin may tell NCCL that its steps take longer. EFA's declares {{si(efa.nccl_latency, "s")}} for a step between these nodes, and NCCL counts it twice for a large message,
-# once for the flush that follows.
-# {{holds abs(ring_latency(16, 2, net_latency=1.0) - ring_latency(16, 2) - 4) < 1e-9 and abs(ring_latency(16, 2, protocol="LL", net_latency=1.0) - ring_latency(16, 2, protocol="LL") - 2) < 1e-9}}
-# With that, the table expects {{si(ring_latency(n, nodes, net_overhead=overhead, net_latency=efa.nccl_latency, plateau=PLATEAU), "s")}} for
-# the steps alone, and half as much time again for the whole ring as it really took.
-# {{holds 1.4 < (ring_latency(n, nodes, net_overhead=overhead, net_latency=efa.nccl_latency, plateau=PLATEAU) + bandwidth_bound("all_reduce", message, n, steady)) / (message / asked) < 1.6}}
-# The plugin's authors write why they declare it: with this value NCCL's choices were better. So a constant of these tables may be far from any latency that you can measure.
+# A network's plugin may tell NCCL that its steps take longer. EFA's declares
+# {{si(efa.nccl_latency, "s")}} for a step between these nodes, and NCCL counts it twice for a large
+# message, once for the flush that follows. {{holds abs(ring_latency(16, 2, net_latency=1.0) -
+# ring_latency(16, 2) - 4) < 1e-9 and abs(ring_latency(16, 2, protocol="LL", net_latency=1.0) -
+# ring_latency(16, 2, protocol="LL") - 2) < 1e-9}} With that, the table expects
+# {{si(declared, "s")}}
+# for the steps alone, and half as much time again for the whole ring as it really took. {{holds 1.4
+# < (ring_latency(n, nodes, net_overhead=overhead, net_latency=efa.nccl_latency, plateau=PLATEAU) +
+# bandwidth_bound("all_reduce", message, n, steady)) / (message / asked) < 1.6}} The plugin's
+# authors write why they declare it: with this value NCCL's choices were better. So a constant of
+# these tables may be far from any latency that you can measure.
 #
-# What your own job was charged, NCCL prints if you start it with `NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,TUNING`. `read_tuning_tables` of `lightspeed_course.nccl_report.tuning_log` reads that log.
+# What your own job was charged, NCCL prints if you start it with
+# `NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,TUNING`. `read_tuning_tables` of
+# `lightspeed_course.nccl_report.tuning_log` reads that log.
 #
 # ## Try it
 #
-# It opens with the question of this chapter, at line rate, and takes whichever algorithm is fastest: two trees here, with far fewer steps than the ring
-# above. {{holds double_tree_time(0.0, nodes, 1.0, 1.0) + 2 * (per_node - 1) < ring_steps("all_reduce", n) / 10}} Halve the nodes: what changes? Make the message a thousand times smaller and do it again. Then
-# one node, and let the switch add.
+# It opens with the question of this chapter, at line rate, and takes whichever algorithm is
+# fastest: two trees here, with far fewer steps than the ring above. {{holds double_tree_time(0.0,
+# nodes, 1.0, 1.0) + 2 * (per_node - 1) < ring_steps("all_reduce", n) / 10}} Halve the nodes: what
+# changes? Make the message a thousand times smaller and do it again. Then one node, and let the
+# switch add.
 
 # %%
 from lightspeed_course.explorers.nccl import explore
@@ -478,80 +635,145 @@ ask("nccl.one_direction")
 # %% [markdown]
 # ## Check: models against measurements
 #
-# Two models are on trial. One is NCCL's own, with nothing fitted. {{because definition}} The other is ours: NCCL's latency for short messages times a factor, joined to the bytes on the
-# busiest link over a bandwidth. The join is that of a pipeline, in which latency and transfer hide each other in part:
+# Two models are on trial. One is NCCL's own, with nothing fitted. {{because definition}} The other
+# is ours: NCCL's latency for short messages times a factor, joined to the bytes on the busiest link
+# over a bandwidth. The join is that of a pipeline, in which latency and transfer hide each other in
+# part:
 #
 # $$t = \left(\ell^{\,e} + \left(\frac{\text{bytes} }{W}\right)^{e}\right)^{1/e}$$
 #
 # With $e = 1$ that is α–β, a sum. Cut a message into the best number of chunks and $e$ is one half.
-# {{because algebra: of a pipeline of d hops and k chunks, in overlapped_time}} We fit a single $e$, and a factor and a $W$ for each
-# kind of link and path. The parameters see some of the rows; the others are for testing.
+# {{because algebra: of a pipeline of d hops and k chunks, in overlapped_time}} We fit a single $e$,
+# and a factor and a $W$ for each kind of link and path. The parameters see some of the rows; the
+# others are for testing.
 
 # %%
-rows_all = residuals()
-fits = calibrate()
+rows_all, fits = residuals(), calibrate()
+{key: round(float(fit.latency), 2) for key, fit in fits.items()}
+
+# %% tags=["figure"]
+rows = [
+    [key.split(".")[0], path.replace("_", " "), f"{fit.latency:.2f}", si(fit.bandwidth, "byte/s")]
+    + [len(fit.residuals)]
+    for (key, path), fit in fits.items()
+]
+seen = sum(row.fitted for row, _ in rows_all)
 table(
-    [[key.split(".")[0], path.replace("_", " "), f"{fit.latency:.2f}", si(fit.bandwidth, "byte/s"), len(fit.residuals)] for (key, path), fit in fits.items()],
+    rows,
     ["link that bounds it", "path", "factor on NCCL's latency", "W", "rows fitted"],
-    caption=f"{len(fits)} fits with one exponent, {next(iter(fits.values())).exponent:g}, on {sum(r.fitted for r, _ in rows_all)} rows; {sum(not r.fitted for r, _ in rows_all)} rows are kept for testing.",
+    caption=f"{len(fits)} fits with one exponent, {next(iter(fits.values())).exponent:g}, on "
+    f"{seen} rows; {len(rows_all) - seen} rows are kept for testing.",
 )
 
 # %% [markdown]
-# On EFA the factor is {{fits["efa_p5.bandwidth_per_node", "ring"].latency:.2f}}: with the overhead of the right processor, NCCL's latency for short messages needs no correction there.
-# {{holds all(abs(fit.latency - 1) < 0.05 for (key, _), fit in fits.items() if key.startswith("efa"))}}
+# On EFA the factor is {{fits["efa_p5.bandwidth_per_node", "ring"].latency:.2f}}: with the overhead
+# of the right processor, NCCL's latency for short messages needs no correction there. {{holds
+# all(abs(fit.latency - 1) < 0.05 for (key, _), fit in fits.items() if key.startswith("efa"))}}
 
 # %%
-fitted_nodes = sorted({r.nodes for r, _ in rows_all if r.fitted and r.series == "p5_all_reduce"})
-tested_nodes = sorted({r.nodes for r, _ in rows_all if not r.fitted and r.series == "p5_all_reduce"})
+at_question = expected_by_model("all_reduce", message, n, nodes, "p5")
+algbw(message, at_question.time), busbw("all_reduce", n, at_question.algbw)
+
+# %% tags=["figure"]
 smaller, big = 2.0**27, 2.0**33
 curves = {2**25: "purple", 2**27: "orange", 2**30: "green", 2**33: "blue"}
 node_axis = np.array([3, 4, 6, 8, 12, 16, 24, 32, 64, 125])
+mine = [row for row in p5 if row.nodes > 2]
+fitted_nodes = sorted({row.nodes for row in p5 if row.fitted})
+tested_nodes = sorted({row.nodes for row in p5 if not row.fitted})
+
+
+def modelled(size, k):
+    return expected_by_model("all_reduce", size, per_node * int(k), int(k), "p5").busbw
+
+
+def dots(size, fitted):
+    return {
+        row.nodes: busbw("all_reduce", row.n, algbw(row.size, row.time))
+        for row in mine
+        if (row.size, row.fitted) == (size, fitted)
+    }
+
+
 marks = []
 for size, color in curves.items():
-    model = [expected_by_model("all_reduce", size, 8 * int(k), int(k), "p5").busbw for k in node_axis]
+    model = [modelled(size, k) for k in node_axis]
     marks.append(Line(node_axis, model, si(float(size), "byte"), color))
-    for flag, marker in ((True, "circle"), (False, "cross")):
-        seen = [(r.nodes, r.size / r.time * busbw_factor("all_reduce", r.n)) for r, _ in rows_all if r.series == "p5_all_reduce" and r.size == size and r.fitted == flag and r.nodes > 2]
-        marks.append(Points([k for k, _ in seen], [v for _, v in seen], color=color, marker=marker))
-
-# %% tags=["figure"]
+    for fitted, marker in ((True, "circle"), (False, "cross")):
+        seen = dots(size, fitted)
+        marks.append(Points(list(seen), list(seen.values()), color=color, marker=marker))
+star = busbw("all_reduce", n, asked)
+looks = {"labels": ["the question"], "color": "black", "marker": "star", "size": 8}
 figure(
     Chart(
         Axis(f"nodes of {per_node} H100", "", "log", ticks=(4, 8, 16, 32, 64, 125)),
         Axis("busbw", "byte/s", domain=(0, 420e9)),
-        [Rule(y=efa.bandwidth_per_node, label="line rate"), *marks, Points([nodes], [busbw("all_reduce", n, asked)], labels=["the question"], color="black", marker="star", size=8)],
+        [Rule(y=line, label="line rate"), *marks, Points([nodes], [star], **looks)],
     ),
-    # holds "The largest message keeps": marks[-3].y[-1] / marks[-3].y[0] > 0.7 and marks[0].y[-1] / marks[0].y[0] < 0.1
+    # holds "The largest message keeps": marks[-3].y[-1] / marks[-3].y[0] > 0.7
+    #  and marks[0].y[-1] / marks[0].y[0] < 0.1
     #  and all(line.y[-1] < line.y[0] for line in marks[::3])
-    # holds "A star": 1.17 < busbw("all_reduce", n, asked) / marks[-3].y[-1] < 1.23
-    caption=f"Busbw over nodes. Lines: our model. Circles: rows it was fitted to ({', '.join(map(str, fitted_nodes))} nodes); crosses: rows that it had not seen. Size decides how much the number of nodes matters.",
-    alt="Four falling curves. The largest message keeps more than seven tenths of its first value to the end; the smallest falls to less than a tenth of its own. A star at a hundred and twenty-five nodes lies a fifth above the curve of the largest message.",
+    # holds "A star": 1.17 < star / marks[-3].y[-1] < 1.23
+    caption="Busbw over nodes. Lines: our model. Circles: rows it was fitted to "
+    f"({', '.join(map(str, fitted_nodes))} nodes); crosses: rows that it had not seen. Size "
+    "decides how much the number of nodes matters.",
+    alt="Four falling curves. The largest message keeps more than seven tenths of its first value "
+    "to the end; the smallest falls to less than a tenth of its own. A star at a hundred and "
+    "twenty-five nodes lies a fifth above the curve of the largest message.",
 )
 
 # %% [markdown]
 # This is the picture behind the question. From four to thirty-two nodes, {{si(big, "byte")}} keep
-# {{published[32] * busbw_factor("all_reduce", 256) / (published[4] * busbw_factor("all_reduce", 32)):.0%}} of their busbw. A message of {{si(smaller, "byte")}} keeps half.
-# {{holds 0.45 < np.divide(*[next(r.size / r.time * busbw_factor("all_reduce", r.n) for r, _ in rows_all if (r.series, r.nodes, r.size) == ("p5_all_reduce", k, smaller)) for k in (32, 4)]) < 0.55}}
-# "Slow because of many nodes" needs a size beside it.
+# {{busbw("all_reduce", 256, published[32]) / busbw("all_reduce", 32, published[4]):.0%}}
+# of their busbw. A message of {{si(smaller, "byte")}} keeps half. {{holds 0.45 <
+# np.divide(*[next(r.size / r.time * busbw_factor("all_reduce", r.n) for r, _ in rows_all if
+# (r.series, r.nodes, r.size) == ("p5_all_reduce", k, smaller)) for k in (32, 4)]) < 0.55}} "Slow
+# because of many nodes" needs a size beside it.
 #
-# The same over size, on four machines. Small messages give small rates everywhere; that is what a latency looks like in a column of bandwidths.
+# The same over size, on four machines. Small messages give small rates everywhere; that is what a
+# latency looks like in a column of bandwidths.
 
-# %%
-pick = {"a100_sweep": ("A100", "blue"), "h200_sweep": ("H200", "orange"), "p6_four_nodes": ("B200", "green"), "p5_alltoall": ("all-to-all", "purple")}
+# %% tags=["figure"]
+shown = {
+    "a100_sweep": ("A100", "blue"),
+    "h200_sweep": ("H200", "orange"),
+    "p6_four_nodes": ("B200", "green"),
+    "p5_alltoall": ("all-to-all", "purple"),
+}
+
+
+def rows_of(series):
+    many = (32,) if series == "p5_alltoall" else (1, 4, 32)
+    mine = [row for row in measurements() if row.series == series and row.nodes in many]
+    return sorted(mine, key=lambda row: row.size)
+
+
+def model_of(row):
+    path = row.path if row.nodes == 1 else ""
+    return expected_by_model(row.collective, row.size, row.n, row.nodes, row.fabric, path).busbw
+
+
 marks = []
-for series, (name, color) in pick.items():
-    mine = sorted((r for r, _ in rows_all if r.series == series and r.nodes in (1, 4, 32) and (r.nodes == 32 or series != "p5_alltoall")), key=lambda r: r.size)
-    model = [expected_by_model(r.collective, r.size, r.n, r.nodes, r.fabric, r.path if r.nodes == 1 else "").busbw for r in mine]
-    marks.append(Line([r.size for r in mine], model, name, color))
-    marks.append(Points([r.size for r in mine], [r.size / r.time * busbw_factor(r.collective, r.n) for r in mine], color=color, marker="circle" if mine[0].fitted else "cross"))
-
-# %%
+for series, (name, color) in shown.items():
+    mine = rows_of(series)
+    sizes = [row.size for row in mine]
+    rates = [busbw(row.collective, row.n, algbw(row.size, row.time)) for row in mine]
+    marker = "circle" if mine[0].fitted else "cross"
+    marks.append(Line(sizes, list(map(model_of, mine)), name, color))
+    marks.append(Points(sizes, rates, color=color, marker=marker))
 figure(
-    Chart(Axis("message", "byte", "log", domain=(2e4, 1e11)), Axis("busbw", "byte/s", "log"), marks),
+    Chart(
+        Axis("message", "byte", "log", domain=(2e4, 1e11)), Axis("busbw", "byte/s", "log"), marks
+    ),
     # because "Busbw over message size": definition: what is drawn
-    # holds "Four rising curves": len(marks[::2]) == 4 and all(line.y[0] < line.y[-1] for line in marks[::2]) and marks[-2].y[-1] == min(line.y[-1] for line in marks[::2])
-    caption="Busbw over message size: one node of A100, one of H200 whose switch adds, four of B200, and an all-to-all over many nodes of H100. Lines are the model; circles were fitted, crosses were not.",
-    alt="Four rising curves on logarithmic axes that bend to plateaus; the all-to-all, between many nodes, ends lowest.",
+    # holds "Four rising curves": len(marks[::2]) == 4
+    #  and all(line.y[0] < line.y[-1] for line in marks[::2])
+    #  and marks[-2].y[-1] == min(line.y[-1] for line in marks[::2])
+    caption="Busbw over message size: one node of A100, one of H200 whose switch adds, four of "
+    "B200, and an all-to-all over many nodes of H100. Lines are the model; circles were fitted, "
+    "crosses were not.",
+    alt="Four rising curves on logarithmic axes that bend to plateaus; the all-to-all, between "
+    "many nodes, ends lowest.",
 )
 
 # %% [markdown]
@@ -559,133 +781,205 @@ figure(
 
 # %%
 large_from, small_below = 64e6, 1e6
+large_test = [abs(e) for r, e in rows_all if not r.fitted and r.size >= large_from]
+round(float(np.median(large_test)), 3), round(float(np.quantile(large_test, 0.9)), 3)
 
 
+# %% tags=["figure"]
 def regime(row):
-    where = "one node" if row.nodes == 1 else "two nodes" if row.nodes == 2 else "more nodes"
-    return f"{'large' if row.size >= large_from else 'middle' if row.size >= small_below else 'small'}, {where}"
-
-
-names = [f"{s}, {w}" for s in ("large", "middle", "small") for w in ("one node", "two nodes", "more nodes")]
-errors = {(name, flag): [e for r, e in rows_all if regime(r) == name and r.fitted == flag] for name in names for flag in (True, False)}
-kept = [name for name in names if errors[name, True] or errors[name, False]]
+    where = {1: "one node", 2: "two nodes"}.get(row.nodes, "more nodes")
+    size = "large" if row.size >= large_from else "middle" if row.size >= small_below else "small"
+    return f"{size}, {where}"
 
 
 def spread(values):
-    return [len(values), f"{np.median(np.abs(values)):.0%}", f"{max(values, key=abs):+.0%}"] if values else [0, "–", "–"]
+    if not values:
+        return [0, "–", "–"]
+    return [len(values), f"{np.median(np.abs(values)):.0%}", f"{max(values, key=abs):+.0%}"]
 
 
+def errors(name, fitted):
+    return [e for r, e in rows_all if regime(r) == name and r.fitted == fitted]
+
+
+wheres = ("one node", "two nodes", "more nodes")
+names = [f"{size}, {where}" for size in ("large", "middle", "small") for where in wheres]
+kept = [name for name in names if errors(name, True) or errors(name, False)]
 table(
-    [[name, *spread(errors[name, True]), *spread(errors[name, False])] for name in kept],
-    ["message, where", "fitted rows", "median error", "worst", "test rows", "median error", "worst"],
+    [[name, *spread(errors(name, True)), *spread(errors(name, False))] for name in kept],
+    ["message, where", "fitted rows", "median error", "worst"]
+    + ["test rows", "median error", "worst"],
     # because "Large is from": definition
-    caption=f"Model over measured, minus one. Large is from {si(large_from, 'byte')} on, small below {si(small_below, 'byte')}.",
+    caption=f"Model over measured, minus one. Large is from {si(large_from, 'byte')} on, small "
+    f"below {si(small_below, 'byte')}.",
 )
 
 # %% tags=["figure"]
 place = {name: i for i, name in enumerate(kept)}
 rng = np.random.default_rng(1)
-cloud = {flag: [(e, place[regime(r)] + rng.uniform(-0.3, 0.3)) for r, e in rows_all if r.fitted == flag] for flag in (True, False)}
+cloud = {
+    fitted: [
+        (e, place[regime(r)] + rng.uniform(-0.3, 0.3)) for r, e in rows_all if r.fitted == fitted
+    ]
+    for fitted in (True, False)
+}
+marks = [Rule(x=0, label="model is right")]
+for fitted, label, color, marker in (
+    (True, "fitted", "grey", "circle"),
+    (False, "tested", "orange", "cross"),
+):
+    xs, ys = zip(*cloud[fitted])
+    marks.append(Points(xs, ys, label=label, color=color, marker=marker, size=3))
 figure(
     Chart(
         Axis("model over measured time, minus one", "%", domain=(-1, 1.3)),
-        Axis(domain=(len(kept) - 0.5, -0.5), ticks=[(i, name) for name, i in place.items()]),
-        [Rule(x=0, label="model is right")]
-        + [Points([x for x, _ in cloud[flag]], [y for _, y in cloud[flag]], label=label, color=color, marker=marker, size=3) for flag, label, color, marker in ((True, "fitted", "grey", "circle"), (False, "tested", "orange", "cross"))],
+        Axis(
+            domain=(len(kept) - 0.5, -0.5),
+            ticks=[(i, name) for name, i in place.items()],
+        ),
+        marks,
         height=330,
     ),
     # holds "Residuals of all": sum(map(len, cloud.values())) == len(measurements())
     # because "The vertical scatter": design: drawn at random
-    # holds "Large messages lie": max(abs(e) for r, e in rows_all if r.size >= large_from) < 0.45 and np.std([e for r, e in rows_all if r.size < large_from]) > 3 * np.std([e for r, e in rows_all if r.size >= large_from])
-    caption="Residuals of all measured rows. To the left the model is too fast, to the right too slow. The vertical scatter inside a row of the chart means nothing.",
-    alt="Points in six bands. Large messages lie close to zero, the middle and small ones scatter widely.",
+    # holds "Large messages lie": max(abs(e) for r, e in rows_all if r.size >= large_from) < 0.45
+    #  and np.std([e for r, e in rows_all if r.size < large_from])
+    #  > 3 * np.std([e for r, e in rows_all if r.size >= large_from])
+    caption="Residuals of all measured rows. To the left the model is too fast, to the right too "
+    "slow. The vertical scatter inside a row of the chart means nothing.",
+    alt="Points in six bands. Large messages lie close to zero, the middle and small ones scatter "
+    "widely.",
 )
 
-# %%
-large_test = [abs(e) for r, e in rows_all if not r.fitted and r.size >= large_from]
-
 # %% [markdown]
-# For {{len(large_test)}} test rows from {{si(large_from, "byte")}} on, the median error is {{np.median(large_test):.1%}} and nine of ten lie within
-# {{np.quantile(large_test, 0.9):.0%}}. {{holds np.mean(np.array(large_test) <= np.quantile(large_test, 0.9)) >= 0.89}} That is good enough to call a number odd.
-# {{because advice: how far a report may trust the model}} For smaller messages it is not.
+# For {{len(large_test)}} test rows from {{si(large_from, "byte")}} on, the median error is
+# {{np.median(large_test):.1%}} and nine of ten lie within {{np.quantile(large_test, 0.9):.0%}}.
+# {{holds np.mean(np.array(large_test) <= np.quantile(large_test, 0.9)) >= 0.89}} That is good
+# enough to call a number odd. {{because advice: how far a report may trust the model}} For smaller
+# messages it is not.
 #
 # ### Where each model fails
 
+
 # %%
-p5 = [r for r, _ in rows_all if r.series == "p5_all_reduce"]
-seen_sizes = sorted({r.size for r in p5})
-
-
 def error_of(time_of):
     return {(r.size, r.nodes): time_of(r) / r.time - 1 for r in p5}
 
 
 ours = error_of(lambda r: expected_by_model("all_reduce", r.size, r.n, r.nodes, "p5").time)
 theirs = error_of(lambda r: nccl_time(r.size, r.n, r.nodes, cpu="amd"))
+round(ours[2**33, 32], 2), round(theirs[2**33, 32], 2)
+
+# %% tags=["figure"]
+seen_sizes = sorted({r.size for r in p5})
+grid = (2, 4, 8, 16, 32)
 table(
-    [[si(float(s), "byte")] + [f"{ours[s, k]:+.0%} / {theirs[s, k]:+.0%}" for k in (2, 4, 8, 16, 32)] for s in seen_sizes],
-    ["message", *(f"{k} nodes" for k in (2, 4, 8, 16, 32))],
-    caption=f"Error in time on p5, ours / NCCL's own tables. Ours was fitted on {fitted_nodes[0]} and {fitted_nodes[1]} nodes.",
+    [
+        [si(float(s), "byte"), *(f"{ours[s, k]:+.0%} / {theirs[s, k]:+.0%}" for k in grid)]
+        for s in seen_sizes
+    ],
+    ["message", *(f"{k} nodes" for k in grid)],
+    caption="Error in time on p5, ours / NCCL's own tables. Ours was fitted on "
+    f"{fitted_nodes[0]} and {fitted_nodes[1]} nodes.",
 )
 
-# %%
+# %% tags=["figure"]
 worst = sorted(rows_all, key=lambda pair: -abs(np.log1p(pair[1])))[:6]
 table(
-    [[r.series.replace("_", " "), r.nodes, r.n, si(float(r.size), "byte"), si(r.time, "s"), f"{e:+.0%}", "fitted" if r.fitted else "test"] for r, e in worst],
+    [
+        [r.series.replace("_", " "), r.nodes, r.n, si(float(r.size), "byte"), si(r.time, "s")]
+        + [f"{e:+.0%}", "fitted" if r.fitted else "test"]
+        for r, e in worst
+    ],
     ["rows", "nodes", "GPUs", "message", "measured", "error", ""],
-    # holds "The six rows": len(worst) == 6 and all(abs(np.log1p(e)) <= abs(np.log1p(worst[-1][1])) for r, e in rows_all if (r, e) not in worst)
+    # holds "The six rows": len(worst) == 6 and all(
+    #  abs(np.log1p(e)) <= abs(np.log1p(worst[-1][1])) for r, e in rows_all if (r, e) not in worst)
     caption="The six rows with the largest errors of all.",
 )
 
 # %% [markdown]
-# - **Our model, small messages.** The model has a single latency, but the measurements come from two kinds of test program: some time a loop in C++, others launch each call from
-#   Python, and that shows in small messages. For middle-sized messages across many nodes NCCL changes its algorithm, and one curve goes through the times of several.
-# - **Our model, beyond {{max(tested_nodes)}} nodes.** We found no public row there. {{holds max(r.nodes for r in measurements()) == max(tested_nodes)}} For {{nodes}} nodes the
-#   model extrapolates, and expects a lower number than the question reports. {{holds expected_by_model("all_reduce", message, n, nodes, "p5").algbw < asked}}
-# - **NCCL's tables** are for choosing. At {{si(float(seen_sizes[-1]), "byte")}} they are at most {{max(abs(theirs[seen_sizes[-1], k]) for k in (2, 4, 8, 16, 32)):.0%}} off.
-#   {{holds max(abs(theirs[seen_sizes[-1], k]) for k in (2, 4, 8, 16, 32)) < 0.25}} On many nodes and for less than a gigabyte they are too fast by up to a factor of
-#   {{1 / (1 + min(theirs.values())):.1f}}. {{holds min(theirs, key=theirs.get)[0] < 1e9 and min(theirs, key=theirs.get)[1] >= 8}} There they expect more of trees than trees
-#   deliver. {{holds "Tree" in nccl_choices(min(theirs, key=theirs.get)[0], 8 * min(theirs, key=theirs.get)[1], min(theirs, key=theirs.get)[1], cpu="amd")[0].algorithm}}
-# - **α–β**, a plain sum. Fitted to both ends of a curve it misses the middle by a third; the exponent repairs that. {{because measured elsewhere: tests/published/test_nccl_measured.py}}
-# - **Both** know an idle network. Congestion, a slow node, a throttled GPU and your neighbours' traffic are not in any formula here.
+# - **Our model, small messages.** The model has a single latency, but the measurements come from
+#   two kinds of test program: some time a loop in C++, others launch each call from Python, and
+#   small messages show the difference. For middle-sized messages across many nodes NCCL changes its
+#   algorithm, and one curve goes through the times of several.
+# - **Our model, beyond {{max(tested_nodes)}} nodes.** We found no public row there.
+#   {{holds max(r.nodes for r in measurements()) == max(tested_nodes)}} For {{nodes}} nodes the
+#   model extrapolates, and expects a lower number than the question reports.
+#   {{holds expected_by_model("all_reduce", message, n, nodes, "p5").algbw < asked}}
+# - **NCCL's tables** are for choosing. At {{si(float(seen_sizes[-1]), "byte")}} they are at most
+#   {{max(abs(theirs[seen_sizes[-1], k]) for k in (2, 4, 8, 16, 32)):.0%}} off.
+#   {{holds max(abs(theirs[seen_sizes[-1], k]) for k in (2, 4, 8, 16, 32)) < 0.25}} On many nodes
+#   and for less than a gigabyte they are too fast by up to a factor of
+#   {{1 / (1 + min(theirs.values())):.1f}}.
+#   {{holds min(theirs, key=theirs.get)[0] < 1e9 and min(theirs, key=theirs.get)[1] >= 8}} There
+#   they would choose a tree, and expect more of it than the runs, whatever those chose, delivered.
+#   {{holds "Tree" in nccl_choices(min(theirs, key=theirs.get)[0], 8 * min(theirs,
+#   key=theirs.get)[1], min(theirs, key=theirs.get)[1], cpu="amd")[0].algorithm}}
+# - **α–β**, a plain sum. Fitted to both ends of a curve it misses the middle by a third; the
+#   exponent repairs that. {{because measured elsewhere: tests/published/test_nccl_measured.py}}
+# - **Both** know an idle network. Congestion, a slow node, a throttled GPU and your neighbours'
+#   traffic are not in any formula here.
 #
 # ## The answer
 #
-# Now there are two estimates beside the number, and neither was fitted to it. {{holds all(r.nodes != nodes for r, _ in rows_all)}}
+# Now there are two estimates beside the number, and neither was fitted to it.
+# {{holds all(r.nodes != nodes for r, _ in rows_all)}}
 
 # %%
-ring_370 = ring_latency(n, nodes, net_overhead=overhead, plateau=PLATEAU) + bandwidth_bound("all_reduce", message, n, steady)
-ours_125 = expected_by_model("all_reduce", message, n, nodes, "p5")
+steps = ring_latency(n, nodes, net_overhead=overhead, plateau=PLATEAU)
+transfer = bandwidth_bound("all_reduce", message, n, steady)
+steps, transfer
+
+# %%
+answers = {
+    "measured": message / asked,
+    f"NCCL's steps, then bytes at {si(steady, 'byte/s')}": steps + transfer,
+    "fitted model, extrapolated": at_question.time,
+}
+rates = {name: algbw(message, time) for name, time in answers.items()}
+rates
+
+# %% tags=["figure"]
 table(
     [
-        ["measured", si(message / asked, "s"), si(asked, "byte/s"), si(busbw("all_reduce", n, asked), "byte/s"), "–"],
-        [f"NCCL's steps, then bytes at {si(steady, 'byte/s')}", si(ring_370, "s"), si(message / ring_370, "byte/s"), si(busbw("all_reduce", n, message / ring_370), "byte/s"), f"{ring_370 * asked / message - 1:+.1%}"],
-        ["fitted model, extrapolated", si(ours_125.time, "s"), si(ours_125.algbw, "byte/s"), si(ours_125.busbw, "byte/s"), f"{ours_125.time * asked / message - 1:+.1%}"],
+        [name, si(time, "s"), rates[name], busbw("all_reduce", n, rates[name])]
+        + ["–" if name == "measured" else f"{time * asked / message - 1:+.1%}"]
+        for name, time in answers.items()
     ],
     ["", "time", "algbw", "busbw", "error in time"],
 )
-best_share = max(r.size / r.time * busbw_factor(r.collective, r.n) for r in p5 if r.nodes > 2) / efa.bandwidth_per_node
-within = np.exp(np.quantile([abs(np.log1p(e)) for r, e in rows_all if not r.fitted and r.size >= large_from and r.nodes > 1], 0.9))
+
+# %%
+p5_busbw = [busbw("all_reduce", r.n, algbw(r.size, r.time)) for r in p5 if r.nodes > 2]
+best_share = max(p5_busbw) / line
+wrong = [e for r, e in rows_all if not r.fitted and r.size >= large_from and r.nodes > 1]
+within = float(np.exp(np.quantile(np.abs(np.log1p(wrong)), 0.9)))
+round(best_share, 2), round(within, 2)
 
 # %% [markdown]
-# The number is normal: {{busbw("all_reduce", n, asked) / efa.bandwidth_per_node:.0%}} of the line, where public runs of a quarter of the nodes reach
-# {{published[32] * busbw_factor("all_reduce", 256) / efa.bandwidth_per_node:.0%}} and none of our rows of this network more than {{best_share:.0%}}.
-# {{holds all(r.size / r.time * busbw_factor(r.collective, r.n) <= best_share * efa.bandwidth_per_node for r in p5 if r.nodes > 2) and busbw("all_reduce", n, asked) < best_share * efa.bandwidth_per_node}}
-# The runs do not say what the rest of the line goes into. The reason that was given for the number is wrong. Nor is there a "normal range of this many nodes"
-# without a message size: at {{si(message, "byte")}} it runs from {{si(ours_125.algbw / within, "byte/s")}} to {{si(ours_125.algbw * within, "byte/s")}} of algbw, if nine runs of ten are
-# normal.
+# The number is normal: {{busbw("all_reduce", n, asked) / efa.bandwidth_per_node:.0%}} of the line,
+# where public runs of a quarter of the nodes reach
+# {{published[32] * busbw_factor("all_reduce", 256) / efa.bandwidth_per_node:.0%}} and none of our
+# rows of this network more than {{best_share:.0%}}. {{holds all(r.size / r.time *
+# busbw_factor(r.collective, r.n) <= best_share * efa.bandwidth_per_node for r in p5 if r.nodes > 2)
+# and busbw("all_reduce", n, asked) < best_share * efa.bandwidth_per_node}} The runs do not say
+# where the rest of the line goes. The reason that was given for the number is wrong. Nor is there a
+# "normal range of this many nodes" without a message size: at {{si(message, "byte")}} it runs from
+# {{si(at_question.algbw / within, "byte/s")}} to {{si(at_question.algbw * within, "byte/s")}} of
+# algbw, if nine runs of ten are normal.
 #
 # ### Have a log judged
 #
-# `lightspeed nccl report FILE` does this to what nccl-tests printed: it reads the file, checks that its columns agree with each other, compares each size with
-# the line, with the model and with published rows nearby, and says what to look at first. The steps that it speaks of are NCCL's times the factor fitted
-# above. The question again, and one that is not normal:
+# `lightspeed nccl report FILE` does this to what nccl-tests printed: it reads the file, checks that
+# its columns agree with each other, compares each size with the line, with the model and with
+# published rows nearby, and says what to look at first. The steps that it speaks of are NCCL's
+# times the factor fitted above. The question again, and one that is not normal:
 
 # %%
 from lightspeed_course.nccl_report.verdict import judge
 
 verdict = judge("all_reduce", message, message / asked, n, nodes, "p5")
-table([[sentence] for sentence in (*verdict.words, *verdict.checks)], [f"verdict: {verdict.level}"])
+table([[text] for text in (*verdict.words, *verdict.checks)], [f"verdict: {verdict.level}"])
 
 # %%
 broken = judge("all_reduce", 8e9, 8e9 / 4.5e9, 32, 4, "p5", hints=("sockets",))
@@ -694,27 +988,42 @@ table([[sentence] for sentence in (*broken.words, *broken.checks)], [f"verdict: 
 # %% [markdown]
 # ## Which test to run
 #
-# The answer that circulates says that nine tenths of the traffic are all-reduce. {{because quotation}} That is plain data parallelism, and even there the reduction does not wait
-# for the backward pass to end: gradients are reduced in buckets while earlier layers are still being computed. Other strategies send other things. For one layer of a {{find("llama2_7b").name}}:
+# The answer that circulates says that nine tenths of the traffic is all-reduce.
+# {{because quotation}} That is plain data parallelism, and even there the reduction does not wait
+# for the backward pass to end: gradients are reduced in buckets while earlier layers are still
+# being computed. Other strategies send other things. For one layer of a {{find("llama2_7b").name}}:
 
 # %%
 model, tokens, group = find("llama2_7b"), 8192, 8
 layer = model.parameters / model.layers * 2
 states = tokens * model.width * 2
+si(layer, "byte"), si(states, "byte")
+
+# %%
 ar, ag, rs = (busbw_factor(name, group) for name in ("all_reduce", "all_gather", "reduce_scatter"))
 experts, bucket = 2, 25 * 2.0**20
+swaps = 4 * experts * busbw_factor("alltoall", group)
+gathers = "all_gather, reduce_scatter"
 strategies = [
-    ["DDP", "gradients, once a step", "all_reduce", ar * layer, 1.0],
-    ["FSDP", "weights twice, gradients once", "all_gather, reduce_scatter", (2 * ag + rs) * layer, 0.0],
-    ["tensor parallel", "activations, two forward and two backward", "all_reduce", 4 * ar * states, 1.0],
-    ["tensor and sequence parallel", "the same, each cut into two", "all_gather, reduce_scatter", 4 * (ag + rs) * states, 0.0],
-    [f"experts, {experts} a token", "tokens there and back, forward and backward", "alltoall", 4 * experts * busbw_factor("alltoall", group) * states, 0.0],
-    ["pipeline", "activations at each border, forward and backward", "sendrecv", 2 * states, 0.0],
+    ["DDP", "gradients, once a step", "all_reduce", ar * layer],
+    ["FSDP", "weights twice, gradients once", gathers, (2 * ag + rs) * layer],
+    ["tensor parallel", "activations, twice forward, twice back", "all_reduce", 4 * ar * states],
+    ["tensor and sequence parallel", "each of these cut in two", gathers, 4 * (ag + rs) * states],
+    [f"experts, {experts} a token", "tokens there and back, twice", "alltoall", swaps * states],
+    ["pipeline, for a stage", "activations forward and back", "sendrecv", 2 * states],
 ]
+[si(sent, "byte") for *_, sent in strategies]
+
+# %% tags=["figure"]
 table(
-    [[name, what, test, si(sent, "byte"), f"{share:.0%}"] for name, what, test, sent, share in strategies],
-    ["strategy", "what it sends", "collective, and test", "each GPU sends, a layer and step", "all-reduce"],
-    caption=f"bf16, {si(tokens, 'token')} on each GPU, groups of {group}. Run the test of your row, at your size.",
+    [
+        [name, what, test, si(sent, "byte"), f"{test == 'all_reduce':.0%}"]
+        for name, what, test, sent in strategies
+    ],
+    ["strategy", "what it sends", "collective, and test", "each GPU sends, a layer and step"]
+    + ["all-reduce"],
+    caption=f"bf16, {si(tokens, 'token')} on each GPU, groups of {group}. Run the test of your "
+    "row, at your size.",
 )
 
 # %%
@@ -724,23 +1033,28 @@ ask("nccl.fsdp_over_ddp")
 ask("nccl.which_test")
 
 # %% [markdown]
-# Two things follow. `all_reduce_perf` with NVLS flatters a machine that will run FSDP, because gathers and scatters gain nothing from adders.
-# {{because algebra: a rank still has to receive, or to send, all that is not its own}} And a number at
-# {{si(message, "byte")}} says little about a job that sends buckets of {{si(bucket, "byte")}}.
+# Two things follow. `all_reduce_perf` with NVLS flatters a machine that will run FSDP, because
+# adders save a gather or a scatter no bytes.
+# {{because algebra: a rank still has to receive, or to send, all that is not its own}} And a number
+# at {{si(message, "byte")}} says little about a job that sends buckets of {{si(bucket, "byte")}}.
 #
 # ## Measure it here
 #
-# Two experiments with real messages. Neither needs a GPU, and both take seconds. {{because design: of lightspeed measure}}
+# Two experiments with real messages. Neither needs a GPU, and both take seconds.
+# {{because design: of lightspeed measure}}
 #
 # ### Processes of one machine
 #
-# Processes that MPI starts send to each other through memory. There is no NVLink and no network, but steps, bytes, α and $W$ mean what they
-# meant. {{because design: of the experiment}} First comes a *shift*: every process sends to its right neighbour and receives from its left one, all at once, as in one step of a
-# ring. {{because definition: of a shift}} A line through the times of the shift
-# gives α and $W$ of your machine. From these two the ring's all-reduce is computed, and set beside the measured one; nothing is fitted to it. {{because design: of the experiment}}
+# Processes that MPI starts send to each other through memory. There is no NVLink and no network,
+# but steps, bytes, α and $W$ mean what they meant. {{because design: of the experiment}} First
+# comes a *shift*: every process sends to its right neighbour and receives from its left one, all at
+# once, as in one step of a ring. {{because definition: of a shift}} A line through the times of the
+# shift gives α and $W$ of your machine. From these two the ring's all-reduce is computed, and set
+# beside the measured one; nothing is fitted to it. {{because design: of the experiment}}
 #
-# What do you expect? Will the measured all-reduce of a large message be faster than the computed ring, or slower? Remember who does the adding. And will busbw keep
-# rising with the message, as on the curves above?
+# What do you expect? Will the measured all-reduce of a large message be faster than the computed
+# ring, or slower? Remember who does the adding. And will busbw keep rising with the message, as on
+# the curves above?
 
 # %%
 from lightspeed_course import measure_here, shipped
@@ -768,20 +1082,32 @@ collectives_findings(mine)
 # %% [markdown]
 # ### Explain the difference
 #
-# - **Somebody must add.** A GPU adds at the rate of its memory, which is far above its links. {{holds number("h100_sxm.hbm_bandwidth") > 5 * nvlink.bandwidth}} Here a core adds, and to do so it reads two arrays and writes one through
-#   the very memory that serves as the link. The line of the shift does not contain that.
-# - **The link is a memory.** A small message stays in a cache. So the curves have a hump instead of a plateau, and no single $W$ is right for all
-#   sizes. {{because measured elsewhere: tests/measure/test_measured_collectives.py}} MPI also changes its *protocol* with the size, from copying at once to asking first, as NCCL goes from LL to Simple.
-# - **α is software.** The findings say what an empty call costs from Python. On GPUs the launch of a kernel takes its place.
-# - **How a process waits.** Started for a single thread, the MPI of this course took a multiple of these times for large messages on one of our machines, from C and from
-#   Python alike; mpi4py asks for several threads unless it is told not to. Two benchmarks that start MPI in different ways have measured different things.
-# - **Memory that comes anew.** A message in the middle of the table may take as long as a far larger one: MPI's scratch memory goes back to the system after each call, and returns page by
-#   page. `MALLOC_TRIM_THRESHOLD_` and `MALLOC_MMAP_THRESHOLD_` in the environment make the C library keep it.
-# - **Processes share.** If there are more processes than cores, they take turns, and a message waits until its receiver runs again.
-#   {{because definition: of time sharing}} Such a time is the scheduler's.
+# - **Somebody must add.** A GPU adds at the rate of its memory, which is far above its links.
+#   {{holds number("h100_sxm.hbm_bandwidth") > 5 * nvlink.bandwidth}} Here a core adds, and to do so
+#   it reads two arrays and writes one through the very memory that serves as the link. The line of
+#   the shift does not contain that.
+# - **The link is a memory.** A small message stays in a cache. So the curves have a hump instead of
+#   a plateau, and no single $W$ is right for all sizes.
+#   {{because measured elsewhere: tests/measure/test_measured_collectives.py}} MPI also changes its
+#   *protocol* with the size, from copying at once to asking first, as NCCL goes from LL to Simple.
+# - **α is software.** The findings say what an empty call costs from Python. On GPUs the launch of
+#   a kernel takes its place.
+# - **How a process waits.** Started for a single thread, the MPI of this course took a multiple of
+#   these times for large messages on one of our machines, from C and from Python alike; mpi4py asks
+#   for several threads unless it is told not to. Two benchmarks that start MPI in different ways
+#   have measured different things.
+# - **Memory that comes anew.** A message in the middle of the table may take as long as a far
+#   larger one: MPI's scratch memory goes back to the system after each call, and returns page by
+#   page. `MALLOC_TRIM_THRESHOLD_` and `MALLOC_MMAP_THRESHOLD_` in the environment make the C
+#   library keep it.
+# - **Processes share.** If there are more processes than cores, they take turns, and a message
+#   waits until its receiver runs again. {{because definition: of time sharing}} Such a time is the
+#   scheduler's.
 #
-# A call is timed alone, after a barrier, and the mean over processes is taken, as the OSU benchmarks do; each result is checked. In a terminal you choose the
-# number of processes. On a cluster, start the same command with the launcher that is there. It prints the table of nccl-tests, which `lightspeed nccl report` reads:
+# A call is timed alone, after a barrier, and the mean over processes is taken, as the OSU
+# benchmarks do; each result is checked. In a terminal you choose the number of processes. On a
+# cluster, start the same command with the launcher that is there. It prints the table of
+# nccl-tests, which `lightspeed nccl report` reads:
 #
 # ```
 # lightspeed measure collectives -n 4
@@ -792,19 +1118,26 @@ collectives_findings(mine)
 #
 # ### Nodes, and links of a known rate
 #
-# The other experiment needs Linux and the right to make network namespaces (root has it). It builds a network inside your machine: every node is a process with a network of its own and one link to
-# a switch, and the kernel lets through only so many bytes a second in each direction. {{because design: of the experiment}} The ring and the tree are short programs on plain sockets. So this time $W$ is known
-# beforehand, and the question is what the number of nodes does.
+# The other experiment needs Linux and the right to make network namespaces (root has it). It builds
+# a network inside your machine: every node is a process with a network of its own and one link to a
+# switch, and the kernel lets through only so many bytes a second in each direction.
+# {{because design: of the experiment}} The ring and the tree are short programs on plain sockets.
+# So this time $W$ is known beforehand, and the question is what the number of nodes does.
 #
-# The table has what the formulas of this chapter say. Before you measure, decide: how many times longer will the ring take on six nodes than on two, for a tiny message and for a large one? And the tree?
+# The table has what the formulas of this chapter say. Before you measure, decide: how many times
+# longer will the ring take on six nodes than on two, for a tiny message and for a large one? And
+# the tree?
 
 # %%
 from lightspeed_course.measure.instruments.network import NODES, RATE, SIZES
 
+steps = {k: [float(law(0.0, k, 1.0, 1.0)) for law in (ring_time, tree_time)] for k in NODES}
+bytes_sent = {k: [float(law(1.0, k, 1.0)) for law in (ring_time, tree_time)] for k in NODES}
 table(
-    [[k, f"{ring_time(0.0, k, 1.0, 1.0):.0f}", f"{ring_time(1.0, k, 1.0):.3g}", f"{tree_time(0.0, k, 1.0, 1.0):.0f}", f"{tree_time(1.0, k, 1.0):.0f}"] for k in NODES],
-    ["nodes", "steps, ring", "buffers sent, ring", "steps, tree", "buffers sent, tree"],
-    caption=f"Times α, and times S/W. The links: {si(RATE, 'byte/s')} a direction. The messages: {si(float(SIZES[0]), 'byte')} and {si(float(SIZES[1]), 'byte')}.",
+    [[k, *steps[k], *bytes_sent[k]] for k in NODES],
+    ["nodes", "steps, ring", "steps, tree", "buffers sent, ring", "buffers sent, tree"],
+    caption=f"Times α, and times S/W. The links: {si(RATE, 'byte/s')} a direction. The messages: "
+    f"{si(float(SIZES[0]), 'byte')} and {si(float(SIZES[1]), 'byte')}.",
 )
 
 # %% tags=["measured"]
@@ -819,22 +1152,31 @@ network_findings(network)
 # %% [markdown]
 # ### Explain the difference, again
 #
-# - **The large message** shows the factor of busbw at work: the ring rises towards twice $S/W$ and stays below it, however many nodes.
-#   {{holds all(ring_time(1.0, k, 1.0) < ring_time(1.0, k + 1, 1.0) < 2 for k in range(2, 100))}} The tree takes two whole buffers longer with every doubling, one up and one
-#   down. {{holds all(tree_time(1.0, 2 * k, 1.0) == tree_time(1.0, k, 1.0) + 2 for k in range(2, 100))}}
-# - **The small message** shows the steps: the ring's grow with every node, the tree's with every doubling.
-#   {{holds ring_time(0.0, 9, 1.0, 1.0) - ring_time(0.0, 8, 1.0, 1.0) == 2 == tree_time(0.0, 16, 1.0, 1.0) - tree_time(0.0, 8, 1.0, 1.0)}} This is why a library has both.
-# - **A rate not reached.** The kernel counts headers, too, nearly a twentieth of a full packet. So the fitted $W$ cannot reach the rate of the link; a busbw of ranks that add cannot reach a line rate either.
-# - **A time off the line.** The nodes share your cores. The more of them there are, the longer each waits to be woken, so here α itself grows with the nodes. A real node has cores of
-#   its own, but it has its own reasons to be late, and the slowest one sets the step. {{because definition: a step ends when all have received}}
-# - **Too short a time?** A shaper lets the first few packets pass at once. A message no larger than this burst is not slowed by the link at all. {{because definition: of a token bucket}} Clouds shape
-#   traffic in this way, too, and short tests there mislead.
+# - **The large message** shows the factor of busbw at work: the ring rises towards twice $S/W$ and
+#   stays below it, however many nodes.
+#   {{holds all(ring_time(1.0, k, 1.0) < ring_time(1.0, k + 1, 1.0) < 2 for k in range(2, 100))}}
+#   The tree takes two whole buffers longer with every doubling, one up and one down.
+#   {{holds all(tree_time(1.0, 2 * k, 1.0) == tree_time(1.0, k, 1.0) + 2 for k in range(2, 100))}}
+# - **The small message** shows the steps: the ring's grow with every node, the tree's with every
+#   doubling. {{holds ring_time(0.0, 9, 1.0, 1.0) - ring_time(0.0, 8, 1.0, 1.0) == 2 ==
+#   tree_time(0.0, 16, 1.0, 1.0) - tree_time(0.0, 8, 1.0, 1.0)}} This is why a library has both.
+# - **A rate not reached.** The kernel counts headers, too, nearly a twentieth of a full packet. So
+#   the fitted $W$ cannot reach the rate of the link; a busbw of ranks that add cannot reach a line
+#   rate either.
+# - **A time off the line.** The nodes share your cores. The more of them there are, the longer each
+#   waits to be woken, so here α itself grows with the nodes. A real node has cores of its own, but
+#   it has its own reasons to be late, and the slowest one sets the step.
+#   {{because definition: a step ends when all have received}}
+# - **Too short a time?** A shaper lets the first few packets pass at once. A message no larger than
+#   this burst is not slowed by the link at all. {{because definition: of a token bucket}} Clouds
+#   shape traffic in this way, too, and short tests there mislead.
 #
-# Distance is missing: no light travels here, and α is all software. {{because design: of the experiment}}
+# Distance is missing: no light travels here, and α is all software.
+# {{because design: of the experiment}}
 #
 # ### The same on a recorded machine
 #
-# Recorded for this course; the repository has the samples.
+# This record was made for the course; its samples are in the repository.
 
 # %%
 recorded = shipped()["amd_epyc_2core"]
@@ -853,7 +1195,7 @@ network_figure(recorded)
 network_findings(recorded)
 
 # %% [markdown]
-# And from a machine of another maker, with neighbours who took a part of its time:
+# And from a machine of another maker, whose neighbours took some of its time:
 
 # %%
 other = shipped()["intel_xeon_2core"]
@@ -872,8 +1214,10 @@ network_findings(other)
 
 # %% [markdown]
 # Between its processes α is longer and $W$ smaller, since both are made of processor and memory.
-# {{holds shift_of(other).latency > shift_of(recorded).latency and shift_of(other).bandwidth < shift_of(recorded).bandwidth}} The emulated links carry what they carried before: their
-# rate is set, not found. Short messages wait for processors that were away, so they scatter too much to say anything of their α.
+# {{holds shift_of(other).latency > shift_of(recorded).latency and shift_of(other).bandwidth <
+# shift_of(recorded).bandwidth}} The emulated links carry what they carried before: their rate is
+# set, not found. Short messages wait for processors that were away, so they scatter too much to say
+# anything of their α.
 #
 # ## Gallery of wrong claims
 #
@@ -887,18 +1231,24 @@ gallery("07")
 # %% [markdown]
 # ## Exercises
 #
-# `exercises/07_nccl_bandwidth.ipynb` has the problems of this page and more: the factor of busbw as a function, the time of a ring, and steps to be
-# counted. `check` tells you what went wrong, not only that it did.
+# `exercises/07_nccl_bandwidth.ipynb` has the problems of this page and more: the factor of busbw as
+# a function, the time of a ring, and steps to be counted. `check` tells you what went wrong, not
+# only that it did.
 #
 # ## What the model leaves out
 #
-# Congestion and routing; rails, and what happens when a GPU's traffic takes another GPU's adapter; compute that runs at the same time and takes bandwidth from memory; start-up, which
-# can take minutes on thousands of GPUs; and ranks that are late and delay the others. Chapter 6 has the last.
+# Congestion and routing; rails, and what happens when a GPU's traffic takes another GPU's adapter;
+# compute that runs at the same time and takes bandwidth from memory; start-up, which can take
+# minutes on thousands of GPUs; and ranks that are late and delay the others. Chapter 6 has the
+# last.
 #
 # ## Further reading
 #
 # - NVIDIA, *nccl-tests*, `doc/PERFORMANCE.md`: where the factors are defined.
-# - Thakur, Rabenseifner and Gropp, *Optimization of Collective Communication Operations in MPICH* (2005): the classic on which algorithm when.
-# - Sanders, Speck and Träff, *Two-tree algorithms for full bandwidth broadcast, reduction and scan* (2009).
-# - Bekman, *Machine Learning Engineering*, the network chapter: many of the measurements on this page.
+# - Thakur, Rabenseifner and Gropp, *Optimization of Collective Communication Operations in MPICH*
+#   (2005): the classic on which algorithm when.
+# - Sanders, Speck and Träff, *Two-tree algorithms for full bandwidth broadcast, reduction and scan*
+#   (2009).
+# - Bekman, *Machine Learning Engineering*, the network chapter: many of the measurements on this
+#   page.
 # - Austin et al., *How to Scale Your Model* (2025), on the collectives of TPUs.

@@ -16,19 +16,23 @@ from __future__ import annotations
 import functools
 import math
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from types import SimpleNamespace
 from typing import Any
 
 from lightspeed.collectives import RANKS, RINGS, SIZE, ring_steps
-from lightspeed.elementwise import floor_log2, is_array, maximum, minimum
+from lightspeed.elementwise import Value, any_of, floor_log2, is_array, maximum, minimum
 from lightspeed.elementwise import where as pick
 from lightspeed.errors import BadArgument, one_of
 from lightspeed.law import Argument, checked, count, law, nonnegative
 from lightspeed.roofline import BANDWIDTH
 
-__all__ = ("Choice", "nccl_choices", "nccl_time", "nvls_latency", "ring_latency", "tree_latency")
+__all__ = (
+    "NET_OVERHEAD", "NEWEST", "PLATEAU", "PROTOCOLS", "Choice", "nccl_choices", "nccl_time",
+    "nvls_latency", "ring_latency", "tree_latency",
+)  # fmt: skip
 
 PROTOCOLS = ("LL", "LL128", "Simple")
 LINKS = ("NVLINK", "PCI")
@@ -42,20 +46,21 @@ JOB = {"n": RANKS, "nodes": count()}
 
 
 @functools.cache
-def _releases():
+def _releases() -> dict[str, SimpleNamespace]:
     """Release name -> its tables and rules, whole: the file states only what each release
     changed.
     """
     text = files("lightspeed.catalog").joinpath("nccl_tuning.toml").read_text("utf-8")
-    found, now = {}, {}
+    found: dict[str, SimpleNamespace] = {}
+    now: dict[str, Any] = {}
     for changes in tomllib.loads(text)["release"]:
         now = _merged(now, changes)
         found[now["name"]] = SimpleNamespace(**now | {"rules": SimpleNamespace(**now["rules"])})
     return found
 
 
-def _merged(old, new):
-    return old | {
+def _merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    return dict(old) | {
         k: _merged(old.get(k, {}), v) if isinstance(v, dict) else v for k, v in new.items()
     }
 
@@ -64,9 +69,9 @@ RELEASES = tuple(_releases())
 NEWEST = RELEASES[-1]
 
 
-def tables(release=NEWEST):
-    """The constants of a release of NCCL: `base`, `step`, `ll_bus`, ... (µs and GB/s), its `commit`
-    and `rules`.
+def tables(release: str = NEWEST) -> SimpleNamespace:
+    """The constants of a release of NCCL: `base`, `step`, `ll_bus`, ... (µs and GB/s), its
+    `commit` and `rules`.
 
     >>> tables().step["NVLINK"]["Ring"]
     [0.6, 1.9, 3.4]
@@ -74,13 +79,14 @@ def tables(release=NEWEST):
     return _releases()[one_of("tables", "release", release, RELEASES)]
 
 
-def _at_least_a_rank_each(where, n, nodes):
-    few = n < nodes
-    if few.any() if is_array(few) else few:
+def _at_least_a_rank_each(where: str, n: Value, nodes: Value) -> None:
+    if any_of(n < nodes):
         raise BadArgument(where, "n", n, "at least one rank for each node", RANKS.hint)
 
 
-def _between_nodes(algorithm, protocol, n, nodes, net_latency, release):
+def _between_nodes(
+    algorithm: str, protocol: str, n: Value, nodes: Value, net_latency: Value, release: str
+) -> Value:
     """µs of a step between nodes; a Simple message is followed by a flush, which costs the
     network's latency again.
     """
@@ -105,16 +111,16 @@ def _between_nodes(algorithm, protocol, n, nodes, net_latency, release):
     release=RELEASES,
 )
 def ring_latency(
-    n,
-    nodes=1,
-    collective="all_reduce",
-    protocol="Simple",
-    link="NVLINK",
-    net_overhead=NET_OVERHEAD["intel"],
-    net_latency=0.0,
-    plateau=1.0,
-    release=NEWEST,
-):
+    n: Value,
+    nodes: Value = 1,
+    collective: str = "all_reduce",
+    protocol: str = "Simple",
+    link: str = "NVLINK",
+    net_overhead: Value = NET_OVERHEAD["intel"],
+    net_latency: Value = 0.0,
+    plateau: Value = 1.0,
+    release: str = NEWEST,
+) -> Value:
     """Seconds that NCCL charges a ring before any byte: a base, and a step for each hop, dearer
     between nodes.
 
@@ -145,7 +151,14 @@ def ring_latency(
 
 
 @law("s", **JOB, protocol=PROTOCOLS, link=LINKS, net_latency=nonnegative("s"), release=RELEASES)
-def tree_latency(n, nodes=1, protocol="Simple", link="NVLINK", net_latency=0.0, release=NEWEST):
+def tree_latency(
+    n: Value,
+    nodes: Value = 1,
+    protocol: str = "Simple",
+    link: str = "NVLINK",
+    net_latency: Value = 0.0,
+    release: str = NEWEST,
+) -> Value:
     """Seconds that NCCL charges an all-reduce on a tree: a chain inside each node, a tree of
     log2(nodes) across, twice.
 
@@ -160,7 +173,7 @@ def tree_latency(n, nodes=1, protocol="Simple", link="NVLINK", net_latency=0.0, 
 
 
 @law("s", nodes=count(), net_latency=nonnegative("s"), release=RELEASES)
-def nvls_latency(nodes=1, net_latency=0.0, release=NEWEST):
+def nvls_latency(nodes: Value = 1, net_latency: Value = 0.0, release: str = NEWEST) -> Value:
     """Seconds that NCCL charges an all-reduce in the NVSwitch, with a tree across nodes if there
     are several.
 
@@ -216,7 +229,7 @@ class Job:
     net_overhead: float = -1.0
     release: str = NEWEST
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         known = one_of("Job", "release", self.release, RELEASES)
         for name, allowed in (
             ("collective", RINGS),
@@ -235,25 +248,25 @@ class Job:
             raise BadArgument("Job", "collective", self.collective, older)
 
     @property
-    def overhead(self):
+    def overhead(self) -> float:
         """Seconds to post a message: NCCL_NET_OVERHEAD if given, else by the CPU."""
         return self.net_overhead if self.net_overhead >= 0 else NET_OVERHEAD[self.cpu]
 
     @property
-    def scale(self):
+    def scale(self) -> int:
         """The column of NCCL's rates: one node, two nodes, more."""
         return min(self.nodes, 3) - 1
 
 
-def tuning_table(job):
+def tuning_table(job: Job) -> dict[tuple[str, str], Cost]:
     """(algorithm, protocol) -> `Cost` of a `Job`: what NCCL prints under NCCL_DEBUG_SUBSYS=TUNING,
     without what is disabled.
 
-    >>> table = tuning_table(Job(8))
-    >>> round(table["Ring", "Simple"].latency * 1e6, 1), round(table["Ring", "Simple"].bandwidth / 1e9, 1)
+    >>> ring = tuning_table(Job(8))["Ring", "Simple"]
+    >>> round(ring.latency * 1e6, 1), round(ring.bandwidth / 1e9, 1)
     (56.0, 211.9)
     """
-    found = {}
+    found: dict[tuple[str, str], Cost] = {}
     for protocol in PROTOCOLS if job.link == "NVLINK" else ("LL", "Simple"):  # LL128 needs NVLink
         latency = ring_latency(
             job.n,
@@ -284,7 +297,9 @@ def tuning_table(job):
     return found
 
 
-def choices(job, size, table=None):
+def choices(
+    job: Job, size: float, table: Mapping[tuple[str, str], Cost] | None = None
+) -> tuple[Choice, ...]:
     """The `Choice`s that NCCL weighs for S = `size` bytes, fastest first; `table`: one that NCCL
     printed, else its model's.
     """
@@ -302,8 +317,16 @@ def choices(job, size, table=None):
 
 
 def nccl_choices(
-    size, n, nodes=1, architecture="hopper", links=18, network=400e9, channels=16, nvls=True, **more
-):
+    size: float,
+    n: int,
+    nodes: int = 1,
+    architecture: str = "hopper",
+    links: int = 18,
+    network: float = 400e9,
+    channels: int = 16,
+    nvls: bool = True,
+    **more: Any,
+) -> tuple[Choice, ...]:
     """The `Choice`s that NCCL weighs for S = `size` bytes, fastest first, on a machine given by its
     links.
 
@@ -353,26 +376,27 @@ def nccl_time(size: float, n: int, nodes: int = 1, **machine: Any) -> float:
     return nccl_choices(size, n, nodes, **machine)[0].time
 
 
-def _bus(job):
+def _bus(job: Job) -> float:
     """byte/s of all channels: inside a node on up to two nodes, as NCCL has it, between nodes on
     more.
     """
     return job.inside if job.nodes <= 2 else job.across
 
 
-def _ll_cap(job):
+def _ll_cap(job: Job) -> float:
     """byte/s at most under LL: by the GPU on one node, by the vendor of the CPU on several."""
     known = tables(job.release)
     amd = job.cpu == "amd" or (job.cpu == "mixed" and known.rules.mixed_as_amd)
     row = job.architecture if job.nodes == 1 else ARCHITECTURES[1 if amd else 0]
-    return known.ll_bus[row][job.scale] * 1e9
+    return float(known.ll_bus[row][job.scale]) * 1e9
 
 
-def _per_channel(job, name):
-    return job.channels * getattr(tables(job.release), name)[job.architecture][job.scale] * 1e9
+def _per_channel(job: Job, name: str) -> float:
+    rates = getattr(tables(job.release), name)[job.architecture]
+    return job.channels * float(rates[job.scale]) * 1e9
 
 
-def _ring_bus(job, protocol):
+def _ring_bus(job: Job, protocol: str) -> float:
     if protocol == "LL":
         return min(_bus(job) / 2, _ll_cap(job))
     if protocol == "Simple":
@@ -381,7 +405,7 @@ def _ring_bus(job, protocol):
     return min(_bus(job) * share, _per_channel(job, "ring_ll128"))
 
 
-def _tree_bus(job, protocol):
+def _tree_bus(job: Job, protocol: str) -> float:
     bus = min(_bus(job) * 0.92, _per_channel(job, "tree"))
     if protocol == "LL":
         bus = min(bus / 3.8, _ll_cap(job))
@@ -390,7 +414,7 @@ def _tree_bus(job, protocol):
     return bus * (0.85 if job.n == job.nodes else 1)  # one GPU does all of a node's sending
 
 
-def _nvls_bandwidth(job):
+def _nvls_bandwidth(job: Job) -> float:
     """algbw (byte/s) in the NVSwitch; 0 where it cannot add."""
     known, n, nodes = tables(job.release), job.n, job.nodes
     adders = job.nvls and job.link == "NVLINK" and job.architecture in ("hopper", "blackwell")
@@ -399,37 +423,36 @@ def _nvls_bandwidth(job):
     if not known.rules.nvls_measured:
         across = math.inf if nodes == 1 else job.across if nodes == 2 else job.across / 2
         return min(job.inside, across) * 5 / 6
-    inside = (
-        job.inside * known.nvls_efficiency[job.architecture] * (job.channels - 1) / job.channels
-    )
+    efficiency = float(known.nvls_efficiency[job.architecture])
+    inside = job.inside * efficiency * (job.channels - 1) / job.channels
     if job.collective != "all_reduce":
         return inside * (n / nodes - 1) / (n / nodes) if nodes == 1 else 0.0
-    bus = 2 * inside
+    bus: float = 2 * inside
     if nodes > 1:
         bus = min(bus, job.across * (2 if nodes == 2 else 1), _per_channel(job, "nvls_tree"))
     return bus * n / (2 * (n - 1))
 
 
-def _switch_latency(job):
+def _switch_latency(job: Job) -> float:
     return nvls_latency(job.nodes, job.net_latency, job.release)
 
 
-def _kept(job, algorithm, protocol, size):
+def _kept(job: Job, algorithm: str, protocol: str, size: float) -> float:
     """The share of its bandwidth that a tree keeps at this size. NCCL reads its table up to 256
     MiB for Tree.
     """
     known = tables(job.release)
-    kept = known.tree_keeps[protocol]
+    kept: list[float] = known.tree_keeps[protocol]
     power = math.frexp(max(size, 1) / 64)[1] - 1
     if algorithm == "Tree":
-        return kept[power] if 0 <= power < 23 else 1
+        return kept[power] if 0 <= power < 23 else 1.0
     corrected = algorithm == "NVLSTree" and known.rules.nvls_tree_keeps
     if corrected and job.architecture == "blackwell" and job.cpu != "arm":
-        return kept[power] if 0 <= power < 24 else 1
-    return 1
+        return kept[power] if 0 <= power < 24 else 1.0
+    return 1.0
 
 
-def _plateau(job, algorithm, protocol, size):
+def _plateau(job: Job, algorithm: str, protocol: str, size: float) -> float:
     """A large Simple ring across nodes costs more than its steps."""
     if (
         (algorithm, protocol) != ("Ring", "Simple")

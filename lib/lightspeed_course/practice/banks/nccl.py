@@ -156,7 +156,7 @@ factor_question = Question(
         Misconception(
             "once for all",
             factor_of("all_gather"),
-            "An all-reduce first adds up and then hands out. How many passes are these?",
+            "An all-reduce first adds up and then hands out. How many passes is that?",
         ),
         Misconception(
             "twice, whatever n",
@@ -267,7 +267,7 @@ sent_question = Question(
         Misconception(
             "twice",
             lambda size, n: 2 * size,
-            "Nearly. Does a rank have to send the chunk that it finishes itself?",
+            "Nearly. In each of the two passes a rank does not send one of the chunks. Which one?",
         ),
         Misconception(
             "one pass",
@@ -362,7 +362,7 @@ share_question = Question(
             lambda nodes, per_node, algbw, network: (
                 c.busbw("all_reduce", nodes * per_node, algbw) / (network / per_node)
             ),
-            "The ring passes each node as a whole, and uses the lines of its eight GPUs together.",
+            "The rings enter and leave each node as a whole, over the lines of its eight GPUs together.",
         ),
         Misconception(
             "NVLink",
@@ -415,20 +415,22 @@ possible_question = Question(
     chapter=CHAPTER,
     level="apply",
     prompt=(
-        "Somebody reports the algbw of an all-reduce over {{nodes}} nodes of eight GPUs. The GPUs"
-        " add, not the switches. Inside a node a GPU sends {{inside}} in one direction. Above which"
-        " algbw can the report not be true, however good the network?"
+        "Somebody reports the algbw of an all-reduce on a ring through the GPUs of {{nodes}} nodes,"
+        " eight in each. Inside a node a GPU sends {{inside}} in one direction. Above which algbw"
+        " can the report not be true, however good the network?"
     ),
     parameters={"nodes": Parameter(2, (2, 3)), "inside": rate(450, 300, 450, 900)},
     expected=lambda nodes, inside: c.algbw_from_busbw("all_reduce", 8 * nodes, inside),
     unit="GB/s",
     tolerance=0.01,
     solution=lambda nodes, inside: (
-        f"The busbw cannot exceed the link, and the factor for {8 * nodes} ranks is {c.busbw_factor('all_reduce', 8 * nodes):.4g}."
+        f"On a ring the busbw cannot exceed the link, and the factor for {8 * nodes} ranks is {c.busbw_factor('all_reduce', 8 * nodes):.4g}."
     ),
     holds={
         "Twice is the factor": lambda **_: 1.99 < c.busbw_factor("all_reduce", 10**6) < 2,
-        "The busbw cannot exceed": "algebra: only ranks add, so each must send that much",
+        "On a ring the busbw cannot exceed": (
+            "algebra: in a ring each GPU sends that much, most of them over the link inside"
+        ),
     },
     misconceptions=(
         Misconception(

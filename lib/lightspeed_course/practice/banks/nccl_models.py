@@ -437,7 +437,7 @@ best_question = Question(
         Misconception(
             "a logarithm is a logarithm",
             lambda **_: "tree",
-            "Up the tree and down again: how many steps are these together?",
+            "Up the tree and down again: how many steps is that in all?",
         ),
         Misconception(
             "the best of both",
@@ -536,7 +536,7 @@ fsdp_question = Question(
         ),
         Misconception(
             "gathers alone",
-            lambda: 0.5 * 4,
+            lambda: 2.0,
             "Count again what DDP and what FSDP send, pass by pass.",
         ),
     ),

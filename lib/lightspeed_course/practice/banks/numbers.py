@@ -98,8 +98,8 @@ CARDS = (
         mistake(
             "the moments alone",
             adam.momentum + adam.variance,
-            "Those are the two moments of Adam, or the weights and their master copy. What else is"
-            " kept?",
+            "That is what the two moments of Adam take; weights, gradients and master weights"
+            " together take as much again. What does your list leave out?",
         ),
         mistake(
             "the optimizer's states alone",

@@ -80,7 +80,7 @@ gradients = Question(
         Misconception(
             "fp32 gradients",
             lambda params, n: 2 * gradient_bytes(params, n),
-            "How many bytes has a gradient here?",
+            "How many bytes does a gradient have here?",
         ),
     ),
 )
@@ -98,7 +98,7 @@ bubble = Question(
     unit="%",
     tolerance=0.01,
     solution=lambda p, m: (
-        f"The last stage waits while {p - 1} others fill, the first while they drain. The step lasts as long as $m + p - 1$ = {m + p - 1} micro-batches, {m} of which each stage works."
+        f"The last stage waits while {p - 1} others fill, the first while they drain. The step lasts as long as $m + p - 1$ = {m + p - 1} micro-batches, and each stage works for {m} of them."
     ),
     holds={
         "of {{p}} equal stages": "design",
@@ -187,8 +187,8 @@ three = Question(
     kind="array",
     names=("all_reduce", "all_gather", "reduce_scatter"),
     prompt=(
-        "What tells all-reduce, all-gather and reduce-scatter apart? On {{n}} GPUs, the full buffer"
-        " having {{size}}, how much does each GPU send in a ring of each?"
+        "What tells all-reduce, all-gather and reduce-scatter apart? On {{n}} GPUs, with a full buffer"
+        " of {{size}}, how much does each GPU send in a ring of each?"
     ),
     parameters={"size": Parameter(1, (1, 2, 4), "GB"), "n": plain(8, 4, 16)},
     expected=three_collectives,
@@ -206,7 +206,7 @@ three = Question(
         Misconception(
             "only a share",
             lambda size, n: (2 * size / n, size / n, size / n),
-            "That leaves a rank in one step. How many steps has a ring?",
+            "That leaves a rank in one step. How many steps does a ring take?",
         ),
         Misconception(
             "the whole buffer",
@@ -427,8 +427,8 @@ hot = Question(
     chapter=CHAPTER,
     level="design",
     prompt=(
-        "Question 6, the bad case: {{n}} GPUs hold an expert each, and {{share}} of the tokens want"
-        " the same one. How many times longer does the exchange take than with a fair router, if"
+        "What does a popular expert cost? {{n}} GPUs hold an expert each, and {{share}} of the tokens want"
+        " the same one. How many times as long does the exchange take as with a fair router, if"
         " each GPU sends and receives at the same rate at once?"
     ),
     parameters={"n": plain(8, 16, 32), "share": Parameter(50, (50, 40, 30), "%")},

@@ -228,10 +228,13 @@ policy = Question(
             )
             for s in range(4)
         )
-        + ". Take the first that fits: later ones send more."
+        + ". Take the first that fits: a later one sends at least as much."
     ),
     holds={
         "the lowest stage": "design",
+        "sends at least as much": lambda n, **_: (
+            (sent := [parallel.data_parallel_bytes(1e9, n, s) for s in range(4)]) == sorted(sent)
+        ),
     },
     misconceptions=(
         Misconception(
@@ -242,17 +245,19 @@ policy = Question(
         Misconception(
             "more is safer",
             lambda **_: "zero3",
-            "It fits, but what does it send that an earlier stage does not?",
+            "It may fit, but what does it send that an earlier stage does not? Take the first that fits.",
         ),
         Misconception(
             "optimizer only",
             lambda **_: "zero1",
-            "Add up weights and gradients, which this stage leaves whole, and the activations.",
+            "Add up what this stage leaves whole, and the activations. Does that fit, and does plain DDP"
+            " fit, too?",
         ),
         Misconception(
             "gradients as well",
             lambda **_: "zero2",
-            "Does a stage that splits the optimizer's states alone fit, too?",
+            "Add up the weights, which this stage leaves whole, and the activations. Does that fit, and"
+            " would splitting the optimizer's states alone be enough?",
         ),
         Misconception(
             "too large for data parallelism",
@@ -358,7 +363,7 @@ benchmark = Question(
     solution=(
         "DDP sums gradients (all-reduce). FSDP gathers weights and scatters sums. Experts exchange"
         " tokens. A pipeline sends from stage to stage. A good all-reduce, with switches that add,"
-        " says little of the others."
+        " says little about the others."
     ),
     holds={
         "An all-to-all sends": "definition",
@@ -561,7 +566,7 @@ power = Question(
     chapter=CHAPTER,
     level="apply",
     prompt=(
-        "What does the power example say? {{n}} GPUs ({{gpu}}) run at their rated power for"
+        "What does the electricity of a run cost? {{n}} GPUs ({{gpu}}) run at their rated power for"
         " {{days}} days. Electricity costs "
     )
     + si(number("data_centre.electricity_price") * energy.JOULES_PER_KWH, "dollar", 2)
@@ -626,7 +631,8 @@ first = Question(
     prompt=(
         "*Overlap, bubble, traffic: what first?* GPT-3 175B is trained on A100s, tensor parallel"
         " over {{t}} inside a node, in a pipeline of {{p}}, {{data}} replicas, {{m}} micro-batches"
-        " of one sequence each, selective recomputation, and HDR InfiniBand between nodes. By the"
+        " of one sequence each, selective recomputation, matrix products at full peak, and HDR"
+        " InfiniBand between nodes. By the"
         " sum of bounds of this chapter, which loss is the largest?"
     ),
     parameters={

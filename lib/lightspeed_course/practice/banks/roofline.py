@@ -315,7 +315,9 @@ helps_question = Question(
         f"Arithmetic takes {si(square(batch, D, key).math, 's')}, traffic {si(square(batch, D, key).comms, 's')}. They overlap, so only shortening the longer one helps."
     ),
     holds={
-        "They overlap": "definition: the larger of two times",
+        "They overlap": lambda batch, D, key: shortens(
+            batch, D, key, "peak" if square(batch, D, key).compute_bound else "bandwidth"
+        ),
         "Twice the HBM bandwidth": "design: an option",
         "Twice the peak": "design: an option",
         "Twice the HBM capacity": "design: an option",
@@ -337,6 +339,15 @@ helps_question = Question(
 )
 
 
+def shortens(batch, D, key, what):
+    """Whether twice this, and not twice the other, shortens the lower bound."""
+    device, t = accelerator(key), square(batch, D, key)
+    work = r.matmul_flops(batch, D, D), r.matmul_bytes(batch, D, D)
+    peak = r.time_bounds(*work, 2 * device.bf16, device.hbm_bandwidth).lower < t.lower
+    bandwidth = r.time_bounds(*work, device.bf16, 2 * device.hbm_bandwidth).lower < t.lower
+    return peak != bandwidth and {"peak": peak, "bandwidth": bandwidth}[what]
+
+
 def square(batch, D, key):
     return bounds(key, "bf16", r.matmul_flops(batch, D, D), r.matmul_bytes(batch, D, D))
 
@@ -349,7 +360,7 @@ depth = Question(
     level="apply",
     prompt=(
         "Two chips, each a {{key}}, split the contraction of a bf16 matmul. Each sends its partial"
-        " sums to the other over one link of {{link}} in each direction. From which contraction"
+        " sums, also bf16, to the other over one link of {{link}} in each direction. From which contraction"
         " length D on is it compute-bound?"
     ),
     parameters={

@@ -307,8 +307,14 @@ per_row = Question(
     ),
     unit="FLOP/byte",
     solution=lambda B, D, F: (
-        f"{si(r.matmul_flops(B, D, F), 'OP')} over {si(r.batched_matmul_bytes(B, D, F, 1, 1, 1), 'byte')}. Each weight is used for one token, so the batch cancels: memory-bound at any size."
+        f"{si(r.matmul_flops(B, D, F), 'OP')} over {si(r.batched_matmul_bytes(B, D, F, 1, 1, 1), 'byte')}. Each weight is used for one token, so the batch cancels. Every accelerator of the chapter has a far higher ridge, so this is memory-bound there at any size."
     ),
+    holds={
+        "Every accelerator of the chapter": lambda B, D, F: (
+            r.matmul_flops(B, D, F) / r.batched_matmul_bytes(B, D, F, 1, 1, 1)
+            < min(ridge(key, "int8") for key in INT8_CHIPS) / 50
+        )
+    },
     misconceptions=(
         Misconception(
             "shared weights",
