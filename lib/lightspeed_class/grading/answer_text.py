@@ -14,7 +14,7 @@ from itertools import islice
 
 import numpy as np
 
-from lightspeed_class.reports.html_page import seen
+from lightspeed_course.html import seen
 from lightspeed_course.practice.amounts import amount
 
 LONGEST = 80  # characters of a text

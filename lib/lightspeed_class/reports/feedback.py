@@ -9,15 +9,17 @@ questions changed, so that no earlier page is lost unsaid.
 
 from __future__ import annotations
 
-import html
 import math
 from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import quote
+
+from markupsafe import Markup
 
 from lightspeed_class.class_folder import write_whole
 from lightspeed_class.intake.origins import Origins, told_student
-from lightspeed_class.reports.html_page import coded, file_name, ours, page, paragraphs, theirs
 from lightspeed_class.reports.results import number, outcomes, short
+from lightspeed_course.html import coded, ours, page, theirs
 from lightspeed_course.practice.amounts import amount
 from lightspeed_course.practice.questions import question
 
@@ -29,25 +31,15 @@ WORDS = {
     "partial": "Not yet: partly right",
     "close": "Not yet: close",
 }
+TOLD = {
+    "refused": "Your notebook could not be read, so no question could be graded.",
+    "by hand": "Nothing was handed in; these points were given by hand.",
+}
 FOUND = {
     "check": "",
-    "cell": (
-        "It is the value of the variable in the cell of the exercise, as no <code>check</code> of"
-        " it ran."
-    ),
-    "name": (
-        "It is the function of that name at the end of the notebook, as no <code>check</code> of it"
-        " ran."
-    ),
+    "cell": "It is the value of the variable in the cell of the exercise, as no `check` of it ran.",
+    "name": "It is the function of that name at the end of the notebook, as no `check` of it ran.",
 }
-STYLE = """
-section { border-top: 1px solid var(--line); margin-top: 1.6rem; padding-top: .8rem; } section h2 { margin: 0; }
-section header { display: flex; flex-wrap: wrap; gap: .2rem 1rem; align-items: baseline; justify-content: space-between; }
-dl { display: grid; grid-template-columns: 7rem minmax(0, 1fr); gap: .5rem 1rem; margin: .6rem 0; } dt { color: var(--soft); } dd { margin: 0; }
-dd p, dd ul { margin: 0 0 .4rem; } dd > :last-child { margin-bottom: 0; } dd em { color: var(--soft); }
-nav ol { columns: 17rem; column-gap: 2rem; padding-left: 1.8rem; } nav li { break-inside: avoid; } .word { font-weight: 600; } .good .word { color: var(--good); } .bad .word { color: var(--bad); }
-@media (max-width: 36rem) { dl { grid-template-columns: minmax(0, 1fr); gap: 0; } dd { margin-bottom: .7rem; } }
-"""
 
 
 def write_feedback(book, name, folder, student=None):
@@ -94,59 +86,30 @@ def to_html(assignment, outcome, seed=None, former=(), remark=""):
 
     The same outcome gives the same bytes.
     """
-    result = outcome.result
-    title = f"Feedback: {assignment.name}"
-    head = (
-        f"<h1>{html.escape(title)}</h1>\n<p>{theirs(result.student.name or result.student.id)}"
-        f" <span class=soft>({theirs(result.student.id)})</span></p>\n"
+    result, status = outcome.result, outcome.status
+    judged = result.grading and status != "refused"
+    whole = result.manual.get("")
+    return page(
+        "feedback",
+        title=f"Feedback: {assignment.name}",
+        name=result.student.name or result.student.id,
+        id=result.student.id,
+        status=status,
+        points=_points(result.points, result.out_of) if status in TOLD or judged else "",
+        told=TOLD.get(status) or _tally(result),
+        at=_date(outcome.at) if outcome.at else "",
+        late=outcome.late,
+        whole=whole,
+        whole_points=f"{_some(whole.points or 0)} for the assignment as a whole" if whole else "",
+        notes=_notes(result, remark),
+        again=_again(result, former),
+        questions=[
+            _question(i, id, assignment, result, seed)
+            for i, id in enumerate(assignment.points, 1)
+            if (judged and id in result.asked) or id in result.manual
+        ],
+        ran=_ran(result) if judged else "",
     )
-    judged = result.grading and outcome.status != "refused"
-    shown = [
-        id for id in assignment.points if (judged and id in result.asked) or id in result.manual
-    ]
-    parts = [head, _summary(assignment, outcome), _notes(outcome, remark), _history(result, former)]
-    if len(shown) > 3:
-        parts.append(_contents(assignment, outcome, shown))
-    parts += [
-        _question(i, id, assignment, result, seed)
-        for i, id in enumerate(assignment.points, 1)
-        if id in shown
-    ]
-    parts.append(_foot(result) if judged else "")
-    return page(f"{title}, {result.student.name or result.student.id}", "".join(parts), STYLE)
-
-
-def _summary(assignment, outcome):
-    result = outcome.result
-    if outcome.status == "missing":
-        words = [
-            "<strong>Nothing was handed in.</strong> If you did hand in a notebook, tell your"
-            " instructor: it has not arrived here."
-        ]
-    elif outcome.status == "not graded":
-        words = ["<strong>Not graded yet.</strong> Your notebook has arrived."]
-    else:
-        told = (
-            "Your notebook could not be read, so no question could be graded."
-            if outcome.status == "refused"
-            else _tally(result)
-        )
-        told = (
-            "Nothing was handed in; these points were given by hand."
-            if outcome.status == "by hand"
-            else told
-        )
-        words = [f"<strong>{_points(result.points, result.out_of)}.</strong> {told}"]
-    if outcome.at or outcome.late:
-        how = f": <strong>{outcome.late}</strong>" if outcome.late else ""
-        words.append(
-            f"Handed in on {_date(outcome.at)}{how}."
-            if outcome.at
-            else f"Handed in <strong>{outcome.late}</strong>."
-        )
-    if whole := result.manual.get(""):
-        words.append(_by_hand(whole, f"{_some(whole.points or 0)} for the assignment as a whole"))
-    return '<div class="verdict">' + "".join(f"<p>{w}</p>" for w in words if w) + "</div>\n"
 
 
 def _tally(result):
@@ -162,42 +125,30 @@ def _tally(result):
     return ", ".join(parts) + "."
 
 
-def _notes(outcome, remark):
-    notes = outcome.result.grading.graded.notes if outcome.result.grading else ()
-    if not notes and not remark:
-        return ""
-    notes = [remark] * bool(remark) + [
+def _notes(result, remark):
+    notes = result.grading.graded.notes if result.grading else ()
+    return [remark] * bool(remark) + [
         note.replace("OutOfTime.", "OutOfTime: it ran longer than a cell may.") for note in notes
     ]
-    return (
-        "<h2>About your notebook</h2>\n<ul>"
-        + "".join(f"<li>{coded(note)}</li>" for note in notes)
-        + "</ul>\n"
-    )
 
 
-def _history(result, former):
+def _again(result, former):
     """What earlier gradings of the same notebook said, where it was something else."""
     if not former or former[-1].graded.digest == result.grading.graded.digest:
-        return ""
+        return None
     before = {s.question: s for s in former[-1].graded.scores}
     pairs = [(before[q], s) for q, s in result.scores.items() if q in before]
-    moved = [
-        f"<li>{short(new.question)}: {_was_and_is(old, new)}</li>"
-        for old, new in pairs
-        if (old.points, old.out_of) != (new.points, new.out_of)
-    ]
-    total, now = _sums(before.values()), _sums(result.scores.values())
-    words = (
-        f"<h2>Graded again</h2>\n<p>On {_date(result.grading.at)} your notebook was graded again;"
-        f" this page replaces that of {_date(former[-1].at)}. "
-    )
-    words += f"The automatic points were {total} and are {now} now.</p>\n"
-    if moved:
-        return words + f"<ul>{''.join(moved)}</ul>\n"
-    return words + (
-        "<p>No points changed, only what is said about them.</p>\n" if total == now else ""
-    )
+    return {
+        "at": _date(result.grading.at),
+        "before": _date(former[-1].at),
+        "total": _sums(before.values()),
+        "now": _sums(result.scores.values()),
+        "moved": [
+            f"{short(new.question)}: {_was_and_is(old, new)}"
+            for old, new in pairs
+            if (old.points, old.out_of) != (new.points, new.out_of)
+        ],
+    }
 
 
 def _was_and_is(old, new):
@@ -216,55 +167,29 @@ def _sums(scores):
     )
 
 
-def _contents(assignment, outcome, shown):
-    items = []
-    for i, id in enumerate(assignment.points, 1):
-        if id in shown:
-            score = outcome.result.scores.get(id)
-            word = _word(score)[0].partition(":")[0].lower() if score else "by hand"
-            items.append(
-                f'<li value="{i}"><a href="#q{i}">{html.escape(short(id))}</a>: <span'
-                f' class="{_look(score)}"><span class=word>{word}</span></span></li>'
-            )
-    return f'<nav aria-label="Questions"><h2>Questions</h2><ol>{"".join(items)}</ol></nav>\n'
-
-
 def _question(i, id, assignment, result, seed):
-    variant, score, manual = (
-        question(id).variant(seed),
-        result.scores.get(id),
-        result.manual.get(id),
-    )
+    variant = question(id).variant(seed)
+    score, manual = result.scores.get(id), result.manual.get(id)
     out_of = result.asked.get(id, assignment.points[id])
-    rows = [("Question", ours(variant.prompt))]
-    counts = score.points if score else None
-    if score:
-        word, message = _word(score)
-        said = ours(message).replace("<p>", f"<p><span class=word>{word}.</span> ", 1)
-        rows += [("Your answer", _given(variant.question, score)), ("Diagnosis", said)]
-    if manual:
-        rows += [("Automatic", f"{_points(score.points, score.out_of)}.")] if score else []
-        counts = counts if manual.points is None else manual.points
-        rows += [
-            (
-                "By hand",
-                _by_hand(
-                    manual,
-                    _points(counts or 0, out_of)
-                    + ", which count in place of the automatic ones" * bool(score),
-                ),
-            )
-        ]
-    cells = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in rows if text)
-    earned = _points(counts, out_of) if counts is not None else ""
-    heading = (
-        f"<h2>{i}. {html.escape(short(id))}</h2><span><code class=soft>{html.escape(id)}</code>"
-        f" &ensp;{earned}</span>"
-    )
-    return (
-        f'<section id="q{i}"><header>{heading}</header><dl'
-        f' class="{_look(score)}">{cells}</dl></section>\n'
-    )
+    word, message = _word(score) if score else ("", "")
+    counts = manual.points if manual and manual.points is not None else score and score.points
+    beside = ", which count in place of the automatic ones" if score else ""
+    return {
+        "number": i,
+        "id": id,
+        "short": short(id),
+        "look": _look(score),
+        "word": word,
+        "earned": "" if counts is None else _points(counts, out_of),
+        "prompt": variant.prompt,
+        "given": _given(variant.question, score) if score else "",
+        "said": ours(message).replace(
+            "<p>", Markup("<p><span class=word>{}.</span> ").format(word), 1
+        ),
+        "automatic": _points(score.points, score.out_of) if score else "",
+        "manual": manual,
+        "by_hand": _points(counts or 0, out_of) + beside,
+    }
 
 
 def _word(score):
@@ -291,25 +216,19 @@ def _given(q, score):
         missing = "It was not run." if _word(score)[0] == "Not reached" else "None was found."
         return missing if score.kind == "unanswered" else ""
     if score.kind in ("type", "dimension") and score.given:  # in words: no number could be read
-        read = f"{theirs(score.given[:1].upper() + score.given[1:])}."
+        read = theirs(f"{score.given[:1].upper() + score.given[1:]}.")
     elif q.kind == "function":
         read = "A function."
     elif not score.given:
         read = "Something that cannot be read as what is asked."
     elif q.kind == "choice":
-        read = f"<code>{theirs(score.given)}</code>"
+        read = Markup("<code>{}</code>").format(theirs(score.given))
     else:
         values = [amount(float(v), q.unit, 6) for v in score.given.split()]
         named = [f"{n}: {v}" for n, v in zip(q.names, values, strict=False)] if q.names else values
-        read = html.escape(", ".join(named))
-    return f"{read} {FOUND.get(score.found, '')}".strip()
-
-
-def _by_hand(manual, points):
-    """Points and words by a person, as markup; `points` says what became of the points."""
-    words = points if manual.points is not None else "Comment"
-    words += f", by {theirs(manual.by)}" if manual.by else ""
-    return f"{words}: {paragraphs(manual.comment)}" if manual.comment.strip() else f"{words}."
+        read = ", ".join(named)
+    found = FOUND.get(score.found)
+    return Markup("{} {}").format(read, coded(found)) if found else read
 
 
 def _points(points, out_of):
@@ -325,15 +244,15 @@ def _date(seconds):
     return f"{when.day} {when:%B %Y, %H:%M} UTC"
 
 
-def _foot(result):
+def _ran(result):
     """What was graded, so that a student can see that it is the right file."""
     record = result.grading.graded.record
     held = " in a sandbox" if record["isolation"].startswith("bubblewrap") else ""
-    ran = (
-        f"Your notebook ran{held}. Its SHA-256 begins with"
-        f" <code>{record['submission'][:12]}</code>. "
-    )
-    return (
-        f"<footer><p class=soft>{ran}If you think that an answer was misjudged, write to your"
-        " instructor and name the question.</p></footer>\n"
-    )
+    return f"Your notebook ran{held}. Its SHA-256 begins with `{record['submission'][:12]}`."
+
+
+def file_name(id, suffix):
+    """A name for a file of a student's that no id can lead elsewhere; different ids have
+    different names.
+    """
+    return "".join(c if c.isalnum() or c in "-_.@" else quote(c, safe="") for c in id) + suffix

@@ -4,11 +4,13 @@ its plots inside.
 
 from __future__ import annotations
 
-import html
 from pathlib import Path
+
+from markupsafe import Markup
 
 from lightspeed.collectives import busbw_factor
 from lightspeed.models.nccl_fit import FABRICS, predict
+from lightspeed_course.html import page as html_page
 from lightspeed_course.nccl_report.log import collective_named, read_report
 from lightspeed_course.nccl_report.verdict import (
     contradictions,
@@ -23,23 +25,6 @@ from lightspeed_course.nccl_report.verdict import (
 from lightspeed_course.show.chart import Area, Axis, Chart, Line, Points, Rule
 from lightspeed_course.show.format import si
 from lightspeed_course.show.page import draw
-
-STYLE = """
-:root { color-scheme: light dark; --ink: #222; --soft: #555; --ground: #fff; --panel: #f5f7f8; --edge: #b8c0c6; --good: #00775a; --bad: #a33f00; --mid: #8a6100; }
-body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--ground); max-width: 56rem; margin: 2rem auto; padding: 0 1rem; overflow-wrap: break-word; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; margin-top: 2.5rem; }
-.verdict { border-left: 6px solid #666; background: var(--panel); padding: .6rem 1rem; font-weight: 600; }
-.normal { border-color: var(--good); } .slow, .mixed { border-color: var(--mid); } .very-slow, .fast { border-color: var(--bad); }
-figure { margin: 1.5rem 0; } svg { max-width: 100%; height: auto; } figcaption { font-style: italic; }
-.wide { overflow-x: auto; } .wide > table { width: max-content; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; } td, th { padding: .15rem .7rem; text-align: right; white-space: nowrap; }
-th { border-bottom: 1px solid var(--edge); } td:last-child, th:last-child { text-align: left; }
-@media (max-width: 48rem) { .wide { border: 1px solid var(--edge); border-radius: 4px; } figure svg { min-width: 42rem; } }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e6e6e6; --soft: #aab2b8; --ground: #16191c; --panel: #23282c; --edge: #59636b; --good: #4cc7a2; --bad: #ff9a5c; --mid: #dcb04a; }
-  svg { filter: invert(.91) hue-rotate(180deg); }
-}
-"""
 
 
 def report_file(path, hardware=None, ranks=None, nodes=None, collective=None, page=None):
@@ -63,46 +48,23 @@ def report_file(path, hardware=None, ranks=None, nodes=None, collective=None, pa
 
 def to_html(runs, name):
     """One page for the judged runs of a file: the same input gives the same bytes."""
-    title = f"NCCL bandwidth: {name}"
-    body = "".join(_run(run) for run in runs)
-    return (
-        '<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8"><meta name="viewport"'
-        f' content="width=device-width"><title>{html.escape(title)}</title><style>{STYLE}</style></head>\n<body>\n<h1>{html.escape(title)}</h1>\n{body}<p>Made'
-        " by <code>lightspeed nccl report</code>. Chapter 7 of Speed of Light explains each"
-        " number.</p>\n</body>\n</html>\n"
+    return html_page(
+        "nccl", title=f"NCCL bandwidth: {name}", runs=[_described(run) for run in runs]
     )
 
 
-def _run(run):
-    parts = [
-        f"<h2>{html.escape(headline(run))}</h2>",
-        f'<p class="verdict {run.level.replace(" ", "-")}">{html.escape(summary(run))}</p>',
-    ]
-    parts.append(_list("ul", sentences(run)))
-    if run.checks:
-        parts += ["<h3>Check first</h3>", _list("ol", run.checks)]
-    if run.findings:
-        parts += ["<h3>The file contradicts itself</h3>", _list("ul", contradictions(run))]
-    parts += [_figure(chart, caption, alt) for chart, caption, alt in charts(run)]
-    parts += ["<h3>Every size</h3>", _table(run)]
-    if run.report.versions:
-        parts.append(f"<p>{html.escape('; '.join(run.report.versions))}</p>")
-    return "\n".join(parts) + "\n"
-
-
-def _list(tag, sentences):
-    return (
-        f"<{tag}>"
-        + "".join(f"<li>{html.escape(sentence)}</li>" for sentence in sentences)
-        + f"</{tag}>"
-    )
-
-
-def _figure(chart, caption, alt):
-    return (
-        '<figure><div class="wide"'
-        f' tabindex="0">{draw(chart, caption, alt)}</div><figcaption>{html.escape(caption)}</figcaption></figure>'
-    )
+def _described(run):
+    return {
+        "headline": headline(run),
+        "level": run.level.replace(" ", "-"),
+        "summary": summary(run),
+        "sentences": sentences(run),
+        "checks": run.checks,
+        "contradictions": contradictions(run) if run.findings else (),
+        "charts": [(Markup(draw(*drawn)), drawn[1]) for drawn in charts(run)],
+        "rows": [_row(v) for v in run.verdicts],
+        "versions": run.report.versions,
+    }
 
 
 def charts(run):
@@ -191,20 +153,16 @@ def _sizes(sizes):
     return Axis("message", "byte", "log", domain=(sizes[0] / 1.5, sizes[-1] * 1.5))
 
 
-def _table(run):
-    head = ["message", "time", "algbw", "busbw", "of the line", "expected busbw", "verdict"]
-    rows = [
-        [si(float(v.size), "byte"), si(v.time, "s"), si(v.algbw, "byte/s"), si(v.busbw, "byte/s")]
-        + (
-            [si(v.share, "%", 3), si(v.model.busbw, "byte/s"), f"{v.level}, {v.regime}"]
-            if v.model
-            else ["–", "–", v.level]
-        )
-        for v in run.verdicts
-    ]
-    cells = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>\n"
-        for row in rows
+def _row(v):
+    shown = (
+        [si(v.share, "%", 3), si(v.model.busbw, "byte/s"), f"{v.level}, {v.regime}"]
+        if v.model
+        else ["–", "–", v.level]
     )
-    heads = "".join(f"<th>{name}</th>" for name in head)
-    return f'<div class="wide" tabindex="0"><table><tr>{heads}</tr>\n{cells}</table></div>'
+    return [
+        si(float(v.size), "byte"),
+        si(v.time, "s"),
+        si(v.algbw, "byte/s"),
+        si(v.busbw, "byte/s"),
+        *shown,
+    ]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from html import escape
 
+from markupsafe import Markup
+
+from lightspeed_course.html import page
 from lightspeed_course.measure.instruments import latency_levels, roofline
 from lightspeed_course.measure.instruments.timing import LIMIT
 from lightspeed_course.measure.records.record import NotMeasured, all_of
@@ -85,53 +87,31 @@ def dots(*rows):
     of the spread. Samples beyond are drawn at the edge as triangles. A quantity without samples is
     a bar as wide as its spread.
     """
-    width, height = 220, 14
-    reference = rows[0].value
+    width, step, reference = 220, 14, rows[0].value
 
     def place(value):
         ratio = value / reference if reference else 1.0
-        return (
-            width * (0.5 + 0.5 * math.log(max(ratio, 1e-9)) / math.log(STRIP)) if ratio > 0 else 0.0
-        )
+        log = math.log(max(ratio, 1e-9)) / math.log(STRIP) if ratio > 0 else -1.0
+        return round(width * (1 + log) / 2, 1)
 
-    parts = []
-    for row, q in enumerate(rows):
-        y = height * row + height / 2
-        low, high = (place(q.value * f) for f in (1 / (1 + LIMIT), 1 + LIMIT))
-        parts.append(
-            f'<rect x="{low:.1f}" y="{y - 6:.1f}" width="{max(high - low, 0):.1f}" height="12"'
-            ' fill="#e3edf2"/>'
-        )
-        parts.append(
-            f'<line x1="{place(q.value):.1f}" x2="{place(q.value):.1f}" y1="{y - 6:.1f}"'
-            f' y2="{y + 6:.1f}" stroke="#222"/>'
-        )
-        if not q.samples and q.spread == q.spread:
-            ends = [place(q.value * f) for f in (max(1 - q.spread, 1e-9), 1 + q.spread)]
-            parts.append(
-                f'<line x1="{ends[0]:.1f}" x2="{ends[1]:.1f}" y1="{y:.1f}" y2="{y:.1f}"'
-                ' stroke="#c04e00" stroke-width="3"/>'
-            )
-        for value in q.samples:
-            x = place(value)
-            if 0 <= x <= width:
-                parts.append(
-                    f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.2" fill="#c04e00" fill-opacity=".55"/>'
-                )
-            else:
-                tip, back = (0.5, 6) if x < 0 else (width - 0.5, width - 6)
-                parts.append(
-                    f'<path d="M{tip} {y:.1f}L{back} {y - 4:.1f}L{back} {y + 4:.1f}Z"'
-                    ' fill="#c04e00"/>'
-                )
+    def placed(i, q):
+        low, high = place(q.value / (1 + LIMIT)), place(q.value * (1 + LIMIT))
+        stated = not q.samples and q.spread == q.spread
+        return {
+            "y": step * i + step // 2,
+            "band": (low, round(high - low, 1)),
+            "median": place(q.value),
+            "stated": stated
+            and [place(q.value * f) for f in (max(1 - q.spread, 1e-9), 1 + q.spread)],
+            "samples": [place(value) for value in q.samples],
+        }
+
     said = "; ".join(
         f"{len(q.samples)} samples, {q.verdict}" if q.samples else q.verdict for q in rows
     )
-    return (
-        f'<svg viewBox="0 0 {width} {height * len(rows)}" width="{width}"'
-        f' height="{height * len(rows)}" role="img"'
-        f' aria-label="{escape(said)}">{"".join(parts)}</svg>'
-    )
+    strips = [placed(i, q) for i, q in enumerate(rows)]
+    drawn = page("strip", width=width, height=step * len(rows), said=said, rows=strips)
+    return Markup(drawn)
 
 
 def available(shown):

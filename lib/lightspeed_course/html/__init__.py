@@ -1,0 +1,93 @@
+"""Pages of HTML, from templates with one base and one style sheet: each is one file that fetches
+nothing, and no text is ever taken for markup.
+
+Every text is escaped, and a policy in the page forbids scripts and requests as well, should some
+text ever slip through. Much of it is hostile: students' names and answers, files from anywhere.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+from markupsafe import Markup
+
+# Characters that turn the text around them, control characters, and halves of a character.
+UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+LONGEST = 500
+
+
+def page(template, **data):
+    """The page (or fragment) of a template in `templates/`: the same data give the same bytes."""
+    return _environment().get_template(f"{template}.html").render(data)
+
+
+def seen(text):
+    """One line of text as it may stand in a page or a table: what cannot be seen is shown as
+    such, and it has an end.
+    """
+    line = _visible(str(text).strip())
+    return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
+
+
+def theirs(text):
+    """Words of a student or of a file name, as markup. They do not turn the line that they stand
+    in.
+    """
+    return Markup("<bdi>{}</bdi>").format(seen(text))
+
+
+def coded(text):
+    """The same where `so` is code: of sentences of ours that may have such words in them."""
+    return Markup(re.sub("`([^`]*)`", r"<code>\1</code>", str(theirs(text))))
+
+
+def ours(markdown):
+    """A prompt or a message of the question bank, as markup: emphasis, code and lists, but no
+    link and no HTML.
+    """
+    lines = (UNSEEN.sub("\ufffd", line) for line in markdown.splitlines())
+    return Markup(_markdown().render("\n".join(lines)))
+
+
+def sentence(markdown):
+    """One sentence of the same, without a paragraph round it."""
+    return Markup(ours(markdown).strip().removeprefix("<p>").removesuffix("</p>"))
+
+
+def _percent(share):
+    return f"{100 * min(max(share, 0), 1):.4g}%"
+
+
+def _visible(value):
+    """What a template writes: of a text, what can be seen."""
+    if not isinstance(value, str) or hasattr(value, "__html__"):
+        return value
+    return UNSEEN.sub("\ufffd", re.sub(r"\s+", " ", value))
+
+
+@cache
+def _environment():
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    here = Path(__file__).parent
+    environment = Environment(
+        loader=FileSystemLoader([here / "templates", here]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_visible,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {f.__name__: f for f in (theirs, coded, ours, sentence)}
+    environment.filters["percent"] = _percent
+    return environment
+
+
+@cache
+def _markdown():
+    from markdown_it import MarkdownIt
+
+    unwanted = "image link autolink html_inline html_block reference heading lheading entity"
+    return MarkdownIt("commonmark", {"html": False}).enable("table").disable(unwanted.split())
