@@ -190,11 +190,12 @@ then_ratio, now_ratio
 # %% [markdown]
 # The absolute values belong to an old process. Engineers of Google have since printed the same
 # table for {{now.process}} (Jouppi and others, *Ten lessons*). From the one to the other, an fp32
-# multiplication fell from {{si(e.fp32_multiply, "J")}} to {{si(now.fp32_multiply, "J")}}, and eight
-# bytes from the DRAM of the day from {{si(e.dram_64b_least, "J")}} or more to
-# {{si(now.gddr6_64b_least, "J")}} or more. So those eight bytes cost as much as
+# multiplication fell from {{si(e.fp32_multiply, "J")}} to {{si(now.fp32_multiply, "J")}}. Eight
+# bytes from DDR memory took {{si(e.dram_64b_least, "J")}} or more then; from GDDR6, a memory made
+# for accelerators, they take {{si(now.gddr6_64b_least, "J")}} or more. Eight bytes cost as much as
 # {{then_ratio[0]:.0f}} to {{then_ratio[1]:.0f}} multiplications then, and {{now_ratio[0]:.0f}} to
-# {{now_ratio[1]:.0f}} now. {{holds now_ratio[0] < then_ratio[0] <= now_ratio[1] < then_ratio[1]}}
+# {{now_ratio[1]:.0f}} now, if they come from GDDR6.
+# {{holds now_ratio[0] < then_ratio[0] <= now_ratio[1] < then_ratio[1]}}
 # Keep the order of magnitude, and look the digits up. It is one reason why *arithmetic intensity*,
 # the subject of chapter 2, decides so much.
 #

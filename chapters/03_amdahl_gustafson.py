@@ -113,18 +113,20 @@ figure(
 # That was matplotlib, as you would use it at work. A slider of ipywidgets takes few lines more:
 
 # %%
-from ipywidgets import IntSlider, Label, VBox
+from ipywidgets import Output, SelectionSlider
 
-slider, reading = IntSlider(n_few, 1, 1024, description="n"), Label()
+counts = [2**k for k in range(11)]
+slider, reading = SelectionSlider(options=counts, value=n_few, description="n"), Output()
 
 
 def read(change=None):
-    reading.value = f"{amdahl_speedup(slider.value, serial=serial):.1f} times as fast"
+    reading.outputs = ()
+    reading.append_stdout(f"{amdahl_speedup(slider.value, serial=serial):.1f} times as fast")
 
 
 slider.observe(read, "value")
 read()
-VBox([slider, reading])
+display(slider, reading)
 
 # %% [markdown]
 # ### When is half of the money gone?
@@ -388,8 +390,8 @@ table(
 runs = scaling_runs()
 rows, trends = [], []
 for run in (runs["mlperf_gpt3_coreweave"], runs["mlperf_deepseek_coreweave"]):
-    size = np.array(run["n"]) / run["n"][0]
-    speedup = run["values"][0] / np.array(run["values"])
+    size = np.array(run["n"], float) / run["n"][0]
+    speedup = run["values"][0] / np.array(run["values"], float)
     used, trend = efficiency(speedup, size), karp_flatt(speedup[1:], size[1:])
     trends.append(trend)
     lost = ["", *(si(share, "%") for share in trend)]

@@ -920,9 +920,7 @@ for _, _, r, _, share in rows:
     name = (
         "several GPUs, fp8"
         if r["gpus"] > 1
-        else "one GPU, fp8"
-        if r["precision"] == "fp8"
-        else "one GPU, fp16"
+        else "one GPU, fp8" if r["precision"] == "fp8" else "one GPU, fp16"
     )
     groups[name].append((r["batch"], share))
 looks = dict(

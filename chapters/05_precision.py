@@ -92,7 +92,7 @@ drawn = shown[1:]
 fig, ax = plt.subplots(figsize=(7, 4), layout="constrained")
 left = np.zeros(len(drawn))
 for part, color in enumerate(["tab:orange", "tab:blue", "tab:green"]):
-    width = np.array([len(FORMATS[n].fields(0)[part]) for n in drawn])
+    width = np.array([len(FORMATS[n].fields(0)[part]) for n in drawn], float)
     bars = ax.barh(drawn, width, left=left, color=color)
     ax.bar_label(bars, [str(w or "") for w in width], label_type="center")
     left = left + width
@@ -765,18 +765,20 @@ figure(
 # place for the answer, and what to do when the control moves.
 
 # %%
-from ipywidgets import IntSlider, Label, VBox
+from ipywidgets import Output, SelectionSlider
 
-slider, reading = IntSlider(8, 2, 16, description="bits"), Label()
+choices = list(range(2, 17))
+slider, reading = SelectionSlider(options=choices, value=8, description="bits"), Output()
 
 
 def read(change=None):
-    reading.value = f"{sqnr_law(slider.value):.1f} dB for a sine that fills the range"
+    reading.outputs = ()
+    reading.append_stdout(f"{sqnr_law(slider.value):.1f} dB for a sine that fills the range")
 
 
 slider.observe(read, "value")
 read()
-VBox([slider, reading])
+display(slider, reading)
 
 # %%
 ask("quantization.sqnr")
@@ -1243,7 +1245,7 @@ ask("quantization.which_int8")
 # ### And to energy
 #
 # Take one weight, read from DRAM, and one multiply-add with it, by Horowitz's table of an old
-# process. Both have shrunk since. At {{energy("jouppi_7nm").process}} an fp32 multiplication takes
+# process. At {{energy("jouppi_7nm").process}} an fp32 multiplication takes
 # {{si(energy("jouppi_7nm").fp32_multiply, "J")}}, and eight bytes from GDDR6 take
 # {{si(energy("jouppi_7nm").gddr6_64b_least, "J")}} or more (Jouppi et al., 2021). Reading a weight
 # still costs far more than computing with it. {{holds energy("jouppi_7nm").gddr6_64b_least / 2 >

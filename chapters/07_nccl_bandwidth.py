@@ -21,7 +21,7 @@
 # %%
 import matplotlib.pyplot as plt
 import numpy as np
-from ipywidgets import IntSlider, Label, VBox
+from ipywidgets import Output, SelectionSlider
 
 from lightspeed.catalog import find, link, number
 from lightspeed.collectives import *
@@ -129,16 +129,18 @@ figure(
 # Drag the number of ranks: the algbw of the question stays, and what each rank has to send changes.
 
 # %%
-slider, shown = IntSlider(value=8, min=2, max=64, description="ranks"), Label()
+choices = [2, 4, 8, 16, 32, 64]
+slider, shown = SelectionSlider(options=choices, value=8, description="ranks"), Output()
 
 
 def on_the_wire(_=None):
-    shown.value = f"busbw: {busbw('all_reduce', slider.value, asked)!r}"
+    shown.outputs = ()
+    shown.append_stdout(f"busbw: {busbw('all_reduce', slider.value, asked)!r}")
 
 
 slider.observe(on_the_wire, "value")
 on_the_wire()
-VBox([slider, shown])
+display(slider, shown)
 
 # %%
 ask("nccl.busbw")
@@ -833,10 +835,7 @@ for fitted, label, color, marker in (
 figure(
     Chart(
         Axis("model over measured time, minus one", "%", domain=(-1, 1.3)),
-        Axis(
-            domain=(len(kept) - 0.5, -0.5),
-            ticks=[(i, name) for name, i in place.items()],
-        ),
+        Axis(domain=(len(kept) - 0.5, -0.5), ticks=[(i, name) for name, i in place.items()]),
         marks,
         height=330,
     ),

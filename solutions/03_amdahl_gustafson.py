@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Exercises 3: Amdahl and Gustafson
 #
-# Write your answer in place of the dots and run the cell: `check` says whether it is right and, if
-# not, what may have happened. Chapter 3 has what you need, and you may use the functions of
+# Write your answer in place of the dots and run the cell: `check` says whether it is right and, if not, what may have
+# happened. Chapter 3 has what you need, and you may use the functions of
 # `lightspeed.scaling` and `lightspeed.training`. Name the shares that you give them: `serial=` or
 # `parallel=`.
 

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Exercises 4: Little's law
 #
-# Write your answer in place of the dots and run the cell: `check` says whether it is right and, if
-# not, what may have happened. A plain number is read in the unit that the question asks for; a
+# Write your answer in place of the dots and run the cell: `check` says whether it is right and, if not, what may have
+# happened. A plain number is read in the unit that the question asks for; a
 # quantity `Q(value, "GB")` brings its own. Chapter 4 has what you need, and you may use the
 # functions of `lightspeed.queueing` and `lightspeed.serving`.
 

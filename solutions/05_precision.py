@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Exercises 5: precision
 #
-# Write your answer in place of the dots and run the cell: `check` says whether it is right and, if
-# not, what may have happened. A plain number is read in the unit that the question asks for; a
+# Write your answer in place of the dots and run the cell: `check` says whether it is right and, if not, what may have
+# happened. A plain number is read in the unit that the question asks for; a
 # quantity `Q(value, "GB")` brings its own. Chapter 5 has all that you need, and
 # `lightspeed.precision` and `lightspeed.quantization` are at your disposal.
 

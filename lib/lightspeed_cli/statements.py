@@ -10,9 +10,6 @@ def add(parser):
     parser.add_argument(
         "--all", action="store_true", help="those too that are bound to a condition or excused"
     )
-    parser.add_argument(
-        "--lower", action="store_true", help="lower what each file is still allowed to what it has"
-    )
 
 
 def run(options):
@@ -21,8 +18,6 @@ def run(options):
     from lightspeed_course.authoring.notebooks import BuildError
 
     try:
-        if options.lower:
-            statements.lower_allowance(*options.names)
         print("\n".join(statements.report(options.names, options.all)))
         found = statements.ungated(*options.names)
     except (BuildError, ValueError) as error:

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from statistics import median
 
-LONGEST_CELL, MEDIAN_CELL = 30, 5
+LONGEST_CELL, LONGEST_FOLDED, MEDIAN_CELL = 30, 45, 5  # a folded cell only draws
 LEAST_WITH_OUTPUT = 0.4
 _ADDRESS = re.compile(r"\bat 0x[0-9a-f]{6,}")
 _BARE_REPR = re.compile(r"<[\w.]+( object)?[^>]*>|\w+\((children=|value=|layout=).*", re.S)
@@ -43,17 +43,19 @@ def _faults_of(cell, number):
         yield f"execution count {cell.execution_count}: the cell was not run in this order"
     if not cell.source.strip():
         yield "empty"
-    if _lines(cell) > LONGEST_CELL:
-        yield f"{_lines(cell)} lines; longer code belongs in the library"
     if re.search(r";\s*(#[^\n]*)?\s*$", cell.source):
         yield "ends with a semicolon: nbval sees the output that it hides"
     tags = cell.metadata.get("tags", [])
     folded = {"jupyter": {"source_hidden": True}} if "figure" in tags else {}
+    if _lines(cell) > (LONGEST_FOLDED if folded else LONGEST_CELL):
+        yield f"{_lines(cell)} lines; longer code belongs in the library"
     other = {key: value for key, value in cell.metadata.items() if key != "tags"}
     if other != folded:
         yield f"metadata {other}"
-    if folded and not any(is_figure(output) for output in cell.outputs):
-        yield "its code is folded away, but it draws no figure"
+    if folded and not any(
+        is_figure(o) or "text/markdown" in o.get("data", {}) for o in cell.outputs
+    ):
+        yield "its code is folded away, but it draws neither a figure nor a table"
     for output in cell.outputs:
         data = output.get("data", {})
         texts = [output.get("text", ""), *(text for text in data.values() if isinstance(text, str))]

@@ -142,7 +142,7 @@ DEFECTS = {
     "times in the metadata": (lambda nb: first_code(nb).metadata.update(execution={}), "metadata"),
     "code folded away": (lambda nb: first_code(nb).metadata.update(jupyter={"source_hidden": True}), "source_hidden"),
     "code folded away without a figure": (lambda nb: first_code(nb).metadata.update(
-        tags=["figure"], jupyter={"source_hidden": True}), "draws no figure"),
+        tags=["figure"], jupyter={"source_hidden": True}), "draws neither"),
     "widget state": (lambda nb: nb.metadata.update(widgets={}), "more metadata"),
     "two cells of one id": (same_id, "is given to 2 cells"),
 }  # fmt: skip

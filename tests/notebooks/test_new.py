@@ -51,7 +51,7 @@ def test_a_chip_is_in_the_catalog_at_once(course):
 
 
 def test_a_question_is_asked_and_answered_at_once(course):
-    bank, page = new("question", "roofline.sample_ridge", course)
+    _, page = new("question", "roofline.sample_ridge", course)
     code = "from lightspeed_course.practice.questions import question as q; print(q('roofline.sample_ridge').expected(128))"
     assert run(course, code) == "128.0"
     assert page.name == "02_roofline.py" and 'ask("roofline.sample_ridge")' in page.read_text()
@@ -61,7 +61,7 @@ def test_a_question_is_asked_and_answered_at_once(course):
 
 
 def test_a_law_is_checked_at_once(course):
-    (file,) = new("law", "roofline.sample_time", course)
+    new("law", "roofline.sample_time", course)
     code = "from lightspeed import roofline as r; print(repr(r.sample_time(8e9, 2e9)))"
     assert run(course, code) == "4 s"
     assert any("the equation" in line for line in todos(course))

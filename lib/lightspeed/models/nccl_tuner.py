@@ -30,7 +30,7 @@ from lightspeed.law import Argument, checked, count, law, nonnegative
 from lightspeed.roofline import BANDWIDTH
 
 __all__ = (
-    "NET_OVERHEAD", "NEWEST", "PLATEAU", "PROTOCOLS", "Choice", "nccl_choices", "nccl_time",
+    "Choice", "nccl_choices", "nccl_time",
     "nvls_latency", "ring_latency", "tree_latency",
 )  # fmt: skip
 

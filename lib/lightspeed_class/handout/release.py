@@ -49,7 +49,9 @@ try:
     import lightspeed
 except ModuleNotFoundError:
     raise ModuleNotFoundError("This notebook needs the course. {needs}") from None"""
-JUDGES = re.compile(r"`check` says whether it is right and, if not, what may have\s+happened")
+JUDGES = re.compile(
+    r"`check` says whether it is right\s+and,\s+if\s+not,\s+what\s+may\s+have\s+happened"
+)
 READS = "`check` says how your answer was read, and it is\njudged once you hand it in"
 
 

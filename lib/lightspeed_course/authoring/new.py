@@ -1,8 +1,9 @@
 """Skeletons for authors: a chip, a question, a law or a chapter, with a TODO for
 all that is missing.
 
-Nothing is written over: a chip, a question and a law are added at the end of the file where their like
-stands, a chapter makes files of its own. `todos` lists what is left; `lightspeed check` fails on it.
+Nothing is written over: a chip, a question and a law are added at the end of the file where
+their like stands, a chapter makes files of its own. `todos` lists what is left; `lightspeed check`
+fails on it.
 """
 
 from __future__ import annotations

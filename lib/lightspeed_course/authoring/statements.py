@@ -7,8 +7,7 @@ of `DEMANDS` ("Find the largest number") state nothing.
 
 Read are the Markdown and the strings of chapters and solutions, `because` and `sound` of the
 gallery's entries, and prompts, options, hints and solutions of the banks' questions. Explorers are
-not: tests try every choice of their menus. How many open statements a file may still have is in
-tests/notebooks/ungated.toml, and may only shrink.
+not: tests try every choice of their menus. `lightspeed check` fails on an open one.
 """
 
 from __future__ import annotations
@@ -25,7 +24,6 @@ from lightspeed_course.authoring.notebooks import label, read
 from lightspeed_course.authoring.prose import strings
 
 ROOT = Path(__file__).parents[3]
-ALLOWED = ROOT / "tests" / "notebooks" / "ungated.toml"
 
 _N = r"""(?:\ufffc|\d[\d.,]*|two|three|four|five|six|seven|eight|nine|ten
           |a\ (?:dozen|hundred|thousand|million)|several|many)"""
@@ -274,38 +272,18 @@ def of_course(*names: str) -> dict[str, list[Statement]]:
     return found
 
 
-def allowed() -> dict[str, int]:
-    """How many open statements each file may still have."""
-    return tomllib.loads(ALLOWED.read_text("utf-8")) if ALLOWED.exists() else {}
-
-
 def count(statements: list[Statement], state: str) -> int:
     return sum(each.state == state for each in statements)
 
 
 def ungated(*names: str) -> list[str]:
-    """The files (of these names, or all) with more open statements than allowed, one text each."""
+    """The files (of these names, or all) with open statements, one text each."""
     return [
-        f"{file}: {count(found, OPEN)} statements that nothing holds, {allowed().get(file, 0)} "
-        f"allowed: run `lightspeed statements {file}`, then write {{{{holds ...}}}} or "
-        "{{because ...}} behind each"
+        f"{file}: {n} statements that nothing holds: run `lightspeed statements {file}`, then "
+        "write {{holds ...}} or {{because ...}} behind each"
         for file, found in of_course(*names).items()
-        if count(found, OPEN) > allowed().get(file, 0)
+        if (n := count(found, OPEN))
     ]
-
-
-def lower_allowance(*names: str) -> None:
-    """Write down that no file (of these names, or at all) may have more open ones than it has."""
-    open_now = {file: count(found, OPEN) for file, found in of_course(*names).items()}
-    now = {
-        file: min(number, open_now.get(file, number if names else 0))
-        for file, number in allowed().items()
-    }
-    lines = [f'"{file}" = {number}' for file, number in now.items() if number]
-    head = (
-        "# Statements that nothing holds yet: `lightspeed statements`. A number may only shrink.\n"
-    )
-    ALLOWED.write_text("\n".join([head, *lines]) + "\n", encoding="utf-8")
 
 
 def report(names: list[str], everything: bool = False) -> list[str]:

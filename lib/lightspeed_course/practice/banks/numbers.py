@@ -35,8 +35,7 @@ CARDS = (
     recall(
         "dram_over_fma",
         "A word of four bytes holds two fp16 numbers. How many times the energy of one fp16"
-        " multiply-add does it take to read that word from DRAM? Take Horowitz's table, for a"
-        " process of 45 nm.",
+        " multiply-add does it take to read that word from DRAM? Take Horowitz's table (2014).",
         lambda: horowitz.dram / horowitz.fp16_fma,
         "",
         f"{si(horowitz.dram, 'J')} over {si(horowitz.fp16_fma, 'J')}: a multiply of"

@@ -130,7 +130,7 @@ bubble = Question(
         Misconception(
             "stages over micro-batches",
             lambda p, m: p / m,
-            "All stages, over the micro-batches alone. How many stages does the last one wait for,"
+            "You divided the stages by the micro-batches. How many stages does the last one wait for,"
             " and how long is the whole step?",
         ),
     ),

@@ -240,7 +240,7 @@ noise = Question(
             "That is the ratio itself. Decibels are ten times its logarithm.",
         ),
         Misconception(
-            "a bit is 6.02 dB, and no more",
+            "a bit is what the law gives it, and no more",
             lambda bits: 20 * bits * math.log10(2),
             "That is for the bits alone. The law has a second term, for the crest factor of the"
             " sine and the evenly spread error.",

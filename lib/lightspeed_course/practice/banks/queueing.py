@@ -367,7 +367,7 @@ headroom = Question(
         Misconception(
             "a sum of rates",
             lambda service, budget: 1 / service + 1 / budget,
-            "You added what must stay unused. With it the server would get more than it can do.",
+            "You added what must stay unused. Would the server then keep up with its arrivals?",
         ),
     ),
     valid=lambda service, budget: budget >= 2.2 * service,

@@ -168,7 +168,7 @@ relu_question = Question(
     level="apply",
     prompt=(
         "A ReLU runs over a large tensor of two-byte numbers in the HBM of an {{key}}, one"
-        " operation for each element. What share of the chip's dense 16-bit matmul peak can it"
+        " operation for each element. What share of the chip's dense matmul peak for such numbers can it"
         " reach?"
     ),
     parameters={"key": chip("a100_80gb", *GPUS)},

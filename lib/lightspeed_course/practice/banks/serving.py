@@ -336,8 +336,8 @@ replica_rate = Question(
         Misconception(
             "steps a second",
             lambda batch, step, tokens: 1 / step,
-            "Those are steps a second. Each gives every request of the batch one token of its"
-            " answer.",
+            "Those are steps a second. How many steps does an answer take, and how many answers"
+            " grow at once?",
             slight=True,
         ),
     ),
