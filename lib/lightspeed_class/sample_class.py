@@ -275,7 +275,8 @@ def _mistake(variant, turn, rng):
     if kind == "unanswered":
         return kind, "", None
     if kind == "misconception" or q.kind in ("choice", "function"):
-        wrong = known[turn] if turn < len(known) else known[0]
+        able = (m for m in known if _has_answer(variant, m))
+        wrong = known[turn] if turn < len(known) else next(able)
         return "misconception", wrong.name, _code(variant, variant.wrong(wrong))
     if kind == "slip":
         seen = [

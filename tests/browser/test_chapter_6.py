@@ -41,7 +41,7 @@ def test_a_smaller_batch_makes_the_bubble_the_largest_loss(chapter, explorer):
 def test_a_wrong_answer_is_diagnosed_and_a_right_one_taken(chapter):
     question = (
         chapter.locator(".sol-practice")
-        .filter(has_text="Which share of the GPU time of the whole step is idle")
+        .filter(has_text="What share of the GPU time of the whole step is idle")
         .first
     )
     question.scroll_into_view_if_needed()

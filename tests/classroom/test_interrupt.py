@@ -128,6 +128,10 @@ def test_a_second_one_does_not_wait(start):
     running(run, "-B /student.py")
     had = running(run, "spawn_main")  # /proc may leave one out while others come and go
     workers = [pid for pid in had if "spawn_main" in command(pid)]
+    # Each has begun when it has a sandbox of its own; until then it may outlive its parent.
+    while not all(children(pid) for pid in workers):
+        time.sleep(0.02)
+    had = children(run.pid)
     for pid in workers:
         os.kill(pid, signal.SIGSTOP)  # it hears nothing any more
     os.killpg(run.pid, signal.SIGINT)

@@ -32,7 +32,7 @@ from lightspeed_class.grading import seccomp
 LIBRARY = Path(lightspeed.__file__).resolve().parent  # laws and constants: no answers
 COURSE = Path(lightspeed_course.__file__).resolve().parent
 # of the course; practice/ and all else holds answers
-EXPOSED = ("__init__.py", "lazy.py", "show", "explorers")
+EXPOSED = ("__init__.py", "lazy.py", "profiles.py", "show", "explorers")
 PROGRAM = Path(__file__).with_name("student.py")
 HINT = (
     "bubblewrap (the command bwrap) is needed to run submissions safely: apt install bubblewrap,"
@@ -249,9 +249,9 @@ def _confined(limits, undo):
         if Path(f"/{name}").exists():
             command += ["--symlink", f"usr/{name}", f"/{name}"]
     # Of the course only what holds no answers, whether it is a checkout or lies among the packages.
-    hidden = [
-        p for p in COURSE.parent.glob("lightspeed*") if p.is_dir() and p not in (LIBRARY, COURSE)
-    ]
+    seen = any(COURSE.is_relative_to(folder) for folder in ("/usr", *_readable()))
+    beside = COURSE.parent.glob("lightspeed*") if seen else ()
+    hidden = [p for p in beside if p.is_dir() and p not in (LIBRARY, COURSE)]
     for folder in (COURSE, *sorted(hidden)):
         command += ["--perms", "0755", "--tmpfs", str(folder)]
     for name in EXPOSED:
