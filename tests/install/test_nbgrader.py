@@ -92,9 +92,9 @@ def function_of_published_inputs():
 
 
 CHEAT = """
-import lightspeed_course.practice, lightspeed_class.grading.grade
+import lightspeed_course.practice.check, lightspeed_class.grading.grade
 class Yes: correct = True
-check = lightspeed_course.practice.diagnose = lambda *a: Yes
+check = lightspeed_course.practice.check.diagnose = lambda *a: Yes
 answer = 0
 """
 
