@@ -45,4 +45,4 @@ lock:  ## after make dev: resolve both lock files again; newer versions: make lo
 	@echo hatchling | $(LOCK) --extra measure --constraint requirements-dev.lock pyproject.toml - -o requirements.lock
 
 LOCK = $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-annotate --no-header \
-	--fork-strategy fewest
+	--fork-strategy fewest --constraint tools/constraints.txt

@@ -48,7 +48,7 @@ def busbw_factor(collective: str, n: Value) -> Value:
     to a link.
 
     >>> busbw_factor("all_reduce", 2), busbw_factor("all_reduce", 8), busbw_factor("all_gather", 8)
-    (1.0, 1.75, 0.875)
+    (1, 1.75, 0.875)
     """
     if collective in WHOLE:
         return n / n

@@ -341,7 +341,7 @@ def with_unit(result: Any, unit: str | dict[str, str]) -> Any:
         for name, one in unit.items():
             object.__setattr__(result, name, with_unit(getattr(result, name), one))
         return result
-    if not unit or type(result) not in PLAIN:
+    if type(result) not in PLAIN or (type(result) is int and not unit):
         return result
     return Amount(result, unit) if type(result) is float else Whole(result, unit)
 

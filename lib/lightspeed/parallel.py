@@ -233,7 +233,7 @@ def data_parallel_tokens(
     `tensor` of each weight, and its group works on the same tokens: over `tensor`.
 
     >>> data_parallel_tokens(990e12, 450e9), data_parallel_tokens(990e12, 50e9, tensor=8)
-    (2200.0, 2475.0)
+    (2,200, 2,475)
     """
     return peak / (bandwidth * axes * tensor) * experts_over_active
 
@@ -283,6 +283,6 @@ def tokens_per_chip(tokens: Value, chips: Value) -> Value:
     """Tokens of a step for each chip, whoever splits them.
 
     >>> tokens_per_chip(192 * 4096, 192)
-    4096.0
+    4,096
     """
     return tokens / chips

@@ -209,6 +209,7 @@ def matmul_bytes(
     return B * D * activation_bytes + D * F * weight_bytes + B * F * output_bytes
 
 
+@law("FLOP/byte", B=count(), **MATRICES)
 def matmul_intensity(
     B: Value,
     D: Value,
@@ -217,10 +218,10 @@ def matmul_intensity(
     activation_bytes: Value = 2,
     output_bytes: Value = 2,
 ) -> Value:
-    """FLOP/byte of X[B, D] Y[D, F]; close to 2 B / weight_bytes while B is far below D and F.
+    """Of X[B, D] Y[D, F]; close to 2 B / weight_bytes while B is far below D and F.
 
-    >>> round(matmul_intensity(1, 4096, 4096), 2)
-    1.0
+    >>> matmul_intensity(1, 4096, 4096)
+    1 FLOP/byte
     """
     size = matmul_bytes(B, D, F, weight_bytes, activation_bytes, output_bytes)
     return arithmetic_intensity(matmul_flops(B, D, F), size)
@@ -250,7 +251,7 @@ def critical_batch(ridge: Value, weight_bytes: Value = 2) -> Value:
     The intensity is then 2 B / weight_bytes; it meets the ridge (FLOP/byte) here.
 
     >>> critical_batch(240.0), critical_batch(240.0, weight_bytes=1)
-    (240.0, 120.0)
+    (240, 120)
     """
     return ridge * weight_bytes / 2
 
@@ -389,7 +390,7 @@ def attention_crossover(D: Value, G: Value = 1) -> Value:
     it.
 
     >>> attention_crossover(4096), attention_crossover(4096, G=8)
-    (8192.0, 4608.0)
+    (8,192, 4,608)
     """
     return D * (1 + 1 / G)
 

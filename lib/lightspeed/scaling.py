@@ -51,7 +51,7 @@ def amdahl_speedup(
     """Speedup of a fixed job on n processors; the shares are those of the time on one.
 
     >>> round(amdahl_speedup(8, serial=0.05), 3), amdahl_speedup(float("inf"), serial=0.05)
-    (5.926, 20.0)
+    (5.926, 20)
     """
     serial, parallel = _shares("amdahl_speedup", serial, parallel)
     return divide(1, serial + parallel / n)
@@ -107,7 +107,7 @@ def processors_at_efficiency(
     """The n at which Amdahl's efficiency has fallen to this value; infinite without a serial part.
 
     >>> processors_at_efficiency(0.5, serial=0.05)
-    21.0
+    21
     """
     serial, _ = _shares("processors_at_efficiency", serial, parallel)
     return 1 + divide(1 / efficiency - 1, serial)
@@ -131,7 +131,7 @@ def communication_speedup(n: Value, *, serial: Value, overhead: Value) -> Value:
     one.
 
     >>> communication_speedup(8, serial=0.0, overhead=0.125)
-    4.0
+    4
     """
     return divide(1, serial + (1 - serial) / n + overhead)
 
@@ -151,7 +151,7 @@ def usl_peak(*, serial: Value, kappa: Value) -> Value:
     """The n of the highest speedup, sqrt((1 - serial) / kappa); infinite if kappa is 0.
 
     >>> usl_peak(serial=0.19, kappa=0.01)
-    9.0
+    9
     """
     return maximum(divide(1 - serial, kappa) ** 0.5, 1.0)
 

@@ -150,7 +150,7 @@ def batch_that_fits(memory: Value, weight_bytes: Value, kv_bytes: Value) -> Valu
     """The requests whose KV caches fit beside the weights: the cap on concurrency.
 
     >>> batch_that_fits(80e9, 14e9, 1e9)
-    66.0
+    66
     """
     left = memory - weight_bytes
     if any_of(left < 0):
@@ -161,7 +161,12 @@ def batch_that_fits(memory: Value, weight_bytes: Value, kv_bytes: Value) -> Valu
             f"at most memory = {memory}",
             "The weights alone do not fit: shard or quantize them.",
         )
-    return left / kv_bytes // 1
+    return _whole(left / kv_bytes)
+
+
+def _whole(batch: Value) -> Value:
+    """The whole requests in a quotient, which may land a hair below a number that fits."""
+    return batch * (1 + 1e-12) // 1
 
 
 @law("", budget=positive("s"), **REPLICA)
@@ -176,21 +181,11 @@ def batch_within(
     """The largest batch whose decode step takes no longer than `budget` (s); 0 if none does.
 
     >>> batch_within(0.05, 70e9, 1e9, 1e15, 3.5e12)
-    35.0
+    35
     """
     kv, weights, arithmetic = _terms(parameters, kv_bytes, peak, bandwidth, parameter_bytes)
-    batch = (
-        where(
-            budget >= weights,
-            minimum(divide(budget - weights, kv), budget / (kv + arithmetic)),
-            0.0,
-        )
-        // 1
-    )
-    # The division may land a hair below a whole number that fits.
-    return batch + where(
-        (batch + 1) * kv + maximum(weights, (batch + 1) * arithmetic) <= budget, 1.0, 0.0
-    )
+    batch = minimum(divide(budget - weights, kv), budget / (kv + arithmetic))
+    return where(budget >= weights, _whole(batch), 0.0)
 
 
 @law("", **REPLICA)
@@ -203,7 +198,7 @@ def knee_batch(
     weights, or where the arithmetic does, whichever comes first.
 
     >>> knee_batch(70e9, 2.8e9, 1e15, 3.5e12)
-    50.0
+    50
     """
     kv, weights, arithmetic = _terms(parameters, kv_bytes, peak, bandwidth, parameter_bytes)
     return minimum(divide(weights, kv), weights / arithmetic)

@@ -164,7 +164,11 @@ class _Shown:
 
     def __repr__(self) -> str:
         number: Any = self
-        return f"nan {self.unit}" if number != number else si(number, self.unit)
+        if number != number:
+            return f"nan {self.unit}".rstrip()
+        if not self.unit and number == number // 1 and abs(number) < 1_000_000:
+            number = int(number)  # a count stands in full: 4,096, not 4,100
+        return si(number, self.unit)
 
 
 class Amount(_Shown, float):

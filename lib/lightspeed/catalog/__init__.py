@@ -74,7 +74,7 @@ UNITS = {
     **{f"{p}bit/s": (10 ** (3 * n) / 8, "byte/s") for n, p in enumerate(("M", "G", "T"), 2)},
     **{f"{p}T/s": (10 ** (3 * n), "1/s") for n, p in enumerate(("M", "G"), 2)},
     **{f"{p}FLOPS": (10 ** (3 * n), "FLOP/s") for n, p in enumerate(("G", "T", "P", "E"), 3)},
-    **{f"{p}OPS": (10 ** (3 * n), "FLOP/s") for n, p in enumerate(("G", "T", "P"), 3)},
+    **{f"{p}OPS": (10 ** (3 * n), "OP/s") for n, p in enumerate(("G", "T", "P"), 3)},
     "FLOP": (1, "FLOP"),
     "FLOP/s": (1, "FLOP/s"),
     "FLOP/byte": (1, "FLOP/byte"),
