@@ -8,7 +8,7 @@ import difflib
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
-__all__ = ("BadArgument", "did_you_mean", "nearest", "one_of")
+__all__ = ("BadArgument", "did_you_mean", "meant", "nearest", "one_of")
 
 T = TypeVar("T")
 
@@ -27,6 +27,13 @@ class BadArgument(ValueError):
 def nearest(word: object, words: Iterable[object]) -> str | None:
     """The one of `words` that looks most like `word`, or nothing if none does."""
     return next(iter(difflib.get_close_matches(str(word), map(str, words), n=1)), None)
+
+
+def meant(word: object, words: Iterable[object], likeness: float = 0.6) -> str:
+    """What was probably meant, or all that there is, to end a sentence with."""
+    words = list(words)
+    near = next(iter(difflib.get_close_matches(str(word), map(str, words), 1, likeness)), None)
+    return f"did you mean {near}?" if near else f"there are {', '.join(map(str, words))}"
 
 
 def did_you_mean(word: object, words: Iterable[object]) -> str:

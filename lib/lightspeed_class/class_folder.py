@@ -15,7 +15,7 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-from lightspeed.errors import nearest
+from lightspeed.errors import meant
 from lightspeed_class.gradebook import Gradebook
 from lightspeed_class.intake.notebooks import Assignment
 from lightspeed_course.workspace import course_root
@@ -174,14 +174,14 @@ class Course:
                 own = "a notebook of your own gets its points when it is released, not before"
                 raise CourseError(
                     f"{SETTINGS} has [points.{name}], which is no assignment;"
-                    f" {near(name, dict.fromkeys([*delivered, *released]))} ({own})"
+                    f" {meant(name, dict.fromkeys([*delivered, *released]))} ({own})"
                 )
 
     def _check_points(self, name, asked):
         for unknown in sorted(set(self.points.get(name, {})) - set(asked)):
             raise CourseError(
                 f"{SETTINGS} gives points to {unknown}, which {name} does not ask;"
-                f" {near(unknown, asked)}"
+                f" {meant(unknown, asked)}"
             )
 
     def changed_points(self, book, name):
@@ -193,12 +193,6 @@ class Course:
 def exercises():
     """The notebooks of the course that can be released."""
     return sorted((course_root() / "exercises").glob("[0-9]*.ipynb"))
-
-
-def near(word, choices):
-    """What a word that is none of the choices may have been meant for, in words."""
-    close = nearest(word, choices)
-    return f"did you mean {close}?" if close else f"there are {', '.join(choices)}"
 
 
 def new(folder):

@@ -1,16 +1,8 @@
 """A mistake that the reader can mend, and the words for it."""
 
-import difflib
-
 
 class UserError(Exception):
     """A mistake that the reader can mend, told in one line."""
-
-
-def nearest(word, choices, likeness=0.6):
-    """The choice that was probably meant, or all of them, in words."""
-    close = difflib.get_close_matches(word, choices, 1, likeness)
-    return f"did you mean {close[0]}?" if close else f"there are {', '.join(choices)}"
 
 
 def cause(error):

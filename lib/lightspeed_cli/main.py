@@ -6,7 +6,8 @@ import os
 import re
 import sys
 
-from lightspeed_cli.errors import UserError, nearest
+from lightspeed.errors import meant
+from lightspeed_cli.errors import UserError
 
 DESCRIPTION = "Speed of Light: an executable course on the performance of ML systems."
 # Verb -> what it does. Its module has the same name, and is imported when it is asked for: help and
@@ -39,7 +40,7 @@ class Parser(argparse.ArgumentParser):
         wrong = re.search(r"invalid choice: '([^']*)' \(choose from (.*)\)", message)
         if wrong:
             choices = re.findall(r"[\w-]+", wrong[2])
-            message = f"there is no '{wrong[1]}'; {nearest(wrong[1], choices)}"
+            message = f"there is no '{wrong[1]}'; {meant(wrong[1], choices)}"
         print(f"{self.prog}: {message}", file=sys.stderr)
         sys.exit(2)
 
@@ -106,5 +107,5 @@ def _jupyter_options(options, unknown):
                 if flag != "-h"
             ]
             after = "; Jupyter's own options go after --" if options.verb == "lab" else ""
-            raise UserError(f"there is no '{word}'; {nearest(word, known)}{after}")
+            raise UserError(f"there is no '{word}'; {meant(word, known)}{after}")
     return unknown

@@ -7,8 +7,9 @@ import os
 import sys
 from pathlib import Path
 
+from lightspeed.errors import meant
 from lightspeed_cli.argument_types import count, seconds
-from lightspeed_cli.errors import UserError, cause, nearest
+from lightspeed_cli.errors import UserError, cause
 
 VERBS = """verbs:
   all                 every part (the default); one that this machine cannot give is named and
@@ -68,7 +69,7 @@ def run(options):
     if options.what not in ("all", *runner.PARTS):
         raise UserError(
             f"there is no '{options.what}';"
-            f" {nearest(options.what, ['all', *runner.PARTS, 'compare', 'show'])}"
+            f" {meant(options.what, ['all', *runner.PARTS, 'compare', 'show'])}"
         )
     if options.files:
         raise UserError(

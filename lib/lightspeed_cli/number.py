@@ -8,7 +8,8 @@ import re
 from pathlib import Path
 
 from lightspeed import catalog
-from lightspeed_cli.errors import UserError, nearest
+from lightspeed.errors import meant
+from lightspeed_cli.errors import UserError
 from lightspeed_course.show import si
 from lightspeed_course.workspace import course_root
 
@@ -179,5 +180,5 @@ def run(options):
     else:
         # Keys of one entry are alike already in their first half.
         raise UserError(
-            f"there is no '{options.key}'; {nearest(options.key, nearby(options.key), 0.8)}"
+            f"there is no '{options.key}'; {meant(options.key, nearby(options.key), 0.8)}"
         )

@@ -8,7 +8,7 @@ from lightspeed_cli.errors import UserError
 
 def known(book, name):
     """The released assignment of this name or number, or the only one that begins with it."""
-    from lightspeed_class.class_folder import near
+    from lightspeed.errors import meant
     from lightspeed_class.handout.release import spoken
 
     names = book.assignments()
@@ -18,7 +18,7 @@ def known(book, name):
         or [n for n in names if n.startswith(spoken(name))]
     )
     if len(found) != 1:
-        hint = near(name, names) if names else f"none is yet: lightspeed class release {name}"
+        hint = meant(name, names) if names else f"none is yet: lightspeed class release {name}"
         raise UserError(f"there is no released assignment {name}; {hint}")
     return found[0]
 

@@ -33,7 +33,7 @@ ARGUMENTS = (
 
 
 def run(options, course, book):
-    from lightspeed_class.class_folder import near
+    from lightspeed.errors import meant
 
     name, student, question = (
         known(book, options.name),
@@ -45,7 +45,7 @@ def run(options, course, book):
     had = before.manual.get(question)
     given, comment = (options.points, options.comment) if not options.remove else (None, "")
     if question and question not in asked:
-        raise UserError(f"{name} does not ask {question}; {near(question, asked)}")
+        raise UserError(f"{name} does not ask {question}; {meant(question, asked)}")
     if options.remove == (options.points is not None or options.comment is not None):
         raise UserError("give --points X, --comment TEXT, or both; or --remove alone")
     if options.remove and not had:
