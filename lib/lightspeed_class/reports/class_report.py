@@ -254,9 +254,15 @@ def unexplained(answers):
         for a in [*left, *(a for a in group if not a.ratio)]:
             by_text[a.given].append(a)
         found += [
-            {"question": id, "students": [a.student for a in same], "ratio": (), "given": [given] * len(same)}
-            for given, same in by_text.items() if len(same) > 1
-        ]  # fmt: skip
+            {
+                "question": id,
+                "students": [a.student for a in same],
+                "ratio": (),
+                "given": [given] * len(same),
+            }
+            for given, same in by_text.items()
+            if len(same) > 1
+        ]
     return sorted(found, key=lambda c: (-len(c["students"]), c["question"], c["given"]))
 
 
@@ -351,9 +357,10 @@ def _findings(data):
     slips = [m for m in data["mistakes"] if m["kind"] in ("slip", "dimension")]
     if slips:
         who = {student for m in slips for student in m["students"]}
+        names = Counter(m["name"] or m["kind"] for m in slips for _ in m["students"])
         yield (
             f"{_of(who, n)} slipped on a unit, a prefix or a factor, most often"
-            f" “{Counter(m['name'] or m['kind'] for m in slips for _ in m['students']).most_common(1)[0][0]}”:"
+            f" “{names.most_common(1)[0][0]}”:"
             " units are worth five minutes."
         )
     if data["look"]:

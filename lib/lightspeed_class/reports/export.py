@@ -111,8 +111,12 @@ def _plain(book, table, titles, missing_as_zero):
             details = [cell(student.details.get(key, "")) for key in ("email", "section")]
             added = _points(whole.points if whole else None)
             said = " ".join(words for words in _comments(outcome))
-            yield [identifier(id), cell(student.name), *details, name, outcome.status + " (left)" * student.left, outcome.late, _total(outcome, missing_as_zero),
-                   number(outcome.result.out_of), added, cell(said), *each]  # fmt: skip
+            status = outcome.status + " (left)" * student.left
+            total, out_of = _total(outcome, missing_as_zero), number(outcome.result.out_of)
+            yield [
+                *(identifier(id), cell(student.name), *details),
+                *(name, status, outcome.late, total, out_of, added, cell(said), *each),
+            ]
 
 
 def _canvas(book, table, titles, missing_as_zero):
