@@ -778,7 +778,18 @@ display(slider, answer)
 # ### Timelines
 #
 # Now eight micro-batches, and backward passes that take twice as long as forward passes. {{because
-# design}}
+# design}} Before you press play, guess when the first GPU begins its first backward pass.
+
+# %%
+from lightspeed_course.explorers.schedules import explore_schedules
+
+explore_schedules()
+
+# %% [markdown]
+# Until then, GPU 0 holds the activations of as many micro-batches as there are stages, and waits.
+# {{holds [w.kind for w in order("1f1b", 4, 8)[0]][:5] == 4 * ["F"] + ["B"]}} Now play GPipe and the
+# zero-bubble schedules, and watch two numbers: how much of the time is idle, and how many
+# micro-batches a GPU holds. Here are the same steps side by side.
 
 # %%
 p, m = 4, 8

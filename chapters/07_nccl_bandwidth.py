@@ -152,17 +152,28 @@ ask("nccl.busbw")
 # chunk to its right neighbour, each a different one.
 # {{because measured elsewhere: tests/laws/test_collectives.py}} For $n - 1$ steps the receiver adds
 # what arrives to its own: a reduce-scatter. For another $n - 1$ steps finished sums go round: an
-# all-gather.
+# all-gather. Play it, and follow one chunk on its way round.
 
 # %%
+from lightspeed.models.allreduce import states
 from lightspeed.models.ring import run_ring
-from lightspeed_course.explorers.nccl import explore_ring, ring_states
+from lightspeed_course.explorers.allreduce import explore_all_reduce
 
-explore_ring()
+explore_all_reduce()
+
+# %% [markdown]
+# Now set the algorithm to a tree, with eight GPUs. It is done in fewer rounds, but GPUs send whole
+# buffers, and in each round most of the links have nothing to do. {{holds len(states("tree", 8)) <
+# len(states("ring", 8)) and all(2 * len(s.arrived) <= 8 for s in states("tree", 8))}} A switch that
+# adds needs two rounds, however many GPUs there are, and each of them sends its buffer once.
+# {{holds all(len(states("switch", k)) == 3 and max(states("switch", k)[-1].sent) == 1 for k in
+# (2, 8, 64))}} The rest of this chapter says when each of the three is the one to use.
 
 # %% tags=["figure"]
 fig, panels = plt.subplots(1, 7, figsize=(9.5, 1.8), layout="constrained")
-for step, (ax, (held, arrived)) in enumerate(zip(panels, ring_states(4))):
+for step, (ax, state) in enumerate(zip(panels, states("ring", 4))):
+    held = [[len(summands) for summands in row] for row in state.held]
+    arrived = {(send.target, send.chunk) for send in state.arrived}
     ax.pcolormesh(held, cmap="Blues", vmin=0, vmax=8, edgecolors="white")
     for (rank, chunk), count in np.ndenumerate(held):
         weight = "bold" if (rank, chunk) in arrived else "normal"
@@ -172,9 +183,9 @@ for step, (ax, (held, arrived)) in enumerate(zip(panels, ring_states(4))):
 plt.close(fig)
 figure(
     fig,
-    # holds "All steps": len(ring_states(4)) == ring_steps("all_reduce", 4) + 1
-    # holds "Seven squares": len(ring_states(4)) == 7
-    #  and all(len(held) == len(held[0]) == 4 for held, _ in ring_states(4))
+    # holds "All steps": len(states("ring", 4)) == ring_steps("all_reduce", 4) + 1
+    # holds "Seven squares": len(states("ring", 4)) == 7
+    #  and all(len(state.held) == len(state.held[0]) == 4 for state in states("ring", 4))
     caption="All steps of a ring of four. Rows are GPUs, columns chunks; the number, and the "
     "shade, count the summands in a cell. Bold has just arrived.",
     alt="Seven squares of four by four cells. Diagonals of bold cells grow from two to four "

@@ -9,6 +9,7 @@
 page must have logged no error, shown no error dialog and asked no other machine for anything.
 """
 
+import json
 import os
 import re
 import shutil
@@ -259,6 +260,65 @@ def lab(tmp_path_factory):
     lab = Lab(tmp_path_factory.mktemp("lab"))
     yield lab
     lab.stop()
+
+
+PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>A view</title><link rel="stylesheet" href="/view.css"><body style="margin: 0"><div id="cell"></div>
+<script type="module">
+  import widget from "/view.js";
+  const traits = {frame: FRAME, content: CONTENT}, listeners = {};
+  const model = {get: (name) => traits[name], on: (name, f) => (listeners[name] = f), off() {}, send: (message) => sent.push(message)};
+  window.sent = [];
+  window.answer = (content) => { traits.content = content; listeners["change:content"](); };
+  widget.render({model, el: document.getElementById("cell")});
+  window.ready = true;
+</script>"""
+
+
+@pytest.fixture
+def opened(chromium):
+    """Opens an explorer in a bare page of the given width, with what else is asked of the browser.
+
+    Its messages wait in `sent`, or, with `answers`, are answered as by a kernel.
+    """
+    from lightspeed_course.show import live
+
+    contexts = []
+
+    def opened(demo, width=1000, answers=False, **asked):
+        demo._live()
+        html = PAGE.replace("FRAME", json.dumps(demo.chart.frame)).replace(
+            "CONTENT", json.dumps(demo.chart.content)
+        )
+        files = {
+            "/": ("text/html", html),
+            "/view.js": ("text/javascript", live.ChartView._esm),
+            "/view.css": ("text/css", live.ChartView._css),
+        }
+        contexts.append(chromium.new_context(viewport={"width": width, "height": 900}, **asked))
+        page = contexts[-1].new_page()
+        page.failures = []
+        page.on("pageerror", lambda error: page.failures.append(str(error)))
+
+        def serve(route):
+            kind, body = files.get("/" + route.request.url.rpartition("/")[2], ("text/plain", ""))
+            route.fulfill(content_type=f"{kind}; charset=utf-8", body=body)
+
+        def ask(message):
+            demo.receive(message)
+            return json.loads(json.dumps(demo.chart.content))
+
+        page.route("**/*", serve)
+        page.expose_function("ask", ask)
+        page.goto("http://view.test/")
+        page.wait_for_function("window.ready && document.querySelector('svg')")
+        if answers:
+            page.evaluate("() => { sent.push = (message) => ask(message).then(answer); }")
+        assert page.failures == []
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Chapter 7 as a reader meets it: open, run, move the message, step the ring, answer wrongly and
+"""Chapter 7 as a reader meets it: open, run, move the message, play the ring, answer wrongly and
 rightly.
 """
 
@@ -44,17 +44,16 @@ def test_the_switch_is_explained(chapter):
     chapter.screenshot("07_nccl_switch")
 
 
-def test_the_ring_is_stepped_to_its_end(chapter):
-    shown = explorer(chapter, "A ring, step by step").filter(has_text="chunk").first
+def test_the_ring_plays_to_its_end(chapter):
+    shown = explorer(chapter, "A ring, step by step").filter(has_text="cut into 4 chunks").first
     shown.scroll_into_view_if_needed()
-    chapter.says(shown, "2 of 6")
-    slider = shown.get_by_label("step", exact=True)
-    slider.focus()
-    chapter.keyboard.press("ArrowRight")
-    chapter.says(shown, "Half of the steps")
+    shown.get_by_label("round", exact=True).focus()
+    for _ in range(3):
+        chapter.keyboard.press("ArrowRight")
+    chapter.says(shown, "Half of the rounds")
     chapter.screenshot("07_nccl_ring")
-    chapter.keyboard.press("End")
-    chapter.says(shown, "Done: every GPU has every sum")
+    shown.get_by_label("play", exact=True).click()
+    chapter.says(shown, "Done in 6 rounds")
 
 
 def test_a_wrong_answer_is_diagnosed_and_a_right_one_taken(chapter):

@@ -2,66 +2,18 @@
 and never has more than two changes on the way.
 """
 
-import json
 import sys
 from pathlib import Path
 
 import pytest
 
 from lightspeed_course import show
-from lightspeed_course.show import live
 from lightspeed_course.show.layout import lay_out
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "explorers"))
 from test_show import CHARTS, explorer
 
 pytestmark = pytest.mark.slow
-
-PAGE = """<!doctype html><meta charset="utf-8"><link rel="stylesheet" href="/view.css"><body style="margin: 0"><div id="cell"></div>
-<script type="module">
-  import widget from "/view.js";
-  const traits = {frame: FRAME, content: CONTENT}, listeners = {};
-  const model = {get: (name) => traits[name], on: (name, f) => (listeners[name] = f), off() {}, send: (message) => sent.push(message)};
-  window.sent = [];
-  window.answer = (content) => { traits.content = content; listeners["change:content"](); };
-  widget.render({model, el: document.getElementById("cell")});
-  window.ready = true;
-</script>"""
-
-
-@pytest.fixture
-def opened(chromium):
-    """Opens an explorer in a bare page of the given width."""
-    contexts = []
-
-    def opened(demo, width=1000):
-        demo._live()
-        html = PAGE.replace("FRAME", json.dumps(demo.chart.frame)).replace(
-            "CONTENT", json.dumps(demo.chart.content)
-        )
-        files = {
-            "/": ("text/html", html),
-            "/view.js": ("text/javascript", live.ChartView._esm),
-            "/view.css": ("text/css", live.ChartView._css),
-        }
-        contexts.append(chromium.new_context(viewport={"width": width, "height": 900}))
-        page = contexts[-1].new_page()
-        page.failures = []
-        page.on("pageerror", lambda error: page.failures.append(str(error)))
-
-        def serve(route):
-            kind, body = files.get("/" + route.request.url.rpartition("/")[2], ("text/plain", ""))
-            route.fulfill(content_type=f"{kind}; charset=utf-8", body=body)
-
-        page.route("**/*", serve)
-        page.goto("http://view.test/")
-        page.wait_for_function("window.ready && document.querySelector('svg')")
-        assert page.failures == []
-        return page
-
-    yield opened
-    for context in contexts:
-        context.close()
 
 
 def drawn(charts):

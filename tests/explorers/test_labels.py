@@ -7,6 +7,7 @@ import math
 import pytest
 
 from lightspeed_course.explorers import (
+    allreduce,
     nccl,
     numbers,
     parallelism,
@@ -14,6 +15,7 @@ from lightspeed_course.explorers import (
     queueing,
     roofline,
     scaling,
+    schedules,
 )
 from lightspeed_course.measure.instruments.roofline import machine_chart
 from lightspeed_course.measure.pages.charts import ladder_chart
@@ -24,7 +26,7 @@ from lightspeed_course.show.layout import NARROWEST, lay_out
 EXPLORERS = {
     "roofline": roofline.explore, "transfer": numbers.explore, "generations": numbers.explore_generations, "scaling": scaling.explore,
     "queue": queueing.explore, "serving": queueing.explore_serving, "precision": precision.explore, "parallelism": parallelism.explore,
-    "nccl": nccl.explore, "ring": nccl.explore_ring,
+    "nccl": nccl.explore, "all-reduce": allreduce.explore_all_reduce, "schedules": schedules.explore_schedules,
 }  # fmt: skip
 RECORDED = ("amd_epyc_2core", "intel_xeon_2core")
 

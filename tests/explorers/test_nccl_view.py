@@ -1,7 +1,6 @@
 """The explorers of chapter 7: every setting can be drawn, and the words say what the laws say."""
 
 import json
-import math
 
 import pytest
 
@@ -18,9 +17,8 @@ def settings(e, each, most):
     return found[:: max(1, len(found) // most)]
 
 
-@pytest.mark.parametrize("explore", [nccl.explore, nccl.explore_ring])
-def test_every_setting_can_be_drawn(explore):
-    e = explore()
+def test_every_setting_can_be_drawn():
+    e = nccl.explore()
     facts = [label for label, _ in e.first.facts]
     for params in settings(e, 3, 300):
         shown = e.view(**params)
@@ -29,9 +27,8 @@ def test_every_setting_can_be_drawn(explore):
         json.dumps(shown.spec(), allow_nan=False)
 
 
-@pytest.mark.parametrize("explore", [nccl.explore, nccl.explore_ring])
-def test_moving_a_control_redraws_without_error(explore):
-    e = explore()
+def test_moving_a_control_redraws_without_error():
+    e = nccl.explore()
     for params in settings(e, 2, 8):
         e.set(**params)
         assert e.error is None
@@ -104,23 +101,3 @@ def test_half_of_the_peak_is_half_of_the_peak():
     half = nccl.half_of_peak(times)
     best = max(1e15 / time(1e15) for time in times.values())
     assert max(half / time(half) for time in times.values()) == pytest.approx(best / 2, rel=1e-3)
-
-
-@pytest.mark.parametrize("ranks", range(2, 9))
-def test_the_ring_ends_with_every_sum_everywhere(ranks):
-    states = nccl.ring_states(ranks)
-    assert len(states) == collectives.ring_steps("all_reduce", ranks) + 1
-    assert all(count == ranks for row in states[-1][0] for count in row)
-    scattered = states[ranks - 1][0]
-    # one finished chunk each
-    assert [sum(count == ranks for count in row) for row in scattered] == [1] * ranks
-    last = nccl.ring_view(ranks, 14)
-    assert last.verdict.startswith("Done")
-    assert math.isclose(len(states) - 1, ranks * collectives.busbw_factor("all_reduce", ranks))
-
-
-def test_the_ring_says_when_the_slider_is_past_its_end():
-    assert dict(nccl.ring_view(4, 6).facts)["step"] == "6 of 6"
-    assert "a smaller ring" in dict(nccl.ring_view(4, 14).facts)["step"]
-    assert "sent 1 buffer," in nccl.ring_view(2, 2).verdict
-    assert "sent 1.5 buffers," in nccl.ring_view(4, 6).verdict

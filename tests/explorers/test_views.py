@@ -40,7 +40,7 @@ def test_every_setting_can_be_drawn(name):
 
 WITH_POINTS = EXPLORERS | {
     "scaling": scaling.explore, "queue": queueing.explore, "serving": queueing.explore_serving, "precision": precision.explore,
-    "parallelism": parallelism.explore, "nccl": nccl.explore, "ring": nccl.explore_ring,
+    "parallelism": parallelism.explore, "nccl": nccl.explore,
 }  # fmt: skip
 
 

@@ -14,7 +14,6 @@ import math
 from lightspeed import collectives as c
 from lightspeed.catalog import link, number
 from lightspeed.models.nccl_fit import FABRICS, measurements
-from lightspeed.models.ring import ring_schedule
 from lightspeed_course.explorers.numbers import DECIDES
 from lightspeed_course.show import (
     Axis,
@@ -25,7 +24,6 @@ from lightspeed_course.show import (
     LogSlider,
     Points,
     Rule,
-    Slider,
     Toggle,
     View,
     explorer,
@@ -390,124 +388,5 @@ def explore():
             "Left, the busbw of each algorithm as a share of the line rate over the message size:"
             " curves that rise from nearly zero to a plateau. Right, a bar for each algorithm,"
             " split into the share of steps and the share of bytes."
-        ),
-    )
-
-
-# ---------------------------------------------------------------- a ring, step by step
-
-
-def ring_states(n):
-    """For each moment of a ring all-reduce: (summands in [rank][chunk], the cells (rank, chunk)
-    that just arrived).
-    """
-    now = [[1] * n for _ in range(n)]
-    states = [(now, frozenset())]
-    for step in ring_schedule(n):
-        later = [row[:] for row in now]
-        for rank, chunk in step.sends:
-            right = (rank + 1) % n
-            later[right][chunk] = now[rank][chunk] + (
-                now[right][chunk] if step.phase == "reduce_scatter" else 0
-            )
-        states.append((later, frozenset(((rank + 1) % n, chunk) for rank, chunk in step.sends)))
-        now = later
-    return states
-
-
-def ring_chart(n, step, title=""):
-    """Who holds how much of the sum of each chunk after so many steps."""
-    summands, arrived = ring_states(n)[step]
-    cells = {(rank, chunk): summands[rank][chunk] for rank in range(n) for chunk in range(n)}
-    groups = {
-        ("waits for more", "grey"): [
-            cell for cell, count in cells.items() if cell not in arrived and count < n
-        ],
-        ("just arrived", "orange"): sorted(arrived),
-        ("finished sum", "green"): [
-            cell for cell, count in cells.items() if cell not in arrived and count == n
-        ],
-    }
-    bars = [
-        Bars(
-            [rank for rank, _ in group],
-            [chunk + 0.97 for _, chunk in group],
-            start=[chunk + 0.03 for _, chunk in group],
-            label=label,
-            labels=["sum" if cells[cell] == n else f"{cells[cell]} of {n}" for cell in group],
-            color=color,
-            width=0.9,
-        )
-        for (label, color), group in groups.items()
-        if group
-    ]
-    across = Axis(domain=(0, n), ticks=tuple((i + 0.5, f"chunk {i}") for i in range(n)))
-    return Chart(
-        across,
-        Axis(scale="category", categories=tuple(f"GPU {i}" for i in range(n))),
-        bars,
-        title=title,
-        height=46 * n + 70,
-    )
-
-
-def ring_view(ranks=4, step=2):
-    """One moment of a ring all-reduce."""
-    last = c.ring_steps("all_reduce", ranks)
-    asked, step = step, min(step, last)
-    sent, total = step / ranks, c.busbw_factor("all_reduce", ranks)
-    summands, _ = ring_states(ranks)[step]
-    done = sum(count == ranks for row in summands for count in row)
-    if step == 0:
-        phase, words = (
-            "before",
-            (
-                "Each GPU holds its own numbers, cut into as many chunks as there are GPUs. Move"
-                " the step."
-            ),
-        )
-    elif step < ranks:
-        phase = "reduce-scatter"
-        words = (
-            "Each GPU sends one chunk to its right neighbour, which adds its own. All links are"
-            " busy, each with another chunk."
-        )
-    else:
-        phase = "all-gather"
-        words = (
-            "The sums are made: each GPU had one finished chunk. Now they are handed round, and"
-            " nothing is added any more."
-        )
-    if step == ranks - 1:
-        words = (
-            "Half of the steps: every chunk is finished on one GPU, and no two on the same. This is"
-            " where a reduce-scatter ends."
-        )
-    if step == last:
-        words = (
-            f"Done: every GPU has every sum, and has sent {si(total, 'buffer')}, which is the"
-            " factor of busbw."
-        )
-    facts = {
-        "step": f"{step} of {last}" + "; a smaller ring has no more" * (asked > last),
-        "phase": phase,
-        "sent by each GPU": f"{si(sent)} of its buffer",
-        "finished chunks": f"{done} of {ranks * ranks}",
-    }
-    return View(ring_chart(ranks, step), words, facts)
-
-
-def explore_ring():
-    """The ring, moved by hand."""
-    return explorer(
-        ring_view,
-        [Slider("ranks", "GPUs", 2, 8, 4), Slider("step", "step", 0, 14, 2)],
-        caption=(
-            "Each row is a GPU, each column a chunk of the buffer. Follow one chunk down its"
-            " column."
-        ),
-        alt=(
-            "A square of cells, GPUs by chunks. Each cell says how many of the summands it holds;"
-            " cells that just received something are orange, finished ones green, the others grey."
         ),
     )

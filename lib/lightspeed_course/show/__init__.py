@@ -13,6 +13,7 @@ __getattr__, __dir__, __all__ = lazy(
             "Line",
             "Points",
             "Bars",
+            "Boxes",
             "Area",
             "Span",
             "Rule",
@@ -22,6 +23,6 @@ __getattr__, __dir__, __all__ = lazy(
         ),
         "roof": ("roof_chart",),
         "page": ("figure", "table"),
-        "explore": ("View", "explorer", "Choice", "Slider", "LogSlider", "Toggle"),
+        "explore": ("View", "explorer", "Choice", "Slider", "LogSlider", "Play", "Toggle"),
     },
 )

@@ -72,7 +72,7 @@ class Axis:
 @dataclass(frozen=True)
 class Line:
     """A line through (x, y). `label_at`: "end" (beside its last point), "along" (parallel to it,
-    on a slope) or "above" (over its right end).
+    on a slope) or "above" (over its right end). `arrow`: a head at its last point.
     """
 
     x: tuple
@@ -82,6 +82,7 @@ class Line:
     dash: bool = False
     width: float = 2
     label_at: str = "end"
+    arrow: bool = False
 
     def __post_init__(self):
         _check(self, "x", "y")
@@ -91,7 +92,8 @@ class Line:
 @dataclass(frozen=True)
 class Points:
     """Markers at (x, y). `labels` names each point; `label` the series. `drop` draws dashed lines
-    to both axes: the point that moves. Points outside an axis' `domain` are not drawn."""
+    to both axes: the point that moves. `keys` name each point: one that the next picture has too
+    is seen to move there. Points outside an axis' `domain` are not drawn."""
 
     x: tuple
     y: tuple
@@ -101,9 +103,10 @@ class Points:
     marker: str = "circle"
     size: float = 5
     drop: bool = False
+    keys: tuple = ()
 
     def __post_init__(self):
-        _check(self, "x", "y", texts="labels")
+        _check(self, "x", "y", texts=("labels", "keys"))
         _one_of(self, "marker", MARKERS)
 
 
@@ -113,7 +116,7 @@ class Bars:
     On the axis that is a category axis; rows of a Gantt chart, segments of a stack and ranges are
     Bars with `start`. `labels` are written inside each bar that has `start` (left out where the
     room is too small) and after the end of other bars; `label` names the series in the key above
-    the chart. `width` is a share of the room for one category."""
+    the chart. `width` is a share of the room for one category. `keys`: see Points."""
 
     at: tuple
     to: tuple
@@ -122,9 +125,31 @@ class Bars:
     labels: tuple = ()
     color: str = "blue"
     width: float = 0.7
+    keys: tuple = ()
 
     def __post_init__(self):
-        _check(self, "at", "to", *(() if self.start is None else ("start",)), texts="labels")
+        numbers = ("at", "to") if self.start is None else ("at", "to", "start")
+        _check(self, *numbers, texts=("labels", "keys"))
+
+
+@dataclass(frozen=True)
+class Boxes:
+    """Rectangles from (x1, y1) to (x2, y2), for pictures of things. `labels` are written inside,
+    where they have room; `label` names them all in the key above the chart. `soft` ones are a tint
+    behind what stands in them, with their labels at the top. `keys`: see Points."""
+
+    x1: tuple
+    x2: tuple
+    y1: tuple
+    y2: tuple
+    label: str = ""
+    labels: tuple = ()
+    color: str = "blue"
+    soft: bool = False
+    keys: tuple = ()
+
+    def __post_init__(self):
+        _check(self, "x1", "x2", "y1", "y2", texts=("labels", "keys"))
 
 
 @dataclass(frozen=True)
@@ -206,7 +231,8 @@ class Text:
 @dataclass(frozen=True)
 class Chart:
     """Axes, marks and a height in pixels; the width is the reader's. `x_top` is a second reading
-    of x (see `human_axis`).
+    of x (see `human_axis`). A `bare` chart is a picture: its axes place the marks and are not
+    drawn.
     """
 
     x: Axis
@@ -215,14 +241,15 @@ class Chart:
     title: str = ""
     x_top: Axis | None = None
     height: int = 380
+    bare: bool = False
 
     def __post_init__(self):
         _set(self, "marks", tuple(self.marks))
         for mark in self.marks:
-            if not isinstance(mark, Line | Points | Bars | Area | Span | Rule | Text):
+            if not isinstance(mark, Line | Points | Bars | Boxes | Area | Span | Rule | Text):
                 raise TypeError(
-                    f"Chart: marks has {mark!r}: expected Line, Points, Bars, Area, Span, Rule or"
-                    " Text"
+                    f"Chart: marks has {mark!r}: expected Line, Points, Bars, Boxes, Area, Span,"
+                    " Rule or Text"
                 )
             if isinstance(mark, Bars) and (self.x.scale == "category") == (
                 self.y.scale == "category"
@@ -252,7 +279,7 @@ def human_axis(factor, label="if one nanosecond were one second"):
     )
 
 
-def _check(mark, *names, texts=None):
+def _check(mark, *names, texts=()):
     """Make a mark's sequences tuples of finite floats (or names of categories) of one length,
     and its colour one of ours.
     """
@@ -260,9 +287,10 @@ def _check(mark, *names, texts=None):
     for name in names:
         _set(mark, name, _numbers(mark, name, getattr(mark, name)))
         lengths[name] = len(getattr(mark, name))
-    if texts and getattr(mark, texts):
-        _set(mark, texts, tuple(str(text) for text in getattr(mark, texts)))
-        lengths[texts] = len(getattr(mark, texts))
+    for name in texts:
+        if getattr(mark, name):
+            _set(mark, name, tuple(str(text) for text in getattr(mark, name)))
+            lengths[name] = len(getattr(mark, name))
     if len(set(lengths.values())) != 1 or 0 in lengths.values():
         raise ValueError(
             f"{_name(mark)}: expected sequences of one length, and not empty; got {lengths}"

@@ -12,7 +12,7 @@ explorer(view, [Choice("chip", "accelerator", {"H100": "h100_sxm", "A100": "a100
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .chart import Chart
 from .format import si
@@ -23,12 +23,13 @@ from .page import words
 @dataclass(frozen=True)
 class View:
     """What an explorer shows for one set of parameters: charts, the verdict in words, and named
-    facts (texts).
+    facts (texts). A picture that plays says how many `moments` it has with these parameters.
     """
 
     charts: tuple
     verdict: str
     facts: tuple = ()
+    moments: int = 0
 
     def __post_init__(self):
         charts = (self.charts,) if isinstance(self.charts, Chart) else tuple(self.charts)
@@ -45,6 +46,7 @@ class View:
             "charts": [lay_out(chart) for chart in self.charts],
             "verdict": self.verdict,
             "facts": [list(fact) for fact in self.facts],
+            "moments": self.moments,
             "error": "",
         }
 
@@ -86,7 +88,7 @@ class Control:
     def sample(self, count):
         """At most `count` values from end to end (all of a menu's)."""
         values = [value for _, value in self.options]
-        if self.kind != "slider" or len(values) <= count:
+        if self.kind not in ("slider", "play") or len(values) <= count:
             return values
         return [values[round(i * (len(values) - 1) / (count - 1))] for i in range(count)]
 
@@ -151,6 +153,15 @@ def LogSlider(
     return _slider(name, label, sorted({low, high, value, *include, *values}), value, unit, text)
 
 
+def Play(name, label, most, value=0, text=None):
+    """A slider over the moments 0, 1, ..., `most` of a picture, with buttons to play and to step.
+
+    How many of them there are is what `View.moments` says; the view gets the last one for any
+    beyond.
+    """
+    return replace(Slider(name, label, 0, most, value, text=text), kind="play")
+
+
 def _slider(name, label, values, value, unit, text):
     text = text or (lambda v: si(v, unit))
     return _control(
@@ -187,7 +198,8 @@ class Explorer:
                 f"explorer: two controls of one name in {[control.name for control in controls]}"
             )
         self.params = {name: control.value for name, control in self.controls.items()}
-        self.first = self.shown = view(**self.params)
+        self.play = next((c.name for c in controls if c.kind == "play"), None)
+        self.first = self.shown = self._seen()
         self.first.spec()  # an error in either stops the cell: what a reader sees first must work
         self.error = None
         self.chart = None
@@ -215,15 +227,42 @@ class Explorer:
 
     def grid(self, each=3):
         """Every combination of all options of menus and toggles and of `each` values of each
-        slider.
+        slider; for a picture that plays, `each` of the moments that it then has.
         """
-        values = [control.sample(each) for control in self.controls.values()]
+        values = [
+            [0] if control.name == self.play else control.sample(each)
+            for control in self.controls.values()
+        ]
         for combination in itertools.product(*values):
-            yield dict(zip(self.controls, combination, strict=True))
+            state = dict(zip(self.controls, combination, strict=True))
+            last = self.view(**state).moments - 1 if self.play else 0
+            for moment in sorted({round(last * i / max(each - 1, 1)) for i in range(each)}):
+                yield state | ({self.play: moment} if self.play else {})
+
+    def stills(self, count=3):
+        """(title, `View`) of some moments of a picture from early to its last, else of what was
+        shown first.
+        """
+        at = {name: control.value for name, control in self.controls.items()}
+        if not self.play:
+            return [("", self.first)]
+        control, last = self.controls[self.play], self.first.moments - 1
+        moments = sorted({round(last * (i + 1) / count) for i in range(count)})
+        return [
+            (f"{control.label}: {control.text(m)}", self.view(**at | {self.play: m}))
+            for m in moments
+        ]
+
+    def _seen(self):
+        """The view of the parameters; past the last moment of a picture it is that moment's."""
+        if self.play and self.params[self.play]:
+            last = self.view(**self.params | {self.play: 0}).moments - 1
+            self.params |= {self.play: min(self.params[self.play], last)}
+        return self.view(**self.params)
 
     def _redraw(self, turn=0):
         try:
-            shown = self.view(**self.params)
+            shown = self._seen()
             spec = shown.spec()
             self.shown, self.error = shown, None
         # whatever it is, the reader must see it, and a test finds it in .error
@@ -259,26 +298,33 @@ class Explorer:
         """
         from . import static
 
+        stills = self.stills()
+        shown = stills[-1][1]
         settings = static.joined(
-            (control.label, control.text(control.value)) for control in self.controls.values()
+            (control.label, control.text(control.value))
+            for control in self.controls.values()
+            if control.name != self.play
         )
         notes = [
-            static.joined(self.first.facts),
+            static.joined(shown.facts),
             self.caption,
             "Run this cell to get the controls.",
         ]
         notes = [note for note in notes if note]
-        drawn = static.svg(
-            self.first.charts, self.caption, self.alt, settings, self.first.verdict, notes
-        )
+        charts = [
+            replace(chart, title=title or chart.title)
+            for title, still in stills
+            for chart in still.charts
+        ]
+        drawn = static.svg(charts, self.caption, self.alt, settings, shown.verdict, notes)
         return {
             "application/vnd.jupyter.widget-view+json": {
                 "version_major": 2,
                 "version_minor": 0,
                 "model_id": self._live().model_id,
             },
-            "text/html": static.image(drawn, f"{self.alt} {self.first.verdict}"),
-            "text/plain": self.first.verdict,
+            "text/html": static.image(drawn, f"{self.alt} {shown.verdict}"),
+            "text/plain": shown.verdict,
         }
 
 

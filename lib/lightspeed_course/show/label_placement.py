@@ -5,7 +5,7 @@ and bars and, where it can be, of lines.
 import math
 from itertools import pairwise
 
-from .chart import Area, Bars, Line, Points, Rule, Span, Text
+from .chart import Area, Bars, Boxes, Line, Points, Rule, Span, Text
 
 LABEL = 12
 LINE_HEIGHT = 15
@@ -124,6 +124,9 @@ class Placer:
             if isinstance(mark, Bars) and mark.labels:
                 texts += self._bar_labels(mark)
         for mark in marks:
+            if isinstance(mark, Boxes) and mark.labels:
+                texts += self._box_labels(mark)
+        for mark in marks:
             if isinstance(mark, Line) and mark.label and mark.label_at == "along":
                 texts += self._along(mark)
         for mark in sorted(
@@ -219,6 +222,25 @@ class Placer:
                 middle = scale.value((scale.px(bars.to[i]) + scale.px(bars.start[i])) / 2)
                 at = (middle, bars.at[i]) if flat else (bars.at[i], middle)
                 texts.append(self._fixed(*at, text, "inside", "middle", 0, 0, False))
+        return texts
+
+    def _box_labels(self, boxes):
+        """Labels in the middle of solid boxes, at the top of soft ones; none where it is tight."""
+        texts = []
+        sides = zip(boxes.x1, boxes.x2, boxes.y1, boxes.y2, strict=True)
+        keys = boxes.keys or ("",) * len(boxes.labels)
+        for (x1, x2, y1, y2), text, key in zip(sides, boxes.labels, keys, strict=True):
+            wide = abs(self.x.px(x2) - self.x.px(x1))
+            high = abs(self.y.px(y2) - self.y.px(y1))
+            if not text or wide < text_width(text) + 1 or high < LINE_HEIGHT:
+                continue
+            middle, top = (x1 + x2) / 2, max(y1, y2)
+            if boxes.soft:
+                shape = self._fixed(middle, top, text, boxes.color, "middle", 0, 11, False)
+            else:
+                y = (y1 + y2) / 2
+                shape = self._fixed(middle, y, text, "inside", "middle", 0, 0, False)
+            texts.append(shape | ({"keys": [key]} if key else {}))
         return texts
 
     def _along(self, line):

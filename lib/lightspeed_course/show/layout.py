@@ -10,7 +10,7 @@ import math
 import textwrap
 from dataclasses import replace
 
-from .chart import Area, Bars, Line, Points, Rule, Span
+from .chart import Area, Bars, Boxes, Line, Points, Rule, Span
 from .format import plural, prefixed
 from .label_placement import Placer, Scale, labelled_in_margin, text_width
 from .ticks import linear_ticks, log_ticks, tick_text
@@ -35,11 +35,15 @@ def lay_out(chart):
         (max(text_width(part, TICK) for part in text.split("\n")) for _, text in y_ticks), default=0
     )
     x_ticks, x_minor = _ticks(chart.x, x_domain, pixels=NARROWEST - left - 40)
+    if chart.bare:
+        left, x_ticks, x_minor, y_ticks, y_minor = 12, [], [], [], []
     bottom = (
         8
         + 14 * max((text.count("\n") + 1 for _, text in x_ticks), default=1)
         + 18 * bool(chart.x.label)
     )
+    if chart.bare:
+        bottom = 8
     right = _right_margin(chart, marks, x_domain, x_ticks, left)
     x = Scale(x_domain, chart.x.scale == "log", left, NARROWEST - right)
     y = Scale(y_domain, chart.y.scale == "log", chart.height - bottom, top)
@@ -49,6 +53,7 @@ def lay_out(chart):
         placer.avoid(shape)
     return {
         "height": chart.height,
+        "bare": chart.bare,
         "margin": {"left": _px(left), "right": _px(right), "top": top, "bottom": bottom},
         "title": chart.title,
         "key": key,
@@ -140,6 +145,8 @@ def _values(mark, name):
         return mark.x if name == "x" else mark.low + mark.high
     if isinstance(mark, Bars):
         return mark.to + (mark.start or ())  # on the category axis nobody asks
+    if isinstance(mark, Boxes):
+        return mark.x1 + mark.x2 if name == "x" else mark.y1 + mark.y2
     values = getattr(mark, name)
     return tuple(v for v in (values if isinstance(values, tuple) else (values,)) if v is not None)
 
@@ -181,7 +188,7 @@ def _key(marks):
     """
     entries, at, row = [], 0, 0
     for mark in marks:
-        plain = isinstance(mark, Bars) or (isinstance(mark, Points) and not mark.labels)
+        plain = isinstance(mark, Bars | Boxes) or (isinstance(mark, Points) and not mark.labels)
         if not plain or not mark.label or any(e["text"] == mark.label for e in entries):
             continue
         width = text_width(mark.label) + 34
@@ -222,7 +229,8 @@ def _shapes(mark, chart, x, y):
     placer.
     """
     if isinstance(mark, Line):
-        return [_line(mark.x, mark.y, mark.color, mark.width, mark.dash)]
+        line = _line(mark.x, mark.y, mark.color, mark.width, mark.dash)
+        return [line | ({"arrow": True} if mark.arrow else {})]
     if isinstance(mark, Area):
         return [
             {
@@ -255,24 +263,26 @@ def _shapes(mark, chart, x, y):
         foot = (value_axis.domain[0] if value_axis.log else 0.0,) * len(mark.at)
         low, high = [a - mark.width / 2 for a in mark.at], [a + mark.width / 2 for a in mark.at]
         across = (mark.start or foot, mark.to)
-        return [
-            _rect(*across, low, high, mark.color)
-            if value_axis is x
-            else _rect(low, high, *across, mark.color)
-        ]
+        sides = (*across, low, high) if value_axis is x else (low, high, *across)
+        return [_rect(*sides, mark.color, keys=mark.keys)]
+    if isinstance(mark, Boxes):
+        sides = mark.x1, mark.x2, mark.y1, mark.y2
+        return [_rect(*sides, mark.color, shade=mark.soft, keys=mark.keys)]
     if isinstance(mark, Points):
+        keys = mark.keys or ("",) * len(mark.x)
         inside = [
-            (u, v)
-            for u, v in zip(mark.x, mark.y, strict=True)
+            (u, v, key)
+            for u, v, key in zip(mark.x, mark.y, keys, strict=True)
             if x.inside(x.px(u)) and y.inside(y.px(v))
         ]
         drops = []
-        for u, v in inside if mark.drop else ():
+        for u, v, _ in inside if mark.drop else ():
             drops += [
                 _line((u, u), (v, y.domain[0]), mark.color, 1.25, True),
                 _line((u, x.domain[0]), (v, v), mark.color, 1.25, True),
             ]
-        dot = {"type": "dot", "x": _gs(u for u, _ in inside), "y": _gs(v for _, v in inside)}
+        dot = {"type": "dot", "x": _gs(u for u, *_ in inside), "y": _gs(v for _, v, _ in inside)}
+        dot["keys"] = [key for *_, key in inside] if mark.keys else []
         return [*drops, dot | {"color": mark.color, "marker": mark.marker, "size": mark.size}]
     return []
 
@@ -293,8 +303,9 @@ def _line(xs, ys, color, width, dash):
     }
 
 
-def _rect(x1, x2, y1, y2, color, shade=False):
+def _rect(x1, x2, y1, y2, color, shade=False, keys=()):
     return {
+        "keys": list(keys),
         "type": "rect",
         "x1": _gs(x1),
         "x2": _gs(x2),

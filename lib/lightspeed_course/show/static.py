@@ -169,6 +169,7 @@ def _draw(figure, spec, bottom, height):
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
     axes.spines["bottom"].set_color(SOFT)
+    axes.spines["bottom"].set_visible(not spec["bare"])
     _axis(axes.xaxis, axes.set_xscale, axes.set_xlim, spec["x"])
     _axis(axes.yaxis, axes.set_yscale, axes.set_ylim, spec["y"])
     for mark in spec["marks"]:
@@ -244,6 +245,11 @@ def _line(axes, mark):
         scalex=False,
         scaley=False,
     )
+    if mark.get("arrow"):
+        (ax, ay), (bx, by) = ((mark["x"][i], mark["y"][i]) for i in (-2, -1))
+        look = {"arrowstyle": "-|>", "lw": 0, "color": COLORS[mark["color"]], "mutation_scale": 13}
+        look |= {"shrinkA": 0, "shrinkB": 0}
+        axes.annotate("", (bx, by), (ax, ay), arrowprops=look, annotation_clip=False)
 
 
 def _area(axes, mark):

@@ -9,6 +9,11 @@ const ON_THE_WAY = 2;
 const NARROWEST = 560, SMALLEST = 0.8;
 
 const PATIENCE = 4000; // ms
+
+// A picture plays for about this long, no moment shorter or longer than these; what moves takes a part of a moment on its way. All in ms.
+const PLAYS = 12000, SHORTEST = 120, LONGEST = 900, ON_ITS_WAY = 350;
+const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+
 const SILENCE = "No answer from the kernel. It may be busy: move a control to ask again. If it was restarted, run this cell again.";
 
 function element(tag, className, content, attributes = {}) {
@@ -48,11 +53,61 @@ function control({label, kind, texts}, changed) {
   const tell = () => {
     output.textContent = texts[input.value];
     input.setAttribute("aria-valuetext", texts[input.value]);
-    input.style.setProperty("--sol-share", `${(100 * input.value) / (texts.length - 1)}%`);
+    input.style.setProperty("--sol-share", `${(100 * input.value) / input.max}%`);
   };
   input.addEventListener("input", () => (tell(), changed()));
   node.append(name, output, input);
   return {node, at: () => Number(input.value), show: (index) => ((input.value = index), tell())};
+}
+
+const ICONS = {play: "M4 2 L14 8 L4 14 Z", pause: "M3 2 H7 V14 H3 Z M9 2 H13 V14 H9 Z", back: "M11 2 L3 8 L11 14 Z M12 2 H14 V14 H12 Z", on: "M5 2 L13 8 L5 14 Z M2 2 H4 V14 H2 Z"};
+
+// A slider over the moments of a picture, with buttons. It plays on only when the moment before is drawn, and where motion is unwanted
+// it does not play: stepping is left.
+function player(spec, changed, ready) {
+  const slider = control({...spec, kind: "slider"}, () => (halt(), changed()));
+  const {node, at} = slider, input = node.querySelector("input"), buttons = element("div", "sol-buttons");
+  let last = spec.texts.length - 1, timer;
+  const button = (act) => {
+    const made = element("button", "", undefined, {type: "button", ...OWN_KEYS});
+    made.addEventListener("click", act);
+    buttons.append(made);
+    return made;
+  };
+  const face = (made, icon, label) => {
+    made.replaceChildren(shape("svg", {viewBox: "0 0 16 16", width: 14, height: 14, "aria-hidden": "true"}, shape("path", {d: ICONS[icon], fill: "currentColor"})));
+    made.title = label;
+    made.setAttribute("aria-label", label);
+  };
+  const move = (index) => (slider.show(Math.min(Math.max(index, 0), last)), changed());
+  const halt = () => {
+    clearInterval(timer);
+    timer = undefined;
+    face(play, "play", "play");
+  };
+  const tick = () => {
+    if (!node.isConnected || at() >= last) halt();
+    else if (ready()) move(at() + 1);
+  };
+  const limit = (moments) => {
+    input.max = last = moments - 1;
+    slider.show(Math.min(at(), last));
+  };
+  const toggle = () => {
+    if (timer) return halt();
+    if (at() >= last) move(0);
+    timer = setInterval(tick, Math.min(Math.max(PLAYS / (last + 1), SHORTEST), LONGEST));
+    face(play, "pause", "pause");
+  };
+  const back = button(() => (halt(), move(at() - 1))), play = button(toggle), on = button(() => (halt(), move(at() + 1)));
+  face(back, "back", "one step back");
+  face(on, "on", "one step on");
+  halt();
+  play.hidden = still();
+  input.addEventListener("keydown", (event) => event.key === " " && !play.hidden && (event.preventDefault(), toggle()));
+  node.classList.replace("sol-slider", "sol-play");
+  node.prepend(buttons);
+  return {...slider, halt, playing: () => timer !== undefined, limit};
 }
 
 // --- drawing: no law, no formatting and no layout is written a second time here ------------------------------------
@@ -109,6 +164,33 @@ function label(mark, x, y) {
   });
 }
 
+// The head of an arrow, at the last point of a line.
+function head({x: xs, y: ys}, x, y, fill) {
+  const [bx, by, ax, ay] = [x(xs.at(-1)), y(ys.at(-1)), x(xs.at(-2)), y(ys.at(-2))], length = Math.hypot(bx - ax, by - ay) || 1;
+  const [ux, uy] = [(bx - ax) / length, (by - ay) / length], corner = (along, across) => `${bx - along * ux - across * uy},${by - along * uy + across * ux}`;
+  return shape("polygon", {points: [corner(-2, 0), corner(8, 5), corner(8, -5)].join(" "), fill});
+}
+
+// A picture on the way from the one before it: what both name by the same key is between its two places.
+function between(before, after, share) {
+  const places = {rect: ["x1", "x2", "y1", "y2"], dot: ["x", "y"], text: ["x", "y"]};
+  const value = (mark, side, i) => (Array.isArray(mark[side]) ? mark[side][i] : mark[side]);
+  const known = new Map(before.marks.flatMap((mark) => (mark.keys ?? []).map((key, i) => [`${mark.type} ${key}`, [mark, i]])));
+  const marks = after.marks.map((mark) => {
+    if (!mark.keys?.length) return mark;
+    const moved = {...mark};
+    for (const side of places[mark.type]) {
+      const values = mark.keys.map((key, i) => {
+        const [old, j] = known.get(`${mark.type} ${key}`) ?? [mark, i];
+        return share * value(mark, side, i) + (1 - share) * value(old, side, j);
+      });
+      moved[side] = Array.isArray(mark[side]) ? values : values[0];
+    }
+    return moved;
+  });
+  return {...after, marks};
+}
+
 function marked(mark, x, y, clip) {
   const paint = color(mark.color), group = {class: `sol-${mark.type}`, "clip-path": mark.type === "dot" ? null : clip};
   const points = (ys) => mark.x.map((v, i) => `${x(v)},${y(ys[i])}`);
@@ -117,7 +199,7 @@ function marked(mark, x, y, clip) {
       return shape("g", group, shape("polyline", {
         points: points(mark.y).join(" "), fill: "none", stroke: paint, "stroke-width": mark.width, "stroke-dasharray": mark.dash ? "5 4" : null,
         "stroke-linejoin": "round"
-      }));
+      }), ...(mark.arrow ? [head(mark, x, y, paint)] : []));
     case "area":
       return shape("g", group, shape("polygon", {points: [...points(mark.low), ...points(mark.high).reverse()].join(" "), fill: paint, "fill-opacity": 0.15}));
     case "rect":
@@ -143,7 +225,7 @@ function draw(spec, width) {
     shape("clipPath", {id}, shape("rect", {x: left, y: top, width: right - left, height: bottom - top})),
     ...(spec.x.category ? [] : spec.x.ticks.map(([v]) => rule(x(v), x(v), top, bottom, "var(--sol-grid)"))),
     ...(spec.y.category ? [] : spec.y.ticks.map(([v]) => rule(left, right, y(v), y(v), "var(--sol-grid)"))),
-    rule(left, right, bottom, bottom, "var(--sol-soft)"),
+    ...(spec.bare ? [] : [rule(left, right, bottom, bottom, "var(--sol-soft)")]),
     ...spec.x.ticks.map(([v, string]) => words(string, x(v), bottom + 8, {...small, ...middle, hanging: true})),
     ...spec.y.ticks.map(([v, string]) => words(string, left - 7, y(v), {...small, ...end})),
     ...spec.marks.map((mark) => marked(mark, x, y, `url(#${id})`)),
@@ -171,7 +253,8 @@ function shrunk(svg, share) {
 
 function render({model, el}) {
   const {controls: specs, caption, alt} = model.get("frame");
-  const controls = new Map(specs.map((spec) => [spec.name, control(spec, changed)]));
+  const made = (spec) => (spec.kind === "play" ? player(spec, changed, () => answered === turn && !waiting) : control(spec, changed));
+  const controls = new Map(specs.map((spec) => [spec.name, made(spec)])), play = [...controls.values()].find(({halt}) => halt);
   const panel = element("div", "sol-controls"), verdict = element("p", "sol-verdict", "", {"aria-live": "polite"});
   const charts = element("div", "sol-charts", undefined, {role: "img", ...OWN_KEYS}), facts = element("dl", "sol-facts");
   const hint = element("p", "sol-hint", "The chart is wider than this window: scroll it sideways. \u2192");
@@ -179,7 +262,7 @@ function render({model, el}) {
   el.classList.add("sol-view");
   el.append(panel, verdict, hint, charts, facts, element("p", "sol-caption", caption));
 
-  let turn = 0, answered = 0, waiting = false, silence = "", room = 0, patience;
+  let turn = 0, answered = 0, waiting = false, silence = "", room = 0, patience, drawn = [], motion = 0;
 
   function changed() {
     waiting = true;
@@ -205,6 +288,7 @@ function render({model, el}) {
   function say({verdict: said, error}) {
     const words = silence || error || said;
     el.classList.toggle("sol-failed", words !== said);
+    verdict.setAttribute("aria-live", play?.playing() ? "off" : "polite"); // who listens steps by hand
     if (verdict.textContent !== words) verdict.textContent = words;
     keepHeights();
   }
@@ -218,6 +302,7 @@ function render({model, el}) {
   function update() {
     const content = model.get("content");
     silence = "";
+    play?.limit(content.moments);
     answered = Math.max(answered, content.turn);
     turn = Math.max(turn, answered); // another view of the same widget may have asked
     if (answered === turn) clearTimeout(patience);
@@ -233,7 +318,11 @@ function render({model, el}) {
     if (!room) return; // not on the page yet, or hidden; the observer below calls again
     const columns = specs.length > 1 && room >= 2 * NARROWEST + gap ? 2 : 1;
     const width = Math.floor((room - gap * (columns - 1)) / columns), share = Math.min(Math.max(width / NARROWEST, SMALLEST), 1);
-    charts.replaceChildren(...specs.map((spec) => shrunk(draw(spec, Math.max(width, NARROWEST)), share)));
+    const paint = (pictures) => charts.replaceChildren(...pictures.map((spec) => shrunk(draw(spec, Math.max(width, NARROWEST)), share)));
+    cancelAnimationFrame(motion);
+    if (play && drawn.length === specs.length && !still()) moving(drawn, specs, paint);
+    else paint(specs);
+    drawn = specs;
     charts.setAttribute("aria-label", `${alt} ${said}`);
     el.classList.toggle("sol-wide", room < SMALLEST * NARROWEST);
     facts.replaceChildren(...named.map(([name, value]) => {
@@ -244,6 +333,16 @@ function render({model, el}) {
     say(content);
   }
 
+  function moving(before, after, paint) {
+    const start = performance.now();
+    const frame = (now) => {
+      const done = Math.min(Math.max((now - start) / ON_ITS_WAY, 0), 1), share = done * done * (3 - 2 * done);
+      paint(after.map((spec, i) => (done < 1 ? between(before[i], spec, share) : spec)));
+      if (done < 1) motion = requestAnimationFrame(frame);
+    };
+    frame(start);
+  }
+
   const sizes = new ResizeObserver(() => charts.clientWidth !== room && redraw(model.get("content")));
   sizes.observe(charts);
   model.on("change:content", update);
@@ -252,6 +351,8 @@ function render({model, el}) {
   return () => {
     sizes.disconnect();
     clearTimeout(patience);
+    cancelAnimationFrame(motion);
+    play?.halt();
     model.off("change:content", update);
   };
 }
