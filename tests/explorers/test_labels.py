@@ -16,6 +16,7 @@ from lightspeed_course.explorers import (
     roofline,
     scaling,
     schedules,
+    traffic,
 )
 from lightspeed_course.measure.instruments.roofline import machine_chart
 from lightspeed_course.measure.pages.charts import ladder_chart
@@ -27,6 +28,7 @@ EXPLORERS = {
     "roofline": roofline.explore, "transfer": numbers.explore, "generations": numbers.explore_generations, "scaling": scaling.explore,
     "queue": queueing.explore, "serving": queueing.explore_serving, "precision": precision.explore, "parallelism": parallelism.explore,
     "nccl": nccl.explore, "all-reduce": allreduce.explore_all_reduce, "schedules": schedules.explore_schedules,
+    "two clocks": traffic.explore_two_clocks, "tiles": traffic.explore_tiles, "fusion": traffic.explore_fusion,
 }  # fmt: skip
 RECORDED = ("amd_epyc_2core", "intel_xeon_2core")
 

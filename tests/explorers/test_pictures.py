@@ -3,18 +3,25 @@ of the library, and what the picture says at its end is what the closed form say
 """
 
 import json
+from itertools import pairwise
 
 import pytest
 
+from lightspeed import roofline
+from lightspeed.catalog import accelerator
 from lightspeed.collectives import busbw_factor
 from lightspeed.models.allreduce import states
+from lightspeed.models.traffic import chain, overlapped, reads_of_strips, tile_order
 from lightspeed.pipeline import bubble_over_total, zero_bubble_over_ideal
-from lightspeed_course.explorers import allreduce, schedules
-from lightspeed_course.show import Boxes, Chart, Play, Text, View, explorer
+from lightspeed_course.explorers import allreduce, schedules, traffic
+from lightspeed_course.show import Axis, Boxes, Chart, Play, Slider, Text, View, explorer
 
 PICTURES = {
     "all-reduce": allreduce.explore_all_reduce,
     "schedules": schedules.explore_schedules,
+    "two clocks": traffic.explore_two_clocks,
+    "tiles": traffic.explore_tiles,
+    "fusion": traffic.explore_fusion,
 }
 
 
@@ -71,14 +78,10 @@ def count(n, moment=0):
 
 
 def axis(n):
-    from lightspeed_course.show import Axis
-
     return Axis(domain=(0, n + 1))
 
 
 def demo():
-    from lightspeed_course.show import Slider
-
     controls = [Slider("n", "n", 1, 5, 5), Play("moment", "moment", 5)]
     return explorer(count, controls, caption="c", alt="a")
 
@@ -195,3 +198,97 @@ def test_the_facts_at_the_end_are_those_of_the_laws():
         sent = allreduce.si(busbw_factor("all_reduce", n))
         assert facts["sent by the busiest GPU"] == f"{sent} of its buffer"
         assert facts["GPUs with the whole sum"] == f"{n} of {n}"
+
+
+# ---------------------------------------------------------------- what crosses the bus (chapter 2)
+
+
+def test_overlap_is_between_the_bounds_and_falls_with_the_pieces_as_the_closed_form():
+    for load, compute in ((8.0, 4.0), (1.0, 7.0), (3.0, 3.0), (0.0, 2.0), (5.0, 0.0)):
+        bounds = roofline.time_bounds(compute, load, 1.0, 1.0)
+        for pieces in (1, 2, 3, 8, 100):
+            run = overlapped(pieces, load, compute)
+            took = max(run[-1].ends, run[-1].loaded)
+            assert took == pytest.approx(bounds.lower + min(load, compute) / pieces)
+            assert bounds.lower <= took <= bounds.upper + 1e-12
+            for before, piece in pairwise(run):
+                assert piece.begins >= max(piece.loaded, before.ends) - 1e-12
+                assert piece.loads == pytest.approx(before.loaded)
+
+
+def test_both_clocks_end_with_all_bytes_and_all_flops():
+    for batch in (1, 64, 4096):
+        for pieces in (1, 4, 16):
+            facts = shown(traffic.clocks_view, batch=batch, pieces=pieces, moment=traffic.SLICES)
+            for name, law in (
+                ("moved", roofline.matmul_bytes),
+                ("computed", roofline.matmul_flops),
+            ):
+                so_far, whole = facts[name].split(" of ")
+                unit = "byte" if name == "moved" else "FLOP"
+                assert so_far == whole == traffic.si(law(batch, 8192, 8192), unit)
+
+
+def test_tiles_read_what_the_law_says():
+    for side in (512, 4096):
+        for across in (1, 2, 4, 8):
+            tile = side // across
+            facts = shown(traffic.tiles_view, side=side, across=across, moment=across**2)
+            rows, columns = reads_of_strips(across, across, across**2)
+            assert set(rows) == set(columns) == {across}
+            moved = roofline.tiled_matmul_bytes(side, side, side, tile, tile)
+            written = 2 * side * side
+            assert facts["bytes read"] == traffic.si(moved - written, "byte")
+            assert facts["bytes written"] == traffic.si(written, "byte")
+            assert facts["if each matrix moved once"] == traffic.si(
+                roofline.tiled_matmul_bytes(side, side, side, side, side), "byte"
+            )
+            found = traffic.tiles_view(side, across, across**2).verdict
+            intensity = roofline.matmul_flops(side, side, side) / moved
+            assert traffic.si(intensity, "FLOP/byte") in found
+            ridge = accelerator("h100_sxm").bf16 / accelerator("h100_sxm").hbm_bandwidth
+            assert ("above" in found) == (intensity >= ridge)
+
+
+def test_each_tile_reads_its_own_row_and_column():
+    for across in (1, 2, 4, 8):
+        order = tile_order(across, across)
+        for done in range(1, across**2 + 1):
+            before = reads_of_strips(across, across, done - 1)
+            after = reads_of_strips(across, across, done)
+            grown = [
+                [i for i, (a, b) in enumerate(zip(x, y, strict=True)) if b > a]
+                for x, y in zip(before, after, strict=True)
+            ]
+            assert grown == [[order[done - 1][0]], [order[done - 1][1]]]
+
+
+def test_a_chain_moves_the_bytes_of_its_kernels():
+    for passes in range(1, 5):
+        for fused in (False, True):
+            events = chain(passes, traffic.BLOCKS, fused)
+            end = traffic.fusion_view(passes, fused, 2**28, len(events))
+            kernels = 1 if fused else passes
+            intensity = roofline.elementwise_intensity(passes / kernels)
+            assert traffic.si(intensity, "FLOP/byte") in end.verdict, (passes, fused)
+            moved = passes * 2**28 / intensity
+            assert dict(end.facts)["moved"] == traffic.si(moved, "byte")
+
+
+def test_a_block_is_where_the_event_before_left_it():
+    """Nothing is applied to a block that is not in the units, or read before it was written."""
+    for passes in range(1, 5):
+        for fused in (False, True):
+            memory, units = {(0, b) for b in range(3)}, None
+            for event in chain(passes, 3, fused):
+                if event.kind == "read":
+                    assert (event.array, event.block) in memory and units is None
+                    units = event.array, event.block
+                elif event.kind == "apply":
+                    assert units == (event.array - 1, event.block)
+                    units = event.array, event.block
+                else:
+                    assert units == (event.array, event.block)
+                    memory.add(units)
+                    units = None
+            assert {(passes, b) for b in range(3)} <= memory

@@ -6,7 +6,8 @@ const ON_THE_WAY = 2;
 
 // The width that Python placed the labels for (NARROWEST in layout.py); wider is fine. Where there is less room, a chart is drawn at this
 // width all the same, shrunk as far as its words can still be read, and what is then too wide is scrolled.
-const NARROWEST = 560, SMALLEST = 0.8;
+// A picture of things keeps its shape: it is at most this many times as wide as it is high.
+const NARROWEST = 560, SMALLEST = 0.8, WIDEST = 2.1;
 
 const PATIENCE = 4000; // ms
 
@@ -318,7 +319,7 @@ function render({model, el}) {
     if (!room) return; // not on the page yet, or hidden; the observer below calls again
     const columns = specs.length > 1 && room >= 2 * NARROWEST + gap ? 2 : 1;
     const width = Math.floor((room - gap * (columns - 1)) / columns), share = Math.min(Math.max(width / NARROWEST, SMALLEST), 1);
-    const paint = (pictures) => charts.replaceChildren(...pictures.map((spec) => shrunk(draw(spec, Math.max(width, NARROWEST)), share)));
+    const paint = (pictures) => charts.replaceChildren(...pictures.map((spec) => shrunk(draw(spec, Math.max(spec.bare ? Math.min(width, WIDEST * spec.height) : width, NARROWEST)), share)));
     cancelAnimationFrame(motion);
     if (play && drawn.length === specs.length && !still()) moving(drawn, specs, paint);
     else paint(specs);
