@@ -16,6 +16,12 @@ from lightspeed_course.measure.machine import measured
 from lightspeed_course.show import Choice, LogSlider, View, explorer, roof_chart, si
 
 ARITHMETIC = ("bf16", "fp8", "int8", "fp32")
+STORIES = {
+    "decode for one user": {"batch": 1, "weights": "bf16", "contraction": 8192, "output": 8192},
+    "decode, int4 weights": {"batch": 1, "weights": "int4", "contraction": 8192, "output": 8192},
+    "prefill": {"batch": 8192, "weights": "bf16", "contraction": 8192, "output": 8192},
+    "one expert of an MoE": {"batch": 64, "weights": "bf16", "contraction": 4096, "output": 2048},
+}
 FACTS = (
     "T_math", "T_comms", "lower bound", "upper bound",
     "intensity", "ridge", "B_crit, exact", "B_crit, B far below D and F",
@@ -123,6 +129,7 @@ def roof(machine, compute, peak, intensity):
         peak_name=f"{compute} peak",
         moving=True,
         title=machine.name,
+        drag=("batch", None),
     )
 
 
@@ -135,7 +142,17 @@ def explore():
             Choice("weights", "weights", list(WIDTH), "bf16"),
             Choice("activations", "activations", [f for f in WIDTH if f != "int4"], "bf16"),
             Choice("compute", "arithmetic", ARITHMETIC, "bf16"),
-            LogSlider("batch", "B", 1, 65536, 128, unit="token", whole=True, per_decade=10),
+            LogSlider(
+                "batch",
+                "B",
+                1,
+                65536,
+                128,
+                unit="token",
+                whole=True,
+                per_decade=10,
+                include=[64, 8192],
+            ),
             LogSlider("contraction", "D", 128, 65536, 8192, base=2),
             LogSlider("output", "F", 128, 65536, 8192, base=2),
         ],
@@ -148,4 +165,5 @@ def explore():
             " line set by the peak; one point, the matmul of the sliders, sits on the roof with"
             " dashed lines to both axes."
         ),
+        presets=STORIES,
     )

@@ -93,7 +93,9 @@ class Line:
 class Points:
     """Markers at (x, y). `labels` names each point; `label` the series. `drop` draws dashed lines
     to both axes: the point that moves. `keys` name each point: one that the next picture has too
-    is seen to move there. Points outside an axis' `domain` are not drawn."""
+    is seen to move there. `drag` names the controls of an explorer that move the first point along
+    x and along y, None where none does: it can then be pulled. Points outside an axis' `domain` are
+    not drawn."""
 
     x: tuple
     y: tuple
@@ -104,6 +106,7 @@ class Points:
     size: float = 5
     drop: bool = False
     keys: tuple = ()
+    drag: tuple = (None, None)
 
     def __post_init__(self):
         _check(self, "x", "y", texts=("labels", "keys"))

@@ -187,7 +187,7 @@ class Explorer:
     View; `.params` and `.shown` tell what is there; `.error` is the exception of the last redraw,
     or None; `.grid()` yields parameter sets that cover the controls, for tests."""
 
-    def __init__(self, view, controls, caption, alt):
+    def __init__(self, view, controls, caption, alt, presets=None):
         self.view, self.controls = view, {control.name: control for control in controls}
         self.caption, self.alt = (
             words("explorer", "caption", caption),
@@ -197,6 +197,10 @@ class Explorer:
             raise ValueError(
                 f"explorer: two controls of one name in {[control.name for control in controls]}"
             )
+        self.presets = [
+            [text, {name: self._control(name).index(value) for name, value in state.items()}]
+            for text, state in (presets or {}).items()
+        ]
         self.params = {name: control.value for name, control in self.controls.items()}
         self.play = next((c.name for c in controls if c.kind == "play"), None)
         self.first = self.shown = self._seen()
@@ -207,14 +211,15 @@ class Explorer:
     def set(self, **values):
         """Set parameters to values of their controls' options, and redraw."""
         for name, value in values.items():
-            if name not in self.controls:
-                raise ValueError(
-                    f"explorer: no control {name!r}; there are {', '.join(self.controls)}"
-                )
-            self.controls[name].text(value)  # refuses what is not an option
+            self._control(name).text(value)  # refuses what is not an option
         self.params |= values
         self._redraw()
         return self.shown
+
+    def _control(self, name):
+        if name not in self.controls:
+            raise ValueError(f"explorer: no control {name!r}; there are {', '.join(self.controls)}")
+        return self.controls[name]
 
     def receive(self, message):
         """A message of the browser: {"turn": its number, "at": {name: index of the option}};
@@ -284,6 +289,7 @@ class Explorer:
 
             frame = {
                 "controls": [control.spec() for control in self.controls.values()],
+                "presets": self.presets,
                 "caption": self.caption,
                 "alt": self.alt,
             }
@@ -328,8 +334,8 @@ class Explorer:
         }
 
 
-def explorer(view, controls, caption, alt):
+def explorer(view, controls, caption, alt, presets=None):
     """Controls above a live chart. As the last value of a cell it shows itself; without a kernel
-    its first state is a static figure.
+    its first state is a static figure. `presets`: name -> the controls that it sets, as buttons.
     """
-    return Explorer(view, controls, caption, alt)
+    return Explorer(view, controls, caption, alt, presets)

@@ -6,16 +6,18 @@ assumed here is the narrowest at which a chart is shown, because labels that are
 are apart at any greater one.
 """
 
+import functools
 import math
 import textwrap
 from dataclasses import replace
 
 from .chart import Area, Bars, Boxes, Line, Points, Rule, Span
-from .format import plural, prefixed
+from .format import plural, prefixed, si
 from .label_placement import Placer, Scale, labelled_in_margin, text_width
 from .ticks import linear_ticks, log_ticks, tick_text
 
 NARROWEST = 560
+READINGS = 48  # steps of an axis that a pointer can tell apart
 TICK = 11
 HEAD = 24  # the row over the frame with the name of the y axis
 
@@ -78,7 +80,26 @@ def _axis_spec(axis, domain, ticks, minor):
         "label": axis.label + unit,
         "ticks": [[_g(v), text] for v, text in ticks],
         "minor": [_g(v) for v in minor],
+        "readings": readings(axis.unit, axis.scale, tuple(domain)) if ticks else [],
     }
+
+
+@functools.lru_cache(maxsize=256)
+def readings(unit, scale, domain):
+    """What stands at equal steps along an axis, for a pointer that asks."""
+    if scale == "category":
+        return []
+    low, high = domain
+    along = [i / READINGS for i in range(READINGS + 1)]
+    values = [low * (high / low) ** s if scale == "log" else low + s * (high - low) for s in along]
+    return [si(v, unit, 2) for v in values]
+
+
+def reading(axis, value):
+    """A place on an axis, in words."""
+    if axis.scale == "category":
+        return axis.categories[round(value)]
+    return si(value, axis.unit)
 
 
 def _resolved(mark, chart):
@@ -283,6 +304,8 @@ def _shapes(mark, chart, x, y):
             ]
         dot = {"type": "dot", "x": _gs(u for u, *_ in inside), "y": _gs(v for _, v, _ in inside)}
         dot["keys"] = [key for *_, key in inside] if mark.keys else []
+        dot["tips"] = [f"{reading(chart.x, u)}, {reading(chart.y, v)}" for u, v, _ in inside]
+        dot["drag"], dot["moves"] = list(mark.drag), mark.drop
         return [*drops, dot | {"color": mark.color, "marker": mark.marker, "size": mark.size}]
     return []
 

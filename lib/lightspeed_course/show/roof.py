@@ -18,12 +18,13 @@ def roof_chart(
     moving=False,
     marks=(),
     title="",
+    drag=(None, None),
 ):
     """The chart of `peak` (FLOP/s, or None where there is none) over `bandwidths` (name -> byte/s).
 
     `kernels`: name -> intensity in FLOP/byte; each is drawn where the first bandwidth allows it,
-    with drop lines if it is the one that moves. `marks` are drawn underneath. `x` and `y` are the
-    domains.
+    with drop lines if it is the one that moves (see Points for `drag`). `marks` are drawn
+    underneath. `x` and `y` are the domains.
     """
     low, high = x
     slopes = []
@@ -60,6 +61,7 @@ def roof_chart(
             color="orange",
             size=8 if moving else 5,
             drop=moving,
+            drag=drag,
         )
         for name, i in dict(kernels).items()
     ]

@@ -13,6 +13,8 @@ const PATIENCE = 4000; // ms
 
 // A picture plays for about this long, no moment shorter or longer than these; what moves takes a part of a moment on its way. All in ms.
 const PLAYS = 12000, SHORTEST = 120, LONGEST = 900, ON_ITS_WAY = 350;
+// A pause after which a change begins a new move: what was seen before it stays as a ghost.
+const PAUSE = 900; // ms
 const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 const SILENCE = "No answer from the kernel. It may be busy: move a control to ask again. If it was restarted, run this cell again.";
@@ -47,7 +49,7 @@ function control({label, kind, texts}, changed) {
     input.append(...texts.map((text, index) => element("option", "", text, {value: index})));
     input.addEventListener("input", changed);
     node.append(name, input);
-    return {node, at: () => Number(input.value), show: (index) => (input.value = index)};
+    return {node, count: texts.length, at: () => Number(input.value), show: (index) => (input.value = index)};
   }
   const input = element("input", "", undefined, {type: "range", id, min: 0, max: texts.length - 1, step: 1, ...OWN_KEYS});
   const output = element("output", "", "", {for: id});
@@ -58,7 +60,7 @@ function control({label, kind, texts}, changed) {
   };
   input.addEventListener("input", () => (tell(), changed()));
   node.append(name, output, input);
-  return {node, at: () => Number(input.value), show: (index) => ((input.value = index), tell())};
+  return {node, count: texts.length, at: () => Number(input.value), show: (index) => ((input.value = index), tell())};
 }
 
 const ICONS = {play: "M4 2 L14 8 L4 14 Z", pause: "M3 2 H7 V14 H3 Z M9 2 H13 V14 H9 Z", back: "M11 2 L3 8 L11 14 Z M12 2 H14 V14 H12 Z", on: "M5 2 L13 8 L5 14 Z M2 2 H4 V14 H2 Z"};
@@ -210,16 +212,37 @@ function marked(mark, x, y, clip) {
         return shape("rect", {x: left, y: top, width: right - left, height: bottom - top, fill: paint, ...look});
       }));
     case "dot":
+      if (mark.drag?.some(Boolean)) group.class += " sol-drag";
       return shape("g", group, ...mark.x.map((v, i) => dot(mark.marker, x(v), y(mark.y[i]), mark.size, {fill: paint, stroke: "var(--sol-ground)"})));
     case "text":
       return label(mark, x, y);
   }
 }
 
-function draw(spec, width) {
-  const {margin, height} = spec;
+// The frame of a chart in pixels, and its scales.
+function placed({margin, height, x, y}, width) {
   const [left, right, top, bottom] = [margin.left, width - margin.right, margin.top, height - margin.bottom];
-  const x = scale(spec.x, left, right), y = scale(spec.y, bottom, top), id = fresh();
+  return {left, right, top, bottom, x: scale(x, left, right), y: scale(y, bottom, top)};
+}
+
+// What of an earlier state on the same axes has changed: lines fainter, dots and bars as outlines.
+function ghost(before, now, x, y, clip) {
+  const axes = ({x, y}) => JSON.stringify([x.domain, x.log, y.domain, y.log]);
+  if (!before || axes(before) !== axes(now)) return [];
+  const there = new Set(now.marks.map((mark) => JSON.stringify(mark)));
+  return before.marks.filter((mark) => ["line", "dot", "rect"].includes(mark.type) && !mark.shade && !mark.dash && !there.has(JSON.stringify(mark))).map((mark) => {
+    const group = marked(mark, x, y, clip);
+    group.setAttribute("class", "sol-ghost");
+    for (const node of mark.type === "line" ? [] : group.children) {
+      node.setAttribute("fill", "none");
+      node.setAttribute("stroke", color(mark.color));
+    }
+    return group;
+  });
+}
+
+function draw(spec, width, before) {
+  const {height} = spec, {left, right, top, bottom, x, y} = placed(spec, width), id = fresh();
   const soft = {fill: "var(--sol-soft)"}, small = {...soft, "font-size": 11}, end = {"text-anchor": "end"}, middle = {"text-anchor": "middle"};
   const rule = (x1, x2, y1, y2, stroke) => shape("line", {x1, x2, y1, y2, stroke});
   const nodes = [
@@ -229,6 +252,7 @@ function draw(spec, width) {
     ...(spec.bare ? [] : [rule(left, right, bottom, bottom, "var(--sol-soft)")]),
     ...spec.x.ticks.map(([v, string]) => words(string, x(v), bottom + 8, {...small, ...middle, hanging: true})),
     ...spec.y.ticks.map(([v, string]) => words(string, left - 7, y(v), {...small, ...end})),
+    ...ghost(before, spec, x, y, `url(#${id})`),
     ...spec.marks.map((mark) => marked(mark, x, y, `url(#${id})`)),
     ...spec.key.flatMap((entry) => {
       const at = spec.key_top + 20 * entry.row + 10;
@@ -253,19 +277,34 @@ function shrunk(svg, share) {
 }
 
 function render({model, el}) {
-  const {controls: specs, caption, alt} = model.get("frame");
+  const {controls: specs, caption, alt, presets = []} = model.get("frame");
   const made = (spec) => (spec.kind === "play" ? player(spec, changed, () => answered === turn && !waiting) : control(spec, changed));
   const controls = new Map(specs.map((spec) => [spec.name, made(spec)])), play = [...controls.values()].find(({halt}) => halt);
   const panel = element("div", "sol-controls"), verdict = element("p", "sol-verdict", "", {"aria-live": "polite"});
   const charts = element("div", "sol-charts", undefined, {role: "img", ...OWN_KEYS}), facts = element("dl", "sol-facts");
   const hint = element("p", "sol-hint", "The chart is wider than this window: scroll it sideways. \u2192");
+  const stories = element("div", "sol-presets", undefined, {role: "group", "aria-label": "examples"});
+  const button = (text, act) => {
+    const made = element("button", "", text, {type: "button", ...OWN_KEYS});
+    made.addEventListener("click", act);
+    return made;
+  };
+  stories.append(...presets.map(([text, at]) => button(text, () => {
+    for (const [name, index] of Object.entries(at)) controls.get(name).show(index);
+    changed();
+  })));
   panel.append(...[...controls.values()].map(({node}) => node));
   el.classList.add("sol-view");
-  el.append(panel, verdict, hint, charts, facts, element("p", "sol-caption", caption));
+  el.append(panel, stories, verdict, hint, charts, facts, element("p", "sol-caption", caption));
 
   let turn = 0, answered = 0, waiting = false, silence = "", room = 0, patience, drawn = [], motion = 0;
+  let before = [], touched = -PAUSE, pulled = null, guess = null;
 
   function changed() {
+    const now = performance.now();
+    if (now - touched > PAUSE) before = drawn;
+    touched = now;
+    if (guess?.at) guess = null;
     waiting = true;
     send();
   }
@@ -310,20 +349,23 @@ function render({model, el}) {
     send();
     if (answered === turn && !waiting) for (const [name, {show}] of controls) show(content.at[name]);
     redraw(content);
+    pull();
   }
 
   function redraw(content) {
+    if (guess && !guess.at) return invite();
     const {charts: specs, verdict: said, facts: named} = content, gap = 20;
     if (room !== charts.clientWidth) for (const node of [verdict, facts]) node.style.minHeight = "";
     room = charts.clientWidth;
     if (!room) return; // not on the page yet, or hidden; the observer below calls again
     const columns = specs.length > 1 && room >= 2 * NARROWEST + gap ? 2 : 1;
     const width = Math.floor((room - gap * (columns - 1)) / columns), share = Math.min(Math.max(width / NARROWEST, SMALLEST), 1);
-    const paint = (pictures) => charts.replaceChildren(...pictures.map((spec) => shrunk(draw(spec, Math.max(spec.bare ? Math.min(width, WIDEST * spec.height) : width, NARROWEST)), share)));
+    const paint = (pictures) => charts.replaceChildren(...pictures.map((spec, i) => shrunk(draw(spec, sized(spec, width), play ? null : before[i]), share)));
     cancelAnimationFrame(motion);
     if (play && drawn.length === specs.length && !still()) moving(drawn, specs, paint);
     else paint(specs);
     drawn = specs;
+    if (guess) charts.children[guess.chart]?.append(shape("g", {class: "sol-guess"}, dot("star", guess.at.x, guess.at.y, 8, {fill: "none", stroke: "var(--sol-purple)", "stroke-width": 2}), words("your guess", guess.at.x + 12, guess.at.y, {halo: true, fill: "var(--sol-purple)"})));
     charts.setAttribute("aria-label", `${alt} ${said}`);
     el.classList.toggle("sol-wide", room < SMALLEST * NARROWEST);
     facts.replaceChildren(...named.map(([name, value]) => {
@@ -343,6 +385,109 @@ function render({model, el}) {
     };
     frame(start);
   }
+
+  const sized = (spec, width) => Math.max(spec.bare ? Math.min(width, WIDEST * spec.height) : width, NARROWEST);
+
+  // Which chart the pointer is in, where in its frame, and the dot that it is on.
+  function pointed(event) {
+    const svg = event.target.closest?.("svg"), chart = [...charts.children].indexOf(svg);
+    if (chart < 0 || !drawn[chart]) return null;
+    const spec = drawn[chart], width = svg.viewBox.baseVal.width, box = svg.getBoundingClientRect(), share = width / box.width;
+    const frame = placed(spec, width), at = {x: share * (event.clientX - box.left), y: share * (event.clientY - box.top)};
+    const near = spec.marks.filter(({type}) => type === "dot").flatMap((mark) => mark.x.map((v, i) => ({mark, i, far: Math.hypot(frame.x(v) - at.x, frame.y(mark.y[i]) - at.y)})));
+    const on = near.filter(({far}) => far < 14).sort((a, b) => a.far - b.far)[0];
+    const inside = at.x >= frame.left && at.x <= frame.right && at.y >= frame.top && at.y <= frame.bottom;
+    return {svg, chart, spec, frame, at, on, inside};
+  }
+
+  // What the axes say at a place: Python wrote the words for steps along each axis.
+  function told({spec, frame, at}) {
+    const step = (texts, share) => texts[Math.round(share * (texts.length - 1))];
+    return [step(spec.x.readings, (at.x - frame.left) / (frame.right - frame.left)), step(spec.y.readings, (frame.bottom - at.y) / (frame.bottom - frame.top))].filter(Boolean).join(", ");
+  }
+
+  function hover(event) {
+    charts.querySelector(".sol-hover")?.remove();
+    const here = pointed(event);
+    if (!here?.inside || here.spec.bare || pulled) return;
+    const {svg, frame, at, on} = here, text = on?.mark.tips?.[on.i] ?? told(here);
+    if (!text) return;
+    const right = at.x > (frame.left + frame.right) / 2, line = {stroke: "var(--sol-soft)", "stroke-width": 0.75, "stroke-dasharray": "2 3"};
+    svg.append(shape("g", {class: "sol-hover", "pointer-events": "none", "aria-hidden": "true"},
+      ...(on ? [] : [shape("line", {x1: at.x, x2: at.x, y1: frame.top, y2: frame.bottom, ...line}), shape("line", {x1: frame.left, x2: frame.right, y1: at.y, y2: at.y, ...line})]),
+      words(text, at.x + (right ? -10 : 10), Math.max(at.y - 14, frame.top + 8), {halo: true, "text-anchor": right ? "end" : "start", "font-weight": 600})));
+  }
+
+  // A dot that is pulled: its controls go on until it is where the pointer is. How far a step of a control takes the dot is seen from the
+  // step before; no law is needed here.
+  function grab(event) {
+    const here = pointed(event), drag = here?.on?.mark.drag;
+    if (!drag?.some(Boolean) || guess) return;
+    event.preventDefault();
+    charts.setPointerCapture(event.pointerId);
+    pulled = {chart: here.chart, drag, want: here.at, past: {}, slope: {}, left: 0};
+  }
+
+  function follow(event) {
+    if (!pulled) return hover(event);
+    const svg = charts.children[pulled.chart], box = svg.getBoundingClientRect(), share = svg.viewBox.baseVal.width / box.width;
+    pulled.want = {x: share * (event.clientX - box.left), y: share * (event.clientY - box.top)};
+    pulled.left = 8;
+    pull();
+  }
+
+  function pull() {
+    if (!pulled || waiting || answered !== turn || pulled.left-- <= 0) return;
+    const spec = drawn[pulled.chart], frame = placed(spec, charts.children[pulled.chart].viewBox.baseVal.width);
+    const mark = spec.marks.find(({drag}) => drag?.some(Boolean));
+    if (!mark) return;
+    let moves = false;
+    for (const [i, side] of ["x", "y"].entries()) {
+      const one = controls.get(pulled.drag[i]);
+      if (!one) continue;
+      const here = frame[side](mark[side][0]), at = one.at(), past = pulled.past[side], most = one.count - 1;
+      if (past && past.at !== at && past.here !== here) pulled.slope[side] = (here - past.here) / (at - past.at);
+      const slope = pulled.slope[side] ?? (side === "x" ? frame.right - frame.left : frame.top - frame.bottom) / most;
+      const next = Math.min(Math.max(at + Math.round(Math.min(Math.max((pulled.want[side] - here) / slope, -most / 3), most / 3)), 0), most);
+      pulled.past[side] = {at, here};
+      if (next !== at) {
+        one.show(next);
+        moves = true;
+      }
+    }
+    if (moves) changed();
+  }
+
+  // A guess before a move: the picture waits, with its verdict, until the reader has clicked where the point will be.
+  function invite() {
+    verdict.textContent = "Now change a control, then click in the chart where the point will be. The answer waits for your click.";
+    facts.replaceChildren();
+  }
+
+  function guessing() {
+    guess = guess && !guess.at ? null : {at: null};
+    before = drawn;
+    redraw(model.get("content"));
+    ask.setAttribute("aria-pressed", String(Boolean(guess)));
+  }
+
+  function click(event) {
+    const here = pointed(event);
+    if (!guess || guess.at || !here?.inside) return;
+    guess = {chart: here.chart, at: here.at};
+    touched = -PAUSE;
+    ask.setAttribute("aria-pressed", "false");
+    redraw(model.get("content"));
+  }
+
+  const ask = button("guess first", guessing);
+  ask.setAttribute("aria-pressed", "false");
+  ask.title = "Move a control and click where the point will be, before you see it";
+  if (!play && model.get("content").charts.some(({marks}) => marks.some(({moves}) => moves))) stories.append(ask);
+  stories.hidden = !stories.children.length;
+  for (const [name, act] of [["pointerdown", grab], ["pointermove", follow], ["click", click]]) charts.addEventListener(name, act);
+  for (const name of ["pointerup", "pointercancel"]) charts.addEventListener(name, () => (pulled = null));
+  charts.addEventListener("pointerleave", () => charts.querySelector(".sol-hover")?.remove());
 
   const sizes = new ResizeObserver(() => charts.clientWidth !== room && redraw(model.get("content")));
   sizes.observe(charts);
