@@ -310,7 +310,9 @@ def charts(times, collective, n, size, best, line):
         [
             Rule(y=1, label=f"line rate {si(line, 'byte/s')}"),
             *lines,
-            Points([size], [share(best, size)], labels=["here"], size=8, drop=True),
+            Points(
+                [size], [share(best, size)], labels=["here"], size=8, drop=True, drag=("size", None)
+            ),
         ],
         title="how much of the link is used",
     )
@@ -389,4 +391,10 @@ def explore():
             " curves that rise from nearly zero to a plateau. Right, a bar for each algorithm,"
             " split into the share of steps and the share of bytes."
         ),
+        presets={
+            "the question of the chapter": {"per_node": 8, "nodes": 125, "size": 16e9},
+            "one node": {"per_node": 8, "nodes": 1, "size": 16e9},
+            "a gradient bucket": {"per_node": 8, "nodes": 125, "size": 25.1e6},
+            "one token's activations": {"per_node": 8, "nodes": 1, "size": 15.8e3},
+        },
     )

@@ -113,7 +113,9 @@ def view(path="pcie5_x16", size=65536):
     else:
         total, moving = transfer_time(size, bandwidth, latency), transfer_time(size, bandwidth)
         marks.append(
-            Points((size,), (total,), labels=("this transfer",), color="orange", size=8, drop=True)
+            Points(
+                (size,), (total,), labels=("this transfer",), size=8, drop=True, drag=("size", None)
+            )
         )
         words = in_words(size, latency, moving, bandwidth, crossover)
         facts = transfer_facts(latency, moving, total, size, crossover)

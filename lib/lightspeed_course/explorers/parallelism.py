@@ -66,6 +66,10 @@ REMEDY = {
 }
 # What a plan is compared in: the model, the GPUs, the sequence and the batch stay.
 SPLIT = ("tensor", "pipeline", "expert", "stage", "recompute")
+SMALL = {
+    "model": "llama3_70b", "tensor": 1, "pipeline": 1, "expert": 1, "stage": 1,
+    "recompute": "selective", "batch": 512, "sequence": 8192,
+}  # fmt: skip
 DRAWN, STEADY = 100, 3  # points of a curve; micro-batches a stage after which only the middle grows
 WORTH = 1.01  # an MFU that is not this many times as high is no reason to change a plan
 
@@ -358,4 +362,11 @@ def explore():
             "the terms of a training step as shares of it, with the traffic that is hidden behind "
             "them; and the share of busy stages from the start to the end of the step."
         ),
+        presets={
+            "8B on one node": SMALL | {"model": "llama3_8b", "gpus": 8, "stage": 3, "batch": 64},
+            "70B on 512 GPUs": SMALL | {"tensor": 8, "pipeline": 4, "stage": 1, "gpus": 512},
+            "70B, FSDP alone": SMALL | {"stage": 3, "gpus": 512},
+            "MoE, experts over eight": SMALL
+            | {"model": "mixtral_8x7b", "gpus": 64, "expert": 8, "pipeline": 4, "stage": 2},
+        },
     )

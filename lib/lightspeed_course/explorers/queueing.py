@@ -28,6 +28,8 @@ from lightspeed_course.show import (
     si,
 )
 
+# Where memory is never what is short.
+BUSY = {"service_time": 0.1, "kv_bytes": 1e9, "memory": 100e9}
 WIDTH = {"bf16": 2, "int8": 1, "int4": 0.5}  # bytes of a weight; arithmetic and caches stay in bf16
 HORIZON = 60  # service times that the live queue shows
 TOP_INSIDE, TOP_SLOWDOWN = 8, 100  # where the charts end
@@ -128,7 +130,8 @@ def slowdown(rho, slots):
     ]
     if rho < 1:
         time = min(queueing.mmc(rho * slots, 1.0, slots).W, TOP_SLOWDOWN)
-        here = Points((rho,), (time,), labels=("you",), drop=True, size=8)
+        pull = ("arrival_rate", None)
+        here = Points((rho,), (time,), labels=("you",), drop=True, size=8, drag=pull)
     elif rho <= end:
         here = Rule(x=rho, label="you", color="orange")
     else:
@@ -173,7 +176,16 @@ def explore():
     return explorer(
         view,
         [
-            LogSlider("arrival_rate", "arrivals", 1, 1000, 400, per_decade=30, text=a_second),
+            LogSlider(
+                "arrival_rate",
+                "arrivals",
+                1,
+                1000,
+                400,
+                per_decade=30,
+                text=a_second,
+                include=(9, 576),
+            ),
             LogSlider("service_time", "service time", 0.001, 1, 0.05, unit="s", include=(0.1,)),
             LogSlider("servers", "servers", 1, 512, 32, base=2),
             LogSlider(
@@ -192,6 +204,12 @@ def explore():
             "full load, with a point for the settings. Right, the number of requests inside over "
             "time in one simulated run."
         ),
+        presets={
+            "one server, nine tenths busy": BUSY | {"arrival_rate": 9, "servers": 1},
+            "64 servers, as busy": BUSY | {"arrival_rate": 576, "servers": 64},
+            "a quiet hour": BUSY | {"arrival_rate": 100, "servers": 64},
+            "overload": BUSY | {"arrival_rate": 1000, "servers": 64},
+        },
     )
 
 
@@ -396,4 +414,9 @@ def explore_serving():
             " steeply and then flattens, with the knee, the batch that fills the memory, and a rule"
             " at the latency budget."
         ),
+        presets={
+            "a chat": {"context": 2048, "output": 512, "budget": 0.03},
+            "a long document": {"context": 131072, "output": 512, "budget": 0.03},
+            "four-bit weights": {"weights": "int4", "context": 2048, "budget": 0.03},
+        },
     )

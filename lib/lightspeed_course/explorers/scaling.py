@@ -109,7 +109,7 @@ def speedups(n, serial, on_n, kappa, speedup, peak):
             "with growing cost",
             "orange",
         ),
-        Points((n,), (speedup,), labels=("here",), color="orange", size=8, drop=True),
+        Points((n,), (speedup,), labels=("here",), size=8, drop=True, drag=("n", None)),
     ]
     if kappa and peak <= MOST:
         marks.append(Rule(x=peak, label=f"n* {si(peak, '', 3)}"))
@@ -138,7 +138,7 @@ def costs(n, serial, on_n, kappa, speedup):
             line(
                 scaling.usl_speedup(grid, serial=serial, kappa=kappa), "with growing cost", "orange"
             ),
-            Points((n,), (here,), labels=("here",), color="orange", size=8, drop=True),
+            Points((n,), (here,), labels=("here",), size=8, drop=True, drag=("n", None)),
         ),
         title="What it costs: the price of the job is one over this",
     )
