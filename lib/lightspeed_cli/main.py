@@ -21,6 +21,7 @@ VERBS = {
         "measure this machine: latency, bandwidth, peaks, scaling, queues, collectives; compare two"
         " machines"
     ),
+    "evidence": "hold the laws against public measurements: error by regime, bounds beaten",
     "progress": "show what you have answered and predicted so far",
     "new": "make the skeleton of a chip, a question, a law or a chapter (for authors)",
     "build": "execute chapters and derive exercises (for authors)",

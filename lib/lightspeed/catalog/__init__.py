@@ -224,7 +224,7 @@ def measured(name: str) -> dict[str, Any]:
 
 
 MEASURED = ("nccl", "scaling", "serving", "training")
-KINDS = ("accelerators", "links", "memory", "energy", "budgets", "measured", "models")
+KINDS = ("accelerators", "tested", "links", "memory", "energy", "budgets", "measured", "models")
 
 
 @functools.cache

@@ -1,0 +1,46 @@
+"""`lightspeed evidence`: every law against public measurements."""
+
+import json
+
+from lightspeed_cli.errors import UserError, cause, nearest
+
+
+def add(parser):
+    """Put the arguments of the verb on its parser."""
+    parser.add_argument(
+        "what", nargs="?", metavar="LAW|SET", help="a law, a set or a pairing (default: all)"
+    )
+    parser.add_argument(
+        "--data", metavar="DIR", help="a folder of checkouts: all rows instead of the samples"
+    )
+    parser.add_argument("--json", metavar="FILE", help="write the figures here")
+    parser.add_argument("--html", metavar="FILE", help="write a page with residual plots here")
+
+
+def run(options):
+    """Print what the measurements say of the laws that were asked for."""
+    from lightspeed_course.evidence import report
+
+    try:
+        found, missing = report.run(options.what, options.data)
+        if options.json:
+            _write(options.json, json.dumps(list(map(report.as_json, found)), indent=1) + "\n")
+        if options.html:
+            from lightspeed_course.evidence.page import to_html
+
+            _write(options.html, to_html(found))
+    except ModuleNotFoundError as error:
+        if error.name != "pyarrow":
+            raise
+        raise UserError(str(error)) from error
+    except (OSError, ValueError) as error:
+        there = nearest(options.what, report.choices()) if "there is no '" in str(error) else ""
+        raise UserError("; ".join(filter(None, (cause(error), there)))) from error
+    for sentence in missing:
+        print(sentence)
+    print("\n\n".join("\n".join(report.in_words(one)) for one in found))
+
+
+def _write(path, text):
+    with open(path, "x", encoding="utf-8") as new:  # never over a file that is there
+        new.write(text)

@@ -1,0 +1,92 @@
+"""The chips and number formats that public tables name, in the words of the catalog, and the times
+that a chip's peaks allow for a product.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+import numpy as np
+
+from lightspeed.catalog import find
+from lightspeed.roofline import matmul_bytes, matmul_flops
+
+# What a device calls itself -> its key in the catalog.
+DEVICES = {
+    "NVIDIA A100-SXM4-80GB": "a100_80gb",
+    "NVIDIA H100 80GB HBM3": "h100_sxm",
+    "NVIDIA H200": "h200_sxm",
+    "NVIDIA B200": "b200",
+    "NVIDIA GB200": "gb200",
+    "NVIDIA B300 SXM6 AC": "b300",
+    "NVIDIA GB300": "gb300",
+    "NVIDIA L40S": "l40s",
+    "NVIDIA RTX PRO 6000 Blackwell Server Edition": "rtx_pro_6000",
+    "Intel(R) Graphics [0xe211]": "arc_b60",
+    "Intel(R) Arc(TM) Pro B60 Graphics": "arc_b60",
+}
+# A chip's clock may exceed the one of its data sheet by this before a row is called impossible.
+AT_MOST = 1.05
+
+
+@dataclass(frozen=True)
+class Format:
+    """Bytes of an element of weights, of activations and of the output, and whose peak counts."""
+
+    peak: str
+    weight_bytes: float
+    activation_bytes: float
+    output_bytes: float = 2
+
+
+# nvfp4 has an fp8 scale for 16 elements. "wo" is weights only: they are widened to bf16 before the
+# product. "sq" is SmoothQuant: int8 on both sides.
+FORMATS = {
+    "bfloat16": Format("bf16", 2, 2),
+    "fp8": Format("fp8", 1, 1),
+    "fp8_static": Format("fp8", 1, 1),
+    "fp8_block": Format("fp8", 1, 1),
+    "nvfp4": Format("fp4", 0.5 + 1 / 16, 0.5 + 1 / 16),
+    "int8_wo": Format("bf16", 1, 2),
+    "int4_wo": Format("bf16", 0.5, 2),
+    "sq": Format("int8", 1, 1),
+}
+
+
+@functools.cache
+def known():
+    """Keys of the catalog that a row may name as its chip."""
+    return frozenset(DEVICES.values())
+
+
+def constant(chips, name):
+    """A number of the catalog for the chip of each row (`Words`); NaN where it has none."""
+    return chips.lookup(lambda key: getattr(find(key), name) if name in find(key) else np.nan)
+
+
+def widths(formats):
+    """The bytes of an element of weights, activations and output for the format of each row."""
+    names = ("weight_bytes", "activation_bytes", "output_bytes")
+    return {n: formats.lookup(lambda f, n=n: getattr(FORMATS[f], n)) for n in names}
+
+
+def peak(rows):
+    """FLOP/s of the chip of each row in the row's format; NaN where it has no such units."""
+    found = np.full(len(rows["latency"]), np.nan)
+    for name in {f.peak for f in FORMATS.values()}:
+        own = rows["format"].isin([f for f, of in FORMATS.items() if of.peak == name])
+        found[own] = constant(rows["chip"][own], name)
+    return found
+
+
+def work(rows):
+    """FLOPs and bytes of the product of each row, with its peak and its bandwidth."""
+    m, n, k = rows["m"], rows["n"], rows["k"]
+    # Bare: the sizes were checked when the rows were read, and there are millions.
+    return {
+        "flops": matmul_flops.__wrapped__(m, k, n),
+        "size": matmul_bytes.__wrapped__(m, k, n, **widths(rows["format"])),
+        "peak": peak(rows),
+        "bandwidth": constant(rows["chip"], "hbm_bandwidth"),
+    }

@@ -1,0 +1,1 @@
+"""Laws held against sets, one file a subject; each has `PAIRINGS`."""

@@ -1,0 +1,49 @@
+"""The roofline against matrix products."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lightspeed.roofline import time_bounds
+from lightspeed_course.evidence.chips import constant, work
+from lightspeed_course.evidence.pairing import Judged, Pairing
+from lightspeed_course.evidence.words import Words
+
+# Below this bound a kernel's launch and its last wave weigh more than the product.
+SHORT = 1e-4
+REGIMES = ("under 0.1 ms", "memory-bound, within two L2 caches", "memory-bound", "compute-bound")
+
+
+def regime(bounds, size, cache):
+    """In which of `REGIMES` each of these `TimeBounds` lies."""
+    long = np.where(bounds.compute_bound, 3, np.where(size <= 2 * cache, 1, 2))
+    return Words(REGIMES, np.where(bounds.lower < SHORT, 0, long).astype(np.int32))
+
+
+def roof(rows):
+    """The roof of the data sheet, with every operand moved once."""
+    done, cache = work(rows), constant(rows["chip"], "l2_capacity")
+    bounds = time_bounds(**done)
+    return Judged(
+        bounds.lower,
+        rows["latency"],
+        regime(bounds, done["size"], cache),
+        rows.name,
+        excused=done["size"] <= cache,
+    )
+
+
+PAIRINGS = (
+    Pairing(
+        key="roofline-gemm",
+        title="The roofline against matrix products",
+        law="lightspeed.roofline.time_bounds",
+        set="gemm",
+        chapter="02",
+        quantity="time",
+        unit="s",
+        judge=roof,
+        bound="least",
+        excuse="the operands fit the L2 cache",
+    ),
+)
