@@ -8,7 +8,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from lightspeed_course.evidence.chips import AT_MOST, FORMATS, constant, known, peak, work
+from lightspeed_course.evidence.chips import (
+    AT_MOST,
+    FORMATS,
+    MOVED,
+    constant,
+    known,
+    peak,
+    work,
+)
 
 
 def not_above_zero(*names):
@@ -43,6 +51,13 @@ def _faster_than_memory(columns):
     return moved / done["bandwidth"] > columns["latency"] * AT_MOST
 
 
+def _faster_than_links(columns):
+    """Each rank sends or receives all but its own part, wherever the sums are made."""
+    ranks, size = columns["ranks"], columns["elements"] * columns["format"].lookup(MOVED)
+    moved = size * (ranks - 1) / ranks
+    return moved / constant(columns["chip"], "link_bandwidth") > columns["latency"] * AT_MOST
+
+
 CHECKS = {
     "gemm": (
         ("a size or a time is missing or not above zero", not_above_zero("m", "n", "k", "latency")),
@@ -52,5 +67,19 @@ CHECKS = {
         ("the chip has no units for this format", lambda columns: np.isnan(peak(columns))),
         ("faster than the peak of its format", _faster_than_arithmetic),
         ("faster than memory, even with a full cache", _faster_than_memory),
+    ),
+    "nccl": (
+        (
+            "a size or a time is missing or not above zero",
+            not_above_zero("ranks", "elements", "latency"),
+        ),
+        ("a size is no whole number", not_whole("ranks", "elements")),
+        ("the chip is not in the catalog", unknown_chip),
+        (
+            "the format is not known",
+            lambda columns: ~columns["format"].isin(MOVED),
+        ),
+        ("fewer than two ranks exchange nothing", lambda columns: columns["ranks"] < 2),
+        ("faster than every link of the chip", _faster_than_links),
     ),
 }

@@ -53,6 +53,9 @@ FORMATS = {
     "sq": Format("int8", 1, 1),
 }
 
+# Bytes of an element that a collective moves.
+MOVED = {"half": 2, "int8": 1}
+
 
 @functools.cache
 def known():
