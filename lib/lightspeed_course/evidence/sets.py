@@ -147,6 +147,8 @@ def checkout(record, data):
     folder = Path(data)
     if not folder.is_dir():
         raise FileNotFoundError(f"there is no folder {folder}")
+    if ", " in record.repository:  # of several: they stand beside each other
+        return folder
     owner, _, name = record.repository.rpartition("/")
     names = (name, f"{owner}/{name}", f"{owner}+{name}", f"{owner}_{name}")
     return next((folder / n for n in names if (folder / n).is_dir()), folder)
