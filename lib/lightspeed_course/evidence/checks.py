@@ -12,9 +12,11 @@ from lightspeed_course.evidence.chips import (
     AT_MOST,
     FORMATS,
     MOVED,
+    cache_bytes,
     constant,
     known,
     peak,
+    prefill_work,
     work,
 )
 
@@ -58,6 +60,38 @@ def _faster_than_links(columns):
     return moved / constant(columns["chip"], "link_bandwidth") > columns["latency"] * AT_MOST
 
 
+def _twice_as_fast_as_memory(columns):
+    """A cache of half the stated width would explain a factor of two; nothing explains more."""
+    left = cache_bytes(columns) / 2 - constant(columns["chip"], "l2_capacity")
+    return left / constant(columns["chip"], "hbm_bandwidth") > columns["latency"] * AT_MOST
+
+
+def _twice_as_fast_as_arithmetic(columns):
+    """A narrower format than the stated one would explain a factor of two."""
+    done = prefill_work(columns)
+    return done["flops"] / done["peak"] / 2 > columns["latency"] * AT_MOST
+
+
+def unknown_cache(columns):
+    """Rows with a cache in a format whose width is not known."""
+    return ~columns["cache_format"].isin(FORMATS)
+
+
+_ATTENTION = (
+    (
+        "a size or a time is missing or not above zero",
+        not_above_zero("batch", "tokens", "heads", "kv_heads", "head_width", "latency"),
+    ),
+    (
+        "a size is no whole number",
+        not_whole("batch", "tokens", "heads", "kv_heads", "head_width", "step", "window"),
+    ),
+    ("more heads of keys than of queries", lambda columns: columns["kv_heads"] > columns["heads"]),
+    ("the chip is not in the catalog", unknown_chip),
+    ("the format is not known", unknown_format),
+    ("the format of the cache is not known", unknown_cache),
+)
+
 CHECKS = {
     "gemm": (
         ("a size or a time is missing or not above zero", not_above_zero("m", "n", "k", "latency")),
@@ -81,5 +115,50 @@ CHECKS = {
         ),
         ("fewer than two ranks exchange nothing", lambda columns: columns["ranks"] < 2),
         ("faster than every link of the chip", _faster_than_links),
+    ),
+    "decode_attention": (
+        *_ATTENTION,
+        ("faster than memory by more than a factor of two", _twice_as_fast_as_memory),
+    ),
+    "prefill_attention": (
+        *_ATTENTION,
+        ("the chip has no units for this format", lambda columns: np.isnan(peak(columns))),
+        ("faster than twice the peak of its format", _twice_as_fast_as_arithmetic),
+    ),
+    "training_sweep": (
+        (
+            "the degrees do not make the GPUs of the nodes",
+            lambda columns: (
+                columns["data"] * columns["tensor"] * columns["pipeline"] != 8 * columns["nodes"]
+            ),
+        ),
+    ),
+    "fsdp": (
+        ("a share above 1", lambda columns: (columns["mfu"] > 1) | (columns["hfu"] > 1)),
+        ("a size or a rate is missing or not above zero", not_above_zero("devices", "rate")),
+    ),
+    "megatron_bridge": (
+        (
+            "a rate is missing, or the cell has two",
+            not_above_zero("rate", "model_rate", "devices"),
+        ),
+    ),
+    "mlperf_training": (
+        ("a time or the number of accelerators is missing", not_above_zero("time", "accelerators")),
+        ("a spread of equal runs above half of the mean", lambda columns: columns["spread"] > 0.5),
+    ),
+    "serving_energy": (
+        (
+            "a rate, a batch or a power is missing or not above zero",
+            not_above_zero("rate", "batch", "power", "energy", "latency_median"),
+        ),
+        (
+            "more in flight than the limit allows",
+            lambda columns: columns["batch"] > columns["limit"] * columns["data"] * 1.01,
+        ),
+    ),
+    "arrivals": (
+        ("no tokens", not_above_zero("input_tokens", "output_tokens")),
+        ("before the first of its trace", lambda columns: columns["time"] < 0),
     ),
 }

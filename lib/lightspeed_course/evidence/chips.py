@@ -11,6 +11,7 @@ import numpy as np
 
 from lightspeed.catalog import find
 from lightspeed.roofline import matmul_bytes, matmul_flops
+from lightspeed.serving import kv_cache_bytes
 
 # What a device calls itself -> its key in the catalog.
 DEVICES = {
@@ -90,6 +91,35 @@ def work(rows):
     return {
         "flops": matmul_flops.__wrapped__(m, k, n),
         "size": matmul_bytes.__wrapped__(m, k, n, **widths(rows["format"])),
+        "peak": peak(rows),
+        "bandwidth": constant(rows["chip"], "hbm_bandwidth"),
+    }
+
+
+def context(rows):
+    """Positions that one new token sees in a decoding step."""
+    seen = rows["tokens"] + rows["step"]
+    return np.where(rows["window"] > 0, np.minimum(rows["window"], seen), seen)
+
+
+def cache_bytes(rows):
+    """Bytes of keys and values that a decoding step reads, of all its sequences in one layer."""
+    width = rows["cache_format"].lookup(lambda name: FORMATS[name].activation_bytes)
+    return rows["batch"] * kv_cache_bytes.__wrapped__(
+        1, rows["kv_heads"], rows["head_width"], context(rows), width
+    )
+
+
+def prefill_work(rows):
+    """FLOPs and bytes of causal attention over whole prompts, with peak and bandwidth."""
+    tokens, width, batch = rows["tokens"], rows["head_width"], rows["batch"]
+    seen = np.where(rows["window"] > 0, np.minimum(rows["window"], tokens), tokens)
+    # Query i sees min(i, window) keys: a triangle, then a band.
+    pairs = seen * (seen + 1) / 2 + (tokens - seen) * seen
+    element = rows["format"].lookup(lambda name: FORMATS[name].activation_bytes)
+    return {
+        "flops": 4 * batch * rows["heads"] * width * pairs,
+        "size": batch * tokens * width * 2 * (rows["heads"] + rows["kv_heads"]) * element,
         "peak": peak(rows),
         "bandwidth": constant(rows["chip"], "hbm_bandwidth"),
     }

@@ -3,9 +3,9 @@
     percentile(150e9, "h100_sxm", 8, "all_reduce", 1e9)
 
 Peers are the NCCL rows of the evidence: one node, 2 to 8 GPUs. A *sweep* over sizes, by one version
-of NCCL on one kind of chip, gives one peer, read off at the size that is asked for. Chips with links
-of one rate are peers of each other (H100 and H200, B200 to GB300: their medians agree to 4 %), but
-integers are no peers of floats where something is added: the switch does not add them.
+of NCCL on one kind of chip, gives one peer, read off at the size that is asked for. Chips with
+links of one rate are peers (H100 and H200, B200 to GB300: their medians agree to 4 %), but integers
+are no peers of floats where something is added: the switch does not add them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Training results of MLPerf: checkouts of mlcommons/training_results_v*, their logs and systems."""
+"""Training results of MLPerf: logs and systems in mlcommons/training_results_v*."""
 
 from __future__ import annotations
 

@@ -227,7 +227,9 @@ def _markdown(path, needed):
         if not line.strip().startswith("|"):
             head = head if line.strip() else None
             continue
-        cells = [re.sub(r"\[\^.*?\]", "", cell).strip() for cell in line.strip().strip("|").split("|")]
+        cells = [
+            re.sub(r"\[\^.*?\]", "", cell).strip() for cell in line.strip().strip("|").split("|")
+        ]
         if needed in cells:
             head = cells
         elif head and not set(line) <= set("|-: "):
