@@ -4,7 +4,8 @@ Two utilizations are kept apart: `mfu` counts the FLOPs that the model needs, `h
 that the hardware did twice. `peak` is dense and per chip, in FLOP/s.
 
 Sources: Kaplan et al. (2020) for 6 P D; Narayanan et al. (2021) for the count with attention and
-logits; Chowdhery et al., "PaLM" (2022), appendix B, for MFU and HFU.
+logits; Chowdhery et al., "PaLM" (2022), appendix B, for MFU and HFU; McCandlish et al., "An
+Empirical Model of Large-Batch Training" (2018) for the price of a large batch.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ from lightspeed.elementwise import Value
 from lightspeed.law import Argument, count, fraction, law, positive
 from lightspeed.roofline import PEAK
 
-__all__ = ("hfu", "mfu", "training_flops", "training_time", "transformer_training_flops")
+__all__ = (
+    "hfu", "mfu", "samples_to_target", "training_flops", "training_time",
+    "transformer_training_flops",
+)  # fmt: skip
 
 UTILIZATION = Argument(
     high=1.0, hint="A utilization is a share of the peak, above 0 and at most 1: 40 % is 0.4."
@@ -96,3 +100,16 @@ def hfu(
     0.533
     """
     return (6 + 2 * recomputed) * parameters * tokens / (time * n * peak)
+
+
+@law(batch=positive(), least=positive(), critical=positive())
+def samples_to_target(batch: Value, least: Value, critical: Value) -> Value:
+    """Samples until a model is good enough: `least` with tiny batches, twice that at `critical`.
+
+    A large batch averages noise that small steps would have averaged on the way. Steps fall with
+    the batch towards least / critical; samples rise without end.
+
+    >>> samples_to_target(256, least=1e6, critical=256)
+    2000000.0
+    """
+    return least * (1 + batch / critical)

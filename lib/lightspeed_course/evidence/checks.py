@@ -159,6 +159,6 @@ CHECKS = {
     ),
     "arrivals": (
         ("no tokens", not_above_zero("input_tokens", "output_tokens")),
-        ("before the first of its trace", lambda columns: columns["time"] < 0),
+        ("before the first of its trace", lambda columns: ~(columns["time"] >= 0)),
     ),
 }

@@ -116,7 +116,8 @@ def _rows(found):
 
 def _source(record):
     said = "; derived from MLPerf results: unverified" if record.unverified else ""
-    return f"{record.repository} {record.commit[:7]}, {record.licence}{said}"
+    commits = record.commit if "," in record.commit else record.commit[:7]
+    return f"{record.repository} {commits}, {record.licence}{said}"
 
 
 def _table(found):

@@ -130,7 +130,7 @@ def read_csv(record, text):
 
 def numbers(cells):
     """Numbers of a column of text; an empty cell is NaN, for what the source does not say."""
-    return np.array([float(cell) if cell else np.nan for cell in cells])
+    return np.array([np.nan if cell == "" else float(cell) for cell in cells])
 
 
 def read_full(record, data):
