@@ -45,9 +45,9 @@ def in_words(found):
     p, record = found.pairing, found.rows.record
     lines = [
         p.title,
-        f"  law      {p.law}, {_kind(p)}",
-        f"  rows     {_rows(found)}",
-        f"  source   {_source(record)}",
+        f"  law      {p.law}, {kind(p)}",
+        f"  rows     {rows_in_words(found)}",
+        f"  source   {source(record)}",
         f"  fitted   {p.fitted}",
         "",
         *_table(found),
@@ -101,12 +101,14 @@ def _as_dict(error):
     }
 
 
-def _kind(pairing):
+def kind(pairing):
+    """Whether a law is a bound or an estimate, and of what."""
     kinds = {"least": "a bound from below", "most": "a bound from above", "": "an estimate"}
     return f"{kinds[pairing.bound]} of the {pairing.quantity}"
 
 
-def _rows(found):
+def rows_in_words(found):
+    """How many rows, and of how many they are a sample."""
     record, judged = found.rows.record, found.all.rows
     used = "" if judged == len(found.rows) else f", {judged:,} of them judged"
     which = "all" if found.rows.full or len(found.rows) >= record.full_rows else "a sample"
@@ -114,13 +116,24 @@ def _rows(found):
     return f"{len(found.rows):,} ({which}{of}){used}"
 
 
-def _source(record):
+def source(record):
+    """Repository, commit and licence; and that what comes of MLPerf is unverified."""
     said = "; derived from MLPerf results: unverified" if record.unverified else ""
     commits = record.commit if "," in record.commit else record.commit[:7]
     return f"{record.repository} {commits}, {record.licence}{said}"
 
 
 def _table(found):
+    rows = table_rows(found)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  " + "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])])
+        for row in rows
+    ]
+
+
+def table_rows(found):
+    """The head of the table of errors, then all rows, then each regime."""
     p = found.pairing
     head = ["regime", "rows", "median error", "p90 error", "5, 50, 95 % of predicted/measured"]
     head += ["beaten"] if p.bound else []
@@ -134,8 +147,4 @@ def _table(found):
         row += [si(one.excused, "%") if one.excused is not None else "–"] if p.excuse else []
         row += [si(one.covered, "%")] if found.judged.low is not None else []
         rows.append(row)
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  " + "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])])
-        for row in rows
-    ]
+    return rows

@@ -102,7 +102,7 @@ def largest_from_smaller(rows, law):
                 (regime == far) & mask for mask in (benchmark == name, ~(benchmark == name))
             )
             if own.any() and others.sum() >= WITNESSES:  # else there are too few to say
-                ends = np.quantile(off[others], ((1 - COVER) / 2, (1 + COVER) / 2))
+                ends = conformal(off[others])
                 low[own], high[own] = predicted[own] * ends[0], predicted[own] * ends[1]
     return Judged(
         predicted,
@@ -112,6 +112,15 @@ def largest_from_smaller(rows, law):
         low,
         high,
     )
+
+
+def conformal(ratios, cover=COVER):
+    """The ends of an interval that a further ratio of the same kind lies in so often: ranks, no
+    shape assumed, widened for how few there are.
+    """
+    ranked = np.sort(ratios)
+    cut = int((len(ranked) + 1) * (1 - cover) / 2)
+    return ranked[max(cut - 1, 0)], ranked[-max(cut, 1)]
 
 
 def _list(numbers):
