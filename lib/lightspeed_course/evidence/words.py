@@ -52,7 +52,11 @@ class Words:
     def lookup(self, table, dtype=float):
         """The number that `table` (a mapping or a function) has for the word of each row."""
         get = table.__getitem__ if hasattr(table, "__getitem__") else table
-        return np.array([get(name) for name in self.names], dtype=dtype)[self.codes]
+        # Rows that are gone may have left a word behind that the table does not know.
+        values = np.zeros(len(self.names), dtype)
+        for code in np.flatnonzero(np.bincount(self.codes, minlength=len(self.names))):
+            values[code] = get(self.names[code])
+        return values[self.codes]
 
     def present(self):
         """The words that some row has, in order."""

@@ -6,6 +6,7 @@ here is derived from MLPerf results and unverified by MLCommons.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -119,7 +120,7 @@ def conformal(ratios, cover=COVER):
     shape assumed, widened for how few there are.
     """
     ranked = np.sort(ratios)
-    cut = int((len(ranked) + 1) * (1 - cover) / 2)
+    cut = math.floor((len(ranked) + 1) * (1 - cover) / 2 + 1e-9)
     return ranked[max(cut - 1, 0)], ranked[-max(cut, 1)]
 
 
