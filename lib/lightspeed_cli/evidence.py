@@ -2,7 +2,8 @@
 
 import json
 
-from lightspeed_cli.errors import UserError, cause, nearest
+from lightspeed.errors import meant
+from lightspeed_cli.errors import UserError, cause
 
 
 def add(parser):
@@ -34,7 +35,7 @@ def run(options):
             raise
         raise UserError(str(error)) from error
     except (OSError, ValueError) as error:
-        there = nearest(options.what, report.choices()) if "there is no '" in str(error) else ""
+        there = meant(options.what, report.choices()) if "there is no '" in str(error) else ""
         raise UserError("; ".join(filter(None, (cause(error), there)))) from error
     for sentence in missing:
         print(sentence)
