@@ -10,6 +10,8 @@ and beta.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,38 +93,30 @@ def fit_alpha_beta(
 
     Raises BadArgument for fewer than two points or arrays of different lengths.
     """
-    import numpy
-
-    transfer = numpy.ravel(checked("fit_alpha_beta", "transfer", transfer, positive("byte")))
-    time = numpy.ravel(checked("fit_alpha_beta", "time", time, positive("s")))
-    steps = numpy.ravel(checked("fit_alpha_beta", "steps", steps, positive()))
-    if transfer.shape != time.shape or time.size < 2:
+    transfer = _floats("transfer", transfer, positive("byte"))
+    time = _floats("time", time, positive("s"))
+    steps = _floats("steps", steps, positive())
+    if len(transfer) != len(time) or len(time) < 2:
         raise BadArgument(
             "fit_alpha_beta",
             "time",
             time,
-            f"one time for each of the {transfer.size} transfers, and at least two",
+            f"one time for each of the {len(transfer)} transfers, and at least two",
         )
-    if steps.size not in (1, time.size):
+    if len(steps) not in (1, len(time)):
         raise BadArgument(
             "fit_alpha_beta",
             "steps",
             steps,
-            f"one number, or one for each of the {time.size} times",
+            f"one number, or one for each of the {len(time)} times",
         )
     exponent = checked("fit_alpha_beta", "exponent", exponent, EXPONENT)
-    slow = (transfer / time).max()  # scales both columns to order one
-    terms = numpy.column_stack(
-        [
-            (steps / steps.max() * time.max() / time) ** exponent,
-            (transfer / time / slow) ** exponent,
-        ]
-    )
-    first, second = numpy.linalg.lstsq(terms, numpy.ones_like(time))[0]
-    if min(first, second) < 0:  # the better of the two fits that leave one term out
-        alone = terms.sum(0) / (terms**2).sum(0)
-        best = ((1 - terms * alone) ** 2).sum(0).argmin()
-        first, second = numpy.where(numpy.arange(2) == best, alone, 0.0)
+    steps = steps * len(time) if len(steps) == 1 else steps
+    most, longest = max(steps), max(time)
+    slow = max(b / t for b, t in zip(transfer, time, strict=True))  # both columns of order one
+    waits = [(n / most * longest / t) ** exponent for n, t in zip(steps, time, strict=True)]
+    moves = [(b / t / slow) ** exponent for b, t in zip(transfer, time, strict=True)]
+    first, second = _least_squares(waits, moves)
     if not second > 0:
         raise BadArgument(
             "fit_alpha_beta",
@@ -132,10 +126,39 @@ def fit_alpha_beta(
             "The fit has no bandwidth.",
         )
     fitted = AlphaBeta(
-        float(first ** (1 / exponent) * time.max() / steps.max()),
+        float(first ** (1 / exponent) * longest / most),
         float(slow / second ** (1 / exponent)),
         float(exponent),
         (),
     )
-    residuals = fitted.time(transfer, steps) / time - 1
-    return AlphaBeta(fitted.latency, fitted.bandwidth, fitted.exponent, tuple(residuals.tolist()))
+    rows = zip(transfer, steps, time, strict=True)
+    residuals = tuple(float(fitted.time(b, n) / t - 1) for b, n, t in rows)
+    return AlphaBeta(fitted.latency, fitted.bandwidth, fitted.exponent, residuals)
+
+
+def _floats(name: str, values: Any, spec: Argument) -> list[float]:
+    """One number, or a list, tuple or array of them, as a list."""
+    if isinstance(values, (list, tuple)):
+        return [float(checked("fit_alpha_beta", name, value, spec)) for value in values]
+    values = checked("fit_alpha_beta", name, values, spec)
+    return [float(value) for value in values.ravel()] if is_array(values) else [float(values)]
+
+
+def _dot(a: Sequence[float], b: Sequence[float]) -> float:
+    return math.fsum(u * v for u, v in zip(a, b, strict=True))
+
+
+def _least_squares(a: Sequence[float], b: Sequence[float]) -> tuple[float, float]:
+    """The x and y of which neither is negative, with the least sum of (1 - x a - y b)^2."""
+    aa, a1 = _dot(a, a), math.fsum(a)
+    # What of b (and of one) no multiple of a explains, so that nothing is squared twice.
+    rest = [v - _dot(a, b) / aa * u for u, v in zip(a, b, strict=True)]
+    left = [1 - a1 / aa * u for u in a]
+    square = _dot(rest, rest)
+    y = _dot(rest, left) / square if square else 0.0
+    x = (a1 - y * _dot(a, b)) / aa
+    if min(x, y) >= 0:
+        return x, y
+    # The better of the two fits that leave one term out: it explains more of the ones.
+    bb, b1 = _dot(b, b), math.fsum(b)
+    return (a1 / aa, 0.0) if a1 * a1 / aa > b1 * b1 / bb else (0.0, b1 / bb)

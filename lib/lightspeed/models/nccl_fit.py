@@ -163,8 +163,6 @@ def calibrate() -> dict[tuple[str, str], AlphaBeta]:
 
 
 def _fit_all(rows: Sequence[Row], exponent: float) -> dict[tuple[str, str], AlphaBeta]:
-    import numpy
-
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         groups.setdefault((FABRICS[row.fabric].link(row.nodes, row.path), row.path), []).append(row)
@@ -178,7 +176,7 @@ def _fit_all(rows: Sequence[Row], exponent: float) -> dict[tuple[str, str], Alph
             )
             for r in mine
         ]
-        transfer, time, steps = map(numpy.array, zip(*columns, strict=True))
+        transfer, time, steps = map(list, zip(*columns, strict=True))
         fits[key] = fit_alpha_beta(transfer, time, steps, exponent)
     return fits
 

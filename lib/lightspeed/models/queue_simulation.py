@@ -14,7 +14,7 @@ Modeling and Analysis" for batch means.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = (
     "Interval", "Observed", "Path", "batch_means", "number_inside", "observed",
-    "poisson_arrivals", "simulate", "simulate_decoding",
+    "poisson_arrivals", "serve", "simulate", "simulate_decoding",
 )  # fmt: skip
 
 TIMES = nonnegative("s")
@@ -102,7 +102,11 @@ def simulate(arrivals: Any, services: Any, servers: int = 1, capacity: float = I
     _same_length("simulate", arrivals, "services", services)
     if servers == 1 and capacity == INF:
         return _one_server(arrivals, services)
-    return _event_loop(arrivals.tolist(), services.tolist(), servers, capacity)
+    import numpy as np
+
+    rows, shed = serve(arrivals.tolist(), services.tolist(), servers, capacity)
+    arrived, start, departed = np.array(rows).T
+    return Path(arrived, start, departed, shed)
 
 
 def _same_length(law: str, arrivals: Any, name: str, values: Any) -> None:
@@ -134,11 +138,15 @@ def _one_server(arrivals: Any, services: Any) -> Path:
     return Path(arrivals, start, start + services)
 
 
-def _event_loop(
-    arrivals: list[float], services: list[float], servers: int, capacity: float
-) -> Path:
-    import numpy as np
+def serve(
+    arrivals: Sequence[float], services: Sequence[float], servers: int = 1, capacity: float = INF
+) -> tuple[list[tuple[float, float, float]], int]:
+    """The event loop of `simulate`, on plain numbers: (arrival, start, departure) of each request
+    that was let in, and how many were shed.
 
+    >>> serve([0.0, 1.0, 2.0], [3.0, 1.0, 1.0], servers=2)[0]
+    [(0.0, 0.0, 3.0), (1.0, 1.0, 2.0), (2.0, 2.0, 3.0)]
+    """
     free = [0.0] * servers  # when each server is free next
     inside: list[float] = []  # departure times of those inside
     rows, shed = [], 0
@@ -152,8 +160,7 @@ def _event_loop(
         heapq.heapreplace(free, start + service)
         heapq.heappush(inside, start + service)
         rows.append((arrival, start, start + service))
-    arrived, start, departed = np.array(rows).T
-    return Path(arrived, start, departed, shed)
+    return rows, shed
 
 
 def simulate_decoding(

@@ -9,8 +9,6 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
-
 from lightspeed.catalog import accelerator, link, memory
 from lightspeed.roofline import crossover_size, ridge_point, transfer_time
 from lightspeed_course.explorers.menus import machines
@@ -29,6 +27,7 @@ from lightspeed_course.show import (
     explorer,
     si,
 )
+from lightspeed_course.show.spaced import by_ratio
 
 SMALLEST, LARGEST = 1, 1e12  # bytes
 # A term with this share of the time decides; to halve the other one saves a twentieth at most.
@@ -91,9 +90,9 @@ def view(path="pcie5_x16", size=65536):
     name, latency, bandwidth, holds = paths()[path]
     crossover = crossover_size(latency, bandwidth)
     end = min(holds, LARGEST)
-    sizes = np.geomspace(SMALLEST, end, 61)
+    sizes = by_ratio(SMALLEST, end, 61)
     marks = [
-        Line(sizes, transfer_time(sizes, bandwidth, latency), "total", "black"),
+        Line(sizes, [transfer_time(s, bandwidth, latency) for s in sizes], "total", "black"),
         Line(
             (SMALLEST, end), (latency, latency), f"latency, {si(latency, 's')}", "orange", dash=True
         ),

@@ -8,9 +8,8 @@ sequences: plans are compared at the same batch, and the micro-batches of a repl
 from __future__ import annotations
 
 import functools
+import itertools
 from dataclasses import dataclass
-
-import numpy as np
 
 from lightspeed.catalog import accelerator, entries, link
 from lightspeed.memory import RECOMPUTE, MemoryUse
@@ -31,6 +30,7 @@ from lightspeed_course.show import (
     explorer,
     si,
 )
+from lightspeed_course.show.spaced import evenly
 
 MODELS = ("llama3_8b", "llama3_70b", "llama3_405b", "gpt3_175b", "mixtral_8x7b", "deepseek_v3")
 GPUS = ("a100_80gb", "h100_sxm", "h200_sxm", "b200", "mi300x")
@@ -308,14 +308,24 @@ def _busy(stages, micro_batches):
     # Between fill and drain every stage is busy: a long step is a short one with a longer middle.
     few = min(micro_batches, STEADY * stages)
     run = simulate("1f1b", stages, few)
-    done = np.append(0, np.cumsum(run.utilization(1.0)))  # passes begin and end at whole seconds
+    shares = run.utilization(1.0)  # passes begin and end at whole seconds
+    done = (0.0, *itertools.accumulate(shares))
     middle, longer = run.span / 2, (micro_batches - few) * run.span / (few + stages - 1)
-    times = np.linspace(0, run.span + longer, DRAWN + 1)
-    early, late = np.minimum(times, middle), np.maximum(times - longer, middle)
-    at = np.arange(len(done))
-    work = np.interp(early, at, done) + np.interp(late, at, done) - np.interp(middle, at, done)
-    work += np.clip(times - middle, 0, longer)
-    return tuple((times[1:] + times[:-1]) / 2 / times[-1]), tuple(np.diff(work) / times[1])
+    times = evenly(0, run.span + longer, DRAWN + 1)
+
+    def until(time):
+        whole = min(int(time), len(shares) - 1)
+        return done[whole] + shares[whole] * (time - whole)
+
+    def work(time):
+        ends = until(min(time, middle)) + until(max(time - longer, middle))
+        return ends - until(middle) + min(max(time - middle, 0), longer)
+
+    pairs = tuple(itertools.pairwise(times))
+    return (
+        tuple((a + b) / 2 / times[-1] for a, b in pairs),
+        tuple((work(b) - work(a)) / times[1] for a, b in pairs),
+    )
 
 
 def busy(plan):

@@ -6,13 +6,15 @@ pure: parameters in, a `View` out. `explore()` and `explore_serving()` put contr
 
 from __future__ import annotations
 
+import itertools
 import math
-
-import numpy as np
+import random
+from bisect import bisect_right
+from functools import cache, lru_cache
 
 from lightspeed import queueing, serving
 from lightspeed.catalog import entries, find
-from lightspeed.models.queue_simulation import number_inside, simulate
+from lightspeed.models.queue_simulation import serve
 from lightspeed_course.explorers.menus import listed, machines
 from lightspeed_course.measure.machine import hardware as hardware_of
 from lightspeed_course.show import (
@@ -27,12 +29,14 @@ from lightspeed_course.show import (
     explorer,
     si,
 )
+from lightspeed_course.show.spaced import by_ratio, evenly
 
 # Where memory is never what is short.
 BUSY = {"service_time": 0.1, "kv_bytes": 1e9, "memory": 100e9}
 WIDTH = {"bf16": 2, "int8": 1, "int4": 0.5}  # bytes of a weight; arithmetic and caches stay in bf16
 HORIZON = 60  # service times that the live queue shows
 TOP_INSIDE, TOP_SLOWDOWN = 8, 100  # where the charts end
+LOADS = (*evenly(0.01, 0.94, 32), *(1 - gap for gap in by_ratio(0.05, 0.002, 16)))
 # A wait (s) and a share of requests below which a number would only look exact.
 SHORTEST, RAREST = 1e-9, 1e-6
 # Slots of a serving queue: past peak / bandwidth, some hundreds, a further one changes no time,
@@ -118,15 +122,23 @@ def way_out(load, kv_bytes):
     return f"With {si(enough, digits=4)} slots, {cache} of cache, nine out of ten would not wait."
 
 
+@lru_cache(maxsize=64)
+def by_load(slots):
+    """Mean and tail over LOADS: the same whatever the other controls say."""
+    tail = queueing.sojourn_percentile.__wrapped__  # LOADS are right
+    return (
+        [queueing.mmc.__wrapped__(load * slots, 1.0, slots).W for load in LOADS],
+        [tail(0.99, load * slots, 1.0, slots) for load in LOADS],
+    )
+
+
 def slowdown(rho, slots):
     """Mean and tail of the time in the system over the load, in service times; and where we are."""
-    loads = np.append(np.linspace(0.01, 0.94, 48), 1 - np.geomspace(0.05, 0.002, 20))
-    mean = queueing.mmc(loads * slots, 1.0, slots).W
-    tail = queueing.sojourn_percentile(0.99, loads * slots, 1.0, slots)
+    mean, tail = by_load(slots)
     end = 1.5  # where the chart does
     lines = [
-        curve(loads, mean, "mean", "blue", TOP_SLOWDOWN),
-        curve(loads, tail, "99th percentile", "purple", TOP_SLOWDOWN),
+        curve(mean, "mean", "blue"),
+        curve(tail, "99th percentile", "purple"),
     ]
     if rho < 1:
         time = min(queueing.mmc(rho * slots, 1.0, slots).W, TOP_SLOWDOWN)
@@ -145,10 +157,19 @@ def slowdown(rho, slots):
     )
 
 
-def curve(x, y, label, color, top):
-    """A line as far as the chart goes."""
-    inside = y <= top
-    return Line(x[inside], y[inside], label, color)
+def curve(slowdowns, label, color):
+    """A line over the load, as far as the chart goes."""
+    drawn = [pair for pair in zip(LOADS, slowdowns, strict=True) if pair[1] <= TOP_SLOWDOWN]
+    return Line(*zip(*drawn, strict=True), label, color)
+
+
+@cache
+def luck(n):
+    """Gaps and services of mean one, of `n` requests: the same ones at every call, the first of a
+    longer run those of a shorter one.
+    """
+    gaps, services = random.Random(1961), random.Random(1962)
+    return tuple(tuple(rng.expovariate(1) for _ in range(n)) for rng in (gaps, services))
 
 
 def live(rho, slots):
@@ -156,16 +177,18 @@ def live(rho, slots):
     # An overloaded queue soon leaves the chart; what comes after is not drawn.
     end = min(HORIZON, 2 * TOP_INSIDE / (rho - 1)) if rho > 1 else HORIZON
     n = math.ceil(1.2 * rho * slots * end) + 50
-    rng = np.random.default_rng(1961)
-    gaps, services = rng.exponential(1, (2, n))
-    times, counts = number_inside(simulate(np.cumsum(gaps) / (rho * slots), services, slots))
-    clock = np.linspace(0, HORIZON, 241)
-    inside = np.append(0, counts)[np.searchsorted(times, clock, side="right")] / slots
-    shown = np.maximum.accumulate(inside) <= TOP_INSIDE
+    gaps, services = (drawn[:n] for drawn in luck(1 << n.bit_length()))
+    arrivals = [time / (rho * slots) for time in itertools.accumulate(gaps)]
+    rows, _ = serve(arrivals, services, slots)
+    left = sorted(departure for _, _, departure in rows)
+    clock = evenly(0, HORIZON, 241)
+    inside = [(bisect_right(arrivals, t) - bisect_right(left, t)) / slots for t in clock]
+    pairs = zip(clock, inside, strict=True)
+    drawn = itertools.takewhile(lambda pair: pair[1] <= TOP_INSIDE, pairs)
     return Chart(
         Axis("time, in service times", domain=(0, HORIZON)),
         Axis("inside / slots", domain=(0, TOP_INSIDE)),
-        [Line(clock[shown], inside[shown], "", "orange"), Rule(y=1, label="every slot busy")],
+        [Line(*zip(*drawn, strict=True), "", "orange"), Rule(y=1, label="every slot busy")],
         title="One run from an empty start",
         height=300,
     )
@@ -360,19 +383,19 @@ def pareto(arguments, fit, budget):
 
     On other axes where the usual ones would miss the knee.
     """
-    batches = np.unique(np.geomspace(1, max(fit, 4096), 120).round())
-    times = serving.decode_step(batches, **arguments).time
+    batches = sorted({round(batch) for batch in by_ratio(1, max(fit, 4096), 120)})
+    times = {batch: serving.decode_step(batch, **arguments).time for batch in batches}
     knee = max(1, round(serving.knee_batch(**arguments)))
     small = serving.decode_step(knee, **arguments).time < USUAL[0][0]
     x, y = SMALL if small else USUAL
     marks = [Rule(x=budget, label="budget")]
-    here = batches <= max(fit, 1)
-    for chosen, label, dash in ((here, "", False), (~here, "does not fit", True)):
-        if chosen.any():
+    here = [batch for batch in batches if batch <= max(fit, 1)]
+    beyond = batches[len(here) :]
+    for chosen, label, dash in ((here, "", False), (beyond, "does not fit", True)):
+        if chosen:
             color = "grey" if dash else "blue"
-            marks.append(
-                Line(times[chosen], batches[chosen] / times[chosen], label, color, dash=dash)
-            )
+            rates = [batch / times[batch] for batch in chosen]
+            marks.append(Line([times[batch] for batch in chosen], rates, label, color, dash=dash))
     points = {"knee": (knee, "green", "diamond")}
     if fit:
         points["memory full"] = (fit, "orange", "circle")

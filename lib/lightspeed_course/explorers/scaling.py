@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from lightspeed import scaling
 from lightspeed_course.show import Axis, Chart, Line, LogSlider, Points, Rule, View, explorer, si
+from lightspeed_course.show.spaced import by_ratio
 
 MOST = 10_000  # processors drawn
 ROOM = 1.3  # beyond the last of them, so that a point there does not lie on the names of the lines
+GRID = by_ratio(1, MOST, 81)
 
 
 def view(n=32, serial=0.05, kappa=2e-4):
@@ -96,19 +96,18 @@ def in_words(n, serial, kappa, speedup):
     return f"{head} {what} would gain {si(gain, '%', 2)} and make the job {dearer} dearer."
 
 
+def line(name, color, law, share=lambda speedup, n: speedup, **shares):
+    """A law of the speedup over n, or what `share` makes of it."""
+    return Line(GRID, [share(law.__wrapped__(n, **shares), n) for n in GRID], name, color)
+
+
 def speedups(n, serial, on_n, kappa, speedup, peak):
     """The two laws and the third term, over n."""
-    grid = np.geomspace(1, MOST, 101)
     marks = [
         Line((1, MOST), (1, MOST), "perfect", "grey", dash=True, label_at="along"),
-        Line(grid, scaling.gustafson_speedup(grid, serial=on_n), "Gustafson", "green"),
-        Line(grid, scaling.amdahl_speedup(grid, serial=serial), "Amdahl", "blue"),
-        Line(
-            grid,
-            scaling.usl_speedup(grid, serial=serial, kappa=kappa),
-            "with growing cost",
-            "orange",
-        ),
+        line("Gustafson", "green", scaling.gustafson_speedup, serial=on_n),
+        line("Amdahl", "blue", scaling.amdahl_speedup, serial=serial),
+        line("with growing cost", "orange", scaling.usl_speedup, serial=serial, kappa=kappa),
         Points((n,), (speedup,), labels=("here",), size=8, drop=True, drag=("n", None)),
     ]
     if kappa and peak <= MOST:
@@ -123,20 +122,21 @@ def speedups(n, serial, on_n, kappa, speedup, peak):
 
 def costs(n, serial, on_n, kappa, speedup):
     """Efficiency over n; the price of a unit of speedup is one over it."""
-    grid = np.geomspace(1, MOST, 101)
-
-    def line(speedups, name, color):
-        return Line(grid, scaling.efficiency(speedups, grid), name, color)
-
-    here = scaling.efficiency(speedup, n)
+    each = scaling.efficiency.__wrapped__
+    here = each(speedup, n)
     return Chart(
         Axis("processors n", "", "log", domain=(1, ROOM * MOST)),
         Axis("efficiency", "%", domain=(0, 1.05)),
         (
-            line(scaling.gustafson_speedup(grid, serial=on_n), "Gustafson", "green"),
-            line(scaling.amdahl_speedup(grid, serial=serial), "Amdahl", "blue"),
+            line("Gustafson", "green", scaling.gustafson_speedup, each, serial=on_n),
+            line("Amdahl", "blue", scaling.amdahl_speedup, each, serial=serial),
             line(
-                scaling.usl_speedup(grid, serial=serial, kappa=kappa), "with growing cost", "orange"
+                "with growing cost",
+                "orange",
+                scaling.usl_speedup,
+                each,
+                serial=serial,
+                kappa=kappa,
             ),
             Points((n,), (here,), labels=("here",), size=8, drop=True, drag=("n", None)),
         ),

@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from lightspeed.catalog import Entry, Number, Source, accelerator, entries
 from lightspeed.errors import one_of
-from lightspeed_course.measure.instruments import roofline
+from lightspeed_course.measure import reached
 from lightspeed_course.measure.records import record
 from lightspeed_course.show import si
 
@@ -36,14 +36,14 @@ def as_accelerator(shown, key=OWN, name=""):
         [q for s in STREAMS for q in record.all_of(shown, s)],
         record.all_of(shown, "host.latency"),
     )
-    reached = roofline.roof(shown)
+    roof = reached.roof(shown)
     found = {}
-    for dtype in reached.peaks:
+    for dtype in roof.peaks:
         best = max((q for q in peaks if q.parameters["dtype"] == dtype), key=lambda q: q.value)
         found[dtype] = best.value, best.unit, f"{best.label}: {best.verdict}"
-    if reached.bandwidths:
+    if roof.bandwidths:
         found["hbm_bandwidth"] = (
-            reached.memory,
+            roof.memory,
             "byte/s",
             "the last level of bandwidth over the working set",
         )

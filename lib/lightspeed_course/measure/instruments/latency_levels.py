@@ -13,8 +13,6 @@ import math
 import statistics
 from dataclasses import dataclass
 
-import numpy as np
-
 from lightspeed_course.measure.records import record
 from lightspeed_course.show import si
 
@@ -56,11 +54,8 @@ def levels(sizes, latencies):
     that are flat and long enough are levels; neighbours of which one begins less than JUMP above
     the end of the other are one.
     """
-    seen = np.asarray(latencies, float)
-    octave, height = (
-        np.log2(np.asarray(sizes, float)),
-        np.log(np.minimum.accumulate(seen[::-1])[::-1]),
-    )
+    least = list(itertools.accumulate(reversed(list(latencies)), min))[::-1]
+    octave, height = [math.log2(size) for size in sizes], [math.log(time) for time in least]
     found = []
     for first, last in _segments(height):
         if last - first + 1 < FEWEST or _slope(
@@ -69,13 +64,13 @@ def levels(sizes, latencies):
             continue
         if found:
             before, begin = found[-1][1], height[first : first + FEWEST]
-            if np.median(begin) - np.median(height[before + 1 - FEWEST : before + 1]) < math.log(
-                JUMP
-            ):
+            end = height[before + 1 - FEWEST : before + 1]
+            if statistics.median(begin) - statistics.median(end) < math.log(JUMP):
                 first = found.pop()[0]
         found.append((first, last))
     return [
-        Level(int(sizes[a]), int(sizes[b]), float(np.median(seen[a : b + 1]))) for a, b in found
+        Level(int(sizes[a]), int(sizes[b]), float(statistics.median(latencies[a : b + 1])))
+        for a, b in found
     ]
 
 
@@ -86,10 +81,7 @@ def _segments(height):
     n = len(height)
     best, cut = [0.0] * (n + 1), [0] * (n + 1)
     for end in range(1, n + 1):
-        costs = [
-            best[k] + PENALTY + float(np.abs(height[k:end] - np.median(height[k:end])).sum())
-            for k in range(end)
-        ]
+        costs = [best[k] + PENALTY + _spread(height[k:end]) for k in range(end)]
         cut[end] = min(range(end), key=costs.__getitem__)
         best[end] = costs[cut[end]]
     pairs, end = [], n
@@ -97,6 +89,11 @@ def _segments(height):
         pairs.append((cut[end], end - 1))
         end = cut[end]
     return pairs[::-1]
+
+
+def _spread(values):
+    middle = statistics.median(values)
+    return math.fsum(abs(value - middle) for value in values)
 
 
 def _slope(x, y):
