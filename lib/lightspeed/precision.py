@@ -13,8 +13,10 @@ OCP Microscaling Formats (MX) v1.0 (2023).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
+from itertools import zip_longest
 from typing import Any
 
 from lightspeed.codes import all_within, code_of, plain_codes, plain_values, rounded, whole
@@ -386,14 +388,15 @@ def accumulate(
     float64 computes each addition, then it is rounded once more; for formats of up to 24
     significant bits the two roundings give the right one (Figueroa, 1995).
 
-    >>> import numpy as np
-    >>> accumulate(np.ones(1000), FORMATS["bf16"])
+    >>> accumulate([1.0] * 1000, FORMATS["bf16"])
     256.0
     """
-    import numpy
-
     one_of("accumulate", "order", order, ("running", "pairwise"))
     accumulator = accumulator or format
+    if isinstance(values, (list, tuple)):
+        return _accumulated(values, format, accumulator, order, rng)
+    import numpy
+
     parts = numpy.moveaxis(
         numpy.atleast_1d(format.round(plain_values("accumulate", values))), -1, 0
     )
@@ -408,3 +411,18 @@ def accumulate(
         parts = accumulator.round(parts[0::2] + parts[1::2], rng=rng)
     total = numpy.asarray(format.round(parts[0]))
     return total if total.ndim else total.item()
+
+
+def _accumulated(
+    values: Sequence[float], format: Any, accumulator: Any, order: str, rng: Any
+) -> Value:
+    """The same on plain numbers, for one sum."""
+    if not values:
+        raise BadArgument("accumulate", "values", values, "one number or more")
+    parts = [format.round(plain_values("accumulate", value)) for value in values]
+    if order == "running":
+        parts = [reduce(lambda total, part: accumulator.round(total + part, rng=rng), parts)]
+    while len(parts) > 1:
+        pairs = zip_longest(parts[0::2], parts[1::2], fillvalue=0.0)
+        parts = [accumulator.round(a + b, rng=rng) for a, b in pairs]
+    return float(format.round(parts[0]))

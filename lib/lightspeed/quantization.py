@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lightspeed.elementwise import Value, log10, maximum, minimum, where
+from lightspeed.elementwise import Value, log10, maximum, minimum, rint, where
 from lightspeed.errors import BadArgument
 from lightspeed.law import checked, count, law, nonnegative, positive, real
 from lightspeed.precision import FORMATS, Format
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     import numpy as np
 
 __all__ = (
-    "BLOCK_FORMATS", "GGML_BLOCKS", "BlockFormat", "Quantized", "bits_per_weight",
-    "crest_factor", "quantize_asymmetric", "quantize_symmetric", "quantized_matmul", "sqnr",
-    "sqnr_law", "weight_bytes",
+    "BLOCK_FORMATS", "GGML_BLOCKS", "BlockFormat", "Quantized", "asymmetric_scale",
+    "bits_per_weight", "crest_factor", "quantize_asymmetric", "quantize_symmetric",
+    "quantized_matmul", "sqnr", "sqnr_law", "symmetric_code", "symmetric_scale", "weight_bytes",
 )  # fmt: skip
 
 BITS = count(low=2, high=16)
@@ -69,7 +69,26 @@ def quantize_symmetric(
     else:
         amax = checked(this, "amax", amax, positive())
     scale = _nonzero(amax / top)
-    return Quantized(np.clip(np.rint(x / scale), -top, top).astype(np.int64), scale)
+    return Quantized(np.asarray(symmetric_code(x, scale, top)).astype(np.int64), np.asarray(scale))
+
+
+@law("", amax=nonnegative(), bits=BITS)
+def symmetric_scale(amax: Value, bits: int = 8) -> Value:
+    """What one code is worth when the largest magnitude has the last one: amax / (2^(bits-1) - 1).
+
+    >>> symmetric_scale(63.5)
+    0.5
+    """
+    return _nonzero(amax / (2 ** (bits - 1) - 1))
+
+
+def symmetric_code(x: Value, scale: Value, top: int) -> Value:
+    """The whole number of scales nearest to x, held to -top ... top.
+
+    >>> symmetric_code(-1.2, symmetric_scale(3.0), 127)
+    -51.0
+    """
+    return maximum(minimum(rint(x / scale), top), -top)
 
 
 def quantize_asymmetric(
@@ -88,12 +107,24 @@ def quantize_asymmetric(
 
     this = "quantize_asymmetric"
     x, top = _tensor(this, x), 2 ** checked(this, "bits", bits, BITS) - 1
-    low = minimum(_by_group(this, np.min, x, axis, block), 0.0)
-    high = maximum(_by_group(this, np.max, x, axis, block), 0.0)
-    scale = _nonzero((high - low) / top)
-    zero_point = np.rint(-low / scale).astype(np.int64)
+    low, high = (_by_group(this, edge, x, axis, block) for edge in (np.min, np.max))
+    scale, zero_point = asymmetric_scale(low, high, bits)
     codes = np.clip(np.rint(x / scale) + zero_point, 0, top).astype(np.int64)
-    return Quantized(codes, scale, zero_point)
+    return Quantized(codes, np.asarray(scale), np.asarray(zero_point).astype(np.int64))
+
+
+def asymmetric_scale(low: Value, high: Value, bits: int = 8) -> tuple[Value, Value]:
+    """What one code is worth over a range that is widened to hold zero, and the code of zero.
+
+    >>> asymmetric_scale(-1.0, 4.1)[1]
+    50.0
+    """
+    this = "asymmetric_scale"
+    top = 2 ** checked(this, "bits", bits, BITS) - 1
+    low = minimum(checked(this, "low", low, real()), 0.0)
+    high = maximum(checked(this, "high", high, real()), 0.0)
+    scale = _nonzero((high - low) / top)
+    return scale, rint(-low / scale)
 
 
 def quantized_matmul(x: Quantized, w: Quantized) -> Any:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from lightspeed.elementwise import Value, any_of, divide, maximum
@@ -273,28 +274,34 @@ class WorkSpan:
 
 
 def work_span(graph: Any) -> WorkSpan:
-    """The `WorkSpan` of a networkx DAG whose nodes carry `time` (s); no n is faster than the span.
+    """The `WorkSpan` of steps that wait for each other; no n is faster than the span.
 
-    Raises BadArgument for an empty or cyclic graph and for a node without a time.
+    `graph` is a networkx DAG whose nodes carry `time` (s), or a dict: step -> (time, the steps that
+    it waits for). Raises BadArgument for an empty or cyclic graph and for a step without a time.
+
+    >>> work_span({"load": (2.0, ()), "left": (3.0, ["load"]), "right": (1.0, ["load"])}).path
+    ('load', 'left')
     """
-    import networkx
-
-    if not graph or not networkx.is_directed_acyclic_graph(graph):
-        raise BadArgument(
-            "work_span", "graph", graph, "a directed graph with nodes and without a cycle"
-        )
+    expected = "a directed graph with nodes and without a cycle"
+    if not graph or not (isinstance(graph, dict) or graph.is_directed()):
+        raise BadArgument("work_span", "graph", graph, expected)
+    if not isinstance(graph, dict):
+        graph = {n: (graph.nodes[n].get("time"), list(graph.predecessors(n))) for n in graph}
+    try:
+        order = tuple(TopologicalSorter({n: row[1] for n, row in graph.items()}).static_order())
+    except CycleError:
+        raise BadArgument("work_span", "graph", graph, expected) from None
     finish: dict[Any, float] = {}
     before: dict[Any, Any] = {}
-    for node in networkx.topological_sort(graph):
-        time = checked(
-            "work_span", f"time of {node!r}", graph.nodes[node].get("time"), nonnegative("s")
-        )
-        before[node] = max(graph.predecessors(node), key=finish.__getitem__, default=None)
+    for node in order:
+        time, needed = graph.get(node, (None, ()))
+        time = checked("work_span", f"time of {node!r}", time, nonnegative("s"))
+        before[node] = max(needed, key=finish.__getitem__, default=None)
         finish[node] = time + finish.get(before[node], 0.0)
     path = [max(finish, key=finish.__getitem__)]
     while before[path[0]] is not None:
         path.insert(0, before[path[0]])
-    work, span = sum(graph.nodes[node]["time"] for node in graph), finish[path[-1]]
+    work, span = sum(time for time, _ in graph.values()), finish[path[-1]]
     return WorkSpan(work, span, tuple(path), divide(work, span))
 
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from lightspeed_class.gradebook_schema import MIGRATIONS, Newer
 from lightspeed_class.grading.grade import Graded, Score
 from lightspeed_class.intake.notebooks import Assignment
-from lightspeed_course.practice.store import statements
+from lightspeed_course.practice.store_file import statements
 
 BUSY_SECONDS = 30
 

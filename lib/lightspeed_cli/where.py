@@ -12,10 +12,10 @@ def add(parser):
 def run(options):
     """Print them."""
     from lightspeed_course import workspace
-    from lightspeed_course.practice import store
+    from lightspeed_course.practice import store_file
 
     print(f"workspace  {workspace.workspace_root()}")
-    print(f"progress   {store.path().parent}")
+    print(f"progress   {store_file.path().parent}")
     print(f"course     {workspace.course_root()}")
     print(f"python     {platform.python_version()} at {sys.executable}")
     print(f"system     {platform.platform()}")

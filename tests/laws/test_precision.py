@@ -525,7 +525,7 @@ BAD = [
     (lambda: Format("x", 0, 7, 0), "bits"),
     (lambda: Format("x", 15, 64, 1), "bits"),
     (lambda: accumulate(GOOD, FORMATS["bf16"], order="tree"), "order"),
-    (lambda: accumulate([1.0], FORMATS["bf16"]), "values"),
+    (lambda: accumulate([], FORMATS["bf16"]), "values"),
     (lambda: accumulate(np.zeros((2, 0)), FORMATS["bf16"]), "values"),
     (lambda: FORMATS["fp32"].values(), "bits"),
     (lambda: FORMATS["fp4_e2m1"].encode(np.nan), "values"),

@@ -10,10 +10,10 @@ from laws import LIBRARY
 BLOCKED = ("numpy", "pint", "scipy", "networkx")
 # Examples that are about arrays or quantities, or whose function fits them.
 NEEDS_ARRAYS = {
-    "alpha_beta.fit_alpha_beta", "models.nccl_fit.predict", "models.queue_simulation.batch_means",
+    "models.queue_simulation.batch_means",
     "models.queue_simulation.number_inside", "models.queue_simulation.observed",
     "models.queue_simulation.poisson_arrivals", "models.queue_simulation.simulate",
-    "models.queue_simulation.simulate_decoding", "models.ring.run_ring", "precision.accumulate",
+    "models.queue_simulation.simulate_decoding", "models.ring.run_ring",
     "quantization.BlockFormat.round", "quantization.crest_factor",
     "quantization.quantize_asymmetric", "quantization.quantize_symmetric", "quantization.sqnr",
     "units",

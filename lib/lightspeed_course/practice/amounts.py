@@ -5,20 +5,19 @@ from __future__ import annotations
 import math
 from functools import cache
 
-import numpy as np
+from lightspeed.unit_table import unit as unit_of
+from lightspeed_course.practice.values import values_of
 
 
 def close(a, b, tolerance):
     """Whether all of `a` is within the relative tolerance of `b`; equal infinities are close."""
-    a, b = np.asarray(a, float), np.asarray(b, float)
-    with np.errstate(all="ignore"):
-        scale = np.where(b == 0, np.max(np.abs(b[np.isfinite(b)]), initial=0), np.abs(b))
-        return bool(
-            np.all(
-                (a == b)
-                | (np.isfinite(b) & (np.abs(a - b) <= max(tolerance, 1e-9) * (1 + 1e-9) * scale))
-            )
-        )
+    a, b = values_of(a), values_of(b)
+    share = max(tolerance, 1e-9) * (1 + 1e-9)
+    largest = max((abs(v) for v in b if math.isfinite(v)), default=0)
+    return all(
+        x == y or (math.isfinite(y) and abs(x - y) <= share * (abs(y) or largest))
+        for x, y in zip(a, b, strict=True)
+    )
 
 
 def amount(value, unit="", digits=4):
@@ -45,11 +44,7 @@ def unit_words(unit):
 @cache
 def si_factor(unit):
     """How many of the course's SI units (byte, s, FLOP, J, ...) one `unit` is."""
-    from lightspeed.units import Q
-
-    base = Q(1.0, unit or "dimensionless").to_base_units()
-    power = base.dimensionality
-    return base.magnitude / 8 ** power.get("[information]", 0) / 1000 ** power.get("[mass]", 0)
+    return unit_of(unit).factor
 
 
 def nice(low, high):

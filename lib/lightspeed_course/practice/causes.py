@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
+from lightspeed_course.practice.values import Values
 
 # From the strongest: a misconception of the bank, a slip with a mark of its own, a premise left
 # out or taken twice, a factor that many things leave.
@@ -36,7 +36,7 @@ class Cause:
     """A mistake, the values that it leads to, and what to think about."""
 
     name: str
-    values: np.ndarray
+    values: Values
     reason: str
     rank: int = PARTICULAR
     about: str = ""  # in place of ABOUT

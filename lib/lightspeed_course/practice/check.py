@@ -9,10 +9,9 @@ first, before any misconception.
 from __future__ import annotations
 
 import inspect
+import math
 import os
 from dataclasses import dataclass, replace
-
-import numpy as np
 
 from lightspeed_course.practice.amounts import amount, close
 from lightspeed_course.practice.causes import BANK, VAGUE
@@ -26,6 +25,7 @@ from lightspeed_course.practice.unexplained import (
     reordered,
     unrounded,
 )
+from lightspeed_course.practice.values import Values, finite, joined
 
 COUNT = {2: "Two", 3: "Three"}
 
@@ -127,8 +127,7 @@ def diagnose(variant, answer):
         if variant.question.kind == "choice":
             return _choice(variant, option(answer, variant.options), variant.right)
         read = _results if variant.question.kind == "function" else _values
-        with np.errstate(all="ignore"):
-            given, failure = read(variant, answer)
+        given, failure = read(variant, answer)
     except Unreadable as problem:
         return _refused(variant, problem)
     except Exception as error:
@@ -136,8 +135,7 @@ def diagnose(variant, answer):
             variant,
             Unreadable("type", f"This answer cannot be read as a number ({type(error).__name__})."),
         )
-    with np.errstate(all="ignore"):
-        return _number(variant, given, failure, answer)
+    return _number(variant, given, failure, answer)
 
 
 def _refused(variant, problem):
@@ -177,17 +175,17 @@ def _results(variant, function):
         try:
             values.append(_result(variant, function, sample))
         except Unreadable as problem:
-            values.append(np.array([np.nan]))
+            values.append(Values([math.nan]))
             first = first or problem
     if first and first.kind == "unanswered":
-        elsewhere = not np.isnan(np.concatenate(values)).all()
+        elsewhere = not all(map(math.isnan, joined(values)))
         advice = (
             "On other inputs it does: which branch has no `return`?"
             if elsewhere
             else "Is the `return` written?"
         )
         first = Unreadable("partial" if elsewhere else "unanswered", f"{first.message} {advice}")
-    return np.concatenate(values), first
+    return joined(values), first
 
 
 def _said(error):
@@ -316,9 +314,9 @@ def _number(variant, given, failure, answer):
             )
         return verdict("right", f"You have {_seen(variant, given, right)}.")
     found = explain(variant, given)
-    finite = np.isfinite(given)
+    here = finite(given)
     # What gives right numbers wherever it gives any has another fault than an order.
-    off = not finite.any() or not close(given[finite], right[finite], q.tolerance)
+    off = not any(here) or not close(given.where(here), right.where(here), q.tolerance)
     told = (
         reordered(variant, given, right) or _called_otherwise(variant, answer, right)
         if off
@@ -341,7 +339,7 @@ def _number(variant, given, failure, answer):
             f"You have {seen}. {_told(found)}",
             " or ".join(dict.fromkeys(c.name for c in found)),
         )
-    if (given < 0).any() and (right >= 0).all():
+    if any(value < 0 for value in given) and all(value >= 0 for value in right):
         return verdict(
             "sign",
             f"You have {_seen(variant, given, right, below=True)}. The sign is wrong: nothing here"
@@ -390,6 +388,6 @@ def _seen(variant, given, right, below=False):
         for i, value in enumerate(given)
         if (value < 0 if below else not close(value, right[i], q.tolerance))
     ]
-    shown = min(off, key=lambda i: np.isnan(given[i]), default=0)
-    value = "no number" if np.isnan(given[shown]) else amount(given[shown], q.unit)
+    shown = min(off, key=lambda i: math.isnan(given[i]), default=0)
+    value = "no number" if math.isnan(given[shown]) else amount(given[shown], q.unit)
     return f"{value} for {_inputs(variant, variant.samples[shown])}"

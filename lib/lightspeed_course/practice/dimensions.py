@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from lightspeed.unit_table import unit as unit_of
 from lightspeed_course.practice.amounts import si_factor
 
 CLOCKS = {
@@ -19,9 +20,7 @@ CLOCKS = {
 @cache
 def dimensions(unit):
     """The dimensions of a unit, each with its power."""
-    from lightspeed.units import Q
-
-    return dict(Q(1, unit).dimensionality) if unit else {}
+    return unit_of(unit).dimensions
 
 
 def units(q):

@@ -10,12 +10,11 @@ from __future__ import annotations
 import math
 import re
 
-import numpy as np
-
 from lightspeed_course.practice import premises, slips
 from lightspeed_course.practice.amounts import close
 from lightspeed_course.practice.causes import BANK, PREMISE, VAGUE, Cause
 from lightspeed_course.practice.rows import rows
+from lightspeed_course.practice.values import ratio
 
 # a learner rounds on the way; the nearest factors, 1.0995 and 1.0737, are further apart
 WINDOW = 5e-3
@@ -27,31 +26,35 @@ def causes(variant):
     a bank's, factors, and the like.
     """
     found = (_bank, slips.causes, premises.turned, premises.given)
-    with np.errstate(all="ignore"):
-        return [c for some in found for c in some(variant) if _tells(variant, c)]
+    return [c for some in found for c in some(variant) if _tells(variant, c)]
 
 
 def further(variant):
     """Those for which the library is asked again: with a premise changed, or another row of the
     catalog. A weak one is left out where a stronger one leads to the same.
     """
-    with np.errstate(all="ignore"):
-        found = [c for c in premises.changed(variant) if _tells(variant, c)]
-        tolerance = min(variant.question.tolerance, 0.05)
-        found = [c for c in rows(variant) if _tells(variant, c, tolerance)] + found
-        strong = np.array([c.values for c in (*variant.causes, *found) if c.rank < PREMISE])
+    found = [c for c in premises.changed(variant) if _tells(variant, c)]
+    tolerance = min(variant.question.tolerance, 0.05)
+    found = [c for c in rows(variant) if _tells(variant, c, tolerance)] + found
+    strong = [c.values for c in (*variant.causes, *found) if c.rank < PREMISE]
 
-        def said(cause):
-            same = np.isclose(strong, cause.values, 1e-6, 0, equal_nan=True)
-            return cause.rank == PREMISE and len(strong) and same.all(1).any()
+    def said(cause):
+        return cause.rank == PREMISE and any(_alike(values, cause.values) for values in strong)
 
-        return [cause for cause in found if not said(cause)]
+    return [cause for cause in found if not said(cause)]
+
+
+def _alike(some, others):
+    return all(
+        a == b or abs(a - b) <= 1e-6 * abs(b) or (math.isnan(a) and math.isnan(b))
+        for a, b in zip(some, others, strict=True)
+    )
 
 
 def _tells(variant, cause, tolerance=None):
     tolerance = variant.question.tolerance if tolerance is None else tolerance
-    some = np.isfinite(cause.values) & ((cause.values != 0) | (cause.rank == BANK))
-    return some.any() and not close(cause.values, variant.right, tolerance)
+    some = any(math.isfinite(v) and (v != 0 or cause.rank == BANK) for v in cause.values)
+    return some and not close(cause.values, variant.right, tolerance)
 
 
 def _bank(variant):
@@ -79,16 +82,22 @@ def _fitting(variant, given, candidates):
     the digit).
     """
     wrong, tolerance = _wrong(variant, given), variant.question.tolerance
+    fine = [not here for here in wrong]
+    right = variant.right.where(wrong)
+    seen = given.where(wrong)
     function = variant.question.kind == "function"
     window = min(WINDOW, max(tolerance, 1e-6)) if function else WINDOW
-    digits = _digits(given[wrong])
-    to_the_digit = min(max(_half_a_digit(given[wrong], digits), 1e-9), window)
+    digits = _digits(seen)
+    to_the_digit = min(max(_half_a_digit(seen, digits), 1e-9), window)
     exact, rounded, wide = [], [], []
-    for off, cause in zip(_apart(given[wrong], candidates, wrong), candidates, strict=True):
+    for cause in candidates:
+        off = _apart(seen, cause.values.where(wrong))
         if off > max(window, cause.width):
             continue
-        far = cause.rank == BANK or _far(cause.values[wrong], variant.right[wrong])
-        whole = not cause.whole or close(cause.values[~wrong], variant.right[~wrong], tolerance)
+        far = cause.rank == BANK or _far(cause.values.where(wrong), right)
+        whole = not cause.whole or close(
+            cause.values.where(fine), variant.right.where(fine), tolerance
+        )
         if off <= to_the_digit:
             if far or off < 1e-6 or digits >= 3:
                 exact.append((off, cause))
@@ -124,36 +133,39 @@ def _wrong(variant, given):
     function have one together.
     """
     if variant.question.kind != "array":
-        return np.ones(len(given), bool)
+        return [True] * len(given)
     pairs = zip(given, variant.right, strict=True)
-    return np.array([not close(g, r, variant.question.tolerance) for g, r in pairs])
+    return [not close(g, r, variant.question.tolerance) for g, r in pairs]
 
 
-def _apart(given, candidates, wrong):
-    """For each candidate the largest relative distance from the given values; infinite if it has
-    other gaps.
+def _apart(given, values):
+    """The largest relative distance of a candidate's values from the given ones; infinite if it
+    has other gaps.
     """
-    if not candidates:
-        return []
-    values = np.array([cause.values for cause in candidates])[:, wrong]
-    here = np.isfinite(values) & np.isfinite(given)
-    alike = here | (values == given) | (np.isnan(values) & np.isnan(given))
-    with np.errstate(all="ignore"):
-        apart = np.where(here & (values != given), np.abs(given - values) / np.abs(values), 0.0)
-    return np.where(alike.all(1) & here.any(1), apart.max(1), np.inf)
+    far = -1.0
+    for seen, value in zip(given, values, strict=True):
+        if math.isfinite(value) and math.isfinite(seen):
+            far = max(far, ratio(abs(seen - value), abs(value)) if seen != value else 0.0)
+        elif not (value == seen or (math.isnan(value) and math.isnan(seen))):
+            return math.inf
+    return far if far >= 0 else math.inf
 
 
 def _far(values, right):
     """Whether the values are so far from the right ones that a cause is not mistaken for
     rounding.
     """
-    here = np.isfinite(values) & np.isfinite(right) & (values * right > 0)
-    return not here.any() or float(np.abs(np.log(values[here] / right[here])).max()) > math.log(1.5)
+    pairs = [
+        (v, r)
+        for v, r in zip(values, right, strict=True)
+        if math.isfinite(v) and math.isfinite(r) and v * r > 0
+    ]
+    return not pairs or max(abs(math.log(v / r)) for v, r in pairs) > math.log(1.5)
 
 
 def _digits(given):
     """The significant digits of the value that has most."""
-    written = (f"{abs(v):.12e}".partition("e")[0] for v in given if np.isfinite(v))
+    written = (f"{abs(v):.12e}".partition("e")[0] for v in given if math.isfinite(v))
     return max((len(w.replace(".", "").rstrip("0")) for w in written), default=1)
 
 
@@ -161,7 +173,8 @@ def _half_a_digit(given, digits):
     """How far, relatively, a value may be from what was rounded to it; three digits are what
     people write.
     """
-    leading = [abs(v) / 10 ** math.floor(math.log10(abs(v))) for v in given if np.isfinite(v) and v]
+    written = (f"{abs(v):.15e}".partition("e")[0] for v in given if math.isfinite(v) and v)
+    leading = [float(mantissa) for mantissa in written]
     return 0.5 * 10.0 ** (1 - max(digits, 3)) / min(leading, default=1)
 
 

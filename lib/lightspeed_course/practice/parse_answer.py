@@ -7,19 +7,20 @@ that lies about itself (`__class__`, `__eq__`, `__float__`) is turned away, not 
 
 from __future__ import annotations
 
+import math
 import sys
 from decimal import Decimal
 from fractions import Fraction
 
-import numpy as np
-
+from lightspeed.unit_table import unit as unit_of
 from lightspeed.values import Amount, Whole
 from lightspeed_course.practice.amounts import unit_words
-from lightspeed_course.practice.typed import Unreadable, parse
+from lightspeed_course.practice.typed import Measured, Unreadable, parse
+from lightspeed_course.practice.values import Values, joined, values_of
 
 
 def numbers(answer, unit, names=(), infinite=False):
-    """`answer` as a float64 array of finite values in `unit`: one, or one for each of `names`.
+    """`answer` as `Values`, finite ones in `unit`: one, or one for each of `names`.
     Raises Unreadable.
     """
     size = max(1, len(names))
@@ -29,11 +30,11 @@ def numbers(answer, unit, names=(), infinite=False):
             "type",
             f"You gave {_count(len(values))}; {_count(size)} {'is' if size == 1 else 'are'} asked.",
         )
-    if np.isnan(values).any():
+    if any(map(math.isnan, values)):
         raise Unreadable(
             "type", "You have nan, which is not a number. Look for 0/0 or inf - inf on the way."
         )
-    if not infinite and np.isinf(values).any():
+    if not infinite and any(map(math.isinf, values)):
         raise Unreadable(
             "type",
             "You have infinity. Look for a division by zero, or for a number too large to hold.",
@@ -62,10 +63,12 @@ def _count(n):
 
 
 def _plain(answer, unit, size):
-    kind = type(answer)
+    kind, numpy = type(answer), sys.modules.get("numpy")
+    if kind is Values:
+        return answer
     if answer is None or answer is Ellipsis:
         raise Unreadable("unanswered", "Put your answer in place of the dots.")
-    if issubclass(kind, (bool, np.bool_)):
+    if issubclass(kind, (bool, numpy.bool_) if numpy else bool):
         raise Unreadable(
             "type", "You gave True or False; a number is asked. Did a comparison slip in?"
         )
@@ -76,24 +79,26 @@ def _plain(answer, unit, size):
             "type",
             "You gave text in bytes; a number is asked. Leave out the quotation marks and the b.",
         )
-    if issubclass(kind, (complex, np.complexfloating)):
+    if issubclass(kind, (complex, numpy.complexfloating) if numpy else complex):
         raise Unreadable(
             "type", "You gave a complex number. Look for a root or a power of a negative number."
         )
     if issubclass(kind, (list, tuple)) and size > 1:
         if len(answer) != size:
             raise Unreadable("type", f"You gave {_count(len(answer))}; {_count(size)} are asked.")
-        return np.concatenate([numbers(value, unit) for value in answer])
+        return joined(numbers(value, unit) for value in answer)
     if "pint" in sys.modules and issubclass(kind, sys.modules["pint"].Quantity):
-        return _in_unit(answer, unit, size)
+        return _of_pint(answer, unit, size)
+    if kind is Measured:
+        return _in_unit(answer.magnitude, answer.unit, unit, size)
     if "lightspeed.catalog" in sys.modules and kind is sys.modules["lightspeed.catalog"].Number:
-        return _in_unit(answer.quantity, unit, size)
-    if issubclass(kind, np.ndarray):
-        return _array(np.ndarray.view(answer, np.ndarray))
-    if issubclass(kind, np.generic) and not issubclass(kind, float):
-        answer, kind = np.generic.item(answer), float
+        return _in_unit(float(answer), answer.unit, unit, size)
+    if numpy and issubclass(kind, numpy.ndarray):
+        return _array(numpy.ndarray.view(answer, numpy.ndarray))
+    if numpy and issubclass(kind, numpy.generic) and not issubclass(kind, float):
+        answer, kind = numpy.generic.item(answer), float
     if issubclass(kind, float):
-        return np.array([float.__pos__(answer) if isinstance(answer, float) else float(answer)])
+        return Values([float.__pos__(answer) if isinstance(answer, float) else float(answer)])
     if issubclass(kind, int):
         if int.bit_length(answer) > 1000:
             raise Unreadable(
@@ -101,9 +106,9 @@ def _plain(answer, unit, size):
                 "You gave a whole number of hundreds of digits. Which unit, or which power, made it"
                 " so large?",
             )
-        return np.array([float(int.__pos__(answer))])
+        return Values([float(int.__pos__(answer))])
     if kind in (Fraction, Decimal):
-        return np.array([float(answer)])
+        return Values([float(answer)])
     if callable(answer):
         raise Unreadable(
             "type", "You gave a function; a number is asked. Did you forget to call it?"
@@ -119,7 +124,7 @@ def _plain(answer, unit, size):
 def _array(values):
     if values.dtype.kind not in "iuf":
         raise Unreadable("type", "You gave an array that does not hold real numbers.")
-    return values.astype(np.float64).reshape(-1)
+    return values_of(values.astype("float64"))
 
 
 def _article(kind):
@@ -127,8 +132,8 @@ def _article(kind):
     return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
 
 
-def _in_unit(quantity, unit, size):
-    from lightspeed.units import Q, ureg
+def _of_pint(quantity, unit, size):
+    from lightspeed.units import ureg
 
     if quantity._REGISTRY is not ureg:
         raise Unreadable(
@@ -137,33 +142,33 @@ def _in_unit(quantity, unit, size):
         )
     magnitude = quantity.magnitude
     # A law's result that pint was given with a unit: that unit counts, not its own.
-    values = _plain(+magnitude if isinstance(magnitude, (Amount, Whole)) else magnitude, unit, size)
-    here, asked = _counted(Q(1.0, quantity.units), Q(1.0, unit or "dimensionless"))
-    if not here.is_compatible_with(asked):
+    plain = +magnitude if isinstance(magnitude, (Amount, Whole)) else magnitude
+    return _in_unit(plain, f"{quantity.units:~P}", unit, size)
+
+
+def _in_unit(magnitude, given, unit, size):
+    here, asked = unit_of(given), unit_of(unit)
+    values = _plain(magnitude, unit, size)
+    if _counted(here, asked) != asked.dimensions:
         raise Unreadable(
             "dimension",
             f"You gave {_name(here)}, but the question asks for {_name(asked)}. "
             "Write down the units of everything you multiplied and divided, and cancel them.",
         )
-    with np.errstate(all="ignore"):
-        return values * here.to(asked.units).magnitude
+    return values * (here.factor / asked.factor)
 
 
 def _counted(here, asked):
-    """Both, and what is counted left out of what is asked if it is not in what is given: 5/s
-    requests are 5 requests/s.
+    """The dimensions of what is given, with what is counted in those that are asked if it is not
+    in them: 5/s requests are 5 requests/s.
     """
-    for count in ("token", "request"):
-        power = asked.dimensionality.get(f"[{count}]", 0)
-        if power and not here.dimensionality.get(f"[{count}]", 0):
-            here = here * type(here)(1.0, count) ** power
-    return here, asked
+    found, wanted = here.dimensions, asked.dimensions
+    counts = {"[token]", "[request]"} & wanted.keys() - found.keys()
+    return found | {count: wanted[count] for count in counts}
 
 
-def _name(one):
-    return (
-        "a plain number" if one.dimensionless else f"an amount in {unit_words(f'{one.units:~P}')}"
-    )
+def _name(unit):
+    return f"an amount in {unit_words(unit.symbol)}" if unit.powers else "a plain number"
 
 
 def option(answer, options):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from itertools import combinations
-
-import numpy as np
 
 from lightspeed_course.practice.amounts import close, si_factor
 from lightspeed_course.practice.causes import PREMISE, Cause
 from lightspeed_course.practice.dimensions import dimensions
+from lightspeed_course.practice.values import Values, joined
 
 
 def results(variant, inputs, change=lambda given: {}):
@@ -21,8 +21,8 @@ def results(variant, inputs, change=lambda given: {}):
             values = variant.in_unit(variant.question.expected(**given | change(given)))
         except Exception:  # what the law is not made for
             values = ()
-        found.append(values if len(values) == width else np.full(width, np.nan))
-    return np.concatenate(found)
+        found.append(values if len(values) == width else (math.nan,) * width)
+    return joined(found)
 
 
 def turned(variant):
@@ -44,7 +44,7 @@ def turned(variant):
 
 def _shares(q, right):
     whole = 100 if q.unit == "%" else 1
-    if q.unit != "%" and (q.unit or not ((right > 0) & (right < 1)).all()):
+    if q.unit != "%" and (q.unit or not all(0 < value < 1 for value in right)):
         return
     rest = "That is the share of the rest: the two add up to the whole. Which of them is asked?"
     yield Cause("the other share", whole - right, rest)
@@ -80,7 +80,7 @@ def given(variant):
         reason = f"That is {label} itself. What has to be done with it?"
         about = re.escape(p.text(variant.values[name]))
         for same in {value, float(p.si(value))}:
-            yield Cause("a premise", np.array([same]), reason, about=about)
+            yield Cause("a premise", Values([same]), reason, about=about)
         if q.unit and dimensions(p.unit) == dimensions(q.unit):
             value = p.si(value) / si_factor(q.unit)
             reason = f"The difference is {label}. Does it belong to what is asked?"
@@ -119,12 +119,12 @@ def _factor(variant, name, inputs):
     """A premise as a factor too many or too few."""
     q, right, label = variant.question, variant.right, _label(variant, name)
     p, width = q.parameters[name], len(right) // len(inputs)
-    si = np.repeat([float(given[name]) for given in inputs], width)
-    shown = np.repeat([float(sample[name]) for sample in variant.samples], width)
+    si = joined((given[name],) * width for given in inputs)
+    shown = joined((sample[name],) * width for sample in variant.samples)
     side = _side(label)
     for values in (right * si**2, right / si**2):
         yield Cause(f"{label} on the wrong side", values, side, whole=True)
-    if q.kind == "function" or p.unit or (si % 1).any():
+    if q.kind == "function" or p.unit or any(si % 1):
         reason = f"The factor is {label}. Is it left out, or counted twice?"
         for values in (right * si, right / si, right * shown, right / shown):
             yield Cause(f"a factor of {label}", values, reason, PREMISE, whole=True)
@@ -142,14 +142,14 @@ def _instead(variant, name, inputs):
     place.
     """
     p, label = variant.question.parameters[name], _label(variant, name)
-    si = np.array([float(given[name]) for given in inputs])
+    si = Values(given[name] for given in inputs)
     has, share = (
         set(dimensions(p.unit)),
-        p.unit == "%" or (not p.unit and bool(((si > 0) & (si < 1)).all())),
+        p.unit == "%" or (not p.unit and all(0 < value < 1 for value in si)),
     )
     so = "It comes out so"
     yield f"{label} on the wrong side", lambda v: 1 / v, _side(label)
-    if not p.unit and not (si % 1).any():
+    if not p.unit and not any(si % 1):
         single = f"{so} with one in place of {label}. Is it left out?"
         yield f"{label} left out", lambda v: 1, single, PREMISE
         for by, more in ((1, "more"), (-1, "less")):

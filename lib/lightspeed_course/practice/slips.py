@@ -6,8 +6,6 @@ import math
 import re
 from itertools import combinations
 
-import numpy as np
-
 from lightspeed_course.practice.amounts import si_factor
 from lightspeed_course.practice.causes import PARTICULAR, VAGUE, Cause
 from lightspeed_course.practice.dimensions import (
@@ -37,8 +35,8 @@ def causes(variant):
         width = tolerance if factor >= 60 else 0.0
         # An answer in the library's own unit is off in one direction only.
         for values in (right * factor,) if name == "unit" else (right * factor, right / factor):
-            if not tolerance and (values % 1).any():  # of what must be whole
-                yield Cause(name, np.floor(values), reason, rank, width=width)
+            if not tolerance and any(values % 1):  # of what must be whole
+                yield Cause(name, values - values % 1, reason, rank, width=width)
             yield Cause(name, values, reason, rank, width=width)
 
 
@@ -55,7 +53,8 @@ def _units(variant, has):
         reason = f"A plain number is read in {q.unit}; yours looks like one in the library's own"
         yield "unit", si_factor(q.unit), f"{reason} unit. Convert it, or give a quantity."
     share = not q.unit and (
-        (np.abs(variant.right) <= 1).all() or "%" in {p.unit for p in q.parameters.values()}
+        all(abs(value) <= 1 for value in variant.right)
+        or "%" in {p.unit for p in q.parameters.values()}
     )
     if q.unit == "%" or share:
         read = " A plain number is read in %." * (q.unit == "%")

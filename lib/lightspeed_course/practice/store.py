@@ -1,42 +1,19 @@
-"""What a learner did, kept: one SQLite file of events that are only ever added.
+"""What a learner did, kept: events that are only ever added, and never lost.
 
-The file is `practice.sqlite3` in $LIGHTSPEED_DATA, else in the user's data directory. Each event is
-one transaction, so a killed kernel loses nothing that was shown as done, and two open labs may
-write at once. Where the file cannot be written, events wait in memory, the next call tries again,
-and a notice says so once.
+Who keeps them is the host's affair: in the lab one SQLite file (store_file.py), in the web edition
+the browser. A keeper has `add(rows)`, `rows()` and `take_notice()`; a row is (key, at, kind,
+question, detail as JSON). The same rows travel between them as a file.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import sqlite3
 import time
 import uuid
 from dataclasses import dataclass
-from pathlib import Path
 
-BUSY_SECONDS = 5
-ONLY_ADDED = "BEGIN SELECT RAISE(ABORT, 'events are only added'); END"
-# One step per version of the schema; a step is never changed once it has been released.
-MIGRATIONS = (
-    f"""
-    CREATE TABLE events (
-        number INTEGER PRIMARY KEY,
-        key TEXT NOT NULL UNIQUE,
-        at REAL NOT NULL,
-        kind TEXT NOT NULL,
-        question TEXT NOT NULL,
-        detail TEXT NOT NULL
-    );
-    CREATE TRIGGER events_stay BEFORE UPDATE ON events {ONLY_ADDED};
-    CREATE TRIGGER events_last BEFORE DELETE ON events {ONLY_ADDED};
-    CREATE TRIGGER events_once BEFORE INSERT ON events
-        WHEN EXISTS (SELECT 1 FROM events WHERE key = NEW.key OR number = NEW.number)
-        BEGIN SELECT RAISE(IGNORE); END;
-    """,
-)
+FORMAT = "speed-of-light progress"
+ROW = {"key": str, "at": (int, float), "kind": str, "question": str, "detail": dict}
 
 
 @dataclass(frozen=True)
@@ -51,138 +28,72 @@ class Event:
     detail: dict
 
 
-class Newer(sqlite3.Error):
-    """The file was written by a later version of the course."""
+_host = {}
 
 
-_waiting: list[tuple] = []  # events that the file has not taken yet
-_notice = {"text": "", "told": False}
+def use(keeper):
+    """Have this keeper keep the events of this process."""
+    _host["keeper"] = keeper
 
 
-def path():
-    """Where the file is, or will be."""
-    folder = os.environ.get("LIGHTSPEED_DATA")
-    if not folder:
-        import platformdirs
+def _keeper():
+    if "keeper" not in _host:
+        from lightspeed_course.practice import store_file
 
-        folder = platformdirs.user_data_dir("speed-of-light", appauthor=False)
-    return Path(folder) / "practice.sqlite3"
+        _host["keeper"] = store_file
+    return _host["keeper"]
 
 
 def record(kind, question, detail=None, at=None):
-    """Keep one event, with details that JSON can hold. Never raises for a file that cannot be
-    written.
+    """Keep one event, with details that JSON can hold. Never raises for a keeper that cannot
+    write.
     """
     at = time.time() if at is None else at
-    _waiting.append((uuid.uuid4().hex, at, kind, question, json.dumps(detail or {})))
-    try:
-        path().parent.mkdir(parents=True, exist_ok=True)
-        with contextlib.closing(_open()) as file:
-            file.execute("BEGIN IMMEDIATE")
-            # An event whose key is there already, from a commit that we took for failed, is passed
-            # over by the trigger.
-            file.executemany(
-                "INSERT INTO events (key, at, kind, question, detail) VALUES (?, ?, ?, ?, ?)",
-                _waiting,
-            )
-            file.execute("COMMIT")
-        _waiting.clear()
-    except (sqlite3.Error, OSError) as error:
-        _explain(error)
+    _keeper().add([(uuid.uuid4().hex, at, kind, question, json.dumps(detail or {}))])
 
 
 def events(kind=None, question=None):
     """All events, or those of a kind or a question, in the order in which they happened."""
-    rows = []
-    try:
-        if path().exists():
-            rows = _read(_open)
-    except (sqlite3.Error, OSError) as error:
-        _explain(error)
-        with contextlib.suppress(sqlite3.Error):
-            rows = _read(_open_unwritable)
-    kept = {row[0] for row in rows}
-    rows += [row for row in _waiting if row[0] not in kept]
-    found = [Event(at, k, q, json.loads(detail)) for _, at, k, q, detail in rows]
+    found = [Event(at, k, q, json.loads(detail)) for _, at, k, q, detail in _keeper().rows()]
     return [e for e in found if kind in (None, e.kind) and question in (None, e.question)]
 
 
-def _read(opening):
-    with contextlib.closing(opening()) as file:
-        return file.execute(
-            "SELECT key, at, kind, question, detail FROM events ORDER BY number"
-        ).fetchall()
-
-
 def take_notice():
-    """Why events are not kept on disk, the first time it is asked; else an empty text."""
-    text = "" if _notice["told"] else _notice["text"]
-    _notice["told"] = _notice["told"] or bool(text)
-    return text
+    """Why events are not kept, the first time it is asked; else an empty text."""
+    return _keeper().take_notice()
 
 
-def _explain(error):
-    if isinstance(error, Newer):
-        reason, cure = (
-            "it was written by a newer version of the course",
-            "Update the course to go on with it.",
-        )
-    elif isinstance(error, sqlite3.DatabaseError) and not isinstance(
-        error, sqlite3.OperationalError
-    ):
-        reason, cure = str(error), "Move the file away to start a new one."
-    else:
-        reason, cure = (
-            str(error),
-            "Free some room there, or set LIGHTSPEED_DATA to a folder that can be written.",
-        )
-    _notice["text"] = (
-        f"Your progress is not being saved in {path()}: {reason}. {cure} Practice goes on, and is"
-        " kept until you close this session."
-    )
+# --- between keepers ----------------------------------------------------------------------------
 
 
-def _open():
-    file = sqlite3.connect(path(), timeout=BUSY_SECONDS, isolation_level=None)
-    try:
-        version = file.execute("PRAGMA user_version").fetchone()[0]
-        if version > len(MIGRATIONS):
-            raise Newer(version)
-        if version < len(MIGRATIONS):
-            _migrate(file)
-        file.execute("PRAGMA synchronous = FULL")
-    except BaseException:
-        file.close()
-        raise
-    return file
+def dumps():
+    """All events as the text of a file that `loads` takes, here or elsewhere."""
+    rows = [dict(zip(ROW, (*row[:4], json.loads(row[4])), strict=True)) for row in _keeper().rows()]
+    return json.dumps({"format": FORMAT, "version": 1, "events": rows}, indent=1)
 
 
-def _open_unwritable():
-    """The file as it stands on a full or read-only disk, where even a reader of a WAL cannot
-    make its lock.
+def loads(text):
+    """Add the events of such a file that are not here yet, and return how many they are.
+
+    Raises ValueError, and adds nothing, for a text that is not such a file.
     """
-    return sqlite3.connect(f"{path().absolute().as_uri()}?mode=ro&immutable=1", uri=True)
-
-
-def _migrate(file):
-    with contextlib.suppress(sqlite3.OperationalError):
-        # Refused while another process has it open; that one has set it then, and it stays set.
-        file.execute("PRAGMA journal_mode = WAL")
-    file.execute("BEGIN EXCLUSIVE")
-    # again: another process may have been first
-    version = file.execute("PRAGMA user_version").fetchone()[0]
-    for step in MIGRATIONS[version:]:
-        for statement in statements(step):
-            file.execute(statement)
-    file.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
-    file.execute("COMMIT")
-
-
-def statements(script):
-    """The statements of a script, one by one: executescript() would end our transaction."""
-    statement = ""
-    for line in script.splitlines(keepends=True):
-        statement += line
-        if statement.strip() and sqlite3.complete_statement(statement):
-            yield statement
-            statement = ""
+    try:
+        told = json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"This is no file of progress: {error}.") from None
+    if not isinstance(told, dict) or told.get("format") != FORMAT:
+        raise ValueError(f"This is no file of progress: it has no {FORMAT!r} in it.")
+    if told.get("version") != 1 or not isinstance(told.get("events"), list):
+        raise ValueError("This file of progress is of another version: update the course.")
+    for number, event in enumerate(told["events"], 1):
+        right = isinstance(event, dict) and event.keys() == ROW.keys()
+        if not right or not all(isinstance(event[n], kind) for n, kind in ROW.items()):
+            raise ValueError(f"Event {number} of this file of progress is damaged.")
+    here = {row[0] for row in _keeper().rows()}
+    rows = [
+        (*(event[name] for name in list(ROW)[:4]), json.dumps(event["detail"]))
+        for event in told["events"]
+    ]
+    new = list({row[0]: row for row in rows if row[0] not in here}.values())
+    _keeper().add(new)
+    return len(new)

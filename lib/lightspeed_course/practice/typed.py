@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+
+from lightspeed.unit_table import UnknownUnit, known
+from lightspeed.unit_table import unit as unit_of
 
 
 class Unreadable(Exception):
@@ -11,6 +15,14 @@ class Unreadable(Exception):
     def __init__(self, kind, message):
         super().__init__(message)
         self.kind, self.message = kind, message
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A number with the unit that was typed after it."""
+
+    magnitude: float
+    unit: str
 
 
 NUMBER = (
@@ -102,7 +114,7 @@ def _in_digits(match):
 
 
 def parse(text, asked=""):
-    """What a learner typed, as a number or a quantity: "1.5e6", "1,500,000", "2/3", "0.8 µs",
+    """What a learner typed, as a number or `Measured`: "1.5e6", "1,500,000", "2/3", "0.8 µs",
     "24 GPUs", "400 Gbps". Raises Unreadable.
     """
     text = text.strip().translate(ALIKE)
@@ -130,13 +142,13 @@ def parse(text, asked=""):
         unit = EACH.sub("", unit)
     if not unit or (not asked and COUNTED.fullmatch(unit)):
         return value
-    from lightspeed.units import Q
-
+    spelled = _spelled(unit, asked)
     try:
-        return Q(value, _spelled(unit, asked))
-    except Exception:
+        unit_of(spelled)
+    except UnknownUnit:
         advice = "Units are written like ms, GB/s, TFLOP/s or FLOP/byte; B is a byte, bit is a bit."
         raise Unreadable("type", f"There is no unit {unit!r} here. {advice}") from None
+    return Measured(value, spelled)
 
 
 def _spelled(unit, asked):
@@ -150,16 +162,11 @@ def _spelled(unit, asked):
 
 
 def _singular(unit):
-    """Without the s of a plural, where pint knows the singular only: "tokens/GPU" stays unknown,
-    "requests/second" does not.
-    """
-    from lightspeed.units import ureg
+    """Without the s of a plural, where the table knows the singular only."""
 
     def one(match):
         word = match[0]
-        return (
-            word if word in ureg or not word.endswith("s") or word[:-1] not in ureg else word[:-1]
-        )
+        return word[:-1] if word.endswith("s") and not known(word) and known(word[:-1]) else word
 
     return re.sub(r"[A-Za-zµ]+", one, unit)
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from itertools import combinations, permutations
 
-import numpy as np
-
 from lightspeed_course.practice.amounts import close
 from lightspeed_course.practice.premises import results
+from lightspeed_course.practice.values import finite
 
 # what is called close: at most a fifth away, and never more than five tolerances
 NEAR = math.log(1.2)
@@ -26,7 +25,7 @@ def reordered(variant, given, right):
                 f"Those are the right values, in another order than asked: {', '.join(q.names)}.",
             )
     elif q.kind == "function":
-        if len(set(given[np.isfinite(given)])) < 3:
+        if len(set(given.where(finite(given)))) < 3:
             return None  # so little that several orders would do
         # The library is called, not the learner's function: a permutation costs no call in a
         # sandbox.
@@ -65,8 +64,8 @@ def _same_as(variant, order, given):
         dict(zip(order, variant.inputs(sample).values(), strict=True)) for sample in variant.samples
     ]
     others = results(variant, inputs)
-    here = ~(np.isnan(given) & np.isnan(others))
-    return close(given[here], others[here], variant.question.tolerance)
+    here = [not (math.isnan(a) and math.isnan(b)) for a, b in zip(given, others, strict=True)]
+    return close(given.where(here), others.where(here), variant.question.tolerance)
 
 
 def unrounded(variant, given, right):
@@ -171,9 +170,9 @@ def magnitude(variant, given, right):
 def _size(given, right, tolerance):
     """How far off a value is, and what to do next; nothing that is not certain."""
     way = "too high" if given > right else "too low"
-    if np.isinf(given) or np.isinf(right) or given == 0 or right == 0:
+    if math.isinf(given) or math.isinf(right) or given == 0 or right == 0:
         return f"{way}, and no factor mends it", "Where does the law reach zero or infinity?"
-    if np.isnan(given):
+    if math.isnan(given):
         return "no number", NEXT
     if given * right < 0:
         return f"{way}, and of the other sign", "Where does the minus come from?"

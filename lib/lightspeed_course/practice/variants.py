@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 
-import numpy as np
-
 from lightspeed_course.practice.amounts import amount, close, si_factor, unit_words
+from lightspeed_course.practice.values import Values, finite, joined, values_of
 
 SAMPLES = 20
 
@@ -32,7 +31,7 @@ def draw(rng, parameter):
 class Variant:
     """A question with values: what is asked, what is right, what each misconception gives.
 
-    Numbers are in the asked unit, as a float64 array: of one value, of the array's values, or of
+    Numbers are in the asked unit, as `Values`: of one value, of the array's values, or of
     the results on each of `samples` if a function is asked.
     """
 
@@ -66,7 +65,7 @@ class Variant:
     def right(self):
         if self.question.kind == "choice":
             return self.question.expected(**self.inputs())
-        return np.concatenate([self._result(self.question.expected, s) for s in self.samples])
+        return joined(self._result(self.question.expected, s) for s in self.samples)
 
     def wrong(self, misconception):
         """What the misconception answers; NaN where it has no answer."""
@@ -78,10 +77,10 @@ class Variant:
             try:
                 results.append(self._result(misconception.wrong, sample))
             except (ArithmeticError, ValueError):
-                results.append(np.full(width, math.nan))
-        results = np.concatenate(results)
+                results.append((math.nan,) * width)
+        results = joined(results)
         if misconception.slight and close(results, self.right, self.question.tolerance):
-            return np.full(len(results), math.nan)
+            return Values((math.nan,) * len(results))
         return results
 
     @cached_property
@@ -108,8 +107,8 @@ class Variant:
         if hasattr(value, "dimensionality"):
             value = value.to(self.question.unit or "dimensionless").magnitude
         else:
-            value = np.asarray(value, float) / si_factor(self.question.unit)
-        return np.atleast_1d(np.asarray(value, float))
+            value = values_of(value) / si_factor(self.question.unit)
+        return values_of(value)
 
     def is_sound(self):
         """Whether these values pose the same question: valid, finite, and each misconception
@@ -122,9 +121,9 @@ class Variant:
             return self.right in q.options
         # A function may have infinity as its right result somewhere; a number may not.
         has_values = (
-            not np.isnan(self.right).any()
+            not any(map(math.isnan, self.right))
             if q.kind == "function"
-            else np.isfinite(self.right).all()
+            else all(finite(self.right))
         )
         return bool(has_values) and not any(
             close(self.wrong(m), self.right, q.tolerance) for m in q.misconceptions

@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from lightspeed.precision import FORMATS, Format, accumulate
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
 from lightspeed_course.show.format import plain
@@ -35,14 +33,14 @@ def misread(f, **changed):
 
 def numbers_of(name):
     """The value of each code of a format."""
-    return FORMATS[name].decode(np.arange(2 ** FORMATS[name].bits))
+    return [FORMATS[name].decode(code) for code in range(2 ** FORMATS[name].bits)]
 
 
 def rounding_errors(x, name):
     """What rounding takes from numbers around x."""
     f = FORMATS[name]
-    tried = f.round(x) + f.spacing(x) * np.linspace(0, 1, 9)
-    return np.abs(f.round(tried) - tried)
+    tried = [f.round(x) + f.spacing(x) * eighths / 8 for eighths in range(9)]
+    return [abs(f.round(value) - value) for value in tried]
 
 
 def relative_step(name, share):
@@ -106,16 +104,16 @@ largest = Question(
     holds={
         "the code of all ones": lambda name: (
             not FORMATS[name].has_nan
-            or np.isnan(FORMATS[name].decode(2 ** (FORMATS[name].bits - 1) - 1))
+            or math.isnan(FORMATS[name].decode(2 ** (FORMATS[name].bits - 1) - 1))
         ),
-        "few codes and no infinity": lambda name: not np.isinf(numbers_of(name)).any(),
+        "few codes and no infinity": lambda name: not any(map(math.isinf, numbers_of(name))),
         "The bias is one less than": (
             lambda name: FORMATS[name].bias == 2 ** FORMATS[name].exponent_bits / 2 - 1
         ),
         "The top exponent field is in use": lambda name: (
             math.frexp(FORMATS[name].max)[1] - 1
             == 2 ** FORMATS[name].exponent_bits - 1 - FORMATS[name].bias
-            and np.isnan(numbers_of(name)).sum() == 2 * FORMATS[name].has_nan
+            and sum(map(math.isnan, numbers_of(name))) == 2 * FORMATS[name].has_nan
         ),
     },
 )
@@ -277,7 +275,7 @@ spacing = Question(
     holds={
         "the power of two above the number": lambda x, name: 2 ** math.frexp(x)[1] > x,
         "the largest error of rounding to nearest": (
-            lambda x, name: rounding_errors(x, name).max() == FORMATS[name].spacing(x) / 2
+            lambda x, name: max(rounding_errors(x, name)) == FORMATS[name].spacing(x) / 2
         ),
         "The power of two at or below": lambda x, name: (
             2 ** (math.frexp(x)[1] - 1) <= x < 2 ** math.frexp(x)[1]
@@ -447,9 +445,7 @@ stall = Question(
         " it stop growing?"
     ),
     parameters={"name": one_of("bf16", "bf16", "fp16", "fp8_e5m2")},
-    expected=lambda name: accumulate(
-        np.ones(2 ** (FORMATS[name].mantissa_bits + 2)), FORMATS[name]
-    ),
+    expected=lambda name: accumulate([1.0] * 2 ** (FORMATS[name].mantissa_bits + 2), FORMATS[name]),
     tolerance=0.001,
     solution=lambda name: (
         "It stalls where the step becomes two: at two to the power"
@@ -537,7 +533,7 @@ loss_scaling = Question(
     ),
     holds={
         "the smallest that matter": "definition: a premise",
-        "a gradient twice as large overflows": lambda g, name: np.isinf(
+        "a gradient twice as large overflows": lambda g, name: math.isinf(
             FORMATS[name].round(2 * g * 2.0 ** math.floor(math.log2(FORMATS[name].max / g)))
         ),
         "You need the smallest scale": lambda g, name: (

@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from lightspeed import energy as e
 from lightspeed import quantization as q
 from lightspeed import roofline as r
@@ -36,7 +34,7 @@ symmetric_scale = Question(
         " quantization use, so that a value is code times scale?"
     ),
     parameters={"amax": one_of(3.0, 0.5, 2.0, 3.0, 6.0, 12.0), "bits": one_of(8, 8, 4, 6)},
-    expected=lambda amax, bits: float(q.quantize_symmetric(np.array([amax]), bits).scale),
+    expected=q.symmetric_scale,
     tolerance=0.001,
     solution=lambda amax, bits: (
         f"The codes go from minus to plus {2 ** (bits - 1) - 1}; the largest magnitude takes the"
@@ -73,21 +71,25 @@ symmetric_scale = Question(
     holds={
         "The largest magnitude in a tensor is": "definition: a premise",
         "That is the largest magnitude, not the scale": lambda amax, bits: (
-            q.quantize_symmetric(np.array([amax]), bits).scale < amax
+            q.symmetric_scale(amax, bits) < amax
         ),
         "There is one more code below zero": "definition: two's complement",
         "half of them are for the other sign": "definition: two's complement",
         "That spreads all steps over both signs": lambda amax, bits: (2**bits - 1) % 2 == 1,
         "The codes go from minus to plus": lambda amax, bits: (
-            q.quantize_symmetric(np.array([amax, -amax]), bits).codes.tolist()
+            [code_of(x, amax, bits) for x in (amax, -amax)]
             == [2 ** (bits - 1) - 1, 1 - 2 ** (bits - 1)]
         ),
     },
 )
 
 
+def code_of(x, amax, bits):
+    return q.symmetric_code(x, q.symmetric_scale(amax, bits), 2 ** (bits - 1) - 1)
+
+
 def zero_point(low, high, bits):
-    return float(q.quantize_asymmetric(np.array([low, high]), bits).zero_point)
+    return q.asymmetric_scale(low, high, bits)[1]
 
 
 zero = Question(
@@ -155,9 +157,7 @@ quantize = Question(
         "bits": Parameter(8, (3, 4, 8)),
     },
     edges=({"x": 50.0}, {"x": -50.0}, {"x": 2.9}),
-    expected=lambda x, amax, bits: float(
-        q.quantize_symmetric(np.array([x]), int(bits), amax=float(amax)).codes[0]
-    ),
+    expected=code_of,
     tolerance=0.0001,
     solution=(
         "Divide by the scale, round, and hold to the range:\n\n```python\ndef quantize(x, amax,"

@@ -406,15 +406,14 @@ STEPS = ("load", "left", "right", "reduce")
 
 
 def task_graph(load, left, right, reduce):
-    import networkx
-
-    graph = networkx.DiGraph(
-        [("load", "left"), ("load", "right"), ("left", "reduce"), ("right", "reduce")]
+    return s.work_span(
+        {
+            "load": (load, ()),
+            "left": (left, ("load",)),
+            "right": (right, ("load",)),
+            "reduce": (reduce, ("left", "right")),
+        }
     )
-    networkx.set_node_attributes(
-        graph, dict(zip(STEPS, (load, left, right, reduce), strict=True)), "time"
-    )
-    return s.work_span(graph)
 
 
 critical = Question(

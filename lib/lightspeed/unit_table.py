@@ -1,0 +1,177 @@
+"""The units of units.txt by themselves: factor and dimensions of "GB/s", without pint.
+
+pint serves arithmetic with units. To read an answer, to convert it and to compare its dimensions
+takes a table and a few lines, and works where pint is not, as in a browser.
+
+    >>> unit("Gbit/s").factor / unit("GB/s").factor
+    0.125
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+__all__ = ("Unit", "UnknownUnit", "known", "unit")
+
+# The course's own base units are byte and kilogram; the file's are bit and gram.
+BASE = {"[information]": 1 / 8, "[mass]": 1e-3}
+RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻", "0123456789-")
+TOKEN = re.compile(r"\s*(?:(\*\*|\^)\s*|([*/·])\s*|(-?\d+(?:\.\d+)?(?:e-?\d+)?)|([^\W\d]\w*|%))")
+
+
+class UnknownUnit(LookupError):
+    """No unit of the course has this name; `.name` is the part that is not known."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"there is no unit {name!r}")
+        self.name = name
+
+
+@dataclass(frozen=True)
+class Unit:
+    """How many of the course's base units it is (byte, s, FLOP, kg, m, token, ...), its
+    dimensions with their powers, and its name in symbols.
+    """
+
+    factor: float
+    powers: tuple[tuple[str, int], ...] = ()
+    symbol: str = ""
+
+    @property
+    def dimensions(self) -> dict[str, int]:
+        return dict(self.powers)
+
+
+@dataclass(frozen=True)
+class _Named:
+    factor: float
+    powers: tuple[tuple[str, int], ...]
+    symbol: str
+
+
+@cache
+def unit(text: str) -> Unit:
+    """The unit that is written so; raises UnknownUnit. An empty text is the plain number.
+
+    >>> unit("FLOP/byte").dimensions
+    {'[operation]': 1, '[information]': -1}
+    """
+    factor, powers = 1.0, dict[str, int]()
+    symbols: list[tuple[str, int]] = []
+    for name, power in _factors(re.sub(r"([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)", r"**\1", text).translate(RAISED)):
+        found = _number(name) or _named(name)
+        factor *= found.factor**power
+        for dimension, times in found.powers:
+            powers[dimension] = powers.get(dimension, 0) + times * power
+        if found.symbol:
+            symbols.append((found.symbol, power))
+    return Unit(factor, tuple((d, p) for d, p in powers.items() if p), _in_symbols(symbols))
+
+
+def known(name: str) -> bool:
+    """Whether this one word is a unit.
+
+    >>> known("token"), known("tokens"), known("GiB")
+    (True, True, True)
+    """
+    try:
+        _named(name)
+    except UnknownUnit:
+        return False
+    return True
+
+
+def _factors(text: str) -> list[tuple[str, int]]:
+    """The names and numbers of a product, each with its power; a division counts for what
+    follows it.
+    """
+    found: list[tuple[str, int]] = []
+    at, sign, raised = 0, 1, False
+    while token := TOKEN.match(text, at):
+        at = token.end()
+        power, sort, number, name = token.groups()
+        if power:
+            raised = True
+        elif raised and number and found and re.fullmatch(r"-?\d{1,2}", number):
+            found[-1] = found[-1][0], found[-1][1] * int(number)
+            raised, sign = False, 1
+        elif raised:
+            raise UnknownUnit(text.strip())
+        elif sort:
+            sign = -1 if sort == "/" else 1
+        else:
+            found.append((number or name, sign))
+            sign = 1
+    if raised or text[at:].strip() or (text.strip() and not found):
+        raise UnknownUnit(text.strip())
+    return found
+
+
+def _number(text: str) -> _Named | None:
+    return _Named(float(text), (), "") if text[0].isdigit() or text[0] == "-" else None
+
+
+def _named(name: str) -> _Named:
+    prefixes, units = _table()
+    for prefix, (factor, symbol) in {"": (1.0, ""), **prefixes}.items():
+        rest = name.removeprefix(prefix)
+        singular = rest.removesuffix("s")  # "tokens", but no symbol of one letter has a plural
+        if rest in units or (len(singular) > 1 and singular in units):
+            one = units[rest if rest in units else singular]
+            if rest != name or not prefix:
+                return _Named(one.factor * factor, one.powers, symbol + one.symbol)
+    raise UnknownUnit(name)
+
+
+def _in_symbols(factors: list[tuple[str, int]]) -> str:
+    def raised(symbol: str, power: int) -> str:
+        digits = str(power).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+        return symbol if power == 1 else symbol + digits
+
+    above = "·".join(raised(s, p) for s, p in factors if p > 0)
+    below = "".join("/" + raised(s, -p) for s, p in factors if p < 0)
+    return f"{above or '1' * bool(below)}{below}"
+
+
+@cache
+def _table() -> tuple[dict[str, tuple[float, str]], dict[str, _Named]]:
+    """Prefix -> (factor, symbol) and name -> unit, from the lines `name = definition = symbol =
+    alias ...`.
+    """
+    prefixes: dict[str, tuple[float, str]] = {}
+    units: dict[str, _Named] = {}
+    for line in Path(__file__).with_name("units.txt").read_text("utf-8").splitlines():
+        if not line.strip() or line.startswith(("#", "dimensionless")):
+            continue
+        name, definition, *others = (part.strip() for part in line.split("="))
+        symbol = next((o for o in others[:1] if o != "_"), name).rstrip("-")
+        names = [n.rstrip("-") for n in (name, *others) if n != "_"]
+        if name.endswith("-"):
+            base, _, power = definition.partition("**")
+            prefixes |= dict.fromkeys(names, (float(base) ** float(power or 1), symbol))
+        else:
+            units |= dict.fromkeys(names, _defined(definition, symbol, prefixes, units))
+    return prefixes, units
+
+
+def _defined(
+    definition: str,
+    symbol: str,
+    prefixes: dict[str, tuple[float, str]],
+    units: dict[str, _Named],
+) -> _Named:
+    if definition.startswith("["):
+        return _Named(BASE.get(definition, 1.0), ((definition, 1),), symbol)
+    factors, powers = [1.0], dict[str, int]()
+    for name, power in _factors(definition):
+        prefix = next((p for p in prefixes if name.startswith(p) and name[len(p) :] in units), "")
+        found = _number(name) or units.get(name) or units[name[len(prefix) :]]
+        scale = prefixes[prefix][0] if prefix and name not in units else 1.0
+        factors.append((found.factor * scale) ** power)
+        for dimension, times in found.powers:
+            powers[dimension] = powers.get(dimension, 0) + times * power
+    return _Named(math.prod(factors), tuple((d, p) for d, p in powers.items() if p), symbol)
