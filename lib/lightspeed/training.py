@@ -110,6 +110,6 @@ def samples_to_target(batch: Value, least: Value, critical: Value) -> Value:
     the batch towards least / critical; samples rise without end.
 
     >>> samples_to_target(256, least=1e6, critical=256)
-    2000000.0
+    2 million
     """
     return least * (1 + batch / critical)

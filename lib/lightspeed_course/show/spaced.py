@@ -16,7 +16,7 @@ def evenly(low, high, count):
 def by_ratio(low, high, count):
     """`count` values with equal ratios from `low` to `high`, both of them included.
 
-    >>> by_ratio(1, 8, 4)
-    (1.0, 2.0, 4.0, 8.0)
+    >>> by_ratio(1, 16, 3)
+    (1.0, 4.0, 16.0)
     """
     return (*(low * (high / low) ** (i / (count - 1)) for i in range(count - 1)), float(high))
