@@ -1,26 +1,90 @@
 """`lightspeed nccl report`: what nccl-tests printed, judged."""
 
+import argparse
+import re
+import sys
+
 from lightspeed_cli.argument_types import count
 from lightspeed_cli.errors import UserError, cause
+
+
+def share(text):
+    """A share of the line above 0, such as 90% or 0.9."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(%?)", text)
+    value = float(found[1]) / (100 if found[2] else 1) if found else 0
+    if not 0 < value <= 2:
+        raise argparse.ArgumentTypeError(f"{text!r} is no share of the line; expected 90% or 0.9")
+    return value
 
 
 def add(parser):
     """Put the arguments of the verb on its parser."""
     parser.add_argument("what", choices=["report"], metavar="report")
-    parser.add_argument("file", help="what all_reduce_perf or one of its sisters printed")
-    parser.add_argument("--hardware", help="such as p5 or h200 (default: guessed, and said so)")
+    parser.add_argument(
+        "file",
+        nargs="+",
+        help="what all_reduce_perf or one of its sisters printed, or wrote with -J; - reads the"
+        " standard input; of two files the runs are compared",
+    )
+    parser.add_argument("--hardware", help="such as p5 or h200 (default: by the names in the file)")
+    parser.add_argument("--nic", help="adapters of a node and their rate: 8x400G, 4xHDR, 8xNDR")
+    parser.add_argument(
+        "--domain", type=count, help="GPUs that NVLink joins, over hosts too: 72 for an NVL72"
+    )
+    parser.add_argument(
+        "--machine", metavar="TOML", help="a file of name, nic, domain, inside or hardware"
+    )
     parser.add_argument("--ranks", type=count, help="GPUs in all, where the file does not tell")
-    parser.add_argument("--nodes", type=count, help="hosts")
+    parser.add_argument("--nodes", type=count, help="hosts, where the file does not tell")
     parser.add_argument("--collective", help="such as all_gather, where the file does not tell")
     parser.add_argument("--page", metavar="FILE", help="write an HTML page with plots here")
+    parser.add_argument("--json", action="store_true", help="print data in place of sentences")
+    parser.add_argument(
+        "--at-least",
+        type=share,
+        metavar="SHARE",
+        help="exit with 1 if the largest message of a run is below this share of the line, with 2"
+        " if no line is known",
+    )
 
 
 def run(options):
-    """Print the verdict on one file."""
-    from lightspeed_course.nccl_report.page import report_file
+    """Print the verdict on one file, or on two side by side."""
+    from lightspeed_course.nccl_report import page
 
     o = options
+    if len(o.file) > 2:
+        raise UserError(f"{len(o.file)} files; expected one, or two to compare")
+    stated = page.Stated(o.hardware, o.nic, o.domain, o.machine, o.ranks, o.nodes, o.collective)
     try:
-        print("\n".join(report_file(o.file, o.hardware, o.ranks, o.nodes, o.collective, o.page)))
+        files = [page.read_runs(path, stated) for path in o.file]
+        told = (
+            page.to_json(o.file, files) if o.json else "\n".join(page.report_lines(o.file, files))
+        )
+        if o.page:
+            page.write_page(o.page, files, o.file)
     except (OSError, ValueError) as error:
         raise UserError(cause(error)) from error
+    print(told)
+    return _gate([run for runs in files for run in runs], o.at_least) if o.at_least else 0
+
+
+def _gate(runs, least):
+    """The exit status for CI, with a line on stderr for each run that does not reach the share."""
+    status = 0
+    for judged in runs:
+        reached = judged.main.share if judged.main and judged.level != "invalid" else None
+        if reached is None:
+            print(
+                "lightspeed nccl: --at-least: a run has no line to compare with; state what is"
+                " asked for above",
+                file=sys.stderr,
+            )
+            status = 2
+        elif reached < least:
+            print(
+                f"lightspeed nccl: {100 * reached:.3g} % of the line, below {100 * least:.3g} %",
+                file=sys.stderr,
+            )
+            status = status or 1
+    return status

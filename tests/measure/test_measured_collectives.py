@@ -19,7 +19,9 @@ from lightspeed_cli.argument_types import sizes_of
 from lightspeed_course.measure.instruments import collectives, launch, ranks
 from lightspeed_course.measure.instruments.timing import Missing, Quantity, Unavailable
 from lightspeed_course.measure.records import record
-from lightspeed_course.nccl_report.log import check, parse
+from lightspeed_course.nccl_report.check import check
+from lightspeed_course.nccl_report.facts import facts_of
+from lightspeed_course.nccl_report.log import parse
 
 HAS_MPI = bool(
     importlib.util.find_spec("mpi4py")
@@ -221,13 +223,15 @@ def test_the_table_is_one_that_nccl_report_reads():
     reports = {r.collective: r for r in parse("\n".join(collectives.report_lines(found)))}
     assert set(reports) == {"all_reduce", "sendrecv"}
     ours = reports["all_reduce"]
-    assert ours.ranks == 4 and ours.nodes == 1 and not ours.truncated and ours.out_of_bounds == 0
+    facts = facts_of(ours)
+    assert (facts.ranks.value, facts.nodes.value) == (4, 1)
+    assert not ours.truncated and ours.out_of_bounds == 0
     assert [row.size for row in ours.rows] == list(collectives.QUICK_SIZES)
     large = ours.rows[-1]
     assert large.busbw == pytest.approx(
         1.5 * large.size / ring_time(float(large.size), 4, 2e9, 5e-6), rel=1e-3
     )
-    assert not list(check(ours))
+    assert not list(check(ours, 4))
 
 
 @pytest.mark.parametrize(
@@ -313,7 +317,8 @@ def test_under_a_launcher_the_command_is_a_rank_and_one_speaks(tmp_path):
     assert done.returncode == 0, done.stderr
     reports = parse(done.stdout)
     assert [r.collective for r in reports] == list(ranks.COLLECTIVES)
-    assert all(r.ranks == 2 and [row.size for row in r.rows] == [8, 4096] for r in reports)
+    assert all(facts_of(r).ranks.value == 2 for r in reports)
+    assert all([row.size for row in r.rows] == [8, 4096] for r in reports)
     (kept,) = tmp_path.glob("*.json")
     assert (
         record.find(record.load(kept), "collectives.alltoall", size=4096).parameters["ranks"] == 2

@@ -33,17 +33,22 @@ def measured(series, nodes=None):
 def row(size, time, collective, n, old=False):
     """One line; the in-place time is a per cent shorter."""
     text = ""
+    checked = collective not in ("alltoall", "sendrecv")
+    shared = collective in ("all_gather", "reduce_scatter", "alltoall", "gather", "scatter")
     for seconds in (time, 0.99 * time):
         us = seconds * 1e6
         shown = f"{us:.0f}" if us >= 1e4 else f"{us:.1f}" if us >= 100 else f"{us:.2f}"
         algbw = size / float(shown) / 1e3
         text += (
             f" {shown:>8} {algbw:7.2f} {algbw * busbw_factor(collective, n):7.2f}"
-            f" {'5e-07' if old else '0':>6}"
+            f" {'5e-07' if old else 'N/A' if seconds < time and not checked else '0':>6}"
         )
-    redop = "sum" if collective in ("all_reduce", "reduce_scatter", "reduce") else "none"
-    root = "" if old else f" {-1:>7}"
-    return f"{size:>12} {size // 4:>13} {'float':>9} {redop:>7}{root}{text}"
+    redop = (
+        "sum" if collective in ("all_reduce", "reduce_scatter", "reduce", "sendrecv") else "none"
+    )
+    rooted = collective in ("broadcast", "reduce", "gather", "scatter")
+    root = "" if old else f" {0 if rooted else -1:>7}"
+    return f"{size:>12} {size // 4 // (n if shared else 1):>13} {'float':>9} {redop:>7}{root}{text}"
 
 
 def printed(

@@ -84,7 +84,6 @@ def test_a_collective_may_be_stated_as_its_program(tmp_path, capsys, name):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ([], "state it with --collective, one of all_reduce, all_gather"),
         (["--collective", "foo"], "there is no collective 'foo'; there are all_reduce, all_gather"),
         (
             ["--collective", "all_reduce", "--ranks", "7"],

@@ -6,22 +6,18 @@ import html.parser
 
 import pytest
 from markupsafe import escape
-from nccl_samples import measured, printed, row, under_mpirun
+from nccl_samples import measured, printed, under_mpirun
 
 from lightspeed.collectives import busbw_factor
 from lightspeed.errors import BadArgument
 from lightspeed.models.nccl_fit import FABRICS, measurements
+from lightspeed_course.nccl_report.advice import checks_of
+from lightspeed_course.nccl_report.judge import judge, judge_report
 from lightspeed_course.nccl_report.log import ReportError, parse
-from lightspeed_course.nccl_report.page import report_file, to_html
-from lightspeed_course.nccl_report.verdict import (
-    in_words,
-    judge,
-    judge_report,
-    kind,
-    published_near,
-    sentences,
-    spread,
-)
+from lightspeed_course.nccl_report.machine import described
+from lightspeed_course.nccl_report.page import read_runs, report_lines, to_html, write_page
+from lightspeed_course.nccl_report.published import kind, published_near, spread
+from lightspeed_course.nccl_report.words import in_words, sentences
 
 H200 = "NVIDIA H200"
 EFA = (
@@ -34,9 +30,16 @@ SOCKET = (
 )
 
 
-def judged(text, **stated):
+def judged(text, hardware=None, nic=None, domain=None, **stated):
     (report,) = parse(text)
-    return judge_report(report, **stated)
+    return judge_report(report, described(hardware, nic, domain), **stated)
+
+
+def report_file(path, page=None):
+    files = [read_runs(path)]
+    if page:
+        write_page(page, files, [path])
+    return report_lines([path], files)
 
 
 def says(run, *words):
@@ -86,7 +89,8 @@ def test_the_question_of_the_chapter():
 def test_published_runs_are_normal_in_every_version(
     series, n, nodes, collective, device, fabric, version
 ):
-    run = judged(printed(measured(series, nodes), n, nodes, collective, device, version))
+    text = printed(measured(series, nodes), n, nodes, collective, device, version)
+    run = judged(text, hardware=fabric if nodes > 1 else None)
     assert (run.fabric, run.n, run.nodes) == (fabric, n, nodes)
     assert run.main.level == "normal"
     assert not run.findings
@@ -97,7 +101,8 @@ def test_published_runs_are_normal_in_every_version(
 def test_nine_of_ten_test_rows_are_normal_by_construction():
     rows = [r for r in measurements() if not r.fitted and r.size >= 64e6]
     normal = [
-        judge(r.collective, r.size, r.time, r.n, r.nodes, r.fabric).level == "normal" for r in rows
+        judge(r.collective, r.size, r.time, r.n, r.nodes, described(r.fabric)).level == "normal"
+        for r in rows
     ]
     assert 0.8 <= sum(normal) / len(normal) < 1
     for message in ("large", "middle", "small"):
@@ -113,23 +118,23 @@ def test_nine_of_ten_test_rows_are_normal_by_construction():
 @pytest.mark.parametrize("version", ["now", "2022", "old"])
 def test_sockets_are_named_first(version):
     slow = [(size, 40 * time) for size, time in measured("p5_all_reduce", 4)]
-    run = judged(under_mpirun(printed(slow, 32, 4, version=version, log=SOCKET)))
+    run = judged(under_mpirun(printed(slow, 32, 4, version=version, log=SOCKET)), "p5")
     assert run.main.level == "very slow"
-    assert run.main.checks[0].startswith("The log says NET/Socket")
+    assert checks_of(run)[0].startswith("The log says NET/Socket")
     says(run, "far too slow", "39.1 times the time", "Check first:\n  1. The log says NET/Socket")
 
 
 def test_sockets_are_suspected_without_a_log():
     slow = [(size, 40 * time) for size, time in measured("p5_all_reduce", 4)]
-    run = judged(printed(slow, 32, 4))
+    run = judged(printed(slow, 32, 4), "p5")
     assert run.main.busbw < 12.5e9
-    assert run.main.checks[0].startswith("This is what TCP sockets give")
+    assert checks_of(run)[0].startswith("This is what TCP sockets give")
 
 
 def test_one_adapter_of_eight():
     run = judged(printed([(2**33, 2**33 * 1.9375 / 45e9)], 32, 4, log=EFA))
-    assert "one of the node's adapters" in run.main.checks[0]
-    assert not any("sockets" in check for check in run.main.checks)
+    assert "one of the node's adapters" in checks_of(run)[0]
+    assert not any("sockets" in check for check in checks_of(run))
 
 
 def test_a_pcie_path_inside_a_node():
@@ -141,17 +146,19 @@ def test_a_pcie_path_inside_a_node():
         )
     )
     assert run.main.level == "very slow"
-    assert "SHM" in run.main.checks[0]
-    assert "PCIe" in run.main.checks[1]
+    assert "SHM" in checks_of(run)[0]
+    assert "PCIe" in checks_of(run)[1]
 
 
 def test_infiniband_without_direct_memory_access():
     log = ("node-000:1:1 [0] NCCL INFO Channel 00/0 : 8[0] -> 0[0] [receive] via NET/IB/0",)
     slow = [(2**33, 2 * 8589934592 / 184.25e9)]
-    assert any("GDRDMA" in check for check in judged(printed(slow, 32, 4, log=log)).main.checks)
+    assert any(
+        "GDRDMA" in check for check in checks_of(judged(printed(slow, 32, 4, log=log), "p5"))
+    )
     direct = (log[0] + "/GDRDMA",)
     assert not any(
-        "no GDRDMA" in check for check in judged(printed(slow, 32, 4, log=direct)).main.checks
+        "no GDRDMA" in check for check in checks_of(judged(printed(slow, 32, 4, log=direct), "p5"))
     )
 
 
@@ -159,7 +166,7 @@ def test_a_slow_node_is_slow_and_not_very_slow():
     rows = [(size, 1.5 * time) for size, time in measured("p5_all_reduce", 4)]
     run = judged(printed(rows, 32, 4, log=EFA))
     assert run.main.level == "slow"
-    assert any("slow node" in check for check in run.main.checks)
+    assert any("slow node" in check for check in checks_of(run))
 
 
 def test_normal_but_below_all_that_was_published_is_mixed():
@@ -188,9 +195,9 @@ def test_nvls_above_the_link_is_no_alarm():
 
 
 def test_two_nodes_at_340_are_doubted():
-    verdict = judge("all_reduce", 16e9, 16e9 / 340e9, 16, 2, "p5")
-    assert verdict.level == "fast"
-    assert "doubt the number of ranks" in " ".join(verdict.words)
+    run = judged(printed([(16_000_000_000, 16e9 / 340e9)], 16, 2), "p5")
+    assert run.level == "fast"
+    says(run, "doubt the number of ranks")
 
 
 def test_small_messages_are_bound_by_steps():
@@ -199,10 +206,12 @@ def test_small_messages_are_bound_by_steps():
     says(run, "Steps bound it", "-e 8G")
 
 
-def test_a_guess_is_said_and_can_be_overruled():
+def test_a_network_that_is_not_named_is_not_guessed():
     text = printed(measured("p5_all_reduce", 4), 32, 4)
-    says(judged(text), "guessed", "--hardware")
-    assert "guessed" not in "\n".join(in_words(judged(text, hardware="p5")))
+    run = judged(text)
+    assert (run.level, run.main.line) == ("unknown", None)
+    says(run, "Depends on the network", "normal on 8 x 400G a node", "State it with --nic")
+    assert "8 x 200G" not in "\n".join(in_words(run))  # it could not have carried this
     assert judged(text, hardware="p6").fabric == "p6"
     with pytest.raises(BadArgument, match="hardware"):
         judged(text, hardware="p9")
@@ -210,10 +219,46 @@ def test_a_guess_is_said_and_can_be_overruled():
         judged(text, hardware="h100")
 
 
+def test_a_machine_that_cannot_have_carried_it_is_ruled_out():
+    """223 GB/s of busbw between two nodes whose four adapters carry 50 GB/s."""
+    run = judged(printed([(2**33, 2**33 / 118.87e9)], 16, 2, device="NVIDIA A100-SXM4-80GB"), "p4d")
+    assert (run.machine, run.dropped.fabric, run.level) == (None, "p4d", "unknown")
+    says(run, "is ruled out")
+    assert "450 %" not in "\n".join(in_words(run))
+
+
+def test_a_network_may_be_described():
+    rows = [(2**33, 2**33 * 1.875 / 90e9)]
+    run = judged(printed(rows, 16, 2), nic="8x400G")
+    assert (run.level, run.main.line) == ("very slow", 400e9)
+    says(run, "as much as 1.8 of 8 adapters carry", "Confidence medium")
+    assert judged(printed(rows, 16, 2), nic="4xHDR").level == "normal"
+    rack = printed([(2**33, 2**33 * 1.97 / 835e9)], 72, 18, device="NVIDIA Graphics Device")
+    assert judged(rack).level == "unknown"
+    told = described(domain=72)
+    assert told.joins(72, 18) and not told.joins(144, 36)
+    for wrong in ("400G", "8x", "0x400G", "8x0G", "8*400G", "8x400GB/s"):
+        with pytest.raises(ReportError, match="expected adapters of a node"):
+            described(nic=wrong)
+
+
+def test_a_machine_may_be_a_file(tmp_path):
+    path = tmp_path / "cluster.toml"
+    path.write_text('name = "our rack"\nnic = "4x400G"\ndomain = 72\ninside = "nvlink5"\n')
+    told = described(file=str(path))
+    assert (told.inside, told.network, told.domain) == (900e9, 200e9, 72)
+    path.write_text('nics = "4x400G"\n')
+    with pytest.raises(ReportError, match="no key 'nics'; there are name, nic"):
+        described(file=str(path))
+    path.write_text("nic = 4x400G\n")
+    with pytest.raises(ReportError, match="is no TOML"):
+        described(file=str(path))
+
+
 def test_unknown_hardware_is_not_judged():
-    run = judged(printed(measured("a100_sweep"), 8, device="NVIDIA GH200 120GB"))
+    run = judged(printed(measured("a100_sweep"), 8, device="NVIDIA Nonesuch"))
     assert (run.fabric, run.main.level, run.main.line) == (None, "unknown", None)
-    says(run, "hardware not stated", "State it with --hardware")
+    says(run, "NVIDIA Nonesuch", "state it with --hardware")
     assert to_html([run], "x").count("<svg") == 1
 
 
@@ -227,12 +272,11 @@ def test_cards_and_relatives_are_not_taken_for_the_machine_that_was_measured(dev
 def test_one_gpu_of_each_node_has_only_its_own_adapters():
     run = judged(printed([(2**30, 2**30 / 45e9)], 2, 2, log=EFA))
     assert (run.main.level, run.main.model, run.main.line) == ("unknown", None, 50e9)
-    says(run, "Only 1 of 8 GPUs", "90 % of that", "Run the test on all GPUs")
+    says(run, "Only 1 of 8 GPUs", "90 % of the line", "run the test on all of them")
     assert "<svg" in to_html([run], "x")
     assert (
-        judge("alltoall", 1e9, 0.02, 8, 2, "p5").line
-        == judge("alltoall", 1e9, 0.02, 16, 2, "p5").line
-        == 50e9
+        judge("alltoall", 1e9, 0.02, 16, 2, described("p5")).line
+        == pytest.approx(50e9 * (15 / 16) / (1 / 2))  # half of it stays in the node
     )
 
 
@@ -249,23 +293,8 @@ def test_a_file_that_ends_early(tmp_path):
     path = tmp_path / "run.log"
     path.write_text(text[:-40])
     lines = report_file(path)
-    assert any("ends before the run does" in line for line in lines)
+    assert any("the test was to go to" in line or "closing lines" in line for line in lines)
     assert any("That is normal" in line for line in lines)
-
-
-def test_a_malformed_row_is_an_error_with_its_line(tmp_path):
-    text = printed(measured("a100_sweep"), 8)
-    wrong = text.replace(
-        row(*measured("a100_sweep")[3], "all_reduce", 8),
-        row(*measured("a100_sweep")[3], "all_reduce", 8).replace("float", "float  sum"),
-    )
-    number = next(i for i, line in enumerate(wrong.splitlines(), 1) if "float  sum" in line)
-    path = tmp_path / "run.log"
-    path.write_text(wrong)
-    with pytest.raises(ReportError) as error:
-        report_file(path)
-    assert error.value.line == number
-    assert str(error.value).startswith(f"line {number}: ")
 
 
 def test_no_table_and_no_file(tmp_path):
@@ -277,21 +306,27 @@ def test_no_table_and_no_file(tmp_path):
         report_file(tmp_path / "none.log")
 
 
-def test_what_a_log_does_not_say_must_be_stated():
+def test_what_a_log_does_not_say_is_asked_for():
     rows = measured("p5_all_reduce", 4)
-    bare = "\n".join(line for line in printed(rows, 32, 4).splitlines() if "Rank" not in line)
-    with pytest.raises(ReportError, match="--nodes"):
-        judged(bare)
+    text = printed(rows, 32, 4)
+    bare = "\n".join(line for line in text.splitlines() if "Rank" not in line)
+    run = judged(bare)
+    assert (run.n, run.nodes, run.level) == (32, None, "unknown")  # 32 from busbw / algbw
+    says(run, "State on how many nodes the 32 GPUs are with --nodes", "nodes not known")
     run = judged(bare, nodes=4, hardware="p5")
-    assert (run.n, run.nodes, run.main.level) == (32, 4, "normal")  # 32 from busbw / algbw
-    lone = printed([(2**30, 1e-3)], 1)
-    with pytest.raises(ReportError, match="MPI=1"):
-        judged(lone)
-    with pytest.raises(ReportError, match="cannot be on"):
-        judged(printed(rows, 32, 4), ranks=2)
-    unnamed = "\n".join(line for line in printed(rows, 32, 4).splitlines() if "perf" not in line)
-    with pytest.raises(ReportError, match="--collective"):
-        judged(unnamed)
+    assert (run.n, run.nodes, run.main.level, run.confidence) == (32, 4, "normal", "medium")
+    with pytest.raises(ReportError, match="contradicts the file"):
+        judged(text, ranks=2)
+    with pytest.raises(ReportError, match="cannot be on 64 nodes"):
+        judged(text, nodes=64)
+    unnamed = "\n".join(line for line in text.splitlines() if "perf" not in line)
+    assert judged(unnamed).facts.collective.how == "inferred"
+
+
+def test_one_rank_is_no_run():
+    lines = printed([(2**30, 1e-3)], 1).splitlines()
+    assert judged("\n".join(lines)).level == "invalid"
+    says(judged("\n".join(lines)), "one rank sends nothing", "MPI=1")
 
 
 def test_a_file_that_contradicts_itself():
@@ -299,16 +334,35 @@ def test_a_file_that_contradicts_itself():
     words = text.splitlines()[-1].split()
     words[7] = f"{2 * float(words[6]):.2f}"  # "busbw is about twice algbw"
     run = judged("\n".join([*text.splitlines()[:-1], "  ".join(words)]) + "\n")
-    assert run.findings
-    says(run, "contradicts itself", "busbw")
+    assert run.findings and run.level == "unknown"
+    says(run, "About the file", "busbw")
+
+
+def test_wrong_results_are_no_measurement():
+    run = judged(printed(measured("a100_sweep"), 8).replace("values : 0 OK", "values : 9 FAILED"))
+    assert run.level == "invalid"
+    says(run, "the test reports wrong results")
+
+
+def test_two_runs_stand_side_by_side(tmp_path):
+    one, two = tmp_path / "one.log", tmp_path / "two.log"
+    rows = measured("a100_sweep")
+    one.write_text(printed(rows, 8, device="NVIDIA A100-SXM4-80GB"))
+    two.write_text(printed([(s, 2 * t) for s, t in rows], 8, device="NVIDIA A100-SXM4-80GB"))
+    lines = report_lines([one, two], [read_runs(one), read_runs(two)])
+    assert any("the second file takes 2 times as long as the first file" in x for x in lines)
+    gathered = printed(rows, 8, collective="all_gather", device="NVIDIA A100-SXM4-80GB")
+    two.write_text(gathered)
+    with pytest.raises(ReportError, match="no run of one collective"):
+        report_lines([one, two], [read_runs(one), read_runs(two)])
 
 
 def test_several_runs_in_one_file(tmp_path):
     path = tmp_path / "all.log"
     path.write_text(
-        printed(measured("p5_all_reduce", 4), 32, 4)
+        printed(measured("p5_all_reduce", 4), 32, 4, log=EFA)
         + "srun: done\n"
-        + printed(measured("p5_alltoall", 4), 32, 4, "alltoall")
+        + printed(measured("p5_alltoall", 4), 32, 4, "alltoall", log=EFA)
     )
     lines = report_file(path, page=tmp_path / "all.html")
     assert sum("That is normal" in line for line in lines) == 2
@@ -349,18 +403,17 @@ class Page(html.parser.HTMLParser):
     ],
 )
 def test_the_page_is_whole_and_always_the_same(series, n, nodes, device):
-    run = judged(printed(measured(series, nodes), n, nodes, device=device))
-    text = to_html([run], "run.log")
-    assert text == to_html(
-        [judged(printed(measured(series, nodes), n, nodes, device=device))], "run.log"
-    )
-    page = Page(text)
+    text = printed(measured(series, nodes), n, nodes, device=device, log=EFA)
+    run = judged(text)
+    shown = to_html([run], "run.log")
+    assert shown == to_html([judged(text)], "run.log")
+    page = Page(shown)
     assert page.open == []
     assert page.tags.count("svg") == 2
     assert page.links == []
     assert "script" not in page.tags
     for sentence in sentences(run):
-        assert escape(sentence) in text
+        assert escape(sentence) in shown
 
 
 def test_what_the_file_says_is_text_not_markup():

@@ -1,25 +1,32 @@
-"""The report of a file of nccl-tests output: lines for the terminal, and one page of HTML with
-its plots inside.
+"""The report of files of nccl-tests output: lines for the terminal, data, and one page of HTML
+with its plots inside.
 """
 
 from __future__ import annotations
 
+import json
+import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 from markupsafe import Markup
 
-from lightspeed.collectives import busbw_factor
 from lightspeed.models.nccl_fit import FABRICS, predict
 from lightspeed_course.html import page as html_page
-from lightspeed_course.nccl_report.log import collective_named, read_report
-from lightspeed_course.nccl_report.verdict import (
+from lightspeed_course.nccl_report.advice import checks_of
+from lightspeed_course.nccl_report.as_data import as_data
+from lightspeed_course.nccl_report.compare import alike, compare, compared_in_words
+from lightspeed_course.nccl_report.json_log import looks_like_json, parse_json
+from lightspeed_course.nccl_report.judge import judge_report
+from lightspeed_course.nccl_report.log import ReportError, collective_named, parse
+from lightspeed_course.nccl_report.machine import described
+from lightspeed_course.nccl_report.published import kind, spread
+from lightspeed_course.nccl_report.words import (
+    busbw_of,
     contradictions,
     headline,
     in_words,
-    judge_report,
-    kind,
     sentences,
-    spread,
     summary,
 )
 from lightspeed_course.show.chart import Area, Axis, Chart, Line, Points, Rule
@@ -27,23 +34,84 @@ from lightspeed_course.show.format import si
 from lightspeed_course.show.page import draw
 
 
-def report_file(path, hardware=None, ranks=None, nodes=None, collective=None, page=None):
-    """The lines to print for a file, with its page written to `page` if that is given.
+@dataclass(frozen=True)
+class Stated:
+    """What the reader of a report states of its runs."""
+
+    hardware: str | None = None
+    nic: str | None = None
+    domain: int | None = None
+    machine: str | None = None
+    ranks: int | None = None
+    nodes: int | None = None
+    collective: str | None = None
+
+
+def read_runs(path, stated=Stated()):
+    """The `Judged` runs of a file, or of standard input for "-".
 
     Raises ReportError (with the line) for a file that cannot be read as nccl-tests output, OSError
-    for one that cannot be opened and for a page that is there already.
+    for one that cannot be opened.
     """
-    collective = collective_named(collective) if collective else None
-    runs = [
-        judge_report(report, hardware, ranks, nodes) for report in read_report(path, collective)
-    ]
-    if page:
-        with open(page, "x", encoding="utf-8") as new:  # never over a file that is there
-            new.write(to_html(runs, Path(path).name))
+    collective = collective_named(stated.collective) if stated.collective else None
+    machine = described(stated.hardware, stated.nic, stated.domain, stated.machine)
+    if str(path) == "-":
+        text = sys.stdin.read()
+    else:
+        text = Path(path).read_text(encoding="utf-8", errors="replace")
+    reports = (parse_json if looks_like_json(text) else parse)(text, collective)
+    return [judge_report(report, machine, stated.ranks, stated.nodes) for report in reports]
+
+
+def compared(files):
+    """The `Compared` runs: those alike in one file; of two files, the pairs of one collective on
+    as many ranks and nodes, else the last run of each.
+    """
+    if len(files) == 1:
+        return alike(files[0])
+    first, second = files
+    key = lambda run: (run.collective, run.n, run.nodes)  # noqa: E731
+    theirs = {key(run): run for run in second}
+    found = [compare(run, theirs[key(run)]) for run in first if key(run) in theirs]
+    found = found or [compare(first[-1], second[-1])]
+    if not any(found):
+        raise ReportError(
+            0, "the two files have no run of one collective with a size in common to compare"
+        )
+    return [pair for pair in found if pair]
+
+
+def report_lines(paths, files):
+    """The lines to print for one file, or for two side by side."""
     lines = []
-    for run in runs:
-        lines += [*([""] if lines else []), *in_words(run)]
+    for path, runs in zip(paths, files, strict=True):
+        for run in runs:
+            lines += [*([""] if lines else []), *([f"{path}:"] if len(paths) > 1 else [])]
+            lines += in_words(run)
+    names = ("the first file", "the second file") if len(paths) > 1 else ("the run", "the next")
+    for pair in compared(files):
+        lines += ["", *compared_in_words(pair, names)]
     return lines
+
+
+def to_json(paths, files):
+    """One JSON document for the judged runs of files."""
+    told = [
+        {"file": str(path), "runs": [as_data(run) for run in runs]}
+        for path, runs in zip(paths, files, strict=True)
+    ]
+    pairs = [
+        {"collective": pair.first.collective, "time_second_over_first": dict(pair.ratios)}
+        for pair in compared(files)
+    ]
+    return json.dumps({"files": told, "compared": pairs}, indent=1, allow_nan=False)
+
+
+def write_page(path, files, names):
+    """Write the page of judged runs; never over a file that is there (OSError)."""
+    runs = [run for found in files for run in found]
+    with open(path, "x", encoding="utf-8") as new:
+        new.write(to_html(runs, " and ".join(Path(name).name for name in names)))
 
 
 def to_html(runs, name):
@@ -59,7 +127,7 @@ def _described(run):
         "level": run.level.replace(" ", "-"),
         "summary": summary(run),
         "sentences": sentences(run),
-        "checks": run.checks,
+        "checks": checks_of(run),
         "contradictions": contradictions(run) if run.findings else (),
         "charts": [(Markup(draw(*drawn)), drawn[1]) for drawn in charts(run)],
         "rows": [_row(v) for v in run.verdicts],
@@ -71,16 +139,14 @@ def charts(run):
     """(chart, caption, alt) of busbw over size and, if there is a model, of measured over
     expected time.
     """
-    report = run.report
-    factor = busbw_factor(report.collective, run.n)
     rows = {
-        place: [r for r in report.rows if r.in_place == place and r.size and r.time]
+        place: [r for r in run.report.rows if r.in_place == place and r.size and r.time]
         for place in (False, True)
     }
     marks = [
         Points(
             [r.size for r in rows[place]],
-            [r.size / r.time * factor for r in rows[place]],
+            [busbw_of(run, r) for r in rows[place]],
             label=label,
             color=color,
             marker=marker,
@@ -91,20 +157,23 @@ def charts(run):
         )
         if rows[place]
     ]
-    top = max(r.size / r.time * factor for part in rows.values() for r in part)
+    if not marks:
+        return []
+    top = max(busbw_of(run, r) for part in rows.values() for r in part)
     sizes = sorted({r.size for part in rows.values() for r in part})
-    marks += [Rule(y=run.main.line, label="line rate, one direction")] if run.main.line else []
-    if not run.main.model or not top:
+    line = run.main and run.main.line
+    marks += [Rule(y=line, label="line rate, one direction")] if line else []
+    if not run.main or not run.main.model or not top:
         found = [
             Chart(
                 _sizes(sizes),
-                Axis("busbw", "byte/s", domain=(0, 1.1 * top or 1)),
+                Axis("busbw", "byte/s", domain=(0, 1.1 * max(top, line or 0) or 1)),
                 marks,
                 height=320,
             )
         ]
         return [(found[0], "Busbw over message size.", "Measured busbw over message size.")]
-    curve = [predict(report.collective, s, run.n, run.nodes, run.fabric).busbw for s in sizes]
+    curve = [predict(run.collective, s, run.n, run.nodes, run.fabric).busbw for s in sizes]
     factors = [spread(*kind(s, run.nodes)) for s in sizes]
     band = Area(
         sizes,
@@ -154,11 +223,10 @@ def _sizes(sizes):
 
 
 def _row(v):
-    shown = (
-        [si(v.share, "%", 3), si(v.model.busbw, "byte/s"), f"{v.level}, {v.regime}"]
-        if v.model
-        else ["–", "–", v.level]
-    )
+    share = si(v.share, "%", 3) if v.line else "–"
+    expected = si(v.model.busbw, "byte/s") if v.model else "–"
+    word = "not judged" if v.level == "unknown" else v.level
+    shown = [share, expected, f"{word}, {v.regime}" if v.model else word]
     return [
         si(float(v.size), "byte"),
         si(v.time, "s"),

@@ -1,0 +1,111 @@
+"""What to look at, and which test to run next, most likely first."""
+
+from __future__ import annotations
+
+SOCKETS = 12.5e9  # byte/s: what TCP over one fast port gives at best
+
+
+def checks_of(judged):
+    """What a run's verdict asks for, as sentences; those of the largest message first, then those
+    of what speaks against it.
+    """
+    if judged.level == "invalid":
+        return () if judged.wrong else (_built(judged),)
+    if judged.main is None:
+        return ()
+    found = [*_heard(judged), *_of_verdict(judged, judged.main)]
+    if judged.level == "mixed" and judged.slow:
+        found += _of_verdict(judged, max(judged.slow, key=lambda v: v.size))
+    elif judged.level == "mixed":
+        found += _slow_links(judged, judged.main)
+    return tuple(dict.fromkeys(found))
+
+
+def _built(judged):
+    return (
+        "Build nccl-tests with make MPI=1 and start it with mpirun or srun; the list of devices"
+        " then names each rank once."
+    )
+
+
+def _heard(judged):
+    """What NCCL's messages ask for by themselves."""
+    hints, nodes = judged.report.hints, judged.nodes
+    off = judged.level not in ("normal", "unknown")
+    if "sockets" in hints and nodes > 1:
+        yield (
+            "The log says NET/Socket: NCCL fell back to TCP. Look for the network plugin"
+            " (aws-ofi-nccl, libibverbs) in the log of NCCL_DEBUG=INFO, and set NCCL_NET so that a"
+            " fallback is an error."
+        )
+    if "shared memory" in hints and nodes == 1:
+        yield (
+            "The log says SHM: GPUs talk through the host's memory. Look at nvidia-smi topo -m, at"
+            " NCCL_P2P_DISABLE, and at PCIe ACS settings."
+        )
+    if "no GPUDirect RDMA" in hints and nodes > 1:
+        yield (
+            "The log says that GPUDirect RDMA is disabled: data goes through host memory. Load the"
+            " peer memory module (nvidia-peermem), or allow DMA-BUF."
+        )
+    elif nodes > 1 and "InfiniBand" in hints and "GPUDirect RDMA" not in hints and off:
+        yield (
+            "The log names InfiniBand but no GDRDMA: data may go through host memory. Is the"
+            " peer memory module loaded?"
+        )
+
+
+def _of_verdict(judged, verdict):
+    if verdict.level in ("slow", "very slow") and verdict.regime != "latency-bound":
+        yield from _slow_links(judged, verdict)
+    if verdict.regime == "latency-bound":
+        yield (
+            "The message is small for this many ranks. Compare at the size that your job sends, and"
+            " use -e 8G to see the plateau."
+        )
+    above = verdict.line and verdict.busbw > verdict.line
+    if above and judged.collective == "all_reduce":
+        yield (
+            "To read a rate of the wire, run again with NCCL_ALGO=Ring (or NCCL_NVLS_ENABLE=0"
+            " inside a node)."
+        )
+    if verdict.level == "fast":
+        yield (
+            "Check that ranks and nodes are what the log says, and that the test validated its"
+            " results (-c 1)."
+        )
+
+
+def _slow_links(judged, verdict):
+    bus, line = verdict.busbw, verdict.line
+    if judged.nodes == 1:
+        if bus < 0.15 * line:
+            yield (
+                "This is a rate of PCIe, not of the scale-up links. Is NVLink up (nvidia-smi nvlink"
+                " -s), and is P2P allowed?"
+            )
+        yield (
+            "Look for other jobs on the node, for throttled clocks, and for a GPU with fewer active"
+            " links than the others."
+        )
+        return
+    if "sockets" in judged.report.hints:
+        pass  # said already
+    elif bus <= SOCKETS:
+        yield (
+            "This is what TCP sockets give. Look for NET/Socket in the log of NCCL_DEBUG=INFO: the"
+            " transport may have fallen back."
+        )
+    elif bus < 0.2 * line:
+        yield (
+            "This is about what one of the node's adapters carries. Check NCCL_IB_HCA or FI_EFA"
+            " settings, and that every GPU is near its own adapter (nvidia-smi topo -m)."
+        )
+    yield (
+        "Look for one slow node: run the test on halves of the nodes, and again on halves of the"
+        " slow half."
+    )
+    yield (
+        "Check that GPUDirect RDMA is on, that adapters run at full width and speed, and that no"
+        " other job shares the fabric."
+    )

@@ -1,0 +1,52 @@
+"""A judged run as plain data, for `--json`."""
+
+from __future__ import annotations
+
+from lightspeed_course.nccl_report.advice import checks_of
+from lightspeed_course.nccl_report.judge import usual
+from lightspeed_course.nccl_report.words import contradictions, headline, sentences, summary
+
+
+def as_data(judged):
+    """A dict of numbers, strings and None: rates in byte/s, times in s, sizes in bytes."""
+    machine = judged.machine
+    return {
+        "headline": headline(judged),
+        "verdict": judged.level,
+        "confidence": judged.confidence,
+        "summary": summary(judged),
+        "share_of_line": judged.main.share if judged.main else None,
+        "facts": {
+            name: {"value": fact.value, "how": fact.how, "ground": fact.ground}
+            for name, fact in vars(judged.facts).items()
+        },
+        "machine": machine
+        and {
+            "name": machine.name,
+            "how": machine.how,
+            "ground": machine.ground,
+            "scale_up": machine.inside and float(machine.inside),
+            "network": machine.network and float(machine.network),
+        },
+        "if_the_network_is": [
+            {"network": name, "verdict": level, "share_of_line": share}
+            for name, level, share in usual(judged)
+        ],
+        "asks": list(judged.facts.asks),
+        "sentences": list(sentences(judged)),
+        "checks": list(checks_of(judged)),
+        "about_the_file": list(contradictions(judged, most=1000)),
+        "sizes": [
+            {
+                "size": v.size,
+                "time": v.time,
+                "algbw": float(v.algbw),
+                "busbw": float(v.busbw),
+                "share_of_line": v.share and float(v.share),
+                "expected_time": v.model.time if v.model else None,
+                "verdict": v.level,
+            }
+            for v in judged.verdicts
+        ],
+        "versions": list(judged.report.versions),
+    }

@@ -1,0 +1,384 @@
+"""What a `Judged` run says, as sentences: what was run and how that is known, one verdict, its
+grounds, what to look at.
+"""
+
+from __future__ import annotations
+
+from lightspeed.catalog import number
+from lightspeed.collectives import busbw_factor
+from lightspeed.models.nccl_fit import FABRICS, measurements
+from lightspeed.models.nccl_tuner import nccl_choices
+from lightspeed_course.nccl_report.advice import checks_of
+from lightspeed_course.nccl_report.judge import leaves_node, usual
+from lightspeed_course.nccl_report.published import SMALL, published_near, rate_of
+from lightspeed_course.nccl_report.shape import ends_of, fall_of
+from lightspeed_course.show.format import si
+
+TUNED = {"a100": ("ampere", 12), "h100": ("hopper", 18), "h200": ("hopper", 18),
+         "b200": ("blackwell", 18), "p5": ("hopper", 18), "p6": ("blackwell", 18)}  # fmt: skip
+
+
+def headline(judged):
+    """What was run, where; what the file does not tell is called so."""
+    facts = judged.facts
+    what = facts.collective.value or "a collective that the file does not name"
+    gpus = f"{judged.n:,} GPU{'s' * (judged.n != 1)}" if judged.n else "an unknown number of GPUs"
+    nodes = judged.nodes
+    on = f" on {nodes:,} node{'s' * (nodes > 1)}" if nodes else ", nodes not known"
+    names = "; ".join(judged.report.names[:2])
+    where = judged.machine.name if judged.machine else names or "hardware not stated"
+    return f"{what}, {gpus}{on}, {where}"
+
+
+def summary(judged):
+    """The verdict on the run in one sentence; what stands under it says no other."""
+    if judged.level == "invalid":
+        return _invalid(judged)
+    main, slow = judged.main, judged.slow
+    if main is None:
+        row = max(judged.report.rows, key=lambda row: row.size)
+        return (
+            f"Not judged: busbw {si(row.busbw, 'byte/s')} at {si(float(row.size), 'byte')} as"
+            f" printed. {' '.join(judged.facts.asks)}"
+        )
+    at = si(float(main.size), "byte")
+    rate = f"busbw {si(main.busbw, 'byte/s')} at {at}"
+    if main.level == "unknown":
+        share = f", {_percent(main.share)} of the line" if main.share else ""
+        return judged_by_network(judged) or f"Not judged: {rate}{share}. {_why_unknown(judged)}"
+    facts = f"{rate}, {_percent(main.share)} of the line"
+    facts += f", {main.regime}." if main.model else "."
+    if judged.level != "mixed":
+        return f"{main.level.capitalize()}: {facts}"
+    against = []
+    if slow:
+        sizes = [si(float(v.size), "byte") for v in slow[:3]] + ["..."] * (len(slow) > 3)
+        against.append(
+            f"slower than it should be at {len(slow)} of {len(judged.verdicts)} sizes"
+            f" ({', '.join(sizes)})"
+        )
+    against += [f"below all {judged.above} published runs nearby"] if judged.above else []
+    model = "by the model " if main.model else ""
+    return f"Normal {model}at {at}, but {' and '.join(against)}: {facts}"
+
+
+def _percent(share):
+    return si(share, "%", 3 if share > 1 else 2)
+
+
+def judged_by_network(judged):
+    """The verdict on a run across nodes whose network is not known: what it is on each of the
+    usual ones that could have carried it; empty where that is not what is missing.
+    """
+    told = [f"{level} on {name} ({_percent(share)})" for name, level, share in usual(judged)]
+    if not told:
+        return ""
+    main = judged.main
+    return (
+        f"Depends on the network, which the file does not name: busbw {si(main.busbw, 'byte/s')}"
+        f" at {si(float(main.size), 'byte')} is {', '.join(told)}. State it with --nic."
+    )
+
+
+def _invalid(judged):
+    if judged.wrong:
+        return "Invalid: the test reports wrong results, so its rates mean nothing."
+    if judged.report.apart:
+        return (
+            "Invalid: several processes tested each by itself, as they do without MPI=1 in the"
+            " build; nothing here is one collective of them all."
+        )
+    return "Invalid: one rank sends nothing, so there is nothing to judge. Was it built with MPI=1?"
+
+
+def _why_unknown(judged):
+    if judged.main.size < SMALL:
+        return (
+            "At that size steps count and not links: run the test with -e 8G to see what the"
+            " links give."
+        )
+    if judged.machine is None:
+        return "The hardware is not known: state it with --hardware, or with --nic and --domain."
+    if judged.main.line is None:
+        return "The file does not name the network: state it with --nic, such as --nic 8x400G."
+    if judged.nodes > 1 and judged.machine.gpus and judged.n < judged.machine.gpus * judged.nodes:
+        return "No published run leaves GPUs of a node out: run the test on all of them."
+    return "No published run of this kind is at hand to judge by."
+
+
+def confidence(judged):
+    """How sure the verdict is, with its grounds; empty where nothing is judged."""
+    if not judged.confidence:
+        return ""
+    grounds = [f"hardware: {judged.machine.ground}"]
+    for name in ("collective", "ranks", "nodes"):
+        fact = getattr(judged.facts, name)
+        grounds.append(f"{name} ({fact.how}): {fact.ground}")
+    return f"Confidence {judged.confidence}. {'; '.join(grounds)}."
+
+
+def sentences(judged):
+    """What has to be said beside the verdict, most telling first."""
+    found = []
+    if judged.main and judged.level != "invalid":
+        found += [_first(judged), *_against_line(judged), *_expected(judged), *_network(judged)]
+        found += _inside(judged)
+        found += [*_shape(judged), *_tuner(judged)]
+    said = confidence(judged) or _inferred(judged)
+    found += [said] if said else []
+    if judged.dropped:
+        found.append(
+            f"{judged.dropped.name} is ruled out: its links do not carry what was measured"
+            f" ({judged.dropped.ground})."
+        )
+    if judged.report.old_gather:
+        found.append(
+            "The table is of before June 2020, when algbw of a gather was printed as its busbw;"
+            " here it is size over time."
+        )
+    found += _ending(judged)
+    return tuple(found)
+
+
+def _inferred(judged):
+    """What was not said in so many words, with its ground, where no verdict carries it."""
+    told = [
+        f"{name} from {fact.ground}"
+        for name, fact in vars(judged.facts).items()
+        if fact.how == "inferred"
+    ]
+    return f"Inferred, not stated by the file: {'; '.join(told)}." if told else ""
+
+
+def _first(judged):
+    main, nodes = judged.main, judged.nodes
+    per = f"{judged.n:,} GPUs" + (f" on {nodes:,} nodes" if nodes > 1 else " of one node")
+    return (
+        f"{judged.collective} of {si(float(main.size), 'byte')} over {per}: {si(main.time, 's')},"
+        f" algbw {si(main.algbw, 'byte/s')}, busbw {si(main.busbw, 'byte/s')}."
+    )
+
+
+def _against_line(judged):
+    main, machine = judged.main, judged.machine
+    if not main.line:
+        return
+    if judged.machine.joins(judged.n, judged.nodes):
+        whose = "the scale-up link of a GPU"
+    elif judged.collective in ("alltoall", "gather", "scatter", "sendrecv"):
+        whose = "one GPU's share of the network"
+    else:
+        whose = "all adapters of a node"
+    said = (
+        f"Busbw is {_percent(main.share)} of the line,"
+        f" {si(main.line, 'byte/s')} in one direction for {whose}."
+    )
+    if machine.gpus and judged.nodes > 1 and judged.n < machine.gpus * judged.nodes:
+        said += f" Only {judged.n / judged.nodes:.3g} of {machine.gpus} GPUs of a node take part."
+    if main.share > 1 and main.level != "fast" and judged.collective == "all_reduce":
+        nvls = main.model and main.model.path == "in_network"
+        why = "the NVLink switches add" if nvls else "the algorithm sends less than a ring"
+        said += (
+            f" Above the line nothing is broken: {why}, and busbw still counts a ring's traffic."
+        )
+    yield said
+
+
+def _expected(judged):
+    main = judged.main
+    if main.model:
+        yield _against_model(judged)
+        yield _bound(main)
+        yield _published(judged)
+    elif main.shares:
+        low, high = si(main.shares[0], "%", 2), si(main.shares[-1], "%", 2)
+        near = low if low == high else f"{low} to {high}"
+        yield (
+            f"No model was fitted to this link. Published runs on other links reached {near} of"
+            f" their line at the nearest size and scale ({len(main.shares)}"
+            f" row{'s' * (len(main.shares) > 1)})."
+        )
+    elif main.line and "PCIe" in judged.machine.name:
+        yield (
+            "The line is that of the slot. Cards without P2P pass each byte through the host and"
+            " reach a fraction of it; no published run is at hand to judge by."
+        )
+
+
+def _against_model(judged):
+    main = judged.main
+    ratio, model, level = main.ratio, main.model, main.level
+    told = {
+        "normal": "That is normal",
+        "slow": "That is slower than it should be",
+        "very slow": "That is far too slow",
+        "fast": (
+            "That is faster than anything published: doubt the number of ranks, the unit or the"
+            " size before you rejoice"
+        ),
+    }[level]
+    if ratio >= 1.5:
+        how, expects = f"{ratio:.1f} times the time", "that the model expects"
+    else:
+        how = f"{si(abs(ratio - 1), '%', 2)} {'more' if ratio > 1 else 'less'} time than"
+        expects = "the model expects"
+    tested = any(row.collective == judged.collective for row in measurements())
+    doubt = (
+        ""
+        if tested
+        else " No published rows of this collective were at hand: the model is not tested on it."
+    )
+    return (
+        f"{told}: {how} {expects}, {si(model.time, 's')}; nine of ten published runs of this kind"
+        f" lie within a factor of {main.spread:.2f} of the model.{doubt}"
+    )
+
+
+def _bound(main):
+    model = main.model
+    steps = (
+        f"alone, all steps would take {si(model.latency, 's', 2)} and all bytes"
+        f" {si(model.transfer, 's', 2)}"
+    )
+    if main.regime == "latency-bound":
+        return (
+            f"Steps bound it, not links: {steps}. A larger message would show a higher rate on the"
+            " same machine."
+        )
+    if main.regime == "in between":
+        return f"Steps and bytes both count: {steps}. The rate still rises with the message."
+    return f"The link bounds it: {steps}." + (
+        " Fewer steps would change little." if main.level == "normal" else ""
+    )
+
+
+def _published(judged):
+    rows = published_near(judged.collective, judged.main.size, judged.nodes, judged.fabric)
+    if not rows:
+        return "No published measurement is near this size on this link."
+    rates = sorted(rate_of(row) for row in rows)
+    where = sorted({row.nodes for row in rows})
+    at = (
+        "one node"
+        if where == [1]
+        else f"{where[0]} nodes"
+        if len(where) == 1
+        else f"{where[0]} to {where[-1]} nodes"
+    )
+    span = (
+        si(rates[0], "byte/s")
+        if len(rates) == 1
+        else f"{si(rates[0], 'byte/s')} to {si(rates[-1], 'byte/s')}"
+    )
+    return (
+        f"Published nearby ({at}, half to twice the size): busbw {span}, {len(rows)}"
+        f" row{'s' * (len(rows) > 1)}."
+    )
+
+
+def _network(judged):
+    """What the adapters carried, in ports: the ring's traffic, and the least of any algorithm."""
+    main, machine, nodes = judged.main, judged.machine, judged.nodes
+    if nodes == 1 or (machine and machine.joins(judged.n, nodes) and main.line):
+        return
+    least = leaves_node(judged.collective, main.algbw, nodes, judged.n / nodes)
+    ring = judged.collective == "all_reduce" and main.busbw > 1.02 * least
+    carried = f"Each node sent at least {si(least, 'byte/s')}" + (
+        f" ({si(main.busbw, 'byte/s')} if NCCL ran a ring)" if ring else ""
+    )
+    adapters = judged.facts.adapters
+    if main.size < SMALL:
+        return
+    if machine and machine.port:
+        used = (main.busbw if ring else least) / machine.port
+        count = round(machine.network / machine.port)
+        yield f"{carried}: as much as {used:.1f} of {count} adapters carry."
+    elif adapters.known and not (machine and machine.network):
+        each = si(least * 8 / adapters.value, "bit/s", 2)
+        yield f"{carried}: {each} for each of {adapters.value} adapters ({adapters.ground})."
+    elif not (machine and machine.network):
+        rate = main.busbw if ring else least
+        ports = ", ".join(f"{rate / (g * 1e9 / 8):.1f} of {g}" for g in (400, 200, 100))
+        yield f"{carried}: as much as adapters of so many Gbit/s carry: {ports}."
+
+
+def _inside(judged):
+    """What a rate on one node of unknown hardware shows by itself."""
+    slot = number("pcie5_x16.bandwidth")
+    if judged.nodes == 1 and not judged.main.line and judged.main.busbw > 1.03 * slot:
+        yield (
+            f"That is more than a slot of PCIe 5 carries, {si(slot, 'byte/s')}: it went over"
+            " NVLink or another scale-up link."
+        )
+
+
+def _shape(judged):
+    fall = fall_of(judged.verdicts)
+    if fall:
+        yield (
+            f"Busbw falls by {si(fall.share, '%', 2)} from {si(fall.before, 'byte/s')} at"
+            f" {si(float(fall.size), 'byte')} to {si(fall.after, 'byte/s')} at"
+            f" {si(float(fall.end), 'byte')}, and does not return: where NCCL changes its algorithm"
+            " or a link fills unevenly, larger messages lose."
+        )
+    ends = ends_of(judged.collective, judged.n, judged.verdicts)
+    if ends:
+        yield (
+            f"By its own rows: {si(ends[0], 's', 2)} before the first byte, then busbw"
+            f" {si(ends[1], 'byte/s')} (a fit of latency and bandwidth)."
+        )
+
+
+def _tuner(judged):
+    """NCCL's own estimate, where its model has the hardware and the collective."""
+    main = judged.main
+    if judged.fabric not in TUNED or judged.collective != "all_reduce" or not main.model:
+        return
+    architecture, links = TUNED[judged.fabric]
+    network = FABRICS[judged.fabric].rate(2) if judged.nodes > 1 else 400e9
+    best = nccl_choices(main.size, judged.n, judged.nodes, architecture, links, network)[0]
+    yield (
+        f"NCCL's tuner would pick {best.algorithm} {best.protocol} and charge"
+        f" {si(best.time, 's')}: measured is {main.time / best.time:.2f} times that. Its model is"
+        " made to choose, not to predict."
+    )
+
+
+def _ending(judged):
+    report = judged.report
+    last = max(row.size for row in report.rows)
+    if report.max_bytes and last < report.max_bytes / 2:
+        yield (
+            f"The file ends at {si(float(last), 'byte')}, the test was to go to"
+            f" {si(float(report.max_bytes), 'byte')}: what larger messages do is not in it."
+        )
+    elif report.truncated:
+        yield "The closing lines of the test are missing: the run may not have ended."
+
+
+def contradictions(judged, most=10):
+    """What is wrong with the file itself, as lines."""
+    found = [f"line {f.line}: {f.text}" if f.line else f.text for f in judged.findings]
+    return tuple(found[:most]) + ((f"and {len(found) - most} more",) if len(found) > most else ())
+
+
+def in_words(judged):
+    """The lines that the command prints: what was run, the verdict, what to check, and what is
+    to be told of the file.
+    """
+    lines = [headline(judged), *(f"  {s}" for s in (summary(judged), *sentences(judged)))]
+    checks = checks_of(judged)
+    if checks:
+        lines += ["Check first:", *(f"  {i}. {what}" for i, what in enumerate(checks, 1))]
+    elif judged.level == "normal":
+        lines.append("Nothing to check.")
+    if judged.findings:
+        lines += ["About the file:", *(f"  {line}" for line in contradictions(judged))]
+    return lines
+
+
+def busbw_of(judged, row):
+    """busbw (byte/s) of a row by its size and time; as printed where the ranks are not known."""
+    if judged.main is None:
+        return row.busbw
+    return row.size / row.time * busbw_factor(judged.collective, judged.n)
