@@ -133,5 +133,5 @@ def test_headline_list_and_advice_say_one_thing(tmp_path, capsys):
     assert "prefers-color-scheme: dark" in text and 'name="viewport"' in text
     assert (
         text.count("<svg") == text.count('<figure><div class="wide"')
-        and '<div class="wide" tabindex="0"><table>' in text
+        and '<div class="wide" tabindex="0"><table class="cards">' in text
     )

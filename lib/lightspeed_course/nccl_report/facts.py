@@ -67,7 +67,9 @@ def facts_of(report, ranks=None, nodes=None):
     for a statement that the file contradicts.
     """
     if _estranged(report):
-        report = Report(report.line, rows=report.rows, old_gather=report.old_gather)
+        report = Report(
+            report.line, report.collective, rows=report.rows, old_gather=report.old_gather
+        )
     collective = _collective(report, ranks)
     found = _ranks(report, collective.value, ranks)
     placed = _nodes(report, found, nodes)
@@ -101,6 +103,8 @@ def _collective(report, ranks):
         return Fact(named, "given", "--collective")
     if named and (named == "hypercube" or _fits(report, named, None)):
         return Fact(named, "stated", "the name of the program")
+    if named:
+        return Fact(None, "unknown", f"the rows are not as {named}_perf prints them", ask)
     fitting = fitting_collectives(report, ranks or _said(report) or listed(report))
     fitting = fitting or fitting_collectives(report)  # a list that lost lines fits none
     if len(fitting) == 1:
@@ -109,10 +113,7 @@ def _collective(report, ranks):
             which.append("busbw over algbw")
         return Fact(fitting[0], "inferred", f"no other prints such rows ({', '.join(which)})")
     left = f" The rows fit {' and '.join(fitting)}." if 1 < len(fitting) < 4 else ""
-    why = (
-        f"the rows are not as {named}_perf prints them" if named else "no line names their program"
-    )
-    return Fact(None, "unknown", why, ask + left)
+    return Fact(None, "unknown", "no line names their program", ask + left)
 
 
 def fitting_collectives(report, ranks=None):
@@ -145,15 +146,17 @@ def _fits(report, name, ranks):
         return False  # its algbw is not size over time
     if report.old_gather and name not in ("all_gather", "reduce_scatter"):
         return False
-    if signs["a reduction"] != (name in REDUCING) and not (old and name == "sendrecv"):
-        return False
+    if signs["a reduction"] != (name in REDUCING) and name != "sendrecv":
+        return False  # of a sendrecv some versions name it
     if signs["a root"] != (name in ROOTED):
         return False
     if signs["results not validated in place"] and name not in UNCHECKED:
         return False
     if signs["results validated in place"] and name in UNCHECKED and not old:
         return False
-    if signs["the count of one rank"] != (name in SHARED):
+    if signs["the count of one rank"] != (name in SHARED) and not (
+        name in SHARED and name == report.collective  # others count the whole buffer
+    ):
         return False
     low, high = ranks_of_rates(rows, name)
     if high < low or high < 2:

@@ -140,6 +140,8 @@ def _names_no_rate(words, at, columns):
     """Whether a word is a redop or a root: letters, or a whole number before the first time."""
     if re.fullmatch(r"[a-z]\w*", words[at]):
         return at == 0
+    if at and not re.fullmatch(r"[a-z]\w*", words[0]):
+        return False  # one root at most: what follows it is a time without decimals
     rooted = "root" in columns.before if columns else (len(words) - at) % 4 == 1
     return rooted and bool(re.fullmatch(r"-?\d+", words[at]))
 
