@@ -105,7 +105,8 @@ def _collective(report, ranks):
         return Fact(named, "stated", "the name of the program")
     if named:
         return Fact(None, "unknown", f"the rows are not as {named}_perf prints them", ask)
-    fitting = fitting_collectives(report, ranks or _said(report) or listed(report))
+    several = listed(report) if (listed(report) or 0) > 1 else None  # one may be what is left
+    fitting = fitting_collectives(report, ranks or _said(report) or several)
     fitting = fitting or fitting_collectives(report)  # a list that lost lines fits none
     if len(fitting) == 1:
         which = [w for w, there in _signs(report).items() if there]
