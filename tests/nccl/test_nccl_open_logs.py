@@ -172,7 +172,7 @@ def truths_of(name):
 def test_a_damaged_log_gives_no_false_fact(damage):
     wrong = []
     for name, text in TEXTS.items():
-        for seed in range(12):
+        for seed in range(6):
             damaged = damage(text, random.Random(f"{name} {seed}"))
             wrong += [(name, seed, f) for f in false_facts(damaged, truths_of(name))]
     assert not wrong
@@ -199,7 +199,7 @@ def test_two_logs_in_one_file_stay_two():
     for first, one in TEXTS.items():
         for second, other in TEXTS.items():
             truths = truths_of(first) + truths_of(second)
-            for tenths in (10, 7, 3, 1):
+            for tenths in (10, 3):
                 joined = one[: len(one) * tenths // 10] + "\n" + other
                 wrong += [(first, second, tenths, f) for f in false_facts(joined, truths)]
     assert not wrong
