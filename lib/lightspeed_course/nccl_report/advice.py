@@ -93,7 +93,7 @@ def _slow_links(judged, verdict):
         pass  # said already
     elif bus <= SOCKETS:
         yield (
-            "This is what TCP sockets give. Look for NET/Socket in the log of NCCL_DEBUG=INFO: the"
+            "TCP sockets give such a rate. Look for NET/Socket in the log of NCCL_DEBUG=INFO: the"
             " transport may have fallen back."
         )
     elif bus < 0.2 * line:

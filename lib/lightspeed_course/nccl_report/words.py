@@ -10,7 +10,7 @@ from lightspeed.models.nccl_fit import FABRICS, measurements
 from lightspeed.models.nccl_tuner import nccl_choices
 from lightspeed_course.nccl_report.advice import checks_of
 from lightspeed_course.nccl_report.judge import leaves_node, usual
-from lightspeed_course.nccl_report.published import SMALL, published_near, rate_of
+from lightspeed_course.nccl_report.published import LARGE, SMALL, published_near, rate_of
 from lightspeed_course.nccl_report.shape import ends_of, fall_of
 from lightspeed_course.show.format import si
 
@@ -103,6 +103,8 @@ def _why_unknown(judged):
         return "The file does not name the network: state it with --nic, such as --nic 8x400G."
     if judged.nodes > 1 and judged.machine.gpus and judged.n < judged.machine.gpus * judged.nodes:
         return "No published run leaves GPUs of a node out: run the test on all of them."
+    if judged.main.size < LARGE:
+        return "Below 64 MB steps and bytes both count: run the test with -e 8G to see the plateau."
     return "No published run of this kind is at hand to judge by."
 
 
@@ -283,6 +285,8 @@ def _network(judged):
         return
     least = leaves_node(judged.collective, main.algbw, nodes, judged.n / nodes)
     ring = judged.collective == "all_reduce" and main.busbw > 1.02 * least
+    if machine and machine.network and main.busbw > machine.network:
+        ring = False  # it could not have
     carried = f"Each node sent at least {si(least, 'byte/s')}" + (
         f" ({si(main.busbw, 'byte/s')} if NCCL ran a ring)" if ring else ""
     )
