@@ -18,6 +18,7 @@ from lightspeed.training import training_time
 PLUMBING = ("codes", "elementwise", "errors", "law")
 # What a chapter reads as data, beside laws and result types.
 TABLES = {
+    "ALGORITHMS",
     "FORMATS",
     "BLOCK_FORMATS",
     "GGML_BLOCKS",

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from lightspeed_course.nccl_report.advice import checks_of
 from lightspeed_course.nccl_report.judge import usual
+from lightspeed_course.nccl_report.published import standing
 from lightspeed_course.nccl_report.words import contradictions, headline, sentences, summary
 
 
 def as_data(judged):
     """A dict of numbers, strings and None: rates in byte/s, times in s, sizes in bytes."""
-    machine = judged.machine
+    machine, peers = judged.machine, standing(judged) if judged.main else None
     return {
         "headline": headline(judged),
         "verdict": judged.level,
@@ -32,6 +33,8 @@ def as_data(judged):
             {"network": name, "verdict": level, "share_of_line": share}
             for name, level, share in usual(judged)
         ],
+        "peers": peers
+        and {"percentile": peers.percentile, "sweeps": peers.peers, "at": peers.size},
         "asks": list(judged.facts.asks),
         "sentences": list(sentences(judged)),
         "checks": list(checks_of(judged)),

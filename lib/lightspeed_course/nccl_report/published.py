@@ -9,10 +9,12 @@ import math
 
 from lightspeed.collectives import busbw_factor
 from lightspeed.models.nccl_fit import FABRICS, measurements, residuals
+from lightspeed_course.evidence import peers
 
 LARGE, SMALL = 64e6, 1e6  # bytes: where the regimes of messages begin and end
 LEAST_SPREAD = 1.1  # no model of a network is better than this
 PER_NODE = 8  # GPUs of a node, in every published run across nodes
+CHIPS = {"a100": "a100_80gb", "h100": "h100_sxm", "h200": "h200_sxm", "b200": "b200"}
 
 
 def kind(size, nodes):
@@ -49,6 +51,18 @@ def published_near(collective, size, nodes, fabric):
         and (r.nodes > 1) == (nodes > 1)
     ]
     return _nearest([r for r in alike if 0.5 <= r.size / size <= 2], lambda r: r.nodes / nodes)
+
+
+def standing(judged):
+    """Where the largest message of a run on one node stands among measured peers (a `Standing`
+    of the evidence), or None if nothing comparable was measured.
+    """
+    chip = CHIPS.get(judged.fabric or "")
+    if judged.nodes != 1 or not chip or judged.collective not in peers.OPERATIONS:
+        return None
+    main = judged.main
+    integer = any("int" in row.dtype for row in judged.report.rows)
+    return peers.percentile(main.busbw, chip, judged.n, judged.collective, main.size, integer)
 
 
 def rate_of(row):

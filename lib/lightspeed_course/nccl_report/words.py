@@ -10,7 +10,7 @@ from lightspeed.models.nccl_fit import FABRICS, measurements
 from lightspeed.models.nccl_tuner import nccl_choices
 from lightspeed_course.nccl_report.advice import checks_of
 from lightspeed_course.nccl_report.judge import leaves_node, usual
-from lightspeed_course.nccl_report.published import LARGE, SMALL, published_near, rate_of
+from lightspeed_course.nccl_report.published import LARGE, SMALL, published_near, rate_of, standing
 from lightspeed_course.nccl_report.shape import ends_of, fall_of
 from lightspeed_course.show.format import si
 
@@ -192,6 +192,7 @@ def _expected(judged):
         yield _against_model(judged)
         yield _bound(main)
         yield _published(judged)
+        yield from _among_peers(judged)
     elif main.shares:
         low, high = si(main.shares[0], "%", 2), si(main.shares[-1], "%", 2)
         near = low if low == high else f"{low} to {high}"
@@ -275,6 +276,26 @@ def _published(judged):
     return (
         f"Published nearby ({at}, half to twice the size): busbw {span}, {len(rows)}"
         f" row{'s' * (len(rows) > 1)}."
+    )
+
+
+def _among_peers(judged):
+    found = standing(judged)
+    if not found or found.peers < 3:
+        return
+    below = round(found.percentile * found.peers)
+    largest = ", the largest that they measured" if found.size < judged.main.size else ""
+    place = (
+        "below all of them"
+        if below == 0
+        else "above all"
+        if below == found.peers
+        else f"above {below}"
+    )
+    yield (
+        f"Peers: {found.peers} public sweeps of this collective over {judged.n} GPUs on links of"
+        f" this rate gave {si(found.busbw[0], 'byte/s')} to {si(found.busbw[-1], 'byte/s')} at"
+        f" {si(found.size, 'byte')}{largest}; this run is {place}."
     )
 
 
