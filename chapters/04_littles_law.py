@@ -187,10 +187,23 @@ ask("queueing.checkpoint_memory")
 # %% [markdown]
 # ## Why latency explodes
 #
-# Little's law links three numbers, but it fixes none of them. {{because algebra}} To know $W$ we
-# need a model. A simple one has one server, requests that arrive at random and independently of one
-# another (*Poisson* arrivals), and service times that vary at random, with an *exponential*
-# distribution. It is called M/M/1, and each M stands for *memoryless*.
+# Little's law links three numbers, but it fixes none of them. {{because algebra}} Before any
+# formula, watch a server. Requests come at random, and the load is nine tenths of what it can
+# serve. {{because design}} Will a request find it idle, or will it wait? Play the run to its end,
+# then play the same requests at half load.
+
+# %%
+from lightspeed_course.explorers.requests import explore_queue
+
+explore_queue()
+
+# %% [markdown]
+# At half load the server has time to catch up after a rush. At nine tenths it has less of it, and
+# one rush runs into the next. {{because measured elsewhere: tests/explorers/test_pictures.py}}
+#
+# To know $W$ we need a model. A simple one has one server, requests that arrive at random and
+# independently of one another (*Poisson* arrivals), and service times that vary at random, with an
+# *exponential* distribution. It is called M/M/1, and each M stands for *memoryless*.
 #
 # A request that arrives at random finds, on average, $L$ others inside. That is the first
 # assumption at work: random arrivals see the average state. The request waits until these $L$ have
@@ -685,6 +698,21 @@ most = request_rate(int(allowed), answer, step)
 allowed, answer * step, most
 
 # %% [markdown]
+# That counts every slot as busy. {{because definition}} Answers differ in length, though, and a
+# replica that waits until its whole batch is done has idle slots behind the short answers.
+# *Continuous batching* gives a slot to the next request as soon as it is free. {{because
+# definition}} Play both.
+
+# %%
+from lightspeed_course.explorers.requests import explore_batching
+
+explore_batching()
+
+# %% [markdown]
+# The same answers take fewer steps, and the only idle slots are those at the very end. {{because
+# measured elsewhere: tests/explorers/test_pictures.py}} With answers all alike, both ways are
+# equally fast. {{because measured elsewhere: tests/explorers/test_pictures.py}}
+#
 # How close to that may we go? With one server, nine tenths of full load meant ten service times.
 # {{holds abs(mm1(0.9, 1).W - 10) < 1e-9}} A replica copes better, for two reasons: it has
 # {{allowed:.0f}} slots, so few requests have to wait, and with fewer requests inside its steps are

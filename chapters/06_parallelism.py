@@ -371,6 +371,20 @@ figure(
 # $$2G \;\text{(plain)} \qquad G + W \;\text{(stage 1)}
 # \qquad mG + W \;\text{(stage 2)} \qquad mG + 2mW \;\text{(stage 3)}$$
 
+# %% [markdown]
+# Play a step of stage 3, and watch one layer: it is gathered, used and dropped, twice. {{because
+# measured elsewhere: tests/laws/test_zero.py}} Then play the other stages, and read what each GPU
+# has sent.
+
+# %%
+from lightspeed_course.explorers.shards import explore_shards
+
+explore_shards()
+
+# %% [markdown]
+# With one micro-batch stage 3 sends more than the others, and it never holds more than one whole
+# layer. {{because measured elsewhere: tests/laws/test_zero.py}} Now in bytes:
+
 # %%
 ways, micro = 64, 8
 data_parallel_bytes(8e9, ways), data_parallel_bytes(8e9, ways, stage=3, micro_batches=micro)

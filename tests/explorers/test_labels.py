@@ -13,9 +13,11 @@ from lightspeed_course.explorers import (
     parallelism,
     precision,
     queueing,
+    requests,
     roofline,
     scaling,
     schedules,
+    shards,
     traffic,
 )
 from lightspeed_course.measure.instruments.roofline import machine_chart
@@ -29,6 +31,7 @@ EXPLORERS = {
     "queue": queueing.explore, "serving": queueing.explore_serving, "precision": precision.explore, "parallelism": parallelism.explore,
     "nccl": nccl.explore, "all-reduce": allreduce.explore_all_reduce, "schedules": schedules.explore_schedules,
     "two clocks": traffic.explore_two_clocks, "tiles": traffic.explore_tiles, "fusion": traffic.explore_fusion,
+    "requests": requests.explore_queue, "batching": requests.explore_batching, "shards": shards.explore_shards,
 }  # fmt: skip
 RECORDED = ("amd_epyc_2core", "intel_xeon_2core")
 

@@ -11,10 +11,13 @@ from lightspeed import roofline
 from lightspeed.catalog import accelerator
 from lightspeed.collectives import busbw_factor
 from lightspeed.models.allreduce import states
+from lightspeed.models.requests import decoded
 from lightspeed.models.traffic import chain, overlapped, reads_of_strips, tile_order
+from lightspeed.parallel import data_parallel_bytes
 from lightspeed.pipeline import bubble_over_total, zero_bubble_over_ideal
-from lightspeed_course.explorers import allreduce, schedules, traffic
-from lightspeed_course.show import Axis, Boxes, Chart, Play, Slider, Text, View, explorer
+from lightspeed.queueing import mmc
+from lightspeed_course.explorers import allreduce, requests, schedules, shards, traffic
+from lightspeed_course.show import Axis, Boxes, Chart, Play, Points, Slider, Text, View, explorer
 
 PICTURES = {
     "all-reduce": allreduce.explore_all_reduce,
@@ -22,6 +25,9 @@ PICTURES = {
     "two clocks": traffic.explore_two_clocks,
     "tiles": traffic.explore_tiles,
     "fusion": traffic.explore_fusion,
+    "queue": requests.explore_queue,
+    "batching": requests.explore_batching,
+    "shards": shards.explore_shards,
 }
 
 
@@ -34,7 +40,7 @@ def test_every_moment_can_be_drawn_and_the_slider_reaches_it(picture):
     names = [name for name, _ in picture.first.facts]
     most = 0
     states = list(picture.grid(each=3))
-    for state in states[:: max(1, len(states) // 150)]:
+    for state in states[:: max(1, len(states) // 60)]:
         shown = picture.view(**state)
         most = max(most, shown.moments)
         assert [name for name, _ in shown.facts] == names, state
@@ -47,15 +53,17 @@ def test_nothing_of_a_picture_jumps_from_moment_to_moment(picture):
     start = {name: control.value for name, control in picture.controls.items()}
 
     def frame(moment):
-        (spec,) = picture.view(**start | {picture.play: moment}).spec()["charts"]
-        return spec["height"], spec["margin"], spec["x"]["domain"], spec["y"]["domain"], spec["key"]
+        charts = picture.view(**start | {picture.play: moment}).spec()["charts"]
+        axes = [(spec["x"]["domain"], spec["y"]["domain"]) for spec in charts]
+        return axes, [(spec["height"], spec["margin"], spec["key"]) for spec in charts]
 
     assert len({json.dumps(frame(m)) for m in range(picture.first.moments)}) == 1
 
 
 def test_what_moves_has_one_place_at_a_time(picture):
     """A key that two things of one picture had would send both to the wrong place."""
-    for state in picture.grid(each=3):
+    states = list(picture.grid(each=3))
+    for state in states[:: max(1, len(states) // 60)]:
         for chart in picture.view(**state).spec()["charts"]:
             for kind in ("rect", "dot"):
                 keys = [
@@ -292,3 +300,126 @@ def test_a_block_is_where_the_event_before_left_it():
                     memory.add(units)
                     units = None
             assert {(passes, b) for b in range(3)} <= memory
+
+
+# ---------------------------------------------------------------- requests (chapter 4)
+
+
+def test_every_request_is_in_one_place_and_only_from_its_arrival_to_its_leaving():
+    for load in requests.LOADS:
+        for servers in (1, requests.SERVERS):
+            visits = requests.run(load, servers, 2)
+            for moment in range(0, requests.MOMENTS, 7):
+                time = moment * requests.STEP
+                found = requests.queue_view(load, servers, 2, moment)
+                dots = {m.label: m for m in found.charts[0].marks if isinstance(m, Points)}
+                served = {int(k) for k in dots["is served"].keys if k}
+                waits = {int(k) for k in dots["waits"].keys if k}
+                now = {i for i, v in enumerate(visits) if v.arrives <= time < v.leaves}
+                assert served == {i for i in now if visits[i].starts <= time}
+                waiting = sorted(now - served)
+                assert waits == set(waiting[: requests.ROOM])
+                assert dict(found.facts)["waiting now"] == requests.si(len(waiting))
+                assert len(served) <= servers
+                staircase = found.charts[1].marks[0]
+                assert staircase.y[-1] == len(now)
+
+
+def test_the_mean_inside_is_the_area_under_the_staircase():
+    for moment in (1, 30, requests.MOMENTS - 1):
+        found = requests.queue_view(0.9, 2, 1, moment)
+        line = found.charts[1].marks[0]
+        area = sum((b - a) * y for a, b, y in zip(line.x, line.x[1:], line.y, strict=False))
+        time = moment * requests.STEP
+        inside = requests.inside_so_far(requests.run(0.9, 2, 1), time)
+        assert inside == pytest.approx(area / time)
+        assert dict(found.facts)["inside, mean so far"] == requests.si(inside)
+
+
+def test_many_runs_have_the_mean_of_the_formula():
+    """Of runs so short that start empty, the mean is below the formula's, and near it."""
+    for load, servers in ((0.5, 1), (0.5, 4), (0.8, 4)):
+        means = [
+            requests.inside_so_far(requests.run(load, servers, seed), requests.HORIZON)
+            for seed in range(150)
+        ]
+        assert sum(means) / 150 == pytest.approx(mmc(load * servers, 1.0, servers).L, rel=0.2)
+
+
+def test_slots_at_work_add_up_to_the_tokens():
+    for continuous in (False, True):
+        for slots in range(2, requests.SLOTS + 1):
+            last = requests.batching_view(continuous, True, slots, 1, 0).moments - 1
+            made = 0
+            for moment in range(1, last + 1):
+                facts = shown(
+                    requests.batching_view, continuous=continuous, slots=slots, moment=moment
+                )
+                made += int(facts["slots at work"].split()[0])
+                assert facts["tokens so far"].split()[0] == str(made)
+            assert made == sum(requests.lengths(1, True))
+
+
+def test_batching_tells_the_steps_of_both_ways():
+    tokens = requests.lengths(1, True)
+    for slots in range(2, requests.SLOTS + 1):
+        static = sum(max(tokens[i : i + slots]) for i in range(0, len(tokens), slots))
+        last = requests.batching_view(True, True, slots, 1, 0).moments - 1
+        words = requests.batching_view(True, True, slots, 1, last).verdict
+        assert f"in {last} steps" in words and f"take {static}." in words
+        same = requests.batching_view(True, False, slots, 1, 0).moments
+        assert same == requests.batching_view(False, False, slots, 1, 0).moments
+
+
+def test_a_busy_server_has_less_time_to_catch_up_in():
+    """What chapter 4 says of the runs: at half load idle more often, and fewer inside."""
+    for seed in requests.RUNS.values():
+        for servers in range(1, requests.SERVERS + 1):
+            half, busy = (requests.run(load, servers, seed) for load in (0.5, 0.9))
+            idle = [
+                1 - sum(min(v.leaves, 60) - v.starts for v in run if v.starts < 60) / 60 / servers
+                for run in (half, busy)
+            ]
+            assert idle[0] > idle[1], (seed, servers)
+            assert requests.inside_so_far(half, 60) < requests.inside_so_far(busy, 60)
+
+
+def test_with_continuous_batching_slots_idle_only_once_nobody_waits():
+    for seed in (1, 2, 3):
+        for slots in range(2, requests.SLOTS + 1):
+            visits = decoded(requests.lengths(seed, True), slots)
+            last_start = max(v.starts for v in visits)
+            for step in range(1, last_start + 1):
+                assert sum(v.starts < step <= v.leaves for v in visits) == slots
+            static = decoded(requests.lengths(seed, True), slots, continuous=False)
+            assert max(v.leaves for v in visits) < max(v.leaves for v in static)
+
+
+# ---------------------------------------------------------------- ZeRO (chapter 6)
+
+
+def test_as_many_blocks_are_drawn_as_are_held():
+    for stage in range(4):
+        for gpus in range(2, shards.MOST_GPUS + 1):
+            states, _ = shards.run(stage, gpus, 2)
+            for moment, state in enumerate(states):
+                found = shards.view(stage, gpus, 2, moment)
+                drawn = [m for m in found.charts[0].marks if isinstance(m, Boxes) and not m.soft]
+                blocks = {
+                    (mark.x1[i], mark.y1[i]) for mark in drawn for i, k in enumerate(mark.keys) if k
+                }
+                held = sum(
+                    shards.layers_held(getattr(state, what), gpus) * gpus
+                    for what in ("weights", "gradients")
+                )
+                assert len(blocks) == round(gpus * held), (stage, gpus, moment)
+
+
+def test_the_bytes_sent_in_the_end_are_those_of_the_law():
+    for stage in range(4):
+        for gpus in range(2, shards.MOST_GPUS + 1):
+            for micro_batches in range(1, shards.MICRO_BATCHES + 1):
+                last = shards.view(stage, gpus, micro_batches).moments - 1
+                facts = dict(shards.view(stage, gpus, micro_batches, last).facts)
+                law = data_parallel_bytes(shards.PARAMETERS, gpus, stage, micro_batches)
+                assert facts["sent by each GPU"] == shards.si(law, "byte")
