@@ -33,6 +33,8 @@ __getattr__, __dir__, __all__ = lazy(
         "show.page": ("figure", "table"),
         "show.sweep": ("sweep",),
         "show.explore": ("Choice", "LogSlider", "Slider", "Toggle", "View", "explorer"),
+        "evidence.residuals": ("weigh",),
+        "evidence.page": ("residual_chart",),
         "measure.records.record": ("shipped",),
         "measure.pages.record_tables": ("compare_here", "measure_here", "row", "show_recorded"),
         "wrong_claims": ("gallery",),

@@ -21,9 +21,9 @@ MARKS = ("circle", "square", "triangle", "diamond", "cross", "star")
 LISTED = 40  # refused rows that the page names
 
 
-def residual_chart(found, height=360):
+def residual_chart(found, dots=DOTS, height=360):
     """Predicted over measured, against what was measured, one mark a regime. Of each regime at most
-    `DOTS` rows are drawn, at even steps.
+    `dots` rows are drawn, at even steps.
     """
     judged = found.judged
     ratio = judged.predicted / judged.measured
@@ -31,7 +31,7 @@ def residual_chart(found, height=360):
     for i, name in enumerate(judged.regime.present()):
         own = np.flatnonzero(judged.regime == name)
         own = own[np.argsort(judged.measured[own], kind="stable")]
-        own = own[np.unique(np.linspace(0, len(own) - 1, DOTS).round().astype(int))]
+        own = own[np.unique(np.linspace(0, len(own) - 1, dots).round().astype(int))]
         marks.append(
             Points(
                 judged.measured[own].tolist(),
@@ -55,14 +55,6 @@ def alt(found):
     """The plot in words: where the middle of each regime lies."""
     middles = "; ".join(f"{e.regime}: median {plain(e.ratios[1], 2)}" for e in found.by_regime)
     return f"Predicted over measured {found.pairing.quantity} by regime. {middles}."
-
-
-def residual_figure(key, caption):
-    """Show the residuals of a pairing by regime, in a chapter."""
-    from lightspeed_course.show.page import figure
-
-    found = weigh(pairings()[key])
-    figure(residual_chart(found, 320), caption, alt(found))
 
 
 def ranking(found):

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lightspeed_course.evidence.pairing import Judged, Pairing
+from lightspeed.errors import one_of
+from lightspeed_course.evidence.pairing import Judged, Pairing, pairings
 from lightspeed_course.evidence.sets import Dataset, dataset
 
 WORST = 5
@@ -45,11 +46,25 @@ class Residuals:
     by_regime: tuple[Error, ...]
     worst: tuple[tuple[str, float], ...]
 
+    @property
+    def ratio(self):
+        """Predicted over measured, of every row."""
+        return self.judged.predicted / self.judged.measured
+
+    def regime(self, name):
+        """The `Error` of one regime, or of "all"."""
+        errors = {error.regime: error for error in (self.all, *self.by_regime)}
+        return errors[one_of("regime", "name", name, tuple(errors))]
+
 
 def weigh(pairing, data=None):
-    """The `Residuals` of one pairing on the shipped sample, or on the full set in `data`."""
-    rows = dataset(pairing.set, data)
-    return judged(pairing, rows)
+    """The `Residuals` of a pairing, or of its key, on the shipped sample or the full set in `data`.
+
+    Raises BadArgument for a key that there is not.
+    """
+    if isinstance(pairing, str):
+        pairing = pairings()[one_of("weigh", "pairing", pairing, tuple(pairings()))]
+    return judged(pairing, dataset(pairing.set, data))
 
 
 def judged(pairing, rows):

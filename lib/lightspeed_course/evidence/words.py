@@ -40,14 +40,13 @@ class Words:
         return (self.names[code] for code in self.codes)
 
     def __eq__(self, word):
-        return self.isin((word,))
+        return self.codes == (self.names.index(word) if word in self.names else -1)
 
     __hash__ = None
 
     def isin(self, words):
         """Which rows have one of these words."""
-        chosen = np.array([name in words for name in self.names], dtype=bool)
-        return chosen[self.codes] if self.names else np.zeros(0, bool)
+        return np.isin(self.codes, [i for i, name in enumerate(self.names) if name in words])
 
     def lookup(self, table, dtype=float):
         """The number that `table` (a mapping or a function) has for the word of each row."""
