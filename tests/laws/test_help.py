@@ -26,6 +26,9 @@ TABLES = {
     "JOULES_PER_KWH",
     "FABRICS",
     "KINDS",
+    "BOUND",
+    "FITTED",
+    "HEALTHY",
 }
 
 

@@ -30,8 +30,8 @@ from lightspeed.errors import did_you_mean, one_of
 from lightspeed.values import Amount
 
 __all__ = (
-    "KINDS", "Entry", "Number", "Source", "accelerator", "energy", "entries", "find", "link",
-    "measured", "memory", "number", "source", "sources",
+    "KINDS", "Entry", "Number", "Source", "accelerator", "energy", "entries", "find", "fitted",
+    "link", "measured", "memory", "number", "source", "sources",
 )  # fmt: skip
 
 # Unit as sources print it -> (factor, SI unit). A test holds each row to pint.
@@ -223,7 +223,18 @@ def measured(name: str) -> dict[str, Any]:
     return _toml(f"measured_{one_of('measured', 'name', name, MEASURED)}")
 
 
+def fitted(name: str) -> dict[str, Any]:
+    """The constants of this name that were fitted to measurements, and on which rows, as their file
+    has it.
+
+    >>> sorted(fitted("stacks"))[0]
+    'foundry_a100_40gb'
+    """
+    return _toml(f"fitted_{one_of('fitted', 'name', name, FITTED)}")
+
+
 MEASURED = ("nccl", "scaling", "serving", "training")
+FITTED = ("stacks",)
 KINDS = ("accelerators", "tested", "links", "memory", "energy", "budgets", "measured", "models")
 
 

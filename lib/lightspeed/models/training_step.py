@@ -1,32 +1,35 @@
 """One training step of a plan, term by term, and measured runs to hold it to (chapter 6).
 
-The model is a sum of bounds: arithmetic at a share of the peak, the tensors that cross HBM beside
-it, the bytes of each way of splitting on the link that it uses, and the pipeline's bubble. It
-leaves out latency, congestion, stragglers and the host. Rates are plain numbers in SI; `network` is
-what one GPU sends, in one direction.
+One law, two calls. `step` alone is a *bound*: arithmetic at a share of the peak, the tensors that
+cross HBM beside it, the bytes of each way of splitting on the link that it uses, and the pipeline's
+bubble; no latency, no host, no cut of whole layers. With a `Stack` of fitted constants it is an
+*expectation*. Rates are plain numbers in SI; `network` is what one GPU sends, in one direction.
 
 Sources: those of parallel.py, memory.py and pipeline.py; measured runs:
-catalog/measured_training.toml.
+catalog/measured_training.toml; stacks: catalog/fitted_stacks.toml.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from lightspeed.catalog import accelerator, link, measured
-from lightspeed.errors import BadArgument, one_of
-from lightspeed.law import checked, count, positive
+from lightspeed.catalog import measured
+from lightspeed.elementwise import Value, maximum, minimum, where
+from lightspeed.law import checked, positive
 from lightspeed.memory import (
-    RECOMPUTE,
-    STAGE,
     MemoryUse,
     training_memory,
     training_state_bytes,
     transformer_activation_bytes,
 )
+from lightspeed.models.plan import Machine, Plan, machine, plan_of_batch
+from lightspeed.models.plan import model_parallel as model_parallel
+from lightspeed.models.stack import BOUND, Stack
 from lightspeed.parallel import (
     context_parallel_bytes,
     data_parallel_bytes,
@@ -34,103 +37,12 @@ from lightspeed.parallel import (
     pipeline_bytes,
     tensor_parallel_bytes,
 )
-from lightspeed.pipeline import bubble_over_ideal
-from lightspeed.roofline import SHARE
 from lightspeed.transformer import Transformer, transformer
 
 __all__ = (
-    "Machine", "Plan", "Run", "Step", "calibration", "expected_step", "fit_share", "flops",
-    "flops_per_gpu", "gpt", "machine", "memory_use", "model_parallel", "plan_of_batch",
-    "predicted", "step", "training_runs",
+    "Run", "Step", "Work", "calibration", "expected_step", "fit_share", "flops", "flops_per_gpu",
+    "gpt", "memory_use", "predicted", "seconds", "step", "training_runs", "whole_layers", "work",
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Machine:
-    """A cluster: dense peak of a GPU, its HBM, the link inside a node, the network of a GPU, and
-    the share of the peak that its matrix products reach.
-    """
-
-    peak: float
-    memory: float
-    capacity: float
-    link: float
-    network: float
-    per_node: int = 8
-    share: float = 1.0
-
-    def __post_init__(self) -> None:
-        for name, unit in (
-            ("peak", "FLOP/s"),
-            ("memory", "byte/s"),
-            ("capacity", "byte"),
-            ("link", "byte/s"),
-            ("network", "byte/s"),
-        ):
-            checked("Machine", name, getattr(self, name), positive(unit))
-        checked("Machine", "per_node", self.per_node, count())
-        checked("Machine", "share", self.share, SHARE)
-
-
-def machine(gpu: str, network: str, per_node: int = 8, share: float = 1.0) -> Machine:
-    """The `Machine` of catalog keys: a GPU, and the network link that each GPU has for itself."""
-    chip = accelerator(gpu)
-    return Machine(
-        chip.bf16,
-        chip.hbm_bandwidth,
-        chip.hbm_capacity,
-        chip.link_bandwidth,
-        link(network).bandwidth,
-        per_node,
-        share,
-    )
-
-
-@dataclass(frozen=True)
-class Plan:
-    """How a step is split. `micro_size` counts the sequences of a micro-batch, `expert` the ranks
-    of a data-parallel group over which experts are spread, `chunks` what a GPU of an interleaved
-    pipeline holds.
-    """
-
-    data: int = 1
-    tensor: int = 1
-    pipeline: int = 1
-    expert: int = 1
-    context: int = 1
-    micro_batches: int = 1
-    micro_size: int = 1
-    chunks: int = 1
-    stage: int = 0
-    recompute: str = "selective"
-
-    def __post_init__(self) -> None:
-        for name in (
-            "data",
-            "tensor",
-            "pipeline",
-            "expert",
-            "context",
-            "micro_batches",
-            "micro_size",
-            "chunks",
-        ):
-            checked("Plan", name, getattr(self, name), count())
-        checked("Plan", "stage", self.stage, STAGE)
-        one_of("Plan", "recompute", self.recompute, RECOMPUTE)
-        if self.data % self.expert:
-            raise BadArgument(
-                "Plan", "expert", self.expert, f"a divisor of the {self.data} data-parallel ranks"
-            )
-
-    @property
-    def gpus(self) -> int:
-        return self.data * self.tensor * self.pipeline * self.context
-
-    @property
-    def sequences(self) -> int:
-        """Sequences in one step of the whole job."""
-        return self.data * self.micro_batches * self.micro_size
 
 
 @dataclass(frozen=True)
@@ -138,7 +50,9 @@ class Step:
     """Seconds of one step on the busiest GPU, by what they are for.
 
     `hidden` is the part of the data-parallel traffic that runs behind arithmetic; `data` is the
-    rest.
+    rest. A bound has no `host` (what a layer waits for its launches beyond its work), no `uneven`
+    (what the fullest stage has beyond its share), no `latency` (of gradients, tensor by tensor), no
+    `optimizer`, no `fixed` and no `stalled`.
     """
 
     compute: float
@@ -152,12 +66,21 @@ class Step:
     hidden: float
     model_flops: float
     peak: float
+    host: float = 0.0
+    uneven: float = 0.0
+    latency: float = 0.0
+    optimizer: float = 0.0
+    fixed: float = 0.0
+    stalled: float = 0.0
 
     @property
     def terms(self) -> dict[str, float]:
-        """Seconds by name, in the order in which a figure stacks them."""
-        names = ("compute", "memory", "tensor", "expert", "context", "pipeline", "bubble", "data")
-        return {n: getattr(self, n) for n in names}
+        """Seconds by name, in the order in which a figure stacks them; those that only an
+        expectation has are there where they take time.
+        """
+        return {n: getattr(self, n) for n in BOUNDED} | {
+            n: seconds for n in EXPECTED if (seconds := getattr(self, n))
+        }
 
     @property
     def time(self) -> float:
@@ -175,48 +98,8 @@ class Step:
         return max(losses, key=losses.__getitem__)
 
 
-def plan_of_batch(
-    gpus: int,
-    sequences: int,
-    tensor: int = 1,
-    pipeline: int = 1,
-    context: int = 1,
-    micro_size: int = 1,
-    **rest: Any,
-) -> Plan:
-    """The `Plan` of a run of which GPUs and the sequences of a step are known: what is left are
-    replicas and micro-batches.
-
-    >>> plan = plan_of_batch(3072, 3072, tensor=8, pipeline=64)
-    >>> plan.data, plan.micro_batches
-    (6, 512)
-    """
-    replica = tensor * pipeline * context
-    data, lone = divmod(gpus, replica)
-    if lone or not data:
-        wanted = f"a multiple of the {replica} of one replica"
-        raise BadArgument("plan_of_batch", "gpus", gpus, wanted)
-    micro_batches, left = divmod(sequences, data * micro_size)
-    if left or not micro_batches:
-        wanted = f"a multiple of the {data * micro_size} that run at once"
-        raise BadArgument("plan_of_batch", "sequences", sequences, wanted)
-    rest |= {"context": context, "micro_batches": micro_batches, "micro_size": micro_size}
-    return Plan(data, tensor, pipeline, **rest)
-
-
-def model_parallel(gpus: int, per_node: int = 8) -> dict[str, int]:
-    """Tensor and pipeline degrees of a replica on so many GPUs: tensor parallelism as far as a node
-    goes, as Megatron does.
-
-    >>> model_parallel(64)
-    {'tensor': 8, 'pipeline': 8}
-    """
-    tensor = min(gpus, per_node)
-    if gpus % tensor:
-        raise BadArgument(
-            "model_parallel", "gpus", gpus, f"a multiple of the {per_node} of a node, or fewer"
-        )
-    return {"tensor": tensor, "pipeline": gpus // tensor}
+BOUNDED = ("compute", "memory", "tensor", "expert", "context", "pipeline", "bubble", "data")
+EXPECTED = ("host", "uneven", "latency", "optimizer", "fixed", "stalled")
 
 
 def flops_per_gpu(
@@ -251,58 +134,175 @@ def flops(model: Transformer, sequences: float, sequence: float, recompute: str 
     return model.training_flops(tokens, sequence) + tokens * again
 
 
-def step(model: Transformer, sequence: int, plan: Plan, machine: Machine) -> Step:
-    """The `Step` of a `Transformer` on sequences of this length.
+def step(
+    model: Transformer, sequence: int, plan: Plan, machine: Machine, stack: Stack = BOUND
+) -> Step:
+    """The `Step` of a `Transformer` on sequences of this length: a bound, or with the constants of
+    a `Stack` what to expect.
 
     >>> gpt3 = transformer("gpt3_175b")
     >>> plan = Plan(data=8, tensor=8, pipeline=8, micro_batches=64, recompute="full")
     >>> 0.3 < step(gpt3, 2048, plan, machine("a100_80gb", "infiniband_hdr")).mfu < 0.8
     True
     """
-    m, layers = plan.micro_batches, model.layers / plan.pipeline
     share = plan.tensor * plan.pipeline * plan.context
+    needed = flops(model, plan.micro_batches * plan.micro_size, sequence) / share
+    spent = seconds(work(model, sequence, plan, machine, stack), stack)
+    return Step(**spent, model_flops=needed, peak=machine.peak)
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a plan asks of its busiest GPU: seconds at the rates of the data sheets, and counts.
+
+    Of one layer and micro-batch: `compute`, `memory`, `tensor`, `expert`, `context`. Of one
+    micro-batch: `head` and `logits` (the product with the vocabulary, and its result in HBM) and
+    `hop`. Of the step: `synced`, `optimizer`. The rest counts; `_across` says that a group spans
+    nodes. Rows of many plans become one `Work` of arrays.
+    """
+
+    compute: Value
+    memory: Value
+    tensor: Value
+    expert: Value
+    context: Value
+    head: Value
+    logits: Value
+    hop: Value
+    synced: Value
+    optimizer: Value
+    layers: Value
+    stages: Value
+    micro_batches: Value
+    chunks: Value
+    fullest: Value
+    last: Value
+    zero: Value
+    ways: Value
+    per_node: Value
+    ranks: Value
+    tensors: Value
+    tensor_across: Value
+    expert_across: Value
+    context_across: Value
+    pipeline_across: Value
+    data_across: Value
+
+
+def work(
+    model: Transformer, sequence: int, plan: Plan, machine: Machine, stack: Stack = BOUND
+) -> Work:
+    """The `Work` of a plan; of the `Stack` only what is counted matters: passes, bytes."""
     again = 1.0 if plan.recompute == "full" else 0.0
-    # The tokens of one micro-batch that this GPU works on, and all of them in the step.
+    # The tokens of one micro-batch that this GPU works on.
     tokens = plan.micro_size * sequence / plan.context
-    compute = (
-        flops(model, m * plan.micro_size, sequence, plan.recompute)
-        / share
-        / (machine.peak * machine.share)
+    split, rate = plan.tensor * plan.context, machine.peak * machine.share
+    logits = 6 * model.width * model.vocabulary * plan.micro_size * sequence
+    blocks = flops(model, plan.micro_size, sequence, plan.recompute) - logits
+    kept = transformer_activation_bytes(
+        model, sequence, plan.micro_size, plan.tensor, split=stack.split
     )
-    memory = _elementwise(model, sequence, plan) * m / machine.memory
-    # Bytes of one layer and micro-batch times all of them: layers / pipeline need not be whole.
-    each = layers * m
-    tensor = each * tensor_parallel_bytes(tokens, model.width, plan.tensor, 1, again) / machine.link
-    expert = _expert(model, tokens, plan) * each / _rate(plan, machine, plan.expert)
-    kv_width = (model.kv_heads or model.heads) * model.head_width / plan.tensor
-    context = each * _context(tokens, kv_width, plan) / _rate(plan, machine, plan.context)
-    busy = compute + memory + tensor + expert + context
-    hop = (
-        pipeline_bytes(tokens, model.width) / 2 / plan.tensor / _rate(plan, machine, plan.pipeline)
-    )
-    pipeline = 2 * (plan.pipeline - 1) * plan.chunks * hop
-    bubble = bubble_over_ideal(plan.pipeline, m, plan.chunks) * busy
+    passes = stack.passes * (1 + again / 2)
     held = model.parameters / (plan.tensor * plan.pipeline)
     ranks = plan.data * plan.context
-    synced = data_parallel_bytes(held, ranks, plan.stage, m) / _rate(plan, machine, ranks)
+    kv_width = (model.kv_heads or model.heads) * model.head_width / plan.tensor
+    sent = data_parallel_bytes(
+        held, ranks, plan.stage, plan.micro_batches, stack.weight_bytes, stack.gradient_bytes
+    )
+    hop = pipeline_bytes(tokens, model.width) / 2 / plan.tensor
+    bytes_of_tensor = tensor_parallel_bytes(tokens, model.width, plan.tensor, 1, again)
+    nodes = max(1, plan.tensor / machine.per_node)  # a ring over nodes leaves each by all its ports
+    fullest, last = whole_layers(model, plan.pipeline)
+    groups = {
+        "expert": plan.expert,
+        "context": plan.context,
+        "pipeline": plan.pipeline,
+        "data": ranks,
+    }
+    return Work(
+        compute=blocks / split / rate / model.layers,
+        memory=passes * kept / model.layers / plan.context / machine.memory,
+        tensor=bytes_of_tensor
+        / (machine.network * machine.per_node if nodes > 1 else machine.link),
+        expert=_expert(model, tokens, plan) / _rate(plan, machine, plan.expert),
+        context=_context(tokens, kv_width, plan) / _rate(plan, machine, plan.context),
+        head=logits / split / rate,
+        logits=stack.logits_passes * 4 * tokens * model.vocabulary / plan.tensor / machine.memory,
+        hop=hop / _rate(plan, machine, plan.pipeline),
+        synced=sent / _rate(plan, machine, ranks),
+        optimizer=stack.optimizer_bytes * held / (ranks if plan.stage else 1) / machine.memory,
+        layers=model.layers,
+        stages=plan.pipeline,
+        micro_batches=plan.micro_batches,
+        chunks=plan.chunks,
+        fullest=fullest,
+        last=last,
+        zero=plan.stage,
+        ways=plan.tensor,
+        per_node=machine.per_node,
+        ranks=ranks,
+        tensors=(4 + model.mlp_matrices) * model.layers / plan.pipeline,
+        tensor_across=nodes > 1,
+        **{f"{name}_across": _across(plan, machine, ways) for name, ways in groups.items()},
+    )
+
+
+def whole_layers(model: Transformer, stages: int) -> tuple[int, int]:
+    """Layers on the fullest stage and on the last, where a stage ends with the layer that takes it
+    past its even share: nanotron's cut. The product with the vocabulary is the last to be placed,
+    and weighs as many layers as cost the same.
+
+    >>> whole_layers(transformer("llama3_8b"), 8)
+    (5, 1)
+    """
+    head = model.width * model.vocabulary * model.layers / model.block_matrices
+    share = (model.layers + head) / stages
+    ends = [min(model.layers, math.floor(share * k) + 1) for k in range(1, stages)]
+    cuts = [0, *ends, model.layers]
+    held = [end - start for start, end in itertools.pairwise(cuts)]
+    return max(held), held[-1]
+
+
+def seconds(work: Work, stack: Stack) -> dict[str, Value]:
+    """The terms of a `Step` for this `Work`, all of it numbers or all arrays: the law itself."""
+
+    def over(seconds: Value, across: Value) -> Value:
+        return seconds / where(across, stack.between, stack.inside)
+
+    w, m = work, work.micro_batches
+    compute, head = w.compute / stack.share, w.head / stack.share
+    tensor = over(w.tensor, w.tensor_across)
+    expert, context = over(w.expert, w.expert_across), over(w.context, w.context_across)
+    asked = compute + w.memory + tensor + expert + context
+    # Launches run ahead of the GPU, so the longer of the two sets the pace of a layer.
+    layer = maximum(asked, stack.host + stack.wait(w.ways, w.per_node, w.tensor_across))
+    whole = w.layers * layer + head + w.logits
+    stage = whole / w.stages
+    if stack.whole_layers:
+        stage = maximum(w.fullest * layer, w.last * layer + head + w.logits)
     # DDP and ZeRO-1 sum gradients once, behind the last backward pass; later stages all through the
     # step.
-    window = busy if plan.stage >= 2 else busy / m * 2 / 3
-    hidden = min(synced, window)
-    needed = flops(model, m * plan.micro_size, sequence) / share
-    return Step(
-        compute,
-        memory,
-        tensor,
-        expert,
-        context,
-        pipeline,
-        bubble,
-        synced - hidden,
-        hidden,
-        needed,
-        machine.peak,
-    )
+    window = where(w.zero >= 2, m * stage, stage * 2 / 3)
+    synced = over(w.synced, w.data_across)
+    hidden = minimum(synced, window)
+    each = m * w.layers / w.stages
+    return {
+        "compute": each * compute + m * head / w.stages,
+        "memory": each * w.memory + m * w.logits / w.stages,
+        "tensor": each * tensor,
+        "expert": each * expert,
+        "context": each * context,
+        "host": each * (layer - asked),
+        "uneven": m * (stage - whole / w.stages),
+        "bubble": (whole - stage) / w.chunks,
+        "pipeline": 2 * (w.stages - 1) * w.chunks * over(w.hop, w.pipeline_across),
+        "data": synced - hidden,
+        "hidden": hidden,
+        "latency": stack.latency * w.tensors * w.ranks * where(w.zero, 2, 1) * w.data_across,
+        "optimizer": w.optimizer,
+        "fixed": stack.fixed,
+        "stalled": stack.stall * (m + w.stages - 1) * (w.stages > 1),
+    }
 
 
 def _rate(plan: Plan, machine: Machine, ways: int) -> float:
@@ -313,16 +313,12 @@ def _rate(plan: Plan, machine: Machine, ways: int) -> float:
     its networks.
     """
     inside = max(1, machine.per_node // plan.tensor)
-    return machine.link if ways <= inside else machine.network * inside
+    return machine.network * inside if _across(plan, machine, ways) else machine.link
 
 
-def _elementwise(model: Transformer, sequence: int, plan: Plan) -> float:
-    """Bytes that one micro-batch moves through HBM between matrix products: each activation
-    written and read, and its gradient.
-    """
-    kept: float = transformer_activation_bytes(model, sequence, plan.micro_size, plan.tensor)
-    passes = 4 + (2 if plan.recompute == "full" else 0)
-    return passes * kept / (plan.pipeline * plan.context)
+def _across(plan: Plan, machine: Machine, ways: int) -> bool:
+    """Whether a group of so many, placed after tensor parallelism, spans nodes."""
+    return ways > max(1, machine.per_node // plan.tensor)
 
 
 def _expert(model: Transformer, tokens: float, plan: Plan) -> float:
