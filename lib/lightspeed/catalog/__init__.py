@@ -234,7 +234,7 @@ def fitted(name: str) -> dict[str, Any]:
 
 
 MEASURED = ("nccl", "scaling", "serving", "training")
-FITTED = ("stacks",)
+FITTED = ("products", "stacks")
 KINDS = ("accelerators", "tested", "links", "memory", "energy", "budgets", "measured", "models")
 
 

@@ -20,7 +20,8 @@ from lightspeed.models.training_step import Work, seconds, work
 from lightspeed.transformer import Transformer
 
 __all__ = (
-    "FITTED", "HEALTHY", "StackFit", "Timed", "expected_times", "fit_stack", "impossible",
+    "FITTED", "HEALTHY", "StackFit", "Timed", "expected_times", "fit_constants",
+    "fit_stack", "impossible",
     "rows_of", "stacked",
 )  # fmt: skip
 
@@ -122,16 +123,16 @@ def fit_stack(
         hint = f"{name} {why}. Are times in s, and is the plan the one that ran?"
         raise BadArgument("fit_stack", "rows", f"{len(wrong)} of them", "rows above a bound", hint)
     works, times = stacked(rows, counted), numpy.array([row.time for row in rows])
-    first = _fit(works, times, counted, names)
+    first = fit_constants(works, times, counted, names)
     untold = _one_sided(works, times, first, names)
     told = [n for n in names if n not in untold]
     # What the rows can't tell adds nothing, and the rest is fitted without it.
     neutral = {n: getattr(BOUND, n) for n in untold}
     best = replace(first, **neutral)
-    best = _fit(works, times, best, told, first) if untold else first
+    best = fit_constants(works, times, best, told, first) if untold else first
     generator = numpy.random.default_rng(seed)
     again = [
-        _fit(rows_of(works, drawn), times[drawn], best, told, best)
+        fit_constants(rows_of(works, drawn), times[drawn], best, told, best)
         for drawn in generator.integers(len(rows), size=(resamples, len(rows)))
     ]
     intervals = {}
@@ -144,7 +145,7 @@ def fit_stack(
     return StackFit(best, intervals, untold, tuple(map(float, errors)))
 
 
-def _fit(
+def fit_constants(
     works: Work, times: Any, fixed: Stack, names: Sequence[str], start: Stack | None = None
 ) -> Stack:
     """The `Stack` whose constants of these names fit best, the others as in `fixed`."""
@@ -189,7 +190,7 @@ def _one_sided(works: Work, times: Any, best: Stack, names: Sequence[str]) -> di
         held: dict[str, Any] = {name: value}
         others = [n for n in names if n != name]
         stack = replace(best, **held)
-        refitted = _fit(works, times, stack, others, best) if others else stack
+        refitted = fit_constants(works, times, stack, others, best) if others else stack
         return float(numpy.log1p((errors(refitted) / width) ** 2).sum())
 
     allowed, untold = loss(names[0], getattr(best, names[0])) + NINE_TENTHS, {}

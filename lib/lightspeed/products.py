@@ -1,0 +1,106 @@
+"""The time of a matrix product to expect, where the roofline says what no kernel beats. Derived in
+chapter 2.
+
+The two clocks of the roofline run at shares of their rates and blur where they meet; before them
+come a launch and the loop over the contracted dimension. Launch and loop are latencies, so they are
+counted in cycles of the chip's clock. Four constants a number format, class of chip and library:
+catalog/fitted_products.toml.
+
+Sources: Williams, Waterman and Patterson, "Roofline" (CACM 52(4), 2009); the rows and the fit are
+those of `lightspeed evidence product-time`.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+from lightspeed.catalog import fitted
+from lightspeed.elementwise import Value
+from lightspeed.errors import one_of
+from lightspeed.law import checked, count, law, nonnegative, positive
+from lightspeed.roofline import BANDWIDTH, PEAK, SHARE
+
+__all__ = ("Kernel", "kernel", "product_time")
+
+# The depth at which `loop` is counted. Kernels cut a deep product into parts that run at once, so
+# the loop grows as the root of the depth: cutting d into p parts takes d / p + p.
+DEPTH = 4096
+CYCLES = nonnegative(hint="Cycles of the chip's clock: 3 us at 1.8 GHz are 5,400.")
+
+
+@law(
+    "s",
+    flops=nonnegative("FLOP"),
+    size=nonnegative("byte"),
+    depth=count(hint="The contracted dimension of the product, K or D."),
+    peak=PEAK,
+    bandwidth=BANDWIDTH,
+    clock=positive("Hz"),
+    compute_share=SHARE,
+    memory_share=SHARE,
+    launch=CYCLES,
+    loop=CYCLES,
+)
+def product_time(
+    flops: Value,
+    size: Value,
+    depth: Value,
+    peak: Value,
+    bandwidth: Value,
+    clock: Value,
+    compute_share: Value = 1.0,
+    memory_share: Value = 1.0,
+    launch: Value = 0.0,
+    loop: Value = 0.0,
+) -> Value:
+    """Seconds of a matrix product: its launch, its loop, and both clocks at their shares.
+
+    The two meet in a corner as the sides of a right angle do; far from it the longer is all. With
+    shares of one and no latency the result is within a factor of 1.42 of the roofline.
+
+    >>> product_time(6e12, 0.0, 4096, 1e15, 3e12, 1.8e9, compute_share=0.75)
+    8 ms
+    """
+    math, memory = flops / (peak * compute_share), size / (bandwidth * memory_share)
+    return (launch + loop * (depth / DEPTH) ** 0.5) / clock + (math**2 + memory**2) ** 0.5
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """What a library's products reach in a number format: the shares and cycles of `product_time`,
+    by name.
+    """
+
+    compute_share: float
+    memory_share: float
+    launch: float
+    loop: float
+
+    def __post_init__(self) -> None:
+        for name, spec in (
+            ("compute_share", SHARE),
+            ("memory_share", SHARE),
+            ("launch", CYCLES),
+            ("loop", CYCLES),
+        ):
+            checked("Kernel", name, getattr(self, name), spec)
+
+
+def kernel(number_format: str, chips: str = "all", library: str = "SGLang") -> Kernel:
+    """The `Kernel` of a format, a class of chips and a library, as fitted.
+
+    >>> kernel("bfloat16").compute_share > kernel("fp8", "hopper").compute_share
+    True
+    """
+    tables = _tables()
+    classes = tables[one_of("kernel", "number_format", number_format, tuple(tables))]
+    row = classes[one_of("kernel", "chips", chips, tuple(classes))]
+    launch = row["launch"][one_of("kernel", "library", library, tuple(row["launch"]))]
+    return Kernel(row["compute_share"], row["memory_share"], launch, row["loop"])
+
+
+@functools.cache
+def _tables() -> dict[str, Any]:
+    return {key: table for key, table in fitted("products").items() if key != "source"}

@@ -1,0 +1,152 @@
+"""The time of a matrix product: every chip predicted from constants that other chips set."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from lightspeed.catalog import find
+from lightspeed.products import product_time
+from lightspeed.roofline import time_bounds
+from lightspeed_course.evidence.chips import constant, work
+from lightspeed_course.evidence.pairing import Judged, Pairing
+from lightspeed_course.evidence.pairings.roofline import regime
+
+# Products of chips of one class run the same kernels. GB200 and B300 are not in the split: part of
+# their tables is the same file as their sister's.
+CLASSES = {
+    "a100_80gb": "ampere",
+    "h100_sxm": "hopper",
+    "h200_sxm": "hopper",
+    "b200": "blackwell",
+    "gb300": "blackwell",
+    "l40s": "ada",
+}
+# A format of 16 bits is the same everywhere, and one of fewer is not: its scales are applied by
+# kernels of a class. L40S sets no constant, for most of its products fit its cache.
+WIDE, SET_BY = "bfloat16", ("a100_80gb", "h100_sxm", "h200_sxm", "b200", "gb300")
+CLOCK = 1.83e9  # Hz, where the catalog has none: H100's
+FEWEST, ENOUGH = 50, 800  # rows of a fit; more are thinned
+LEAST, MOST = (0.05, 0.05, 1.0, 100.0), (1.0, 1.0, 2e5, 2e6)  # shares, cycles of the loop, launch
+
+
+def columns(rows):
+    """What `product_time` asks of each row, and what was measured, as arrays; `library` without
+    its version.
+    """
+    clock = rows["chip"].lookup(lambda key: find(key).clock if "clock" in find(key) else CLOCK)
+    names = [name.rpartition(" ")[0] for name in rows["library"].names]
+    library = np.array(names or [""])[rows["library"].codes]
+    return {**work(rows), "depth": rows["k"], "clock": clock}, library, rows["latency"]
+
+
+def fit(known, library, measured):
+    """Shares, loop and a launch for each library that fit these rows best."""
+    from scipy.optimize import least_squares
+
+    thin = np.arange(0, len(measured), max(1, len(measured) // ENOUGH))
+    known = {name: column[thin] for name, column in known.items()}
+    names, of = np.unique(library[thin], return_inverse=True)
+
+    def constants(logs):
+        return kernel_of(np.exp(logs), of)
+
+    def residuals(logs):
+        return np.log(product_time.__wrapped__(**known, **constants(logs)) / measured[thin])
+
+    least, most = (np.log([*ends[:3], *[ends[3]] * len(names)]) for ends in (LEAST, MOST))
+    start = np.clip(np.log([0.6, 0.8, 4e3, *[8e3] * len(names)]), least, most)
+    bounds = {"bounds": (least, most), "x_scale": 0.1, "max_nfev": 40}
+    best = least_squares(residuals, start, loss="cauchy", f_scale=0.1, **bounds).x
+    return np.exp(best), names
+
+
+def kernel_of(constants, of):
+    """The constants of each row, by the names of `product_time`."""
+    compute, memory, loop, *launch = constants
+    return {
+        "compute_share": compute, "memory_share": memory, "loop": loop,
+        "launch": np.asarray(launch)[of],
+    }  # fmt: skip
+
+
+def setters(rows, chip, number_format):
+    """Mask of the rows that set the constants for a chip and a format, none of them its own."""
+    others = [c for c in SET_BY if c != chip]
+    sisters = [c for c in others if CLASSES[c] == CLASSES[chip]]
+    same = rows["format"] == number_format
+    if number_format != WIDE and (near := same & rows["chip"].isin(sisters)).sum() >= FEWEST:
+        return near
+    return same & rows["chip"].isin(others)
+
+
+@functools.lru_cache(maxsize=2)
+def left_out(rows):
+    """(rows that others predict, their times): each chip from the products of other chips."""
+    known, library, measured = columns(rows)
+    predicted = np.full(len(rows), np.nan)
+    for chip in CLASSES:
+        for number_format in rows["format"].present():
+            own = (rows["chip"] == chip) & (rows["format"] == number_format)
+            by = setters(rows, chip, number_format)
+            if not own.any() or by.sum() < FEWEST:
+                continue
+            part = {name: column[by] for name, column in known.items()}
+            constants, names = fit(part, library[by], measured[by])
+            # A library that no other chip was measured with launches as the median does.
+            launches = dict(zip(names, constants[3:], strict=True))
+            launch = [launches.get(n, np.median(constants[3:])) for n in library[own]]
+            told = kernel_of([*constants[:3], *launch], np.arange(own.sum()))
+            mine = {name: column[own] for name, column in known.items()}
+            predicted[own] = product_time.__wrapped__(**mine, **told)
+    return predicted
+
+
+def judge(rows, wide):
+    """Products in 16 bits, or in fewer."""
+    predicted = left_out(rows)
+    chosen = ~np.isnan(predicted) & ((rows["format"] == WIDE) == wide)
+    mine, places = rows.where(chosen), np.flatnonzero(chosen)
+    if wide:
+        done = work(mine)
+        regimes = regime(time_bounds(**done), done["size"], constant(mine["chip"], "l2_capacity"))
+    else:
+        regimes = mine["format"]
+    return Judged(predicted[chosen], mine["latency"], regimes, lambda i: rows.name(places[i]))
+
+
+PAIRINGS = tuple(
+    Pairing(
+        key=key,
+        title=f"The expected time of matrix products {title}",
+        law="lightspeed.products.product_time",
+        set="gemm",
+        chapter="02",
+        quantity="time",
+        unit="s",
+        judge=functools.partial(judge, wide=wide),
+        fitted="two shares, the loop and a launch for each library, on the products of the other "
+        f"chips{more}",
+        left_out="chip",
+        lesson=lesson,
+    )
+    for key, title, wide, more, lesson in (
+        (
+            "product-time",
+            "in 16 bits",
+            True,
+            "",
+            "Launch and loop are latencies, so they shrink with the clock. A chip whose cache "
+            "holds the operands (L40S) is faster than its memory.",
+        ),
+        (
+            "product-time-narrow",
+            "in 8 and 4 bits",
+            False,
+            " of its class",
+            "A narrow product is as fast as its scales are handled: the launch of one format takes "
+            "5 us in one library and 15 in another, and 300 where the host sets the pace.",
+        ),
+    )
+)

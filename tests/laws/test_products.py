@@ -1,0 +1,50 @@
+"""The expected time of a product: what it ends in, and what it can't beat."""
+
+import itertools
+
+import pytest
+
+from lightspeed.catalog import accelerator, fitted
+from lightspeed.errors import BadArgument
+from lightspeed.products import kernel, product_time
+from lightspeed.roofline import time_bounds
+
+H100 = accelerator("h100_sxm")
+CHIP = (H100.bf16, H100.hbm_bandwidth)
+
+
+def test_without_constants_it_is_the_roofline_with_a_round_corner():
+    for flops, size in itertools.product((1e6, 1e9, 1e12), (1e3, 1e7, 1e10)):
+        time = product_time(flops, size, 4096, *CHIP, H100.clock)
+        lower = time_bounds(flops, size, *CHIP).lower
+        assert lower <= time <= 2**0.5 * lower * (1 + 1e-12)
+
+
+def test_no_kernel_beats_the_roofline():
+    for key, classes in fitted("products").items():
+        if key == "source":
+            continue
+        for chips, row in classes.items():
+            for library in row["launch"]:
+                constants = vars(kernel(key, chips, library))
+                for flops, size in ((1e6, 1e3), (1e12, 1e10)):
+                    time = product_time(flops, size, 512, *CHIP, H100.clock, **constants)
+                    assert time > time_bounds(flops, size, *CHIP).lower, (key, chips, library)
+
+
+def test_latencies_are_cycles():
+    empty = product_time(0.0, 0.0, 4096, *CHIP, 1e9, launch=3000, loop=4000)
+    assert empty == pytest.approx(7e-6)
+    assert product_time(0.0, 0.0, 4096, *CHIP, 2e9, launch=3000, loop=4000) == pytest.approx(3.5e-6)
+    # four times the depth, twice the loop
+    deeper = product_time(0.0, 0.0, 4 * 4096, *CHIP, 1e9, launch=3000, loop=4000)
+    assert deeper == pytest.approx(11e-6)
+
+
+def test_wrong_names_are_answered():
+    with pytest.raises(BadArgument, match="bfloat16"):
+        kernel("bf16")
+    with pytest.raises(BadArgument, match="hopper"):
+        kernel("fp8", "ampere")
+    with pytest.raises(BadArgument, match="launch"):
+        product_time(1e9, 1e6, 64, *CHIP, 1e9, launch=-1.0)
