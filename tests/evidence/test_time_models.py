@@ -81,6 +81,16 @@ def test_the_shipped_stack_is_the_fit(sweep):
         assert getattr(shipped, name) == pytest.approx(getattr(source, name), rel=0.02), name
 
 
+def test_memory_of_a_model_left_out():
+    rows = dataset("training_sweep")
+    judged = training.judge_memory(rows)
+    assert errors(judged.predicted, judged.measured)[0] <= 0.09
+    # Counts alone, without the two fitted constants, are far less.
+    runs = training.swept(training.finished(rows))[::10]
+    counted = np.array([training.footprint_of(run, training.COUNTED) for run in runs])
+    assert 0.15 < errors(counted, judged.measured[::10])[0] < 0.25
+
+
 @pytest.mark.slow
 def test_what_a_sweep_cannot_tell():
     """The rows of FSDP bound the host's time, and say nothing of rings over nodes."""

@@ -11,6 +11,7 @@ from lightspeed.catalog import accelerator
 from lightspeed.models.plan import Plan, machine
 from lightspeed.models.stack import BOUND, Stack
 from lightspeed.models.stack_fit import Timed, expected_times, fit_constants, rows_of, stacked
+from lightspeed.models.step_memory import Footprint, expected_memory
 from lightspeed.models.training_step import gpt
 from lightspeed.transformer import Transformer
 from lightspeed_course.evidence.pairing import Judged, Pairing, each_left_out
@@ -147,6 +148,39 @@ def regret(rows, predicted, fewest=10):
     return np.array(kept)
 
 
+# ---------------------------------------------------------------- memory
+
+COUNTED = Footprint(gradient_bytes=6, logits_bytes=10)
+KEPT, BASE = np.arange(1.2, 1.61, 0.05), np.arange(0, 1.3e9, 1e8)
+
+
+def judge_memory(rows):
+    """The memory of every finished run, from two constants that the other models set."""
+    rows = finished(rows)
+    runs, measured = swept(rows), rows["memory"]
+    totals = {
+        kept: np.array([footprint_of(run, replace(COUNTED, kept=float(kept))) for run in runs])
+        for kept in KEPT
+    }
+
+    def fit(others):
+        return min(
+            ((kept, base) for kept in KEPT for base in BASE),
+            key=lambda two: np.abs(np.log((totals[two[0]] + two[1]) / measured)[others]).mean(),
+        )
+
+    def answer(two, own):
+        return totals[two[0]][own] + two[1]
+
+    predicted = each_left_out(rows["model"], fit, answer)
+    return Judged(predicted, measured, sweep_regimes(rows), rows.name)
+
+
+def footprint_of(run, holds):
+    """Bytes of the GPU that holds most in a run."""
+    return expected_memory(run.model, run.sequence, run.plan, run.machine, holds).total
+
+
 # ---------------------------------------------------------------- FSDP
 
 
@@ -224,6 +258,20 @@ PAIRINGS = (
         left_out="model",
         lesson="The rest is not the plan but the state of the cluster: the same plan runs in one "
         "of three. A boosted regressor is as good within its rows, and lost on a model left out.",
+    ),
+    Pairing(
+        key="memory-expected",
+        title="The expected memory of a GPU in training",
+        law="lightspeed.models.step_memory.expected_memory",
+        set="training_sweep",
+        chapter="06",
+        quantity="memory",
+        unit="byte",
+        judge=judge_memory,
+        fitted="what layers keep beyond the count, and a base, on the runs of the other models",
+        left_out="model",
+        lesson="The logits of the last stage are kept in bf16, in fp32 and as a gradient: ten "
+        "bytes each.",
     ),
     Pairing(
         key="step-fsdp",
