@@ -22,6 +22,7 @@ VERBS = {
         " machines"
     ),
     "evidence": "hold the laws against public measurements: error by regime, bounds beaten",
+    "fit-stack": "fit the constants of a training stack to measured steps of your own",
     "progress": "show what you have answered and predicted so far",
     "new": "make the skeleton of a chip, a question, a law or a chapter (for authors)",
     "build": "execute chapters and derive exercises (for authors)",
@@ -31,7 +32,8 @@ VERBS = {
     "where": "show folders and versions, for a report of a bug",
 }
 INSTALL = "The laws need Python alone; this needs more: pip install 'speed-of-light[{}]'"
-MODULES = {"class": "classroom"}  # "class" is a word of Python's own
+# "class" is a word of Python's own, and a module has no hyphen.
+MODULES = {"class": "classroom", "fit-stack": "fit_stack"}
 
 
 class Parser(argparse.ArgumentParser):
