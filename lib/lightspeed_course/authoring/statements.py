@@ -197,13 +197,13 @@ def of_question(question) -> list[Statement]:
 def texts_of(question) -> dict[str, str]:
     """What a learner reads of a question: part -> text."""
     steps = question.solution
-    if not isinstance(steps, str):
+    if callable(steps):
         steps = steps(**question.variant().inputs())
     return {
         "prompt": question.prompt,
         **{f"option {key}": text for key, text in question.options.items()},
         **{f"hint on {m.name!r}": m.hint for m in question.misconceptions},
-        "solution": steps,
+        "solution": str(steps),
     }
 
 

@@ -1,5 +1,5 @@
-"""ask: a question on the page, with a box for the answer, the diagnosis, and a worked solution
-after a try.
+"""ask: a question on the page, with a box for the answer, the diagnosis, hints one step at a time,
+and a worked solution after a try.
 """
 
 from __future__ import annotations
@@ -29,12 +29,30 @@ def ask(id, seed=None):
             verdict = check(q.id, _answer(q, values), seed)
         except Unreadable as problem:
             return unread(problem)
-        panel.form.extra_enabled = True
+        next_help(tried=True, solved=verdict.correct)
         return (
             verdict._repr_markdown_(),
             repr(verdict),
             "good" if verdict.correct else "plain" if verdict.kind == "read" else "bad",
         )
+
+    def next_help(tried, solved=False):
+        """What the second button does next: a hint, or the solution once there was a try."""
+        left = hints[len(told) :] if not solved else []
+        if not classwork():
+            panel.form.extra = (
+                f"Show hint {len(told) + 1} of {len(hints)}" if left else "Show a worked solution"
+            )
+        panel.form.extra_enabled = bool(left) or tried
+
+    def more():
+        if panel.form.extra == "Show a worked solution":
+            return solve()
+        told.append(hints[len(told)])
+        store.record("hint", q.id, {"seed": variant.seed, "number": len(told)})
+        next_help(tried=bool(store.events("try", q.id)))
+        lines = [f"{n}. " + hint.replace("\n", "\n   ") for n, hint in enumerate(told, 1)]
+        return "**Hints**\n\n" + "\n".join(lines), f"Hint {len(told)}: {told[-1]}", "plain"
 
     def solve():
         store.record("solution", q.id, {"seed": variant.seed})
@@ -46,11 +64,9 @@ def ask(id, seed=None):
 
     # The form shows the options of a choice itself.
     prompt = variant.fill(q.prompt) if q.kind == "choice" else variant.prompt
-    extra = "" if classwork() else "Show a worked solution"
-    panel = Panel(
-        prompt, _fields(variant), submit, extra=extra, on_extra=solve, static=variant.prompt
-    )
-    panel.form.extra_enabled = bool(store.events("try", q.id))
+    hints, told = variant.hints, []
+    panel = Panel(prompt, _fields(variant), submit, on_extra=more, static=variant.prompt)
+    next_help(tried=bool(store.events("try", q.id)))
     return panel
 
 

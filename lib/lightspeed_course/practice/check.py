@@ -36,7 +36,7 @@ class Verdict:
 
     `kind`: right, unanswered, type, dimension, sign, error, misconception, slip, partial, close,
     magnitude, or read (not judged); `name`: that of the misconception or slip; `given`: the answer
-    as it was read.
+    as it was read; `smaller`: the id of a question that is a step of this one.
     """
 
     id: str
@@ -46,6 +46,7 @@ class Verdict:
     name: str = ""
     given: str = ""
     note: str = ""
+    smaller: str = ""
 
     @property
     def heading(self):
@@ -59,11 +60,21 @@ class Verdict:
             else "Not yet."
         )
 
+    @property
+    def offer(self):
+        """The smaller question, in words; nothing where none is offered."""
+        if not self.smaller:
+            return ""
+        asked = " ".join(question(self.smaller).variant().prompt.partition("\n\n*")[0].split())
+        return f'A smaller question on the way, `ask("{self.smaller}")`: {asked}'
+
     def _repr_markdown_(self):
-        return f"**{self.heading}** {self.message}" + f"\n\n*{self.note}*" * bool(self.note)
+        parts = f"**{self.heading}** {self.message}", self.offer, self.note and f"*{self.note}*"
+        return "\n\n".join(part for part in parts if part)
 
     def __repr__(self):
-        return f"{self.heading} {self.message}" + f"\n{self.note}" * bool(self.note)
+        parts = f"{self.heading} {self.message}", self.offer, self.note
+        return "\n".join(part for part in parts if part)
 
 
 def check(id, answer, seed=None):
@@ -79,7 +90,18 @@ def check(id, answer, seed=None):
     if verdict.kind != "unanswered":
         kept = {n: getattr(verdict, n) for n in ("correct", "kind", "name", "given")}
         store.record("try", id, {"seed": variant.seed, **kept})
-    return replace(verdict, note=store.take_notice())
+    offered = "" if verdict.correct or verdict.kind in ("unanswered", "read") else smaller(id)
+    return replace(verdict, note=store.take_notice(), smaller=offered)
+
+
+def smaller(id):
+    """The next smaller question on the way to `id` that was not solved yet; "" if there is none."""
+    from lightspeed_course.practice import store
+
+    solved = {e.question for e in store.events("try") if e.detail.get("correct")}
+    while (id := question(id).smaller) in solved:
+        pass
+    return id
 
 
 def chosen_seed(seed):

@@ -17,9 +17,10 @@ from functools import cache
 from lightspeed.errors import nearest
 from lightspeed_course.practice import banks
 from lightspeed_course.practice.amounts import amount, si_factor
+from lightspeed_course.practice.derivation import Derivation
 from lightspeed_course.practice.variants import Variant, draw, seeded
 
-LEVELS = ("recall", "apply", "design")
+LEVELS = ("recall", "apply", "design", "judge")
 KINDS = ("number", "choice", "array", "function")
 
 
@@ -73,6 +74,9 @@ class Question:
     function  the learner writes a function of the parameters; `expected` is the library's own.
               It is tried on draws from the parameters' choices and on `edges` (dicts of values).
 
+    `solution` is a derivation, or a function of the parameters that gives one; its steps are also
+    the hints. `smaller` names the question to try next after a wrong answer: a step of this one.
+
     `valid(**parameters)` refuses draws that would change what the question is about.
 
     `holds` keeps its statements true: words of the prompt, an option, a hint or the solution -> a
@@ -85,7 +89,7 @@ class Question:
     level: str
     prompt: str
     expected: Callable
-    solution: str | Callable
+    solution: str | Derivation | Callable
     misconceptions: tuple[Misconception, ...]
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     unit: str = ""
@@ -95,6 +99,7 @@ class Question:
     names: tuple[str, ...] = ()
     edges: tuple[Mapping, ...] = ()
     valid: Callable | None = None
+    smaller: str = ""
     holds: Mapping[str, Callable | str] = field(default_factory=dict)
 
     def __post_init__(self):

@@ -172,12 +172,22 @@ class Variant:
             else values[0]
         )
 
+    @cached_property
+    def _worked(self):
+        given = self.question.solution
+        return given(**self.inputs()) if callable(given) else given
+
+    @property
+    def hints(self):
+        """What leads to the solution, one step at a time and without its numbers; none where the
+        solution is a text.
+        """
+        return getattr(self._worked, "hints", [])
+
     @property
     def solution(self):
         """The worked solution; that of a number, an array or a choice ends with the answer."""
-        q = self.question
-        steps = q.solution if isinstance(q.solution, str) else q.solution(**self.inputs())
-        steps = self.fill(steps).strip()
+        q, steps = self.question, self.fill(str(self._worked)).strip()
         return steps if q.kind == "function" else f"{steps}\n\n**Answer:** {self.answer}"
 
     def fill(self, template):
