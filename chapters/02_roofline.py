@@ -1,22 +1,18 @@
 # %% [markdown]
 # # 2. The roofline
 #
-# The dashboard says that the GPU is fully utilized. The profiler says that it does a few per cent
-# of its peak FLOP/s. Both are right. Would a faster GPU help?
+# The dashboard says that your GPU is fully utilized. The profiler says that it does a few per cent
+# of its peak FLOP/s. Both are right. You are asked whether a faster GPU would help.
 #
-# The two measure different things. “GPU utilization” on a dashboard is the share of time in which
-# at least one kernel was running, whatever that kernel did. {{because definition: nvmlUtilization_t
-# in NVIDIA's NVML reference}} It counts a kernel that waits for memory like one that computes, and
-# a kernel on one unit like one on all of them. {{because definition: the same}}
-#
-# This chapter answers with two divisions and a comparison. It is the tool that the rest of the
-# course keeps using.
+# Two divisions and a comparison answer this, for a kernel that you have not run yet. The rest of
+# the course keeps using them.
 #
 # **You will be able to** say what bounds an operation before you run it; find the batch at which
 # that changes; read a roofline; and tell which upgrade would be wasted money.
 #
 # **You need** to know what a matrix product is, and chapter 1 for where the rates come from.
-# **Time:** an hour and a half, with the problems.
+# **Time:** an hour and a half, with the problems. **In twenty minutes:** the sections marked with
+# ◆, among them the last one, which answers the question.
 
 # %%
 import numpy as np
@@ -29,98 +25,245 @@ from lightspeed_course import (
 from lightspeed.roofline import *
 
 # %% [markdown]
-# ## Before you read on
+# ## ◆ Before you read on
 #
-# A ReLU runs over a large tensor in the memory of an A100. It may use the whole chip. Write down a
-# guess: what share of the chip's peak does it reach?
+# A ReLU sets the negative numbers of a large tensor to zero. The tensor lies in the memory of an
+# A100, and the kernel may use the whole chip. Write down a guess: what share of the chip's peak
+# does it reach?
 
 # %%
 predict("roofline.relu_share", ...)
 
 # %% [markdown]
-# ## Two clocks
+# ## ◆ Follow one number through the chip
 #
-# An operation does arithmetic, and it moves bytes. Two clocks run. The first counts FLOPs against
-# the rate at which the chip can do them; the second counts bytes against the bandwidth of the
-# memory or the link that they cross.
+# The units of a GPU do not compute in its memory. A number has to come to them, and the result has
+# to go back. In bf16 a number takes two bytes, so for each number of the tensor
+#
+# ```
+# memory  ── two bytes ──▶  units: one comparison  ── two bytes ──▶  memory
+# ```
+#
+# Four bytes move, and one operation is done. How much could the units do in the time that four
+# bytes take?
+
+# %%
+a100 = accelerator("a100_80gb")
+a100.bf16, a100.hbm_bandwidth
+
+# %%
+there_and_back = 4 / a100.hbm_bandwidth
+could = there_and_back * a100.bf16
+there_and_back, could
+
+# %% [markdown]
+# They could do {{could:.0f}} operations, and they are asked for one. **The arithmetic and the bytes
+# run on two clocks, and the operation is done when the slower clock is.** {{because definition}}
+# Here the slow clock is the memory's. Now compare with your guess.
+
+# %%
+reveal("roofline.relu_share")
+
+# %% [markdown]
+# A chip that reaches this share on a ReLU is not broken. Its memory moves bytes at full speed. A
+# chip with twice the peak would show half the share, and take the same time. {{holds
+# attainable(elementwise_intensity(), 2 * a100.bf16, a100.hbm_bandwidth) ==
+# attainable(elementwise_intensity(), a100.bf16, a100.hbm_bandwidth)}}
+#
+# ## ◆ Two clocks
+#
+# The first clock counts FLOPs against the rate at which the chip can do them. The second counts
+# bytes against the bandwidth of what they cross: the memory here, a link between chips further
+# down.
 #
 # $$T_\text{math} = \frac{\text{FLOPs} }{\text{peak FLOP/s} }
 # \qquad T_\text{comms} = \frac{\text{bytes} }{\text{bandwidth} }$$
 #
-# Take a trillion FLOPs, and two chips. They differ in price and in age, so do not read the table
-# as a ranking. {{because advice}}
-
-# %%
-h100, v6e, v5e = accelerator("h100_sxm"), accelerator("tpu_v6e"), accelerator("tpu_v5e")
-a100 = accelerator("a100_80gb")
-h100.bf16, v6e.bf16, h100.hbm_bandwidth, v6e.hbm_bandwidth
-
-# %%
-work = 1e12
-sweep(compute_time, flops=work, peak={chip.name: chip.bf16 for chip in (h100, v6e)})
-
-# %% [markdown]
-# What crosses between chips is timed the same way, with the bandwidth of the link in place of that
-# of the memory.
-#
-# ### From two clocks to one time
-#
-# If the chip overlaps the two perfectly, the slower clock is the time. If they do not overlap, the
-# sum is.
+# If the chip works on one part of the tensor while the next one travels, the two overlap, and the
+# slower clock is the time. If it does one thing after the other, the sum is.
 #
 # $$T_\text{lower} = \max(T_\text{math}, T_\text{comms})
 # \qquad T_\text{upper} = T_\text{math} + T_\text{comms}$$
 #
-# A sum of two times is at most twice the longer one.
-# {{holds all(a + b <= 2 * max(a, b) for a in range(9) for b in range(9))}} So a kernel that runs at
-# these two rates and does nothing else takes at most twice the lower bound. {{because algebra}} A
-# section below shows how near measured kernels come to it. `time_bounds` gives the four times, and
-# `compute_bound` tells which clock decides.
+# `time_bounds` gives these four times. Here is the ReLU again, over a billion numbers:
 
 # %%
-t = time_bounds(flops=work, size=4e9, peak=h100.bf16, bandwidth=h100.hbm_bandwidth)
+numbers = 1e9
+t = time_bounds(flops=numbers, size=4 * numbers, peak=a100.bf16, bandwidth=a100.hbm_bandwidth)
 t
 
 # %% [markdown]
-# How much is overlap worth? That depends on how alike the two times are. This figure is drawn with
-# matplotlib alone, so that you can copy the cell for your own work.
+# The two bounds are nearly one number here, because one clock is so much slower. {{holds t.upper <
+# 1.01 * t.lower}} They are never more than a factor of two apart, since a sum of two times is at
+# most twice the longer one. {{holds all(a + b <= 2 * max(a, b) for a in range(9) for b in
+# range(9))}}
+#
+# ## ◆ Which clock is slower?
+#
+# You need two numbers to tell. One describes the work: how many FLOPs it does for each byte that
+# it moves. This is its **arithmetic intensity**. The other describes the machine: how many FLOPs it
+# can do while one byte arrives. This is its **ridge point**.
+#
+# $$T_\text{math} > T_\text{comms} \iff
+# \underbrace{\frac{\text{FLOPs} }{\text{bytes} } }_\text{intensity of the work}
+# > \underbrace{\frac{\text{peak FLOP/s} }{\text{bandwidth} } }_\text{ridge of the machine}$$
+#
+# If the intensity is above the ridge, the units are the limit, and the operation is called
+# *compute-bound*. {{because definition}} If it is below, the units wait for bytes, and it is called
+# *memory-bound*, or *communication-bound* where the bytes cross a link. {{because definition}}
+
+# %%
+ridge = ridge_point(a100.bf16, a100.hbm_bandwidth)
+elementwise_intensity(), ridge
+
+# %% [markdown]
+# The ReLU does {{elementwise_intensity():.2f}} FLOPs for each byte. The A100 could do
+# {{ridge:.0f}}. The first over
+# the second is the share of the peak that you guessed.
+# {{holds abs(elementwise_intensity() / ridge - 1 / could) < 1e-12}}
+#
+# ## ◆ The picture
+#
+# Draw the rate that the two limits allow over the intensity, both axes logarithmic. Where memory
+# is the limit, twice the intensity gives twice the rate: a slope. {{because algebra}} Where the
+# units are, it adds nothing: a flat roof. {{because algebra}} They meet at the ridge. {{holds
+# ridge * a100.hbm_bandwidth == a100.bf16}}
+#
+# $$\text{attainable} = \min(\text{peak},\ \text{intensity} \times \text{bandwidth})$$
+#
+# The figure is drawn with matplotlib alone, so that you can copy the cell for your own machine.
 
 # %%
 import matplotlib.pyplot as plt
 
-share = np.linspace(0.01, 0.99, 99)
-bounds = time_bounds(share, 1 - share, 1.0, 1.0)
-fig, ax = plt.subplots(figsize=(8, 3), layout="constrained")
-ax.plot(share, bounds.upper / bounds.lower)
-ax.axhline(2, color="gray", linestyle="--")
-ax.set(xlabel="share of arithmetic in the sum", ylabel="upper over lower bound", ylim=(0.9, 2.1))
+kernels = {
+    "ReLU": elementwise_intensity(),
+    "dot product": arithmetic_intensity(dot_flops(2**40), dot_bytes(2**40)),
+    "large matmul": matmul_intensity(4096, 4096, 4096),
+}
+x = np.geomspace(0.1, 1e4, 200)
+fig, ax = plt.subplots(figsize=(8, 3.6), layout="constrained")
+ax.loglog(x, attainable(x, a100.bf16, a100.hbm_bandwidth))
+for name, intensity in kernels.items():
+    height = attainable(intensity, a100.bf16, a100.hbm_bandwidth)
+    ax.plot(intensity, height, "o", color="tab:orange")
+    ax.annotate(name, (intensity, height), (9, -13), textcoords="offset points")
+ax.axvline(ridge, color="gray", linestyle="--", linewidth=1)
+ax.set(xlabel="intensity in FLOP/byte", ylabel="attainable FLOP/s", title=a100.name)
 plt.close(fig)
 figure(
     fig,
-    # holds "Overlap is worth most": share[(bounds.upper / bounds.lower).argmax()] == 0.5
-    #  and (bounds.upper / bounds.lower).max() <= 2
-    caption="Overlap is worth most, a factor of two, where the clocks are equal.",
-    # holds "A curve that rises from one to two": 1 < (bounds.upper / bounds.lower)[0] < 1.02
-    #  and 1 < (bounds.upper / bounds.lower)[-1] < 1.02
-    alt="A curve that rises from one to two where both clocks are equal and falls back to one; "
-    "a dashed line marks two as the limit.",
+    # holds "The first two are far down the slope": max(list(kernels.values())[:2]) < ridge / 100
+    #  and list(kernels.values())[2] > ridge
+    caption="Three kernels on an A100; the dashed line is the ridge. The first two are far down "
+    "the slope, and the third is under the flat roof.",
+    alt=f"A roofline with its ridge at {ridge:.0f} FLOP per byte. ReLU and the dot product lie low "
+    f"on the slope, a large matmul lies on the flat part at {si(a100.bf16, 'FLOP/s')}.",
 )
 
 # %% [markdown]
-# ## Intensity: the same comparison without time
+# The dot product reads two numbers for each multiplication and addition, so four bytes serve two
+# FLOPs, however long the vectors are: {{kernels["dot product"]:.1f}} FLOP/byte. {{holds
+# abs(arithmetic_intensity(dot_flops(64), dot_bytes(64)) - 0.5) < 0.01 and kernels["dot product"] <=
+# 0.5}} The product of two square matrices is another matter: it uses each number many times. What
+# makes a kernel move along this axis?
 #
-# Which clock will be slower? You need two numbers to tell: one describes the work, the other the
-# machine.
+# ## ◆ Why the batch moves the point
 #
-# $$T_\text{math} > T_\text{comms} \iff \frac{\text{FLOPs} }{\text{bytes} }
-# > \frac{\text{peak FLOP/s} }{\text{bandwidth} }$$
+# Think of one weight matrix and of tokens that pass it. The chip reads the matrix once. Each token
+# that passes is multiplied with it:
 #
-# The left side is the **arithmetic intensity** of the work. The right side is the **ridge point**
-# of the machine. Above the ridge an operation is *compute-bound*: the units are the limit.
-# {{because definition}} Below it, it is *memory-bound* (or, across a link, *communication-bound*):
-# the units wait for bytes. {{because definition}}
+# ```
+#             one token        two tokens       three tokens
+# read once   ■■■■■■■■■■■■     ■■■■■■■■■■■■     ■■■■■■■■■■■■
+# work        □□□□□□□□□□□□     □□□□□□□□□□□□     □□□□□□□□□□□□
+#                              □□□□□□□□□□□□     □□□□□□□□□□□□
+#                                               □□□□□□□□□□□□
+# ```
+#
+# With one token, each weight of two bytes serves one multiplication and one addition: one FLOP per
+# byte. {{because algebra}} With $B$ tokens it serves $B$ of each, so the intensity is about $B$.
+# Compare that with the ridge. **The batch at which a large bf16 matmul becomes compute-bound is
+# about the ridge, counted in tokens.** {{holds 1 <= critical_batch_exact(8192, 8192, ridge) / ridge
+# < 1.1}}
+#
+# Here is the exact count. In $X[B, D]\,Y[D, F] = Z[B, F]$ there are $BDF$ multiplications and about
+# as many additions. $X$, $Y$ and $Z$ cross the bus once, at two bytes for an element:
+#
+# $$\text{intensity} = \frac{2BDF}{2BD + 2DF + 2BF} = \frac{BDF}{BD + DF + BF}
+# \approx B \quad \text{while } B \ll D, F$$
 
 # %%
+D = F = 8192
+
+
+def reached(B):
+    """The share of the peak of an A100 that B tokens can reach."""
+    return attainable(matmul_intensity(B, D, F), a100.bf16, a100.hbm_bandwidth) / a100.bf16
+
+
+batches = (1, 16, 64, 240, 512, 2048)
+# holds "The exact intensity stays below B": all(matmul_intensity(B, D, F) < B for B in batches)
+#  and 1 - matmul_intensity(1, D, F) < 0.001 and 1 - matmul_intensity(2048, D, F) / 2048 > 0.3
+table(
+    [[B, matmul_intensity(B, D, F), si(reached(B), "%")] for B in batches],
+    ["tokens B", "intensity", "share of peak at best"],
+    caption=f"D = F = {D} on an {a100.name}. The exact intensity stays below B, by more the larger "
+    "the batch.",
+)
+
+# %% [markdown]
+# For other batches, here is a slider made with ipywidgets alone: a control, a place for the answer,
+# and what to do when the control moves.
+
+# %%
+from IPython.display import display
+from ipywidgets import Output, SelectionSlider
+
+batch = SelectionSlider(description="tokens B", options=[2**k for k in range(12)], value=16)
+answer = Output()
+
+
+def show(change=None):
+    answer.outputs = ()
+    answer.append_stdout(f"{reached(batch.value):.1%} of the peak")
+
+
+batch.observe(show, "value")
+show()
+display(batch, answer)
+
+# %% [markdown]
+# The short form puts the turn at {{critical_batch(ridge):.0f}} tokens, and the exact count at
+# {{critical_batch_exact(D, F, ridge):.0f}}. What counts is the tokens on this chip, whether they
+# belong to one sequence or to a thousand.
+#
+# A dense language model that *decodes* makes one token per request and step. Each step multiplies
+# with the weight matrices of the whole model, so it reads each of them once, whatever the batch.
+# {{because algebra: each matrix crosses the bus once in a matmul}} For one user the batch is one,
+# and the units idle nearly the whole time. {{holds reached(1) < 0.01}} That is why serving systems
+# batch.
+#
+# ## ◆ Try it
+#
+# Choose the hardware and the formats, then drag $B$. Before each change, say where the point will
+# go. Then find a setting in which a better memory would be wasted, and one in which better units
+# would be.
+
+# %%
+from lightspeed_course.explorers.roofline import explore
+
+explore()
+
+# %% [markdown]
+# This picture has limits, and the rest of the chapter is about them. Chips differ; they have several
+# memories; a matrix may have to be read again; and a result may not have to be written. Then the
+# chapter holds the roofline against measured kernels.
+#
+# ## The ridges of ten chips
+
+# %%
+h100, v6e, v5e = accelerator("h100_sxm"), accelerator("tpu_v6e"), accelerator("tpu_v5e")
 keys = (
     "v100_sxm", "a100_40gb", "a100_80gb", "h100_sxm", "h200_sxm", "b200", "mi300x",
     "tpu_v5e", "tpu_v5p", "tpu_v6e",
@@ -148,146 +291,19 @@ table(rows, columns, caption="Ridge points, for dense products of operands of tw
 # still below that of the H100. {{holds ridges_of["h200_sxm"] < ridges_of["b200"] <
 # ridges_of["h100_sxm"]}} So look it up for the chip that you have, and do not extrapolate.
 #
-# ### A dot product is memory-bound
+# A chip can also have two ridges at once, because it has several kinds of units. A dot product
+# runs on the vector unit, whose peak is far below that of the matrix unit. {{holds
+# v5e.fp32_vector < v5e.bf16 / 10}} On a {{v5e.name}} that gives a ridge of
+# {{ridge_point(v5e.fp32_vector, v5e.hbm_bandwidth):.1f}} FLOP/byte instead of
+# {{ridges_of["tpu_v5e"]:.0f}}. The dot product is memory-bound even so. {{holds
+# kernels["dot product"] < ridge_point(v5e.fp32_vector, v5e.hbm_bandwidth)}}
 #
-# Two vectors of $N$ bf16 numbers: read both, write one number, multiply $N$ times and add $N - 1$
-# times.
+# ## Two memories, one roof
 #
-# $$\frac{N + N - 1}{2N + 2N + 2} = \frac{2N - 1}{4N + 2} \longrightarrow \frac{1}{2}$$
-
-# %%
-rows = [[n, arithmetic_intensity(dot_flops(n), dot_bytes(n))] for n in (1, 64, 1024, 2**20)]
-table(rows, ["length N", "intensity"])
-
-# %%
-limit = arithmetic_intensity(dot_flops(2**40), dot_bytes(2**40))
-limit
-
-# %% [markdown]
-# At {{limit:.1f}} FLOP/byte against a ridge of {{ridge_point(v5e.bf16, v5e.hbm_bandwidth):.0f}} on
-# a {{v5e.name}}, the matrix unit would idle about
-# {{1 - limit / ridge_point(v5e.bf16, v5e.hbm_bandwidth):.1%}} of the time. But a dot product runs
-# on the vector unit, whose peak is far lower. {{holds v5e.fp32_vector < v5e.bf16 / 10}} With that
-# peak the ridge is {{ridge_point(v5e.fp32_vector, v5e.hbm_bandwidth):.1f}} FLOP/byte. So the dot
-# product stays memory-bound even when it is compared with the peak of its own unit, and whatever
-# its length. {{holds limit < ridge_point(v5e.fp32_vector, v5e.hbm_bandwidth)}}
-#
-# ## The picture
-#
-# Plot the rate that the two limits allow against intensity, both axes logarithmic. Memory gives a
-# slope, the units give a flat line, and work can be anywhere on this roof or under it. {{because
-# definition}}
-#
-# $$\text{attainable} = \min(\text{peak},\ \text{intensity} \times \text{bandwidth})$$
-
-# %%
-n = 4096
-ridge = ridge_point(a100.bf16, a100.hbm_bandwidth)
-square = matmul_intensity(n, n, n)
-kernels = {"ReLU": elementwise_intensity(), "dot product": limit, "large matmul": square}
-kernels
-
-# %% tags=["figure"]
-figure(
-    roof_chart(a100.bf16, {"HBM": a100.hbm_bandwidth}, kernels, x=(0.1, 1e6), title=a100.name),
-    # holds "The first two are far down the slope": max(list(kernels.values())[:2]) < ridge / 100
-    #  and list(kernels.values())[2] > ridge
-    caption="Three kernels on an A100. The first two are far down the slope; the third is under "
-    "the flat roof.",
-    alt=f"A roofline with its ridge at {ridge:.0f} FLOP per byte. ReLU and the dot product lie low "
-    f"on the slope, a large matmul lies on the flat part at {si(a100.bf16, 'FLOP/s')}.",
-)
-
-# %% [markdown]
-# The matmul of side {{n}} has an intensity of {{matmul_intensity(n, n, n):.0f}}, a third of its
-# side, which is {{matmul_intensity(n, n, n) / ridge:.1f}} times the ridge of {{ridge:.0f}}. {{holds
-# abs(matmul_intensity(n, n, n) - n / 3) < 1e-6}} ReLU reads two bytes, does one operation, and
-# writes two bytes: {{elementwise_intensity():.2f}} FLOP/byte. Now compare with your guess.
-
-# %%
-reveal("roofline.relu_share")
-
-# %% [markdown]
-# A chip that reaches this share on a ReLU is not broken. It moves bytes at the full rate of its
-# memory, and a kernel runs the whole time, so the dashboard calls it busy. A chip with twice the
-# peak would show half the share and take the same time. {{holds attainable(elementwise_intensity(),
-# 2 * a100.bf16, a100.hbm_bandwidth) == attainable(elementwise_intensity(), a100.bf16,
-# a100.hbm_bandwidth)}}
-#
-# ## Matrix multiplication, and why the batch moves the point
-
-# %%
-D = F = 8192
-ridge_v5e = ridge_point(v5e.bf16, v5e.hbm_bandwidth)
-ridge_v5e
-
-# %% [markdown]
-# In $X[B, D]\,Y[D, F] = Z[B, F]$, $B$ tokens are multiplied with a weight matrix, in bf16. There
-# are $BDF$ multiplications and about as many additions. Suppose that each matrix crosses the bus
-# once. An element takes two bytes.
-#
-# $$\text{intensity} = \frac{2BDF}{2BD + 2DF + 2BF} = \frac{BDF}{BD + DF + BF}
-# \approx B \quad \text{while } B \ll D, F$$
-#
-# While the batch is small, nearly all the bytes are weights, and each token uses each weight once.
-# {{holds D * F * 2 > 0.9 * matmul_bytes(240, D, F)}} More tokens mean more work for nearly the same
-# bytes. **So the batch at which a large bf16 matmul becomes compute-bound is about the ridge,
-# counted in tokens.** {{holds 1 <= critical_batch_exact(D, F, ridge_v5e) / ridge_v5e < 1.1}}
-
-# %%
-def reached(B):
-    """The share of the peak of a v5e that B tokens can reach."""
-    return attainable(matmul_intensity(B, D, F), v5e.bf16, v5e.hbm_bandwidth) / v5e.bf16
-
-
-batches = (1, 16, 64, 240, 512, 2048)
-# holds "The exact intensity stays below B": all(matmul_intensity(B, D, F) < B for B in batches)
-#  and 1 - matmul_intensity(1, D, F) < 0.001 and 1 - matmul_intensity(2048, D, F) / 2048 > 0.3
-table(
-    [[B, matmul_intensity(B, D, F), si(reached(B), "%")] for B in batches],
-    ["tokens B", "intensity", "share of peak at best"],
-    caption="The exact intensity stays below B, by more the larger the batch.",
-)
-
-# %% [markdown]
-# The table is for a matmul with D = F = {{D}} on a {{v5e.name}}. For other batches, here is a
-# slider made with ipywidgets alone: a control, a place for the answer, and what to do when the
-# control moves.
-
-# %%
-from IPython.display import display
-from ipywidgets import Output, SelectionSlider
-
-batch = SelectionSlider(description="tokens B", options=[2**k for k in range(12)], value=16)
-answer = Output()
-
-
-def show(change=None):
-    answer.outputs = ()
-    answer.append_stdout(f"{reached(batch.value):.1%} of the peak")
-
-
-batch.observe(show, "value")
-show()
-display(batch, answer)
-
-# %% [markdown]
-# The short form puts the turn at {{critical_batch(ridge_v5e):.0f}} tokens, the exact count at
-# {{critical_batch_exact(D, F, ridge_v5e):.0f}}. It is a count of *tokens on this chip*, whether
-# they belong to one sequence or to a thousand. On an {{h100.name}} it is
-# {{critical_batch(ridge_point(h100.bf16, h100.hbm_bandwidth)):.0f}}.
-#
-# A dense language model that *decodes* makes one token per request and step. Each step multiplies
-# with the weight matrices of the whole model, so it reads each of them once, whatever the batch.
-# {{because algebra: each matrix crosses the bus once in a matmul}} For one user the batch is one,
-# and the units idle nearly the whole time. That is why serving systems batch.
-#
-# ### Two bandwidths, one roof
-#
-# HBM is one of several memories. A TPU's units work on what lies in VMEM, a scratchpad on the chip
-# that is much smaller than HBM and much faster. {{holds v5e.vmem_capacity < v5e.hbm_capacity / 100
-# and v5e.vmem_bandwidth > 10 * v5e.hbm_bandwidth}} What already lies there need not come from HBM.
-# A second bandwidth adds a second slope to the same flat line.
+# HBM is one of several memories. The units of a TPU work on what lies in VMEM, a scratchpad on the
+# chip that is much smaller than HBM and much faster. {{holds v5e.vmem_capacity < v5e.hbm_capacity /
+# 100 and v5e.vmem_bandwidth > 10 * v5e.hbm_bandwidth}} What already lies there need not come from
+# HBM. So the same flat line gets a second slope.
 
 # %%
 memories = {"HBM": v5e.hbm_bandwidth, "VMEM": v5e.vmem_bandwidth}
@@ -315,16 +331,31 @@ figure(
 # The VMEM of a {{v5e.name}} holds {{v5e.vmem_capacity.printed}}, so this is for weights that fit
 # there, or that are fetched ahead of time.
 #
-# ### Tiling: does each matrix really cross the bus only once?
+# ## Tiling: does each matrix really cross the bus only once?
 #
-# So far we assumed that the chip reads each operand once. A matrix of this size does not fit on the
-# chip. {{holds 2 * D * F > h100.l2_capacity}} The kernel makes the result in tiles of
-# $b_m \times b_n$. For each tile it reads a strip of rows and a strip of columns.
+# We assumed so, and a matrix of this size does not even fit on the chip. {{holds 2 * D * F >
+# h100.l2_capacity}} So the kernel cuts the result into tiles. To make one tile it needs a strip of
+# rows from the left matrix and a strip of columns from the right one. The next tile needs a strip
+# that has been read before. Unless it was kept, it is read again.
+#
+# Do the smallest case on paper. Cut a square result into two by two tiles. Each tile reads one of
+# two row strips and one of two column strips:
+#
+# ```
+#               columns 1   columns 2
+# rows 1          tile        tile       rows 1 are read twice,
+# rows 2          tile        tile       and so are columns 1
+# ```
+#
+# **Each strip is read once for each tile that needs it.** So larger tiles read less. {{holds
+# tiled_matmul_bytes(D, D, D, 256, 256) < tiled_matmul_bytes(D, D, D, 128, 128)}} Per
+# step of the contraction, a tile of $b_m \times b_n$ reads $b_m + b_n$ elements of two bytes and
+# does $b_m b_n$ multiplications and additions:
 #
 # $$\text{intensity of a tile} = \frac{2\,b_m b_n}{2\,(b_m + b_n)} = \frac{b_m b_n}{b_m + b_n}$$
 #
 # Read and written once, the three matrices come to {{si(matmul_bytes(D, D, D), "byte")}}. The table
-# has what moves if each tile fetches its own strips.
+# has what moves if every tile fetches its own strips. {{because definition: the premise}}
 
 # %%
 def tiled(b):
@@ -349,10 +380,12 @@ table(
 # and of the shared memory. {{holds h100.hbm_bandwidth < h100.l2_bandwidth_measured <
 # h100.l2_bandwidth < h100.shared_bandwidth}}
 #
-# ### Fusion: move fewer bytes
+# ## Fusion: a result that need not travel
 #
-# A matmul followed by a ReLU writes its result, reads it back, sets the negative numbers to zero,
-# and writes it again. A fused kernel applies the ReLU before the first write.
+# After the matmul comes a ReLU. Run as two kernels, the first writes its result to memory, and the
+# second reads it, sets the negative numbers to zero, and writes it again. But when the first kernel
+# had finished a tile, the tile was still beside the units. **A fused kernel applies the ReLU before
+# the first write, and saves one read and one write of the whole result.** How much is that worth?
 
 # %%
 B = 512
@@ -364,22 +397,27 @@ saved = matmul_alone + relu_alone - fused
 matmul_alone, relu_alone, fused
 
 # %% [markdown]
-# On an {{h100.name}}, with {{B}} tokens and D = F = {{D}}, the lower bound is
-# {{si(matmul_alone, "s")}} for the matmul, and {{si(relu_alone, "s")}} for the ReLU, which does
-# {{B * F / matmul_flops(B, D, F):.4%}} of the FLOPs of the matmul. Fusion saves {{si(saved, "s")}},
-# or {{saved / (matmul_alone + relu_alone):.0%}} of the total. The arithmetic is the same, and fewer
-# bytes move.
+# On an {{h100.name}}, with {{B}} tokens, the lower bound is {{si(matmul_alone, "s")}} for the
+# matmul and {{si(relu_alone, "s")}} for the ReLU, which does {{B * F / matmul_flops(B, D, F):.4%}}
+# of the FLOPs. Fusion saves {{si(saved, "s")}}, or {{saved / (matmul_alone + relu_alone):.0%}} of
+# the total. The arithmetic is the same, and fewer bytes move.
 #
-# ## Try it
+# ## How much is overlap worth?
 #
-# Choose the hardware and the formats, then drag $B$. Before each change, say where the point will
-# go. Then find a setting in which a better memory would be wasted, and one in which better units
-# would be.
+# That depends on how alike the two clocks are. Take a kernel whose two times add up to one second,
+# and change the share of arithmetic in it:
 
 # %%
-from lightspeed_course.explorers.roofline import explore
-
-explore()
+arithmetic = [0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99]
+bounds = [time_bounds(share, 1 - share, 1.0, 1.0) for share in arithmetic]
+# holds "is worth most where the clocks are equal": max(zip((b.upper / b.lower for b in bounds),
+#  arithmetic)) == (2.0, 0.5)
+table(
+    [[si(s, "%"), b.upper / b.lower] for s, b in zip(arithmetic, bounds)],
+    ["share of arithmetic", "upper over lower bound"],
+    caption="Overlap is worth most where the clocks are equal, and next to nothing where one of "
+    "them is much slower.",
+)
 
 # %% [markdown]
 # ## Worked problems
@@ -440,6 +478,7 @@ def curve(side):
     return attainable(intensity, v5e.bf16, v5e.hbm_bandwidth)
 
 
+ridge_v5e = ridges["HBM"]
 large, small = 4096, 1024
 turn = {d: critical_batch_exact(d, d, ridge_v5e, weight_bytes=1) for d in (large, small)}
 turn
@@ -510,20 +549,35 @@ sweep(split_matmul_bounds, D=contractions, B=128, F=F, peak=v5e.bf16, bandwidth=
 # = {{critical_depth(v5e.bf16, one_way):.0f}}. Each memory and each link has a roofline of its own,
 # and its critical quantity need not be the batch. Chapter 6 does this calculation for the ways to
 # split a model.
-#
+
+# %% [markdown]
 # ## Attention: prefill is one roofline, decode another
 #
-# A model has $K$ *KV heads* of size $H$. Their keys and values are cached. $G$ *query heads* share
-# each of them, so there are $GK$ query heads. Let $T$ new tokens attend to $S$ cached ones, in
-# bf16.
+# You batch hundreds of users, the matmuls of the model are past the ridge, and attention still does
+# a few per cent of the peak. Why does the batch not help there? Guess before you read on.
 #
-# - A query head multiplies its query with each cached key: $H$ multiplications and additions, $2H$
-#   FLOPs. With the resulting weights it adds up the cached values: $2H$ more. For $T$ tokens, $S$
-#   cached ones and $GK$ heads that is $4TSGKH$ FLOPs.
-# - It reads the queries and writes the results, $TGKH$ elements each, and reads the cached keys and
-#   values, $SKH$ elements each. At two bytes for an element that is $4TGKH + 4SKH$ bytes.
+# Take one head and one new token. The head has a cached key and a cached value for each earlier
+# token of that sequence, $H$ numbers each. For each of them
 #
-# We leave out the softmax, and suppose that the scores stay on the chip. $K$ and $H$ cancel:
+# - the query is multiplied with the key: $H$ multiplications and additions, $2H$ FLOPs;
+# - the value is multiplied with the weight that results, and added up: $2H$ FLOPs more;
+# - key and value are read: $2H$ numbers of two bytes, $4H$ bytes.
+#
+# That is $4H$ FLOPs for $4H$ bytes: one FLOP per byte, for any $H$ and any number of cached tokens.
+# {{because algebra}} Another user brings another cache. **The cache is to attention what the
+# weights are to a matmul, but users do not share it.** {{because definition: a cache belongs to its
+# sequence}}
+#
+# Two things do share it. In most models today, $G$ query heads use the keys and values of one *KV
+# head*. {{because history}} And when a prompt is read (*prefill*), its $T$ tokens pass the
+# cache together, as the tokens of a batch pass a weight matrix. So each cached number serves $TG$
+# queries. With $K$ KV heads and $S$ cached tokens there are
+#
+# $$4\,TSGKH \text{ FLOPs} \qquad\text{and}\qquad
+# \underbrace{4\,SKH}_\text{keys and values} + \underbrace{4\,TGKH}_\text{queries and results}
+# \text{ bytes}$$
+#
+# if the scores stay on the chip. We leave the softmax out. $K$ and $H$ cancel:
 #
 # $$\text{intensity} = \frac{TSG}{TG + S}$$
 
@@ -534,20 +588,25 @@ alone = attention_intensity(1, S, 1)
 prefill, decode, alone
 
 # %% [markdown]
-# These are for {{S}} cached tokens: prefill of a whole prompt of that length, decoding with {{G}}
-# query heads to each KV head, and decoding with
-# a KV head for each query head. Prefill is far above the
+# These are for {{S}} cached tokens: prefill of a prompt of that length, decoding with {{G}} query
+# heads to each KV head, and decoding with a KV head for each query head. Prefill is far above the
 # ridges of this chapter. {{holds attention_intensity(S, S, G) > 10 * max(ridges_of.values())}}
 # Decoding stays below $G$, however long the context is. {{holds attention_intensity(1, 100 * S, G)
-# < G}} A larger batch does not help, because each sequence brings its own keys and values, as each
-# token brought its own matrix in problem 4. So while $G$ is far below the ridge, attention is
-# memory-bound when decoding. {{holds G < min(ridges_of.values()) / 10}} That is why it was worth
-# changing models so that heads share keys and values.
+# < G}} So while $G$ is far below the ridge, attention is memory-bound when decoding. {{holds G <
+# min(ridges_of.values()) / 10}} That is why it was worth changing models so that heads share keys
+# and values.
 #
-# When does attention do more FLOPs than its own projections? Let the width be $D = NH$, with
-# $N = GK$ query heads. Over a prompt of $T$ tokens, the projections of the queries and of the
-# output do $2TD^2$ FLOPs each. Those of the keys and of the values do $2TD^2 K/N$ each. Together
-# they do $4TD^2(1 + K/N)$. Attention itself does $4T^2D$ FLOPs. The two are equal at {{holds
+# ### When does attention outweigh its own projections?
+#
+# Let the width be $D = NH$, with $N = GK$ query heads. Over a prompt of $T$ tokens
+#
+# | | shape of the weights | FLOPs |
+# |---|---|---|
+# | projections of queries and of the output | $D \times D$ each | $2 \cdot 2TD^2$ |
+# | projections of keys and of values | $D \times D\,K/N$ each | $2 \cdot 2TD^2\,K/N$ |
+# | attention itself, $S = T$ | | $4T^2D$ |
+#
+# Set the third row equal to the sum of the first two, and divide by $4TD$: {{holds
 # abs(attention_crossover(D, G) * 4 * D * attention_crossover(D, G) / (4 * attention_crossover(D, G)
 # * D**2 * (1 + 1 / G)) - 1) < 1e-12}}
 #
@@ -829,6 +888,47 @@ from lightspeed_course import gallery
 gallery("02")
 
 # %% [markdown]
+# ## ◆ Back to the dashboard
+#
+# “GPU utilization” on a dashboard is the share of time in which at least one kernel was running,
+# whatever that kernel did. {{because definition: nvmlUtilization_t in NVIDIA's NVML reference}} It
+# counts a kernel that waits for memory like one that computes, and a kernel on one unit like one on
+# all of them. {{because definition: the same}} The profiler counts FLOPs. So a busy chip at a few
+# per cent of its peak is what you expect of memory-bound work. Would a faster GPU help? Let the
+# chip change, and time two kernels: the ReLU over a billion numbers, and a matmul of a large batch.
+
+# %%
+many = 4096
+work = {
+    "the ReLU": (numbers, 4 * numbers),
+    f"a matmul of {many:,} tokens": (matmul_flops(many, D, F), matmul_bytes(many, D, F)),
+}
+offers = {
+    "A100, as it is": (a100.bf16, a100.hbm_bandwidth),
+    "the same with twice the peak": (2 * a100.bf16, a100.hbm_bandwidth),
+    "the same with twice the bandwidth": (a100.bf16, 2 * a100.hbm_bandwidth),
+    "H100": (h100.bf16, h100.hbm_bandwidth),
+    "H200": (h200.bf16, h200.hbm_bandwidth),
+}
+least = {o: [time_bounds(*w, *rates).lower for w in work.values()] for o, rates in offers.items()}
+now, more_peak, more_bandwidth, on_h100, on_h200 = least.values()
+table([[offer, *times] for offer, times in least.items()], ["lower bound on", *work])
+
+# %% [markdown]
+# **For the ReLU, a GPU is faster by as much as its memory is, and by nothing else.** {{holds
+# more_peak[0] == now[0] == 2 * more_bandwidth[0]}} The H100 has {{h100.bf16 / a100.bf16:.1f}} times
+# the peak of the A100, and is {{now[0] / on_h100[0]:.1f}} times as fast here. {{holds h100.bf16 /
+# a100.bf16 > 1.5 * now[0] / on_h100[0]}} The H200 has the units of the
+# H100, and gains again. {{holds h200.bf16 == h100.bf16 and on_h200[0] < on_h100[0]}} For the large
+# matmul it is the other way round: there the peak counts, and the H200 takes as long as the H100.
+# {{holds on_h200[1] == on_h100[1] and more_bandwidth[1] == now[1]}}
+#
+# So before you buy, divide the kernel's FLOPs by its bytes, and compare with the ridge. Below the
+# ridge, three remedies cost no hardware: fuse it with its neighbours, so that fewer bytes move;
+# give it a larger batch; or store the numbers in a narrower format. {{because advice}} Above the
+# ridge, more peak helps. {{because algebra}} And if the kernel takes much longer than both clocks say, neither will:
+# it waits for something that is not in this model. {{because advice}}
+#
 # ## Exercises
 #
 # `exercises/02_roofline.ipynb` has the problems of this page and more: functions to write, a tile
