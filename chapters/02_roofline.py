@@ -256,9 +256,9 @@ from lightspeed_course.explorers.roofline import explore
 explore()
 
 # %% [markdown]
-# This picture has limits, and the rest of the chapter is about them. Chips differ; they have several
-# memories; a matrix may have to be read again; and a result may not have to be written. Then the
-# chapter holds the roofline against measured kernels.
+# This picture has limits, and the rest of the chapter is about them. Chips differ; they have
+# several memories; a matrix may have to be read again; and a result may not have to be written.
+# Then the chapter holds the roofline against measured kernels.
 #
 # ## The ridges of ten chips
 
@@ -926,8 +926,8 @@ table([[offer, *times] for offer, times in least.items()], ["lower bound on", *w
 # So before you buy, divide the kernel's FLOPs by its bytes, and compare with the ridge. Below the
 # ridge, three remedies cost no hardware: fuse it with its neighbours, so that fewer bytes move;
 # give it a larger batch; or store the numbers in a narrower format. {{because advice}} Above the
-# ridge, more peak helps. {{because algebra}} And if the kernel takes much longer than both clocks say, neither will:
-# it waits for something that is not in this model. {{because advice}}
+# ridge, more peak helps. {{because algebra}} And if the kernel takes much longer than both clocks
+# say, neither will: it waits for something that is not in this model. {{because advice}}
 #
 # ## Exercises
 #

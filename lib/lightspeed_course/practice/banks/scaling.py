@@ -8,6 +8,7 @@ import math
 
 from lightspeed import scaling as s
 from lightspeed_course.practice.amounts import powers_of_two
+from lightspeed_course.practice.derivation import derivation, step
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
 from lightspeed_course.show.format import si
 
@@ -26,6 +27,10 @@ def machines(canonical, low=8, high=1024):
 
 def times(x):
     return f"{si(x, '', 4)} times"
+
+
+def days_of(seconds):
+    return seconds / 86400, "day"
 
 
 # --- recall -----------------------------------------------------------------------------------
@@ -164,6 +169,69 @@ half = Question(
 )
 
 # --- predictions ------------------------------------------------------------------------------
+
+offer = Question(
+    id="scaling.offer",
+    chapter=CHAPTER,
+    level="apply",
+    prompt=(
+        "A training job takes {{days}} on the GPUs you have. {{serial}} of that time does not get"
+        " shorter with more GPUs, the rest is divided. How many days does it take on {{n}} times as"
+        " many GPUs?"
+    ),
+    parameters={
+        "days": Parameter(7, (7, 10, 14, 21), "day"),
+        "serial": share(0.05, 0.04, 0.05, 0.08, 0.1),
+        "n": Parameter(8, (4, 8, 16)),
+    },
+    expected=lambda days, serial, n: days / s.amdahl_speedup(n, serial=serial),
+    unit="day",
+    solution=lambda days, serial, n: derivation(
+        step(
+            "Split the time as it is now. The part that stays:",
+            "serial * time",
+            time=days_of(days),
+            serial=(serial, "%"),
+        ),
+        step(
+            "The rest is divided among all GPUs:",
+            "(1 - serial) * time / n",
+            time=days_of(days),
+            serial=(serial, "%"),
+            n=n,
+        ),
+        step(
+            "Add what is left. Perfect scaling would leave the second part alone.",
+            "serial * time + (1 - serial) * time / n",
+            (days_of(days)[0] / s.amdahl_speedup(n, serial=serial), "day"),
+            time=days_of(days),
+            serial=(serial, "%"),
+            n=n,
+        ),
+    ),
+    misconceptions=(
+        Misconception(
+            "perfect scaling",
+            lambda days, serial, n: days / n,
+            "That is what perfect scaling gives. What becomes of the part that stays?",
+        ),
+        Misconception(
+            "only the rest",
+            lambda days, serial, n: (1 - serial) * days / n,
+            "That is the divided part. The other part has to be done as well.",
+        ),
+        Misconception(
+            "the share of the new time",
+            lambda days, serial, n: days / n * (1 + serial),
+            "The share is of the time on the GPUs you have, not of the shorter one.",
+        ),
+        Misconception(
+            "a speedup",
+            lambda days, serial, n: 86400 * s.amdahl_speedup(n, serial=serial),
+            "That is how many times faster the job is. How long does it take, then?",
+        ),
+    ),
+)
 
 PROFILE = {
     "setup": Parameter(100, (50, 100, 150), "ms"),
@@ -931,6 +999,6 @@ trend = Question(
 )
 
 register(
-    limit, grown, half, profile, affordable, measured, peak, price, critical, accumulate,
+    offer, limit, grown, half, profile, affordable, measured, peak, price, critical, accumulate,
     write_amdahl, write_usl, write_share, where, fast_core, deadline, trend,
 )  # fmt: skip
