@@ -12,7 +12,8 @@
 # side of an ocean; tell latency from bandwidth; check an equation by its units; and notice when
 # somebody's number is sparse, two-way, in bits, or from the wrong processor.
 #
-# **You need** arithmetic. **Time:** an hour and a half, with the cards.
+# **You need** arithmetic. **Time:** an hour and a half, with the cards. **In twenty minutes:** the
+# sections marked with ◆, among them the last one, which answers the question.
 
 # %%
 from math import log2
@@ -26,24 +27,231 @@ from lightspeed_course import (
 from lightspeed.units import Q
 
 # %% [markdown]
-# ## Before you read on
+# ## ◆ Before you read on
 #
-# A chip multiplies two numbers and adds a third. Or it reads a word from memory. Commit yourself:
-# how many times the energy does the reading take?
-
-# %%
-predict("numbers.dram_over_fma", ...)
+# Commit yourself to three numbers. First, distance: how long does light need for a kilometre of
+# glass fibre?
 
 # %%
 predict("numbers.fibre_kilometre", ...)
+
+# %% [markdown]
+# Second, waiting: a GPU asks its own memory, a few centimetres away, for one word.
 
 # %%
 predict("numbers.hbm_latency", ...)
 
 # %% [markdown]
-# ## Three numbers to start with
+# Third, energy: a chip multiplies two numbers and adds a third. Or it reads a word from memory. How
+# many times the energy does the reading take?
+
+# %%
+predict("numbers.dram_over_fma", ...)
+
+# %% [markdown]
+# ## ◆ Two ways to wait
 #
-# ### The energy of moving data
+# A lorry full of disks takes a day across the country and arrives with a petabyte. A ping takes a
+# moment and arrives with a byte. Which one is faster? You cannot say before you know how much you
+# want to move, because there are two ways to wait: for the first byte, and then for the rest.
+# **Latency is the wait for the first byte; bandwidth says how quickly the rest follows.** {{because
+# definition}}
+
+# %%
+wire, ping = link("ethernet_10g"), 10e-3
+wire.bandwidth
+
+# %% [markdown]
+# Do one transfer by hand, over a link of ten gigabits a second, with ten milliseconds on the way. A
+# byte has eight bits, so the link carries {{si(wire.bandwidth, "byte/s")}}.
+#
+# - A kilobyte goes through in a microsecond, after ten milliseconds of way. You wait for the
+#   latency. {{holds roofline.transfer_time(1e3, wire.bandwidth) < 1e-6}}
+# - A gigabyte goes through in eight tenths of a second. {{holds abs(roofline.transfer_time(1e9,
+#   wire.bandwidth) - 0.8) < 0.01}} Beside that, ten milliseconds are little.
+#
+# In general
+#
+# $$T = \text{latency} + \frac{\text{size} }{\text{bandwidth} }$$
+
+# %%
+small, large = 1e3, 1e9
+[roofline.transfer_time(size, wire.bandwidth, ping) for size in (small, large)]
+
+# %%
+turn = roofline.crossover_size(ping, wire.bandwidth)
+turn
+
+# %% [markdown]
+# The two terms are equal at {{si(turn, "byte")}}, latency times bandwidth. {{holds
+# abs(roofline.transfer_time(turn, wire.bandwidth) - ping) < 1e-12}} For a smaller message a wider
+# link hardly helps, and for a larger one a nearer server hardly does. So compute that size before
+# you buy either. Try some sizes; the slider is made with ipywidgets alone.
+
+# %%
+from IPython.display import display
+from ipywidgets import Output, SelectionSlider
+
+sizes = [(si(10.0**k, "byte"), 10.0**k) for k in range(2, 13)]
+size, answer = SelectionSlider(options=sizes, value=1e6, description="size"), Output()
+
+
+def show(change=None):
+    takes = roofline.transfer_time(size.value, wire.bandwidth, ping)
+    answer.outputs = ()
+    answer.append_stdout(f"{human_time(takes)}, of which latency is {ping / takes:.0%}")
+
+
+size.observe(show, "value")
+show()
+display(size, answer)
+
+# %% [markdown]
+# ## ◆ The latency ladder
+#
+# If a register were a pencil on your desk, where would main memory be, and where the server across
+# the country? Multiply each latency by one factor, so that the quickest takes as long as picking up
+# the pencil.
+
+# %%
+cpu = [memory(k) for k in ("cpu_register", "cpu_l1", "cpu_l2", "cpu_l3", "cpu_dram")]
+gpu = [memory(k) for k in ("gpu_shared", "gpu_l1", "gpu_l2", "gpu_hbm")]
+paths = [memory(k) for k in ("path_hall", "path_country", "path_atlantic", "path_pacific")]
+nvlink, pcie = link("nvlink4"), link("pcie5_x16")
+infiniband, ethernet = link("infiniband_ndr"), link("ethernet_400g")
+messages = {
+    "NVLink, message": nvlink.end_to_end,
+    "InfiniBand, message": infiniband.end_to_end,
+    "InfiniBand, message, two leaf switches": infiniband.end_to_end_across,
+    "Ethernet (RoCE), message": ethernet.end_to_end,
+    "Ethernet (RoCE), message, two leaf switches": ethernet.end_to_end_across,
+}
+drives = {
+    "NVMe SSD, a random read": memory("nvme_ssd").latency,
+    "Hard disk, a seek": memory("hard_disk").latency,
+}
+light = {f"{p.name}, light": p.latency for p in paths}
+outside = dict(sorted({**messages, **drives, **light}.items(), key=lambda row: row[1]))
+groups = {
+    "CPU, one load": ({x.name: x.latency for x in cpu}, "blue"),
+    "GPU, one load": ({x.name: x.latency for x in gpu}, "green"),
+    "links, storage, distance": (outside, "orange"),
+}
+ladder = {name: latency for group, _ in groups.values() for name, latency in group.items()}
+scale = find("human_scale")
+scale.tick, scale.feels_like, scale.stretch
+
+# %% tags=["figure"]
+texts = {n: [si(value, "s", 2) for value in g.values()] for n, (g, _) in groups.items()}
+bars = [
+    Bars(list(g), list(g.values()), label=name, labels=texts[name], color=color)
+    for name, (g, color) in groups.items()
+]
+slow = human_axis(scale.stretch, f"if {si(scale.tick, 's')} lasted {human_time(scale.feels_like)}")
+rungs = Axis(scale="category", categories=list(ladder))
+figure(
+    Chart(Axis("latency", "s", "log", domain=(1e-10, 10)), rungs, bars, x_top=slow, height=600),
+    caption="The ladder, with each latency as a person would feel it on the upper axis. Messages "
+    "and distances are one way.",
+    alt=f"Horizontal bars on a logarithmic axis, from {si(cpu[0].latency, 's')} for a register to "
+    f"{si(paths[-1].latency, 's')} across the Pacific, in three groups: CPU, GPU, and what lies "
+    "outside the chip.",
+)
+
+# %%
+felt = {k: datasheet.human_scale(v, scale.tick, scale.feels_like) for k, v in ladder.items()}
+human_time(felt[cpu[-1].name])
+
+# %% tags=["figure"]
+table(
+    [[name, latency, human_time(felt[name])] for name, latency in ladder.items()],
+    ["level", "latency", "felt as"],
+    caption=f"One factor throughout: {si(scale.tick, 's')} lasts {human_time(scale.feels_like)}.",
+)
+
+# %% [markdown]
+# Read it in two steps. First, the three groups are three kinds of latency. In a memory it is the
+# time that one load waits. On a link it is the time of a small message from program to program,
+# software included. For a distance it is the time of light, alone.
+#
+# Second, compare within a group. A CPU's caches are built to answer quickly, a GPU's to serve
+# thousands of threads, so a latency of one divided by a latency of the other says little about
+# either.
+
+# %%
+reveal("numbers.hbm_latency")
+
+# %% [markdown]
+# Now look at the messages. From program to program, the next node is about as far as the next GPU.
+# {{holds 0.7 < infiniband.end_to_end / nvlink.end_to_end < 1.3}} The wires are not what takes the
+# time: InfiniBand hardware alone needs {{si(infiniband.latency, "s")}} of the
+# {{si(infiniband.end_to_end, "s")}}.
+#
+# ### Like with like
+
+# %%
+shared, l1, l2, hbm = gpu
+like = [
+    ["GPU: HBM over L1, latency", hbm.latency / l1.latency],
+    ["GPU: HBM over L2, latency", hbm.latency / l2.latency],
+    ["GPU: L1 over HBM, bandwidth", l1.bandwidth / hbm.bandwidth],
+    ["CPU: DRAM over L1, latency", cpu[-1].latency / cpu[1].latency],
+    ["SSD over GPU HBM, latency", memory("nvme_ssd").latency / hbm.latency],
+    ["GPU HBM over PCIe, bandwidth", hbm.bandwidth / pcie.bandwidth],
+    ["NVLink over InfiniBand, bandwidth", nvlink.bandwidth / infiniband.bandwidth],
+]
+table(like, ["ratio", "value"])
+
+# %% [markdown]
+# On one GPU, HBM is {{hbm.latency / l1.latency:.2g}} times as far away as the L1 cache. {{holds 10
+# < hbm.latency / l1.latency < 20}} Divided by the L1 of a *CPU*, the same latency gives
+# {{hbm.latency / cpu[1].latency:.0f}}, a mixture of two chips. In one direction NVLink carries
+# {{nvlink.bandwidth / infiniband.bandwidth:.2g}} times what InfiniBand carries. {{holds
+# nvlink.bandwidth == 9 * infiniband.bandwidth}} Both directions of the first over one direction of
+# the second would give {{nvlink.bandwidth_bidirectional / infiniband.bandwidth:.2g}}.
+#
+# ## ◆ What money does not buy
+#
+# The lower rungs are light in glass, and the speed of light is not for sale.
+
+# %%
+reveal("numbers.fibre_kilometre")
+
+# %% [markdown]
+# Light in glass is a third slower than in vacuum. {{holds abs(memory("light").fibre /
+# memory("light").vacuum - 2 / 3) < 0.005}} A faster switch or network card does not change that. A
+# straighter path does, and so does a path without glass: traders pay for microwave links, and for
+# fibres with a hollow core, in which light travels through air.
+
+# %%
+follows = [
+    "training across machines is feasible", "no per-token round trips", "serve from both sides",
+    "keep data where it is used",
+]  # fmt: skip
+printed = [path.round_trip.others[0]["printed"] for path in paths]
+[path.round_trip for path in paths]
+
+# %% tags=["figure"]
+table(
+    [[p.name, p.distance.printed, p.round_trip, *x] for p, *x in zip(paths, printed, follows)],
+    ["path", "distance", "round trip of light", "often printed", "what follows"],
+    caption="There and back at the speed of light in glass fibre, for distances of the catalog.",
+)
+
+# %%
+# by software, in one data centre
+measured = {o["source"].key: parse(o["printed"])[0] for o in paths[0].round_trip.others}
+measured
+
+# %% [markdown]
+# Look at the first row. Light needs {{si(paths[0].round_trip, "s")}} for a kilometre and back. The
+# list that Jeff Dean made famous has {{si(measured["dean_2012"], "s")}} for two programs in one
+# data centre. {{holds measured["dean_2012"] > 10 * paths[0].round_trip}} The rest is network cards,
+# switches, kernels and queues, and engineers do shorten that part: a small message over InfiniBand
+# takes {{si(link("infiniband_ndr").end_to_end, "s")}} one way. {{holds 2 *
+# link("infiniband_ndr").end_to_end < measured["dean_2012"] / 10}}
+#
+# ## ◆ What it costs to move a word
 
 # %%
 e = find("horowitz_45nm")
@@ -60,73 +268,7 @@ reveal("numbers.dram_over_fma")
 # Reading the word takes {{read_over_fma:.0f}} times the energy of the multiply-add. {{holds 400 <
 # read_over_fma < 450}} The reason is distance. A wire has to be charged along its whole length. The
 # memory is centimetres away from the units, while the parts of a multiplier are micrometres apart.
-# So when you compare two ways to do something, count what each of them moves.
-#
-# ### Training keeps sixteen bytes for each parameter
-#
-# Mixed precision with Adam keeps the following for each parameter, before the first activation is
-# stored.
-
-# %%
-adam, params = find("adam_mixed_precision"), 7e9
-parts = {
-    "weights, two bytes wide": adam.weights,
-    "gradients, two bytes wide": adam.gradients,
-    "master weights, fp32": adam.master_weights,
-    "first moment, fp32": adam.momentum,
-    "second moment, fp32": adam.variance,
-}
-total = sum(float(width) for width in parts.values())
-table([*parts.items(), ["sum", total]], ["what", "bytes per parameter"])
-
-# %% [markdown]
-# Recipes differ. With gradients in fp32 the sum is {{adam.total + adam.gradients:.0f}}, and with a
-# second, fp32 copy to add them up in, it is {{adam.total + 2 * adam.gradients:.0f}}. So say what
-# you count. With the {{adam.total:.0f}} bytes of the table, a model of {{si(params, "parameter")}}
-# needs {{si(params * adam.total, "byte")}} before it sees a token, which is more than one H100
-# holds. {{holds params * adam.total > accelerator("h100_sxm").hbm_capacity}}
-#
-# ### A kilometre of fibre takes its time
-
-# %%
-reveal("numbers.fibre_kilometre")
-
-# %% [markdown]
-# Light in glass is a third slower than in vacuum. {{holds abs(memory("light").fibre /
-# memory("light").vacuum - 2 / 3) < 0.005}} A faster switch or network card does not change that. A
-# straighter path does, and so does a path without glass: traders pay for microwave links, and for
-# fibres with a hollow core, in which light travels through air.
-#
-# ## What will not change
-#
-# ### The speed-of-light tax
-
-# %%
-paths = [memory(k) for k in ("path_hall", "path_country", "path_atlantic", "path_pacific")]
-follows = [
-    "training across machines is feasible", "no per-token round trips", "serve from both sides",
-    "keep data where it is used",
-]  # fmt: skip
-printed = [path.round_trip.others[0]["printed"] for path in paths]
-columns = ["path", "distance", "round trip of light", "often printed", "what follows"]
-table(
-    [[p.name, p.distance.printed, p.round_trip, *x] for p, *x in zip(paths, printed, follows)],
-    columns,
-    caption="There and back at the speed of light in glass fibre, for distances of the catalog.",
-)
-
-# %%
-# by software, in one data centre
-measured = {o["source"].key: parse(o["printed"])[0] for o in paths[0].round_trip.others}
-measured
-
-# %% [markdown]
-# Look at the first row. Light needs {{si(paths[0].round_trip, "s")}} for a kilometre and back. The
-# list that Jeff Dean made famous has {{si(measured["dean_2012"], "s")}} for two programs in one
-# data centre. {{holds measured["dean_2012"] > 10 * paths[0].round_trip}} The rest is network cards,
-# switches, kernels and queues, and engineers do shorten that part: a small message over InfiniBand,
-# further down, takes {{si(link("infiniband_ndr").end_to_end, "s")}} one way. {{holds 2 *
-# link("infiniband_ndr").end_to_end < measured["dean_2012"] / 10}}
+# **So when you compare two ways to do something, count what each of them moves.**
 #
 # ### The energy ladder
 
@@ -198,6 +340,33 @@ then_ratio, now_ratio
 # {{holds now_ratio[0] < then_ratio[0] <= now_ratio[1] < then_ratio[1]}}
 # Keep the order of magnitude, and look the digits up. It is one reason why *arithmetic intensity*,
 # the subject of chapter 2, decides so much.
+
+# %% [markdown]
+# ## Numbers that come from counting
+#
+# ### Training keeps sixteen bytes for each parameter
+#
+# Mixed precision with Adam keeps the following for each parameter, before the first activation is
+# stored.
+
+# %%
+adam, params = find("adam_mixed_precision"), 7e9
+parts = {
+    "weights, two bytes wide": adam.weights,
+    "gradients, two bytes wide": adam.gradients,
+    "master weights, fp32": adam.master_weights,
+    "first moment, fp32": adam.momentum,
+    "second moment, fp32": adam.variance,
+}
+total = sum(float(width) for width in parts.values())
+table([*parts.items(), ["sum", total]], ["what", "bytes per parameter"])
+
+# %% [markdown]
+# Recipes differ. With gradients in fp32 the sum is {{adam.total + adam.gradients:.0f}}, and with a
+# second, fp32 copy to add them up in, it is {{adam.total + 2 * adam.gradients:.0f}}. So say what
+# you count. With the {{adam.total:.0f}} bytes of the table, a model of {{si(params, "parameter")}}
+# needs {{si(params * adam.total, "byte")}} before it sees a token, which is more than one H100
+# holds. {{holds params * adam.total > accelerator("h100_sxm").hbm_capacity}}
 #
 # ### Rules of arithmetic
 #
@@ -206,6 +375,9 @@ then_ratio, now_ratio
 
 # %%
 tokens = 1e12
+adam.total * params, 6 * params * tokens
+
+# %% tags=["figure"]
 rules = [
     ["weights, bf16", "two bytes per parameter", si(2 * params, "byte")],
     ["weights, int8", "one byte per parameter", si(params, "byte")],
@@ -220,110 +392,7 @@ table(
 )
 
 # %% [markdown]
-# ## The latency ladder
-#
-# If a register were a pencil on your desk, where would main memory be? Keep the two kinds of
-# processor apart. A CPU's caches are built to answer quickly, a GPU's to serve thousands of
-# threads. So a latency of one divided by a latency of the other says little about either.
-#
-# Keep three kinds of latency apart, too. In a memory it is the time that one load waits. On a link
-# it is the time of a small message from program to program, software included. For a distance it is
-# the time of light, alone. Each row says which it is.
-
-# %%
-cpu = [memory(k) for k in ("cpu_register", "cpu_l1", "cpu_l2", "cpu_l3", "cpu_dram")]
-gpu = [memory(k) for k in ("gpu_shared", "gpu_l1", "gpu_l2", "gpu_hbm")]
-nvlink, pcie = link("nvlink4"), link("pcie5_x16")
-infiniband, ethernet = link("infiniband_ndr"), link("ethernet_400g")
-messages = {
-    "NVLink, message": nvlink.end_to_end,
-    "InfiniBand, message": infiniband.end_to_end,
-    "InfiniBand, message, two leaf switches": infiniband.end_to_end_across,
-    "Ethernet (RoCE), message": ethernet.end_to_end,
-    "Ethernet (RoCE), message, two leaf switches": ethernet.end_to_end_across,
-}
-drives = {
-    "NVMe SSD, a random read": memory("nvme_ssd").latency,
-    "Hard disk, a seek": memory("hard_disk").latency,
-}
-light = {f"{p.name}, light": p.latency for p in paths}
-outside = dict(sorted({**messages, **drives, **light}.items(), key=lambda row: row[1]))
-groups = {
-    "CPU, one load": ({x.name: x.latency for x in cpu}, "blue"),
-    "GPU, one load": ({x.name: x.latency for x in gpu}, "green"),
-    "links, storage, distance": (outside, "orange"),
-}
-ladder = {name: latency for group, _ in groups.values() for name, latency in group.items()}
-scale = find("human_scale")
-scale.tick, scale.feels_like, scale.stretch
-
-# %% tags=["figure"]
-texts = {n: [si(value, "s", 2) for value in g.values()] for n, (g, _) in groups.items()}
-bars = [
-    Bars(list(g), list(g.values()), label=name, labels=texts[name], color=color)
-    for name, (g, color) in groups.items()
-]
-felt = f"if {si(scale.tick, 's')} lasted {human_time(scale.feels_like)}"
-figure(
-    Chart(
-        Axis("latency", "s", "log", domain=(1e-10, 10)),
-        Axis(scale="category", categories=list(ladder)),
-        bars,
-        x_top=human_axis(scale.stretch, felt),
-        height=600,
-    ),
-    caption="The ladder, with each latency as a person would feel it on the upper axis. Messages "
-    "and distances are one way.",
-    alt=f"Horizontal bars on a logarithmic axis, from {si(cpu[0].latency, 's')} for a register to "
-    f"{si(paths[-1].latency, 's')} across the Pacific, in three groups: CPU, GPU, and what lies "
-    "outside the chip.",
-)
-
-# %%
-felt = {k: datasheet.human_scale(v, scale.tick, scale.feels_like) for k, v in ladder.items()}
-table(
-    [[name, latency, human_time(felt[name])] for name, latency in ladder.items()],
-    ["level", "latency", "felt as"],
-    caption=f"One factor throughout: {si(scale.tick, 's')} lasts {human_time(scale.feels_like)}.",
-)
-
-# %% [markdown]
-# An analogy multiplies each time by the same factor. In such a table, divide two rows by each other
-# and see.
-#
-# Now look at the messages. From program to program, the next node is about as far as the next GPU.
-# {{holds 0.7 < infiniband.end_to_end / nvlink.end_to_end < 1.3}} The wires are not what takes the
-# time: InfiniBand hardware alone needs {{si(infiniband.latency, "s")}} of the
-# {{si(infiniband.end_to_end, "s")}}.
-
-# %%
-reveal("numbers.hbm_latency")
-
-# %% [markdown]
-# ### Like with like
-
-# %%
-shared, l1, l2, hbm = gpu
-like = [
-    ["GPU: HBM over L1, latency", hbm.latency / l1.latency],
-    ["GPU: HBM over L2, latency", hbm.latency / l2.latency],
-    ["GPU: L1 over HBM, bandwidth", l1.bandwidth / hbm.bandwidth],
-    ["CPU: DRAM over L1, latency", cpu[-1].latency / cpu[1].latency],
-    ["SSD over GPU HBM, latency", memory("nvme_ssd").latency / hbm.latency],
-    ["GPU HBM over PCIe, bandwidth", hbm.bandwidth / pcie.bandwidth],
-    ["NVLink over InfiniBand, bandwidth", nvlink.bandwidth / infiniband.bandwidth],
-]
-table(like, ["ratio", "value"])
-
-# %% [markdown]
-# On one GPU, HBM is {{hbm.latency / l1.latency:.2g}} times as far away as the L1 cache. {{holds 10
-# < hbm.latency / l1.latency < 20}} Divided by the L1 of a *CPU*, the same latency gives
-# {{hbm.latency / cpu[1].latency:.0f}}, a mixture of two chips. In one direction NVLink carries
-# {{nvlink.bandwidth / infiniband.bandwidth:.2g}} times what InfiniBand carries. {{holds
-# nvlink.bandwidth == 9 * infiniband.bandwidth}} Both directions of the first over one direction of
-# the second would give {{nvlink.bandwidth_bidirectional / infiniband.bandwidth:.2g}}.
-#
-# ### The pyramid
+# ## The pyramid
 #
 # A memory can be large, or near the units, but not both. So machines stack several, and software
 # tries to stay near the top.
@@ -335,6 +404,9 @@ least = h100.hbm_cycles_least / accelerator("h100_pcie").clock
 least, pcie.latency, hbm.latency
 
 # %%
+[level.bandwidth for level in (shared, hbm, nvlink, pcie, infiniband, ssd)]
+
+# %% tags=["figure"]
 both = f"{si(h100.l2_bandwidth_measured, 'byte/s')} to {si(l2.bandwidth, 'byte/s')}"
 two = f"{si(least, 's')} to {si(hbm.latency, 's')}"
 pyramid = [
@@ -419,6 +491,9 @@ keys = (
 )  # fmt: skip
 units = {"bf16": "FLOP/s", "int8": "OP/s", "hbm_bandwidth": "byte/s", "power": "W"}
 shown = [accelerator(key) for key in keys]
+[m.name for m in shown]
+
+# %% tags=["figure"]
 table(
     [[m.name, *(cell(m, name, unit) for name, unit in units.items())] for m in shown],
     ["machine", "bf16", "int8", "memory bandwidth", "power"],
@@ -434,6 +509,9 @@ table(
 # %%
 v5p, gb, gib = accelerator("tpu_v5p"), UNITS["GB"][0], UNITS["GiB"][0]
 ridges = [roofline.ridge_point(m.bf16, m.hbm_bandwidth) for m in (h100, v5p)]
+ridges
+
+# %% tags=["figure"]
 table(
     [
         ["bf16 peak", h100.bf16, v5p.bf16],
@@ -474,33 +552,7 @@ table(rows, ["link", "one way", "both ways"])
 # {{si(link("efa_p5").bandwidth_per_node, "byte/s")}} of a P5 instance are for the node: each of its
 # {{link("efa_p5").gpus:.0f}} GPUs has {{si(link("efa_p5").bandwidth, "byte/s")}}.
 #
-# ## Latency and bandwidth are two things
-#
-# $$T = \text{latency} + \frac{\text{size} }{\text{bandwidth} }$$
-#
-# The first term is about distance, the second about width. Take one link and two sizes.
-
-# %%
-wire, ping = link("ethernet_10g"), 10e-3
-small, large = 1e3, 1e9
-[roofline.transfer_time(size, wire.bandwidth) for size in (small, large)]
-
-# %%
-times = [roofline.transfer_time(size, wire.bandwidth, ping) for size in (small, large)]
-table(
-    [[si(size, "byte"), time, si(ping / time, "%")] for size, time in zip((small, large), times)],
-    ["size", "in all", "share of latency"],
-    caption=f"{wire.name} with {si(ping, 's')} of latency.",
-)
-
-# %% [markdown]
-# For the small message the width of the link hardly matters, and for the large one the distance
-# hardly does. In between lies the size at which both terms are equal, latency times bandwidth: here
-# {{si(roofline.crossover_size(ping, wire.bandwidth), "byte")}}. {{holds
-# abs(roofline.transfer_time(roofline.crossover_size(ping, wire.bandwidth), wire.bandwidth) - ping)
-# < 1e-12}} Compute it before you buy a faster link.
-#
-# ## Try it
+# ## ◆ Try it
 #
 # Choose a path, from main memory to the far side of an ocean. Before you move the slider, say which
 # term decides, or whether both do.
@@ -805,12 +857,15 @@ ask("numbers.recompute_or_fetch")
 ask("numbers.country_requests")
 
 # %% [markdown]
-# ## Back to the review
+# ## ◆ Back to the review
 
 # %%
 away, nearby = memory("path_country").round_trip, measured["dean_2012"]
 once = 2 * params / h100.hbm_bandwidth  # one pass over the weights of a model, in bf16
 whole = h100.hbm_capacity / h100.hbm_bandwidth
+si(away, "s"), si(once, "s"), si(whole, "s"), si(nearby, "s")
+
+# %% tags=["figure"]
 table(
     [
         ["light, across the country and back", si(away, "s")],

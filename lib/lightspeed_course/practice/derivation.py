@@ -23,7 +23,8 @@ from functools import cached_property
 from lightspeed_course.show.format import plain, plural, si
 
 FUNCTIONS = {"ceil": math.ceil, "floor": math.floor, "max": max, "min": min, "sqrt": math.sqrt}
-SIGNS = {ast.Add: "+", ast.Sub: "−", ast.Mult: "×", ast.Div: "÷", ast.Pow: "^"}
+SIGNS = {ast.Add: "+", ast.Sub: "−", ast.Mult: "×", ast.Div: "÷"}
+RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 RANK = {ast.Add: 1, ast.Sub: 1, ast.Mult: 2, ast.Div: 2, ast.Pow: 3}
 PER = {"Hz": {"s": -1}, "W": {"J": 1, "s": -1}, "%": {}, "": {}}
 
@@ -122,8 +123,9 @@ class Step:
         names = [plural(u) for u in cancelled]
         verb = "cancels" if names == cancelled and len(names) == 1 else "cancel"
         gone = f" ({' and '.join(names)} {verb})" if names else ""
-        middle = f" = {self.numbers}" if self.numbers not in (self.symbols, told) else ""
-        return f"{self.words}  \n{self.symbols}{middle} = **{told}**{gone}"
+        line = [self.symbols] if self.inputs else []
+        line += [self.numbers] if self.numbers not in (*line, told) else []
+        return f"{self.words}  \n{' = '.join([*line, f'**{told}**'])}{gone}"
 
 
 @dataclass(frozen=True)
@@ -136,7 +138,7 @@ class Derivation:
     @property
     def hints(self):
         """What leads on without giving a number away: each step in words and in symbols."""
-        return [s.words + f"  \n{s.symbols}" * bool(s.formula) for s in self.steps]
+        return [f"{s.words}  \n{s.symbols}" if s.inputs else s.words for s in self.steps]
 
     def __str__(self):
         lines = [f"{n}. " + str(s).replace("\n", "\n   ") for n, s in enumerate(self.steps, 1)]
@@ -194,9 +196,9 @@ def _spelled(node, leaf):
     def side(part, right):
         text, own = _spelled(part, leaf), RANK.get(type(getattr(part, "op", None)), 9)
         # a - (b + c), a / (b * c): the right side of these two does not do without
-        strict = right and isinstance(node.op, ast.Sub | ast.Div | ast.Pow)
+        strict = right and isinstance(node.op, ast.Sub | ast.Div)
         return f"({text})" if own < rank or (strict and own == rank) else text
 
-    sign = SIGNS[type(node.op)]
-    space = "" if sign == "^" else " "
-    return f"{side(node.left, False)}{space}{sign}{space}{side(node.right, True)}"
+    if isinstance(node.op, ast.Pow):
+        return side(node.left, False) + str(node.right.value).translate(RAISED)
+    return f"{side(node.left, False)} {SIGNS[type(node.op)]} {side(node.right, True)}"

@@ -8,6 +8,7 @@ from lightspeed import roofline as r
 from lightspeed.catalog import accelerator
 from lightspeed.roofline import WIDTH
 from lightspeed_course.practice.amounts import powers_of_two
+from lightspeed_course.practice.derivation import derivation, step
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
 from lightspeed_course.show.format import si
 
@@ -63,17 +64,42 @@ def sister_ridge(key, rounded=False):
     )
 
 
-def ridge_in_words(key, precision="bf16"):
+def ridge_step(key, precision="bf16"):
+    """The line of a solution that works out a ridge."""
     device = accelerator(key)
     operation = "OP" if precision.startswith("int") else "FLOP"
-    peak, bandwidth = (
-        si(getattr(device, precision), f"{operation}/s", 4),
-        si(device.hbm_bandwidth, "byte/s", 4),
+    return step(
+        "The ridge: what the chip can do while one byte arrives.",
+        "peak / bandwidth",
+        (ridge(key, precision), f"{operation}/byte"),
+        peak=(getattr(device, precision), f"{operation}/s"),
+        bandwidth=device.hbm_bandwidth,
     )
+
+
+def clock_steps(B, D, F, key, t):
+    """The lines that work out both clocks of a bf16 matmul."""
+    shape = {"B": B, "D": D, "F": F}
     return (
-        f"In {precision} the ridge of one {device.name} is {peak} over {bandwidth}:"
-        f" {ridge(key, precision):.0f} {operation}/byte."
+        step(
+            "The clock of the arithmetic.",
+            "2[FLOP] * B * D * F / peak",
+            t.math,
+            **shape,
+            peak=accelerator(key).bf16,
+        ),
+        step(
+            "The clock of the bytes: three matrices, two bytes an element.",
+            "(B * D + D * F + B * F) * 2[byte] / bandwidth",
+            t.comms,
+            **shape,
+            bandwidth=accelerator(key).hbm_bandwidth,
+        ),
     )
+
+
+def wide(format):
+    return WIDTH[format], "byte"
 
 
 def bounds(key, precision, flops, size):
@@ -92,7 +118,7 @@ ridge_question = Question(
     expected=ridge,
     unit="FLOP/byte",
     tolerance=0.03,
-    solution=ridge_in_words,
+    solution=lambda key: derivation(ridge_step(key)),
     misconceptions=(
         Misconception(
             "sparse peak",
@@ -134,8 +160,16 @@ dot_question = Question(
         r.dot_flops(10**9), r.dot_bytes(10**9, WIDTH[format])
     ),
     unit="FLOP/byte",
-    solution=lambda format: (
-        f"Each pair of elements costs a multiply and an add, and {si(2 * WIDTH[format], 'byte')} of traffic: two elements of {si(WIDTH[format], 'byte')}."
+    solution=lambda format: derivation(
+        step(
+            "One pair of elements is multiplied, and the product is added up.", "1[FLOP] + 1[FLOP]"
+        ),
+        step("The pair is read, one element from each vector.", "2 * width", width=wide(format)),
+        step(
+            "FLOPs over bytes. The one number that is written does not show beside two long vectors.",
+            "(1[FLOP] + 1[FLOP]) / (2 * width)",
+            width=wide(format),
+        ),
     ),
     misconceptions=(
         Misconception(
@@ -175,10 +209,21 @@ relu_question = Question(
     expected=lambda key: r.elementwise_intensity() / ridge_fp16(key),
     unit="%",
     tolerance=0.03,
-    solution=lambda key: (
-        f"One operation for each element, which is read once and written once: {si(r.elementwise_intensity(), 'FLOP/byte')}. "
-        + ridge_in_words(key, precision_of(key))
-        + " The share is the first over the second."
+    solution=lambda key: derivation(
+        step("Each element is read once and written once.", "2[byte] + 2[byte]"),
+        step(
+            "One operation is done for these bytes: the intensity.",
+            "1[FLOP] / (2[byte] + 2[byte])",
+            r.elementwise_intensity(),
+        ),
+        ridge_step(key, precision_of(key)),
+        step(
+            "Far below the ridge memory sets the rate, so the share is the first over the second.",
+            "intensity / ridge",
+            (r.elementwise_intensity() / ridge_fp16(key), "%"),
+            intensity=r.elementwise_intensity(),
+            ridge=ridge_fp16(key),
+        ),
     ),
     misconceptions=(
         Misconception(
@@ -202,6 +247,7 @@ relu_question = Question(
             " for a share of the matmul peak.",
         ),
     ),
+    smaller="roofline.ridge",
 )
 
 
@@ -225,8 +271,22 @@ gemm_question = Question(
     parameters={"n": size(4096, 256, 16384)},
     expected=lambda n: r.matmul_intensity(n, n, n),
     unit="FLOP/byte",
-    solution=lambda n: (
-        f"{si(r.matmul_flops(n, n, n), 'FLOP')} over {si(r.matmul_bytes(n, n, n), 'byte')}: $2n^3$ over three matrices of $2n^2$ bytes, a third of $n$."
+    solution=lambda n: derivation(
+        step(
+            "Each of the results takes as many multiplications and additions as a row is long.",
+            "2[FLOP] * n**3",
+            r.matmul_flops(n, n, n),
+            n=n,
+        ),
+        step("Three matrices cross the bus.", "3 * n**2 * 2[byte]", r.matmul_bytes(n, n, n), n=n),
+        step(
+            "FLOPs over bytes.",
+            "flops / traffic",
+            (r.matmul_intensity(n, n, n), "FLOP/byte"),
+            flops=r.matmul_flops(n, n, n),
+            traffic=r.matmul_bytes(n, n, n),
+        ),
+        after="That is a third of $n$: $2n^3$ over $6n^2$.",
     ),
     holds={"a third of $n$": lambda n: abs(r.matmul_intensity(n, n, n) / n - 1 / 3) < 1e-9},
     misconceptions=(
@@ -251,6 +311,7 @@ gemm_question = Question(
             "How wide is a bf16 element?",
         ),
     ),
+    smaller="roofline.dot_intensity",
 )
 
 attainable_question = Question(
@@ -268,8 +329,12 @@ attainable_question = Question(
     unit="FLOP/s",
     tolerance=0.001,
     solution=(
-        "The lower of two limits holds:\n\n```python\ndef roof(intensity, peak, bandwidth):\n   "
-        " return min(peak, intensity * bandwidth)\n```"
+        derivation(
+            "Memory delivers so many bytes a second, and each lets the units do `intensity` FLOPs.",
+            "The units do no more than their peak.",
+            "Both limits hold at once, so the lower one counts.",
+            after="```python\ndef roof(intensity, peak, bandwidth):\n    return min(peak, intensity * bandwidth)\n```",
+        )
     ),
     misconceptions=(
         Misconception(
@@ -288,6 +353,7 @@ attainable_question = Question(
             "Both limits hold at once. Which one do you meet first?",
         ),
     ),
+    smaller="roofline.ridge",
 )
 
 helps_question = Question(
@@ -311,8 +377,9 @@ helps_question = Question(
         "link": "Twice the NVLink rate.",
     },
     expected=lambda batch, D, key: "peak" if square(batch, D, key).compute_bound else "bandwidth",
-    solution=lambda batch, D, key: (
-        f"Arithmetic takes {si(square(batch, D, key).math, 's')}, traffic {si(square(batch, D, key).comms, 's')}. They overlap, so only shortening the longer one helps."
+    solution=lambda batch, D, key: derivation(
+        *clock_steps(batch, D, D, key, square(batch, D, key)),
+        "They overlap, so the longer clock is the time, and a shorter one elsewhere changes nothing.",
     ),
     holds={
         "They overlap": lambda batch, D, key: shortens(
@@ -336,6 +403,7 @@ helps_question = Question(
         ),
         Misconception("the link", lambda **_: "link", "Do the operands leave the chip here?"),
     ),
+    smaller="roofline.ridge",
 )
 
 
@@ -370,8 +438,23 @@ depth = Question(
     expected=lambda key, link: r.critical_depth(accelerator(key).bf16, link),
     unit="",
     tolerance=0.02,
-    solution=lambda key, link: (
-        f"Each chip does $BDF$ FLOPs and sends $2BF$ bytes: intensity $D/2$ against {si(accelerator(key).bf16 / link, 'FLOP/byte', 4)} on the link. The batch cancels."
+    solution=lambda key, link: derivation(
+        "Each chip does half of the $2BDF$ FLOPs, which is $BDF$.",
+        "It sends its partial sums, $BF$ elements of two bytes. So the intensity of the exchange is"
+        " $D/2$; the batch cancels.",
+        step(
+            "The ridge of the link.",
+            "peak / link",
+            peak=accelerator(key).bf16,
+            link=(link, "byte/s"),
+        ),
+        step(
+            "Set $D/2$ equal to it.",
+            "2[byte/FLOP] * peak / link",
+            (r.critical_depth(accelerator(key).bf16, link), ""),
+            peak=accelerator(key).bf16,
+            link=(link, "byte/s"),
+        ),
     ),
     misconceptions=(
         Misconception(
@@ -390,6 +473,7 @@ depth = Question(
             "The work is shared by two chips. How much does each do?",
         ),
     ),
+    smaller="roofline.ridge",
 )
 
 decode = Question(
@@ -403,8 +487,28 @@ decode = Question(
     parameters={"S": size(8192, 1024, 65536), "G": Parameter(8, (2, 4, 8, 16), show=str)},
     expected=lambda S, G: r.attention_intensity(1, S, G),
     unit="FLOP/byte",
-    solution=lambda S, G: (
-        f"$TSG / (TG + S)$ with $T = 1$: {si(r.attention_intensity(1, S, G), 'FLOP/byte', 4)}, close to $G$. Each cached key and value is read once and serves one query from each head of the group. A longer context only brings it closer to $G$."
+    solution=lambda S, G: derivation(
+        step(
+            "For each number of a cached key and of its value, the queries of a group do a"
+            " multiplication and an addition each.",
+            "4[FLOP] * S * G",
+            S=S,
+            G=G,
+        ),
+        step(
+            "The group reads the key and the value once. Its queries and results are few.",
+            "4[byte] * S + 4[byte] * G",
+            S=S,
+            G=G,
+        ),
+        step(
+            "FLOPs over bytes. This is $TSG / (TG + S)$ with one new token.",
+            "4[FLOP] * S * G / (4[byte] * S + 4[byte] * G)",
+            (r.attention_intensity(1, S, G), "FLOP/byte"),
+            S=S,
+            G=G,
+        ),
+        after="A longer context only brings it closer to the number of query heads to a KV head.",
     ),
     holds={
         "A longer context": (
@@ -428,6 +532,7 @@ decode = Question(
             "You read the keys. The values are read as well.",
         ),
     ),
+    smaller="roofline.dot_intensity",
 )
 
 tile = Question(
@@ -443,11 +548,17 @@ tile = Question(
     expected=lambda key: ridge(key) * WIDTH["bf16"],
     unit="",
     tolerance=0.03,
-    solution=lambda key: (
-        ridge_in_words(key)
-        + " A square tile of side $b$ has intensity $2b^2 / (2b \\cdot 2)$, half of $b$; set it equal"
-        " to the ridge. Kernels take the next power of two, or let neighbouring tiles share strips"
-        " through the L2 cache."
+    solution=lambda key: derivation(
+        ridge_step(key),
+        "For each step of the contraction a square tile of side $b$ does $2b^2$ FLOPs, and reads two"
+        " strips of $b$ elements, two bytes each: $4b$ bytes. Its intensity is half of $b$.",
+        step(
+            "Set that equal to the ridge.",
+            "2[byte/FLOP] * ridge",
+            (ridge(key) * WIDTH["bf16"], ""),
+            ridge=ridge(key),
+        ),
+        after="Kernels take the next power of two, or let neighbouring tiles share strips in the L2 cache.",
     ),
     holds={"half of $b$": lambda key: r.tile_intensity(600, 600) == 300},
     misconceptions=(
@@ -468,6 +579,7 @@ tile = Question(
             "You aimed for the sparse peak.",
         ),
     ),
+    smaller="roofline.ridge",
 )
 
 # A model whose weights at two bytes do not fit beside its cache.
@@ -480,7 +592,7 @@ BUDGET = {
 }
 
 
-def step(params, key, batch, width):
+def step_of(params, key, batch, width):
     """One decode step without attention: every weight read once, two FLOPs a weight and token."""
     return bounds(key, "bf16", 2 * params * batch, params * width)
 
@@ -502,14 +614,27 @@ precision_for_budget = Question(
     parameters=BUDGET,
     options={f: f"{f} weights" for f in ("fp32", "bf16", "int8", "int4")},
     expected=lambda params, key, budget: widest(params, key, budget),
-    solution=lambda params, key, budget: (
-        "; ".join(
-            f"{f}: {si(params * w, 'byte')}, read in"
-            f" {si(params * w / accelerator(key).hbm_bandwidth, 's')}"
-            for f, w in WIDTH.items()
-            if f not in ("fp8",)
-        )
-        + f". The chip has {si(accelerator(key).hbm_capacity, 'byte')}."
+    solution=lambda params, key, budget: derivation(
+        *(
+            step(
+                f"In {format} the weights take",
+                "parameters * width",
+                parameters=(params, "parameter"),
+                width=(WIDTH[format], "byte/parameter"),
+            )
+            for format in ("bf16", "int8", "int4")
+        ),
+        f"The chip holds {si(accelerator(key).hbm_capacity, 'byte')}. Strike out what does not fit.",
+        *(
+            step(
+                f"In {format} reading them takes",
+                "weights / bandwidth",
+                weights=(params * WIDTH[format], "byte"),
+                bandwidth=accelerator(key).hbm_bandwidth,
+            )
+            for format in ("int8", "int4")
+        ),
+        f"The step may take {si(budget, 's')}. Of what is left, take the widest.",
     ),
     misconceptions=(
         Misconception(
@@ -530,6 +655,7 @@ precision_for_budget = Question(
         ),
     ),
     valid=lambda params, key, budget: widest(params, key, budget) == "int8",
+    smaller="numbers.inference_memory",
 )
 
 
@@ -556,8 +682,27 @@ batch_for_budget = Question(
     expected=largest_batch,
     unit="token",
     tolerance=0,
-    solution=lambda params, key, budget: (
-        f"Reading the weights takes {si(step(params, key, 1, 1).comms, 's')}, for one token or for many. Arithmetic takes {si(step(params, key, 1, 1).math, 's')} a token; the budget holds {si(largest_batch(params, key, budget), 'token')} of them."
+    solution=lambda params, key, budget: derivation(
+        step(
+            "Reading the weights takes the same time for one token or for many. It has to fit.",
+            "weights / bandwidth",
+            step_of(params, key, 1, 1).comms,
+            weights=(params, "byte"),
+            bandwidth=accelerator(key).hbm_bandwidth,
+        ),
+        step(
+            "Arithmetic grows with the batch. One token takes",
+            "2[FLOP/parameter/token] * parameters / peak",
+            parameters=(params, "parameter"),
+            peak=accelerator(key).bf16,
+        ),
+        step(
+            "The two overlap, so arithmetic may fill the whole budget.",
+            "floor(budget / time_of_a_token)",
+            (largest_batch(params, key, budget), "token"),
+            budget=(budget, "s"),
+            time_of_a_token=(2 * params / accelerator(key).bf16, "s/token"),
+        ),
     ),
     misconceptions=(
         Misconception(
@@ -569,7 +714,9 @@ batch_for_budget = Question(
             "no overlap",
             lambda params, key, budget: max(
                 1,
-                math.floor((budget - step(params, key, 1, 1).comms) / step(params, key, 1, 1).math),
+                math.floor(
+                    (budget - step_of(params, key, 1, 1).comms) / step_of(params, key, 1, 1).math
+                ),
             ),
             "You added the two times. The question lets them overlap.",
         ),
@@ -588,6 +735,7 @@ batch_for_budget = Question(
         params * 1.05 / accelerator(key).hbm_bandwidth < budget
         and params < accelerator(key).hbm_capacity
     ),
+    smaller="roofline.weight_only_batch",
 )
 
 exact_function = Question(
@@ -615,10 +763,15 @@ exact_function = Question(
     unit="token",
     tolerance=0.001,
     solution=(
-        "Set FLOPs equal to ridge times bytes and solve for B. The batch appears on both sides, and"
-        " its factor must be above zero:\n\n```python\ndef turning_batch(D, F, ridge, weight_bytes,"
-        " activation_bytes):\n    gained = 2 * D * F - ridge * (D + F) * activation_bytes\n   "
-        " return ridge * D * F * weight_bytes / gained if gained > 0 else math.inf\n```"
+        derivation(
+            "Count FLOPs: $2BDF$. Count bytes: $BD$ and $BF$ activations, $DF$ weights.",
+            "Set FLOPs equal to ridge times bytes. The batch appears on both sides; collect it.",
+            "Its factor must be above zero. If it is not, the activations alone keep the matmul below the"
+            " ridge, whatever the batch.",
+            after="```python\ndef turning_batch(D, F, ridge, weight_bytes, activation_bytes):\n"
+            "    gained = 2 * D * F - ridge * (D + F) * activation_bytes\n"
+            "    return ridge * D * F * weight_bytes / gained if gained > 0 else math.inf\n```",
+        )
     ),
     misconceptions=(
         Misconception(
@@ -641,6 +794,7 @@ exact_function = Question(
             "What does a batch below zero mean? Look at small matrices.",
         ),
     ),
+    smaller="roofline.exact_critical_batch",
 )
 
 register(

@@ -11,9 +11,10 @@ from lightspeed_course.practice.banks.roofline import (
     bounds,
     chip,
     ridge,
-    ridge_in_words,
+    ridge_step,
     size,
 )
+from lightspeed_course.practice.derivation import derivation, step
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
 from lightspeed_course.show.format import si
 
@@ -41,8 +42,22 @@ int8_bytes = Question(
     expected=read_and_written,
     unit="byte",
     tolerance=0.003,  # accepts the three digits that a table prints
-    solution=lambda B, D, F: (
-        f"Read: $BD + DF$ = {si(read_and_written(B, D, F)[0], 'byte', 5)}. Written: $BF$ = {si(read_and_written(B, D, F)[1], 'byte', 5)}."
+    solution=lambda B, D, F: derivation(
+        step(
+            "Both operands are read, one byte an element.",
+            "(B * D + D * F) * 1[byte]",
+            (read_and_written(B, D, F)[0], "byte"),
+            B=B,
+            D=D,
+            F=F,
+        ),
+        step(
+            "The result is written, with a row for each row of X and a column for each column of Y.",
+            "B * F * 1[byte]",
+            (read_and_written(B, D, F)[1], "byte"),
+            B=B,
+            F=F,
+        ),
     ),
     misconceptions=(
         Misconception(
@@ -64,6 +79,7 @@ int8_bytes = Question(
             "What shape has Z?",
         ),
     ),
+    smaller="roofline.int8_ops",
 )
 
 int8_ops = Question(
@@ -75,8 +91,17 @@ int8_ops = Question(
     expected=r.matmul_flops,
     unit="OP",
     tolerance=0.005,
-    solution=lambda B, D, F: (
-        f"$BDF$ multiplies and as many adds: {si(r.matmul_flops(B, D, F), 'OP', 5)}. The precision changes how fast they run, not how many there are."
+    solution=lambda B, D, F: derivation(
+        step("Each of the results is a sum of so many products.", "B * F * D", B=B, F=F, D=D),
+        step(
+            "Each product is a multiplication, and is then added.",
+            "2[OP] * B * D * F",
+            (r.matmul_flops(B, D, F), "OP"),
+            B=B,
+            D=D,
+            F=F,
+        ),
+        after="The precision changes how fast they run, not how many there are.",
     ),
     misconceptions=(
         Misconception(
@@ -103,11 +128,18 @@ int8_batch = Question(
     expected=lambda key: r.critical_batch(ridge(key, "int8"), 1),
     unit="token",
     tolerance=0.03,
-    solution=lambda key: (
-        ridge_in_words(key, "int8")
-        + " One byte of weight serves two operations a token, so the intensity is $2B$, and $B$ is half"
-        " the ridge. Where the int8 peak is twice the bf16 peak, that is nearly the batch of bf16,"
-        " because peak and width change together."
+    solution=lambda key: derivation(
+        ridge_step(key, "int8"),
+        "One byte of weight serves a multiplication and an addition for each token: the intensity is"
+        " $2B$.",
+        step(
+            "Set that equal to the ridge. So $B$ is half the ridge.",
+            "ridge / 2[OP/byte/token]",
+            (r.critical_batch(ridge(key, "int8"), 1), "token"),
+            ridge=(ridge(key, "int8"), "OP/byte"),
+        ),
+        after="Where the int8 peak is twice the bf16 peak, that is nearly the batch of bf16, because"
+        " peak and width change together.",
     ),
     holds={
         "is half the ridge": (
@@ -135,6 +167,7 @@ int8_batch = Question(
             "How wide is one weight?",
         ),
     ),
+    smaller="roofline.int8_ops",
 )
 
 int8_times = Question(
@@ -159,8 +192,39 @@ int8_times = Question(
     },
     expected=lambda B, D, F, key: both(int8_clocks(B, D, F, key)),
     unit="µs",
-    solution=lambda B, D, F, key: (
-        f"T_math is {si(int8_clocks(B, D, F, key).math, 's')}, T_comms {si(int8_clocks(B, D, F, key).comms, 's')}. Perfect overlap gives the larger, and without overlap it is the sum."
+    solution=lambda B, D, F, key: derivation(
+        step(
+            "The clock of the arithmetic.",
+            "2[OP] * B * D * F / peak",
+            int8_clocks(B, D, F, key).math,
+            B=B,
+            D=D,
+            F=F,
+            peak=(accelerator(key).int8, "OP/s"),
+        ),
+        step(
+            "The clock of the bytes: both operands and the result.",
+            "(B * D + D * F + B * F) * 1[byte] / bandwidth",
+            int8_clocks(B, D, F, key).comms,
+            B=B,
+            D=D,
+            F=F,
+            bandwidth=accelerator(key).hbm_bandwidth,
+        ),
+        step(
+            "With perfect overlap the slower clock is the time.",
+            "max(math, traffic)",
+            int8_clocks(B, D, F, key).lower,
+            math=int8_clocks(B, D, F, key).math,
+            traffic=int8_clocks(B, D, F, key).comms,
+        ),
+        step(
+            "Without overlap the two add up.",
+            "math + traffic",
+            int8_clocks(B, D, F, key).upper,
+            math=int8_clocks(B, D, F, key).math,
+            traffic=int8_clocks(B, D, F, key).comms,
+        ),
     ),
     misconceptions=(
         Misconception(
@@ -191,6 +255,7 @@ int8_times = Question(
             "You added one clock to itself. Do the two clocks show the same time here?",
         ),
     ),
+    smaller="roofline.int8_bytes",
 )
 
 
@@ -220,10 +285,16 @@ weights_only = Question(
     expected=lambda key: r.critical_batch(ridge(key), 1),
     unit="token",
     tolerance=0.03,
-    solution=lambda key: (
-        ridge_in_words(key)
-        + " Weights of one byte serve two operations a token: intensity $2B$ against the bf16 ridge."
-        " Half the traffic, the same peak: half the batch."
+    solution=lambda key: derivation(
+        ridge_step(key),
+        "A weight of one byte serves a multiplication and an addition for each token: the intensity is"
+        " $2B$.",
+        step(
+            "Set that equal to the ridge. Half the traffic at the same peak: half the batch.",
+            "ridge / 2[FLOP/byte/token]",
+            (r.critical_batch(ridge(key), 1), "token"),
+            ridge=ridge(key),
+        ),
     ),
     holds={
         "Half the traffic": (
@@ -247,6 +318,7 @@ weights_only = Question(
             "You changed too much. Which of the two has changed, traffic or arithmetic?",
         ),
     ),
+    smaller="roofline.ridge",
 )
 
 exact_batch = Question(
@@ -264,10 +336,21 @@ exact_batch = Question(
     expected=lambda D, key: r.critical_batch_exact(D, D, ridge(key), 1, 2, 2),
     unit="token",
     tolerance=0.02,
-    solution=lambda D, key: (
-        ridge_in_words(key)
-        + " Set $2BD^2$ equal to the ridge times $2BD + D^2 + 2BD$ and solve for $B$. The short form"
-        f" gives {si(r.critical_batch(ridge(key), 1), 'token')}; the activations cost the rest."
+    solution=lambda D, key: derivation(
+        ridge_step(key),
+        "FLOPs: $2BD^2$. Bytes: $D^2$ for the weights, $2BD$ for the activations, and $2BD$ for the"
+        " result.",
+        "Set FLOPs equal to ridge times bytes, and collect $B$: it is the ridge times $D^2$, over"
+        " $2D^2$ less the ridge times $4D$.",
+        step(
+            "Put the numbers in.",
+            "ridge * D**2 * 1[byte] / (2[FLOP/token] * D**2 - ridge * 4[byte/token] * D)",
+            (r.critical_batch_exact(D, D, ridge(key), 1, 2, 2), "token"),
+            ridge=ridge(key),
+            D=D,
+        ),
+        after=f"The short form gives {si(r.critical_batch(ridge(key), 1), 'token')}; the activations"
+        " cost the rest.",
     ),
     misconceptions=(
         Misconception(
@@ -291,6 +374,7 @@ exact_batch = Question(
             "The weights are int8. Are the activations?",
         ),
     ),
+    smaller="roofline.weight_only_batch",
 )
 
 per_row = Question(
@@ -306,8 +390,31 @@ per_row = Question(
         r.matmul_flops(B, D, F), r.batched_matmul_bytes(B, D, F, 1, 1, 1)
     ),
     unit="FLOP/byte",
-    solution=lambda B, D, F: (
-        f"{si(r.matmul_flops(B, D, F), 'OP')} over {si(r.batched_matmul_bytes(B, D, F, 1, 1, 1), 'byte')}. Each weight is used for one token, so the batch cancels. Every accelerator of the chapter has a far higher ridge, so this is memory-bound there at any size."
+    solution=lambda B, D, F: derivation(
+        step(
+            "The work is that of any matmul of this shape.",
+            "2[FLOP] * B * D * F",
+            r.matmul_flops(B, D, F),
+            B=B,
+            D=D,
+            F=F,
+        ),
+        step(
+            "But each token reads a matrix of its own.",
+            "(B * D + B * D * F + B * F) * 1[byte]",
+            r.batched_matmul_bytes(B, D, F, 1, 1, 1),
+            B=B,
+            D=D,
+            F=F,
+        ),
+        step(
+            "FLOPs over bytes. Each weight is used for one token, so the batch cancels.",
+            "flops / traffic",
+            flops=r.matmul_flops(B, D, F),
+            traffic=r.batched_matmul_bytes(B, D, F, 1, 1, 1),
+        ),
+        after="Every accelerator of the chapter has a far higher ridge, so this is memory-bound there"
+        " at any size.",
     ),
     holds={
         "Every accelerator of the chapter": lambda B, D, F: (
@@ -338,6 +445,7 @@ per_row = Question(
             "The matrices are int8.",
         ),
     ),
+    smaller="roofline.int8_bytes",
 )
 
 spec_sheet = Question(
@@ -356,10 +464,20 @@ spec_sheet = Question(
     expected=lambda key, printed: r.critical_batch(ridge(key)),
     unit="token",
     tolerance=0.03,
-    solution=lambda key, printed: (
-        f"The dense rate is half of the printed one, {si(accelerator(key).bf16, 'FLOP/s', 4)}. "
-        + ridge_in_words(key)
-        + " In bf16 the intensity is $B$, so that is also the batch."
+    solution=lambda key, printed: derivation(
+        step(
+            "The printed rate counts zeros that are skipped. The dense rate is half.",
+            "printed / 2",
+            accelerator(key).bf16,
+            printed=accelerator(key).bf16_sparse,
+        ),
+        ridge_step(key),
+        step(
+            "A weight of two bytes serves two FLOPs for each token, so the intensity is the batch.",
+            "ridge / 1[FLOP/byte/token]",
+            (r.critical_batch(ridge(key)), "token"),
+            ridge=ridge(key),
+        ),
     ),
     holds={
         "The dense rate is half": (
@@ -385,6 +503,7 @@ spec_sheet = Question(
             "You divided by the rate of NVLink. The weights here come from HBM.",
         ),
     ),
+    smaller="roofline.ridge",
 )
 
 register(
