@@ -29,24 +29,23 @@ from lightspeed.units import Q
 # %% [markdown]
 # ## ◆ Before you read on
 #
-# Commit yourself to three numbers. First, distance: how long does light need for a kilometre of
-# glass fibre?
+# Commit yourself to three numbers. First, energy: a chip multiplies two numbers and adds a third.
+# Or it reads a word from memory. How many times the energy does the reading take?
+
+# %%
+predict("numbers.dram_over_fma", ...)
+
+# %% [markdown]
+# Second, distance: how long does light need for a kilometre of glass fibre?
 
 # %%
 predict("numbers.fibre_kilometre", ...)
 
 # %% [markdown]
-# Second, waiting: a GPU asks its own memory, a few centimetres away, for one word.
+# Third, waiting: a GPU asks its own memory, a few centimetres away, for one word.
 
 # %%
 predict("numbers.hbm_latency", ...)
-
-# %% [markdown]
-# Third, energy: a chip multiplies two numbers and adds a third. Or it reads a word from memory. How
-# many times the energy does the reading take?
-
-# %%
-predict("numbers.dram_over_fma", ...)
 
 # %% [markdown]
 # ## ◆ Two ways to wait
@@ -848,13 +847,13 @@ calibration()
 # ## Worked problems
 
 # %%
-ask("numbers.transfer_time")
+ask("numbers.transfer_time", seed="chapter")
 
 # %%
-ask("numbers.recompute_or_fetch")
+ask("numbers.recompute_or_fetch", seed="chapter")
 
 # %%
-ask("numbers.country_requests")
+ask("numbers.country_requests", seed="chapter")
 
 # %% [markdown]
 # ## ◆ Back to the review

@@ -439,16 +439,16 @@ table(rows, columns, caption="Dense, per chip.")
 # does it take?
 
 # %%
-ask("roofline.int8_bytes")
+ask("roofline.int8_bytes", seed="chapter")
 
 # %%
-ask("roofline.int8_ops")
+ask("roofline.int8_ops", seed="chapter")
 
 # %%
 ask("roofline.int8_critical_batch")
 
 # %%
-ask("roofline.int8_bounds")
+ask("roofline.int8_bounds", seed="chapter")
 
 # %% [markdown]
 # ### Problem 2: int8 weights, bf16 everything else
@@ -457,7 +457,7 @@ ask("roofline.int8_bounds")
 # the units.
 
 # %%
-ask("roofline.weight_only_batch")
+ask("roofline.weight_only_batch", seed="chapter")
 
 # %% [markdown]
 # ### Problem 3: the exact curve
@@ -466,7 +466,7 @@ ask("roofline.weight_only_batch")
 # sizes of matrix.
 
 # %%
-ask("roofline.exact_critical_batch")
+ask("roofline.exact_critical_batch", seed="chapter")
 
 # %%
 tokens = np.arange(1, 513)
@@ -514,7 +514,7 @@ figure(
 # Think of routing that sends each token to different weights.
 
 # %%
-ask("roofline.matrix_per_row")
+ask("roofline.matrix_per_row", seed="chapter")
 
 # %% [markdown]
 # ### Problem 5: from a data sheet

@@ -385,10 +385,10 @@ table(
 # cost grows with $n$.
 
 # %%
-ask("scaling.karp_flatt")
+ask("scaling.karp_flatt", seed="chapter")
 
 # %%
-ask("scaling.diagnose")
+ask("scaling.diagnose", seed="chapter")
 
 # %% [markdown]
 # ## ◆ The third term
@@ -667,7 +667,7 @@ table(
 # waits for launches, the host is fully busy with launching.
 
 # %%
-ask("scaling.accumulation")
+ask("scaling.accumulation", seed="chapter")
 
 # %% [markdown]
 # ### Map is parallel; reduce is a tree
@@ -786,7 +786,7 @@ figure(
 # cannot, because it does not know what waits for what.
 
 # %%
-ask("scaling.critical_path")
+ask("scaling.critical_path", seed="chapter")
 
 # %% [markdown]
 # ## How long does the training take?
@@ -819,7 +819,7 @@ alone_days, llama70
 # serial=1e-6), n) for n in (8, cluster))}}
 
 # %%
-ask("training.days")
+ask("training.days", seed="chapter")
 
 # %% [markdown]
 # ### MFU and HFU
@@ -863,7 +863,7 @@ hardware, needed
 # the two. {{holds needed < 0.4 < hardware}}
 
 # %%
-ask("training.mfu_from_hfu")
+ask("training.mfu_from_hfu", seed="chapter")
 
 # %% [markdown]
 # ## Check: against published runs
@@ -1087,16 +1087,16 @@ scaling_figure(other)
 # Work with a pencil first.
 
 # %%
-ask("scaling.where_to_work")
+ask("scaling.where_to_work", seed="chapter")
 
 # %%
-ask("scaling.deadline")
+ask("scaling.deadline", seed="chapter")
 
 # %%
-ask("scaling.price")
+ask("scaling.price", seed="chapter")
 
 # %%
-ask("training.mfu")
+ask("training.mfu", seed="chapter")
 
 # %% [markdown]
 # ## Gallery of wrong claims

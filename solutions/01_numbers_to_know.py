@@ -272,3 +272,28 @@ ask("numbers.country_requests")
 answer = 1000 * memory("path_country").round_trip
 # END SOLUTION
 check("numbers.country_requests", answer)
+
+# %% [markdown]
+# ## Judge these claims
+#
+# Two that sound plausible. Work out the numbers before you choose.
+
+# %%
+ask("numbers.claim_wider_link")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # one of the words
+answer = "latency"
+# END SOLUTION
+check("numbers.claim_wider_link", answer)
+
+# %%
+ask("numbers.claim_hbm_over_l1")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # one of the words
+answer = "mixed"
+# END SOLUTION
+check("numbers.claim_hbm_over_l1", answer)

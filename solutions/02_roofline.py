@@ -242,3 +242,28 @@ def turning_batch(D, F, ridge, weight_bytes, activation_bytes):
 
 
 check("roofline.critical_batch_function", turning_batch)
+
+# %% [markdown]
+# ## Judge these claims
+#
+# Put each kernel on its roof first.
+
+# %%
+ask("roofline.claim_upgrade")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # one of the words
+answer = "memory"
+# END SOLUTION
+check("roofline.claim_upgrade", answer)
+
+# %%
+ask("roofline.claim_more_users")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # one of the words
+answer = "ridge"
+# END SOLUTION
+check("roofline.claim_more_users", answer)

@@ -291,3 +291,28 @@ ask("training.mfu_from_hfu")
 answer = 52 * 6 / 8
 # END SOLUTION
 check("training.mfu_from_hfu", answer)
+
+# %% [markdown]
+# ## Judge these claims
+#
+# Ask of each share and each speedup what it is a share of, and a speedup over.
+
+# %%
+ask("scaling.claim_near_linear")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # one of the words
+answer = "fails"
+# END SOLUTION
+check("scaling.claim_near_linear", answer)
+
+# %%
+ask("scaling.claim_limit")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # one of the words
+answer = "baseline"
+# END SOLUTION
+check("scaling.claim_limit", answer)

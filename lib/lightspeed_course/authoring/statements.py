@@ -203,7 +203,7 @@ def texts_of(question) -> dict[str, str]:
         "prompt": question.prompt,
         **{f"option {key}": text for key, text in question.options.items()},
         **{f"hint on {m.name!r}": m.hint for m in question.misconceptions},
-        "solution": str(steps),
+        "solution": getattr(steps, "words", steps),
     }
 
 

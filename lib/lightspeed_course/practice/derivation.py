@@ -22,7 +22,14 @@ from functools import cached_property
 
 from lightspeed_course.show.format import plain, plural, si
 
-FUNCTIONS = {"ceil": math.ceil, "floor": math.floor, "max": max, "min": min, "sqrt": math.sqrt}
+# 38 must not become 39 by rounding
+FUNCTIONS = {
+    "ceil": lambda x: math.ceil(x - 1e-9),
+    "floor": math.floor,
+    "max": max,
+    "min": min,
+    "sqrt": math.sqrt,
+}
 SIGNS = {ast.Add: "+", ast.Sub: "−", ast.Mult: "×", ast.Div: "÷"}
 RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 RANK = {ast.Add: 1, ast.Sub: 1, ast.Mult: 2, ast.Div: 2, ast.Pow: 3}
@@ -106,14 +113,20 @@ class Step:
         def leaf(node):
             if isinstance(node, ast.Name):
                 return node.id.replace("_", " ")
-            return plain(self._leaf(node)[0])
+            return self._shown(node)
 
         return _spelled(self.tree, leaf)
 
     @cached_property
     def numbers(self):
         """The formula with its numbers and their units: "312 TFLOP/s ÷ 2.04 TB/s"."""
-        return _spelled(self.tree, lambda node: shown(*self._leaf(node)))
+        return _spelled(self.tree, self._shown)
+
+    def _shown(self, node):
+        value, unit = self._leaf(node)
+        if isinstance(node, ast.Subscript):  # a rate of exchange as it is said: 3,600 s/h
+            return f"{plain(value)} {plural(unit, value)}"
+        return shown(value, unit)
 
     def __str__(self):
         if not self.formula:
@@ -122,7 +135,8 @@ class Step:
         told = shown(value, unit)
         names = [plural(u) for u in cancelled]
         verb = "cancels" if names == cancelled and len(names) == 1 else "cancel"
-        gone = f" ({' and '.join(names)} {verb})" if names else ""
+        listed = " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
+        gone = f" ({listed} {verb})" if names else ""
         line = [self.symbols] if self.inputs else []
         line += [self.numbers] if self.numbers not in (*line, told) else []
         return f"{self.words}  \n{' = '.join([*line, f'**{told}**'])}{gone}"
@@ -139,6 +153,11 @@ class Derivation:
     def hints(self):
         """What leads on without giving a number away: each step in words and in symbols."""
         return [f"{s.words}  \n{s.symbols}" if s.inputs else s.words for s in self.steps]
+
+    @property
+    def words(self):
+        """What is said, without the lines that are worked out: those are held to the library."""
+        return "\n\n".join([*(s.words for s in self.steps), self.after])
 
     def __str__(self):
         lines = [f"{n}. " + str(s).replace("\n", "\n   ") for n, s in enumerate(self.steps, 1)]

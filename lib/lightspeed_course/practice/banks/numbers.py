@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from lightspeed import datasheet, roofline
 from lightspeed.catalog import accelerator, find, link, memory
+from lightspeed_course.practice.derivation import derivation, step
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
-from lightspeed_course.show.format import human_time, si
+from lightspeed_course.show.format import si
 
 CHAPTER = "01_numbers_to_know"
 ROUGH = 0.25  # a number to know is known when it is right within a quarter
@@ -15,9 +16,17 @@ h100, horowitz, adam = accelerator("h100_sxm"), find("horowitz_45nm"), find("ada
 
 def recall(name, prompt, expected, unit, solution, *misconceptions, tolerance=ROUGH, holds=None):
     return Question(
-        id=f"numbers.{name}", chapter=CHAPTER, level="recall", prompt=prompt, expected=expected if callable(expected) else lambda: expected, unit=unit,
-        tolerance=tolerance, solution=solution, misconceptions=misconceptions, holds=holds or {},
-    )  # fmt: skip
+        id=f"numbers.{name}",
+        chapter=CHAPTER,
+        level="recall",
+        prompt=prompt,
+        expected=expected if callable(expected) else lambda: expected,
+        unit=unit,
+        tolerance=tolerance,
+        solution=solution,
+        misconceptions=misconceptions,
+        holds=holds or {},
+    )
 
 
 def mistake(name, value, hint):
@@ -38,8 +47,23 @@ CARDS = (
         " multiply-add does it take to read that word from DRAM? Take Horowitz's table (2014).",
         lambda: horowitz.dram / horowitz.fp16_fma,
         "",
-        f"{si(horowitz.dram, 'J')} over {si(horowitz.fp16_fma, 'J')}: a multiply of"
-        f" {si(horowitz.fp16_multiply, 'J')} and an add of {si(horowitz.fp16_add, 'J')}.",
+        lambda: derivation(
+            step(
+                "A multiply-add is a multiplication and an addition.",
+                "multiply + add",
+                horowitz.fp16_fma,
+                multiply=horowitz.fp16_multiply,
+                add=horowitz.fp16_add,
+            ),
+            step(
+                "Compare reading one word with it. The unit cancels, so the process hardly"
+                " matters.",
+                "read / (multiply + add)",
+                read=horowitz.dram,
+                multiply=horowitz.fp16_multiply,
+                add=horowitz.fp16_add,
+            ),
+        ),
         mistake(
             "cache, not DRAM",
             horowitz.cache_8kb / horowitz.fp16_fma,
@@ -67,8 +91,32 @@ CARDS = (
         " and the gradients are bf16 and whatever else it keeps is fp32?",
         adam.total,
         "byte",
-        f"Weights {adam.weights:.0f}, gradients {adam.gradients:.0f}, master weights"
-        f" {adam.master_weights:.0f}, two moments {adam.momentum:.0f} each.",
+        lambda: derivation(
+            step(
+                "What the forward and the backward pass use is two bytes wide.",
+                "weights + gradients",
+                weights=adam.weights,
+                gradients=adam.gradients,
+            ),
+            step(
+                "The optimizer keeps three numbers in fp32: a master copy of the weight, and two"
+                " moments.",
+                "master + momentum + variance",
+                master=adam.master_weights,
+                momentum=adam.momentum,
+                variance=adam.variance,
+            ),
+            step(
+                "Add them all up.",
+                "weights + gradients + master + momentum + variance",
+                adam.total,
+                weights=adam.weights,
+                gradients=adam.gradients,
+                master=adam.master_weights,
+                momentum=adam.momentum,
+                variance=adam.variance,
+            ),
+        ),
         mistake(
             "weights only",
             adam.weights,
@@ -112,8 +160,15 @@ CARDS = (
         "How long does light need for a kilometre of glass fibre, one way?",
         lambda: 1e3 / memory("light").fibre,
         "µs",
-        f"In a second, light in glass goes {si(memory('light').fibre / 1e3, '')} km: two thirds of"
-        " its speed in vacuum.",
+        lambda: derivation(
+            "Light in glass has two thirds of its speed in vacuum.",
+            step(
+                "Distance over speed.",
+                "distance / speed",
+                distance=(1e3, "m"),
+                speed=memory("light").fibre,
+            ),
+        ),
         mistake(
             "vacuum",
             1e3 / memory("light").vacuum,
@@ -139,8 +194,23 @@ CARDS = (
         " along the great circle?",
         memory("path_country").round_trip,
         "ms",
-        f"{si(memory('path_country').distance, 'm', 4)} there, and the same back. Real cables take"
-        " detours, so real pings are longer.",
+        lambda: derivation(
+            step(
+                "Distance over the speed of light in glass is the way there.",
+                "distance / speed",
+                memory("path_country").latency,
+                distance=memory("path_country").distance,
+                speed=memory("light").fibre,
+            ),
+            step(
+                "The answer has to come back.",
+                "2 * distance / speed",
+                memory("path_country").round_trip,
+                distance=memory("path_country").distance,
+                speed=memory("light").fibre,
+            ),
+            after="Real cables take detours, so real pings are longer.",
+        ),
         mistake(
             "one way",
             memory("path_country").latency,
@@ -163,10 +233,20 @@ CARDS = (
         "How long does a load wait for a word from HBM? Take an H100 that does nothing else.",
         memory("gpu_hbm").latency,
         "ns",
-        f"One program measured {h100.hbm_cycles:.0f} cycles, at {si(h100.clock, 'Hz')}. Another"
-        f" measured {h100.hbm_cycles_least:.0f} on an H800, at"
-        f" {si(accelerator('h100_pcie').clock, 'Hz')}:"
-        f" {si(h100.hbm_cycles_least / accelerator('h100_pcie').clock, 's')}. Both count as right.",
+        lambda: derivation(
+            step(
+                "Programs count cycles of the chip's clock. One of them measured",
+                "cycles / clock",
+                cycles=memory("gpu_hbm").cycles,
+                clock=h100.clock,
+            ),
+            step(
+                "Another, on an H800, found fewer. Both count as right.",
+                "cycles / clock",
+                cycles=h100.hbm_cycles_least,
+                clock=accelerator("h100_pcie").clock,
+            ),
+        ),
         mistake("CPU cache", memory("cpu_l2").latency, "That is a CPU's L2 cache."),
         mistake(
             "shared memory", memory("gpu_shared").latency, "That is on the chip. HBM is beside it."
@@ -189,7 +269,15 @@ CARDS = (
         "What is the dense bf16 peak of an H100 SXM?",
         h100.bf16,
         "TFLOP/s",
-        f"The data sheet prints {h100.bf16_sparse.printed} with sparsity; dense is half.",
+        lambda: derivation(
+            f"The data sheet prints {h100.bf16_sparse.printed}, with sparsity.",
+            step(
+                "That counts zeros which are skipped. The dense rate is half.",
+                "printed / 2",
+                h100.bf16,
+                printed=h100.bf16_sparse,
+            ),
+        ),
         mistake(
             "sparse peak",
             h100.bf16_sparse,
@@ -209,7 +297,15 @@ CARDS = (
         "What is the memory bandwidth of an H100 SXM?",
         h100.hbm_bandwidth,
         "TB/s",
-        sourced(h100.hbm_bandwidth, "byte/s"),
+        lambda: derivation(
+            sourced(h100.hbm_bandwidth, "byte/s"),
+            step(
+                "A way to keep it in mind: the whole memory is read in",
+                "capacity / bandwidth",
+                capacity=h100.hbm_capacity,
+                bandwidth=h100.hbm_bandwidth,
+            ),
+        ),
         mistake("A100", accelerator("a100_40gb").hbm_bandwidth, "That is the generation before."),
         mistake(
             "H200",
@@ -223,8 +319,22 @@ CARDS = (
         "How much can an H100 send over NVLink 4 in one direction?",
         link("nvlink4").bandwidth,
         "GB/s",
-        f"{link('nvlink4').links:.0f} links of {si(link('nvlink4').bandwidth_per_link, 'byte/s')}"
-        " each way. Data sheets add both directions.",
+        lambda: derivation(
+            step(
+                "Count the links, and take one direction of each.",
+                "links * rate",
+                link("nvlink4").bandwidth,
+                links=link("nvlink4").links,
+                rate=link("nvlink4").bandwidth_per_link,
+            ),
+            step(
+                "Data sheets add the other direction.",
+                "2 * links * rate",
+                link("nvlink4").bandwidth_bidirectional,
+                links=link("nvlink4").links,
+                rate=link("nvlink4").bandwidth_per_link,
+            ),
+        ),
         mistake(
             "both ways",
             link("nvlink4").bandwidth_bidirectional,
@@ -242,8 +352,15 @@ CARDS = (
         "How many gigabytes a second does one NDR InfiniBand port carry in one direction?",
         link("infiniband_ndr").bandwidth,
         "GB/s",
-        f"{link('infiniband_ndr').bandwidth.printed} are"
-        f" {si(link('infiniband_ndr').bandwidth, 'byte/s')}: a byte has eight bits.",
+        lambda: derivation(
+            f"The rate in the name is in bits: {link('infiniband_ndr').bandwidth.printed}.",
+            step(
+                "A byte has eight of them.",
+                "rate / 8[bit/byte]",
+                link("infiniband_ndr").bandwidth,
+                rate=(8 * link("infiniband_ndr").bandwidth, "bit/s"),
+            ),
+        ),
         mistake(
             "bits",
             8 * link("infiniband_ndr").bandwidth,
@@ -261,9 +378,22 @@ CARDS = (
         "How much does PCIe 5.0 x16 carry in one direction, after encoding?",
         link("pcie5_x16").bandwidth,
         "GB/s",
-        f"{link('pcie5_x16').lanes:.0f} lanes of"
-        f" {si(link('pcie5_x16').transfer_rate / 8, 'byte/s')}, of which"
-        f" {link('pcie5_x16').encoding:.1%} are data.",
+        lambda: derivation(
+            step(
+                "Each lane makes so many transfers of a bit; x16 has sixteen lanes.",
+                "lanes * rate",
+                lanes=link("pcie5_x16").lanes,
+                rate=(link("pcie5_x16").transfer_rate, "bit/s"),
+            ),
+            step(
+                "Encoding takes a few of the bits, and a byte has eight.",
+                "lanes * rate * encoding / 8[bit/byte]",
+                link("pcie5_x16").bandwidth,
+                lanes=link("pcie5_x16").lanes,
+                rate=(link("pcie5_x16").transfer_rate, "bit/s"),
+                encoding=(link("pcie5_x16").encoding, "%"),
+            ),
+        ),
         mistake(
             "both ways", link("pcie5_x16").bandwidth_bidirectional, "You added both directions."
         ),
@@ -290,8 +420,15 @@ inference_memory = Question(
     expected=lambda params, format: params * bytes_of(format),
     unit="GB",
     tolerance=0.01,
-    solution=lambda params, format: (
-        f"{si(params, 'parameter')} of {si(bytes_of(format), 'byte')} each. Training keeps more."
+    solution=lambda params, format: derivation(
+        f"A number in {format} takes {si(bytes_of(format), 'byte')}.",
+        step(
+            "So the weights take",
+            "parameters * width",
+            parameters=(params, "parameter"),
+            width=(bytes_of(format), "byte/parameter"),
+        ),
+        after="Training keeps more.",
     ),
     misconceptions=(
         Misconception("fp32", lambda params, format: 4 * params, "That would be fp32."),
@@ -323,8 +460,24 @@ training_memory = Question(
     expected=lambda params: adam.total * params,
     unit="GB",
     tolerance=0.01,
-    solution=lambda params: (
-        f"{si(adam.total, 'byte')} for each of {si(params, 'parameter')}: {si(adam.total * params, 'byte')}. Activations come on top, and sharding divides the sum without making it smaller."
+    solution=lambda params: derivation(
+        step(
+            "Bytes for one parameter: weight, gradient, master weight, and two moments.",
+            "weight + gradient + master + momentum + variance",
+            adam.total,
+            weight=adam.weights,
+            gradient=adam.gradients,
+            master=adam.master_weights,
+            momentum=adam.momentum,
+            variance=adam.variance,
+        ),
+        step(
+            "Times the parameters.",
+            "parameters * each",
+            parameters=(params, "parameter"),
+            each=(adam.total, "byte/parameter"),
+        ),
+        after="Activations come on top. Sharding divides the sum without making it smaller.",
     ),
     misconceptions=(
         Misconception(
@@ -354,6 +507,7 @@ training_memory = Question(
             "The gradients are bf16 here, two bytes each.",
         ),
     ),
+    smaller="numbers.inference_memory",
 )
 
 training_flops = Question(
@@ -369,8 +523,18 @@ training_flops = Question(
     },
     expected=lambda params, tokens: 6 * params * tokens,
     unit="FLOP",
-    solution=lambda params, tokens: (
-        f"Two FLOPs a parameter and token forward, four backward: {si(6 * params, 'FLOP')} for each of {si(tokens, 'token')}."
+    solution=lambda params, tokens: derivation(
+        step(
+            "Forward, each parameter is multiplied and added for each token: two FLOPs. Backward"
+            " takes four.",
+            "2[FLOP] + 4[FLOP]",
+        ),
+        step(
+            "Times the parameters, times the tokens.",
+            "6[FLOP/parameter/token] * parameters * tokens",
+            parameters=(params, "parameter"),
+            tokens=(tokens, "token"),
+        ),
     ),
     misconceptions=(
         Misconception(
@@ -389,6 +553,7 @@ training_flops = Question(
             "That recomputes the forward pass. The question does not.",
         ),
     ),
+    smaller="training.flops_per_parameter",
 )
 
 transfer = Question(
@@ -407,8 +572,26 @@ transfer = Question(
     expected=lambda size, bandwidth, latency: roofline.transfer_time(size, bandwidth, latency),
     unit="ms",
     tolerance=0.02,
-    solution=lambda size, bandwidth, latency: (
-        f"{si(size / bandwidth, 's')} of moving bytes and {si(latency, 's')} of waiting for the first."
+    solution=lambda size, bandwidth, latency: derivation(
+        step(
+            "The link is given in bits, the file in bytes.",
+            "rate / 8[bit/byte]",
+            rate=(8 * bandwidth, "bit/s"),
+        ),
+        step(
+            "Moving the bytes takes",
+            "size / bandwidth",
+            size=(size, "byte"),
+            bandwidth=(bandwidth, "byte/s"),
+        ),
+        step(
+            "The first of them arrives after the latency.",
+            "size / bandwidth + latency",
+            roofline.transfer_time(size, bandwidth, latency),
+            size=(size, "byte"),
+            bandwidth=(bandwidth, "byte/s"),
+            latency=(latency, "s"),
+        ),
     ),
     misconceptions=(
         Misconception(
@@ -433,6 +616,7 @@ transfer = Question(
         ),
     ),
     valid=lambda size, bandwidth, latency: latency / 20 < size / bandwidth < 20 * latency,
+    smaller="numbers.infiniband_ndr",
 )
 
 crossover = Question(
@@ -453,8 +637,16 @@ crossover = Question(
     unit="byte",
     tolerance=0.001,
     solution=(
-        "Set the two terms equal and solve for the size:\n\n```python\ndef equal_terms(latency,"
-        " bandwidth):\n    return latency * bandwidth\n```"
+        derivation(
+            "The latency term does not depend on the size. The other one is the size over the"
+            " bandwidth.",
+            "Set the two equal, and multiply both sides by the bandwidth. Check the units: seconds"
+            " times bytes per second are bytes.",
+            after=(
+                "```python\ndef equal_terms(latency, bandwidth):\n    return latency *"
+                " bandwidth\n```"
+            ),
+        )
     ),
     misconceptions=(
         Misconception(
@@ -473,6 +665,7 @@ crossover = Question(
             "Put your size into both terms. Do they come to the same time?",
         ),
     ),
+    smaller="numbers.transfer_time",
 )
 
 braking = Question(
@@ -489,7 +682,20 @@ braking = Question(
     },
     expected=lambda speed, latency: speed * latency,
     unit="cm",
-    solution=lambda speed, latency: f"{si(speed, 'm/s')} for {si(latency, 's')}.",
+    solution=lambda speed, latency: derivation(
+        step(
+            "The speed in metres a second.",
+            "speed * 1000[m/km] / 3600[s/h]",
+            (speed, "m/s"),
+            speed=(3.6 * speed, "km/h"),
+        ),
+        step(
+            "Speed times time.",
+            "speed * time",
+            speed=(speed, "m/s"),
+            time=(latency, "s"),
+        ),
+    ),
     misconceptions=(
         Misconception(
             "hours taken for seconds",
@@ -523,8 +729,26 @@ analogy = Question(
     expected=lambda tick, felt, wait: datasheet.human_scale(wait, tick, felt),
     unit="hour",
     tolerance=0.02,
-    solution=lambda tick, felt, wait: (
-        f"The clock is slowed down {si(felt / tick)} times: {human_time(datasheet.human_scale(wait, tick, felt))}. Use that factor for the other latencies, too."
+    solution=lambda tick, felt, wait: derivation(
+        step(
+            "How many times is the clock slowed down?",
+            "felt / tick",
+            felt=(felt, "s"),
+            tick=(tick, "s"),
+        ),
+        step(
+            "Stretch the wait by that factor.",
+            "wait * felt / tick",
+            datasheet.human_scale(wait, tick, felt),
+            wait=(wait, "s"),
+            felt=(felt, "s"),
+            tick=(tick, "s"),
+        ),
+        step(
+            "In hours.",
+            "stretched / 3600[s/hour]",
+            stretched=(datasheet.human_scale(wait, tick, felt), "s"),
+        ),
     ),
     misconceptions=(
         Misconception(
@@ -562,8 +786,27 @@ clock = Question(
     expected=lambda cores, fmas, clock: datasheet.peak_from_clock(clock, 2 * fmas, cores),
     unit="TFLOP/s",
     tolerance=0.01,
-    solution=lambda cores, fmas, clock: (
-        f"One core does {si(datasheet.peak_from_clock(clock, 2 * fmas, 1), 'FLOP/s')}, two FLOPs for each multiply-add; there are {cores} of them."
+    solution=lambda cores, fmas, clock: derivation(
+        step(
+            "A multiply-add is two FLOPs. In one cycle one core does",
+            "2[FLOP] * multiply_adds",
+            multiply_adds=fmas,
+        ),
+        step(
+            "In one second, at that clock:",
+            "clock * 2[FLOP] * multiply_adds",
+            (datasheet.peak_from_clock(clock, 2 * fmas, 1), "FLOP/s"),
+            clock=(clock, "Hz"),
+            multiply_adds=fmas,
+        ),
+        step(
+            "The cores work side by side.",
+            "clock * 2[FLOP] * multiply_adds * cores",
+            (datasheet.peak_from_clock(clock, 2 * fmas, cores), "FLOP/s"),
+            clock=(clock, "Hz"),
+            multiply_adds=fmas,
+            cores=cores,
+        ),
     ),
     misconceptions=(
         Misconception(
@@ -602,9 +845,16 @@ iron_law = Question(
     unit="s",
     tolerance=0.001,
     solution=(
-        "Three terms, each in seconds:\n\n```python\ndef step_time(flops, size, peak, bandwidth,"
-        " utilization, latency):\n    return size / bandwidth + flops / (peak * utilization) +"
-        " latency\n```"
+        derivation(
+            "Moving the bytes takes size over bandwidth.",
+            "The units work at a share of their peak, so the FLOPs take longer: divide by peak"
+            " times utilization.",
+            "They do not overlap, so the times add up, and the latency with them.",
+            after=(
+                "```python\ndef step_time(flops, size, peak, bandwidth, utilization, latency):\n"
+                "    return size / bandwidth + flops / (peak * utilization) + latency\n```"
+            ),
+        )
     ),
     misconceptions=(
         Misconception(
@@ -629,6 +879,7 @@ iron_law = Question(
             "What is left of the time if you move no bytes and compute no FLOPs?",
         ),
     ),
+    smaller="numbers.transfer_time",
 )
 
 dense = Question(
@@ -646,8 +897,19 @@ dense = Question(
     expected=lambda key, printed: accelerator(key).bf16,
     unit="TFLOP/s",
     tolerance=0.01,
-    solution=lambda key, printed: (
-        "The dense rate is half of the sparse one, and the bf16 rate is half of the fp8 rate: the units do half as many operations per cycle on operands twice as wide."
+    solution=lambda key, printed: derivation(
+        step(
+            "The printed rate counts zeros which are skipped. The dense rate is half.",
+            "printed / 2",
+            accelerator(key).fp8,
+            printed=accelerator(key).fp8_sparse,
+        ),
+        step(
+            "An operand of bf16 takes the room of two in fp8, so divide once more.",
+            "printed / 2 / 2",
+            accelerator(key).bf16,
+            printed=accelerator(key).fp8_sparse,
+        ),
     ),
     holds={
         "The dense rate is half": (
@@ -673,9 +935,19 @@ dense = Question(
             "That is the dense rate of tf32, which is wider than bf16 in the units.",
         ),
     ),
+    smaller="numbers.h100_peak",
 )
 
 register(
-    *CARDS, inference_memory, training_memory, training_flops, transfer, crossover, braking, analogy, clock,
-    iron_law, dense,
-)  # fmt: skip
+    *CARDS,
+    inference_memory,
+    training_memory,
+    training_flops,
+    transfer,
+    crossover,
+    braking,
+    analogy,
+    clock,
+    iron_law,
+    dense,
+)

@@ -6,8 +6,9 @@ from lightspeed import roofline
 from lightspeed.catalog import accelerator, memory
 from lightspeed_course.practice.amounts import nice
 from lightspeed_course.practice.banks.numbers import CHAPTER, horowitz
+from lightspeed_course.practice.derivation import derivation, step
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
-from lightspeed_course.show.format import human_time, si
+from lightspeed_course.show.format import si
 
 what_helps = Question(
     id="numbers.what_helps",
@@ -32,8 +33,23 @@ what_helps = Question(
     expected=lambda size, bandwidth, latency: (
         "nearer" if latency / 2 > size / bandwidth / 2 else "wider"
     ),
-    solution=lambda size, bandwidth, latency: (
-        f"{si(latency, 's')} of latency against {si(size / bandwidth, 's')} of moving bytes. Only a shorter path changes the larger one."
+    solution=lambda size, bandwidth, latency: derivation(
+        step(
+            "How long do the bytes take to go through?",
+            "size / bandwidth",
+            size=(size, "byte"),
+            bandwidth=(bandwidth, "byte/s"),
+        ),
+        step(
+            "Beside the latency that is",
+            "size / bandwidth / latency",
+            (size / bandwidth / latency, "%"),
+            size=(size, "byte"),
+            bandwidth=(bandwidth, "byte/s"),
+            latency=(latency, "s"),
+        ),
+        "A wider link or fewer bytes change the small term. Only a shorter path changes the larger"
+        " one.",
     ),
     holds={
         "Only a shorter path": lambda size, bandwidth, latency: latency > 100 * size / bandwidth,
@@ -54,6 +70,7 @@ what_helps = Question(
             "a faster end", lambda **_: "faster", "Where is the request most of the time?"
         ),
     ),
+    smaller="numbers.transfer_time",
 )
 
 per_budget = Question(
@@ -74,8 +91,16 @@ per_budget = Question(
     },
     expected=lambda key, budget: accelerator(key).hbm_bandwidth * budget,
     unit="GB",
-    solution=lambda key, budget: (
-        f"{si(accelerator(key).hbm_bandwidth, 'byte/s')} for {si(budget, 's')}. The capacity of {si(accelerator(key).hbm_capacity, 'byte')} would hold more; the clock does not allow it."
+    solution=lambda key, budget: derivation(
+        "Each step reads the weights once, so their bytes are the rate times the time.",
+        step(
+            "In the budget the memory delivers",
+            "bandwidth * time",
+            bandwidth=accelerator(key).hbm_bandwidth,
+            time=(budget, "s"),
+        ),
+        f"The memory holds {si(accelerator(key).hbm_capacity, 'byte')}, so the clock is the limit,"
+        " and not the room.",
     ),
     misconceptions=(
         Misconception(
@@ -97,6 +122,7 @@ per_budget = Question(
     valid=lambda key, budget: (
         accelerator(key).hbm_bandwidth * budget < 0.8 * accelerator(key).hbm_capacity
     ),
+    smaller="numbers.h100_memory",
 )
 
 recompute = Question(
@@ -118,8 +144,21 @@ recompute = Question(
     expected=lambda key: recompute_limit(key),
     unit="FLOP",
     tolerance=0.03,
-    solution=lambda key: (
-        f"Two bytes at the ridge of {si(roofline.ridge_point(accelerator(key).bf16, accelerator(key).hbm_bandwidth), 'FLOP/byte')}. That is why recomputing activations can be faster than reading them."
+    solution=lambda key: derivation(
+        step(
+            "While one byte arrives, the chip can do",
+            "peak / bandwidth",
+            peak=accelerator(key).bf16,
+            bandwidth=accelerator(key).hbm_bandwidth,
+        ),
+        step(
+            "A bf16 value has two bytes.",
+            "2[byte] * peak / bandwidth",
+            (recompute_limit(key), "FLOP"),
+            peak=accelerator(key).bf16,
+            bandwidth=accelerator(key).hbm_bandwidth,
+        ),
+        after="That is why recomputing activations can be faster than reading them.",
     ),
     holds={"That is why recomputing": lambda key: recompute_limit(key) > 100},
     misconceptions=(
@@ -142,6 +181,7 @@ recompute = Question(
             "That is the fp32 vector rate; the question takes the bf16 peak.",
         ),
     ),
+    smaller="roofline.ridge",
 )
 
 
@@ -163,8 +203,21 @@ gap = Question(
     expected=lambda calls: calls * memory("path_country").round_trip,
     unit="s",
     tolerance=0.1,
-    solution=lambda calls: (
-        f"{si(calls)} round trips of {si(memory('path_country').round_trip, 's')}: {human_time(calls * memory('path_country').round_trip)}. Send them together, or move the job."
+    solution=lambda calls: derivation(
+        step(
+            "One call waits for light to go there and back.",
+            "2 * distance / speed",
+            memory("path_country").round_trip,
+            distance=memory("path_country").distance,
+            speed=memory("light").fibre,
+        ),
+        step(
+            "Each call waits for the answer to the one before, so the waits add up.",
+            "calls * round_trip",
+            calls=calls,
+            round_trip=memory("path_country").round_trip,
+        ),
+        after="Send them together, or move the job.",
     ),
     misconceptions=(
         Misconception(
@@ -188,6 +241,7 @@ gap = Question(
             "That is light in vacuum. Glass slows it down by a third.",
         ),
     ),
+    smaller="numbers.country_round_trip",
 )
 
 register(what_helps, per_budget, recompute, gap)

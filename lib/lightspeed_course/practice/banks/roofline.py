@@ -166,7 +166,8 @@ dot_question = Question(
         ),
         step("The pair is read, one element from each vector.", "2 * width", width=wide(format)),
         step(
-            "FLOPs over bytes. The one number that is written does not show beside two long vectors.",
+            "FLOPs over bytes. The one number that is written does not show beside two long"
+            " vectors.",
             "(1[FLOP] + 1[FLOP]) / (2 * width)",
             width=wide(format),
         ),
@@ -202,8 +203,8 @@ relu_question = Question(
     level="apply",
     prompt=(
         "A ReLU runs over a large tensor of two-byte numbers in the HBM of an {{key}}, one"
-        " operation for each element. What share of the chip's dense matmul peak for such numbers can it"
-        " reach?"
+        " operation for each element. What share of the chip's dense matmul peak for such numbers"
+        " can it reach?"
     ),
     parameters={"key": chip("a100_80gb", *GPUS)},
     expected=lambda key: r.elementwise_intensity() / ridge_fp16(key),
@@ -218,7 +219,7 @@ relu_question = Question(
         ),
         ridge_step(key, precision_of(key)),
         step(
-            "Far below the ridge memory sets the rate, so the share is the first over the second.",
+            "Memory sets the rate, so the share is intensity over ridge.",
             "intensity / ridge",
             (r.elementwise_intensity() / ridge_fp16(key), "%"),
             intensity=r.elementwise_intensity(),
@@ -331,9 +332,12 @@ attainable_question = Question(
     solution=(
         derivation(
             "Memory delivers so many bytes a second, and each lets the units do `intensity` FLOPs.",
-            "The units do no more than their peak.",
+            "The units stop at their peak.",
             "Both limits hold at once, so the lower one counts.",
-            after="```python\ndef roof(intensity, peak, bandwidth):\n    return min(peak, intensity * bandwidth)\n```",
+            after=(
+                "```python\ndef roof(intensity, peak, bandwidth):\n    return min(peak, intensity *"
+                " bandwidth)\n```"
+            ),
         )
     ),
     misconceptions=(
@@ -379,7 +383,8 @@ helps_question = Question(
     expected=lambda batch, D, key: "peak" if square(batch, D, key).compute_bound else "bandwidth",
     solution=lambda batch, D, key: derivation(
         *clock_steps(batch, D, D, key, square(batch, D, key)),
-        "They overlap, so the longer clock is the time, and a shorter one elsewhere changes nothing.",
+        "They overlap, so the longer clock is the time, and a shorter one elsewhere changes"
+        " nothing.",
     ),
     holds={
         "They overlap": lambda batch, D, key: shortens(
@@ -428,8 +433,8 @@ depth = Question(
     level="apply",
     prompt=(
         "Two chips, each a {{key}}, split the contraction of a bf16 matmul. Each sends its partial"
-        " sums, also bf16, to the other over one link of {{link}} in each direction. From which contraction"
-        " length D on is it compute-bound?"
+        " sums, also bf16, to the other over one link of {{link}} in each direction. From which"
+        " contraction length D on is it compute-bound?"
     ),
     parameters={
         "key": chip("tpu_v5e", "tpu_v5e", "tpu_v5p", facts=("bf16",)),
@@ -439,7 +444,7 @@ depth = Question(
     unit="",
     tolerance=0.02,
     solution=lambda key, link: derivation(
-        "Each chip does half of the $2BDF$ FLOPs, which is $BDF$.",
+        "Two chips share $2BDF$ FLOPs, so each does $BDF$.",
         "It sends its partial sums, $BF$ elements of two bytes. So the intensity of the exchange is"
         " $D/2$; the batch cancels.",
         step(
@@ -550,15 +555,18 @@ tile = Question(
     tolerance=0.03,
     solution=lambda key: derivation(
         ridge_step(key),
-        "For each step of the contraction a square tile of side $b$ does $2b^2$ FLOPs, and reads two"
-        " strips of $b$ elements, two bytes each: $4b$ bytes. Its intensity is half of $b$.",
+        "For each step of the contraction a square tile of side $b$ does $2b^2$ FLOPs, and reads"
+        " two strips of $b$ elements, two bytes each: $4b$ bytes. Its intensity is half of $b$.",
         step(
             "Set that equal to the ridge.",
             "2[byte/FLOP] * ridge",
             (ridge(key) * WIDTH["bf16"], ""),
             ridge=ridge(key),
         ),
-        after="Kernels take the next power of two, or let neighbouring tiles share strips in the L2 cache.",
+        after=(
+            "Kernels take the next power of two, or let neighbouring tiles share strips in the L2"
+            " cache."
+        ),
     ),
     holds={"half of $b$": lambda key: r.tile_intensity(600, 600) == 300},
     misconceptions=(
@@ -624,7 +632,7 @@ precision_for_budget = Question(
             )
             for format in ("bf16", "int8", "int4")
         ),
-        f"The chip holds {si(accelerator(key).hbm_capacity, 'byte')}. Strike out what does not fit.",
+        f"The chip holds {si(accelerator(key).hbm_capacity, 'byte')}. Compare the three with it.",
         *(
             step(
                 f"In {format} reading them takes",
@@ -634,7 +642,8 @@ precision_for_budget = Question(
             )
             for format in ("int8", "int4")
         ),
-        f"The step may take {si(budget, 's')}. Of what is left, take the widest.",
+        f"The step may take {si(budget, 's')}. Compare the times with that, and keep the"
+        " format that passes both.",
     ),
     misconceptions=(
         Misconception(
@@ -684,7 +693,7 @@ batch_for_budget = Question(
     tolerance=0,
     solution=lambda params, key, budget: derivation(
         step(
-            "Reading the weights takes the same time for one token or for many. It has to fit.",
+            "Reading the weights takes as long for one token as for many. Compare with the budget.",
             "weights / bandwidth",
             step_of(params, key, 1, 1).comms,
             weights=(params, "byte"),
@@ -766,11 +775,13 @@ exact_function = Question(
         derivation(
             "Count FLOPs: $2BDF$. Count bytes: $BD$ and $BF$ activations, $DF$ weights.",
             "Set FLOPs equal to ridge times bytes. The batch appears on both sides; collect it.",
-            "Its factor must be above zero. If it is not, the activations alone keep the matmul below the"
-            " ridge, whatever the batch.",
-            after="```python\ndef turning_batch(D, F, ridge, weight_bytes, activation_bytes):\n"
-            "    gained = 2 * D * F - ridge * (D + F) * activation_bytes\n"
-            "    return ridge * D * F * weight_bytes / gained if gained > 0 else math.inf\n```",
+            "If its factor is zero or negative, the activations alone keep the matmul from the"
+            " ridge, and the answer is infinity.",
+            after=(
+                "```python\ndef turning_batch(D, F, ridge, weight_bytes, activation_bytes):\n"
+                "    gained = 2 * D * F - ridge * (D + F) * activation_bytes\n"
+                "    return ridge * D * F * weight_bytes / gained if gained > 0 else math.inf\n```"
+            ),
         )
     ),
     misconceptions=(
@@ -798,5 +809,16 @@ exact_function = Question(
 )
 
 register(
-    ridge_question, dot_question, relu_question, gemm_question, attainable_question, helps_question, depth, decode, tile, precision_for_budget, batch_for_budget, exact_function,
-)  # fmt: skip
+    ridge_question,
+    dot_question,
+    relu_question,
+    gemm_question,
+    attainable_question,
+    helps_question,
+    depth,
+    decode,
+    tile,
+    precision_for_budget,
+    batch_for_budget,
+    exact_function,
+)

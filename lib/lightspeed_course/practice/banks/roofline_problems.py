@@ -52,7 +52,8 @@ int8_bytes = Question(
             F=F,
         ),
         step(
-            "The result is written, with a row for each row of X and a column for each column of Y.",
+            "The result is written, with a row for each row of X and a column for each column"
+            " of Y.",
             "B * F * 1[byte]",
             (read_and_written(B, D, F)[1], "byte"),
             B=B,
@@ -92,7 +93,7 @@ int8_ops = Question(
     unit="OP",
     tolerance=0.005,
     solution=lambda B, D, F: derivation(
-        step("Each of the results is a sum of so many products.", "B * F * D", B=B, F=F, D=D),
+        "Each of the $BF$ results is a sum of $D$ products.",
         step(
             "Each product is a multiplication, and is then added.",
             "2[OP] * B * D * F",
@@ -130,16 +131,18 @@ int8_batch = Question(
     tolerance=0.03,
     solution=lambda key: derivation(
         ridge_step(key, "int8"),
-        "One byte of weight serves a multiplication and an addition for each token: the intensity is"
-        " $2B$.",
+        "One byte of weight serves a multiplication and an addition for each token: the intensity"
+        " is $2B$.",
         step(
             "Set that equal to the ridge. So $B$ is half the ridge.",
             "ridge / 2[OP/byte/token]",
             (r.critical_batch(ridge(key, "int8"), 1), "token"),
             ridge=(ridge(key, "int8"), "OP/byte"),
         ),
-        after="Where the int8 peak is twice the bf16 peak, that is nearly the batch of bf16, because"
-        " peak and width change together.",
+        after=(
+            "Where the int8 peak is twice the bf16 peak, that is nearly the batch of bf16, because"
+            " peak and width change together."
+        ),
     ),
     holds={
         "is half the ridge": (
@@ -287,8 +290,8 @@ weights_only = Question(
     tolerance=0.03,
     solution=lambda key: derivation(
         ridge_step(key),
-        "A weight of one byte serves a multiplication and an addition for each token: the intensity is"
-        " $2B$.",
+        "A weight of one byte serves a multiplication and an addition for each token: the intensity"
+        " is $2B$.",
         step(
             "Set that equal to the ridge. Half the traffic at the same peak: half the batch.",
             "ridge / 2[FLOP/byte/token]",
@@ -349,8 +352,10 @@ exact_batch = Question(
             ridge=ridge(key),
             D=D,
         ),
-        after=f"The short form gives {si(r.critical_batch(ridge(key), 1), 'token')}; the activations"
-        " cost the rest.",
+        after=(
+            f"The short form gives {si(r.critical_batch(ridge(key), 1), 'token')}; the activations"
+            " cost the rest."
+        ),
     ),
     misconceptions=(
         Misconception(
@@ -413,8 +418,10 @@ per_row = Question(
             flops=r.matmul_flops(B, D, F),
             traffic=r.batched_matmul_bytes(B, D, F, 1, 1, 1),
         ),
-        after="Every accelerator of the chapter has a far higher ridge, so this is memory-bound there"
-        " at any size.",
+        after=(
+            "Every accelerator of the chapter has a far higher ridge, so this is memory-bound there"
+            " at any size."
+        ),
     ),
     holds={
         "Every accelerator of the chapter": lambda B, D, F: (

@@ -45,9 +45,16 @@ limit = Question(
     ),
     parameters={"serial": share(0.05, 0.01, 0.02, 0.04, 0.05, 0.08, 0.2)},
     expected=lambda serial: s.amdahl_speedup(math.inf, serial=serial),
-    solution=lambda serial: (
-        f"The parallel part shrinks to nothing, the serial part stays: one over {si(serial, '%')}."
-        " The law is Amdahl's; it holds for a job of fixed size."
+    solution=lambda serial: derivation(
+        "The job takes its serial share and the rest over $n$. With more processors the rest"
+        " shrinks to nothing.",
+        step(
+            "The serial share stays, so the speedup cannot pass one over it.",
+            "1 / serial",
+            s.amdahl_speedup(math.inf, serial=serial),
+            serial=(serial, "%"),
+        ),
+        after="The law is Amdahl's; it holds for a job of fixed size.",
     ),
     misconceptions=(
         Misconception(
@@ -72,8 +79,9 @@ limit = Question(
         ),
     ),
     holds={
-        "The parallel part shrinks to nothing": "algebra",
+        "the rest shrinks": "algebra",
     },
+    smaller="scaling.offer",
 )
 
 grown = Question(
@@ -87,10 +95,16 @@ grown = Question(
     parameters={"n": machines(1024, 64, 4096), "serial": share(0.05, 0.05, 0.08, 0.1, 0.2)},
     expected=lambda n, serial: s.gustafson_speedup(n, serial=serial),
     tolerance=0.01,
-    solution=lambda n, serial: (
-        f"The serial {si(serial, '%')} takes as long as before, the other {si(1 - serial, '%')}"
-        f" takes {n:,} times as long: {si(serial)} + {si(1 - serial)} × {n:,}. Gustafson's law:"
-        " the share was measured on the large machine."
+    solution=lambda n, serial: derivation(
+        "Call the time of the large run one. One processor does the serial part in the same time,"
+        " and the rest in $n$ times its time.",
+        step(
+            "Add the two. This is Gustafson's law: the share was measured on the large machine.",
+            "serial + (1 - serial) * n",
+            s.gustafson_speedup(n, serial=serial),
+            serial=(serial, "%"),
+            n=n,
+        ),
     ),
     misconceptions=(
         Misconception(
@@ -111,10 +125,8 @@ grown = Question(
         ),
     ),
     holds={
-        "takes as long as before": (
-            lambda n, serial: (
-                abs(s.gustafson_speedup(n, serial=serial) - serial - (1 - serial) * n) < 1e-9
-            )
+        "does the serial part in": lambda n, serial: (
+            abs(s.gustafson_speedup(n, serial=serial) - serial - (1 - serial) * n) < 1e-9
         ),
     },
 )
@@ -130,10 +142,16 @@ half = Question(
     parameters={"serial": share(0.01, 0.01, 0.02, 0.04, 0.05)},
     expected=lambda serial: s.processors_at_efficiency(0.5, serial=serial),
     tolerance=0.005,
-    solution=lambda serial: (
-        "Efficiency is $1 / (1 + s (n - 1))$. It is one half where $s (n - 1) = 1$: at $n = 1 +"
-        f" 1/s$, and $1/s$ is {si(1 / serial)}, the limit of the speedup. From there on more than"
-        " half of the money is wasted."
+    solution=lambda serial: derivation(
+        "Efficiency is the speedup over $n$. By Amdahl's law that is $1 / (1 + s (n - 1))$.",
+        "It is one half where $s (n - 1)$ is one.",
+        step(
+            "Solve for the processors: the limit of the speedup, and one.",
+            "1 + 1 / serial",
+            s.processors_at_efficiency(0.5, serial=serial),
+            serial=(serial, "%"),
+        ),
+        after="From there on more than half of the money is wasted.",
     ),
     misconceptions=(
         Misconception(
@@ -154,10 +172,8 @@ half = Question(
         ),
     ),
     holds={
-        "That is half of the largest speedup": (
-            lambda serial: (
-                abs(0.5 / serial - 0.5 * s.amdahl_speedup(math.inf, serial=serial)) < 1e-9
-            )
+        "That is half of the largest speedup": lambda serial: (
+            abs(0.5 / serial - 0.5 * s.amdahl_speedup(math.inf, serial=serial)) < 1e-9
         ),
         "There the efficiency is lower": (
             lambda serial: s.amdahl_speedup(2 / serial, serial=serial) * serial / 2 < 0.5
@@ -166,6 +182,7 @@ half = Question(
             lambda serial: s.amdahl_speedup(2 + 1 / serial, serial=serial) / (2 + 1 / serial) < 0.5
         ),
     },
+    smaller="scaling.limit",
 )
 
 # --- predictions ------------------------------------------------------------------------------
@@ -175,8 +192,8 @@ offer = Question(
     chapter=CHAPTER,
     level="apply",
     prompt=(
-        "A training job takes {{days}} on the GPUs you have. {{serial}} of that time does not get"
-        " shorter with more GPUs, the rest is divided. How many days does it take on {{n}} times as"
+        "A training job takes {{days}} on the GPUs you have. {{serial}} of that time stays as it"
+        " is on more GPUs, and the rest is divided. How many days does it take on {{n}} times as"
         " many GPUs?"
     ),
     parameters={
@@ -194,7 +211,7 @@ offer = Question(
             serial=(serial, "%"),
         ),
         step(
-            "The rest is divided among all GPUs:",
+            "The rest is divided among the GPUs:",
             "(1 - serial) * time / n",
             time=days_of(days),
             serial=(serial, "%"),
@@ -228,9 +245,10 @@ offer = Question(
         Misconception(
             "a speedup",
             lambda days, serial, n: 86400 * s.amdahl_speedup(n, serial=serial),
-            "That is how many times faster the job is. How long does it take, then?",
+            "That is a speedup, and not a time. How long does the job take, then?",
         ),
     ),
+    smaller="scaling.profile",
 )
 
 PROFILE = {
@@ -243,6 +261,10 @@ PROFILE = {
 
 def parts(setup, compute, finish):
     return {"setup": setup, "compute": compute, "finish": finish}
+
+
+def times_of(*of):
+    return {name: (time, "s") for name, time in parts(*of).items()}
 
 
 profile = Question(
@@ -258,11 +280,26 @@ profile = Question(
         parts(setup, compute, finish), {"compute": n}
     ),
     tolerance=0.01,
-    solution=lambda setup, compute, finish, n: (
-        f"Compute is {si(compute, 's')} of {si(setup + compute + finish, 's')}, or"
-        f" {si(s.parallel_fraction(parts(setup, compute, finish), ['compute']), '%', 4)}."
-        f" Afterwards the job takes {si(setup + compute / n + finish, 's', 4)}. Even a compute part"
-        f" that takes no time would leave {si(setup + finish, 's')}."
+    solution=lambda setup, compute, finish, n: derivation(
+        step(
+            "Add up the whole profile.",
+            "setup + compute + finish",
+            **times_of(setup, compute, finish),
+        ),
+        step(
+            "Add it up again for afterwards: one part becomes shorter, the others stay.",
+            "setup + compute / n + finish",
+            **times_of(setup, compute, finish),
+            n=n,
+        ),
+        step(
+            "Before over afterwards.",
+            "(setup + compute + finish) / (setup + compute / n + finish)",
+            s.profile_speedup(parts(setup, compute, finish), {"compute": n}),
+            **times_of(setup, compute, finish),
+            n=n,
+        ),
+        after=f"Even a compute part that takes no time would leave {si(setup + finish, 's')}.",
     ),
     misconceptions=(
         Misconception(
@@ -312,9 +349,23 @@ affordable = Question(
     expected=lambda n, efficiency: (1 / efficiency - 1) / (n - 1),
     unit="%",
     tolerance=0.03,
-    solution=lambda n, efficiency: (
-        "Efficiency is $1 / (1 + s (n - 1))$, so $s = (1/E - 1) / (n - 1)$. Check: Amdahl's law"
-        f" gives {times(s.amdahl_speedup(n, serial=(1 / efficiency - 1) / (n - 1)))} on {n:,}."
+    solution=lambda n, efficiency: derivation(
+        "Efficiency is $1 / (1 + s (n - 1))$. Solve that for $s$: one over the efficiency, less"
+        " one, is $s (n - 1)$.",
+        step(
+            "So the share is",
+            "(1 / efficiency - 1) / (n - 1)",
+            ((1 / efficiency - 1) / (n - 1), "%"),
+            efficiency=(efficiency, "%"),
+            n=n,
+        ),
+        step(
+            "Check with Amdahl's law: the speedup over the processors is the efficiency asked for.",
+            "1 / (serial + (1 - serial) / n) / n",
+            (efficiency, "%"),
+            serial=((1 / efficiency - 1) / (n - 1), "%"),
+            n=n,
+        ),
     ),
     misconceptions=(
         Misconception(
@@ -346,6 +397,7 @@ affordable = Question(
             lambda n, efficiency: abs(s.amdahl_speedup(math.inf, serial=1 / n) - n) < 1e-6
         ),
     },
+    smaller="scaling.half_wasted",
 )
 
 # --- apply ------------------------------------------------------------------------------------
@@ -361,9 +413,19 @@ measured = Question(
     parameters={"n": Parameter(8, (8, 12, 16)), "speedup": Parameter(5, (4, 5, 6, 7))},
     expected=lambda n, speedup: s.karp_flatt(speedup, n),
     unit="%",
-    solution=lambda n, speedup: (
-        f"Solve Amdahl's law for $s$: $(1/S - 1/n) / (1 - 1/n)$ with $S$ = {speedup} and $n$ ="
-        f" {n}. This is the Karp–Flatt metric."
+    solution=lambda n, speedup: derivation(
+        step(
+            "As a share of the time on one GPU, the job now takes", "1 / speedup", speedup=speedup
+        ),
+        step("Perfect scaling would leave", "1 / n", n=n),
+        "Amdahl's law says $1/S = s + (1 - s)/n$. Collect $s$: $1/S - 1/n = s\\,(1 - 1/n)$.",
+        step(
+            "Divide. This is the Karp–Flatt metric.",
+            "(1 / speedup - 1 / n) / (1 - 1 / n)",
+            (s.karp_flatt(speedup, n), "%"),
+            speedup=speedup,
+            n=n,
+        ),
     ),
     misconceptions=(
         Misconception(
@@ -392,6 +454,7 @@ measured = Question(
         "times as fast as on one": "definition",
         "That would be all of the time": lambda n, speedup: s.karp_flatt(speedup, n) < 1 / speedup,
     },
+    smaller="scaling.limit",
 )
 
 peak = Question(
@@ -404,10 +467,25 @@ peak = Question(
     ),
     parameters={"serial": share(0.1, 0.1, 0.15, 0.2), "kappa": share(0.001, 0.0005, 0.001, 0.002)},
     expected=lambda serial, kappa: s.usl_peak(serial=serial, kappa=kappa),
-    solution=lambda serial, kappa: (
-        "The time is $s + (1 - s)/n + κ (n - 1)$. Its slope is zero where $(1 - s)/n^2 = κ$, at"
-        f" $n^* = \\sqrt{{(1 - s) / κ}}$. The speedup there is"
-        f" {si(s.usl_speedup(s.usl_peak(serial=serial, kappa=kappa), serial=serial, kappa=kappa))}."
+    solution=lambda serial, kappa: derivation(
+        "The time is $s + (1 - s)/n + κ (n - 1)$. Each further processor shortens the second term"
+        " by about $(1 - s)/n^2$ and lengthens the third by κ.",
+        "More pays until the one is as large as the other: $n^2 = (1 - s)/κ$.",
+        step(
+            "Take the root.",
+            "sqrt((1 - serial) / kappa)",
+            s.usl_peak(serial=serial, kappa=kappa),
+            serial=(serial, "%"),
+            kappa=(kappa, "%"),
+        ),
+        step(
+            "The speedup there is",
+            "n / (1 + serial * (n - 1) + kappa * n * (n - 1))",
+            s.usl_speedup(s.usl_peak(serial=serial, kappa=kappa), serial=serial, kappa=kappa),
+            n=s.usl_peak(serial=serial, kappa=kappa),
+            serial=(serial, "%"),
+            kappa=(kappa, "%"),
+        ),
     ),
     misconceptions=(
         Misconception(
@@ -429,13 +507,12 @@ peak = Question(
     ),
     holds={
         "Only the parallel part": "algebra",
-        "one that no longer applies": (
-            lambda serial, kappa: (
-                s.usl_speedup(s.usl_peak(serial=serial, kappa=kappa), serial=serial, kappa=kappa)
-                < 1 / serial
-            )
+        "one that no longer applies": lambda serial, kappa: (
+            s.usl_speedup(s.usl_peak(serial=serial, kappa=kappa), serial=serial, kappa=kappa)
+            < 1 / serial
         ),
     },
+    smaller="scaling.limit",
 )
 
 price = Question(
@@ -448,9 +525,21 @@ price = Question(
     ),
     parameters={"serial": share(0.05), "n": machines(64, 16, 256)},
     expected=lambda serial, n: n / s.amdahl_speedup(n, serial=serial),
-    solution=lambda serial, n: (
-        f"The speedup is {si(s.amdahl_speedup(n, serial=serial), '', 4)}, and {n} GPUs are paid"
-        " for. The price of a job is one over its efficiency: $1 + s (n - 1)$."
+    solution=lambda serial, n: derivation(
+        step(
+            "By Amdahl's law the speedup is",
+            "1 / (serial + (1 - serial) / n)",
+            s.amdahl_speedup(n, serial=serial),
+            serial=(serial, "%"),
+            n=n,
+        ),
+        step(
+            "So many GPUs are paid for, over that much less time.",
+            "n / speedup",
+            n=n,
+            speedup=s.amdahl_speedup(n, serial=serial),
+        ),
+        after="That is one over the efficiency: $1 + s (n - 1)$.",
     ),
     misconceptions=(
         Misconception(
@@ -468,6 +557,7 @@ price = Question(
             "no loss", lambda serial, n: 1, "That is the price of a job that scales perfectly."
         ),
     ),
+    smaller="scaling.offer",
 )
 
 STEPS = ("load", "left", "right", "reduce")
@@ -502,11 +592,24 @@ critical = Question(
     expected=lambda **steps: task_graph(**steps).span,
     unit="ms",
     tolerance=0.005,
-    solution=lambda **steps: (
-        f"The longest chain is {', '.join(task_graph(**steps).path)}:"
-        f" {si(task_graph(**steps).span, 's')}. All the work is"
-        f" {si(task_graph(**steps).work, 's')}, so no machine gives more than"
-        f" {times(task_graph(**steps).parallelism)}."
+    solution=lambda **steps: derivation(
+        "The branches run at the same time, but the reduction waits for both of them.",
+        step(
+            "So the longest chain goes through the slower branch.",
+            "load + max(left, right) + reduce",
+            (task_graph(**steps).span, "s"),
+            **{name: (time, "s") for name, time in steps.items()},
+        ),
+        step(
+            "The whole work, for comparison.",
+            "load + left + right + reduce",
+            (task_graph(**steps).work, "s"),
+            **{name: (time, "s") for name, time in steps.items()},
+        ),
+        after=(
+            f"So no machine gives more than {times(task_graph(**steps).parallelism)} the speed of"
+            " one processor."
+        ),
     ),
     misconceptions=(
         Misconception(
@@ -531,17 +634,13 @@ critical = Question(
         ),
     ),
     holds={
-        "The longest chain": (
-            lambda load, left, right, reduce: (
-                abs(task_graph(load, left, right, reduce).span - load - max(left, right) - reduce)
-                < 1e-12
-            )
+        "the longest chain": lambda load, left, right, reduce: (
+            abs(task_graph(load, left, right, reduce).span - load - max(left, right) - reduce)
+            < 1e-12
         ),
-        "no machine gives more": (
-            lambda **steps: (
-                task_graph(**steps).parallelism * task_graph(**steps).span
-                <= task_graph(**steps).work * (1 + 1e-12)
-            )
+        "no machine gives more": lambda **steps: (
+            task_graph(**steps).parallelism * task_graph(**steps).span
+            <= task_graph(**steps).work * (1 + 1e-12)
         ),
     },
 )
@@ -562,10 +661,30 @@ accumulate = Question(
     },
     expected=lambda compute, sync, k: sync / (sync + k * compute),
     unit="%",
-    solution=lambda compute, sync, k: (
-        f"One synchronisation of {si(sync, 's')} for {k} micro-batches of {si(compute, 's')}."
-        f" Without accumulation it was {si(sync / (sync + compute), '%')}. The batch grew by the"
-        " same factor: weak scaling."
+    solution=lambda compute, sync, k: derivation(
+        step(
+            "One optimizer step has so many micro-batches and one synchronisation.",
+            "k * compute + sync",
+            k=k,
+            compute=(compute, "s"),
+            sync=(sync, "s"),
+        ),
+        step(
+            "The share of the synchronisation.",
+            "sync / (k * compute + sync)",
+            (sync / (k * compute + sync), "%"),
+            k=k,
+            compute=(compute, "s"),
+            sync=(sync, "s"),
+        ),
+        step(
+            "Without accumulation it was",
+            "sync / (compute + sync)",
+            (sync / (compute + sync), "%"),
+            compute=(compute, "s"),
+            sync=(sync, "s"),
+        ),
+        after="The batch grew by the same factor: weak scaling.",
     ),
     misconceptions=(
         Misconception(
@@ -611,8 +730,14 @@ write_amdahl = Question(
     expected=lambda n, serial: s.amdahl_speedup(n, serial=serial),
     tolerance=0.001,
     solution=(
-        "The time that remains is the serial share, and the rest over n:\n\n```python\ndef"
-        " amdahl(n, serial):\n    return 1 / (serial + (1 - serial) / n)\n```"
+        derivation(
+            "Take the time on one processor as one. The serial share of it stays.",
+            "The rest is divided by `n`.",
+            "The speedup is one over the time that remains.",
+            after=(
+                "```python\ndef amdahl(n, serial):\n    return 1 / (serial + (1 - serial) / n)\n```"
+            ),
+        )
     ),
     misconceptions=(
         Misconception(
@@ -639,6 +764,7 @@ write_amdahl = Question(
     holds={
         "Only one of the two parts": "algebra",
     },
+    smaller="scaling.offer",
 )
 
 write_usl = Question(
@@ -655,8 +781,16 @@ write_usl = Question(
     expected=lambda n, serial, kappa: s.usl_speedup(n, serial=serial, kappa=kappa),
     tolerance=0.001,
     solution=(
-        "Add the third term to the time that remains:\n\n```python\ndef usl(n, serial, kappa):\n   "
-        " return 1 / (serial + (1 - serial) / n + kappa * (n - 1))\n```"
+        derivation(
+            "Take the time on one processor as one. By Amdahl's law `serial + (1 - serial) / n`"
+            " remains.",
+            "Each processor beyond the first costs `kappa` more, so add `kappa * (n - 1)`.",
+            "The speedup is one over the time that remains.",
+            after=(
+                "```python\ndef usl(n, serial, kappa):\n"
+                "    return 1 / (serial + (1 - serial) / n + kappa * (n - 1))\n```"
+            ),
+        )
     ),
     misconceptions=(
         Misconception(
@@ -680,6 +814,7 @@ write_usl = Question(
             "The cost is a time. Add it where the other times are.",
         ),
     ),
+    smaller="scaling.write_amdahl",
 )
 
 write_share = Question(
@@ -699,9 +834,15 @@ write_share = Question(
     expected=s.karp_flatt,
     tolerance=0.001,
     solution=(
-        "Solve $1/S = s + (1 - s)/n$ for $s$:\n\n```python\ndef serial_share(speedup, n):\n   "
-        " return (1 / speedup - 1 / n) / (1 - 1 / n)\n```\n\nA speedup above n gives a negative"
-        " share: superlinear, for instance because the parts fit into caches."
+        derivation(
+            "Amdahl's law says $1/S = s + (1 - s)/n$.",
+            "Collect $s$: $1/S - 1/n = s\\,(1 - 1/n)$. Then divide.",
+            after=(
+                "```python\ndef serial_share(speedup, n):\n    return (1 / speedup - 1 / n) / (1 -"
+                " 1 / n)\n```\n\nA speedup above n gives a negative share: superlinear, for"
+                " instance because the parts fit into caches."
+            ),
+        )
     ),
     misconceptions=(
         Misconception(
@@ -729,6 +870,7 @@ write_share = Question(
     holds={
         "A speedup above n": lambda speedup, n: s.karp_flatt(1.1 * n, n) < 0,
     },
+    smaller="scaling.karp_flatt",
 )
 
 # --- design -----------------------------------------------------------------------------------
@@ -771,10 +913,35 @@ where = Question(
         "backward": "The backward pass.",
     },
     expected=lambda products, load: max(gains(products, load), key=gains(products, load).get),
-    solution=lambda products, load: (
-        "The speedups of the whole step: "
-        + ", ".join(f"{si(gain, '', 4)} ({name})" for name, gain in gains(products, load).items())
-        + ". A large factor on a small part is a small gain."
+    solution=lambda products, load: derivation(
+        "Call the step one, and work out what is left of it after each change.",
+        step(
+            "Forward and backward, with the faster products.",
+            "1 / (1 - both + both / factor)",
+            gains(products, load)["products"],
+            both=(STEP["forward"] + STEP["backward"], "%"),
+            factor=products,
+        ),
+        step(
+            "The loader.",
+            "1 / (1 - load + load / factor)",
+            gains(products, load)["loader"],
+            load=(STEP["load"], "%"),
+            factor=load,
+        ),
+        step(
+            "Without the optimizer.",
+            "1 / (1 - optimizer)",
+            gains(products, load)["optimizer"],
+            optimizer=(STEP["optimizer"], "%"),
+        ),
+        step(
+            "With the faster backward pass.",
+            "1 / (1 - backward + backward / 2)",
+            gains(products, load)["backward"],
+            backward=(STEP["backward"], "%"),
+        ),
+        after="A large factor on a small part is a small gain.",
     ),
     misconceptions=(
         Misconception(
@@ -797,6 +964,7 @@ where = Question(
         "You have time for one change": "definition",
         "Nothing beats zero": "algebra",
     },
+    smaller="scaling.profile",
 )
 
 
@@ -827,11 +995,22 @@ fast_core = Question(
         "unknown": "It depends on the size of the job.",
     },
     expected=better,
-    solution=lambda parallel, factor, n: (
-        "By Amdahl's law the speedup of the many is"
-        f" {si(s.amdahl_speedup(n, parallel=parallel), '', 4)}, and of any number at most"
-        f" {si(s.amdahl_speedup(math.inf, parallel=parallel), '', 4)}. The fast processor speeds"
-        f" up both parts, by {factor}."
+    solution=lambda parallel, factor, n: derivation(
+        "The fast processor shortens both parts, by its factor.",
+        step(
+            "The many shorten the parallel part. By Amdahl's law that gives",
+            "1 / (1 - parallel + parallel / n)",
+            s.amdahl_speedup(n, parallel=parallel),
+            parallel=(parallel, "%"),
+            n=n,
+        ),
+        step(
+            "and of any number at most",
+            "1 / (1 - parallel)",
+            s.amdahl_speedup(math.inf, parallel=parallel),
+            parallel=(parallel, "%"),
+        ),
+        f"Compare with {factor}.",
     ),
     misconceptions=(
         Misconception(
@@ -852,13 +1031,11 @@ fast_core = Question(
     ),
     holds={
         "For the same money": "definition",
-        "and of any number at most": (
-            lambda parallel, factor, n: (
-                s.amdahl_speedup(n, parallel=parallel)
-                < s.amdahl_speedup(math.inf, parallel=parallel)
-            )
+        "and of any number at most": lambda parallel, factor, n: (
+            s.amdahl_speedup(n, parallel=parallel) < s.amdahl_speedup(math.inf, parallel=parallel)
         ),
     },
+    smaller="scaling.limit",
 )
 
 
@@ -883,10 +1060,32 @@ deadline = Question(
     },
     expected=needed,
     tolerance=0,
-    solution=lambda hours, deadline, serial: (
-        f"The speedup must be {si(hours / deadline, '', 4)}, and Amdahl allows {si(1 / serial)} at"
-        " most. Solve $1/S = s + (1 - s)/n$ for $n$ and round up. On that many the job costs"
-        f" {si(1 + serial * (needed(hours, deadline, serial) - 1), '', 2)} times as much as on one."
+    solution=lambda hours, deadline, serial: derivation(
+        step(
+            "How many times faster must it be?",
+            "time / deadline",
+            time=(hours / 3600, "h"),
+            deadline=(deadline / 3600, "h"),
+        ),
+        step(
+            "Amdahl allows less than one over the serial share, so it can be done.",
+            "1 / serial",
+            serial=(serial, "%"),
+        ),
+        "Solve $1/S = s + (1 - s)/n$ for $n$, and round up.",
+        step(
+            "The number of GPUs.",
+            "ceil((1 - serial) / (1 / speedup - serial))",
+            needed(hours, deadline, serial),
+            serial=(serial, "%"),
+            speedup=hours / deadline,
+        ),
+        step(
+            "On that many the job costs so many times as much as on one.",
+            "1 + serial * (n - 1)",
+            serial=(serial, "%"),
+            n=needed(hours, deadline, serial),
+        ),
     ),
     misconceptions=(
         Misconception(
@@ -929,6 +1128,7 @@ deadline = Question(
             > s.amdahl_speedup(needed(hours, deadline, serial) - 1, serial=serial)
         ),
     },
+    smaller="scaling.limit",
 )
 
 TREND = {
@@ -969,9 +1169,20 @@ trend = Question(
     expected=diagnosis,
     # The share either stays within three per cent of itself or grows by more than a fifth.
     valid=lambda small, large: abs(growth(small, large) - 1) < 0.03 or growth(small, large) > 1.2,
-    solution=lambda small, large: (
-        f"The Karp–Flatt share is {si(s.karp_flatt(small, 4), '%')} on four and"
-        f" {si(s.karp_flatt(large, 16), '%')} on sixteen. Serial work would keep it constant."
+    solution=lambda small, large: derivation(
+        step(
+            "The serial share that explains the speedup on four.",
+            "(1 / speedup - 1 / 4) / (1 - 1 / 4)",
+            (s.karp_flatt(small, 4), "%"),
+            speedup=small,
+        ),
+        step(
+            "And the one that explains the speedup on sixteen.",
+            "(1 / speedup - 1 / 16) / (1 - 1 / 16)",
+            (s.karp_flatt(large, 16), "%"),
+            speedup=large,
+        ),
+        "Serial work would keep it constant. A cost that grows makes it grow.",
     ),
     misconceptions=(
         Misconception(
@@ -996,9 +1207,26 @@ trend = Question(
             diagnosis(small, large) != "serial" or abs(growth(small, large) - 1) < 0.03
         ),
     },
+    smaller="scaling.karp_flatt",
 )
 
 register(
-    offer, limit, grown, half, profile, affordable, measured, peak, price, critical, accumulate,
-    write_amdahl, write_usl, write_share, where, fast_core, deadline, trend,
-)  # fmt: skip
+    offer,
+    limit,
+    grown,
+    half,
+    profile,
+    affordable,
+    measured,
+    peak,
+    price,
+    critical,
+    accumulate,
+    write_amdahl,
+    write_usl,
+    write_share,
+    where,
+    fast_core,
+    deadline,
+    trend,
+)

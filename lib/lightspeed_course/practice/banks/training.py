@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lightspeed import training as t
 from lightspeed.catalog import accelerator
+from lightspeed_course.practice.derivation import derivation, step
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
 from lightspeed_course.show.format import si
 
@@ -36,8 +37,15 @@ per_token = Question(
     unit="FLOP",
     tolerance=0,
     solution=(
-        "A multiply and an add going forward. Going back, the same again for the gradient of the"
-        " input and once more for that of the weight: three passes of two."
+        lambda: derivation(
+            step(
+                "Forward, each parameter is multiplied with something and added up.",
+                "1[FLOP] + 1[FLOP]",
+            ),
+            "Backward, the same is done for the gradient of the input, and once more for the"
+            " gradient of the weight.",
+            step("Three passes.", "3 * 2[FLOP]", (t.training_flops(1, 1), "FLOP")),
+        )
     ),
     misconceptions=(
         Misconception(
@@ -84,9 +92,30 @@ days = Question(
         t.training_flops(params, tokens), n, key, utilization
     ),
     unit="day",
-    solution=lambda params, tokens, n, key, utilization: (
-        f"$6PD$ is {si(t.training_flops(params, tokens), 'FLOP')}; the machine does"
-        f" {si(n * accelerator(key).bf16 * utilization, 'FLOP/s')} of model FLOPs. Divide."
+    solution=lambda params, tokens, n, key, utilization: derivation(
+        step(
+            "The work: six FLOPs for each parameter and token.",
+            "6[FLOP/parameter/token] * parameters * tokens",
+            (t.training_flops(params, tokens), "FLOP"),
+            parameters=(params, "parameter"),
+            tokens=(tokens, "token"),
+        ),
+        step(
+            "What the machine gets done: a share of the peak, on each chip.",
+            "n * peak * utilization",
+            n=n,
+            peak=accelerator(key).bf16,
+            utilization=(utilization, "%"),
+        ),
+        step(
+            "Divide, and turn seconds into days.",
+            "work / (n * peak * utilization) / 86400[s/day]",
+            (run(t.training_flops(params, tokens), n, key, utilization) / 86400, "day"),
+            work=(t.training_flops(params, tokens), "FLOP"),
+            n=n,
+            peak=accelerator(key).bf16,
+            utilization=(utilization, "%"),
+        ),
     ),
     misconceptions=(
         Misconception(
@@ -111,6 +140,7 @@ days = Question(
             "Runs do not reach the peak. Where does the utilization go?",
         ),
     ),
+    smaller="numbers.training_flops",
 )
 
 
@@ -133,9 +163,21 @@ mfu = Question(
     },
     expected=lambda params, rate, key: t.mfu(params, rate, 1.0, 1, accelerator(key).bf16),
     unit="%",
-    solution=lambda params, rate, key: (
-        f"Model FLOPs: $6P$ times {rate} tokens a second is {si(6 * params * rate, 'FLOP/s')},"
-        f" over a dense peak of {si(accelerator(key).bf16, 'FLOP/s')}."
+    solution=lambda params, rate, key: derivation(
+        step(
+            "The FLOPs that the model needs in a second.",
+            "6[FLOP/parameter/token] * parameters * rate",
+            parameters=(params, "parameter"),
+            rate=(rate, "token/s"),
+        ),
+        step(
+            "Over the dense peak.",
+            "6[FLOP/parameter/token] * parameters * rate / peak",
+            (t.mfu(params, rate, 1.0, 1, accelerator(key).bf16), "%"),
+            parameters=(params, "parameter"),
+            rate=(rate, "token/s"),
+            peak=accelerator(key).bf16,
+        ),
     ),
     misconceptions=(
         Misconception(
@@ -161,6 +203,7 @@ mfu = Question(
             "A multiply-add is two FLOPs, in the model as on the data sheet.",
         ),
     ),
+    smaller="training.flops_per_parameter",
 )
 
 from_hfu = Question(
@@ -174,16 +217,20 @@ from_hfu = Question(
     parameters={"hfu": percent(0.52, 0.44, 0.48, 0.56)},
     expected=lambda hfu: hfu * t.training_flops(1, 1) / t.training_flops(1, 1, recomputed=1),
     unit="%",
-    solution=lambda hfu: (
-        "The hardware does eight FLOPs for each parameter and token, of which the model needs"
-        f" six: three quarters of {si(hfu, '%')}."
+    solution=lambda hfu: derivation(
+        step("The model needs so many FLOPs for each parameter and token.", "2[FLOP] + 4[FLOP]"),
+        step("The hardware repeats the forward pass.", "2[FLOP] + 4[FLOP] + 2[FLOP]"),
+        step(
+            "So three quarters of what it does count.",
+            "HFU * 6[FLOP] / 8[FLOP]",
+            (hfu * t.training_flops(1, 1) / t.training_flops(1, 1, recomputed=1), "%"),
+            HFU=(hfu, "%"),
+        ),
     ),
     holds={
-        "The forward pass is a third": (
-            lambda hfu: (
-                t.training_flops(1, 1, recomputed=1) - t.training_flops(1, 1)
-                == t.training_flops(1, 1) / 3
-            )
+        "The forward pass is a third": lambda hfu: (
+            t.training_flops(1, 1, recomputed=1) - t.training_flops(1, 1)
+            == t.training_flops(1, 1) / 3
         ),
         "three quarters of": (
             lambda hfu: t.training_flops(1, 1) / t.training_flops(1, 1, recomputed=1) == 3 / 4
@@ -210,6 +257,7 @@ from_hfu = Question(
             "It is the forward pass that is repeated, not the whole step.",
         ),
     ),
+    smaller="training.flops_per_parameter",
 )
 
 register(per_token, days, mfu, from_hfu)
