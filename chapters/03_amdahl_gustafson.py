@@ -1087,7 +1087,7 @@ scaling_figure(other)
 # Work with a pencil first.
 
 # %%
-ask("scaling.where_to_work", seed="chapter")
+ask("scaling.where_to_work", seed="read")
 
 # %%
 ask("scaling.deadline", seed="chapter")
@@ -1096,7 +1096,7 @@ ask("scaling.deadline", seed="chapter")
 ask("scaling.price", seed="chapter")
 
 # %%
-ask("training.mfu", seed="chapter")
+ask("training.mfu", seed="read")
 
 # %% [markdown]
 # ## Gallery of wrong claims

@@ -298,13 +298,14 @@ CARDS = (
         h100.hbm_bandwidth,
         "TB/s",
         lambda: derivation(
-            sourced(h100.hbm_bandwidth, "byte/s"),
+            "It is a number to look up, and then to keep in mind by what it does.",
             step(
-                "A way to keep it in mind: the whole memory is read in",
+                "The whole memory is read in",
                 "capacity / bandwidth",
                 capacity=h100.hbm_capacity,
                 bandwidth=h100.hbm_bandwidth,
             ),
+            after=sourced(h100.hbm_bandwidth, "byte/s"),
         ),
         mistake("A100", accelerator("a100_40gb").hbm_bandwidth, "That is the generation before."),
         mistake(
@@ -421,9 +422,8 @@ inference_memory = Question(
     unit="GB",
     tolerance=0.01,
     solution=lambda params, format: derivation(
-        f"A number in {format} takes {si(bytes_of(format), 'byte')}.",
         step(
-            "So the weights take",
+            "Each parameter takes its width.",
             "parameters * width",
             parameters=(params, "parameter"),
             width=(bytes_of(format), "byte/parameter"),

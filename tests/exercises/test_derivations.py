@@ -1,0 +1,112 @@
+"""Worked solutions: a line that disagrees with the library is refused, hints tell no result, and
+the way to a smaller question ends.
+"""
+
+import re
+
+import pytest
+
+from lightspeed_course.practice.ask import ask
+from lightspeed_course.practice.check import check
+from lightspeed_course.practice.derivation import Step, derivation, step
+from lightspeed_course.practice.questions import bank, question, topics
+from lightspeed_course.practice.store import events
+
+TAUGHT = [q for topic in ("numbers", "roofline", "scaling", "training") for q in bank(topic)]
+
+
+def test_a_line_shows_formula_numbers_result_and_what_cancels():
+    line = step(
+        "The ridge.", "peak / bandwidth", peak=(312e12, "FLOP/s"), bandwidth=(2e12, "byte/s")
+    )
+    assert str(line) == (
+        "The ridge.  \npeak ÷ bandwidth = 312 TFLOP/s ÷ 2 TB/s = **156 FLOP/byte** (s cancels)"
+    )
+    line = step("Days.", "2[FLOP] * n**2 / (rate * (1 - lost)) / 3600[s/h]",
+                n=3, rate=(1e-3, "FLOP/s"), lost=(0.5, "%"))  # fmt: skip
+    assert str(line).endswith(
+        "\n2 FLOP × n² ÷ (rate × (1 − lost)) ÷ 3,600 s/h = 2 FLOP × 3² ÷ (0.001 FLOP/s × (1 − 50 %))"
+        " ÷ 3,600 s/h = **10 h** (FLOP and s cancel)"
+    )
+
+
+@pytest.mark.parametrize(
+    "formula, gives, inputs, said",
+    [
+        ("a / b", (3.0, "FLOP/byte"), {"a": (4.0, "FLOP"), "b": (2.0, "byte")}, "the library says 3"),
+        ("a / b", (2.0, "byte"), {"a": (4.0, "FLOP"), "b": (2.0, "byte")}, "comes out in FLOP/byte"),
+        ("a + b", None, {"a": (4.0, "FLOP"), "b": (2.0, "byte")}, "FLOP and byte do not add up"),
+        ("max(a, b)", None, {"a": (4.0, "s"), "b": 2.0}, "s and a plain number do not add up"),
+    ],
+)  # fmt: skip
+def test_a_line_that_disagrees_is_refused(formula, gives, inputs, said):
+    with pytest.raises(ValueError, match=re.escape(said)):
+        Step("Words.", formula, gives, inputs)
+
+
+def test_every_question_of_the_first_chapters_is_derived():
+    """For several draws: each line agrees with the library, or building it would have raised."""
+    faults = []
+    for q in TAUGHT:
+        for seed in (None, 1, 2, 3):
+            variant = q.variant(seed)
+            if not variant.hints or not variant.solution:
+                faults.append(f"{q.id}: no steps")
+            numbers = {f"{v:.4g}" for v in variant.right} if q.kind in ("number", "array") else ()
+            premises = {str(value) for value in variant.values.values()}
+            for hint in variant.hints:
+                told = {n.replace(",", "") for n in re.findall(r"\d[\d,]*(?:\.\d+)?", hint)}
+                if told & set(numbers) - premises - {"1", "2", "4", "6", "8"}:
+                    faults.append(f"{q.id}, seed {seed}: a hint tells the answer: {hint}")
+    assert faults == []
+
+
+def test_smaller_questions_exist_and_the_way_ends():
+    for topic in topics():
+        for q in bank(topic):
+            seen = [q.id]
+            while smaller := question(seen[-1]).smaller:
+                assert smaller not in seen, f"{q.id}: {seen} comes back to {smaller}"
+                seen.append(smaller)
+
+
+def test_a_wrong_answer_is_offered_the_next_unsolved_smaller_question(monkeypatch):
+    wrong = check("roofline.exact_critical_batch", 120)
+    assert wrong.smaller == "roofline.weight_only_batch"
+    assert 'ask("roofline.weight_only_batch")' in repr(wrong) and "int8" in wrong.offer
+    assert check("roofline.weight_only_batch", 120).correct
+    assert check("roofline.exact_critical_batch", 120).smaller == "roofline.ridge"
+    assert check("roofline.ridge", 153).smaller == ""
+    assert check("roofline.exact_critical_batch", 120).smaller == "", "all of them are solved"
+    assert check("roofline.exact_critical_batch", ...).smaller == ""
+    monkeypatch.setenv("LIGHTSPEED_CLASS", "format")
+    assert check("roofline.h100_critical_batch", 1).offer == ""
+
+
+def test_hints_come_one_at_a_time_and_the_solution_after_a_try():
+    panel = ask("roofline.weight_only_batch")
+    assert panel.form.extra == "Show hint 1 of 3" and panel.form.extra_enabled
+    for shown in range(1, 4):
+        panel.press_extra()
+        assert panel.after.value.count("<li>") == shown
+    assert "120" not in panel.after.value
+    assert panel.form.extra == "Show a worked solution" and not panel.form.extra_enabled
+    panel.enter("3")
+    assert panel.form.extra_enabled
+    panel.press_extra()
+    assert "<strong>120.3 tokens</strong>" in panel.after.value
+    assert [e.kind for e in events()] == ["hint", "hint", "hint", "try", "solution"]
+
+
+def test_who_is_right_needs_no_hints_and_a_class_gets_none(monkeypatch):
+    panel = ask("roofline.ridge")
+    panel.enter("153")
+    assert panel.form.extra == "Show a worked solution" and panel.form.extra_enabled
+    monkeypatch.setenv("LIGHTSPEED_CLASS", "full")
+    assert ask("roofline.ridge").form.extra == ""
+
+
+def test_a_text_is_a_step_without_a_formula():
+    worked = derivation("First.", step("Then.", "1[byte] + 2[byte]"), after="So it is.")
+    assert worked.hints == ["First.", "Then."]
+    assert str(worked) == "1. First.\n2. Then.  \n   1 byte + 2 bytes = **3 bytes**\n\nSo it is."
