@@ -56,7 +56,9 @@ reveal("roofline.ridge")
 
 # %% [markdown]
 # **Questions** are checked at once. A wrong answer gets a diagnosis, not a red cross: try the
-# sparse peak of the data sheet, or forget that a byte has eight bits.
+# sparse peak of the data sheet, or forget that a byte has eight bits. It also names a smaller
+# question, to try first. Hints come one step at a time, and after a try there is the whole
+# derivation. {{because measured elsewhere: tests/exercises/test_derivations.py}}
 
 # %%
 ask("roofline.h100_critical_batch")
@@ -86,6 +88,9 @@ ask("roofline.h100_critical_batch")
 #    change first. {{because design}}
 # 7. [NCCL bandwidth](07_nccl_bandwidth.ipynb): whether a measured collective is normal, and what
 #    bounds it.
+#
+# If you have twenty minutes for a chapter, read the sections marked with ◆ (chapters 1 to 3 have
+# them so far). They lead from the opening question to its answer.
 #
 # Exercises for chapter N are in `exercises/`, next to this folder. Start with chapter 1, or with
 # chapter 2 if you know what HBM is and roughly how far away it is.
