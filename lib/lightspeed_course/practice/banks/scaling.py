@@ -470,7 +470,7 @@ peak = Question(
     solution=lambda serial, kappa: derivation(
         "The time is $s + (1 - s)/n + κ (n - 1)$. Each further processor shortens the second term"
         " by about $(1 - s)/n^2$ and lengthens the third by κ.",
-        "More pays until the one is as large as the other: $n^2 = (1 - s)/κ$.",
+        "More pays until the first is down to the second: $n^2 = (1 - s)/κ$.",
         step(
             "Take the root.",
             "sqrt((1 - serial) / kappa)",
