@@ -12,9 +12,9 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 __all__ = (
-    "INF", "Value", "any_of", "copysign", "divide", "exp", "expm1", "floor", "floor_log2",
-    "frexp", "is_array", "isfinite", "isnan", "ldexp", "log", "log10", "maximum", "minimum",
-    "rint", "where",
+    "INF", "Value", "any_of", "ceil", "copysign", "divide", "exp", "expm1", "floor",
+    "floor_log2", "frexp", "is_array", "isfinite", "isnan", "ldexp", "log", "log1p",
+    "log10", "maximum", "minimum", "rint", "where",
 )  # fmt: skip
 
 INF = math.inf
@@ -109,6 +109,8 @@ def _of_one(name: str, plain: Callable[[float], Any]) -> Callable[[Value], Any]:
 
 exp, expm1 = _of_one("exp", math.exp), _of_one("expm1", math.expm1)
 log, log10 = _of_one("log", math.log), _of_one("log10", math.log10)
+log1p = _of_one("log1p", math.log1p)
 frexp, isnan, isfinite = (_of_one(n, getattr(math, n)) for n in ("frexp", "isnan", "isfinite"))
 floor = _of_one("floor", lambda x: float(math.floor(x)) if math.isfinite(x) else x)
+ceil = _of_one("ceil", lambda x: float(math.ceil(x)) if math.isfinite(x) else x)
 rint = _of_one("rint", lambda x: float(round(x)) if math.isfinite(x) else x)

@@ -235,7 +235,10 @@ def fitted(name: str) -> dict[str, Any]:
 
 MEASURED = ("nccl", "scaling", "serving", "training")
 FITTED = ("products", "stacks")
-KINDS = ("accelerators", "tested", "links", "memory", "energy", "budgets", "measured", "models")
+KINDS = (
+    "accelerators", "tested", "links", "memory", "energy", "budgets", "measured", "models",
+    "networks",
+)  # fmt: skip
 
 
 @functools.cache
