@@ -127,6 +127,24 @@ def test_lost_packets_are_sent_until_all_are_there():
     assert run.lost > 0 and run.sent == 16 * 200 + run.lost and set(run.delivered) == {2e5}
 
 
+def test_go_back_n_sends_more_for_the_same_losses():
+    port = Port(5e9, buffer=2e5)
+    one = simulate_incast(Senders(16, 2e5), port, random.Random(2))
+    back = simulate_incast(Senders(16, 2e5, resend="go_back_n"), port, random.Random(2))
+    assert set(back.delivered) == {2e5} and back.sent > 16 * 200 + back.lost
+    assert back.sent - back.lost > one.sent - one.lost == 16 * 200
+
+
+def test_only_a_timer_shows_that_the_last_packet_of_a_burst_is_lost():
+    fast, slow = (
+        simulate_incast(Senders(8, 1e5, timeout=t), Port(5e9, buffer=2e5), random.Random(4))
+        for t in (1e-3, 0.1)
+    )
+    ideal = net.incast_time(8, 1e5, 5e9)
+    assert fast.timeouts > 0 and slow.timeouts > 0 and ideal < 1e-3
+    assert fast.end > 1e-3 and 0.1 < slow.end < 0.1 * slow.timeouts + 20 * ideal
+
+
 def test_a_pause_stops_the_loss_if_its_headroom_is_there():
     n, delay, pause = 16, 2e-6, 1e5
     # each sender goes on for a round trip; the port drains meanwhile

@@ -155,19 +155,24 @@ class Port:
 @dataclass(frozen=True)
 class Senders:
     """`n` senders that begin together with `burst` bytes each, at line rate `rate` (that of the
-    port if None), and slow down by `control` if there is one.
+    port if None), and slow down by `control` if there is one. `resend` says what a lost packet
+    brings back: itself, or with "go_back_n" all that its sender sent after it, too. If nothing of
+    the sender's comes after it, the receiver misses nothing, and only `timeout` (s) helps.
     """
 
     n: int
     burst: float
     rate: float | None = None
     control: DCQCN | None = None
+    resend: str = "selective_repeat"
+    timeout: float = 1e-3
 
 
 @dataclass(frozen=True)
 class Incast:
     """What the port saw: (time, queue) at each sample, packets lost and marked, pauses and the
-    share of time that senders stood still, when the last byte was through, and each flow's bytes.
+    share of time that senders stood still, when the last byte was through, each flow's bytes, and
+    how often a sender's timer had to ring.
     """
 
     samples: tuple[tuple[float, float], ...]
@@ -179,6 +184,7 @@ class Incast:
     paused: float
     end: float
     delivered: tuple[float, ...]
+    timeouts: int
 
 
 @dataclass
@@ -196,6 +202,9 @@ class _Flow:
     epoch: int = 0  # timers of before a cut are void
     waiting: bool = False  # until the pause ends
     idle: bool = False
+    missing: int = 0  # packets to be sent again: lost, or thrown away after a loss
+    asked: bool = False  # for them
+    turn: int = 0  # what was asked for in an earlier turn is void
     delivered: float = field(default=0.0)
 
 
@@ -204,7 +213,7 @@ def simulate_incast(
 ) -> Incast:
     """The `Incast` of these senders at this port, up to `until` (s) or to the last byte.
 
-    Lost packets are sent again, each by itself, a round trip later.
+    A sender hears of a lost packet a round trip after it would have passed the queue.
 
     >>> run = simulate_incast(Senders(8, 1e5), Port(1e9), Random(1))
     >>> round(run.end * 1e6, -1), run.lost
@@ -217,8 +226,10 @@ def simulate_incast(
 def _check(senders: Senders, port: Port, until: float) -> None:
     law = "simulate_incast"
     checked(law, "n", senders.n, count())
+    one_of(law, "resend", senders.resend, SCHEMES[:2])
     checked(law, "burst", senders.burst, positive("byte", infinite=True))
     checked(law, "rate", senders.rate or port.bandwidth, positive("byte/s"))
+    checked(law, "timeout", senders.timeout, positive("s"))
     for name in ("bandwidth", "packet", "delay"):
         checked(law, name, getattr(port, name), positive("s" if name == "delay" else "byte"))
     checked(law, "buffer", port.buffer, positive("byte", infinite=True))
@@ -238,7 +249,8 @@ class _Run:
         whole = 2**62 if senders.burst == INF else max(1, round(senders.burst / port.packet))
         self.flows = [_Flow(whole, line, line, line) for _ in range(senders.n)]
         self.port, self.rng, self.until = port, rng, until
-        self.control = senders.control
+        self.control, self.back = senders.control, senders.resend == "go_back_n"
+        self.timeout, self.most = senders.timeout, 4 * samples
         self.events: list[tuple[float, int, str, int, int]] = []
         self.order = numbers()
         self.time = port.packet / port.bandwidth  # of one packet at the port
@@ -247,7 +259,7 @@ class _Run:
         self.seen: list[tuple[float, float]] = []
         self.empty = 0.0  # when the queue will be empty
         self.stopped, self.stopped_at, self.still = False, 0.0, 0.0
-        self.sent = self.lost = self.marked = self.pauses = 0
+        self.sent = self.lost = self.marked = self.pauses = self.timeouts = 0
         self.longest = self.end = 0.0
 
     def at(self, when: float, what: str, flow: int = 0, epoch: int = 0) -> None:
@@ -274,7 +286,7 @@ class _Run:
             if when > self.until:
                 break
             now = when
-            while self.next_sample <= now:
+            while self.next_sample <= now and len(self.seen) < self.most:
                 self.seen.append((self.next_sample, self.queue(self.next_sample)))
                 self.next_sample += self.every
             if what == "packet":
@@ -287,7 +299,7 @@ class _Run:
         return Incast(
             tuple(self.seen), self.longest, self.sent, self.lost, self.marked, self.pauses,
             self.still / stop if stop else 0.0, self.end,
-            tuple(flow.delivered for flow in self.flows),
+            tuple(flow.delivered for flow in self.flows), self.timeouts,
         )  # fmt: skip
 
     # A packet reaches the port; one event a packet.
@@ -301,11 +313,17 @@ class _Run:
         waiting, done = self.queue(now), 0
         if waiting + port.packet > port.buffer:
             self.lost += 1
-            self.at(now + 2 * port.delay, "again", i)
+            flow.missing += 1
         else:
             self.empty = max(self.empty, now) + self.time
-            flow.delivered += port.packet
-            done, self.end = 1, self.empty + port.delay
+            if flow.missing and not flow.asked:
+                flow.asked = True
+                self.at(self.empty + 2 * port.delay, "again", i, flow.turn)
+            if self.back and flow.missing:
+                flow.missing += 1
+            else:
+                flow.delivered += port.packet
+                done, self.end = 1, self.empty + port.delay
             self.longest = max(self.longest, waiting + port.packet)
             if port.marks and self.is_marked(waiting):
                 self.marked += 1
@@ -323,6 +341,8 @@ class _Run:
             self.at(now + port.packet / flow.rate, "packet", i)
         else:
             flow.idle = True
+            if flow.missing and not flow.asked:
+                self.at(now + self.timeout, "again", i, flow.turn)
         return done
 
     def is_marked(self, waiting: float) -> bool:
@@ -331,9 +351,13 @@ class _Run:
             return False
         return waiting > high or self.rng.random() < most * (waiting - low) / (high - low)
 
-    def on_again(self, now: float, i: int, _: int) -> None:
+    def on_again(self, now: float, i: int, turn: int) -> None:
         flow = self.flows[i]
-        flow.left += 1
+        if turn != flow.turn:
+            return
+        self.timeouts += not flow.asked
+        flow.left, flow.missing, flow.asked = flow.left + flow.missing, 0, False
+        flow.turn += 1
         if flow.idle:
             flow.idle = False
             self.at(now, "packet", i)

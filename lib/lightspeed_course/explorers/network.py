@@ -1,0 +1,361 @@
+"""Chapter 8: many senders into one port, and a job on a fabric.
+
+`view` runs the packets of an incast, `fabric_view` counts the bytes on each link. Both are pure:
+parameters in, a `View` out. `explore()` and `explore_fabric()` put controls on them.
+"""
+
+from __future__ import annotations
+
+import functools
+from random import Random
+
+from lightspeed import networks as net
+from lightspeed.catalog import find, link, number
+from lightspeed.models.fabric_traffic import DESIGNS, TRAFFIC, Fabric, flows_of, load
+from lightspeed.models.network_simulation import DCQCN, Port, Senders, simulate_incast
+from lightspeed_course.show import (
+    Axis,
+    Bars,
+    Chart,
+    Choice,
+    Line,
+    LogSlider,
+    Rule,
+    Slider,
+    View,
+    explorer,
+    si,
+)
+
+CONTROLS = ("nothing", "pauses", "marks", "marks and pauses")
+LINKS = ("ethernet_100g", "ethernet_400g")
+DELAY = 1e-6  # s, one way: some hundred metres of fibre and a switch
+PACKET = 4096.0
+# 4.096 us x 2^n, as InfiniBand counts; the last is a driver's default
+TIMERS = tuple(float(number("roce.timeout_unit")) * 2**n for n in (6, 8, 16))
+SAME = 1e-3  # of a time: less is not told apart
+
+
+# ---------------------------------------------------------------- incast
+
+
+def thresholds(senders, line, buffer):
+    """(Kmin, Kmax, Pmax) of the DCQCN paper, in proportion to the line, and the queue from which
+    the port pauses so that what is on its way still fits; None if nothing is left.
+    """
+    paper = find("dcqcn")
+    scale = line / paper.line
+    marks = (float(paper.kmin * scale), float(paper.kmax * scale), float(paper.pmax))
+    left = buffer - senders * net.pfc_headroom(line, DELAY, PACKET)
+    return marks, float(left) if left > 2 * PACKET else None
+
+
+@functools.lru_cache(maxsize=2048)
+def run(senders, burst, link_key, buffer, control, timer):
+    """The `Incast` of one setting; the same luck for all of them."""
+    line = float(link(link_key).bandwidth)
+    marks, pause = thresholds(senders, line, buffer)
+    port = Port(
+        line,
+        buffer,
+        marks if "marks" in control else None,
+        pause if "pauses" in control else None,
+        DELAY,
+        PACKET,
+    )
+    slows = DCQCN() if "marks" in control else None
+    return simulate_incast(
+        Senders(senders, burst, control=slows, resend="go_back_n", timeout=timer), port, Random(8)
+    )
+
+
+def view(
+    senders=16,
+    burst=262144.0,
+    link_key="ethernet_400g",
+    buffer=2e6,
+    control="nothing",
+    timer=TIMERS[1],
+):
+    """`senders` send `burst` bytes each through one port, at the same moment."""
+    line = float(link(link_key).bandwidth)
+    marks, pause = thresholds(senders, line, buffer)
+    runs = {name: run(senders, burst, link_key, buffer, name, timer) for name in CONTROLS}
+    here = runs[control]
+    ideal = net.incast_time(senders, burst, line) + 2 * DELAY
+    uncontrolled = net.incast_queue(senders, burst, line, line)
+    facts = {
+        "sent in all": si(senders * burst, "byte"),
+        "queue if nothing slows it": si(uncontrolled, "byte"),
+        "longest queue": si(here.longest_queue, "byte"),
+        "lost": f"{here.lost:,} of {here.sent:,} packets",
+        "marked": si(here.marked / here.sent, "%", 2),
+        "senders stand still": si(here.paused, "%", 2),
+        "the link alone needs": si(ideal, "s"),
+        "it took": si(here.end, "s"),
+        "senders that fit at once": f"{int(net.incast_senders(buffer, burst)):,}",
+    }
+    words = [what_happened(here, control, pause), how_long(here, ideal), ranking(runs)]
+    return View(
+        [queue_chart(here, marks, pause, buffer, control), end_chart(runs, ideal, control)],
+        " ".join(words),
+        facts,
+    )
+
+
+def what_happened(here, control, pause):
+    """Losses, pauses and marks of this run."""
+    if "pauses" in control and pause is None:
+        lost = f" {here.lost:,} packets were lost." if here.lost else ""
+        return f"The headroom for so many senders is more than the buffer: it cannot pause.{lost}"
+    if here.lost:
+        return (
+            f"{here.lost:,} packets found the buffer full; they, and what came after them, were"
+            " sent again."
+        )
+    if here.pauses:
+        return (
+            f"Nothing was lost: the port stopped its senders {times(here.pauses)}, for"
+            f" {si(here.paused, '%', 2)} of the time."
+        )
+    return "Nothing was lost: the buffer held what came."
+
+
+def how_long(here, ideal):
+    """The end of it beside what the link needs."""
+    late = here.end / ideal - 1
+    if late < 0.02:
+        return "It took as long as the link takes."
+    if here.timeouts:
+        return (
+            f"It took {here.end / ideal:.3g} times what the link needs: the last packet of a burst was"
+            " lost, nothing came after it to show the gap, and a timer had to ring, "
+            f"{times(here.timeouts)}."
+        )
+    return f"It took {si(late, '%', 2)} longer than the link needs."
+
+
+def times(n):
+    """So often, in words."""
+    return "once" if n == 1 else f"{n:,} times"
+
+
+def ranking(runs):
+    """Which of all settings ends first, and which keeps the queue shortest."""
+    first = min(run.end for run in runs.values())
+    short = min(run.longest_queue for run in runs.values())
+    soonest = [name for name, run in runs.items() if run.end <= first * (1 + SAME)]
+    shortest = [name for name, run in runs.items() if run.longest_queue <= short * (1 + SAME)]
+    return (
+        f"Of the four settings, first done: {', '.join(soonest)};"
+        f" shortest queue: {', '.join(shortest)}."
+    )
+
+
+def queue_chart(here, marks, pause, buffer, control):
+    times, queues = zip(*here.samples, strict=True)
+    rules = [Rule(y=buffer, label="buffer full")]
+    if "marks" in control:
+        rules.append(Rule(y=marks[1], label="Kmax", color="purple"))
+    if "pauses" in control and pause is not None:
+        rules.append(Rule(y=pause, label="pause", color="orange"))
+    return Chart(
+        Axis("time", "s", domain=(0, times[-1])),
+        Axis("queue at the port", "byte", domain=(0, 1.1 * buffer)),
+        [Line(times, queues, "", "blue"), *rules],
+        title="The queue",
+        height=300,
+    )
+
+
+def end_chart(runs, ideal, control):
+    names = list(runs)
+    return Chart(
+        Axis("until the last byte", "s", domain=(0, 1.25 * max(run.end for run in runs.values()))),
+        Axis(scale="category", categories=tuple(names)),
+        [
+            Bars(
+                [name],
+                [runs[name].end],
+                label="",
+                labels=[si(runs[name].end, "s")],
+                color="blue" if name == control else "grey",
+            )
+            for name in names
+        ]
+        + [Rule(x=ideal, label="the link alone", color="green")],
+        title="When it is done",
+        height=300,
+    )
+
+
+def explore():
+    """The first explorer of chapter 8."""
+    return explorer(
+        view,
+        [
+            Choice("control", "what slows the senders", list(CONTROLS)),
+            LogSlider("senders", "senders", 2, 32, 16, base=2, whole=True),
+            LogSlider("burst", "each sends", 16384, 262144, 262144, base=2, unit="byte"),
+            Choice("link_key", "link", {link(key).name: key for key in LINKS}, "ethernet_400g"),
+            Choice("timer", "timer of the senders", {si(t, "s"): t for t in TIMERS}, TIMERS[1]),
+            LogSlider("buffer", "buffer of the port", 5e5, 3.2e7, 2e6, base=2, unit="byte"),
+        ],
+        caption=(
+            "Start with nothing, and let the buffer run over. Then try pauses, then marks, and"
+            " watch what each of them costs."
+        ),
+        alt=(
+            "Left, the queue at the receiver's port over time, with lines for a full buffer and"
+            " for the thresholds. Right, a bar for each way of slowing the senders, as long as it"
+            " takes until the last byte is through."
+        ),
+    )
+
+
+# ---------------------------------------------------------------- a job on a fabric
+
+PLACES = ("packed", "scattered")
+ROUTES = {"one connection": ("hash", 1), "four connections": ("hash", 4), "spread": ("spread", 1)}
+SIZE = 1e9  # bytes that each GPU sends to other nodes
+PODS, POD_NODES, PER_NODE = 4, 4, 8
+
+
+@functools.lru_cache(maxsize=4096)
+def carried(design, traffic, place, nodes, oversubscription, route):
+    """The `Load` of one choice of the menus; places and hashes are drawn once and for all."""
+    fabric = Fabric(
+        PODS, POD_NODES, PER_NODE, spines=4, oversubscription=oversubscription, design=design
+    )
+    order = range(nodes)
+    if place == "scattered":
+        order = Random(21).sample(range(fabric.nodes), nodes)
+    routing, parts = ROUTES[route]
+    return load(fabric, flows_of(traffic, order, PER_NODE, SIZE), routing, Random(8), parts)
+
+
+def fabric_view(
+    design="rail",
+    traffic="ring",
+    place="packed",
+    nodes=8,
+    oversubscription=1,
+    route="one connection",
+):
+    """A collective on `nodes` nodes: what each link carries, and which one it waits for."""
+    here = carried(design, traffic, place, nodes, oversubscription, route)
+    alone = SIZE / here.fabric.bandwidth
+    every = {
+        (d, p, r): carried(d, traffic, p, nodes, oversubscription, r).time
+        for d in DESIGNS
+        for p in PLACES
+        for r in ROUTES
+    }
+    best = min(every.values())
+    share = here.spine / (here.spine + here.leaf)
+    facts = {
+        "its adapters need": si(alone, "s"),
+        "it takes": si(here.time, "s"),
+        "crosses a spine": si(share, "%", 2),
+        "fullest link": named(here),
+        "links in use": f"{len(here.bytes):,}",
+        "fastest of the menus": si(best, "s"),
+    }
+    return View(
+        [link_chart(here), spine_chart(design, place, nodes, oversubscription, route, traffic)],
+        f"{wait(here, alone)} {si(share, '%', 2)} of the bytes cross a spine."
+        f" {best_of(every, best, here.time)}",
+        facts,
+    )
+
+
+def named(found):
+    """The link that a job waits for, in words."""
+    kind, a, b = found.fullest
+    names = {"out": "an adapter", "in": "an adapter", "up": "a link up", "down": "a link down"}
+    where = f"leaf {a}, spine {b}" if kind in ("up", "down") else f"node {a}, GPU {b}"
+    return f"{names[kind]} ({where})"
+
+
+def wait(found, alone):
+    """Whether the fabric is in the way."""
+    ratio = found.time / alone
+    if ratio <= 1 + SAME:
+        return "The job waits for its own adapters: the fabric is not in its way."
+    return f"The job waits for {named(found)}, {ratio:.3g} times as long as for its adapters."
+
+
+def best_of(every, best, time):
+    """The fastest choice of design, place and route; all others were tried."""
+    if time <= best * (1 + SAME):
+        return "No other design, place or route of the menus is faster."
+    design, place, route = next(c for c, t in every.items() if t <= best * (1 + SAME))
+    return f"Of all designs, places and routes, the fastest takes {si(best, 's')}: {design}, {place}, {route}."
+
+
+def link_chart(found):
+    """Every link, from the fullest to the emptiest, by kind."""
+    looks = {
+        "out": ("adapters", "blue"),
+        "up": ("links up", "orange"),
+        "down": ("links down", "purple"),
+    }
+    lines = []
+    for kind, (name, color) in looks.items():
+        busy = sorted((found.seconds(x) for x in found.bytes if x[0] == kind), reverse=True)
+        if busy:
+            steps = [i / len(busy) for i in range(len(busy) + 1)]
+            lines.append(Line(steps, [busy[0], *busy], name, color))
+    return Chart(
+        Axis("links of a kind, from the fullest on", "%", domain=(0, 1)),
+        Axis("busy for", "s", domain=(0, 1.15 * found.time)),
+        [*lines, Rule(y=SIZE / found.fabric.bandwidth, label="what an adapter needs")],
+        title="Which links carry what",
+        height=300,
+    )
+
+
+def spine_chart(design, place, nodes, oversubscription, route, traffic):
+    """The share of each kind of traffic that crosses a spine, at this place."""
+    shares = []
+    for kind in TRAFFIC:
+        found = carried(design, kind, place, nodes, oversubscription, route)
+        shares.append(found.spine / (found.spine + found.leaf))
+    return Chart(
+        Axis("of the bytes between nodes", "%", domain=(0, 1.2)),
+        Axis(scale="category", categories=TRAFFIC),
+        [
+            Bars(
+                [kind],
+                [share],
+                labels=[si(share, "%", 2)],
+                color="blue" if kind == traffic else "grey",
+            )
+            for kind, share in zip(TRAFFIC, shares, strict=True)
+        ],
+        title="What crosses a spine",
+        height=300,
+    )
+
+
+def explore_fabric():
+    """The second explorer of chapter 8."""
+    return explorer(
+        fabric_view,
+        [
+            Choice("design", "leaves by", {"rail": "rail", "rack": "rack"}),
+            Choice("traffic", "traffic", list(TRAFFIC)),
+            Choice("place", "nodes of the job", list(PLACES)),
+            Slider("nodes", "nodes", 2, 12, 8, step=2),
+            Choice("oversubscription", "oversubscription", {"1:1": 1, "2:1": 2, "4:1": 4}),
+            Choice("route", "routing", list(ROUTES)),
+        ],
+        caption=(
+            "Sixteen nodes of eight GPUs, four to a pod. Cross the ring, scatter the job, take"
+            " links away, and find out which of them it notices."
+        ),
+        alt=(
+            "Left, how long the links of each kind are busy, sorted from the fullest to the"
+            " emptiest. Right, the share of each kind of traffic that crosses a spine."
+        ),
+    )
