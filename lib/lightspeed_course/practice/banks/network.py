@@ -1,0 +1,527 @@
+"""Questions of chapter 8, what happens at one link: lost packets, incast, pauses, marks, and the
+slowest of many.
+"""
+
+from __future__ import annotations
+
+from lightspeed import networks as net
+from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
+from lightspeed_course.show.format import si
+
+CHAPTER = "08_network"
+
+
+def plain(canonical, *choices):
+    return Parameter(canonical, choices, show=str)
+
+
+def loss(canonical, *choices):
+    return Parameter(canonical, choices, "%")
+
+
+def line(canonical=400, *choices):
+    return Parameter(canonical, choices or (100, 200, 400), "Gbit/s")
+
+
+# --- one cable --------------------------------------------------------------------------------
+
+
+def job_speed(compute, traffic, loss, window):
+    """Speed of a job over that of one without a loss: its traffic takes longer, the rest does
+    not.
+    """
+    return (compute + traffic) / (compute + traffic / net.go_back_n(loss, window))
+
+
+cable = Question(
+    id="network.cable",
+    chapter=CHAPTER,
+    level="apply",
+    prompt=(
+        "A step computes for {{compute}} and then communicates for {{traffic}}. One cable begins to"
+        " lose {{loss}} of its packets. Its adapter goes back n, with {{window}} packets in a round"
+        " trip, and all ranks wait for it. What share of its speed does the job keep?"
+    ),
+    parameters={
+        "compute": Parameter(300, (200, 300, 400), "ms"),
+        "traffic": Parameter(100, (100, 150), "ms"),
+        "loss": loss(1, 0.5, 1, 2),
+        "window": plain(200, 100, 200, 300),
+    },
+    expected=job_speed,
+    unit="%",
+    solution=lambda compute, traffic, loss, window: (
+        f"Goodput: $1 / (1 + p W + p^2 W/(1-p)) = {net.go_back_n(loss, window):.3g}$ of the line.\n\n"
+        f"Traffic: {si(traffic, 's')} / {net.go_back_n(loss, window):.3g} ="
+        f" {si(traffic / net.go_back_n(loss, window), 's')}.\n\n"
+        f"Step: {si(compute + traffic, 's')} before,"
+        f" {si(compute + traffic / net.go_back_n(loss, window), 's')} now. The share kept is the"
+        f" ratio, {si(job_speed(compute, traffic, loss, window), '%')}."
+    ),
+    holds={
+        "all ranks wait": "definition: of a synchronous step",
+    },
+    misconceptions=(
+        Misconception(
+            "only the lost packets",
+            lambda compute, traffic, loss, window: (
+                (compute + traffic) / (compute + traffic / net.selective_repeat(loss))
+            ),
+            "You counted the lost packets. What does this adapter send again besides them?",
+            slight=True,
+        ),
+        Misconception(
+            "the whole step waits",
+            lambda compute, traffic, loss, window: net.go_back_n(loss, window),
+            "That is the goodput of the cable. Does the step compute more slowly, too?",
+        ),
+        Misconception(
+            "what it lost",
+            lambda compute, traffic, loss, window: 1 - job_speed(compute, traffic, loss, window),
+            "You give the share that is gone. The question asks for what is kept.",
+        ),
+    ),
+)
+
+window = Question(
+    id="network.window",
+    chapter=CHAPTER,
+    level="recall",
+    prompt=(
+        "An adapter of {{bandwidth}} sends packets of {{packet}}; a round trip takes"
+        " {{round_trip}}. How many packets are on the way before the first one can be answered?"
+    ),
+    parameters={
+        "bandwidth": line(),
+        "packet": Parameter(4096, (1024, 2048, 4096), "byte"),
+        "round_trip": Parameter(10, (8, 10, 20), "µs"),
+    },
+    expected=net.window_packets,
+    solution=lambda bandwidth, packet, round_trip: (
+        f"In a round trip the line carries {si(bandwidth, 'byte/s')} × {si(round_trip, 's')} ="
+        f" {si(bandwidth * round_trip, 'byte')}. Divided by {packet:.0f} bytes:"
+        f" {net.window_packets(bandwidth, round_trip, packet):.0f} packets."
+    ),
+    misconceptions=(
+        Misconception(
+            "bits for bytes",
+            lambda bandwidth, packet, round_trip: 8 * bandwidth * round_trip / packet,
+            "The line is named in bits, the packet in bytes.",
+        ),
+        Misconception(
+            "one way",
+            lambda bandwidth, packet, round_trip: bandwidth * round_trip / 2 / packet,
+            "The answer has to come back, too. For how long does the sender go on?",
+        ),
+        Misconception(
+            "bytes, not packets",
+            lambda bandwidth, packet, round_trip: bandwidth * round_trip,
+            "Those are bytes on the way. How many packets do they make?",
+        ),
+    ),
+)
+
+goodput = Question(
+    id="network.goodput",
+    chapter=CHAPTER,
+    level="apply",
+    prompt=(
+        "A line loses {{loss}} of its packets, {{window}} are sent in a round trip, and the"
+        " adapter goes back n. What share of the line is goodput?"
+    ),
+    parameters={"loss": loss(1, 0.5, 1, 2), "window": plain(120, 60, 120, 240)},
+    expected=lambda loss, window: net.go_back_n(loss, window),
+    unit="%",
+    solution=lambda loss, window: (
+        f"A packet that arrives has cost itself and, for each loss before it, a window: $1 + p W +"
+        f" p^2 W/(1-p) = 1 + {loss * window:.3g} + {loss * loss / (1 - loss) * window:.2g}$ packet"
+        f" times. One over that is {net.go_back_n(loss, window):.3g}."
+    ),
+    misconceptions=(
+        Misconception(
+            "selective repeat",
+            lambda loss, window: net.selective_repeat(loss),
+            "That is what is left if each lost packet is sent again by itself.",
+        ),
+        Misconception(
+            "a difference",
+            lambda loss, window: max(1 - loss * window, 0.0),
+            "You took a window off for each loss. But losses cost time, and time is what you"
+            " divide by.",
+        ),
+        Misconception(
+            "the window clean",
+            lambda loss, window: (1 - loss) ** window,
+            "That is the chance that a whole window arrives. What of the packets before the loss?",
+        ),
+    ),
+)
+
+budget = Question(
+    id="network.loss_budget",
+    chapter=CHAPTER,
+    level="design",
+    prompt=(
+        "An adapter goes back n and has {{window}} packets on the way. At what rate of loss does it"
+        " still reach {{share}} of its line?"
+    ),
+    parameters={
+        "window": plain(125, 60, 125, 250),
+        "share": Parameter(95, (90, 95, 99), "%"),
+    },
+    expected=lambda window, share: (1 - share) / (1 - share + share * window),
+    unit="%",
+    tolerance=0.03,
+    solution=lambda window, share: (
+        f"From $(1 - p)/(1 - p + pW) = s$ follows $p = (1 - s)/(1 - s + sW)$. With $s = {share:.3g}$"
+        f" and $W = {window}$: {(1 - share) / (1 - share + share * window):.2e}, one packet in"
+        f" {(1 - share + share * window) / (1 - share):,.0f}."
+    ),
+    misconceptions=(
+        Misconception(
+            "as much as may be lost",
+            lambda window, share: 1 - share,
+            "That holds if a loss costs one packet. What does it cost here?",
+        ),
+        Misconception(
+            "the share kept, spread",
+            lambda window, share: share / window,
+            "You spread what is kept over the window. What may be lost is the rest.",
+        ),
+        Misconception(
+            "one loss a window",
+            lambda window, share: 1 / window,
+            "With one loss a window each packet costs a second one. Is that the share you want?",
+        ),
+    ),
+)
+
+go_back = Question(
+    id="network.go_back_function",
+    chapter=CHAPTER,
+    level="apply",
+    kind="function",
+    prompt=(
+        "Write `goodput(loss, window)`: the share of the line that is goodput if the first loss of"
+        " a packet and each further one costs `window` packet times."
+    ),
+    parameters={
+        "loss": Parameter(0.01, (0.0001, 0.001, 0.01, 0.1)),
+        "window": Parameter(125, (10, 125, 500)),
+    },
+    edges=({"loss": 0.0, "window": 10}, {"loss": 0.5, "window": 1}),
+    expected=lambda loss, window: net.go_back_n(loss, window),
+    tolerance=0.001,
+    solution=(
+        "```python\ndef goodput(loss, window):\n    return (1 - loss) / (1 - loss + loss * window)"
+        "\n```\n\nOn average $p/(1-p)$ tries fail before one works. So a packet takes $1 +"
+        " W\\,p/(1-p)$ packet times, and goodput is one over that."
+    ),
+    misconceptions=(
+        Misconception(
+            "selective repeat",
+            lambda loss, window: 1 - loss,
+            "Try a large window: your goodput does not depend on it.",
+        ),
+        Misconception(
+            "no second loss",
+            lambda loss, window: 1 / (1 + loss * window),
+            "Nearly. A packet that is sent again can be lost again; try a loss of a half.",
+        ),
+        Misconception(
+            "a line, not a fraction",
+            lambda loss, window: max(1 - loss * window, 0.0),
+            "Try a loss of a tenth: does the line come to a stop?",
+        ),
+    ),
+)
+
+# --- incast -----------------------------------------------------------------------------------
+
+queue = Question(
+    id="network.incast_queue",
+    chapter=CHAPTER,
+    level="apply",
+    prompt=(
+        "{{senders}} senders begin at once to send {{burst}} each, at full line rate, to one"
+        " receiver whose port has the same rate. How long does the queue at its port get?"
+    ),
+    parameters={"senders": plain(8, 8, 16, 32), "burst": Parameter(1, (1, 2, 4), "MB")},
+    expected=lambda senders, burst: net.incast_queue(senders, burst, 1.0, 1.0),
+    unit="MB",
+    solution=lambda senders, burst: (
+        f"While one burst is sent, {si(senders * burst, 'byte')} come and {si(burst, 'byte')} leave."
+        f" {si((senders - 1) * burst, 'byte')} wait."
+    ),
+    misconceptions=(
+        Misconception(
+            "nothing leaves",
+            lambda senders, burst: senders * burst,
+            "The port drains while they send.",
+        ),
+        Misconception(
+            "half on average",
+            lambda senders, burst: (senders - 1) * burst / 2,
+            "That is the mean over time. How long is it at its longest?",
+        ),
+        Misconception(
+            "no queue",
+            lambda senders, burst: burst,
+            "You counted what one of them sends. What do the others do meanwhile?",
+        ),
+    ),
+)
+
+fit = Question(
+    id="network.incast_senders",
+    chapter=CHAPTER,
+    level="apply",
+    prompt=(
+        "A port may use {{buffer}} of its switch's buffer. How many senders can send it {{burst}}"
+        " each at the same moment, at full rate, before a packet is lost?"
+    ),
+    parameters={
+        "buffer": Parameter(16, (8, 16, 32), "MB"),
+        "burst": Parameter(1, (0.5, 1, 2), "MB"),
+    },
+    expected=net.incast_senders,
+    tolerance=0.01,
+    solution=lambda buffer, burst: (
+        f"$N$ senders leave $(N - 1)$ bursts in the queue, and {si(buffer, 'byte')} hold"
+        f" {buffer / burst:.0f} of them. So $N = {net.incast_senders(buffer, burst):.0f}$."
+    ),
+    misconceptions=(
+        Misconception(
+            "one too few",
+            lambda buffer, burst: buffer / burst,
+            "While they send, the port drains one burst.",
+        ),
+        Misconception(
+            "one too many",
+            lambda buffer, burst: buffer / burst + 2,
+            "How many bursts does the port drain while they send?",
+        ),
+        Misconception(
+            "upside down",
+            lambda buffer, burst: burst / buffer,
+            "Does a larger buffer take fewer senders?",
+        ),
+    ),
+)
+
+headroom = Question(
+    id="network.headroom",
+    chapter=CHAPTER,
+    level="apply",
+    prompt=(
+        "A port of {{bandwidth}} wants to pause its sender, {{delay}} away. Packets have {{packet}}."
+        " How much room must it keep for what still arrives?"
+    ),
+    parameters={
+        "bandwidth": line(),
+        "delay": Parameter(1, (0.5, 1, 2), "µs"),
+        "packet": Parameter(4096, (1024, 4096), "byte"),
+    },
+    expected=net.pfc_headroom,
+    unit="kB",
+    solution=lambda bandwidth, delay, packet: (
+        f"The pause travels {si(delay, 's')}, and the last byte that was sent travels as long, so"
+        f" {si(2 * bandwidth * delay, 'byte')} come in between. At either end a packet may just"
+        f" have begun, {2 * packet:.0f} bytes more. Together {si(net.pfc_headroom(bandwidth, delay, packet), 'byte')}."
+    ),
+    misconceptions=(
+        Misconception(
+            "one way",
+            lambda bandwidth, delay, packet: bandwidth * delay + 2 * packet,
+            "What was on the cable when the pause arrived, has that arrived, too?",
+        ),
+        Misconception(
+            "bits for bytes",
+            lambda bandwidth, delay, packet: 16 * bandwidth * delay + 2 * packet,
+            "The line is named in bits. How many bytes is that a second?",
+        ),
+        Misconception(
+            "the sender's rest forgotten",
+            lambda bandwidth, delay, packet: bandwidth * delay,
+            "Follow the pause frame to the sender, and the last byte back.",
+        ),
+    ),
+)
+
+threshold = Question(
+    id="network.pause_threshold",
+    chapter=CHAPTER,
+    level="apply",
+    prompt=(
+        "A switch has {{ports}} ports, {{priorities}} lossless classes and {{buffer}} of buffer;"
+        " each port and class needs {{headroom}} of headroom. How long may each queue get before it"
+        " pauses, if all get the same?"
+    ),
+    parameters={
+        "ports": plain(32, 32, 64),
+        "priorities": plain(8, 4, 8),
+        "buffer": Parameter(12, (12, 16, 24), "MB"),
+        "headroom": Parameter(20, (15, 20, 22.4), "kB"),
+    },
+    valid=lambda ports, priorities, buffer, headroom: (
+        net.pfc_threshold(buffer, ports, priorities, headroom) > 2e3
+    ),
+    expected=lambda ports, priorities, buffer, headroom: net.pfc_threshold(
+        buffer, ports, priorities, headroom
+    ),
+    unit="kB",
+    solution=lambda ports, priorities, buffer, headroom: (
+        f"There are {ports * priorities} queues. Each can have"
+        f" {si(buffer / (ports * priorities), 'byte')}, of which {si(headroom, 'byte')} stay free:"
+        f" {si(net.pfc_threshold(buffer, ports, priorities, headroom), 'byte')}."
+    ),
+    holds={"if all get the same": "definition: of the question"},
+    misconceptions=(
+        Misconception(
+            "one class",
+            lambda ports, priorities, buffer, headroom: net.pfc_threshold(
+                buffer, ports, 1, headroom
+            ),
+            "Each class of each port has a queue of its own.",
+        ),
+        Misconception(
+            "headroom forgotten",
+            lambda ports, priorities, buffer, headroom: buffer / (ports * priorities),
+            "You gave the queue its whole part. Where does what comes after the pause go?",
+        ),
+        Misconception(
+            "one headroom for all",
+            lambda ports, priorities, buffer, headroom: (buffer - headroom) / (ports * priorities),
+            "The ports may pause at the same time. How many headrooms is that?",
+        ),
+    ),
+)
+
+flows = Question(
+    id="network.flows_in_step",
+    chapter=CHAPTER,
+    level="apply",
+    prompt=(
+        "DCQCN raises a flow's rate once in {{timer}}. On a line of {{bandwidth}} with packets of"
+        " {{packet}}, at how many equal flows does each send one packet between two raises?"
+    ),
+    parameters={
+        "timer": Parameter(55, (55, 100), "µs"),
+        "bandwidth": Parameter(40, (10, 40, 100), "Gbit/s"),
+        "packet": Parameter(1000, (1000, 4000), "byte"),
+    },
+    expected=lambda timer, bandwidth, packet: net.dcqcn_flows(bandwidth, packet, timer),
+    solution=lambda timer, bandwidth, packet: (
+        f"In {si(timer, 's')} the line carries {si(bandwidth * timer, 'byte')}, that is"
+        f" {bandwidth * timer / packet:.0f} packets. With as many flows each has one of them. With"
+        " more, a flow speeds up again before it could be told to slow down."
+    ),
+    holds={
+        "With more, a flow speeds up": (
+            lambda timer, bandwidth, packet: (
+                bandwidth / (2 * net.dcqcn_flows(bandwidth, packet, timer)) * timer < packet
+            )
+        )
+    },
+    misconceptions=(
+        Misconception(
+            "bits for bytes",
+            lambda timer, bandwidth, packet: 8 * bandwidth * timer / packet,
+            "The line is named in bits, the packet in bytes.",
+        ),
+        Misconception(
+            "packets a second",
+            lambda timer, bandwidth, packet: bandwidth / packet,
+            "Those are packets in a second. How many are sent between two raises?",
+        ),
+        Misconception(
+            "upside down",
+            lambda timer, bandwidth, packet: packet / (bandwidth * timer),
+            "Do more flows fit on a faster line, or fewer?",
+        ),
+    ),
+)
+
+# --- the slowest of many ----------------------------------------------------------------------
+
+hit = Question(
+    id="network.any_hit",
+    chapter=CHAPTER,
+    level="apply",
+    prompt=(
+        "In a step, a rank is late with probability {{chance}}, by itself. {{ranks}} ranks have to"
+        " be done. In what share of the steps is somebody late?"
+    ),
+    parameters={
+        "chance": Parameter(0.1, (0.05, 0.1, 0.2), "%"),
+        "ranks": plain(1024, 512, 1024, 2048),
+    },
+    expected=lambda chance, ranks: net.any_hit(chance, ranks),
+    unit="%",
+    solution=lambda chance, ranks: (
+        f"Nobody is late with probability $(1 - p)^n = {(1 - chance) ** ranks:.3g}$. The rest of"
+        f" the steps, {si(net.any_hit(chance, ranks), '%')}, have somebody late."
+    ),
+    holds={
+        "Nobody is late": lambda chance, ranks: (
+            abs((1 - chance) ** ranks + net.any_hit(chance, ranks) - 1) < 1e-12
+        )
+    },
+    misconceptions=(
+        Misconception(
+            "chances added",
+            lambda chance, ranks: chance * ranks,
+            "Two may be late in the same step. Can your share exceed one?",
+        ),
+        Misconception(
+            "one rank",
+            lambda chance, ranks: chance,
+            "That is one rank. The step waits for the others, too.",
+        ),
+        Misconception(
+            "nobody late",
+            lambda chance, ranks: (1 - chance) ** ranks,
+            "That is the share of the steps in which the step is in time.",
+        ),
+    ),
+)
+
+quantile = Question(
+    id="network.quantile",
+    chapter=CHAPTER,
+    level="design",
+    prompt=(
+        "{{ranks}} ranks wait for each other. You want to know the median of the step from the"
+        " times of single ranks. Which share of the single times lies below it?"
+    ),
+    parameters={"ranks": plain(64, 16, 32, 64, 128)},
+    expected=lambda ranks: net.quantile_of_one(0.5, ranks),
+    unit="%",
+    tolerance=0.0005,
+    solution=lambda ranks: (
+        f"The step is below $t$ if all {ranks} ranks are: $q^{{{ranks}}} = 0.5$, so $q ="
+        f" 0.5^{{1/{ranks}}} = {net.quantile_of_one(0.5, ranks):.5f}$."
+    ),
+    holds={"if all": "definition: a step ends with its last rank"},
+    misconceptions=(
+        Misconception(
+            "the same median",
+            lambda ranks: 0.5,
+            "That holds for one rank. What if the others are in time and one is not?",
+        ),
+        Misconception(
+            "one in so many",
+            lambda ranks: 1 - 1 / ranks,
+            "Check it: raised to the number of ranks, what share of the steps do you get?",
+        ),
+        Misconception(
+            "to the power, not the root",
+            lambda ranks: 1 - 0.5**ranks,
+            "Write down when the step is in time, and solve for one rank.",
+        ),
+    ),
+)
+
+register(
+    cable, window, goodput, budget, go_back, queue, fit, headroom, threshold, flows, hit, quantile
+)

@@ -1,0 +1,453 @@
+"""Questions of chapter 8, what happens on a fabric: collisions, rails, parts and their price, two
+levels, and what to look at when a job is slow.
+"""
+
+from __future__ import annotations
+
+from lightspeed import fabrics
+from lightspeed.collectives import hierarchical_time
+from lightspeed_course.practice.banks.network import CHAPTER, plain
+from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
+from lightspeed_course.show.format import si
+
+RATIOS = (1, 2, 3)
+PRICES = {"switch": 30_000, "cable": 600}  # dollars, premises of the question
+
+
+def rate(canonical, *choices):
+    return Parameter(canonical, choices, "GB/s")
+
+
+# --- collisions -------------------------------------------------------------------------------
+
+apart = Question(
+    id="network.ecmp_none",
+    chapter=CHAPTER,
+    level="apply",
+    prompt=(
+        "{{flows}} flows are hashed to {{paths}} links that are alike, each by itself. With what probability"
+        " does each flow get a link to itself?"
+    ),
+    parameters={"flows": plain(4, 3, 4, 6), "paths": plain(8, 8, 16)},
+    expected=lambda flows, paths: fabrics.ecmp_collisions(flows, paths).none,
+    unit="%",
+    solution=lambda flows, paths: (
+        "The first flow is free to choose, the second has one link less, and so on: "
+        + " · ".join(f"{paths - i}/{paths}" for i in range(flows))
+        + f" = {fabrics.ecmp_collisions(flows, paths).none:.3g}."
+    ),
+    misconceptions=(
+        Misconception(
+            "enough links",
+            lambda flows, paths: 1.0,
+            "The links would do. Does a hash know which of them are taken?",
+        ),
+        Misconception(
+            "one pair",
+            lambda flows, paths: 1 - 1 / paths,
+            "That is two flows. How many pairs can collide here?",
+        ),
+        Misconception(
+            "some pair collides",
+            lambda flows, paths: 1 - fabrics.ecmp_collisions(flows, paths).none,
+            "That is the chance that some of them share a link.",
+        ),
+    ),
+)
+
+idle = Question(
+    id="network.ecmp_idle",
+    chapter=CHAPTER,
+    level="apply",
+    prompt=(
+        "{{flows}} flows are hashed to {{paths}} uplinks. What share of the uplinks carries nothing,"
+        " on average?"
+    ),
+    parameters={"flows": plain(16, 8, 16, 32), "paths": plain(16, 8, 16)},
+    expected=lambda flows, paths: fabrics.ecmp_collisions(flows, paths).idle,
+    unit="%",
+    solution=lambda flows, paths: (
+        f"A flow misses a given link with probability {1 - 1 / paths:.4g}, and {flows} of them miss"
+        f" it with probability {1 - 1 / paths:.4g}^{flows} ="
+        f" {fabrics.ecmp_collisions(flows, paths).idle:.3g}."
+    ),
+    holds={"carries nothing": "definition: of idle"},
+    misconceptions=(
+        Misconception(
+            "none is idle",
+            lambda flows, paths: max(1 - flows / paths, 0.0),
+            "You dealt them out like cards. A hash deals with its eyes shut.",
+        ),
+        Misconception(
+            "the busy ones",
+            lambda flows, paths: 1 - fabrics.ecmp_collisions(flows, paths).idle,
+            "That is the share of links that carry something.",
+        ),
+        Misconception(
+            "one flow",
+            lambda flows, paths: 1 - 1 / paths,
+            "That is the chance that one flow misses a link. How many flows are there?",
+        ),
+    ),
+)
+
+
+# --- rails and oversubscription ---------------------------------------------------------------
+
+
+def on_spines(per_node, nodes):
+    return fabrics.alltoall_places(per_node, nodes, nodes).spine
+
+
+rails = Question(
+    id="network.rail_spine",
+    chapter=CHAPTER,
+    level="apply",
+    prompt=(
+        "{{nodes}} nodes of {{per_node}} GPUs hang on rails: GPU i of each node on leaf i. Each GPU"
+        " sends the same to each other GPU, each message straight from its own adapter to"
+        " the receiver's. What share of what a GPU sends crosses a spine?"
+    ),
+    parameters={"nodes": plain(16, 8, 16, 32), "per_node": plain(8, 4, 8)},
+    expected=lambda nodes, per_node: on_spines(per_node, nodes),
+    unit="%",
+    solution=lambda nodes, per_node: (
+        f"There are {nodes * per_node - 1} other GPUs: {per_node - 1} in the node, {nodes - 1} on"
+        f" the same rail of other nodes, and {(nodes - 1) * (per_node - 1)} on other rails. The"
+        f" last cross a spine: {si(on_spines(per_node, nodes), '%')}. With PXN a GPU hands them to"
+        " its neighbour on the right rail, and the spine stays empty."
+    ),
+    misconceptions=(
+        Misconception(
+            "rails keep it all",
+            lambda nodes, per_node: (per_node - 1) / (nodes * per_node - 1),
+            "You counted the GPUs of its own node. Who sits on another rail of another node?",
+        ),
+        Misconception(
+            "all that leaves the node",
+            lambda nodes, per_node: (nodes - 1) * per_node / (nodes * per_node - 1),
+            "Of what leaves the node, a part turns round at a leaf.",
+        ),
+        Misconception(
+            "the same rail",
+            lambda nodes, per_node: (nodes - 1) / (nodes * per_node - 1),
+            "Those are on its own rail, and their leaf joins them.",
+        ),
+    ),
+)
+
+across = Question(
+    id="network.across_rate",
+    chapter=CHAPTER,
+    level="apply",
+    prompt=(
+        "Each GPU has an adapter of {{bandwidth}}. The leaves are oversubscribed {{ratio}} to 1, and"
+        " {{leaving}} of the traffic leaves the leaf, spread evenly. At what rate can each GPU send?"
+    ),
+    parameters={
+        "bandwidth": rate(50, 25, 50),
+        "ratio": plain(4, 2, 3, 4),
+        "leaving": Parameter(75, (60, 75, 90), "%"),
+    },
+    expected=lambda bandwidth, ratio, leaving: fabrics.across_rate(bandwidth, ratio, leaving),
+    unit="GB/s",
+    solution=lambda bandwidth, ratio, leaving: (
+        f"A GPU has {si(bandwidth / ratio, 'byte/s')} of uplink. That is {leaving:.0%} of what it"
+        f" sends, so it sends {si(bandwidth / ratio, 'byte/s')} / {leaving:.2g} ="
+        f" {si(fabrics.across_rate(bandwidth, ratio, leaving), 'byte/s')}."
+    ),
+    misconceptions=(
+        Misconception(
+            "all of it leaves",
+            lambda bandwidth, ratio, leaving: bandwidth / ratio,
+            "A part of the traffic stays with its leaf and turns round there.",
+        ),
+        Misconception(
+            "two streams",
+            lambda bandwidth, ratio, leaving: (
+                (1 - leaving) * bandwidth + leaving * bandwidth / ratio
+            ),
+            "You averaged two rates. The GPU sends one mix, and the slow part holds it up.",
+        ),
+        Misconception(
+            "the adapter's rate",
+            lambda bandwidth, ratio, leaving: bandwidth,
+            "Add up what the GPUs of a leaf want to send up. Does it fit?",
+        ),
+    ),
+)
+
+# --- parts and their price --------------------------------------------------------------------
+
+hosts = Question(
+    id="network.fat_tree",
+    chapter=CHAPTER,
+    level="recall",
+    prompt=(
+        "How many links to GPUs can a fat tree of full bandwidth have, with switches of {{radix}}"
+        " ports in {{levels}} layers?"
+    ),
+    parameters={"radix": plain(64, 32, 64, 128), "levels": plain(2, 2, 3)},
+    expected=lambda radix, levels: fabrics.fat_tree_hosts(radix, levels),
+    tolerance=0.001,
+    solution=lambda radix, levels: (
+        f"$2 (k/2)^L = 2 × {radix // 2}^{levels} = {fabrics.fat_tree_hosts(radix, levels):,.0f}$."
+        " Each layer but the top turns half of its ports down."
+    ),
+    holds={"Each layer but the top": "definition: of a fat tree"},
+    misconceptions=(
+        Misconception(
+            "all ports down",
+            lambda radix, levels: radix**levels,
+            "If a switch turns its ports down, how does it reach the layer above?",
+        ),
+        Misconception(
+            "half in each layer",
+            lambda radix, levels: (radix / 2) ** levels,
+            "The top layer does not have to go up.",
+        ),
+        Misconception(
+            "one layer more",
+            lambda radix, levels: fabrics.fat_tree_hosts(radix, levels + 1),
+            "Count the layers of switches, without the GPUs.",
+        ),
+    ),
+)
+
+
+def price(gpus, radix, ratio, switch, cable):
+    """Dollars for a leaf-spine of this ratio."""
+    parts = fabrics.leaf_spine(gpus, radix, ratio)
+    return (parts.leaves + parts.spines) * switch + parts.cables * cable
+
+
+def fitting(gpus, radix, switch, cable, budget):
+    """The name of the smallest ratio that the budget pays for."""
+    ratio = next((r for r in RATIOS if price(gpus, radix, r, switch, cable) <= budget), None)
+    return f"r{ratio}" if ratio else "none"
+
+
+def other_answer(n):
+    """One of the answers that are not right, in the order of the options."""
+
+    def wrong(**premises):
+        names = [*(f"r{r}" for r in RATIOS), "none"]
+        names.remove(fitting(**premises))
+        return names[n]
+
+    return wrong
+
+
+fabric = Question(
+    id="network.budget",
+    chapter=CHAPTER,
+    level="design",
+    kind="choice",
+    prompt=(
+        "You join {{gpus}} GPUs, one link of 400 Gbit/s each, with switches of {{radix}} ports in"
+        " two layers. A switch costs {{switch}} dollars, a cable with its optics {{cable}} dollars,"
+        " and you have {{budget}} dollars. What is the lowest oversubscription that you can pay?"
+    ),
+    parameters={
+        "gpus": plain(2048, 1024, 2048),
+        "radix": plain(64, 64, 128),
+        "switch": Parameter(30_000, (20_000, 30_000), show=lambda v: f"{v:,}"),
+        "cable": Parameter(600, (600, 1000), show=lambda v: f"{v:,}"),
+        "budget": Parameter(4_300_000, (2_000_000, 3_000_000, 4_300_000), show=lambda v: f"{v:,}"),
+    },
+    options={
+        "r1": "1 to 1, full bandwidth",
+        "r2": "2 to 1",
+        "r3": "3 to 1",
+        "none": "none of these",
+    },
+    expected=fitting,
+    solution=lambda gpus, radix, switch, cable, budget: (
+        "\n\n".join(
+            f"{r} to 1: {p.leaves:.0f} leaves, {p.spines:.0f} spines, {p.cables:,.0f} cables,"
+            f" {price(gpus, radix, r, switch, cable):,.0f} dollars."
+            for r in RATIOS
+            for p in (fabrics.leaf_spine(gpus, radix, r),)
+        )
+        + f"\n\nThe first that {budget:,} dollars pay for is the answer."
+    ),
+    holds={
+        "none of these": "definition: of the option",
+        "What is the lowest": lambda gpus, radix, switch, cable, **_: (
+            price(gpus, radix, 1, switch, cable)
+            > price(gpus, radix, 2, switch, cable)
+            > price(gpus, radix, 3, switch, cable)
+        ),
+    },
+    misconceptions=(
+        Misconception(
+            "not added up", other_answer(0), "Count leaves, spines and cables, and add up."
+        ),
+        Misconception(
+            "parts forgotten",
+            other_answer(1),
+            "There are cables between leaves and spines, too, and switches in both layers.",
+        ),
+        Misconception(
+            "too careful",
+            other_answer(2),
+            "Try the ratios one after the other, from one to one on.",
+        ),
+    ),
+)
+
+# --- two levels, and switches that add --------------------------------------------------------
+
+
+def across_time(domain, size, gpus, inside, network):
+    return hierarchical_time(size, domain, gpus // domain, inside, network).across
+
+
+domains = Question(
+    id="network.domain",
+    chapter=CHAPTER,
+    level="apply",
+    prompt=(
+        "{{gpus}} GPUs all-reduce {{size}} in two levels, once in NVLink domains of 8 and once in"
+        " domains of 72. Each has a network adapter of {{network}}. How many times as long does the"
+        " part across the network take with the domains of 8?"
+    ),
+    parameters={
+        "gpus": plain(576, 288, 576, 1152),
+        "size": Parameter(1, (1, 4), "GB"),
+        "network": rate(50, 50, 100),
+    },
+    expected=lambda gpus, size, network: (
+        across_time(8, size, gpus, 450e9, network) / across_time(72, size, gpus, 450e9, network)
+    ),
+    solution=lambda gpus, size, network: (
+        f"Across, each GPU all-reduces its share with its peers: $2 (m - 1)/m × S/(d W)$ with $m ="
+        f" {gpus}/d$ domains of $d$.\n\nDomains of 8: $m = {gpus // 8}$,"
+        f" {si(across_time(8, size, gpus, 450e9, network), 's')}.\n\nDomains of 72: $m ="
+        f" {gpus // 72}$, {si(across_time(72, size, gpus, 450e9, network), 's')}."
+    ),
+    misconceptions=(
+        Misconception(
+            "the domains' ratio",
+            lambda gpus, size, network: 9.0,
+            "The shares are in that ratio. But fewer domains have fewer peers, too.",
+        ),
+        Misconception(
+            "no difference",
+            lambda gpus, size, network: 1.0,
+            "How large is the share that a GPU takes across, with each of them?",
+        ),
+        Misconception(
+            "upside down",
+            lambda gpus, size, network: (
+                across_time(72, size, gpus, 450e9, network)
+                / across_time(8, size, gpus, 450e9, network)
+            ),
+            "With larger domains, is there more to send across, or less?",
+        ),
+    ),
+)
+
+sharp = Question(
+    id="network.sharp",
+    chapter=CHAPTER,
+    level="apply",
+    prompt=(
+        "{{nodes}} nodes of 8 GPUs all-reduce {{size}}. The switches of the network add (SHARP);"
+        " each GPU's adapter carries {{network}} in a direction. How long does the part across the"
+        " network take?"
+    ),
+    parameters={
+        "nodes": plain(32, 16, 32, 64),
+        "size": Parameter(1, (1, 2, 4), "GB"),
+        "network": rate(50, 25, 50),
+    },
+    expected=lambda nodes, size, network: fabrics.sharp_time(size, 8, nodes, 450e9, network).across,
+    unit="ms",
+    solution=lambda nodes, size, network: (
+        f"Each GPU has {si(size / 8, 'byte')} after the reduce-scatter in its node. It sends them up"
+        f" once and gets the sum once, both at the same time: {si(size / 8, 'byte')} /"
+        f" {si(network, 'byte/s')}. A ring would send them nearly twice."
+    ),
+    holds={
+        "A ring would send": lambda nodes, size, network: (
+            1.8
+            < hierarchical_time(size, 8, nodes, 450e9, network).across
+            / fabrics.sharp_time(size, 8, nodes, 450e9, network).across
+            < 2
+        )
+    },
+    misconceptions=(
+        Misconception(
+            "a ring",
+            lambda nodes, size, network: hierarchical_time(size, 8, nodes, 450e9, network).across,
+            "That is a ring of the nodes. Who adds here?",
+        ),
+        Misconception(
+            "the whole buffer",
+            lambda nodes, size, network: size / network,
+            "The GPUs of a node share the work: what has each of them after its reduce-scatter?",
+        ),
+        Misconception(
+            "up, then down",
+            lambda nodes, size, network: 2 * size / 8 / network,
+            "A link carries both directions at the same time.",
+        ),
+    ),
+)
+
+# --- where to look ----------------------------------------------------------------------------
+
+SIGNS = {
+    "an adapter's `out_of_sequence` counter grows on one host, and its link is never paused": "loss",
+    "a switch port counts many received pause frames, and no packet is dropped": "pause",
+    "`np_ecn_marked_roce_packets` grows at one receiver while its neighbours are quiet": "incast",
+    "uplinks of one leaf differ by a factor of four in bytes, and the leaf drops nothing": "hash",
+}
+CAUSES = {
+    "loss": "a cable or transceiver that loses packets",
+    "pause": "a receiver that is too slow, somewhere behind that port",
+    "incast": "many senders that send to one receiver at once",
+    "hash": "flows that the hash put on the same uplinks",
+}
+
+
+def other_cause(n):
+    return lambda sign: [c for c in CAUSES if c != SIGNS[sign]][n]
+
+
+counter = Question(
+    id="network.first_counter",
+    chapter=CHAPTER,
+    level="design",
+    kind="choice",
+    prompt="A job has become slow. You find this: {{sign}}. Which cause fits it?",
+    parameters={"sign": Parameter(next(iter(SIGNS)), tuple(SIGNS))},
+    options=CAUSES,
+    expected=lambda sign: SIGNS[sign],
+    solution=lambda sign: {
+        "loss": "Gaps in the numbers of packets without a pause or a full queue come from the line itself. Swap the cable, then the transceiver.",
+        "pause": "Pauses come from below: a queue there is full. Follow them from switch to switch to the port that sends pauses and receives none.",
+        "incast": "Marks at one receiver mean a queue at its port. Look for a collective, or a checkpoint, that sends to one rank.",
+        "hash": "The links are sound, and their load is not even. More connections, or routing that looks at the load, spread it.",
+    }[SIGNS[sign]],
+    misconceptions=(
+        Misconception(
+            "another counter's cause",
+            other_cause(0),
+            "Ask where a packet has to wait, or vanish, to make this counter move.",
+        ),
+        Misconception(
+            "a second one's",
+            other_cause(1),
+            "Which of the counters would your cause move, and is it the one that moved?",
+        ),
+        Misconception(
+            "a third one's",
+            other_cause(2),
+            "Is this a sign of a line, of a queue, or of a route?",
+        ),
+    ),
+)
+
+register(apart, idle, rails, across, hosts, fabric, domains, sharp, counter)

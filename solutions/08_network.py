@@ -1,0 +1,245 @@
+# %% [markdown]
+# # Exercises 8: The network
+#
+# Write your answer in place of the dots and run the cell: `check` says whether it is right and, if not, what may have
+# happened. A plain number is read in the unit that the question asks for; a quantity `Q(value, "MB")` brings its own.
+# Chapter 8 has what you need, and you may use the laws of `lightspeed.networks` and `lightspeed.fabrics`.
+
+# %%
+from lightspeed.collectives import hierarchical_time
+from lightspeed.fabrics import *
+from lightspeed.networks import *
+from lightspeed.units import Q
+from lightspeed_course import ask, check
+
+# %% [markdown]
+# ## A line that loses packets
+
+# %%
+ask("network.window")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # packets
+answer = window_packets(400e9 / 8, 10e-6, 4096)
+# END SOLUTION
+check("network.window", answer)
+
+# %%
+ask("network.goodput")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # per cent
+answer = 100 * go_back_n(0.01, 120)
+# END SOLUTION
+check("network.goodput", answer)
+
+# %%
+ask("network.cable")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # per cent
+answer = 100 * (300 + 100) / (300 + 100 / go_back_n(0.01, 200))
+# END SOLUTION
+check("network.cable", answer)
+
+# %%
+ask("network.loss_budget")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # per cent
+answer = 100 * 0.05 / (0.05 + 0.95 * 125)
+# END SOLUTION
+check("network.loss_budget", answer)
+
+# %%
+ask("network.go_back_function")
+
+
+# %%
+def goodput(loss, window):
+    """Share of the line that is goodput."""
+    # BEGIN SOLUTION
+    # STUB: ...
+    return (1 - loss) / (1 - loss + loss * window)
+    # END SOLUTION
+
+
+check("network.go_back_function", goodput)
+
+# %% [markdown]
+# ## Many senders, one port
+
+# %%
+ask("network.incast_queue")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # MB
+answer = (8 - 1) * 1
+# END SOLUTION
+check("network.incast_queue", answer)
+
+# %%
+ask("network.incast_senders")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # senders
+answer = incast_senders(16e6, 1e6)
+# END SOLUTION
+check("network.incast_senders", answer)
+
+# %%
+ask("network.headroom")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # kB
+answer = Q(pfc_headroom(50e9, 1e-6, 4096), "byte")
+# END SOLUTION
+check("network.headroom", answer)
+
+# %%
+ask("network.pause_threshold")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # kB
+answer = 12e3 / (32 * 8) - 20
+# END SOLUTION
+check("network.pause_threshold", answer)
+
+# %%
+ask("network.flows_in_step")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # flows
+answer = 40e9 / 8 * 55e-6 / 1000
+# END SOLUTION
+check("network.flows_in_step", answer)
+
+# %% [markdown]
+# ## The slowest of many
+
+# %%
+ask("network.any_hit")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # per cent
+answer = 100 * any_hit(0.001, 1024)
+# END SOLUTION
+check("network.any_hit", answer)
+
+# %%
+ask("network.quantile")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # per cent
+answer = 100 * 0.5 ** (1 / 64)
+# END SOLUTION
+check("network.quantile", answer)
+
+# %% [markdown]
+# ## Fabrics
+
+# %%
+ask("network.ecmp_none")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # per cent
+answer = 100 * (8 * 7 * 6 * 5) / 8**4
+# END SOLUTION
+check("network.ecmp_none", answer)
+
+# %%
+ask("network.ecmp_idle")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # per cent
+answer = 100 * (15 / 16) ** 16
+# END SOLUTION
+check("network.ecmp_idle", answer)
+
+# %%
+ask("network.rail_spine")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # per cent
+answer = 100 * (16 - 1) * (8 - 1) / (16 * 8 - 1)
+# END SOLUTION
+check("network.rail_spine", answer)
+
+# %%
+ask("network.across_rate")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # GB/s
+answer = 50 / 4 / 0.75
+# END SOLUTION
+check("network.across_rate", answer)
+
+# %%
+ask("network.fat_tree")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # links
+answer = fat_tree_hosts(64, 2)
+# END SOLUTION
+check("network.fat_tree", answer)
+
+# %%
+ask("network.budget")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # the key of an option
+costs = {}
+for ratio in (1, 2, 3):
+    parts = leaf_spine(2048, 64, ratio)
+    costs[f"r{ratio}"] = (parts.leaves + parts.spines) * 30_000 + parts.cables * 600
+answer = next((name for name, cost in costs.items() if cost <= 4_300_000), "none")
+# END SOLUTION
+check("network.budget", answer)
+
+# %%
+ask("network.domain")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # times
+times = {d: hierarchical_time(1e9, d, 576 // d, 450e9, 50e9).across for d in (8, 72)}
+answer = times[8] / times[72]
+# END SOLUTION
+check("network.domain", answer)
+
+# %%
+ask("network.sharp")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # ms
+answer = Q(sharp_time(1e9, 8, 32, 450e9, 50e9).across, "s")
+# END SOLUTION
+check("network.sharp", answer)
+
+# %%
+ask("network.first_counter")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # the key of an option
+answer = "loss"
+# END SOLUTION
+check("network.first_counter", answer)
