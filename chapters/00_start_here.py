@@ -88,6 +88,7 @@ ask("roofline.h100_critical_batch")
 #    change first. {{because design}}
 # 7. [NCCL bandwidth](07_nccl_bandwidth.ipynb): whether a measured collective is normal, and what
 #    bounds it.
+# 8. [The network](08_network.ipynb): what a lost packet, a full queue or a wrong place costs a job.
 #
 # If you have twenty minutes for a chapter, read the sections marked with ◆ (chapters 1 to 3 have
 # them so far). They lead from the opening question to its answer.

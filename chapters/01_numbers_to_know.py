@@ -21,8 +21,21 @@ from math import log2
 from lightspeed import datasheet, roofline
 from lightspeed.catalog import UNITS, accelerator, entries, find, link, memory, parse
 from lightspeed_course import (
-    ask, Axis, Bars, calibration, cards, Chart, figure, human_axis, human_time, Points, predict,
-    reveal, Rule, si, table,
+    ask,
+    Axis,
+    Bars,
+    calibration,
+    cards,
+    Chart,
+    figure,
+    human_axis,
+    human_time,
+    Points,
+    predict,
+    reveal,
+    Rule,
+    si,
+    table,
 )
 from lightspeed.units import Q
 
@@ -305,10 +318,37 @@ figure(
     f"{e.dram!r} for a word from DRAM.",
 )
 
+# %% [markdown]
+# And beyond the chip? A byte from another GPU, from a disk or from another host has further to go.
+# The sources of this ladder are of three kinds, so each row names its layer.
+
+# %%
+chip, wires, devices = (find(f"byte_{where}") for where in ("on_chip", "on_link", "through_device"))
+per_byte = [
+    ["register", chip.register, "access, 28 nm"],
+    ["small cache, 8 KiB", chip.sram_8kb, "access, 28 nm"],
+    ["large cache (L2)", chip.l2, f"access, {e.process.split(',')[0]}"],
+    ["GDDR6", chip.dram, f"access, {find('jouppi_7nm').process}, the least printed"],
+    ["die to die (NVLink-C2C)", wires.c2c, "link"],
+    ["NVLink", wires.nvlink, "link, one hop"],
+    ["PCIe 5", wires.pcie, "link, an upper end"],
+    ["fibre to another host", devices.optics, "optics at both ends, power over rate"],
+    ["SSD", devices.ssd, "drive, power over rate"],
+]
+table(
+    per_byte,
+    ["a byte from", "energy", "layer"],
+    # holds "A byte from a disk": devices.ssd > 1000 * chip.register
+    #   and max(float(row[1]) for row in per_byte) == devices.ssd
+    caption="A byte from a disk costs thousands of times what one from a register costs. Do not "
+    "compare digits across layers: a device does more than move the byte.",
+)
+
 # %%
 ratios = {
     "DRAM read over fp16 multiply-add": (
-        read_over_fma, "wires, whose capacitance grows with their length",
+        read_over_fma,
+        "wires, whose capacitance grows with their length",
     ),
     "DRAM read over fp16 multiply": (e.dram / e.fp16_multiply, "the same, without the add"),
     "fp32 add over int8 add": (e.fp32_add / e.int8_add, "bits that switch"),
@@ -476,6 +516,7 @@ table(
 #
 # Peaks are for dense matrices on one chip; link rates are for one direction. Data sheets often
 # print the sparse peak, or both directions of a link together.
+
 
 # %%
 def cell(entry, name, unit):
@@ -732,6 +773,7 @@ ladder_figure(here)
 # %% tags=["measured"]
 ladder_findings(here)
 
+
 # %%
 def lines(threads):
     """What to look up in a record, beside the guess at it. Sizes are in bytes."""
@@ -747,7 +789,9 @@ def lines(threads):
 
 
 # %% tags=["measured"]
-compare_here(here, lines(usable_cores()), caption="The guess stands where other chapters have a law.")
+compare_here(
+    here, lines(usable_cores()), caption="The guess stands where other chapters have a law."
+)
 
 # %% [markdown]
 # ### Explain the difference

@@ -26,6 +26,8 @@ from lightspeed import (
     catalog,
     collectives,
     energy,
+    fabrics,
+    networks,
     parallel,
     pipeline,
     queueing,
@@ -152,6 +154,8 @@ def _names() -> dict:
             pipeline,
             parallel,
             reliability,
+            networks,
+            fabrics,
         )
         for name, law in vars(module).items()
         if hasattr(law, "arguments")

@@ -22,7 +22,7 @@ SHAPES = {
     "chip": (r"[a-z]\w*", "a key such as l40s"),
     "question": (r"[a-z]\w*\.[a-z]\w*", "topic.name, such as roofline.l40s_ridge"),
     "law": (r"[a-z]\w*\.[a-z]\w*", "module.function, such as roofline.transfer_time"),
-    "chapter": (r"\d\d_[a-z]\w*", "number_name, such as 08_network"),
+    "chapter": (r"\d\d_[a-z]\w*", "number_name, such as 09_storage"),
 }
 
 

@@ -1,0 +1,823 @@
+# %% [markdown]
+# # 8. The network
+#
+# On a Tuesday a training job of a thousand GPUs loses a third of its speed.
+# {{because quotation: the question that the chapter opens with}} The code is the same, no GPU is
+# throttled, and the collectives still finish, only later. {{because quotation}} Somebody asks the
+# network team, and the network team finds nothing: no port is down, and of the packets of the last
+# hour all but a tiny part arrived. {{because quotation}} On Thursday somebody swaps one cable, and
+# the speed is back.
+#
+# How can one cable of thousands, which loses one packet in a hundred, take a third from everybody?
+#
+# Chapter 7 took the network as it is sold: each link runs at its rate, and whatever is sent
+# arrives. {{because design: of chapter 7}} This chapter takes it as it is.
+#
+# **You will be able to** say what a lost packet costs, and why it depends on what the adapter does
+# about it; tell incast, pauses and marks apart in a counter; place a job on a fabric, and design one
+# within a budget; and say what to check before a run goes from eight GPUs to sixty-four, or to
+# thousands.
+#
+# **You need** chapter 7, and of chapter 6 what a step sends. **Time:** two hours, with the
+# problems. **Short on time?** Read *What a lost packet costs*, *Incast* up to the explorer, *A job
+# on a fabric*, and the answer: twenty minutes.
+
+# %%
+import matplotlib.pyplot as plt
+import numpy as np
+from ipywidgets import FloatLogSlider, Output
+
+from lightspeed.catalog import find, link, number
+from lightspeed.collectives import busbw, hierarchical_time
+from lightspeed.fabrics import *
+from lightspeed.networks import *
+from lightspeed_course import Area, Axis, Chart, Line, Points, Rule
+from lightspeed_course import ask, figure, predict, reveal, si, table
+
+# %%
+ndr, roce, paper = link("infiniband_ndr"), find("roce"), find("dcqcn")
+wire, packet, round_trip = ndr.bandwidth, roce.mtu, 16e-6
+window = window_packets(wire, round_trip, packet)
+wire, round(window)
+
+# %% [markdown]
+# An adapter of {{si(wire, "byte/s")}} sends packets of {{packet:.0f}} bytes. Across a few switches
+# a round trip takes some {{si(round_trip, "s")}}. So {{window:.0f}} packets are on their way before
+# the answer to the first of them is back. Remember that number; it is the price of a loss.
+#
+# ## Before you read on
+#
+# Write down two guesses.
+
+# %%
+predict("network.cable", ...)
+
+# %%
+predict("network.any_hit", ...)
+
+# %% [markdown]
+# ## What a lost packet costs
+#
+# Packets get lost because a transceiver is dirty, a cable is bent, or a queue is full. Somebody has
+# to notice, and something has to be sent again. What exactly? Adapters know three answers. {{because
+# definition: of the three}}
+#
+# - **Selective repeat:** the lost packet, and that is it. {{because definition}} The receiver keeps
+#   what came after it.
+# - **Go back n:** the lost packet and what was sent after it. The receiver takes packets in order,
+#   so it throws away what came early. {{because definition}} Most RDMA adapters work like this,
+#   because memory for early packets is dear on a chip. {{because history: Mittal and others (2018)
+#   describe it so}}
+# - **Go back zero:** the whole message again. Early RDMA adapters did this. {{because history: Guo
+#   and others (2016) report it}}
+#
+# Draw it for ten packets, the third of which is lost, with five packets in a round trip:
+#
+# ```
+# selective repeat   0 1 X 3 4 5 6 2 7 8 9
+# go back n          0 1 X 3 4 5 6 2 3 4 5 6 7 8 9
+# ```
+#
+# In the first line one packet time is lost, in the second five: the lost packet and what was on
+# its way. {{because algebra: count the line}}
+#
+# ### The law
+#
+# A packet that gets through has cost itself, and a *window* $W$ for each failed try. With a loss of
+# $p$, $p/(1-p)$ tries fail on average before one works.
+#
+# $$\text{goodput, selective} = 1 - p \qquad\qquad \text{goodput, go back n} = \frac{1}{1 + \frac{p}{1-p}\,W}$$
+#
+# Goodput is the share of the line that carries new packets. In the second law the loss comes with a
+# factor of $W$, and that is the whole trouble: **at a loss of one in $W$, half of the line is gone.** {{holds abs(go_back_n(1 / window, window) - 0.5) < 0.01}}
+
+# %%
+losses = [1e-5, 1e-4, 1e-3, 1e-2]
+table(
+    [
+        [si(p, "%"), selective_repeat(p), go_back_n(p, window), go_back_zero(p, 256, window)]
+        for p in losses
+    ],
+    ["loss", "selective repeat", "go back n", "go back zero"],
+    # holds "the same loss": all(go_back_zero(p, 256, window) < go_back_n(p, window)
+    #   < selective_repeat(p) for p in losses)
+    caption="Goodput as a share of the line, at the same loss. The message of the last column has "
+    "a mebibyte.",
+)
+
+# %% tags=["figure"]
+p = np.geomspace(1e-6, 0.1, 80)
+fig, ax = plt.subplots(figsize=(7, 3), layout="constrained")
+ax.plot(p, selective_repeat(p), label="selective repeat")
+for w in (10, 100, 1000):
+    ax.plot(p, go_back_n(p, w), label=f"go back n, {w} on the way")
+ax.set(xscale="log", xlabel="share of packets lost", ylabel="goodput over line", ylim=(0, 1.05))
+ax.legend()
+plt.close(fig)
+figure(
+    fig,
+    # holds "falls to a half": all(abs(go_back_n(1 / w, w) - 0.5) < 0.05 for w in (10, 100, 1000))
+    caption="Each curve of go back n falls to a half near a loss of one in a window.",
+    alt="Goodput over loss on a logarithmic axis: a flat line for selective repeat and three "
+    "falling curves for go back n, further left the longer the window.",
+)
+
+# %% [markdown]
+# Drag the loss:
+
+# %%
+slider, shown = FloatLogSlider(value=1e-3, min=-6, max=-1, description="loss"), Output()
+
+
+def on_the_line(_=None):
+    shown.outputs = ()
+    shown.append_stdout(f"goodput: {go_back_n(slider.value, window):.3f} of the line")
+
+
+slider.observe(on_the_line, "value")
+on_the_line()
+display(slider, shown)
+
+# %%
+ask("network.goodput")
+
+# %%
+ask("network.loss_budget")
+
+# %% [markdown]
+# ### Lost again
+#
+# One thing more. When a packet is missing, the receiver asks for it, but it asks once.
+# {{because design: of RoCE adapters}} If the packet is lost again, nobody tells the sender, and it
+# waits until its own timer rings. {{because design}} A driver's default for that timer is
+# {{si(roce.timeout, "s")}}, and at {{si(wire, "byte/s")}} that is room for millions of packets.
+# {{holds roce.timeout * wire / packet > 2e6}}
+
+# %%
+timer = roce.timeout * wire / packet
+{p: round(go_back_n(p, window, timer), 3) for p in losses}
+
+# %% [markdown]
+# So a network must be almost free of loss, or an adapter must be clever. {{because advice}} Engineers
+# took the first way with InfiniBand, whose links send nothing that the next one has no room for,
+# and copied it to Ethernet with *pauses*. {{because history}} Mittal and others showed in 2018 that
+# the second way works as well, and today's adapters repeat selectively if they are told to.
+# {{because history}}
+#
+# ### Does the law hold?
+#
+# The library has a simulator that sends one packet after another over a line with a seeded loss. It
+# knows the rules of the adapters and nothing of the formulas. {{because design}}
+
+# %%
+from random import Random
+
+from lightspeed.models.network_simulation import simulate_transport
+
+runs = {
+    loss: simulate_transport("go_back_n", 60_000, loss, round(window), Random(8))
+    for loss in (1e-4, 1e-3, 1e-2)
+}
+[[loss, round(run.goodput, 4), round(go_back_n(loss, window), 4)] for loss, run in runs.items()]
+
+# %% [markdown]
+# ## One slow link and a thousand who wait
+#
+# A collective ends when its last rank has its data. So the loss of one link is a loss of all.
+# {{because definition: of a collective}} Put the Tuesday's numbers in:
+
+# %%
+compute, traffic, lossy = 0.3, 0.1, 0.01
+slow = traffic / go_back_n(lossy, window)
+before, now = compute + traffic, compute + slow
+before, now, round(before / now, 2)
+
+# %%
+reveal("network.cable")
+
+# %% [markdown]
+# A step of {{si(before, "s")}} takes {{si(now, "s")}} now: the job keeps {{before / now:.0%}} of its
+# speed. One cable lost one packet in a hundred, one link kept {{go_back_n(lossy, window):.0%}} of
+# its rate, and {{1 - before / now:.0%}} of everybody's speed went away. {{holds 0.25 < 1 - before /
+# now < 0.4 and go_back_n(lossy, window) < 0.5}}
+#
+# ### Many wait for the last
+#
+# A sound network does it, too. If each rank is late in one step of a thousand, by itself, how
+# often is a step of a thousand ranks late? The chance that all are in time is
+# $(1 - p)^n$, and it shrinks fast. {{because algebra}}
+
+# %%
+ranks = [1, 8, 64, 1024, 8192]
+table(
+    [
+        [n, f"{any_hit(0.001, n):.1%}", slowest_of(1.0, 0.01, n), f"{quantile_of_one(0.5, n):.5f}"]
+        for n in ranks
+    ],
+    ["ranks", "steps with somebody late", "mean of the slowest", "quantile of one rank"],
+    caption="A rank is late in one step of a thousand; or takes one second and a delay of ten "
+    "milliseconds on average. Last: which quantile of a single rank is the median of the step.",
+)
+
+# %%
+reveal("network.any_hit")
+
+# %% [markdown]
+# The mean of the slowest grows with the logarithm of the ranks, if delays are exponential: the
+# mean of the largest of $n$ is the sum $1 + 1/2 + \dots + 1/n$ of their means. {{because algebra}}
+# So *jitter* is a matter of scale. A spread that nobody notices on eight GPUs sets the pace of eight
+# thousand: look at the quantile in the last column, not at the mean. {{because advice}}
+
+# %%
+ask("network.quantile")
+
+# %% [markdown]
+# ## Incast
+#
+# Now let many senders have something for one receiver: shards of a checkpoint, tokens for a popular
+# expert, the root of a gather. Each sends at the full rate of its link, and the receiver's port can
+# pass on the rate of one. {{because definition: of incast}} The others have to wait in the switch.
+#
+# $$\text{queue} = (N - 1)\,B \qquad\qquad N \le \frac{\text{buffer} }{B} + 1$$
+#
+# for $N$ senders with a burst of $B$ each.
+
+# %%
+burst = 1e6
+{n: incast_queue(n, burst, wire, wire) for n in (2, 8, 32, 128)}
+
+# %%
+incast_senders(64e6, burst)
+
+# %%
+ask("network.incast_queue")
+
+# %% [markdown]
+# What happens when the buffer is full? Three things have been tried, and most fabrics run two of
+# them at the same time. {{because history}}
+#
+# 1. **Drop.** The packets are lost, and the adapters send them again.
+# 2. **Pause** (PFC, *priority flow control*). A port whose queue gets long stops whoever sends to
+#    it, until the queue is short again. Nothing is lost, as long as there is room for what is on
+#    the way when the pause is sent: the *headroom*. {{because definition}}
+# 3. **Mark** (ECN, *explicit congestion notification*). A switch marks packets when a queue grows;
+#    the receiver tells the sender, and the sender slows down. DCQCN is the rule by which RoCE
+#    adapters do this. {{because definition}}
+#
+# Try them. Start with nothing and a buffer that is too small, and look at the time that it takes.
+
+# %%
+from lightspeed_course.explorers.network import explore, explore_fabric
+
+explore()
+
+# %% [markdown]
+# Did you expect the timer? If the *last* packet of a burst is lost, no packet after it can show the gap. {{because design}} The sender waits for its clock, and the receiver's port stands idle meanwhile. {{because
+# measured elsewhere: tests/laws/test_networks.py}} With pauses nothing is lost, and it takes as long
+# as the link takes; the senders stand still for most of it, which is right, for there is nothing
+# else that they could do. {{because measured elsewhere: tests/explorers/test_network_verdicts.py}}
+
+# %%
+ask("network.incast_senders")
+
+# %% [markdown]
+# ### Why not pause and be done?
+#
+# Because a pause stops a *port*, and behind that port sit packets for others, too. {{because
+# definition: of PFC}} A receiver that is slow stops its switch, this one stops the next, and in the end senders stand still that had nothing to do with it. {{because definition: of PFC}} Guo and others (2016) met adapters that sent pauses
+# without an end, and stopped a whole network: a *pause storm*. {{because history}} A single frame
+# stops a link for up to
+
+# %%
+pause_time(65535, wire)
+
+# %% [markdown]
+# and a broken adapter repeats it. So switches have a **PFC watchdog**: a queue that was paused for
+# too long is emptied, losses and all. {{because definition}} And pauses can wait for each other in a
+# ring: a *deadlock*. {{because definition}}
+#
+# Headroom is not free either. It takes room for two trips along the cable and a packet at either
+# end, for each port and each class:
+
+# %%
+pfc_headroom(wire, 1e-6, packet), pfc_headroom(wire, 50e-6, packet)
+
+# %%
+ask("network.headroom")
+
+# %% [markdown]
+# The second number is for a cable between two sites, which is why long links are hard to make
+# lossless. {{holds pfc_headroom(wire, 50e-6, packet) > 40 * pfc_headroom(wire, 1e-6, packet)}}
+#
+# ### Mark early, pause late
+#
+# The two are set up so that marks come first. The paper of DCQCN computes how, for a switch of
+# {{paper.ports:.0f}} ports with {{si(paper.buffer, "byte")}} of buffer and {{paper.priorities:.0f}}
+# classes. We take its four numbers and compute the same two thresholds:
+
+# %%
+switch = [paper.buffer, paper.ports, paper.priorities, paper.headroom]
+computed = [pfc_threshold(*switch), ecn_threshold(*switch, paper.beta)]
+table(
+    [
+        ["pause from", computed[0], paper.pfc_threshold],
+        ["mark before", computed[1], paper.ecn_threshold],
+    ],
+    ["threshold", "computed", "printed"],
+    caption="Queue lengths of the DCQCN paper.",
+)
+
+# %%
+ask("network.pause_threshold")
+
+# %% [markdown]
+# ### How DCQCN settles
+#
+# A sender that is told of a mark cuts its rate by up to a half. {{because definition}} Without news it
+# climbs back: first half way to where it was, five times, then beyond by {{si(paper.increase,
+# "byte/s")}} at a time. {{because definition}} Treat rates and queue as a fluid, and you get
+# differential equations with a delay. They come to rest where the marks that a queue makes are just
+# the marks that keep $N$ flows at a fair share. {{because algebra: ECN or Delay, equation 11}} To
+# first order
+#
+# $$p^\star \approx \sqrt[3]{\frac{R_{AI}\,N^2}{\tau'\,C^2}\left(\frac{1}{B} + \frac{N}{T\,C}\right)^2}$$
+#
+# with rates and bytes counted in packets.
+
+# %%
+from lightspeed.models.congestion import dcqcn_fluid, dcqcn_resting
+from lightspeed.models.network_simulation import DCQCN, Port, Senders, simulate_incast
+
+marks = (float(paper.kmin), float(paper.kmax), float(paper.pmax))
+port = Port(float(paper.line), marks=marks, pause=4.9e6)
+rest = dcqcn_resting(8, port)
+first = dcqcn_marking(8, paper.line, paper.packet)
+rest, round(first, 5)
+
+# %%
+fluid = dcqcn_fluid(8, port, 0.04)
+packets = simulate_incast(Senders(8, float("inf"), control=DCQCN()), port, Random(1), until=0.015)
+
+# %% tags=["figure"]
+t, q = zip(*[(t, min(q, 4e5)) for t, q in packets.samples])
+figure(
+    Chart(
+        Axis("time", "s", domain=(0, 0.04)),
+        Axis("queue", "byte", domain=(0, 4e5)),
+        [
+            Line(t, q, "packets", "grey"),
+            Line(fluid.time, [min(q, 4e5) for q in fluid.queue], "fluid", "blue"),
+            Rule(y=rest.queue, label="where it rests", color="orange"),
+        ],
+    ),
+    caption="Eight flows at one port. The fluid settles where the equations rest; packets jump "
+    "about, and leave a shorter queue on average.",
+    # holds "leave a shorter queue": sum(q for t, q in packets.samples if t > 0.008) / sum(
+    #   1 for t, q in packets.samples if t > 0.008) < rest.queue
+    alt="Queue over time: a peak at the start, then a smooth curve that rises to the line of the "
+    "resting point, and a jagged one.",
+)
+
+# %% [markdown]
+# The short formula is {{first / rest.marking - 1:.0%}} above the exact resting point here; it is of
+# first order. {{holds 0 < first / rest.marking - 1 < 0.33}} Single packets jump round the fluid,
+# since marks are drawn by chance.
+#
+# **Where it breaks.** A flow's rate goes up once in {{si(paper.timer, "s")}}. If its fair share is
+# less than one packet in that time, it speeds up again before it could be told to slow down.
+# {{because algebra}}
+
+# %%
+computed = dcqcn_flows(paper.line, paper.packet, paper.timer)
+slow_line = dcqcn_flows(paper.line_10g, paper.packet, paper.timer)
+[computed, paper.fails_from, slow_line, paper.fails_from_10g]
+
+# %% [markdown]
+# The rule says {{computed:.0f}} flows at {{si(paper.line, "byte/s")}} and {{slow_line:.0f}} at {{si(paper.line_10g, "byte/s")}}. The authors of DCQCN+ simulated it and found that queues were no longer drained
+# from about {{paper.fails_from:.0f}} and {{paper.fails_from_10g:.0f}} flows on: the rule of thumb is
+# off by {{computed / paper.fails_from - 1:+.0%}} and {{slow_line / paper.fails_from_10g - 1:+.0%}}.
+# {{because quotation: of DCQCN+, 'about 80 (160)'}} Our packet simulator's mean queue passes Kmax
+# between half of their number and their number at the faster line.
+# {{because measured elsewhere: tests/published/test_networks_published.py}}
+
+# %%
+ask("network.flows_in_step")
+
+# %% [markdown]
+# ## A job on a fabric
+#
+# A node's adapters hang on *leaf* switches, leaves hang on *spines*. How many of each?
+#
+# A switch of $k$ ports that turns half of them down and half of them up makes a *fat tree*: every
+# layer can pass on what it gets. {{because definition}} With $L$ layers it joins $2\,(k/2)^L$ links.
+
+# %%
+table(
+    [
+        [
+            k,
+            *(f"{fat_tree_hosts(k, levels):,.0f}" for levels in (2, 3)),
+            *(f"{fat_tree_switches(k, levels):,.0f}" for levels in (2, 3)),
+        ]
+        for k in (32, 64, 128)
+    ],
+    ["ports", "links, two layers", "links, three", "switches, two layers", "switches, three"],
+)
+
+# %%
+ask("network.fat_tree")
+
+# %% [markdown]
+# ### Rails
+#
+# Which GPUs should share a leaf? The obvious answer is: those of one rack. The better one for GPUs
+# is: those that talk to each other. In a ring between nodes, and in the all-reduce of two levels of
+# chapter 7, GPU 3 of a node talks to GPU 3 of the next. {{because definition: of the two-level
+# scheme}} So give leaf 3 the third GPU of *every* node: a **rail**. {{because definition}} Now
+# rings stay under their leaf, however many nodes the leaf joins.
+# {{because measured elsewhere: tests/laws/test_fabrics.py}}
+#
+# An all-to-all doesn't. {{because definition}} A token of GPU 3 may want GPU 5 of another node.
+
+# %%
+sixteen = {route: alltoall_places(8, 16, 16, route) for route in ("direct", "pxn")}
+table(
+    [
+        [name, *(f"{share:.1%}" for share in (p.inside, p.leaf, p.spine))]
+        for name, p in sixteen.items()
+    ],
+    ["route", "inside the node", "through one leaf", "over a spine"],
+    # holds "takes the spine out": sixteen["pxn"].spine == 0 < 0.8 < sixteen["direct"].spine
+    # because "An all-to-all of sixteen": definition
+    caption="An all-to-all of sixteen nodes of eight GPUs on rails. PXN takes the spine out: data goes to "
+    "the GPU of the right rail over NVLink first.",
+)
+
+# %%
+ask("network.rail_spine")
+
+# %% [markdown]
+# ### Hash and hope
+#
+# Between two leaves there are many ways, all alike. {{because definition: of a leaf and spine}} Switches pick one by a hash of the addresses, so that
+# the packets of a flow stay in order (ECMP). {{because definition}} A web server has thousands of
+# small flows, and a hash spreads them well. A GPU has a few, each as fast as a link, and two that
+# share one get half. {{because history: Meta and Alibaba both report it}}
+
+# %%
+from lightspeed.models.fabric_traffic import Fabric, flows_of, load
+
+eight = ecmp_collisions(8, 8)
+eight
+
+# %% [markdown]
+# Eight flows on eight links: with a chance of {{eight.none:.2%}} each gets its own. On average
+# {{eight.idle:.0%}} of the links stay idle, and the fullest has {{eight.fullest:.2f}} flows, so the
+# job takes {{eight.fullest:.2f}} times as long. {{holds eight.none < 0.003 and eight.fullest > 2.5}}
+# More flows than links help: cut each into four connections, and the fullest link carries
+# {{ecmp_collisions(32, 8).fullest / 4:.2f}} times its part. {{holds ecmp_collisions(32, 8).fullest /
+# 4 < 0.75 * eight.fullest}} Meta reports up to {{number("meta_roce.ecmp_gain"):.0%}} for an
+# all-reduce from more connections whose numbers go into the hash. {{because quotation}}
+
+# %%
+ask("network.ecmp_none")
+
+# %%
+ask("network.ecmp_idle")
+
+# %% [markdown]
+# ### Which links carry what
+#
+# Put a job on a small fabric, and watch the links. Four things to try: cross the ring (what a wrong
+# list in `NCCL_IB_HCA` does); scatter the job over pods; take uplinks away; and give each flow more
+# connections.
+
+# %%
+explore_fabric()
+
+# %% [markdown]
+# ### Oversubscription
+#
+# If rings stay under their leaf, why pay for full bandwidth above it? Some don't. A leaf that takes
+# three times what it can send up is *oversubscribed* three to one. {{because definition}} What a GPU
+# gets depends on how much of its traffic leaves the leaf:
+
+# %%
+ratios, leaving = (1, 2, 4), (0.1, 0.5, 1.0)
+table(
+    [[f"{r} to 1", *(across_rate(wire, r, share) for share in leaving)] for r in ratios],
+    ["oversubscription", *(f"{share:.0%} leaves" for share in leaving)],
+    caption="What one GPU can send if the load is spread evenly.",
+)
+
+# %%
+ask("network.across_rate")
+
+# %% [markdown]
+# ### Larger domains, and switches that add
+#
+# Two other ways to need less network. An NVLink domain of seventy-two GPUs in place of eight leaves each
+# adapter a ninth of the data. {{holds abs(hierarchical_time(8e9, 8, 10**6, 450e9, wire).across /
+# hierarchical_time(8e9, 72, 10**6, 450e9, wire).across - 9) < 1e-3}} And switches that add (SHARP)
+# let each byte cross an adapter once in place of twice. {{holds abs(hierarchical_time(8e9, 8, 10**6,
+# 450e9, wire).across / sharp_time(8e9, 8, 10**6, 450e9, wire).across - 2) < 1e-3}} For a job that
+# divides by both:
+
+# %%
+gpus, size = 1152, 1e9
+levels = {
+    "domains of eight": hierarchical_time(size, 8, gpus // 8, 450e9, wire),
+    "of seventy-two": hierarchical_time(size, 72, gpus // 72, 900e9, wire),
+    "of eight, SHARP": sharp_time(size, 8, gpus // 8, 450e9, wire),
+}
+table(
+    [[n, t.inside, t.across, t.upper] for n, t in levels.items()],
+    ["", "inside", "across", "one after the other"],
+    caption=f"An all-reduce of {si(size, 'byte')} over {gpus:,} GPUs.",
+)
+
+# %%
+ask("network.domain")
+
+# %%
+ask("network.sharp")
+
+# %% [markdown]
+# ## Design: a fabric for two thousand GPUs
+#
+# Each GPU has a link, each switch so many ports, and you have a budget. Prices are premises; put in
+# yours.
+
+# %%
+joined, radix, prices = 2048, 64, {"switch": 30_000, "cable": 600}
+fabric_rows = []
+for ratio in (1, 2, 3):
+    parts = leaf_spine(joined, radix, ratio)
+    cost = (parts.leaves + parts.spines) * prices["switch"] + parts.cables * prices["cable"]
+    fabric_rows.append([f"{ratio} to 1", parts.leaves, parts.spines, parts.cables, f"{cost:,.0f}"])
+table(
+    fabric_rows,
+    ["oversubscription", "leaves", "spines", "cables", "dollars"],
+    caption=f"{joined:,} links of {si(wire, 'byte/s')}, switches of {radix} ports, two layers. A "
+    "cable counts with its optics at both ends.",
+)
+
+# %%
+ask("network.budget")
+
+# %%
+fleet, draw = 50_000, 350  # GPUs, and W each: the premises of chapter 6's source
+
+# %% [markdown]
+# Which ratio do you *need*? Go back to chapter 6 and list what the job sends, and to whom. Rings of
+# data parallelism stay on their rail within a pod. Experts send each to each: with PXN that stays on the leaves of a pod, beyond the pod it does not. Tensor groups stay inside a node or they
+# are too slow anyway. {{because advice: chapter 6 derives it}} So choose pods as large as the leaf
+# allows, keep expert groups within a pod, and buy full bandwidth above only if groups span pods.
+# {{because advice}}
+#
+# ### Questions that a design has to answer
+#
+# - **What does the strategy of parallelism do to the network?** It decides who talks to whom, how
+#   often, and how much at a time: bursts of a gradient's size for data parallelism, a message after
+#   each layer for tensor parallelism, each to each for experts. {{because advice: chapter 6 computes
+#   all three}}
+# - **Why NVLink for tensor parallelism?** Its messages are in the way of the next product, so they
+#   can hide behind nothing, and NVLink has {{link("nvlink4").bandwidth / wire:.0f}} times the rate of
+#   an adapter. {{holds link("nvlink4").bandwidth > 8 * wire}}
+# - **Why does one slow GPU slow the job?** A collective ends with its last rank; see *The slowest
+#   of many*. {{because definition}}
+# - **What do we check before we go from eight GPUs to sixty-four?** At eight there was no network. {{because
+#   definition: one node}} So: the topology and which adapter each GPU takes; the collectives that the
+#   job runs, at its sizes, on two nodes and then on eight; counters before and after; groups of tensor
+#   parallelism still inside a node; the batch and its accumulation; a checkpoint written and read
+#   back; and the spread of the step over an hour.
+# - **Where does the price of loss come in?** The {{fleet:,}} GPUs of one textbook draw
+#   {{fleet * draw / 1e6:.1f}} MW. If a lossy cable takes a third of the speed for two days, that is
+#   {{fleet * draw * 48 / 3 / 1e6:,.0f}} MWh for nothing. {{because algebra}}
+#
+# ## Check it against what was published
+#
+# Each row is a number that a paper prints, beside what the laws of this chapter say, and the error.
+# {{because measured elsewhere: tests/published/test_networks_published.py}}
+
+# %%
+hpcc, hpn, tail = find("hpcc"), find("hpn"), find("tail")
+asked_again = (1 / roce.improved_share - 1) * (1 - roce.loss_collapse) / roce.loss_collapse
+ours = [
+    ("DCQCN: pause from", pfc_threshold(*switch), paper.pfc_threshold),
+    ("DCQCN: mark before", ecn_threshold(*switch, paper.beta), paper.ecn_threshold),
+    ("DCQCN+: flows, fast line", dcqcn_flows(paper.line, paper.packet), paper.fails_from),
+    ("DCQCN+: flows, slow line", dcqcn_flows(paper.line_10g, paper.packet), paper.fails_from_10g),
+    (
+        "HPCC: load on the wire",
+        hpcc.load / wire_share(hpcc.payload, hpcc.overhead),
+        hpcc.load_on_wire,
+    ),
+    ("The tail at scale: requests hit", any_hit(tail.slow, tail.servers), tail.hit),
+    ("HPN: GPUs of a segment", hpn.switch / hpn.port / 2 * hpn.rails, hpn.segment_gpus),
+    ("HPN: segments of a pod", hpn.switch / (2 * hpn.port) / hpn.rails, hpn.segments),
+]
+table(
+    [
+        [what, f"{float(a):.4g}", f"{float(b):.4g}", f"{float(a) / float(b) - 1:+.1%}"]
+        for what, a, b in ours
+    ],
+    ["what", "the law", "printed", "error"],
+)
+
+# %% [markdown]
+# **Where it breaks.** The rule of thumb for flows is the worst of them; it says when trouble starts,
+# not when a queue stays full. {{holds max(ours, key=lambda r: abs(float(r[1]) / float(r[2]) -
+# 1))[0].startswith("DCQCN+")}} HPN keeps a port of each spine for the core, so it has one segment
+# less. {{holds hpn.segments == hpn.switch / (2 * hpn.port) / hpn.rails - 1}} And one published
+# sentence is met as a limit: that go back n falls to "nearly zero" at a loss of
+# {{roce.loss_collapse:.0%}}. {{because quotation}} With the timer of a packet lost twice the law
+# gives {{go_back_n(roce.loss_collapse, 66, roce.timeout * roce.line / 1000):.2%}} there; without it,
+# {{go_back_n(roce.loss_collapse, 66):.0%}}, and {{roce.improved_share:.0%}} is what the same authors
+# print for an adapter that asks again. {{holds abs(go_back_n(roce.loss_collapse, 66) -
+# roce.improved_share) < 0.01}} The window of {{asked_again:.0f}} packets is what that takes; the paper
+# does not print it. {{because quotation}}
+#
+# ## Measure it here
+#
+# No cable of yours loses packets, one hopes. {{because advice}} So this experiment brings its own:
+# sender, cable and receiver are three sockets of your machine, and the cable is a few lines of
+# Python that hold each packet for a while and drop some. {{because design}} Both adapters are a few
+# lines, too. The law gets the share of packets that was really lost, and nothing is fitted to the
+# times. {{because design}}
+#
+# What do you expect?
+
+# %%
+from lightspeed_course import measure_here, shipped
+from lightspeed_course.measure.instruments.lossy import DELAY, LOSSES, SLOT, WINDOW
+from lightspeed_course.measure.pages.loss_figures import loss_figure, loss_table
+
+table(
+    [[si(p, "%"), selective_repeat(p), go_back_n(p, WINDOW)] for p in LOSSES],
+    ["loss", "selective repeat", "go back n"],
+    caption=f"What the laws say for {WINDOW} packets on the way: {si(DELAY, 's')} each way, "
+    f"{si(SLOT, 's')} a packet.",
+)
+
+# %% tags=["measured"]
+mine = measure_here("lossy")
+
+# %% tags=["measured"]
+loss_figure(mine)
+
+# %% tags=["measured"]
+loss_table(mine)
+
+# %% [markdown]
+# ### Explain the difference
+#
+# - **A few hundred packets are few.** A loss near the end of a message costs a whole round trip,
+#   because the line stands idle meanwhile. The law speaks of long messages. {{because
+#   definition: of the law}}
+# - **A busy machine** wakes sender and cable late. The round trip gets longer, and go back n pays
+#   for it with each loss. {{because advice}}
+# - **Asked once a turn.** After it went back, the sender waits for a gap to show; if the next packet
+#   is lost as well, it shows later.
+#
+# ### The same on a recorded machine
+
+# %%
+recorded = shipped()["lossy_2core"]
+loss_figure(recorded)
+
+# %%
+loss_table(recorded)
+
+# %% [markdown]
+# In a data centre you cannot ask a cable for its loss, but you can read counters. Five to begin with:
+#
+# | counter | where | what it says |
+# |---|---|---|
+# | `out_of_sequence`, `packet_seq_err` | adapter | packets arrive with gaps: a loss, or a route that reorders |
+# | `rx_discards_phy`, port drops | adapter, switch | a queue was full |
+# | `rx_prio3_pause`, `tx_prio3_pause` | adapter, switch | who is stopped, and who stops |
+# | `np_ecn_marked_roce_packets`, `rp_cnp_handled` | adapter | marks that arrive, and senders that slow down |
+# | `symbol_error`, `link_downed`, bit errors before correction | port | a line that is going to lose packets |
+
+# %%
+ask("network.first_counter")
+
+# %% [markdown]
+# ## Gallery of wrong claims
+#
+# Each was published. Each is rebutted by a line that you can run.
+
+# %%
+from lightspeed_course import gallery
+
+gallery("08")
+
+# %% [markdown]
+# ## The answer
+#
+# So, to the Tuesday. The job computes for {{si(compute, "s")}} a step and communicates for
+# {{si(traffic, "s")}}. One link of one ring began to lose {{lossy:.0%}} of its packets. Its adapter
+# goes back n with {{window:.0f}} packets on the way, so the link kept
+# {{go_back_n(lossy, window):.0%}} of its rate. All rings that pass it, and all ranks that wait for
+# them, got slower with it. {{because definition}} The step went from {{si(before, "s")}} to
+# {{si(now, "s")}}.
+#
+# Why did the network team find nothing? They looked for ports that are down and for queues that
+# overflow. The cable was up, and the losses were bit errors: they show in `symbol_error` and
+# `out_of_sequence` of two adapters, and nowhere else. {{because quotation}} How would one find it on
+# Tuesday? Run the collective that is slow on halves of the nodes, then on halves of the slow half:
+# ten runs find one host in a thousand. {{holds 2**10 > 1000}} What would have made it harmless?
+# Selective repeat: the step would have taken {{si(compute + traffic / selective_repeat(lossy), "s")}}.
+# {{holds compute + traffic / selective_repeat(lossy) < 1.01 * before}}
+#
+# ## Exercises
+#
+# `exercises/08_network.ipynb` has the problems of this page and more: goodput as a function, a
+# threshold, a fabric within a budget. `check` tells you what went wrong, not only that it did.
+#
+# ## Before a large run: the network's part
+#
+# The list is the one of chapter 6, item by item, with what this chapter adds.
+#
+# | check | how |
+# |---|---|
+# | GPU topology | `nvidia-smi topo -m`: each GPU's adapter shows as PIX or PXB |
+# | NVLink, NVSwitch | `nvidia-smi nvlink --status`: all links up, at their rate {{because advice}} |
+# | versions of CUDA, NCCL, PyTorch | printed by the job on each node, the same everywhere {{because advice}} |
+# | PCIe and NIC locality | `NCCL_DEBUG=INFO`: which adapter each channel takes |
+# | memory headroom | `training_memory` (chapter 6) |
+# | data-parallel group | one rank of each node on each ring: rails straight |
+# | tensor-parallel group | inside a node or an NVLink domain |
+# | pipeline stages | neighbours in one pod |
+# | sharding of FSDP or ZeRO | shards within a pod, copies across, if memory allows |
+# | placement of experts | a group within a pod; PXN on (`NCCL_PXN_DISABLE=0`) |
+# | batch, micro-batch, accumulation | `accumulation` (chapter 6) |
+# | rate of the adapters | `ibstat`, `ethtool`: the rate that was bought, on each port {{because advice}} |
+# | RDMA, RoCE or InfiniBand | `ib_write_bw` between two hosts reaches `wire_share` of the line |
+# | MTU | the same from end to end: {{roce.mtu:.0f}} bytes for RDMA, in jumbo frames |
+# | PFC, ECN, DCQCN | the same class on adapters and switches; `pfc_threshold`, `ecn_threshold`; the watchdog on |
+# | interface binding | `NCCL_SOCKET_IFNAME`, `NCCL_IB_HCA`: in the order of the rails |
+# | rails aligned | GPU i on leaf i, on each node: compare LLDP neighbours |
+# | cross-rail traffic | bytes on uplinks while a ring runs: near zero within a pod |
+# | collectives at their sizes | chapter 7, on two nodes, on eight, and on the whole |
+# | egress congestion, drops | counters of switches before and after |
+# | GPU utilization | of the compute between collectives, not of the whole step |
+# | variance of the step | the quantile of *Many wait for the last*, over an hour |
+# | overlap of communication and compute | a profile of one step (chapter 6) |
+# | straggler | time of each rank in front of the first collective |
+# | share of the bubble | `bubble_over_total` (chapter 6) |
+# | time of the all-to-all {{because definition}} | `alltoall_perf` at the job's size, with and without PXN |
+# | interval of checkpoints | `young_interval` (chapter 6), and one restored |
+#
+# ## Terms
+#
+# | term | meaning |
+# |---|---|
+# | data parallelism | the same model on each GPU, other samples {{because definition}} |
+# | model parallelism | a model cut up over GPUs, by layers or inside them |
+# | pipeline parallelism | layers in stages, one behind the other |
+# | tensor parallelism | matrix products cut up inside a layer |
+# | micro-batch | the part of a batch that goes through a pipeline at a time |
+# | pipeline bubble | idle time while a pipeline fills and drains |
+# | all-reduce | each rank gets the sum {{because definition}} |
+# | all-gather | each rank gets the shards of the others {{because definition}} |
+# | reduce-scatter | each rank gets its shard of the sum |
+# | ZeRO | optimizer states, gradients and weights sharded over data parallel ranks |
+# | FSDP | PyTorch's ZeRO |
+# | expert parallelism | experts of a layer on different GPUs |
+# | all-to-all {{because definition}} | each rank sends something else to each other rank |
+# | straggler | the rank that the others wait for |
+# | backend network | the network between GPUs, apart from the one of storage and users |
+# | high-speed domain | GPUs joined by NVLink |
+# | RDMA | access to another host's memory without its CPU |
+# | RoCEv2 | RDMA in UDP packets over Ethernet |
+# | rail | the GPUs of one place in each node, and their leaf |
+# | DMA | copies without the CPU |
+# | incast | many senders, one receiver |
+# | PFC, ECN, DCQCN | pauses for a class; marks instead of losses; the rule by which RoCE senders obey marks |
+# | go back n, selective repeat | what is sent again after a loss: also what followed, or the lost packet alone |
+# | ECMP | one of several like ways, picked by a hash |
+# | PXN | data handed to the GPU of the right rail first |
+# | SHARP | switches that add |
+#
+# ## What the model leaves out
+#
+# Adaptive routing and packets sprayed over all ways, which take collisions away and need adapters
+# that accept any order; congestion control by delay (Swift, TIMELY) or by telemetry (HPCC), which
+# the simulator could run and does not; credits of InfiniBand, link by link; several jobs on one
+# fabric; and the software of the switches. {{because design}} DCQCN stands for its kind, and a fluid of flows that are alike for flows that are not. Where a number depends on them, measure it.
+#
+# ## Further reading
+#
+# - Zhu et al., *Congestion Control for Large-Scale RDMA Deployments* (2015), and *ECN or Delay*
+#   (2016): DCQCN, and where it rests.
+# - Guo et al., *RDMA over Commodity Ethernet at Scale* (2016): pauses, storms, deadlocks, met in
+#   production.
+# - Mittal et al., *Revisiting Network Support for RDMA* (2018): selective repeat instead of pauses.
+# - Li et al., *HPCC* (2019); Kumar et al., *Swift* (2020): two other ways to slow down in time.
+# - Gangidi et al., *RDMA over Ethernet for Distributed AI Training at Meta Scale* (2024); Qian et al.,
+#   *Alibaba HPN* (2024): two fabrics as built.
+# - Dean and Barroso, *The Tail at Scale* (2013): many wait for the last.
+# - Pasanen, *Deep Learning for Network Engineers*: strategies of parallelism, as the network sees
+#   them.
