@@ -21,21 +21,8 @@ from math import log2
 from lightspeed import datasheet, roofline
 from lightspeed.catalog import UNITS, accelerator, entries, find, link, memory, parse
 from lightspeed_course import (
-    ask,
-    Axis,
-    Bars,
-    calibration,
-    cards,
-    Chart,
-    figure,
-    human_axis,
-    human_time,
-    Points,
-    predict,
-    reveal,
-    Rule,
-    si,
-    table,
+    ask, Axis, Bars, calibration, cards, Chart, figure, human_axis, human_time, Points, predict,
+    reveal, Rule, si, table,
 )
 from lightspeed.units import Q
 
@@ -323,23 +310,23 @@ figure(
 # The sources of this ladder are of three kinds, so each row names its layer.
 
 # %%
-chip, wires, devices = (find(f"byte_{where}") for where in ("on_chip", "on_link", "through_device"))
+chip, wires, devices = (find(f"byte_{k}") for k in ("on_chip", "on_link", "through_device"))
 per_byte = [
-    ["register", chip.register, "access, 28 nm"],
-    ["small cache, 8 KiB", chip.sram_8kb, "access, 28 nm"],
-    ["large cache (L2)", chip.l2, f"access, {e.process.split(',')[0]}"],
+    ["register", chip.register, f"access, {chip.process}"],
+    ["small cache", chip.sram_8kb, f"access, {chip.process}"],
+    ["large cache (L2)", chip.l2, f"access, {e.process}"],
     ["GDDR6", chip.dram, f"access, {find('jouppi_7nm').process}, the least printed"],
-    ["die to die (NVLink-C2C)", wires.c2c, "link"],
-    ["NVLink", wires.nvlink, "link, one hop"],
-    ["PCIe 5", wires.pcie, "link, an upper end"],
-    ["fibre to another host", devices.optics, "optics at both ends, power over rate"],
-    ["SSD", devices.ssd, "drive, power over rate"],
+    ["another die (NVLink-C2C)", wires.c2c, "link"],
+    ["another GPU (NVLink)", wires.nvlink, "link, one hop"],
+    ["the host (PCIe)", wires.pcie, "link, an upper end"],
+    ["another host (fibre)", devices.optics, "optics at both ends, power over rate"],
+    ["a disk (SSD)", devices.ssd, "drive, power over rate"],
 ]
 table(
     per_byte,
     ["a byte from", "energy", "layer"],
-    # holds "A byte from a disk": devices.ssd > 1000 * chip.register
-    #   and max(float(row[1]) for row in per_byte) == devices.ssd
+    # holds "A byte from a disk": devices.ssd > 2000 * chip.register
+    # because "a device does more": advice
     caption="A byte from a disk costs thousands of times what one from a register costs. Do not "
     "compare digits across layers: a device does more than move the byte.",
 )
@@ -347,8 +334,7 @@ table(
 # %%
 ratios = {
     "DRAM read over fp16 multiply-add": (
-        read_over_fma,
-        "wires, whose capacitance grows with their length",
+        read_over_fma, "wires, whose capacitance grows with their length",
     ),
     "DRAM read over fp16 multiply": (e.dram / e.fp16_multiply, "the same, without the add"),
     "fp32 add over int8 add": (e.fp32_add / e.int8_add, "bits that switch"),
@@ -516,7 +502,6 @@ table(
 #
 # Peaks are for dense matrices on one chip; link rates are for one direction. Data sheets often
 # print the sparse peak, or both directions of a link together.
-
 
 # %%
 def cell(entry, name, unit):
@@ -773,7 +758,6 @@ ladder_figure(here)
 # %% tags=["measured"]
 ladder_findings(here)
 
-
 # %%
 def lines(threads):
     """What to look up in a record, beside the guess at it. Sizes are in bytes."""
@@ -789,9 +773,7 @@ def lines(threads):
 
 
 # %% tags=["measured"]
-compare_here(
-    here, lines(usable_cores()), caption="The guess stands where other chapters have a law."
-)
+compare_here(here, lines(usable_cores()), caption="The guess stands where other chapters have a law.")
 
 # %% [markdown]
 # ### Explain the difference

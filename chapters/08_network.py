@@ -1,12 +1,12 @@
 # %% [markdown]
 # # 8. The network
 #
-# On a Tuesday a training job of a thousand GPUs loses a third of its speed.
-# {{because quotation: the question that the chapter opens with}} The code is the same, no GPU is
-# throttled, and the collectives still finish, only later. {{because quotation}} Somebody asks the
-# network team, and the network team finds nothing: no port is down, and of the packets of the last
-# hour all but a tiny part arrived. {{because quotation}} On Thursday somebody swaps one cable, and
-# the speed is back.
+# On a Tuesday a training job of a thousand GPUs loses a third of its speed. {{because quotation:
+# the question that the chapter opens with}} The code is the same, no GPU is throttled, and the
+# collectives still finish, only later. {{because quotation}} Somebody asks the network team, and
+# the network team finds nothing: no port is down, and of the packets of the last hour all but a
+# tiny part arrived. {{because quotation}} On Thursday somebody swaps one cable, and the speed is
+# back.
 #
 # How can one cable of thousands, which loses one packet in a hundred, take a third from everybody?
 #
@@ -14,8 +14,8 @@
 # arrives. {{because design: of chapter 7}} This chapter takes it as it is.
 #
 # **You will be able to** say what a lost packet costs, and why it depends on what the adapter does
-# about it; tell incast, pauses and marks apart in a counter; place a job on a fabric, and design one
-# within a budget; and say what to check before a run goes from eight GPUs to sixty-four, or to
+# about it; tell incast, pauses and marks apart in a counter; place a job on a fabric, and design
+# one within a budget; and say what to check before a run goes from eight GPUs to sixty-four, or to
 # thousands.
 #
 # **You need** chapter 7, and of chapter 6 what a step sends. **Time:** two hours, with the
@@ -28,10 +28,10 @@ import numpy as np
 from ipywidgets import FloatLogSlider, Output
 
 from lightspeed.catalog import find, link, number
-from lightspeed.collectives import busbw, hierarchical_time
+from lightspeed.collectives import hierarchical_time
 from lightspeed.fabrics import *
 from lightspeed.networks import *
-from lightspeed_course import Area, Axis, Chart, Line, Points, Rule
+from lightspeed_course import Axis, Chart, Line, Rule
 from lightspeed_course import ask, figure, predict, reveal, si, table
 
 # %%
@@ -59,8 +59,8 @@ predict("network.any_hit", ...)
 # ## What a lost packet costs
 #
 # Packets get lost because a transceiver is dirty, a cable is bent, or a queue is full. Somebody has
-# to notice, and something has to be sent again. What exactly? Adapters know three answers. {{because
-# definition: of the three}}
+# to notice, and something has to be sent again. What exactly? Adapters know three answers.
+# {{because definition: of the three}}
 #
 # - **Selective repeat:** the lost packet, and that is it. {{because definition}} The receiver keeps
 #   what came after it.
@@ -78,18 +78,20 @@ predict("network.any_hit", ...)
 # go back n          0 1 X 3 4 5 6 2 3 4 5 6 7 8 9
 # ```
 #
-# In the first line one packet time is lost, in the second five: the lost packet and what was on
-# its way. {{because algebra: count the line}}
+# In the first line one packet time is lost, in the second five: the lost packet and what was on its
+# way. {{because algebra: count the line}}
 #
 # ### The law
 #
 # A packet that gets through has cost itself, and a *window* $W$ for each failed try. With a loss of
 # $p$, $p/(1-p)$ tries fail on average before one works.
 #
-# $$\text{goodput, selective} = 1 - p \qquad\qquad \text{goodput, go back n} = \frac{1}{1 + \frac{p}{1-p}\,W}$$
+# $$\text{goodput, selective} = 1 - p \qquad\qquad
+# \text{goodput, go back n} = \frac{1}{1 + \frac{p}{1-p}\,W}$$
 #
 # Goodput is the share of the line that carries new packets. In the second law the loss comes with a
-# factor of $W$, and that is the whole trouble: **at a loss of one in $W$, half of the line is gone.** {{holds abs(go_back_n(1 / window, window) - 0.5) < 0.01}}
+# factor of $W$, and that is the whole trouble: **at a loss of one in $W$, half of the line is
+# gone.** {{holds abs(go_back_n(1 / window, window) - 0.5) < 0.01}}
 
 # %%
 losses = [1e-5, 1e-4, 1e-3, 1e-2]
@@ -147,9 +149,9 @@ ask("network.loss_budget")
 # %% [markdown]
 # ### Lost again
 #
-# One thing more. When a packet is missing, the receiver asks for it, but it asks once.
-# {{because design: of RoCE adapters}} If the packet is lost again, nobody tells the sender, and it
-# waits until its own timer rings. {{because design}} A driver's default for that timer is
+# One thing more. When a packet is missing, the receiver asks for it, but it asks once. {{because
+# design: of RoCE adapters}} If the packet is lost again, nobody tells the sender, and it waits
+# until its own timer rings. {{because design}} A driver's default for that timer is
 # {{si(roce.timeout, "s")}}, and at {{si(wire, "byte/s")}} that is room for millions of packets.
 # {{holds roce.timeout * wire / packet > 2e6}}
 
@@ -158,11 +160,11 @@ timer = roce.timeout * wire / packet
 {p: round(go_back_n(p, window, timer), 3) for p in losses}
 
 # %% [markdown]
-# So a network must be almost free of loss, or an adapter must be clever. {{because advice}} Engineers
-# took the first way with InfiniBand, whose links send nothing that the next one has no room for,
-# and copied it to Ethernet with *pauses*. {{because history}} Mittal and others showed in 2018 that
-# the second way works as well, and today's adapters repeat selectively if they are told to.
-# {{because history}}
+# So a network must be almost free of loss, or an adapter must be clever. {{because advice}}
+# Engineers took the first way with InfiniBand, whose links send nothing that the next one has no
+# room for, and copied it to Ethernet with *pauses*. {{because history}} Mittal and others showed in
+# 2018 that the second way works as well, and today's adapters repeat selectively if they are told
+# to. {{because history}}
 #
 # ### Does the law hold?
 #
@@ -196,16 +198,16 @@ before, now, round(before / now, 2)
 reveal("network.cable")
 
 # %% [markdown]
-# A step of {{si(before, "s")}} takes {{si(now, "s")}} now: the job keeps {{before / now:.0%}} of its
-# speed. One cable lost one packet in a hundred, one link kept {{go_back_n(lossy, window):.0%}} of
-# its rate, and {{1 - before / now:.0%}} of everybody's speed went away. {{holds 0.25 < 1 - before /
-# now < 0.4 and go_back_n(lossy, window) < 0.5}}
+# A step of {{si(before, "s")}} takes {{si(now, "s")}} now: the job keeps {{before / now:.0%}} of
+# its speed. One cable lost one packet in a hundred, one link kept {{go_back_n(lossy, window):.0%}}
+# of its rate, and {{1 - before / now:.0%}} of everybody's speed went away. {{holds 0.25 < 1 -
+# before / now < 0.4 and go_back_n(lossy, window) < 0.5}}
 #
 # ### Many wait for the last
 #
-# A sound network does it, too. If each rank is late in one step of a thousand, by itself, how
-# often is a step of a thousand ranks late? The chance that all are in time is
-# $(1 - p)^n$, and it shrinks fast. {{because algebra}}
+# A sound network does it, too. If each rank is late in one step of a thousand, by itself, how often
+# is a step of a thousand ranks late? The chance that all are in time is $(1 - p)^n$, and it shrinks
+# fast. {{because algebra}}
 
 # %%
 ranks = [1, 8, 64, 1024, 8192]
@@ -223,9 +225,9 @@ table(
 reveal("network.any_hit")
 
 # %% [markdown]
-# The mean of the slowest grows with the logarithm of the ranks, if delays are exponential: the
-# mean of the largest of $n$ is the sum $1 + 1/2 + \dots + 1/n$ of their means. {{because algebra}}
-# So *jitter* is a matter of scale. A spread that nobody notices on eight GPUs sets the pace of eight
+# The mean of the slowest grows with the logarithm of the ranks, if delays are exponential: the mean
+# of the largest of $n$ is the sum $1 + 1/2 + \dots + 1/n$ of their means. {{because algebra}} So
+# *jitter* is a matter of scale. A spread that nobody notices on eight GPUs sets the pace of eight
 # thousand: look at the quantile in the last column, not at the mean. {{because advice}}
 
 # %%
@@ -272,10 +274,12 @@ from lightspeed_course.explorers.network import explore, explore_fabric
 explore()
 
 # %% [markdown]
-# Did you expect the timer? If the *last* packet of a burst is lost, no packet after it can show the gap. {{because design}} The sender waits for its clock, and the receiver's port stands idle meanwhile. {{because
-# measured elsewhere: tests/laws/test_networks.py}} With pauses nothing is lost, and it takes as long
-# as the link takes; the senders stand still for most of it, which is right, for there is nothing
-# else that they could do. {{because measured elsewhere: tests/explorers/test_network_verdicts.py}}
+# Did you expect the timer? If the *last* packet of a burst is lost, no packet after it can show the
+# gap. {{because design}} The sender waits for its clock, and the receiver's port stands idle
+# meanwhile. {{because measured elsewhere: tests/laws/test_networks.py}} With pauses nothing is
+# lost, and it takes as long as the link takes; the senders stand still for most of it, which is
+# right, for there is nothing else that they could do. {{because measured elsewhere:
+# tests/explorers/test_network_verdicts.py}}
 
 # %%
 ask("network.incast_senders")
@@ -284,17 +288,18 @@ ask("network.incast_senders")
 # ### Why not pause and be done?
 #
 # Because a pause stops a *port*, and behind that port sit packets for others, too. {{because
-# definition: of PFC}} A receiver that is slow stops its switch, this one stops the next, and in the end senders stand still that had nothing to do with it. {{because definition: of PFC}} Guo and others (2016) met adapters that sent pauses
-# without an end, and stopped a whole network: a *pause storm*. {{because history}} A single frame
-# stops a link for up to
+# definition: of PFC}} A receiver that is slow stops its switch, this one stops the next, and in the
+# end senders stand still that had nothing to do with it. {{because definition: of PFC}} Guo and
+# others (2016) met adapters that sent pauses without an end, and stopped a whole network: a *pause
+# storm*. {{because history}} A single frame stops a link for up to
 
 # %%
 pause_time(65535, wire)
 
 # %% [markdown]
 # and a broken adapter repeats it. So switches have a **PFC watchdog**: a queue that was paused for
-# too long is emptied, losses and all. {{because definition}} And pauses can wait for each other in a
-# ring: a *deadlock*. {{because definition}}
+# too long is emptied, losses and all. {{because definition}} And pauses can wait for each other in
+# a ring: a *deadlock*. {{because definition}}
 #
 # Headroom is not free either. It takes room for two trips along the cable and a packet at either
 # end, for each port and each class:
@@ -333,8 +338,8 @@ ask("network.pause_threshold")
 # %% [markdown]
 # ### How DCQCN settles
 #
-# A sender that is told of a mark cuts its rate by up to a half. {{because definition}} Without news it
-# climbs back: first half way to where it was, five times, then beyond by {{si(paper.increase,
+# A sender that is told of a mark cuts its rate by up to a half. {{because definition}} Without news
+# it climbs back: first half way to where it was, five times, then beyond by {{si(paper.increase,
 # "byte/s")}} at a time. {{because definition}} Treat rates and queue as a fluid, and you get
 # differential equations with a delay. They come to rest where the marks that a queue makes are just
 # the marks that keep $N$ flows at a fair share. {{because algebra: ECN or Delay, equation 11}} To
@@ -393,12 +398,13 @@ slow_line = dcqcn_flows(paper.line_10g, paper.packet, paper.timer)
 [computed, paper.fails_from, slow_line, paper.fails_from_10g]
 
 # %% [markdown]
-# The rule says {{computed:.0f}} flows at {{si(paper.line, "byte/s")}} and {{slow_line:.0f}} at {{si(paper.line_10g, "byte/s")}}. The authors of DCQCN+ simulated it and found that queues were no longer drained
-# from about {{paper.fails_from:.0f}} and {{paper.fails_from_10g:.0f}} flows on: the rule of thumb is
-# off by {{computed / paper.fails_from - 1:+.0%}} and {{slow_line / paper.fails_from_10g - 1:+.0%}}.
-# {{because quotation: of DCQCN+, 'about 80 (160)'}} Our packet simulator's mean queue passes Kmax
-# between half of their number and their number at the faster line.
-# {{because measured elsewhere: tests/published/test_networks_published.py}}
+# The rule says {{computed:.0f}} flows at {{si(paper.line, "byte/s")}} and {{slow_line:.0f}} at
+# {{si(paper.line_10g, "byte/s")}}. The authors of DCQCN+ simulated it and found that queues were no
+# longer drained from about {{paper.fails_from:.0f}} and {{paper.fails_from_10g:.0f}} flows on: the
+# rule of thumb is off by {{computed / paper.fails_from - 1:+.0%}} and {{slow_line /
+# paper.fails_from_10g - 1:+.0%}}. {{because quotation: of DCQCN+, 'about 80 (160)'}} Our packet
+# simulator's mean queue passes Kmax between half of their number and their number at the faster
+# line. {{because measured elsewhere: tests/published/test_networks_published.py}}
 
 # %%
 ask("network.flows_in_step")
@@ -409,7 +415,8 @@ ask("network.flows_in_step")
 # A node's adapters hang on *leaf* switches, leaves hang on *spines*. How many of each?
 #
 # A switch of $k$ ports that turns half of them down and half of them up makes a *fat tree*: every
-# layer can pass on what it gets. {{because definition}} With $L$ layers it joins $2\,(k/2)^L$ links.
+# layer can pass on what it gets. {{because definition}} With $L$ layers it joins $2\,(k/2)^L$
+# links.
 
 # %%
 table(
@@ -434,8 +441,8 @@ ask("network.fat_tree")
 # is: those that talk to each other. In a ring between nodes, and in the all-reduce of two levels of
 # chapter 7, GPU 3 of a node talks to GPU 3 of the next. {{because definition: of the two-level
 # scheme}} So give leaf 3 the third GPU of *every* node: a **rail**. {{because definition}} Now
-# rings stay under their leaf, however many nodes the leaf joins.
-# {{because measured elsewhere: tests/laws/test_fabrics.py}}
+# rings stay under their leaf, however many nodes the leaf joins. {{because measured elsewhere:
+# tests/laws/test_fabrics.py}}
 #
 # An all-to-all doesn't. {{because definition}} A token of GPU 3 may want GPU 5 of another node.
 
@@ -449,8 +456,8 @@ table(
     ["route", "inside the node", "through one leaf", "over a spine"],
     # holds "takes the spine out": sixteen["pxn"].spine == 0 < 0.8 < sixteen["direct"].spine
     # because "An all-to-all of sixteen": definition
-    caption="An all-to-all of sixteen nodes of eight GPUs on rails. PXN takes the spine out: data goes to "
-    "the GPU of the right rail over NVLink first.",
+    caption="An all-to-all of sixteen nodes of eight GPUs on rails. PXN takes the spine out: "
+    "data goes to the GPU of the right rail over NVLink first.",
 )
 
 # %%
@@ -459,10 +466,11 @@ ask("network.rail_spine")
 # %% [markdown]
 # ### Hash and hope
 #
-# Between two leaves there are many ways, all alike. {{because definition: of a leaf and spine}} Switches pick one by a hash of the addresses, so that
-# the packets of a flow stay in order (ECMP). {{because definition}} A web server has thousands of
-# small flows, and a hash spreads them well. A GPU has a few, each as fast as a link, and two that
-# share one get half. {{because history: Meta and Alibaba both report it}}
+# Between two leaves there are many ways, all alike. {{because definition: of a leaf and spine}}
+# Switches pick one by a hash of the addresses, so that the packets of a flow stay in order (ECMP).
+# {{because definition}} A web server has thousands of small flows, and a hash spreads them well. A
+# GPU has a few, each as fast as a link, and two that share one get half. {{because history: Meta
+# and Alibaba both report it}}
 
 # %%
 from lightspeed.models.fabric_traffic import Fabric, flows_of, load
@@ -473,10 +481,10 @@ eight
 # %% [markdown]
 # Eight flows on eight links: with a chance of {{eight.none:.2%}} each gets its own. On average
 # {{eight.idle:.0%}} of the links stay idle, and the fullest has {{eight.fullest:.2f}} flows, so the
-# job takes {{eight.fullest:.2f}} times as long. {{holds eight.none < 0.003 and eight.fullest > 2.5}}
-# More flows than links help: cut each into four connections, and the fullest link carries
-# {{ecmp_collisions(32, 8).fullest / 4:.2f}} times its part. {{holds ecmp_collisions(32, 8).fullest /
-# 4 < 0.75 * eight.fullest}} Meta reports up to {{number("meta_roce.ecmp_gain"):.0%}} for an
+# job takes {{eight.fullest:.2f}} times as long. {{holds eight.none < 0.003 and eight.fullest >
+# 2.5}} More flows than links help: cut each into four connections, and the fullest link carries
+# {{ecmp_collisions(32, 8).fullest / 4:.2f}} times its part. {{holds ecmp_collisions(32, 8).fullest
+# / 4 < 0.75 * eight.fullest}} Meta reports up to {{number("meta_roce.ecmp_gain"):.0%}} for an
 # all-reduce from more connections whose numbers go into the hash. {{because quotation}}
 
 # %%
@@ -499,8 +507,8 @@ explore_fabric()
 # ### Oversubscription
 #
 # If rings stay under their leaf, why pay for full bandwidth above it? Some don't. A leaf that takes
-# three times what it can send up is *oversubscribed* three to one. {{because definition}} What a GPU
-# gets depends on how much of its traffic leaves the leaf:
+# three times what it can send up is *oversubscribed* three to one. {{because definition}} What a
+# GPU gets depends on how much of its traffic leaves the leaf:
 
 # %%
 ratios, leaving = (1, 2, 4), (0.1, 0.5, 1.0)
@@ -516,12 +524,12 @@ ask("network.across_rate")
 # %% [markdown]
 # ### Larger domains, and switches that add
 #
-# Two other ways to need less network. An NVLink domain of seventy-two GPUs in place of eight leaves each
-# adapter a ninth of the data. {{holds abs(hierarchical_time(8e9, 8, 10**6, 450e9, wire).across /
-# hierarchical_time(8e9, 72, 10**6, 450e9, wire).across - 9) < 1e-3}} And switches that add (SHARP)
-# let each byte cross an adapter once in place of twice. {{holds abs(hierarchical_time(8e9, 8, 10**6,
-# 450e9, wire).across / sharp_time(8e9, 8, 10**6, 450e9, wire).across - 2) < 1e-3}} For a job that
-# divides by both:
+# Two other ways to need less network. An NVLink domain of seventy-two GPUs in place of eight leaves
+# each adapter a ninth of the data. {{holds abs(hierarchical_time(8e9, 8, 10**6, 450e9, wire).across
+# / hierarchical_time(8e9, 72, 10**6, 450e9, wire).across - 9) < 1e-3}} And switches that add
+# (SHARP) let each byte cross an adapter once in place of twice. {{holds abs(hierarchical_time(8e9,
+# 8, 10**6, 450e9, wire).across / sharp_time(8e9, 8, 10**6, 450e9, wire).across - 2) < 1e-3}} For a
+# job that divides by both:
 
 # %%
 gpus, size = 1152, 1e9
@@ -570,8 +578,9 @@ fleet, draw = 50_000, 350  # GPUs, and W each: the premises of chapter 6's sourc
 
 # %% [markdown]
 # Which ratio do you *need*? Go back to chapter 6 and list what the job sends, and to whom. Rings of
-# data parallelism stay on their rail within a pod. Experts send each to each: with PXN that stays on the leaves of a pod, beyond the pod it does not. Tensor groups stay inside a node or they
-# are too slow anyway. {{because advice: chapter 6 derives it}} So choose pods as large as the leaf
+# data parallelism stay on their rail within a pod. Experts send each to each: with PXN that stays
+# on the leaves of a pod, beyond the pod it does not. Tensor groups stay inside a node or they are
+# too slow anyway. {{because advice: chapter 6 derives it}} So choose pods as large as the leaf
 # allows, keep expert groups within a pod, and buy full bandwidth above only if groups span pods.
 # {{because advice}}
 #
@@ -579,21 +588,21 @@ fleet, draw = 50_000, 350  # GPUs, and W each: the premises of chapter 6's sourc
 #
 # - **What does the strategy of parallelism do to the network?** It decides who talks to whom, how
 #   often, and how much at a time: bursts of a gradient's size for data parallelism, a message after
-#   each layer for tensor parallelism, each to each for experts. {{because advice: chapter 6 computes
-#   all three}}
+#   each layer for tensor parallelism, each to each for experts. {{because advice: chapter 6
+#   computes all three}}
 # - **Why NVLink for tensor parallelism?** Its messages are in the way of the next product, so they
-#   can hide behind nothing, and NVLink has {{link("nvlink4").bandwidth / wire:.0f}} times the rate of
-#   an adapter. {{holds link("nvlink4").bandwidth > 8 * wire}}
+#   can hide behind nothing, and NVLink has {{link("nvlink4").bandwidth / wire:.0f}} times the rate
+#   of an adapter. {{holds link("nvlink4").bandwidth > 8 * wire}}
 # - **Why does one slow GPU slow the job?** A collective ends with its last rank; see *The slowest
 #   of many*. {{because definition}}
-# - **What do we check before we go from eight GPUs to sixty-four?** At eight there was no network. {{because
-#   definition: one node}} So: the topology and which adapter each GPU takes; the collectives that the
-#   job runs, at its sizes, on two nodes and then on eight; counters before and after; groups of tensor
-#   parallelism still inside a node; the batch and its accumulation; a checkpoint written and read
-#   back; and the spread of the step over an hour.
-# - **Where does the price of loss come in?** The {{fleet:,}} GPUs of one textbook draw
-#   {{fleet * draw / 1e6:.1f}} MW. If a lossy cable takes a third of the speed for two days, that is
-#   {{fleet * draw * 48 / 3 / 1e6:,.0f}} MWh for nothing. {{because algebra}}
+# - **What do we check before we go from eight GPUs to sixty-four?** At eight there was no network.
+#   {{because definition: one node}} So: the topology and which adapter each GPU takes; the
+#   collectives that the job runs, at its sizes, on two nodes and then on eight; counters before and
+#   after; groups of tensor parallelism still inside a node; the batch and its accumulation; a
+#   checkpoint written and read back; and the spread of the step over an hour.
+# - **Where does the price of loss come in?** The {{fleet:,}} GPUs of one textbook draw {{fleet *
+#   draw / 1e6:.1f}} MW. If a lossy cable takes a third of the speed for two days, that is {{fleet *
+#   draw * 48 / 3 / 1e6:,.0f}} MWh for nothing. {{because algebra}}
 #
 # ## Check it against what was published
 #
@@ -602,41 +611,37 @@ fleet, draw = 50_000, 350  # GPUs, and W each: the premises of chapter 6's sourc
 
 # %%
 hpcc, hpn, tail = find("hpcc"), find("hpn"), find("tail")
+share = wire_share(hpcc.payload, hpcc.overhead)
 asked_again = (1 / roce.improved_share - 1) * (1 - roce.loss_collapse) / roce.loss_collapse
 ours = [
     ("DCQCN: pause from", pfc_threshold(*switch), paper.pfc_threshold),
     ("DCQCN: mark before", ecn_threshold(*switch, paper.beta), paper.ecn_threshold),
     ("DCQCN+: flows, fast line", dcqcn_flows(paper.line, paper.packet), paper.fails_from),
     ("DCQCN+: flows, slow line", dcqcn_flows(paper.line_10g, paper.packet), paper.fails_from_10g),
-    (
-        "HPCC: load on the wire",
-        hpcc.load / wire_share(hpcc.payload, hpcc.overhead),
-        hpcc.load_on_wire,
-    ),
+    ("HPCC: load on the wire", hpcc.load / share, hpcc.load_on_wire),
     ("The tail at scale: requests hit", any_hit(tail.slow, tail.servers), tail.hit),
     ("HPN: GPUs of a segment", hpn.switch / hpn.port / 2 * hpn.rails, hpn.segment_gpus),
     ("HPN: segments of a pod", hpn.switch / (2 * hpn.port) / hpn.rails, hpn.segments),
 ]
+
+# %%
 table(
-    [
-        [what, f"{float(a):.4g}", f"{float(b):.4g}", f"{float(a) / float(b) - 1:+.1%}"]
-        for what, a, b in ours
-    ],
+    [[what, *(f"{float(x):.4g}" for x in (a, b)), f"{a / b - 1:+.1%}"] for what, a, b in ours],
     ["what", "the law", "printed", "error"],
 )
 
 # %% [markdown]
-# **Where it breaks.** The rule of thumb for flows is the worst of them; it says when trouble starts,
-# not when a queue stays full. {{holds max(ours, key=lambda r: abs(float(r[1]) / float(r[2]) -
-# 1))[0].startswith("DCQCN+")}} HPN keeps a port of each spine for the core, so it has one segment
+# **Where it breaks.** The rule of thumb for flows is the worst of them; it says when trouble
+# starts, not when a queue stays full. {{holds max(ours, key=lambda r: abs(float(r[1]) / float(r[2])
+# - 1))[0].startswith("DCQCN+")}} HPN keeps a port of each spine for the core, so it has one segment
 # less. {{holds hpn.segments == hpn.switch / (2 * hpn.port) / hpn.rails - 1}} And one published
 # sentence is met as a limit: that go back n falls to "nearly zero" at a loss of
 # {{roce.loss_collapse:.0%}}. {{because quotation}} With the timer of a packet lost twice the law
-# gives {{go_back_n(roce.loss_collapse, 66, roce.timeout * roce.line / 1000):.2%}} there; without it,
-# {{go_back_n(roce.loss_collapse, 66):.0%}}, and {{roce.improved_share:.0%}} is what the same authors
-# print for an adapter that asks again. {{holds abs(go_back_n(roce.loss_collapse, 66) -
-# roce.improved_share) < 0.01}} The window of {{asked_again:.0f}} packets is what that takes; the paper
-# does not print it. {{because quotation}}
+# gives {{go_back_n(roce.loss_collapse, 66, roce.timeout * roce.line / 1000):.2%}} there; without
+# it, {{go_back_n(roce.loss_collapse, 66):.0%}}, and {{roce.improved_share:.0%}} is what the same
+# authors print for an adapter that asks again. {{holds abs(go_back_n(roce.loss_collapse, 66) -
+# roce.improved_share) < 0.01}} The window of {{asked_again:.0f}} packets is what that takes; the
+# paper does not print it. {{because quotation}}
 #
 # ## Measure it here
 #
@@ -673,12 +678,12 @@ loss_table(mine)
 # ### Explain the difference
 #
 # - **A few hundred packets are few.** A loss near the end of a message costs a whole round trip,
-#   because the line stands idle meanwhile. The law speaks of long messages. {{because
-#   definition: of the law}}
+#   because the line stands idle meanwhile. The law speaks of long messages. {{because definition:
+#   of the law}}
 # - **A busy machine** wakes sender and cable late. The round trip gets longer, and go back n pays
 #   for it with each loss. {{because advice}}
-# - **Asked once a turn.** After it went back, the sender waits for a gap to show; if the next packet
-#   is lost as well, it shows later.
+# - **Asked once a turn.** After it went back, the sender waits for a gap to show; if the next
+#   packet is lost as well, it shows later.
 #
 # ### The same on a recorded machine
 
@@ -690,7 +695,8 @@ loss_figure(recorded)
 loss_table(recorded)
 
 # %% [markdown]
-# In a data centre you cannot ask a cable for its loss, but you can read counters. Five to begin with:
+# In a data centre you cannot ask a cable for its loss, but you can read counters. Five to begin
+# with:
 #
 # | counter | where | what it says |
 # |---|---|---|
@@ -718,18 +724,18 @@ gallery("08")
 #
 # So, to the Tuesday. The job computes for {{si(compute, "s")}} a step and communicates for
 # {{si(traffic, "s")}}. One link of one ring began to lose {{lossy:.0%}} of its packets. Its adapter
-# goes back n with {{window:.0f}} packets on the way, so the link kept
-# {{go_back_n(lossy, window):.0%}} of its rate. All rings that pass it, and all ranks that wait for
-# them, got slower with it. {{because definition}} The step went from {{si(before, "s")}} to
-# {{si(now, "s")}}.
+# goes back n with {{window:.0f}} packets on the way, so the link kept {{go_back_n(lossy,
+# window):.0%}} of its rate. All rings that pass it, and all ranks that wait for them, got slower
+# with it. {{because definition}} The step went from {{si(before, "s")}} to {{si(now, "s")}}.
 #
 # Why did the network team find nothing? They looked for ports that are down and for queues that
 # overflow. The cable was up, and the losses were bit errors: they show in `symbol_error` and
-# `out_of_sequence` of two adapters, and nowhere else. {{because quotation}} How would one find it on
-# Tuesday? Run the collective that is slow on halves of the nodes, then on halves of the slow half:
-# ten runs find one host in a thousand. {{holds 2**10 > 1000}} What would have made it harmless?
-# Selective repeat: the step would have taken {{si(compute + traffic / selective_repeat(lossy), "s")}}.
-# {{holds compute + traffic / selective_repeat(lossy) < 1.01 * before}}
+# `out_of_sequence` of two adapters, and nowhere else. {{because quotation}} How would one find it
+# on Tuesday? Run the collective that is slow on halves of the nodes, then on halves of the slow
+# half: ten runs find one host in a thousand. {{holds 2**10 > 1000}} What would have made it
+# harmless? Selective repeat: the step would have taken {{si(compute + traffic /
+# selective_repeat(lossy), "s")}}. {{holds compute + traffic / selective_repeat(lossy) < 1.01 *
+# before}}
 #
 # ## Exercises
 #
@@ -806,7 +812,8 @@ gallery("08")
 # Adaptive routing and packets sprayed over all ways, which take collisions away and need adapters
 # that accept any order; congestion control by delay (Swift, TIMELY) or by telemetry (HPCC), which
 # the simulator could run and does not; credits of InfiniBand, link by link; several jobs on one
-# fabric; and the software of the switches. {{because design}} DCQCN stands for its kind, and a fluid of flows that are alike for flows that are not. Where a number depends on them, measure it.
+# fabric; and the software of the switches. {{because design}} DCQCN stands for its kind, and a
+# fluid of flows that are alike for flows that are not. Where a number depends on them, measure it.
 #
 # ## Further reading
 #
@@ -816,8 +823,8 @@ gallery("08")
 #   production.
 # - Mittal et al., *Revisiting Network Support for RDMA* (2018): selective repeat instead of pauses.
 # - Li et al., *HPCC* (2019); Kumar et al., *Swift* (2020): two other ways to slow down in time.
-# - Gangidi et al., *RDMA over Ethernet for Distributed AI Training at Meta Scale* (2024); Qian et al.,
-#   *Alibaba HPN* (2024): two fabrics as built.
+# - Gangidi et al., *RDMA over Ethernet for Distributed AI Training at Meta Scale* (2024); Qian et
+#   al., *Alibaba HPN* (2024): two fabrics as built.
 # - Dean and Barroso, *The Tail at Scale* (2013): many wait for the last.
 # - Pasanen, *Deep Learning for Network Engineers*: strategies of parallelism, as the network sees
 #   them.
