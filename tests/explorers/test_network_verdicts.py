@@ -3,6 +3,7 @@
 Each sentence is read from the verdict, and held to runs and loads of its own.
 """
 
+import json
 import random
 import re
 from collections import Counter
@@ -11,7 +12,7 @@ import pytest
 
 from lightspeed import networks as net
 from lightspeed.catalog import link
-from lightspeed.models.fabric_traffic import Fabric, flows_of, load
+from lightspeed.models.fabric_traffic import TRAFFIC, Fabric, flows_of, load
 from lightspeed_course.explorers import network
 from lightspeed_course.show import si
 
@@ -24,6 +25,18 @@ def sampled(explorer, seed):
     for _ in range(STATES):
         state = {n: draw.choice(c.options)[1] for n, c in explorer.controls.items()}
         yield state, explorer.view(**state)
+
+
+def test_settings_can_be_drawn_and_have_the_same_facts():
+    for explorer, settings in (
+        (network.explore(), [{}, {"control": "marks and pauses"}, {"senders": 2, "buffer": 3.2e7}]),
+        (network.explore_fabric(), [{}, {"design": "rack", "nodes": 2}, {"traffic": TRAFFIC[3]}]),
+    ):
+        facts = [label for label, _ in explorer.first.facts]
+        for change in settings:
+            shown = explorer.view(**explorer.params | change)
+            assert shown.verdict and [label for label, _ in shown.facts] == facts, change
+            json.dumps(shown.spec(), allow_nan=False)
 
 
 @pytest.mark.slow

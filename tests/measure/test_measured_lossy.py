@@ -34,3 +34,12 @@ def test_a_row_is_held_to_the_law_at_the_loss_that_was_counted():
     (row,) = lossy.rows(shown)
     assert row.measured == pytest.approx(0.8) and row.counted == 4 / 500
     assert row.law == pytest.approx(networks.go_back_n(4 / 500, 31))
+
+
+def test_the_shipped_record_follows_the_laws():
+    rows = lossy.rows(record.shipped()["lossy_2core"])
+    assert {r.scheme for r in rows} == set(lossy.SCHEMES) and len(rows) == 8
+    for r in rows:  # a busy machine's round trip is longer, and a message of 400 packets has an end
+        assert r.steady and r.measured == pytest.approx(r.law, rel=0.16), r
+    back, keep = ([r for r in rows if r.scheme == s] for s in ("go_back_n", "selective_repeat"))
+    assert all(b.measured < k.measured for b, k in zip(back[1:], keep[1:], strict=True))
