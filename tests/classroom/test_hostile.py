@@ -5,6 +5,7 @@ nothing behind.
 times.
 """
 
+import contextlib
 import os
 import time
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from cases import ASSIGNMENT, CASES, QUESTIONS, canary_case
 
 from lightspeed_class.gradebook import Gradebook
+from lightspeed_class.grading import forkserver, sandbox
 from lightspeed_class.grading.grade import grade, refused
 from lightspeed_class.grading.sandbox import FIRST_UID
 from lightspeed_class.intake.notebooks import Refused, read
@@ -49,6 +51,13 @@ def scratch(tmp_path_factory):
         yield folder
 
 
+@pytest.fixture(scope="module", autouse=True)
+def served():
+    """A fork server that is there before descriptors are counted."""
+    with sandbox.Sandbox():
+        pass
+
+
 @pytest.fixture(scope="module")
 def host(tmp_path_factory):
     """Files that no submission may read or change: a gradebook, another submission, the
@@ -72,19 +81,20 @@ def contents(folder):
 
 
 def processes():
-    """Processes of the users that submissions run as under this test, and, without root, of
-    bwrap under us.
-    """
+    """What is left of sandboxes, beside the fork servers, which stay: two of bwrap, the server."""
+    return [
+        pid
+        for server in forkserver.servers()
+        for pid in [*list(sandbox._descendants(server.pid))[2:], *users(FIRST_UID + server.pid)]
+    ]
+
+
+def users(uid):
     found = []
     for entry in Path("/proc").iterdir():
-        try:
-            status = (entry / "status").read_text() if entry.name.isdigit() else ""
-        except OSError:
-            continue
-        if f"\nUid:\t{FIRST_UID + os.getpid()}\t" in status or (
-            f"\nPPid:\t{os.getpid()}\n" in status and "Name:\tbwrap" in status
-        ):
-            found.append(entry.name)
+        with contextlib.suppress(OSError):
+            if entry.name.isdigit() and f"\nUid:\t{uid}\t" in (entry / "status").read_text():
+                found.append(entry.name)
     return found
 
 
@@ -115,7 +125,7 @@ def test_verdict(case, tmp_path, host, table):
     }
     assert (earned, graded.status) == (set(case.earns), case.status), graded
     assert not any("Breach" in note for note in graded.notes), graded.notes
-    assert processes() == []
+    assert len(forkserver.servers()) <= 1 and processes() == []
     assert left_files() == []
     assert contents(host) == before
     assert len(os.listdir("/proc/self/fd")) == descriptors

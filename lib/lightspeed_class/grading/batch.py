@@ -23,13 +23,21 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, ProcessPoolExecu
 from dataclasses import asdict, dataclass
 from multiprocessing import resource_tracker
 
-from lightspeed_class.grading.grade import environment, grade, grader, identity, refused
+from lightspeed_class.grading.grade import (
+    environment,
+    grade,
+    grader,
+    identity,
+    refused,
+    repriced,
+)
 from lightspeed_class.grading.sandbox import Limits, available
 from lightspeed_class.intake.origins import Origins
 
 GRACE = 3  # seconds for a worker to close its sandbox before it is killed
 # jobs for each worker that are handed out at a time, so that memory does not grow with the class
 AHEAD = 2
+WORK = 32  # characters of a key that say what was run; the rest is of the points
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 
 
@@ -106,22 +114,33 @@ def grade_all(
         # the grader's own: the student is not to blame, and nothing is kept
         if error := future.exception():
             failed[submission.id] = f"{type(error).__name__}: {error}"
+        elif (graded := future.result()).late and ahead > 1:
+            late.append(submission)
         else:
-            keep(submission, future.result())
+            keep(submission, graded)
 
+    queue, late = deque(), []
     for submission in todo:
         if submission.refused:
             keep(submission, refused(submission.refused, assignment))
-    queue = deque(s for s in todo if not s.refused)
+        elif same := [] if label else _same_but_for_points(book, submission, key):
+            keep(submission, repriced(same[-1], assignment))
+        else:
+            queue.append(submission)
+    ahead = AHEAD * workers
     while queue:
         with contextlib.nullcontext(submit) if submit else _pool(workers) as pool:
-            suspects = _run(pool, queue, hand_out, take, AHEAD * workers)
+            suspects = _run(pool, queue, hand_out, take, ahead)
         for submission in suspects:
             with _pool(1) as alone:
                 if _run(alone, deque([submission]), hand_out, take, 1):
                     failed[submission.id] = (
                         "The worker was killed while it was at it, and so was a second one."
                     )
+    ahead = 1
+    with _pool(1) if late else contextlib.nullcontext() as alone:
+        for submission in late:  # beside others it may have had too little of the machine
+            suspects = _run(alone, deque([submission]), hand_out, take, ahead)
     return Tally(done, failed, time.monotonic() - start, unreadable)
 
 
@@ -218,14 +237,23 @@ def _stop(*_):
     raise SystemExit
 
 
+def _same_but_for_points(book, submission, key):
+    """Its gradings that everything but the points of the questions was the same for."""
+    return [
+        g.graded
+        for g in book.gradings(submission.id)
+        if g.key[:WORK] == key[:WORK] and len(g.key) == len(key)
+    ]
+
+
 def key_of(assignment, secret, limits, isolated, kinds):
-    """What decides the scores, as one hash; `kinds`: those that were released, as with both of
-    them the notebook has a say.
+    """What decides the scores, as two hashes in one: of the work, and of the points for each
+    question; `kinds`: those that were released, as with both of them the notebook has a say.
     """
-    decides = [
+    work = [
         assignment.name,
         assignment.cells,
-        assignment.points,
+        list(assignment.points),
         secret,
         asdict(limits),
         isolated,
@@ -233,7 +261,11 @@ def key_of(assignment, secret, limits, isolated, kinds):
         grader(),
         environment(),
     ]
-    return hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()
+    return _hash(work)[:WORK] + _hash(assignment.points)[:WORK]
+
+
+def _hash(value):
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 
 def print_progress(done, total, seconds):

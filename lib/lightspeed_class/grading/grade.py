@@ -5,7 +5,7 @@ An answer is found by the id in `check("id", answer)`, wherever that call is: th
 answer is not `...` counts. Where there is no such call any more, the variable that it had is taken
 after the cell with the exercise's id; a function is also found by its name. The program that runs
 the cells tells only values; they are judged here. Functions are tried on the published inputs and
-on inputs that are drawn from a secret once the program has started.
+on inputs that are drawn from a secret, for this student and submission, once those were right.
 """
 
 from __future__ import annotations
@@ -15,14 +15,21 @@ import json
 import math
 import platform
 import re
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from importlib.metadata import version
 
 import numpy as np
 
 from lightspeed_class.grading.answer_text import came, usual
-from lightspeed_class.grading.sandbox import COURSE, Ended, Limits, NoSandbox, Sandbox
+from lightspeed_class.grading.sandbox import (
+    COURSE,
+    NOT_STARTED,
+    Ended,
+    Limits,
+    NoSandbox,
+    Sandbox,
+)
 from lightspeed_class.intake.notebooks import Refused, code_cells
 from lightspeed_course.practice.check import diagnose
 from lightspeed_course.practice.questions import question
@@ -38,7 +45,12 @@ STATUS = {
     "protocol": "It wrote into the channel of the grader; what came after that was not read.",
     "exit": "The program ended itself or was ended by a limit; cells after that were not run.",
 }
-
+NOTED = {
+    "input": "asked for input, which nobody types while notebooks are graded; it stopped there.",
+    "install": "wanted to install something, which was skipped: the course's packages are there.",
+    "magic": "has `{}`, which does not exist where notebooks are graded; the rest of it ran.",
+}
+MOST_NOTES = 20
 UNREACHED = "Not reached: the program ended, or was ended, before the end of this cell."
 
 
@@ -61,13 +73,14 @@ class Score:
 @dataclass(frozen=True)
 class Graded:
     """All that became of a submission. `status` is ok, refused or why the program ended; `notes`
-    are for the student.
+    are for the student; `late`: something ran out of time.
     """
 
     status: str
     scores: tuple[Score, ...]
     notes: tuple[str, ...]
     record: dict
+    late: bool = field(default=False, compare=False)
 
     @property
     def points(self):
@@ -101,13 +114,28 @@ def grade(content, assignment, seed=None, secret="", limits=None, isolated=True)
     with Sandbox(limits, isolated) as box:
         record["isolation"] = box.isolation
         run = _Run(box, assignment, limits, cells)
-        scores = tuple(
-            _score(run, id, out_of, seed, secret) for id, out_of in assignment.points.items()
-        )
-    notes = [f"Code cell {number + 1} stopped with {name}." for number, name in run.stopped]
-    if run.status != "ok":
-        notes.append(STATUS[run.status])
-    return Graded(run.status, scores, tuple(notes), record)
+        verdicts = {id: _published(run, id, seed) for id in assignment.points}
+        # All that is told of the program is known here. From now on it knows hidden inputs, and
+        # nothing that it says is told to anybody but as right or not.
+        status, notes = run.status, run.notes()
+        drawn = f"{secret}\n{seed}\n{record['submission']}"
+        verdicts |= {id: _held(run, id, seed, drawn, v) for id, v in verdicts.items()}
+    scores = tuple(
+        _score(run, id, out_of, verdicts[id]) for id, out_of in assignment.points.items()
+    )
+    return Graded(status, scores, notes, record, run.late)
+
+
+def repriced(graded, assignment):
+    """The same verdicts for the points that are given now; nothing is run again."""
+    scores = tuple(
+        replace(s, points=now if s.points or s.kind == "right" else 0.0, out_of=now)
+        for s in graded.scores
+        for now in [assignment.points[s.question]]
+    )
+    return replace(
+        graded, scores=scores, record=graded.record | {"assignment": identity(assignment)}
+    )
 
 
 def identity(assignment):
@@ -126,7 +154,8 @@ class _Run:
 
     def __init__(self, box, assignment, limits, cells):
         self.box, self.limits = box, limits
-        self.status, self.answers, self.stopped, self.ran = "ok", {}, [], set()
+        self.status, self.answers, self.told, self.ran, self.late = "ok", {}, [], set(), False
+        self.cells, self.called = len(cells), {}
         self.homes = {q: set(_homes(q, assignment, cells)) for q in assignment.points}
         plan = [{"source": source, "asks": assignment.cells.get(id, ())} for id, source in cells]
         try:
@@ -135,14 +164,16 @@ class _Run:
         except Ended:
             started = False
         if not started:  # nothing of the student's has run: it is not their fault
-            raise NoSandbox(
-                "The sandbox did not start. Is the machine out of memory or of processes?"
-            )
+            raise NoSandbox(NOT_STARTED)
         try:
             while "done" not in (message := box.receive()):
                 self._note(message, len(cells), assignment.points)
         except Ended as end:
-            self.status = end.reason
+            self._over(end)
+
+    def _over(self, end):
+        self.status = end.reason
+        self.late |= end.reason == "time"
 
     def _note(self, message, cells, asked):
         id, value, number = message.get("answer"), message.get("value"), message.get("cell")
@@ -155,16 +186,37 @@ class _Run:
                 self.answers[id] = by, value
         elif type(number) is int and 0 <= number < cells:
             self.ran.add(number)
-            if message.get("error") and len(self.stopped) < 20:
-                self.stopped.append((number, _name(message["error"])))
+            noted = message.get("noted")
+            for what in noted if isinstance(noted, list) else ():
+                if (
+                    isinstance(what, list)
+                    and len(what) == 2
+                    and isinstance(what[0], str)
+                    and what[0] in NOTED
+                ):
+                    self.told.append((number, NOTED[what[0]].format(f"%{_name(what[1])}")))
+            if (name := message.get("error")) and name != "AskedForInput":
+                self.told.append((number, f"stopped with {_name(name)}."))
+                self.late |= name == "OutOfTime"
+
+    def notes(self):
+        """What the student is told of the run as a whole."""
+        told = [f"Code cell {number + 1} {what}" for number, what in dict.fromkeys(self.told)]
+        if self.status != "ok":
+            at = max(self.ran, default=-1) + 2
+            where = f" It was at code cell {at}." if at <= self.cells else ""
+            told = [*told[:MOST_NOTES], STATUS[self.status] + where]
+        return tuple(told[: MOST_NOTES + 1])
 
     def reached(self, id):
         """Whether a cell of this question ran to its end, or has none."""
         return not self.homes[id] or bool(self.homes[id] & self.ran)
 
     def results(self, id, inputs):
-        """The encoded results of the student's function, as many of them as there are."""
-        found = []
+        """The encoded results of the student's function so far, by input: the last one counts, so
+        that a function must hold to what it says.
+        """
+        found, results = [], self.called.setdefault(id, {})
         try:
             if self.status == "ok":
                 self.box.send({"question": id, "inputs": inputs})
@@ -176,8 +228,10 @@ class _Run:
                 if message.get("question") == id and message.get("result") == len(found):
                     found.append(message.get("value"))
         except Ended as end:
-            self.status = end.reason
-        return found
+            self._over(end)
+        self.late |= {"kind": "error", "name": "OutOfTime"} in found
+        results |= zip(map(_key, inputs), found, strict=False)
+        return results
 
 
 def _homes(question, assignment, cells):
@@ -189,53 +243,29 @@ def _homes(question, assignment, cells):
             yield number
 
 
-def _score(run, id, out_of, seed, secret):
-    by, value = run.answers.get(id, ("", {"kind": "none"}))
+def _published(run, id, seed):
+    """The verdict on an answer, that of a function on the published inputs."""
+    _, value = run.answers.get(id, ("", {"kind": "none"}))
     variant = question(id).variant(seed)
-    if (
-        variant.question.kind == "function"
-        and isinstance(value, dict)
-        and value.get("kind") == "function"
-    ):
-        verdict = _function(run, variant, secret)
-    else:
-        answer = decode(value)
-        verdict = diagnose(variant, answer)
-        # no number was read: a person may want to see what came
-        if verdict.kind in ("type", "dimension"):
-            verdict = replace(verdict, given=came(answer, variant.question.unit))
-    message = verdict.message
-    if not by:
-        message = (
-            f'Not answered: no `check("{id}", ...)` that ran had an answer, and neither had the'
-            " cell of the exercise."
-            if run.reached(id)
-            else UNREACHED
-        )
-    points = out_of if verdict.correct else 0.0
-    return Score(id, points, out_of, verdict.kind, verdict.name, message, verdict.given, by)
+    if _is_function(variant, value):
+        return diagnose(variant, _replay(run, variant))
+    answer = decode(value)
+    verdict = diagnose(variant, answer)
+    # no number was read: a person may want to see what came
+    if verdict.kind in ("type", "dimension"):
+        verdict = replace(verdict, given=came(answer, variant.question.unit))
+    return verdict
 
 
-def _function(run, variant, secret):
-    """The verdict on the published inputs; then the one on hidden ones, of which the student is
+def _held(run, id, seed, drawn, verdict):
+    """The verdict on a function that is right so far after hidden inputs, of which the student is
     told nothing.
     """
-    other = hidden(variant, secret)
-    inputs = [v.inputs(sample) for v in (variant, other) for sample in v.samples]
-    # The same inputs give the same result: the last one, so that a function must hold to what it
-    # says.
-    results = dict(zip(map(_key, inputs), run.results(variant.question.id, inputs), strict=False))
-
-    def replay(**inputs):
-        result = results.get(_key(inputs), {"kind": "error", "name": "Ended"})
-        if isinstance(result, dict) and result.get("kind") == "error":
-            raise type(_name(result.get("name")), (Exception,), {})
-        return decode(result)
-
-    verdict = diagnose(variant, replay)
-    if not verdict.correct:
+    variant = question(id).variant(seed)
+    if not verdict.correct or not _is_function(variant, run.answers[id][1]):
         return verdict
-    if diagnose(other, replay).correct:
+    other = hidden(variant, drawn)
+    if diagnose(other, _replay(run, other)).correct:
         return replace(
             verdict,
             message="Your function agrees with the library on the published inputs and on others.",
@@ -245,6 +275,40 @@ def _function(run, variant, secret):
         " same kind. Does it hold in general?"
     )
     return replace(verdict, correct=False, kind="hidden", message=told)
+
+
+def _is_function(variant, value):
+    return (
+        variant.question.kind == "function"
+        and isinstance(value, dict)
+        and value.get("kind") == "function"
+    )
+
+
+def _replay(run, variant):
+    """The student's function, called for all samples of the variant now, as `diagnose` calls it."""
+    results = run.results(variant.question.id, [variant.inputs(s) for s in variant.samples])
+
+    def replay(**inputs):
+        result = results.get(_key(inputs), {"kind": "error", "name": "Ended"})
+        if isinstance(result, dict) and result.get("kind") == "error":
+            raise type(_name(result.get("name")), (Exception,), {})
+        return decode(result)
+
+    return replay
+
+
+def _score(run, id, out_of, verdict):
+    by, message = run.answers.get(id, ("", None))[0], verdict.message
+    if not by:
+        message = (
+            f'Not answered: no `check("{id}", ...)` that ran had an answer, and neither had the'
+            " cell of the exercise."
+            if run.reached(id)
+            else UNREACHED
+        )
+    points = out_of if verdict.correct else 0.0
+    return Score(id, points, out_of, verdict.kind, verdict.name, message, verdict.given, by)
 
 
 def _key(inputs):
@@ -382,7 +446,7 @@ def grader():
 @cache
 def environment():
     """What else a score may depend on."""
-    packages = {name: version(name) for name in ("numpy", "pint", "scipy")}
+    packages = {name: version(name) for name in ("ipython", "numpy", "pint", "scipy")}
     return {
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",

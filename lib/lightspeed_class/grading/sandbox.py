@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import platform
 import select
 import shutil
 import signal
@@ -27,20 +28,25 @@ from pathlib import Path
 
 import lightspeed
 import lightspeed_course
-from lightspeed_class.grading import seccomp
+from lightspeed_class.grading import forkserver, seccomp
 
 LIBRARY = Path(lightspeed.__file__).resolve().parent  # laws and constants: no answers
 COURSE = Path(lightspeed_course.__file__).resolve().parent
 # of the course; practice/ and all else holds answers
 EXPOSED = ("__init__.py", "lazy.py", "profiles.py", "show", "explorers")
 PROGRAM = Path(__file__).with_name("student.py")
+INSIDE = Path(__file__).with_name("inside")  # what it imports
 HINT = (
     "bubblewrap (the command bwrap) is needed to run submissions safely: apt install bubblewrap,"
     " dnf install bubblewrap. It exists for Linux only; elsewhere use a container or a virtual"
     " machine, or grade without isolation, which lets a submission do all that you can do."
 )
-# added to the process id: a user that nobody is, another one for each grader at work
+# added to the process id of a fork server: a user that nobody is, another one for each at work
 FIRST_UID = 2_000_000_000
+NOT_STARTED = "The sandbox did not start. Is the machine out of memory or of processes?"
+WAITING = 4  # times the limit of time, at most, on a machine that has no time for the student
+GONE_IN = 5  # seconds for the processes of a sandbox that was killed
+SCRATCH = 16 << 20  # bytes that the packages may write while they are loaded
 
 
 class NoSandbox(RuntimeError):
@@ -61,12 +67,14 @@ class Ended(Exception):
 class Limits:
     """What one submission may use: seconds and bytes."""
 
-    wall: float = 120  # all of it, from start to end
-    cell: float = 30  # one cell; the next one still runs
-    call: float = 5  # one call of a function
+    wall: float = 120  # all of it, from start to end, without what a busy machine takes
+    processor: float = 240  # all of its processes
+    cell: float = 30  # processor time of one cell; the next one still runs
+    call: float = 5  # processor time of one call of a function
     memory: int = 1 << 30  # address space of one process
     total: int = 2 << 30  # resident memory of all of them
-    disk: int = 64 << 20
+    disk: int = 64 << 20  # of /tmp, and again of /dev/shm
+    files: int = 8192  # in each of them, links too
     processes: int = 16  # threads count too
     output: int = 2 << 20  # what it may tell us
 
@@ -79,64 +87,43 @@ class Sandbox:
     def __init__(self, limits: Limits | None = None, isolated: bool = True):
         self.limits = limits or Limits()
         self._isolated = isolated
-        self._deadline = time.monotonic() + self.limits.wall
         self._waiting, self._received, self._look = b"", 0, 0.0
         self.isolation = available() if isolated else "not isolated"
 
     def __enter__(self):
-        with contextlib.ExitStack() as undo:
-            folder = (
-                None
-                if self._isolated
-                else undo.enter_context(tempfile.TemporaryDirectory(prefix="lightspeed-student-"))
-            )
-            command, descriptors = (_confined if self._isolated else _free)(self.limits, undo)
-            self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                cwd=folder or "/", env=_environment(folder or "/tmp"), pass_fds=descriptors,
-                start_new_session=True,
-            )  # fmt: skip
-            self._undo = undo.pop_all()
-        for pipe in (self._process.stdin, self._process.stdout):
-            os.set_blocking(pipe.fileno(), False)
-        with contextlib.suppress(Ended):  # the first receive() tells it
-            self.send({"paths": _paths(), "limits": asdict(self.limits)})
+        self._home = (_Confined if self._isolated else _Free)(self.limits)
+        self._deadline = time.monotonic() + self.limits.wall
+        self._last = self._deadline + (WAITING - 1) * self.limits.wall
         return self
 
     def __exit__(self, *_):
-        self._kill()
-        self._process.wait()
-        self._process.stdin.close()
-        self._process.stdout.close()
-        self._undo.close()
+        self._home.close()
 
     def send(self, message):
         """Hand over a message. Raises Ended."""
-        left, pipe = json.dumps(message).encode() + b"\n", self._process.stdin.fileno()
+        left, pipe = json.dumps(message).encode() + b"\n", self._home.inbox
         while left:
-            self._wait(pipe, select.POLLOUT, self._deadline)
+            self._wait(pipe, select.POLLOUT, None)
             try:
                 left = left[os.write(pipe, left) :]
             except BlockingIOError:
                 pass
             except BrokenPipeError:
-                raise Ended(self._why()) from None
+                raise Ended(self._home.why()) from None
 
     def receive(self, seconds=None):
         """The next message, or None if there is none within `seconds`. Raises Ended. The message
         is hostile.
         """
-        until = (
-            self._deadline if seconds is None else min(self._deadline, time.monotonic() + seconds)
-        )
-        pipe = self._process.stdout.fileno()
+        until = None if seconds is None else time.monotonic() + seconds
+        pipe = self._home.outbox
         while b"\n" not in self._waiting:
             if not self._wait(pipe, select.POLLIN, until):
                 return None
             with contextlib.suppress(BlockingIOError):
                 chunk = os.read(pipe, 1 << 16)
                 if not chunk:
-                    raise Ended(self._why())
+                    raise Ended(self._home.why())
                 self._waiting += chunk
                 self._received += len(chunk)
             if self._received > self.limits.output:
@@ -151,42 +138,124 @@ class Sandbox:
         return message
 
     def _wait(self, pipe, event, until):
-        """Whether the pipe got ready in time; looks at the memory meanwhile."""
+        """Whether the pipe got ready before `until`; looks at what is used meanwhile."""
         ready = select.poll()
         ready.register(pipe, event)
-        while (now := time.monotonic()) < until:
-            if self._isolated and now > self._look:  # however much it has to say
-                if sum(map(_resident, _descendants(self._process.pid))) > self.limits.total:
-                    raise Ended("memory")
+        while until is None or time.monotonic() < until:
+            now = time.monotonic()
+            if now > self._look:  # however much it has to say
+                self._look_at_use(now)
                 self._look = now + 0.05
-            if ready.poll(min(1000 * (until - now), 50)):
+            if ready.poll(50):
                 return True
-        if until >= self._deadline:
-            raise Ended("time")
         return False
 
-    def _why(self):
+    def _look_at_use(self, now):
+        """Time is the student's own: what a busy machine made them wait is theirs on top."""
+        if now > self._deadline:
+            self._deadline = self._home.waited() + self._last - (WAITING - 1) * self.limits.wall
+            if now > min(self._deadline, self._last):
+                raise Ended("time")
+        pids = list(_descendants(self._home.pid)) if self._isolated else []
+        if sum(map(_processor, pids)) > self.limits.processor:
+            raise Ended("time")
+        if (
+            sum(map(_resident, pids)) > self.limits.total
+            and sum(map(_proportional, pids)) > self.limits.total  # what they share counts once
+        ):
+            raise Ended("memory")
+
+
+class _Confined:
+    """A sandbox that a fork server made."""
+
+    def __init__(self, limits):
+        setup = {"limits": asdict(limits), "seccomp": seccomp.program().hex()}
+        # of the same user as the server, whose processes count too
+        if os.geteuid() != 0:
+            setup["limits"]["processes"] += 3
+        command, environment = _command(PROGRAM), _environment("/tmp")
+        for again in (True, False):
+            self._server = None
+            try:
+                self._server = forkserver.take(command, environment, _paths())
+                setup["uid"] = FIRST_UID + self._server.pid if os.geteuid() == 0 else None
+                self._forked = self._server.fork(setup)
+                break
+            except forkserver.Odd as error:
+                if self._server:
+                    self._server.close()
+                if not again:
+                    raise NoSandbox(f"{NOT_STARTED} {error}") from None
+            except BaseException:
+                if self._server:
+                    self._server.close()
+                raise
+        self.pid, self.inbox, self.outbox = (
+            self._forked.pid, self._forked.inbox, self._forked.outbox,
+        )  # fmt: skip
+        self._status = None
+
+    def why(self):
         """The reason why the pipe was closed."""
+        with contextlib.suppress(forkserver.Odd):
+            if self._status is None:
+                self._status = self._server.ended(self._forked, 1)
+        return "time" if self._status == 128 + signal.SIGXCPU else "exit"
+
+    def waited(self):
+        """Seconds that the notebook's process was ready to run and had no processor."""
+        return sum(map(_delayed, forkserver.children(self.pid)))
+
+    def close(self):
+        self._forked.kill()
+        try:
+            if self._status is None and self._server.ended(self._forked, GONE_IN) is None:
+                raise forkserver.Odd("Its sandbox does not end.")
+        except BaseException as error:
+            self._server.close()
+            if not isinstance(error, forkserver.Odd):
+                raise
+        else:
+            forkserver.give_back(self._server)
+        finally:
+            self._forked.close()
+
+
+class _Free:
+    """A process that is not confined at all."""
+
+    def __init__(self, limits):
+        self._folder = tempfile.TemporaryDirectory(prefix="lightspeed-student-")
+        home = self._folder.name
+        self._process = subprocess.Popen(
+            _python(str(PROGRAM)), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, cwd=home, env=_environment(home), start_new_session=True,
+        )  # fmt: skip
+        self.pid = self._process.pid
+        self.inbox, self.outbox = (p.fileno() for p in (self._process.stdin, self._process.stdout))
+        with contextlib.suppress(BrokenPipeError):  # the first receive() tells it
+            setup = {"paths": _paths(), "limits": asdict(limits)}
+            os.write(self.inbox, json.dumps(setup).encode() + b"\n")
+        os.set_blocking(self.inbox, False)
+        os.set_blocking(self.outbox, False)
+
+    def why(self):
         with contextlib.suppress(subprocess.TimeoutExpired):
-            status = self._process.wait(1)
-            if status in (-signal.SIGXCPU, 128 + signal.SIGXCPU):
+            if self._process.wait(1) == -signal.SIGXCPU:
                 return "time"
         return "exit"
 
-    def _kill(self):
-        if not self._isolated:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-            return
-        # The first process of its namespace takes all others with it, and bwrap ends once they are
-        # gone.
-        for pid in _children(self._process.pid):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        try:
-            self._process.wait(1)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
+    def waited(self):
+        return _delayed(self.pid)
+
+    def close(self):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self._process.stdin.close()
+        self._process.stdout.close()
+        self._folder.cleanup()
 
 
 @cache
@@ -195,47 +264,32 @@ def available():
     bwrap = shutil.which("bwrap")
     if sys.platform != "linux" or not bwrap:
         raise NoSandbox(HINT)
-    with contextlib.ExitStack() as undo:
-        command, descriptors = _confined(Limits(), undo)
-        trial = [*command[: command.index("--") + 1], "/usr/bin/true"]
-        done = subprocess.run(
-            trial, pass_fds=descriptors, capture_output=True, text=True, timeout=30
-        )
+    if not seccomp.program():
+        raise NoSandbox(f"No filter of system calls is known for {platform.machine()}. {HINT}")
+    command = _command(PROGRAM)
+    trial = [*command[: command.index("--") + 1], "/usr/bin/true"]
+    done = subprocess.run(trial, capture_output=True, text=True, timeout=30)
     if done.returncode:
         raise NoSandbox(f"bubblewrap does not work here: {done.stderr.strip()[:300]}. {HINT}")
-    version = subprocess.run([bwrap, "--version"], capture_output=True, text=True).stdout.split()[
-        -1
-    ]
-    return f"bubblewrap {version}" + ", seccomp" * bool(seccomp.program())
+    version = subprocess.run([bwrap, "--version"], capture_output=True, text=True).stdout.split()
+    return f"bubblewrap {version[-1]}, seccomp"
 
 
-def _confined(limits, undo):
-    """The command of the sandbox and the descriptors it needs."""
-    command = [
-        shutil.which("bwrap"),
-        "--die-with-parent",
-        "--new-session",
-        "--unshare-ipc",
-        "--unshare-pid",
-        "--unshare-net",
-    ]
-    command += ["--unshare-uts", "--unshare-cgroup-try", "--hostname", "sandbox"]
-    root = os.geteuid() == 0
-    if root:
-        command += [
-            "--cap-drop",
-            "ALL",
-            "--cap-add",
-            "CAP_SETUID",
-            "--cap-add",
-            "CAP_SETGID",
-            "--cap-add",
-            "CAP_SETPCAP",
-        ]
+def _command(program):
+    """The command of a fork server: bubblewrap gives it its view of the files, and the rights to
+    make sandboxes.
+    """
+    command = [shutil.which("bwrap"), "--die-with-parent", "--new-session"]
+    command += ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
+    command += ["--unshare-cgroup-try", "--hostname", "sandbox", "--cap-drop", "ALL"]
+    rights = ["CAP_SYS_ADMIN", "CAP_SETPCAP"]
+    if os.geteuid() == 0:
+        rights += ["CAP_SETUID", "CAP_SETGID"]
     else:
-        command += ["--unshare-user", "--disable-userns", "--uid", "65534", "--gid", "65534"]
+        command += ["--unshare-user", "--uid", "65534", "--gid", "65534"]
+    command += [word for right in rights for word in ("--cap-add", right)]
     # Before the binds: a course that lies below /tmp would else be hidden by it.
-    command += ["--size", str(limits.disk), "--perms", "1777", "--tmpfs", "/tmp", "--chdir", "/tmp"]
+    command += ["--size", str(SCRATCH), "--perms", "1777", "--tmpfs", "/tmp", "--chdir", "/tmp"]
     made = {"/", "/usr", "/tmp"}
     for folder in ("/usr", *_readable(), str(LIBRARY)):
         for parent in reversed(Path(folder).parents):
@@ -256,39 +310,14 @@ def _confined(limits, undo):
         command += ["--perms", "0755", "--tmpfs", str(folder)]
     for name in EXPOSED:
         command += ["--ro-bind", str(COURSE / name), str(COURSE / name)]
-    command += ["--ro-bind", str(PROGRAM), "/student.py", "--perms", "0755", "--dir", "/dev"]
-    for device in ("/dev/null", "/dev/zero", "/dev/urandom"):
+    command += ["--ro-bind", str(INSIDE), "/inside", "--ro-bind", str(program), "/student.py"]
+    # No /dev/zero: what is mapped of it and shared is memory that no limit counts.
+    command += ["--perms", "0755", "--dir", "/dev", "--perms", "1777", "--dir", "/dev/shm"]
+    for device in ("/dev/null", "/dev/urandom"):
         command += ["--dev-bind", device, device]
-    command += [
-        *(word for f in (COURSE, *sorted(hidden)) for word in ("--remount-ro", str(f))),
-        "--remount-ro",
-        "/",
-    ]
-    descriptors = []
-    if seccomp.program():
-        # A pipe holds the few hundred bytes of it.
-        reading, writing = os.pipe()
-        os.write(writing, seccomp.program())
-        os.close(writing)
-        undo.callback(os.close, reading)
-        descriptors.append(reading)
-        command += ["--seccomp", str(reading)]
-    command.append("--")
-    if root:
-        uid = str(FIRST_UID + os.getpid())
-        command += [
-            "/usr/bin/setpriv",
-            f"--reuid={uid}",
-            f"--regid={uid}",
-            "--clear-groups",
-            "--no-new-privs",
-        ]
-        command += ["--bounding-set=-all", "--inh-caps=-all", "--ambient-caps=-all", "--"]
-    return [*command, *_python("/student.py")], descriptors
-
-
-def _free(limits, undo):
-    return _python(str(PROGRAM)), []
+    for folder in (*map(str, (COURSE, *sorted(hidden))), "/"):
+        command += ["--remount-ro", folder]
+    return [*command, "--", *_python("/student.py"), "serve"]
 
 
 def _python(program):
@@ -320,7 +349,7 @@ def _paths():
 def _environment(home):
     return {
         "HOME": home, "TMPDIR": home, "MPLCONFIGDIR": home, "PATH": "/usr/bin:/bin",
-        "LANG": "C.UTF-8", "TZ": "UTC", "PYTHONHASHSEED": "0", "MPLBACKEND": "agg",
+        "LANG": "C.UTF-8", "TZ": "UTC", "PYTHONHASHSEED": "0", "MPLBACKEND": "module://matplotlib_inline.backend_inline",
         "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1",
     }  # fmt: skip
 
@@ -329,18 +358,35 @@ def _refuse(constant):
     raise ValueError(constant)
 
 
-def _children(pid):
-    found = []
-    with contextlib.suppress(OSError):  # it may be gone
-        for task in os.listdir(f"/proc/{pid}/task"):
-            found += map(int, Path(f"/proc/{pid}/task/{task}/children").read_text().split())
-    return found
-
-
 def _descendants(pid):
-    for child in _children(pid):
+    for child in forkserver.children(pid):
         yield child
         yield from _descendants(child)
+
+
+def _processor(pid):
+    """Processor seconds of a process and of those of its children that have ended."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError):
+        return 0
+
+
+def _delayed(pid):
+    try:
+        return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
+    except (OSError, IndexError, ValueError):
+        return 0
+
+
+def _proportional(pid):
+    """Resident memory of a process, what it shares with others divided among them."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+        return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+    except (OSError, StopIteration):
+        return _resident(pid)
 
 
 def _resident(pid):

@@ -22,7 +22,10 @@ _CALLS = {
          "io_uring_setup": 425, "open_tree": 428, "move_mount": 429, "fsopen": 430,
          "fsmount": 432, "mount_setattr": 442, "init_module": 175, "finit_module": 313,
          "delete_module": 176, "kexec_load": 246, "memfd_create": 319, "memfd_secret": 447,
-         "shmget": 29, "msgget": 68, "semget": 64},
+         "shmget": 29, "msgget": 68, "semget": 64, "mq_open": 240, "vmsplice": 278,
+         "pidfd_getfd": 438, "process_madvise": 440, "open_tree_attr": 467, "kcmp": 312, "inotify_init": 253,
+         "inotify_init1": 294, "fanotify_init": 300, "open_by_handle_at": 304,
+         "swapon": 167, "acct": 163, "quotactl": 179, "mmap": 9},
     ),
     "aarch64": (
         0xC00000B7,
@@ -32,13 +35,18 @@ _CALLS = {
          "perf_event_open": 241, "userfaultfd": 282, "io_uring_setup": 425, "open_tree": 428,
          "move_mount": 429, "fsopen": 430, "fsmount": 432, "mount_setattr": 442,
          "init_module": 105, "finit_module": 273, "delete_module": 106, "kexec_load": 104,
-         "memfd_create": 279, "memfd_secret": 447, "shmget": 194, "msgget": 186, "semget": 190},
+         "memfd_create": 279, "memfd_secret": 447, "shmget": 194, "msgget": 186, "semget": 190,
+         "mq_open": 180, "vmsplice": 75, "pidfd_getfd": 438, "process_madvise": 440, "open_tree_attr": 467, "kcmp": 272,
+         "inotify_init1": 26, "fanotify_init": 262, "open_by_handle_at": 265, "swapon": 224,
+         "acct": 89, "quotactl": 60, "mmap": 222},
     ),
 }  # fmt: skip
 _NEW_NAMESPACES = 0x7E020000  # CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET
 _AF_UNIX = 1
-_LOAD, _EQUAL, _ABOVE, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16  # offsets in struct seccomp_data
+_LOAD, _EQUAL, _ABOVE, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
+_SHARED, _ANONYMOUS = 0x01, 0x20  # of mmap's flags; MAP_SHARED_VALIDATE has the bit of shared too
+# offsets in struct seccomp_data; of an argument the lower half
+_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT, _FOURTH_ARGUMENT = 0, 4, 16, 40
 _ALLOW, _KILL, _ERROR = 0x7FFF0000, 0x80000000, 0x00050000
 
 
@@ -50,7 +58,8 @@ def program():
         return b""
     architecture, calls = _CALLS[platform.machine()]
     calls = dict(calls)
-    clone, clone3, socket = (calls.pop(name) for name in ("clone", "clone3", "socket"))
+    special = ("clone", "clone3", "socket", "mmap")
+    clone, clone3, socket, mmap = (calls.pop(name) for name in special)
     deny = _ERROR | errno.EPERM
     steps = [
         (_LOAD, 0, 0, _ARCHITECTURE),
@@ -71,8 +80,14 @@ def program():
         (_RETURN, 0, 0, _ALLOW),
         (_EQUAL, 0, 3, socket),
         (_LOAD, 0, 0, _FIRST_ARGUMENT),
-        (_EQUAL, 1, 0, _AF_UNIX),
+        (_EQUAL, 5, 0, _AF_UNIX),
         (_RETURN, 0, 0, deny),
+        # Memory that is shared and has no file is in no process once they let go of its pages.
+        (_EQUAL, 0, 3, mmap),
+        (_LOAD, 0, 0, _FOURTH_ARGUMENT),
+        (_AND, 0, 0, _SHARED | _ANONYMOUS),
+        (_EQUAL, 1, 0, _SHARED | _ANONYMOUS),
         (_RETURN, 0, 0, _ALLOW),
+        (_RETURN, 0, 0, deny),
     ]
     return b"".join(struct.pack("=HBBI", *step) for step in steps)

@@ -803,8 +803,7 @@ case(
         "class Meta(type):\n    __name__ = property(lambda cls: 1 / 0)\nclass Nameless(Exception,"
         " metaclass=Meta): pass\nraise Nameless"
     ),
-    (),
-    "exit",
+    ALL,
 )
 case(
     "an error with an evil name",
@@ -818,7 +817,6 @@ case(
         " None\nbuiltins.list = builtins.isinstance = lambda *a: True"
     ),
     (),
-    "exit",
 )
 case(
     "answers while it is being called",
@@ -853,7 +851,7 @@ case(
     right(
         "import stat\nfor kind in (stat.S_IFBLK, stat.S_IFCHR):\n    try: os.mknod('/tmp/device',"
         " kind | 0o666, os.makedev(8, 0))\n    except OSError: continue\n    raise"
-        " Breach(kind)\nfor p in ('/dev/mem', '/dev/kmsg', '/dev/log', '/dev/pts', '/dev/shm',"
+        " Breach(kind)\nfor p in ('/dev/mem', '/dev/kmsg', '/dev/log', '/dev/pts', '/dev/zero',"
         " '/dev/tty'):\n    if os.path.exists(p): raise Breach(p)"
     ),
     ALL,
@@ -886,6 +884,122 @@ case(
         " lambda: os.chroot('/tmp')):\n    try: act()\n    except OSError: continue\n    raise"
         " Breach"
     ),
+    ALL,
+)
+
+
+# Memory that is in no process, and other ways round a limit.
+case(
+    "shared memory without a file",
+    right(
+        "import mmap\nfor make in (lambda: mmap.mmap(-1, 1 << 20), lambda: mmap.mmap(-1, 1 << 20,"
+        " flags=mmap.MAP_SHARED | mmap.MAP_ANONYMOUS), lambda: mmap.mmap(os.open('/dev/zero',"
+        " os.O_RDWR), 1 << 20)):\n    try: make()\n    except OSError: continue\n    raise"
+        " Breach\nimport ctypes\nlibc = ctypes.CDLL(None)\nlibc.mmap.restype ="
+        " ctypes.c_void_p\nfor kind in (0x21, 0x23):\n    if libc.mmap(None, ctypes.c_size_t(1 <<"
+        " 20), 3, kind, -1, 0) != ctypes.c_void_p(-1).value: raise Breach(kind)"
+    ),
+    ALL,
+)
+case(
+    "2.5 GB in files that nobody maps",
+    right(
+        "n = 0\nfor place in ('/tmp', '/dev/shm'):\n    try:\n        for i in range(100):\n    "
+        "        f = os.open(f'{place}/{i}', os.O_CREAT | os.O_RDWR)\n            os.posix_fallocate("
+        "f, 0, 25 << 20)\n            n += 25 << 20\n            os.unlink(f'{place}/{i}')\n   "
+        " except OSError: pass\nif n > 128 << 20: raise Breach(n)"
+    ),
+    ALL,
+)
+case(
+    "a million links",
+    right(
+        "n = 0\nfor place in ('/tmp', '/dev/shm'):\n    open(f'{place}/x', 'w').close()\n    for"
+        " make in (os.link, os.symlink):\n        try:\n            while n < 10 ** 6:\n         "
+        "       make(f'{place}/x', f'{place}/{n}')\n                n += 1\n        except"
+        " OSError: pass\nif n > 20_000: raise Breach(n)"
+    ),
+    ALL,
+)
+case(
+    "pages held by pipes, watches and queues",
+    right(
+        "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\nr, w = os.pipe()\nif"
+        " libc.vmsplice(w, (ctypes.c_size_t * 2)(0, 0), 1, 0) >= 0 or ctypes.get_errno() != 1:"
+        " raise Breach('vmsplice')\nif libc.inotify_init1(0) >= 0: raise"
+        " Breach('inotify')\nlibc.mq_open.argtypes = [ctypes.c_char_p] + [ctypes.c_int] * 3\nif"
+        " libc.mq_open(b'/x', 0o102, 0o600, 0) >= 0: raise Breach('mq_open')\nif"
+        " libc.syscall(438, 3, 0, 0) >= 0: raise Breach('pidfd_getfd')"
+    ),
+    ALL,
+)
+case(
+    "burns processor time in its children",
+    right("for _ in range(3):\n    if os.fork() == 0:\n        while True: pass\ntime.sleep(1000)"),
+    (),
+    "time",
+    Limits(wall=60, cell=60, processor=3),
+)
+case(
+    "storms of forks",
+    right(
+        "end = time.monotonic() + 2\nmost = 0\nwhile time.monotonic() < end:\n    try: pid ="
+        " os.fork()\n    except OSError:\n        try: os.waitpid(-1, os.WNOHANG)\n        except"
+        " OSError: pass\n        continue\n    if pid == 0:\n        while True:\n            try:"
+        " os.fork()\n            except OSError: os._exit(0)"
+    ),
+    ALL,
+)
+
+# The process that made the sandbox.
+case(
+    "signals to the fork server",
+    right(
+        "import signal\nfor act in (lambda: os.killpg(0, 9), lambda: os.kill(0, 15), lambda:"
+        " os.killpg(os.getpgid(1), 9)):\n    if os.fork() =="
+        " 0:\n        os.setpgid(0, 0)\n        act()\n        os._exit(0)\n    os.wait()\nfor"
+        " pid in (1, *range(3, 3000)):\n    for n in (signal.SIGINT, signal.SIGTERM,"
+        " signal.SIGKILL, signal.SIGSTOP):\n        try: os.kill(pid, n)\n        except OSError:"
+        " pass"
+    ),
+    ALL,
+)
+case("a signal to its group", right("os.kill(0, 9)"), (), "exit")
+case(
+    "ptrace, memory and descriptors of the fork server",
+    right(
+        "import ctypes\nlibc = ctypes.CDLL(None)\nfor pid in (0, 1, os.getppid()):\n    for ask in"
+        " (0, 16, 0x4206):\n        if libc.ptrace(ask, pid, 0, 0) == 0: raise Breach('ptrace')\n   "
+        " iov = (ctypes.c_size_t * 2)(id(libc), 8)\n    if libc.process_vm_readv(pid, iov, 1, iov,"
+        " 1, 0) > 0: raise Breach('memory')\nfor p in ('/proc', '/proc/1/mem', '/proc/self/fd',"
+        " '/proc/thread-self'):\n    if os.path.exists(p): raise Breach(p)\nhandle ="
+        " os.pidfd_open(1)\nif any(libc.syscall(438, handle, n, 0) >= 0 for n in range(8)): raise"
+        " Breach('descriptors')\nif libc.setns(handle, 0x20000000) == 0: raise Breach('setns')"
+    ),
+    ALL,
+)
+case(
+    "messages to the fork server",
+    idle(
+        "import socket\nfor n in range(0, 64):\n    try: s = socket.socket(fileno=os.dup(n))\n    "
+        "except OSError: continue\n    if s.type == socket.SOCK_SEQPACKET: raise Breach(n)\n    try:"
+        " socket.send_fds(s, [b'ended?'], [0, 1])\n    except OSError: pass"
+    ),
+    (),
+)
+case(
+    "what another one left",
+    right(
+        "if os.listdir('/tmp') or os.listdir('/dev/shm') or os.getpid() != 2 or 'left_behind' in"
+        " sys.modules: raise Breach\nimport types, builtins\nif hasattr(builtins, 'left'): raise"
+        " Breach\nbuiltins.left = sys.modules['left_behind'] = types\nfor p in ('/tmp/x',"
+        " '/dev/shm/x'): open(p, 'w').write('left')"
+    ),
+    ALL,
+)
+case(
+    "what another one left, again",
+    CASES[-1].make(None),
     ALL,
 )
 

@@ -1,0 +1,202 @@
+"""Processes that have the usual packages loaded and fork a sandbox for each submission: this end of
+inside/student_confine.py.
+
+A server is used by one sandbox at a time and, once that is closed, by the next one. It is replaced
+as soon as anything about it is odd, and after many sandboxes in any case.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+STARTS_IN = 120  # seconds; it takes one or two where the machine is not busy
+ANSWERS_IN = 10
+MOST_FORKS = 2000
+_idle: list[Server] = []
+_mine = threading.Lock()
+
+
+class Odd(RuntimeError):
+    """The server did not do what it was told, or has ended."""
+
+
+@dataclass(frozen=True)
+class Forked:
+    """A sandbox: its first process, a handle of it, and our ends of its pipes."""
+
+    pid: int
+    handle: int
+    inbox: int
+    outbox: int
+
+    def kill(self):
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self.handle, signal.SIGKILL)
+
+    def close(self):
+        for descriptor in (self.handle, self.inbox, self.outbox):
+            os.close(descriptor)
+
+
+class Server:
+    """A fork server, started by `command`, which is told what to do by descriptor 0. Raises Odd."""
+
+    def __init__(self, command, environment, paths):
+        self.command, self.forks = command, 0
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs, open(os.devnull, "r+b") as nothing:
+            self._process = subprocess.Popen(
+                command, stdin=theirs, stdout=nothing, stderr=nothing, env=environment, cwd="/",
+                start_new_session=True,
+            )  # fmt: skip
+        try:
+            self._tell(json.dumps({"paths": paths}).encode())
+            self._hear(b"ready", STARTS_IN)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def pid(self):
+        return self._process.pid
+
+    def fork(self, setup):
+        """A new sandbox. Raises Odd."""
+        self.forks += 1
+        theirs_in, ours_in = os.pipe()
+        ours_out, theirs_out = os.pipe()
+        try:
+            try:
+                message = json.dumps(setup).encode()
+                socket.send_fds(self._control, [message], [theirs_in, theirs_out])
+                self._wait(ANSWERS_IN)
+                said, handles, *_ = socket.recv_fds(self._control, 1 << 10, 1)
+            except OSError as error:
+                raise Odd(str(error)) from None
+            finally:
+                os.close(theirs_in)
+                os.close(theirs_out)
+            if said != b"forked" or len(handles) != 1:
+                raise Odd(said)
+            os.set_blocking(ours_in, False)
+            os.set_blocking(ours_out, False)
+            return Forked(_pid(handles[0]), handles[0], ours_in, ours_out)
+        except BaseException:
+            os.close(ours_in)
+            os.close(ours_out)
+            raise
+
+    def ended(self, forked, seconds):
+        """How its sandbox ended, as a shell tells it; with every process in it. None if it goes
+        on. Raises Odd.
+        """
+        if not _ready(forked.handle, seconds):
+            return None
+        self._tell(b"ended?")
+        return json.loads(self._hear(None, ANSWERS_IN))
+
+    def close(self):
+        """End it, and with it whatever it has forked."""
+        # The first process of its namespace takes all others with it, and bwrap ends once they
+        # are gone.
+        for pid in children(self._process.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        try:
+            self._process.wait(1)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+        self._process.wait()
+        self._control.close()
+
+    def fit(self):
+        """Whether it can serve another one."""
+        return self._process.poll() is None and self.forks < MOST_FORKS
+
+    def _tell(self, message):
+        try:
+            self._control.send(message)
+        except OSError as error:
+            raise Odd(str(error)) from None
+
+    def _hear(self, wanted, seconds):
+        self._wait(seconds)
+        try:
+            said = self._control.recv(1 << 10)
+        except OSError as error:
+            raise Odd(str(error)) from None
+        if not said or (wanted and said != wanted):
+            raise Odd(said)
+        return said
+
+    def _wait(self, seconds):
+        if not _ready(self._control.fileno(), seconds):
+            raise Odd("It does not answer.")
+
+
+def take(command, environment, paths):
+    """An idle server of this command, or a new one. Raises Odd."""
+    with _mine:
+        while fitting := [s for s in _idle if s.command == command]:
+            _idle.remove(server := fitting[-1])
+            if server.fit():
+                return server
+            server.close()
+    return Server(command, environment, paths)
+
+
+def give_back(server):
+    """Keep it for the next sandbox."""
+    if server.fit():
+        with _mine:
+            _idle.append(server)
+    else:
+        server.close()
+
+
+def servers():
+    """Those that wait for work in this process."""
+    return tuple(_idle)
+
+
+@atexit.register
+def close_all():
+    """End every server that is idle."""
+    while _idle:
+        _idle.pop().close()
+
+
+# They belong to the process that started them.
+os.register_at_fork(after_in_child=_idle.clear)
+
+
+def children(pid):
+    found = []
+    with contextlib.suppress(OSError):  # it may be gone
+        for task in os.listdir(f"/proc/{pid}/task"):
+            found += map(int, Path(f"/proc/{pid}/task/{task}/children").read_text().split())
+    return found
+
+
+def _ready(descriptor, seconds):
+    ready = select.poll()
+    ready.register(descriptor, select.POLLIN)
+    return bool(ready.poll(1000 * seconds))
+
+
+def _pid(handle):
+    """The process behind a handle, as it is numbered here."""
+    for line in Path(f"/proc/self/fdinfo/{handle}").read_text().splitlines():
+        if line.startswith("Pid:") and (pid := int(line.split()[1])) > 0:
+            return pid
+    raise Odd("Its sandbox ended at once.")

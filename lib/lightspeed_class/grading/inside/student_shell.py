@@ -1,0 +1,137 @@
+"""A notebook's kernel without the wires: IPython itself runs the cells, so that a cell means here
+what it means in Jupyter. Nothing is shown, and what cannot be done here is skipped and noted.
+"""
+
+import asyncio
+import builtins
+import contextlib
+import getpass
+import re
+import subprocess
+import sys
+
+from IPython.core.inputtransformer2 import TransformerManager
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.text import LSString, SList
+from traitlets.config import Config
+
+# these need a network, which is not here: what they would install is there already or is not
+INSTALLS = re.compile(r"\b(pip3?|conda|mamba|uv|poetry|apt|apt-get)\b.*\b(install|add|update)\b")
+INSTALLERS = {"pip", "conda", "mamba", "micromamba", "uv"}
+# of a page, an extension or a terminal that is not here; a notebook goes on without
+OPTIONAL = {"load_ext", "reload_ext", "matplotlib", "pylab", "gui", "config", "store", "autosave"}
+
+# a loop has descriptors, so that it is there for those who want one
+LOOP = re.compile("async|await|aio|loop", re.IGNORECASE)
+
+
+class AskedForInput(Exception):
+    """input() waits for somebody to type; while a notebook is graded nobody does."""
+
+
+class Shell(InteractiveShell):
+    """`noted`: what of the cell was not done, as [kind, name]; emptied before each."""
+
+    def __init__(self, module):
+        self.noted = []
+        config = Config()
+        config.HistoryManager.enabled = False
+        super().__init__(user_module=module, user_ns=module.__dict__, config=config)
+        # Nobody looks: an object is not asked how it wants to be shown.
+        self.display_formatter.format = lambda *_, **__: ({}, {})
+        self._loop = None
+
+    def run(self, source):
+        """Run a cell as a kernel does, inside a running loop if it may look for one; what it
+        raised, or None.
+        """
+        self.noted = []
+        builtins.input = getpass.getpass = self._input
+        if not LOOP.search(source):
+            done = self.run_cell(source, store_history=True)
+        else:
+            if self._loop is None or self._loop.is_closed():
+                self._loop = asyncio.new_event_loop()
+                asyncio.set_event_loop(self._loop)
+            done = self._loop.run_until_complete(self._run(source))
+        return done.error_before_exec or done.error_in_exec
+
+    async def _run(self, source):
+        try:
+            meant, trouble = self.transform_cell(source), None
+        except Exception:
+            meant, trouble = source, sys.exc_info()
+        more = {"transformed_cell": meant, "preprocessing_exc_tuple": trouble}
+        if self.should_run_async(source, **more):
+            done = await self.run_cell_async(source, store_history=True, **more)
+        else:
+            done = self.run_cell(source, store_history=True)
+        await asyncio.sleep(0)  # tasks that the cell began get a turn, as between two cells
+        return done
+
+    def _input(self, *_, **__):
+        self._note("input")
+        raise AskedForInput
+
+    def _note(self, kind, name=""):
+        self.noted.append([kind, str(name)[:60]])
+
+    def run_line_magic(self, magic_name, line, _stack_depth=1):
+        if magic_name in INSTALLERS:
+            return self._note("install")
+        if not self._find_with_lazy_load("line", magic_name):
+            return self._note("magic", magic_name)
+        try:
+            return super().run_line_magic(magic_name, line, _stack_depth=_stack_depth + 1)
+        except Exception:
+            if magic_name not in OPTIONAL:
+                raise
+            return self._note("magic", magic_name)
+
+    def run_cell_magic(self, magic_name, line, cell):
+        if self._find_with_lazy_load("cell", magic_name):
+            return super().run_cell_magic(magic_name, line, cell)
+        self._note("magic", magic_name)  # most of them measure the cell or show it
+        with contextlib.suppress(SyntaxError):
+            code = compile(TransformerManager().transform_cell(cell), "cell", "exec")
+            exec(code, self.user_ns)  # noqa: S102
+
+    def _find_with_lazy_load(self, kind, name):
+        # One that would first have to be loaded and cannot be is one that is not there.
+        try:
+            return super()._find_with_lazy_load(kind, name)
+        except Exception:
+            return None
+
+    def system(self, cmd):
+        said = self._command(self.var_expand(cmd, depth=1))
+        self.user_ns["_exit_code"] = said.returncode if said else 0
+
+    system_piped = system_raw = system
+
+    def getoutput(self, cmd, split=True, depth=0):
+        said = self._command(self.var_expand(cmd, depth=depth + 1))
+        text = said.stdout if said else ""
+        return SList(text.splitlines()) if split else LSString(text)
+
+    def _command(self, cmd):
+        """What a command of the system said; None for one that would install something."""
+        if INSTALLS.search(cmd):
+            return self._note("install")
+        return subprocess.run(
+            ["/bin/sh", "-c", cmd], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, errors="replace",
+        )  # fmt: skip
+
+    def ask_exit(self):
+        """exit and quit end a kernel; the cells after that are graded all the same."""
+
+    def enable_gui(self, gui=None):
+        """There is no screen."""
+
+    # Of an error only its name is told.
+
+    def showtraceback(self, *_, **__):
+        pass
+
+    showsyntaxerror = showindentationerror = showtraceback
