@@ -120,6 +120,14 @@ def grade_all(
             keep(submission, graded)
 
     queue, late = deque(), []
+
+    def retry(submission):
+        with _pool(1) as alone:
+            if _run(alone, deque([submission]), hand_out, take, 1):
+                failed[submission.id] = (
+                    "The worker was killed while it was at it, and so was a second one."
+                )
+
     for submission in todo:
         if submission.refused:
             keep(submission, refused(submission.refused, assignment))
@@ -132,15 +140,10 @@ def grade_all(
         with contextlib.nullcontext(submit) if submit else _pool(workers) as pool:
             suspects = _run(pool, queue, hand_out, take, ahead)
         for submission in suspects:
-            with _pool(1) as alone:
-                if _run(alone, deque([submission]), hand_out, take, 1):
-                    failed[submission.id] = (
-                        "The worker was killed while it was at it, and so was a second one."
-                    )
+            retry(submission)
     ahead = 1
-    with _pool(1) if late else contextlib.nullcontext() as alone:
-        for submission in late:  # beside others it may have had too little of the machine
-            suspects = _run(alone, deque([submission]), hand_out, take, ahead)
+    for submission in late:  # beside others it may have had too little of the machine
+        retry(submission)
     return Tally(done, failed, time.monotonic() - start, unreadable)
 
 

@@ -16,7 +16,9 @@ import signal
 import socket
 import subprocess
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 STARTS_IN = 120  # seconds; it takes one or two where the machine is not busy
@@ -55,10 +57,12 @@ class Server:
         self.command, self.forks = command, 0
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs, open(os.devnull, "r+b") as nothing:
-            self._process = subprocess.Popen(
-                command, stdin=theirs, stdout=nothing, stderr=nothing, env=environment, cwd="/",
-                start_new_session=True,
-            )  # fmt: skip
+            # A server is to die with this process. What the kernel watches is the thread that
+            # started it, so that is one which stays.
+            self._process = _starter().submit(
+                subprocess.Popen, command, stdin=theirs, stdout=nothing, stderr=nothing,
+                env=environment, cwd="/", start_new_session=True,
+            ).result()  # fmt: skip
         try:
             self._tell(json.dumps({"paths": paths}).encode())
             self._hear(b"ready", STARTS_IN)
@@ -144,6 +148,11 @@ class Server:
             raise Odd("It does not answer.")
 
 
+@cache
+def _starter():
+    return ThreadPoolExecutor(1, "lightspeed-forkserver")
+
+
 def take(command, environment, paths):
     """An idle server of this command, or a new one. Raises Odd."""
     with _mine:
@@ -176,8 +185,13 @@ def close_all():
         _idle.pop().close()
 
 
-# They belong to the process that started them.
-os.register_at_fork(after_in_child=_idle.clear)
+def _forget():
+    """They belong to the process that started them."""
+    _idle.clear()
+    _starter.cache_clear()
+
+
+os.register_at_fork(after_in_child=_forget)
 
 
 def children(pid):

@@ -188,12 +188,7 @@ class _Run:
             self.ran.add(number)
             noted = message.get("noted")
             for what in noted if isinstance(noted, list) else ():
-                if (
-                    isinstance(what, list)
-                    and len(what) == 2
-                    and isinstance(what[0], str)
-                    and what[0] in NOTED
-                ):
+                if _is_pair(what) and what[0] in NOTED:
                     self.told.append((number, NOTED[what[0]].format(f"%{_name(what[1])}")))
             if (name := message.get("error")) and name != "AskedForInput":
                 self.told.append((number, f"stopped with {_name(name)}."))

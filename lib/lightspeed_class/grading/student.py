@@ -18,7 +18,7 @@ from json import dumps, loads  # now, so that what a cell does to the module doe
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "inside"))
 
-from student_answers import encode  # noqa: E402
+from student_answers import encode
 
 PATIENCE = 2  # calls of a function that may run out of time; then it is not called again
 # Limits of time are of processor time, which a busy machine does not use up; who only waits may
@@ -164,8 +164,9 @@ class World:
     """
 
     def __init__(self):
-        import lightspeed_course
         from student_shell import Shell
+
+        import lightspeed_course
 
         real = lightspeed_course.__getattr__
         self.checked = {}

@@ -94,7 +94,7 @@ class Shell(InteractiveShell):
         self._note("magic", magic_name)  # most of them measure the cell or show it
         with contextlib.suppress(SyntaxError):
             code = compile(TransformerManager().transform_cell(cell), "cell", "exec")
-            exec(code, self.user_ns)  # noqa: S102
+            exec(code, self.user_ns)
 
     def _find_with_lazy_load(self, kind, name):
         # One that would first have to be loaded and cannot be is one that is not there.
