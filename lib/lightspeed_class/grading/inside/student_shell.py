@@ -13,6 +13,7 @@ import sys
 from IPython.core.inputtransformer2 import TransformerManager
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.text import LSString, SList
+from matplotlib_inline.config import InlineBackend
 from traitlets.config import Config
 
 # these need a network, which is not here: what they would install is there already or is not
@@ -39,6 +40,7 @@ class Shell(InteractiveShell):
         super().__init__(user_module=module, user_ns=module.__dict__, config=config)
         # Nobody looks: an object is not asked how it wants to be shown.
         self.display_formatter.format = lambda *_, **__: ({}, {})
+        self.configurables.append(InlineBackend.instance(parent=self))  # for %config
         self._loop = None
 
     def run(self, source):
