@@ -28,7 +28,7 @@ from pathlib import Path
 
 import lightspeed
 import lightspeed_course
-from lightspeed_class.grading import forkserver, seccomp
+from lightspeed_class.grading import cgroups, forkserver, seccomp
 
 LIBRARY = Path(lightspeed.__file__).resolve().parent  # laws and constants: no answers
 COURSE = Path(lightspeed_course.__file__).resolve().parent
@@ -88,7 +88,9 @@ class Sandbox:
         self.limits = limits or Limits()
         self._isolated = isolated
         self._waiting, self._received, self._look = b"", 0, 0.0
-        self.isolation = available() if isolated else "not isolated"
+        self.isolation = "not isolated"
+        if isolated:
+            self.isolation = f"{available()}, {_group(self.limits)[1]}"
 
     def __enter__(self):
         self._home = (_Confined if self._isolated else _Free)(self.limits)
@@ -174,7 +176,7 @@ class _Confined:
         # of the same user as the server, whose processes count too
         if os.geteuid() != 0:
             setup["limits"]["processes"] += 3
-        command, environment = _command(PROGRAM), _environment("/tmp")
+        command, environment = [*_group(limits)[0], *_command(PROGRAM)], _environment("/tmp")
         for again in (True, False):
             self._server = None
             try:
@@ -273,6 +275,10 @@ def available():
         raise NoSandbox(f"bubblewrap does not work here: {done.stderr.strip()[:300]}. {HINT}")
     version = subprocess.run([bwrap, "--version"], capture_output=True, text=True).stdout.split()
     return f"bubblewrap {version[-1]}, seccomp"
+
+
+def _group(limits):
+    return cgroups.joined(limits.total, limits.processes)
 
 
 def _command(program):

@@ -42,7 +42,7 @@ honest("a magic after a semicolon's line", "a = 1;\n%time b = 2;\nassert (a, b) 
 honest("a value in braces", "n = 3\nfor i in range(1):\n    !echo {n} $n {i}")
 honest(
     "config of figures",
-    "%config InlineBackend.figure_format = 'svg'\n%config InlineBackend.figure_formats = {'retina'}",
+    "%config InlineBackend.figure_format = 'svg'\n%config InlineBackend.figure_formats = ['retina']",
 )
 honest("autoreload", "%load_ext autoreload\n%autoreload 2")
 honest("who and whos", "%who\n%whos\nnames = %who_ls\nassert 'math' in names")
