@@ -29,6 +29,7 @@ VERBS = {
     "statements": "list the sentences that nothing holds to be true (for authors)",
     "check": "fail if a derived file is not what its source makes (for authors)",
     "class": "release assignments, collect, grade and return them, for a class",
+    "site": "build the web edition, or serve it (for authors)",
     "where": "show folders and versions, for a report of a bug",
 }
 INSTALL = "The laws need Python alone; this needs more: pip install 'speed-of-light[{}]'"

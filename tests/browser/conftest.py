@@ -285,7 +285,7 @@ def opened(chromium):
     contexts = []
 
     def opened(demo, width=1000, answers=False, **asked):
-        demo._live()
+        demo.live()
         html = PAGE.replace("FRAME", json.dumps(demo.chart.frame)).replace(
             "CONTENT", json.dumps(demo.chart.content)
         )

@@ -10,30 +10,9 @@ from __future__ import annotations
 import html
 import traceback
 from functools import cache
-from pathlib import Path
-
-import anywidget
-import ipywidgets as W
-import traitlets as t
 
 from lightspeed_course.practice.amounts import unit_words
-from lightspeed_course.show.live import answer_while_cells_run
-
-HERE = Path(__file__).parent
-
-
-class Form(anywidget.AnyWidget):
-    """Fields ({label, unit, placeholder} or {label, options: [key, text] pairs}), a button and a
-    second one; see form.js.
-    """
-
-    _esm = HERE / "form.js"
-    _css = HERE / "form.css"
-    fields = t.List().tag(sync=True)
-    action = t.Unicode("Check").tag(sync=True)
-    extra = t.Unicode("").tag(sync=True)
-    extra_enabled = t.Bool(False).tag(sync=True)
-    status = t.Unicode("").tag(sync=True)
+from lightspeed_course.show.host import here
 
 
 class Panel:
@@ -47,25 +26,23 @@ class Panel:
     ):
         self.static = prompt if static is None else static
         self.error = None
-        self.prompt = W.HTMLMath(as_html(prompt))
-        self.form = Form(fields=fields, action=action, extra=extra)
-        self.reply, self.after = _reply(), _reply()
-        self.box = W.VBox([self.prompt, self.form, self.reply, self.after]).add_class(
-            "sol-practice"
-        )
+        host = here()
+        self.prompt = host.text(as_html(prompt))
+        self.form = host.form(self._receive, fields=fields, action=action, extra=extra)
+        self.reply, self.after = _reply(host), _reply(host)
+        self.box = host.stack([self.prompt, self.form, self.reply, self.after])
+        self.box.add_class("sol-practice")
         self._handlers = {"submit": (self.reply, submit), "extra": (self.after, on_extra)}
-        self.form.on_msg(self._receive)
-        answer_while_cells_run(self.form)
 
     def enter(self, *values):
         """Do what a reader does who fills in the fields and presses Enter."""
-        self._receive(self.form, {"event": "submit", "values": list(values)}, [])
+        self._receive({"event": "submit", "values": list(values)})
 
     def press_extra(self):
         """Do what a reader does who presses the second button."""
-        self._receive(self.form, {"event": "extra"}, [])
+        self._receive({"event": "extra"})
 
-    def _receive(self, _form, content, _buffers):
+    def _receive(self, content):
         place, handler = self._handlers[content["event"]]
         arguments = [content["values"]] if content["event"] == "submit" else []
         try:
@@ -125,8 +102,11 @@ def show(place, markdown, look):
     place.value = as_html(markdown) if markdown else ""
 
 
-def _reply():
-    return W.HTMLMath().add_class("sol-reply").add_class("sol-empty")
+def _reply(host):
+    place = host.text()
+    place.add_class("sol-reply")
+    place.add_class("sol-empty")
+    return place
 
 
 @cache
@@ -136,7 +116,7 @@ def _markdown():
 
     def untouched(formula, options):
         mark = "$$" if options["display_mode"] else "$"
-        return f"{mark}{html.escape(formula)}{mark}"
+        return f"<span class='sol-math'>{mark}{html.escape(formula)}{mark}</span>"
 
     return (
         MarkdownIt("commonmark", {"html": False})

@@ -10,12 +10,15 @@ explorer(view, [Choice("chip", "accelerator", {"H100": "h100_sxm", "A100": "a100
          caption="Drag B and watch the point climb.", alt="A roofline with one point on it ...")
 """
 
+import contextlib
 import itertools
 import math
 from dataclasses import dataclass, replace
+from urllib.parse import parse_qsl, urlencode
 
 from .chart import Chart
 from .format import si
+from .host import here
 from .layout import lay_out
 from .page import words
 
@@ -72,6 +75,16 @@ class Control:
             f"{self.name} = {value!r}: expected one of"
             f" {', '.join(text for text, _ in self.options)}"
         )
+
+    def meant(self, text):
+        """The option of this value or text; of a slider, else, the one nearest to a number."""
+        for shown, value in self.options:
+            if text in (str(value), shown):
+                return value
+        with contextlib.suppress(ValueError):
+            if self.kind == "slider" and math.isfinite(number := float(text)):
+                return min((v for _, v in self.options), key=lambda v: abs(v - number))
+        raise ValueError(f"{self.name} has no option {text!r}")
 
     def text(self, value):
         """The value as the reader sees it."""
@@ -230,6 +243,28 @@ class Explorer:
         }
         self._redraw(message["turn"])
 
+    def follow(self, link):
+        """Set the controls as a link says, "hardware=b200&batch=64": names or labels of controls,
+        values or texts of options. Raises ValueError that says what is wrong.
+        """
+        wanted = {}
+        for name, text in parse_qsl(link, keep_blank_values=True):
+            found = [c for c in self.controls.values() if name in (c.name, c.label)]
+            if not found:
+                raise ValueError(f"no control {name!r}; there are {', '.join(self.controls)}")
+            value = found[0].meant(text)
+            wanted[found[0].name] = value
+        self.set(**wanted)
+
+    def link(self):
+        """The state as `follow` takes it: what differs from the first one."""
+        changed = {
+            name: str(value)
+            for name, value in self.params.items()
+            if value != self.controls[name].value
+        }
+        return urlencode(changed)
+
     def grid(self, each=3):
         """Every combination of all options of menus and toggles and of `each` values of each
         slider; for a picture that plays, `each` of the moments that it then has.
@@ -282,20 +317,16 @@ class Explorer:
         at = {name: control.index(self.params[name]) for name, control in self.controls.items()}
         return spec | {"turn": turn, "at": at}
 
-    def _live(self):
-        """The widget, made when it is first shown."""
+    def live(self):
+        """The part of the page, made when it is first shown."""
         if self.chart is None:
-            from .live import ChartView, answer_while_cells_run
-
             frame = {
                 "controls": [control.spec() for control in self.controls.values()],
                 "presets": self.presets,
                 "caption": self.caption,
                 "alt": self.alt,
             }
-            self.chart = ChartView(frame=frame, content=self._content(self.shown.spec()))
-            self.chart.on_msg(lambda _widget, message, _buffers: self.receive(message))
-            answer_while_cells_run(self.chart)
+            self.chart = here().chart(frame, self._content(self.shown.spec()), self.receive)
         return self.chart
 
     def _repr_mimebundle_(self, **_):
@@ -327,7 +358,7 @@ class Explorer:
             "application/vnd.jupyter.widget-view+json": {
                 "version_major": 2,
                 "version_minor": 0,
-                "model_id": self._live().model_id,
+                "model_id": self.live().model_id,
             },
             "text/html": static.image(drawn, f"{self.alt} {shown.verdict}"),
             "text/plain": shown.verdict,

@@ -1,0 +1,33 @@
+"""`lightspeed site`: the web edition, built and served."""
+
+from pathlib import Path
+
+from lightspeed_cli.errors import UserError
+
+NAME = "site"
+
+
+def add(parser):
+    """Where it goes, and whether to serve it."""
+    parser.add_argument("folder", nargs="?", default=NAME, help="where the site goes: ./site")
+    parser.add_argument("--serve", action="store_true", help="serve a site that is built")
+    parser.add_argument("--port", type=int, default=8000, help="of --serve (8000)")
+
+
+def run(options):
+    """Build the site from the chapters of this checkout, or serve it."""
+    if options.serve:
+        from lightspeed_course.web.serve import serve
+
+        if not Path(options.folder, "index.html").is_file():
+            raise UserError(f"there is no site in {options.folder}: build it with lightspeed site")
+        serve(Path(options.folder), options.port)
+        return
+    from lightspeed_course.web.build import CannotBuild, build
+    from lightspeed_course.workspace import course_root
+
+    try:
+        build(course_root(), options.folder)
+    except CannotBuild as problem:
+        raise UserError(str(problem)) from None
+    print(f"The site is in {options.folder}: any static host can serve it, under any path.")

@@ -1,0 +1,24 @@
+"""Where live things are shown: as widgets in Jupyter, as parts of a page in the web edition.
+
+A host makes four things, and each takes what is set on it to the reader's screen: `chart(frame,
+content, receive)`, `form(receive, **state)`, `text(html)` and `stack(parts)`. `receive` is called
+with each message of the reader's.
+"""
+
+from __future__ import annotations
+
+_here = {}
+
+
+def use(host):
+    """Show live things through this host from now on."""
+    _here["host"] = host
+
+
+def here():
+    """The host of this process: Jupyter, unless another was set."""
+    if "host" not in _here:
+        from lightspeed_course.show import jupyter
+
+        _here["host"] = jupyter
+    return _here["host"]

@@ -1,0 +1,238 @@
+"""The site: committed notebooks through Sphinx, and beside them Python for the browser.
+
+Node is needed once, for Pyodide and KaTeX from npm, both pinned by package-lock.json and checked by
+their hashes. Nothing of the site asks another host for anything.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import tempfile
+import zipfile
+from importlib.resources import files
+from pathlib import Path
+
+from lightspeed_course.web.cells import for_page
+
+HERE = Path(__file__).parent
+PACKAGES = ("lightspeed", "lightspeed_course")
+# What a page does not run. What it does need, Markdown for prompts and replies, comes along.
+LEFT_OUT = re.compile(
+    r"__pycache__|/(authoring|web/static|_delivered|evidence)/|/measure/(pages|instruments)/"
+    r"|\.(js|css|html|csv|lock)$|gallery\.toml|/package.*json|\.mjs$"
+)
+KEPT = re.compile(r"/instruments/(__init__|timing|latency_levels)\.py$|/tuning.*\.csv$")
+ALONG = ("markdown_it", "mdurl", "mdit_py_plugins")
+PYODIDE = ("pyodide.mjs", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip",
+           "pyodide-lock.json")  # fmt: skip
+NODE = "The site takes Python for the browser from npm: install Node.js 20 or newer, then again."
+
+
+class CannotBuild(RuntimeError):
+    """What is missing for the site, and how to get it."""
+
+
+def build(course, out, report=print):
+    """Build the site from the chapters of the checkout `course` into the folder `out`, which is
+    replaced; return the pages. Raises CannotBuild.
+    """
+    packages = from_npm(report)
+    with tempfile.TemporaryDirectory() as folder:
+        source, built = Path(folder, "source"), Path(folder, "site")
+        chapters = write_source(Path(course), source)
+        live = source / "_static" / "live"
+        carry(live, packages)
+        run_sphinx(source, built)
+        pages = finish(built, packages)
+        report(f"{len(chapters)} chapters, {len(pages)} pages")
+        replace(built, Path(out))
+    return pages
+
+
+def from_npm(report=print):
+    """The folder of packages that package-lock.json names, each checked by its hash."""
+    npm = shutil.which("npm")
+    if not npm or not shutil.which("node"):
+        raise CannotBuild(NODE)
+    lock = (HERE / "package-lock.json").read_bytes()
+    folder = _cache() / f"npm-{hashlib.sha256(lock).hexdigest()[:12]}"
+    if not (folder / "node_modules" / ".done").exists():
+        report("Fetching Pyodide and KaTeX from npm")
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in ("package.json", "package-lock.json"):
+            shutil.copy(HERE / name, folder)
+        run = subprocess.run(
+            [npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts"],
+            cwd=folder, capture_output=True, text=True,
+        )  # fmt: skip
+        if run.returncode:
+            raise CannotBuild(f"npm ci failed in {folder}:\n{run.stderr.strip()}")
+        (folder / "node_modules" / ".done").touch()
+    return folder / "node_modules"
+
+
+def _cache():
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir("speed-of-light", appauthor=False))
+
+
+# --- the source of the pages --------------------------------------------------------------------
+
+
+def write_source(course, source):
+    """Write what Sphinx reads, and return the names of the chapters."""
+    (source / "chapters").mkdir(parents=True)
+    rows, names = [], []
+    for path in sorted((course / "chapters").glob("[0-9][0-9]_*.ipynb")):
+        notebook = json.loads(path.read_text("utf-8"))
+        text = for_page(notebook)
+        # Links between chapters lead to pages here; to other files of the course, to nothing.
+        text = re.sub(r"\]\((?:\./)?(\d\d_\w+)\.ipynb(#[^)]*)?\)", r"](\1.md)", text)
+        text = re.sub(r"\[([^\]]*)\]\(\.\./[^)]*\)", r"\1", text)
+        (source / "chapters" / f"{path.stem}.md").write_text(text, "utf-8")
+        names.append(path.stem)
+        rows.append(_row(path.stem, notebook))
+    start = (HERE / "start.md").read_text("utf-8")
+    listed = "\n".join(f"chapters/{name}" for name in names)
+    start = start.replace("CHAPTERS", "\n".join(rows)).replace("TREE", listed)
+    (source / "index.md").write_text(start.replace("EXPLORER", _first_explorer(course)), "utf-8")
+    shutil.copytree(HERE / "static", source / "_static" / "live")
+    for name in ("view.js", "view.css", "form.js", "form.css"):
+        shutil.copy(files("lightspeed_course.show").joinpath(name), source / "_static" / "live")
+    return names
+
+
+def _row(stem, notebook):
+    """A line of the map: number, title and question of a chapter."""
+    first = "".join(notebook["cells"][0]["source"])
+    title = re.search(r"^# (.+)$", first, re.M)[1]
+    quoted = re.search(r"^\*\*(.+?)\*\*|^> (.+)$", first, re.M)
+    question = (quoted[1] or quoted[2]) if quoted else ""
+    return f"| [{title}](chapters/{stem}.md) | {question} |"
+
+
+def _first_explorer(course):
+    """The roofline of chapter 2, as its page has it."""
+    notebook = json.loads((course / "chapters" / "02_roofline.ipynb").read_text("utf-8"))
+    page = for_page(notebook)
+    found = re.search(r'<div class="sol-live sol-explore".*', page)
+    return found[0] if found else ""
+
+
+def carry(live, packages):
+    """Put Python for the browser, KaTeX and the course's own files beside the pages."""
+    (live / "pyodide").mkdir(parents=True)
+    for name in PYODIDE:
+        shutil.copy(packages / "pyodide" / name, live / "pyodide")
+    lock = json.loads((live / "pyodide" / "pyodide-lock.json").read_text("utf-8"))
+    (live / "pyodide" / "pyodide-lock.json").write_text(
+        json.dumps(lock | {"packages": {}}), "utf-8"
+    )
+    licence = packages / "katex" / "LICENSE"
+    (live / "katex").mkdir()
+    shutil.copy(packages / "katex" / "dist" / "katex.mjs", live / "katex")
+    shutil.copy(packages / "katex" / "dist" / "katex.min.css", live / "katex")
+    shutil.copytree(
+        packages / "katex" / "dist" / "fonts", live / "katex" / "fonts",
+        ignore=shutil.ignore_patterns("*.ttf", "*.woff"),
+    )  # fmt: skip
+    shutil.copy(licence, live / "katex" / "LICENSE")
+    (live / "pyodide" / "LICENSE").write_text(
+        "Pyodide 0.27.7, Mozilla Public License 2.0; source: https://github.com/pyodide/pyodide\n"
+        "It holds CPython, under the PSF License: https://docs.python.org/3/license.html\n"
+    )
+    zip_course(live / "course.zip")
+
+
+def zip_course(path):
+    """What of the course, and of Markdown, the page imports; the same bytes at every build."""
+    import importlib
+
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for name in (*PACKAGES, *ALONG):
+            root = Path(importlib.import_module(name).__file__).parent
+            for file in sorted(p for p in root.rglob("*") if p.is_file()):
+                inside = f"{name}/{file.relative_to(root).as_posix()}"
+                if LEFT_OUT.search(inside) and not KEPT.search(inside):
+                    continue
+                entry = zipfile.ZipInfo(inside, (1980, 1, 1, 0, 0, 0))
+                entry.compress_type = zipfile.ZIP_DEFLATED
+                archive.writestr(entry, file.read_bytes())
+
+
+# --- Sphinx and what follows it -----------------------------------------------------------------
+
+
+def run_sphinx(source, out):
+    """The pages; a warning of Sphinx is an error."""
+    try:
+        from sphinx.application import Sphinx
+        from sphinx.util.docutils import docutils_namespace
+    except ImportError:
+        raise CannotBuild("The site is built by Sphinx: pip install 'speed-of-light[web]'") from None
+    with docutils_namespace():
+        app = Sphinx(
+            source, None, out, out.with_name("doctrees"), "html", SETTINGS,
+            status=None, warningiserror=False,
+        )  # fmt: skip
+        app.build()
+        if app.statuscode:
+            raise CannotBuild("Sphinx found faults in the pages; see above.")
+
+
+SETTINGS = {
+    "project": "Speed of Light",
+    "html_title": "Speed of Light",
+    "author": "The Speed of Light authors",
+    "copyright": "The Speed of Light authors; text CC BY 4.0, code MIT",
+    "language": "en",
+    "extensions": ["myst_parser", "lightspeed_course.web.sphinx_math"],
+    "html_math_renderer": "speed_of_light",
+    "myst_enable_extensions": ["dollarmath", "amsmath"],
+    "myst_dmath_double_inline": True,
+    "myst_heading_anchors": 3,
+    "suppress_warnings": ["myst.header", "docutils", "myst.xref_missing"],
+    "html_theme": "furo",
+    "html_theme_options": {"navigation_with_keys": True},
+    "html_static_path": ["_static"],
+    "html_css_files": ["live/katex/katex.min.css", "live/view.css", "live/form.css",
+                       "live/site.css"],
+    "html_js_files": [("live/page.js", {"type": "module"})],
+    "html_show_sphinx": False,
+    "html_copy_source": False,
+    "html_show_sourcelink": False,
+    "html_last_updated_fmt": None,
+}  # fmt: skip
+
+
+def finish(built, packages):
+    """Set the formulas, and put the service worker at the root with the mark of this build."""
+    pages = sorted(built.rglob("*.html"))
+    run = subprocess.run(
+        ["node", HERE / "formulas.mjs", packages / "katex", *pages], capture_output=True, text=True
+    )
+    if run.returncode:
+        raise CannotBuild(f"Formulas that KaTeX does not set:\n{run.stderr.strip()}")
+    mark = hashlib.sha256()
+    for file in sorted(p for p in built.rglob("*") if p.is_file()):
+        mark.update(file.relative_to(built).as_posix().encode() + file.read_bytes())
+    worker = built / "_static" / "live" / "sw.js"
+    text = worker.read_text("utf-8").replace("BUILD", mark.hexdigest()[:12])
+    (built / "sw.js").write_text(text, "utf-8")
+    worker.unlink()
+    (built / ".nojekyll").touch()  # GitHub Pages else leaves out folders that begin with _
+    return pages
+
+
+def replace(built, out):
+    """Put the finished site where the old one was; a folder that is no site of ours stays."""
+    if out.exists():
+        if any(out.iterdir()) and not (out / "sw.js").is_file():
+            raise CannotBuild(f"{out} is no site of this course: name another folder.")
+        shutil.rmtree(out)
+    shutil.copytree(built, out, ignore=shutil.ignore_patterns(".buildinfo*", "_sources"))

@@ -1,0 +1,123 @@
+"""A committed notebook as the web edition shows it: live cells wrapped, pictures inline, tables and
+formulas as they stand.
+"""
+
+from __future__ import annotations
+
+import ast
+import html
+import json
+import re
+from urllib.parse import unquote
+
+from lightspeed_course.practice.forms import as_html
+from lightspeed_course.web.live import PRACTICE
+
+ROOMS = "lightspeed_course.explorers."
+PICTURE = re.compile(r'<img [^>]*?src="data:image/svg\+xml(?:;[^,"]*)?,([^"]*)"[^>]*>')
+MEASURED = "measured"  # the tag of cells that measure the machine they run on
+
+
+def explorers_of(tree):
+    """Name in this cell -> "roofline.explore", of the explorers that it imports."""
+    return {
+        alias.asname or alias.name: f"{node.module.removeprefix(ROOMS)}.{alias.name}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(ROOMS)
+        for alias in node.names
+    }
+
+
+def call_of(source, known):
+    """What a live cell calls, as a list: ["ask", "roofline.ridge"] or ["roofline.explore"]; None
+    for any other cell. `known` grows by the explorers that the cell imports.
+    """
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:  # a magic
+        return None
+    known |= explorers_of(tree)
+    last = tree.body[-1].value if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    if not isinstance(last, ast.Call) or not isinstance(last.func, ast.Name):
+        return None
+    if last.func.id in known and not last.args:
+        return [known[last.func.id]]
+    plain = last.args and isinstance(last.args[0], ast.Constant)
+    return [last.func.id, last.args[0].value] if last.func.id in PRACTICE and plain else None
+
+
+def inline(text):
+    """HTML with the pictures in it as SVG, so that a reader's tools find their words."""
+
+    def drawn(match):
+        svg = unquote(html.unescape(match[1]))
+        return svg[svg.index("<svg") :]
+
+    return PICTURE.sub(drawn, text)
+
+
+def shown(output):
+    """An output as HTML, or None for one that shows nothing."""
+    if output["output_type"] == "stream":
+        text = "".join(output["text"])
+        return f"<pre class='sol-out'>{html.escape(text)}</pre>" if text.strip() else None
+    data = output.get("data", {})
+    if "text/html" in data:
+        return inline("".join(data["text/html"]))
+    if "text/markdown" in data:
+        return as_html("".join(data["text/markdown"]))
+    text = "".join(data.get("text/plain", ""))
+    return f"<pre class='sol-out'>{html.escape(text)}</pre>" if text else None
+
+
+def for_page(notebook):
+    """The cells of a notebook as Markdown cells of a page."""
+    known, cells = {}, []
+    for number, cell in enumerate(notebook["cells"]):
+        source = "".join(cell["source"])
+        if cell["cell_type"] != "code":
+            cells.append(source)
+            continue
+        results = [s for s in map(shown, cell["outputs"]) if s]
+        call = call_of(source, known)
+        cells.append(_live(number, call, results) if call else _code(cell, source, results))
+    return "\n\n".join(filter(None, cells))
+
+
+def _live(number, call, results):
+    name = "explore" if call[0] not in PRACTICE else call[0]
+    told = html.escape(json.dumps(call), quote=True)
+    # No empty line inside: Markdown would end the HTML there.
+    still = _one_block("".join(results))
+    return (
+        f'<div class="sol-live sol-{name}" id="cell-{number}" data-call="{told}">'
+        f'<div class="sol-still">{still}</div></div>'
+    )
+
+
+def _code(cell, source, results):
+    tags = cell["metadata"].get("tags", ())
+    hidden = cell["metadata"].get("jupyter", {}).get("source_hidden")
+    code = f'<pre class="sol-code"><code class="python">{highlighted(source)}</code></pre>'
+    if hidden or "figure" in tags:
+        code = f"<details class='sol-folded'><summary>Code of the figure</summary>{code}</details>"
+    if MEASURED in tags and not results:
+        results = ["<p class='sol-note'>This cell measures your machine; it runs in the lab.</p>"]
+    shown = "".join(f"<div class='sol-result'>{result}</div>" for result in results)
+    return _one_block(f"<div class='sol-cell'>{code}{shown}</div>")
+
+
+def highlighted(source):
+    """Python as HTML with Pygments' classes."""
+    from pygments import highlight
+    from pygments.formatters import HtmlFormatter
+    from pygments.lexers import PythonLexer
+
+    return highlight(source, PythonLexer(), HtmlFormatter(nowrap=True))
+
+
+def _one_block(text):
+    """HTML without the empty lines at which Markdown would end it: the line feed before one is
+    written as a reference.
+    """
+    return re.sub(r"\n(?=[ \t]*\n)", "&#10;", text)

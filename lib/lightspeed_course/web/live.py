@@ -1,0 +1,164 @@
+"""The host that a page in a browser is: this module runs in its worker, on Pyodide's bare core.
+
+The page opens a cell by name; what the cell shows are models, each with a state that is posted to
+the page as it changes, and messages that come back. The page draws them with the very files that
+Jupyter runs, view.js and form.js, which ask for no more than get, on, off and send.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pkgutil
+import traceback
+
+from lightspeed_course import explorers as rooms
+from lightspeed_course.practice import store
+from lightspeed_course.show import host
+
+PRACTICE = ("ask", "predict", "reveal", "cards")
+_post = []  # how a message reaches the page
+_models = {}
+
+
+def post(**message):
+    """Send a message to the page, as JSON."""
+    _post[0](json.dumps(message))
+
+
+class Model:
+    """A part of the page. What is set on it goes to the page; `receive` hears the reader."""
+
+    def __init__(self, kind, receive=None, **state):
+        name = f"m{len(_models) + 1}"
+        vars(self).update(state, _name=name, _receive=receive, _classes=[])
+        _models[name] = self
+        post(made=name, kind=kind, state=state)
+
+    def __setattr__(self, name, value):
+        vars(self)[name] = value
+        post(set=self._name, name=name, value=value)
+
+    def add_class(self, name):
+        self._dress({*self._classes, name})
+
+    def remove_class(self, name):
+        self._dress({*self._classes} - {name})
+
+    def _dress(self, classes):
+        vars(self)["_classes"] = sorted(classes)
+        post(set=self._name, name="classes", value=self._classes)
+
+
+class Page:
+    """The host's four things (show/host.py)."""
+
+    @staticmethod
+    def chart(frame, content, receive):
+        return Model("chart", receive, frame=frame, content=content)
+
+    @staticmethod
+    def form(receive, **state):
+        usual = {"action": "Check", "extra": "", "extra_enabled": False, "status": ""}
+        return Model("form", receive, **(usual | state))
+
+    @staticmethod
+    def text(html=""):
+        return Model("text", value=html)
+
+    @staticmethod
+    def stack(parts):
+        return Model("stack", parts=[part._name for part in parts])
+
+
+class Keeper:
+    """Progress in the browser: all rows in memory, and each new one handed to its data base."""
+
+    def __init__(self, rows, keep):
+        self._rows, self._keep = [tuple(row) for row in rows], keep
+        self.notice = ""
+
+    def add(self, rows):
+        self._rows += rows
+        self._keep(json.dumps(rows))
+
+    def rows(self):
+        return list(self._rows)
+
+    def take_notice(self):
+        notice, self.notice = self.notice, ""
+        return notice
+
+
+def begin(send, rows, keep):
+    """Be the host of this process: `send` takes messages to the page, `keep` rows to its data
+    base, which has these already.
+    """
+    _post[:] = [send]
+    host.use(Page)
+    store.use(Keeper(json.loads(rows), keep))
+
+
+def explorers():
+    """Every explorer of the course by its name, "roofline.explore"."""
+    found = {}
+    for module in sorted(m.name for m in pkgutil.iter_modules(rooms.__path__)):
+        room = importlib.import_module(f"{rooms.__name__}.{module}")
+        for name in sorted(n for n in vars(room) if n.startswith("explore")):
+            make = getattr(room, name)
+            if getattr(make, "__module__", "") == room.__name__:
+                found[f"{module}.{name}"] = make()
+    return found
+
+
+_open = {}  # cell -> explorer
+
+
+def hear(text):
+    """Answer a message of the page."""
+    message = json.loads(text)
+    try:
+        _answer(message)
+    except Exception as error:
+        words = f"A fault in the course: {error}"
+        post(failed=message.get("cell", ""), words=words, trace=traceback.format_exc())
+
+
+def _answer(message):
+    match message:
+        case {"to": name, "content": content}:
+            if (receive := vars(_models[name])["_receive"]) is not None:
+                receive(content)
+        case {"open": cell, "call": call}:
+            post(opened=cell, model=_opened(cell, call, message.get("state", ""))._name)
+        case {"link": cell}:
+            post(link=cell, state=_open[cell].link())
+        case {"progress": True}:
+            post(progress=store.dumps())
+        case {"take": progress}:
+            try:
+                count = store.loads(progress)
+                post(taken=f"{count} new event{'s' * (count != 1)} taken in.")
+            except ValueError as error:
+                post(taken=str(error))
+
+
+def _opened(cell, call, state):
+    """The model that a cell shows."""
+    name, *arguments = call
+    if name in PRACTICE:
+        shown = getattr(importlib.import_module("lightspeed_course"), name)(*arguments)
+        if hasattr(shown, "box"):
+            return shown.box
+        from lightspeed_course.practice.forms import as_html
+
+        return Model("text", value=as_html(shown.markdown))
+    module, _, function = name.partition(".")
+    explorer = getattr(importlib.import_module(f"{rooms.__name__}.{module}"), function)()
+    _open[cell] = explorer
+    if state:
+        try:
+            explorer.follow(state)
+        except ValueError as error:
+            post(failed=cell, words=f"The link says what this explorer does not have: {error}.")
+    return explorer.live()

@@ -1,0 +1,205 @@
+// A page of the web edition: finds its live cells, starts the worker when the reader needs it, and gives the models that the
+// course's Python makes to the same files that Jupyter runs.
+import view from "./view.js";
+import form from "./form.js";
+
+const HERE = new URL(".", import.meta.url);
+const cells = [...document.querySelectorAll(".sol-live")];
+const models = new Map();
+let worker = null;
+
+function element(tag, className, content) {
+  const node = document.createElement(tag);
+  if (className) node.className = className;
+  if (content !== undefined) node.textContent = content;
+  return node;
+}
+
+// --- the bridge: what view.js and form.js ask of a host -------------------------------------------------------------
+
+class Model {
+  constructor(name, kind, state) {
+    Object.assign(this, {name, kind, state, listeners: new Map()});
+  }
+  get(name) {
+    return this.state[name];
+  }
+  on(events, listener) {
+    for (const event of events.split(" ")) this.listeners.set(event, [...(this.listeners.get(event) ?? []), listener]);
+  }
+  off(events, listener) {
+    for (const event of events.split(" ")) this.listeners.set(event, (this.listeners.get(event) ?? []).filter((each) => each !== listener));
+  }
+  send(content) {
+    ask({to: this.name, content});
+  }
+  set(name, value) {
+    this.state[name] = value;
+    for (const listener of this.listeners.get(`change:${name}`) ?? []) listener();
+  }
+}
+
+function text({model, el}) {
+  const update = () => {
+    el.innerHTML = model.get("value");
+    typeset(el);
+  };
+  const dress = () => (el.className = ["sol-text", ...(model.get("classes") ?? [])].join(" "));
+  model.on("change:value", update);
+  model.on("change:classes", dress);
+  update();
+  dress();
+}
+
+function stack({model, el}) {
+  for (const part of model.get("parts")) el.append(shown(models.get(part)));
+  const dress = () => (el.className = (model.get("classes") ?? []).join(" "));
+  model.on("change:classes", dress);
+  dress();
+}
+
+const KINDS = {chart: view.render, form: form.render, text, stack};
+
+function shown(model) {
+  const el = element("div");
+  KINDS[model.kind]({model, el});
+  return el;
+}
+
+// Formulas of replies; those of the page itself were set when it was built.
+let setter;
+async function typeset(el) {
+  const formulas = [...el.querySelectorAll(".sol-math")];
+  if (!formulas.length) return;
+  setter ??= import("./katex/katex.mjs");
+  const {default: katex} = await setter;
+  for (const node of formulas) {
+    const displayMode = node.textContent.startsWith("$$");
+    katex.render(node.textContent.replace(/^\$\$?|\$\$?$/g, ""), node, {displayMode, throwOnError: false});
+    node.classList.remove("sol-math");
+  }
+}
+
+// --- the worker -----------------------------------------------------------------------------------------------------
+
+const ask = (message) => (start(), worker.postMessage(JSON.stringify(message)));
+const note = element("p", "sol-progress");
+note.setAttribute("role", "status");
+
+function say(words, {gone = false, bad = false} = {}) {
+  note.textContent = words;
+  note.classList.toggle("sol-bad", bad);
+  note.hidden = gone;
+}
+
+function start() {
+  if (worker) return;
+  worker = new Worker(new URL("./worker.js", import.meta.url), {type: "module"});
+  worker.onmessage = ({data}) => hear(JSON.parse(data));
+  worker.onerror = (event) => say(`Explorers and answers stay still: ${event.message ?? "the worker did not start"}.`, {bad: true});
+  cells.forEach(open);
+}
+
+const stateOf = (cell) => {
+  const [, name, state] = location.hash.match(/^#([\w-]+)\?(.*)$/) ?? [];
+  return name && (name === cell.id || (name === "explore" && cell === document.querySelector(".sol-explore"))) ? state : "";
+};
+
+function open(cell) {
+  ask({open: cell.id, call: JSON.parse(cell.dataset.call), state: stateOf(cell)});
+}
+
+function hear(message) {
+  if (message.made) return models.set(message.made, new Model(message.made, message.kind, message.state));
+  if (message.set) return models.get(message.set).set(message.name, message.value);
+  if (message.opened) return live(document.getElementById(message.opened), models.get(message.model));
+  if (message.note) return say(`Explorers and answers: ${message.note} (once ${document.documentElement.dataset.size ?? "6 MB"}, then kept) …`);
+  if (message.link !== undefined) return copy(document.getElementById(message.link), message.state);
+  if (message.progress) return save(message.progress);
+  if (message.taken) return say(message.taken);
+  if (message.unkept) return say(message.unkept, {bad: true});
+  if (message.broken) return say(`Explorers and answers stay still: ${message.broken}`, {bad: true});
+  if (message.ready) performance.mark("sol-ready");
+  if (message.failed !== undefined) failed(message);
+}
+
+function failed({failed: id, words, trace}) {
+  if (trace) console.error(trace);
+  const cell = document.getElementById(id);
+  if (cell) cell.append(element("p", "sol-fault", words));
+  else say(words, {bad: true});
+}
+
+function live(cell, model) {
+  const still = cell.querySelector(".sol-still");
+  const el = shown(model);
+  const keep = still?.contains(document.activeElement);
+  if (still) still.replaceWith(el);
+  else cell.replaceChildren(el);
+  cell.classList.add("sol-is-live");
+  if (cell.classList.contains("sol-explore")) cell.append(linker(cell));
+  if (cell.classList.contains("sol-predict") || cell.classList.contains("sol-reveal")) refresh(cell);
+  if (keep) el.querySelector("input, select, button")?.focus();
+  if (cells.every((each) => each.classList.contains("sol-is-live"))) say("", {gone: true});
+  performance.mark("sol-live");
+}
+
+// A guess that was made opens the value behind it: a reveal asks again once its prediction was answered.
+function refresh(cell) {
+  if (!cell.classList.contains("sol-predict")) return;
+  const [, id] = JSON.parse(cell.dataset.call);
+  const reveals = cells.filter((each) => each.classList.contains("sol-reveal") && JSON.parse(each.dataset.call)[1] === id);
+  cell.addEventListener("submit", () => setTimeout(() => reveals.forEach((each) => {
+    each.replaceChildren();
+    open(each);
+  }), 300));
+}
+
+function linker(cell) {
+  const button = element("button", "sol-link", "Copy link to this state");
+  button.type = "button";
+  button.addEventListener("click", () => ask({link: cell.id}));
+  return button;
+}
+
+async function copy(cell, state) {
+  const name = cell === document.querySelector(".sol-explore") ? "explore" : cell.id;
+  const address = `${location.href.split("#")[0]}#${name}${state ? `?${state}` : ""}`;
+  history.replaceState(null, "", address);
+  const button = cell.querySelector(".sol-link");
+  try {
+    await navigator.clipboard.writeText(address);
+    button.textContent = "Copied: the address bar has it too";
+  } catch {
+    button.textContent = "The address bar has the link";
+  }
+  setTimeout(() => (button.textContent = "Copy link to this state"), 2500);
+}
+
+// --- progress as a file ---------------------------------------------------------------------------------------------
+
+function save(text) {
+  const anchor = element("a");
+  anchor.href = URL.createObjectURL(new Blob([text], {type: "application/json"}));
+  anchor.download = "speed-of-light-progress.json";
+  anchor.click();
+  setTimeout(() => URL.revokeObjectURL(anchor.href), 1000);
+}
+
+document.querySelector("#sol-export")?.addEventListener("click", () => ask({progress: true}));
+document.querySelector("#sol-import")?.addEventListener("change", async ({target}) => {
+  if (target.files[0]) ask({take: await target.files[0].text()});
+  target.value = "";
+});
+
+// --- begin ----------------------------------------------------------------------------------------------------------
+
+(document.querySelector("article") ?? document.body).append(note);
+note.hidden = true;
+if (cells.length) {
+  const soon = window.requestIdleCallback ?? ((work) => setTimeout(work, 200));
+  soon(start, {timeout: 1500});
+  for (const event of ["pointerdown", "focusin"]) document.addEventListener(event, ({target}) => target.closest?.(".sol-live") && start(), {once: true});
+  if (/^#explore\b/.test(location.hash)) document.querySelector(".sol-explore")?.scrollIntoView();
+}
+if ("serviceWorker" in navigator && isSecureContext) navigator.serviceWorker.register(new URL("../../sw.js", HERE)).catch(() => {});
