@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 
-.PHONY: help env dev lab test test-slow test-install check build bench lock
+.PHONY: help env dev lab test test-slow test-install check build site serve bench lock
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST)
@@ -34,6 +34,12 @@ check: dev  ## fail if code is not formatted, linted and typed, or a derived fil
 
 build: dev  ## execute the chapters and derive the exercises
 	@$(BIN)/lightspeed build $(ARGS)
+
+site: dev  ## build the web edition into site/; needs Node.js for Python in the browser, from npm
+	@$(BIN)/lightspeed site $(ARGS)
+
+serve:  ## serve site/ on this machine
+	@$(BIN)/lightspeed site --serve $(ARGS)
 
 bench: dev  ## measure speed, each as a ratio against something run beside it; half an hour on a quiet machine
 	@missed=; for script in $(filter-out benchmarks/_% benchmarks/record_%,$(wildcard benchmarks/*.py)); do \

@@ -87,7 +87,7 @@ def _cache():
 def write_source(course, source):
     """Write what Sphinx reads, and return the names of the chapters."""
     (source / "chapters").mkdir(parents=True)
-    rows, names = [], []
+    rows, names, titles = [], [], []
     for path in sorted((course / "chapters").glob("[0-9][0-9]_*.ipynb")):
         notebook = json.loads(path.read_text("utf-8"))
         text = for_page(notebook)
@@ -96,9 +96,11 @@ def write_source(course, source):
         text = re.sub(r"\[([^\]]*)\]\(\.\./[^)]*\)", r"\1", text)
         (source / "chapters" / f"{path.stem}.md").write_text(text, "utf-8")
         names.append(path.stem)
-        rows.append(_row(path.stem, notebook))
+        first = "".join(notebook["cells"][0]["source"])
+        titles.append(_title(path.stem, first))
+        rows.append(f"| [{titles[-1]}](chapters/{path.stem}.md) | {_question(first)} |")
     start = (HERE / "start.md").read_text("utf-8")
-    listed = "\n".join(f"chapters/{name}" for name in names)
+    listed = "\n".join(f"{title} <chapters/{name}>" for name, title in zip(names, titles, strict=True))
     start = start.replace("CHAPTERS", "\n".join(rows)).replace("TREE", listed)
     (source / "index.md").write_text(start.replace("EXPLORER", _first_explorer(course)), "utf-8")
     shutil.copytree(HERE / "static", source / "_static" / "live")
@@ -107,13 +109,18 @@ def write_source(course, source):
     return names
 
 
-def _row(stem, notebook):
-    """A line of the map: number, title and question of a chapter."""
-    first = "".join(notebook["cells"][0]["source"])
+def _title(stem, first):
+    """The title of a chapter with its number: "2. The roofline"."""
     title = re.search(r"^# (.+)$", first, re.M)[1]
-    quoted = re.search(r"^\*\*(.+?)\*\*|^> (.+)$", first, re.M)
-    question = (quoted[1] or quoted[2]) if quoted else ""
-    return f"| [{title}](chapters/{stem}.md) | {question} |"
+    own = title if title[0].isdigit() else stem[3:].replace("_", " ").capitalize()
+    return own if own[0].isdigit() else f"{int(stem[:2])}. {own}"
+
+
+def _question(first):
+    """What a chapter asks: the first paragraph under its title."""
+    return next(
+        (" ".join(p.split()) for p in first.split("\n\n") if not p.lstrip().startswith("#")), ""
+    ).replace("|", "\\|")
 
 
 def _first_explorer(course):
@@ -199,6 +206,7 @@ SETTINGS = {
     "suppress_warnings": ["myst.header", "docutils", "myst.xref_missing"],
     "html_theme": "furo",
     "html_theme_options": {"navigation_with_keys": True},
+    "html_favicon": "_static/live/icon.svg",
     "html_static_path": ["_static"],
     "html_css_files": ["live/katex/katex.min.css", "live/view.css", "live/form.css",
                        "live/site.css"],
@@ -221,10 +229,11 @@ def finish(built, packages):
     mark = hashlib.sha256()
     for file in sorted(p for p in built.rglob("*") if p.is_file()):
         mark.update(file.relative_to(built).as_posix().encode() + file.read_bytes())
-    worker = built / "_static" / "live" / "sw.js"
-    text = worker.read_text("utf-8").replace("BUILD", mark.hexdigest()[:12])
-    (built / "sw.js").write_text(text, "utf-8")
-    worker.unlink()
+    live = built / "_static" / "live"
+    (live / "sw.js").rename(built / "sw.js")
+    for file in (built / "sw.js", live / "page.js"):
+        text = file.read_text("utf-8").replace("BUILD", mark.hexdigest()[:12])
+        file.write_text(text, "utf-8")
     (built / ".nojekyll").touch()  # GitHub Pages else leaves out folders that begin with _
     return pages
 

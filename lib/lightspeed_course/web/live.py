@@ -162,3 +162,12 @@ def _opened(cell, call, state):
         except ValueError as error:
             post(failed=cell, words=f"The link says what this explorer does not have: {error}.")
     return explorer.live()
+
+
+def warm():
+    """Import what every page needs before any part of it is asked for, for an image of the memory."""
+    from lightspeed_course.explorers import menus
+    from lightspeed_course.practice import ask, cards, forms, predict
+
+    forms.as_html("")
+    return menus.machines("bf16"), ask, cards, predict

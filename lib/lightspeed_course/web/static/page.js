@@ -94,7 +94,7 @@ function say(words, {gone = false, bad = false} = {}) {
 
 function start() {
   if (worker) return;
-  worker = new Worker(new URL("./worker.js", import.meta.url), {type: "module"});
+  worker = new Worker(new URL("./worker.js?build=BUILD", import.meta.url), {type: "module"});
   worker.onmessage = ({data}) => hear(JSON.parse(data));
   worker.onerror = (event) => say(`Explorers and answers stay still: ${event.message ?? "the worker did not start"}.`, {bad: true});
   cells.forEach(open);
@@ -119,7 +119,7 @@ function hear(message) {
   if (message.taken) return say(message.taken);
   if (message.unkept) return say(message.unkept, {bad: true});
   if (message.broken) return say(`Explorers and answers stay still: ${message.broken}`, {bad: true});
-  if (message.ready) performance.mark("sol-ready");
+  if (message.ready) performance.mark(message.warm ? "sol-ready-warm" : "sol-ready");
   if (message.failed !== undefined) failed(message);
 }
 
@@ -191,6 +191,17 @@ document.querySelector("#sol-import")?.addEventListener("change", async ({target
   if (target.files[0]) ask({take: await target.files[0].text()});
   target.value = "";
 });
+
+// --- light and dark: view.css and form.css ask for the mark that JupyterLab sets --------------------------------------
+
+const dark = matchMedia("(prefers-color-scheme: dark)");
+function shade() {
+  const theme = document.body.dataset.theme ?? "auto";
+  document.body.dataset.jpThemeLight = String(theme === "light" || (theme === "auto" && !dark.matches));
+}
+dark.addEventListener("change", shade);
+new MutationObserver(shade).observe(document.body, {attributeFilter: ["data-theme"]});
+shade();
 
 // --- begin ----------------------------------------------------------------------------------------------------------
 

@@ -36,13 +36,51 @@ function keeper(base) {
   };
 }
 
+// An image of the memory with the course imported, made at the first visit and kept by the browser: later ones start from it.
+// It belongs to one build of the site. Where it is missing, refused or of no use, Python starts from nothing.
+const BUILD = new URL(import.meta.url).searchParams.get("build") ?? "none";
+const IMAGE = new URL(`./image-${BUILD}`, import.meta.url).href;
+
+async function kept() {
+  try {
+    const had = await (await caches.open("speed-of-light-image")).match(IMAGE);
+    return had && new Uint8Array(await had.arrayBuffer());
+  } catch {
+    return undefined;
+  }
+}
+
+async function keep(image) {
+  try {
+    const cache = await caches.open("speed-of-light-image");
+    for (const old of await cache.keys()) await cache.delete(old);
+    await cache.put(IMAGE, new Response(image));
+  } catch {
+    // no room, or a private window: the next visit starts from nothing
+  }
+}
+
+async function started() {
+  const plain = {indexURL: new URL("./pyodide/", import.meta.url).href, env: {LIGHTSPEED_DATA: "/progress", HOME: "/home/reader"}};
+  const image = await kept();
+  if (image) {
+    try {
+      return [await loadPyodide({...plain, _loadSnapshot: image}), true];
+    } catch (error) {
+      console.warn("The image of the memory does not start:", error);
+      await caches.delete("speed-of-light-image");
+    }
+  }
+  return [await loadPyodide({...plain, _makeSnapshot: true}), false];
+}
+
 async function begin() {
-  const started = performance.now();
+  const since = performance.now();
   let base = null;
   const rows = opened().then((found) => all(base = found)).catch((error) => (unkept(error), []));
   tell({note: "loading Python"});
-  const [python, course] = await Promise.all([
-    loadPyodide({indexURL: new URL("./pyodide/", import.meta.url).href, env: {LIGHTSPEED_DATA: "/progress", HOME: "/home/reader"}}),
+  const [[python, warm], course] = await Promise.all([
+    started(),
     fetch(new URL("./course.zip", import.meta.url)).then((answer) => {
       if (!answer.ok) throw new Error(`course.zip: ${answer.status}`);
       return answer.arrayBuffer();
@@ -50,10 +88,19 @@ async function begin() {
   ]);
   tell({note: "loading the course"});
   python.unpackArchive(course, "zip", {extractDir: "/course"});
-  python.runPython("import sys; sys.path.insert(0, '/course')");
+  if (!warm) {
+    python.runPython("import sys; sys.path.insert(0, '/course'); from lightspeed_course.web import live; live.warm(); del live");
+    try {
+      const image = python.makeMemorySnapshot(); // before anything of the page is known to it
+      setTimeout(() => keep(image), 4000);
+    } catch (error) {
+      console.warn("No image of the memory:", error);
+    }
+  }
+  python.runPython("import importlib; importlib.invalidate_caches()");
   const live = python.pyimport("lightspeed_course.web.live");
   live.begin((text) => postMessage(text), JSON.stringify(await rows), keeper(base));
-  tell({ready: Math.round(performance.now() - started)});
+  tell({ready: Math.round(performance.now() - since), warm});
   return live;
 }
 
