@@ -87,7 +87,7 @@ def _plain(answer, unit, size):
         if len(answer) != size:
             raise Unreadable("type", f"You gave {_count(len(answer))}; {_count(size)} are asked.")
         return joined(numbers(value, unit) for value in answer)
-    if "pint" in sys.modules and issubclass(kind, sys.modules["pint"].Quantity):
+    if (pint := sys.modules.get("pint")) and issubclass(kind, pint.Quantity):
         return _of_pint(answer, unit, size)
     if kind is Measured:
         return _in_unit(answer.magnitude, answer.unit, unit, size)

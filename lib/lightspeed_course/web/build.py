@@ -100,7 +100,9 @@ def write_source(course, source):
         titles.append(_title(path.stem, first))
         rows.append(f"| [{titles[-1]}](chapters/{path.stem}.md) | {_question(first)} |")
     start = (HERE / "start.md").read_text("utf-8")
-    listed = "\n".join(f"{title} <chapters/{name}>" for name, title in zip(names, titles, strict=True))
+    listed = "\n".join(
+        f"{title} <chapters/{name}>" for name, title in zip(names, titles, strict=True)
+    )
     start = start.replace("CHAPTERS", "\n".join(rows)).replace("TREE", listed)
     (source / "index.md").write_text(start.replace("EXPLORER", _first_explorer(course)), "utf-8")
     shutil.copytree(HERE / "static", source / "_static" / "live")
@@ -181,7 +183,9 @@ def run_sphinx(source, out):
         from sphinx.application import Sphinx
         from sphinx.util.docutils import docutils_namespace
     except ImportError:
-        raise CannotBuild("The site is built by Sphinx: pip install 'speed-of-light[web]'") from None
+        raise CannotBuild(
+            "The site is built by Sphinx: pip install 'speed-of-light[web]'"
+        ) from None
     with docutils_namespace():
         app = Sphinx(
             source, None, out, out.with_name("doctrees"), "html", SETTINGS,

@@ -98,7 +98,8 @@ def _live(number, call, results):
 def _code(cell, source, results):
     tags = cell["metadata"].get("tags", ())
     hidden = cell["metadata"].get("jupyter", {}).get("source_hidden")
-    code = f'<div class="highlight"><pre class="sol-code" tabindex="0">{highlighted(source)}</pre></div>'
+    code = f'<pre class="sol-code" tabindex="0">{highlighted(source)}</pre>'
+    code = f'<div class="highlight">{code}</div>'
     if hidden or "figure" in tags:
         code = f"<details class='sol-folded'><summary>Code of the figure</summary>{code}</details>"
     if MEASURED in tags and not results:

@@ -121,7 +121,8 @@ def hear(text):
         _answer(message)
     except Exception as error:
         words = f"A fault in the course: {error}"
-        post(failed=message.get("cell", ""), words=words, trace=traceback.format_exc())
+        cell = message.get("open") or message.get("link") or ""
+        post(failed=cell, words=words, trace=traceback.format_exc())
 
 
 def _answer(message):
@@ -165,7 +166,7 @@ def _opened(cell, call, state):
 
 
 def warm():
-    """Import what every page needs before any part of it is asked for, for an image of the memory."""
+    """Import what every page needs, for an image of the memory."""
     from lightspeed_course.explorers import menus
     from lightspeed_course.practice import ask, cards, forms, predict
 

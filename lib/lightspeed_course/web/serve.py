@@ -1,5 +1,5 @@
-"""A site on this machine, as a static host would serve it: compressed, and kept by the browser until it
-changes.
+"""A site on this machine as a static host would serve it: compressed, and asked for again only
+where it changed.
 """
 
 from __future__ import annotations

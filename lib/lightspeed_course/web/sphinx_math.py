@@ -1,4 +1,4 @@
-"""For Sphinx: a formula of a page as the course marks those of its replies; formulas.mjs sets both."""
+"""For Sphinx: a formula of a page marked like those of replies, for formulas.mjs to set."""
 
 from __future__ import annotations
 

@@ -1,0 +1,17 @@
+// Runs a Python script in Pyodide under Node: node compare.mjs SITE_LIVE_FOLDER SCRIPT; prints what the script prints.
+import {readFileSync} from "node:fs";
+import {join} from "node:path";
+import {pathToFileURL} from "node:url";
+
+const [live, script] = process.argv.slice(2);
+const {loadPyodide} = await import(pathToFileURL(join(live, "pyodide", "pyodide.mjs")));
+const python = await loadPyodide({indexURL: join(live, "pyodide") + "/", env: {LIGHTSPEED_DATA: "/nowhere", HOME: "/"}});
+python.unpackArchive(new Uint8Array(readFileSync(join(live, "course.zip"))), "zip", {extractDir: "/course"});
+python.runPython("import sys; sys.path.insert(0, '/course')");
+python.setStdout({batched: (line) => console.log(line)});
+try {
+  python.runPython(readFileSync(script, "utf-8"));
+} catch (error) {
+  console.error(error.message); // Node would print the line of Pyodide that threw, which is a megabyte
+  process.exit(1);
+}

@@ -1,0 +1,135 @@
+"""The built site in a real headless Chromium, under a path of its host, with nothing else to ask."""
+
+import shutil
+from urllib.parse import urlsplit
+
+import pytest
+
+pytestmark = pytest.mark.slow
+ALL_LIVE = (
+    "[...document.querySelectorAll('.sol-live')].every(e => e.classList.contains('sol-is-live'))"
+)
+PATIENCE = 120_000  # ms; a machine shared by many has been seen to take a minute
+# JupyterLab's tests say why.
+OPTIONS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    playwright = pytest.importorskip("playwright.sync_api")
+    names = ("chromium", "chromium-browser", "google-chrome")
+    found = next(filter(None, map(shutil.which, names)), None)
+    if not found:
+        pytest.skip("no Chromium (apt-get install chromium)")
+    with playwright.sync_playwright() as running:
+        chromium = running.chromium.launch(executable_path=found, args=OPTIONS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="module")
+def reader(browser, address):
+    """One reader's browser for the whole module: what it keeps, it keeps."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    context.set_default_timeout(PATIENCE)
+    faults, hosts = [], set()
+    context.on("weberror", lambda e: faults.append(str(e.error)))
+    context.on("console", lambda m: faults.append(m.text) if m.type == "error" else None)
+    context.on("request", lambda r: hosts.add(urlsplit(r.url).netloc))
+    yield context
+    context.close()
+    assert not faults, faults
+    assert hosts - {""} == {urlsplit(address).netloc}, f"asked other hosts: {hosts}"
+
+
+@pytest.fixture(scope="module")
+def roofline(reader, address):
+    page = reader.new_page()
+    page.goto(f"{address}chapters/02_roofline.html#explore?hardware=b200&weights=int8")
+    page.wait_for_function(ALL_LIVE)
+    return page
+
+
+def test_text_and_pictures_stand_before_anything_runs(browser, address):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{address}chapters/02_roofline.html")
+    assert page.locator(".sol-explore svg title").count() >= 1
+    assert page.locator(".katex").count() > 5, "formulas were set when the site was built"
+    assert "sol-math" not in page.content() and "jsdelivr" not in page.content()
+    context.close()
+
+
+def test_a_link_opens_a_state_and_the_keyboard_moves_it(roofline):
+    explorer = roofline.locator(".sol-explore")
+    assert explorer.locator("select").first.locator("option:checked").inner_text() == "NVIDIA B200"
+    slider = explorer.locator("input[type=range]").first
+    before = explorer.locator(".sol-verdict").inner_text()
+    slider.focus()
+    for _ in range(12):
+        slider.press("ArrowRight")
+    roofline.wait_for_function(
+        "old => document.querySelector('.sol-explore .sol-verdict').textContent !== old", arg=before
+    )
+    explorer.get_by_role("button", name="Copy link").click()
+    roofline.wait_for_function("location.hash.includes('batch=')")
+    assert "hardware=b200&weights=int8" in roofline.url
+
+
+def test_each_kind_of_answer_is_judged_and_kept(roofline):
+    cell = roofline.locator('.sol-ask[data-call*="int8_critical_batch"]')
+    cell.locator("input").fill("3 s")
+    cell.locator("input").press("Enter")
+    cell.get_by_text("the question asks for").wait_for()
+    cell.locator("input").fill("0.5")
+    cell.get_by_role("button", name="Check").click()
+    cell.get_by_text("Not yet.", exact=True).first.wait_for()
+    cell.get_by_role("button", name="worked solution").click()
+    cell.get_by_text("A worked solution", exact=True).wait_for()
+    guess = roofline.locator(".sol-predict").first
+    guess.locator("input").fill("2")
+    guess.locator("input").press("Enter")
+    guess.get_by_text("Recorded:").wait_for()
+    roofline.locator(".sol-reveal").first.get_by_text("Your first guess was").wait_for()
+
+
+def test_progress_and_reading_survive_a_reload_without_a_network(reader, roofline):
+    roofline.evaluate("navigator.serviceWorker.ready")
+    roofline.reload()  # from now on the service worker answers
+    roofline.wait_for_function(ALL_LIVE)
+    reader.set_offline(True)
+    try:
+        roofline.reload()
+        roofline.wait_for_function(ALL_LIVE)
+        guess = roofline.locator(".sol-predict").first
+        guess.locator("input").fill("5")
+        guess.locator("input").press("Enter")
+        guess.get_by_text("Your first guess stays:").wait_for()
+        cell = roofline.locator('.sol-ask[data-call*="int8_critical_batch"]')
+        assert cell.get_by_role("button", name="worked solution").is_enabled()
+    finally:
+        reader.set_offline(False)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious_on_a_phone(roofline, address, scheme):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    roofline.emulate_media(color_scheme=scheme)
+    roofline.set_viewport_size({"width": 390, "height": 844})
+    assert roofline.evaluate("document.documentElement.scrollWidth") == 390
+    found = axe.Axe().run(roofline, context=".content").response["violations"]
+    bad = [
+        (v["id"], v["nodes"][0]["html"][:200])
+        for v in found
+        if v["impact"] in ("serious", "critical")
+    ]
+    assert not bad, bad
+
+
+def test_every_chapter_comes_alive(reader, address, site):
+    page = reader.new_page()
+    for chapter in sorted(path.name for path in (site / "chapters").glob("*.html")):
+        page.goto(f"{address}chapters/{chapter}")
+        page.wait_for_function(ALL_LIVE)
+        assert not page.locator(".sol-fault").count(), chapter
+    page.close()
