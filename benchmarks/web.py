@@ -1,0 +1,117 @@
+"""The web edition in a real Chromium, over a server that compresses: how soon text and explorers are
+there, how long a slider takes to the screen, what is downloaded. On a quiet machine.
+
+    python benchmarks/web.py
+"""
+
+import shutil
+import statistics
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from time import monotonic
+
+from _beside import show
+from playwright.sync_api import sync_playwright
+
+from lightspeed_course.web.build import build
+from lightspeed_course.web.serve import server
+
+PAGE, VISITS, MOVES = "chapters/02_roofline.html", 5, 60
+LIVE = ".sol-explore.sol-is-live"
+OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+# From the event to the frame in which the chart is new.
+MOVE = """async () => {
+    const slider = document.querySelector('.sol-explore input[type=range]'), chart = document.querySelector('.sol-charts');
+    slider.value = Number(slider.value) > 30 ? 5 : Number(slider.value) + 1;
+    const since = performance.now();
+    const drawn = new Promise((done) => new MutationObserver((_, seen) => (seen.disconnect(), requestAnimationFrame(done)))
+        .observe(chart, {childList: true}));
+    slider.dispatchEvent(new Event('input'));
+    await drawn;
+    return performance.now() - since;
+}"""
+PAINT = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
+LONG = """() => new Promise((done) => new PerformanceObserver((list) => done(
+    Math.max(0, ...list.getEntries().map((e) => e.duration)))).observe({type: 'longtask', buffered: true})
+    || setTimeout(() => done(0), 300))"""
+# s, ms, ms, MB, kB: what the site promises on a quiet machine
+LIMITS = {"cold": 3.0, "warm": 1.5, "p95": 50.0, "weight": 8.0, "before": 300.0}
+
+
+def visit(context, address):
+    """Seconds until the explorer lives, and the page."""
+    page = context.new_page()
+    since = monotonic()
+    page.goto(address + PAGE, wait_until="commit")
+    page.wait_for_selector(LIVE, timeout=120_000)
+    return monotonic() - since, page
+
+
+def weights(browser, address):
+    """Bytes over the wire of one visit: until the text stands, and in all."""
+    context = browser.new_context(service_workers="block")
+    page, sizes = context.new_page(), {}
+    page.on("requestfinished", lambda r: sizes.__setitem__(r.url, r.sizes()["responseBodySize"]))
+    page.goto(address + PAGE)
+    page.wait_for_selector(LIVE, timeout=120_000)
+    page.wait_for_timeout(500)
+    worker = ("/pyodide/", "course.zip", "worker.js")
+    late = sum(size for url, size in sizes.items() if any(part in url for part in worker))
+    context.close()
+    return sum(sizes.values()) - late, sum(sizes.values())
+
+
+def main():
+    """Measure, print, and fail where a limit is passed."""
+    folder = Path(tempfile.mkdtemp()) / "site"
+    build(Path(__file__).parents[1], folder, report=lambda words: None)
+    running = server(folder)
+    threading.Thread(target=running.serve_forever, daemon=True).start()
+    address = f"http://127.0.0.1:{running.server_port}/"
+    chromium = next(filter(None, map(shutil.which, ("chromium", "google-chrome"))))
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=OPTIONS)
+        before, weight = weights(browser, address)
+        cold, warm, paints, moves = [], [], [], []
+        for _ in range(VISITS):
+            context = browser.new_context()
+            seconds, page = visit(context, address)
+            cold.append(seconds)
+            paints.append(page.evaluate(PAINT))
+            page.wait_for_timeout(6000)  # the image of the memory is kept once all is quiet
+            page.close()
+            seconds, page = visit(context, address)
+            warm.append(seconds)
+            page.wait_for_timeout(1000)
+            moves += [page.evaluate(MOVE) for _ in range(MOVES // VISITS)]
+            longest = page.evaluate(LONG)
+            context.close()
+        browser.close()
+    p95 = statistics.quantiles(moves, n=20)[-1]
+    found = {
+        "cold": statistics.median(cold), "warm": statistics.median(warm), "p95": p95,
+        "weight": weight / 1e6, "before": before / 1e3,
+    }  # fmt: skip
+    show(
+        f"Web edition, {PAGE}, {VISITS} visits",
+        [
+            ("text painted, median", f"{statistics.median(paints):.0f} ms"),
+            ("first visit to live explorer, median", f"{found['cold']:.2f} s"),
+            ("later visit, from the image, median", f"{found['warm']:.2f} s"),
+            ("slider to paint, median", f"{statistics.median(moves):.0f} ms"),
+            ("slider to paint, p95", f"{p95:.0f} ms"),
+            ("longest task of the main thread", f"{longest:.0f} ms"),
+            ("downloaded before the worker starts", f"{found['before']:.0f} kB"),
+            ("downloaded for a live chapter", f"{found['weight']:.1f} MB"),
+        ],
+    )
+    running.shutdown()
+    shutil.rmtree(folder.parent)
+    missed = [name for name, limit in LIMITS.items() if found[name] > limit]
+    sys.exit(f"outside the limits: {', '.join(missed)}" if missed else 0)
+
+
+if __name__ == "__main__":
+    main()
