@@ -93,6 +93,24 @@ def test_each_kind_of_answer_is_judged_and_kept(roofline):
     roofline.locator(".sol-reveal").first.get_by_text("Your first guess was").wait_for()
 
 
+def test_a_function_is_written_run_and_stopped(reader, address):
+    page = reader.new_page()
+    page.goto(f"{address}exercises/02_roofline.html")
+    page.wait_for_function(ALL_LIVE)
+    cell = page.locator(".sol-edit").first
+    cell.get_by_role("button", name="Run").click()
+    cell.get_by_text("Not answered.").wait_for()
+    cell.locator("textarea").fill("while True:\n    pass")
+    cell.locator("textarea").press("Control+Enter")
+    cell.get_by_role("button", name="Stop").click()
+    page.wait_for_function("document.querySelector('.sol-edit textarea').value.startsWith('while')")
+    right = "def roof(intensity, peak, bandwidth):\n    return min(peak, intensity * bandwidth)"
+    cell.locator("textarea").fill(right + "\n\ncheck('roofline.attainable', roof)")
+    cell.get_by_role("button", name="Run").click()
+    cell.get_by_text("Right.", exact=True).wait_for()
+    page.close()
+
+
 def test_progress_and_reading_survive_a_reload_without_a_network(reader, roofline):
     roofline.evaluate("navigator.serviceWorker.ready")
     roofline.reload()  # from now on the service worker answers
@@ -128,8 +146,8 @@ def test_axe_finds_nothing_serious_on_a_phone(roofline, address, scheme):
 
 def test_every_chapter_comes_alive(reader, address, site):
     page = reader.new_page()
-    for chapter in sorted(path.name for path in (site / "chapters").glob("*.html")):
-        page.goto(f"{address}chapters/{chapter}")
+    for chapter in sorted(path.relative_to(site).as_posix() for path in site.glob("[ce]*/*.html")):
+        page.goto(f"{address}{chapter}")
         page.wait_for_function(ALL_LIVE)
         assert not page.locator(".sol-fault").count(), chapter
     page.close()

@@ -99,7 +99,8 @@ def write_source(course, source):
         first = "".join(notebook["cells"][0]["source"])
         titles.append(_title(path.stem, first))
         rows.append(f"| [{titles[-1]}](chapters/{path.stem}.md) | {_question(first)} |")
-    start = (HERE / "start.md").read_text("utf-8")
+    exercises = write_exercises(course, source)
+    start = (HERE / "start.md").read_text("utf-8").replace("EXERCISES", exercises)
     listed = "\n".join(
         f"{title} <chapters/{name}>" for name, title in zip(names, titles, strict=True)
     )
@@ -109,6 +110,32 @@ def write_source(course, source):
     for name in ("view.js", "view.css", "form.js", "form.css"):
         shutil.copy(files("lightspeed_course.show").joinpath(name), source / "_static" / "live")
     return names
+
+
+def write_exercises(course, source):
+    """Write the pages of the exercises, and return their lines of the table of contents."""
+    (source / "exercises").mkdir()
+    lines = []
+    for path in sorted((course / "exercises").glob("[0-9][0-9]_*.ipynb")):
+        notebook = json.loads(path.read_text("utf-8"))
+        text = for_page(notebook)
+        # The page has a box in place of each cell with dots.
+        text = re.sub(
+            r"^(# .+\n\n)Write your answer.*?(?=\n\n|\Z)", r"\1" + BOXES, text, flags=re.S
+        )
+        text = re.sub(
+            r"\[([^\]]*)\]\(\.\./chapters/(\d\d_\w+)\.ipynb\)", r"[\1](../chapters/\2.md)", text
+        )
+        (source / "exercises" / f"{path.stem}.md").write_text(text, "utf-8")
+        title = re.search(r"^# (.+)$", text, re.M)[1]
+        lines.append(f"{title} <exercises/{path.stem}>")
+    return "\n".join(lines)
+
+
+BOXES = (
+    "Answer in the boxes: each says whether it is right and, if not, what may have happened. Where"
+    " a function is asked, write it and run it."
+)
 
 
 def _title(stem, first):

@@ -29,8 +29,9 @@ def explorers_of(tree):
 
 
 def call_of(source, known):
-    """What a live cell calls, as a list: ["ask", "roofline.ridge"] or ["roofline.explore"]; None
-    for any other cell. `known` grows by the explorers that the cell imports.
+    """What a live cell calls, as a list: ["ask", "roofline.ridge"], ["roofline.explore"] or, with a
+    function to write, ["code", source]; an empty one for a check that another cell's box makes;
+    None for any other cell. `known` grows by the explorers that the cell imports.
     """
     try:
         tree = ast.parse(source)
@@ -40,10 +41,17 @@ def call_of(source, known):
     last = tree.body[-1].value if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     if not isinstance(last, ast.Call) or not isinstance(last.func, ast.Name):
         return None
+    if last.func.id == "check" and len(last.args) == 2:
+        # The box of the question above takes an answer; a function takes an editor.
+        return ["code", source] if len(tree.body) > 1 and _defines(tree) else []
     if last.func.id in known and not last.args:
         return [known[last.func.id]]
     plain = last.args and isinstance(last.args[0], ast.Constant)
     return [last.func.id, last.args[0].value] if last.func.id in PRACTICE and plain else None
+
+
+def _defines(tree):
+    return any(isinstance(node, ast.FunctionDef) for node in tree.body)
 
 
 def inline(text):
@@ -72,20 +80,24 @@ def shown(output):
 
 def for_page(notebook):
     """The cells of a notebook as Markdown cells of a page."""
-    known, cells = {}, []
+    known, cells, setup = {}, [], None
     for number, cell in enumerate(notebook["cells"]):
         source = "".join(cell["source"])
         if cell["cell_type"] != "code":
             cells.append(source)
             continue
         results = [s for s in map(shown, cell["outputs"]) if s]
+        setup = source if setup is None else setup
         call = call_of(source, known)
-        cells.append(_live(number, call, results) if call else _code(cell, source, results))
+        if call and call[0] == "code":
+            call, results = [*call, setup], [_source(source)]
+        if call != []:
+            cells.append(_live(number, call, results) if call else _code(cell, source, results))
     return "\n\n".join(filter(None, cells))
 
 
 def _live(number, call, results):
-    name = "explore" if call[0] not in PRACTICE else call[0]
+    name = call[0] if call[0] in PRACTICE else "edit" if call[0] == "code" else "explore"
     told = html.escape(json.dumps(call), quote=True)
     # No empty line inside: Markdown would end the HTML there.
     still = _one_block("".join(results))
@@ -98,14 +110,18 @@ def _live(number, call, results):
 def _code(cell, source, results):
     tags = cell["metadata"].get("tags", ())
     hidden = cell["metadata"].get("jupyter", {}).get("source_hidden")
-    code = f'<pre class="sol-code" tabindex="0">{highlighted(source)}</pre>'
-    code = f'<div class="highlight">{code}</div>'
+    code = _source(source)
     if hidden or "figure" in tags:
         code = f"<details class='sol-folded'><summary>Code of the figure</summary>{code}</details>"
     if MEASURED in tags and not results:
         results = ["<p class='sol-note'>This cell measures your machine; it runs in the lab.</p>"]
     shown = "".join(f"<div class='sol-result'>{result}</div>" for result in results)
     return _one_block(f"<div class='sol-cell'>{code}{shown}</div>")
+
+
+def _source(source):
+    code = f'<pre class="sol-code" tabindex="0">{highlighted(source)}</pre>'
+    return f'<div class="highlight">{code}</div>'
 
 
 def highlighted(source):

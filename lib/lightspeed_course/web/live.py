@@ -147,6 +147,8 @@ def _answer(message):
 def _opened(cell, call, state):
     """The model that a cell shows."""
     name, *arguments = call
+    if name == "code":
+        return _code(*arguments)
     if name in PRACTICE:
         shown = getattr(importlib.import_module("lightspeed_course"), name)(*arguments)
         if hasattr(shown, "box"):
@@ -163,6 +165,22 @@ def _opened(cell, call, state):
         except ValueError as error:
             post(failed=cell, words=f"The link says what this explorer does not have: {error}.")
     return explorer.live()
+
+
+def _code(source, setup):
+    """A cell to be edited and run: each run begins with the page's imports."""
+    from lightspeed_course.practice.forms import as_html
+    from lightspeed_course.web.code import run
+
+    def receive(content):
+        namespace = {"__name__": "__main__"}
+        run(setup, namespace)
+        value, said, problem = run(content["source"], namespace)
+        cell.said, cell.problem, cell.value = said, problem, as_html(value) if value else ""
+        cell.busy = False
+
+    cell = Model("code", receive, source=source, value="", said="", problem="", busy=False)
+    return cell
 
 
 def warm():

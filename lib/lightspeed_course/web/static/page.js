@@ -58,7 +58,45 @@ function stack({model, el}) {
   dress();
 }
 
-const KINDS = {chart: view.render, form: form.render, text, stack};
+// Code to be edited and run. Tab leaves the editor, as it leaves any field; Ctrl-Enter runs.
+function code({model, el}) {
+  el.className = "sol-editor";
+  const label = element("label", "", "Your function");
+  const editor = element("textarea"), run = element("button", "", "Run"), stop = element("button", "", "Stop"), out = element("div", "sol-reply");
+  editor.value = model.get("source");
+  editor.rows = editor.value.split("\n").length + 2;
+  Object.assign(editor, {spellcheck: false, autocapitalize: "off", id: `code-${model.name}`});
+  label.htmlFor = editor.id;
+  out.setAttribute("aria-live", "polite");
+  stop.hidden = true;
+  let patience;
+  const begin = () => {
+    run.disabled = true;
+    patience = setTimeout(() => (stop.hidden = false), 3000);
+    model.send({source: editor.value});
+  };
+  const done = () => {
+    clearTimeout(patience);
+    [run.disabled, stop.hidden] = [false, true];
+    out.innerHTML = model.get("value");
+    if (model.get("said")) out.prepend(element("pre", "sol-out", model.get("said")));
+    if (model.get("problem")) out.append(element("p", "sol-fault", model.get("problem")));
+    typeset(out);
+  };
+  run.addEventListener("click", begin);
+  stop.addEventListener("click", () => {
+    const cell = el.closest(".sol-live"), [kind, , setup] = JSON.parse(cell.dataset.call);
+    cell.dataset.call = JSON.stringify([kind, editor.value, setup]);
+    restart();
+  });
+  editor.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) begin();
+  });
+  model.on("change:busy", done);
+  el.append(label, editor, run, stop, out);
+}
+
+const KINDS = {chart: view.render, form: form.render, text, stack, code};
 
 function shown(model) {
   const el = element("div");
@@ -100,6 +138,14 @@ function start() {
   cells.forEach(open);
 }
 
+// A cell that does not end is ended with its worker; progress is kept, and all cells open again.
+function restart() {
+  worker.terminate();
+  worker = null;
+  models.clear();
+  start();
+}
+
 const stateOf = (cell) => {
   const [, name, state] = location.hash.match(/^#([\w-]+)\?(.*)$/) ?? [];
   return name && (name === cell.id || (name === "explore" && cell === document.querySelector(".sol-explore"))) ? state : "";
@@ -135,7 +181,7 @@ function live(cell, model) {
   const el = shown(model);
   const keep = still?.contains(document.activeElement);
   if (still) still.replaceWith(el);
-  else cell.replaceChildren(el);
+  else cell.replaceChildren(el); // opened again
   cell.classList.add("sol-is-live");
   if (cell.classList.contains("sol-explore")) cell.append(linker(cell));
   if (cell.classList.contains("sol-predict") || cell.classList.contains("sol-reveal")) refresh(cell);
