@@ -90,10 +90,11 @@ def _factors(text: str) -> list[tuple[str, int]]:
     follows it.
     """
     found: list[tuple[str, int]] = []
-    at, sign, raised = 0, 1, False
+    at, sign, raised, dangling = 0, 1, False, False
     while token := TOKEN.match(text, at):
         at = token.end()
         power, sort, number, name = token.groups()
+        dangling = bool(power or sort)
         if power:
             raised = True
         elif raised and number and found and re.fullmatch(r"-?\d{1,2}", number):
@@ -106,7 +107,7 @@ def _factors(text: str) -> list[tuple[str, int]]:
         else:
             found.append((number or name, sign))
             sign = 1
-    if raised or text[at:].strip() or (text.strip() and not found):
+    if dangling or text[at:].strip() or (text.strip() and not found):
         raise UnknownUnit(text.strip())
     return found
 

@@ -31,3 +31,44 @@ def test_a_frequency_is_a_rate_of_requests_and_of_nothing_else():
     for other in (Q(9, "token/s"), Q(9, "byte/s"), Q(9, "s"), Q(9, "request")):
         with pytest.raises(BadArgument, match="arrival_rate"):
             mm1(other, Q(10, "request/s"))
+
+
+def test_the_table_says_of_every_name_what_pint_says():
+    from lightspeed.unit_table import UnknownUnit, _table, known, unit
+
+    prefixes, units = _table()
+    wrong = []
+    for name in (p + u + s for p in ("", *prefixes) for u in units for s in ("", "s")):
+        if name.rstrip("s").endswith("%") and name != "%":
+            continue  # pint splits a sign off before it looks for a prefix
+        try:
+            base = Q(1.0, name).to_base_units()
+            power = dict(base.dimensionality)
+            bits, grams = power.get("[information]", 0), power.get("[mass]", 0)
+            there = base.magnitude / 8**bits / 1000**grams, power
+        except BadArgument:
+            there = None
+        try:
+            here = unit(name).factor, unit(name).dimensions
+        except UnknownUnit:
+            here = None
+        alike = here and there and abs(here[0] / there[0] - 1) < 1e-12 and here[1] == there[1]
+        if ((here or there) and not alike) or known(name) != bool(here):
+            wrong.append((name, here, there))
+    assert not wrong, wrong[:10]
+
+
+@pytest.mark.parametrize("text", ["m/s**2", "kWh", "J/s", "1/s", "TFLOP/s/W", "FLOP/byte"])
+def test_the_table_reads_a_product_as_pint_does(text):
+    from lightspeed.unit_table import unit
+
+    here, there = unit(text), Q(1.0, text)
+    assert here.symbol == f"{there.units:~P}" and there.is_compatible_with(here.symbol)
+
+
+@pytest.mark.parametrize("text", ["m s**999", "s**", "parsec", "m/", "3 4 q", "(s)", "s**x", "**2"])
+def test_the_table_refuses_what_is_no_unit(text):
+    from lightspeed.unit_table import UnknownUnit, unit
+
+    with pytest.raises(UnknownUnit):
+        unit(text)
