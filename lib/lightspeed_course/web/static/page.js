@@ -143,6 +143,10 @@ function restart() {
   worker.terminate();
   worker = null;
   models.clear();
+  for (const cell of cells) {
+    cell.classList.remove("sol-is-live");
+    cell.inert = true; // nobody hears it until it is opened again
+  }
   start();
 }
 
@@ -183,6 +187,7 @@ function live(cell, model) {
   if (still) still.replaceWith(el);
   else cell.replaceChildren(el); // opened again
   cell.classList.add("sol-is-live");
+  cell.inert = false;
   if (cell.classList.contains("sol-explore")) cell.append(linker(cell));
   if (cell.classList.contains("sol-predict") || cell.classList.contains("sol-reveal")) refresh(cell);
   if (keep) el.querySelector("input, select, button")?.focus();
