@@ -124,7 +124,7 @@ answer = 40e9 / 8 * 55e-6 / 1000
 check("network.flows_in_step", answer)
 
 # %% [markdown]
-# ## The slowest of many
+# ## One slow among many
 
 # %%
 ask("network.any_hit")

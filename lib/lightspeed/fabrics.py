@@ -45,7 +45,7 @@ def fat_tree_hosts(radix: Value, levels: Value) -> Value:
     over.
 
     >>> fat_tree_hosts(64, 2), fat_tree_hosts(64, 3)
-    (2048.0, 65536.0)
+    (2,048, 65,536)
     """
     return 2.0 * (radix // 2) ** levels
 
@@ -55,7 +55,7 @@ def fat_tree_switches(radix: Value, levels: Value) -> Value:
     """Switches of that tree: (2 levels - 1) (radix / 2)^(levels - 1).
 
     >>> fat_tree_switches(64, 2), fat_tree_switches(64, 3)
-    (96.0, 5120.0)
+    (96, 5,120)
     """
     return (2.0 * levels - 1) * (radix // 2) ** (levels - 1)
 
@@ -65,7 +65,7 @@ def oversubscription(down: Value, up: Value) -> Value:
     """What the hosts of a switch can send together over what it can send up.
 
     >>> oversubscription(48 * 50e9, 16 * 50e9)
-    3.0
+    3
     """
     return down / up
 

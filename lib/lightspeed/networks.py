@@ -98,7 +98,7 @@ def go_back_zero(loss: Value, packets: Value, window: Value = 1.0) -> Value:
     each failure window - 1 more are on the wire. As good as zero for a long message.
 
     >>> go_back_zero(0.0, 4096), go_back_zero(1 / 256, 4096) < 1e-5
-    (1.0, True)
+    (1, True)
     """
     failures = expm1(minimum(-packets * log1p(-loss), LARGEST))
     # Without a loss the first term is 0 / 0, and its limit is the message itself.
@@ -185,7 +185,7 @@ def incast_senders(buffer: Value, burst: Value) -> Value:
     share drains meanwhile.
 
     >>> incast_senders(64e6, 1e6)
-    65.0
+    65
     """
     return buffer / burst + 1
 

@@ -214,8 +214,8 @@ def test_an_older_file_is_brought_up_to_date_with_all_its_events(monkeypatch):
 def test_a_migration_that_fails_changes_nothing(monkeypatch):
     store.record("try", "a.b", {"n": 1})
     monkeypatch.setattr(
-            store_file,
-            "MIGRATIONS",
+        store_file,
+        "MIGRATIONS",
         (
             *store_file.MIGRATIONS,
             "ALTER TABLE events ADD COLUMN course TEXT; SELECT no_such_function();",

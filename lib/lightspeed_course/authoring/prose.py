@@ -258,6 +258,8 @@ def _catalog_names() -> re.Pattern:
         if file.name.endswith(".toml"):
             for tables in tomllib.loads(file.read_text("utf-8")).values():
                 for entry in tables if isinstance(tables, list) else [tables]:
+                    if not isinstance(entry, dict):  # a note on the whole file
+                        continue
                     short = (
                         re.split(r" \(|, ", entry.get("name", ""))[0]
                         .removeprefix(entry.get("vendor", ""))

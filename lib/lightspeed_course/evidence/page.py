@@ -7,9 +7,7 @@ from __future__ import annotations
 import numpy as np
 from markupsafe import Markup
 
-from lightspeed_course.evidence.pairing import pairings
 from lightspeed_course.evidence.report import kind, rows_in_words, source, table_rows
-from lightspeed_course.evidence.residuals import weigh
 from lightspeed_course.html import page
 from lightspeed_course.show.chart import Axis, Chart, Points, Rule
 from lightspeed_course.show.format import plain, si
