@@ -22,7 +22,7 @@ from lightspeed import datasheet, roofline
 from lightspeed.catalog import UNITS, accelerator, entries, find, link, memory, parse
 from lightspeed_course import (
     ask, Axis, Bars, calibration, cards, Chart, figure, human_axis, human_time, Points, predict,
-    reveal, Rule, si, table,
+    residual_chart, reveal, Rule, si, table, weigh,
 )
 from lightspeed.units import Q
 
@@ -719,6 +719,41 @@ figure(
 #   from program to program {{si(infiniband.end_to_end, "s")}}, and for one step of a collective
 #   over it NCCL reckons with {{si(infiniband.nccl_step_simple, "s")}}. Say which one you mean.
 #
+# ### Joules, measured
+#
+# What a token costs is power over rate, and a board should not draw more than it is rated for. So
+# rated power over measured rate bounds the energy of a token. {{because algebra}} Hold it against
+# what the ML.ENERGY Initiative measured on served language models.
+
+# %%
+tokens = weigh("energy-token")
+table(
+    [[e.regime, e.rows, e.ratios[1], si(e.beaten, "%")] for e in (tokens.all, *tokens.by_regime)],
+    ["requests in flight", "rows", "rated over drawn, median", "rows above the rating"],
+    caption=f"{tokens.rows.record.attribution}: {len(tokens.rows)} rows on H100 and B200.",
+)
+
+# %% tags=["figure"]
+middles = [e.ratios[1] for e in tokens.by_regime]
+figure(
+    residual_chart(tokens, dots=90, height=300),
+    # holds "No row draws more than the rating": tokens.all.beaten == 0
+    # holds "The fuller the batch": middles == sorted(middles, reverse=True)
+    caption="No row draws more than the rating. The fuller the batch, the nearer the draw comes.",
+    # holds "All dots lie on or above a rule at one": min(tokens.ratio) >= 1
+    alt="Rated over measured energy of a token. All dots lie on or above a rule at one, with "
+    f"medians from {min(middles):.2f} for full batches to {max(middles):.2f} for small ones.",
+)
+
+# %% [markdown]
+# No row is above it. {{holds tokens.all.beaten == 0}} A budget made of ratings is too high by
+# {{max(middles) - 1:.0%}} with few requests in flight, in the median, and by
+# {{min(middles) - 1:.0%}} with full batches. {{holds middles[0] == max(middles)}}
+
+# %%
+ask("numbers.token_energy")
+
+# %% [markdown]
 # ## Measure it here
 #
 # The ladder of this chapter is that of a typical machine. Yours is at hand, so ask it. To measure

@@ -24,7 +24,7 @@ import numpy as np
 
 from lightspeed.catalog import accelerator, find, link
 from lightspeed_course import Axis, Bars, Chart, Line, Points, Rule, figure, human_time, si, sweep
-from lightspeed_course import ask, cards, predict, reveal, table
+from lightspeed_course import ask, cards, predict, residual_chart, reveal, table, weigh
 from lightspeed_course.profiles import read_breakdown, read_profile, scaling_runs
 from lightspeed.roofline import transfer_time
 from lightspeed.scaling import *
@@ -981,6 +981,60 @@ figure(
 #   {{each.max():.0%}}.
 # - **$κ$ is a straight line.** The cost of a ring has a plateau and a slope, and that of a tree a
 #   logarithm. The law with one $κ$ fits well near the points and predicts little beyond them.
+
+# %% [markdown]
+# ### The largest system from the smaller ones
+#
+# Submitters to MLPerf time one benchmark on systems of several sizes. Take each such series, fit a
+# law to its smaller systems, and predict the largest, which the fit has not seen. The medians and
+# speedups are ours: MLCommons has not verified them. {{because definition}} A forecast should also
+# say how far off it may be. So each comes with an interval, taken from the series of *other*
+# benchmarks. {{because definition}}
+
+# %%
+series = {n: weigh(f"{n}-mlperf") for n in ("amdahl", "usl", "linear")}
+reach = series["amdahl"].by_regime
+table(
+    [
+        [n, e.regime, e.rows, si(e.median, "%"), si(e.covered, "%")]
+        for n, w in series.items()
+        for e in (w.all, *w.by_regime)
+    ],
+    ["law", "largest over next smaller", "series", "median error", "inside the interval"],
+    caption="Unverified by MLCommons. The interval is made to hold nine of ten.",
+)
+
+# %%
+batches = weigh("critical-batch")
+spread = float(np.nanmedian(batches.rows["spread"]))
+spread
+
+# %% tags=["figure"]
+figure(
+    residual_chart(series["amdahl"], dots=90, height=300),
+    # holds "The further the reach": [e.median for e in reach] == sorted(e.median for e in reach)
+    caption="The further the reach, the wider the error of Amdahl's law (unverified results).",
+    alt="Predicted over measured time of the largest system, around one: half of the series are "
+    f"within {reach[0].median:.0%} up to twice the size, within {reach[-1].median:.0%} at eight "
+    "times and more.",
+)
+
+# %% [markdown]
+# - **A law beats no law.** Amdahl's median error is {{series["amdahl"].all.median:.0%}}, that of
+#   "twice the GPUs, half the time" {{series["linear"].all.median:.0%}}. {{holds
+#   series["amdahl"].all.median < series["linear"].all.median / 2}} The third term of the USL does
+#   not help here: a few sizes cannot tell $κ$ from the serial share.
+#   {{holds series["usl"].all.median > series["amdahl"].all.median}}
+# - **A speedup needs an interval.** {{because advice}} Equal systems, run again, differ too: the
+#   times of one result spread by {{spread:.1%}} in the median.
+# - **More GPUs, more work.** A larger system needs a larger batch, and a larger batch more samples:
+#   $n_0 (1 + B / B_c)$. {{because definition}} Held against the batches that it was not fitted to,
+#   that is {{batches.all.median:.0%}} off in the median, in
+#   {{batches.all.rows}} batch sizes. Where it was asked for a batch beyond all others, one in ten
+#   is off by {{batches.by_regime[1].p90:.0%}} or more.
+
+# %%
+ask("training.large_batch")
 
 # %% [markdown]
 # ## Measure it here

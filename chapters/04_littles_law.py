@@ -24,7 +24,8 @@ import numpy as np
 
 from lightspeed.catalog import accelerator, find, number
 from lightspeed_course import Area, Axis, Chart, Line, Points, Rule, figure, human_time, si
-from lightspeed_course import ask, predict, reveal, sweep, table
+from lightspeed_course import ask, predict, residual_chart, reveal, sweep, table, weigh
+from lightspeed_course.evidence.pairings.arrivals import variation
 from lightspeed.models.queue_simulation import (
     batch_means,
     number_inside,
@@ -1059,6 +1060,75 @@ for m, c, r, _, _ in rows:
 # By what the GPUs report, every batch fits. {{holds not any(more for _, more in needs_more)}} With
 # decimal GB one batch would not, {{holds sum(more for more, _ in needs_more) == 1}} and it did run.
 # So the GB of such a data sheet are, nearly, GiB: memory is built in powers of two.
+
+# %% [markdown]
+# ### Little's law on served models, and the median
+#
+# Reports of serving give tokens a second, requests in flight and, nearly always, the *median* time
+# between tokens. {{because history}} Little's law joins rate, number and *mean*. Put the median in
+# its place, and see what it says.
+
+# %%
+served = weigh("little-serving")
+table(
+    [[e.regime, e.rows, e.ratios[1], si(e.median, "%")] for e in served.by_regime],
+    ["times between tokens", "rows", "rate × median over in flight", "median error"],
+    caption=f"{served.rows.record.attribution}: {len(served.rows)} rows.",
+)
+
+# %% tags=["figure"]
+even, middle, skewed = served.by_regime[1:]
+figure(
+    residual_chart(served, dots=90, height=300),
+    # holds "The longer the tail": even.ratios[1] > middle.ratios[1] > skewed.ratios[1]
+    caption="The longer the tail of the times, the less the median finds of what is in flight.",
+    alt=f"Rate times median over requests in flight: {even.ratios[1]:.2f} where times are even, "
+    f"{middle.ratios[1]:.2f} and {skewed.ratios[1]:.2f} where tails are longer, in the median.",
+)
+
+# %% [markdown]
+# Where times are even the law holds within {{even.median:.0%}}. {{holds even.median < 0.02}} Where
+# the slowest of a hundred takes four medians and more, the median misses
+# {{1 - skewed.ratios[1]:.0%}} of the requests. {{holds skewed.ratios[1] < 0.8}} Nothing is wrong
+# with the law: {{because algebra}} a median is not a mean. {{because definition}}
+
+# %%
+ask("queueing.mean_from_flight")
+
+# %% [markdown]
+# ### Do requests come at random?
+#
+# M/M/c needs arrivals that know nothing of each other: the gaps then vary by their own mean.
+# {{because definition}} Two traces of Azure and two of Mooncake say when requests really came. Feed
+# each, in runs of a few minutes, to four servers, and compare the wait with that of the formula at
+# the same rate.
+
+# %%
+waits = weigh("poisson-waits")
+by_trace = {e.regime: e for e in waits.by_regime}
+varies = {
+    trace: variation(waits.rows["time"][waits.rows["trace"] == trace]) for trace in by_trace
+}
+table(
+    [[t, e.rows, varies[t], e.ratios[1]] for t, e in by_trace.items()],
+    ["trace", "runs", "variation of the gaps", "wait of M/M/c over the real one, median"],
+    # because "only the arrivals are real": design
+    caption="Service times are the model's own; only the arrivals are real.",
+)
+
+# %%
+stamps = np.unique(waits.rows["time"][waits.rows["trace"] == "Mooncake conversation"])
+step = float(np.median(np.diff(stamps)))
+step
+
+# %% [markdown]
+# Chat comes almost at random, {{holds 0.9 < varies["Azure conv"] < 1.2}} and M/M/c is off by
+# {{by_trace["Azure conv"].median:.0%}} in the median. Code completion does not: its gaps vary by
+# {{varies["Azure code"]:.0f}} times their mean, {{holds varies["Azure code"] > 10}} and the formula
+# gives {{by_trace["Azure code"].ratios[1]:.0%}} of the wait. {{holds
+# by_trace["Azure code"].ratios[2] < 0.2}} Mooncake's conversations look bursty as well, but their
+# clock has steps of {{step:.0f}} s: {{holds step > 1}} part of that is the clock. Look at how a
+# trace was stamped before you fit anything to it. {{because advice}}
 
 # %% [markdown]
 # ## Measure it here

@@ -18,11 +18,11 @@
 import matplotlib.pyplot as plt
 import numpy as np
 
-from lightspeed.catalog import accelerator, energy, number
+from lightspeed.catalog import accelerator, energy, find, number
 from lightspeed.energy import operation_energy
 from lightspeed_course.explorers.precision import number as written
 from lightspeed_course import ask, Axis, Bars, Chart, figure, Line, Points, predict, reveal, Rule
-from lightspeed_course import si, sweep, table, Text
+from lightspeed_course import si, sweep, table, Text, weigh
 from lightspeed.precision import *
 from lightspeed.quantization import *
 from lightspeed.roofline import *
@@ -1436,6 +1436,48 @@ table(
 # critical batch they share one reading of the weights. {{holds times["bf16"][1] < 1.001 *
 # times["bf16"][0]}}
 #
+# ### What narrow formats reach of their promise
+#
+# The sample of public products behind chapter 2 has bf16, fp8 and nvfp4 on the same chips. Take the
+# compute-bound ones, and ask what each format reaches of its *own* peak.
+
+# %%
+gemms = weigh("roofline-gemm")
+kinds = {"bfloat16": "bf16", "fp8": "fp8", "nvfp4": "fp4"}
+
+
+def reached(chip, kind):
+    """The median share of its own roof that a compute-bound product reaches."""
+    rows, bound = gemms.rows, gemms.judged.regime == "compute-bound"
+    own = (rows["chip"] == chip) & (rows["format"] == kind) & bound
+    return float(np.median(gemms.ratio[own]))
+
+
+chips = ("b200", "gb200", "b300", "gb300", "rtx_pro_6000")
+shares = {chip: [reached(chip, kind) for kind in kinds] for chip in chips}
+gain = {c: s[2] * find(c).fp4 / (s[0] * find(c).bf16) for c, s in shares.items()}
+table(
+    [
+        [find(c).name, *(si(x, "%", 2) for x in s), find(c).fp4 / find(c).bf16, gain[c]]
+        for c, s in shares.items()
+    ],
+    ["chip", *kinds, "fp4 over bf16, promised", "reached"],
+    caption="Median share of the format's own roof, and what four bits gain.",
+)
+
+# %% [markdown]
+# On each of these chips bf16 reaches more of its roof than fp8, and fp8 more than nvfp4. {{holds
+# all(a > b > c for a, b, c in shares.values())}} The nvfp4 peak of a B200 is
+# {{find("b200").fp4 / find("b200").bf16:.0f}} times that of bf16, and its products are
+# {{gain["b200"]:.1f}} times as fast. {{holds gain["b200"] < 3}} The Ultra generation promises more
+# and keeps less: {{gain["b300"]:.1f}} on a B300. {{holds gain["b300"] < gain["b200"] and
+# find("b300").fp4 > find("b200").fp4}} A format earns its peak in long products on tuned kernels,
+# and these tables are of ordinary ones.
+
+# %%
+ask("quantization.share_of_the_promise")
+
+# %% [markdown]
 # ## Measure it here
 #
 # The formats of this course are plain Python. Do real ones behave like that? Let numpy add, in its

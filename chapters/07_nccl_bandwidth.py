@@ -26,7 +26,8 @@ from ipywidgets import Output, SelectionSlider
 from lightspeed.catalog import find, link, number
 from lightspeed.collectives import *
 from lightspeed_course import Area, Axis, Chart, Line, Points, Rule
-from lightspeed_course import ask, figure, predict, reveal, si, sweep, table
+from lightspeed_course import ask, figure, predict, residual_chart, reveal, si, sweep, table, weigh
+from lightspeed_course.evidence.peers import percentile
 
 # %%
 per_node, nodes, message, asked = 8, 125, 16e9, 156e9
@@ -930,6 +931,58 @@ table(
 # - **Both** know an idle network. Congestion, a slow node, a throttled GPU and your neighbours'
 #   traffic are not in any formula here.
 #
+# ### One node, nine kinds of GPU
+#
+# Inside a node there are rows for nine kinds of GPU and several versions of NCCL, measured by one
+# program. {{because history}} First a forecast for a chip that is left out.
+
+# %%
+predict("nccl.left_out_chip", ...)
+
+# %%
+wires, plain_sum = weigh("nccl-bound"), weigh("nccl-alpha-beta")
+table(
+    [
+        [b.regime, b.rows, si(b.ratios[1], "%"), si(b.beaten, "%"), si(m.median, "%")]
+        for b, m in zip(wires.by_regime, plain_sum.by_regime)
+    ],
+    ["message", "rows", "bound over measured", "rows that beat it", "α–β, error"],
+    caption="The bound at the rate of the data sheet, and α–β fitted on other chips with the same "
+    "links.",
+)
+
+# %% tags=["figure"]
+figure(
+    residual_chart(plain_sum, dots=90, height=300),
+    # holds "worst in the middle": max(plain_sum.by_regime, key=lambda e: e.median).regime
+    #   == plain_sum.by_regime[1].regime
+    caption="α–β on a chip that it has not seen: worst in the middle of the sizes.",
+    alt="Predicted over measured time by size of the message, around one; medians "
+    + ", ".join(f"{e.ratios[1]:.2f}" for e in plain_sum.by_regime)
+    + " from small to large.",
+)
+
+# %%
+reveal("nccl.left_out_chip")
+
+# %%
+mine = 350e9
+standing = percentile(mine, "h100_sxm", 8, "all_reduce", 2**29)
+fastest = float(np.max(wires.rows["ranks"][wires.ratio > 1.02]))
+standing
+
+# %% [markdown]
+# - **A link carries over.** α–β with both constants from other chips is off by
+#   {{plain_sum.all.median:.0%}} in the median of {{plain_sum.all.rows:,}} rows. {{holds
+#   plain_sum.all.median < 0.13}}
+# - **The bound in which ranks add is beaten** in {{sum(wires.ratio > 1.02)}} of
+#   {{wires.all.rows:,}} rows, each an all-reduce of floats over {{fastest:.0f}} GPUs, in which the
+#   switch adds. {{holds 0 < sum(wires.ratio > 1.02) < 10 and wires.all.excused == 1}}
+# - **Is mine normal?** Ask where a busbw stands among its peers: the same collective over links of
+#   the same rate. For {{si(mine, "byte/s")}} on eight H100, all {{standing.peers}} peers are
+#   faster, {{holds standing.percentile == 0}} and their median is {{si(standing.median, "byte/s")}}.
+
+# %% [markdown]
 # ## The answer
 #
 # Now there are two estimates beside the number, and neither was fitted to it.

@@ -5,7 +5,7 @@ which test to run.
 from __future__ import annotations
 
 from lightspeed import collectives as c
-from lightspeed.catalog import link
+from lightspeed.catalog import accelerator, link, number
 from lightspeed.models.nccl_tuner import NET_OVERHEAD, PLATEAU, tables
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
 from lightspeed_course.show.format import si
@@ -580,6 +580,48 @@ bidirectional_question = Question(
     valid=lambda printed, busbw: busbw < printed / 2,
 )
 
+left_out = Question(
+    id="nccl.left_out_chip",
+    chapter=CHAPTER,
+    level="design",
+    prompt=(
+        "Eight H100 of one node reduce 512 MiB of floats at a busbw of {{seen}}, in the median of"
+        " public rows. The H200 has the same NVLink and more memory bandwidth; its rows were left"
+        " out. What busbw do you expect of eight H200?"
+    ),
+    parameters={"seen": Parameter(445e9, unit="byte/s")},
+    expected=lambda seen: number("nvlink4_all_reduce.h200_sxm"),
+    unit="byte/s",
+    tolerance=0.05,
+    solution=lambda seen: (
+        f"The rows say {si(number('nvlink4_all_reduce.h200_sxm'), 'byte/s')}. The link decides, so the"
+        " number carries over to a chip with the same one."
+    ),
+    holds={
+        "The link decides": (
+            lambda seen: (
+                abs(number("nvlink4_all_reduce.h200_sxm") / seen - 1) < 0.05
+                and link("nvlink4").bandwidth == accelerator("h200_sxm").link_bandwidth
+            )
+        ),
+    },
+    misconceptions=(
+        Misconception(
+            "memory decides",
+            lambda seen: (
+                seen * accelerator("h200_sxm").hbm_bandwidth / accelerator("h100_sxm").hbm_bandwidth
+            ),
+            "You scaled with the memory. Which of the two is slower for this collective, memory or"
+            " link?",
+        ),
+        Misconception(
+            "both directions",
+            lambda seen: 2 * seen,
+            "That is above the rate of the link in one direction.",
+        ),
+    ),
+)
+
 register(
     steps_question,
     bidirectional_question,
@@ -591,4 +633,5 @@ register(
     best_question,
     test_question,
     fsdp_question,
+    left_out,
 )

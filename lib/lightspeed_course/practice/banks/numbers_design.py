@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lightspeed import roofline
+from lightspeed import energy, roofline
 from lightspeed.catalog import accelerator, memory
 from lightspeed_course.practice.amounts import nice
 from lightspeed_course.practice.banks.numbers import CHAPTER, horowitz
@@ -244,4 +244,38 @@ gap = Question(
     smaller="numbers.country_round_trip",
 )
 
-register(what_helps, per_budget, recompute, gap)
+token_energy = Question(
+    id="numbers.token_energy",
+    chapter=CHAPTER,
+    level="apply",
+    prompt=(
+        "A model is served on {{devices}} GPUs rated {{power}} each, at {{rate}} tokens a second."
+        " What is the most that a token can cost, in the GPUs' own energy?"
+    ),
+    parameters={
+        "devices": Parameter(8, (2, 4, 8), show=str),
+        "power": Parameter(700, (700, 1000), "W"),
+        "rate": Parameter(5000, (2000, 5000, 10000), show=lambda value: f"{value:,}"),
+    },
+    expected=lambda devices, power, rate: energy.energy_of(power, 1 / rate, devices),
+    unit="J",
+    solution=lambda devices, power, rate: (
+        f"All together draw at most {si(devices * power, 'W')}, and a token takes"
+        f" {si(1 / rate, 's')} of that: {si(devices * power / rate, 'J')}."
+    ),
+    holds={"All together draw at most": "definition"},
+    misconceptions=(
+        Misconception(
+            "one GPU",
+            lambda devices, power, rate: power / rate,
+            "All of the GPUs draw power while the token is made.",
+        ),
+        Misconception(
+            "a share of the rate",
+            lambda devices, power, rate: devices**2 * power / rate,
+            "The rate is that of the whole server already.",
+        ),
+    ),
+)
+
+register(what_helps, per_budget, recompute, gap, token_energy)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 
-from lightspeed import energy, memory, parallel, pipeline, reliability
+from lightspeed import energy, memory, parallel, pipeline, reliability, training
 from lightspeed.catalog import accelerator, link, number
 from lightspeed.collectives import bandwidth_bound
 from lightspeed.models import training_step as ts
@@ -852,6 +852,52 @@ schedule = Question(
     ),
 )
 
+long_sequences = Question(
+    id="parallelism.flops_of_long_sequences",
+    chapter=CHAPTER,
+    level="apply",
+    prompt=(
+        "A model of {{layers}} layers, {{width}} wide, with a vocabulary of 52,000, is trained on"
+        " sequences of {{sequence}} tokens, and its MFU is worked out with $6PD$. By what factor"
+        " does that fall short of the MFU with attention scores counted (without a causal mask)?"
+    ),
+    parameters={
+        "layers": Parameter(32, (24, 32), show=str),
+        "width": Parameter(4096, (2048, 4096), show=lambda v: f"{v:,}"),
+        "sequence": Parameter(32768, (16384, 32768, 65536), show=lambda v: f"{v:,}"),
+    },
+    expected=lambda layers, width, sequence: (
+        training.transformer_training_flops(1, layers, width, 52_000, sequence)
+        / training.training_flops(12 * layers * width**2 + 52_000 * width, 1)
+    ),
+    unit="",
+    tolerance=0.03,
+    solution=lambda layers, width, sequence: (
+        "Scores and values add $12 L w T$ FLOPs a token to the $6P$: a factor of"
+        f" {training.transformer_training_flops(1, layers, width, 52_000, sequence) / training.training_flops(12 * layers * width**2 + 52_000 * width, 1):.2f}."
+    ),
+    misconceptions=(
+        Misconception(
+            "nothing missing",
+            lambda layers, width, sequence: 1.0,
+            "6 P D counts parameters. Which FLOPs of attention have none?",
+        ),
+        Misconception(
+            "half of them",
+            lambda layers, width, sequence: (
+                1
+                + (
+                    training.transformer_training_flops(1, layers, width, 52_000, sequence)
+                    / training.training_flops(12 * layers * width**2 + 52_000 * width, 1)
+                    - 1
+                )
+                / 2
+            ),
+            "That is the causal half. The question counts all scores, as most tables do.",
+        ),
+    ),
+)
+
 register(
     groups,
     accumulation,
@@ -869,4 +915,5 @@ register(
     ways,
     activations,
     schedule,
+    long_sequences,
 )

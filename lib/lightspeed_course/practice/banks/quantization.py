@@ -640,6 +640,48 @@ int8_batch = Question(
     },
 )
 
+promised = Question(
+    id="quantization.share_of_the_promise",
+    chapter=CHAPTER,
+    level="apply",
+    prompt=(
+        "On one chip the peak of a four-bit format is {{ratio}} times that of bf16. Large products"
+        " reach {{wide}} of the roof in bf16 and {{narrow}} of theirs in four bits. How many times"
+        " as fast are they in four bits?"
+    ),
+    parameters={
+        "ratio": Parameter(4, (4, 6), show=str),
+        "wide": Parameter(64, (64, 72), "%"),
+        "narrow": Parameter(42, (30, 42, 50), "%"),
+    },
+    expected=lambda ratio, wide, narrow: ratio * narrow / wide,
+    unit="",
+    solution=lambda ratio, wide, narrow: (
+        f"{ratio} × {si(narrow, '%', 2)} / {si(wide, '%', 2)} = {ratio * narrow / wide:.2f}. The"
+        " peak is a promise, and each format keeps another share of its own."
+    ),
+    holds={
+        "each format keeps another share": lambda ratio, wide, narrow: narrow < wide,
+    },
+    misconceptions=(
+        Misconception(
+            "the promise",
+            lambda ratio, wide, narrow: ratio,
+            "That is the ratio of the peaks. What do the products reach of each?",
+        ),
+        Misconception(
+            "only the share of four bits",
+            lambda ratio, wide, narrow: ratio * narrow,
+            "bf16 does not reach its peak either.",
+        ),
+        Misconception(
+            "shares upside down",
+            lambda ratio, wide, narrow: ratio * wide / narrow,
+            "The format that reaches less of its roof gains less.",
+        ),
+    ),
+)
+
 register(
     symmetric_scale,
     zero,
@@ -652,4 +694,5 @@ register(
     int8_batch,
     which_int8,
     int8_energy,
+    promised,
 )

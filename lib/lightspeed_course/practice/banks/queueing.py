@@ -855,8 +855,45 @@ checkpoint_scaling = Question(
     },
 )
 
+mean_from_flight = Question(
+    id="queueing.mean_from_flight",
+    chapter=CHAPTER,
+    level="apply",
+    prompt=(
+        "A server of language models holds {{inside}} requests in flight and gives {{rate}} tokens a"
+        " second in all. Its page reports a *median* of {{median}} between the tokens of a request."
+        " What is the *mean* time between them?"
+    ),
+    parameters={
+        "inside": Parameter(463, (256, 463, 900), show=str),
+        "rate": Parameter(2300, (2300, 4000), show=lambda value: f"{value:,}"),
+        "median": Parameter(15, (15, 25), "ms"),
+    },
+    expected=lambda inside, rate, median: q.latency(inside, rate),
+    unit="s",
+    solution=lambda inside, rate, median: (
+        f"Little: $W = L / λ$ = {inside} / {rate:,} ="
+        f" {si(inside / rate, 's')}. The median says {si(median, 's')}: a few"
+        " long pauses make the difference, and the median does not see them."
+    ),
+    holds={
+        "The median says": lambda inside, rate, median: inside / rate > 1.5 * median,
+    },
+    misconceptions=(
+        Misconception(
+            "the median",
+            lambda inside, rate, median: median,
+            "Little's law is about means. Does this number agree with the other two?",
+        ),
+        Misconception(
+            "rate over number",
+            lambda inside, rate, median: rate / inside,
+            "That is the rate of one request, in tokens a second. What is its inverse?",
+        ),
+    ),
+)
+
 register(
     in_flight, how_long, checkpoint_memory, capped_rate, slowdown, growth, tail, headroom,
     any_service, pooling, staffing, drain, shed, mm1_function, erlang_function,
-    checkpoint_hardware, checkpoint_scaling,
-)  # fmt: skip
+    checkpoint_hardware, checkpoint_scaling, mean_from_flight)  # fmt: skip

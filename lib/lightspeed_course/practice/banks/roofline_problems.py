@@ -5,7 +5,7 @@ Scale Your Model").
 from __future__ import annotations
 
 from lightspeed import roofline as r
-from lightspeed.catalog import accelerator
+from lightspeed.catalog import accelerator, number
 from lightspeed_course.practice.banks.roofline import (
     CHAPTER,
     bounds,
@@ -513,6 +513,106 @@ spec_sheet = Question(
     smaller="roofline.ridge",
 )
 
+
+SEEN = ("a100_80gb", "h100_sxm", "h200_sxm")
+
+
+def roof_share(key):
+    return number(f"roof_share_bf16.{key}")
+
+
+left_out = Question(
+    id="roofline.left_out_chip",
+    chapter=CHAPTER,
+    level="design",
+    prompt=(
+        "Compute-bound bf16 products reach, in the median of public rows,"
+        f" {', '.join(si(roof_share(k), '%', 2) + ' of the roof on an ' + accelerator(k).name for k in SEEN)}."
+        " The NVIDIA L40S, a PCIe card of 350 W, was left out. What share of its roof do you expect there?"
+    ),
+    parameters={"chip": Parameter("l40s")},
+    expected=lambda chip: roof_share(chip),
+    unit="%",
+    tolerance=0.1,
+    solution=lambda chip: (
+        f"The rows say {si(roof_share(chip), '%', 3)}. Three chips that agree are no interval for a"
+        " fourth of another kind: a share is carried over to chips of the same class, and measured"
+        " on the others."
+    ),
+    holds={
+        "Three chips that agree are no interval": (
+            lambda chip: (
+                max(map(roof_share, SEEN)) - min(map(roof_share, SEEN)) < 0.02
+                and min(map(roof_share, SEEN)) - roof_share(chip) > 0.1
+            )
+        ),
+        "Compute-bound bf16 products reach": (
+            lambda chip: all(0.7 < roof_share(key) < 0.8 for key in SEEN)
+        ),
+    },
+    misconceptions=(
+        Misconception(
+            "like the others",
+            lambda chip: sum(map(roof_share, SEEN)) / len(SEEN),
+            "That is what three boards of one class agree on. Is this one of them?",
+        ),
+        Misconception(
+            "the roof itself",
+            lambda chip: 1.0,
+            "That is the bound. What did the other chips reach of theirs?",
+        ),
+    ),
+)
+
+in_the_cache = Question(
+    id="roofline.beaten_by_cache",
+    chapter=CHAPTER,
+    level="apply",
+    prompt=(
+        "On an L40S (memory {{bandwidth}}, L2 cache {{cache}}) a bf16 product of a few rows and a"
+        " matrix of {{size}} is timed at {{time}}, run after run on the same data. How many times"
+        " the bandwidth of memory would that take, if every byte came from memory?"
+    ),
+    parameters={
+        "bandwidth": Parameter(864e9, unit="byte/s"),
+        "cache": Parameter(96e6, unit="byte"),
+        "size": Parameter(13.1e6, (6.5e6, 20e6, 26e6), "byte"),
+        "time": Parameter(6.2e-6, (5e-6, 7e-6), "s"),
+    },
+    expected=lambda bandwidth, cache, size, time: r.transfer_time(size, bandwidth) / time,
+    unit="",
+    tolerance=0.03,
+    solution=lambda bandwidth, cache, size, time: (
+        f"Memory needs {si(r.transfer_time(size, bandwidth), 's')}, so the answer is"
+        f" {r.transfer_time(size, bandwidth) / time:.2f}. The matrix fits the cache, and stays"
+        " there from one run to the next: the bound was asked for the wrong level."
+    ),
+    holds={
+        "The matrix fits the cache": lambda bandwidth, cache, size, time: size < cache,
+    },
+    misconceptions=(
+        Misconception(
+            "time over bound",
+            lambda bandwidth, cache, size, time: time / r.transfer_time(size, bandwidth),
+            "Upside down: this is the measured time over the bound.",
+        ),
+        Misconception(
+            "the cache's size",
+            lambda bandwidth, cache, size, time: r.transfer_time(cache, bandwidth) / time,
+            "The cache holds more than the product moves. Which bytes are read?",
+        ),
+    ),
+)
+
 register(
-    int8_bytes, int8_ops, int8_batch, int8_times, weights_only, exact_batch, per_row, spec_sheet
+    int8_bytes,
+    int8_ops,
+    int8_batch,
+    int8_times,
+    weights_only,
+    exact_batch,
+    per_row,
+    spec_sheet,
+    left_out,
+    in_the_cache,
 )

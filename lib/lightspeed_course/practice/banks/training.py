@@ -260,4 +260,44 @@ from_hfu = Question(
     smaller="training.flops_per_parameter",
 )
 
-register(per_token, days, mfu, from_hfu)
+large_batch = Question(
+    id="training.large_batch",
+    chapter=CHAPTER,
+    level="apply",
+    prompt=(
+        "A benchmark reaches its target after {{least}} samples if the batch is tiny. Its critical"
+        " batch is {{critical}}. A cluster four times as large can only be kept busy with a batch of"
+        " {{batch}}. How many samples does it need?"
+    ),
+    parameters={
+        "least": Parameter(2_000_000, (1_000_000, 3_000_000), show=lambda v: f"{v:,}"),
+        "critical": Parameter(4096, (2048, 8192), show=lambda v: f"{v:,}"),
+        "batch": Parameter(16384, (12288, 32768), show=lambda v: f"{v:,}"),
+    },
+    expected=lambda least, critical, batch: t.samples_to_target(batch, least, critical),
+    unit="",
+    solution=lambda least, critical, batch: (
+        f"$n_0 (1 + B / B_c)$ = {least:,} × (1 + {batch / critical:g}) ="
+        f" {t.samples_to_target(batch, least, critical):,.0f}. The cluster is faster, and it has"
+        " more to do."
+    ),
+    holds={
+        "The cluster is faster": (
+            lambda least, critical, batch: t.samples_to_target(batch, least, critical) > 2 * least
+        ),
+    },
+    misconceptions=(
+        Misconception(
+            "free batch",
+            lambda least, critical, batch: least,
+            "That is the count for tiny batches. What does a batch above the critical one cost?",
+        ),
+        Misconception(
+            "in proportion",
+            lambda least, critical, batch: least * batch / critical,
+            "The samples of a tiny batch are needed as well: they are the 1 in the sum.",
+        ),
+    ),
+)
+
+register(per_token, days, mfu, from_hfu, large_batch)
