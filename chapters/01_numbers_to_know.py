@@ -721,8 +721,9 @@ figure(
 #
 # ### Joules, measured
 #
-# What a token costs is power over rate, and a board should not draw more than it is rated for. So
-# rated power over measured rate bounds the energy of a token. {{because algebra}} Hold it against
+# What a token costs is power over rate, and a board should not draw more than it is rated for.
+# {{because definition}} So rated power over measured rate bounds the energy of a token. {{because
+# algebra}} Hold it against
 # what the ML.ENERGY Initiative measured on served language models.
 
 # %%

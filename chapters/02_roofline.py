@@ -788,7 +788,7 @@ reveal("roofline.left_out_chip")
 # What the rows teach:
 #
 # - **Memory is one level of several.** On an L40S {{on_l40s:.0%}} of the rows beat the roof of its
-#   memory, on an H100 {{on_h100:.1%}}. {{holds on_l40s > 10 * on_h100}} The L40S has a slow memory
+#   memory, on an H100 {{on_h100:.2%}}. {{holds on_l40s > 10 * on_h100}} The L40S has a slow memory
 #   behind a large cache, and a benchmark that repeats one product finds its operands there.
 #   {{because design: the L2 cache of both is in the catalog; the excuse column counts such rows}}
 # - **A narrow format is a promise.** On a B200 bf16 reaches {{share("b200", "bfloat16"):.0%}} of

@@ -1083,7 +1083,7 @@ figure(
     # holds "The longer the tail": even.ratios[1] > middle.ratios[1] > skewed.ratios[1]
     caption="The longer the tail of the times, the less the median finds of what is in flight.",
     alt=f"Rate times median over requests in flight: {even.ratios[1]:.2f} where times are even, "
-    f"{middle.ratios[1]:.2f} and {skewed.ratios[1]:.2f} where tails are longer, in the median.",
+    f"{middle.ratios[1]:.2f} and {skewed.ratios[1]:.2f} where they have a tail, in the median.",
 )
 
 # %% [markdown]

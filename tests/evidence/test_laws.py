@@ -93,6 +93,20 @@ def test_narrow_formats_reach_less_of_their_own_roof():
     assert 0.35 < share["nvfp4"] < 0.55 < share["bfloat16"] < 0.75
 
 
+def test_the_shares_that_the_catalog_states_are_those_of_the_rows():
+    from lightspeed.catalog import find
+
+    def share(chip, regime_):
+        rows, of = found("roofline-gemm").rows, found("roofline-gemm").judged
+        own = (rows["chip"] == chip) & (rows["format"] == "bfloat16") & (of.regime == regime_)
+        return np.median(found("roofline-gemm").ratio[own])
+
+    for chip, said in find("roof_share_bf16").numbers.items():
+        assert share(chip, "compute-bound") == pytest.approx(said, abs=0.001), chip
+    said = find("memory_share_bf16").arc_b60
+    assert share("arc_b60", "memory-bound") == pytest.approx(said, abs=0.001)
+
+
 def test_the_law_exposes_the_tables_of_one_library():
     before = regime("kv-bandwidth", "TensorRT-LLM before 1.3.0rc20")
     assert before.beaten > 0.2 and before.ratios[2] < 2

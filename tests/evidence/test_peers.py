@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from lightspeed.catalog import find
 from lightspeed.collectives import busbw_factor
 from lightspeed.errors import BadArgument
 from lightspeed_course.evidence.peers import OPERATIONS, percentile
@@ -35,6 +36,12 @@ def test_peers_are_the_rows_of_one_size(operation):
     assert found.percentile == pytest.approx(0.5, abs=0.1)
     assert percentile(1.0, "h100_sxm", 8, operation, 2**26).percentile == 0
     assert percentile(1e15, "h100_sxm", 8, operation, 2**26).percentile == 1
+
+
+def test_the_two_rates_that_the_catalog_states_are_those_of_the_rows():
+    for chip, said in find("nvlink4_all_reduce").numbers.items():
+        rates = loop((chip,), 8, "all_reduce", 2**29, ("half",))
+        assert np.median(rates) == pytest.approx(said, rel=0.002), chip
 
 
 def test_integers_are_no_peers_of_floats_where_something_is_added():

@@ -6,9 +6,14 @@ from pathlib import Path
 from lightspeed_course.evidence.samplers.draw import draw
 from lightspeed_course.evidence.sets import records
 
-if __name__ == "__main__":
-    folder, *names = sys.argv[1:]
+
+def main(folder, *names):
+    """Write `data/<set>.csv.gz` of these sets, or of all, from the checkouts in a folder."""
     for name in names or records():
         file = Path(__file__).parents[1] / "data" / f"{name}.csv.gz"
         file.write_bytes(draw(name, folder))
         print(f"{file.stat().st_size:9,} bytes  {file.name}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

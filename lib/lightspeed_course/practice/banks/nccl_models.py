@@ -585,21 +585,24 @@ left_out = Question(
     chapter=CHAPTER,
     level="design",
     prompt=(
-        "Eight H100 of one node reduce 512 MiB of floats at a busbw of {{seen}}, in the median of"
+        "Eight H100 of one node reduce {{size}} of floats at a busbw of {{seen}}, in the median of"
         " public rows. The H200 has the same NVLink and more memory bandwidth; its rows were left"
         " out. What busbw do you expect of eight H200?"
     ),
-    parameters={"seen": Parameter(445e9, unit="byte/s")},
-    expected=lambda seen: number("nvlink4_all_reduce.h200_sxm"),
+    parameters={
+        "seen": Parameter(445e9, unit="byte/s"),
+        "size": Parameter(2**29, show=lambda size: f"{size / 2**20:.0f} MiB"),
+    },
+    expected=lambda seen, size: number("nvlink4_all_reduce.h200_sxm"),
     unit="byte/s",
     tolerance=0.05,
-    solution=lambda seen: (
+    solution=lambda seen, size: (
         f"The rows say {si(number('nvlink4_all_reduce.h200_sxm'), 'byte/s')}. The link decides, so the"
         " number carries over to a chip with the same one."
     ),
     holds={
         "The link decides": (
-            lambda seen: (
+            lambda seen, size: (
                 abs(number("nvlink4_all_reduce.h200_sxm") / seen - 1) < 0.05
                 and link("nvlink4").bandwidth == accelerator("h200_sxm").link_bandwidth
             )
@@ -608,7 +611,7 @@ left_out = Question(
     misconceptions=(
         Misconception(
             "memory decides",
-            lambda seen: (
+            lambda seen, size: (
                 seen * accelerator("h200_sxm").hbm_bandwidth / accelerator("h100_sxm").hbm_bandwidth
             ),
             "You scaled with the memory. Which of the two is slower for this collective, memory or"
@@ -616,8 +619,13 @@ left_out = Question(
         ),
         Misconception(
             "both directions",
-            lambda seen: 2 * seen,
+            lambda seen, size: 2 * seen,
             "That is above the rate of the link in one direction.",
+        ),
+        Misconception(
+            "algbw",
+            lambda seen, size: c.algbw_from_busbw("all_reduce", 8, seen),
+            "That is the algbw of the H100. The question asks for the busbw.",
         ),
     ),
 )

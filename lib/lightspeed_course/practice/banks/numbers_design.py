@@ -275,6 +275,11 @@ token_energy = Question(
             lambda devices, power, rate: devices**2 * power / rate,
             "The rate is that of the whole server already.",
         ),
+        Misconception(
+            "a second, not a token",
+            lambda devices, power, rate: devices * power,
+            "That is the energy of one second, in which many tokens are made.",
+        ),
     ),
 )
 

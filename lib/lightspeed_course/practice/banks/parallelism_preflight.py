@@ -857,43 +857,53 @@ long_sequences = Question(
     chapter=CHAPTER,
     level="apply",
     prompt=(
-        "A model of {{layers}} layers, {{width}} wide, with a vocabulary of 52,000, is trained on"
+        "A model of {{layers}} layers, {{width}} wide, with a vocabulary of {{vocabulary}}, is trained on"
         " sequences of {{sequence}} tokens, and its MFU is worked out with $6PD$. By what factor"
         " does that fall short of the MFU with attention scores counted (without a causal mask)?"
     ),
     parameters={
         "layers": Parameter(32, (24, 32), show=str),
         "width": Parameter(4096, (2048, 4096), show=lambda v: f"{v:,}"),
+        "vocabulary": Parameter(52_000, (32_000, 52_000), show=lambda v: f"{v:,}"),
         "sequence": Parameter(32768, (16384, 32768, 65536), show=lambda v: f"{v:,}"),
     },
-    expected=lambda layers, width, sequence: (
-        training.transformer_training_flops(1, layers, width, 52_000, sequence)
-        / training.training_flops(12 * layers * width**2 + 52_000 * width, 1)
+    expected=lambda layers, width, vocabulary, sequence: (
+        training.transformer_training_flops(1, layers, width, vocabulary, sequence)
+        / training.training_flops(12 * layers * width**2 + vocabulary * width, 1)
     ),
     unit="",
     tolerance=0.03,
-    solution=lambda layers, width, sequence: (
-        "Scores and values add $12 L w T$ FLOPs a token to the $6P$: a factor of"
-        f" {training.transformer_training_flops(1, layers, width, 52_000, sequence) / training.training_flops(12 * layers * width**2 + 52_000 * width, 1):.2f}."
+    solution=lambda layers, width, vocabulary, sequence: (
+        "Each token meets every other of its sequence, in scores and in values, which no"
+        " parameter counts. Over the $6P$ of the parameters that is a factor of"
+        f" {training.transformer_training_flops(1, layers, width, vocabulary, sequence) / training.training_flops(12 * layers * width**2 + vocabulary * width, 1):.2f}."
     ),
     misconceptions=(
         Misconception(
             "nothing missing",
-            lambda layers, width, sequence: 1.0,
+            lambda layers, width, vocabulary, sequence: 1.0,
             "6 P D counts parameters. Which FLOPs of attention have none?",
         ),
         Misconception(
             "half of them",
-            lambda layers, width, sequence: (
+            lambda layers, width, vocabulary, sequence: (
                 1
                 + (
-                    training.transformer_training_flops(1, layers, width, 52_000, sequence)
-                    / training.training_flops(12 * layers * width**2 + 52_000 * width, 1)
+                    training.transformer_training_flops(1, layers, width, vocabulary, sequence)
+                    / training.training_flops(12 * layers * width**2 + vocabulary * width, 1)
                     - 1
                 )
                 / 2
             ),
             "That is the causal half. The question counts all scores, as most tables do.",
+        ),
+        Misconception(
+            "upside down",
+            lambda layers, width, vocabulary, sequence: (
+                training.training_flops(12 * layers * width**2 + vocabulary * width, 1)
+                / training.transformer_training_flops(1, layers, width, vocabulary, sequence)
+            ),
+            "That is 6 P D over the whole. By what factor must it be raised?",
         ),
     ),
 )

@@ -890,6 +890,11 @@ mean_from_flight = Question(
             lambda inside, rate, median: rate / inside,
             "That is the rate of one request, in tokens a second. What is its inverse?",
         ),
+        Misconception(
+            "number from the median",
+            lambda inside, rate, median: rate * median,
+            "That is a number in flight, if the median were the mean. The number is given.",
+        ),
     ),
 )
 

@@ -528,7 +528,7 @@ left_out = Question(
     prompt=(
         "Compute-bound bf16 products reach, in the median of public rows,"
         f" {', '.join(si(roof_share(k), '%', 2) + ' of the roof on an ' + accelerator(k).name for k in SEEN)}."
-        " The NVIDIA L40S, a PCIe card of 350 W, was left out. What share of its roof do you expect there?"
+        " The NVIDIA L40S, a card for PCIe, was left out. What share of its roof do you expect there?"
     ),
     parameters={"chip": Parameter("l40s")},
     expected=lambda chip: roof_share(chip),
@@ -560,6 +560,11 @@ left_out = Question(
             "the roof itself",
             lambda chip: 1.0,
             "That is the bound. What did the other chips reach of theirs?",
+        ),
+        Misconception(
+            "half of the others",
+            lambda chip: sum(map(roof_share, SEEN)) / len(SEEN) / 2,
+            "A smaller chip has a lower roof, too. What is the share a share of?",
         ),
     ),
 )
@@ -600,6 +605,11 @@ in_the_cache = Question(
             "the cache's size",
             lambda bandwidth, cache, size, time: r.transfer_time(cache, bandwidth) / time,
             "The cache holds more than the product moves. Which bytes are read?",
+        ),
+        Misconception(
+            "bits",
+            lambda bandwidth, cache, size, time: 8 * r.transfer_time(size, bandwidth) / time,
+            "Size and bandwidth are both in bytes: no factor of eight is needed.",
         ),
     ),
 )

@@ -297,6 +297,11 @@ large_batch = Question(
             lambda least, critical, batch: least * batch / critical,
             "The samples of a tiny batch are needed as well: they are the 1 in the sum.",
         ),
+        Misconception(
+            "steps",
+            lambda least, critical, batch: t.samples_to_target(batch, least, critical) / batch,
+            "That is how many steps it takes. A step has a whole batch of samples.",
+        ),
     ),
 )
 
