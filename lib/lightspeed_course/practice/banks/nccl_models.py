@@ -620,7 +620,7 @@ left_out = Question(
         Misconception(
             "both directions",
             lambda seen, size: 2 * seen,
-            "That is above the rate of the link in one direction.",
+            "Busbw counts one direction of the link. How fast is that one?",
         ),
         Misconception(
             "algbw",

@@ -268,7 +268,7 @@ token_energy = Question(
         Misconception(
             "one GPU",
             lambda devices, power, rate: power / rate,
-            "All of the GPUs draw power while the token is made.",
+            "Every GPU draws power while the token is made.",
         ),
         Misconception(
             "a share of the rate",

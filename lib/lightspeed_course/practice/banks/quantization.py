@@ -662,6 +662,7 @@ promised = Question(
     ),
     holds={
         "each format keeps another share": lambda ratio, wide, narrow: narrow < wide,
+        "On one chip the peak of a four-bit format": "definition",
     },
     misconceptions=(
         Misconception(

@@ -861,7 +861,7 @@ mean_from_flight = Question(
     level="apply",
     prompt=(
         "A server of language models holds {{inside}} requests in flight and gives {{rate}} tokens a"
-        " second in all. Its page reports a *median* of {{median}} between the tokens of a request."
+        " second. Its page reports a *median* of {{median}} between the tokens of a request."
         " What is the *mean* time between them?"
     ),
     parameters={

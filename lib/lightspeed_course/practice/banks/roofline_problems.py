@@ -604,12 +604,12 @@ in_the_cache = Question(
         Misconception(
             "the cache's size",
             lambda bandwidth, cache, size, time: r.transfer_time(cache, bandwidth) / time,
-            "The cache holds more than the product moves. Which bytes are read?",
+            "That is what fits the cache. Which bytes are read?",
         ),
         Misconception(
             "bits",
             lambda bandwidth, cache, size, time: 8 * r.transfer_time(size, bandwidth) / time,
-            "Size and bandwidth are both in bytes: no factor of eight is needed.",
+            "Size and bandwidth are both in bytes. Where does the eight come from?",
         ),
     ),
 )

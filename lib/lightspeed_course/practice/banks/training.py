@@ -266,7 +266,7 @@ large_batch = Question(
     level="apply",
     prompt=(
         "A benchmark reaches its target after {{least}} samples if the batch is tiny. Its critical"
-        " batch is {{critical}}. A cluster four times as large can only be kept busy with a batch of"
+        " batch is {{critical}}. To keep a large cluster busy it takes a batch of"
         " {{batch}}. How many samples does it need?"
     ),
     parameters={
