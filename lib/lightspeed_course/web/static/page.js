@@ -1,7 +1,7 @@
 // A page of the web edition: finds its live cells, starts the worker when the reader needs it, and gives the models that the
 // course's Python makes to the same files that Jupyter runs.
-import view from "./view.js";
-import form from "./form.js";
+import view from "./view.js?build=BUILD";
+import form from "./form.js?build=BUILD";
 
 const HERE = new URL(".", import.meta.url);
 const cells = [...document.querySelectorAll(".sol-live")];
