@@ -135,7 +135,13 @@ function start() {
   worker = new Worker(new URL("./worker.js?build=BUILD", import.meta.url), {type: "module"});
   worker.onmessage = ({data}) => hear(JSON.parse(data));
   worker.onerror = (event) => say(`Explorers and answers stay still: ${event.message ?? "the worker did not start"}.`, {bad: true});
-  cells.forEach(open);
+  [...cells].sort((a, b) => away(a) - away(b)).forEach(open);
+}
+
+// How far a cell is from what is seen: the nearest come alive first.
+function away(cell) {
+  const {top, bottom} = cell.getBoundingClientRect();
+  return Math.max(top - innerHeight, -bottom, 0);
 }
 
 // A cell that does not end is ended with its worker; progress is kept, and all cells open again.
