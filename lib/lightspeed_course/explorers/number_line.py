@@ -56,7 +56,7 @@ def verdict(format, groups, moment, gap):
     below = sum(v < 1 for v in every) / len(every)
     return (
         f"Done, up to {si(now[-1])}. On the plain line {si(below, '%', 2)} of all values are crowded"
-        " below 1. On the logarithmic line each power of two gets the same number of them."
+        " below 1. On the logarithmic line every power of two before the last has as many of them."
     )
 
 
