@@ -22,8 +22,8 @@ CHAPTERS = sorted((Path(__file__).parents[2] / "chapters").glob("*.ipynb"))
         ('predict("a.b", ...)', ["predict", "a.b"]),
         ("explore()", None),
         (
-            "from lightspeed_course.explorers.nccl import explore_ring as ring\nring()",
-            ["nccl.explore_ring"],
+            "from lightspeed_course.explorers.nccl import explore as shown\nshown()",
+            ["nccl.explore"],
         ),
         ('x = ask("a.b")', None),
         ("ask(name)", None),
