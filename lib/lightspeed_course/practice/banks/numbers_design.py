@@ -263,7 +263,10 @@ token_energy = Question(
         f"All together draw at most {si(devices * power, 'W')}, and a token takes"
         f" {si(1 / rate, 's')} of that: {si(devices * power / rate, 'J')}."
     ),
-    holds={"All together draw at most": "definition"},
+    holds={
+        "All together draw at most": "definition",
+        "Every GPU draws power": "definition",
+    },
     misconceptions=(
         Misconception(
             "one GPU",

@@ -878,6 +878,10 @@ long_sequences = Question(
         " that is work without parameters. Over the $6P$ of the parameters that is a factor of"
         f" {training.transformer_training_flops(1, layers, width, vocabulary, sequence) / training.training_flops(12 * layers * width**2 + vocabulary * width, 1):.2f}."
     ),
+    holds={
+        "Each token meets every other": "definition of attention without a mask",
+        "counts both halves": "definition",
+    },
     misconceptions=(
         Misconception(
             "nothing missing",
