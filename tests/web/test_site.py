@@ -92,7 +92,14 @@ def test_each_kind_of_answer_is_judged_and_kept(roofline):
     cell.locator("input").fill("0.5")
     cell.get_by_role("button", name="Check").click()
     cell.locator(".sol-reply").get_by_text("Not yet.", exact=True).wait_for()
-    cell.get_by_role("button", name="worked solution").click()
+    more = cell.locator(".sol-buttons button").nth(1)  # hints, one a press, then the solution
+    for _ in range(9):
+        label = more.inner_text()
+        more.click()
+        if label == "Show a worked solution":
+            break
+        changed = "([button, label]) => button.textContent !== label"
+        roofline.wait_for_function(changed, arg=[more.element_handle(), label])
     cell.locator(".sol-reply").get_by_text("A worked solution", exact=True).wait_for()
     guess = roofline.locator(".sol-predict").first
     guess.locator("input").fill("2")
@@ -133,8 +140,6 @@ def test_progress_and_reading_survive_a_reload_without_a_network(reader, rooflin
         guess.locator("input").fill("5")
         guess.locator("input").press("Enter")
         guess.locator(".sol-reply").get_by_text("Your first guess stays:").wait_for()
-        cell = roofline.locator('.sol-ask[data-call*="int8_critical_batch"]')
-        assert cell.get_by_role("button", name="worked solution").is_enabled()
     finally:
         reader.set_offline(False)
 
