@@ -110,7 +110,7 @@ def _reply(host):
 
 
 @cache
-def _markdown():
+def _markdown(own):
     from markdown_it import MarkdownIt
     from mdit_py_plugins.dollarmath import dollarmath_plugin
 
@@ -119,12 +119,15 @@ def _markdown():
         return f"<span class='sol-math'>{mark}{html.escape(formula)}{mark}</span>"
 
     return (
-        MarkdownIt("commonmark", {"html": False})
+        MarkdownIt("commonmark", {"html": own})
         .enable("table")
         .use(dollarmath_plugin, double_inline=True, renderer=untouched)
     )
 
 
-def as_html(markdown):
-    """Markdown as HTML in the page's own typography; formulas are left for the page to typeset."""
-    return f"<div class='jp-RenderedHTMLCommon'>{_markdown().render(markdown)}</div>"
+def as_html(markdown, own=False):
+    """Markdown as HTML in the page's own typography; formulas are left for the page to typeset.
+
+    HTML in it stands only if it is the course's `own`, never in what a reader typed.
+    """
+    return f"<div class='jp-RenderedHTMLCommon'>{_markdown(own).render(markdown)}</div>"

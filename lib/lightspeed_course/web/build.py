@@ -159,7 +159,7 @@ def _first_explorer(course):
     """The roofline of chapter 2, as its page has it."""
     notebook = json.loads((course / "chapters" / "02_roofline.ipynb").read_text("utf-8"))
     page = for_page(notebook)
-    found = re.search(r'<div class="sol-live sol-explore".*', page)
+    found = re.search(r'<div class="sol-live sol-explore".*?(?=\n\n|\Z)', page, re.S)
     return found[0] if found else ""
 
 

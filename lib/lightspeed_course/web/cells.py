@@ -73,7 +73,7 @@ def shown(output):
     if "text/html" in data:
         return inline("".join(data["text/html"]))
     if "text/markdown" in data:
-        return as_html("".join(data["text/markdown"]))
+        return as_html("".join(data["text/markdown"]), own=True)
     text = "".join(data.get("text/plain", ""))
     return f"<pre class='sol-out'>{html.escape(text)}</pre>" if text else None
 
