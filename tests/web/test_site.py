@@ -92,7 +92,7 @@ def test_each_kind_of_answer_is_judged_and_kept(roofline):
     cell.locator("input").fill("0.5")
     cell.get_by_role("button", name="Check").click()
     cell.locator(".sol-reply").get_by_text("Not yet.", exact=True).wait_for()
-    more = cell.locator(".sol-buttons button").nth(1)  # hints, one a press, then the solution
+    more = cell.locator(".sol-form-buttons button").nth(1)  # hints, one a press, then the solution
     for _ in range(9):
         label = more.inner_text()
         more.click()

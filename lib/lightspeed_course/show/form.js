@@ -30,7 +30,7 @@ function render({ model, el }) {
   const extra = element("button", { type: "button" });
   const status = element("output", { className: "sol-status" });
   status.setAttribute("aria-live", "polite");
-  const form = element("form", { className: "sol-form", noValidate: true }, fields, element("div", { className: "sol-buttons" }, action, extra), status);
+  const form = element("form", { className: "sol-form", noValidate: true }, fields, element("div", { className: "sol-form-buttons" }, action, extra), status);
 
   const drawFields = () => {
     fields.replaceChildren(...model.get("fields").map((spec, i) => field(spec, `${prefix}-${i}`)));
