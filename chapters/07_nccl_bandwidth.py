@@ -1039,14 +1039,31 @@ round(best_share, 2), round(within, 2)
 # times the factor fitted above. The question again, and one that is not normal:
 
 # %%
-from lightspeed_course.nccl_report.verdict import judge
+from lightspeed_course.nccl_report.judge import judge_report
+from lightspeed_course.nccl_report.log import parse
+from lightspeed_course.nccl_report.machine import described
+from lightspeed_course.nccl_report.words import in_words
 
-verdict = judge("all_reduce", message, message / asked, n, nodes, "p5")
-table([[text] for text in (*verdict.words, *verdict.checks)], [f"verdict: {verdict.level}"])
+HEAD = """# Collective test starting: all_reduce_perf
+#   size  count  type  redop  root  time  algbw  busbw  #wrong
+"""
+
+
+def row(size, rate, n):
+    """What all_reduce_perf prints for `size` bytes at this algbw (byte/s) over n ranks."""
+    time, bus = 1e6 * size / rate, rate * 2 * (n - 1) / n / 1e9
+    return f"{size:.0f} {size / 4:.0f} float sum -1 {time:.1f} {rate / 1e9:.2f} {bus:.2f} 0"
+
+
+(run,) = parse(HEAD + row(message, asked, n))
+judged = judge_report(run, described("p5"), ranks=n, nodes=nodes)
+table([[line] for line in in_words(judged)], [f"verdict: {judged.level}"])
 
 # %%
-broken = judge("all_reduce", 8e9, 8e9 / 4.5e9, 32, 4, "p5", hints=("sockets",))
-table([[sentence] for sentence in (*broken.words, *broken.checks)], [f"verdict: {broken.level}"])
+fallback = "node1:12:34 [0] NCCL INFO Using network Socket\n"
+(run,) = parse(fallback + HEAD + row(8e9, 4.5e9, 32))
+broken = judge_report(run, described("p5"), ranks=32, nodes=4)
+table([[line] for line in in_words(broken)], [f"verdict: {broken.level}"])
 
 # %% [markdown]
 # ## Which test to run
