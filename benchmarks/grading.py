@@ -4,8 +4,9 @@ same notebooks.
 Each submission has right answers to all questions, and both graders give it full marks. nbgrader
 comes from the package index into an environment of its own; its test cells run in the student's
 kernel, one submission at a time, as it works. Both rates leave the start of the program out: that
-of nbgrader is the difference between a longer and a shorter run, ours counts from the first result
-to the last. Processor time is that of the whole machine: let nothing else run.
+of nbgrader is the difference between a longer and a shorter run, ours counts from the first results
+to the last. The ratio core for core is of processor time, of all processes that either started, so
+that it does not change with what else the machine does.
 
     python benchmarks/grading.py                  # classes of 30, 200 and 800; about ten minutes
     python benchmarks/grading.py --alone 10 20    # without nbgrader
@@ -14,6 +15,7 @@ to the last. Processor time is that of the whole machine: let nothing else run.
 import argparse
 import json
 import os
+import resource
 import shutil
 import statistics
 import subprocess
@@ -27,6 +29,7 @@ import _beside
 
 from lightspeed_class.gradebook import Gradebook
 from lightspeed_class.grading.batch import grade_all
+from lightspeed_class.grading.sandbox import _descendants, _processor
 from lightspeed_class.handout.nbgrader import export_nbgrader
 from lightspeed_class.intake.notebooks import Assignment
 
@@ -71,16 +74,17 @@ def ours(folder, notebook, count, workers=2):
     return tally.seconds, times
 
 
-def rate(times):
-    """(seconds, processor seconds) for each submission but the first, which waits for the
-    workers to start.
+def rate(times, workers=2):
+    """(seconds, processor seconds) for each submission but the first ones, which wait for the
+    workers and their servers to start.
     """
-    (begin, used), (end, used_then) = times[0], times[-1]
-    return (end - begin) / (len(times) - 1), (used_then - used) / (len(times) - 1)
+    (begin, used), (end, used_then) = times[workers], times[-1]
+    count = len(times) - 1 - workers
+    return (end - begin) / count, (used_then - used) / count
 
 
 def theirs(folder, count):
-    """Seconds of `nbgrader autograde` for so many submissions."""
+    """(seconds, processor seconds) of `nbgrader autograde` for so many submissions."""
     course = folder / f"nbgrader-{time.monotonic_ns()}"
     source = export_nbgrader(ASSIGNMENT.name, course)
     for number in range(count):
@@ -102,16 +106,17 @@ def theirs(folder, count):
             raise SystemExit(done.stderr[-2000:])
 
     run("generate_assignment", ASSIGNMENT.name, "--create")
-    start = time.perf_counter()
+    start, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     run("autograde", ASSIGNMENT.name, "--create")
-    seconds = time.perf_counter() - start
+    seconds, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+    processor = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     run("export", "--to", "grades.csv")
     rows = (course / "grades.csv").read_text().splitlines()
     column = rows[0].split(",").index("score")
     scores = [float(row.split(",")[column]) for row in rows[1:]]
     if scores != [FULL] * count:
         raise SystemExit(f"nbgrader gave {scores}")
-    return seconds
+    return seconds, processor
 
 
 def environment_of_nbgrader():
@@ -162,11 +167,8 @@ class Memory:
 
 
 def busy():
-    """Processor seconds that this machine has spent. Of a sandbox that is killed, its parent is
-    told no time.
-    """
-    user, nice, system = map(int, Path("/proc/stat").read_text().split()[1:4])
-    return (user + nice + system) / os.sysconf("SC_CLK_TCK")
+    """Processor seconds of this process, its workers, their servers and what these have forked."""
+    return sum(map(_processor, [os.getpid(), *_descendants(os.getpid())]))
 
 
 def beside(folder, notebook):
@@ -174,23 +176,27 @@ def beside(folder, notebook):
     environment_of_nbgrader()
     rounds = []
     for _ in range(ROUNDS):
-        nbgrader = (theirs(folder, LONG) - theirs(folder, SHORT)) / (LONG - SHORT)
-        two, one = (
-            rate(ours(folder, notebook, count, workers)[1])[0]
-            for count, workers in ((30, 2), (15, 1))
-        )
-        rounds.append((nbgrader, two, one))
+        long, short = theirs(folder, LONG), theirs(folder, SHORT)
+        nbgrader, theirs_used = ((a - b) / (LONG - SHORT) for a, b in zip(long, short, strict=True))
+        two, _ = rate(ours(folder, notebook, 60, 2)[1], 2)
+        one, used = rate(ours(folder, notebook, 30, 1)[1], 1)
+        rounds.append((nbgrader, theirs_used, two, one, used))
         print(
-            f"seconds a submission: nbgrader {nbgrader:.2f}, ours with 2 workers {two:.3f}, with"
-            f" one {one:.3f}",
+            f"seconds a submission: nbgrader {nbgrader:.2f} (processor {theirs_used:.2f}), ours"
+            f" with 2 workers {two:.3f}, with one {one:.3f} (processor {used:.3f})",
             flush=True,
         )
-    nbgrader, _, one = (statistics.median(column) for column in zip(*rounds, strict=True))
+    nbgrader, theirs_used, _, one, used = (
+        statistics.median(column) for column in zip(*rounds, strict=True)
+    )
     return [
         (f"nbgrader {VERSION}, not isolated", f"{60 / nbgrader:.1f} /min"),
+        ("  processor time of each", f"{theirs_used:.2f} s"),
         ("ours, isolated, 1 worker", f"{60 / one:.1f} /min"),
-        ("ratio, 1 worker", f"{statistics.median(n / o for n, _, o in rounds):.1f}"),
-        ("ratio, 2 workers", f"{statistics.median(n / t for n, t, _ in rounds):.1f}"),
+        ("  processor time of each", f"{1000 * used:.0f} ms"),
+        ("ratio of processor times", f"{statistics.median(r[1] / r[4] for r in rounds):.1f}"),
+        ("ratio, 1 worker", f"{statistics.median(r[0] / r[3] for r in rounds):.1f}"),
+        ("ratio, 2 workers", f"{statistics.median(r[0] / r[2] for r in rounds):.1f}"),
     ]
 
 

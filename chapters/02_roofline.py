@@ -85,7 +85,18 @@ reveal("roofline.relu_share")
 # $$T_\text{lower} = \max(T_\text{math}, T_\text{comms})
 # \qquad T_\text{upper} = T_\text{math} + T_\text{comms}$$
 #
-# `time_bounds` gives these four times. Here is the ReLU again, over a billion numbers:
+# Watch both clocks run for a product of a few tokens with a weight matrix. It moves in pieces, and
+# a piece is computed once its bytes are there. Step through it, and say who waits for whom. Then
+# raise B, and watch the waiting change sides.
+
+# %%
+from lightspeed_course.explorers.traffic import explore_fusion, explore_tiles, explore_two_clocks
+
+explore_two_clocks()
+
+# %% [markdown]
+# In one piece the two times add up; in many, the slower clock is nearly the whole time.
+# `time_bounds` gives both bounds and both clocks. Here is the ReLU again, over a billion numbers:
 
 # %%
 numbers = 1e9
@@ -347,6 +358,12 @@ figure(
 # rows 2          tile        tile       and so are columns 1
 # ```
 #
+# The picture does it for larger matrices. Step from tile to tile, and read the counts on the strips.
+
+# %%
+explore_tiles()
+
+# %% [markdown]
 # **Each strip is read once for each tile that needs it.** So larger tiles read less. {{holds
 # tiled_matmul_bytes(D, D, D, 256, 256) < tiled_matmul_bytes(D, D, D, 128, 128)}} Per
 # step of the contraction, a tile of $b_m \times b_n$ reads $b_m + b_n$ elements of two bytes and
@@ -385,7 +402,14 @@ table(
 # After the matmul comes a ReLU. Run as two kernels, the first writes its result to memory, and the
 # second reads it, sets the negative numbers to zero, and writes it again. But when the first kernel
 # had finished a tile, the tile was still beside the units. **A fused kernel applies the ReLU before
-# the first write, and saves one read and one write of the whole result.** How much is that worth?
+# the first write, and saves one read and one write of the whole result.** Watch a chain of passes
+# over an array, first as it is, then fused.
+
+# %%
+explore_fusion()
+
+# %% [markdown]
+# How much is that worth for our matmul and its ReLU?
 
 # %%
 B = 512

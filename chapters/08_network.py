@@ -297,9 +297,17 @@ ask("network.incast_senders")
 pause_time(65535, wire)
 
 # %% [markdown]
-# and a broken adapter repeats it. So switches have a **PFC watchdog**: a queue that was paused for
-# too long is emptied, losses and all. {{because definition}} And pauses can wait for each other in
-# a ring: a *deadlock*. {{because definition}}
+# and a broken adapter repeats it. How long until a sender three switches away stands still? As long
+# as three queues take to fill:
+
+# %%
+pause_spread(3, paper.pfc_threshold, wire, 1e-6)
+
+# %% [markdown]
+# No operator is that fast. {{holds pause_spread(3, paper.pfc_threshold, wire, 1e-6) < 1e-3}} So
+# switches have a **PFC watchdog**: a queue that was paused for too long is emptied, losses and all.
+# {{because definition}} And pauses can wait for each other in a ring: a *deadlock*. {{because
+# definition}}
 #
 # Headroom is not free either. It takes room for two trips along the cable and a packet at either
 # end, for each port and each class:
@@ -633,15 +641,15 @@ table(
 # %% [markdown]
 # **Where it breaks.** The rule of thumb for flows is the worst of them; it says when trouble
 # starts, not when a queue stays full. {{holds max(ours, key=lambda r: abs(float(r[1]) / float(r[2])
-# - 1))[0].startswith("DCQCN+")}} HPN keeps a port of each spine for the core, so it has one segment
-# less. {{holds hpn.segments == hpn.switch / (2 * hpn.port) / hpn.rails - 1}} And one published
-# sentence is met as a limit: that go back n falls to "nearly zero" at a loss of
-# {{roce.loss_collapse:.0%}}. {{because quotation}} With the timer of a packet lost twice the law
-# gives {{go_back_n(roce.loss_collapse, 66, roce.timeout * roce.line / 1000):.2%}} there; without
-# it, {{go_back_n(roce.loss_collapse, 66):.0%}}, and {{roce.improved_share:.0%}} is what the same
-# authors print for an adapter that asks again. {{holds abs(go_back_n(roce.loss_collapse, 66) -
-# roce.improved_share) < 0.01}} The window of {{asked_again:.0f}} packets is what that takes; the
-# paper does not print it. {{because quotation}}
+# - 1))[0].startswith("DCQCN+")}} HPN has one segment less than its spines have ports for; the notes
+# that we could read do not say what the others do. {{holds hpn.segments == hpn.switch / (2 *
+# hpn.port) / hpn.rails - 1}} And one published sentence is met as a limit: that go back n falls to
+# "nearly zero" at a loss of {{roce.loss_collapse:.0%}}. {{because quotation}} With the timer of a
+# packet lost twice the law gives {{go_back_n(roce.loss_collapse, 66, roce.timeout * roce.line /
+# 1000):.2%}} there; without it, {{go_back_n(roce.loss_collapse, 66):.0%}}, and
+# {{roce.improved_share:.0%}} is what the same authors print for an adapter that asks again. {{holds
+# abs(go_back_n(roce.loss_collapse, 66) - roce.improved_share) < 0.01}} The window of
+# {{asked_again:.0f}} packets is what that takes; the paper does not print it. {{because quotation}}
 #
 # ## Measure it here
 #

@@ -20,9 +20,9 @@ from lightspeed.roofline import BANDWIDTH
 
 __all__ = (
     "any_hit", "dcqcn_flows", "dcqcn_marking", "ecn_threshold", "go_back_n", "go_back_zero",
-    "incast_queue", "incast_senders", "incast_time", "marked_queue", "pause_time",
-    "pfc_headroom", "pfc_threshold", "quantile_of_one", "selective_repeat", "slowest_of",
-    "window_packets", "wire_share",
+    "incast_queue", "incast_senders", "incast_time", "marked_queue", "pause_spread",
+    "pause_time", "pfc_headroom", "pfc_threshold", "quantile_of_one", "selective_repeat",
+    "slowest_of", "window_packets", "wire_share",
 )  # fmt: skip
 
 LOSS = Argument(
@@ -253,6 +253,23 @@ def pause_time(quanta: Value, bandwidth: Value) -> Value:
     839 µs
     """
     return quanta * 64 / bandwidth
+
+
+@law(
+    "s",
+    hops=count(hint="Switches between the port that is stopped and the sender."),
+    room=nonnegative("byte", hint="What one queue may take before it pauses in its turn."),
+    rate=BANDWIDTH,
+    delay=nonnegative("s", hint="One way along one cable."),
+)
+def pause_spread(hops: Value, room: Value, rate: Value, delay: Value = 0.0) -> Value:
+    """Seconds until a pause that does not end has reached a sender so many switches away: each
+    queue on the way fills at the `rate` (byte/s) of what is sent through it, then pauses the next.
+
+    >>> pause_spread(3, 25e3, 50e9, 1e-6)
+    4.5 µs
+    """
+    return hops * (room / rate + delay)
 
 
 # ---------------------------------------------------------------- marks: ECN and DCQCN

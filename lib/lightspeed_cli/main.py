@@ -24,6 +24,7 @@ VERBS = {
     "evidence": "hold the laws against public measurements: error by regime, bounds beaten",
     "fit-stack": "fit the constants of a training stack to measured steps of your own",
     "progress": "show what you have answered and predicted so far",
+    "incident": "find what slows a job down: buy measurements, name cause and fix",
     "new": "make the skeleton of a chip, a question, a law or a chapter (for authors)",
     "build": "execute chapters and derive exercises (for authors)",
     "statements": "list the sentences that nothing holds to be true (for authors)",

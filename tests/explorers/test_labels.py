@@ -9,6 +9,7 @@ import pytest
 from lightspeed_course.explorers import (
     allreduce,
     nccl,
+    number_line,
     numbers,
     parallelism,
     precision,
@@ -32,6 +33,7 @@ EXPLORERS = {
     "nccl": nccl.explore, "all-reduce": allreduce.explore_all_reduce, "schedules": schedules.explore_schedules,
     "two clocks": traffic.explore_two_clocks, "tiles": traffic.explore_tiles, "fusion": traffic.explore_fusion,
     "requests": requests.explore_queue, "batching": requests.explore_batching, "shards": shards.explore_shards,
+    "number line": number_line.explore_number_line,
 }  # fmt: skip
 RECORDED = ("amd_epyc_2core", "intel_xeon_2core")
 

@@ -15,8 +15,9 @@ from lightspeed.models.requests import decoded
 from lightspeed.models.traffic import chain, overlapped, reads_of_strips, tile_order
 from lightspeed.parallel import data_parallel_bytes
 from lightspeed.pipeline import bubble_over_total, zero_bubble_over_ideal
+from lightspeed.precision import FORMATS
 from lightspeed.queueing import mmc
-from lightspeed_course.explorers import allreduce, requests, schedules, shards, traffic
+from lightspeed_course.explorers import allreduce, number_line, requests, schedules, shards, traffic
 from lightspeed_course.show import Axis, Boxes, Chart, Play, Points, Slider, Text, View, explorer
 
 PICTURES = {
@@ -28,6 +29,7 @@ PICTURES = {
     "queue": requests.explore_queue,
     "batching": requests.explore_batching,
     "shards": shards.explore_shards,
+    "number line": number_line.explore_number_line,
 }
 
 
@@ -423,3 +425,36 @@ def test_the_bytes_sent_in_the_end_are_those_of_the_law():
                 facts = dict(shards.view(stage, gpus, micro_batches, last).facts)
                 law = data_parallel_bytes(shards.PARAMETERS, gpus, stage, micro_batches)
                 assert facts["sent by each GPU"] == shards.si(law, "byte")
+
+
+# ---------------------------------------------------------------- formats (chapter 5)
+
+
+def test_the_line_has_every_value_of_the_format_once():
+    for name in number_line.NAMES:
+        groups = number_line.binades(name)
+        every = [v for values in groups for v in values]
+        assert every == [float(v) for v in FORMATS[name].values() if v >= 0], name
+        for moment, now in enumerate(groups):
+            line = number_line.view(name, moment).charts[0]
+            drawn = [x for m in line.marks for x, k in zip(m.x, m.keys, strict=True) if k]
+            assert sorted(drawn) == every[: sum(map(len, groups[: moment + 1]))]
+            assert all(b - a == FORMATS[name].spacing(a) for a, b in pairwise(now)), (name, moment)
+
+
+def test_gaps_double_with_each_power_and_each_power_has_as_many_values():
+    for name in number_line.NAMES:
+        low, *powers = number_line.binades(name)
+        gaps = [FORMATS[name].spacing(values[0]) for values in powers]
+        assert all(b == 2 * a for a, b in pairwise(gaps)), name
+        assert FORMATS[name].spacing(low[-1]) == gaps[0]
+        # the top codes of some formats are no numbers, or infinity
+        assert {len(values) for values in powers[:-1]} == {2 ** FORMATS[name].mantissa_bits}
+
+
+def test_the_share_below_one_is_counted():
+    for name in number_line.NAMES:
+        groups = number_line.binades(name)
+        every = [float(v) for v in FORMATS[name].values() if v >= 0]
+        share = number_line.si(sum(v < 1 for v in every) / len(every), "%", 2)
+        assert f"{share} of all values" in number_line.view(name, len(groups) - 1).verdict

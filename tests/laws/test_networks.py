@@ -158,6 +158,24 @@ def test_a_pause_stops_the_loss_if_its_headroom_is_there():
     assert simulate_incast(Senders(n, 3e5), small, random.Random(3)).lost > 0
 
 
+@each("hops, room, delay", [1, 3, 5], [2e4, 1e5], [0.0, 1e-6])
+def test_a_pause_spreads_switch_by_switch(hops, room, delay):
+    # a line of switches, the last of which is stopped from time 0: each in turn is filled by what
+    # still comes, and stops the one before it a cable's delay later
+    rate, step = 5e9, 1e-8
+    queues, stopped_at = [0.0] * hops, [math.inf] * hops + [0.0]
+    now = 0.0
+    while stopped_at[0] > now:
+        for i in range(hops):  # switch i takes bytes until it is stopped, and passes them on
+            comes = rate if now < stopped_at[i] else 0.0
+            leaves = rate if now < stopped_at[i + 1] else 0.0
+            queues[i] = max(queues[i] + (comes - leaves) * step, 0.0)
+            if queues[i] >= room and stopped_at[i] == math.inf:
+                stopped_at[i] = now + delay
+        now += step
+    assert stopped_at[0] == pytest.approx(net.pause_spread(hops, room, rate, delay), rel=0.02)
+
+
 # ---------------------------------------------------------------- marks
 
 

@@ -41,10 +41,12 @@ def test_a_pod_of_hpn():
     leaf_ports = HPN.switch / HPN.port
     nodes = HPN.segment_gpus / HPN.rails
     uplinks = (leaf_ports - nodes) / 2  # 400 Gbit/s each
-    assert uplinks == 64 and nodes == 128  # at most: the paper keeps some ports for spares
+    assert uplinks == 64 and nodes == 128
     spine_ports = HPN.switch / (2 * HPN.port)
     segments = int(spine_ports // HPN.rails)  # each leaf of a plane takes a port, a rail each
-    assert segments == 16 and HPN.segments == segments - 1  # one port of each goes to the core
+    assert (
+        segments == 16 and HPN.segments == segments - 1
+    )  # what the other ports do, our notes lack
     assert HPN.segments * HPN.segment_gpus == pytest.approx(15_000, rel=0.03)
 
 

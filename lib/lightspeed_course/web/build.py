@@ -29,6 +29,7 @@ KEPT = re.compile(r"/instruments/(__init__|timing|latency_levels)\.py$|/tuning.*
 ALONG = ("markdown_it", "mdurl", "mdit_py_plugins")
 PYODIDE = ("pyodide.mjs", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip",
            "pyodide-lock.json")  # fmt: skip
+LANGUAGES = ("ko",)  # those of locale/
 NODE = "The site takes Python for the browser from npm: install Node.js 20 or newer, then again."
 
 
@@ -47,6 +48,8 @@ def build(course, out, report=print):
         live = source / "_static" / "live"
         carry(live, packages)
         run_sphinx(source, built)
+        for language in LANGUAGES:
+            translate(source, built, language)
         pages = finish(built, packages)
         report(f"{len(chapters)} chapters, {len(pages)} pages")
         replace(built, Path(out))
@@ -204,8 +207,28 @@ def zip_course(path):
 # --- Sphinx and what follows it -----------------------------------------------------------------
 
 
-def run_sphinx(source, out):
-    """The pages; a warning of Sphinx is an error."""
+def translate(source, built, language):
+    """The start page in another language, from its catalogue: `locale/<language>`. Its explorer and
+    the chapters that it links to are those of the site.
+    """
+    own = source.parent / language
+    own.mkdir()
+    shutil.copytree(HERE / "locale", own / "locale")
+    text = (source / "index.md").read_text("utf-8").partition("```{toctree}")[0]
+    text = re.sub(r"\]\(chapters/(\w+)\.md\)", r"](<../chapters/\1.html>)", text)
+    (own / "index.md").write_text(text, "utf-8")
+    carried = {
+        name: [f"../../_static/{file}" for file in SETTINGS[name]] for name in ("html_css_files",)
+    }
+    script = [(f"../../_static/{file}", kind) for file, kind in SETTINGS["html_js_files"]]
+    more = {"language": language, "locale_dirs": ["locale"], "html_static_path": [],
+            "html_favicon": None, "html_js_files": script, "exclude_patterns": ["locale"],
+            "html_title": "Speed of Light", "myst_all_links_external": True, **carried}  # fmt: skip
+    run_sphinx(own, built / language, more)
+
+
+def run_sphinx(source, out, more=()):
+    """The pages, with `more` settings than the usual ones."""
     try:
         from sphinx.application import Sphinx
         from sphinx.util.docutils import docutils_namespace
@@ -215,7 +238,7 @@ def run_sphinx(source, out):
         ) from None
     with docutils_namespace():
         app = Sphinx(
-            source, None, out, out.with_name("doctrees"), "html", SETTINGS,
+            source, None, out, source / ".doctrees", "html", SETTINGS | dict(more),
             status=None, warningiserror=False,
         )  # fmt: skip
         app.build()

@@ -137,3 +137,7 @@ class Shell(InteractiveShell):
         pass
 
     showsyntaxerror = showindentationerror = showtraceback
+
+    def _format_exception_for_storage(self, *_, **__):
+        """Nor is it laid out for a history, which takes longer than most notebooks do."""
+        return {}

@@ -263,12 +263,15 @@ token_energy = Question(
         f"All together draw at most {si(devices * power, 'W')}, and a token takes"
         f" {si(1 / rate, 's')} of that: {si(devices * power / rate, 'J')}."
     ),
-    holds={"All together draw at most": "definition"},
+    holds={
+        "All together draw at most": "definition",
+        "Every GPU draws power": "definition",
+    },
     misconceptions=(
         Misconception(
             "one GPU",
             lambda devices, power, rate: power / rate,
-            "The others draw power as well while the token is made.",
+            "Every GPU draws power while the token is made.",
         ),
         Misconception(
             "a share of the rate",

@@ -874,10 +874,14 @@ long_sequences = Question(
     unit="",
     tolerance=0.03,
     solution=lambda layers, width, vocabulary, sequence: (
-        "Scores and values are work between tokens, without parameters. Over the $6P$ of the"
-        " parameters that is a factor of"
+        "Each token meets every other of its sequence, in scores and in values, and"
+        " that is work without parameters. Over the $6P$ of the parameters that is a factor of"
         f" {training.transformer_training_flops(1, layers, width, vocabulary, sequence) / training.training_flops(12 * layers * width**2 + vocabulary * width, 1):.2f}."
     ),
+    holds={
+        "Each token meets every other": "definition of attention without a mask",
+        "counts both halves": "definition",
+    },
     misconceptions=(
         Misconception(
             "nothing missing",
@@ -895,7 +899,7 @@ long_sequences = Question(
                 )
                 / 2
             ),
-            "That is the causal half. The question counts them without a mask, as the tables do.",
+            "That is the causal half. The question counts both halves, as the tables do.",
         ),
         Misconception(
             "upside down",

@@ -1,7 +1,7 @@
 // A page of the web edition: finds its live cells, starts the worker when the reader needs it, and gives the models that the
 // course's Python makes to the same files that Jupyter runs.
-import view from "./view.js";
-import form from "./form.js";
+import view from "./view.js?build=BUILD";
+import form from "./form.js?build=BUILD";
 
 const HERE = new URL(".", import.meta.url);
 const cells = [...document.querySelectorAll(".sol-live")];
@@ -135,7 +135,13 @@ function start() {
   worker = new Worker(new URL("./worker.js?build=BUILD", import.meta.url), {type: "module"});
   worker.onmessage = ({data}) => hear(JSON.parse(data));
   worker.onerror = (event) => say(`Explorers and answers stay still: ${event.message ?? "the worker did not start"}.`, {bad: true});
-  cells.forEach(open);
+  [...cells].sort((a, b) => away(a) - away(b)).forEach(open);
+}
+
+// How far a cell is from what is seen: the nearest come alive first.
+function away(cell) {
+  const {top, bottom} = cell.getBoundingClientRect();
+  return Math.max(top - innerHeight, -bottom, 0);
 }
 
 // A cell that does not end is ended with its worker; progress is kept, and all cells open again.

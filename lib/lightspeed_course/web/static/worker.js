@@ -81,7 +81,7 @@ async function begin() {
   tell({note: "loading Python"});
   const [[python, warm], course] = await Promise.all([
     started(),
-    fetch(new URL("./course.zip", import.meta.url)).then((answer) => {
+    fetch(new URL(`./course.zip?build=${BUILD}`, import.meta.url)).then((answer) => {
       if (!answer.ok) throw new Error(`course.zip: ${answer.status}`);
       return answer.arrayBuffer();
     }),

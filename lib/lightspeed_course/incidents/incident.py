@@ -1,0 +1,76 @@
+"""An incident: what a seed hides in which job, and what each measurement then shows."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from functools import cached_property
+
+from lightspeed.errors import meant
+from lightspeed_course.incidents.serving import SERVING
+from lightspeed_course.incidents.setting import Cause, Setting
+from lightspeed_course.incidents.training import TRAINING
+
+CASES = tuple((setting, cause) for setting in (TRAINING, SERVING) for cause in setting.causes)
+# A fault that nobody would notice is none. As a share of the plan.
+NOTICED = 0.92
+
+
+class UnknownChoice(LookupError):
+    """No measurement, cause or fix of this incident has that name."""
+
+
+@dataclass(frozen=True)
+class Incident:
+    """One incident. `job` has the fault in it, and is not for the learner to see."""
+
+    seed: str
+    setting: Setting
+    cause: Cause
+    job: object
+
+    @property
+    def id(self):
+        return f"incident.{self.seed}"
+
+    @property
+    def brief(self):
+        return self.setting.brief(self.job)
+
+    def _reading(self, measurement):
+        # One stream each, so that a measurement shows the same whenever it is bought.
+        rng = random.Random(f"{self.seed}\n{measurement.id}")
+        return measurement.read(self.job, rng)
+
+    def show(self, id):
+        """What a measurement prints."""
+        m = self.setting.measurement(id)
+        return m.show(self.job, self._reading(m))
+
+    @cached_property
+    def findings(self):
+        """Measurement id -> what an expert sees in it."""
+        return {m.id: m.tell(self.job, self._reading(m)) for m in self.setting.measurements}
+
+    def minutes(self, ids):
+        return sum(self.setting.measurement(id).minutes for id in ids)
+
+    def named(self, what, id):
+        """The measurement or cause of this id. Raises UnknownChoice, naming the nearest."""
+        known = [m.id for m in (getattr(self.setting, what))]
+        if id not in known:
+            kind = {"measurements": "measurement", "causes": "cause"}[what]
+            raise UnknownChoice(f"there is no {kind} {id!r}; {meant(str(id), known)}")
+        return id
+
+
+def incident_of(seed, setting=None, cause=None):
+    """The `Incident` of a seed: its case is drawn too, unless one is given."""
+    rng = random.Random(f"incident\n{seed}")
+    if setting is None:
+        setting, cause = rng.choice(CASES)
+    for _ in range(500):
+        job = cause.damage(rng, setting.plan(rng))
+        if setting.rate(job) < NOTICED:
+            return Incident(str(seed), setting, cause, job)
+    raise ValueError(f"incident {seed}: 500 draws of {cause.id} and nobody would notice one")

@@ -1,0 +1,94 @@
+"""The score of an incident: cause, fix, and what was paid for knowing, beside the best policy.
+
+A purchase is wrong if nothing that was still possible would have shown anything else. A cause that
+was named while another was possible is a guess: right or wrong, it earns nothing for its cost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lightspeed_course.incidents import policy
+
+CAUSE, FIX, COST, WRONG = 50, 20, 30, 5
+
+
+@dataclass(frozen=True)
+class Score:
+    """What became of an incident; minutes are those paid, and those of the best policy here."""
+
+    cause: bool
+    fix: bool
+    proved: bool
+    minutes: int
+    best: int
+    wrong: tuple[str, ...]
+
+    @property
+    def points(self):
+        """Out of 100."""
+        if not self.cause:
+            return 0
+        # who paid nothing has proved nothing
+        cost = COST * min(1.0, self.best / self.minutes) if self.proved else 0.0
+        return round(CAUSE + FIX * self.fix + max(0.0, cost - WRONG * len(self.wrong)))
+
+
+def score(incident, bought, cause, fix):
+    """The `Score` of purchases in order, and of the cause and the fix (a cause's id) named.
+
+    Raises UnknownChoice for what the incident does not have.
+    """
+    for id in bought:
+        incident.named("measurements", id)
+    for id in (cause, fix):
+        incident.named("causes", id)
+    bought = list(dict.fromkeys(bought))
+    found: dict[str, str] = {}
+    wrong = []
+    for id in bought:
+        left = policy.consistent(incident.setting.id, frozenset(found.items()))
+        if len(policy.split(incident.setting.id, left, id)) <= 1:
+            wrong.append(id)
+        found[id] = incident.findings[id]
+    best, _ = policy.solve(incident)
+    return Score(
+        cause == incident.cause.id,
+        fix == incident.cause.id,
+        policy.verdict(incident.setting.id, found)[1],
+        incident.minutes(bought),
+        incident.minutes(best),
+        tuple(wrong),
+    )
+
+
+def debrief(incident, bought, cause, fix):
+    """(score, the words that go with it)."""
+    s = score(incident, bought, cause, fix)
+    best, _ = policy.solve(incident)
+    names = {m.id: m.name for m in incident.setting.measurements}
+
+    def path(ids, wrong=()):
+        return "".join(
+            f"\n- {names[id]} ({incident.setting.measurement(id).minutes} min):"
+            f" {incident.findings[id]}"
+            + "; nothing that was possible would have shown anything else"
+            * (id in wrong)
+            for id in ids
+        )
+
+    lines = [
+        f"**{'Solved.' if s.cause else 'Not solved.'}** {incident.cause.name}"
+        + f" You named: {incident.setting.cause(cause).name}" * (not s.cause)
+    ]
+    lines.append(
+        ("Your fix is the right one." if s.fix else "Your fix leaves it.")
+        + f" The fix: {incident.cause.fix}"
+    )
+    if s.cause and not s.proved:
+        lines.append("What you bought left another cause possible: this was a guess.")
+    lines.append(f"**{s.points} of 100.** You paid {s.minutes} min; the best policy {s.best}.")
+    if bought:
+        lines.append(f"What you bought:\n{path(dict.fromkeys(bought), s.wrong)}")
+    lines.append(f"What the policy buys:\n{path(best)}")
+    return s, "\n\n".join(lines)

@@ -1,0 +1,81 @@
+"""An incident under way, kept event by event: after a killed kernel it goes on where it was, and
+two open labs see the same one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import count
+
+from lightspeed_course.incidents.incident import Incident, incident_of
+from lightspeed_course.incidents.score import debrief
+from lightspeed_course.practice import store
+
+KIND = "incident"
+
+
+@dataclass(frozen=True)
+class State:
+    """What was bought, in order, and the (cause, fix) that was named first, or None."""
+
+    bought: tuple[str, ...]
+    named: tuple[str, str] | None
+
+
+def state(incident):
+    """The `State` that the store has."""
+    bought: dict[str, None] = {}
+    for event in store.events(KIND, incident.id):
+        if "cause" in event.detail:
+            return State(tuple(bought), (event.detail["cause"], event.detail["fix"]))
+        bought.setdefault(event.detail["buy"])
+    return State(tuple(bought), None)
+
+
+def buy(incident, id):
+    """Buy a measurement and return what it prints. What is there already is not paid again.
+
+    Raises UnknownChoice.
+    """
+    now = state(incident)
+    if incident.named("measurements", id) not in now.bought and not now.named:
+        store.record(KIND, incident.id, {"buy": id})
+    return incident.show(id)
+
+
+def name(incident, cause, fix):
+    """Name cause and fix (a cause's id), which ends the incident; the words of the debrief.
+
+    Raises UnknownChoice. Once it is ended the first naming counts.
+    """
+    for id in (cause, fix):
+        incident.named("causes", id)
+    now = state(incident)
+    if not now.named:
+        told, words = debrief(incident, now.bought, cause, fix)
+        detail = {"cause": cause, "fix": fix, "solved": told.cause, "points": told.points}
+        store.record(KIND, incident.id, detail)
+        return words
+    return debrief(incident, now.bought, *now.named)[1]
+
+
+def following():
+    """The seed of the first incident, counted from 1, that is not ended."""
+    ended = {e.question for e in store.events(KIND) if "cause" in e.detail}
+    return next(str(n) for n in count(1) if f"incident.{n}" not in ended)
+
+
+def opened(seed=None) -> Incident:
+    """The `Incident` of a seed; without one the first that is not ended."""
+    return incident_of(following() if seed is None else seed)
+
+
+def order(incident, what):
+    """Measurements or causes in an order that tells nothing: fixes must not stand where causes
+    do.
+    """
+    return sorted(getattr(incident.setting, what), key=lambda each: each.name)
+
+
+def fixes(incident):
+    return sorted(incident.setting.causes, key=lambda cause: cause.fix)

@@ -1,0 +1,67 @@
+"""What a setting of incidents is made of: causes, and measurements that can be bought."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Cause:
+    """One way to break a job. `damage(rng, job)` puts it into a sound job; `mend(job)` is what the
+    fix does, to any job.
+    """
+
+    id: str
+    name: str
+    fix: str
+    damage: Callable
+    mend: Callable
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What can be bought: `read(job, rng)` are its numbers, `show(job, reading)` their table, and
+    `tell(job, reading)` what an expert sees in them, in a few words.
+    """
+
+    id: str
+    name: str
+    minutes: int
+    read: Callable
+    show: Callable
+    tell: Callable
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A kind of job: `plan(rng)` draws a sound one, `rate(job)` is what is complained about,
+    relative to the plan (1 is as planned, less is worse), `brief(job)` says so.
+    """
+
+    id: str
+    plan: Callable
+    rate: Callable
+    brief: Callable
+    causes: tuple[Cause, ...]
+    measurements: tuple[Measurement, ...]
+
+    def cause(self, id):
+        return next(c for c in self.causes if c.id == id)
+
+    def measurement(self, id):
+        return next(m for m in self.measurements if m.id == id)
+
+
+def noisy(rng, value, spread=0.01):
+    """A value as an instrument gives it."""
+    return value * rng.uniform(1 - spread, 1 + spread)
+
+
+def grid(heads, rows):
+    """Rows as a table in Markdown that lines up as text too."""
+    rows = [tuple(map(str, row)) for row in [heads, *rows]]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["| " + " | ".join(map(str.rjust, row, widths)) + " |" for row in rows]
+    ruler = "|" + "|".join("-" * (width + 1) + ":" for width in widths) + "|"
+    return "\n".join([lines[0], ruler, *lines[1:]])

@@ -1,0 +1,473 @@
+"""A training job that makes fewer tokens a second than its plan said.
+
+The plan and the job are both `lightspeed.models.training_step`; the job has one fault. Ranks meet
+in collectives, so the slowest sets the pace, and who is ready early is seen to "communicate" while
+it waits. A group that straddles nodes has the adapters of its members on each node.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, replace
+
+from lightspeed.catalog import accelerator, link
+from lightspeed.collectives import algbw, busbw, ring_time
+from lightspeed.models.training_step import Plan, Step, fit_share, machine, step
+from lightspeed.roofline import attainable, matmul_flops, matmul_intensity
+from lightspeed.transformer import transformer
+from lightspeed_course.incidents.setting import Cause, Measurement, Setting, grid, noisy
+from lightspeed_course.show.format import si
+
+PER_NODE = 8
+HOP = 5e-6  # seconds of a ring's step over a network, of the order of what NCCL's tuner assumes
+HOUR = (5, 20, 40, 60)  # minutes after the start at which clocks are read
+
+
+@dataclass(frozen=True)
+class Job:
+    """A plan on a cluster, and what may be wrong with it. Shares are of the sound value."""
+
+    model: str
+    gpu: str
+    network: str
+    nodes: int
+    micro_batches: int
+    sequence: int
+    sparse_plan: bool = False  # the plan took the sparse peak
+    adapter: tuple[int, float] = (0, 1.0)  # node, share of its rate that one adapter keeps
+    socket: float = 1.0  # share of the network that crosses to the other socket
+    spread: int = 1  # nodes over which a tensor-parallel group is spread
+    busy_gpu: tuple[int, float] = (0, 1.0)  # rank, share of it that is left to the job
+    hot_node: tuple[int, float] = (0, 1.0)  # node, share of its clock when it is hot
+    padding: float = 0.0  # share of the tokens
+    recompute: str = "selective"
+
+    @property
+    def ranks(self):
+        return self.nodes * PER_NODE
+
+    @property
+    def slowest(self):
+        """The share of its speed that the slowest rank keeps."""
+        return min(self.busy_gpu[1], self.hot_node[1])
+
+    def speed(self, rank):
+        """The share of its speed that a rank keeps."""
+        shares = [self.busy_gpu[1]] * (rank == self.busy_gpu[0])
+        shares += [self.hot_node[1]] * (rank // PER_NODE == self.hot_node[0])
+        return min(shares, default=1.0)
+
+
+def sound(job):
+    """The job as it was meant, planned with the dense peak."""
+    return Job(job.model, job.gpu, job.network, job.nodes, job.micro_batches, job.sequence)
+
+
+@functools.cache
+def terms(job) -> Step:
+    """The step of a rank at full speed, on the networks as they are."""
+    plan = Plan(
+        data=job.nodes,
+        tensor=PER_NODE,
+        micro_batches=job.micro_batches,
+        stage=1,
+        recompute=job.recompute,
+    )
+    m = machine(job.gpu, job.network, PER_NODE, fit_share())
+    inside = m.link if job.spread == 1 else min(m.link, m.network * PER_NODE // job.spread)
+    m = replace(m, link=inside, network=m.network * job.adapter[1] * job.socket)
+    return step(transformer(job.model), job.sequence, plan, m)
+
+
+@functools.cache
+def planned(job) -> Step:
+    """The step that the plan promised."""
+    plan = Plan(data=job.nodes, tensor=PER_NODE, micro_batches=job.micro_batches, stage=1)
+    m = machine(job.gpu, job.network, PER_NODE, fit_share())
+    m = replace(m, peak=assumed_peak(job))
+    return step(transformer(job.model), job.sequence, plan, m)
+
+
+def assumed_peak(job):
+    chip = accelerator(job.gpu)
+    return chip.bf16_sparse if job.sparse_plan else chip.bf16
+
+
+def own_time(job, rank):
+    """Seconds that a rank works in a step, without waiting."""
+    s = terms(job)
+    return (s.compute + s.memory) / job.speed(rank) + s.tensor
+
+
+def time(job):
+    """Seconds of a step: that of its slowest rank."""
+    s = terms(job)
+    return s.time + (s.compute + s.memory) * (1 / job.slowest - 1)
+
+
+def rate(job):
+    """Useful tokens a second over the plan's."""
+    return planned(job).time / time(job) * (1 - job.padding)
+
+
+def brief(job):
+    tokens = job.nodes * job.micro_batches * job.sequence
+    chip, net = accelerator(job.gpu).name, link(job.network).name
+    return (
+        f"**Training.** {job.model} on {job.nodes} nodes of {PER_NODE} {chip}, an adapter of {net}"
+        f" for each GPU. Tensor parallel over {PER_NODE}, data parallel over {job.nodes},"
+        f" {job.micro_batches} micro-batches of one sequence of {job.sequence:,} tokens. The plan"
+        f" promised {tokens / planned(job).time:,.0f} tokens a second; the job makes"
+        f" {tokens * (1 - job.padding) / time(job):,.0f} that count,"
+        f" {100 * rate(job):.0f} % of it. Why?"
+    )
+
+
+def draw_plan(rng):
+    gpu, network = rng.choice((("h100_sxm", "infiniband_ndr"), ("a100_80gb", "infiniband_hdr")))
+    return Job(
+        rng.choice(("llama2_70b", "llama3_70b")),
+        gpu,
+        network,
+        rng.choice((8, 16, 32)),
+        rng.choice((2, 3, 4)),
+        rng.choice((4096, 8192)),
+    )
+
+
+# --- what can be wrong --------------------------------------------------------------------------
+
+
+def _not_first(rng, job):
+    """A node other than the first, whose first rank is the one that is profiled."""
+    return rng.randrange(1, job.nodes)
+
+
+CAUSES = (
+    Cause(
+        "slow_nic",
+        "One network adapter runs below its rate.",
+        "Replace the adapter or its cable; until then drain the node.",
+        lambda rng, job: replace(job, adapter=(_not_first(rng, job), rng.choice((0.25, 0.5)))),
+        lambda job: replace(job, adapter=(0, 1.0)),
+    ),
+    Cause(
+        "numa",
+        "Processes are bound to the wrong socket, so that all traffic crosses between the two.",
+        "Bind each process to the socket of its GPU and adapter.",
+        lambda rng, job: replace(job, socket=rng.uniform(0.3, 0.6)),
+        lambda job: replace(job, socket=1.0),
+    ),
+    Cause(
+        "tensor_over_network",
+        "Ranks are placed so that tensor-parallel groups straddle nodes.",
+        "Number the ranks node by node, so that each group stays behind NVLink.",
+        lambda rng, job: replace(job, spread=rng.choice((2, 4))),
+        lambda job: replace(job, spread=1),
+    ),
+    Cause(
+        "straggler",
+        "One GPU is shared with a process that somebody forgot.",
+        "End the other process, and give jobs their GPUs alone.",
+        lambda rng, job: replace(
+            job,
+            busy_gpu=(rng.randrange(PER_NODE, job.ranks), rng.uniform(0.5, 0.8)),
+        ),
+        lambda job: replace(job, busy_gpu=(0, 1.0)),
+    ),
+    Cause(
+        "throttling",
+        "The GPUs of one node get hot and lower their clocks.",
+        "Drain the node and repair its cooling.",
+        lambda rng, job: replace(job, hot_node=(_not_first(rng, job), rng.uniform(0.5, 0.8))),
+        lambda job: replace(job, hot_node=(0, 1.0)),
+    ),
+    Cause(
+        "padding",
+        "Sequences are padded to full length, and the padding is computed too.",
+        "Pack several documents into a sequence.",
+        lambda rng, job: replace(job, padding=rng.uniform(0.15, 0.45)),
+        lambda job: replace(job, padding=0.0),
+    ),
+    Cause(
+        "recompute",
+        "All activations are recomputed, where the plan keeps most of them.",
+        "Set recomputation back to selective.",
+        lambda rng, job: replace(job, recompute="full"),
+        lambda job: replace(job, recompute="selective"),
+    ),
+    Cause(
+        "sparse_peak",
+        "The plan took the peak for sparse matrices; nothing is broken.",
+        "Plan again, with the dense peak.",
+        lambda rng, job: replace(job, sparse_plan=True),
+        lambda job: replace(job, sparse_plan=False),
+    ),
+)
+
+
+# --- what can be measured -----------------------------------------------------------------------
+
+
+TERMS = (
+    "matrix products", "other kernels", "tensor-parallel collectives", "gradient collectives",
+)  # fmt: skip
+
+
+def read_profile(job, rng):
+    """Seconds by term as a profiler of rank 0 sees them: waiting is inside the collective."""
+    s = terms(job)
+    waiting = time(job) - s.time
+    seen = (s.compute, s.memory, s.tensor, s.data + waiting)
+    return {name: noisy(rng, value) for name, value in zip(TERMS, seen, strict=True)}
+
+
+def _promised(job):
+    s = planned(job)
+    return dict(zip(TERMS, (s.compute, s.memory, s.tensor, s.data), strict=True))
+
+
+def show_profile(job, reading):
+    rows = [
+        (name, si(_promised(job)[name], "s"), si(value, "s")) for name, value in reading.items()
+    ]
+    return grid(("one step, rank 0", "plan", "seen"), rows)
+
+
+def tell_profile(job, reading):
+    over = {name: value - _promised(job)[name] for name, value in reading.items()}
+    name = max(over, key=over.__getitem__)
+    return (
+        f"{name} take longer" if over[name] > 0.04 * planned(job).time else "every term as planned"
+    )
+
+
+def read_ranks(job, rng):
+    return [noisy(rng, own_time(job, rank)) for rank in range(job.ranks)]
+
+
+def show_ranks(job, reading):
+    rows = [
+        (f"node {node}", *(f"{1e3 * t:.0f}" for t in reading[node * PER_NODE :][:PER_NODE]))
+        for node in range(job.nodes)
+    ]
+    return "Milliseconds at work in a step, without waiting, by GPU.\n\n" + grid(
+        ("", *range(PER_NODE)), rows
+    )
+
+
+def _outliers(reading):
+    """Which of several are more than a twelfth above the middle one."""
+    middle = sorted(reading)[len(reading) // 2]
+    return [n for n, value in enumerate(reading) if value > middle * 13 / 12]
+
+
+def tell_ranks(job, reading):
+    slow = _outliers(reading)
+    return (
+        "all ranks alike" if not slow else "one rank is slow" if len(slow) == 1 else "a slow node"
+    )
+
+
+def read_clocks(job, rng):
+    """Clock (share of the sound one) of each node at the minutes of HOUR."""
+    steps = [(1 - job.hot_node[1]) * min(1.0, n / 2) for n in range(len(HOUR))]
+    return [
+        [noisy(rng, 1 - (fall if node == job.hot_node[0] else 0.0)) for fall in steps]
+        for node in range(job.nodes)
+    ]
+
+
+def show_clocks(job, reading):
+    top = accelerator(job.gpu).clock
+    rows = [
+        (f"node {node}", *(f"{share * top / 1e6:.0f}" for share in row))
+        for node, row in enumerate(reading)
+    ]
+    return "Mean clock of a node's GPUs in MHz, minutes after the start.\n\n" + grid(
+        ("", *HOUR), rows
+    )
+
+
+def tell_clocks(job, reading):
+    return "the clocks of a node fall" if min(r[-1] for r in reading) < 0.9 else "clocks hold"
+
+
+def _log(job, ranks, bandwidth, rng):
+    """Rows of all_reduce_perf: (size, seconds), of a ring over the network."""
+    return [
+        (size, noisy(rng, ring_time(size, ranks, bandwidth, HOP))) for size in (2**24, 2**28, 2**32)
+    ]
+
+
+def _node_rate(job):
+    """byte/s of a node, through all its adapters."""
+    return PER_NODE * link(job.network).bandwidth
+
+
+def read_nccl(job, rng):
+    # The channels of a ring share the buffer equally, one to an adapter: the slowest ends last.
+    return _log(job, job.ranks, _node_rate(job) * job.adapter[1] * job.socket, rng)
+
+
+def log_text(job, reading, ranks):
+    """As nccl-tests prints it."""
+    lines = [
+        "#       size         count      type   redop    root     time   algbw   busbw #wrong",
+        "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)",
+    ]
+    for size, seconds in reading:
+        alg = algbw(size, seconds)
+        bus = busbw("all_reduce", ranks, alg)
+        lines.append(
+            f"{size:12d}  {size // 4:12d}     float     sum      -1  {1e6 * seconds:9.1f}"
+            f"  {alg / 1e9:6.2f}  {bus / 1e9:6.2f}      0"
+        )
+    return "\n".join(lines)
+
+
+def show_nccl(job, reading):
+    top = f"# all_reduce_perf over {job.ranks} GPUs on {job.nodes} nodes, {PER_NODE} on each"
+    return f"```\n{top}\n{log_text(job, reading, job.ranks)}\n```"
+
+
+def _reached(reading, ranks, line):
+    size, seconds = reading[-1]
+    return busbw("all_reduce", ranks, algbw(size, seconds)) / line
+
+
+def tell_nccl(job, reading):
+    share = _reached(reading, job.ranks, _node_rate(job))
+    return "the network is below its line" if share < 0.8 else "the network is at its line"
+
+
+def read_pairs(job, rng):
+    """The largest row with each other node as the partner of the first."""
+    found = []
+    for node in range(1, job.nodes):
+        share = job.socket * (job.adapter[1] if node == job.adapter[0] else 1.0)
+        found.append(_log(job, 2 * PER_NODE, _node_rate(job) * share, rng)[-1])
+    return found
+
+
+def _pair_rates(reading):
+    return [busbw("all_reduce", 2 * PER_NODE, algbw(size, seconds)) for size, seconds in reading]
+
+
+def show_pairs(job, reading):
+    rows = [(f"0 and {n}", f"{b / 1e9:.1f}") for n, b in enumerate(_pair_rates(reading), 1)]
+    return "`all_reduce_perf` of 4 GiB over two nodes at a time.\n\n" + grid(
+        ("nodes", "busbw, GB/s"), rows
+    )
+
+
+def tell_pairs(job, reading):
+    low = [b < 0.8 * _node_rate(job) for b in _pair_rates(reading)]
+    return "all pairs are slow" if all(low) else "one node is slow" if any(low) else "no pair slow"
+
+
+def read_inside(job, rng):
+    return _log(job, PER_NODE, accelerator(job.gpu).link_bandwidth, rng)
+
+
+def show_inside(job, reading):
+    text = log_text(job, reading, PER_NODE)
+    return f"```\n# all_reduce_perf over the {PER_NODE} GPUs of node 0\n{text}\n```"
+
+
+def tell_inside(job, reading):
+    share = _reached(reading, PER_NODE, accelerator(job.gpu).link_bandwidth)
+    return "NVLink is at its line" if share > 0.8 else "NVLink is below its line"
+
+
+def read_settings(job, rng):
+    return {
+        "recomputation": (job.recompute, sound(job).recompute),
+        "nodes of a tensor-parallel group": (job.spread, 1),
+    }
+
+
+def show_settings(job, reading):
+    rows = [(name, plan, seen) for name, (seen, plan) in reading.items()]
+    return grid(("as the job was started", "plan", "seen"), rows)
+
+
+def tell_settings(job, reading):
+    other = [name for name, (seen, plan) in reading.items() if seen != plan]
+    return f"{other[0]} not as planned" if other else "started as planned"
+
+
+def read_roofline(job, rng):
+    """FLOP/s of a product of a large square matrix on the first GPU, beside the roof."""
+    chip = accelerator(job.gpu)
+    side = 8192
+    intensity = matmul_intensity(side, side, side)
+    roof = attainable(intensity, chip.bf16, chip.hbm_bandwidth)
+    seconds = matmul_flops(side, side, side) / (roof * fit_share())
+    return {
+        "FLOP/byte of the product": intensity,
+        "FLOP/s seen": noisy(rng, matmul_flops(side, side, side) / seconds),
+        "peak that the plan took": assumed_peak(job),
+    }
+
+
+def show_roofline(job, reading):
+    rows = [
+        (name, si(value, "FLOP/s") if "byte" not in name else f"{value:.0f}")
+        for name, value in reading.items()
+    ]
+    return grid(("bf16, 8192 x 8192 x 8192, GPU 0", ""), rows)
+
+
+def tell_roofline(job, reading):
+    share = reading["FLOP/s seen"] / reading["peak that the plan took"]
+    return "half of what was planned" if share < 0.75 * fit_share() else "the share that is usual"
+
+
+def read_batches(job, rng):
+    return [min(1.0, noisy(rng, 1 - job.padding, 0.02)) for _ in range(6)]
+
+
+def show_batches(job, reading):
+    rows = [(n, f"{100 * share:.1f} %") for n, share in enumerate(reading, 1)]
+    return grid(("batch", "tokens that are text"), rows)
+
+
+def tell_batches(job, reading):
+    return "much padding" if sum(reading) / len(reading) < 0.9 else "hardly any padding"
+
+
+MEASUREMENTS = (
+    Measurement(
+        "batches", "what is in six batches", 15, read_batches, show_batches, tell_batches
+    ),
+    Measurement(
+        "settings", "how the job was started", 15, read_settings, show_settings, tell_settings
+    ),
+    Measurement(
+        "profile", "profile of a step on rank 0", 20, read_profile, show_profile, tell_profile
+    ),
+    Measurement("ranks", "time at work, rank by rank", 20, read_ranks, show_ranks, tell_ranks),
+    Measurement("clocks", "clocks over an hour", 25, read_clocks, show_clocks, tell_clocks),
+    Measurement(
+        "roofline",
+        "a matrix product on the roofline",
+        25,
+        read_roofline,
+        show_roofline,
+        tell_roofline,
+    ),
+    Measurement(
+        "inside", "nccl-tests inside a node (stops the job)", 40, read_inside, show_inside,
+        tell_inside,
+    ),
+    Measurement(
+        "nccl", "nccl-tests over all nodes (stops the job)", 45, read_nccl, show_nccl, tell_nccl
+    ),
+    Measurement(
+        "pairs", "nccl-tests, two nodes at a time (stops the job)", 60, read_pairs, show_pairs,
+        tell_pairs,
+    ),
+)  # fmt: skip
+
+TRAINING = Setting("training", draw_plan, rate, brief, CAUSES, MEASUREMENTS)

@@ -1,0 +1,65 @@
+"""What building and serving do to the files of the one who asks."""
+
+import gzip
+import threading
+import urllib.request
+import zipfile
+
+import pytest
+
+from lightspeed_course.web import build as site_build
+from lightspeed_course.web.build import CannotBuild, from_npm, replace, zip_course
+from lightspeed_course.web.serve import server
+
+
+def test_a_folder_that_is_no_site_stays(tmp_path):
+    built, mine = tmp_path / "built", tmp_path / "mine"
+    built.mkdir()
+    mine.mkdir()
+    (built / "sw.js").write_text("new")
+    (mine / "thesis.txt").write_text("years of work")
+    with pytest.raises(CannotBuild, match="no site of this course"):
+        replace(built, mine)
+    assert (mine / "thesis.txt").read_text() == "years of work"
+    (mine / "thesis.txt").unlink()
+    replace(built, mine)
+    (mine / "old.html").touch()
+    replace(built, mine)
+    assert [p.name for p in mine.iterdir()] == ["sw.js"]
+
+
+def test_without_node_it_says_how_to_get_it(monkeypatch):
+    monkeypatch.setattr(site_build.shutil, "which", lambda name: None)
+    with pytest.raises(CannotBuild, match=r"install Node\.js"):
+        from_npm()
+
+
+def test_the_course_s_archive_is_the_same_each_time_and_has_no_secrets_of_a_build(tmp_path):
+    for name in ("a.zip", "b.zip"):
+        zip_course(tmp_path / name)
+    assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
+    names = zipfile.ZipFile(tmp_path / "a.zip").namelist()
+    assert "lightspeed/units.txt" in names and "lightspeed_course/web/live.py" in names
+    assert not [n for n in names if "__pycache__" in n or "authoring" in n or n.endswith(".js")]
+
+
+def test_files_are_served_compressed_to_who_takes_it_and_asked_for_once(tmp_path):
+    text = "<p>" + "light " * 1000
+    (tmp_path / "index.html").write_text(text)
+    running = server(tmp_path)
+    threading.Thread(target=running.serve_forever, daemon=True).start()
+    address = f"http://127.0.0.1:{running.server_port}/"
+
+    def get(**headers):
+        return urllib.request.urlopen(urllib.request.Request(address, headers=headers))
+
+    try:
+        assert get().read().decode() == text
+        pressed = get(**{"Accept-Encoding": "gzip"})
+        body = pressed.read()
+        assert len(body) < 200 and gzip.decompress(body).decode() == text
+        again = {"Accept-Encoding": "gzip", "If-Modified-Since": pressed.headers["Last-Modified"]}
+        with pytest.raises(urllib.error.HTTPError, match="304"):
+            get(**again)
+    finally:
+        running.shutdown()
