@@ -111,7 +111,8 @@ def rows_in_words(found):
     """How many rows, and of how many they are a sample."""
     record, judged = found.rows.record, found.all.rows
     used = "" if judged == len(found.rows) else f", {judged:,} of them judged"
-    which = "all" if found.rows.full or len(found.rows) >= record.full_rows else "a sample"
+    read = len(found.rows) + len(found.rows.refused)
+    which = "all" if found.rows.full or read >= record.full_rows else "a sample"
     of = "" if which == "all" else f" of {record.full_rows:,}"
     return f"{len(found.rows):,} ({which}{of}){used}"
 
