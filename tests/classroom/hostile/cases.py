@@ -803,7 +803,8 @@ case(
         "class Meta(type):\n    __name__ = property(lambda cls: 1 / 0)\nclass Nameless(Exception,"
         " metaclass=Meta): pass\nraise Nameless"
     ),
-    ALL,
+    (),
+    "exit",
 )
 case(
     "an error with an evil name",
