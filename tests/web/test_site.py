@@ -66,7 +66,7 @@ def test_text_and_pictures_stand_before_anything_runs(browser, address):
 
 
 def test_a_link_opens_a_state_and_the_keyboard_moves_it(roofline):
-    explorer = roofline.locator(".sol-explore")
+    explorer = roofline.locator('[data-call*="roofline.explore"]')
     assert (
         explorer.locator("select").first.locator("option:checked").inner_text()
         == accelerator("b200").name
@@ -77,7 +77,8 @@ def test_a_link_opens_a_state_and_the_keyboard_moves_it(roofline):
     for _ in range(12):
         slider.press("ArrowRight")
     roofline.wait_for_function(
-        "old => document.querySelector('.sol-explore .sol-verdict').textContent !== old", arg=before
+        "old => document.querySelector('[data-call*=\"roofline.explore\"] .sol-verdict').textContent !== old",
+        arg=before,
     )
     explorer.get_by_role("button", name="Copy link").click()
     roofline.wait_for_function("location.hash.includes('batch=')")

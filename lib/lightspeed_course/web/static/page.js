@@ -5,6 +5,8 @@ import form from "./form.js?build=BUILD";
 
 const HERE = new URL(".", import.meta.url);
 const cells = [...document.querySelectorAll(".sol-live")];
+// The one that #explore means: the chapter's own `explore`, whatever pictures stand before it.
+const main = cells.find(({dataset}) => JSON.parse(dataset.call)[0].endsWith(".explore")) ?? document.querySelector(".sol-explore");
 const models = new Map();
 let worker = null;
 
@@ -158,7 +160,7 @@ function restart() {
 
 const stateOf = (cell) => {
   const [, name, state] = location.hash.match(/^#([\w-]+)\?(.*)$/) ?? [];
-  return name && (name === cell.id || (name === "explore" && cell === document.querySelector(".sol-explore"))) ? state : "";
+  return name && (name === cell.id || (name === "explore" && cell === main)) ? state : "";
 };
 
 function open(cell) {
@@ -220,7 +222,7 @@ function linker(cell) {
 }
 
 async function copy(cell, state) {
-  const name = cell === document.querySelector(".sol-explore") ? "explore" : cell.id;
+  const name = cell === main ? "explore" : cell.id;
   const address = `${location.href.split("#")[0]}#${name}${state ? `?${state}` : ""}`;
   history.replaceState(null, "", address);
   const button = cell.querySelector(".sol-link");
@@ -264,10 +266,11 @@ shade();
 
 (document.querySelector("article") ?? document.body).append(note);
 note.hidden = true;
+for (const code of document.querySelectorAll(".content pre:not([tabindex])")) code.tabIndex = 0; // what may scroll can be reached
 if (cells.length) {
   const soon = window.requestIdleCallback ?? ((work) => setTimeout(work, 200));
   soon(start, {timeout: 1500});
   for (const event of ["pointerdown", "focusin"]) document.addEventListener(event, ({target}) => target.closest?.(".sol-live") && start(), {once: true});
-  if (/^#explore\b/.test(location.hash)) document.querySelector(".sol-explore")?.scrollIntoView();
+  if (/^#explore\b/.test(location.hash)) main?.scrollIntoView();
 }
 if ("serviceWorker" in navigator && isSecureContext) navigator.serviceWorker.register(new URL("../../sw.js", HERE)).catch(() => {});
