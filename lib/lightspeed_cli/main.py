@@ -23,6 +23,7 @@ VERBS = {
     ),
     "evidence": "hold the laws against public measurements: error by regime, bounds beaten",
     "fit-stack": "fit the constants of a training stack to measured steps of your own",
+    "today": "ask what is due and what comes next, in ten minutes",
     "progress": "show what you have answered and predicted so far",
     "incident": "find what slows a job down: buy measurements, name cause and fix",
     "new": "make the skeleton of a chip, a question, a law or a chapter (for authors)",

@@ -16,6 +16,7 @@ __getattr__, __dir__, __all__ = lazy(
         "practice.predict": ("calibration", "predict", "reveal"),
         "practice.cards": ("cards",),
         "practice.progress": ("progress",),
+        "practice.today": ("today",),
         "incidents.room": ("incident",),
         "show.format": ("human_time", "plain", "si"),
         "show.chart": (

@@ -4,9 +4,12 @@ and a worked solution after a try.
 
 from __future__ import annotations
 
+import time
+
 from lightspeed_course.practice import store
 from lightspeed_course.practice.check import check, chosen_seed, classwork
-from lightspeed_course.practice.forms import Panel, Words, number_field, unread
+from lightspeed_course.practice.desk import state_words
+from lightspeed_course.practice.forms import Panel, Words, as_html, number_field, unread
 from lightspeed_course.practice.parse_answer import Unreadable, parse
 from lightspeed_course.practice.questions import question
 
@@ -26,7 +29,7 @@ def ask(id, seed=None):
 
     def submit(values):
         try:
-            verdict = check(q.id, _answer(q, values), seed)
+            verdict = check(q.id, read_answer(q, values), seed)
         except Unreadable as problem:
             return unread(problem)
         next_help(tried=True, solved=verdict.correct)
@@ -65,12 +68,16 @@ def ask(id, seed=None):
     # The form shows the options of a choice itself.
     prompt = variant.fill(q.prompt) if q.kind == "choice" else variant.prompt
     hints, told = variant.hints, []
-    panel = Panel(prompt, _fields(variant), submit, on_extra=more, static=variant.prompt)
+    panel = Panel(prompt, fields_of(variant), submit, on_extra=more, static=variant.prompt)
     next_help(tried=bool(store.events("try", q.id)))
+    if state := "" if classwork() else state_words(q.id, time.time()):
+        # On the live page only: a committed notebook is the same for everybody.
+        panel.prompt.value = as_html(f"*{state}*\n\n{prompt}")
     return panel
 
 
-def _fields(variant):
+def fields_of(variant):
+    """The fields of a form for the answer to a variant."""
     q = variant.question
     if q.kind == "choice":
         return [
@@ -79,7 +86,7 @@ def _fields(variant):
     return [number_field(q.unit, name) for name in q.names] if q.names else [number_field(q.unit)]
 
 
-def _answer(q, values):
+def read_answer(q, values):
     """What was entered, as `check` takes it. Raises Unreadable."""
     if q.kind == "choice":
         if not values[0]:

@@ -77,10 +77,11 @@ class Verdict:
         return "\n".join(part for part in parts if part)
 
 
-def check(id, answer, seed=None):
+def check(id, answer, seed=None, at=None):
     """The verdict on an answer to the question `id`, which is also recorded as a try.
 
-    `seed` selects a variant; by default that of $LIGHTSPEED_SEED, else the canonical one.
+    `seed` selects a variant; by default that of $LIGHTSPEED_SEED, else the canonical one. `at` is
+    when, in seconds since 1970 (default: now).
     Raises UnknownQuestion for an unknown id, and nothing else, whatever the answer is.
     """
     from lightspeed_course.practice import store
@@ -89,7 +90,7 @@ def check(id, answer, seed=None):
     verdict = (acknowledge if classwork() == "format" else diagnose)(variant, answer)
     if verdict.kind != "unanswered":
         kept = {n: getattr(verdict, n) for n in ("correct", "kind", "name", "given")}
-        store.record("try", id, {"seed": variant.seed, **kept})
+        store.record("try", id, {"seed": variant.seed, **kept}, at)
     offered = "" if verdict.correct or verdict.kind in ("unanswered", "read") else smaller(id)
     return replace(verdict, note=store.take_notice(), smaller=offered)
 

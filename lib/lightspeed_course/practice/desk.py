@@ -1,0 +1,371 @@
+"""The desk: what is remembered of every question, what is due, what was missed, what comes next.
+
+Everything is computed from the store's events, each time: nothing else is kept, so that events of
+earlier versions count, two open labs agree, and a killed kernel has lost nothing. An answer is a
+`try` of any box or cell, or a `review` of a card. The first answer of a sitting says what was
+remembered; a right one after a worked solution was shown says nothing.
+"""
+
+from __future__ import annotations
+
+import graphlib
+import time
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from functools import cache
+from pathlib import Path
+
+from lightspeed_course.practice import memory as m
+from lightspeed_course.practice import store
+from lightspeed_course.practice.questions import UnknownQuestion, bank, question, topics
+
+RESTS = Path(__file__).with_name("rests.toml")
+TRICKLE = 0.5  # of a right answer's effect, for what it rests on
+A_DAY = 10  # questions in ten minutes
+KNOWN, NEAR = 0.1, 0.5  # decades, as of `cards`
+HARDER = {"recall": 0.0, "apply": 1.0, "design": 2.0}  # FSRS difficulty, at first
+
+
+@cache
+def catalogue():
+    """Question id -> question, of all banks, in the order of the chapters."""
+    return {q.id: q for topic in topics() for q in bank(topic)}
+
+
+@cache
+def rests() -> Mapping[str, list[str]]:
+    """Question id -> the questions that it rests on, as rests.toml has them."""
+    return tomllib.loads(RESTS.read_text("utf-8"))
+
+
+@cache
+def parts(id):
+    """The questions that one rests on: those of rests.toml, and the smaller one that it offers."""
+    smaller = question(id).smaller
+    return tuple(dict.fromkeys([*rests().get(id, ()), *([smaller] if smaller else [])]))
+
+
+@cache
+def order():
+    """Question ids, each after what it rests on, else as in the chapters."""
+    sorter = graphlib.TopologicalSorter({id: parts(id) for id in catalogue()})
+    return tuple(sorter.static_order())
+
+
+@cache
+def below(id):
+    """All that a question rests on, however far down."""
+    return frozenset(parts(id)).union(*map(below, parts(id)))
+
+
+def askable(id):
+    """Whether a box can take the answer: a function is written in a cell."""
+    return catalogue()[id].kind != "function"
+
+
+@dataclass(frozen=True)
+class Desk:
+    """What the events say. `memories`: question id -> Memory; `right`, `tried`, `shown`, `guessed`:
+    ids of questions; `missed`: those whose last answer was wrong; `placed`: those that the
+    placement test found known; `days`: numbers of the days with an answer; `pace`: how long this
+    learner remembers, over what is usual.
+    """
+
+    memories: Mapping[str, m.Memory]
+    right: frozenset[str]
+    tried: frozenset[str]
+    shown: frozenset[str]
+    guessed: frozenset[str]
+    missed: frozenset[str]
+    placed: frozenset[str]
+    days: frozenset[int]
+    pace: float
+
+    def due_at(self, id):
+        return self.memories[id].due(pace=self.pace)
+
+    def due(self, now):
+        """Questions whose time has come, those that are likeliest forgotten first."""
+        ready = [id for id in self.memories if askable(id) and self.due_at(id) <= now]
+        return sorted(ready, key=lambda id: (self.memories[id].recall(now, self.pace), id))
+
+    def following(self):
+        """New questions whose parts were all answered right, in the order of the chapters."""
+        known = self.right | self.placed
+        return [
+            id
+            for id in order()
+            if id not in self.memories
+            and id not in self.placed
+            and all(part in known for part in parts(id))
+        ]
+
+    def state(self, id, now):
+        """What a box shows: "new", "guessed", "tried", "solved" or "due"."""
+        if id in self.memories and self.due_at(id) <= now:
+            return "due"
+        if id in self.right:
+            return "solved"
+        return "tried" if id in self.tried else "guessed" if id in self.guessed else "new"
+
+    def streak(self, now):
+        """Days in a row with an answer, up to today or yesterday: today is not over yet."""
+        day = day_of(now)
+        last = day if day in self.days else day - 1
+        count = 0
+        while last - count in self.days:
+            count += 1
+        return count
+
+
+def day_of(at):
+    """The number of the day, by the local clock."""
+    return date(*time.localtime(at)[:3]).toordinal()
+
+
+@cache
+def _level(id):
+    """The level of a question, from its own bank alone; "" for one of an earlier version."""
+    try:
+        return question(id).level
+    except UnknownQuestion:
+        return ""
+
+
+def _grade(event):
+    """The grade of an answer; None if it is none, or if it says nothing."""
+    if event.kind == "review":
+        off = abs(event.detail["decades"])
+        return m.RIGHT if off <= KNOWN else m.NEAR if off <= NEAR else m.WRONG
+    if event.detail["kind"] in ("read", "type", "unanswered"):
+        return None
+    return m.RIGHT if event.detail["correct"] else m.WRONG
+
+
+def read(events=None):
+    """The `Desk` of these events, by default those of the store."""
+    memories: dict[str, m.Memory] = {}
+    right, tried, shown, guessed, missed, days = set(), set(), {}, set(), set(), set()
+    seen, placement = [], []
+    # Those of two labs, or of a file that was read in, may lie in another order than they happened.
+    for e in sorted(store.events() if events is None else events, key=lambda e: e.at):
+        id = e.question
+        if not _level(id):
+            continue
+        if e.kind == "guess":
+            guessed.add(id)
+        elif e.kind == "solution":
+            shown[id] = e.at
+        elif e.kind == "placement":
+            placement.append((id, e.detail["correct"]))
+        if e.kind not in ("try", "review") or (grade := _grade(e)) is None:
+            continue
+        days.add(day_of(e.at))
+        tried.add(id)
+        if grade == m.WRONG:
+            missed.add(id)
+        else:
+            missed.discard(id)
+        # What was copied from a solution just shown was not remembered.
+        if grade != m.WRONG and e.at - shown.get(id, -m.SITTING) < m.SITTING:
+            continue
+        if grade != m.WRONG:
+            right.add(id)
+        old = memories.get(id)
+        if old is None:
+            memories[id] = m.first(grade, e.at, HARDER[_level(id)])
+        elif e.at - old.at >= m.SITTING:
+            seen.append((old.passed(e.at), grade != m.WRONG))
+            memories[id] = m.after(old, grade, e.at)
+        else:
+            continue  # again in one sitting
+        if grade == m.RIGHT:
+            for part in parts(id):
+                if part in memories:
+                    memories[part] = m.credited(memories[part], e.at, TRICKLE)
+    return Desk(
+        memories,
+        frozenset(right),
+        frozenset(tried),
+        frozenset(shown),
+        frozenset(guessed),
+        frozenset(missed),
+        known_after(placement)[0],
+        frozenset(days),
+        m.pace(seen[-200:]),
+    )
+
+
+# --- a sitting ----------------------------------------------------------------------------------
+
+
+def interleaved(ids):
+    """The same questions, each of another topic than the one before where that can be; those of
+    one topic keep their order.
+    """
+    left: dict[str, list[str]] = {}
+    for id in ids:
+        left.setdefault(id.partition(".")[0], []).append(id)
+    found, last = [], ""
+    while left:
+        # The longest row first, or it would stand alone at the end.
+        last = max(left, key=lambda topic: (topic != last, len(left[topic])))
+        found.append(left[last].pop(0))
+        if not left[last]:
+            del left[last]
+    return found
+
+
+def sitting(desk, now, count=A_DAY):
+    """The questions of one sitting: what is due, then what is new, interleaved. Two in ten are new
+    at least, while there are any: else a learner with much to repeat would never go on.
+    """
+    new = [id for id in desk.following() if askable(id)]
+    due = desk.due(now)[: count - min(len(new), max(1, count // 5))]
+    return interleaved(due + new[: count - len(due)])
+
+
+def seed_of(id):
+    """The seed of a question's next variant: fresh numbers with each answer, the same until there
+    is one, in every open lab and after a killed kernel.
+    """
+    answered = sum(e.kind in ("try", "placement") for e in store.events(question=id))
+    return f"desk {answered}" if answered else None
+
+
+# --- the placement test -------------------------------------------------------------------------
+
+
+def known_after(answers):
+    """(known, not known) after answers of a placement test: who is right knows what it rests on;
+    who is wrong does not know what rests on it.
+    """
+    known, unknown = set(), set()
+    for id, correct in answers:
+        if correct:
+            known |= {id, *below(id)}
+        else:
+            unknown |= {id, *(other for other in catalogue() if id in below(other))}
+    return frozenset(known - unknown), frozenset(unknown)
+
+
+def placement_question(answers):
+    """What to ask next: where either answer tells most, or None when nothing is left to tell, or
+    after A_DAY questions.
+    """
+    known, unknown = known_after(answers)
+    asked = {id for id, _ in answers}
+    open_ = [i for i in order() if i not in known and i not in unknown and i not in asked]
+    if len(answers) >= A_DAY:
+        return None
+
+    def told(id):
+        up = sum(id in below(other) for other in open_)
+        return (min(up, sum(part in open_ for part in below(id))), up + len(below(id)))
+
+    return max((i for i in open_ if askable(i)), key=told, default=None)
+
+
+def placement_answers():
+    """(id, correct) of the placement test so far."""
+    return [(e.question, e.detail["correct"]) for e in store.events("placement")]
+
+
+class Sitting:
+    """One sitting, question by question; `variant` is None once it is over.
+
+    A question that was missed comes back at its end, with other numbers, until it is right or was
+    asked RETRIES times more. What another lab has answered meanwhile is passed over.
+    """
+
+    RETRIES = 2
+
+    def __init__(self, clock, placement=False):
+        self.clock, self.placement = clock, placement
+        self.queue = [] if placement else sitting(read(), clock())
+        self.started, self.asked, self.solved, self.variant = clock(), {}, 0, None
+        self.advance()
+
+    def advance(self):
+        """Deal the next question."""
+        self.variant = None
+        if self.placement:
+            id = placement_question(placement_answers())
+            self._deal(id)
+        while self.variant is None and self.queue:
+            id = self.queue.pop(0)
+            answered = any(e.at >= self.started for e in store.events("try", id))
+            if id in self.asked or not answered:
+                self._deal(id)
+
+    def _deal(self, id):
+        self.variant = catalogue()[id].variant(seed_of(id)) if id else None
+
+    def shown(self):
+        """Keep that the worked solution of this question was shown."""
+        detail = {"seed": self.variant.seed}
+        store.record("solution", self.variant.question.id, detail, at=self.clock())
+
+    def answer(self, given):
+        """The verdict on an answer, which is kept."""
+        from lightspeed_course.practice.check import check, diagnose
+
+        id, seed = self.variant.question.id, self.variant.seed
+        if self.placement:
+            verdict = diagnose(self.variant, given)
+            if verdict.kind not in ("unanswered", "type"):
+                kept = {"seed": seed, "correct": verdict.correct}
+                store.record("placement", id, kept, at=self.clock())
+            return verdict
+        verdict = check(id, given, seed, self.clock())
+        if verdict.kind in ("unanswered", "type"):
+            return verdict
+        self.asked[id] = self.asked.get(id, 0) + 1
+        self.solved += verdict.correct
+        if not verdict.correct and self.asked[id] <= self.RETRIES:
+            self.queue.append(id)
+        return verdict
+
+
+def told(now):
+    """The desk in words: (heading, lines), the same on a page and in a terminal."""
+    desk = read()
+    due, new = desk.due(now), [id for id in desk.following() if askable(id)]
+    write = [id for id in desk.following() if not askable(id)]
+    write += [i for i, mem in desk.memories.items() if not askable(i) and desk.due_at(i) <= now]
+    streak = desk.streak(now)
+    lines = [
+        f"Due: {_some(due)}",
+        f"Missed last time: {_some(sorted(desk.missed))}",
+        f"Next: {_some(new)}",
+        f"To write in a cell: {_some(write)}",
+    ]
+    solved = len(desk.right)
+    heading = f"{solved} of {len(catalogue())} questions solved"
+    heading += f", {len(desk.placed)} known by the placement test" * bool(desk.placed)
+    heading += f", {streak} days in a row" * (streak > 1)
+    return f"{heading}.", lines
+
+
+def _some(ids, shown=4):
+    if not ids:
+        return "none."
+    more = f" and {len(ids) - shown} more" if len(ids) > shown else ""
+    return f"{', '.join(ids[:shown])}{more}."
+
+
+def state_words(id, now):
+    """The state of a question in words, for its box; "" for a new one."""
+    desk = read()
+    state = desk.state(id, now)
+    if state == "solved":
+        days = max(1, round((desk.due_at(id) - now) / m.DAY))
+        return f"Solved. Due again in {days} day{'s' * (days != 1)}."
+    words = {
+        "due": "Due: answer it again.",
+        "tried": "Tried, not solved yet.",
+        "guessed": "Guessed.",
+    }
+    return words.get(state, "")
