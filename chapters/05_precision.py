@@ -20,6 +20,7 @@ import numpy as np
 
 from lightspeed.catalog import accelerator, energy, find, number
 from lightspeed.energy import operation_energy
+from lightspeed_course.explorers.number_line import explore_number_line
 from lightspeed_course.explorers.precision import number as written
 from lightspeed_course import ask, Axis, Bars, Chart, figure, Line, Points, predict, reveal, Rule
 from lightspeed_course import si, sweep, table, Text, weigh
@@ -74,6 +75,15 @@ by_hand = (-1) ** sign * (1 + mantissa / 2**bf16.mantissa_bits) * 2.0 ** (expone
 by_hand, float(bf16.round(np.pi))
 
 # %% [markdown]
+# Play the values of a format, power by power.
+
+# %%
+explore_number_line()
+
+# %% [markdown]
+# The gaps double with every power of two, so the relative error stays the same. {{because measured
+# elsewhere: tests/explorers/test_pictures.py}}
+#
 # The formats differ in how they share out their bits, and in what the top codes are for. Nothing
 # else about them has to be learned by heart. {{because advice: the bias follows from the width of
 # the exponent}}
