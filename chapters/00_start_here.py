@@ -15,7 +15,7 @@
 
 # %%
 from lightspeed.catalog import accelerator
-from lightspeed_course import ask, predict, progress, reveal
+from lightspeed_course import ask, incident, predict, progress, reveal, today
 
 h100 = accelerator("h100_sxm")
 print(h100.hbm_bandwidth.printed, "in", h100.hbm_bandwidth.source)
@@ -96,6 +96,25 @@ ask("roofline.h100_critical_batch")
 # Exercises for chapter N are in `exercises/`, next to this folder. Start with chapter 1, or with
 # chapter 2 if you know what HBM is and roughly how far away it is.
 #
+# ## Ten minutes a day
+#
+# Run this cell on any day: it asks what is due and what comes next, with fresh numbers.
+# `today(placement=True)` finds out first what you know already. In a terminal, `lightspeed today`
+# does the same.
+
+# %%
+today()
+
+# %% [markdown]
+# ## An incident
+#
+# A job misses its plan, and you are called. You buy measurements, which cost time, then name the
+# cause and the fix. `incident(2)` is another one.
+
+# %%
+incident(1)
+
+# %% [markdown]
 # ## Your work is yours
 #
 # This folder is your personal copy. Updates of the course never touch a page that you changed: the

@@ -130,7 +130,7 @@ def test_a_streak_lasts_until_a_day_was_missed():
 
 
 def test_a_placement_test_tells_a_novice_from_an_expert():
-    for knows, bounds in ((lambda id: True, (25, 161)), (lambda id: False, (0, 0))):
+    for knows, bounds in ((lambda id: True, (25, len(desk.catalogue()))), (lambda id: False, (0, 0))):
         answers = []
         while id := desk.placement_question(answers):
             assert id not in dict(answers) and desk.askable(id)
@@ -215,7 +215,7 @@ def test_the_desk_on_a_page():
     panel.press_extra()
     assert "A worked solution" in panel.after.value
     panel.enter("")
-    assert panel.form.action == "Check" and "1 of 161" in panel.prompt.value and not panel.error
+    assert panel.form.action == "Check" and "1 of " in panel.prompt.value and not panel.error
 
 
 def test_a_box_says_how_its_question_stands():

@@ -4,6 +4,7 @@
     check("roofline.int8_critical_batch", answer)    # the verdict alone
     predict("numbers.dram_over_fma", guess); reveal("numbers.dram_over_fma"); calibration()
     cards("numbers"); progress()
+    today()                                          # what is due and next: desk.py, memory.py
 
 A page imports these from `lightspeed_course`. Questions are in `banks/`, one module or more a
 topic.

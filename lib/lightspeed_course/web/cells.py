@@ -46,6 +46,8 @@ def call_of(source, known):
         return ["code", source] if len(tree.body) > 1 and _defines(tree) else []
     if last.func.id in known and not last.args:
         return [known[last.func.id]]
+    if last.func.id == "today" and not last.args:
+        return ["today"]
     plain = last.args and isinstance(last.args[0], ast.Constant)
     return [last.func.id, last.args[0].value] if last.func.id in PRACTICE and plain else None
 

@@ -16,7 +16,7 @@ from lightspeed_course import explorers as rooms
 from lightspeed_course.practice import store
 from lightspeed_course.show import host
 
-PRACTICE = ("ask", "predict", "reveal", "cards")
+PRACTICE = ("ask", "predict", "reveal", "cards", "today", "incident")
 _post = []  # how a message reaches the page
 _models = {}
 
