@@ -115,6 +115,12 @@ def test_every_name_in_the_graph_is_a_question_and_it_has_no_circle():
     assert len(desk.order()) == len(desk.catalogue())
 
 
+def test_a_question_of_any_level_can_be_remembered():
+    for id in desk.catalogue():
+        tried(id, True, START)
+    assert set(desk.read().memories) == set(desk.catalogue())
+
+
 def test_topics_take_turns():
     ids = [f"{topic}.q{n}" for topic in ("a", "b", "c") for n in range(3)]
     mixed = desk.interleaved(ids)
@@ -130,7 +136,10 @@ def test_a_streak_lasts_until_a_day_was_missed():
 
 
 def test_a_placement_test_tells_a_novice_from_an_expert():
-    for knows, bounds in ((lambda id: True, (25, len(desk.catalogue()))), (lambda id: False, (0, 0))):
+    for knows, bounds in (
+        (lambda id: True, (25, len(desk.catalogue()))),
+        (lambda id: False, (0, 0)),
+    ):
         answers = []
         while id := desk.placement_question(answers):
             assert id not in dict(answers) and desk.askable(id)

@@ -19,13 +19,13 @@ from pathlib import Path
 
 from lightspeed_course.practice import memory as m
 from lightspeed_course.practice import store
-from lightspeed_course.practice.questions import UnknownQuestion, bank, question, topics
+from lightspeed_course.practice.questions import LEVELS, UnknownQuestion, bank, question, topics
 
 RESTS = Path(__file__).with_name("rests.toml")
 TRICKLE = 0.5  # of a right answer's effect, for what it rests on
 A_DAY = 10  # questions in ten minutes
 KNOWN, NEAR = 0.1, 0.5  # decades, as of `cards`
-HARDER = {"recall": 0.0, "apply": 1.0, "design": 2.0}  # FSRS difficulty, at first
+HARDER = {level: float(n) for n, level in enumerate(LEVELS)}  # FSRS difficulty, at first
 
 
 @cache
