@@ -11,7 +11,7 @@ import learners
 import pytest
 
 from lightspeed_cli.main import main
-from lightspeed_course import ask, check, today
+from lightspeed_course import ask, check, predict, reveal, today
 from lightspeed_course.practice import desk, store
 from lightspeed_course.practice import memory as m
 from lightspeed_course.practice.questions import question
@@ -116,9 +116,9 @@ def test_every_name_in_the_graph_is_a_question_and_it_has_no_circle():
 
 
 def test_a_question_of_any_level_can_be_remembered():
-    for id in desk.catalogue():
-        tried(id, True, START)
-    assert set(desk.read().memories) == set(desk.catalogue())
+    right = {"correct": True, "kind": "right"}
+    events = [store.Event(START, "try", id, right) for id in desk.catalogue()]
+    assert set(desk.read(events).memories) == set(desk.catalogue())
 
 
 def test_topics_take_turns():
@@ -235,6 +235,13 @@ def test_a_box_says_how_its_question_stands():
     panel = ask(RIDGE)
     assert re.search(r"Solved\. Due again in \d+ day", panel.prompt.value)
     assert panel.static == question(RIDGE).variant().prompt, "what is committed stays the same"
+
+
+def test_after_run_all_a_reveal_shows_when_the_guess_is_there():
+    guess, answer = predict("numbers.dram_over_fma"), reveal("numbers.dram_over_fma")
+    assert "sol-empty" in answer.reply._dom_classes
+    guess.enter("7")
+    assert "Your first guess was" in answer.reply.value and not answer.error
 
 
 def test_the_command_lists(capsys):

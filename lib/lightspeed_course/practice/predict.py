@@ -15,6 +15,8 @@ from lightspeed_course.practice.forms import Panel, Words, number_field, unread
 from lightspeed_course.practice.parse_answer import Unreadable, numbers, parse
 from lightspeed_course.practice.questions import UnknownQuestion, question
 
+_waiting: dict[str, list[Panel]] = {}  # question id -> reveals on the page that lack a guess
+
 
 def predict(id, guess=...):
     """Commit a guess at the value that question `id` asks for; `...` shows the question and a
@@ -63,6 +65,9 @@ def commit(variant, guess):
         )
     first = first_guess(q.id)
     store.record("guess", q.id, {"value": value})
+    # After "run all" the reveals stand there already: they show once the guess is in.
+    for panel in _waiting.pop(q.id, []):
+        panel.enter()
     if first is None:
         return f"**Recorded:** {amount(value, q.unit)}. Now read on, or run the reveal."
     return (
@@ -86,14 +91,16 @@ def reveal(id, skip=False):
         "<details><summary>The value, for when you have"
         f" guessed</summary>\n\n{variant.solution}\n\n</details>"
     )
-    return Panel(
-        f'**No guess yet.** Commit one in the cell with `predict("{id}", ...)`, then run this cell'
-        " again.",
+    panel = Panel(
+        f'**No guess yet.** Commit one in the cell with `predict("{id}", ...)`: the value then shows'
+        " here.",
         [],
-        lambda _: (told, "The value is shown.", "plain"),
+        lambda _: (_noted(_revealed(variant, first_guess(id))), "The value is shown.", "plain"),
         "Show it without a guess",
         static=folded,
     )
+    _waiting.setdefault(id, []).append(panel)
+    return panel
 
 
 def _revealed(variant, guess):
