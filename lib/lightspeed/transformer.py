@@ -32,7 +32,8 @@ class Transformer:
     """The shape of a decoder. Counts are whole; a shape that no model can have raises BadArgument.
 
     `dense_layers` is how many layers have a plain MLP in a model with experts. `active_experts` are
-    chosen for each token; `shared_experts` are always on.
+    chosen for each token; `shared_experts` are always on. `layer_extras` are parameters of a layer
+    that no rule here gives, such as norms of queries and keys.
     """
 
     layers: int
@@ -55,6 +56,7 @@ class Transformer:
     head_width_plain: int = 0
     head_width_rotary: int = 0
     head_width_value: int = 0
+    layer_extras: int = 0
 
     def __post_init__(self) -> None:
         needed = ("layers", "width", "heads", "head_width", "hidden", "vocabulary")
@@ -135,7 +137,7 @@ class Transformer:
         # each.
         ranks = self.query_rank + self.kv_rank
         steering = self.experts * (self.layers - self.dense_layers) if self.kv_rank else 0
-        return self.layers * (2 * self.width + ranks) + self.width + steering
+        return self.layers * (2 * self.width + ranks + self.layer_extras) + self.width + steering
 
     @property
     def parameters(self) -> int:

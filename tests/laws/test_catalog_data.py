@@ -166,7 +166,7 @@ def test_plain_metadata_hides_no_quantity():
         "query_rank",
         "kv_rank",
     }
-    counts |= {"head_width_plain", "head_width_rotary", "head_width_value"}
+    counts |= {"head_width_plain", "head_width_rotary", "head_width_value", "layer_extras"}
     allowed = {"year", "m", "n", "k", "weight_bytes"} | counts
     for kind, table in RAW.items():
         for key, entry in table.items():
@@ -397,7 +397,7 @@ def test_a_measured_matmul_stays_under_its_peak():
 def _parameters(e):
     """Exact parameter count of a GPT or Llama shape, and of the part that one token uses."""
     attention = e.width * e.head_width * 2 * (e.heads + e.kv_heads)
-    mlp = e.mlp_matrices * e.width * e.hidden
+    mlp = e.mlp_matrices * e.width * e.about.get("expert_hidden", e.hidden)
     if e.mlp_matrices == 2:  # learned positions, biases, LayerNorm with scale and shift
         biases = 3 * e.width + e.width + e.hidden + e.width
         layer = attention + mlp + biases + 2 * 2 * e.width
@@ -406,13 +406,14 @@ def _parameters(e):
     experts, active = e.about.get("experts", 1), e.about.get("active_experts", 1)
     router = e.width * experts if experts > 1 else 0
     shared = 2 * e.vocabulary * e.width + e.width
+    few = 2 * e.width + e.about.get("layer_extras", 0)
     return tuple(
-        shared + e.layers * (attention + k * mlp + router + 2 * e.width) for k in (experts, active)
+        shared + e.layers * (attention + k * mlp + router + few) for k in (experts, active)
     )
 
 
 @pytest.mark.parametrize(
-    "key", [k for k in RAW["models"] if "hidden" in RAW["models"][k] and k != "deepseek_v3"]
+    "key", [k for k, e in RAW["models"].items() if "hidden" in e and "kv_rank" not in e]
 )
 def test_a_model_has_the_parameters_that_its_shape_gives(key):
     e = catalog.entries("models")[key]

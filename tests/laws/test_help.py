@@ -20,6 +20,7 @@ PLUMBING = ("codes", "elementwise", "errors", "law")
 TABLES = {
     "ALGORITHMS",
     "FORMATS",
+    "IDEAL",
     "BLOCK_FORMATS",
     "GGML_BLOCKS",
     "RECIPES",

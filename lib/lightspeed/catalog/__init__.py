@@ -234,7 +234,7 @@ def fitted(name: str) -> dict[str, Any]:
 
 
 MEASURED = ("nccl", "scaling", "serving", "training")
-FITTED = ("products", "stacks")
+FITTED = ("engines", "products", "stacks")
 KINDS = (
     "accelerators", "tested", "links", "memory", "energy", "budgets", "measured", "models",
     "networks",

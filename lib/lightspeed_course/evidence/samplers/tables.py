@@ -31,7 +31,9 @@ def training_sweep(folder):
 
 
 def serving_refs(folder):
-    """Served models: time to the first token and between tokens."""
+    """Served models: time to the first token and between tokens. Where prefill and decoding have
+    GPUs of their own, the plan of each stands in columns with its name.
+    """
     words = {
         "backend": "backend",
         "version": "backend_version",
@@ -49,6 +51,13 @@ def serving_refs(folder):
         "attention_data": "attention_dp_size",
         "expert_tensor": "moe_tp_size",
         "expert": "moe_ep_size",
+        "prefill_workers": "prefill_num_workers",
+        "prefill_tensor": "prefill_tp_size",
+        "prefill_attention_data": "prefill_attention_dp_size",
+        "decode_workers": "decode_num_workers",
+        "decode_batch": "decode_batch_size",
+        "decode_tensor": "decode_tp_size",
+        "decode_attention_data": "decode_attention_dp_size",
         "first_token": "silicon_ttft_ms",
         "per_token": "silicon_tpot_ms",
     }

@@ -1,0 +1,167 @@
+"""A forward pass of a language model on several GPUs: what each reads, and what they exchange.
+Used in chapter 4.
+
+`serving.py` takes a replica for one chip. Here tensor parallelism splits the weights, and the KV
+cache as far as there are KV heads; the GPUs pay for it with two all-reduces a layer. Where
+attention runs on replicas of its own and only the experts are split, two all-to-alls stand in. Both
+cost what `lightspeed.collectives` says. Plain numbers in SI.
+
+Sources: Shoeybi et al., Megatron-LM (2019), for the all-reduces; DeepSeek-V3 technical report
+(2024) for experts and replicas of attention; Pope et al., "Efficiently Scaling Transformer
+Inference" (2022), for the cache. Engines: catalog/fitted_engines.toml.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lightspeed.collectives import LATENCY, alltoall_time, ring_time
+from lightspeed.elementwise import Value, any_of, maximum, minimum, where
+from lightspeed.errors import BadArgument
+from lightspeed.law import ELEMENT_BYTES, count, law, nonnegative, positive
+from lightspeed.parallel import LAYERS, WAYS, WIDTH
+from lightspeed.roofline import BANDWIDTH, PEAK, SHARE
+
+__all__ = (
+    "ShardedStep", "burst_time", "cache_ways", "exchange_time", "experts_read", "interrupted_step",
+    "sharded_step",
+)  # fmt: skip
+
+SECONDS = nonnegative("s")
+BYTES = nonnegative("byte", hint="Of one GPU: the whole divided by the ways that split it.")
+
+
+@law("", tokens=count(), experts=count(), active_experts=count())
+def experts_read(tokens: Value, experts: Value, active_experts: Value) -> Value:
+    """Experts of a layer that at least one of the tokens chooses, on average, if none is a
+    favourite: E (1 - (1 - k / E)^tokens). Their weights are read, the others' are not.
+
+    >>> experts_read(1, 256, 8), round(experts_read(64, 256, 8))
+    (8, 222)
+    """
+    if any_of(active_experts > experts):
+        raise BadArgument(
+            "experts_read", "active_experts", active_experts, f"at most experts = {experts}"
+        )
+    return experts * (1 - (1 - active_experts / experts) ** tokens)
+
+
+@law("", tensor=WAYS, kv_heads=count(hint="1 for DeepSeek's compressed cache: heads share it."))
+def cache_ways(tensor: Value, kv_heads: Value) -> Value:
+    """Ways in which tensor parallelism splits the KV cache: one a KV head. Beyond them GPUs hold
+    copies.
+
+    >>> cache_ways(4, 8), cache_ways(16, 8)
+    (4, 8)
+    """
+    return minimum(tensor, kv_heads)
+
+
+@law(
+    "s",
+    tokens=count(hint="Tokens of one GPU's replica of attention in this pass."),
+    width=WIDTH,
+    layers=LAYERS,
+    tensor=WAYS,
+    expert=WAYS,
+    active_experts=count(),
+    bandwidth=BANDWIDTH,
+    latency=LATENCY,
+    element_bytes=ELEMENT_BYTES,
+)
+def exchange_time(
+    tokens: Value,
+    width: Value,
+    layers: Value,
+    tensor: Value,
+    bandwidth: Value,
+    latency: Value = 0.0,
+    expert: Value = 1,
+    active_experts: Value = 1,
+    element_bytes: Value = 2,
+) -> Value:
+    """Seconds that one pass of `tokens` spends on exchanges.
+
+    Each layer has two all-reduces over `tensor` ranks, one after attention and one after its MLP.
+    With experts over `expert` ranks that do not share their tokens, the second becomes two
+    all-to-alls: each token goes to its `active_experts` and comes back.
+
+    >>> exchange_time(16, 8192, 80, 8, 450e9) == 80 * 2 * ring_time(16 * 8192 * 2, 8, 450e9)
+    True
+    """
+    size = tokens * width * element_bytes
+    reduced = ring_time.__wrapped__(size, tensor, bandwidth, latency)
+    sent = alltoall_time.__wrapped__(size * active_experts, expert, bandwidth, latency)
+    return layers * (reduced + where(expert > 1, 2 * sent, reduced))
+
+
+@dataclass(frozen=True)
+class ShardedStep:
+    """Where the time of one pass goes (s): `time` is `kv` plus the longer of `weights` and `math`,
+    then `exchange` and `host`.
+    """
+
+    kv: float
+    weights: float
+    math: float
+    exchange: float
+    host: float
+    time: float
+
+
+@law(
+    dict.fromkeys(("kv", "weights", "math", "exchange", "host", "time"), "s"),
+    weight_bytes=BYTES,
+    kv_bytes=BYTES,
+    flops=nonnegative("FLOP"),
+    peak=PEAK,
+    bandwidth=BANDWIDTH,
+    exchange=SECONDS,
+    host=SECONDS,
+    share=SHARE,
+)
+def sharded_step(
+    weight_bytes: Value,
+    kv_bytes: Value,
+    flops: Value,
+    peak: Value,
+    bandwidth: Value,
+    exchange: Value = 0.0,
+    host: Value = 0.0,
+    share: Value = 1.0,
+) -> ShardedStep:
+    """The `ShardedStep` (s) of a pass in which this GPU reads so many bytes of weights and caches
+    and does `flops`. Its peak and its bandwidth reach `share`; `host` is what its launches wait.
+
+    On one GPU, without exchange and host, this is `serving.decode_step`.
+
+    >>> sharded_step(140e9 / 4, 0.0, 4e9, 1e15, 3.5e12, exchange=2e-3).time
+    12 ms
+    """
+    kv, weights = kv_bytes / (bandwidth * share), weight_bytes / (bandwidth * share)
+    arithmetic = flops / (peak * share)
+    time = kv + maximum(weights, arithmetic) + exchange + host
+    return ShardedStep(kv, weights, arithmetic, exchange, host, time)
+
+
+@law("s", step=positive("s"), prefill=SECONDS, batch=count(), output=count())
+def interrupted_step(step: Value, prefill: Value, batch: Value, output: Value) -> Value:
+    """Seconds between a request's tokens where prompts are read on the GPUs that decode.
+
+    While a request writes `output` tokens, `batch` others come, itself included, and each holds up
+    all for a `prefill`.
+
+    >>> interrupted_step(20e-3, 100e-3, 64, 640)
+    30 ms
+    """
+    return step + prefill * batch / output
+
+
+@law("s", prompts=positive("request"), prefill=positive("s"))
+def burst_time(prompts: Value, prefill: Value) -> Value:
+    """Mean seconds until a prompt is read, when so many come at once and are read one by one.
+
+    >>> burst_time(1, 0.1), burst_time(19, 0.1)
+    (100 ms, 1 s)
+    """
+    return (prompts + 1) / 2 * prefill
