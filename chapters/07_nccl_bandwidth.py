@@ -1060,7 +1060,8 @@ judged = judge_report(run, described("p5"), ranks=n, nodes=nodes)
 table([[line] for line in in_words(judged)], [f"verdict: {judged.level}"])
 
 # %%
-fallback = "NCCL INFO Using network Socket\n"
+process, thread, gpu = 1, 2, 0
+fallback = f"node:{process}:{thread} [{gpu}] NCCL INFO Using network Socket\n"
 (run,) = parse(fallback + HEAD + row(8e9, 4.5e9, 32))
 broken = judge_report(run, described("p5"), ranks=32, nodes=4)
 table([[line] for line in in_words(broken)], [f"verdict: {broken.level}"])
