@@ -75,7 +75,8 @@ def _fix(session, case, number):
 
 
 def _sell(session, case, id):
-    print(f"{case.setting.measurement(id).name}\n\n{plain(session.buy(case, id))}\n")
+    shown = session.buy(case, id)  # first: it is what knows the right names
+    print(f"{case.setting.measurement(id).name}\n\n{plain(shown)}\n")
 
 
 def _standing(session, case):

@@ -251,6 +251,23 @@ def test_the_command_lists(capsys):
     assert f"Missed last time: {RIDGE}" in shown and "Next: numbers." in shown
 
 
+def test_a_sitting_in_a_terminal(capsys, monkeypatch):
+    said = ["", "no number", "-1"]
+
+    def answer(_):
+        if said:
+            return said.pop(0)
+        raise EOFError
+
+    monkeypatch.setattr("builtins.input", answer)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    assert main(["today"]) == 0
+    told = [(e.kind, e.detail.get("kind")) for e in store.events()]
+    assert told == [("try", "type"), ("try", "sign"), ("solution", None)]
+    assert desk.read().memories["numbers.dram_over_fma"].answers == 1, "what is no number is none"
+    assert "Type an answer" in capsys.readouterr().out
+
+
 # --- simulated learners ---------------------------------------------------------------------------
 
 

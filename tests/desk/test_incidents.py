@@ -161,6 +161,19 @@ def test_the_command_goes_step_by_step(capsys):
     assert session.state(case).bought == tuple(best)
 
 
+def test_step_by_step_by_hand_a_slip_costs_nothing(capsys, monkeypatch):
+    case = incident_of(7)
+    best, cause = policy.solve(case)
+    fix = 1 + [c.id for c in session.fixes(case)].index(cause)
+    said = ["buy nothing", "sell", "name what 1", f"name {cause} 99"]
+    said += [*(f"buy {id}" for id in best), f"name {cause} {fix}"]
+    monkeypatch.setattr("builtins.input", lambda _: said.pop(0))
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    assert main(["incident", "7"]) == 0 and not said
+    assert session.state(case).bought == tuple(best)
+    assert "100 of 100" in capsys.readouterr().out
+
+
 def test_a_bare_python_runs_it():
     code = (
         "import sys\n"
