@@ -49,6 +49,8 @@ def test_a_model_on_one_gpu_is_the_step_of_chapter_4():
     old = decode_step(8, read, cache, one.peak, one.memory)
     assert (step.weights, step.kv) == pytest.approx((old.weights, old.kv))
     assert step.time == pytest.approx(old.time) and step.exchange == step.host == 0
+    math = one.peak * inference_step(model, one, 8, seen=0.5).math / 8
+    assert math == pytest.approx((model.flops_per_token(0) + model.flops_per_token(1)) / 2)
     prompt = inference_step(model, one, 1, tokens=4096)
     assert prompt.math == pytest.approx(
         prefill_time(4096, model.block_matrices, one.peak), rel=2e-4

@@ -137,7 +137,9 @@ def inference_step(
             "Replicas that share nothing are separate: give one of them its requests.",
         )  # fmt: skip
     logits = 2 * model.width * model.vocabulary  # for the last token of a request only
-    flops = requests * (tokens * (model.flops_per_token(seen) - logits) + logits)
+    plain = model.flops_per_token(0)
+    scores = model.flops_per_token(1) - plain  # an average need not be a whole number of tokens
+    flops = requests * (tokens * (plain - logits + seen * scores) + logits)
     own = requests / replica.data
     ways = cache_ways(replica.tensor, 1 if model.kv_rank else model.kv_heads or model.heads)
     exchange = exchange_time(
