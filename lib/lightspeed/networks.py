@@ -77,7 +77,8 @@ def selective_repeat(loss: Value) -> Value:
 
 @law(loss=LOSS, window=WINDOW, timeout=nonnegative())
 def go_back_n(loss: Value, window: Value, timeout: Value = 0.0) -> Value:
-    """Share of the line rate that is goodput if a loss also throws away what was sent after it.
+    """Go-back-N: share of the line rate that is goodput if a loss also throws away what was sent
+    after it.
 
     The first loss of a packet costs `window` packets. If the receiver asks once only, as RoCE
     cards do, a packet that is lost again costs `timeout` packets instead: the sender's timer.
@@ -92,7 +93,7 @@ def go_back_n(loss: Value, window: Value, timeout: Value = 0.0) -> Value:
 
 @law(loss=LOSS, packets=count(hint="Packets of one message."), window=WINDOW)
 def go_back_zero(loss: Value, packets: Value, window: Value = 1.0) -> Value:
-    """Share of the line rate that is goodput if a loss starts the whole message again.
+    """Go-back-0: share of the line rate that is goodput if a loss starts the whole message again.
 
     To see `packets` arrive in a row takes ((1 - loss)^-packets - 1) / loss sent ones, and after
     each failure window - 1 more are on the wire. As good as zero for a long message.

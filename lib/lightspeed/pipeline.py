@@ -41,8 +41,8 @@ SPLIT = ("zb_h1", "zb_h2")
 
 @law(stages=STAGES, micro_batches=MICRO_BATCHES, chunks=CHUNKS)
 def bubble_over_total(stages: Value, micro_batches: Value, chunks: Value = 1) -> Value:
-    """Idle share of the whole step, for GPipe, 1F1B and (chunks > 1) interleaved 1F1B: (p - 1) / (v
-    m + p - 1).
+    """The pipeline bubble: idle share of the whole step, for GPipe, 1F1B and (chunks > 1)
+    interleaved 1F1B: (p - 1) / (v m + p - 1).
 
     >>> round(bubble_over_total(4, 4), 3)
     0.429

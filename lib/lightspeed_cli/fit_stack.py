@@ -5,12 +5,22 @@ The table is a CSV with a line of names. A row is one measured plan:
     seconds                     of one step; or tokens_per_second, of all GPUs
     model                       a key of the catalog, such as llama3_8b; or the shape itself:
                                 layers, width, heads, hidden, vocabulary, and where they differ from
-                                a Llama of equal heads kv_heads, mlp_matrices (2 for a GPT), tied
-    sequence, data, tensor, pipeline, micro_batches, micro_size, stage (of ZeRO, 0 to 3)
+                                a Llama of equal heads kv_heads, mlp_matrices (2 for a GPT),
+                                head_width, tied (yes or no)
+    sequence                    tokens of one
+    data, tensor, pipeline      parts that each way of splitting makes
+    micro_batches, micro_size   of a data-parallel rank in a step, and the sequences in each
+    stage                       of ZeRO, 0 to 3
     recompute                   none, selective or full; selective where it is not said
     expert, context, chunks     1 where they are not said
+
+Such as, with the lines of at least fourteen plans that differ:
+
+    model,sequence,data,tensor,pipeline,micro_batches,micro_size,stage,seconds
+    llama3_8b,4096,8,1,1,4,1,1,2.04
 """
 
+import argparse
 import csv
 import json
 from pathlib import Path
@@ -46,7 +56,8 @@ SLOW = 2.0  # a step that takes this much longer than expected is told by name
 def add(parser):
     """Put the arguments of the verb on its parser."""
     parser.description = "Fit the constants of a training stack to measured steps."
-    parser.epilog = f"Columns of the table: {', '.join(COLUMNS)}. README says what each means."
+    parser.epilog = __doc__.partition("\n\n")[2]
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("sweep", metavar="SWEEP.csv", type=Path, help="one measured plan a row")
     parser.add_argument(
         "--gpu", default="h100_sxm", help="a key of the catalog (default %(default)s)"

@@ -6,7 +6,7 @@ from lightspeed_cli.errors import UserError
 def add(parser):
     """Put the arguments of the verb on its parser."""
     parser.add_argument("kind", choices=["chip", "question", "law", "chapter"])
-    names = "l40s, roofline.l40s_ridge (topic.name), roofline.transfer_time (module.function)"
+    names = "gh200, roofline.gh200_ridge (topic.name), roofline.copy_time (module.function)"
     parser.add_argument("name", help=f"such as {names}, 09_storage")
 
 

@@ -123,7 +123,8 @@ def test_where_sources_contradict_each_other_the_winner_has_a_reason():
 
 def test_sources_are_complete_and_distinct():
     for key, s in SOURCES.items():
-        assert s["title"] and s["how"] and s["read"], key
+        missing = [field for field in ("title", "how", "read") if not s.get(field)]
+        assert not missing, f"sources.toml: {key} lacks {', '.join(missing)}"
     addresses = [s["address"] for s in SOURCES.values() if "address" in s]
     assert len(addresses) == len(set(addresses))
     assert all(a.startswith(("https://", "http://")) for a in addresses)

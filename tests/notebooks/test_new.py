@@ -1,5 +1,6 @@
 """`lightspeed new`: each skeleton fits where it is put, says what is missing, and writes nothing over."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lightspeed_course.authoring.new import new, todos
+from lightspeed_course.authoring.new import KINDS, new, todos
 from lightspeed_course.authoring.notebooks import BuildError
 
 ROOT = Path(__file__).parents[2]
@@ -38,16 +39,79 @@ def test_nothing_is_left_to_do_in_the_course():
 
 
 def test_a_chip_is_in_the_catalog_at_once(course):
-    (file,) = new("chip", "l40s", course)
-    assert "l40s" in tomllib.loads(file.read_text())
+    (file,) = new("chip", "gh200", course)
+    assert "gh200" in tomllib.loads(file.read_text())
     assert (
-        run(course, "from lightspeed.catalog import accelerator; print(accelerator('l40s').kind)")
+        run(course, "from lightspeed.catalog import accelerator; print(accelerator('gh200').kind)")
         == "gpu"
     )
     left = list(todos(course))
     assert any("dense peak" in line and "accelerators.toml:" in line for line in left)
-    with pytest.raises(BuildError, match="has l40s already"):
-        new("chip", "l40s", course)
+    with pytest.raises(BuildError, match=r"accelerators\.toml has gh200 already"):
+        new("chip", "gh200", course)
+
+
+def test_a_key_of_another_file_of_the_catalog_is_taken(course):
+    for key, file in (("l40s", "tested.toml has l40s already, as a chip"), ("nvlink4", "links.t")):
+        with pytest.raises(BuildError, match=file):
+            new("chip", key, course)
+    assert list(todos(course)) == []
+
+
+def test_the_commands_of_contributing_make_what_they_say(course):
+    """Word for word, so no example of theirs is taken by what the course has by now."""
+    text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    shown = re.findall(r"^lightspeed new (\w+) (\S+)", text, re.MULTILINE)
+    assert {kind for kind, _ in shown} == set(KINDS)
+    for kind, name in shown:
+        made = new(kind, name, course)
+        left = "\n".join(todos(course))
+        assert all(f"{file.relative_to(course).as_posix()}:" in left for file in made), name
+
+
+def test_a_law_is_found_by_its_common_name():
+    """What CONTRIBUTING says of a law: one word of its name finds it."""
+    lines = [
+        f"{path.stem}: {line}".lower()
+        for path in (ROOT / "lib/lightspeed").rglob("*.py")
+        for line in path.read_text("utf-8").splitlines()
+    ]
+    names = ("pipeline.bubble", "go.back.n", "go.back.0", "ridge.point", "critical.batch", "amdahl")
+    lost = [name for name in names if not any(re.search(name, line) for line in lines)]
+    assert not lost, f"no line of the library says {lost}"
+
+
+@pytest.mark.parametrize(
+    ("numbers", "said"),
+    [
+        ('printed = "1 TB/s"\nsource = "sheet"', "sources.toml has no 'sheet'; add it there"),
+        ('printed = "1 TB/fortnight"\nsource = "course"', "unknown unit 'TB/fortnight'"),
+        ("printed = 1 TB/s", "accelerators.toml: "),
+        ('formula = "no_such / 2"\nunit = "byte/s"', "needs gh200.no_such"),
+    ],
+)
+def test_an_unfinished_chip_is_told_in_a_line(course, numbers, said):
+    (file,) = new("chip", "gh200", course)
+    with file.open("a", encoding="utf-8") as more:
+        more.write(f"[gh200.hbm_bandwidth]\n{numbers}\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "lightspeed_cli", "number", "gh200"],
+        env={"PYTHONPATH": str(course / "lib")},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
+    assert "the catalog does not hold together" in done.stderr and said in done.stderr
+
+
+@pytest.mark.parametrize("topic", ["precision", "nccl", "training"])
+def test_a_question_brings_the_words_of_its_solution(course, topic):
+    new("question", f"{topic}.sample", course)
+    code = (
+        "from lightspeed_course.practice.questions import question as q;"
+        f" print(q('{topic}.sample').expected(128))"
+    )
+    assert run(course, code) == "128.0"
 
 
 def test_a_question_is_asked_and_answered_at_once(course):
@@ -81,7 +145,7 @@ def test_a_chapter_has_the_anatomy(course):
 @pytest.mark.parametrize(
     ("kind", "name", "said"),
     [
-        ("chip", "L40S!", "expected a key such as l40s"),
+        ("chip", "L40S!", "expected a key such as gh200"),
         ("question", "ridge", "expected topic.name"),
         ("question", "rooflin.ridge_of_it", "there is no topic 'rooflin'. Did you mean 'roofline'"),
         ("law", "roofline.ridge_point", "has roofline.ridge_point already"),

@@ -25,6 +25,7 @@ SLIPS = {
     "number h100_sxm.hbm_bandwith": "did you mean h100_sxm.hbm_bandwidth?",
     "number h100_sxm.zzzzzzzz": "there are h100_sxm.",
     "number": "required",
+    "number ridge": "`lightspeed number --search ridge` looks for a word",
     "number --search zzzzz": "no constant has 'zzzzz'",
     "number --list --search x": "not allowed with",
     "lab --prot 3": "there is no '--prot'; did you mean --port?",

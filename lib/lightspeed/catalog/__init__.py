@@ -200,7 +200,10 @@ def entry_of(key: str, name: str, about: Mapping[str, Any], numbers: Mapping[str
 
 
 def _toml(name: str) -> dict[str, Any]:
-    return tomllib.loads(files(__package__).joinpath(f"{name}.toml").read_text("utf-8"))
+    try:
+        return tomllib.loads(files(__package__).joinpath(f"{name}.toml").read_text("utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"{name}.toml: {error}") from None
 
 
 @functools.cache
@@ -283,10 +286,18 @@ def number(key: str) -> Number:
         return cast(Number, getattr(find(entry), name))
     raw = dict(raw[name])
     formula, unit = raw.pop("formula", ""), raw.pop("unit", "")
+    if raw.get("source", "course") not in sources():
+        near = did_you_mean(raw["source"], sources())
+        raise ValueError(f"{key}: sources.toml has no {raw['source']!r}; add it there. {near}")
     own: tuple[Source, ...] = (source(raw.pop("source")),) if "source" in raw else ()
     if formula:
         terms = re.findall(r"\b[a-z_]\w*(?:\.\w+)?", formula)
-        values = {t: number(t if "." in t else f"{entry}.{t}") for t in terms}
+        keys = {t: t if "." in t else f"{entry}.{t}" for t in terms}
+        for term in keys.values():
+            owner, _, part = term.partition(".")
+            if not isinstance(_raw().get(owner, {}).get(part), dict):
+                raise ValueError(f"{key}: the formula {formula!r} needs {term}, which is not there")
+        values = {t: number(term) for t, term in keys.items()}
         code = re.sub(r"\b([a-z_]\w*)\.(\w+)", r"\1__\2", formula)
         value = eval(
             code, {"__builtins__": {}}, {t.replace(".", "__"): n for t, n in values.items()}
@@ -311,7 +322,7 @@ def parse(printed: str) -> tuple[float, str]:
     """(value in SI, SI unit) of a value as a source prints it, such as "3.35 TB/s"."""
     value, _, unit = printed.partition(" ")
     if unit not in UNITS:
-        raise ValueError(f"{printed!r}: unknown unit {unit!r}")
+        raise ValueError(f"{printed!r}: unknown unit {unit!r}; expected one of {', '.join(UNITS)}")
     factor, si = UNITS[unit]
     # Decimal keeps the value as printed: 1.1 pJ is 1.1e-12, not 1.1000000000000002e-12.
     return float(Decimal(value) * Decimal(str(factor))), si

@@ -19,9 +19,9 @@ from lightspeed_course.authoring.notebooks import BuildError
 ROOT = Path(__file__).parents[3]
 KINDS = ("chip", "question", "law", "chapter")
 SHAPES = {
-    "chip": (r"[a-z]\w*", "a key such as l40s"),
-    "question": (r"[a-z]\w*\.[a-z]\w*", "topic.name, such as roofline.l40s_ridge"),
-    "law": (r"[a-z]\w*\.[a-z]\w*", "module.function, such as roofline.transfer_time"),
+    "chip": (r"[a-z]\w*", "a key such as gh200"),
+    "question": (r"[a-z]\w*\.[a-z]\w*", "topic.name, such as roofline.gh200_ridge"),
+    "law": (r"[a-z]\w*\.[a-z]\w*", "module.function, such as roofline.copy_time"),
     "chapter": (r"\d\d_[a-z]\w*", "number_name, such as 09_storage"),
 }
 
@@ -54,9 +54,10 @@ def todos(root: Path = ROOT) -> Iterator[str]:
 
 
 def _chip(name: str, root: Path) -> list[Path]:
-    file = root / "lib/lightspeed/catalog/accelerators.toml"
-    _free(file, rf"^\[{name}\]", name)
-    return [_add(file, "chip.toml", name=name)]
+    # A key is one of the whole catalog: a second entry would hide the first without a word.
+    for file in sorted((root / "lib/lightspeed/catalog").glob("*.toml")):
+        _free(file, rf"^\[{name}\]", name)
+    return [_add(root / "lib/lightspeed/catalog/accelerators.toml", "chip.toml", name=name)]
 
 
 def _question(name: str, root: Path) -> list[Path]:
@@ -67,6 +68,10 @@ def _question(name: str, root: Path) -> list[Path]:
     if not chapter:
         raise BuildError(f"{bank.relative_to(root)} does not say its CHAPTER")
     page = root / "solutions" / f"{chapter[1]}.py"
+    asked = "from lightspeed_course.practice.questions import"
+    steps = "from lightspeed_course.practice.derivation import derivation, step\n"
+    if steps not in (text := bank.read_text("utf-8")):
+        bank.write_text(text.replace(asked, steps + asked, 1), encoding="utf-8")
     return [
         _add(bank, "question.py", name=name, variable=f"{short}_question"),
         _add(page, "question_page.py", name=name),
@@ -101,7 +106,12 @@ def _there(folder: Path, name: str, what: str) -> Path:
 
 def _free(file: Path, pattern: str, name: str) -> None:
     if re.search(pattern, file.read_text("utf-8"), re.MULTILINE):
-        raise BuildError(f"{file.name} has {name} already")
+        more = (
+            ", as a chip that only a table of measurements names: fill it up there, or move it to"
+            " accelerators.toml, where the explorers and the chapters see it"
+        )
+        moved = more if file.name == "tested.toml" else ""
+        raise BuildError(f"{file.name} has {name} already{moved}")
 
 
 def _add(file: Path, skeleton: str, /, **values: str) -> Path:
