@@ -12,11 +12,12 @@ from __future__ import annotations
 import json
 import os
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from lightspeed.errors import meant
 from lightspeed_class.gradebook import Gradebook
+from lightspeed_class.intake.lateness import Rule
 from lightspeed_class.intake.notebooks import Assignment
 from lightspeed_course.workspace import course_root
 
@@ -41,6 +42,13 @@ variants = true
 # and functions tried on hidden inputs.
 feedback = "full"
 
+# What a late day costs; a day that has begun counts whole. Without this, late is only marked.
+# Each student has `late_days` free ones in the whole class, spent in the order of the due times;
+# every further one takes points off, never below 0.
+# [late]
+# points_per_day = 2
+# late_days = 3
+
 # Points of a question; those that are not named here have one.
 # After a change: release, then regrade.
 # [points.02_roofline]
@@ -61,6 +69,7 @@ class Course:
     variants: bool
     feedback: str
     points: dict
+    late: Rule = field(default_factory=Rule)
 
     @classmethod
     def find(cls, folder=None):
@@ -102,6 +111,7 @@ class Course:
             kept.get("variants", True),
             kept.get("feedback", "full"),
             kept.get("points", {}),
+            _rule(path, kept.get("late", {})),
         )
         for key, sound, wanted in (
             ("name", isinstance(found.name, str), "a text"),
@@ -115,10 +125,10 @@ class Course:
         ):
             if not sound:
                 raise CourseError(f"{path}: {key} must be {wanted}")
-        if unknown := set(kept) - {"name", "variants", "feedback", "points"}:
+        if unknown := set(kept) - {"name", "variants", "feedback", "points", "late"}:
             raise CourseError(
                 f"{path}: there is no setting {', '.join(sorted(unknown))}; there are name,"
-                " variants, feedback, points"
+                " variants, feedback, points, late"
             )
         return found
 
@@ -137,7 +147,9 @@ class Course:
                 " the students, their seeds and all scores. Put it back from a backup; to begin"
                 f" anew, move {' and '.join(used)} away"
             )
-        return Gradebook(path)
+        book = Gradebook(path)
+        book.set_late_rule(self.late)
+        return book
 
     def released(self, name):
         return self.root / "released" / name
@@ -234,6 +246,25 @@ def write_whole(path, content):
     except BaseException:
         unfinished.unlink(missing_ok=True)
         raise
+
+
+def _rule(path, kept):
+    """The rule of the table [late]. Raises CourseError."""
+    sound = {
+        "points_per_day": lambda v: type(v) in (int, float) and 0 <= v < 1e6,
+        "late_days": lambda v: type(v) is int and 0 <= v < 1e6,
+    }
+    if not isinstance(kept, dict):
+        raise CourseError(f"{path}: late must be a table [late] with {' and '.join(sound)}")
+    for key, value in kept.items():
+        if key not in sound:
+            raise CourseError(f"{path}: [late] has no {key}; {meant(key, sound)}")
+        if not sound[key](value):
+            whole = " whole" * (key == "late_days")
+            raise CourseError(
+                f"{path}: {key} in [late] is {value!r}; expected a{whole} number from 0"
+            )
+    return Rule(**kept)
 
 
 def _is_points(points):

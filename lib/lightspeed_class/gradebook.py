@@ -11,130 +11,29 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import math
 import secrets
 import sqlite3
 import time
 import zlib
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 
+from lightspeed_class.gradebook_records import (
+    Change,
+    Decision,
+    Grading,
+    Manual,
+    Result,
+    Student,
+    Submission,
+)
 from lightspeed_class.gradebook_schema import MIGRATIONS, Newer
 from lightspeed_class.grading.grade import Graded, Score
+from lightspeed_class.intake.lateness import Lateness, Rule, how_late, settle
 from lightspeed_class.intake.notebooks import Assignment
 from lightspeed_course.practice.store_file import statements
 
 BUSY_SECONDS = 30
-
-
-@dataclass(frozen=True)
-class Student:
-    """One of the roster; `seed` draws the variants."""
-
-    id: str
-    name: str
-    seed: str | None
-    details: dict
-
-    @property
-    def left(self):
-        """Whether they are no longer in the class."""
-        return bool(self.details.get("left"))
-
-
-@dataclass(frozen=True)
-class Submission:
-    """A notebook that was handed in; `refused` says why if it could not even be read."""
-
-    id: int
-    student: str
-    assignment: str
-    at: float
-    source: str
-    sha256: str
-    refused: str
-
-
-@dataclass(frozen=True)
-class Grading:
-    """What a submission earned when it was graded under a key."""
-
-    id: int
-    submission: int
-    key: str
-    at: float
-    graded: Graded
-
-
-@dataclass(frozen=True)
-class Manual:
-    """Points (None: a comment only) and words by a person; question "" stands for the whole
-    assignment.
-    """
-
-    student: str
-    assignment: str
-    question: str
-    points: float | None
-    comment: str
-    by: str
-    at: float
-
-
-@dataclass(frozen=True)
-class Result:
-    """Where a student stands. Manual points of a question stand in place of the automatic ones;
-    those of "" are added.
-
-    `now`: question -> its points in the latest version of the assignment.
-    """
-
-    student: Student
-    submission: Submission | None
-    grading: Grading | None
-    now: dict[str, float]
-    manual: dict[str, Manual] = field(default_factory=dict)
-
-    @property
-    def scores(self):
-        return {s.question: s for s in self.grading.graded.scores} if self.grading else {}
-
-    @property
-    def points(self):
-        """None while there is nothing to count."""
-        given = {q: m.points for q, m in self.manual.items() if m.points is not None}
-        if not self.grading and not given:
-            return None
-        return math.fsum(({q: s.points for q, s in self.scores.items()} | given).values())
-
-    @property
-    def asked(self):
-        """Question -> what its points are out of: as it was when they were given."""
-        by_hand = {q for q, m in self.manual.items() if m.points is not None} & self.now.keys()
-        return (
-            {q: s.out_of for q, s in self.scores.items()} | {q: self.now[q] for q in by_hand}
-            if self.grading
-            else self.now
-        )
-
-    @property
-    def out_of(self):
-        return math.fsum(self.asked.values())
-
-    @property
-    def outdated(self):
-        """Whether it was graded when other points were set than now."""
-        return bool(self.grading) and {q: s.out_of for q, s in self.scores.items()} != self.now
-
-
-@dataclass(frozen=True)
-class Change:
-    """A score that another grading made different."""
-
-    student: Student
-    question: str
-    before: Score
-    after: Score
 
 
 class Gradebook:
@@ -188,11 +87,25 @@ class Gradebook:
         first given.
         """
         with self._transaction():
+            had = self._file.execute("SELECT details FROM students WHERE id = ?", (id,)).fetchone()
+            was, left = had and json.loads(had[0]).get("left"), details.get("left")
             self._file.execute(
                 "INSERT INTO students VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET name ="
                 " excluded.name, seed = coalesce(seed, excluded.seed), details = excluded.details",
                 (id, name, seed, json.dumps(details)),
             )
+            if bool(was) != bool(left):
+                self._decide("left", id, "", "yes" if left else None, "the roster")
+
+    def set_left(self, student, left, reason="", by=""):
+        """Say that somebody left the class, or is back: nothing else of theirs changes."""
+        with self._transaction():
+            one = self.student(student)
+            details = one.details | {"left": "yes" * left}
+            self._file.execute(
+                "UPDATE students SET details = ? WHERE id = ?", (json.dumps(details), student)
+            )
+            self._decide("left", student, "", "yes" if left else None, reason, by)
 
     def students(self):
         rows = self._file.execute(
@@ -341,6 +254,18 @@ class Gradebook:
                 out.discard(id)
         return chosen, out
 
+    def chosen(self, assignment):
+        """[(when, student, what was chosen)], oldest first."""
+        rows = self._file.execute(
+            "SELECT chosen.at, student, submission, none FROM chosen JOIN submissions ON submission"
+            " = submissions.id WHERE assignment = ? ORDER BY number",
+            (assignment,),
+        )
+        return [
+            (at, student, f"{'none up to ' * none}submission {id} counts")
+            for at, student, id, none in rows
+        ]
+
     def counting(self, assignment):
         """Student id -> the submission that counts: the one chosen last, else the last that could
         be read, else the last.
@@ -417,6 +342,82 @@ class Gradebook:
         )
         return [Manual(*row) for row in rows]
 
+    # What people decide
+
+    def decide(self, what, student, assignment="", value=None, reason="", by=""):
+        """Keep a decision; the latest one of its kind counts, and None takes back what was."""
+        with self._transaction():
+            self._decide(what, student, assignment, value, reason, by)
+
+    def _decide(self, what, student, assignment, value, reason="", by=""):
+        self._file.execute(
+            "INSERT INTO decisions (what, student, assignment, value, reason, by, at) VALUES"
+            " (?, ?, ?, ?, ?, ?, ?)",
+            (what, student, assignment, value, reason, by, time.time()),
+        )
+
+    def decisions(self, what=None, assignment=None):
+        """Every one, or those of a kind and an assignment, oldest first."""
+        rows = self._file.execute(
+            "SELECT what, student, assignment, value, reason, by, at FROM decisions WHERE ?1 IN"
+            " (what, '') AND ?2 IN (assignment, '') ORDER BY number",
+            (what or "", assignment or ""),
+        )
+        return [Decision(*row) for row in rows]
+
+    def standing(self, what, assignment):
+        """Student id -> the value of the decision that counts, where there is one."""
+        latest = {d.student: d.value for d in self.decisions(what, assignment)}
+        return {student: value for student, value in latest.items() if value is not None}
+
+    @property
+    def late_rule(self):
+        """What a late day costs, as class.toml said last."""
+        kept = self.decisions("late rule")
+        return Rule(**json.loads(kept[-1].value)) if kept else Rule()
+
+    def set_late_rule(self, rule):
+        """Keep the rule of class.toml where it is another one than before."""
+        if rule != self.late_rule:
+            self.decide("late rule", None, value=json.dumps(asdict(rule)))
+
+    def due(self, assignment, student=None):
+        """(when it is due for all or for one student, whether that is an extension)."""
+        return self._dues(assignment)(student)
+
+    def _dues(self, assignment):
+        """A function student -> due(); an extension never makes anything due earlier."""
+        kept, extended = self.setting(f"due {assignment}"), self.standing("extended", assignment)
+        due = float(kept) if kept else None
+
+        def of(student):
+            own = float(extended.get(student, "-inf"))
+            return (due, False) if due is None or own <= due else (own, True)
+
+        return of
+
+    def lateness(self, assignment):
+        """Student id -> Lateness of the submission that counts. What could not be read, and what
+        a student is excused, spends nothing.
+        """
+        found, costs = {}, {}  # student -> {assignment: (due, seconds)}
+        for name in self.assignments():
+            excused, dues = self.standing("excused", name), self._dues(name)
+            for student, submission in self.counting(name).items():
+                due, extended = dues(student)
+                late_by = how_late(submission, due, extended)
+                if not (submission.refused or student in excused):
+                    found.setdefault(student, {})[name] = (due or 0.0, late_by)
+                elif name == assignment:
+                    costs[student] = Lateness(late_by)
+        rule = self.late_rule
+        for student, mine in found.items():
+            names = sorted(mine, key=lambda name: (mine[name][0], name))
+            settled = settle(rule, [mine[name][1] for name in names])
+            if assignment in names:
+                costs[student] = settled[names.index(assignment)]
+        return costs
+
     # The outcome
 
     def results(self, assignment, student=None):
@@ -425,6 +426,8 @@ class Gradebook:
         """
         now = self.assignment(assignment).points
         counting, manual = self.counting(assignment), {}
+        lateness, dues = self.lateness(assignment), self._dues(assignment)
+        excused = self.standing("excused", assignment)
         for entry in self.manual(assignment):
             mine = manual.setdefault(entry.student, {})
             mine.pop(entry.question, None)
@@ -436,9 +439,17 @@ class Gradebook:
             if one.left and not submission and one.id not in manual and not student:
                 continue
             history = self.gradings(submission.id) if submission else []
+            due, extended = dues(one.id)
             found.append(
                 Result(
-                    one, submission, history[-1] if history else None, now, manual.get(one.id, {})
+                    one,
+                    submission,
+                    history[-1] if history else None,
+                    now,
+                    manual.get(one.id, {}),
+                    lateness.get(one.id, Lateness()),
+                    due if extended else None,
+                    one.id in excused,
                 )
             )
         return found

@@ -59,6 +59,19 @@ MIGRATIONS = (
         BEGIN SELECT RAISE(ABORT, 'times are only added'); END;
     ALTER TABLE chosen ADD COLUMN none INTEGER NOT NULL DEFAULT 0;
     """,
+    # What people decide of a student: "extended" (value: when it is due), "excused", "left"; and
+    # of the class, without a student: "late rule". A value of NULL takes back what was before.
+    """
+    CREATE TABLE decisions (
+        number INTEGER PRIMARY KEY, what TEXT NOT NULL, student TEXT REFERENCES students(id),
+        assignment TEXT NOT NULL, value TEXT, reason TEXT NOT NULL, by TEXT NOT NULL,
+        at REAL NOT NULL
+    );
+    CREATE TRIGGER decisions_stay BEFORE UPDATE ON decisions
+        BEGIN SELECT RAISE(ABORT, 'decisions are only added'); END;
+    CREATE TRIGGER decisions_last BEFORE DELETE ON decisions
+        BEGIN SELECT RAISE(ABORT, 'decisions are only added'); END;
+    """,
 )
 
 

@@ -22,7 +22,7 @@ from lightspeed_class.handout.release import notebook_for
 from lightspeed_class.intake import collect as collecting
 from lightspeed_class.intake import unpack
 from lightspeed_class.intake.collect import collect, put_aside
-from lightspeed_class.intake.match_submissions import late
+from lightspeed_class.intake.lateness import late
 from lightspeed_class.intake.notebooks import LARGEST, Assignment
 from lightspeed_class.intake.origins import Origins, remarks, told_student
 from lightspeed_class.reports.feedback import write_feedback

@@ -12,7 +12,7 @@ from test_collect import NAME, archive, fill, folder, kept, notebook
 
 from lightspeed_class.gradebook import MIGRATIONS, Gradebook
 from lightspeed_class.intake.collect import collect, put_aside
-from lightspeed_class.intake.match_submissions import late
+from lightspeed_class.intake.lateness import late
 from lightspeed_class.intake.origins import remarks
 from lightspeed_class.reports.results import outcomes
 from lightspeed_cli import main

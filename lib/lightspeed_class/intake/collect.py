@@ -26,7 +26,8 @@ from pathlib import Path
 
 from lightspeed_class.class_folder import CourseError, write_whole
 from lightspeed_class.gradebook import Submission
-from lightspeed_class.intake.match_submissions import BY_ID, FROM_WORKSHEET, MOODLE, People, late
+from lightspeed_class.intake.lateness import FROM_WORKSHEET, late
+from lightspeed_class.intake.match_submissions import BY_ID, MOODLE, People
 from lightspeed_class.intake.moodle_worksheet import has_no_time, worksheets
 from lightspeed_class.intake.notebooks import Refused, code_cells
 from lightspeed_class.intake.origins import BY_ID_ALONE, Origins, same_bytes
@@ -89,7 +90,7 @@ def collect(course, book, name, paths, student=None):
     for path in paths:
         if not os.path.lexists(path):
             raise CourseError(f"there is no file or folder {path}")
-    students, due = book.students(), book.setting(f"due {name}")
+    students = book.students()
     sheets = [path for path in paths if str(path).lower().endswith(".csv") and Path(path).is_file()]
     participants, times = worksheets(sheets, students)
     people = People(students, participants)
@@ -101,7 +102,6 @@ def collect(course, book, name, paths, student=None):
         book.assignment(name),
         people,
         student,
-        due and float(due),
         times,
     )
     left, found, failed = [], [], False
@@ -192,9 +192,9 @@ def _first(lines, folder):
 class _Desk:
     """Where files are looked at one by one."""
 
-    def __init__(self, folder, book, assignment, people, student, due, times):
+    def __init__(self, folder, book, assignment, people, student, times):
         self.folder, self.book, self.assignment, self.people = folder, book, assignment, people
-        self.student, self.due, self.times = student, due, times
+        self.student, self.times = student, times
         self.origins = Origins(book, assignment.name)
         self.chosen, self.out = book.choices(assignment.name)
         self.rows, self.timed, self.untimed = [], 0, False
@@ -333,7 +333,7 @@ class _Desk:
             self.untimed |= not refused and has_no_time(source)
             verdict = (
                 "late"
-                if late(source, at, self.due)
+                if self._late(student, source, at)
                 else "older"
                 if last and last.at > at
                 else "new"
@@ -373,7 +373,14 @@ class _Desk:
         mine = self.received[before.student]
         mine[mine.index(before)] = replace(before, at=at, source=source)
         self.timed += 1
-        return "By the worksheet it was handed in late." if late(source, at, self.due) else ""
+        return (
+            "By the worksheet it was handed in late."
+            if self._late(before.student, source, at)
+            else ""
+        )
+
+    def _late(self, student, source, at):
+        return late(source, at, *self.book.due(self.assignment.name, student))
 
     def _after_all(self, before, last, at, source):
         """Why one that is there already, and came again, does not count, if that is not plain."""

@@ -19,20 +19,14 @@ import re
 import unicodedata
 from pathlib import PurePosixPath
 
+from lightspeed_class.intake.lateness import ANONYMOUS, CANVAS
 from lightspeed_class.roster import IDENTIFIERS
 
-CANVAS = re.compile(
-    r"(?P<name>.*?)_(?P<late>LATE_)?(?P<user>\d+)_(?P<file>\d+)_(?P<rest>.+)", re.DOTALL
-)
-ANONYMOUS = re.compile(
-    r"(?P<late>LATE_)?anon_(?P<user>[A-Za-z0-9]{5,})_(?P<file>\d+)_(?P<rest>.+)", re.DOTALL
-)
 MOODLE = re.compile(
     r"(?P<name>.+)_(?P<number>\d+)_assignsubmission_[a-z]+_?(?P<rest>.*)", re.DOTALL
 )
 # Moodle's names where marking is anonymous
 NOBODY = re.compile(r"partic|partec|teilnehm|deelnem", re.IGNORECASE)
-FROM_WORKSHEET = " (time from the worksheet)"
 BY_ID = " (by the id in it)"
 
 
@@ -97,18 +91,6 @@ class People:
         if moodle:
             return not NOBODY.match(moodle["name"])
         return bool(CANVAS.fullmatch(parts[-1])) and not ANONYMOUS.fullmatch(parts[-1])
-
-
-def late(source, at, due):
-    """Whether a submission is late: by Canvas's mark, else by its time. What has no time of its
-    own is not.
-    """
-    name = source.rpartition("/")[2].rpartition(": ")[2]
-    if match := CANVAS.fullmatch(name) or ANONYMOUS.fullmatch(name):
-        return bool(match["late"])
-    if "_assignsubmission_" in source and not source.endswith(FROM_WORKSHEET):
-        return False
-    return due is not None and at > due
 
 
 def squash(name):

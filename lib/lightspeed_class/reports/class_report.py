@@ -54,7 +54,7 @@ def statistics(book, name):
     )
     said = remarks(book, name)
     graded = [o for o in found if o.result.grading]
-    read = [o for o in graded if o.status != "refused"]
+    read = [o for o in graded if o.result.grading.graded.status != "refused"]
     answers = [
         a
         for o in read
@@ -66,7 +66,7 @@ def statistics(book, name):
         "graded": len(graded),
         "read": len(read),
         "out of": math.fsum(assignment.points.values()),
-        "points": sorted(o.result.points for o in read),
+        "points": sorted(o.result.points for o in read if not o.result.excused),
         "questions": items(answers, assignment.points),
         "mistakes": mistakes(answers),
         "unexplained": unexplained(answers),
@@ -76,11 +76,11 @@ def statistics(book, name):
             if o.result.student.id in said
         ],
         "stopped": [
-            (*_who(o), o.status, " ".join(o.result.grading.graded.notes))
+            (*_who(o), o.result.grading.graded.status, " ".join(o.result.grading.graded.notes))
             for o in graded
             if o.result.grading.graded.notes
         ],
-        "late": [(*_who(o), o.late) for o in found if o.late],
+        "late": [(*_who(o), ", ".join(filter(None, (o.late, o.cost)))) for o in found if o.late],
         "missing": [_who(o) for o in found if o.status in ("missing", "by hand")],
         "outdated": sum(o.result.outdated for o in found),
         "waiting": [_who(o) for o in found if o.status == "not graded"],

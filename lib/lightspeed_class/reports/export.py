@@ -7,10 +7,12 @@ Possible" comes first. A student is found by ID, else by SIS User ID, else by SI
 name, the first who has it: so who has none of the three is left out, and namesakes get their id
 behind the name. A heading without a known id is matched by the assignment's name; if there is none,
 Canvas asks. An empty cell means no score; where Canvas has one already, it offers to clear it.
+"EX" excuses a student from the assignment.
 
 Moodle, Grades > Import > CSV file (docs.moodle.org, "Grade import";
 grade/import/csv/classes/load_data.php of moodle/moodle): any headings; the instructor maps one
-column to a field that identifies the student, and grade and feedback to the item. "-" is no grade.
+column to a field that identifies the student, and grade and feedback to the item. "-" is no grade,
+for the excused too, whom it has no sign for.
 Feedback must be mapped together with the grade, or the grades are lost. One row whose student is
 not found stops the whole import, and one without an identifier would be given to the student of the
 row above: so who has none of their own is left out. Who is left out is named on stderr.
@@ -28,6 +30,7 @@ import io
 import re
 import sys
 from collections import Counter
+from datetime import UTC, datetime
 from pathlib import Path
 
 from lightspeed_class.class_folder import write_whole
@@ -101,6 +104,9 @@ def _plain(book, table, titles, missing_as_zero):
         "out of",
         "added",
         "comments",
+        "late days used",
+        "points off",
+        "extended to",
         *questions,
     ]
     for name, rows in table.items():
@@ -115,7 +121,8 @@ def _plain(book, table, titles, missing_as_zero):
             total, out_of = _total(outcome, missing_as_zero), number(outcome.result.out_of)
             yield [
                 *(identifier(id), cell(student.name), *details),
-                *(name, status, outcome.late, total, out_of, added, cell(said), *each),
+                *(name, status, outcome.late, total, out_of, added, cell(said)),
+                *(*_policies(outcome.result), *each),
             ]
 
 
@@ -139,7 +146,7 @@ def _canvas(book, table, titles, missing_as_zero):
         yield [
             cell(name or student.id),
             *identifiers,
-            *_totals(table, student, missing_as_zero, ""),
+            *_totals(table, student, missing_as_zero, "", "EX"),
         ]
 
 
@@ -156,7 +163,7 @@ def _moodle(book, table, titles, missing_as_zero):
     yield [heading, "Full name", *(h for title in shown for h in (title, f"{title} (feedback)"))]
     for student in found:
         cells = [identifier(student.details[MOODLE[heading]]), cell(student.name)]
-        totals = _totals(table, student, missing_as_zero, "-")
+        totals = _totals(table, student, missing_as_zero, "-", "-")
         for total, rows in zip(totals, table.values(), strict=True):
             outcome = rows.get(student.id)
             cells += [
@@ -216,11 +223,24 @@ def _total(outcome, missing_as_zero):
     )
 
 
-def _totals(table, student, missing_as_zero, nothing):
+def _totals(table, student, missing_as_zero, nothing, excused):
+    found = [rows.get(student.id) for rows in table.values()]
     return [
-        (_total(rows[student.id], missing_as_zero) if student.id in rows else "") or nothing
-        for rows in table.values()
+        excused
+        if outcome and outcome.status == "excused"
+        else (_total(outcome, missing_as_zero) if outcome else "") or nothing
+        for outcome in found
     ]
+
+
+def _policies(result):
+    """Late days used, points taken off, and until when there was time, as cells."""
+    until = result.extended
+    return (
+        str(result.lateness.spent or ""),
+        number(result.off) if result.off else "",
+        f"{datetime.fromtimestamp(until, UTC):%Y-%m-%d %H:%M} UTC" if until else "",
+    )
 
 
 def _points(value):
@@ -234,11 +254,14 @@ def _out_of(book, name):
 def _words(outcome):
     """The diagnosis of each question that is not right, for a field of feedback."""
     scores = outcome.result.scores.values()
+    if outcome.status == "excused":
+        yield "Excused."
+        return
     if outcome.status == "missing" or not scores:
         return
     yield f"{sum(s.kind == 'right' for s in scores)} of {len(scores)} right."
     if outcome.late:
-        yield f"{outcome.late.capitalize()}."
+        yield f"{', '.join(filter(None, (outcome.late.capitalize(), outcome.cost)))}."
     yield from outcome.result.grading.graded.notes
     for score in scores:
         if score.kind not in ("right", "unanswered", "refused"):

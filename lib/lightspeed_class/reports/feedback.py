@@ -33,6 +33,7 @@ WORDS = {
 }
 TOLD = {
     "refused": "Your notebook could not be read, so no question could be graded.",
+    "excused": "You are excused from this assignment: it does not count for you.",
     "by hand": "Nothing was handed in; these points were given by hand.",
 }
 FOUND = {
@@ -87,7 +88,7 @@ def to_html(assignment, outcome, seed=None, former=(), remark=""):
     The same outcome gives the same bytes.
     """
     result, status = outcome.result, outcome.status
-    judged = result.grading and status != "refused"
+    judged = result.grading and result.grading.graded.status != "refused"
     whole = result.manual.get("")
     return page(
         "feedback",
@@ -95,10 +96,15 @@ def to_html(assignment, outcome, seed=None, former=(), remark=""):
         name=result.student.name or result.student.id,
         id=result.student.id,
         status=status,
-        points=_points(result.points, result.out_of) if status in TOLD or judged else "",
+        points=""
+        if result.points is None
+        else _points(result.points, result.out_of)
+        if status in TOLD or judged
+        else "",
         told=TOLD.get(status) or _tally(result),
         at=_date(outcome.at) if outcome.at else "",
-        late=outcome.late,
+        late=", ".join(filter(None, (outcome.late, outcome.cost))),
+        until=_date(result.extended) if result.extended else "",
         whole=whole,
         whole_points=f"{_some(whole.points or 0)} for the assignment as a whole" if whole else "",
         notes=_notes(result, remark),

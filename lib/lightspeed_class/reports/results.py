@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lightspeed_class.gradebook import Result
-from lightspeed_class.intake.match_submissions import late
+from lightspeed_class.intake.lateness import late
 from lightspeed_course.show.format import human_time
 
 
@@ -18,13 +18,30 @@ class Outcome:
     """
 
     result: Result
-    late: str
+
+    @property
+    def late(self):
+        seconds = self.result.lateness.seconds
+        if seconds is None:
+            return "late"  # Canvas says so, and its archives do not say by how much
+        return f"{human_time(seconds)} late" if seconds else ""
+
+    @property
+    def cost(self):
+        """What lateness cost, in words; "" if nothing."""
+        spent, off = self.result.lateness.spent, self.result.off
+        return ", ".join(
+            [f"{spent} late {'day' if spent == 1 else 'days'} used"] * bool(spent)
+            + [f"{number(off)} {'point' if off == 1 else 'points'} off"] * bool(off)
+        )
 
     @property
     def status(self):
-        """missing, by hand, not graded, refused, or how the program ended: ok, time, memory,
-        output, protocol, exit.
+        """excused, missing, by hand, not graded, refused, or how the program ended: ok, time,
+        memory, output, protocol, exit.
         """
+        if self.result.excused:
+            return "excused"
         if self.result.grading:
             return self.result.grading.graded.status
         if self.result.submission:
@@ -56,11 +73,7 @@ class Outcome:
 
 def outcomes(book, name):
     """Those of an assignment, by student id. Raises KeyError for an unknown assignment."""
-    due = book.setting(f"due {name}")
-    return [
-        Outcome(r, lateness(r.submission, float(due) if due else None) if r.submission else "")
-        for r in book.results(name)
-    ]
+    return [Outcome(r) for r in book.results(name)]
 
 
 def outdated(book, *names):
@@ -71,19 +84,6 @@ def outdated(book, *names):
                 f"{name}: {count} graded under other points than it has now: lightspeed class"
                 f" regrade {name}"
             )
-
-
-def lateness(submission, due=None):
-    """How late a submission is, in words; "" if it is not or nobody can tell. `due` in seconds
-    since 1970.
-    """
-    if late(submission.source, 0.0, None):
-        return "late"  # Canvas says so, and its archives do not say by how much
-    return (
-        f"{human_time(submission.at - due)} late"
-        if late(submission.source, submission.at, due)
-        else ""
-    )
 
 
 def number(value):

@@ -1,9 +1,29 @@
 """What several verbs of a class need: who and what is meant, and how it is told."""
 
 import difflib
+import getpass
 from datetime import datetime
 
 from lightspeed_cli.errors import UserError
+
+# of a verb that decides something of a student
+DECIDED = (
+    ("--undo", {"action": "store_true", "help": "take it back"}),
+    ("--reason", {"default": "", "metavar": "TEXT"}),
+    ("--by", {"default": "", "metavar": "WHO", "help": "default: your user name"}),
+)
+
+
+def decider(options):
+    """(the reason, who decides)."""
+    return options.reason, options.by or getpass.getuser()
+
+
+def undone(book, options, what, student, name, words):
+    """Take a decision back. Raises UserError where there is none."""
+    if student not in book.standing(what, name):
+        raise UserError(f"{student} has no {words} for {name} to take back")
+    book.decide(what, student, name, None, *decider(options))
 
 
 def known(book, name):
@@ -90,6 +110,8 @@ def listed(names, most=12):
 
 
 def total(result):
+    if result.excused:
+        return "excused"
     return "no points yet" if result.points is None else f"{result.points:g} of {result.out_of:g}"
 
 

@@ -63,7 +63,9 @@ def run(options, course, book, regrade=False):
         + "."
     )
     if missing := [
-        who(r.student) for r in book.results(name) if not r.submission and not r.student.left
+        who(r.student)
+        for r in book.results(name)
+        if not (r.submission or r.excused or r.student.left)
     ]:
         print(f"  nothing from {listed(missing)}")
     say_outdated(book, name)

@@ -1,5 +1,7 @@
 """Where each assignment stands."""
 
+from datetime import datetime
+
 from lightspeed_cli.classroom.common import (
     due_words,
     known,
@@ -38,7 +40,7 @@ def run(options, course, book):
             )
         ] or [0, 0]
         for r in results:
-            points = "" if r.points is None else total(r)
+            points = "" if r.points is None and not r.excused else total(r)
             grading = (
                 f"grading {r.grading.id}, {r.grading.graded.status}"
                 if r.grading
@@ -48,22 +50,30 @@ def run(options, course, book):
             )
             print(
                 f"  {r.student.id:<{wide[0]}}  {r.student.name + left_mark(r.student):<{wide[1]}} "
-                f" {points:<12} {grading}" + ", points or a comment by hand" * bool(r.manual)
+                f" {points:<12} {grading}"
+                + "".join(f", {words}" for words in _policies(r))
+                + ", points or a comment by hand" * bool(r.manual)
             )
+
+
+def _policies(result):
+    from lightspeed_class.reports.results import Outcome
+
+    outcome = Outcome(result)
+    until = result.extended
+    given = f"extended to {datetime.fromtimestamp(until):%Y-%m-%d %H:%M}" if until else ""
+    return filter(None, (given, outcome.late, outcome.cost))
 
 
 def _show_status(course, book, name):
     from lightspeed_class.intake.collect import put_aside
-    from lightspeed_class.intake.match_submissions import late
+    from lightspeed_class.intake.lateness import late
 
-    due, results = (
-        book.setting(f"due {name}"),
-        [r for r in book.results(name) if not r.student.left],
-    )
+    results = [r for r in book.results(name) if not r.student.left]
     left = {s.id for s in book.students() if s.left}
     submissions = [s for s in book.submissions(name) if s.student not in left]
     handed_in = [r for r in results if r.submission]
-    overdue = [s for s in submissions if late(s.source, s.at, due and float(due))]
+    overdue = [s for s in submissions if late(s.source, s.at, *book.due(name, s.student))]
     graded = [r for r in handed_in if r.grading]
     unread = [who(r.student) for r in graded if r.grading.graded.status == "refused"]
     print(f"{name}: {many(len(book.assignment(name).points), 'question')}.{due_words(book, name)}")
@@ -72,7 +82,15 @@ def _show_status(course, book, name):
         f" ({many(len(submissions), 'submission')}, {len(overdue)} late); graded {len(graded)}"
     )
     for what, those in (
-        ("nothing from", [who(r.student) for r in results if not r.submission]),
+        ("nothing from", [who(r.student) for r in results if not (r.submission or r.excused)]),
+        ("excused:", [who(r.student) for r in results if r.excused]),
+        ("more time for", [who(r.student) for r in results if r.extended]),
+        (
+            "late by nobody knows how much, so nothing is taken off:",
+            [who(r.student) for r in handed_in if r.lateness.seconds is None]
+            if book.late_rule.points_per_day or book.late_rule.late_days
+            else [],
+        ),
         ("waits for grading:", [who(r.student) for r in handed_in if not r.grading]),
         ("could not be read:", unread),
         (

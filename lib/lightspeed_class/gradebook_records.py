@@ -1,0 +1,151 @@
+"""What a gradebook gives out: people, submissions, gradings, what people added, and the outcome."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from lightspeed_class.grading.grade import Graded, Score
+from lightspeed_class.intake.lateness import Lateness
+
+
+@dataclass(frozen=True)
+class Student:
+    """One of the roster; `seed` draws the variants."""
+
+    id: str
+    name: str
+    seed: str | None
+    details: dict
+
+    @property
+    def left(self):
+        """Whether they are no longer in the class."""
+        return bool(self.details.get("left"))
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A notebook that was handed in; `refused` says why if it could not even be read."""
+
+    id: int
+    student: str
+    assignment: str
+    at: float
+    source: str
+    sha256: str
+    refused: str
+
+
+@dataclass(frozen=True)
+class Grading:
+    """What a submission earned when it was graded under a key."""
+
+    id: int
+    submission: int
+    key: str
+    at: float
+    graded: Graded
+
+
+@dataclass(frozen=True)
+class Manual:
+    """Points (None: a comment only) and words by a person; question "" stands for the whole
+    assignment.
+    """
+
+    student: str
+    assignment: str
+    question: str
+    points: float | None
+    comment: str
+    by: str
+    at: float
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What somebody decided: see the table in gradebook_schema. `value` None takes it back."""
+
+    what: str
+    student: str | None
+    assignment: str
+    value: str | None
+    reason: str
+    by: str
+    at: float
+
+
+@dataclass(frozen=True)
+class Result:
+    """Where a student stands. Manual points of a question stand in place of the automatic ones;
+    what lateness costs is taken off these, never below 0; those of "" are added.
+
+    `now`: question -> its points in the latest version of the assignment. Who is excused has no
+    points, whatever was handed in.
+    """
+
+    student: Student
+    submission: Submission | None
+    grading: Grading | None
+    now: dict[str, float]
+    manual: dict[str, Manual] = field(default_factory=dict)
+    lateness: Lateness = field(default_factory=Lateness)
+    extended: float | None = None
+    excused: bool = False
+
+    @property
+    def scores(self):
+        return {s.question: s for s in self.grading.graded.scores} if self.grading else {}
+
+    @property
+    def points(self):
+        """None while there is nothing to count."""
+        given = self._given
+        if self.excused or (not self.grading and not given):
+            return None
+        return math.fsum((self._earned, -self.off, given.get("", 0.0)))
+
+    @property
+    def off(self):
+        """The points that lateness takes off."""
+        return min(self.lateness.charge, max(self._earned, 0.0))
+
+    @property
+    def _given(self):
+        return {q: m.points for q, m in self.manual.items() if m.points is not None}
+
+    @property
+    def _earned(self):
+        """The points of the questions."""
+        each = {q: s.points for q, s in self.scores.items()} | self._given
+        return math.fsum(points for q, points in each.items() if q)
+
+    @property
+    def asked(self):
+        """Question -> what its points are out of: as it was when they were given."""
+        by_hand = {q for q, m in self.manual.items() if m.points is not None} & self.now.keys()
+        return (
+            {q: s.out_of for q, s in self.scores.items()} | {q: self.now[q] for q in by_hand}
+            if self.grading
+            else self.now
+        )
+
+    @property
+    def out_of(self):
+        return math.fsum(self.asked.values())
+
+    @property
+    def outdated(self):
+        """Whether it was graded when other points were set than now."""
+        return bool(self.grading) and {q: s.out_of for q, s in self.scores.items()} != self.now
+
+
+@dataclass(frozen=True)
+class Change:
+    """A score that another grading made different."""
+
+    student: Student
+    question: str
+    before: Score
+    after: Score

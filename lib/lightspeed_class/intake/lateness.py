@@ -1,0 +1,77 @@
+"""How late a submission is and what that costs: the rule of class.toml, extensions, late days.
+
+A day that has begun counts whole. Late days are spent in the order in which the assignments were
+due, as long as there are any; each day that none is left for costs points. What nobody can tell
+costs nothing: Canvas marks a file late and does not say by how much.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+CANVAS = re.compile(
+    r"(?P<name>.*?)_(?P<late>LATE_)?(?P<user>\d+)_(?P<file>\d+)_(?P<rest>.+)", re.DOTALL
+)
+ANONYMOUS = re.compile(
+    r"(?P<late>LATE_)?anon_(?P<user>[A-Za-z0-9]{5,})_(?P<file>\d+)_(?P<rest>.+)", re.DOTALL
+)
+FROM_WORKSHEET = " (time from the worksheet)"
+DAY = 86_400.0
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a late day costs: points, once the late days that each student has are spent."""
+
+    points_per_day: float = 0.0
+    late_days: int = 0
+
+
+@dataclass(frozen=True)
+class Lateness:
+    """Of a submission: `seconds` after it was due (0 if in time, None if late by nobody knows how
+    much), late days spent on it, and the points of the days that are left.
+    """
+
+    seconds: float | None = 0.0
+    spent: int = 0
+    charge: float = 0.0
+
+
+def late(source, at, due, extended=False):
+    """Whether a submission is late: by Canvas's mark, else by its time. What has no time of its
+    own is not.
+
+    Canvas knows no extension given here: what it packed before an extended time was not late.
+    """
+    name = source.rpartition("/")[2].rpartition(": ")[2]
+    if match := CANVAS.fullmatch(name) or ANONYMOUS.fullmatch(name):
+        return bool(match["late"]) and not (extended and due is not None and at <= due)
+    if "_assignsubmission_" in source and not source.endswith(FROM_WORKSHEET):
+        return False
+    return due is not None and at > due
+
+
+def how_late(submission, due, extended=False):
+    """Seconds after it was due: 0.0 if it is not late, None if nobody can tell by how much."""
+    if not late(submission.source, submission.at, due, extended):
+        return 0.0
+    # a mark of Canvas is all that there is: the times in its archives are those of the download
+    return None if late(submission.source, 0.0, None) else submission.at - due
+
+
+def settle(rule, seconds):
+    """[Lateness] of one student, from the seconds of each submission in the order they were due.
+
+    >>> settle(Rule(points_per_day=2.0, late_days=1), [0.0, 90_000.0])
+    [Lateness(seconds=0.0, spent=0, charge=0.0), Lateness(seconds=90000.0, spent=1, charge=2.0)]
+    """
+    left, found = rule.late_days, []
+    for late_by in seconds:
+        days = math.ceil((late_by or 0.0) / DAY)
+        spent = min(days, left)
+        left -= spent
+        found.append(Lateness(late_by, spent, (days - spent) * rule.points_per_day))
+    return found

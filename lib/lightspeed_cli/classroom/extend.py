@@ -1,0 +1,35 @@
+"""More time for one student."""
+
+from datetime import datetime
+
+from lightspeed_cli.argument_types import when
+from lightspeed_cli.classroom.common import DECIDED, decider, due_words, known, the_student, undone
+from lightspeed_cli.errors import UserError
+
+WORDS = "give one student more time"
+ARGUMENTS = (
+    ("student", {"metavar": "STUDENT"}),
+    ("until", {"nargs": "?", "type": when, "metavar": "WHEN", "help": "as --due of release"}),
+    *DECIDED,
+)
+
+
+def run(options, course, book):
+    name, student = known(book, options.name), the_student(book, options.student)
+    due, _ = book.due(name)
+    if options.undo == (options.until is not None):
+        raise UserError("give WHEN, or --undo alone")
+    if due is None:
+        raise UserError(f"{name} is due at no time: lightspeed class release {name} --due WHEN")
+    if options.undo:
+        undone(book, options, "extended", student, name, "extension")
+    elif options.until <= due:
+        raise UserError(f"that is no later than for all.{due_words(book, name)}")
+    else:
+        book.decide("extended", student, name, repr(options.until), *decider(options))
+    own, extended = book.due(name, student)
+    until = datetime.fromtimestamp(own).astimezone()
+    print(
+        f"{student}: {name} is due {until:%A %Y-%m-%d %H:%M (%Z)}"
+        + ("." if extended else ", as for all.")
+    )
