@@ -9,6 +9,7 @@ lies.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import tomllib
@@ -235,17 +236,44 @@ def new(folder):
 
 def write_whole(path, content):
     """Write all of the bytes, or leave what was there."""
+    with unfinished(path) as aside, open(aside, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+@contextlib.contextmanager
+def unfinished(path):
+    """A path beside this one to write to, which takes its place at the end, or goes."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{os.getpid()}.unfinished")
+    aside = path.with_name(f".{os.getpid()}.unfinished")
     try:
-        with open(unfinished, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(unfinished, path)
+        yield aside
+        os.replace(aside, path)
     except BaseException:
-        unfinished.unlink(missing_ok=True)
+        aside.unlink(missing_ok=True)
         raise
+
+
+def sweep(folder):
+    """Delete what processes that were killed left unfinished anywhere in a folder."""
+    for aside in folder.rglob(".*.unfinished"):
+        pid = aside.name.split(".")[1]
+        if pid.isdecimal() and not _runs(int(pid)):
+            aside.unlink(missing_ok=True)
+
+
+def _runs(pid):
+    """Whether another process of this number is at work."""
+    if pid == os.getpid():
+        return False
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _rule(path, kept):

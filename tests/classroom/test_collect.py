@@ -7,6 +7,8 @@ import random
 import shlex
 import shutil
 import stat
+import subprocess
+import sys
 import tempfile
 import time
 import zipfile
@@ -352,6 +354,7 @@ def test_another_assignments_notebook_is_put_aside(course, book, tmp_path):
         f"It answers numbers.dram_over_fma, not {NAME}. It is kept as "
     )
     assert kept(course)[wrong] == {"foreign"} and "ada" not in book.counting(NAME)
+    assert done.failed  # and so the exit status says that not all was taken in
     assert [line.partition(";")[0] for line in put_aside(course, book, NAME)[:1]] == [
         "1 for another assignment"
     ]
@@ -369,6 +372,24 @@ def test_another_assignments_notebook_is_put_aside(course, book, tmp_path):
         for r in collect(course, book, "01_numbers", [tmp_path / "in" / "ada"], "ada").rows
     ] == ["new"]
     assert put_aside(course, book, NAME) == []
+
+
+def test_what_a_killed_run_left_half_written_is_cleared_and_nothing_else(course, book, tmp_path):
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    own = course.collected(NAME) / "students" / "ada"
+    own.mkdir(parents=True)
+    here = {
+        "left": own / f".{dead.pid}.unfinished",
+        "at work": own / f".{os.getppid()}.unfinished",
+        "a student's": own / "0123456789ab-my.unfinished",
+        "no number": own / ".draft.unfinished",
+    }
+    for path in here.values():
+        path.write_bytes(b"half")
+    done = collect(course, book, NAME, [folder(tmp_path / "in", {"ada/x.ipynb": notebook(1)})])
+    assert [row.verdict for row in done.rows] == ["new"] and not done.failed
+    assert [name for name, path in here.items() if not path.exists()] == ["left"]
 
 
 # A notebook that is not the student's own

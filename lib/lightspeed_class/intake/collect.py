@@ -9,7 +9,7 @@ told about.
 The gradebook holds the notebooks too; the latest of a student that can be read counts. A file that
 is no notebook, or cannot be read, is told to its student if there is nothing better of theirs.
 Collecting the same again changes nothing but times that were not known before, and a run that was
-killed is finished by the next one.
+killed is finished by the next one, which clears away what that one left half written.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from lightspeed_class.class_folder import CourseError, write_whole
+from lightspeed_class.class_folder import CourseError, sweep, unfinished, write_whole
 from lightspeed_class.gradebook import Submission
 from lightspeed_class.intake.lateness import FROM_WORKSHEET, late
 from lightspeed_class.intake.match_submissions import BY_ID, MOODLE, People
@@ -57,7 +57,8 @@ class Row:
 class Collected:
     """What a collection did: a row for each file, and `left`: what could not even be looked at.
 
-    `failed`: a path could not be opened, or there was nothing at all. `timed`: how many submissions
+    `failed`: a path could not be opened, there was nothing at all, or a notebook is for another
+    assignment. `timed`: how many submissions
     got the time that a worksheet has; `untimed`: there are some whose time only a worksheet could
     tell.
     """
@@ -104,6 +105,7 @@ def collect(course, book, name, paths, student=None):
         student,
         times,
     )
+    sweep(course.collected(name))
     left, found, failed = [], [], False
     for path in paths:
         if path in sheets:
@@ -133,7 +135,7 @@ def collect(course, book, name, paths, student=None):
         name,
         tuple(desk.rows),
         tuple(left),
-        failed or not desk.rows,
+        failed or not desk.rows or any(row.verdict == "foreign" for row in desk.rows),
         desk.timed,
         desk.untimed and not sheets,
     )
@@ -454,10 +456,8 @@ class _Desk:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         target = self.folder / "received" / f"{digest[:12]}-{_safe(path.name)}"
         if not target.exists():
-            target.parent.mkdir(parents=True, exist_ok=True)
-            unfinished = target.with_name(f".{os.getpid()}.unfinished")
-            shutil.copyfile(path, unfinished)
-            os.replace(unfinished, target)
+            with unfinished(target) as aside:
+                shutil.copyfile(path, aside)
 
 
 def _natural(path):

@@ -38,6 +38,8 @@ def run(options, course, book):
             f" {course.collected(done.name) / 'students'}:"
         )
         print(*(f"  {line}" for line in beside(course, done)), sep="\n")
+    if done.counts["foreign"]:
+        print("What is for another assignment is collected for that one: lightspeed class collect")
     if done.counts["unknown"]:
         print(
             f"Give what is unknown to somebody: lightspeed class collect {done.name} FILE --as"
