@@ -115,7 +115,7 @@ def ratios(id, seed, given):
     variant = question(id).variant(seed)
     if variant.question.kind == "choice":
         return ()
-    values, right = np.array(given.split(), float), variant.right
+    values, right = np.array(given.split(), float), np.array(variant.right, float)
     if (
         not len(values)
         or not np.isfinite(values).all()
