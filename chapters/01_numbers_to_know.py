@@ -312,15 +312,15 @@ figure(
 # %%
 chip, wires, devices = (find(f"byte_{k}") for k in ("on_chip", "on_link", "through_device"))
 per_byte = [
-    ["register", chip.register, f"access, {chip.process}"],
-    ["small cache", chip.sram_8kb, f"access, {chip.process}"],
-    ["large cache (L2)", chip.l2, f"access, {e.process}"],
+    ["register", chip.register, f"access, {chip.process}, taken as 64 bit"],
+    ["small cache (8 KB)", chip.sram_8kb, f"access, {chip.process}"],
+    ["large cache (1 MB)", chip.l2, f"access, {e.process}"],
     ["GDDR6", chip.dram, f"access, {find('jouppi_7nm').process}, the least printed"],
     ["another die (NVLink-C2C)", wires.c2c, "link"],
     ["another GPU (NVLink)", wires.nvlink, "link, one hop"],
     ["the host (PCIe)", wires.pcie, "link, an upper end"],
     ["another host (fibre)", devices.optics, "optics at both ends, power over rate"],
-    ["a disk (SSD)", devices.ssd, "drive, power over rate"],
+    ["a disk (SSD)", devices.ssd, "drive, power limit over rate"],
 ]
 table(
     per_byte,

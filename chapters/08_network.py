@@ -65,9 +65,9 @@ predict("network.any_hit", ...)
 # - **Selective repeat:** the lost packet, and that is it. {{because definition}} The receiver keeps
 #   what came after it.
 # - **Go back n:** the lost packet and what was sent after it. The receiver takes packets in order,
-#   so it throws away what came early. {{because definition}} Most RDMA adapters work like this,
-#   because memory for early packets is dear on a chip. {{because history: Mittal and others (2018)
-#   describe it so}}
+#   so it throws away what came early. {{because definition}} Most RDMA adapters have worked like
+#   this, because memory for early packets is dear on a chip. {{because history: Mittal and others
+#   (2018) describe it so}}
 # - **Go back zero:** the whole message again. Early RDMA adapters did this. {{because history: Guo
 #   and others (2016) report it}}
 #
@@ -95,6 +95,9 @@ predict("network.any_hit", ...)
 
 # %%
 losses = [1e-5, 1e-4, 1e-3, 1e-2]
+{p: round(go_back_n(p, window), 3) for p in losses}
+
+# %% tags=["figure"]
 table(
     [
         [si(p, "%"), selective_repeat(p), go_back_n(p, window), go_back_zero(p, 256, window)]
@@ -103,8 +106,8 @@ table(
     ["loss", "selective repeat", "go back n", "go back zero"],
     # holds "the same loss": all(go_back_zero(p, 256, window) < go_back_n(p, window)
     #   < selective_repeat(p) for p in losses)
-    caption="Goodput as a share of the line, at the same loss. The message of the last column has "
-    "a mebibyte.",
+    caption="Goodput as a share of the line, at the same loss. A message of the last column has "
+    "256 packets.",
 )
 
 # %% tags=["figure"]
@@ -120,8 +123,8 @@ figure(
     fig,
     # holds "falls to a half": all(abs(go_back_n(1 / w, w) - 0.5) < 0.05 for w in (10, 100, 1000))
     caption="Each curve of go back n falls to a half near a loss of one in a window.",
-    alt="Goodput over loss on a logarithmic axis: a flat line for selective repeat and three "
-    "falling curves for go back n, further left the longer the window.",
+    alt="Goodput over loss on a logarithmic axis: a nearly flat line for selective repeat and "
+    "three falling curves for go back n, further left the longer the window.",
 )
 
 # %% [markdown]
@@ -186,7 +189,9 @@ runs = {
 # ## One slow link and a thousand who wait
 #
 # A collective ends when its last rank has its data. So the loss of one link is a loss of all.
-# {{because definition: of a collective}} Put the Tuesday's numbers in:
+# {{because definition: of a collective}} Give the Tuesday's job numbers: seconds of computing and of
+# traffic in a step, and the loss. All of the traffic waits for the one link. {{because design:
+# premises}}
 
 # %%
 compute, traffic, lossy = 0.3, 0.1, 0.01
@@ -211,6 +216,9 @@ reveal("network.cable")
 
 # %%
 ranks = [1, 8, 64, 1024, 8192]
+any_hit(0.001, 8), slowest_of(1.0, 0.01, 8), quantile_of_one(0.5, 8)
+
+# %% tags=["figure"]
 table(
     [
         [n, f"{any_hit(0.001, n):.1%}", slowest_of(1.0, 0.01, n), f"{quantile_of_one(0.5, n):.5f}"]
@@ -225,10 +233,10 @@ table(
 reveal("network.any_hit")
 
 # %% [markdown]
-# The mean of the slowest grows with the logarithm of the ranks, if delays are exponential: the mean
-# of the largest of $n$ is the sum $1 + 1/2 + \dots + 1/n$ of their means. {{because algebra}} So
-# *jitter* is a matter of scale. A spread that nobody notices on eight GPUs sets the pace of eight
-# thousand: look at the quantile in the last column, not at the mean. {{because advice}}
+# If delays are exponential, the mean of the largest of $n$ is $1 + 1/2 + \dots + 1/n$ times the
+# mean of one, and that sum grows with the logarithm of $n$. {{because algebra}} So *jitter* is a
+# matter of scale. A spread that nobody notices on eight GPUs sets the pace of eight thousand: look
+# at the quantile in the last column, not at the mean. {{because advice}}
 
 # %%
 ask("network.quantile")
@@ -255,8 +263,8 @@ incast_senders(64e6, burst)
 ask("network.incast_queue")
 
 # %% [markdown]
-# What happens when the buffer is full? Three things have been tried, and most fabrics run two of
-# them at the same time. {{because history}}
+# What happens when the buffer is full, or about to be? Ethernet knows three answers, and a fabric
+# for RoCE can run the last two together. {{because definition: the three below}}
 #
 # 1. **Drop.** The packets are lost, and the adapters send them again.
 # 2. **Pause** (PFC, *priority flow control*). A port whose queue gets long stops whoever sends to
@@ -276,10 +284,10 @@ explore()
 # %% [markdown]
 # Did you expect the timer? If the *last* packet of a burst is lost, no packet after it can show the
 # gap. {{because design}} The sender waits for its clock, and the receiver's port stands idle
-# meanwhile. {{because measured elsewhere: tests/laws/test_networks.py}} With pauses nothing is
-# lost, and it takes as long as the link takes; the senders stand still for most of it, which is
-# right, for there is nothing else that they could do. {{because measured elsewhere:
-# tests/explorers/test_network_verdicts.py}}
+# meanwhile. {{because measured elsewhere: tests/laws/test_networks.py}} With pauses nothing is lost
+# while the headroom fits into the buffer, and it takes as long as the link takes; the senders stand
+# still for most of it, which is right, for there is nothing else that they could do. {{because
+# measured elsewhere: tests/explorers/test_network_verdicts.py}}
 
 # %%
 ask("network.incast_senders")
@@ -298,7 +306,7 @@ pause_time(65535, wire)
 
 # %% [markdown]
 # and a broken adapter repeats it. How long until a sender three switches away stands still? As long
-# as three queues take to fill:
+# as three queues take to fill, here with a threshold that the next section computes:
 
 # %%
 pause_spread(3, paper.pfc_threshold, wire, 1e-6)
@@ -326,11 +334,15 @@ ask("network.headroom")
 #
 # The two are set up so that marks come first. The paper of DCQCN computes how, for a switch of
 # {{paper.ports:.0f}} ports with {{si(paper.buffer, "byte")}} of buffer and {{paper.priorities:.0f}}
-# classes. We take its four numbers and compute the same two thresholds:
+# classes. The headroom comes on top, and a setting of the switch, $\beta$. From these five numbers we
+# compute the same two thresholds:
 
 # %%
 switch = [paper.buffer, paper.ports, paper.priorities, paper.headroom]
 computed = [pfc_threshold(*switch), ecn_threshold(*switch, paper.beta)]
+computed
+
+# %% tags=["figure"]
 table(
     [
         ["pause from", computed[0], paper.pfc_threshold],
@@ -353,9 +365,12 @@ ask("network.pause_threshold")
 # the marks that keep $N$ flows at a fair share. {{because algebra: ECN or Delay, equation 11}} To
 # first order
 #
-# $$p^\star \approx \sqrt[3]{\frac{R_{AI}\,N^2}{\tau'\,C^2}\left(\frac{1}{B} + \frac{N}{T\,C}\right)^2}$$
+# $$p^\star \approx
+# \sqrt[3]{\frac{R_{AI}\,N^2}{\tau'\,C^2}\left(\frac{1}{B} + \frac{N}{T\,C}\right)^2}$$
 #
-# with rates and bytes counted in packets.
+# with rates and bytes counted in packets. $C$ is the line and $R_{AI}$ what one raise adds; a flow
+# is raised after each time $T$ and after each $B$ that it has sent; and $\tau'$ is the time between
+# two updates of how deep a cut is. {{because definition}}
 
 # %%
 from lightspeed.models.congestion import dcqcn_fluid, dcqcn_resting
@@ -383,17 +398,19 @@ figure(
             Rule(y=rest.queue, label="where it rests", color="orange"),
         ],
     ),
-    caption="Eight flows at one port. The fluid settles where the equations rest; packets jump "
-    "about, and leave a shorter queue on average.",
+    # holds "comes within a tenth": abs(fluid.queue[-1] / rest.queue - 1) < 0.1
+    caption="Eight flows at one port. The fluid comes within a tenth of where the equations rest; "
+    "packets jump about, and leave a shorter queue on average. The first peak is cut off: it "
+    f"reaches {si(max(fluid.queue), 'byte')}.",
     # holds "leave a shorter queue": sum(q for t, q in packets.samples if t > 0.008) / sum(
     #   1 for t, q in packets.samples if t > 0.008) < rest.queue
-    alt="Queue over time: a peak at the start, then a smooth curve that rises to the line of the "
-    "resting point, and a jagged one.",
+    alt="Queue over time: a peak at the start, then a smooth curve that rises towards the line of "
+    "the resting point, and a jagged one.",
 )
 
 # %% [markdown]
 # The short formula is {{first / rest.marking - 1:.0%}} above the exact resting point here; it is of
-# first order. {{holds 0 < first / rest.marking - 1 < 0.33}} Single packets jump round the fluid,
+# first order. {{holds 0 < first / rest.marking - 1 < 0.33}} The queue of single packets jumps,
 # since marks are drawn by chance.
 #
 # **Where it breaks.** A flow's rate goes up once in {{si(paper.timer, "s")}}. If its fair share is
@@ -410,9 +427,10 @@ slow_line = dcqcn_flows(paper.line_10g, paper.packet, paper.timer)
 # {{si(paper.line_10g, "byte/s")}}. The authors of DCQCN+ simulated it and found that queues were no
 # longer drained from about {{paper.fails_from:.0f}} and {{paper.fails_from_10g:.0f}} flows on: the
 # rule of thumb is off by {{computed / paper.fails_from - 1:+.0%}} and {{slow_line /
-# paper.fails_from_10g - 1:+.0%}}. {{because quotation: of DCQCN+, 'about 80 (160)'}} Our packet
-# simulator's mean queue passes Kmax between half of their number and their number at the faster
-# line. {{because measured elsewhere: tests/published/test_networks_published.py}}
+# paper.fails_from_10g - 1:+.0%}}. {{because quotation: of DCQCN+, 'about 80 (160)'}}
+# In our packet simulator the mean queue passes Kmax between half of their number and their number at
+# the faster line, and already below half of theirs at the slower: our senders never go below a packet
+# in that time. {{because measured elsewhere: tests/published/test_networks_published.py}}
 
 # %%
 ask("network.flows_in_step")
@@ -427,6 +445,9 @@ ask("network.flows_in_step")
 # links.
 
 # %%
+fat_tree_hosts(32, 2), fat_tree_switches(32, 2)
+
+# %% tags=["figure"]
 table(
     [
         [
@@ -448,7 +469,7 @@ ask("network.fat_tree")
 # Which GPUs should share a leaf? The obvious answer is: those of one rack. The better one for GPUs
 # is: those that talk to each other. In a ring between nodes, and in the all-reduce of two levels of
 # chapter 7, GPU 3 of a node talks to GPU 3 of the next. {{because definition: of the two-level
-# scheme}} So give leaf 3 the third GPU of *every* node: a **rail**. {{because definition}} Now
+# scheme}} So let GPU 3 of *every* node hang on leaf 3: a **rail**. {{because definition}} Now
 # rings stay under their leaf, however many nodes the leaf joins. {{because measured elsewhere:
 # tests/laws/test_fabrics.py}}
 #
@@ -456,6 +477,9 @@ ask("network.fat_tree")
 
 # %%
 sixteen = {route: alltoall_places(8, 16, 16, route) for route in ("direct", "pxn")}
+sixteen
+
+# %% tags=["figure"]
 table(
     [
         [name, *(f"{share:.1%}" for share in (p.inside, p.leaf, p.spine))]
@@ -475,25 +499,24 @@ ask("network.rail_spine")
 # ### Hash and hope
 #
 # Between two leaves there are many ways, all alike. {{because definition: of a leaf and spine}}
-# Switches pick one by a hash of the addresses, so that the packets of a flow stay in order (ECMP).
-# {{because definition}} A web server has thousands of small flows, and a hash spreads them well. A
-# GPU has a few, each as fast as a link, and two that share one get half. {{because history: Meta
-# and Alibaba both report it}}
+# Switches pick one by a hash of addresses and ports, so that the packets of a flow stay in order
+# (ECMP). {{because definition}} A web server has thousands of small flows, and a hash spreads them
+# well. A GPU has a few, each as fast as a link, and two that share one get half. {{because history:
+# Meta and Alibaba both report it}}
 
 # %%
-from lightspeed.models.fabric_traffic import Fabric, flows_of, load
-
 eight = ecmp_collisions(8, 8)
 eight
 
 # %% [markdown]
 # Eight flows on eight links: with a chance of {{eight.none:.2%}} each gets its own. On average
 # {{eight.idle:.0%}} of the links stay idle, and the fullest has {{eight.fullest:.2f}} flows, so the
-# job takes {{eight.fullest:.2f}} times as long. {{holds eight.none < 0.003 and eight.fullest >
-# 2.5}} More flows than links help: cut each into four connections, and the fullest link carries
-# {{ecmp_collisions(32, 8).fullest / 4:.2f}} times its part. {{holds ecmp_collisions(32, 8).fullest
-# / 4 < 0.75 * eight.fullest}} Meta reports up to {{number("meta_roce.ecmp_gain"):.0%}} for an
-# all-reduce from more connections whose numbers go into the hash. {{because quotation}}
+# job takes {{eight.fullest:.2f}} times as long as with a link for each. {{holds eight.none < 0.003
+# and eight.fullest > 2.5}} More flows than links help: cut each into four connections, and the
+# fullest link carries {{ecmp_collisions(32, 8).fullest / 4:.2f}} times its part. {{holds
+# ecmp_collisions(32, 8).fullest / 4 < 0.75 * eight.fullest}} Meta reports up to
+# {{number("meta_roce.ecmp_gain"):.0%}} for an all-reduce from more connections whose numbers go
+# into the hash. {{because quotation}}
 
 # %%
 ask("network.ecmp_none")
@@ -520,6 +543,9 @@ explore_fabric()
 
 # %%
 ratios, leaving = (1, 2, 4), (0.1, 0.5, 1.0)
+[across_rate(wire, 4, share) for share in leaving]
+
+# %% tags=["figure"]
 table(
     [[f"{r} to 1", *(across_rate(wire, r, share) for share in leaving)] for r in ratios],
     ["oversubscription", *(f"{share:.0%} leaves" for share in leaving)],
@@ -546,10 +572,14 @@ levels = {
     "of seventy-two": hierarchical_time(size, 72, gpus // 72, 900e9, wire),
     "of eight, SHARP": sharp_time(size, 8, gpus // 8, 450e9, wire),
 }
+levels["domains of eight"]
+
+# %% tags=["figure"]
 table(
     [[n, t.inside, t.across, t.upper] for n, t in levels.items()],
     ["", "inside", "across", "one after the other"],
-    caption=f"An all-reduce of {si(size, 'byte')} over {gpus:,} GPUs.",
+    caption=f"An all-reduce of {si(size, 'byte')} over {gpus:,} GPUs. The larger domain also "
+    "has the NVLink of the next generation, 900 GB/s in place of 450.",
 )
 
 # %%
@@ -566,13 +596,19 @@ ask("network.sharp")
 
 # %%
 joined, radix, prices = 2048, 64, {"switch": 30_000, "cable": 600}
-fabric_rows = []
-for ratio in (1, 2, 3):
-    parts = leaf_spine(joined, radix, ratio)
-    cost = (parts.leaves + parts.spines) * prices["switch"] + parts.cables * prices["cable"]
-    fabric_rows.append([f"{ratio} to 1", parts.leaves, parts.spines, parts.cables, f"{cost:,.0f}"])
+parts = {ratio: leaf_spine(joined, radix, ratio) for ratio in (1, 2, 3)}
+dollars = {
+    ratio: (p.leaves + p.spines) * prices["switch"] + p.cables * prices["cable"]
+    for ratio, p in parts.items()
+}
+dollars
+
+# %% tags=["figure"]
 table(
-    fabric_rows,
+    [
+        [f"{r} to 1", *(f"{n:,.0f}" for n in (p.leaves, p.spines, p.cables, dollars[r]))]
+        for r, p in parts.items()
+    ],
     ["oversubscription", "leaves", "spines", "cables", "dollars"],
     caption=f"{joined:,} links of {si(wire, 'byte/s')}, switches of {radix} ports, two layers. A "
     "cable counts with its optics at both ends.",
@@ -601,16 +637,17 @@ fleet, draw = 50_000, 350  # GPUs, and W each: the premises of chapter 6's sourc
 # - **Why NVLink for tensor parallelism?** Its messages are in the way of the next product, so they
 #   can hide behind nothing, and NVLink has {{link("nvlink4").bandwidth / wire:.0f}} times the rate
 #   of an adapter. {{holds link("nvlink4").bandwidth > 8 * wire}}
-# - **Why does one slow GPU slow the job?** A collective ends with its last rank; see *The slowest
-#   of many*. {{because definition}}
+# - **Why does one slow GPU slow the job?** A collective ends with its last rank; see *Many wait
+#   for the last*. {{because definition}}
 # - **What do we check before we go from eight GPUs to sixty-four?** At eight there was no network.
 #   {{because definition: one node}} So: the topology and which adapter each GPU takes; the
 #   collectives that the job runs, at its sizes, on two nodes and then on eight; counters before and
 #   after; groups of tensor parallelism still inside a node; the batch and its accumulation; a
 #   checkpoint written and read back; and the spread of the step over an hour.
 # - **Where does the price of loss come in?** The {{fleet:,}} GPUs of one textbook draw {{fleet *
-#   draw / 1e6:.1f}} MW. If a lossy cable takes a third of the speed for two days, that is {{fleet *
-#   draw * 48 / 3 / 1e6:,.0f}} MWh for nothing. {{because algebra}}
+#   draw / 1e6:.1f}} MW. If a lossy cable takes a third of the speed for two days, up to {{fleet *
+#   draw * 48 / 3 / 1e6:,.0f}} MWh are for nothing, less by what waiting GPUs do not draw. {{because
+#   algebra}}
 #
 # ## Check it against what was published
 #
@@ -632,7 +669,7 @@ ours = [
     ("HPN: segments of a pod", hpn.switch / (2 * hpn.port) / hpn.rails, hpn.segments),
 ]
 
-# %%
+# %% tags=["figure"]
 table(
     [[what, *(f"{float(x):.4g}" for x in (a, b)), f"{a / b - 1:+.1%}"] for what, a, b in ours],
     ["what", "the law", "printed", "error"],
@@ -666,6 +703,7 @@ from lightspeed_course import measure_here, shipped
 from lightspeed_course.measure.instruments.lossy import DELAY, LOSSES, SLOT, WINDOW
 from lightspeed_course.measure.pages.loss_figures import loss_figure, loss_table
 
+# %% tags=["figure"]
 table(
     [[si(p, "%"), selective_repeat(p), go_back_n(p, WINDOW)] for p in LOSSES],
     ["loss", "selective repeat", "go back n"],
@@ -708,11 +746,11 @@ loss_table(recorded)
 #
 # | counter | where | what it says |
 # |---|---|---|
-# | `out_of_sequence`, `packet_seq_err` | adapter | packets arrive with gaps: a loss, or a route that reorders |
+# | `out_of_sequence`, `packet_seq_err` | adapter | gaps: a loss, or a route that reorders |
 # | `rx_discards_phy`, port drops | adapter, switch | a queue was full |
 # | `rx_prio3_pause`, `tx_prio3_pause` | adapter, switch | who is stopped, and who stops |
-# | `np_ecn_marked_roce_packets`, `rp_cnp_handled` | adapter | marks that arrive, and senders that slow down |
-# | `symbol_error`, `link_downed`, bit errors before correction | port | a line that is going to lose packets |
+# | `np_ecn_marked_roce_packets`, `rp_cnp_handled` | adapter | marks, and senders that obey |
+# | `symbol_error`, `link_downed`, bit errors before correction | port | a line that goes bad |
 
 # %%
 ask("network.first_counter")
@@ -737,12 +775,12 @@ gallery("08")
 # with it. {{because definition}} The step went from {{si(before, "s")}} to {{si(now, "s")}}.
 #
 # Why did the network team find nothing? They looked for ports that are down and for queues that
-# overflow. The cable was up, and the losses were bit errors: they show in `symbol_error` and
-# `out_of_sequence` of two adapters, and nowhere else. {{because quotation}} How would one find it
-# on Tuesday? Run the collective that is slow on halves of the nodes, then on halves of the slow
-# half: ten runs find one host in a thousand. {{holds 2**10 > 1000}} What would have made it
-# harmless? Selective repeat: the step would have taken {{si(compute + traffic /
-# selective_repeat(lossy), "s")}}. {{holds compute + traffic / selective_repeat(lossy) < 1.01 *
+# overflow. The cable was up, and the losses were bit errors. They show in `symbol_error` at the end
+# of the cable that receives, and in `out_of_sequence` of the adapters behind it; no queue notices
+# them. {{because quotation}} How would one find it on Tuesday? Run the collective that is slow on
+# halves of the nodes, then on halves of the slow half: ten runs find one host in a thousand.
+# {{holds 2**10 > 1000}} What would have made it harmless? Selective repeat: the step would have
+# taken {{si(compute + traffic / selective_repeat(lossy), "s")}}. {{holds compute + traffic / selective_repeat(lossy) < 1.01 *
 # before}}
 #
 # ## Exercises
@@ -757,8 +795,8 @@ gallery("08")
 # | check | how |
 # |---|---|
 # | GPU topology | `nvidia-smi topo -m`: each GPU's adapter shows as PIX or PXB |
-# | NVLink, NVSwitch | `nvidia-smi nvlink --status`: all links up, at their rate {{because advice}} |
-# | versions of CUDA, NCCL, PyTorch | printed by the job on each node, the same everywhere {{because advice}} |
+# | NVLink, NVSwitch | `nvidia-smi nvlink --status`: all up, at their rate {{because advice}} |
+# | versions of CUDA, NCCL, PyTorch | printed by the job, equal on all nodes {{because advice}} |
 # | PCIe and NIC locality | `NCCL_DEBUG=INFO`: which adapter each channel takes |
 # | memory headroom | `training_memory` (chapter 6) |
 # | data-parallel group | one rank of each node on each ring: rails straight |
@@ -767,10 +805,10 @@ gallery("08")
 # | sharding of FSDP or ZeRO | shards within a pod, copies across, if memory allows |
 # | placement of experts | a group within a pod; PXN on (`NCCL_PXN_DISABLE=0`) |
 # | batch, micro-batch, accumulation | `accumulation` (chapter 6) |
-# | rate of the adapters | `ibstat`, `ethtool`: the rate that was bought, on each port {{because advice}} |
+# | rate of the adapters | `ibstat`, `ethtool`: as bought, on each port {{because advice}} |
 # | RDMA, RoCE or InfiniBand | `ib_write_bw` between two hosts reaches `wire_share` of the line |
 # | MTU | the same from end to end: {{roce.mtu:.0f}} bytes for RDMA, in jumbo frames |
-# | PFC, ECN, DCQCN | the same class on adapters and switches; `pfc_threshold`, `ecn_threshold`; the watchdog on |
+# | PFC, ECN, DCQCN | one class from end to end; `pfc_threshold`, `ecn_threshold`; watchdog on |
 # | interface binding | `NCCL_SOCKET_IFNAME`, `NCCL_IB_HCA`: in the order of the rails |
 # | rails aligned | GPU i on leaf i, on each node: compare LLDP neighbours |
 # | cross-rail traffic | bytes on uplinks while a ring runs: near zero within a pod |
@@ -781,7 +819,7 @@ gallery("08")
 # | overlap of communication and compute | a profile of one step (chapter 6) |
 # | straggler | time of each rank in front of the first collective |
 # | share of the bubble | `bubble_over_total` (chapter 6) |
-# | time of the all-to-all {{because definition}} | `alltoall_perf` at the job's size, with and without PXN |
+# | time of the all-to-all {{because definition}} | `alltoall_perf` at the job's size; PXN on, off |
 # | interval of checkpoints | `young_interval` (chapter 6), and one restored |
 #
 # ## Terms
@@ -809,8 +847,8 @@ gallery("08")
 # | rail | the GPUs of one place in each node, and their leaf |
 # | DMA | copies without the CPU |
 # | incast | many senders, one receiver |
-# | PFC, ECN, DCQCN | pauses for a class; marks instead of losses; the rule by which RoCE senders obey marks |
-# | go back n, selective repeat | what is sent again after a loss: also what followed, or the lost packet alone |
+# | PFC, ECN, DCQCN | pauses for a class; marks for losses; the rule by which senders obey marks |
+# | go back n, selective repeat | sent again after a loss: also what followed, or the packet alone |
 # | ECMP | one of several like ways, picked by a hash |
 # | PXN | data handed to the GPU of the right rail first |
 # | SHARP | switches that add |

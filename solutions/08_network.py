@@ -1,9 +1,10 @@
 # %% [markdown]
 # # Exercises 8: The network
 #
-# Write your answer in place of the dots and run the cell: `check` says whether it is right and, if not, what may have
-# happened. A plain number is read in the unit that the question asks for; a quantity `Q(value, "MB")` brings its own.
-# Chapter 8 has what you need, and you may use the laws of `lightspeed.networks` and `lightspeed.fabrics`.
+# Write your answer in place of the dots and run the cell: `check` says whether it is right and, if
+# not, what may have happened. A plain number is read in the unit that the question asks for; a
+# quantity `Q(value, "MB")` brings its own. Chapter 8 has what you need, and you may use the laws of
+# `lightspeed.networks` and `lightspeed.fabrics`.
 
 # %%
 from lightspeed.collectives import hierarchical_time

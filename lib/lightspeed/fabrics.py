@@ -18,7 +18,8 @@ import math
 from dataclasses import dataclass
 
 from lightspeed.collectives import Levels, bandwidth_bound, in_network_time
-from lightspeed.elementwise import Value, ceil, maximum, minimum
+from lightspeed.elementwise import Value, any_of, ceil, maximum, minimum
+from lightspeed.errors import BadArgument
 from lightspeed.law import checked, count, fraction, law, nonnegative, positive
 from lightspeed.roofline import BANDWIDTH
 
@@ -91,11 +92,19 @@ def leaf_spine(hosts: Value, radix: Value, oversubscription: Value = 1.0) -> Par
 
     >>> leaf_spine(1024, 64)
     Parts(leaves=32.0, spines=16.0, cables=2048.0)
+
+    Raises BadArgument for more leaves than a spine has ports: two layers do not join them.
     """
     # The ports of a leaf for hosts, whole: what is left over goes up. A hair below a whole number
     # is that number.
     up = ceil(radix / (1 + oversubscription) - 1e-9)
-    leaves = ceil(hosts / maximum(radix - up, 1.0))
+    down = maximum(radix - up, 1.0)
+    leaves = ceil(hosts / down)
+    if any_of(leaves > radix):  # a spine has a port for each leaf
+        raise BadArgument(
+            "leaf_spine", "hosts", hosts, f"at most {radix * down} links",
+            "Two layers join no more at this ratio: take switches of more ports, or three layers.",
+        )  # fmt: skip
     return Parts(leaves, ceil(leaves * up / radix), hosts + leaves * up)
 
 
@@ -106,7 +115,7 @@ def leaf_spine(hosts: Value, radix: Value, oversubscription: Value = 1.0) -> Par
 def leaving_share(group: Value, n: Value) -> Value:
     """Share of the traffic between `n` ranks, each with each, that leaves a group of this size.
 
-    Also the share of a ring's links that leave, if its ranks are put in at random.
+    Also the mean share of a ring's links that leave, if its ranks are put in at random.
 
     >>> round(leaving_share(8, 64), 3)
     0.889

@@ -67,7 +67,7 @@ def window_packets(bandwidth: Value, round_trip: Value, packet: Value) -> Value:
 def selective_repeat(loss: Value) -> Value:
     """Share of the line rate that is goodput if only what was lost is sent again.
 
-    A bound that no transport beats which must deliver each packet.
+    No transport that has to deliver every packet beats it.
 
     >>> selective_repeat(0.01)
     0.99
@@ -136,7 +136,7 @@ def slowest_of(base: Value, delay: Value, n: Value) -> Value:
     this mean.
 
     The mean of the largest of n exponentials is the n-th harmonic number; here by its series,
-    exact to 3e-4.
+    within 4e-4 of it.
 
     >>> slowest_of(0.0, 1.0, 1), round(slowest_of(1.0, 0.1, 1024), 2)
     (1 s, 1.75)
@@ -145,7 +145,7 @@ def slowest_of(base: Value, delay: Value, n: Value) -> Value:
 
 
 def _harmonic(n: Value) -> Value:
-    """1 + 1/2 + ... + 1/n, exact for 1 and to 3e-4 from 2 on."""
+    """1 + 1/2 + ... + 1/n, exact for 1 and within 4e-4 of it from 2 on."""
     series = log1p(n - 1.0) + 0.5772156649015329 + 1 / (2 * n) - 1 / (12 * n * n)
     return where(n > 1, series, n / n)
 
@@ -182,8 +182,8 @@ def incast_time(senders: Value, burst: Value, bandwidth: Value) -> Value:
 
 @law(buffer=BUFFER, burst=positive("byte"))
 def incast_senders(buffer: Value, burst: Value) -> Value:
-    """How many senders a port can take at once if their bursts come at full rate: the last one's
-    share drains meanwhile.
+    """How many senders a port can take at once if their bursts come at full rate: one burst
+    drains meanwhile.
 
     >>> incast_senders(64e6, 1e6)
     65

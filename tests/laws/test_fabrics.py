@@ -35,8 +35,13 @@ def test_a_fat_tree_is_what_is_built(radix, levels):
     assert fabrics.fat_tree_switches(radix, levels) == switches
 
 
-@each("hosts, radix, ratio", [1, 100, 1024, 2048], [32, 64], [1, 2, 3])
+@each("hosts, radix, ratio", [1, 100, 512, 513, 1024, 2048, 2049, 4096], [32, 64], [1, 2, 3])
 def test_a_leaf_spine_has_a_port_for_each_cable(hosts, radix, ratio):
+    widest = max(d for d in range(1, radix) if d <= ratio * (radix - d))
+    if hosts > radix * widest:  # more leaves than a spine has ports
+        with pytest.raises(BadArgument, match=f"at most {radix * widest}"):
+            fabrics.leaf_spine(hosts, radix, ratio)
+        return
     parts = fabrics.leaf_spine(hosts, radix, ratio)
     up = (parts.cables - hosts) / parts.leaves
     down = radix - up

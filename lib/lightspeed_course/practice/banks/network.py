@@ -51,7 +51,7 @@ cable = Question(
     expected=job_speed,
     unit="%",
     solution=lambda compute, traffic, loss, window: (
-        f"Goodput: $1 / (1 + p W + p^2 W/(1-p)) = {net.go_back_n(loss, window):.3g}$ of the line.\n\n"
+        f"Goodput: $1 / (1 + W p/(1-p)) = {net.go_back_n(loss, window):.3g}$ of the line.\n\n"
         f"Traffic: {si(traffic, 's')} / {net.go_back_n(loss, window):.3g} ="
         f" {si(traffic / net.go_back_n(loss, window), 's')}.\n\n"
         f"Step: {si(compute + traffic, 's')} before,"
@@ -133,9 +133,8 @@ goodput = Question(
     expected=lambda loss, window: net.go_back_n(loss, window),
     unit="%",
     solution=lambda loss, window: (
-        f"A packet that arrives has cost itself and, for each loss before it, a window: $1 + p W +"
-        f" p^2 W/(1-p) = 1 + {loss * window:.3g} + {loss * loss / (1 - loss) * window:.2g}$ packet"
-        f" times. One over that is {net.go_back_n(loss, window):.3g}."
+        f"A packet that arrives has cost itself and, for each loss before it, a window: $1 + W"
+        f" p/(1-p) = 1 + {window * loss / (1 - loss):.3g}$ packet times. One over that is {net.go_back_n(loss, window):.3g}."
     ),
     misconceptions=(
         Misconception(

@@ -427,7 +427,7 @@ counter = Question(
     expected=lambda sign: SIGNS[sign],
     solution=lambda sign: {
         "loss": "Gaps in the numbers of packets without a pause or a full queue come from the line itself. Swap the cable, then the transceiver.",
-        "pause": "Pauses come from below: a queue there is full. Follow them from switch to switch to the port that sends pauses and receives none.",
+        "pause": "Pauses come from below: a queue there is full. Follow them from switch to switch to the device that sends pauses and receives none.",
         "incast": "Marks at one receiver mean a queue at its port. Look for a collective, or a checkpoint, that sends to one rank.",
         "hash": "The links are sound, and their load is not even. More connections, or routing that looks at the load, spread it.",
     }[SIGNS[sign]],
