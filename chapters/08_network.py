@@ -189,8 +189,8 @@ runs = {
 # ## One slow link and a thousand who wait
 #
 # A collective ends when its last rank has its data. So the loss of one link is a loss of all.
-# {{because definition: of a collective}} Give the Tuesday's job numbers: seconds of computing and of
-# traffic in a step, and the loss. All of the traffic waits for the one link. {{because design:
+# {{because definition: of a collective}} Give the Tuesday's job numbers: seconds of computing and
+# of traffic in a step, and the loss. All of the traffic waits for the one link. {{because design:
 # premises}}
 
 # %%
@@ -285,9 +285,12 @@ explore()
 # Did you expect the timer? If the *last* packet of a burst is lost, no packet after it can show the
 # gap. {{because design}} The sender waits for its clock, and the receiver's port stands idle
 # meanwhile. {{because measured elsewhere: tests/laws/test_networks.py}} With pauses nothing is lost
-# while the headroom fits into the buffer, and it takes as long as the link takes; the senders stand
-# still for most of it, which is right, for there is nothing else that they could do. {{because
-# measured elsewhere: tests/explorers/test_network_verdicts.py}}
+# while the headroom fits into the buffer. {{because measured elsewhere:
+# tests/explorers/test_network_verdicts.py}} With the settings that the explorer starts with, it
+# then takes as long as the link takes, and the senders stand still for most of it, which is right,
+# for there is nothing else that they could do. {{because measured elsewhere:
+# tests/explorers/test_network_verdicts.py}} With little room beside the headroom, the queue runs
+# empty after each pause, and it takes longer.
 
 # %%
 ask("network.incast_senders")
@@ -334,8 +337,8 @@ ask("network.headroom")
 #
 # The two are set up so that marks come first. The paper of DCQCN computes how, for a switch of
 # {{paper.ports:.0f}} ports with {{si(paper.buffer, "byte")}} of buffer and {{paper.priorities:.0f}}
-# classes. The headroom comes on top, and a setting of the switch, $\beta$. From these five numbers we
-# compute the same two thresholds:
+# classes. The headroom comes on top, and a setting of the switch, $\beta$. From these five numbers
+# we compute the same two thresholds:
 
 # %%
 switch = [paper.buffer, paper.ports, paper.priorities, paper.headroom]
@@ -427,10 +430,10 @@ slow_line = dcqcn_flows(paper.line_10g, paper.packet, paper.timer)
 # {{si(paper.line_10g, "byte/s")}}. The authors of DCQCN+ simulated it and found that queues were no
 # longer drained from about {{paper.fails_from:.0f}} and {{paper.fails_from_10g:.0f}} flows on: the
 # rule of thumb is off by {{computed / paper.fails_from - 1:+.0%}} and {{slow_line /
-# paper.fails_from_10g - 1:+.0%}}. {{because quotation: of DCQCN+, 'about 80 (160)'}}
-# In our packet simulator the mean queue passes Kmax between half of their number and their number at
-# the faster line, and already below half of theirs at the slower: our senders never go below a packet
-# in that time. {{because measured elsewhere: tests/published/test_networks_published.py}}
+# paper.fails_from_10g - 1:+.0%}}. {{because quotation: of DCQCN+, 'about 80 (160)'}} In our packet
+# simulator the mean queue passes Kmax between half of their number and their number at the faster
+# line, but below half of theirs at the slower, and we have not found why. {{because measured
+# elsewhere: tests/published/test_networks_published.py}}
 
 # %%
 ask("network.flows_in_step")
@@ -780,8 +783,8 @@ gallery("08")
 # them. {{because quotation}} How would one find it on Tuesday? Run the collective that is slow on
 # halves of the nodes, then on halves of the slow half: ten runs find one host in a thousand.
 # {{holds 2**10 > 1000}} What would have made it harmless? Selective repeat: the step would have
-# taken {{si(compute + traffic / selective_repeat(lossy), "s")}}. {{holds compute + traffic / selective_repeat(lossy) < 1.01 *
-# before}}
+# taken {{si(compute + traffic / selective_repeat(lossy), "s")}}. {{holds compute + traffic /
+# selective_repeat(lossy) < 1.01 * before}}
 #
 # ## Exercises
 #

@@ -85,7 +85,8 @@ def test_more_connections_help_ecmp_by_as_much_as_meta_saw():
 def test_dcqcn_fails_from_as_many_flows_as_in_its_authors_simulation():
     """Published: about 160 flows at 40 Gbit/s and 80 at 10 Gbit/s are no longer drained. Here the
     mean queue passes Kmax between half of that and that at 40 Gbit/s, and already below half of
-    it at 10 Gbit/s: our senders never fall below a packet a timer, and chance makes them collide.
+    it at 10 Gbit/s. Why is not known; a lower floor of the senders' rate
+    makes it longer, not shorter.
     """
     marks = (float(DCQCN_PAPER.kmin), float(DCQCN_PAPER.kmax), float(DCQCN_PAPER.pmax))
 

@@ -107,7 +107,7 @@ def what_happened(here, control, pause):
     """Losses, pauses and marks of this run."""
     if "pauses" in control and pause is None:
         lost = f" {here.lost:,} packets were lost." if here.lost else ""
-        return f"The headroom for so many senders is more than the buffer: it cannot pause.{lost}"
+        return f"The headroom for so many senders fills the buffer: it cannot pause.{lost}"
     if here.lost:
         return (
             f"{here.lost:,} packets found the buffer full; they, and what came after them, were"
