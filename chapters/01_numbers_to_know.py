@@ -721,10 +721,9 @@ figure(
 #
 # ### Joules, measured
 #
-# What a token costs is power over rate, and a board should not draw more than it is rated for.
-# {{because definition}} So rated power over measured rate bounds the energy of a token. {{because
-# algebra}} Hold it against
-# what the ML.ENERGY Initiative measured on served language models.
+# The energy of a token is power over rate, and a board should not draw more than it is rated for.
+# {{because definition}} So rated power over measured rate bounds that energy. {{because algebra}}
+# Hold the bound against what the ML.ENERGY Initiative measured on served language models.
 
 # %%
 tokens = weigh("energy-token")
@@ -739,17 +738,18 @@ middles = [e.ratios[1] for e in tokens.by_regime]
 figure(
     residual_chart(tokens, dots=90, height=300),
     # holds "No row draws more than the rating": tokens.all.beaten == 0
-    # holds "The fuller the batch": middles == sorted(middles, reverse=True)
-    caption="No row draws more than the rating. The fuller the batch, the nearer the draw comes.",
+    # holds "The more requests in flight": middles == sorted(middles, reverse=True)
+    caption="No row draws more than the rating. The more requests in flight, the nearer the draw "
+    "comes to it, in the median.",
     # holds "All dots lie on or above a rule at one": min(tokens.ratio) >= 1
     alt="Rated over measured energy of a token. All dots lie on or above a rule at one, with "
-    f"medians from {min(middles):.2f} for full batches to {max(middles):.2f} for small ones.",
+    f"medians from {middles[-1]:.2f} with many requests in flight to {middles[0]:.2f} with few.",
 )
 
 # %% [markdown]
-# No row is above it. {{holds tokens.all.beaten == 0}} A budget made of ratings is too high by
-# {{max(middles) - 1:.0%}} with few requests in flight, in the median, and by
-# {{min(middles) - 1:.0%}} with full batches. {{holds middles[0] == max(middles)}}
+# No row is above the bound. {{holds tokens.all.beaten == 0}} A budget made of ratings is too high
+# by {{middles[0] - 1:.0%}} in the median with few requests in flight, and by
+# {{middles[-1] - 1:.0%}} with many. {{holds middles[0] > middles[-1] > 1}}
 
 # %%
 ask("numbers.token_energy")

@@ -103,8 +103,6 @@ def test_the_shares_that_the_catalog_states_are_those_of_the_rows():
 
     for chip, said in find("roof_share_bf16").numbers.items():
         assert share(chip, "compute-bound") == pytest.approx(said, abs=0.001), chip
-    said = find("memory_share_bf16").arc_b60
-    assert share("arc_b60", "memory-bound") == pytest.approx(said, abs=0.001)
 
 
 def test_the_law_exposes_the_tables_of_one_library():

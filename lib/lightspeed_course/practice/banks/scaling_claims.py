@@ -16,7 +16,7 @@ near_linear = Question(
     kind="choice",
     prompt=(
         "“From {{n}} GPUs to {{factor}} times as many our training became {{gain}} times as fast:"
-        " near-linear.” Call scaling near-linear if at least nine tenths of the added machine are"
+        " near-linear.” Call scaling near-linear if at least nine tenths of the larger machine are"
         " used well. Does the claim hold?"
     ),
     parameters={
@@ -86,7 +86,7 @@ whose_share = Question(
     kind="choice",
     prompt=(
         "“{{serial}} of our run is serial; we measured that on {{n}} GPU(s). So by Amdahl's law no"
-        " machine makes this job faster than one GPU does by more than one over that share.” Does"
+        " machine does this job faster than one GPU by a factor above one over that share.” Does"
         " the claim hold?"
     ),
     parameters={"serial": share(0.05, 0.02, 0.05, 0.1), "n": Parameter(64, (1, 64, 256, 1024))},
@@ -132,7 +132,7 @@ whose_share = Question(
     ),
     smaller="scaling.limit",
     holds={
-        "no machine makes this job": "quotation: a claim to be judged",
+        "no machine does this job": "quotation: a claim to be judged",
         "a job of fixed size has no limit": "design: an option",
         "the limit is one over": "design: an option",
         "times as long, so the share": "algebra",
