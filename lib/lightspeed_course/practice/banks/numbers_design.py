@@ -259,9 +259,22 @@ token_energy = Question(
     },
     expected=lambda devices, power, rate: energy.energy_of(power, 1 / rate, devices),
     unit="J",
-    solution=lambda devices, power, rate: (
-        f"All together draw at most {si(devices * power, 'W')}, and a token takes"
-        f" {si(1 / rate, 's')} of that: {si(devices * power / rate, 'J')}."
+    solution=lambda devices, power, rate: derivation(
+        step(
+            "All together draw at most",
+            "n * power",
+            (devices * power, "W"),
+            n=devices,
+            power=(power, "W"),
+        ),
+        step(
+            "Share a second of that among the tokens that it makes.",
+            "n * power / rate",
+            (energy.energy_of(power, 1 / rate, devices), "J"),
+            n=devices,
+            power=(power, "W"),
+            rate=(rate, "1/s"),
+        ),
     ),
     holds={
         "All together draw at most": "definition",

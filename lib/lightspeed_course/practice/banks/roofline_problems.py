@@ -534,10 +534,24 @@ left_out = Question(
     expected=lambda chip: roof_share(chip),
     unit="%",
     tolerance=0.1,
-    solution=lambda chip: (
-        f"The rows say {si(roof_share(chip), '%', 3)}. Three chips that agree are no interval for a"
-        " fourth of another kind: a share is carried over to chips of the same class, and measured"
-        " on the others."
+    solution=lambda chip: derivation(
+        step(
+            "The three shares, in the mean.",
+            "(first + second + third) / 3",
+            **{
+                name: (roof_share(key), "%")
+                for name, key in zip(("first", "second", "third"), SEEN, strict=True)
+            },
+        ),
+        step(
+            "The rows of the fourth chip say less. It reaches this share of that mean:",
+            "fourth / mean",
+            (3 * roof_share(chip) / sum(map(roof_share, SEEN)), "%"),
+            fourth=(roof_share(chip), "%"),
+            mean=(sum(map(roof_share, SEEN)) / 3, "%"),
+        ),
+        after="Three chips that agree are no interval for a fourth of another kind: a share is"
+        " carried over to chips of the same class, and measured on the others.",
     ),
     holds={
         "Three chips that agree are no interval": (
@@ -587,10 +601,23 @@ in_the_cache = Question(
     expected=lambda bandwidth, cache, size, time: r.transfer_time(size, bandwidth) / time,
     unit="",
     tolerance=0.03,
-    solution=lambda bandwidth, cache, size, time: (
-        f"Memory needs {si(r.transfer_time(size, bandwidth), 's')}, so the answer is"
-        f" {r.transfer_time(size, bandwidth) / time:.2f}. The matrix fits the cache, and stays"
-        " there from one run to the next: the bound was asked for the wrong level."
+    solution=lambda bandwidth, cache, size, time: derivation(
+        step(
+            "From memory the matrix takes",
+            "size / bandwidth",
+            (r.transfer_time(size, bandwidth), "s"),
+            size=(size, "byte"),
+            bandwidth=(bandwidth, "byte/s"),
+        ),
+        step(
+            "How many times the measured time is that?",
+            "size / bandwidth / time",
+            size=(size, "byte"),
+            bandwidth=(bandwidth, "byte/s"),
+            time=(time, "s"),
+        ),
+        after="The matrix fits the cache, and stays there from one run to the next: the bound was"
+        " asked for the wrong level.",
     ),
     holds={
         "The matrix fits the cache": lambda bandwidth, cache, size, time: size < cache,

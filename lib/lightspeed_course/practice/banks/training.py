@@ -276,13 +276,25 @@ large_batch = Question(
     },
     expected=lambda least, critical, batch: t.samples_to_target(batch, least, critical),
     unit="",
-    solution=lambda least, critical, batch: (
-        f"$n_0 (1 + B / B_c)$ = {least:,} × (1 + {batch / critical:g}) ="
-        f" {t.samples_to_target(batch, least, critical):,.0f}. The cluster is faster, and it has"
-        " more to do."
+    solution=lambda least, critical, batch: derivation(
+        step(
+            "How many critical batches is the batch?",
+            "batch / critical",
+            batch=batch,
+            critical=critical,
+        ),
+        step(
+            "The samples of tiny batches are needed once, and once more for each critical batch.",
+            "least * (1 + batch / critical)",
+            t.samples_to_target(batch, least, critical),
+            least=least,
+            batch=batch,
+            critical=critical,
+        ),
+        after="The cluster is faster, but it has more to do.",
     ),
     holds={
-        "The cluster is faster": (
+        "but it has more to do": (
             lambda least, critical, batch: t.samples_to_target(batch, least, critical) > 2 * least
         ),
     },
