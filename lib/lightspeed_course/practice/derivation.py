@@ -26,6 +26,8 @@ from lightspeed_course.show.format import plain, plural, si
 FUNCTIONS = {
     "ceil": lambda x: math.ceil(x - 1e-9),
     "floor": math.floor,
+    "ln": math.log,
+    "log2": math.log2,
     "max": max,
     "min": min,
     "sqrt": math.sqrt,

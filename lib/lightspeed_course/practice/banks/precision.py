@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 
 from lightspeed.precision import FORMATS, Format, accumulate
+from lightspeed_course.practice.derivation import derivation, step
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
 from lightspeed_course.show.format import plain
 
@@ -49,6 +50,11 @@ def relative_step(name, share):
     return FORMATS[name].spacing(x) / x
 
 
+def top_mantissa(name):
+    """The largest mantissa field of a number in the top exponent."""
+    return 2 ** FORMATS[name].mantissa_bits - 1 - FORMATS[name].has_nan
+
+
 # --- formats ------------------------------------------------------------------------------------
 
 largest = Question(
@@ -59,11 +65,26 @@ largest = Question(
     parameters={"name": one_of("fp8_e4m3", "fp8_e4m3", "fp4_e2m1", "fp6_e2m3", "fp6_e3m2")},
     expected=lambda name: FORMATS[name].max,
     tolerance=0.01,
-    solution=lambda name: (
-        "The top exponent field is in use for numbers"
-        f" ({'all codes but the last' if FORMATS[name].has_nan else 'all of them'}): two to the"
-        f" power {math.frexp(FORMATS[name].max)[1] - 1}, times the largest significand left,"
-        f" {plain(FORMATS[name].max / 2.0 ** (math.frexp(FORMATS[name].max)[1] - 1))}."
+    solution=lambda name: derivation(
+        step(
+            "The top exponent field is in use for numbers. Less the bias, it is",
+            "field - bias",
+            field=2 ** FORMATS[name].exponent_bits - 1,
+            bias=FORMATS[name].bias,
+        ),
+        step(
+            "The largest significand: all ones, or one less where that code is NaN.",
+            "1 + mantissa / steps",
+            mantissa=top_mantissa(name),
+            steps=2 ** FORMATS[name].mantissa_bits,
+        ),
+        step(
+            "Two to that power, times the significand.",
+            "power_of_two * significand",
+            FORMATS[name].max,
+            power_of_two=2.0 ** (math.frexp(FORMATS[name].max)[1] - 1),
+            significand=1 + top_mantissa(name) / 2 ** FORMATS[name].mantissa_bits,
+        ),
     ),
     misconceptions=(
         Misconception(
@@ -110,6 +131,11 @@ largest = Question(
         "The bias is one less than": (
             lambda name: FORMATS[name].bias == 2 ** FORMATS[name].exponent_bits / 2 - 1
         ),
+        "all ones, or one less": lambda name: (
+            max(x for x in numbers_of(name) if x == x and not math.isinf(x))
+            == 2.0 ** (math.frexp(FORMATS[name].max)[1] - 1)
+            * (1 + top_mantissa(name) / 2 ** FORMATS[name].mantissa_bits)
+        ),
         "The top exponent field is in use": lambda name: (
             math.frexp(FORMATS[name].max)[1] - 1
             == 2 ** FORMATS[name].exponent_bits - 1 - FORMATS[name].bias
@@ -129,11 +155,21 @@ smallest = Question(
     parameters={"name": one_of("fp16", "fp16", "fp8_e5m2", "fp8_e4m3")},
     expected=lambda name: FORMATS[name].smallest_subnormal,
     tolerance=0.2,
-    solution=lambda name: (
-        f"The lowest exponent is {1 - FORMATS[name].bias}, and a subnormal may keep only the last"
-        f" of its {FORMATS[name].mantissa_bits} mantissa bits: two to the power"
-        f" {1 - FORMATS[name].bias - FORMATS[name].mantissa_bits}."
+    solution=lambda name: derivation(
+        step("The lowest exponent is that of field one.", "1 - bias", bias=FORMATS[name].bias),
+        "A subnormal number drops the leading one: its last mantissa bit may be the one that is left.",
+        step(
+            "So the exponent falls by the mantissa bits once more.",
+            "lowest - mantissa_bits",
+            lowest=1 - FORMATS[name].bias,
+            mantissa_bits=FORMATS[name].mantissa_bits,
+        ),
+        after=(
+            "Two to the power"
+            f" {1 - FORMATS[name].bias - FORMATS[name].mantissa_bits} is the number."
+        ),
     ),
+    smaller="precision.largest",
     misconceptions=(
         Misconception(
             "smallest normal",
@@ -188,9 +224,25 @@ decoding = Question(
     },
     expected=lambda code, bias: E4M3.decode(code),
     tolerance=0.001,
-    solution=lambda code, bias: (
-        f"The exponent field is {fields(code)[0]}, less the bias: {fields(code)[0] - bias}. The"
-        f" significand is one and {fields(code)[1]} eighths. Multiply."
+    solution=lambda code, bias: derivation(
+        step(
+            "The exponent: its field, less the bias.",
+            "field - bias",
+            field=fields(code)[0],
+            bias=bias,
+        ),
+        step(
+            "The significand: one, and the mantissa in eighths.",
+            "1 + mantissa / 8",
+            mantissa=fields(code)[1],
+        ),
+        step(
+            "Two to the power of the exponent, times the significand.",
+            "power_of_two * significand",
+            E4M3.decode(code),
+            power_of_two=2.0 ** (fields(code)[0] - bias),
+            significand=1 + fields(code)[1] / 8,
+        ),
     ),
     misconceptions=(
         Misconception(
@@ -240,10 +292,20 @@ spacing = Question(
     },
     expected=lambda x, name: FORMATS[name].spacing(x),
     tolerance=0.001,
-    solution=lambda x, name: (
-        f"The power of two at or below {x} is {2 ** (math.frexp(x)[1] - 1)}, and {name} divides"
-        f" the stretch up to the next one into two to the power {FORMATS[name].mantissa_bits}"
-        " steps."
+    solution=lambda x, name: derivation(
+        "Find the power of two at or below the number.",
+        step(
+            "The format divides the stretch from there to the next power into steps, two to the"
+            " power of its mantissa bits.",
+            "power_of_two / steps",
+            FORMATS[name].spacing(x),
+            power_of_two=2 ** (math.frexp(x)[1] - 1),
+            steps=2 ** FORMATS[name].mantissa_bits,
+        ),
+        after=(
+            f"The power of two at or below {x} is {2 ** (math.frexp(x)[1] - 1)}, and {name} stores"
+            f" {FORMATS[name].mantissa_bits} mantissa bits."
+        ),
     ),
     misconceptions=(
         Misconception(
@@ -308,12 +370,18 @@ decode_fp16 = Question(
         int(sign) * 2**15 + int(exponent) * 2**10 + int(mantissa)
     ),
     tolerance=0.0001,
-    solution=lambda sign, exponent, mantissa: (
-        "A field of zero has no leading one and the exponent of field one:\n\n```python\ndef"
-        f" decode(sign, exponent, mantissa):\n    bias, width = {FORMATS['fp16'].bias},"
-        f" {2 ** FORMATS['fp16'].mantissa_bits}\n    significand = mantissa / width + (exponent >"
-        " 0)\n    return (-1) ** sign * significand * 2 ** (max(exponent, 1) - bias)\n```"
+    solution=derivation(
+        "The mantissa counts in steps of the significand: divide by two to the power of its bits.",
+        "A normal number has a leading one on top. A field of zero has no leading one.",
+        "The exponent is the field less the bias. A field of zero has the exponent of field one.",
+        after=(
+            "```python\ndef decode(sign, exponent, mantissa):\n"
+            f"    bias, width = {FORMATS['fp16'].bias}, {2 ** FORMATS['fp16'].mantissa_bits}\n"
+            "    significand = mantissa / width + (exponent > 0)\n"
+            "    return (-1) ** sign * significand * 2 ** (max(exponent, 1) - bias)\n```"
+        ),
     ),
+    smaller="precision.decode",
     misconceptions=(
         Misconception(
             "no subnormals",
@@ -393,12 +461,17 @@ round_bf16 = Question(
     edges=({"x": 1.0}, {"x": -259.0}, {"x": 511.5}),
     expected=lambda x: FORMATS["bf16"].round(x),
     tolerance=0.00001,
-    solution=(
-        "The step is a fixed number of powers of two below the number; Python's `round` takes ties"
-        " to even:\n\n```python\nimport math\n\ndef round_to_bf16(x):\n    step = 2 **"
-        f" (math.frexp(x)[1] - {FORMATS['bf16'].mantissa_bits + 1})\n    return round(x / step) *"
-        " step\n```"
+    solution=derivation(
+        "Work out the step of bf16 around the number: a fixed number of powers of two below its own.",
+        "Divide by the step, make the result whole, multiply again.",
+        "Python's `round` takes ties to even.",
+        after=(
+            "```python\nimport math\n\ndef round_to_bf16(x):\n"
+            f"    step = 2 ** (math.frexp(x)[1] - {FORMATS['bf16'].mantissa_bits + 1})\n"
+            "    return round(x / step) * step\n```"
+        ),
     ),
+    smaller="precision.spacing",
     misconceptions=(
         Misconception(
             "cut off",
@@ -447,11 +520,17 @@ stall = Question(
     parameters={"name": one_of("bf16", "bf16", "fp16", "fp8_e5m2")},
     expected=lambda name: accumulate([1.0] * 2 ** (FORMATS[name].mantissa_bits + 2), FORMATS[name]),
     tolerance=0.001,
-    solution=lambda name: (
-        "It stalls where the step becomes two: at two to the power"
-        f" {FORMATS[name].mantissa_bits + 1}. One more lands exactly between two numbers, and the"
-        " even one is the sum as it was."
+    solution=lambda name: derivation(
+        "The step grows with the sum. At some power of two it grows from one to two.",
+        "One more lands exactly between two numbers there, and the even one is the sum as it was.",
+        step(
+            "With this many steps from one power of two to the next, the step is two from here on:",
+            "2 * steps",
+            accumulate([1.0] * 2 ** (FORMATS[name].mantissa_bits + 2), FORMATS[name]),
+            steps=2 ** FORMATS[name].mantissa_bits,
+        ),
     ),
+    smaller="precision.spacing",
     misconceptions=(
         Misconception(
             "stored bits only",
@@ -501,12 +580,23 @@ loss_scaling = Question(
     },
     expected=lambda g, name: loss_scale(g, name),
     tolerance=0,
-    solution=lambda g, name: (
-        "Full precision begins at the smallest normal number,"
-        f" {plain(FORMATS[name].smallest_normal)}. It is"
-        f" {plain(FORMATS[name].smallest_normal / g)} times the gradient; round up to a power of"
-        " two."
+    solution=lambda g, name: derivation(
+        "Full precision begins at the smallest normal number of the format.",
+        step(
+            "The scale has to lift the gradient up to it.",
+            "smallest_normal / gradient",
+            smallest_normal=FORMATS[name].smallest_normal,
+            gradient=g,
+        ),
+        step(
+            "Round up to a power of two. Its exponent is",
+            "ceil(log2(smallest_normal / gradient))",
+            math.log2(loss_scale(g, name)),
+            smallest_normal=FORMATS[name].smallest_normal,
+            gradient=g,
+        ),
     ),
+    smaller="precision.smallest",
     misconceptions=(
         Misconception(
             "not lost, but bare",
@@ -541,11 +631,6 @@ loss_scaling = Question(
         ),
         "Full precision begins at the smallest normal number": lambda g, name: (
             relative_step(name, 1) == FORMATS[name].eps < relative_step(name, 1 / 2)
-        ),
-        "times the gradient": (
-            lambda g, name: (
-                loss_scale(g, name) / 2 < FORMATS[name].smallest_normal / g <= loss_scale(g, name)
-            )
         ),
     },
 )

@@ -12,8 +12,9 @@ from lightspeed import roofline as r
 from lightspeed.catalog import accelerator, energy
 from lightspeed_course.practice.amounts import powers_of_two
 from lightspeed_course.practice.banks.precision import CHAPTER, one_of
+from lightspeed_course.practice.derivation import derivation, step
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
-from lightspeed_course.show.format import plain, si
+from lightspeed_course.show.format import si
 
 TABLE = energy("horowitz_45nm")
 CHIPS = ("tpu_v5e", "tpu_v6e", "a100_80gb", "h100_sxm", "h200_sxm")
@@ -36,9 +37,15 @@ symmetric_scale = Question(
     parameters={"amax": one_of(3.0, 0.5, 2.0, 3.0, 6.0, 12.0), "bits": one_of(8, 8, 4, 6)},
     expected=q.symmetric_scale,
     tolerance=0.001,
-    solution=lambda amax, bits: (
-        f"The codes go from minus to plus {2 ** (bits - 1) - 1}; the largest magnitude takes the"
-        f" last one: {plain(amax)} over {2 ** (bits - 1) - 1}."
+    solution=lambda amax, bits: derivation(
+        step("The codes go from minus to plus this one.", "codes / 2 - 1", codes=2**bits),
+        step(
+            "The magnitude `amax` takes the last code.",
+            "amax / last",
+            float(q.symmetric_scale(amax, bits)),
+            amax=amax,
+            last=2 ** (bits - 1) - 1,
+        ),
     ),
     misconceptions=(
         Misconception(
@@ -107,11 +114,23 @@ zero = Question(
     },
     expected=zero_point,
     tolerance=0.0,
-    solution=lambda low, high, bits: (
-        f"One step is {plain(high - low)} over {2**bits - 1}. Zero lies {plain(-low)} above the"
-        f" low end, which is {plain(-low * (2**bits - 1) / (high - low), 4)} steps, and the zero"
-        " point is a whole number."
+    solution=lambda low, high, bits: derivation(
+        step(
+            "One step of the codes, from zero up.",
+            "(high - low) / (codes - 1)",
+            high=high,
+            low=low,
+            codes=2**bits,
+        ),
+        step(
+            "Zero lies this many steps above the low end.",
+            "(0 - low) / step",
+            low=low,
+            step=(high - low) / (2**bits - 1),
+        ),
+        "A code is a whole number: round.",
     ),
+    smaller="quantization.symmetric_scale",
     misconceptions=(
         Misconception(
             "middle code",
@@ -159,11 +178,16 @@ quantize = Question(
     edges=({"x": 50.0}, {"x": -50.0}, {"x": 2.9}),
     expected=code_of,
     tolerance=0.0001,
-    solution=(
-        "Divide by the scale, round, and hold to the range:\n\n```python\ndef quantize(x, amax,"
-        " bits):\n    top = 2 ** (bits - 1) - 1\n    return max(-top, min(top, round(x * top /"
-        " amax)))\n```"
+    solution=derivation(
+        "The scale is `amax` over the last code, two to the power `bits - 1`, less one.",
+        "Divide by the scale and round.",
+        "Hold the result between minus and plus the last code.",
+        after=(
+            "```python\ndef quantize(x, amax, bits):\n    top = 2 ** (bits - 1) - 1\n"
+            "    return max(-top, min(top, round(x * top / amax)))\n```"
+        ),
     ),
+    smaller="quantization.symmetric_scale",
     misconceptions=(
         Misconception(
             "no clipping",
@@ -212,10 +236,21 @@ noise = Question(
     parameters={"bits": one_of(8, 4, 6, 8, 12, 16)},
     expected=lambda bits: q.sqnr_law(bits),
     tolerance=0.02,
-    solution=lambda bits: (
-        f"A bit halves the step and is worth {q.sqnr_law(9) - q.sqnr_law(8):.2f} dB; a full sine"
-        f" adds {q.sqnr_law(1) - (q.sqnr_law(2) - q.sqnr_law(1)):.2f} dB. Take the first {bits}"
-        " times, then the second."
+    solution=lambda bits: derivation(
+        step(
+            "The noise of rounding is spread evenly over a step: a mean square of a twelfth of the"
+            " step's. A sine of amplitude $A$ has $A^2 / 2$. The step is $2A$ over the codes, so the"
+            " ratio of the two powers is",
+            "3 / 2 * codes**2",
+            codes=2**bits,
+        ),
+        step(
+            "In decibels: the decimal logarithm, times ten.",
+            "10 * ln(ratio) / ln(10)",
+            float(q.sqnr_law(bits)),
+            ratio=1.5 * 4**bits,
+        ),
+        after=f"A bit halves the step and is worth {q.sqnr_law(9) - q.sqnr_law(8):.2f} dB.",
     ),
     misconceptions=(
         Misconception(
@@ -275,11 +310,18 @@ outlier = Question(
         (q.sqnr_law(8, 4.0) - q.sqnr_law(8, 4.0 * factor)) / (q.sqnr_law(9) - q.sqnr_law(8))
     ),
     tolerance=0.02,
-    solution=lambda factor: (
-        f"The scale grows {factor}-fold and so does the step: a loss of"
-        f" {q.sqnr_law(8, 4.0) - q.sqnr_law(8, 4.0 * factor):.1f} dB, and a bit is worth"
-        f" {q.sqnr_law(9) - q.sqnr_law(8):.2f} dB."
+    solution=lambda factor: derivation(
+        "The scale grows with the outlier, and so does the step. The others stay as they are.",
+        step(
+            "A bit halves the step, so the bits lost are the powers of two in the factor.",
+            "log2(factor)",
+            float(
+                (q.sqnr_law(8, 4.0) - q.sqnr_law(8, 4.0 * factor)) / (q.sqnr_law(9) - q.sqnr_law(8))
+            ),
+            factor=factor,
+        ),
     ),
+    smaller="quantization.sqnr",
     misconceptions=(
         Misconception(
             "decades",
@@ -322,9 +364,20 @@ block_bits = Question(
     },
     expected=lambda block, bits, scale: q.bits_per_weight(bits, scale, block),
     tolerance=0.005,
-    solution=lambda block, bits, scale: (
-        f"The scale is spread over {block} elements: {plain(scale / block, 4)} of a bit each, on"
-        " top of the element's own."
+    solution=lambda block, bits, scale: derivation(
+        step(
+            "The scale is spread over its block.",
+            "scale / block",
+            scale=(scale, "bit"),
+            block=(block, "element"),
+        ),
+        step(
+            "The element has its own bits.",
+            "own + share",
+            (float(q.bits_per_weight(bits, scale, block)), "bit/element"),
+            own=(bits, "bit/element"),
+            share=(scale / block, "bit/element"),
+        ),
     ),
     misconceptions=(
         Misconception(
@@ -366,10 +419,24 @@ model_bytes = Question(
     ),
     unit="GB",
     tolerance=0.01,
-    solution=lambda parameters, name: (
-        f"With its share of the scale a weight takes {q.BLOCK_FORMATS[name].bits_per_weight} bits,"
-        f" an eighth of that in bytes, times {si(parameters)}."
+    solution=lambda parameters, name: derivation(
+        step(
+            "A weight has the bits of its element, and its share of the scale of its block.",
+            "own + scale / block",
+            (q.BLOCK_FORMATS[name].bits_per_weight, "bit/parameter"),
+            own=(q.BLOCK_FORMATS[name].element.bits, "bit/parameter"),
+            scale=(q.BLOCK_FORMATS[name].scale.bits, "bit"),
+            block=(q.BLOCK_FORMATS[name].block, "parameter"),
+        ),
+        step(
+            "Eight bits are a byte.",
+            "parameters * bits / 8[bit/byte]",
+            (float(q.weight_bytes(parameters, q.BLOCK_FORMATS[name].bits_per_weight)), "byte"),
+            parameters=(parameters, "parameter"),
+            bits=(q.BLOCK_FORMATS[name].bits_per_weight, "bit/parameter"),
+        ),
     ),
+    smaller="quantization.bits_per_weight",
     misconceptions=(
         Misconception(
             "scales forgotten",
@@ -426,11 +493,29 @@ weight_only = Question(
         decode_time(side, key, 16, fixed) / decode_time(side, key, bits, fixed)
     ),
     tolerance=0.03,
-    solution=lambda side, key, bits, fixed: (
-        f"Reading takes {si(decode_time(side, key, 16), 's')} in bf16 and"
-        f" {si(decode_time(side, key, bits), 's')} in int{bits}. Add {si(fixed, 's')} to both and"
-        " divide: what does not shrink sets the limit, as in Amdahl's law."
+    solution=lambda side, key, bits, fixed: derivation(
+        *(
+            step(
+                f"The time with weights in {format}: they and two vectors of bf16 are moved, beside the"
+                " fixed cost.",
+                "fixed + (side**2 * width + 2 * side * 2[byte]) / bandwidth",
+                (float(decode_time(side, key, held, fixed)), "s"),
+                fixed=(fixed, "s"),
+                side=side,
+                width=(held / 8, "byte"),
+                bandwidth=(accelerator(key).hbm_bandwidth, "byte/s"),
+            )
+            for format, held in (("bf16", 16), (f"int{bits}", bits))
+        ),
+        step(
+            "Divide.",
+            "before / after",
+            before=(float(decode_time(side, key, 16, fixed)), "s"),
+            after=(float(decode_time(side, key, bits, fixed)), "s"),
+        ),
+        after="What does not shrink sets the limit, as in Amdahl's law.",
     ),
+    smaller="roofline.decode",
     misconceptions=(
         Misconception(
             "ratio of the widths",
@@ -463,7 +548,7 @@ weight_only = Question(
 )
 
 
-def step(batch, D, key, change):
+def bound_after(batch, D, key, change):
     """The lower bound of a matmul after one change of precision."""
     device = accelerator(key)
     weight = 1 if change == "weights" else 2
@@ -479,7 +564,8 @@ def step(batch, D, key, change):
 
 def best_change(batch, D, key):
     return min(
-        ("weights", "activations", "arithmetic"), key=lambda change: step(batch, D, key, change)
+        ("weights", "activations", "arithmetic"),
+        key=lambda change: bound_after(batch, D, key, change),
     )
 
 
@@ -508,13 +594,34 @@ which_int8 = Question(
         "accumulator": "Accumulate in bf16 in place of fp32.",
     },
     expected=best_change,
-    solution=lambda batch, D, key: (
-        f"The bound is {si(step(batch, D, key, None), 's')} now;"
-        f" {si(step(batch, D, key, 'weights'), 's')} with int8 weights,"
-        f" {si(step(batch, D, key, 'activations'), 's')} with int8 activations,"
-        f" {si(step(batch, D, key, 'arithmetic'), 's')} with int8 arithmetic. The accumulator"
-        " stays on the chip and moves no byte to or from memory."
+    solution=lambda batch, D, key: derivation(
+        *(
+            step(
+                f"The longer clock {words}.",
+                "max(flops / peak, traffic / bandwidth)",
+                (float(bound_after(batch, D, key, change)), "s"),
+                flops=(r.matmul_flops(batch, D, D), "FLOP"),
+                peak=(
+                    accelerator(key).int8 if change == "arithmetic" else accelerator(key).bf16,
+                    "FLOP/s",
+                ),
+                traffic=(
+                    D * D * (1 if change == "weights" else 2)
+                    + 2 * batch * D * (1 if change == "activations" else 2),
+                    "byte",
+                ),
+                bandwidth=(accelerator(key).hbm_bandwidth, "byte/s"),
+            )
+            for change, words in (
+                (None, "as it is"),
+                ("weights", "with int8 weights"),
+                ("activations", "with int8 activations"),
+                ("arithmetic", "with int8 arithmetic"),
+            )
+        ),
+        after="The accumulator stays on the chip and moves no byte to or from memory.",
     ),
+    smaller="roofline.ridge",
     misconceptions=(
         Misconception(
             "the other side of the ridge",
@@ -554,10 +661,25 @@ int8_energy = Question(
         energy_of_weight(batch, 4, TABLE.fp32_fma) / energy_of_weight(batch, 1, TABLE.int8_fma)
     ),
     tolerance=0.01,
-    solution=lambda batch: (
-        f"Reading costs {si(4 * TABLE.dram_per_byte, 'J')} against {si(TABLE.dram_per_byte, 'J')};"
-        f" the multiply-adds of {batch} tokens {si(batch * TABLE.fp32_fma, 'J')} against"
-        f" {si(batch * TABLE.int8_fma, 'J')}. Add, then divide."
+    solution=lambda batch: derivation(
+        *(
+            step(
+                f"In {format} a weight is read, and then takes part in a multiply-add for each token.",
+                "width * per_byte + tokens * multiply_add",
+                (float(energy_of_weight(batch, width, fma)), "J"),
+                width=(width, "byte"),
+                per_byte=(float(TABLE.dram_per_byte), "J/byte"),
+                tokens=batch,
+                multiply_add=(float(fma), "J"),
+            )
+            for format, width, fma in (("fp32", 4, TABLE.fp32_fma), ("int8", 1, TABLE.int8_fma))
+        ),
+        step(
+            "Divide.",
+            "fp32 / int8",
+            fp32=(float(energy_of_weight(batch, 4, TABLE.fp32_fma)), "J"),
+            int8=(float(energy_of_weight(batch, 1, TABLE.int8_fma)), "J"),
+        ),
     ),
     misconceptions=(
         Misconception(
@@ -602,12 +724,31 @@ int8_batch = Question(
     ),
     unit="token",
     tolerance=0.02,
-    solution=lambda key: (
-        f"The units still run at {si(accelerator(key).bf16, 'FLOP/s')}, so the ridge is"
-        f" {si(r.ridge_point(accelerator(key).bf16, accelerator(key).hbm_bandwidth), 'FLOP/byte')}"
-        " as before. A byte of weights now serves two operations a token, not one, so half the"
-        " tokens reach it."
+    solution=lambda key: derivation(
+        step(
+            "The units still run in bf16, so the ridge is the one of bf16.",
+            "peak / bandwidth",
+            peak=(accelerator(key).bf16, "FLOP/s"),
+            bandwidth=(accelerator(key).hbm_bandwidth, "byte/s"),
+        ),
+        step(
+            "A weight is one byte now and serves two FLOPs a token. Half the tokens reach the ridge.",
+            "ridge * 1[byte] / 2[FLOP/token]",
+            (
+                float(
+                    r.critical_batch(
+                        r.ridge_point(accelerator(key).bf16, accelerator(key).hbm_bandwidth), 1
+                    )
+                ),
+                "token",
+            ),
+            ridge=(
+                float(r.ridge_point(accelerator(key).bf16, accelerator(key).hbm_bandwidth)),
+                "FLOP/byte",
+            ),
+        ),
     ),
+    smaller="roofline.ridge",
     misconceptions=(
         Misconception(
             "bf16 weights",
@@ -630,7 +771,7 @@ int8_batch = Question(
         ),
     ),
     holds={
-        "half the tokens reach it": lambda key: (
+        "Half the tokens reach the ridge": lambda key: (
             r.critical_batch(
                 ridge := r.ridge_point(accelerator(key).bf16, accelerator(key).hbm_bandwidth), 1
             )
@@ -656,9 +797,22 @@ promised = Question(
     },
     expected=lambda ratio, wide, narrow: ratio * narrow / wide,
     unit="",
-    solution=lambda ratio, wide, narrow: (
-        f"{ratio} × {si(narrow, '%', 2)} / {si(wide, '%', 2)} = {ratio * narrow / wide:.2f}. The"
-        " peak is a promise, and each format keeps another share of its own."
+    solution=lambda ratio, wide, narrow: derivation(
+        step(
+            "What four bits reach, in peaks of bf16.",
+            "ratio * narrow",
+            (ratio * narrow, ""),
+            ratio=ratio,
+            narrow=(narrow, "%"),
+        ),
+        step(
+            "Over what bf16 reaches of its own.",
+            "reached / wide",
+            ratio * narrow / wide,
+            reached=ratio * narrow,
+            wide=(wide, "%"),
+        ),
+        after="The peak is a promise, and each format keeps another share of its own.",
     ),
     holds={
         "each format keeps another share": lambda ratio, wide, narrow: narrow < wide,

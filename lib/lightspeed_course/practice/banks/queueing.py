@@ -8,6 +8,7 @@ from statistics import NormalDist
 from lightspeed import queueing as q
 from lightspeed import roofline, scaling
 from lightspeed_course.practice.amounts import nice
+from lightspeed_course.practice.derivation import derivation, step
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
 from lightspeed_course.show.format import si
 
@@ -41,9 +42,15 @@ in_flight = Question(
     expected=q.concurrency,
     unit="request",
     tolerance=0.01,
-    solution=lambda arrival_rate, latency: (
-        f"$L = \\lambda W$: {si(arrival_rate)}/s for {si(latency, 's')} each. You need not know"
-        " the shape of the traffic, the number of servers or the order of service."
+    solution=lambda arrival_rate, latency: derivation(
+        step(
+            "Little's law: how many come in a second, times how long each stays.",
+            "arrival_rate * latency",
+            (q.concurrency(arrival_rate, latency), "request"),
+            arrival_rate=(arrival_rate, RATE),
+            latency=(latency, "s"),
+        ),
+        after="You need not know the shape of the traffic, the number of servers or the order of service.",
     ),
     misconceptions=(
         Misconception(
@@ -77,10 +84,18 @@ how_long = Question(
     expected=q.latency,
     unit="s",
     tolerance=0.01,
-    solution=lambda inside, arrival_rate: (
-        f"$W = L / \\lambda$: {inside} requests, {si(arrival_rate)}/s. Two readings give a latency"
-        " that was not measured, as long as the system is steady."
+    solution=lambda inside, arrival_rate: derivation(
+        "Little's law, $L = \\lambda W$, joins three means. Two of them are given: solve for $W$.",
+        step(
+            "Divide those inside by those who come in a second.",
+            "inside / arrival_rate",
+            (q.latency(inside, arrival_rate), "s"),
+            inside=(inside, "request"),
+            arrival_rate=(arrival_rate, RATE),
+        ),
+        after="Two readings give a latency that was not measured, as long as the system is steady.",
     ),
+    smaller="queueing.in_flight",
     misconceptions=(
         Misconception(
             "multiplied",
@@ -121,10 +136,23 @@ checkpoint_memory = Question(
     expected=lambda arrivals, latency, cache: q.concurrency(arrivals, latency) * cache,
     unit="GB",
     tolerance=0.01,
-    solution=lambda arrivals, latency, cache: (
-        f"$L$ is {si(q.concurrency(arrivals, latency), 'request')}, each with {si(cache, 'byte')}."
-        " The weights of the model come on top."
+    solution=lambda arrivals, latency, cache: derivation(
+        step(
+            "Little's law gives the requests inside.",
+            "arrivals * latency",
+            (q.concurrency(arrivals, latency), "request"),
+            arrivals=(arrivals, RATE),
+            latency=(latency, "s"),
+        ),
+        step(
+            "Each of them holds a cache.",
+            "inside * cache",
+            inside=(q.concurrency(arrivals, latency), "request"),
+            cache=(cache, "byte/request"),
+        ),
+        after="The weights of the model come on top.",
     ),
+    smaller="queueing.in_flight",
     misconceptions=(
         Misconception(
             "a second's worth",
@@ -164,10 +192,23 @@ capped_rate = Question(
     expected=lambda memory, cache, latency: q.throughput(memory // cache, latency),
     unit=RATE,
     tolerance=0.01,
-    solution=lambda memory, cache, latency: (
-        f"{si(memory // cache, 'request')} fit, and each slot is free again after"
-        f" {si(latency, 's')}: $\\lambda = L / W$. It does not matter how many would like to come."
+    solution=lambda memory, cache, latency: derivation(
+        step(
+            "Memory limits how many can be inside.",
+            "floor(memory / cache)",
+            memory=(memory, "byte"),
+            cache=(cache, "byte/request"),
+        ),
+        step(
+            "Each slot is free again after one latency: Little's law, solved for the rate.",
+            "slots / latency",
+            (q.throughput(memory // cache, latency), RATE),
+            slots=(memory // cache, "request"),
+            latency=(latency, "s"),
+        ),
+        after="It does not matter how many would like to come.",
     ),
+    smaller="queueing.in_flight",
     misconceptions=(
         Misconception(
             "the slots",
@@ -205,9 +246,15 @@ slowdown = Question(
     parameters={"load": Parameter(90, (80, 90, 95, 98), "%")},
     expected=lambda load: q.mm1(load, 1).W,
     tolerance=0.05,
-    solution=lambda load: (
-        "$W = 1 / (\\mu - \\lambda)$, which is $1 / (1 - \\rho)$ service times. The last"
-        f" {si(1 - load, '%', 2)} of capacity is what keeps the queue short."
+    solution=lambda load: derivation(
+        step("The share of the capacity that is free.", "1 - load", load=(load, "%")),
+        step(
+            "The time in the system is $1 / (\\mu - \\lambda)$. In service times that is one over the"
+            " free share.",
+            "1 / free",
+            (q.mm1(load, 1).W, ""),
+            free=(1 - load, "%"),
+        ),
     ),
     misconceptions=(
         Misconception(
@@ -246,11 +293,34 @@ growth = Question(
     },
     expected=lambda load, more: q.mm1(load * (1 + more), 1).W / q.mm1(load, 1).W,
     tolerance=0.04,
-    solution=lambda load, more: (
-        f"$W$ goes as $1 / (1 - \\rho)$: from {si(q.mm1(load, 1).W)} to"
-        f" {si(q.mm1(load * (1 + more), 1).W)} service times, because the load goes to"
-        f" {si(load * (1 + more), '%')}."
+    solution=lambda load, more: derivation(
+        step(
+            "The time before, in service times.",
+            "1 / (1 - load)",
+            (q.mm1(load, 1).W, ""),
+            load=(load, "%"),
+        ),
+        step(
+            "The growth is a share of the traffic, so it multiplies the load.",
+            "load * (1 + more)",
+            (load * (1 + more), "%"),
+            load=(load, "%"),
+            more=(more, "%"),
+        ),
+        step(
+            "The time after.",
+            "1 / (1 - load)",
+            (q.mm1(load * (1 + more), 1).W, ""),
+            load=(load * (1 + more), "%"),
+        ),
+        step(
+            "Divide.",
+            "after / before",
+            after=q.mm1(load * (1 + more), 1).W,
+            before=q.mm1(load, 1).W,
+        ),
     ),
+    smaller="queueing.slowdown_at_ninety",
     misconceptions=(
         Misconception(
             "in proportion",
@@ -287,10 +357,19 @@ tail = Question(
     parameters={"share": Parameter(99, (90, 95, 99), "%", show=lambda value: f"{value}th")},
     expected=lambda share: q.sojourn_percentile(share, 1, 2) / q.mm1(1, 2).W,
     tolerance=0.05,
-    solution=lambda share: (
-        f"The time in the system is exponential, so the percentile is $-\\ln(1 - {share:g})$"
-        " means. It is the same at every load, so a long tail alone is no sign of overload."
+    solution=lambda share: derivation(
+        "The time in the system is exponential: after $t$ means, the share of requests still inside"
+        " is $e^{-t}$.",
+        step("The share still inside at the percentile.", "1 - share", share=(share, "%")),
+        step(
+            "Solve $e^{-t}$ = that share for $t$, which counts means.",
+            "ln(1 / left)",
+            (q.sojourn_percentile(share, 1, 2) / q.mm1(1, 2).W, ""),
+            left=(1 - share, "%"),
+        ),
+        after="It is the same at every load, so a long tail alone is no sign of overload.",
     ),
+    smaller="queueing.slowdown_at_ninety",
     misconceptions=(
         Misconception(
             "three sigma",
@@ -343,10 +422,22 @@ headroom = Question(
     },
     expected=lambda service, budget: 1 / service - 1 / budget,
     unit=RATE,
-    solution=lambda service, budget: (
-        f"$W = 1 / (\\mu - \\lambda)$, so $\\lambda = \\mu - 1 / W$: {si(1 / service)}/s less"
-        f" {si(1 / budget)}/s that must stay unused."
+    solution=lambda service, budget: derivation(
+        step("What the server can do.", "1 / service", service=(service, "s/request")),
+        step(
+            "$W = 1 / (\\mu - \\lambda)$, so this rate must stay unused.",
+            "1[request] / budget",
+            budget=(budget, "s"),
+        ),
+        step(
+            "The rest may come.",
+            "capacity - unused",
+            (1 / service - 1 / budget, RATE),
+            capacity=(1 / service, RATE),
+            unused=(1 / budget, RATE),
+        ),
     ),
+    smaller="queueing.slowdown_at_ninety",
     misconceptions=(
         Misconception(
             "all of the capacity",
@@ -389,11 +480,35 @@ any_service = Question(
     },
     expected=lambda arrivals, service, spread: q.mg1(arrivals, 1 / service, spread**2).Wq,
     unit="s",
-    solution=lambda arrivals, service, spread: (
-        "Pollaczek and Khinchine: $W_q = \\lambda (\\sigma^2 + 1/\\mu^2) / (2 (1 - \\rho))$ at a"
-        f" load of {si(arrivals * service, '%')}. With exponential service times it would be"
-        f" {si(q.mm1(arrivals, 1 / service).Wq, 's')}: the spread costs the rest."
+    solution=lambda arrivals, service, spread: derivation(
+        step(
+            "The load.",
+            "arrivals * service",
+            (arrivals * service, "%"),
+            arrivals=(arrivals, "1/s"),
+            service=(service, "s"),
+        ),
+        step(
+            "A long service keeps many arrivals waiting, so its square counts. The mean of the"
+            " squared times: the variance plus the squared mean.",
+            "spread**2 + service**2",
+            spread=(spread, "s"),
+            service=(service, "s"),
+        ),
+        step(
+            "The law of Pollaczek and Khinchine.",
+            "arrivals * squares / (2 * (1 - load))",
+            (q.mg1(arrivals, 1 / service, spread**2).Wq, "s"),
+            arrivals=(arrivals, "1/s"),
+            squares=(spread**2 + service**2, "s*s"),
+            load=(arrivals * service, "%"),
+        ),
+        after=(
+            "With exponential service times it would be"
+            f" {si(q.mm1(arrivals, 1 / service).Wq, 's')}. The spread makes the difference."
+        ),
     ),
+    smaller="queueing.slowdown_at_ninety",
     misconceptions=(
         Misconception(
             "exponential",
@@ -444,11 +559,41 @@ pooling = Question(
     expected=lambda load, service: min(
         after_change(load, service).items(), key=lambda pair: pair[1]
     )[0],
-    solution=lambda load, service: (
-        "; ".join(f"{name}: {si(time, 's')}" for name, time in after_change(load, service).items())
-        + ". One fast server is a little better than two slow ones behind one queue: it works at"
-        " full speed even for a single request."
+    solution=lambda load, service: derivation(
+        step(
+            "As it is, with any memory: two queues of the M/M/1 kind.",
+            "service / (1 - load)",
+            (after_change(load, service)["memory"], "s"),
+            service=(service, "s"),
+            load=(load, "%"),
+        ),
+        step(
+            "Fixed service times, M/D/1: the wait is divided by two.",
+            "service * (1 + load / (2 * (1 - load)))",
+            (after_change(load, service)["steady"], "s"),
+            service=(service, "s"),
+            load=(load, "%"),
+        ),
+        step(
+            "One queue before both replicas (M/M/2).",
+            "service / (1 - load**2)",
+            (after_change(load, service)["pool"], "s"),
+            service=(service, "s"),
+            load=(load, "%"),
+        ),
+        step(
+            "One replica of twice the speed.",
+            "service / 2 / (1 - load)",
+            (after_change(load, service)["fast"], "s"),
+            service=(service, "s"),
+            load=(load, "%"),
+        ),
+        after=(
+            "One fast server is a little better than two slow ones behind one queue: it works at full"
+            " speed even for a single request."
+        ),
     ),
+    smaller="queueing.slowdown_at_ninety",
     misconceptions=(
         Misconception(
             "pooling is the optimum",
@@ -513,11 +658,27 @@ staffing = Question(
     expected=lambda arrivals, service, share: q.servers_for(arrivals * service, share),
     unit="",
     tolerance=0,
-    solution=lambda arrivals, service, share: (
-        f"By Little's law {si(arrivals * service)} slots are busy on average. Erlang C falls below"
-        f" {si(share, '%')} at {q.servers_for(arrivals * service, share)}: about"
-        f" {reserve_in_roots(arrivals * service, share)} square roots of the load more."
+    solution=lambda arrivals, service, share: derivation(
+        step(
+            "By Little's law this many slots are busy on average.",
+            "arrivals * service",
+            arrivals=(arrivals, "1/s"),
+            service=(service, "s"),
+        ),
+        "Raise the number of slots from there, and work out Erlang C, the share that waits, for each.",
+        step(
+            "The first number that keeps the promise has a reserve, counted in square roots of the"
+            " load, of",
+            "(slots - load) / sqrt(load)",
+            slots=q.servers_for(arrivals * service, share),
+            load=arrivals * service,
+        ),
+        after=(
+            f"Erlang C falls below {si(share, '%')} at {q.servers_for(arrivals * service, share)}"
+            " slots."
+        ),
     ),
+    smaller="queueing.in_flight",
     misconceptions=(
         Misconception(
             "the load",
@@ -581,10 +742,29 @@ drain = Question(
     },
     expected=lambda capacity, length, burst, normal: q.drain_time(burst, length, normal, capacity),
     unit="min",
-    solution=lambda capacity, length, burst, normal: (
-        f"{si((burst - capacity) * length, 'request')} pile up, at {si(burst - capacity)}/s."
-        f" Afterwards {si(capacity - normal)}/s of capacity are free to work them off."
+    solution=lambda capacity, length, burst, normal: derivation(
+        step(
+            "What comes beyond the capacity piles up.",
+            "(burst - capacity) * length",
+            burst=(burst, RATE),
+            capacity=(capacity, RATE),
+            length=(length, "s"),
+        ),
+        step(
+            "Afterwards this much capacity is free to work it off.",
+            "capacity - normal",
+            capacity=(capacity, RATE),
+            normal=(normal, RATE),
+        ),
+        step(
+            "Divide.",
+            "backlog / free",
+            (q.drain_time(burst, length, normal, capacity), "s"),
+            backlog=((burst - capacity) * length, "request"),
+            free=(capacity - normal, RATE),
+        ),
     ),
+    smaller="queueing.in_flight",
     misconceptions=(
         Misconception(
             "over when the burst is",
@@ -622,9 +802,21 @@ shed = Question(
     expected=lambda arrivals, capacity: 1 - capacity / arrivals,
     unit="%",
     tolerance=0.02,
-    solution=lambda arrivals, capacity: (
-        f"{si(arrivals - capacity)} of {si(arrivals)}. A queue does not change that: it decides"
-        " how long the others wait first."
+    solution=lambda arrivals, capacity: derivation(
+        step(
+            "The share that can be served in the long run.",
+            "capacity / arrivals",
+            (capacity / arrivals, "%"),
+            capacity=(capacity, RATE),
+            arrivals=(arrivals, RATE),
+        ),
+        step(
+            "The rest.",
+            "1 - served",
+            (1 - capacity / arrivals, "%"),
+            served=(capacity / arrivals, "%"),
+        ),
+        after="A queue does not change that: it decides how long the others wait first.",
     ),
     misconceptions=(
         Misconception(
@@ -673,13 +865,18 @@ mm1_function = Question(
     ),
     unit="s",
     tolerance=0.001,
-    solution=(
-        "An arrival finds $L$ requests, waits until they have been served, and is served itself."
-        " The one in service counts in full, because an exponential time has no memory. So $W = (L"
-        " + 1) / \\mu$; put $L = \\lambda W$ and solve:\n\n```python\ndef"
-        " time_in_system(arrival_rate, service_rate):\n    return 1 / (service_rate - arrival_rate)"
-        " if arrival_rate < service_rate else math.inf\n```"
+    solution=derivation(
+        "An arrival finds $L$ requests, waits until they have been served, and is served itself.",
+        "The one in service counts in full, because an exponential time has no memory. So $W = (L + 1) /"
+        " \\mu$.",
+        "Put $L = \\lambda W$ and solve for $W$. At full load and beyond, return infinity.",
+        after=(
+            "```python\ndef time_in_system(arrival_rate, service_rate):\n"
+            "    return 1 / (service_rate - arrival_rate) if arrival_rate < service_rate else math.inf\n"
+            "```"
+        ),
     ),
+    smaller="queueing.slowdown_at_ninety",
     misconceptions=(
         Misconception(
             "a negative time",
@@ -731,12 +928,19 @@ erlang_function = Question(
     valid=lambda load, servers: 0.7 * servers <= load < servers or (load, servers) == (10, 15),
     expected=q.erlang_c,
     tolerance=0.001,
-    solution=(
-        "Build up the loss formula one server at a time, $B_k = a B_{k-1} / (k + a B_{k-1})$, and"
-        " turn it into the share that waits:\n\n```python\ndef share_that_waits(load, servers):\n  "
-        "  b = 1\n    for k in range(1, servers + 1):\n        b = load * b / (k + load * b)\n   "
-        " rho = load / servers\n    return b / (1 - rho * (1 - b))\n```"
+    solution=derivation(
+        "Start from the loss formula, Erlang B, which has a recursion: with no server, each request is"
+        " lost, $B_0 = 1$.",
+        "Add one server at a time: $B_k = a B_{k-1} / (k + a B_{k-1})$, with $a$ the load.",
+        "Those who are not lost but wait keep the servers busy: with $\\rho = a / c$ the share that waits"
+        " is $B / (1 - \\rho (1 - B))$.",
+        after=(
+            "```python\ndef share_that_waits(load, servers):\n    b = 1\n"
+            "    for k in range(1, servers + 1):\n        b = load * b / (k + load * b)\n"
+            "    rho = load / servers\n    return b / (1 - rho * (1 - b))\n```"
+        ),
     ),
+    smaller="queueing.slots_for_a_promise",
     misconceptions=(
         Misconception(
             "loss, not waiting",
@@ -781,11 +985,16 @@ checkpoint_hardware = Question(
         for i in (0.1, 100.0)
     ),
     tolerance=0.01,
-    solution=lambda factor: (
-        "The slope of the roof did not move, only its flat part. Memory-bound work gains nothing;"
-        f" compute-bound work gains all of it, a factor of {factor}, as long as it stays right of"
-        " the new ridge."
+    solution=lambda factor: derivation(
+        "Memory-bound work runs at intensity times bandwidth, compute-bound work at the peak.",
+        step("The bandwidth of the new chip over that of the old one.", "new / old", new=1, old=1),
+        step("The peak of the new chip over that of the old one.", "new / old", new=factor, old=1),
+        after=(
+            "The slope of the roof did not move, only its flat part. Memory-bound work gains nothing;"
+            " compute-bound work gains all of it, as long as it stays right of the new ridge."
+        ),
     ),
+    smaller="roofline.attainable",
     misconceptions=(
         Misconception(
             "everything is faster",
@@ -830,11 +1039,22 @@ checkpoint_scaling = Question(
     parameters={"serial": Parameter(10, (5, 10, 20), "%"), "n": whole(256, 64, 128, 256)},
     expected=lambda serial, n: (1 / serial, scaling.gustafson_speedup(n, serial=serial)),
     tolerance=0.01,
-    solution=lambda serial, n: (
-        "Amdahl keeps the job: $1 / s$. Gustafson keeps the time and grows the job: $n - s (n -"
-        f" 1)$, which is {si(scaling.gustafson_speedup(n, serial=serial), digits=4)}. Chapter 3"
-        " has both as one law."
+    solution=lambda serial, n: derivation(
+        step(
+            "Amdahl keeps the job. With ever more accelerators the serial part is what remains.",
+            "1 / serial",
+            serial=(serial, "%"),
+        ),
+        step(
+            "Gustafson keeps the time and grows the parallel part of the job.",
+            "n - serial * (n - 1)",
+            (scaling.gustafson_speedup(n, serial=serial), ""),
+            n=n,
+            serial=(serial, "%"),
+        ),
+        after="Chapter 3 has both as one law.",
     ),
+    smaller="scaling.limit",
     misconceptions=(
         Misconception(
             "all of them", lambda serial, n: (n, n), "The serial part does not get any shorter."
@@ -871,11 +1091,22 @@ mean_from_flight = Question(
     },
     expected=lambda inside, rate, median: q.latency(inside, rate),
     unit="s",
-    solution=lambda inside, rate, median: (
-        f"Little: $W = L / λ$ = {inside} / {rate:,} ="
-        f" {si(inside / rate, 's')}. The median says {si(median, 's')}: a few"
-        " long pauses make the difference, and the median does not see them."
+    solution=lambda inside, rate, median: derivation(
+        "Each request in flight waits for its next token, so the server holds one token in the making"
+        " for each.",
+        step(
+            "Little's law, solved for the time.",
+            "inside / rate",
+            (q.latency(inside, rate), "s"),
+            inside=(inside, "token"),
+            rate=(rate, "token/s"),
+        ),
+        after=(
+            f"The median says {si(median, 's')}: a few long pauses make the difference, and the median"
+            " does not see them."
+        ),
     ),
+    smaller="queueing.how_long",
     holds={
         "The median says": lambda inside, rate, median: inside / rate > 1.5 * median,
     },

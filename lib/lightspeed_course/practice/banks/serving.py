@@ -8,6 +8,8 @@ import math
 
 from lightspeed import queueing, roofline, serving
 from lightspeed.catalog import accelerator, find, number
+from lightspeed_course.practice.derivation import derivation
+from lightspeed_course.practice.derivation import step as line
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
 from lightspeed_course.show.format import si
 
@@ -63,11 +65,30 @@ with_weights = Question(
     ),
     unit=RATE,
     tolerance=0.01,
-    solution=lambda key, name, cache, latency: (
-        f"The weights take {si(weight_bytes(name), 'byte')} of"
-        f" {si(accelerator(key).hbm_capacity, 'byte')}. What is left holds"
-        f" {si(slots(key, name, cache), 'request')}, and $\\lambda = L / W$."
+    solution=lambda key, name, cache, latency: derivation(
+        line(
+            "The weights.",
+            "parameters * 2[byte/parameter]",
+            (weight_bytes(name), "byte"),
+            parameters=(find(name).parameters, "parameter"),
+        ),
+        line(
+            "What they leave for caches holds so many requests.",
+            "floor((memory - weights) / cache)",
+            (slots(key, name, cache), "request"),
+            memory=(accelerator(key).hbm_capacity, "byte"),
+            weights=(weight_bytes(name), "byte"),
+            cache=(cache, "byte/request"),
+        ),
+        line(
+            "Little's law, solved for the rate.",
+            "slots / latency",
+            (queueing.throughput(slots(key, name, cache), latency), RATE),
+            slots=(slots(key, name, cache), "request"),
+            latency=(latency, "s"),
+        ),
     ),
+    smaller="queueing.capped_rate",
     misconceptions=(
         Misconception(
             "no weights",
@@ -160,12 +181,39 @@ slots_in_memory = Question(
     parameters=ROOM,
     expected=in_memory,
     tolerance=0,
-    solution=lambda name, chips, key, context: (
-        f"A token takes $2 L K H$ elements of two bytes, {si(cache(name, 1), 'byte')}; a request"
-        f" {si(cache(name, context), 'byte')}. Beside the weights,"
-        f" {si(weight_bytes(name), 'byte')}, there are"
-        f" {si(chips * accelerator(key).hbm_capacity - weight_bytes(name), 'byte')} left."
+    solution=lambda name, chips, key, context: derivation(
+        line(
+            "A token leaves a key and a value in each layer and KV head, in two bytes an element.",
+            "2 * layers * KV_heads * head_width * 2[byte/token]",
+            (cache(name, 1), "byte/token"),
+            layers=find(name).layers,
+            KV_heads=find(name).kv_heads,
+            head_width=find(name).head_width,
+        ),
+        line(
+            "The cache of a request.",
+            "token * context",
+            (cache(name, context), "byte"),
+            token=(cache(name, 1), "byte/token"),
+            context=(context, "token"),
+        ),
+        line(
+            "The weights.",
+            "parameters * 2[byte/parameter]",
+            (weight_bytes(name), "byte"),
+            parameters=(find(name).parameters, "parameter"),
+        ),
+        line(
+            "What they leave, in caches.",
+            "floor((chips * memory - weights) / cache)",
+            (in_memory(name, chips, key, context), "request"),
+            chips=chips,
+            memory=(accelerator(key).hbm_capacity, "byte"),
+            weights=(weight_bytes(name), "byte"),
+            cache=(cache(name, context), "byte/request"),
+        ),
     ),
+    smaller="serving.capped_rate_with_weights",
     misconceptions=(
         Misconception(
             "no weights",
@@ -219,22 +267,58 @@ slots_in_memory = Question(
 )
 
 
-def what_a_request_adds(batch, **p):
-    one, full = serving.decode_step(1, **replica(**p)), serving.decode_step(batch, **replica(**p))
+def budget_steps(budget, **p):
+    """The lines that work out the largest batch whose step keeps the budget."""
+    one = serving.decode_step(1, **replica(**p))
+    batch = serving.batch_within(budget, **replica(**p))
+    full = serving.decode_step(batch, **replica(**p))
+    bandwidth = p["chips"] * accelerator(p["key"]).hbm_bandwidth
     read = (
-        f"Reading the weights takes {si(one.weights, 's')} in each step, and reading a cache"
-        f" {si(one.kv, 's')} for each request. "
+        line(
+            "Each step reads the weights once.",
+            "weights / bandwidth",
+            one.weights,
+            weights=(weight_bytes(p["name"]), "byte"),
+            bandwidth=(bandwidth, "byte/s"),
+        ),
+        line(
+            "For each request it reads a cache.",
+            "cache / bandwidth",
+            (float(one.kv), "s/request"),
+            cache=(cache(p["name"], p["context"]), "byte/request"),
+            bandwidth=(bandwidth, "byte/s"),
+        ),
+        line(
+            "Arithmetic runs beside reading the weights; a request takes",
+            "2[FLOP/parameter/request] * parameters / peak",
+            (float(one.math), "s/request"),
+            parameters=(find(p["name"]).parameters, "parameter"),
+            peak=(p["chips"] * accelerator(p["key"]).bf16, "FLOP/s"),
+        ),
     )
     if full.compute_bound:
         return (
-            read
-            + f"The arithmetic takes {si(one.math, 's')} for each request, and {si(full.math, 's')}"
-            " for the batch. That is longer than reading the weights, so it counts in their"
-            " place."
+            *read,
+            line(
+                "For the batch, arithmetic takes longer than reading the weights and counts in"
+                " their place.",
+                "floor(budget / (arithmetic + cache))",
+                (batch, "request"),
+                budget=(budget, "s"),
+                arithmetic=(float(one.math), "s/request"),
+                cache=(float(one.kv), "s/request"),
+            ),
         )
     return (
-        read + f"The arithmetic, {si(full.math, 's')} for the whole batch, is done in the time that"
-        " reading the weights takes."
+        *read,
+        line(
+            "Arithmetic hides behind the weights. What they leave of the budget, in caches.",
+            "floor((budget - weights) / cache)",
+            (batch, "request"),
+            budget=(budget, "s"),
+            weights=(float(one.weights), "s"),
+            cache=(float(one.kv), "s/request"),
+        ),
     )
 
 
@@ -248,9 +332,8 @@ budget_batch = Question(
     parameters=SERVED | {"budget": Parameter(12, (10, 12, 15, 20), "ms")},
     expected=lambda budget, **p: serving.batch_within(budget, **replica(**p)),
     tolerance=0,
-    solution=lambda budget, **p: what_a_request_adds(
-        **p, batch=serving.batch_within(budget, **replica(**p))
-    ),
+    solution=lambda budget, **p: derivation(*budget_steps(budget, **p)),
+    smaller="serving.slots_in_memory",
     misconceptions=(
         Misconception(
             "no caches",
@@ -313,10 +396,22 @@ replica_rate = Question(
     },
     expected=lambda batch, step, tokens: serving.request_rate(batch, tokens, step),
     unit=RATE,
-    solution=lambda batch, step, tokens: (
-        f"An answer stays {si(tokens * step, 's')}. Little's law with $L$ the batch: $\\lambda = L"
-        " / W$."
+    solution=lambda batch, step, tokens: derivation(
+        line(
+            "How long an answer stays.",
+            "tokens * step",
+            tokens=(tokens, "token"),
+            step=(step, "s/token"),
+        ),
+        line(
+            "Little's law with the batch inside, solved for the rate.",
+            "batch / stay",
+            (serving.request_rate(batch, tokens, step), RATE),
+            batch=(batch, "request"),
+            stay=(tokens * step, "s"),
+        ),
     ),
+    smaller="queueing.capped_rate",
     misconceptions=(
         Misconception(
             "tokens, not answers",
@@ -362,11 +457,21 @@ knee = Question(
     parameters=ROOM,
     expected=lambda **p: serving.knee_batch(**replica(**p)),
     tolerance=0.03,
-    solution=lambda **p: (
-        "Below the roof of the arithmetic, throughput over latency is best where the caches"
-        f" ({si(cache(p['name'], p['context']), 'byte')} a request) take as long to read as the"
-        f" weights ({si(weight_bytes(p['name']), 'byte')}). Their ratio is the batch."
+    solution=lambda **p: derivation(
+        "A step reads the weights once and a cache for each request: $t(B) = t_w + B t_c$ as long as"
+        " the arithmetic hides.",
+        "Throughput over latency is $B / t(B)^2$. Its slope is zero where the caches take as long to"
+        " read as the weights.",
+        line(
+            "So the batch is the ratio of the two.",
+            "weights / cache",
+            (serving.knee_batch(**replica(**p)), "request"),
+            weights=(weight_bytes(p["name"]), "byte"),
+            cache=(cache(p["name"], p["context"]), "byte/request"),
+        ),
+        after="Below the roof of the arithmetic, throughput over latency is best at that batch.",
     ),
+    smaller="serving.slots_in_memory",
     misconceptions=(
         Misconception(
             "the ridge",
@@ -422,16 +527,25 @@ what_limits = Question(
         "queue": "A queue twice as long in front of it.",
     },
     expected=lambda **p: best_change(**p),
-    solution=lambda budget, **p: (
-        f"The memory holds {si(in_memory(**p), digits=4)} requests, the budget allows"
-        f" {si(serving.batch_within(budget, **replica(**p)), digits=4)}; the lower of the two caps"
-        " is the one worth raising. "
-        + ", ".join(
+    solution=lambda budget, **p: derivation(
+        line(
+            "Room: the memory that the weights leave, in caches.",
+            "floor((memory - weights) / cache)",
+            (in_memory(**p), "request"),
+            memory=(p["chips"] * accelerator(p["key"]).hbm_capacity, "byte"),
+            weights=(weight_bytes(p["name"]), "byte"),
+            cache=(cache(p["name"], p["context"]), "byte/request"),
+        ),
+        "So much for room. The other cap is time.",
+        *budget_steps(budget, **p),
+        "The lower of the two caps is the one worth raising.",
+        after="; ".join(
             f"{name}: {si(tokens, 'token')}/s"
             for name, tokens in after_change(budget=budget, **p).items()
         )
-        + "."
+        + ".",
     ),
+    smaller="serving.batch_within_budget",
     misconceptions=(
         Misconception(
             "the other cap",
@@ -512,11 +626,16 @@ capacity_function = Question(
     ),
     unit=RATE,
     tolerance=0.001,
-    solution=(
-        "Little's law with whole requests:\n\n```python\ndef most_requests(memory, weight_bytes,"
-        " kv_bytes, latency):\n    return max(0, (memory - weight_bytes) // kv_bytes) /"
-        " latency\n```"
+    solution=derivation(
+        "What the weights leave is divided into whole caches; cut off the part of one.",
+        "If the weights do not fit, nothing is left: cut off at zero.",
+        "Little's law: the slots over the latency is the rate.",
+        after=(
+            "```python\ndef most_requests(memory, weight_bytes, kv_bytes, latency):\n"
+            "    return max(0, (memory - weight_bytes) // kv_bytes) / latency\n```"
+        ),
     ),
+    smaller="serving.capped_rate_with_weights",
     misconceptions=(
         Misconception(
             "fractions of a request",
