@@ -236,7 +236,9 @@ ask("serving.batch_within_budget")
 # %%
 # BEGIN SOLUTION
 # STUB: answer = ...  # requests
-read_weights, read_cache = (size / (8 * chip.hbm_bandwidth) for size in (2 * model.parameters, cache))
+read_weights, read_cache = (
+    size / (8 * chip.hbm_bandwidth) for size in (2 * model.parameters, cache)
+)
 answer = math.floor((12e-3 - read_weights) / read_cache)
 # END SOLUTION
 check("serving.batch_within_budget", answer)
@@ -293,3 +295,28 @@ ask("queueing.checkpoint_scaling")
 answer = (1 / 0.1, gustafson_speedup(256, serial=0.1))
 # END SOLUTION
 check("queueing.checkpoint_scaling", answer)
+
+# %% [markdown]
+# ## Judge these claims
+#
+# Work out the share that is free first.
+
+# %%
+ask("queueing.claim_a_tenth")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # one of the words
+answer = "steep"
+# END SOLUTION
+check("queueing.claim_a_tenth", answer)
+
+# %%
+ask("queueing.claim_spare_slots")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # one of the words
+answer = "small"
+# END SOLUTION
+check("queueing.claim_spare_slots", answer)

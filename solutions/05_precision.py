@@ -276,3 +276,28 @@ cards("precision")
 
 # %%
 cards("quantization")
+
+# %% [markdown]
+# ## Judge these claims
+#
+# Look at the step of the format, and at the two clocks.
+
+# %%
+ask("precision.claim_exact_count")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # one of the words
+answer = "stalls"
+# END SOLUTION
+check("precision.claim_exact_count", answer)
+
+# %%
+ask("precision.claim_int8_arithmetic")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # one of the words
+answer = "memory"
+# END SOLUTION
+check("precision.claim_int8_arithmetic", answer)

@@ -233,7 +233,12 @@ ask("parallelism.zero_stage")
 # %%
 # BEGIN SOLUTION
 # STUB: answer = ...  # one of the words
-uses = [training_memory(transformer("llama2_13b"), h100.hbm_capacity, 4096, data=8, stage=s, recompute="full") for s in range(4)]
+uses = [
+    training_memory(
+        transformer("llama2_13b"), h100.hbm_capacity, 4096, data=8, stage=s, recompute="full"
+    )
+    for s in range(4)
+]
 answer = ("ddp", "zero1", "zero2", "zero3")[[use.fits for use in uses].index(True)]
 # END SOLUTION
 check("parallelism.zero_stage", answer)
@@ -338,7 +343,9 @@ ask("parallelism.what_first")
 # BEGIN SOLUTION
 # STUB: answer = ...  # one of the words
 plan = Plan(data=4, tensor=8, pipeline=16, micro_batches=16, recompute="selective")
-answer = step(transformer("gpt3_175b"), 2048, plan, machine("a100_80gb", "infiniband_hdr")).largest_loss
+answer = step(
+    transformer("gpt3_175b"), 2048, plan, machine("a100_80gb", "infiniband_hdr")
+).largest_loss
 # END SOLUTION
 check("parallelism.what_first", answer)
 
@@ -356,3 +363,28 @@ def step_span(p, m, forward, backward):
 
 
 check("parallelism.step_span", step_span)
+
+# %% [markdown]
+# ## Judge these claims
+#
+# Count the bytes that a GPU sends, for each micro-batch.
+
+# %%
+ask("parallelism.claim_traffic_hides")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # one of the words
+answer = "tokens"
+# END SOLUTION
+check("parallelism.claim_traffic_hides", answer)
+
+# %%
+ask("parallelism.claim_half_more")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # one of the words
+answer = "more"
+# END SOLUTION
+check("parallelism.claim_half_more", answer)

@@ -254,3 +254,28 @@ ask("nccl.which_test")
 answer = "gather_scatter"
 # END SOLUTION
 check("nccl.which_test", answer)
+
+# %% [markdown]
+# ## Judge these claims
+#
+# Count what a rank sends.
+
+# %%
+ask("nccl.claim_on_a_ring")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # one of the words
+answer = "busbw"
+# END SOLUTION
+check("nccl.claim_on_a_ring", answer)
+
+# %%
+ask("nccl.claim_faster_links")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # one of the words
+answer = "latency"
+# END SOLUTION
+check("nccl.claim_faster_links", answer)

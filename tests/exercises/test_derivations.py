@@ -23,6 +23,8 @@ TAUGHT = [
         "serving",
         "precision",
         "quantization",
+        "parallelism",
+        "nccl",
     )
     for q in bank(topic)
 ]

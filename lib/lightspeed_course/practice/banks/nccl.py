@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from lightspeed import collectives as c
 from lightspeed.catalog import link
+from lightspeed_course.practice.derivation import derivation, step
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
 from lightspeed_course.show.format import si
 
@@ -42,8 +43,15 @@ algbw_question = Question(
     },
     expected=lambda size, time, n: c.algbw(size, time),
     unit="GB/s",
-    solution=lambda size, time, n: (
-        f"The buffer of one rank over the time: {si(size, 'byte')} / {si(time, 's')}. The algorithm and the {n} ranks do not come into it."
+    solution=lambda size, time, n: derivation(
+        step(
+            "The buffer of one rank over the time.",
+            "buffer / time",
+            (float(c.algbw(size, time)), "byte/s"),
+            buffer=(size, "byte"),
+            time=(time, "s"),
+        ),
+        after=f"The algorithm and the {n} ranks do not come into it.",
     ),
     misconceptions=(
         Misconception(
@@ -86,9 +94,23 @@ busbw_question = Question(
     expected=lambda algbw, nodes, per_node: c.busbw("all_reduce", nodes * per_node, algbw),
     unit="GB/s",
     tolerance=0.01,
-    solution=lambda algbw, nodes, per_node: (
-        f"There are {nodes * per_node} ranks, so the factor is {c.busbw_factor('all_reduce', nodes * per_node):.4g}."
+    solution=lambda algbw, nodes, per_node: derivation(
+        step("The ranks.", "nodes * per_node", nodes=nodes, per_node=per_node),
+        step(
+            "A ring all-reduce sends this many buffers: the factor.",
+            "2 * (n - 1) / n",
+            float(c.busbw_factor("all_reduce", nodes * per_node)),
+            n=nodes * per_node,
+        ),
+        step(
+            "Busbw.",
+            "factor * algbw",
+            (float(c.busbw("all_reduce", nodes * per_node, algbw)), "byte/s"),
+            factor=float(c.busbw_factor("all_reduce", nodes * per_node)),
+            algbw=(algbw, "byte/s"),
+        ),
     ),
+    smaller="nccl.algbw",
     holds={
         "Twice is the limit": lambda **_: 1.99 < c.busbw_factor("all_reduce", 10**6) < 2,
     },
@@ -141,12 +163,17 @@ factor_question = Question(
     edges=({"n": 2}, {"collective": "broadcast", "n": 2}),
     expected=c.busbw_factor,
     tolerance=0.001,
-    solution=(
-        '```python\ndef factor(collective, n):\n    if collective == "broadcast":\n        return'
-        ' 1\n    return (2 if collective == "all_reduce" else 1) * (n - 1) / n\n```\n\nOf the'
-        " buffer a rank needs all but its own share, or must send all but that, so $(n - 1)/n$; an"
-        " all-reduce is a reduce-scatter and an all-gather. A broadcast passes the whole buffer on."
+    solution=derivation(
+        "Of the buffer a rank needs all but its own share, or must send all but that: $(n - 1)/n$.",
+        "An all-reduce is a reduce-scatter and an all-gather.",
+        "A broadcast passes the whole buffer on.",
+        after=(
+            '```python\ndef factor(collective, n):\n    if collective == "broadcast":\n'
+            "        return 1\n"
+            '    return (2 if collective == "all_reduce" else 1) * (n - 1) / n\n```'
+        ),
     ),
+    smaller="nccl.bytes_sent",
     misconceptions=(
         Misconception(
             "all alike",
@@ -191,10 +218,16 @@ busbw_function = Question(
     expected=lambda size, time, n: c.busbw("all_reduce", n, c.algbw(size, time)),
     unit="byte/s",
     tolerance=0.001,
-    solution=(
-        "```python\ndef all_reduce_busbw(size, time, n):\n    return size / time * 2 * (n - 1) /"
-        " n\n```\n\nWith a single rank busbw is zero."
+    solution=derivation(
+        "The algbw is the buffer over the time.",
+        "The factor is what a rank sends for each byte of the buffer: $2 (n - 1) / n$.",
+        "Busbw is the one times the other. With a single rank it is zero.",
+        after=(
+            "```python\ndef all_reduce_busbw(size, time, n):\n    return size / time * 2 * (n - 1)"
+            " / n\n```"
+        ),
     ),
+    smaller="nccl.busbw",
     misconceptions=(
         Misconception(
             "always twice", lambda size, time, n: 2 * size / time, "Try one rank: is anything sent?"
@@ -228,7 +261,11 @@ ranks_question = Question(
     parameters={"ratio": Parameter(1.875, (1.5, 1.75, 1.875, 1.9375), show=str)},
     expected=lambda ratio: round(2 / (2 - ratio)),
     tolerance=0,
-    solution=lambda ratio: f"Solve $2(n - 1)/n = {ratio}$ for $n$: $n = 2/(2 - {ratio})$.",
+    solution=lambda ratio: derivation(
+        "The ratio is the factor of an all-reduce, $2 (n - 1) / n$.",
+        step("Solve for $n$.", "2 / (2 - ratio)", round(2 / (2 - ratio)), ratio=ratio),
+    ),
+    smaller="nccl.busbw",
     misconceptions=(
         Misconception(
             "one rank lost", lambda ratio: 2 / (2 - ratio) - 1, "Solve for n, not for n - 1."
@@ -255,8 +292,26 @@ sent_question = Question(
     expected=lambda size, n: size * c.busbw_factor("all_reduce", n),
     unit="GB",
     tolerance=0.01,
-    solution=lambda size, n: (
-        f"In each of {c.ring_steps('all_reduce', n)} steps a rank sends one chunk of {si(size / n, 'byte')}."
+    solution=lambda size, n: derivation(
+        step(
+            "The ring cuts the buffer into one chunk for each rank.",
+            "buffer / n",
+            buffer=(size, "byte"),
+            n=n,
+        ),
+        step(
+            "Once round to add and once to hand out, without the rank's own place: the steps.",
+            "2 * (n - 1)",
+            c.ring_steps("all_reduce", n),
+            n=n,
+        ),
+        step(
+            "In each step a rank sends one chunk.",
+            "steps * chunk",
+            (float(size * c.busbw_factor("all_reduce", n)), "byte"),
+            steps=2 * (n - 1),
+            chunk=(size / n, "byte"),
+        ),
     ),
     misconceptions=(
         Misconception(
@@ -297,9 +352,23 @@ gather_question = Question(
     },
     expected=lambda shard, n, bandwidth: c.bandwidth_bound("all_gather", n * shard, n, bandwidth),
     unit="µs",
-    solution=lambda shard, n, bandwidth: (
-        f"Each GPU lacks {n - 1} shards, together {si((n - 1) * shard, 'byte')}. In nccl-tests S is {si(n * shard, 'byte')}, and $S (n - 1)/n$ is the same."
+    solution=lambda shard, n, bandwidth: derivation(
+        step(
+            "Each GPU lacks the shards of the others.",
+            "(n - 1) * shard",
+            n=n,
+            shard=(shard, "byte"),
+        ),
+        step(
+            "They come in at the rate of the link.",
+            "lacks / rate",
+            (float(c.bandwidth_bound("all_gather", n * shard, n, bandwidth)), "s"),
+            lacks=((n - 1) * shard, "byte"),
+            rate=(bandwidth, "byte/s"),
+        ),
+        after=f"In nccl-tests $S$ is {si(n * shard, 'byte')}, and $S (n - 1)/n$ is the same.",
     ),
+    smaller="nccl.bytes_sent",
     misconceptions=(
         Misconception(
             "shard for buffer",
@@ -345,12 +414,24 @@ share_question = Question(
     ),
     unit="%",
     tolerance=0.03,
-    solution=lambda nodes, per_node, algbw, network: (
-        f"With {nodes * per_node} ranks the busbw is"
-        f" {si(c.busbw('all_reduce', nodes * per_node, algbw), 'byte/s', 4)}. A ring enters and"
-        " leaves each node, so the busbw is what a node sends. That, not the algbw, is to be"
-        " divided by the line rate."
+    solution=lambda nodes, per_node, algbw, network: derivation(
+        step("The ranks.", "nodes * per_node", nodes=nodes, per_node=per_node),
+        step(
+            "The busbw. A ring enters and leaves each node, so this is what a node sends.",
+            "2 * (n - 1) / n * algbw",
+            (float(c.busbw("all_reduce", nodes * per_node, algbw)), "byte/s"),
+            n=nodes * per_node,
+            algbw=(algbw, "byte/s"),
+        ),
+        step(
+            "Over the line rate of a node.",
+            "busbw / line",
+            (float(c.busbw("all_reduce", nodes * per_node, algbw) / network), "%"),
+            busbw=(float(c.busbw("all_reduce", nodes * per_node, algbw)), "byte/s"),
+            line=(network, "byte/s"),
+        ),
     ),
+    smaller="nccl.busbw",
     misconceptions=(
         Misconception(
             "algbw against the link",
@@ -362,7 +443,8 @@ share_question = Question(
             lambda nodes, per_node, algbw, network: (
                 c.busbw("all_reduce", nodes * per_node, algbw) / (network / per_node)
             ),
-            "The rings enter and leave each node as a whole, over the lines of its eight GPUs together.",
+            "The rings enter and leave each node as a whole, over the lines of its eight GPUs"
+            " together.",
         ),
         Misconception(
             "NVLink",
@@ -388,8 +470,20 @@ node_rate_question = Question(
     },
     expected=lambda adapters, adapter: adapters * adapter / 8,
     unit="GB/s",
-    solution=lambda adapters, adapter: (
-        f"The node sends {si(adapters * adapter, 'byte/s')}; eight GPUs share that. Adapters are named in bits per second and per direction."
+    solution=lambda adapters, adapter: derivation(
+        step(
+            "What the node sends, in one direction.",
+            "adapters * adapter",
+            adapters=adapters,
+            adapter=(adapter, "byte/s"),
+        ),
+        step(
+            "Eight GPUs share that.",
+            "node / 8",
+            (adapters * adapter / 8, "byte/s"),
+            node=(adapters * adapter, "byte/s"),
+        ),
+        after="Adapters are named in bits per second and per direction.",
     ),
     misconceptions=(
         Misconception(
@@ -423,9 +517,23 @@ possible_question = Question(
     expected=lambda nodes, inside: c.algbw_from_busbw("all_reduce", 8 * nodes, inside),
     unit="GB/s",
     tolerance=0.01,
-    solution=lambda nodes, inside: (
-        f"On a ring the busbw cannot exceed the link, and the factor for {8 * nodes} ranks is {c.busbw_factor('all_reduce', 8 * nodes):.4g}."
+    solution=lambda nodes, inside: derivation(
+        "On a ring the busbw cannot exceed the link that each GPU sends on.",
+        step(
+            "The factor between the two rates.",
+            "2 * (n - 1) / n",
+            float(c.busbw_factor("all_reduce", 8 * nodes)),
+            n=8 * nodes,
+        ),
+        step(
+            "So the algbw is limited to",
+            "link / factor",
+            (float(c.algbw_from_busbw("all_reduce", 8 * nodes, inside)), "byte/s"),
+            link=(inside, "byte/s"),
+            factor=float(c.busbw_factor("all_reduce", 8 * nodes)),
+        ),
     ),
+    smaller="nccl.busbw",
     holds={
         "Twice is the factor": lambda **_: 1.99 < c.busbw_factor("all_reduce", 10**6) < 2,
         "On a ring the busbw cannot exceed": (
@@ -469,15 +577,25 @@ switch_question = Question(
     expected=lambda n, rate: c.busbw("all_reduce", n, c.algbw(1e9, c.in_network_time(1e9, rate))),
     unit="GB/s",
     tolerance=0.01,
-    solution=lambda n, rate: (
-        f"The algbw is {si(rate, 'byte/s')}, whatever the number of ranks. The printed busbw multiplies it by {c.busbw_factor('all_reduce', n):.4g}, for a traffic that did not happen."
+    solution=lambda n, rate: derivation(
+        "The buffer goes up once, so the time is the buffer over the rate: the algbw is the rate,"
+        " with any number of ranks.",
+        step(
+            "The printed busbw multiplies it by the factor of a ring.",
+            "2 * (n - 1) / n * algbw",
+            (
+                float(c.busbw("all_reduce", n, c.algbw(1e9, c.in_network_time(1e9, rate)))),
+                "byte/s",
+            ),
+            n=n,
+            algbw=(rate, "byte/s"),
+        ),
+        after="That counts a traffic that did not happen.",
     ),
+    smaller="nccl.busbw",
     holds={
-        "The algbw is": (
-            lambda n, rate: (
-                c.algbw(1e9, c.in_network_time(1e9, rate))
-                == c.algbw(2e9, c.in_network_time(2e9, rate))
-            )
+        "the algbw is the rate": lambda n, rate: (
+            c.algbw(1e9, c.in_network_time(1e9, rate)) == c.algbw(2e9, c.in_network_time(2e9, rate))
         ),
     },
     misconceptions=(

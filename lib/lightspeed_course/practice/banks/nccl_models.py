@@ -7,8 +7,8 @@ from __future__ import annotations
 from lightspeed import collectives as c
 from lightspeed.catalog import accelerator, link, number
 from lightspeed.models.nccl_tuner import NET_OVERHEAD, PLATEAU, tables
+from lightspeed_course.practice.derivation import derivation, step
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
-from lightspeed_course.show.format import si
 
 CHAPTER = "07_nccl_bandwidth"
 
@@ -26,8 +26,14 @@ steps_question = Question(
     },
     expected=lambda nodes, per_node: c.ring_steps("all_reduce", nodes * per_node),
     tolerance=0,
-    solution=lambda nodes, per_node: (
-        f"The ring goes through {nodes * per_node:,} GPUs, once to add and once to hand out: $2 (n - 1)$."
+    solution=lambda nodes, per_node: derivation(
+        step("The GPUs of the ring.", "nodes * per_node", nodes=nodes, per_node=per_node),
+        step(
+            "Once round to add and once to hand out, without the rank's own place.",
+            "2 * (n - 1)",
+            c.ring_steps("all_reduce", nodes * per_node),
+            n=nodes * per_node,
+        ),
     ),
     misconceptions=(
         Misconception(
@@ -98,18 +104,63 @@ latency_share_question = Question(
     ),
     unit="%",
     tolerance=0.05,
-    solution=lambda nodes, per_node, size, network, inside, across, factor: (
-        f"{c.ring_steps('all_reduce', nodes)} steps cross the network and"
-        f" {c.ring_steps('all_reduce', nodes * per_node) - c.ring_steps('all_reduce', nodes):,}"
-        f" stay inside. Together, and times {factor}, they take"
-        f" {si(latency_of_steps(nodes, per_node, inside, across, factor), 's')}, beside"
-        f" {si(c.bandwidth_bound('all_reduce', size, nodes * per_node, network), 's')} of transfer."
+    solution=lambda nodes, per_node, size, network, inside, across, factor: derivation(
+        step(
+            "Of the ring's steps these cross the network.",
+            "2 * (nodes - 1)",
+            c.ring_steps("all_reduce", nodes),
+            nodes=nodes,
+        ),
+        step(
+            "The others stay inside a node.",
+            "2 * (nodes * per_node - 1) - crossing",
+            nodes=nodes,
+            per_node=per_node,
+            crossing=c.ring_steps("all_reduce", nodes),
+        ),
+        step(
+            "The steps with NCCL's base, times its factor.",
+            "factor * (base + crossing * across + staying * inside)",
+            (float(latency_of_steps(nodes, per_node, inside, across, factor)), "s"),
+            factor=factor,
+            base=(BASE, "s"),
+            crossing=c.ring_steps("all_reduce", nodes),
+            across=(across, "s"),
+            staying=c.ring_steps("all_reduce", nodes * per_node)
+            - c.ring_steps("all_reduce", nodes),
+            inside=(inside, "s"),
+        ),
+        step(
+            "The transfer.",
+            "2 * (n - 1) / n * size / rate",
+            (float(c.bandwidth_bound("all_reduce", size, nodes * per_node, network)), "s"),
+            n=nodes * per_node,
+            size=(size, "byte"),
+            rate=(network, "byte/s"),
+        ),
+        step(
+            "The share of the whole.",
+            "latency / (latency + transfer)",
+            (
+                float(
+                    of_the_whole(
+                        latency_of_steps(nodes, per_node, inside, across, factor),
+                        nodes,
+                        per_node,
+                        size,
+                        network,
+                    )
+                ),
+                "%",
+            ),
+            latency=(float(latency_of_steps(nodes, per_node, inside, across, factor)), "s"),
+            transfer=(float(c.bandwidth_bound("all_reduce", size, nodes * per_node, network)), "s"),
+        ),
     ),
+    smaller="nccl.ring_steps",
     holds={
-        "Most steps of this ring": (
-            lambda nodes, per_node, **_: (
-                c.ring_steps("all_reduce", nodes) < c.ring_steps("all_reduce", nodes * per_node) / 2
-            )
+        "Most steps of this ring": lambda nodes, per_node, **_: (
+            c.ring_steps("all_reduce", nodes) < c.ring_steps("all_reduce", nodes * per_node) / 2
         ),
         "That gap is the factor": "definition: of busbw",
     },
@@ -174,21 +225,33 @@ half_question = Question(
     },
     expected=lambda n, bandwidth, latency: n * latency * bandwidth,
     unit="kB",
-    solution=lambda n, bandwidth, latency: (
-        "Both terms are equal when a step's latency equals its transfer: $\\alpha = S/(nW)$. So"
-        f" $S$ is {n} times {si(latency * bandwidth, 'byte')}. It grows with the ring, which is why"
-        " long rings need long messages."
+    solution=lambda n, bandwidth, latency: derivation(
+        "A step costs $\\alpha$ and moves a chunk in $S / (n W)$. At half of the best rate the two"
+        " are the same.",
+        step(
+            "So a chunk is what the link moves in one latency.",
+            "latency * rate",
+            latency=(latency, "s"),
+            rate=(bandwidth, "byte/s"),
+        ),
+        step(
+            "The message has one chunk for each rank.",
+            "n * chunk",
+            (n * latency * bandwidth, "byte"),
+            n=n,
+            chunk=(latency * bandwidth, "byte"),
+        ),
+        after="It grows with the ring, which is why long rings need long messages.",
     ),
+    smaller="nccl.ring_steps",
     holds={
-        "Both terms are equal": (
-            lambda n, bandwidth, latency: (
-                abs(
-                    c.ring_time(n * latency * bandwidth, n, bandwidth)
-                    / c.ring_time(0.0, n, bandwidth, latency)
-                    - 1
-                )
-                < 1e-9
+        "At half of the best rate": lambda n, bandwidth, latency: (
+            abs(
+                c.ring_time(n * latency * bandwidth, n, bandwidth)
+                / c.ring_time(0.0, n, bandwidth, latency)
+                - 1
             )
+            < 1e-9
         ),
     },
     misconceptions=(
@@ -230,10 +293,16 @@ ring_function = Question(
     expected=lambda size, n, bandwidth, latency: c.ring_time(size, n, bandwidth, latency),
     unit="s",
     tolerance=0.001,
-    solution=(
-        "A step costs a latency and moves one chunk:\n\n```python\ndef alpha_beta_ring(size, n,"
-        " bandwidth, latency):\n    return 2 * (n - 1) * (latency + size / (n * bandwidth))\n```"
+    solution=derivation(
+        "The ring takes $2 (n - 1)$ steps.",
+        "A step costs a latency and moves one chunk, $S / n$.",
+        "Add the two for a step, and multiply by the steps.",
+        after=(
+            "```python\ndef alpha_beta_ring(size, n, bandwidth, latency):\n"
+            "    return 2 * (n - 1) * (latency + size / (n * bandwidth))\n```"
+        ),
     ),
+    smaller="nccl.half_size",
     misconceptions=(
         Misconception(
             "one latency for all",
@@ -279,12 +348,73 @@ levels_question = Question(
     },
     expected=lambda **p: c.hierarchical_time(**p).upper,
     unit="ms",
-    solution=lambda **p: (
-        f"Inside: both passes of {si(p['size'], 'byte')} take"
-        f" {si(c.hierarchical_time(**p).inside, 's')}. Across: each GPU reduces its share,"
-        f" {si(p['size'] / p['per_node'], 'byte')}, with its peers in"
-        f" {si(c.hierarchical_time(**p).across, 's')}."
+    solution=lambda size, nodes, per_node, inside, network: derivation(
+        step(
+            "Inside: reduce-scatter and all-gather of the whole buffer.",
+            "2 * (g - 1) / g * size / inside",
+            (
+                float(
+                    c.hierarchical_time(
+                        size=size, nodes=nodes, per_node=per_node, inside=inside, network=network
+                    ).inside
+                ),
+                "s",
+            ),
+            g=per_node,
+            size=(size, "byte"),
+            inside=(inside, "byte/s"),
+        ),
+        step(
+            "Between the two each GPU has a share of the buffer.",
+            "size / g",
+            size=(size, "byte"),
+            g=per_node,
+        ),
+        step(
+            "Across: all-reduce of that share with its peers.",
+            "2 * (nodes - 1) / nodes * share / network",
+            (
+                float(
+                    c.hierarchical_time(
+                        size=size, nodes=nodes, per_node=per_node, inside=inside, network=network
+                    ).across
+                ),
+                "s",
+            ),
+            nodes=nodes,
+            share=(size / per_node, "byte"),
+            network=(network, "byte/s"),
+        ),
+        step(
+            "One after the other.",
+            "inside + across",
+            (
+                float(
+                    c.hierarchical_time(
+                        size=size, nodes=nodes, per_node=per_node, inside=inside, network=network
+                    ).upper
+                ),
+                "s",
+            ),
+            inside=(
+                float(
+                    c.hierarchical_time(
+                        size=size, nodes=nodes, per_node=per_node, inside=inside, network=network
+                    ).inside
+                ),
+                "s",
+            ),
+            across=(
+                float(
+                    c.hierarchical_time(
+                        size=size, nodes=nodes, per_node=per_node, inside=inside, network=network
+                    ).across
+                ),
+                "s",
+            ),
+        ),
     ),
+    smaller="nccl.gather_time",
     misconceptions=(
         Misconception(
             "across alone",
@@ -340,8 +470,22 @@ alltoall_question = Question(
     },
     expected=lambda size, nodes, network: size * (1 - 1 / nodes) / network,
     unit="ms",
-    solution=lambda size, nodes, network: (
-        f"Of each buffer {si(1 - 1 / nodes, '%')} is for other nodes: {si(size * (1 - 1 / nodes), 'byte')} through an adapter of {si(network, 'byte/s')}. A ring or a tree cannot save that: each byte is meant for one receiver."
+    solution=lambda size, nodes, network: derivation(
+        step(
+            "The share of a buffer that is for other nodes.",
+            "1 - 1 / nodes",
+            (1 - 1 / nodes, "%"),
+            nodes=nodes,
+        ),
+        step(
+            "It leaves through the adapter.",
+            "share * size / rate",
+            (size * (1 - 1 / nodes) / network, "s"),
+            share=(1 - 1 / nodes, "%"),
+            size=(size, "byte"),
+            rate=(network, "byte/s"),
+        ),
+        after="A ring or a tree cannot save that: each byte is meant for one receiver.",
     ),
     misconceptions=(
         Misconception(
@@ -407,25 +551,43 @@ best_question = Question(
     },
     options=algorithms,
     expected=fastest,
-    solution=lambda size, n, bandwidth, latency: (
-        "; ".join(
-            f"{name}: {si(time(size, n, bandwidth, latency), 's')}" for name, time in TIMES.items()
-        )
-        + ". At this size steps take more time than bytes, and doubling has the fewest."
-    ),
-    holds={
-        "It sends the fewest bytes": (
-            lambda n, **_: (
-                c.ring_time(1.0, n, 1.0) == min(time(1.0, n, 1.0) for time in TIMES.values())
+    solution=lambda size, n, bandwidth, latency: derivation(
+        "Write down for each algorithm its steps, each with a latency, and the bytes that a rank"
+        " sends.",
+        step(
+            "The ring.",
+            "2 * (n - 1) * (latency + size / (n * rate))",
+            (float(c.ring_time(size, n, bandwidth, latency)), "s"),
+            n=n,
+            latency=(latency, "s"),
+            size=(size, "byte"),
+            rate=(bandwidth, "byte/s"),
+        ),
+        *(
+            step(
+                f"{words}. Its time, over that of the ring.",
+                "time / ring",
+                time=(float(TIMES[name](size, n, bandwidth, latency)), "s"),
+                ring=(float(c.ring_time(size, n, bandwidth, latency)), "s"),
+            )
+            for name, words in (
+                ("doubling", "Recursive doubling has $\\log_2 n$ rounds of swaps"),
+                ("tree", "One tree goes up and down with the whole message"),
+                ("double_tree", "Two trees share the message and send it in pieces"),
             )
         ),
-        "At this size steps": (
-            lambda size, n, bandwidth, latency: (
-                c.recursive_doubling_time(size, n, bandwidth)
-                < 0.5 * c.recursive_doubling_time(0.0, n, bandwidth, latency)
-                and c.recursive_doubling_time(0.0, n, bandwidth, latency)
-                == min(time(0.0, n, bandwidth, latency) for time in TIMES.values())
-            )
+        after="At this size steps take more time than bytes, and doubling has the fewest.",
+    ),
+    smaller="nccl.half_size",
+    holds={
+        "It sends the fewest bytes": lambda n, **_: (
+            c.ring_time(1.0, n, 1.0) == min(time(1.0, n, 1.0) for time in TIMES.values())
+        ),
+        "At this size steps": lambda size, n, bandwidth, latency: (
+            c.recursive_doubling_time(size, n, bandwidth)
+            < 0.5 * c.recursive_doubling_time(0.0, n, bandwidth, latency)
+            and c.recursive_doubling_time(0.0, n, bandwidth, latency)
+            == min(time(0.0, n, bandwidth, latency) for time in TIMES.values())
         ),
     },
     misconceptions=(
@@ -484,8 +646,14 @@ test_question = Question(
     parameters={"strategy": Parameter("FSDP, all weights sharded", tuple(STRATEGIES))},
     options=TESTS,
     expected=lambda strategy: STRATEGIES[strategy],
-    solution=lambda strategy: (
-        f"With {strategy}, most bytes move in what {TESTS[STRATEGIES[strategy]]} measures. Run it at your own message size."
+    solution=lambda strategy: derivation(
+        f"What does {strategy} send in a step, and how large are the messages?",
+        "Sums of gradients: all-reduce. Gathered weights and scattered sums: its two parts."
+        " Tokens to experts: `alltoall`. From stage to stage: send and receive.",
+        after=(
+            f"With {strategy}, most bytes move in what {TESTS[STRATEGIES[strategy]]} measures. Run"
+            " it at your own message size."
+        ),
     ),
     holds={"most bytes move": "definition: of the strategy"},
     misconceptions=(
@@ -518,10 +686,19 @@ fsdp_question = Question(
         (2 * c.busbw_factor("all_gather", 64) + c.busbw_factor("reduce_scatter", 64))
         / c.busbw_factor("all_reduce", 64)
     ),
-    solution=(
-        "Two gathers and one scatter are three passes; an all-reduce is two. The number of ranks"
-        " cancels."
+    solution=derivation(
+        step("Two gathers and one scatter.", "2 * gather + scatter", gather=1, scatter=1),
+        step(
+            "An all-reduce is one scatter and one gather.", "scatter + gather", scatter=1, gather=1
+        ),
+        step(
+            "The share $(n - 1)/n$ is in both, and cancels.",
+            "passes / all_reduce",
+            passes=3,
+            all_reduce=2,
+        ),
     ),
+    smaller="nccl.bytes_sent",
     misconceptions=(
         Misconception(
             "gathered once",
@@ -557,9 +734,19 @@ bidirectional_question = Question(
     expected=lambda printed, busbw: busbw / (printed / 2),
     unit="%",
     tolerance=0.02,
-    solution=lambda printed, busbw: (
-        f"A rank sends to one neighbour while it receives from the other. Busbw counts what it sends: {si(busbw, 'byte/s')} on a line of {si(printed / 2, 'byte/s')}."
+    solution=lambda printed, busbw: derivation(
+        "A rank sends to one neighbour while it receives from the other. Busbw counts what it"
+        " sends.",
+        step("The line in one direction.", "printed / 2", printed=(printed, "byte/s")),
+        step(
+            "The share.",
+            "busbw / line",
+            (busbw / (printed / 2), "%"),
+            busbw=(busbw, "byte/s"),
+            line=(printed / 2, "byte/s"),
+        ),
     ),
+    smaller="nccl.algbw",
     misconceptions=(
         Misconception(
             "both directions",
@@ -596,16 +783,22 @@ left_out = Question(
     expected=lambda seen, size: number("nvlink4_all_reduce.h200_sxm"),
     unit="byte/s",
     tolerance=0.05,
-    solution=lambda seen, size: (
-        f"The rows say {si(number('nvlink4_all_reduce.h200_sxm'), 'byte/s')}. The link decides, so the"
-        " number carries over to a chip with the same one."
+    solution=lambda seen, size: derivation(
+        "What limits a message of this size: the link between the GPUs, or their memory?",
+        "The link decides, so the number carries over to a chip with the same one.",
+        step(
+            "What the left-out rows say, over what you saw.",
+            "left_out / seen",
+            (float(number("nvlink4_all_reduce.h200_sxm") / seen), "%"),
+            left_out=(float(number("nvlink4_all_reduce.h200_sxm")), "byte/s"),
+            seen=(seen, "byte/s"),
+        ),
     ),
+    smaller="nccl.one_direction",
     holds={
-        "The link decides": (
-            lambda seen, size: (
-                abs(number("nvlink4_all_reduce.h200_sxm") / seen - 1) < 0.05
-                and link("nvlink4").bandwidth == accelerator("h200_sxm").link_bandwidth
-            )
+        "The link decides": lambda seen, size: (
+            abs(number("nvlink4_all_reduce.h200_sxm") / seen - 1) < 0.05
+            and link("nvlink4").bandwidth == accelerator("h200_sxm").link_bandwidth
         ),
     },
     misconceptions=(

@@ -7,6 +7,7 @@ from __future__ import annotations
 from lightspeed import memory, parallel, pipeline, reliability
 from lightspeed.catalog import accelerator, link
 from lightspeed.collectives import bandwidth_bound
+from lightspeed_course.practice.derivation import derivation, step
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
 from lightspeed_course.show.format import si
 
@@ -43,14 +44,23 @@ gradients = Question(
     parameters={"params": counted("parameter", 8e9, 1e9, 3e9, 13e9), "n": plain(8, 4, 16, 64)},
     expected=gradient_bytes,
     unit="GB",
-    solution=lambda params, n: (
-        f"The buffer is {si(2 * params, 'byte')}. A ring goes round with it twice, less the share that a rank has itself: it sends {2 * (n - 1) / n:.4g} buffers."
+    solution=lambda params, n: derivation(
+        step(
+            "The buffer of gradients.",
+            "parameters * 2[byte/parameter]",
+            parameters=(params, "parameter"),
+        ),
+        step(
+            "A ring goes round with it twice, less the share that a rank has itself.",
+            "2 * (n - 1) / n * buffer",
+            (gradient_bytes(params, n), "byte"),
+            n=n,
+            buffer=(2 * params, "byte"),
+        ),
     ),
     holds={
-        "goes round with it twice": (
-            lambda params, n: (
-                abs(gradient_bytes(params, n) / (2 * params) - 2 * (n - 1) / n) < 1e-12
-            )
+        "goes round with it twice": lambda params, n: (
+            abs(gradient_bytes(params, n) / (2 * params) - 2 * (n - 1) / n) < 1e-12
         ),
     },
     misconceptions=(
@@ -97,8 +107,22 @@ bubble = Question(
     expected=lambda p, m: pipeline.bubble_over_total(p, m),
     unit="%",
     tolerance=0.01,
-    solution=lambda p, m: (
-        f"The last stage waits while {p - 1} others fill, the first while they drain. The step lasts as long as $m + p - 1$ = {m + p - 1} micro-batches, and each stage works for {m} of them."
+    solution=lambda p, m: derivation(
+        "Count in the time of one micro-batch in a stage, forward and backward.",
+        step(
+            "The step lasts until the last micro-batch has passed the last stage.",
+            "m + p - 1",
+            m=m,
+            p=p,
+        ),
+        step("Each stage works for $m$ of these. It waits for", "step - m", step=m + p - 1, m=m),
+        step(
+            "The share of the whole step.",
+            "idle / step",
+            (float(pipeline.bubble_over_total(p, m)), "%"),
+            idle=p - 1,
+            step=m + p - 1,
+        ),
     ),
     holds={
         "of {{p}} equal stages": "design",
@@ -130,8 +154,8 @@ bubble = Question(
         Misconception(
             "stages over micro-batches",
             lambda p, m: p / m,
-            "You divided the stages by the micro-batches. How many stages does the last one wait for,"
-            " and how long is the whole step?",
+            "You divided the stages by the micro-batches. How many stages does the last one wait"
+            " for, and how long is the whole step?",
         ),
     ),
 )
@@ -149,8 +173,18 @@ collectives_in_a_step = Question(
     parameters={"layers": plain(32, 24, 48, 96), "m": plain(16, 8, 32)},
     expected=lambda layers, m: 4 * layers * m,
     tolerance=0,
-    solution=lambda layers, m: (
-        f"Attention and MLP each end in one, forward and backward: two times two, for each of {layers} layers and {m} micro-batches. Each has to wait for the product before it, and the next product waits for it."
+    solution=lambda layers, m: derivation(
+        "Attention and MLP each end in one all-reduce in the forward pass, and again in the"
+        " backward pass.",
+        step("Two blocks, two passes: for a layer and a micro-batch.", "2 * 2"),
+        step(
+            "Times the layers, times the micro-batches.",
+            "4 * layers * m",
+            4 * layers * m,
+            layers=layers,
+            m=m,
+        ),
+        after="Each has to wait for the product before it, and the next product waits for it.",
     ),
     misconceptions=(
         Misconception(
@@ -187,15 +221,29 @@ three = Question(
     kind="array",
     names=("all_reduce", "all_gather", "reduce_scatter"),
     prompt=(
-        "What tells all-reduce, all-gather and reduce-scatter apart? On {{n}} GPUs, with a full buffer"
-        " of {{size}}, how much does each GPU send in a ring of each?"
+        "What tells all-reduce, all-gather and reduce-scatter apart? On {{n}} GPUs, with a full"
+        " buffer of {{size}}, how much does each GPU send in a ring of each?"
     ),
     parameters={"size": Parameter(1, (1, 2, 4), "GB"), "n": plain(8, 4, 16)},
     expected=three_collectives,
     unit="MB",
     tolerance=0.005,
-    solution=lambda size, n: (
-        f"A reduce-scatter leaves each rank with its share of the sum, an all-gather hands the shares round. In each, a rank passes on $n - 1$ shares of {si(size / n, 'byte')}. An all-reduce is the one after the other."
+    solution=lambda size, n: derivation(
+        step("A share of the buffer.", "buffer / n", buffer=(size, "byte"), n=n),
+        step(
+            "A reduce-scatter leaves each rank with its share of the sum, an all-gather hands the"
+            " shares round. In each of the two a rank passes on",
+            "(n - 1) * share",
+            (three_collectives(size, n)[1], "byte"),
+            n=n,
+            share=(size / n, "byte"),
+        ),
+        step(
+            "An all-reduce is the one after the other.",
+            "2 * passed",
+            (three_collectives(size, n)[0], "byte"),
+            passed=(three_collectives(size, n)[1], "byte"),
+        ),
     ),
     misconceptions=(
         Misconception(
@@ -229,18 +277,28 @@ zero3 = Question(
     expected=lambda params, n: parallel.data_parallel_bytes(params, n, stage=3),
     unit="GB",
     tolerance=0.01,
-    solution=lambda params, n: (
-        f"Weights are gathered before the forward and before the backward pass, gradients scattered after it: three times {si(2 * params * (n - 1) / n, 'byte')}. DDP sends two thirds of that."
+    solution=lambda params, n: derivation(
+        "Weights are gathered before the forward and before the backward pass, gradients scattered"
+        " after it: three passes of one collective each.",
+        step(
+            "One of them sends",
+            "(n - 1) / n * parameters * 2[byte/parameter]",
+            n=n,
+            parameters=(params, "parameter"),
+        ),
+        step(
+            "Three passes.",
+            "3 * one",
+            (float(parallel.data_parallel_bytes(params, n, stage=3)), "byte"),
+            one=(2 * params * (n - 1) / n, "byte"),
+        ),
+        after="DDP sends two thirds of that.",
     ),
+    smaller="parallelism.gradient_bytes",
     holds={
-        "DDP sends two thirds of that": (
-            lambda params, n: (
-                abs(
-                    gradient_bytes(params, n) * 3 / 2 / parallel.data_parallel_bytes(params, n, 3)
-                    - 1
-                )
-                < 1e-12
-            )
+        "DDP sends two thirds of that": lambda params, n: (
+            abs(gradient_bytes(params, n) * 3 / 2 / parallel.data_parallel_bytes(params, n, 3) - 1)
+            < 1e-12
         ),
     },
     misconceptions=(
@@ -299,9 +357,20 @@ accumulated = Question(
     parameters={"m": plain(8, 4, 16, 32)},
     expected=lambda m: times_plain(m, 3),
     tolerance=0.01,
-    solution=lambda m: (
-        f"Plain data parallelism sends the gradients twice, less a share: $2G$. Stage 3 gathers the weights twice and scatters the gradients once in each of {m} micro-batches: $m (G + 2W)$, that is ${3 * m}\\,G$."
+    solution=lambda m: derivation(
+        "Let $G$ be the bytes of the gradients and $W$ those of the weights: here the two are"
+        " alike. The share $(n - 1)/n$ is in each term, and cancels.",
+        step("Plain data parallelism sends the gradients twice, once a step.", "2 * G", G=1),
+        step(
+            "Stage 3 gathers the weights twice and scatters the gradients, in each micro-batch.",
+            "m * (G + 2 * W)",
+            m=m,
+            G=1,
+            W=1,
+        ),
+        step("Divide.", "stage_3 / plain", times_plain(m, 3), stage_3=3 * m, plain=2),
     ),
+    smaller="parallelism.zero3_bytes",
     holds={
         "sends the gradients twice": (
             lambda m: parallel.data_parallel_bytes(1.0, 64) == 2 * 2 * 63 / 64
@@ -356,8 +425,25 @@ states = Question(
     expected=lambda params, n: memory.training_state_bytes(params, n=n, stage=2).total,
     unit="GB",
     tolerance=0.01,
-    solution=lambda params, n: (
-        f"The weights stay whole, {si(2 * params, 'byte')}; gradients and optimizer, {si(14 * params, 'byte')}, are split over {n}."
+    solution=lambda params, n: derivation(
+        step(
+            "The weights stay whole.",
+            "parameters * 2[byte/parameter]",
+            parameters=(params, "parameter"),
+        ),
+        step(
+            "Gradients and optimizer are split.",
+            "parameters * 14[byte/parameter] / n",
+            parameters=(params, "parameter"),
+            n=n,
+        ),
+        step(
+            "Together.",
+            "weights + split",
+            (float(memory.training_state_bytes(params, n=n, stage=2).total), "byte"),
+            weights=(2 * params, "byte"),
+            split=(14 * params / n, "byte"),
+        ),
     ),
     misconceptions=(
         Misconception(
@@ -395,8 +481,19 @@ exchange = Question(
     expected=lambda n, tokens, width, k: parallel.expert_parallel_bytes(tokens, width, n, k) / 4,
     unit="MB",
     tolerance=0.01,
-    solution=lambda n, tokens, width, k: (
-        f"A token has {si(2 * width, 'byte')} and goes to {k}; one in {n} finds its expert at home. A layer needs four of these: out and back, forward and backward."
+    solution=lambda n, tokens, width, k: derivation(
+        step("A token, in two bytes an element.", "width * 2[byte/token]", width=width),
+        step(
+            "The GPU sends one copy for each expert chosen, except to the expert at home: one in"
+            " $n$.",
+            "tokens * k * token * (n - 1) / n",
+            (float(parallel.expert_parallel_bytes(tokens, width, n, k) / 4), "byte"),
+            tokens=(tokens, "token"),
+            k=k,
+            token=(2 * width, "byte/token"),
+            n=n,
+        ),
+        after="A layer needs four of these: out and back, forward and backward.",
     ),
     misconceptions=(
         Misconception(
@@ -427,9 +524,9 @@ hot = Question(
     chapter=CHAPTER,
     level="design",
     prompt=(
-        "What does a popular expert cost? {{n}} GPUs hold an expert each, and {{share}} of the tokens want"
-        " the same one. How many times as long does the exchange take as with a fair router, if"
-        " each GPU sends and receives at the same rate at once?"
+        "What does a popular expert cost? {{n}} GPUs hold an expert each, and {{share}} of the"
+        " tokens want the same one. How many times as long does the exchange take as with a fair"
+        " router, if each GPU sends and receives at the same rate at once?"
     ),
     parameters={"n": plain(8, 16, 32), "share": Parameter(50, (50, 40, 30), "%")},
     expected=lambda n, share: (
@@ -437,11 +534,27 @@ hot = Question(
         / parallel.skewed_exchange(1000, 1000, n, 1 / n).hot_receives
     ),
     tolerance=0.01,
-    solution=lambda n, share: (
-        f"The hot GPU receives the share {share:.0%} of what each other one has, in place of {1 / n:.1%}. The others wait for it: the longest send or receive sets the time."
+    solution=lambda n, share: derivation(
+        "Each GPU sends and receives at once, so the longest of these sets the time.",
+        step(
+            "With a fair router an expert receives this share of the tokens.",
+            "1 / n",
+            (1 / n, "%"),
+            n=n,
+        ),
+        step(
+            "The popular one receives its share from as many GPUs.",
+            "share / fair",
+            parallel.skewed_exchange(1000, 1000, n, share).hot_receives
+            / parallel.skewed_exchange(1000, 1000, n, 1 / n).hot_receives,
+            share=(share, "%"),
+            fair=(1 / n, "%"),
+        ),
+        after="The others wait for it.",
     ),
+    smaller="parallelism.expert_exchange",
     holds={
-        "the longest send or receive": lambda n, share: (
+        "the longest of these sets": lambda n, share: (
             (skew := parallel.skewed_exchange(1000, 1000, n, share)).hot_receives
             == max(vars(skew).values())
         ),
@@ -492,12 +605,34 @@ critical = Question(
     ),
     unit="token",
     tolerance=0.02,
-    solution=lambda gpu, network: (
-        f"Per parameter the backward pass does four FLOPs a token and sends four bytes. So the tokens times $W$ must be more than $C$: $C / W$ = {si(accelerator(gpu).bf16, 'FLOP/s')} over {si(link(network).bandwidth, 'byte/s')}."
+    solution=lambda gpu, network: derivation(
+        "Per parameter the backward pass does four FLOPs for each token and sends four bytes: two"
+        " for the gathered weight, two for the scattered gradient.",
+        step(
+            "The time of the arithmetic, for one token and parameter.",
+            "4[FLOP/token] / peak",
+            peak=(accelerator(gpu).bf16, "FLOP/s"),
+        ),
+        step(
+            "The time of the traffic, for one parameter.",
+            "4[byte] / rate",
+            rate=(link(network).bandwidth, "byte/s"),
+        ),
+        step(
+            "Where both are the same, the tokens are",
+            "traffic / arithmetic",
+            (
+                float(
+                    parallel.data_parallel_tokens(accelerator(gpu).bf16, link(network).bandwidth)
+                ),
+                "token",
+            ),
+            traffic=(4 / link(network).bandwidth, "s"),
+            arithmetic=(4 / accelerator(gpu).bf16, "s/token"),
+        ),
     ),
     holds={
         "no more than its own part": "definition",
-        "must be more than $C$": "algebra",
     },
     misconceptions=(
         Misconception(
@@ -558,14 +693,34 @@ nvlink = Question(
     ),
     unit="ms",
     tolerance=0.01,
-    solution=lambda width, t, tokens, gpu, network: (
-        f"Each GPU sends {si(parallel.tensor_parallel_bytes(tokens, width, t), 'byte')}. On"
-        f" {link(network).name} that takes"
-        f" {si(all_reduce_time(link(network).bandwidth, tokens, width, t), 's')}, on the links"
-        " inside a node"
-        f" {si(all_reduce_time(accelerator(gpu).link_bandwidth, tokens, width, t), 's')}, and the"
-        " next product has to wait for it."
+    solution=lambda width, t, tokens, gpu, network: derivation(
+        step(
+            "The activations of a micro-batch.",
+            "tokens * width * 2[byte/token]",
+            tokens=(tokens, "token"),
+            width=width,
+        ),
+        step(
+            "Four all-reduces of them, with the two passes of a ring.",
+            "4 * 2 * (t - 1) / t * activations",
+            (float(parallel.tensor_parallel_bytes(tokens, width, t)), "byte"),
+            t=t,
+            activations=(2 * tokens * width, "byte"),
+        ),
+        step(
+            "Over the network port.",
+            "sent / rate",
+            (float(all_reduce_time(link(network).bandwidth, tokens, width, t)), "s"),
+            sent=(float(parallel.tensor_parallel_bytes(tokens, width, t)), "byte"),
+            rate=(link(network).bandwidth, "byte/s"),
+        ),
+        after=(
+            f"On the links inside a node of {accelerator(gpu).name} it takes"
+            f" {si(all_reduce_time(accelerator(gpu).link_bandwidth, tokens, width, t), 's')}, and"
+            " the next product has to wait for it."
+        ),
     ),
+    smaller="parallelism.attention_forward",
     misconceptions=(
         Misconception(
             "on NVLink",
@@ -622,8 +777,22 @@ straggler = Question(
     expected=lambda n, chance, slow: reliability.straggler_stretch(n, chance, slow) - 1,
     unit="%",
     tolerance=0.02,
-    solution=lambda n, chance, slow: (
-        f"Each GPU is fast in a share $(1 - q)^n$ = {(1 - chance) ** n:.1%} of the steps. In the other steps a slow one sets the pace."
+    solution=lambda n, chance, slow: derivation(
+        "The chance that a GPU is fast counts once for each of them. Multiply.",
+        step(
+            "So it is slow in a share of the steps.",
+            "1 - fast",
+            (1 - (1 - chance) ** n, "%"),
+            fast=((1 - chance) ** n, "%"),
+        ),
+        step(
+            "Then a slow GPU sets the pace, and adds its excess.",
+            "share * (slow - 1)",
+            (float(reliability.straggler_stretch(n, chance, slow) - 1), "%"),
+            share=(1 - (1 - chance) ** n, "%"),
+            slow=slow,
+        ),
+        after=f"Fast means $(1 - q)^n$, here {(1 - chance) ** n:.1%} of the steps.",
     ),
     holds={
         "times its usual time": "definition",
@@ -678,9 +847,33 @@ scaling_out = Question(
     ),
     unit="token",
     tolerance=0.02,
-    solution=lambda n, gpu, network: (
-        f"$C / W$ = {si(parallel.data_parallel_tokens(accelerator(gpu).bf16, link(network).bandwidth), 'token')} for each of {n} GPUs. Inside a node fewer will do, so a batch for eight GPUs does not tell."
+    solution=lambda n, gpu, network: derivation(
+        step(
+            "The tokens of one GPU for which both times match.",
+            "peak / rate * 1[byte*token/FLOP]",
+            (
+                float(
+                    parallel.data_parallel_tokens(accelerator(gpu).bf16, link(network).bandwidth)
+                ),
+                "token",
+            ),
+            peak=(accelerator(gpu).bf16, "FLOP/s"),
+            rate=(link(network).bandwidth, "byte/s"),
+        ),
+        step(
+            "The whole job.",
+            "n * tokens",
+            n=n,
+            tokens=(
+                float(
+                    parallel.data_parallel_tokens(accelerator(gpu).bf16, link(network).bandwidth)
+                ),
+                "token",
+            ),
+        ),
+        after="Inside a node fewer will do, so a batch for eight GPUs does not tell.",
     ),
+    smaller="parallelism.critical_tokens",
     misconceptions=(
         Misconception(
             "bits as bytes",
@@ -740,11 +933,20 @@ attention = Question(
     expected=one_sum,
     unit="MB",
     tolerance=0.01,
-    solution=lambda width, t, tokens: (
-        "Nothing for Q, K and V: a head needs just its own columns of them, and those are on one GPU. The output projection is split by rows and leaves partial sums: one all-reduce of the block's result, "
-        + si(tokens * width * 2, "byte")
-        + "."
+    solution=lambda width, t, tokens: derivation(
+        "Nothing for Q, K and V: a head needs just its own columns of them, and those are on one"
+        " GPU.",
+        "The output projection is split by rows and leaves partial sums, one from each GPU.",
+        step("The result of the block.", "tokens * width * 2[byte]", tokens=tokens, width=width),
+        step(
+            "One all-reduce adds the parts.",
+            "2 * (t - 1) / t * result",
+            (float(one_sum(tokens, width, t)), "byte"),
+            t=t,
+            result=(2 * tokens * width, "byte"),
+        ),
     ),
+    smaller="parallelism.gradient_bytes",
     holds={
         "Nothing for Q, K and V": "definition",
     },
@@ -791,9 +993,27 @@ steps = Question(
     parameters={"p": plain(4, 6, 8), "m": plain(4, 8, 12)},
     expected=lambda p, m: len(pipeline.simulate("1f1b", p, m, backward=1.0).utilization(1.0)),
     tolerance=0,
-    solution=lambda p, m: (
-        f"{m} micro-batches enter one by one and the last needs {p - 1} further steps to reach the end; backward takes as long: $2 (m + p - 1)$. A GPU does one pass at a time, so {2 * m * p} passes on {p} GPUs take at least {2 * m} steps, and fill and drain come on top."
+    solution=lambda p, m: derivation(
+        step(
+            "Forward: the micro-batches enter one by one, and the last has the other stages"
+            " before it.",
+            "m + p - 1",
+            m=m,
+            p=p,
+        ),
+        step(
+            "Backward takes as long.",
+            "2 * (m + p - 1)",
+            len(pipeline.simulate("1f1b", p, m, backward=1.0).utilization(1.0)),
+            m=m,
+            p=p,
+        ),
+        after=(
+            f"A GPU does one pass at a time, so {2 * m * p} passes on {p} GPUs take at least"
+            f" {2 * m} steps, and fill and drain come on top."
+        ),
     ),
+    smaller="parallelism.bubble_over_total",
     holds={
         "take at least": lambda p, m: 2 * m * p / p == 2 * m,
     },
@@ -838,11 +1058,20 @@ backward = Question(
     expected=lambda width, hidden, t, tokens: one_sum(tokens, width, t),
     unit="MB",
     tolerance=0.01,
-    solution=lambda width, hidden, t, tokens: (
-        "Each GPU has its own columns and rows of the weights and computes their gradients alone. The gradient of the input is a sum of one part from each GPU: one all-reduce of "
-        + si(2 * tokens * width, "byte")
-        + "."
+    solution=lambda width, hidden, t, tokens: derivation(
+        "Each GPU has its own columns and rows of the weights and computes their gradients alone.",
+        "The gradient of the input is a sum of one part from each GPU.",
+        step("That gradient.", "tokens * width * 2[byte]", tokens=tokens, width=width),
+        step(
+            "One all-reduce of it.",
+            "2 * (t - 1) / t * gradient",
+            (float(one_sum(tokens, width, t)), "byte"),
+            t=t,
+            gradient=(2 * tokens * width, "byte"),
+        ),
+        after=f"The hidden width, {hidden:,}, does not come into it.",
     ),
+    smaller="parallelism.attention_forward",
     misconceptions=(
         Misconception(
             "weight gradients",
@@ -875,5 +1104,6 @@ backward = Question(
 )
 
 register(
-    gradients, bubble, collectives_in_a_step, three, zero3, accumulated, states, exchange, hot, critical, nvlink, straggler, scaling_out, attention, steps, backward,
+    gradients, bubble, collectives_in_a_step, three, zero3, accumulated, states, exchange, hot,
+    critical, nvlink, straggler, scaling_out, attention, steps, backward,
 )  # fmt: skip

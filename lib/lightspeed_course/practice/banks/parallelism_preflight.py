@@ -12,6 +12,7 @@ from lightspeed.collectives import bandwidth_bound
 from lightspeed.models import training_step as ts
 from lightspeed.transformer import transformer
 from lightspeed_course.practice.banks.parallelism import CHAPTER, CLUSTER, counted, named, plain
+from lightspeed_course.practice.derivation import derivation, step
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
 from lightspeed_course.show.format import si
 
@@ -31,7 +32,10 @@ groups = Question(
     parameters={"gpus": plain(1024, 512, 2048), "t": plain(8, 4), "p": plain(16, 8)},
     expected=lambda gpus, t, p: gpus // ts.Plan(tensor=t, pipeline=p).gpus,
     tolerance=0,
-    solution=lambda gpus, t, p: f"A replica takes {t} times {p} GPUs, that is {t * p}.",
+    solution=lambda gpus, t, p: derivation(
+        step("The GPUs of one replica.", "t * p", t=t, p=p),
+        step("The replicas.", "gpus / replica", gpus=gpus, replica=t * p),
+    ),
     misconceptions=(
         Misconception(
             "the pipeline forgotten",
@@ -63,8 +67,16 @@ accumulation = Question(
     parameters={"batch": plain(2048, 1024, 4096), "data": plain(32, 16, 64), "b": plain(4, 2, 8)},
     expected=lambda batch, data, b: batch // (data * b),
     tolerance=0,
-    solution=lambda batch, data, b: (
-        f"A replica has {batch // data} sequences and takes {b} at a time. Their *number* fills the pipeline; their *size* fills the GPU and its memory."
+    solution=lambda batch, data, b: derivation(
+        step("The sequences of one replica.", "batch / replicas", batch=batch, replicas=data),
+        step(
+            "It takes them in micro-batches.",
+            "sequences / b",
+            batch // (data * b),
+            sequences=batch // data,
+            b=b,
+        ),
+        after="Their *number* fills the pipeline; their *size* fills the GPU and its memory.",
     ),
     misconceptions=(
         Misconception(
@@ -97,8 +109,18 @@ mapping = Question(
     parameters={"p": plain(8, 6, 16), "m": plain(32, 24, 64), "i": plain(3, 2, 4)},
     expected=lambda p, m, i: pipeline.simulate("1f1b", p, m).peak_activations[i - 1],
     tolerance=0,
-    solution=lambda p, m, i: (
-        f"Before its first backward pass it runs one forward pass for each stage from itself to the end: {p - i + 1}. From then on each backward frees what the next forward takes. GPipe would hold {m}."
+    solution=lambda p, m, i: derivation(
+        "In 1F1B a stage starts its first backward pass when a micro-batch has come back from the"
+        " end.",
+        step(
+            "Before that it runs one forward pass for each stage from itself to the end.",
+            "p - i + 1",
+            pipeline.simulate("1f1b", p, m).peak_activations[i - 1],
+            p=p,
+            i=i,
+        ),
+        "From then on each backward pass frees what the next forward pass takes.",
+        after=f"GPipe would hold {m}.",
     ),
     misconceptions=(
         Misconception(
@@ -138,9 +160,18 @@ bubble_share = Question(
     parameters={"p": plain(8, 6, 12, 16), "share": Parameter(10, (10, 5, 20), "%")},
     expected=fewest_micro_batches,
     tolerance=0,
-    solution=lambda p, share: (
-        f"$(p - 1) / (m + p - 1) \\le$ {share:.0%} gives $m \\ge$ {(p - 1) * (1 - share) / share:.1f}."
+    solution=lambda p, share: derivation(
+        "The bubble is $(p - 1) / (m + p - 1)$ of the step. Let it be the share, and solve for"
+        " $m$.",
+        step(
+            "$m = (p - 1) (1 - s) / s$, and the next whole number.",
+            "ceil((p - 1) * (1 - share) / share)",
+            fewest_micro_batches(p, share),
+            p=p,
+            share=(share, "%"),
+        ),
     ),
+    smaller="parallelism.bubble_over_total",
     holds={
         "has {{p}} equal stages": "design",
     },
@@ -172,6 +203,18 @@ def smallest_stage(model, gpu, n, recompute="full"):
         for s in range(4)
     )
     return next((stage for stage, u in enumerate(use) if u.fits), 4)
+
+
+def policy_use(model, gpu, n, stage):
+    """What one GPU needs in this stage of ZeRO."""
+    return memory.training_memory(
+        transformer(model),
+        accelerator(gpu).hbm_capacity,
+        TOKENS,
+        data=n,
+        stage=stage,
+        recompute="full",
+    )
 
 
 policy = Question(
@@ -210,26 +253,22 @@ policy = Question(
     expected=lambda model, n, gpu: ("ddp", "zero1", "zero2", "zero3", "none")[
         smallest_stage(model, gpu, n)
     ],
-    solution=lambda model, n, gpu: (
-        "Of "
-        + si(accelerator(gpu).hbm_capacity, "byte")
-        + ", the stages need "
-        + ", ".join(
-            si(
-                memory.training_memory(
-                    transformer(model),
-                    accelerator(gpu).hbm_capacity,
-                    TOKENS,
-                    data=n,
-                    stage=s,
-                    recompute="full",
-                ).total,
-                "byte",
+    solution=lambda model, n, gpu: derivation(
+        "Each stage of ZeRO splits one more thing over the ranks: the optimizer, the gradients, the"
+        " weights. Activations and logits stay.",
+        *(
+            step(
+                f"Stage {stage}: what is held, and a tenth for buffers, beside what the GPU has.",
+                "need / capacity",
+                (policy_use(model, gpu, n, stage).total / accelerator(gpu).hbm_capacity, "%"),
+                need=(float(policy_use(model, gpu, n, stage).total), "byte"),
+                capacity=(accelerator(gpu).hbm_capacity, "byte"),
             )
-            for s in range(4)
-        )
-        + ". Take the first that fits: a later one sends at least as much."
+            for stage in range(4)
+        ),
+        after="Take the first that fits: a later one sends at least as much.",
     ),
+    smaller="parallelism.zero_states",
     holds={
         "the lowest stage": "design",
         "sends at least as much": lambda n, **_: (
@@ -245,19 +284,20 @@ policy = Question(
         Misconception(
             "more is safer",
             lambda **_: "zero3",
-            "It may fit, but what does it send that an earlier stage does not? Take the first that fits.",
+            "It may fit, but what does it send that an earlier stage does not? Take the first that"
+            " fits.",
         ),
         Misconception(
             "optimizer only",
             lambda **_: "zero1",
-            "Add up what this stage leaves whole, and the activations. Does that fit, and does plain DDP"
-            " fit, too?",
+            "Add up what this stage leaves whole, and the activations. Does that fit, and does"
+            " plain DDP fit, too?",
         ),
         Misconception(
             "gradients as well",
             lambda **_: "zero2",
-            "Add up the weights, which this stage leaves whole, and the activations. Does that fit, and"
-            " would splitting the optimizer's states alone be enough?",
+            "Add up the weights, which this stage leaves whole, and the activations. Does that fit,"
+            " and would splitting the optimizer's states alone be enough?",
         ),
         Misconception(
             "too large for data parallelism",
@@ -287,9 +327,21 @@ nic = Question(
     ),
     unit="ms",
     tolerance=0.01,
-    solution=lambda nodes, network, params: (
-        f"{si(2 * params, 'byte')} of gradients go round twice, less a share: {2 * (nodes - 1) / nodes:.4g} buffers at {si(link(network).bandwidth, 'byte/s')}."
+    solution=lambda nodes, network, params: derivation(
+        step("The gradients.", "parameters * 2[byte/parameter]", parameters=(params, "parameter")),
+        step(
+            "They go round twice, less a share, past each port.",
+            "2 * (n - 1) / n * gradients / rate",
+            (
+                float(bandwidth_bound("all_reduce", 2 * params, nodes, link(network).bandwidth)),
+                "s",
+            ),
+            n=nodes,
+            gradients=(2 * params, "byte"),
+            rate=(link(network).bandwidth, "byte/s"),
+        ),
     ),
+    smaller="parallelism.gradient_bytes",
     holds={
         "go round twice": lambda nodes, network, params: (
             abs(
@@ -360,10 +412,12 @@ benchmark = Question(
     parameters={"strategy": Parameter("FSDP", tuple(NEEDED))},
     options=TESTS,
     expected=lambda strategy: NEEDED[strategy],
-    solution=(
+    solution=lambda strategy: derivation(
+        f"What does the job send between nodes? Here: {strategy}.",
         "DDP sums gradients (all-reduce). FSDP gathers weights and scatters sums. Experts exchange"
-        " tokens. A pipeline sends from stage to stage. A good all-reduce, with switches that add,"
-        " says little about the others."
+        " tokens. A pipeline sends from stage to stage.",
+        "Take the test that sends in the same pattern.",
+        after="A good all-reduce, with switches that add, says little about the others.",
     ),
     holds={
         "An all-to-all sends": "definition",
@@ -407,8 +461,37 @@ failures = Question(
         reliability.device_mtbf(reliability.observed_mtbf(days * 86400, failures), n), more
     ),
     unit="h",
-    solution=lambda n, failures, days, more: (
-        f"A failure came after {days * 24 / failures:.2f} h on average. A GPU alone lasts {days * 24 / failures * n:,.0f} h; divide by {more:,}."
+    solution=lambda n, failures, days, more: derivation(
+        step(
+            "How long the job ran between two failures.",
+            "time / failures",
+            time=(days * 86400, "s"),
+            failures=failures,
+        ),
+        step(
+            "A GPU alone fails rarely: multiply by the GPUs that ran.",
+            "n * between",
+            (float(reliability.device_mtbf(days * 86400 / failures, n)), "s"),
+            n=n,
+            between=(days * 86400 / failures, "s"),
+        ),
+        step(
+            "More GPUs fail more often in proportion.",
+            "alone / more",
+            (
+                float(
+                    reliability.cluster_mtbf(
+                        reliability.device_mtbf(
+                            reliability.observed_mtbf(days * 86400, failures), n
+                        ),
+                        more,
+                    )
+                ),
+                "s",
+            ),
+            alone=(n * days * 86400 / failures, "s"),
+            more=more,
+        ),
     ),
     misconceptions=(
         Misconception(
@@ -446,11 +529,22 @@ interval = Question(
     expected=lambda write, mtbf: reliability.young_interval(write, mtbf),
     unit="min",
     tolerance=0.03,
-    solution=lambda write, mtbf: (
-        f"Writing costs $\\delta / \\tau$, redoing $\\tau / 2M$; the sum is least at $\\sqrt{{2 \\delta M}}$, that is the root of two times {si(write, 's')} times {si(mtbf, 's')}. Daly's longer series says {si(reliability.daly_interval(write, mtbf), 's')}."
+    solution=lambda write, mtbf: derivation(
+        "With the interval $\\tau$, writing costs $\\delta / \\tau$ of the time.",
+        "A failure comes half an interval after a checkpoint on average: redoing costs $\\tau /"
+        " 2M$.",
+        step(
+            "The sum is least where the two are equal.",
+            "sqrt(2 * write * mtbf)",
+            (float(reliability.young_interval(write, mtbf)), "s"),
+            write=(write, "s"),
+            mtbf=(mtbf, "s"),
+        ),
+        after=f"Daly's longer series says {si(reliability.daly_interval(write, mtbf), 's')}.",
     ),
+    smaller="parallelism.cluster_mtbf",
     holds={
-        "the sum is least at": lambda write, mtbf: (
+        "The sum is least where": lambda write, mtbf: (
             min(
                 (0.5, 0.9, 1.0, 1.1, 2.0),
                 key=lambda f: reliability.lost_share(
@@ -493,9 +587,32 @@ lost = Question(
         reliability.young_interval(write, mtbf), write, mtbf, restart
     ),
     unit="%",
-    solution=lambda write, mtbf, restart: (
-        f"Writing and redoing cost $\\sqrt{{2 \\delta / M}}$ = {(2 * write / mtbf) ** 0.5:.1%}, restarts {restart / mtbf:.1%}."
+    solution=lambda write, mtbf, restart: derivation(
+        step(
+            "The interval to first order.",
+            "sqrt(2 * write * mtbf)",
+            (float(reliability.young_interval(write, mtbf)), "s"),
+            write=(write, "s"),
+            mtbf=(mtbf, "s"),
+        ),
+        step(
+            "Writing, redoing half an interval, and restarting, as shares of the time.",
+            "write / interval + interval / (2 * mtbf) + restart / mtbf",
+            (
+                float(
+                    reliability.lost_share(
+                        reliability.young_interval(write, mtbf), write, mtbf, restart
+                    )
+                ),
+                "%",
+            ),
+            write=(write, "s"),
+            interval=(float(reliability.young_interval(write, mtbf)), "s"),
+            mtbf=(mtbf, "s"),
+            restart=(restart, "s"),
+        ),
     ),
+    smaller="parallelism.checkpoint_interval",
     misconceptions=(
         Misconception(
             "writing only",
@@ -532,8 +649,20 @@ written = Question(
     },
     expected=lambda params, rate: reliability.checkpoint_bytes(params) / rate,
     unit="s",
-    solution=lambda params, rate: (
-        f"{si(reliability.checkpoint_bytes(params), 'byte')} at {si(rate, 'byte/s')}. Gradients are not saved: the next step makes new ones."
+    solution=lambda params, rate: derivation(
+        step(
+            "Weights and the states of Adam.",
+            "parameters * (2[byte/parameter] + 12[byte/parameter])",
+            (float(reliability.checkpoint_bytes(params)), "byte"),
+            parameters=(params, "parameter"),
+        ),
+        step(
+            "At the rate of the file system.",
+            "checkpoint / rate",
+            checkpoint=(float(reliability.checkpoint_bytes(params)), "byte"),
+            rate=(rate, "byte/s"),
+        ),
+        after="Gradients are not saved: the next step makes new ones.",
     ),
     misconceptions=(
         Misconception(
@@ -581,8 +710,38 @@ power = Question(
     expected=lambda n, gpu, days: bill(n, days, accelerator(gpu).power, PUE),
     unit="dollar",
     tolerance=0.01,
-    solution=lambda n, gpu, days: (
-        f"{n:,} of {si(accelerator(gpu).power, 'W')} are {si(n * accelerator(gpu).power, 'W')}, with the building {si(n * accelerator(gpu).power * PUE, 'W')}, for {days * 24:,} hours. Hosts, switches and storage come on top."
+    solution=lambda n, gpu, days: derivation(
+        step(
+            "The power of the GPUs, with the building.",
+            "n * power * PUE",
+            (n * accelerator(gpu).power * PUE, "W"),
+            n=n,
+            power=(accelerator(gpu).power, "W"),
+            PUE=PUE,
+        ),
+        step(
+            "Its energy over the time.",
+            "power * time / joules_per_kWh",
+            (energy.energy_of(accelerator(gpu).power, days * 86400, n, PUE) / 3.6e6, "kWh"),
+            power=(n * accelerator(gpu).power * PUE, "W"),
+            time=(days * 86400, "s"),
+            joules_per_kWh=(energy.JOULES_PER_KWH, "J/kWh"),
+        ),
+        step(
+            "The bill.",
+            "energy * price",
+            (float(bill(n, days, accelerator(gpu).power, PUE)), "dollar"),
+            energy=(
+                energy.energy_of(accelerator(gpu).power, days * 86400, n, PUE)
+                / energy.JOULES_PER_KWH,
+                "kWh",
+            ),
+            price=(
+                number("data_centre.electricity_price") * energy.JOULES_PER_KWH,
+                "dollar/kWh",
+            ),
+        ),
+        after="Hosts, switches and storage come on top.",
     ),
     holds={
         "times that of the GPUs": "definition",
@@ -617,6 +776,12 @@ def first_loss(model, t, p, data, m, gpu, network):
     return ts.step(transformer(model), 2048, plan, ts.machine(gpu, network)).largest_loss
 
 
+def terms_of(t, p, data, m):
+    """Seconds of a step of GPT-3 by what takes them."""
+    plan = ts.Plan(data=data, tensor=t, pipeline=p, micro_batches=m, recompute="selective")
+    return ts.step(transformer(GPT3), 2048, plan, ts.machine("a100_80gb", "infiniband_hdr")).terms
+
+
 FIRST = {
     "tensor": "The tensor-parallel traffic: a smaller group, or a faster link inside.",
     "bubble": "The bubble: more micro-batches, or an interleaved schedule.",
@@ -643,20 +808,21 @@ first = Question(
     },
     options=FIRST,
     expected=lambda t, p, data, m: first_loss(GPT3, t, p, data, m, "a100_80gb", "infiniband_hdr"),
-    solution=lambda t, p, data, m: (
-        "By the step model: "
-        + ", ".join(
-            f"{n} {si(s, 's')}"
-            for n, s in ts.step(
-                transformer(GPT3),
-                2048,
-                ts.Plan(data=data, tensor=t, pipeline=p, micro_batches=m, recompute="selective"),
-                ts.machine("a100_80gb", "infiniband_hdr"),
-            ).terms.items()
-            if s
-        )
-        + "."
+    solution=lambda t, p, data, m: derivation(
+        "Estimate each loss in seconds: the bubble, the traffic that is not hidden, the passes"
+        " through memory.",
+        *(
+            step(
+                f"{name.capitalize()}, as a share of the step.",
+                "loss / step",
+                loss=(float(seconds), "s"),
+                step=(float(sum(terms_of(t, p, data, m).values())), "s"),
+            )
+            for name, seconds in terms_of(t, p, data, m).items()
+            if seconds
+        ),
     ),
+    smaller="parallelism.bubble_over_total",
     misconceptions=(
         Misconception(
             "the network, always",
@@ -701,8 +867,21 @@ ways = Question(
     ),
     unit="",
     tolerance=0.01,
-    solution=lambda hidden, gpu: (
-        f"$F W / C$, with {si(accelerator(gpu).link_bandwidth, 'byte/s')} and {si(accelerator(gpu).bf16, 'FLOP/s')}. More tokens do not help: they are both computed and sent."
+    solution=lambda hidden, gpu: derivation(
+        "A GPU's part of the products shrinks with the group, and what it sends does not. Tokens"
+        " are both computed and sent, so they cancel.",
+        step(
+            "The two times are the same at $F W / C$.",
+            "hidden * rate / peak * 1[FLOP/byte]",
+            float(
+                parallel.tensor_parallel_ways(
+                    hidden, accelerator(gpu).bf16, accelerator(gpu).link_bandwidth
+                )
+            ),
+            hidden=hidden,
+            rate=(accelerator(gpu).link_bandwidth, "byte/s"),
+            peak=(accelerator(gpu).bf16, "FLOP/s"),
+        ),
     ),
     misconceptions=(
         Misconception(
@@ -755,8 +934,30 @@ activations = Question(
     ),
     unit="GB",
     tolerance=0.01,
-    solution=lambda layers, width, heads, s: (
-        f"${PER_ELEMENT:.0f}\\,sbh$ for each layer: {si(PER_ELEMENT * s * width, 'byte')}. With the scores it would be {si(memory.activation_bytes(s, 1, width, heads, layers), 'byte')}, with full recomputation {si(memory.activation_bytes(s, 1, width, heads, layers, recompute='full'), 'byte')}."
+    solution=lambda layers, width, heads, s: derivation(
+        step(
+            "A layer keeps so many bytes for each token and element of the width.",
+            "per_element * s * width",
+            per_element=(float(PER_ELEMENT), "byte"),
+            s=s,
+            width=width,
+        ),
+        step(
+            "Times the layers.",
+            "layers * layer",
+            (
+                float(memory.activation_bytes(s, 1, width, heads, layers, recompute="selective")),
+                "byte",
+            ),
+            layers=layers,
+            layer=(PER_ELEMENT * s * width, "byte"),
+        ),
+        after=(
+            "With the scores it would be"
+            f" {si(memory.activation_bytes(s, 1, width, heads, layers), 'byte')}, with full"
+            " recomputation"
+            f" {si(memory.activation_bytes(s, 1, width, heads, layers, recompute='full'), 'byte')}."
+        ),
     ),
     holds={
         "four times that width": "design",
@@ -823,11 +1024,16 @@ schedule = Question(
     ),
     unit="s",
     tolerance=0.001,
-    solution=(
-        "The last micro-batch enters after the others and passes through the pipeline, both"
-        " ways:\n\n```python\ndef step_span(p, m, forward, backward):\n    return (m + p - 1) *"
-        " (forward + backward)\n```"
+    solution=derivation(
+        "The micro-batches enter the first stage one by one: $m$ forward times.",
+        "The last one has the other $p - 1$ stages before it.",
+        "The way back takes as many backward times.",
+        after=(
+            "```python\ndef step_span(p, m, forward, backward):\n"
+            "    return (m + p - 1) * (forward + backward)\n```"
+        ),
     ),
+    smaller="parallelism.pipeline_steps",
     misconceptions=(
         Misconception(
             "no fill",
@@ -857,9 +1063,10 @@ long_sequences = Question(
     chapter=CHAPTER,
     level="apply",
     prompt=(
-        "A model of {{layers}} layers, {{width}} wide, with a vocabulary of {{vocabulary}}, is trained on"
-        " sequences of {{sequence}} tokens, and its MFU is worked out with $6PD$. By what factor"
-        " does that fall short of the MFU with attention scores counted (without a causal mask)?"
+        "A model of {{layers}} layers, {{width}} wide, with a vocabulary of {{vocabulary}}, is"
+        " trained on sequences of {{sequence}} tokens, and its MFU is worked out with $6PD$. By"
+        " what factor does that fall short of the MFU with attention scores counted (without a"
+        " causal mask)?"
     ),
     parameters={
         "layers": Parameter(32, (24, 32), show=str),
@@ -873,10 +1080,32 @@ long_sequences = Question(
     ),
     unit="",
     tolerance=0.03,
-    solution=lambda layers, width, vocabulary, sequence: (
-        "Each token meets every other of its sequence, in scores and in values, and"
-        " that is work without parameters. Over the $6P$ of the parameters that is a factor of"
-        f" {training.transformer_training_flops(1, layers, width, vocabulary, sequence) / training.training_flops(12 * layers * width**2 + vocabulary * width, 1):.2f}."
+    solution=lambda layers, width, vocabulary, sequence: derivation(
+        step(
+            "Work with parameters: six FLOPs for each of them and a token.",
+            "6 * (12 * layers * width**2 + vocabulary * width)",
+            layers=layers,
+            width=width,
+            vocabulary=vocabulary,
+        ),
+        step(
+            "Work without parameters: a token meets the others, in scores and in"
+            " values, forward and backward.",
+            "12 * layers * width * sequence",
+            layers=layers,
+            width=width,
+            sequence=sequence,
+        ),
+        step(
+            "Both, over the first.",
+            "1 + scores / products",
+            float(
+                training.transformer_training_flops(1, layers, width, vocabulary, sequence)
+                / training.training_flops(12 * layers * width**2 + vocabulary * width, 1)
+            ),
+            scores=12 * layers * width * sequence,
+            products=6 * (12 * layers * width**2 + vocabulary * width),
+        ),
     ),
     holds={
         "Each token meets every other": "definition of attention without a mask",
@@ -899,7 +1128,7 @@ long_sequences = Question(
                 )
                 / 2
             ),
-            "That is the causal half. The question counts both halves, as the tables do.",
+            "That is the causal half. The question counts the whole, as the tables do.",
         ),
         Misconception(
             "upside down",

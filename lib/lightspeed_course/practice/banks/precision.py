@@ -157,7 +157,8 @@ smallest = Question(
     tolerance=0.2,
     solution=lambda name: derivation(
         step("The lowest exponent is that of field one.", "1 - bias", bias=FORMATS[name].bias),
-        "A subnormal number drops the leading one: its last mantissa bit may be the one that is left.",
+        "A subnormal number drops the leading one: its last mantissa bit may be the one that is"
+        " left.",
         step(
             "So the exponent falls by the mantissa bits once more.",
             "lowest - mantissa_bits",
@@ -462,7 +463,8 @@ round_bf16 = Question(
     expected=lambda x: FORMATS["bf16"].round(x),
     tolerance=0.00001,
     solution=derivation(
-        "Work out the step of bf16 around the number: a fixed number of powers of two below its own.",
+        "Work out the step of bf16 around the number: a fixed number of powers of two below its"
+        " own.",
         "Divide by the step, make the result whole, multiply again.",
         "Python's `round` takes ties to even.",
         after=(

@@ -239,8 +239,8 @@ noise = Question(
     solution=lambda bits: derivation(
         step(
             "The noise of rounding is spread evenly over a step: a mean square of a twelfth of the"
-            " step's. A sine of amplitude $A$ has $A^2 / 2$. The step is $2A$ over the codes, so the"
-            " ratio of the two powers is",
+            " step's. A sine of amplitude $A$ has $A^2 / 2$. The step is $2A$ over the codes, so"
+            " the ratio of the two powers is",
             "3 / 2 * codes**2",
             codes=2**bits,
         ),
@@ -313,7 +313,7 @@ outlier = Question(
     solution=lambda factor: derivation(
         "The scale grows with the outlier, and so does the step. The others stay as they are.",
         step(
-            "A bit halves the step, so the bits lost are the powers of two in the factor.",
+            "The bits lost are the powers of two in the factor.",
             "log2(factor)",
             float(
                 (q.sqnr_law(8, 4.0) - q.sqnr_law(8, 4.0 * factor)) / (q.sqnr_law(9) - q.sqnr_law(8))
@@ -496,8 +496,8 @@ weight_only = Question(
     solution=lambda side, key, bits, fixed: derivation(
         *(
             step(
-                f"The time with weights in {format}: they and two vectors of bf16 are moved, beside the"
-                " fixed cost.",
+                f"The time with weights in {format}: they and two vectors of bf16 are moved, beside"
+                " the fixed cost.",
                 "fixed + (side**2 * width + 2 * side * 2[byte]) / bandwidth",
                 (float(decode_time(side, key, held, fixed)), "s"),
                 fixed=(fixed, "s"),
@@ -664,7 +664,8 @@ int8_energy = Question(
     solution=lambda batch: derivation(
         *(
             step(
-                f"In {format} a weight is read, and then takes part in a multiply-add for each token.",
+                f"In {format} a weight is read, and then takes part in a multiply-add for each"
+                " token.",
                 "width * per_byte + tokens * multiply_add",
                 (float(energy_of_weight(batch, width, fma)), "J"),
                 width=(width, "byte"),
@@ -732,7 +733,8 @@ int8_batch = Question(
             bandwidth=(accelerator(key).hbm_bandwidth, "byte/s"),
         ),
         step(
-            "A weight is one byte now and serves two FLOPs a token. Half the tokens reach the ridge.",
+            "A weight is one byte now and serves two FLOPs a token. Half the tokens reach the"
+            " ridge.",
             "ridge * 1[byte] / 2[FLOP/token]",
             (
                 float(

@@ -50,7 +50,10 @@ in_flight = Question(
             arrival_rate=(arrival_rate, RATE),
             latency=(latency, "s"),
         ),
-        after="You need not know the shape of the traffic, the number of servers or the order of service.",
+        after=(
+            "You need not know the shape of the traffic, the number of servers or the order of"
+            " service."
+        ),
     ),
     misconceptions=(
         Misconception(
@@ -225,10 +228,8 @@ capped_rate = Question(
         ),
     ),
     holds={
-        "A longer stay should lower": (
-            lambda memory, cache, latency: (
-                q.throughput(memory // cache, 2 * latency) < q.throughput(memory // cache, latency)
-            )
+        "A longer stay should lower": lambda memory, cache, latency: (
+            q.throughput(memory // cache, 2 * latency) < q.throughput(memory // cache, latency)
         ),
     },
 )
@@ -249,8 +250,8 @@ slowdown = Question(
     solution=lambda load: derivation(
         step("The share of the capacity that is free.", "1 - load", load=(load, "%")),
         step(
-            "The time in the system is $1 / (\\mu - \\lambda)$. In service times that is one over the"
-            " free share.",
+            "The time in the system is $1 / (\\mu - \\lambda)$. In service times that is one over"
+            " the free share.",
             "1 / free",
             (q.mm1(load, 1).W, ""),
             free=(1 - load, "%"),
@@ -396,14 +397,12 @@ tail = Question(
         ),
     ),
     holds={
-        "It is the same at every load": (
-            lambda share: (
-                abs(
-                    q.sojourn_percentile(share, 9, 10) / q.mm1(9, 10).W
-                    - q.sojourn_percentile(share, 1, 2) / q.mm1(1, 2).W
-                )
-                < 1e-9
+        "It is the same at every load": lambda share: (
+            abs(
+                q.sojourn_percentile(share, 9, 10) / q.mm1(9, 10).W
+                - q.sojourn_percentile(share, 1, 2) / q.mm1(1, 2).W
             )
+            < 1e-9
         ),
     },
 )
@@ -589,8 +588,8 @@ pooling = Question(
             load=(load, "%"),
         ),
         after=(
-            "One fast server is a little better than two slow ones behind one queue: it works at full"
-            " speed even for a single request."
+            "One fast server is a little better than two slow ones behind one queue: it works at"
+            " full speed even for a single request."
         ),
     ),
     smaller="queueing.slowdown_at_ninety",
@@ -613,19 +612,12 @@ pooling = Question(
         "get half of the traffic": "definition",
         "One replica of twice the speed": "definition",
         "Twice the memory": "definition",
-        "It takes half of the wait": (
-            lambda load, service: (
-                abs(
-                    q.md1(load / service, 1 / service).Wq / q.mm1(load / service, 1 / service).Wq
-                    - 0.5
-                )
-                < 1e-9
-            )
+        "It takes half of the wait": lambda load, service: (
+            abs(q.md1(load / service, 1 / service).Wq / q.mm1(load / service, 1 / service).Wq - 0.5)
+            < 1e-9
         ),
-        "One fast server is a little better": (
-            lambda load, service: (
-                1 < after_change(load, service)["pool"] / after_change(load, service)["fast"] < 1.12
-            )
+        "One fast server is a little better": lambda load, service: (
+            1 < after_change(load, service)["pool"] / after_change(load, service)["fast"] < 1.12
         ),
     },
 )
@@ -665,7 +657,8 @@ staffing = Question(
             arrivals=(arrivals, "1/s"),
             service=(service, "s"),
         ),
-        "Raise the number of slots from there, and work out Erlang C, the share that waits, for each.",
+        "Raise the number of slots from there, and work out Erlang C, the share that waits, for"
+        " each.",
         step(
             "The first number that keeps the promise has a reserve, counted in square roots of the"
             " load, of",
@@ -836,10 +829,8 @@ shed = Question(
         ),
     ),
     holds={
-        "A longer queue only delays": (
-            lambda arrivals, capacity: (
-                q.mmck(arrivals, capacity, 1, 200).shed >= 1 - capacity / arrivals
-            )
+        "A longer queue only delays": lambda arrivals, capacity: (
+            q.mmck(arrivals, capacity, 1, 200).shed >= 1 - capacity / arrivals
         ),
     },
 )
@@ -867,13 +858,12 @@ mm1_function = Question(
     tolerance=0.001,
     solution=derivation(
         "An arrival finds $L$ requests, waits until they have been served, and is served itself.",
-        "The one in service counts in full, because an exponential time has no memory. So $W = (L + 1) /"
-        " \\mu$.",
+        "The one in service counts in full, because an exponential time has no memory. So $W = (L +"
+        " 1) / \\mu$.",
         "Put $L = \\lambda W$ and solve for $W$. At full load and beyond, return infinity.",
         after=(
-            "```python\ndef time_in_system(arrival_rate, service_rate):\n"
-            "    return 1 / (service_rate - arrival_rate) if arrival_rate < service_rate else math.inf\n"
-            "```"
+            "```python\ndef time_in_system(arrival_rate, service_rate):\n    return 1 /"
+            " (service_rate - arrival_rate) if arrival_rate < service_rate else math.inf\n```"
         ),
     ),
     smaller="queueing.slowdown_at_ninety",
@@ -929,11 +919,11 @@ erlang_function = Question(
     expected=q.erlang_c,
     tolerance=0.001,
     solution=derivation(
-        "Start from the loss formula, Erlang B, which has a recursion: with no server, each request is"
-        " lost, $B_0 = 1$.",
+        "Start from the loss formula, Erlang B, which has a recursion: with no server, each request"
+        " is lost, $B_0 = 1$.",
         "Add one server at a time: $B_k = a B_{k-1} / (k + a B_{k-1})$, with $a$ the load.",
-        "Those who are not lost but wait keep the servers busy: with $\\rho = a / c$ the share that waits"
-        " is $B / (1 - \\rho (1 - B))$.",
+        "Those who are not lost but wait keep the servers busy: with $\\rho = a / c$ the share that"
+        " waits is $B / (1 - \\rho (1 - B))$.",
         after=(
             "```python\ndef share_that_waits(load, servers):\n    b = 1\n"
             "    for k in range(1, servers + 1):\n        b = load * b / (k + load * b)\n"
@@ -990,8 +980,9 @@ checkpoint_hardware = Question(
         step("The bandwidth of the new chip over that of the old one.", "new / old", new=1, old=1),
         step("The peak of the new chip over that of the old one.", "new / old", new=factor, old=1),
         after=(
-            "The slope of the roof did not move, only its flat part. Memory-bound work gains nothing;"
-            " compute-bound work gains all of it, as long as it stays right of the new ridge."
+            "The slope of the roof did not move, only its flat part. Memory-bound work gains"
+            " nothing; compute-bound work gains all of it, as long as it stays right of the new"
+            " ridge."
         ),
     ),
     smaller="roofline.attainable",
@@ -1080,9 +1071,9 @@ mean_from_flight = Question(
     chapter=CHAPTER,
     level="apply",
     prompt=(
-        "A server of language models holds {{inside}} requests in flight and gives {{rate}} tokens a"
-        " second. Its page reports a *median* of {{median}} between the tokens of a request."
-        " What is the *mean* time between them?"
+        "A server of language models holds {{inside}} requests in flight and gives {{rate}} tokens"
+        " a second. Its page reports a *median* of {{median}} between the tokens of a request. What"
+        " is the *mean* time between them?"
     ),
     parameters={
         "inside": Parameter(463, (256, 463, 900), show=str),
@@ -1092,8 +1083,8 @@ mean_from_flight = Question(
     expected=lambda inside, rate, median: q.latency(inside, rate),
     unit="s",
     solution=lambda inside, rate, median: derivation(
-        "Each request in flight waits for its next token, so the server holds one token in the making"
-        " for each.",
+        "Each request in flight waits for its next token, so the server holds one token in the"
+        " making for each.",
         step(
             "Little's law, solved for the time.",
             "inside / rate",
@@ -1102,8 +1093,8 @@ mean_from_flight = Question(
             rate=(rate, "token/s"),
         ),
         after=(
-            f"The median says {si(median, 's')}: a few long pauses make the difference, and the median"
-            " does not see them."
+            f"The median says {si(median, 's')}: a few long pauses make the difference, and the"
+            " median does not see them."
         ),
     ),
     smaller="queueing.how_long",

@@ -458,10 +458,10 @@ knee = Question(
     expected=lambda **p: serving.knee_batch(**replica(**p)),
     tolerance=0.03,
     solution=lambda **p: derivation(
-        "A step reads the weights once and a cache for each request: $t(B) = t_w + B t_c$ as long as"
-        " the arithmetic hides.",
-        "Throughput over latency is $B / t(B)^2$. Its slope is zero where the caches take as long to"
-        " read as the weights.",
+        "A step reads the weights once and a cache for each request: $t(B) = t_w + B t_c$ as long"
+        " as the arithmetic hides.",
+        "Throughput over latency is $B / t(B)^2$. Its slope is zero where the caches take as long"
+        " to read as the weights.",
         line(
             "So the batch is the ratio of the two.",
             "weights / cache",
@@ -496,17 +496,13 @@ knee = Question(
         < 0.8 * accelerator(p["key"]).bf16 / accelerator(p["key"]).hbm_bandwidth
     ),
     holds={
-        "Below the roof of the arithmetic": (
-            lambda **p: (
-                abs(power_at_best(**p) / power(serving.knee_batch(**replica(**p)), **p) - 1) < 0.01
-            )
+        "Below the roof of the arithmetic": lambda **p: (
+            abs(power_at_best(**p) / power(serving.knee_batch(**replica(**p)), **p) - 1) < 0.01
         ),
-        "A batch of one has": (
-            lambda **p: (
-                power(1, **p) < 0.5 * power_at_best(**p)
-                and serving.decode_step(1, **replica(**p)).time
-                < serving.decode_step(2, **replica(**p)).time
-            )
+        "A batch of one has": lambda **p: (
+            power(1, **p) < 0.5 * power_at_best(**p)
+            and serving.decode_step(1, **replica(**p)).time
+            < serving.decode_step(2, **replica(**p)).time
         ),
     },
 )
