@@ -16,7 +16,8 @@
 # ceiling on requests per second; say how latency grows with load, at the mean and in the tail; tell
 # overload from bad luck; and choose the batch of a serving replica for a latency budget.
 #
-# **You need** chapter 2 for the last third. **Time:** two hours, with the problems.
+# **You need** chapter 2 for the last third. **Time:** two hours, with the problems. **In twenty
+# minutes:** the sections marked with ◆, each up to its first subsection.
 
 # %%
 import matplotlib.pyplot as plt
@@ -39,7 +40,7 @@ from lightspeed.serving import *
 from lightspeed.units import Q
 
 # %% [markdown]
-# ## Before you read on
+# ## ◆ Before you read on
 #
 # The story of the opening, with numbers. Commit yourself before you compute anything.
 
@@ -47,7 +48,7 @@ from lightspeed.units import Q
 predict("queueing.a_little_more_traffic", ...)
 
 # %% [markdown]
-# ## One law without assumptions
+# ## ◆ One law without assumptions
 #
 # Requests come in, stay for a while, and leave. Draw two staircases: one counts those who have
 # arrived, the other those who have left. Here are a few requests at one server.
@@ -186,7 +187,7 @@ print(fit, "at a time, at most", ceiling.to("request/s"))
 ask("queueing.checkpoint_memory")
 
 # %% [markdown]
-# ## Why latency explodes
+# ## ◆ Why latency explodes
 #
 # Little's law links three numbers, but it fixes none of them. {{because algebra}} Before any
 # formula, watch a server. Requests come at random, and the load is nine tenths of what it can
@@ -840,7 +841,7 @@ limit, round(float(within), 3)
 # for its prompt. {{holds answer * sizes[1] + prefill < limit}}
 
 # %% [markdown]
-# ## Try it
+# ## ◆ Try it
 #
 # Here are two explorers. Find, in the first, the load at which a request takes twice its service
 # time on average: for one server, then for many. Then make the caches so large that memory is the
@@ -949,7 +950,9 @@ for _, _, r, _, share in rows:
     name = (
         "several GPUs, fp8"
         if r["gpus"] > 1
-        else "one GPU, fp8" if r["precision"] == "fp8" else "one GPU, fp16"
+        else "one GPU, fp8"
+        if r["precision"] == "fp8"
+        else "one GPU, fp16"
     )
     groups[name].append((r["batch"], share))
 looks = dict(
@@ -1106,9 +1109,7 @@ ask("queueing.mean_from_flight")
 # %%
 waits = weigh("poisson-waits")
 by_trace = {e.regime: e for e in waits.by_regime}
-varies = {
-    trace: variation(waits.rows["time"][waits.rows["trace"] == trace]) for trace in by_trace
-}
+varies = {trace: variation(waits.rows["time"][waits.rows["trace"] == trace]) for trace in by_trace}
 table(
     [[t, e.rows, varies[t], e.ratios[1]] for t, e in by_trace.items()],
     ["trace", "runs", "variation of the gaps", "wait of M/M/c over the real one, median"],

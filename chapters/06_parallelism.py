@@ -16,7 +16,8 @@
 # period; and tell which change of a plan to try first.
 #
 # **You need** chapters 2 and 3. Chapter 7 goes into the collectives that this chapter counts in
-# bytes. **Time:** three hours, with the problems.
+# bytes. **Time:** three hours, with the problems. **In twenty minutes:** the
+# sections marked with ◆, each up to its second subsection.
 
 # %%
 import matplotlib.pyplot as plt
@@ -40,7 +41,7 @@ from lightspeed_course.evidence.pairings.training import judge_memory, regret, s
 from lightspeed_course.evidence.sets import dataset
 
 # %% [markdown]
-# ## Before you read on
+# ## ◆ Before you read on
 #
 # A training run on thousands of GPUs kept a record of its interruptions. Take its failure rate to a
 # larger cluster. How often will something stop the job? Commit yourself.
@@ -49,7 +50,7 @@ from lightspeed_course.evidence.sets import dataset
 predict("parallelism.cluster_mtbf", ...)
 
 # %% [markdown]
-# ## What each GPU holds
+# ## ◆ What each GPU holds
 #
 # Whether the weights fit into a GPU says little about training. {{holds
 # training_state_bytes(1).total == 8 * training_state_bytes(1).weights}} A GPU also holds gradients,
@@ -156,7 +157,8 @@ per_layer, by_tensor
 rows = [[name, f"{kept(m):.1f}", kept(m, "none") - kept(m)] for name, m in models.items()]
 columns = ["model", "activations", "attention scores, if they were kept"]
 table(
-    rows, columns,
+    rows,
+    columns,
     "Bytes that a layer keeps of a token, for each unit of the model's width, "
     f"in sequences of {si(long, 'token')}.",
 )
@@ -230,10 +232,15 @@ rows = [
     for name, m in models.items()
 ]
 columns = [
-    "model", "heads", "KV heads", "cache a token", f"a sequence of {si(remembered, 'token')}",
+    "model",
+    "heads",
+    "KV heads",
+    "cache a token",
+    f"a sequence of {si(remembered, 'token')}",
 ]
 table(
-    rows, columns,
+    rows,
+    columns,
     "KV cache in two-byte elements. Fewer KV heads, or one compressed vector (DeepSeek), "
     "shrink it.",
 )
@@ -261,8 +268,12 @@ uses = {n: training_memory(llama, h100.hbm_capacity, long, **plan) for n, plan i
 
 # %%
 parts = {
-    "weights": "blue", "gradients": "green", "optimizer": "purple",
-    "activations": "orange", "logits": "amber", "buffers": "grey",
+    "weights": "blue",
+    "gradients": "green",
+    "optimizer": "purple",
+    "activations": "orange",
+    "logits": "amber",
+    "buffers": "grey",
 }
 fits = {name: use for name, use in uses.items() if use.total < 4 * h100.hbm_capacity}
 
@@ -285,11 +296,14 @@ figure(
         height=300,
     ),
     caption=f"Llama 3 70B on {ranks} {h100.name}s, sequences of {si(long, 'token')}. "
-    + "Off the chart: " + "; ".join(f"{name}: {si(use.total, 'byte')}" for name, use in beyond.items()) + ".",
+    + "Off the chart: "
+    + "; ".join(f"{name}: {si(use.total, 'byte')}" for name, use in beyond.items())
+    + ".",
     alt=f"Stacked bars of memory for {len(fits)} plans against the capacity of a GPU. "
     + "; ".join(
         f"{n}: {si(u.total, 'byte')}, the largest part {u.largest}" for n, u in fits.items()
-    ) + ".",
+    )
+    + ".",
 )
 
 # %% [markdown]
@@ -393,9 +407,7 @@ ways, micro = 64, 8
 data_parallel_bytes(8e9, ways), data_parallel_bytes(8e9, ways, stage=3, micro_batches=micro)
 
 # %%
-sweep(
-    data_parallel_bytes, parameters=8e9, ways=ways, stage=range(4), micro_batches=[1, micro]
-)
+sweep(data_parallel_bytes, parameters=8e9, ways=ways, stage=range(4), micro_batches=[1, micro])
 
 # %%
 reveal("parallelism.zero3_accumulated")
@@ -534,8 +546,23 @@ sweep(skewed_exchange, tokens=tokens, width=4096, ways=experts, hot_share=[1 / e
 # on balance (losses, biases, capacity limits), on where experts live, and on networks that carry
 # traffic from many senders to one receiver without loss.
 #
-# **Context parallelism** splits long sequences. K and V are gathered in the forward pass, and their
-# gradients are scattered in the backward pass. Sharing KV heads makes this cheaper. {{holds
+# **Context parallelism** splits a sequence that is too long for one GPU. {{because definition}}
+# Which products can then stay at home? Projections and the MLP treat each token by itself, so they
+# need nothing from other GPUs. Attention does: the query of a token meets the keys and values of
+# tokens that other GPUs hold. {{because definition: of attention}} So K and V are gathered in the
+# forward pass, and their gradients are scattered in the backward pass.
+#
+# Count for one layer. Each of $c$ GPUs holds $t$ tokens, and K and V have $k$ elements of two bytes
+# for each token, so a GPU holds $4tk$ bytes of them. It passes $c - 1$ such parts on when they are
+# gathered, and as many when the gradients are scattered:
+#
+# $$2 \cdot (c - 1) \cdot 4\,t\,k \text{ bytes}$$
+#
+# For four GPUs with {{1024:,}} tokens each and {{8 * 128:,}} elements that is
+# {{si(context_parallel_bytes(1024, 8 * 128, 4), "byte")}}. {{holds
+# context_parallel_bytes(1024, 8 * 128, 4) == 2 * 3 * 4 * 1024 * 8 * 128}} The attention of a
+# whole sequence grows with the square of its length, and this traffic in proportion to it. So the
+# longer the sequence, the more easily the traffic hides. {{because algebra}} Sharing KV heads makes the traffic cheaper. {{holds
 # context_parallel_bytes(1024, 8 * 128, 4) < context_parallel_bytes(1024, 64 * 128, 4)}}
 #
 # ### One plan and its traffic
@@ -579,7 +606,8 @@ rows = [
 ]
 columns = ["traffic of a GPU in a step", "bytes", "times", "on its link", "hides?"]
 table(
-    rows, columns,
+    rows,
+    columns,
     f"{plan.gpus} GPUs as data {plan.data}, tensor {plan.tensor}, pipeline "
     f"{plan.pipeline}; tensor parallelism on NVLink, the rest on the network, layer by layer.",
 )
@@ -658,11 +686,17 @@ rows = [
     for name, row in limits.items()
 ]
 columns = [
-    "chip", "network, a port a GPU", "tokens a chip: FSDP in a node", "FSDP between nodes",
-    "the same, with tensor 8 inside", "most ways of tensor parallelism: in a node", "between nodes",
+    "chip",
+    "network, a port a GPU",
+    "tokens a chip: FSDP in a node",
+    "FSDP between nodes",
+    "the same, with tensor 8 inside",
+    "most ways of tensor parallelism: in a node",
+    "between nodes",
 ]
 table(
-    rows, columns,
+    rows,
+    columns,
     "Compute-bound above these numbers of tokens and below these numbers of ways; "
     f"an MLP of hidden width {llama.hidden:,}.",
 )
@@ -701,7 +735,7 @@ table(
 # | congestion control | many to one: experts, and the egress buffers they fill |
 # | the collectives themselves | the algorithm, and switches that add (chapter 7) |
 #
-# ## Schedules that run
+# ## ◆ Schedules that run
 #
 # ### Why is a GPU idle in a pipeline?
 #
@@ -719,9 +753,7 @@ run = simulate("gpipe", p, m, forward=1, backward=1)
 run.span, run.busy
 
 # %% tags=["figure"]
-looks = {
-    "F": ("forward", "blue"), "B": ("backward", "orange"), "W": ("weight gradients", "green")
-}
+looks = {"F": ("forward", "blue"), "B": ("backward", "orange"), "W": ("weight gradients", "green")}
 
 
 def bars(passes, label, color):
@@ -860,10 +892,15 @@ rows = [
     for s, r in runs.items()
 ]
 columns = [
-    "schedule", "time", "bubble over ideal", "bubble over total", "micro-batches held, by GPU",
+    "schedule",
+    "time",
+    "bubble over ideal",
+    "bubble over total",
+    "micro-batches held, by GPU",
 ]
 table(
-    rows, columns,
+    rows,
+    columns,
     f"{p} stages, {m} micro-batches, backward twice as long as forward. A backward pass "
     "cut in two makes both halves as long as a forward pass.",
 )
@@ -974,7 +1011,8 @@ between = {k: cluster_mtbf(each, k) for k in counts}
 rows = [[k, human_time(t), f"{survival(86400, t):.2%}"] for k, t in between.items()]
 columns = ["GPUs", "time between failures", "chance of a day without one"]
 table(
-    rows, columns,
+    rows,
+    columns,
     f"{interruptions} unexpected interruptions in {days} days on {gpus:,} GPUs: one every "
     f"{mtbf / 3600:.2f} h, or {each / 3600:,.0f} h for each GPU, whatever it was that failed.",
 )
@@ -1068,8 +1106,12 @@ bills["and the building"]
 
 # %%
 rows = [
-    [name, si(e / seconds, "W"), f"{e / JOULES_PER_KWH / 1e3:,.0f} MWh",
-     f"{cost_of(e, price):,.0f} USD"]
+    [
+        name,
+        si(e / seconds, "W"),
+        f"{e / JOULES_PER_KWH / 1e3:,.0f} MWh",
+        f"{cost_of(e, price):,.0f} USD",
+    ]
     for name, e in bills.items()
 ]
 table(rows, ["premise", "power", "energy", "electricity"])
@@ -1082,7 +1124,7 @@ table(rows, ["premise", "power", "energy", "electricity"])
 # {{cost_of(bills["and the building"], price) / (seconds / 3600):,.0f}} USD of electricity alone,
 # and GPUs that wait draw somewhat less. {{because design: the rows are at rated power}}
 #
-# ## Try it
+# ## ◆ Try it
 #
 # Choose a model and a cluster, make it fit, then make it fast. Before each change say which bar
 # will move. Then find a plan in which the bubble is the largest loss, one in which tensor
@@ -1169,13 +1211,21 @@ round(fit_share(), 3), round(fit_share(second.key), 3)
 
 # %%
 rows = [
-    [r.name, r.plan.gpus, accelerator(r.gpu).name, si(r.time, "s"), si(steps[k].time, "s"),
-     f"{error[k]:+.0%}", steps[k].largest_loss]
+    [
+        r.name,
+        r.plan.gpus,
+        accelerator(r.gpu).name,
+        si(r.time, "s"),
+        si(steps[k].time, "s"),
+        f"{error[k]:+.0%}",
+        steps[k].largest_loss,
+    ]
     for k, r in tested.items()
 ]
 columns = ["run", "GPUs", "GPU", "published", "predicted", "error", "largest loss"]
 table(
-    rows, columns,
+    rows,
+    columns,
     f"Products at {fit_share():.0%} of peak, set by {first.name}; "
     f"for {first.name} itself at {fit_share(second.key):.0%}, set by {second.name}.",
 )
@@ -1191,6 +1241,7 @@ groups = {
 series = {name: [k for k in tested if k.startswith(start)] for name, start in groups.items()}
 of = {name: [error[k] for k in keys] for name, keys in series.items()}
 {name: f"{np.median(errors):+.0%}" for name, errors in of.items()}
+
 
 # %% tags=["figure"]
 # holds "In three of the series": [s for s, keys in in_order.items()
@@ -1259,16 +1310,30 @@ times = {"bound": bound, "bound, times one factor": bound * factor, "expectation
 off = {n: np.abs(t / took - 1) for n, t in times.items()}
 plain = (runs["pipeline"] == 1) & (runs["nodes"] <= 32)
 rows = [
-    [n, f"{np.median(e):.0%}", f"{np.quantile(e, 0.9):.0%}", f"{np.median(e[plain]):.0%}",
-     f"{regret(runs, times[n]).mean():.0%}"]
+    [
+        n,
+        f"{np.median(e):.0%}",
+        f"{np.quantile(e, 0.9):.0%}",
+        f"{np.median(e[plain]):.0%}",
+        f"{regret(runs, times[n]).mean():.0%}",
+    ]
     for n, e in off.items()
 ]
-columns = ["time", "median error", "nine tenths within", "no pipeline, few nodes: median",
-           "of the best rate"]
+columns = [
+    "time",
+    "median error",
+    "nine tenths within",
+    "no pipeline, few nodes: median",
+    "of the best rate",
+]
 regressor = fitted("stacks")["nanotron_h100"]["regressor"]
 memory = judge_memory(dataset("training_sweep"))
-table(rows, columns, "Each model is expected from constants that the other models set; the last "
-      "column is the rate of the plan that comes out first, over the best one measured.")
+table(
+    rows,
+    columns,
+    "Each model is expected from constants that the other models set; the last "
+    "column is the rate of the plan that comes out first, over the best one measured.",
+)
 
 # %% [markdown]
 # The factor was set by the runs that it predicts, and still misses by half and more. {{holds
@@ -1396,16 +1461,25 @@ from lightspeed_course.measure.pages.network_figures import split_figure, split_
 
 work = {k: {how: FLOPS[how] / 2 * k * WIDTH * HIDDEN for how in FLOPS} for k in TOKENS}
 rows = [
-    [k, si(work[k]["tensor"], "FLOP"), si(4 * k * WIDTH, "byte"),
-     si(work[k]["data"], "FLOP"), si(8 * WIDTH * HIDDEN, "byte")]
+    [
+        k,
+        si(work[k]["tensor"], "FLOP"),
+        si(4 * k * WIDTH, "byte"),
+        si(work[k]["data"], "FLOP"),
+        si(8 * WIDTH * HIDDEN, "byte"),
+    ]
     for k in TOKENS
 ]
 columns = [
-    "tokens", "tensors: each computes", "tensors: all-reduce", "data: each computes",
+    "tokens",
+    "tensors: each computes",
+    "tensors: all-reduce",
+    "data: each computes",
     "data: all-reduce",
 ]
 table(
-    rows, columns,
+    rows,
+    columns,
     f"An MLP of width {WIDTH} with {HIDDEN} hidden. Before anything is timed, the two "
     "columns of bytes say what will happen.",
 )

@@ -515,7 +515,7 @@ weight_only = Question(
         ),
         after="What does not shrink sets the limit, as in Amdahl's law.",
     ),
-    smaller="roofline.decode",
+    smaller="quantization.bits_per_weight",
     misconceptions=(
         Misconception(
             "ratio of the widths",
