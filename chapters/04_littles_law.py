@@ -950,9 +950,7 @@ for _, _, r, _, share in rows:
     name = (
         "several GPUs, fp8"
         if r["gpus"] > 1
-        else "one GPU, fp8"
-        if r["precision"] == "fp8"
-        else "one GPU, fp16"
+        else "one GPU, fp8" if r["precision"] == "fp8" else "one GPU, fp16"
     )
     groups[name].append((r["batch"], share))
 looks = dict(
@@ -1109,7 +1107,9 @@ ask("queueing.mean_from_flight")
 # %%
 waits = weigh("poisson-waits")
 by_trace = {e.regime: e for e in waits.by_regime}
-varies = {trace: variation(waits.rows["time"][waits.rows["trace"] == trace]) for trace in by_trace}
+varies = {
+    trace: variation(waits.rows["time"][waits.rows["trace"] == trace]) for trace in by_trace
+}
 table(
     [[t, e.rows, varies[t], e.ratios[1]] for t, e in by_trace.items()],
     ["trace", "runs", "variation of the gaps", "wait of M/M/c over the real one, median"],

@@ -157,8 +157,7 @@ per_layer, by_tensor
 rows = [[name, f"{kept(m):.1f}", kept(m, "none") - kept(m)] for name, m in models.items()]
 columns = ["model", "activations", "attention scores, if they were kept"]
 table(
-    rows,
-    columns,
+    rows, columns,
     "Bytes that a layer keeps of a token, for each unit of the model's width, "
     f"in sequences of {si(long, 'token')}.",
 )
@@ -232,15 +231,10 @@ rows = [
     for name, m in models.items()
 ]
 columns = [
-    "model",
-    "heads",
-    "KV heads",
-    "cache a token",
-    f"a sequence of {si(remembered, 'token')}",
+    "model", "heads", "KV heads", "cache a token", f"a sequence of {si(remembered, 'token')}",
 ]
 table(
-    rows,
-    columns,
+    rows, columns,
     "KV cache in two-byte elements. Fewer KV heads, or one compressed vector (DeepSeek), "
     "shrink it.",
 )
@@ -268,12 +262,8 @@ uses = {n: training_memory(llama, h100.hbm_capacity, long, **plan) for n, plan i
 
 # %%
 parts = {
-    "weights": "blue",
-    "gradients": "green",
-    "optimizer": "purple",
-    "activations": "orange",
-    "logits": "amber",
-    "buffers": "grey",
+    "weights": "blue", "gradients": "green", "optimizer": "purple",
+    "activations": "orange", "logits": "amber", "buffers": "grey",
 }
 fits = {name: use for name, use in uses.items() if use.total < 4 * h100.hbm_capacity}
 
@@ -296,14 +286,11 @@ figure(
         height=300,
     ),
     caption=f"Llama 3 70B on {ranks} {h100.name}s, sequences of {si(long, 'token')}. "
-    + "Off the chart: "
-    + "; ".join(f"{name}: {si(use.total, 'byte')}" for name, use in beyond.items())
-    + ".",
+    + "Off the chart: " + "; ".join(f"{name}: {si(use.total, 'byte')}" for name, use in beyond.items()) + ".",
     alt=f"Stacked bars of memory for {len(fits)} plans against the capacity of a GPU. "
     + "; ".join(
         f"{n}: {si(u.total, 'byte')}, the largest part {u.largest}" for n, u in fits.items()
-    )
-    + ".",
+    ) + ".",
 )
 
 # %% [markdown]
@@ -407,7 +394,9 @@ ways, micro = 64, 8
 data_parallel_bytes(8e9, ways), data_parallel_bytes(8e9, ways, stage=3, micro_batches=micro)
 
 # %%
-sweep(data_parallel_bytes, parameters=8e9, ways=ways, stage=range(4), micro_batches=[1, micro])
+sweep(
+    data_parallel_bytes, parameters=8e9, ways=ways, stage=range(4), micro_batches=[1, micro]
+)
 
 # %%
 reveal("parallelism.zero3_accumulated")
@@ -548,8 +537,8 @@ sweep(skewed_exchange, tokens=tokens, width=4096, ways=experts, hot_share=[1 / e
 #
 # **Context parallelism** splits a sequence that is too long for one GPU. {{because definition}}
 # Which products can then stay at home? Projections and the MLP treat each token by itself, so they
-# need nothing from other GPUs. Attention does: the query of a token meets the keys and values of
-# tokens that other GPUs hold. {{because definition: of attention}} So K and V are gathered in the
+# ask other GPUs for no data. {{because definition}} Attention does: the query of a token meets the
+# keys and values of tokens that other GPUs hold. {{because definition: of attention}} So K and V are gathered in the
 # forward pass, and their gradients are scattered in the backward pass.
 #
 # Count for one layer. Each of $c$ GPUs holds $t$ tokens, and K and V have $k$ elements of two bytes
@@ -558,11 +547,12 @@ sweep(skewed_exchange, tokens=tokens, width=4096, ways=experts, hot_share=[1 / e
 #
 # $$2 \cdot (c - 1) \cdot 4\,t\,k \text{ bytes}$$
 #
-# For four GPUs with {{1024:,}} tokens each and {{8 * 128:,}} elements that is
-# {{si(context_parallel_bytes(1024, 8 * 128, 4), "byte")}}. {{holds
-# context_parallel_bytes(1024, 8 * 128, 4) == 2 * 3 * 4 * 1024 * 8 * 128}} The attention of a
+# With the tokens of the cell above, and eight KV heads of the usual width, four GPUs send
+# {{si(context_parallel_bytes(tokens, 8 * 128, 4), "byte")}} each. {{holds
+# context_parallel_bytes(tokens, 8 * 128, 4) == 2 * 3 * 4 * tokens * 8 * 128}} The attention of a
 # whole sequence grows with the square of its length, and this traffic in proportion to it. So the
-# longer the sequence, the more easily the traffic hides. {{because algebra}} Sharing KV heads makes the traffic cheaper. {{holds
+# longer the sequence, the more easily the traffic hides. {{because algebra}} Sharing KV heads makes
+# the traffic cheaper. {{holds
 # context_parallel_bytes(1024, 8 * 128, 4) < context_parallel_bytes(1024, 64 * 128, 4)}}
 #
 # ### One plan and its traffic
@@ -606,8 +596,7 @@ rows = [
 ]
 columns = ["traffic of a GPU in a step", "bytes", "times", "on its link", "hides?"]
 table(
-    rows,
-    columns,
+    rows, columns,
     f"{plan.gpus} GPUs as data {plan.data}, tensor {plan.tensor}, pipeline "
     f"{plan.pipeline}; tensor parallelism on NVLink, the rest on the network, layer by layer.",
 )
@@ -686,17 +675,11 @@ rows = [
     for name, row in limits.items()
 ]
 columns = [
-    "chip",
-    "network, a port a GPU",
-    "tokens a chip: FSDP in a node",
-    "FSDP between nodes",
-    "the same, with tensor 8 inside",
-    "most ways of tensor parallelism: in a node",
-    "between nodes",
+    "chip", "network, a port a GPU", "tokens a chip: FSDP in a node", "FSDP between nodes",
+    "the same, with tensor 8 inside", "most ways of tensor parallelism: in a node", "between nodes",
 ]
 table(
-    rows,
-    columns,
+    rows, columns,
     "Compute-bound above these numbers of tokens and below these numbers of ways; "
     f"an MLP of hidden width {llama.hidden:,}.",
 )
@@ -753,7 +736,9 @@ run = simulate("gpipe", p, m, forward=1, backward=1)
 run.span, run.busy
 
 # %% tags=["figure"]
-looks = {"F": ("forward", "blue"), "B": ("backward", "orange"), "W": ("weight gradients", "green")}
+looks = {
+    "F": ("forward", "blue"), "B": ("backward", "orange"), "W": ("weight gradients", "green")
+}
 
 
 def bars(passes, label, color):
@@ -892,15 +877,10 @@ rows = [
     for s, r in runs.items()
 ]
 columns = [
-    "schedule",
-    "time",
-    "bubble over ideal",
-    "bubble over total",
-    "micro-batches held, by GPU",
+    "schedule", "time", "bubble over ideal", "bubble over total", "micro-batches held, by GPU",
 ]
 table(
-    rows,
-    columns,
+    rows, columns,
     f"{p} stages, {m} micro-batches, backward twice as long as forward. A backward pass "
     "cut in two makes both halves as long as a forward pass.",
 )
@@ -1011,8 +991,7 @@ between = {k: cluster_mtbf(each, k) for k in counts}
 rows = [[k, human_time(t), f"{survival(86400, t):.2%}"] for k, t in between.items()]
 columns = ["GPUs", "time between failures", "chance of a day without one"]
 table(
-    rows,
-    columns,
+    rows, columns,
     f"{interruptions} unexpected interruptions in {days} days on {gpus:,} GPUs: one every "
     f"{mtbf / 3600:.2f} h, or {each / 3600:,.0f} h for each GPU, whatever it was that failed.",
 )
@@ -1106,12 +1085,8 @@ bills["and the building"]
 
 # %%
 rows = [
-    [
-        name,
-        si(e / seconds, "W"),
-        f"{e / JOULES_PER_KWH / 1e3:,.0f} MWh",
-        f"{cost_of(e, price):,.0f} USD",
-    ]
+    [name, si(e / seconds, "W"), f"{e / JOULES_PER_KWH / 1e3:,.0f} MWh",
+     f"{cost_of(e, price):,.0f} USD"]
     for name, e in bills.items()
 ]
 table(rows, ["premise", "power", "energy", "electricity"])
@@ -1211,21 +1186,13 @@ round(fit_share(), 3), round(fit_share(second.key), 3)
 
 # %%
 rows = [
-    [
-        r.name,
-        r.plan.gpus,
-        accelerator(r.gpu).name,
-        si(r.time, "s"),
-        si(steps[k].time, "s"),
-        f"{error[k]:+.0%}",
-        steps[k].largest_loss,
-    ]
+    [r.name, r.plan.gpus, accelerator(r.gpu).name, si(r.time, "s"), si(steps[k].time, "s"),
+     f"{error[k]:+.0%}", steps[k].largest_loss]
     for k, r in tested.items()
 ]
 columns = ["run", "GPUs", "GPU", "published", "predicted", "error", "largest loss"]
 table(
-    rows,
-    columns,
+    rows, columns,
     f"Products at {fit_share():.0%} of peak, set by {first.name}; "
     f"for {first.name} itself at {fit_share(second.key):.0%}, set by {second.name}.",
 )
@@ -1310,30 +1277,16 @@ times = {"bound": bound, "bound, times one factor": bound * factor, "expectation
 off = {n: np.abs(t / took - 1) for n, t in times.items()}
 plain = (runs["pipeline"] == 1) & (runs["nodes"] <= 32)
 rows = [
-    [
-        n,
-        f"{np.median(e):.0%}",
-        f"{np.quantile(e, 0.9):.0%}",
-        f"{np.median(e[plain]):.0%}",
-        f"{regret(runs, times[n]).mean():.0%}",
-    ]
+    [n, f"{np.median(e):.0%}", f"{np.quantile(e, 0.9):.0%}", f"{np.median(e[plain]):.0%}",
+     f"{regret(runs, times[n]).mean():.0%}"]
     for n, e in off.items()
 ]
-columns = [
-    "time",
-    "median error",
-    "nine tenths within",
-    "no pipeline, few nodes: median",
-    "of the best rate",
-]
+columns = ["time", "median error", "nine tenths within", "no pipeline, few nodes: median",
+           "of the best rate"]
 regressor = fitted("stacks")["nanotron_h100"]["regressor"]
 memory = judge_memory(dataset("training_sweep"))
-table(
-    rows,
-    columns,
-    "Each model is expected from constants that the other models set; the last "
-    "column is the rate of the plan that comes out first, over the best one measured.",
-)
+table(rows, columns, "Each model is expected from constants that the other models set; the last "
+      "column is the rate of the plan that comes out first, over the best one measured.")
 
 # %% [markdown]
 # The factor was set by the runs that it predicts, and still misses by half and more. {{holds
@@ -1461,25 +1414,16 @@ from lightspeed_course.measure.pages.network_figures import split_figure, split_
 
 work = {k: {how: FLOPS[how] / 2 * k * WIDTH * HIDDEN for how in FLOPS} for k in TOKENS}
 rows = [
-    [
-        k,
-        si(work[k]["tensor"], "FLOP"),
-        si(4 * k * WIDTH, "byte"),
-        si(work[k]["data"], "FLOP"),
-        si(8 * WIDTH * HIDDEN, "byte"),
-    ]
+    [k, si(work[k]["tensor"], "FLOP"), si(4 * k * WIDTH, "byte"),
+     si(work[k]["data"], "FLOP"), si(8 * WIDTH * HIDDEN, "byte")]
     for k in TOKENS
 ]
 columns = [
-    "tokens",
-    "tensors: each computes",
-    "tensors: all-reduce",
-    "data: each computes",
+    "tokens", "tensors: each computes", "tensors: all-reduce", "data: each computes",
     "data: all-reduce",
 ]
 table(
-    rows,
-    columns,
+    rows, columns,
     f"An MLP of width {WIDTH} with {HIDDEN} hidden. Before anything is timed, the two "
     "columns of bytes say what will happen.",
 )

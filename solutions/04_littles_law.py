@@ -236,9 +236,7 @@ ask("serving.batch_within_budget")
 # %%
 # BEGIN SOLUTION
 # STUB: answer = ...  # requests
-read_weights, read_cache = (
-    size / (8 * chip.hbm_bandwidth) for size in (2 * model.parameters, cache)
-)
+read_weights, read_cache = (size / (8 * chip.hbm_bandwidth) for size in (2 * model.parameters, cache))
 answer = math.floor((12e-3 - read_weights) / read_cache)
 # END SOLUTION
 check("serving.batch_within_budget", answer)

@@ -233,12 +233,7 @@ ask("parallelism.zero_stage")
 # %%
 # BEGIN SOLUTION
 # STUB: answer = ...  # one of the words
-uses = [
-    training_memory(
-        transformer("llama2_13b"), h100.hbm_capacity, 4096, data=8, stage=s, recompute="full"
-    )
-    for s in range(4)
-]
+uses = [training_memory(transformer("llama2_13b"), h100.hbm_capacity, 4096, data=8, stage=s, recompute="full") for s in range(4)]
 answer = ("ddp", "zero1", "zero2", "zero3")[[use.fits for use in uses].index(True)]
 # END SOLUTION
 check("parallelism.zero_stage", answer)
@@ -343,9 +338,7 @@ ask("parallelism.what_first")
 # BEGIN SOLUTION
 # STUB: answer = ...  # one of the words
 plan = Plan(data=4, tensor=8, pipeline=16, micro_batches=16, recompute="selective")
-answer = step(
-    transformer("gpt3_175b"), 2048, plan, machine("a100_80gb", "infiniband_hdr")
-).largest_loss
+answer = step(transformer("gpt3_175b"), 2048, plan, machine("a100_80gb", "infiniband_hdr")).largest_loss
 # END SOLUTION
 check("parallelism.what_first", answer)
 
