@@ -538,8 +538,8 @@ sweep(skewed_exchange, tokens=tokens, width=4096, ways=experts, hot_share=[1 / e
 # **Context parallelism** splits a sequence that is too long for one GPU. {{because definition}}
 # Which products can then stay at home? Projections and the MLP treat each token by itself, so they
 # ask other GPUs for no data. {{because definition}} Attention does: the query of a token meets the
-# keys and values of tokens that other GPUs hold. {{because definition: of attention}} So K and V are gathered in the
-# forward pass, and their gradients are scattered in the backward pass.
+# keys and values of tokens that other GPUs hold. {{because definition: of attention}} So K and V are
+# gathered in the forward pass, and their gradients are scattered in the backward pass.
 #
 # Count for one layer. Each of $c$ GPUs holds $t$ tokens, and K and V have $k$ elements of two bytes
 # for each token, so a GPU holds $4tk$ bytes of them. It passes $c - 1$ such parts on when they are
