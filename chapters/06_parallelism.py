@@ -1260,7 +1260,7 @@ print(f"{len(runs):,} runs; the bound is {np.median(bound / took):.0%} of the ti
 
 # %% [markdown]
 # `step` with the rates of the data sheet is below each of these runs. {{holds (bound < took).all()}}
-# It has no time that does not shrink with a layer. {{because definition}} An *expectation* adds the
+# Each of its times shrinks with the layer. {{because definition}} An *expectation* adds the
 # constants of a framework and a cluster, a `Stack`. Launches run ahead of the GPU, so a layer takes
 # the longer of its work and the time of its launches on the host. The others are a share of the peak
 # and of each link, a time for each hop of a ring over nodes, one for each tensor whose gradients
@@ -1275,6 +1275,7 @@ stack("nanotron_h100")
 factor = np.median(took / bound)
 times = {"bound": bound, "bound, times one factor": bound * factor, "expectation": expected}
 off = {n: np.abs(t / took - 1) for n, t in times.items()}
+far = off["expectation"] > 0.5
 plain = (runs["pipeline"] == 1) & (runs["nodes"] <= 32)
 rows = [
     [n, f"{np.median(e):.0%}", f"{np.quantile(e, 0.9):.0%}", f"{np.median(e[plain]):.0%}",
@@ -1289,18 +1290,21 @@ table(rows, columns, "Each model is expected from constants that the other model
       "column is the rate of the plan that comes out first, over the best one measured.")
 
 # %% [markdown]
-# The factor was set by the runs that it predicts, and still misses by half and more. {{holds
+# The factor was set by the runs that it predicts, and still misses by
+# {{np.median(off["bound, times one factor"]):.0%}} in the median. {{holds
 # np.median(off["bound, times one factor"]) > 0.5}} Waiting is a time, not a factor. A boosted
 # regressor on the same columns misses by {{regressor["folds"]:.0%}} where a tenth of all runs is
 # left out, and by {{regressor["left_out"]:.0%}} where a model is. {{because quotation:
 # lib/lightspeed/catalog/fitted_stacks.toml}} The expectation misses a model left out by
 # {{np.median(off["expectation"]):.0%}}: the form of a law carries over, a table does not.
 #
-# One run in ten is still far off. {{holds np.quantile(off["expectation"], 0.9) > 0.5}} Such runs are
-# in a bad *state* of the cluster: collectives of
-# {{si(stack("nanotron_h100", "slow_collectives").slow, "s", 2)}} a layer and rank, or
-# {{si(stack("nanotron_h100", "stalled").stall, "s", 2)}} lost in each slot of a pipeline. No plan
-# explains it, so it is no term of the law. {{because definition}} The memory of a GPU, counted for
+# Pipelines over nodes, and jobs on 64 nodes, are expected in a bad *state* of the cluster, which such
+# runs of the other models set: collectives of
+# {{si(stack("nanotron_h100", "slow_collectives").slow, "s", 2)}} a layer and rank. Its cause is not
+# known. {{because quotation: lib/lightspeed/catalog/fitted_stacks.toml}} And {{np.mean(far):.0%}} of the runs are still off by more than half,
+# most of them slower than expected, {{holds np.mean((expected < took)[far]) > 0.8}} as if
+# {{si(stack("nanotron_h100", "stalled").stall, "s", 2)}} were lost in each slot of a pipeline. That
+# is no term of the law. {{because definition}} The memory of a GPU, counted for
 # each stage, is {{np.median(np.abs(memory.predicted / memory.measured - 1)):.0%}} off in the median.
 # `lightspeed fit-stack` finds the constants of your own runs, and says which they can't tell.
 #

@@ -12,7 +12,7 @@ from lightspeed.collectives import busbw_factor
 from lightspeed.errors import BadArgument
 from lightspeed.models.nccl_fit import FABRICS, measurements
 from lightspeed_course.nccl_report.advice import checks_of
-from lightspeed_course.nccl_report.judge import judge, judge_report
+from lightspeed_course.nccl_report.judge import judge, judge_report, usual
 from lightspeed_course.nccl_report.log import ReportError, parse
 from lightspeed_course.nccl_report.machine import described
 from lightspeed_course.nccl_report.page import read_runs, report_lines, to_html, write_page
@@ -440,3 +440,34 @@ def test_published_near_prefers_the_nearest():
     assert {r.nodes for r in published_near("all_reduce", 2**33, 512, "p5")} == {32}
     assert published_near("broadcast", 2**33, 16, "p5") == []
     assert set(FABRICS) >= {"p5", "p6"}
+
+
+def test_peers_are_asked_at_a_size_that_both_have():
+    """busbw rises with the size: 474 GB/s at 4 GB is no more than theirs at 512 MB."""
+    rows = [(2**29, 2.1758e-3), (2**32, 15.87e-3)]
+    said = " ".join(sentences(judged(printed(rows, 8))))
+    assert "this run, at 432 GB/s there, is below all of them" in said
+    said = " ".join(sentences(judged(printed(rows[1:], 8))))
+    assert "this run, at 4.29 GB, is above all" in said
+
+
+def test_four_gpus_of_a_node_are_not_measured_by_eight():
+    """The switches give eight GPUs a higher busbw than four: runs of eight say nothing of four."""
+    run = judged(printed([(2**33, 2**33 * 1.5 / 340e9)], 4))
+    assert (run.level, run.above) == ("normal", 0)
+    assert {r.n for r in published_near("all_reduce", 2**33, 1, "h100", 4)} == {4}
+
+
+def test_a_curve_that_falls_has_no_two_ends():
+    sizes = [2**k for k in range(20, 34)]
+    rising = [(s, 20e-6 + s * 1.75 / 460e9) for s in sizes]
+    falling = [(s, 20e-6 + s * 1.75 / (460e9 if s < 2**29 else 300e9)) for s in sizes]
+    assert "before the first byte" in " ".join(sentences(judged(printed(rising, 8))))
+    said = " ".join(sentences(judged(printed(falling, 8))))
+    assert "does not return" in said and "before the first byte" not in said
+
+
+def test_no_network_is_normal_at_twice_its_line():
+    """180 GB/s of busbw need not cross four adapters of 200G twice, but nobody has shown it."""
+    run = judged(printed([(2**33, 2**33 * (15 / 8) / 180e9)], 16, 2))
+    assert all(share < 1.3 for _, _, share in usual(run)) and list(usual(run))

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 from markupsafe import Markup
 
-from lightspeed_course.evidence.report import kind, rows_in_words, source, table_rows
+from lightspeed_course.evidence.report import furthest, kind, rows_in_words, source, table_rows
 from lightspeed_course.html import page
 from lightspeed_course.show.chart import Axis, Chart, Points, Rule
 from lightspeed_course.show.format import plain, si
@@ -89,7 +89,6 @@ def _part(found):
     p, rows = found.pairing, found.rows
     chart, words = residual_chart(found), alt(found)
     head, *table = table_rows(found)
-    beyond = "beyond the bound" if p.bound else "off"
     return {
         "title": p.title,
         "lesson": p.lesson,
@@ -106,7 +105,7 @@ def _part(found):
         "chart": [(Markup(draw(chart, p.title, words)), words)],
         "head": head,
         "table": table,
-        "furthest": f"Furthest {beyond} (predicted over measured)",
+        "furthest": f"{furthest(found)} (predicted over measured)",
         "worst": [[plain(ratio), name] for name, ratio in found.worst],
         "reasons": [[f"{n:,}", reason] for reason, n in rows.reasons().most_common()],
         "refused": [[one.name, one.reason] for one in rows.refused[:LISTED]],

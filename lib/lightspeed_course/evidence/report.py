@@ -52,13 +52,20 @@ def in_words(found):
         "",
         *_table(found),
         "",
-        f"  furthest {'beyond it' if p.bound else 'off'} (predicted / measured):",
+        f"  {furthest(found).lower()} (predicted / measured):",
         *(f"    {plain(ratio)}  {name}" for name, ratio in found.worst),
     ]
     if found.rows.refused:
         lines += ["  refused, because no true row can say it:"]
         lines += [f"    {n:,} × {reason}" for reason, n in found.rows.reasons().most_common()]
     return lines
+
+
+def furthest(found):
+    """What the rows at the end of the scale are called: no bound is passed that holds."""
+    if not found.pairing.bound:
+        return "Furthest off"
+    return "Furthest beyond it" if found.all.beaten else "Closest to it"
 
 
 def as_json(found):

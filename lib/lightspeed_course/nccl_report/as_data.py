@@ -10,7 +10,8 @@ from lightspeed_course.nccl_report.words import contradictions, headline, senten
 
 def as_data(judged):
     """A dict of numbers, strings and None: rates in byte/s, times in s, sizes in bytes."""
-    machine, peers = judged.machine, standing(judged) if judged.main else None
+    machine = judged.machine
+    peers, _ = (judged.main and standing(judged)) or (None, None)
     return {
         "headline": headline(judged),
         "verdict": judged.level,

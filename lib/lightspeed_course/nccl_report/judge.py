@@ -189,7 +189,7 @@ class Judged:
         """
         if not self.fabric or self.main.level != "normal":
             return 0
-        rows = published_near(self.collective, self.main.size, self.nodes, self.fabric)
+        rows = published_near(self.collective, self.main.size, self.nodes, self.fabric, self.n)
         rows = [r for r in rows if 0.5 <= r.nodes / self.nodes <= 2]
         faster = [r for r in rows if rate_of(r) > self.main.busbw]
         return len(rows) if len(faster) == len(rows) >= MANY else 0
@@ -283,6 +283,8 @@ def usual(judged):
         if least > BEYOND * machine.network:
             continue
         verdict = judge(*row, replace(machine, gpus=each))
+        if verdict.shares and verdict.share > verdict.spread * max(1, verdict.shares[-1]):
+            continue  # nobody reached such a share of any network
         if verdict.level != "unknown":
             yield f"{count} x {rate}G a node", verdict.level, verdict.share
 

@@ -38,9 +38,9 @@ def spread(message, where):
     return max(math.exp(sorted(errors)[math.ceil(0.9 * len(errors)) - 1]), LEAST_SPREAD)
 
 
-def published_near(collective, size, nodes, fabric):
+def published_near(collective, size, nodes, fabric, n=None):
     """Published rows on the same link, from half to twice the size and the nodes; else the
-    nearest in nodes at that size.
+    nearest in nodes at that size. With `n` ranks, those with as many GPUs of a node.
     """
     link = FABRICS[fabric].link(nodes)
     alike = [
@@ -49,20 +49,31 @@ def published_near(collective, size, nodes, fabric):
         if r.collective == collective
         and FABRICS[r.fabric].link(r.nodes) == link
         and (r.nodes > 1) == (nodes > 1)
+        and (n is None or r.n * nodes == n * r.nodes)
     ]
     return _nearest([r for r in alike if 0.5 <= r.size / size <= 2], lambda r: r.nodes / nodes)
 
 
 def standing(judged):
-    """Where the largest message of a run on one node stands among measured peers (a `Standing`
-    of the evidence), or None if nothing comparable was measured.
+    """Where a run on one node stands among measured peers, as (`Standing` of the evidence, the
+    `Verdict` on the size compared): the largest that both have, else the run's largest. None if
+    nothing comparable was measured.
     """
     chip = CHIPS.get(judged.fabric or "")
     if judged.nodes != 1 or not chip or judged.collective not in peers.OPERATIONS:
         return None
-    main = judged.main
     integer = any("int" in row.dtype for row in judged.report.rows)
-    return peers.percentile(main.busbw, chip, judged.n, judged.collective, main.size, integer)
+
+    def among(v):
+        return peers.percentile(v.busbw, chip, judged.n, judged.collective, v.size, integer)
+
+    found = among(judged.main)
+    if not found:
+        return None
+    # busbw rises with the size: beside theirs, a larger message would look better than it is.
+    both = [v for v in judged.verdicts if found.size / 2 < v.size <= found.size]
+    own = max(both, key=lambda v: v.size, default=judged.main)
+    return among(own), own
 
 
 def rate_of(row):

@@ -21,7 +21,10 @@ TUNED = {"a100": ("ampere", 12), "h100": ("hopper", 18), "h200": ("hopper", 18),
 def headline(judged):
     """What was run, where; what the file does not tell is called so."""
     facts = judged.facts
-    what = facts.collective.value or "a collective that the file does not name"
+    named = judged.report.collective
+    unclear = f"{named} by name, not by its rows" if named else "a collective that is not named"
+    apart = "several tests at once" if judged.report.apart else ""
+    what = facts.collective.value or apart or unclear
     gpus = f"{judged.n:,} GPU{'s' * (judged.n != 1)}" if judged.n else "an unknown number of GPUs"
     nodes = judged.nodes
     on = f" on {nodes:,} node{'s' * (nodes > 1)}" if nodes else ", nodes not known"
@@ -73,10 +76,12 @@ def judged_by_network(judged):
     told = [f"{level} on {name} ({_percent(share)})" for name, level, share in usual(judged)]
     if not told:
         return ""
-    main = judged.main
+    main, machine = judged.main, judged.machine
+    joined = machine and machine.domain > (machine.gpus or judged.facts.per_node) > 1
+    alone = ", counted as if no NVLink joined its nodes" if joined else ""
     return (
         f"Depends on the network, which the file does not name: busbw {si(main.busbw, 'byte/s')}"
-        f" at {si(float(main.size), 'byte')} is {', '.join(told)}. State it with --nic."
+        f" at {si(float(main.size), 'byte')} is {', '.join(told)}{alone}. State it with --nic."
     )
 
 
@@ -166,7 +171,7 @@ def _against_line(judged):
     if not main.line:
         return
     if judged.machine.joins(judged.n, judged.nodes):
-        whose = "the scale-up link of a GPU"
+        whose = "the slot of a GPU" if "PCIe" in machine.name else "the scale-up link of a GPU"
     elif judged.collective in ("alltoall", "gather", "scatter", "sendrecv"):
         whose = "one GPU's share of the network"
     else:
@@ -193,6 +198,11 @@ def _expected(judged):
         yield _bound(main)
         yield _published(judged)
         yield from _among_peers(judged)
+    elif main.line and "PCIe" in judged.machine.name:
+        yield (
+            "The line is that of the slot. Cards without P2P pass each byte through the host and"
+            " reach a fraction of it; no published run is at hand to judge by."
+        )
     elif main.shares:
         low, high = si(main.shares[0], "%", 2), si(main.shares[-1], "%", 2)
         near = low if low == high else f"{low} to {high}"
@@ -200,11 +210,6 @@ def _expected(judged):
             f"No model was fitted to this link. Published runs on other links reached {near} of"
             f" their line at the nearest size and scale ({len(main.shares)}"
             f" row{'s' * (len(main.shares) > 1)})."
-        )
-    elif main.line and "PCIe" in judged.machine.name:
-        yield (
-            "The line is that of the slot. Cards without P2P pass each byte through the host and"
-            " reach a fraction of it; no published run is at hand to judge by."
         )
 
 
@@ -256,9 +261,11 @@ def _bound(main):
 
 
 def _published(judged):
-    rows = published_near(judged.collective, judged.main.size, judged.nodes, judged.fabric)
+    rows = published_near(
+        judged.collective, judged.main.size, judged.nodes, judged.fabric, judged.n
+    )
     if not rows:
-        return "No published measurement is near this size on this link."
+        return "No published measurement over as many GPUs is near this size on this link."
     rates = sorted(rate_of(row) for row in rows)
     where = sorted({row.nodes for row in rows})
     at = (
@@ -280,11 +287,14 @@ def _published(judged):
 
 
 def _among_peers(judged):
-    found = standing(judged)
+    found, own = standing(judged) or (None, None)
     if not found or found.peers < 3:
         return
     below = round(found.percentile * found.peers)
     largest = ", the largest that they measured" if found.size < judged.main.size else ""
+    where = f", at {si(own.busbw, 'byte/s')} there," if own.size < judged.main.size else ""
+    if own.size > found.size:
+        where = f", at {si(float(own.size), 'byte')},"
     place = (
         "below all of them"
         if below == 0
@@ -295,7 +305,7 @@ def _among_peers(judged):
     yield (
         f"Peers: {found.peers} public sweeps of this collective over {judged.n} GPUs on links of"
         f" this rate gave {si(found.busbw[0], 'byte/s')} to {si(found.busbw[-1], 'byte/s')} at"
-        f" {si(found.size, 'byte')}{largest}; this run is {place}."
+        f" {si(found.size, 'byte')}{largest}; this run{where} is {place}."
     )
 
 
@@ -323,7 +333,8 @@ def _network(judged):
         yield f"{carried}: {each} for each of {adapters.value} adapters ({adapters.ground})."
     elif not (machine and machine.network):
         rate = main.busbw if ring else least
-        ports = ", ".join(f"{rate / (g * 1e9 / 8):.1f} of {g}" for g in (400, 200, 100))
+        used = {g: rate / (g * 1e9 / 8) for g in (400, 200, 100)}
+        ports = ", ".join(f"{u:.{1 if u >= 0.1 else 2}f} of {g}" for g, u in used.items())
         yield f"{carried}: as much as adapters of so many Gbit/s carry: {ports}."
 
 
@@ -346,7 +357,8 @@ def _shape(judged):
             f" {si(float(fall.end), 'byte')}, and does not return: where NCCL changes its algorithm"
             " or a link fills unevenly, larger messages lose."
         )
-    ends = ends_of(judged.collective, judged.n, judged.verdicts)
+    # A curve that falls has no such two ends.
+    ends = None if fall else ends_of(judged.collective, judged.n, judged.verdicts)
     if ends:
         yield (
             f"By its own rows: {si(ends[0], 's', 2)} before the first byte, then busbw"

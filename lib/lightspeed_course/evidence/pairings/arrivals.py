@@ -1,4 +1,6 @@
-"""Do requests come at random? Traces of real services against what Poisson arrivals would do."""
+"""Do requests come at random? Traces of services, and one made up for a benchmark, against what
+Poisson arrivals would do.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,7 @@ def waits(rows):
     """The mean wait of M/M/c beside that of the same queue fed by the trace.
 
     The service is the model's own (exponential, so that rho is `UTILIZATION` at the block's own
-    rate); only the arrivals are real. What differs is the burstiness.
+    rate); only the arrivals are the trace's. What differs is the burstiness.
     """
     rng = np.random.default_rng(12)
     parts = []
@@ -67,7 +69,7 @@ def waits(rows):
 PAIRINGS = (
     Pairing(
         key="poisson-waits",
-        title="The wait of M/M/c on real arrivals",
+        title="The wait of M/M/c on the arrivals of traces",
         law="lightspeed.queueing.mmc",
         set="arrivals",
         chapter="04",
