@@ -1115,8 +1115,8 @@ table(
     [[t, e.rows, varies[t], e.ratios[1]] for t, e in by_trace.items()],
     ["trace", "runs", "variation of the gaps", "wait of M/M/c over that of the trace, median"],
     # because "only the arrivals are the trace's": design
-    caption=f"Runs of {BLOCK} requests. Service times are the model's own; only the arrivals are the "
-    "trace's.",
+    caption=f"Runs of {BLOCK} requests. Service times are the model's own; "
+    "only the arrivals are the trace's.",
 )
 
 # %%

@@ -1481,8 +1481,8 @@ table(
 # find("b200").bf16:.0f}} times that of bf16; at these shares its products are {{gain["b200"]:.1f}}
 # times as fast. {{holds gain["b200"] < 3}} The Ultra generation promises {{find("b300").fp4 /
 # find("b300").bf16:.1f}} times and comes to {{gain["b300"]:.1f}}: the promise grew, the gain did
-# not. {{holds gain["b300"] < 1.1 * gain["b200"] and find("b300").fp4 > 1.5 * find("b200").fp4}} Even
-# the best nvfp4 product of these two chips reached {{best_ultra:.0%}} of its roof. {{holds
+# not. {{holds gain["b300"] < 1.1 * gain["b200"] and find("b300").fp4 > 1.5 * find("b200").fp4}}
+# Even the best nvfp4 product of these two chips reached {{best_ultra:.0%}} of its roof. {{holds
 # best_ultra < 0.5}}
 
 # %%

@@ -1298,10 +1298,11 @@ table(rows, columns, "Each model is expected from constants that the other model
 # lib/lightspeed/catalog/fitted_stacks.toml}} The expectation misses a model left out by
 # {{np.median(off["expectation"]):.0%}}: the form of a law carries over, a table does not.
 #
-# Pipelines over nodes, and jobs on 64 nodes, are expected in a bad *state* of the cluster, which such
-# runs of the other models set: collectives of
+# Pipelines over nodes, and jobs on 64 nodes, are expected in a bad *state* of the cluster, which
+# such runs of the other models set: collectives of
 # {{si(stack("nanotron_h100", "slow_collectives").slow, "s", 2)}} a layer and rank. Its cause is not
-# known. {{because quotation: lib/lightspeed/catalog/fitted_stacks.toml}} And {{np.mean(far):.0%}} of the runs are still off by more than half,
+# known. {{because quotation: lib/lightspeed/catalog/fitted_stacks.toml}} And
+# {{np.mean(far):.0%}} of the runs are still off by more than half,
 # most of them slower than expected, {{holds np.mean((expected < took)[far]) > 0.8}} as if
 # {{si(stack("nanotron_h100", "stalled").stall, "s", 2)}} were lost in each slot of a pipeline. That
 # is no term of the law. {{because definition}} The memory of a GPU, counted for

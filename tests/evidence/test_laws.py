@@ -11,6 +11,7 @@ import pytest
 from lightspeed_course.evidence.pairing import Judged, pairings
 from lightspeed_course.evidence.pairings import scaling
 from lightspeed_course.evidence.pairings.arrivals import blocks, variation
+from lightspeed_course.evidence.report import furthest
 from lightspeed_course.evidence.residuals import judged, weigh
 from lightspeed_course.evidence.sets import Dataset, dataset
 from lightspeed_course.evidence.words import Words
@@ -253,3 +254,12 @@ def test_the_page_fetches_nothing_and_ranks_what_cannot_be_predicted():
     assert "<script" not in text and "src=" not in text
     assert all(one.pairing.title in text.replace("&#39;", "'") for one in shown)
     assert [one.pairing.key for one in ranking(shown)] == ["mfu-6pd", "little-serving"]
+
+
+def test_a_bound_that_holds_has_nothing_beyond_it():
+    words = {key: furthest(weigh(key)) for key in ("energy-token", "nccl-bound", "mfu-6pd")}
+    assert words == {
+        "energy-token": "Closest to it",
+        "nccl-bound": "Furthest beyond it",
+        "mfu-6pd": "Furthest off",
+    }

@@ -88,7 +88,11 @@ def report_lines(paths, files):
         for run in runs:
             lines += [*([""] if lines else []), *([f"{path}:"] if len(paths) > 1 else [])]
             lines += in_words(run)
-    names = ("the first file", "the second file") if len(paths) > 1 else ("the run before", "the run after")
+    names = (
+        ("the first file", "the second file")
+        if len(paths) > 1
+        else ("the run before", "the run after")
+    )
     for pair in compared(files):
         lines += ["", *compared_in_words(pair, names)]
     return lines
