@@ -312,9 +312,9 @@ figure(
 # %%
 chip, wires, devices = (find(f"byte_{k}") for k in ("on_chip", "on_link", "through_device"))
 per_byte = [
-    ["register", chip.register, f"access, {chip.process}, taken as 64 bit"],
-    ["small cache (8 KB)", chip.sram_8kb, f"access, {chip.process}"],
-    ["large cache (1 MB)", chip.l2, f"access, {e.process}"],
+    ["register", chip.register, f"access, {chip.process}, taken as a word of {64} bit"],
+    [f"small cache ({8} KB)", chip.sram_8kb, f"access, {chip.process}"],
+    [f"large cache ({1} MB)", chip.l2, f"access, {e.process}"],
     ["GDDR6", chip.dram, f"access, {find('jouppi_7nm').process}, the least printed"],
     ["another die (NVLink-C2C)", wires.c2c, "link"],
     ["another GPU (NVLink)", wires.nvlink, "link, one hop"],

@@ -1298,7 +1298,7 @@ table(rows, columns, "Each model is expected from constants that the other model
 # lib/lightspeed/catalog/fitted_stacks.toml}} The expectation misses a model left out by
 # {{np.median(off["expectation"]):.0%}}: the form of a law carries over, a table does not.
 #
-# Pipelines over nodes, and jobs on 64 nodes, are expected in a bad *state* of the cluster, which
+# Pipelines over nodes, and jobs on {{runs["nodes"].max():.0f}} nodes, are expected in a bad *state* of the cluster, which
 # such runs of the other models set: collectives of
 # {{si(stack("nanotron_h100", "slow_collectives").slow, "s", 2)}} a layer and rank. Its cause is not
 # known. {{because quotation: lib/lightspeed/catalog/fitted_stacks.toml}} And

@@ -107,7 +107,7 @@ table(
     # holds "the same loss": all(go_back_zero(p, 256, window) < go_back_n(p, window)
     #   < selective_repeat(p) for p in losses)
     caption="Goodput as a share of the line, at the same loss. A message of the last column has "
-    "256 packets.",
+    f"{256} packets.",
 )
 
 # %% tags=["figure"]
@@ -582,7 +582,8 @@ table(
     [[n, t.inside, t.across, t.upper] for n, t in levels.items()],
     ["", "inside", "across", "one after the other"],
     caption=f"An all-reduce of {si(size, 'byte')} over {gpus:,} GPUs. The larger domain also "
-    "has the NVLink of the next generation, 900 GB/s in place of 450.",
+    f"has the NVLink of the next generation, {si(900e9, 'byte/s')} in place of"
+    f" {si(450e9, 'byte/s')}.",
 )
 
 # %%

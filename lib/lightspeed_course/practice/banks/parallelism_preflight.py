@@ -1089,7 +1089,7 @@ long_sequences = Question(
             vocabulary=vocabulary,
         ),
         step(
-            "Work without parameters: a token meets the others, in scores and in"
+            "Work without parameters: a token attends to the others, in scores and in"
             " values, forward and backward.",
             "12 * layers * width * sequence",
             layers=layers,
@@ -1107,10 +1107,6 @@ long_sequences = Question(
             products=6 * (12 * layers * width**2 + vocabulary * width),
         ),
     ),
-    holds={
-        "Each token meets every other": "definition of attention without a mask",
-        "counts both halves": "definition",
-    },
     misconceptions=(
         Misconception(
             "nothing missing",
