@@ -333,7 +333,8 @@ SLIPS = {
     "measure host --fulll": "did you mean --full?",
     "measure compare a.json": "compare takes two records",
     "measure compare a.json b.json": (
-        "there is no file a.json; shipped are amd_epyc_2core, intel_xeon_2core, notes_2core_48mib"
+        "there is no file a.json; shipped are amd_epyc_2core, intel_xeon_2core, lossy_2core,"
+        " notes_2core_48mib"
     ),
     "measure show a b": "show takes one record",
     "measure show": "nothing has been measured yet",

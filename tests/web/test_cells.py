@@ -48,7 +48,9 @@ def test_every_explorer_and_question_of_the_chapters_is_live_and_no_picture_lack
         found = [json.loads(html.unescape(c)) for c in re.findall(r'data-call="([^"]*)"', page)]
         sources = ["".join(c["source"]) for c in notebook["cells"] if c["cell_type"] == "code"]
         expected = sum(
-            bool(re.search(r"^(explore\w*\(\)|(ask|predict|reveal|cards)\()", s, re.M))
+            bool(
+                re.search(r"^(explore\w*\(\)|(ask|predict|reveal|cards|today|incident)\()", s, re.M)
+            )
             for s in sources
         )
         assert len(found) == expected, path.name

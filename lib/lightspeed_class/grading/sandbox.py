@@ -180,7 +180,7 @@ class _Confined:
         for again in (True, False):
             self._server = None
             try:
-                self._server = forkserver.take(command, environment, _paths())
+                self._server = forkserver.take(command, environment, [_inside(p) for p in _paths()])
                 setup["uid"] = FIRST_UID + self._server.pid if os.geteuid() == 0 else None
                 self._forked = self._server.fork(setup)
                 break
@@ -294,17 +294,15 @@ def _command(program):
     else:
         command += ["--unshare-user", "--uid", "65534", "--gid", "65534"]
     command += [word for right in rights for word in ("--cap-add", right)]
-    # Before the binds: a course that lies below /tmp would else be hidden by it.
     command += ["--size", str(SCRATCH), "--perms", "1777", "--tmpfs", "/tmp", "--chdir", "/tmp"]
     made = {"/", "/usr", "/tmp"}
+    whole = ["/usr", *map(_inside, _readable())]
     for folder in ("/usr", *_readable(), str(LIBRARY)):
-        for parent in reversed(Path(folder).parents):
-            if str(parent) not in made and not any(
-                str(parent).startswith(f"{m}/") for m in ("/usr", *_readable())
-            ):
-                command += ["--perms", "0755", "--dir", str(parent)]
-                made.add(str(parent))
-        command += ["--ro-bind", folder, folder]
+        for parent in map(str, reversed(Path(_inside(folder)).parents)):
+            if parent not in made and not any(parent.startswith(f"{m}/") for m in whole):
+                command += ["--perms", "0755", "--dir", parent]
+                made.add(parent)
+        command += ["--ro-bind", folder, _inside(folder)]
     for name in ("lib", "lib64", "bin"):
         if Path(f"/{name}").exists():
             command += ["--symlink", f"usr/{name}", f"/{name}"]
@@ -313,17 +311,26 @@ def _command(program):
     beside = COURSE.parent.glob("lightspeed*") if seen else ()
     hidden = [p for p in beside if p.is_dir() and p not in (LIBRARY, COURSE)]
     for folder in (COURSE, *sorted(hidden)):
-        command += ["--perms", "0755", "--tmpfs", str(folder)]
+        command += ["--perms", "0755", "--tmpfs", _inside(folder)]
     for name in EXPOSED:
-        command += ["--ro-bind", str(COURSE / name), str(COURSE / name)]
+        command += ["--ro-bind", str(COURSE / name), _inside(COURSE / name)]
     command += ["--ro-bind", str(INSIDE), "/inside", "--ro-bind", str(program), "/student.py"]
     # No /dev/zero: what is mapped of it and shared is memory that no limit counts.
     command += ["--perms", "0755", "--dir", "/dev", "--perms", "1777", "--dir", "/dev/shm"]
     for device in ("/dev/null", "/dev/urandom"):
         command += ["--dev-bind", device, device]
-    for folder in (*map(str, (COURSE, *sorted(hidden))), "/"):
+    for folder in (*map(_inside, (COURSE, *sorted(hidden))), "/"):
         command += ["--remount-ro", folder]
-    return [*command, "--", *_python("/student.py"), "serve"]
+    interpreter, *options = _python("/student.py")
+    return [*command, "--", _inside(interpreter), *options, "serve"]
+
+
+def _inside(path):
+    """Where a sandbox has what lies at a path here. Each notebook gets a /tmp and a /dev/shm of its
+    own, which would hide a course or an interpreter below them.
+    """
+    path = str(path)
+    return f"/elsewhere{path}" if path.startswith(("/tmp/", "/dev/shm/")) else path
 
 
 def _python(program):
