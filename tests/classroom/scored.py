@@ -6,6 +6,7 @@ from lightspeed_class.grading.grade import Graded, Score
 from lightspeed_class.intake.notebooks import Assignment
 from lightspeed_course.practice.check import diagnose
 from lightspeed_course.practice.questions import question
+from lightspeed_course.workspace import course_root
 
 RECORD = {
     "isolation": "bubblewrap 0.8.0",
@@ -13,6 +14,8 @@ RECORD = {
     "secret": "5ec7e7" * 10,
     "grader": "9" * 64,
 }
+ROOFLINE = course_root() / "exercises" / "02_roofline.ipynb"
+OUT_OF = len(Assignment.of(ROOFLINE).points)  # one point a question
 VOID = {"meta", "br", "wbr", "hr", "path", "use", "rect", "col"}
 
 

@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from scored import OUT_OF
 
 from lightspeed_class.class_folder import Course
 from lightspeed_class.gradebook import Gradebook
@@ -119,11 +120,11 @@ def test_a_term(folder, say, tmp_path):
     assert "0 graded" in say("grade", "02", "--workers", 1)[1]
     status, out, _ = say("status", "02")
     assert "handed in by 3 of 3 (3 submissions, 1 late); graded 3" in out
-    points = dict(re.findall(r"^  (\w+) .* ([\d.]+) of 20 ", out, re.M))
-    assert points == {"ada": "19", "bob": "18", "cy": "0"}
+    points = dict(re.findall(rf"^  (\w+) .* ([\d.]+) of {OUT_OF} ", out, re.M))
+    assert points == {"ada": str(OUT_OF - 1), "bob": str(OUT_OF - 2), "cy": "0"}
     id = re.search(r"^  bob .*grading (\d+)", out, re.M)[1]
     status, out, _ = say("replay", id)
-    assert status == 0 and "the same result, 18 points then" in out
+    assert status == 0 and f"the same result, {OUT_OF - 2} points then" in out
     assert (
         say(
             "points",
@@ -137,11 +138,11 @@ def test_a_term(folder, say, tmp_path):
             "--by",
             "me",
         )[1]
-        == 'bob, roofline.attainable: nothing by hand -> 0.5 points, "A good start"\nbob: 18 of 20'
-        " -> 18.5 of 20\n"
+        == 'bob, roofline.attainable: nothing by hand -> 0.5 points, "A good start"\n'
+        f"bob: {OUT_OF - 2} of {OUT_OF} -> {OUT_OF - 1.5} of {OUT_OF}\n"
     )
     assert (
-        "cy: 0 of 20 -> 0 of 20"
+        f"cy: 0 of {OUT_OF} -> 0 of {OUT_OF}"
         in say("points", "02", "cy", "--comment", "Where are your answers?")[1]
     )
     with Gradebook("gradebook.sqlite") as book:

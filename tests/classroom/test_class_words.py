@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from scored import graded, right, wrong
+from scored import OUT_OF, graded, right, wrong
 from test_class_cli import ROSTER, AtOnce
 
 from lightspeed_class.gradebook import Gradebook
@@ -89,10 +89,10 @@ def grader(monkeypatch):
 
 
 def test_points_and_comment_stay_until_they_are_named(released, say):
-    assert 'nothing by hand -> 2 points, "Gut"\nada: no points yet -> 2 of 20' in say(
+    assert f'nothing by hand -> 2 points, "Gut"\nada: no points yet -> 2 of {OUT_OF}' in say(
         "points", "2", "ada", "--points", 2, "--comment", "Gut"
     )
-    assert '2 points, "Gut" -> 2 points, "Sehr gut"\nada: 2 of 20 -> 2 of 20' in say(
+    assert f'2 points, "Gut" -> 2 points, "Sehr gut"\nada: 2 of {OUT_OF} -> 2 of {OUT_OF}' in say(
         "points", "2", "ada", "--comment", "Sehr gut"
     )
     assert '2 points, "Sehr gut" -> 0 points, "Sehr gut"' in say(
@@ -101,7 +101,7 @@ def test_points_and_comment_stay_until_they_are_named(released, say):
     assert "nothing by hand -> 1 point\n" in say(
         "points", "2", "ada", "roofline.ridge", "--points", 1
     )
-    assert '0 points, "Sehr gut" -> nothing by hand\nada: 1 of 20 -> 1 of 20' in say(
+    assert f'0 points, "Sehr gut" -> nothing by hand\nada: 1 of {OUT_OF} -> 1 of {OUT_OF}' in say(
         "points", "2", "ada", "--remove"
     )
     assert "by hand" not in say("feedback", "2") and "ada" in say(
@@ -113,10 +113,10 @@ def test_points_and_comment_stay_until_they_are_named(released, say):
 
 def test_more_than_there_is_is_told(released, say):
     assert (
-        "20 of 20\n" in (out := say("points", "2", "ada", "--points", 20))
+        f"{OUT_OF} of {OUT_OF}\n" in (out := say("points", "2", "ada", "--points", OUT_OF))
         and "more than" not in out
     )
-    assert "99 of 20\n  That is more than there is; --remove takes it back." in say(
+    assert f"99 of {OUT_OF}\n  That is more than there is; --remove takes it back." in say(
         "points", "2", "ada", "--points", 99
     )
     assert "less than nothing" in say("points", "2", "ada", "--points", "-1")
@@ -130,7 +130,7 @@ def test_points_of_class_toml_that_are_not_released_yet(released, say, grader):
         assert OUTDATED in say(*verb)
     out = say("release", "2")
     assert (
-        "points: 20 -> 22 (roofline.budget_batch 1 -> 3)" in out
+        f"points: {OUT_OF} -> {OUT_OF + 2} (roofline.budget_batch 1 -> 3)" in out
         and f"lightspeed class regrade {NAME}" in out
         and "0 notebooks made now" in out
     )
@@ -184,7 +184,7 @@ def test_how_many_could_not_be_read(released, say, grader):
     )
     out = say("status", "2")
     assert "could not be read: bob (Bob Ross)" in out and re.search(
-        r"^  ada  Ada Lovelace  19 of 20 ", out, re.M
+        rf"^  ada  Ada Lovelace  {OUT_OF - 1} of {OUT_OF} ", out, re.M
     )
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from scored import Page, assignment_of, graded, right
+from scored import OUT_OF, Page, assignment_of, graded, right
 from test_class_cli import ROSTER, AtOnce, answered
 
 from lightspeed_class.class_folder import Course, CourseError
@@ -89,7 +89,8 @@ def test_everybody_is_graded_by_the_numbers_that_they_were_given(folder, say, at
     say("grade", "2")
     with Gradebook("gradebook.sqlite") as book:
         results = {r.student.id: r for r in book.results(NAME)}
-        assert [results[s].points for s in ("ada", "bob")] == [19, 19] and results["cy"].points < 15
+        assert results["ada"].points == results["bob"].points == OUT_OF - 1
+        assert results["cy"].points < 15
         assert {s: r.grading.graded.record["seed"] for s, r in results.items()} == {
             s: seeds[s] if given.get(s, True) else None for s in seeds
         }
@@ -114,7 +115,7 @@ def test_what_was_graded_before_the_second_kind_came_is_graded_again(folder, say
         variants(folder, False)
         say("release", "2")
         assert "1 graded again: 1 student changes." in say("regrade", "2")
-        assert book.results(NAME)[0].points == 19
+        assert book.results(NAME)[0].points == OUT_OF - 1
 
 
 # Points that changed
@@ -209,10 +210,10 @@ def test_a_regrade_that_is_due_is_told_by_every_verb(folder, say, at_once, monke
     id = re.search(r"^  ada .*grading (\d+)", say("status", "2"), re.M)[1]
     out = say("replay", id)
     assert (
-        "the same result, 19 points then, 19 now" in out
+        f"the same result, {OUT_OF - 1} points then, {OUT_OF - 1} now" in out
         and "The points in class.toml have changed since" in out
     )
-    honest = batch.grade
+    honest = batch.repriced  # nothing runs again for other points
     done = []
 
     def killed(*arguments):
@@ -221,18 +222,18 @@ def test_a_regrade_that_is_due_is_told_by_every_verb(folder, say, at_once, monke
         done.append(1)
         return honest(*arguments)
 
-    monkeypatch.setattr(batch, "grade", killed)
-    monkeypatch.setattr(batch, "AHEAD", 0.5)  # one at a time
+    monkeypatch.setattr(batch, "repriced", killed)
     say("regrade", "2", "--workers", 2, status=130)
     out = say("status", "2")
     assert warning.replace("2", "1", 1) in out and "a regrade has not come to its end" in out
-    assert "19 of 20" in out and "23 of 24" in out
-    monkeypatch.setattr(batch, "grade", honest)
+    reached = f"{OUT_OF + 3} of {OUT_OF + 4}"
+    assert f"{OUT_OF - 1} of {OUT_OF}" in out and reached in out
+    monkeypatch.setattr(batch, "repriced", honest)
     assert "2 graded again: 2 students change." in say("regrade", "2")
     assert (
         "graded under" not in (out := say("status", "2"))
         and "come to its end" not in out
-        and out.count("23 of 24") == 2
+        and out.count(reached) == 2
     )
     assert "have changed since" in say("replay", id)
 
@@ -260,8 +261,8 @@ def test_who_has_left_is_kept_and_not_counted(folder, say, at_once):
             "2 students (1 more left)" in out
             and "handed in by 1 of 2 (1 submission, 0 late); graded 1" in out
         )
-        assert re.search(r"^  bob  Bob Ross \(left\) +0 of 20 ", out, re.M) and re.search(
-            r"^  ada  Ada Lovelace +0 of 20 ", out, re.M
+        assert re.search(rf"^  bob  Bob Ross \(left\) +0 of {OUT_OF} ", out, re.M) and re.search(
+            rf"^  ada  Ada Lovelace +0 of {OUT_OF} ", out, re.M
         )
         rows = list(
             csv.reader(export_csv(book, [NAME], "x.csv", "canvas").read_text().splitlines())
@@ -279,7 +280,7 @@ def test_who_has_left_is_kept_and_not_counted(folder, say, at_once):
         assert "2 pages" in say("feedback", "2") and "1 page" in say(
             "feedback", "2", "--student", "bob"
         )
-        assert "bob: 0 of 20 -> 1 of 20" in say("points", "2", "bob", "--points", 1)
+        assert f"bob: 0 of {OUT_OF} -> 1 of {OUT_OF}" in say("points", "2", "bob", "--points", 1)
         assert "bob had left, and is back" in say("roster", "roster.csv") + say(
             "roster", Path("left.csv").rename("z.csv")
         ) + say("roster", back("z.csv"))
@@ -296,7 +297,7 @@ def test_points_for_one_who_left_with_nothing(folder, say):
     say("release", "2")
     Path("left.csv").write_text("id,name,left\nbob,Bob Ross,Y\n")
     say("roster", "left.csv")
-    assert "bob: no points yet -> 1 of 20" in say("points", "2", "bob", "--points", 1)
+    assert f"bob: no points yet -> 1 of {OUT_OF}" in say("points", "2", "bob", "--points", 1)
 
 
 @pytest.mark.parametrize(

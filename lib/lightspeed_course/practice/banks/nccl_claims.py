@@ -95,11 +95,11 @@ links = Question(
     },
     options={
         "holds": "It holds: the transfer takes most of the time.",
-        "latency": "It fails: the steps take too much of the time.",
+        "steps": "It fails: the steps take too much of the time.",
         "busbw": "It fails: the busbw does not depend on the link.",
         "half": "It fails: twice the rate always halves the time.",
     },
-    expected=lambda n, size, latency: "holds" if speedup(n, size, latency) >= 1.5 else "latency",
+    expected=lambda n, size, latency: "holds" if speedup(n, size, latency) >= 1.5 else "steps",
     solution=lambda n, size, latency: derivation(
         step("A step costs one latency,", "latency", latency=(latency, "s")),
         step(
@@ -120,7 +120,7 @@ links = Question(
     misconceptions=(
         Misconception(
             "the other term",
-            lambda n, size, latency: "latency" if speedup(n, size, latency) >= 1.5 else "holds",
+            lambda n, size, latency: "steps" if speedup(n, size, latency) >= 1.5 else "holds",
             "Compare the latency of a step with the time of its chunk.",
         ),
         Misconception(
