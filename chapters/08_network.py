@@ -25,7 +25,7 @@
 # %%
 import matplotlib.pyplot as plt
 import numpy as np
-from ipywidgets import FloatLogSlider, Output
+from ipywidgets import Output, SelectionSlider
 
 from lightspeed.catalog import find, link, number
 from lightspeed.collectives import hierarchical_time
@@ -131,7 +131,8 @@ figure(
 # Drag the loss:
 
 # %%
-slider, shown = FloatLogSlider(value=1e-3, min=-6, max=-1, description="loss"), Output()
+options = [(si(10.0**k, "%"), 10.0**k) for k in range(-6, 0)]
+slider, shown = SelectionSlider(options=options, value=10.0**-3, description="loss"), Output()
 
 
 def on_the_line(_=None):

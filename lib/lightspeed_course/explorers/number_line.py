@@ -34,7 +34,7 @@ def view(format="fp4_e2m1", moment=0):
         "step": f"{moment + 1} of {len(groups)}",
         "values in it": si(len(now)),
         "apart by": si(gap),
-        "largest relative error": si(gap / 2 / now[0], "%", 2) if normal else "up to 100 %",
+        "largest relative error": si(gap / 2 / now[0], "%", 2) if normal else "up to all of it",
         "values so far": f"{len(before) + len(now)} of {sum(map(len, groups))}",
     }
     return View(charts(groups, before, now), verdict(this, groups, moment, gap), told, len(groups))

@@ -373,9 +373,11 @@ def explore():
             "them; and the share of busy stages from the start to the end of the step."
         ),
         presets={
-            "8B on one node": SMALL | {"model": "llama3_8b", "gpus": 8, "stage": 3, "batch": 64},
-            "70B on 512 GPUs": SMALL | {"tensor": 8, "pipeline": 4, "stage": 1, "gpus": 512},
-            "70B, FSDP alone": SMALL | {"stage": 3, "gpus": 512},
+            "a small model on one node": SMALL
+            | {"model": "llama3_8b", "gpus": 8, "stage": 3, "batch": 64},
+            "a large one on many nodes": SMALL
+            | {"tensor": 8, "pipeline": 4, "stage": 1, "gpus": 512},
+            "a large one, FSDP alone": SMALL | {"stage": 3, "gpus": 512},
             "MoE, experts over eight": SMALL
             | {"model": "mixtral_8x7b", "gpus": 64, "expert": 8, "pipeline": 4, "stage": 2},
         },

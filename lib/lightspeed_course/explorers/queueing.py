@@ -229,7 +229,7 @@ def explore():
         ),
         presets={
             "one server, nine tenths busy": BUSY | {"arrival_rate": 9, "servers": 1},
-            "64 servers, as busy": BUSY | {"arrival_rate": 576, "servers": 64},
+            "many servers, as busy": BUSY | {"arrival_rate": 576, "servers": 64},
             "a quiet hour": BUSY | {"arrival_rate": 100, "servers": 64},
             "overload": BUSY | {"arrival_rate": 1000, "servers": 64},
         },

@@ -6,6 +6,9 @@ from lightspeed import collectives as c
 from lightspeed_course.practice.banks.nccl import CHAPTER, ranks, rate
 from lightspeed_course.practice.derivation import derivation, step
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
+from lightspeed_course.show.format import si
+
+RATE = 50e9  # byte/s of a rank, before its links are doubled
 
 
 def of_the_link(algbw, n, link):
@@ -74,8 +77,8 @@ possible = Question(
 
 
 def speedup(n, size, latency):
-    """How many times as fast a ring gets with links of twice 50 GB/s."""
-    return c.ring_time(size, n, 50e9, latency) / c.ring_time(size, n, 100e9, latency)
+    """How many times as fast a ring gets with links of twice the rate."""
+    return c.ring_time(size, n, RATE, latency) / c.ring_time(size, n, 2 * RATE, latency)
 
 
 links = Question(
@@ -84,9 +87,10 @@ links = Question(
     level="judge",
     kind="choice",
     prompt=(
-        "“{{n}} ranks all-reduce {{size}} on a ring, with 50 GB/s a rank and {{latency}} a step."
-        " Links of 100 GB/s will cut the time by a third at least.” Does the claim hold in the α–β"
-        " model?"
+        "“{{n}} ranks all-reduce {{size}} on a ring, with "
+        f"{si(RATE, 'byte/s')} a rank and {{{{latency}}}} a step."
+        f" Links of {si(2 * RATE, 'byte/s')} will cut the time by a third at"
+        " least.” Does the claim hold in the α–β model?"
     ),
     parameters={
         "n": Parameter(64, (8, 64), show=str),
@@ -107,14 +111,14 @@ links = Question(
             "size / (n * rate)",
             size=(size, "byte"),
             n=n,
-            rate=(50e9, "byte/s"),
+            rate=(RATE, "byte/s"),
         ),
         step(
             "Before, over after.",
             "(latency + chunk) / (latency + chunk / 2)",
             float(speedup(n, size, latency)),
             latency=(latency, "s"),
-            chunk=(size / n / 50e9, "s"),
+            chunk=(size / n / RATE, "s"),
         ),
     ),
     misconceptions=(

@@ -485,6 +485,8 @@ hit = Question(
     ),
 )
 
+MEDIAN = 0.5
+
 quantile = Question(
     id="network.quantile",
     chapter=CHAPTER,
@@ -494,12 +496,12 @@ quantile = Question(
         " times of single ranks. Which share of the single times lies below it?"
     ),
     parameters={"ranks": plain(64, 16, 32, 64, 128)},
-    expected=lambda ranks: net.quantile_of_one(0.5, ranks),
+    expected=lambda ranks: net.quantile_of_one(MEDIAN, ranks),
     unit="%",
     tolerance=0.0005,
     solution=lambda ranks: (
-        f"The step is below $t$ if all {ranks} ranks are: $q^{{{ranks}}} = 0.5$, so $q ="
-        f" 0.5^{{1/{ranks}}} = {net.quantile_of_one(0.5, ranks):.5f}$."
+        f"The step is below $t$ if all {ranks} ranks are: $q^{{{ranks}}} = {MEDIAN}$, so $q ="
+        f" {MEDIAN}^{{1/{ranks}}} = {net.quantile_of_one(MEDIAN, ranks):.5f}$."
     ),
     holds={"if all": "definition: a step ends with its last rank"},
     misconceptions=(

@@ -10,6 +10,9 @@ from lightspeed_course.practice.banks.network import CHAPTER, plain
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
 from lightspeed_course.show.format import si
 
+LINK = 400e9  # bit/s
+LARGE_DOMAIN = 72  # GPUs of one NVLink domain
+
 RATIOS = (1, 2, 3)
 PRICES = {"switch": 30_000, "cable": 600}  # dollars, premises of the question
 
@@ -191,7 +194,7 @@ hosts = Question(
     expected=lambda radix, levels: fabrics.fat_tree_hosts(radix, levels),
     tolerance=0.001,
     solution=lambda radix, levels: (
-        f"$2 (k/2)^L = 2 × {radix // 2}^{levels} = {fabrics.fat_tree_hosts(radix, levels):,.0f}$."
+        f"$2 (k/2)^L = 2 ({radix // 2})^{levels} = {fabrics.fat_tree_hosts(radix, levels):,.0f}$."
         " Each layer but the top turns half of its ports down."
     ),
     holds={"Each layer but the top": "definition: of a fat tree"},
@@ -244,8 +247,8 @@ fabric = Question(
     level="design",
     kind="choice",
     prompt=(
-        "You join {{gpus}} GPUs, one link of 400 Gbit/s each, with switches of {{radix}} ports in"
-        " two layers. A switch costs {{switch}} dollars, a cable with its optics {{cable}} dollars,"
+        f"You join {{{{gpus}}}} GPUs, one link of {si(LINK, 'bit/s')} each, with switches of"
+        " {{radix}} ports in two layers. A switch costs {{switch}} dollars, a cable with its optics {{cable}} dollars,"
         " and you have {{budget}} dollars. What is the lowest oversubscription that you can pay?"
     ),
     parameters={
@@ -309,7 +312,7 @@ domains = Question(
     level="apply",
     prompt=(
         "{{gpus}} GPUs all-reduce {{size}} in two levels, once in NVLink domains of 8 and once in"
-        " domains of 72. Each has a network adapter of {{network}}. How many times as long does the"
+        f" domains of {LARGE_DOMAIN}. Each has a network adapter of {{{{network}}}}. How many times as long does the"
         " part across the network take with the domains of 8?"
     ),
     parameters={
@@ -318,13 +321,14 @@ domains = Question(
         "network": rate(50, 50, 100),
     },
     expected=lambda gpus, size, network: (
-        across_time(8, size, gpus, 450e9, network) / across_time(72, size, gpus, 450e9, network)
+        across_time(8, size, gpus, 450e9, network)
+        / across_time(LARGE_DOMAIN, size, gpus, 450e9, network)
     ),
     solution=lambda gpus, size, network: (
         f"Across, each GPU all-reduces its share with its peers: $2 (m - 1)/m × S/(d W)$ with $m ="
         f" {gpus}/d$ domains of $d$.\n\nDomains of 8: $m = {gpus // 8}$,"
-        f" {si(across_time(8, size, gpus, 450e9, network), 's')}.\n\nDomains of 72: $m ="
-        f" {gpus // 72}$, {si(across_time(72, size, gpus, 450e9, network), 's')}."
+        f" {si(across_time(8, size, gpus, 450e9, network), 's')}.\n\nDomains of {LARGE_DOMAIN}: $m ="
+        f" {gpus // LARGE_DOMAIN}$, {si(across_time(LARGE_DOMAIN, size, gpus, 450e9, network), 's')}."
     ),
     misconceptions=(
         Misconception(
@@ -340,7 +344,7 @@ domains = Question(
         Misconception(
             "upside down",
             lambda gpus, size, network: (
-                across_time(72, size, gpus, 450e9, network)
+                across_time(LARGE_DOMAIN, size, gpus, 450e9, network)
                 / across_time(8, size, gpus, 450e9, network)
             ),
             "With larger domains, is there more to send across, or less?",
@@ -353,7 +357,7 @@ sharp = Question(
     chapter=CHAPTER,
     level="apply",
     prompt=(
-        "{{nodes}} nodes of 8 GPUs all-reduce {{size}}. The switches of the network add (SHARP);"
+        "{{nodes}} nodes of eight GPUs all-reduce {{size}}. The switches of the network add (SHARP);"
         " each GPU's adapter carries {{network}} in a direction. How long does the part across the"
         " network take?"
     ),

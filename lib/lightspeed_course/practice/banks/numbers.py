@@ -381,7 +381,7 @@ CARDS = (
         "GB/s",
         lambda: derivation(
             step(
-                "Each lane makes so many transfers of a bit; x16 has sixteen lanes.",
+                "Each lane makes so many transfers of a bit, and the slot has sixteen lanes.",
                 "lanes * rate",
                 lanes=link("pcie5_x16").lanes,
                 rate=(link("pcie5_x16").transfer_rate, "bit/s"),
@@ -685,8 +685,10 @@ braking = Question(
     solution=lambda speed, latency: derivation(
         step(
             "The speed in metres a second.",
-            "speed * 1000[m/km] / 3600[s/h]",
+            "speed * kilometre / hour",
             (speed, "m/s"),
+            kilometre=(1000, "m/km"),
+            hour=(3600, "s/h"),
             speed=(3.6 * speed, "km/h"),
         ),
         step(
@@ -746,7 +748,8 @@ analogy = Question(
         ),
         step(
             "In hours.",
-            "stretched / 3600[s/hour]",
+            "stretched / hour",
+            hour=(3600, "s/hour"),
             stretched=(datasheet.human_scale(wait, tick, felt), "s"),
         ),
     ),

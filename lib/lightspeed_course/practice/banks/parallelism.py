@@ -433,7 +433,8 @@ states = Question(
         ),
         step(
             "Gradients and optimizer are split.",
-            "parameters * 14[byte/parameter] / n",
+            "parameters * states / n",
+            states=(14, "byte/parameter"),
             parameters=(params, "parameter"),
             n=n,
         ),

@@ -652,8 +652,9 @@ written = Question(
     solution=lambda params, rate: derivation(
         step(
             "Weights and the states of Adam.",
-            "parameters * (2[byte/parameter] + 12[byte/parameter])",
+            "parameters * (2[byte/parameter] + states)",
             (float(reliability.checkpoint_bytes(params)), "byte"),
+            states=(12, "byte/parameter"),
             parameters=(params, "parameter"),
         ),
         step(
@@ -1083,7 +1084,8 @@ long_sequences = Question(
     solution=lambda layers, width, vocabulary, sequence: derivation(
         step(
             "Work with parameters: six FLOPs for each of them and a token.",
-            "6 * (12 * layers * width**2 + vocabulary * width)",
+            "6 * (weights * layers * width**2 + vocabulary * width)",
+            weights=12,
             layers=layers,
             width=width,
             vocabulary=vocabulary,
@@ -1091,7 +1093,8 @@ long_sequences = Question(
         step(
             "Work without parameters: a token attends to the others, in scores and in"
             " values, forward and backward.",
-            "12 * layers * width * sequence",
+            "weights * layers * width * sequence",
+            weights=12,
             layers=layers,
             width=width,
             sequence=sequence,

@@ -246,8 +246,9 @@ noise = Question(
         ),
         step(
             "In decibels: the decimal logarithm, times ten.",
-            "10 * ln(ratio) / ln(10)",
+            "ten * ln(ratio) / ln(ten)",
             float(q.sqnr_law(bits)),
+            ten=10,
             ratio=1.5 * 4**bits,
         ),
         after=f"A bit halves the step and is worth {q.sqnr_law(9) - q.sqnr_law(8):.2f} dB.",

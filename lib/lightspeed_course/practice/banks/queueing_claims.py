@@ -35,7 +35,9 @@ tenth = Question(
     },
     expected=after_growth,
     solution=lambda load: derivation(
-        step("The load after the growth.", "load * (1 + 10 / 100)", load=(load, "%")),
+        step(
+            "The load after the growth.", "load * (1 + growth)", load=(load, "%"), growth=(0.1, "%")
+        ),
         "Compare it with full load first.",
         step("The free share before.", "1 - load", load=(load, "%")),
         step("The free share after.", "1 - load", load=(1.1 * load, "%")),
@@ -86,7 +88,9 @@ pool = Question(
     },
     expected=lambda load: "holds" if q.erlang_c(load, spare(load)) <= 0.1 else "small",
     solution=lambda load: derivation(
-        step("The slots.", "ceil(load * (1 + 5 / 100))", spare(load), load=load),
+        step(
+            "The slots.", "ceil(load * (1 + reserve))", spare(load), load=load, reserve=(0.05, "%")
+        ),
         step(
             "The reserve in square roots of the load.",
             "(slots - load) / sqrt(load)",

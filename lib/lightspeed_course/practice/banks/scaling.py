@@ -1178,8 +1178,9 @@ trend = Question(
         ),
         step(
             "And the one that explains the speedup on sixteen.",
-            "(1 / speedup - 1 / 16) / (1 - 1 / 16)",
+            "(1 / speedup - 1 / n) / (1 - 1 / n)",
             (s.karp_flatt(large, 16), "%"),
+            n=16,
             speedup=large,
         ),
         "Serial work would keep it constant. A cost that grows makes it grow.",

@@ -109,8 +109,9 @@ days = Question(
         ),
         step(
             "Divide, and turn seconds into days.",
-            "work / (n * peak * utilization) / 86400[s/day]",
+            "work / (n * peak * utilization) / day",
             (run(t.training_flops(params, tokens), n, key, utilization) / 86400, "day"),
+            day=(86400, "s/day"),
             work=(t.training_flops(params, tokens), "FLOP"),
             n=n,
             peak=accelerator(key).bf16,
