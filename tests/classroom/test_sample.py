@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from scored import Page
+from scored import OUT_OF, Page
 
 from lightspeed.units import Q
 from lightspeed_class.gradebook import Gradebook
@@ -297,7 +297,7 @@ def test_it_is_graded_as_planned(made, book):
             (q, s.kind, s.name) for q, s in result.scores.items() if not same(s, person.kinds[q])
         ] == [], person
         if person.story in ("right", "rounded", "unlucky"):
-            assert (result.points, graded.notes) == (20, ()), person.story
+            assert (result.points, graded.notes) == (OUT_OF, ()), person.story
         stopped = {"crashed": "NameError", "endless": "OutOfTime"}.get(person.story)
         assert bool(graded.notes) == (
             person.story in ("crashed", "endless", "hostile", "torn")
