@@ -274,3 +274,12 @@ if (cells.length) {
   if (/^#explore\b/.test(location.hash)) main?.scrollIntoView();
 }
 if ("serviceWorker" in navigator && isSecureContext) navigator.serviceWorker.register(new URL("../../sw.js", HERE)).catch(() => {});
+
+// What is wider than the window scrolls, so the keyboard has to reach it.
+const WIDE = ".sol-result, .katex-display, .table-wrapper, .table-container";
+function reachable() {
+  for (const node of document.querySelectorAll(WIDE)) {
+    if (node.scrollWidth > node.clientWidth) node.tabIndex = 0;
+  }
+}
+new ResizeObserver(reachable).observe(document.documentElement);
