@@ -685,11 +685,10 @@ braking = Question(
     solution=lambda speed, latency: derivation(
         step(
             "The speed in metres a second.",
-            "speed * kilometre / hour",
+            "speed / hour",
             (speed, "m/s"),
-            kilometre=(1000, "m/km"),
             hour=(3600, "s/h"),
-            speed=(3.6 * speed, "km/h"),
+            speed=(3600 * speed, "m/h"),
         ),
         step(
             "Speed times time.",

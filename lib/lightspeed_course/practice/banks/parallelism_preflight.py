@@ -1093,8 +1093,7 @@ long_sequences = Question(
         step(
             "Work without parameters: a token attends to the others, in scores and in"
             " values, forward and backward.",
-            "weights * layers * width * sequence",
-            weights=12,
+            "2 * 6 * layers * width * sequence",
             layers=layers,
             width=width,
             sequence=sequence,
