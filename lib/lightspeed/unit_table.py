@@ -9,9 +9,8 @@ takes a table and a few lines, and works where pint is not, as in a browser.
 
 from __future__ import annotations
 
-import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -46,13 +45,6 @@ class Unit:
         return dict(self.powers)
 
 
-@dataclass(frozen=True)
-class _Named:
-    factor: float
-    powers: tuple[tuple[str, int], ...]
-    symbol: str
-
-
 @cache
 def unit(text: str) -> Unit:
     """The unit that is written so; raises UnknownUnit. An empty text is the plain number.
@@ -60,16 +52,10 @@ def unit(text: str) -> Unit:
     >>> unit("FLOP/byte").dimensions
     {'[operation]': 1, '[information]': -1}
     """
-    factor, powers = 1.0, dict[str, int]()
-    symbols: list[tuple[str, int]] = []
-    for name, power in _factors(re.sub(r"([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)", r"**\1", text).translate(RAISED)):
-        found = _number(name) or _named(name)
-        factor *= found.factor**power
-        for dimension, times in found.powers:
-            powers[dimension] = powers.get(dimension, 0) + times * power
-        if found.symbol:
-            symbols.append((found.symbol, power))
-    return Unit(factor, tuple((d, p) for d, p in powers.items() if p), _in_symbols(symbols))
+    written = re.sub(r"([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)", r"**\1", text).translate(RAISED)
+    factors = [(_number(name) or _named(name), power) for name, power in _factors(written)]
+    symbols = [(found.symbol, power) for found, power in factors if found.symbol]
+    return _product(factors, _in_symbols(symbols))
 
 
 def known(name: str) -> bool:
@@ -112,11 +98,11 @@ def _factors(text: str) -> list[tuple[str, int]]:
     return found
 
 
-def _number(text: str) -> _Named | None:
-    return _Named(float(text), (), "") if text[0].isdigit() or text[0] == "-" else None
+def _number(text: str) -> Unit | None:
+    return Unit(float(text), (), "") if text[0].isdigit() or text[0] == "-" else None
 
 
-def _named(name: str) -> _Named:
+def _named(name: str) -> Unit:
     prefixes, units = _table()
     for prefix, (factor, symbol) in {"": (1.0, ""), **prefixes}.items():
         rest = name.removeprefix(prefix)
@@ -124,7 +110,7 @@ def _named(name: str) -> _Named:
         if rest in units or (len(singular) > 1 and singular in units):
             one = units[rest if rest in units else singular]
             if rest != name or not prefix:
-                return _Named(one.factor * factor, one.powers, symbol + one.symbol)
+                return Unit(one.factor * factor, one.powers, symbol + one.symbol)
     raise UnknownUnit(name)
 
 
@@ -139,12 +125,12 @@ def _in_symbols(factors: list[tuple[str, int]]) -> str:
 
 
 @cache
-def _table() -> tuple[dict[str, tuple[float, str]], dict[str, _Named]]:
+def _table() -> tuple[dict[str, tuple[float, str]], dict[str, Unit]]:
     """Prefix -> (factor, symbol) and name -> unit, from the lines `name = definition = symbol =
     alias ...`.
     """
     prefixes: dict[str, tuple[float, str]] = {}
-    units: dict[str, _Named] = {}
+    units: dict[str, Unit] = {}
     for line in Path(__file__).with_name("units.txt").read_text("utf-8").splitlines():
         if not line.strip() or line.startswith(("#", "dimensionless")):
             continue
@@ -163,16 +149,25 @@ def _defined(
     definition: str,
     symbol: str,
     prefixes: dict[str, tuple[float, str]],
-    units: dict[str, _Named],
-) -> _Named:
+    units: dict[str, Unit],
+) -> Unit:
     if definition.startswith("["):
-        return _Named(BASE.get(definition, 1.0), ((definition, 1),), symbol)
-    factors, powers = [1.0], dict[str, int]()
+        return Unit(BASE.get(definition, 1.0), ((definition, 1),), symbol)
+    factors = []
     for name, power in _factors(definition):
         prefix = next((p for p in prefixes if name.startswith(p) and name[len(p) :] in units), "")
         found = _number(name) or units.get(name) or units[name[len(prefix) :]]
-        scale = prefixes[prefix][0] if prefix and name not in units else 1.0
-        factors.append((found.factor * scale) ** power)
+        if prefix and name not in units:
+            found = replace(found, factor=found.factor * prefixes[prefix][0])
+        factors.append((found, power))
+    return _product(factors, symbol)
+
+
+def _product(factors: list[tuple[Unit, int]], symbol: str) -> Unit:
+    """Units, each raised to its power, as one of this name."""
+    factor, powers = 1.0, dict[str, int]()
+    for found, power in factors:
+        factor *= found.factor**power
         for dimension, times in found.powers:
             powers[dimension] = powers.get(dimension, 0) + times * power
-    return _Named(math.prod(factors), tuple((d, p) for d, p in powers.items() if p), symbol)
+    return Unit(factor, tuple((d, p) for d, p in powers.items() if p), symbol)
