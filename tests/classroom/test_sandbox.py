@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,30 @@ def test_an_ordinary_user_grades_too_wherever_the_interpreter_is():
     *verdicts, isolation = done.stdout.splitlines()
     assert all(v.startswith("4.0 ok") and "Breach" not in v for v in verdicts), verdicts
     assert isolation.startswith("bubblewrap")
+
+
+BELOW_TMP = """
+import sys
+sys.path[:0] = [{course!r}, {cases!r}]
+import lightspeed_course
+from cases import ASSIGNMENT, right
+from lightspeed_class.grading.grade import grade
+assert lightspeed_course.__file__.startswith({course!r})
+graded = grade(right('import os\\nif os.listdir("/tmp"): raise Breach'), ASSIGNMENT)
+print(graded.points, graded.notes)
+"""
+
+
+def test_a_course_that_lies_below_tmp_is_not_hidden_by_the_sandboxs_own():
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        course = shutil.copytree(
+            ROOT / "lib", f"{folder}/lib", ignore=shutil.ignore_patterns("__pycache__")
+        )
+        program = BELOW_TMP.format(course=course, cases=str(ROOT / "tests/classroom/hostile"))
+        done = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, timeout=120
+        )
+    assert (done.returncode, done.stdout.strip()) == (0, "4.0 ()"), done.stderr[-2000:]
 
 
 def test_a_group_of_its_own_where_the_kernel_has_them(tmp_path, monkeypatch):
