@@ -368,8 +368,8 @@ function render({model, el}) {
     if (guess) charts.children[guess.chart]?.append(shape("g", {class: "sol-guess"}, dot("star", guess.at.x, guess.at.y, 8, {fill: "none", stroke: "var(--sol-purple)", "stroke-width": 2}), words("your guess", guess.at.x + 12, guess.at.y, {halo: true, fill: "var(--sol-purple)"})));
     charts.setAttribute("aria-label", `${alt} ${said}`);
     // What is wider than a phone scrolls, so the keyboard has to reach it.
-    charts.toggleAttribute("tabindex", charts.scrollWidth > charts.clientWidth);
-    if (charts.hasAttribute("tabindex")) charts.tabIndex = 0;
+    if (charts.scrollWidth > charts.clientWidth) charts.tabIndex = 0;
+    else charts.removeAttribute("tabindex");
     el.classList.toggle("sol-wide", room < SMALLEST * NARROWEST);
     facts.replaceChildren(...named.map(([name, value]) => {
       const pair = element("div");

@@ -13,9 +13,7 @@ for (const file of files) {
   const page = readFileSync(file, "utf-8");
   const set = page.replace(/<span class=["']sol-math["']>(\$\$?)([\s\S]*?)\1<\/span>/g, (_, mark, formula) => {
     try {
-      const set = katex.renderToString(plain(formula).trim(), {displayMode: mark === "$$", strict: "error", throwOnError: true});
-      // A formula wider than a phone scrolls, so the keyboard has to reach it.
-      return set.replace('<span class="katex-display">', '<span class="katex-display" tabindex="0">');
+      return katex.renderToString(plain(formula).trim(), {displayMode: mark === "$$", strict: "error", throwOnError: true});
     } catch (error) {
       failed += 1;
       console.error(`${file}: ${error.message}`);

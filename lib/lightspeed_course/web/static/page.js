@@ -266,7 +266,6 @@ shade();
 
 (document.querySelector("article") ?? document.body).append(note);
 note.hidden = true;
-for (const code of document.querySelectorAll(".content pre:not([tabindex])")) code.tabIndex = 0; // what may scroll can be reached
 if (cells.length) {
   const soon = window.requestIdleCallback ?? ((work) => setTimeout(work, 200));
   soon(start, {timeout: 1500});
@@ -276,7 +275,7 @@ if (cells.length) {
 if ("serviceWorker" in navigator && isSecureContext) navigator.serviceWorker.register(new URL("../../sw.js", HERE)).catch(() => {});
 
 // What is wider than the window scrolls, so the keyboard has to reach it.
-const WIDE = ".sol-result, .katex-display, .table-wrapper, .table-container";
+const WIDE = ".content pre, .sol-result, .katex-display, .table-wrapper, .table-container";
 function reachable() {
   for (const node of document.querySelectorAll(WIDE)) {
     if (node.scrollWidth > node.clientWidth) node.tabIndex = 0;
