@@ -332,9 +332,10 @@ class Sitting:
 def told(now):
     """The desk in words: (heading, lines), the same on a page and in a terminal."""
     desk = read()
-    due, new = desk.due(now), [id for id in desk.following() if askable(id)]
-    write = [id for id in desk.following() if not askable(id)]
-    write += [i for i, mem in desk.memories.items() if not askable(i) and desk.due_at(i) <= now]
+    due, following = desk.due(now), desk.following()
+    new = [id for id in following if askable(id)]
+    write = [id for id in following if not askable(id)]
+    write += [id for id in desk.memories if not askable(id) and desk.due_at(id) <= now]
     streak = desk.streak(now)
     lines = [
         f"Due: {_some(due)}",

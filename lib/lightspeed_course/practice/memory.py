@@ -21,13 +21,14 @@ PUBLISHED = (
     0.0793, 0.3246, 1.587, 0.2272, 2.8755,
 )  # fmt: skip
 # How much one miss adds to a difficulty, and how much of that is forgotten with each answer. With
-# the published 0.8975 and 0.031, two misses mark a question as hard for months, and simulated
-# learners repeat more for the same retention (tests/desk/learners.py); no learner was asked.
+# the published 0.8975 and 0.031, two misses mark a question as hard for months. At one target the
+# published pair asks a little less and keeps a little less. This one was chosen on the simulated
+# learners of tests/desk/learners.py; no learner was asked.
 GENTLER = (0.45, 0.3)
 WEIGHTS = (*PUBLISHED[:6], *GENTLER, *PUBLISHED[8:])
 DECAY, FACTOR = -0.5, 19 / 81
 # A question is due when its chance of a right answer has fallen to this. It keeps what the fixed
-# boxes of `cards` keep; tests/desk/learners.py prints what other values cost.
+# boxes of `cards` keep, and was set on the learners of tests/desk/learners.py.
 TARGET = 0.94
 # Answers closer together are one sitting: the first tells what was remembered, later ones only
 # what was read a minute ago.

@@ -13,7 +13,6 @@ from lightspeed_course.evidence.words import Words
 
 BLOCK = 500  # requests: a few minutes, in which a rate can be said to hold
 SERVERS, UTILIZATION = 4, 0.7
-TRACES = ("Azure code", "Azure conv", "Mooncake conversation", "Mooncake synthetic")
 
 
 def gaps(times):
