@@ -1,12 +1,16 @@
 """A real JupyterLab over a fresh workspace, and a real headless Chromium that looks at it.
 
-    def test_something(page):
-        page.open_and_run("chapters/02_roofline.ipynb")
-        page.locator(".jp-OutputArea input[type=range]").first.focus()
-        page.screenshot("02_roofline")
+    NOTEBOOK = "chapters/02_roofline.ipynb"
 
-`page` is Playwright's own page with a few words more; see `LabPage`. At the end of each test the
-page must have logged no error, shown no error dialog and asked no other machine for anything.
+    def test_something(chapter):
+        explorer = chapter.run("explore()")
+        explorer.get_by_label("B", exact=True).focus()
+        chapter.screenshot("02_roofline")
+
+`chapter` is the file's NOTEBOOK, run to its end once for all its tests; `run` runs one of its cells
+again, so that each test meets it fresh. `page` is a page of the test's own. Both are Playwright's
+page with a few words more; see `LabPage`. At the end of each test the page must have logged no
+error, shown no error dialog and asked no other machine for anything.
 """
 
 import json
@@ -18,6 +22,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
@@ -52,6 +57,17 @@ ALL_COUNTED = """() => window.jupyterapp.shell.currentWidget.content.model.share
 EMPTY_MEASURED = """() => {
     for (const cell of window.jupyterapp.shell.currentWidget.content.model.sharedModel.cells)
         if ((cell.metadata.tags || []).includes('measured')) cell.source = '';
+}"""
+
+ACTIVATE_CELL = """async (call) => {
+    const notebook = window.jupyterapp.shell.currentWidget.content;
+    const found = notebook.widgets.flatMap((cell, index) =>
+        cell.model.type === 'code' && cell.model.sharedModel.source.trimEnd().split('\\n').at(-1).startsWith(call)
+            ? [index] : []);
+    if (found.length !== 1) throw new Error(`${found.length} cells end in ${call}`);
+    notebook.activeCellIndex = found[0];
+    await notebook.scrollToItem(found[0]);
+    return found[0];
 }"""
 
 HEIGHT_FROM_THE_TOP = """() => {
@@ -193,6 +209,31 @@ class LabPage:
         assert self.cell_errors() == []
         return self
 
+    def run(self, call):
+        """Run the one cell whose last line begins with this call, and return what it shows."""
+        self.find(call)
+        self.page.evaluate("() => window.jupyterapp.commands.execute('notebook:run-cell')")
+        self.wait_idle()
+        return self.find(call)
+
+    def find(self, call):
+        """Make the one cell whose last line begins with this call the active one, in sight, and
+        return what it shows.
+        """
+        index = self.page.evaluate(ACTIVATE_CELL, call)
+        cell = self.page.locator(f'.jp-Cell[data-windowed-list-index="{index}"]')
+        shown = cell.locator(".sol-view, .sol-practice").first
+        shown.scroll_into_view_if_needed()
+        return shown
+
+    def answers(self, question, given, *words):
+        """Fill a question's box, press Enter, and wait for words of its answer."""
+        box = question.locator("input").first
+        box.fill(given)
+        box.press("Enter")
+        for expected in words:
+            self.says(question, expected)
+
     def says(self, place, words):
         """Wait until a place (a locator) shows these words, a regular expression."""
         place.get_by_text(re.compile(words)).first.wait_for(timeout=30_000)
@@ -321,17 +362,40 @@ def opened(chromium):
         context.close()
 
 
-@pytest.fixture
-def page(chromium, lab, request):
-    """A browser page for one test; see `LabPage`. A test that failed leaves a screenshot."""
+@contextmanager
+def lab_page(chromium, lab, name):
     context = chromium.new_context(viewport={"width": 1440, "height": 1000})
-    page = LabPage(context.new_page(), lab, request.node.name)
-    yield page
-    if getattr(request.node, "failed", False):
-        page.screenshot(f"failed-{page.layout}")
+    yield LabPage(context.new_page(), lab, name)
+    context.close()
+
+
+def judged(page, test):
+    """A test that failed leaves a screenshot; the page of one that passed must be clean."""
+    if getattr(test, "failed", False):
+        page.screenshot("failed-" + re.sub(r"\W+", "-", test.name))
     else:
         page.assert_clean()
-    context.close()
+
+
+@pytest.fixture
+def page(chromium, lab, request):
+    """A browser page for one test; see `LabPage`."""
+    with lab_page(chromium, lab, request.node.name) as page:
+        yield page
+        judged(page, request.node)
+
+
+@pytest.fixture(scope="module")
+def opened_chapter(chromium, lab, request):
+    with lab_page(chromium, lab, request.node.name) as page:
+        yield page.open_and_run(request.module.NOTEBOOK)
+
+
+@pytest.fixture
+def chapter(opened_chapter, request):
+    """The NOTEBOOK of the test's file, already run; see `LabPage.run`."""
+    yield opened_chapter
+    judged(opened_chapter, request.node)
 
 
 @pytest.hookimpl(hookwrapper=True)

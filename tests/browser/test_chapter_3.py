@@ -6,15 +6,11 @@ import pytest
 
 pytestmark = pytest.mark.slow
 
-
-@pytest.fixture
-def chapter(page):
-    return page.open_and_run("chapters/03_amdahl_gustafson.ipynb")
+NOTEBOOK = "chapters/03_amdahl_gustafson.ipynb"
 
 
 def test_dragging_n_passes_the_peak(chapter):
-    explorer = chapter.locator(".sol-view").first
-    explorer.scroll_into_view_if_needed()
+    explorer = chapter.run("explore()")
     chapter.says(explorer, "Doubling them")
     explorer.get_by_label("n", exact=True).focus()
     for _ in range(8):
@@ -25,16 +21,6 @@ def test_dragging_n_passes_the_peak(chapter):
 
 
 def test_a_wrong_answer_is_diagnosed_and_a_right_one_taken(chapter):
-    question = (
-        chapter.locator(".sol-practice")
-        .filter(has_text="On how many processors is the job fastest")
-        .first
-    )
-    question.scroll_into_view_if_needed()
-    box = question.locator("input").first
-    box.fill("900")
-    box.press("Enter")
-    chapter.says(question, "slope of 1/n")
-    box.fill("30")
-    box.press("Enter")
-    chapter.says(question, "Right")
+    question = chapter.run('ask("scaling.peak")')
+    chapter.answers(question, "900", "slope of 1/n")
+    chapter.answers(question, "30", "Right")

@@ -6,15 +6,11 @@ import pytest
 
 pytestmark = pytest.mark.slow
 
-
-@pytest.fixture
-def chapter(page):
-    return page.open_and_run("chapters/05_precision.ipynb", timeout=180)  # it trains small networks
+NOTEBOOK = "chapters/05_precision.ipynb"
 
 
 def test_a_bit_and_another_format(chapter):
-    explorer = chapter.locator(".sol-view").first
-    explorer.scroll_into_view_if_needed()
+    explorer = chapter.run("explore()")
     chapter.says(explorer, r"Normal: 3\.140625 is")
     explorer.get_by_label("bit 1", exact=True).check()
     chapter.says(explorer, r"Normal: -3\.140625 is")
@@ -26,14 +22,6 @@ def test_a_bit_and_another_format(chapter):
 
 
 def test_a_wrong_answer_is_diagnosed_and_a_right_one_taken(chapter):
-    question = (
-        chapter.locator(".sol-practice").filter(has_text="largest finite number of fp8_e4m3").first
-    )
-    question.scroll_into_view_if_needed()
-    box = question.locator("input").first
-    box.fill("240")
-    box.press("Enter")
-    chapter.says(question, "as the IEEE formats do")
-    box.fill("448")
-    box.press("Enter")
-    chapter.says(question, "Right")
+    question = chapter.run('ask("precision.largest")')
+    chapter.answers(question, "240", "as the IEEE formats do")
+    chapter.answers(question, "448", "Right")

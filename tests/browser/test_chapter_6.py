@@ -6,16 +6,12 @@ import pytest
 
 pytestmark = pytest.mark.slow
 
-
-@pytest.fixture
-def chapter(page):
-    return page.open_and_run("chapters/06_parallelism.ipynb")
+NOTEBOOK = "chapters/06_parallelism.ipynb"
 
 
 @pytest.fixture
 def explorer(chapter):
-    shown = chapter.locator(".sol-view").filter(has_text="First make it fit")
-    shown.scroll_into_view_if_needed()
+    shown = chapter.run("explore()")
     chapter.says(shown, "Fits")
     return shown
 
@@ -30,8 +26,7 @@ def test_a_plan_that_does_not_fit_is_mended_by_the_advice(chapter, explorer):
 
 
 def test_a_smaller_batch_makes_the_bubble_the_largest_loss(chapter, explorer):
-    slider = explorer.get_by_label("batch, in sequences", exact=True)
-    slider.focus()
+    explorer.get_by_label("batch, in sequences", exact=True).focus()
     for _ in range(3):
         chapter.keyboard.press("ArrowLeft")
     chapter.says(explorer, "loses most to bubble")
@@ -39,16 +34,6 @@ def test_a_smaller_batch_makes_the_bubble_the_largest_loss(chapter, explorer):
 
 
 def test_a_wrong_answer_is_diagnosed_and_a_right_one_taken(chapter):
-    question = (
-        chapter.locator(".sol-practice")
-        .filter(has_text="What share of the GPU time of the whole step is idle")
-        .first
-    )
-    question.scroll_into_view_if_needed()
-    box = question.locator("input").first
-    box.fill("21.9")
-    box.press("Enter")
-    chapter.says(question, "divided the idle time by the time of the work")
-    box.fill("17.95")
-    box.press("Enter")
-    chapter.says(question, "Right")
+    question = chapter.run('ask("parallelism.bubble_over_total")')
+    chapter.answers(question, "21.9", "divided the idle time by the time of the work")
+    chapter.answers(question, "17.95", "Right")
