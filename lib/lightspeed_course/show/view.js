@@ -281,7 +281,7 @@ function render({model, el}) {
   const made = (spec) => (spec.kind === "play" ? player(spec, changed, () => answered === turn && !waiting) : control(spec, changed));
   const controls = new Map(specs.map((spec) => [spec.name, made(spec)])), play = [...controls.values()].find(({halt}) => halt);
   const panel = element("div", "sol-controls"), verdict = element("p", "sol-verdict", "", {"aria-live": "polite"});
-  const charts = element("div", "sol-charts", undefined, {role: "img", ...OWN_KEYS}), facts = element("dl", "sol-facts");
+  const charts = element("div", "sol-charts", undefined, {role: "img", "aria-label": alt, ...OWN_KEYS}), facts = element("dl", "sol-facts");
   const hint = element("p", "sol-hint", "The chart is wider than this window: scroll it sideways. \u2192");
   const stories = element("div", "sol-presets", undefined, {role: "group", "aria-label": "examples"});
   const button = (text, act) => {
