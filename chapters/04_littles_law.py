@@ -24,7 +24,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from lightspeed.catalog import accelerator, find, number
-from lightspeed_course import Area, Axis, Chart, Line, Points, Rule, figure, human_time, si
+from lightspeed_course import Axis, Chart, Line, Points, Rule, figure, human_time, si
 from lightspeed_course import ask, predict, residual_chart, reveal, sweep, table, weigh
 from lightspeed_course.evidence.pairings.arrivals import BLOCK, variation
 from lightspeed.models.queue_simulation import (
@@ -648,38 +648,32 @@ marks = {"knee": round(knee), "budget": int(allowed), "memory full": int(slots)}
 marks
 
 # %% tags=["figure"]
+marked = np.array(list(marks.values()), int)
+each = decode_step(marked, **replica).time
 figure(
     Chart(
         Axis("time per token", "s", domain=(0, 0.05)),
         Axis("throughput of the replica, token/s", domain=(0, 27_000)),
         [
-            *[
-                Line(t[t < 0.05], (every / t)[t < 0.05], f"{c:,} tokens", color)
-                for (c, t), color in zip(curves.items(), ("green", "blue", "amber"), strict=True)
-            ],
-            Points(
-                [decode_step(b, **replica).time for b in marks.values()],
-                [b / decode_step(b, **replica).time for b in marks.values()],
-                labels=[f"{name}, {b}" for name, b in marks.items()],
-            ),
+            Line(t[t < 0.05], (every / t)[t < 0.05], f"{c:,} tokens", color)
+            for (c, t), color in zip(curves.items(), ("green", "blue", "amber"), strict=True)
+        ]
+        + [
+            Points(each, marked / each, labels=[f"{name}, {b}" for name, b in marks.items()]),
             Rule(x=budget, label=f"{si(budget, 's')} a token"),
         ],
     ),
     # because "Every point of a curve": definition
     # because "the largest batch within the budget": definition
-    caption=(
-        "Every point of a curve is a batch; the curves differ in the tokens that each cache holds."
-        f" Marked for {context:,} tokens: the knee, the largest batch within the budget, and the"
-        " largest that fits."
-    ),
+    caption="Every point of a curve is a batch; the curves differ in the tokens that each cache"
+    f" holds. Marked for {context:,} tokens: the knee, the largest batch within the budget, and"
+    " the largest that fits.",
     # holds "lower for longer contexts": (curves[2048] < curves[8192]).all() and (curves[8192] <
     #   curves[32768]).all()
     # holds "three marked batches": knee < allowed < slots
-    alt=(
-        "Throughput over time per token: curves that rise steeply and then flatten, lower for"
-        " longer contexts. On the middle one, three marked batches from the knee to the one that"
-        " fills the memory."
-    ),
+    alt="Throughput over time per token: curves that rise steeply and then flatten, lower for"
+    " longer contexts. On the middle one, three marked batches from the knee to the one that"
+    " fills the memory.",
 )
 
 # %% [markdown]
@@ -944,21 +938,22 @@ table(
     caption=f"Output tokens per second and GPU. Measured: {source['author']}, {source['title']}.",
 )
 
-# %% tags=["figure"]
+# %%
 groups = {"one GPU, fp8": [], "one GPU, fp16": [], "several GPUs, fp8": []}
 for _, _, r, _, share in rows:
-    name = (
-        "several GPUs, fp8"
-        if r["gpus"] > 1
-        else "one GPU, fp8" if r["precision"] == "fp8" else "one GPU, fp16"
-    )
-    groups[name].append((r["batch"], share))
-looks = dict(
-    zip(groups, (("blue", "circle"), ("purple", "triangle"), ("orange", "square")), strict=True)
-)
+    alone = "one GPU, fp8" if r["precision"] == "fp8" else "one GPU, fp16"
+    groups[alone if r["gpus"] == 1 else "several GPUs, fp8"].append((r["batch"], share))
 span = {
     name: " to ".join(f"{end(share for _, share in points):.0%}" for end in (min, max))
     for name, points in groups.items()
+}
+span
+
+# %% tags=["figure"]
+looks = {
+    "one GPU, fp8": ("blue", "circle"),
+    "one GPU, fp16": ("purple", "triangle"),
+    "several GPUs, fp8": ("orange", "square"),
 }
 figure(
     Chart(
@@ -966,25 +961,19 @@ figure(
         Axis("measured over bound", "%", domain=(0, 1.1)),
         [Rule(y=1, label="the bound")]
         + [
-            Points(
-                *zip(*points, strict=True), label=kind, color=looks[kind][0], marker=looks[kind][1]
-            )
-            for kind, points in groups.items()
+            Points(*zip(*groups[kind]), label=kind, color=color, marker=marker)
+            for kind, (color, marker) in looks.items()
         ],
         height=320,
     ),
     # holds "Nothing beats the bound": all(share < 1 for *_, share in rows)
     # holds "Every run on one GPU": min(s for k, p in groups.items() if k[:3] == "one" for _, s in
     #   p) > 0.5 > max(s for _, s in groups["several GPUs, fp8"])
-    caption=(
-        "Nothing beats the bound. Every run on one GPU reaches more than half of it; no run on"
-        " several does."
-    ),
+    caption="Nothing beats the bound. Every run on one GPU reaches more than half of it; no run on"
+    " several does.",
     # holds "Points below a rule": all(share < 1 for *_, share in rows)
-    alt=(
-        f"Points below a rule at one hundred per cent: one GPU in fp16 at {span['one GPU, fp16']},"
-        f" in fp8 at {span['one GPU, fp8']}, several GPUs at {span['several GPUs, fp8']}."
-    ),
+    alt=f"Points below a rule at one hundred per cent: one GPU in fp16 at {span['one GPU, fp16']},"
+    f" in fp8 at {span['one GPU, fp8']}, several GPUs at {span['several GPUs, fp8']}.",
 )
 
 # %% [markdown]
