@@ -23,7 +23,7 @@ from lightspeed.energy import operation_energy
 from lightspeed_course.explorers.number_line import explore_number_line
 from lightspeed_course.explorers.precision import number as written
 from lightspeed_course import ask, Axis, Bars, Chart, figure, Line, Points, predict, reveal, Rule
-from lightspeed_course import si, sweep, table, Text, weigh
+from lightspeed_course import si, table, Text, weigh
 from lightspeed.precision import *
 from lightspeed.quantization import *
 from lightspeed.roofline import *
@@ -127,34 +127,20 @@ plt.close(fig)
 #   bf16.mantissa_bits
 
 # %% tags=["figure"]
+columns = {
+    "bits": "bits",
+    "exponent_bits": "exponent",
+    "mantissa_bits": "mantissa",
+    "max": "largest",
+    "smallest_normal": "smallest normal",
+    "smallest_subnormal": "smallest above zero",
+    "eps": "step at one",
+}
 table(
-    [
-        [
-            n,
-            f.bits,
-            f.exponent_bits,
-            f.mantissa_bits,
-            written(f.max),
-            written(f.smallest_normal),
-            written(f.smallest_subnormal),
-            written(f.eps),
-        ]
-        for n, f in ((n, FORMATS[n]) for n in shown)
-    ],
-    [
-        "format",
-        "bits",
-        "exponent",
-        "mantissa",
-        "largest",
-        "smallest normal",
-        "smallest above zero",
-        "step at one",
-    ],
-    caption=(
-        "All of it follows from the widths of the fields and the use of the top codes; the"
-        " bias is half of the exponent's codes, less one."
-    ),
+    [[n, *[written(getattr(FORMATS[n], what)) for what in columns]] for n in shown],
+    ["format", *columns.values()],
+    caption="All of it follows from the widths of the fields and the use of the top codes; the"
+    " bias is half of the exponent's codes, less one.",
 )
 # holds "All of it follows": all(FORMATS[n].bias == 2 ** (FORMATS[n].exponent_bits - 1) - 1 for n in
 #   shown)
@@ -179,14 +165,10 @@ lows, normals, tops = (
     np.array([getattr(FORMATS[n], what) for n in ranges], float)
     for what in ("smallest_subnormal", "smallest_normal", "max")
 )
+decades = [(10.0**p, written(10.0**p)) for p in range(-40, 41, 10)]
 figure(
     Chart(
-        Axis(
-            "magnitude",
-            scale="log",
-            domain=(1e-46, 1e40),
-            ticks=[(10.0**p, written(10.0**p)) for p in range(-40, 41, 10)],
-        ),
+        Axis("magnitude", scale="log", domain=(1e-46, 1e40), ticks=decades),
         Axis(scale="category", categories=ranges),
         [
             Bars(ranges, normals, lows, "subnormal", color="amber"),
@@ -195,14 +177,10 @@ figure(
         ],
         height=340,
     ),
-    caption=(
-        "The magnitudes that each format has. The normal numbers of bf16 span what those of"
-        " fp32 span; fp16 ends well inside."
-    ),
-    alt=(
-        "Horizontal bars on a logarithmic axis. fp32, tf32 and bf16 span about eighty decades,"
-        " fp16 twelve, fp8 E5M2 nearly ten, the others fewer than six."
-    ),
+    caption="The magnitudes that each format has. The normal numbers of bf16 span what those of"
+    " fp32 span; fp16 ends well inside.",
+    alt="Horizontal bars on a logarithmic axis. fp32, tf32 and bf16 span about eighty decades,"
+    " fp16 twelve, fp8 E5M2 nearly ten, the others fewer than six.",
 )
 # holds "The normal numbers of bf16 span": bf16.smallest_normal == FORMATS["fp32"].smallest_normal
 #   and 0.99 < bf16.max / FORMATS["fp32"].max < 1 and fp16.max < bf16.max and
@@ -377,32 +355,23 @@ lost
 # %% tags=["figure"]
 edges = np.arange(-42, -12)
 share = np.histogram(np.log2(np.abs(exact)), bins=edges)[0] / exact.size
+middle = 2.0 ** (edges[:-1] + 0.5)
 figure(
     Chart(
         Axis("magnitude of an element", scale="log", domain=(2.0**-42, 2.0**-12)),
         Axis("share of the elements", "%", domain=(0, 0.3)),
         [
-            Line(
-                2.0 ** (edges[:-1] + 0.5),
-                share,
-                "signal at the first layer",
-                "blue",
-                label_at="above",
-            ),
+            Line(middle, share, "signal at the first layer", "blue", label_at="above"),
             Rule(x=fp16.smallest_subnormal / 2, label="fp16: zero below"),
             Rule(x=fp16.smallest_normal, label="fp16: full precision above"),
         ],
         height=320,
     ),
-    caption=(
-        f"In fp16 {lost['fp16']:.0%} of these elements become zero, and the others are"
-        f" subnormal and lose bits. In bf16 {lost['bf16']:.0%} become zero."
-    ),
-    alt=(
-        "A histogram of magnitudes on a logarithmic axis. Nearly all of it lies left of the mark"
-        " below which fp16 has only zero, and its right edge just passes that mark; none of it"
-        " reaches the normal numbers of fp16."
-    ),
+    caption=f"In fp16 {lost['fp16']:.0%} of these elements become zero, and the others are"
+    f" subnormal and lose bits. In bf16 {lost['bf16']:.0%} become zero.",
+    alt="A histogram of magnitudes on a logarithmic axis. Nearly all of it lies left of the mark"
+    " below which fp16 has only zero, and its right edge just passes that mark; none of it"
+    " reaches the normal numbers of fp16.",
 )
 # holds "the others are subnormal": np.abs(exact).max() < fp16.smallest_normal and lost["bf16"] == 0
 # holds "Nearly all of it lies left": 0.97 < np.mean(np.abs(exact) < fp16.smallest_subnormal / 2) <
@@ -728,41 +697,23 @@ for n, s in signals.items():
 
 # %% tags=["figure"]
 colors = dict(zip(signals, ("blue", "green", "orange")))
+widths = Axis("bits", domain=(1.5, 13.5), ticks=[2, 4, 6, 8, 10, 12])
+left_out = 20 * np.log10(1 - 2.0 ** (1 - bits))
+laws = [Line(bits, law[n], "", c, dash=True) for n, c in colors.items()]
+found = [Points(bits, measured[n], n, color=c) for n, c in colors.items()]
+rest = [Points(bits, measured[n] - law[n], n, color=c) for n, c in colors.items()]
+rest += [Line(bits, left_out, "a code is left out", "black", dash=True), Rule(y=0)]
 figure(
     [
-        Chart(
-            Axis("bits", domain=(1.5, 13.5), ticks=[2, 4, 6, 8, 10, 12]),
-            Axis("SQNR, dB", domain=(0, 80)),
-            [Line(bits, law[n], "", c, dash=True) for n, c in colors.items()]
-            + [Points(bits, measured[n], n, color=c) for n, c in colors.items()],
-        ),
-        Chart(
-            Axis("bits", domain=(1.5, 13.5), ticks=[2, 4, 6, 8, 10, 12]),
-            Axis("measured less law, dB", domain=(-7, 1)),
-            [Points(bits, measured[n] - law[n], n, color=c) for n, c in colors.items()]
-            + [
-                Line(
-                    bits,
-                    [20 * np.log10(1 - 2.0 ** (1 - int(b))) for b in bits],
-                    "a code is left out",
-                    "black",
-                    dash=True,
-                ),
-                Rule(y=0),
-            ],
-            height=280,
-        ),
+        Chart(widths, Axis("SQNR, dB", domain=(0, 80)), laws + found),
+        Chart(widths, Axis("measured less law, dB", domain=(-7, 1)), rest, height=280),
     ],
-    caption=(
-        "Dashed: the law with each signal's own crest factor. Below: what is left. For"
-        " uniform numbers it is the one code that symmetric quantization leaves out; with two"
-        " bits the others lose less than that."
-    ),
-    alt=(
-        "Three rising series of points on dashed lines that climb six decibels a bit; in the"
-        " lower panel, residuals that rise from several decibels below zero at two bits and are"
-        " at zero from eight bits on."
-    ),
+    caption="Dashed: the law with each signal's own crest factor. Below: what is left. For"
+    " uniform numbers it is the one code that symmetric quantization leaves out; with two"
+    " bits the others lose less than that.",
+    alt="Three rising series of points on dashed lines that climb six decibels a bit; in the"
+    " lower panel, residuals that rise from several decibels below zero at two bits and are"
+    " at zero from eight bits on.",
 )
 # holds "with two bits the others lose less than that": min(measured[n][0] - law[n][0] for n in
 #   ("sine", "normal")) > 20 * np.log10(1 / 2) + 1 and np.abs(measured["uniform"] - law["uniform"] -
@@ -1118,37 +1069,22 @@ points = {
     for n, (_, _, _, true, store) in blocks.items()
 }
 slope = sqnr_law(9) - sqnr_law(8)
+six_a_bit = points["mxfp4"][1] + np.array([0, 5]) * slope
 figure(
     Chart(
         Axis("true bits per weight", domain=(3.5, 9.5)),
         Axis("SQNR, dB", domain=(10, 50)),
         [
-            Points(
-                [b for b, _ in points.values()],
-                [s for _, s in points.values()],
-                labels=list(points),
-                color="blue",
-            ),
-            Line(
-                [4, 9],
-                [points["mxfp4"][1], points["mxfp4"][1] + 5 * slope],
-                f"{slope:.2f} dB a bit",
-                "grey",
-                dash=True,
-                label_at="along",
-            ),
+            Points(*zip(*points.values()), labels=list(points), color="blue"),
+            Line([4, 9], six_a_bit, f"{slope:.2f} dB a bit", "grey", dash=True, label_at="along"),
         ],
         height=360,
     ),
-    caption=(
-        "Heavy tails. Within a block the scale provides the range, so a wide exponent of the"
-        " elements is wasted: E2M3 does with six bits what E4M3 does with eight. At eight bits"
-        " integers are well ahead; at four, NVFP4 is."
-    ),
-    alt=(
-        "Points of SQNR against true bits per weight. NVFP4 lies above MXFP4 for a quarter of a"
-        " bit more; MXFP6 E2M3 is level with MXFP8 E4M3; Q8_0 is far above both."
-    ),
+    caption="Heavy tails. Within a block the scale provides the range, so a wide exponent of the"
+    " elements is wasted: E2M3 does with six bits what E4M3 does with eight. At eight bits"
+    " integers are well ahead; at four, NVFP4 is.",
+    alt="Points of SQNR against true bits per weight. NVFP4 lies above MXFP4 for a quarter of a"
+    " bit more; MXFP6 E2M3 is level with MXFP8 E4M3; Q8_0 is far above both.",
 )
 # holds "E2M3 does with six bits": abs(points["mxfp6_e2m3"][1] - points["mxfp8_e4m3"][1]) < 0.5
 # holds "At eight bits integers are well ahead": points["Q8_0"][1] > points["mxfp8_e4m3"][1] + 10
@@ -1351,38 +1287,26 @@ which = [c[0] for c in cases]
 which
 
 # %% tags=["figure"]
+alone = np.array([lower / t for _, lower, t, _ in cases], float)
+more = np.array([(lower + fixed) / t for _, lower, t, fixed in cases], float)
 figure(
     Chart(
         Axis("predicted over measured time", "%", domain=(0.4, 1.1)),
         Axis(scale="category", categories=which),
         [
-            Points(
-                [lower / t for _, lower, t, _ in cases],
-                which,
-                "bytes alone",
-                color="orange",
-                marker="triangle",
-            ),
-            Points(
-                [(lower + fixed) / t for _, lower, t, fixed in cases],
-                which,
-                "bytes and the fixed cost of bf16",
-                color="blue",
-            ),
+            Points(alone, which, "bytes alone", color="orange", marker="triangle"),
+            Points(more, which, "bytes and the fixed cost of bf16", color="blue"),
             Rule(x=1, label="prediction is right"),
         ],
         height=260,
     ),
-    caption=f"The bytes alone are off by {min(1 - l / t for _, l, t, _ in cases):.0%} to"
-    f" {max(1 - l / t for _, l, t, _ in cases):.0%}. "
-    "One more number, taken from another kernel, leaves"
-    f" {max(1 - (l + f) / t for _, l, t, f in cases):.0%} at most.",
-    alt="Three rows with two markers each. The bytes alone reach "
-    f"{min(l / t for _, l, t, _ in cases):.0%} to {max(l / t for _, l, t, _ in cases):.0%} of the"
-    f" measured time, with the fixed cost {min((l + f) / t for _, l, t, f in cases):.0%} to"
-    f" {max((l + f) / t for _, l, t, f in cases):.0%}.",
+    caption=f"The bytes alone are off by {1 - alone.max():.0%} to {1 - alone.min():.0%}. One more"
+    f" number, taken from another kernel, leaves {1 - more.min():.0%} at most.",
+    alt=f"Three rows with two markers each. The bytes alone reach {alone.min():.0%} to"
+    f" {alone.max():.0%} of the measured time, with the fixed cost {more.min():.0%} to"
+    f" {more.max():.0%}.",
 )
-# holds "One more number": all((l + f) / t > l / t for _, l, t, f in cases)
+# holds "One more number": (more > alone).all()
 
 # %%
 reveal("quantization.weight_only_speedup")
