@@ -2,6 +2,10 @@
 PYTHON ?= python3
 BIN := .venv/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 
+# Containers often forbid Python to keep what it compiled. Here a hundred kernels and sandboxes
+# would then compile the same modules again.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: help env dev lab test test-slow test-install check build site serve bench lock
 
 help:  ## this list

@@ -37,6 +37,8 @@ AT_ONCE = (
     ),
     "matplotlib.backends.backend_svg, scipy.stats, ml_dtypes, networkx, numba, sqlite3",
 )
+# What a proof of the course imports in each of its processes.
+PROOFS = ("pytest, xdist.plugin, nbval.plugin, nbval.kernel, hypothesis, nbconvert, playwright",)
 # A company's own certificates are those of the system; pip uses them by itself. The second is uv's
 # older name.
 CERTIFICATES = {"UV_SYSTEM_CERTS": "1", "UV_NATIVE_TLS": "1"}
@@ -81,7 +83,9 @@ def main(kind="lab"):
     # every student; and the first lab would wait for seconds. Compiling all of the packages would
     # take 140 MB.
     run([PYTHON, "-m", "compileall", "-q", ROOT / "lib"], must=False)
-    run([PYTHON, "-c", f"import {', '.join(AT_ONCE)}"], must=False)
+    often = AT_ONCE + PROOFS * (kind == "dev")
+    # Containers often forbid Python to keep what it compiled; here that is the purpose.
+    run([PYTHON, "-c", f"import {', '.join(often)}"], must=False, PYTHONDONTWRITEBYTECODE="")
     STAMP.write_text(wanted(kind))
     say(f"Ready after {time.monotonic() - start:.0f} s.")
 
@@ -144,9 +148,9 @@ def works(python, code=""):
         return False
 
 
-def run(command, must=True):
+def run(command, must=True, **settings):
     try:
-        environment = CERTIFICATES | os.environ
+        environment = CERTIFICATES | os.environ | settings
         done = (
             subprocess.run([str(part) for part in command], cwd=ROOT, env=environment).returncode
             == 0
