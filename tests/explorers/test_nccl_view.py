@@ -12,15 +12,10 @@ MACHINE = {"inside": 450e9, "network": 50e9, "hop": 3.4e-6, "alpha": 14e-6}
 ADDS = 275e9
 
 
-def settings(e, each, most):
-    found = list(e.grid(each=each))
-    return found[:: max(1, len(found) // most)]
-
-
 def test_every_setting_can_be_drawn():
     e = nccl.explore()
     facts = [label for label, _ in e.first.facts]
-    for params in settings(e, 3, 300):
+    for params in e.grid(each=3, most=300):
         shown = e.view(**params)
         assert shown.verdict
         assert [label for label, _ in shown.facts] == facts, params
@@ -29,7 +24,7 @@ def test_every_setting_can_be_drawn():
 
 def test_moving_a_control_redraws_without_error():
     e = nccl.explore()
-    for params in settings(e, 2, 8):
+    for params in e.grid(each=2, most=8):
         e.set(**params)
         assert e.error is None
         assert e.shown == e.view(**params)

@@ -11,7 +11,6 @@ explorer(view, [Choice("chip", "accelerator", {"H100": "h100_sxm", "A100": "a100
 """
 
 import contextlib
-import itertools
 import math
 from dataclasses import dataclass, replace
 from urllib.parse import parse_qsl, urlencode
@@ -265,16 +264,24 @@ class Explorer:
         }
         return urlencode(changed)
 
-    def grid(self, each=3):
+    def grid(self, each=3, most=None):
         """Every combination of all options of menus and toggles and of `each` values of each
-        slider; for a picture that plays, `each` of the moments that it then has.
+        slider; for a picture that plays, `each` of the moments that it then has. Of more than
+        `most` combinations, about that many, in which every control changes.
         """
         values = [
             [0] if control.name == self.play else control.sample(each)
             for control in self.controls.values()
         ]
-        for combination in itertools.product(*values):
-            state = dict(zip(self.controls, combination, strict=True))
+        count = math.prod(map(len, values))
+        step = max(1, count // (most or count))
+        while math.gcd(step, count) > 1:  # else the last controls would stay where they are
+            step += 1
+        for at in range(0, count, step):
+            state = {}
+            for name, its in reversed([*zip(self.controls, values, strict=True)]):
+                at, which = divmod(at, len(its))
+                state[name] = its[which]
             last = self.view(**state).moments - 1 if self.play else 0
             for moment in sorted({round(last * i / max(each - 1, 1)) for i in range(each)}):
                 yield state | ({self.play: moment} if self.play else {})
