@@ -98,7 +98,6 @@ def test_what_could_not_be_judged_is_kept_in_words(answer, given):
         grade(
             right(ridge=f'from lightspeed.units import Q\ncheck("roofline.ridge", {answer})'),
             ASSIGNMENT,
-            isolated=False,
         )
     )["ridge"]
     assert found.kind in ("type", "dimension") and found.given == given

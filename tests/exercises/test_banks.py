@@ -22,6 +22,10 @@ SEEDS = (None, *range(10))
 QUESTIONS = [q for topic in ("sample", *topics()) for q in bank(topic)]
 
 every_question = pytest.mark.parametrize("q", QUESTIONS, ids=lambda q: q.id)
+# The first of the seeds at each commit, the others with what is slow.
+some_seeds = pytest.mark.parametrize(
+    "seeds", [SEEDS[:3], pytest.param(SEEDS[3:], marks=pytest.mark.slow)], ids=["few", "many"]
+)
 
 
 @cache
@@ -178,9 +182,10 @@ def wrong_answer(variant, misconception):
     return wrong if q.kind == "choice" else list(wrong) if q.kind == "array" else wrong[0]
 
 
+@some_seeds
 @every_question
-def test_each_misconception_is_met_with_its_own_message(q):
-    for seed in SEEDS:
+def test_each_misconception_is_met_with_its_own_message(q, seeds):
+    for seed in seeds:
         variant = variant_of(q.id, seed)
         for m in q.misconceptions:
             wrong = variant.wrong(m)
@@ -249,9 +254,10 @@ def test_the_worked_solution_has_the_answer_and_its_steps(q):
         )
 
 
+@some_seeds
 @kinds("number", "array")
-def test_generic_slips_are_named(q):
-    for seed in SEEDS[:4]:
+def test_generic_slips_are_named(q, seeds):
+    for seed in seeds[:2]:
         variant = variant_of(q.id, seed)
         table = q.tolerance >= 0.05 and any(rows(variant))
         for name, factor, reason in factors(variant):
