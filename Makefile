@@ -21,6 +21,8 @@ lab: env  ## open the course in JupyterLab; options for it: make lab ARGS="--por
 	@$(BIN)/lightspeed lab $(ARGS)
 
 # nbval runs the notebooks in the same command; the cells of one notebook must stay in one process.
+# Two workers on two cores: threads of numpy's matrix products would only wait for each other.
+test: export OPENBLAS_NUM_THREADS := 1
 test: dev  ## prove the course in minutes; a part of it: make test ARGS=tests/laws
 	@$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow and not install" $(ARGS)
 

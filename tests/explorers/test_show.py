@@ -641,6 +641,14 @@ def test_grid_covers_the_controls():
     }
 
 
+@pytest.mark.parametrize("most", [5, 7, 8])
+def test_a_sample_of_the_grid_changes_every_control(most):
+    whole, some = (list(explorer().grid(each=4, most=m)) for m in (None, most))
+    assert 3 <= len(some) <= 8 and all(state in whole for state in some)
+    for name in whole[0]:
+        assert len({state[name] for state in some}) > 1, name
+
+
 @pytest.mark.parametrize(
     "build, message",
     [
