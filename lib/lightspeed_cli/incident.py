@@ -43,7 +43,7 @@ def run(options):
         for what, ids in (("measurements", o.buy), ("causes", [o.cause])):
             for id in filter(None, ids):
                 case.named(what, id)
-        fix = _fix(session, case, o.fix) if o.fix else None
+        fix = _fix(case, o.fix) if o.fix else None
     except UnknownChoice as error:
         raise UserError(str(error)) from error
     print(f"Incident {case.seed}\n\n{plain(case.brief)}\n")
@@ -64,11 +64,11 @@ def plain(markdown):
     return markdown.replace("**", "").replace("```\n", "").replace("\n```", "")
 
 
-def _fix(session, case, number):
+def _fix(case, number):
     """The cause whose fix has this number. Raises UnknownChoice."""
     from lightspeed_course.incidents.incident import UnknownChoice
 
-    fixes = session.fixes(case)
+    fixes = case.setting.fixes
     if not 1 <= number <= len(fixes):
         raise UnknownChoice(f"there is no fix {number}; expected one of 1 to {len(fixes)}")
     return fixes[number - 1].id
@@ -86,13 +86,13 @@ def _standing(session, case):
         print(plain(session.name(case, *now.named)))
         return
     print(f"Paid so far: {case.minutes(now.bought)} min. To buy, with --buy:")
-    for m in session.order(case, "measurements"):
+    for m in case.setting.ordered("measurements"):
         bought = ", bought" * (m.id in now.bought)
         print(f"  {m.id:22} {m.minutes:3} min  {m.name}{bought}")
     print("To name, with --cause and --fix:")
-    for cause in session.order(case, "causes"):
+    for cause in case.setting.ordered("causes"):
         print(f"  {cause.id:22} {cause.name}")
-    for number, cause in enumerate(session.fixes(case), 1):
+    for number, cause in enumerate(case.setting.fixes, 1):
         print(f"  {number:<22} {cause.fix}")
 
 
@@ -112,7 +112,7 @@ def _ask(session, case):
                 _sell(session, case, words[1])
                 print(f"Paid so far: {case.minutes(session.state(case).bought)} min.")
             elif len(words) == 3 and words[0] == "name" and words[2].isdecimal():
-                fix = _fix(session, case, int(words[2]))
+                fix = _fix(case, int(words[2]))
                 print(plain(session.name(case, words[1], fix)))
             else:
                 print("Expected buy and a measurement, or name, a cause and the number of a fix.")

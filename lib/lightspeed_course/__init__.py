@@ -17,6 +17,7 @@ __getattr__, __dir__, __all__ = lazy(
         "practice.cards": ("cards",),
         "practice.progress": ("progress",),
         "practice.today": ("today",),
+        "incidents.exercise": ("incident_sheet",),
         "incidents.room": ("incident",),
         "show.format": ("human_time", "plain", "si"),
         "show.chart": (

@@ -155,7 +155,7 @@ def test_the_command_goes_step_by_step(capsys):
     assert main(["incident", "7", "--buy", "profil"]) == 2
     assert main(["incident", "7", "--cause", cause]) == 2, "without a fix"
     assert main(["incident", "7", "--cause", cause, "--fix", "9"]) == 2
-    fix = 1 + [c.id for c in session.fixes(case)].index(cause)
+    fix = 1 + [c.id for c in case.setting.fixes].index(cause)
     assert main(["incident", "7", "--cause", cause, "--fix", str(fix)]) == 0
     assert "100 of 100" in capsys.readouterr().out
     assert session.state(case).bought == tuple(best)
@@ -164,7 +164,7 @@ def test_the_command_goes_step_by_step(capsys):
 def test_step_by_step_by_hand_a_slip_costs_nothing(capsys, monkeypatch):
     case = incident_of(7)
     best, cause = policy.solve(case)
-    fix = 1 + [c.id for c in session.fixes(case)].index(cause)
+    fix = 1 + [c.id for c in case.setting.fixes].index(cause)
     said = ["buy nothing", "sell", "name what 1", f"name {cause} 99"]
     said += [*(f"buy {id}" for id in best), f"name {cause} {fix}"]
     monkeypatch.setattr("builtins.input", lambda _: said.pop(0))

@@ -31,8 +31,8 @@ from lightspeed_class.grading.sandbox import (
     Sandbox,
 )
 from lightspeed_class.intake.notebooks import Refused, code_cells
+from lightspeed_class.posed import posed
 from lightspeed_course.practice.check import diagnose
-from lightspeed_course.practice.questions import question
 from lightspeed_course.practice.variants import draw, seeded
 
 DRAWS = 20
@@ -68,6 +68,7 @@ class Score:
     message: str = ""
     given: str = ""
     found: str = ""
+    share: float | None = None  # of the points, where it is not all or nothing
 
 
 @dataclass(frozen=True)
@@ -114,12 +115,13 @@ def grade(content, assignment, seed=None, secret="", limits=None, isolated=True)
     with Sandbox(limits, isolated) as box:
         record["isolation"] = box.isolation
         run = _Run(box, assignment, limits, cells)
-        verdicts = {id: _published(run, id, seed) for id in assignment.points}
+        asked = {id: posed(id, seed, secret) for id in assignment.points}
+        verdicts = {id: _published(run, variant) for id, variant in asked.items()}
         # All that is told of the program is known here. From now on it knows hidden inputs, and
         # nothing that it says is told to anybody but as right or not.
         status, notes = run.status, run.notes()
         drawn = f"{secret}\n{seed}\n{record['submission']}"
-        verdicts |= {id: _held(run, id, seed, drawn, v) for id, v in verdicts.items()}
+        verdicts |= {id: _held(run, asked[id], drawn, v) for id, v in verdicts.items()}
     scores = tuple(
         _score(run, id, out_of, verdicts[id]) for id, out_of in assignment.points.items()
     )
@@ -129,13 +131,18 @@ def grade(content, assignment, seed=None, secret="", limits=None, isolated=True)
 def repriced(graded, assignment):
     """The same verdicts for the points that are given now; nothing is run again."""
     scores = tuple(
-        replace(s, points=now if s.points or s.kind == "right" else 0.0, out_of=now)
+        replace(s, points=now * _earned(s), out_of=now)
         for s in graded.scores
         for now in [assignment.points[s.question]]
     )
     return replace(
         graded, scores=scores, record=graded.record | {"assignment": identity(assignment)}
     )
+
+
+def _earned(score):
+    """The share of its points, whatever they were."""
+    return bool(score.points or score.kind == "right") if score.share is None else score.share
 
 
 def identity(assignment):
@@ -238,10 +245,9 @@ def _homes(question, assignment, cells):
             yield number
 
 
-def _published(run, id, seed):
+def _published(run, variant):
     """The verdict on an answer, that of a function on the published inputs."""
-    _, value = run.answers.get(id, ("", {"kind": "none"}))
-    variant = question(id).variant(seed)
+    _, value = run.answers.get(variant.question.id, ("", {"kind": "none"}))
     if _is_function(variant, value):
         return diagnose(variant, _replay(run, variant))
     answer = decode(value)
@@ -252,12 +258,11 @@ def _published(run, id, seed):
     return verdict
 
 
-def _held(run, id, seed, drawn, verdict):
+def _held(run, variant, drawn, verdict):
     """The verdict on a function that is right so far after hidden inputs, of which the student is
     told nothing.
     """
-    variant = question(id).variant(seed)
-    if not verdict.correct or not _is_function(variant, run.answers[id][1]):
+    if not verdict.correct or not _is_function(variant, run.answers[variant.question.id][1]):
         return verdict
     other = hidden(variant, drawn)
     if diagnose(other, _replay(run, other)).correct:
@@ -302,8 +307,11 @@ def _score(run, id, out_of, verdict):
             if run.reached(id)
             else UNREACHED
         )
-    points = out_of if verdict.correct else 0.0
-    return Score(id, points, out_of, verdict.kind, verdict.name, message, verdict.given, by)
+    share = float(verdict.correct) if verdict.share is None else verdict.share
+    return Score(
+        id, out_of * share, out_of, verdict.kind, verdict.name, message, verdict.given, by,
+        verdict.share,
+    )  # fmt: skip
 
 
 def _key(inputs):

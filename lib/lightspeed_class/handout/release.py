@@ -27,9 +27,12 @@ from pathlib import Path
 
 from lightspeed_class.class_folder import CourseError, exercises, write_whole
 from lightspeed_class.handout.handout_list import write_handout
-from lightspeed_course.practice.questions import UnknownQuestion, question
+from lightspeed_class.intake.notebooks import checks
+from lightspeed_class.posed import posed
+from lightspeed_course.practice.questions import INCIDENT, UnknownQuestion, question
 
-ABOUT, SETUP = "class-about", "class-setup"  # the ids of the cells that are ours
+# the ids of the cells that are ours
+ABOUT, SETUP, SHEETS = "class-about", "class-setup", "class-incidents"
 REVEALING = ("cards", "reveal", "solution", "calibration")
 NEEDS = "Install the course (its README: make lab), then open this file in that JupyterLab."
 ABOUT_CELL = """\
@@ -49,6 +52,11 @@ try:
     import lightspeed
 except ModuleNotFoundError:
     raise ModuleNotFoundError("This notebook needs the course. {needs}") from None"""
+SHEETS_CELL = """\
+# What measurements of your job would show; `check` opens those that you buy. The truth is not in
+# here, and was drawn for you alone.
+from lightspeed_course import incident_sheet
+"""
 JUDGES = re.compile(
     r"`check` says whether it is right\s+and,\s+if\s+not,\s+what\s+may\s+have\s+happened"
 )
@@ -95,7 +103,7 @@ def release(course, book, name, due=None):
     # The same seed for all versions: what differs is then the assignment, a question of the
     # library, or class.toml.
     mark = hashlib.sha256(
-        notebook_for(path, "any" if course.variants else None, "any", course.feedback)
+        notebook_for(path, "any" if course.variants else None, "any", course.feedback, book.secret)
     ).hexdigest()
     versions = [v["mark"] for v in state["versions"]]
     now = assignment.points
@@ -121,7 +129,7 @@ def release(course, book, name, due=None):
         missing = not file.exists()
         if missing:
             whose = (student.seed, student.id) if course.variants else (None, "")
-            write_whole(file, notebook_for(path, *whose, course.feedback))
+            write_whole(file, notebook_for(path, *whose, course.feedback, book.secret))
         if missing or (version not in had and not course.variants):
             given.append(student.id)
         state["students"][student.id] = [*(v for v in had if v != version), version]
@@ -180,9 +188,9 @@ def find(name):
     return found
 
 
-def notebook_for(path, seed, student="", feedback="full"):
+def notebook_for(path, seed, student="", feedback="full", secret=""):
     """The bytes of a student's notebook: the exercise at `path` with the variants that `seed` draws
-    (None: canonical ones).
+    (None: canonical ones); what an incident hides, `secret` draws with it.
 
     The same arguments give the same bytes. Raises CourseError for a question that the library does
     not have.
@@ -190,7 +198,9 @@ def notebook_for(path, seed, student="", feedback="full"):
     path = Path(path)
     notebook = json.loads(path.read_text("utf-8"))
     try:
-        cells = [made for cell in notebook["cells"] if (made := _cell(cell, seed, feedback))]
+        cells = [_cell(cell, seed, feedback, secret) for cell in notebook["cells"]]
+        cells = [cell for cell in cells if cell]
+        incidents = [id for id in _asked(cells) if question(id).kind == INCIDENT]
     except UnknownQuestion as error:
         raise CourseError(f"{path.name}: {error}") from None
     first = next(i for i, cell in enumerate(cells) if cell["cell_type"] == "code")
@@ -205,17 +215,14 @@ def notebook_for(path, seed, student="", feedback="full"):
     )
     whose = OWN.format(student=student or "you") if seed else SHARED
     setup = FIRST_CELL.format(whose=whose, settings=text, told=told, needs=NEEDS)
-    cells.insert(
-        first,
-        {
-            "cell_type": "code",
-            "id": SETUP,
-            "metadata": {},
-            "source": setup,
-            "execution_count": None,
-            "outputs": [],
-        },
-    )
+    ours = [_ours(SETUP, setup)]
+    if incidents:
+        sheets = [
+            f'\nincident_sheet("{id}", """\n{posed(id, seed, secret).sheet.sealed()}\n""")\n'
+            for id in incidents
+        ]
+        ours.append(_ours(SHEETS, SHEETS_CELL + "".join(sheets).rstrip(), hidden=True))
+    cells[first:first] = ours
     intro = ABOUT_CELL.format(made=f"Made for `{student}`. " if student else "", needs=NEEDS)
     cells.insert(0, {"cell_type": "markdown", "id": ABOUT, "metadata": {}, "source": intro})
     about = {"assignment": path.stem, "student": student}
@@ -233,7 +240,19 @@ def notebook_for(path, seed, student="", feedback="full"):
     return (json.dumps(whole, indent=1, ensure_ascii=False) + "\n").encode()
 
 
-def _cell(cell, seed, feedback):
+def _ours(id, source, hidden=False):
+    metadata = {"jupyter": {"source_hidden": True}} if hidden else {}
+    empty = {"execution_count": None, "outputs": []}
+    return {"cell_type": "code", "id": id, "metadata": metadata, "source": source, **empty}
+
+
+def _asked(cells):
+    """The questions that `check` is called for, in order."""
+    code = [cell["source"] for cell in cells if cell["cell_type"] == "code"]
+    return dict.fromkeys(id for source in code for id, _ in checks(source))
+
+
+def _cell(cell, seed, feedback, secret):
     """A cell as a student gets it; None for one that would show answers."""
     source = "".join(cell["source"])
     kept = {key: cell["metadata"][key] for key in ("tags", "jupyter") if key in cell["metadata"]}
@@ -252,7 +271,7 @@ def _cell(cell, seed, feedback):
         for call in calls
         if call.func.id == "ask" and call.args and isinstance(call.args[0], ast.Constant)
     ]
-    prompts = [question(id).variant(seed).prompt for id in asked]
+    prompts = [posed(id, seed, secret).prompt for id in asked]
     shown = [
         {
             "output_type": "display_data",

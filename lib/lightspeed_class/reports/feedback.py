@@ -18,10 +18,11 @@ from markupsafe import Markup
 
 from lightspeed_class.class_folder import write_whole
 from lightspeed_class.intake.origins import Origins, told_student
+from lightspeed_class.posed import posed
 from lightspeed_class.reports.results import number, outcomes, short
 from lightspeed_course.html import coded, ours, page, theirs
 from lightspeed_course.practice.amounts import amount
-from lightspeed_course.practice.questions import question
+from lightspeed_course.practice.questions import INCIDENT
 
 WORDS = {
     "right": "Right",
@@ -30,6 +31,8 @@ WORDS = {
     "hidden": "Not yet: right on the published inputs only",
     "partial": "Not yet: partly right",
     "close": "Not yet: close",
+    "cause": "Not yet: another cause",
+    "fix": "Partly right: another fix",
 }
 TOLD = {
     "refused": "Your notebook could not be read, so no question could be graded.",
@@ -67,6 +70,7 @@ def write_feedback(book, name, folder, student=None):
             _seed(book, outcome, origins),
             history[:-1],
             told_student(book, submission, origins) if submission else "",
+            book.secret,
         )
         paths.append(Path(folder) / file_name(outcome.result.student.id, ".html"))
         write_whole(paths[-1], text.encode())
@@ -81,7 +85,7 @@ def _seed(book, outcome, origins):
     return record["seed"] if "seed" in record else origins.seed(result.student.id, content)
 
 
-def to_html(assignment, outcome, seed=None, former=(), remark=""):
+def to_html(assignment, outcome, seed=None, former=(), remark="", secret=""):
     """The page of one student; `former` are the gradings before the one that counts, `remark` is of
     the notebook as a whole.
 
@@ -110,7 +114,7 @@ def to_html(assignment, outcome, seed=None, former=(), remark=""):
         notes=_notes(result, remark),
         again=_again(result, former),
         questions=[
-            _question(i, id, assignment, result, seed)
+            _question(i, assignment, result, posed(id, seed, secret))
             for i, id in enumerate(assignment.points, 1)
             if (judged and id in result.asked) or id in result.manual
         ],
@@ -173,8 +177,8 @@ def _sums(scores):
     )
 
 
-def _question(i, id, assignment, result, seed):
-    variant = question(id).variant(seed)
+def _question(i, assignment, result, variant):
+    id = variant.question.id
     score, manual = result.scores.get(id), result.manual.get(id)
     out_of = result.asked.get(id, assignment.points[id])
     word, message = _word(score) if score else ("", "")
@@ -227,6 +231,8 @@ def _given(q, score):
         read = "A function."
     elif not score.given:
         read = "Something that cannot be read as what is asked."
+    elif q.kind == INCIDENT:
+        read = theirs(f"{score.given[:1].upper()}{score.given[1:]}.")
     elif q.kind == "choice":
         read = Markup("<code>{}</code>").format(theirs(score.given))
     else:

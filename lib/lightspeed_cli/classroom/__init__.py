@@ -13,6 +13,7 @@ from lightspeed_cli.classroom import (
     feedback,
     grade,
     history,
+    incident,
     left,
     nbgrader,
     new,
@@ -30,6 +31,7 @@ from lightspeed_cli.errors import UserError
 VERBS = {
     "new": new,
     "roster": roster,
+    "incident": incident,
     "release": release,
     "collect": collect,
     "grade": grade,

@@ -56,8 +56,8 @@ class Room(Panel):
         if now.named:
             form.fields, form.action, form.extra = [], "", ""
         elif self.naming:
-            causes = [[c.id, c.name] for c in session.order(case, "causes")]
-            fixes = [[c.id, c.fix] for c in session.fixes(case)]
+            causes = [[c.id, c.name] for c in case.setting.ordered("causes")]
+            fixes = [[c.id, c.fix] for c in case.setting.fixes]
             form.fields = [
                 {"label": "The cause", "options": causes},
                 {"label": "The fix", "options": fixes},
@@ -66,7 +66,7 @@ class Room(Panel):
         else:
             left = [
                 [m.id, f"{m.name}, {m.minutes} min"]
-                for m in session.order(case, "measurements")
+                for m in case.setting.ordered("measurements")
                 if m.id not in now.bought
             ]
             form.fields = [{"label": "Measurements", "options": left}]

@@ -68,14 +68,3 @@ def following():
 def opened(seed=None) -> Incident:
     """The `Incident` of a seed; without one the first that is not ended."""
     return incident_of(following() if seed is None else seed)
-
-
-def order(incident, what):
-    """Measurements or causes in an order that tells nothing: fixes must not stand where causes
-    do.
-    """
-    return sorted(getattr(incident.setting, what), key=lambda each: each.name)
-
-
-def fixes(incident):
-    return sorted(incident.setting.causes, key=lambda cause: cause.fix)

@@ -52,6 +52,15 @@ class Setting:
     def measurement(self, id):
         return next(m for m in self.measurements if m.id == id)
 
+    def ordered(self, what):
+        """Measurements or causes in an order that tells nothing."""
+        return sorted(getattr(self, what), key=lambda each: each.name)
+
+    @property
+    def fixes(self):
+        """The causes in the order of their fixes, which must not stand where causes do."""
+        return sorted(self.causes, key=lambda cause: cause.fix)
+
 
 def noisy(rng, value, spread=0.01):
     """A value as an instrument gives it."""

@@ -11,7 +11,7 @@ from lightspeed_course.practice.check import check, chosen_seed, classwork
 from lightspeed_course.practice.desk import state_words
 from lightspeed_course.practice.forms import Panel, Words, as_html, number_field, unread
 from lightspeed_course.practice.parse_answer import Unreadable, parse
-from lightspeed_course.practice.questions import question
+from lightspeed_course.practice.questions import INCIDENT, question
 
 
 def ask(id, seed=None):
@@ -19,6 +19,10 @@ def ask(id, seed=None):
 
     Raises UnknownQuestion for an unknown id.
     """
+    if question(id).kind == INCIDENT:
+        from lightspeed_course.incidents.exercise import here
+
+        return Words(here(id, chosen_seed(seed)).prompt)
     variant = question(id).variant(chosen_seed(seed))
     q = variant.question
     if q.kind == "function":

@@ -17,7 +17,7 @@ from lightspeed_course.practice.amounts import amount, close
 from lightspeed_course.practice.causes import BANK, VAGUE
 from lightspeed_course.practice.explain import explain, is_right
 from lightspeed_course.practice.parse_answer import Unreadable, numbers, option
-from lightspeed_course.practice.questions import question
+from lightspeed_course.practice.questions import INCIDENT, question
 from lightspeed_course.practice.unexplained import (
     magnitude,
     orders,
@@ -35,8 +35,9 @@ class Verdict:
     """What became of an answer.
 
     `kind`: right, unanswered, type, dimension, sign, error, misconception, slip, partial, close,
-    magnitude, or read (not judged); `name`: that of the misconception or slip; `given`: the answer
-    as it was read; `smaller`: the id of a question that is a step of this one.
+    magnitude, cause or fix (what is wrong of an incident's), or read (not judged); `name`: that of
+    the misconception or slip; `given`: the answer as it was read; `smaller`: the id of a question
+    that is a step of this one; `share`: of the points, where it is not all or nothing.
     """
 
     id: str
@@ -47,6 +48,7 @@ class Verdict:
     given: str = ""
     note: str = ""
     smaller: str = ""
+    share: float | None = None
 
     @property
     def heading(self):
@@ -86,8 +88,14 @@ def check(id, answer, seed=None, at=None):
     """
     from lightspeed_course.practice import store
 
-    variant = question(id).variant(chosen_seed(seed))
-    verdict = (acknowledge if classwork() == "format" else diagnose)(variant, answer)
+    if question(id).kind == INCIDENT:
+        from lightspeed_course.incidents.exercise import here
+
+        variant = here(id, chosen_seed(seed))
+        verdict = _bought(variant, answer)
+    else:
+        variant = question(id).variant(chosen_seed(seed))
+        verdict = (acknowledge if classwork() == "format" else diagnose)(variant, answer)
     if verdict.kind != "unanswered":
         kept = {n: getattr(verdict, n) for n in ("correct", "kind", "name", "given")}
         store.record("try", id, {"seed": variant.seed, **kept}, at)
@@ -147,6 +155,8 @@ def acknowledge(variant, answer):
 def diagnose(variant, answer):
     """The verdict on an answer to a variant; pure, and the same each time."""
     try:
+        if variant.question.kind == INCIDENT:
+            return _incident(variant, variant.read(answer))
         if variant.question.kind == "choice":
             return _choice(variant, option(answer, variant.options), variant.right)
         read = _results if variant.question.kind == "function" else _values
@@ -163,6 +173,33 @@ def diagnose(variant, answer):
 
 def _refused(variant, problem):
     return Verdict(variant.question.id, False, problem.kind, problem.message)
+
+
+def _incident(variant, answer):
+    given, id = variant.words(answer), variant.question.id
+    if not answer.cause:
+        return Verdict(id, False, "unanswered", "No cause is named.", "", given)
+    right, share, message = variant.judge(answer)
+    kind = "right" if right else "fix" if share else "cause"
+    return Verdict(id, right, kind, message, "", given, share=share)
+
+
+def _bought(variant, answer):
+    """What was bought, and the verdict once a cause is named, where the truth is known here."""
+    try:
+        read = variant.read(answer)
+    except Unreadable as problem:
+        return _refused(variant, problem)
+    shown, given = variant.shown(read), variant.words(read)
+    if read.cause and variant.case and classwork() != "format":
+        verdict = _incident(variant, read)
+        return replace(verdict, message=f"{verdict.message}\n\n{shown}")
+    if not read.cause:
+        return Verdict(
+            variant.question.id, False, "unanswered", f"No cause is named.\n\n{shown}", "", given
+        )
+    words = f"You have {given}. It is judged once it is handed in."
+    return Verdict(variant.question.id, False, "read", f"{words}\n\n{shown}", "", given)
 
 
 def _choice(variant, key, right):
