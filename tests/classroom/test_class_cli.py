@@ -175,8 +175,8 @@ def test_regrading_says_who_changes_and_why(folder, say, tmp_path, monkeypatch):
 
     honest = grade._held
 
-    def fixed(run, id, *more):
-        verdict = honest(run, id, *more)
+    def fixed(run, variant, *more):
+        verdict, id = honest(run, variant, *more), variant.question.id
         return (
             verdict
             if verdict.correct or verdict.kind == "unanswered" or id != "roofline.attainable"
@@ -278,6 +278,7 @@ def test_help_tells_the_tour(say):
     assert shown == [
         "new",
         "roster",
+        "incident",
         "release",
         "collect",
         "grade",

@@ -227,6 +227,58 @@ def test_the_desk_on_a_page():
     assert panel.form.action == "Check" and "1 of " in panel.prompt.value and not panel.error
 
 
+def begin_all():
+    """A right answer long ago to everything that a box can ask."""
+    for id in filter(desk.askable, desk.catalogue()):
+        tried(id, True, START - 400 * DAY)
+
+
+def test_a_function_is_asked_last_and_written_in_a_cell():
+    clock = [START]
+    assert all(map(desk.askable, desk.Sitting(lambda: START, cells=True).queue)), "none begun"
+    begin_all()
+    panel = today(clock=lambda: clock[0])
+    sitting = panel.sitting
+    assert [desk.askable(id) for id in sitting.queue] == [True] * (desk.A_DAY - 2) + [False]
+    while desk.askable(sitting.variant.question.id):
+        sitting.answer(right_of(sitting.variant))
+        sitting.advance()
+    panel._draw()
+    clock[0] += 60
+    asked = sitting.variant
+    id = asked.question.id
+    assert f"check(&quot;{id}&quot;" in panel.prompt.value and panel.form.fields == []
+    panel.enter()
+    assert "Not checked yet" in panel.reply.value and sitting.variant is asked
+    check(id, asked.question.expected, at=clock[0])
+    panel.enter()
+    assert "sol-good" in panel.reply._dom_classes and desk.read().memories[id].answers == 1
+    panel.enter()
+    assert "Done for today" in panel.prompt.value and not panel.error
+    assert all(map(desk.askable, desk.Sitting(lambda: START).queue)), "a terminal has no cells"
+
+
+def test_a_function_can_be_left_or_be_wrong():
+    begin_all()
+
+    def asked():
+        panel = today(clock=lambda: START)
+        panel.sitting.queue = panel.sitting.queue[-1:]
+        panel.sitting.advance()
+        panel._draw()
+        return panel, panel.sitting.variant.question.id
+
+    panel, id = asked()
+    panel.press_extra()
+    assert panel.sitting.variant is None and not store.events("try", id) and not panel.error
+    panel, again = asked()
+    assert again == id
+    check(id, lambda *_: -1.0, at=START)
+    panel.enter()
+    assert "comes back another day" in panel.reply.value and panel.form.action == "Next"
+    assert id in desk.read().missed and id in desk.read().to_write(START + 30 * DAY)
+
+
 def test_a_box_says_how_its_question_stands():
     assert "Tried" not in ask(RIDGE).prompt.value
     check(RIDGE, 1.0)

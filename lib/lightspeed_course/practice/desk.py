@@ -91,6 +91,11 @@ class Desk:
         ready = [id for id in self.memories if askable(id) and self.due_at(id) <= now]
         return sorted(ready, key=lambda id: (self.memories[id].recall(now, self.pace), id))
 
+    def to_write(self, now):
+        """Functions, which are written in a cell: those that are due, then new ones."""
+        ready = [id for id in self.memories if not askable(id) and self.due_at(id) <= now]
+        return ready + [id for id in self.following() if not askable(id)]
+
     def following(self):
         """New questions whose parts were all answered right, in the order of the chapters."""
         known = self.right | self.placed
@@ -218,13 +223,18 @@ def interleaved(ids):
     return found
 
 
-def sitting(desk, now, count=A_DAY):
+def sitting(desk, now, count=A_DAY, cells=False):
     """The questions of one sitting: what is due, then what is new, interleaved. Two in ten are new
-    at least, while there are any: else a learner with much to repeat would never go on.
+    at least, while there are any: else a learner with much to repeat would never go on. Where there
+    are `cells` to write in, the last one is a function, of a topic that was begun: it takes as long
+    as several others.
     """
+    begun = {id.partition(".")[0] for id in desk.right}
+    write = [id for id in desk.to_write(now) if id.partition(".")[0] in begun][: int(cells)]
+    count -= len(write)
     new = [id for id in desk.following() if askable(id)]
     due = desk.due(now)[: count - min(len(new), max(1, count // 5))]
-    return interleaved(due + new[: count - len(due)])
+    return interleaved(due + new[: count - len(due)]) + write
 
 
 def seed_of(id):
@@ -282,9 +292,9 @@ class Sitting:
 
     RETRIES = 2
 
-    def __init__(self, clock, placement=False):
+    def __init__(self, clock, placement=False, cells=False):
         self.clock, self.placement = clock, placement
-        self.queue = [] if placement else sitting(read(), clock())
+        self.queue = [] if placement else sitting(read(), clock(), cells=cells)
         self.started, self.asked, self.solved, self.variant = clock(), {}, 0, None
         self.advance()
 
@@ -301,7 +311,16 @@ class Sitting:
                 self._deal(id)
 
     def _deal(self, id):
-        self.variant = catalogue()[id].variant(seed_of(id)) if id else None
+        self.dealt = self.clock()
+        # `check` in a cell knows no seed: a function is asked as it stands
+        seed = seed_of(id) if id and askable(id) else None
+        self.variant = catalogue()[id].variant(seed) if id else None
+
+    def checked(self):
+        """Whether the function that is asked was right when a cell last checked it; None before."""
+        tries = store.events("try", self.variant.question.id)
+        judged = [e for e in tries if e.at >= self.dealt and _grade(e) is not None]
+        return bool(judged[-1].detail["correct"]) if judged else None
 
     def shown(self):
         """Keep that the worked solution of this question was shown."""
@@ -334,14 +353,12 @@ def told(now):
     desk = read()
     due, following = desk.due(now), desk.following()
     new = [id for id in following if askable(id)]
-    write = [id for id in following if not askable(id)]
-    write += [id for id in desk.memories if not askable(id) and desk.due_at(id) <= now]
     streak = desk.streak(now)
     lines = [
         f"Due: {_some(due)}",
         f"Missed last time: {_some(sorted(desk.missed))}",
         f"Next: {_some(new)}",
-        f"To write in a cell: {_some(write)}",
+        f"To write in a cell: {_some(desk.to_write(now))}",
     ]
     solved = len(desk.right)
     heading = f"{solved} of {len(catalogue())} questions solved"

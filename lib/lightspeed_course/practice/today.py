@@ -9,6 +9,8 @@ from lightspeed_course.practice.ask import fields_of, read_answer
 from lightspeed_course.practice.forms import Panel, as_html, unread
 from lightspeed_course.practice.parse_answer import Unreadable
 
+LEAVE = "Leave it for now"
+
 
 def today(placement=False, clock=time.time):
     """The desk, as the last value of a cell: ten questions, of what is due and what comes next,
@@ -22,7 +24,7 @@ class Today(Panel):
 
     def __init__(self, placement, clock):
         self.clock, self.answered = clock, False
-        self.sitting = desk.Sitting(clock, placement)
+        self.sitting = desk.Sitting(clock, placement, cells=True)
         static = (
             "**Today.** Run this cell: it asks what is due and what comes next, with fresh numbers,"
             " in about ten minutes."
@@ -37,6 +39,8 @@ class Today(Panel):
             self.sitting.advance()
             self._draw()
             return "", "The next question." if self.sitting.variant else "Done for today.", "plain"
+        if variant.question.kind == "function":
+            return self._checked()
         try:
             verdict = self.sitting.answer(read_answer(variant.question, values))
         except Unreadable as problem:
@@ -50,11 +54,25 @@ class Today(Panel):
         look = "good" if verdict.correct else "bad"
         return f"{verdict._repr_markdown_()}{again}", repr(verdict), look
 
+    def _checked(self):
+        """What the cell that was written has been found to be."""
+        right = self.sitting.checked()
+        if right is None:
+            return "**Not checked yet.** Run the cell that checks it.", "Not checked yet.", "bad"
+        self.answered, self.form.action, self.form.extra = True, "Next", ""
+        if right:
+            return "**Right.**", "Right.", "good"
+        return "**Not right yet.** It comes back another day.", "Not right yet.", "bad"
+
     def _again(self, variant):
         later = variant.question.id in self.sitting.queue
         return "\n\n*It comes again at the end, with other numbers.*" if later else ""
 
     def _solve(self):
+        if self.form.extra == LEAVE:
+            self.sitting.advance()
+            self._draw()
+            return "", "Left for another day.", "plain"
         self.sitting.shown()
         solution = self.sitting.variant.solution
         return f"**A worked solution**\n\n{solution}", "A worked solution is shown.", "plain"
@@ -70,5 +88,9 @@ class Today(Panel):
             return
         q = variant.question
         prompt = variant.fill(q.prompt) if q.kind == "choice" else variant.prompt
+        if q.kind == "function":
+            prompt += f'\n\nWrite it in a cell, run `check("{q.id}", its_name)` there, then go on.'
+            form.fields, form.action, form.extra, form.extra_enabled = [], "Go on", LEAVE, True
+        else:
+            form.fields, form.action = fields_of(variant), "Check"
         self.prompt.value = as_html(f"*{heading}*\n\n{listed}\n\n**{q.id}.** {prompt}")
-        form.fields, form.action = fields_of(variant), "Check"
