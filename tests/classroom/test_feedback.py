@@ -1,6 +1,7 @@
 """Feedback tells students what they need and nothing that they should find themselves."""
 
 import re
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from lightspeed_class.gradebook import Gradebook
 from lightspeed_class.grading.grade import Score, hidden, refused
 from lightspeed_class.intake.notebooks import Assignment
 from lightspeed_class.reports.feedback import to_html, write_feedback
+from lightspeed_class.reports.moodle_feedback import write_moodle_zip
 from lightspeed_class.reports.results import outcomes
 from lightspeed_course.practice.amounts import amount
 from lightspeed_course.practice.questions import question
@@ -382,3 +384,42 @@ def test_a_page_is_whole_or_as_it_was(book, tmp_path, monkeypatch):
     with pytest.raises(OSError):
         write_feedback(book, ASSIGNMENT.name, tmp_path / "pages")
     assert path.read_bytes() == before and list(path.parent.iterdir()) == [path]
+
+
+def moodle_reads(entry):
+    """(participant, file) as importziplib.php of Moodle takes them from a path; None if it passes
+    it over.
+    """
+    parts = entry.split("/")
+    while parts:
+        info = parts.pop(0).split("_", 4)
+        if len(info) >= 4 and info[1].isdecimal() and info[2:4] == ["assignsubmission", "file"]:
+            return int(info[1]), "/".join([*info[4:5], *parts])
+    return None
+
+
+def test_moodle_finds_everybody_in_the_zip_or_is_told_whom_it_cannot(tmp_path, book):
+    folder = "Bob_B. O'Neil_7002_assignsubmission_file_"
+    book.add_student("bob", "Bob_B. O'Neil/../", participant="7002")
+    book.add_student("cy", "Cy", participant="7003")
+    book.add_student("dee", "Dee", participant="7004 8004")
+    book.add_student("eve", "Eve", participant="9005")
+    hand_in(book, {RIDGE: ...}, "ada", source="a.zip: Ada_7001_assignsubmission_file_/x.ipynb")
+    hand_in(book, {RIDGE: ...}, "bob", source=f"a.zip: {folder}/x.ipynb")
+    # what somebody else sent for her, given by hand: its number is another's
+    hand_in(book, {RIDGE: 1.0}, "eve", source="a.zip: Ada_7001_assignsubmission_file_/y.ipynb")
+    written = {p.stem: p for p in write_feedback(book, ASSIGNMENT.name, tmp_path / "pages")}
+    assert set(written) == {"ada", "bob", "cy", "dee", "eve"}
+    path = tmp_path / "moodle.zip"
+    left = write_moodle_zip(book, ASSIGNMENT.name, written, path)
+    assert left == ["dee"], "which of her numbers is of this assignment, nobody can tell"
+    with zipfile.ZipFile(path) as archive:
+        found = {moodle_reads(name): archive.read(name) for name in archive.namelist()}
+    numbers = {7001: "ada", 7002: "bob", 7003: "cy", 9005: "eve"}
+    assert found == {
+        (number, f"/{ASSIGNMENT.name}-feedback.html"): written[id].read_bytes()
+        for number, id in numbers.items()
+    }
+    first = path.read_bytes()
+    write_moodle_zip(book, ASSIGNMENT.name, written, path)
+    assert path.read_bytes() == first

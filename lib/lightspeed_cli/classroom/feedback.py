@@ -1,13 +1,20 @@
 """Give feedback back."""
 
-from lightspeed_cli.classroom.common import known, many, say_outdated, the_student
+from lightspeed_cli.classroom.common import known, listed, many, say_outdated, the_student
 
 WORDS = "write a page for each student"
-ARGUMENTS = (("--student", {"metavar": "STUDENT", "help": "for this one alone"}),)
+ARGUMENTS = (
+    ("--student", {"metavar": "STUDENT", "help": "for this one alone"}),
+    (
+        "--moodle",
+        {"action": "store_true", "help": "also as a zip that Moodle gives back to all at once"},
+    ),
+)
 
 
 def run(options, course, book):
-    from lightspeed_class.reports.feedback import write_feedback
+    from lightspeed_class.reports.feedback import file_name, write_feedback
+    from lightspeed_class.reports.moodle_feedback import write_moodle_zip
 
     name = known(book, options.name)
     student = the_student(book, options.student) if options.student else None
@@ -25,4 +32,15 @@ def run(options, course, book):
             else f"{waiting} of {len(handed_in)} are not"
         )
         print(f"  {who} graded yet, and so the pages say: lightspeed class grade {name}")
+    if options.moodle:
+        told = {file_name(s.id, ".html"): s.id for s in book.students()}
+        packed = {told[page.name]: page for page in pages}
+        path = course.root / "feedback" / f"{name}-moodle.zip"
+        left = write_moodle_zip(book, name, packed, path)
+        print(f"{many(len(packed) - len(left), 'page')} for Moodle in {path}")
+        if left:
+            print(
+                f"  LEFT OUT, for want of a participant's number: {listed(left)}. Read in the"
+                " assignment's grading worksheet: lightspeed class roster FILE"
+            )
     say_outdated(book, name)

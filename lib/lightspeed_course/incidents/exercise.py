@@ -211,7 +211,7 @@ class Variant:
                 f"Nothing that was still possible would have shown anything else in"
                 f" {', '.join(f'`{id}`' for id in s.wrong)}: {WRONG} points off each."
             )
-        return s.fix, s.points / 100, f"{' '.join(told)} **{s.points} of 100.**"
+        return s.fix, s.points / 100, f"{' '.join(told)} {s.points} of 100."
 
 
 def _one_of(known, what, given):
