@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from lightspeed_course.nccl_report.advice import checks_of
-from lightspeed_course.nccl_report.judge import usual
 from lightspeed_course.nccl_report.published import standing
 from lightspeed_course.nccl_report.words import contradictions, headline, sentences, summary
 
@@ -30,10 +29,17 @@ def as_data(judged):
             "scale_up": machine.inside and float(machine.inside),
             "network": machine.network and float(machine.network),
         },
-        "if_the_network_is": [
-            {"network": name, "verdict": level, "share_of_line": share}
-            for name, level, share in usual(judged)
+        "if_it_ran_on": [
+            {
+                "machine": case.where,
+                "nodes": case.nodes,
+                "sold_as": list(case.sold),
+                "verdict": case.level,
+                "share_of_line": float(case.share),
+            }
+            for case in judged.cases
         ],
+        "normal_if_a_node_has": judged.span and [float(judged.span.low), float(judged.span.high)],
         "peers": peers
         and {"percentile": peers.percentile, "sweeps": peers.peers, "at": peers.size},
         "asks": list(judged.facts.asks),

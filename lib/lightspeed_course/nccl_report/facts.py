@@ -145,6 +145,9 @@ def _fits(report, name, ranks):
     old = all(row.root is None for row in rows)  # before 2022
     if name == "hypercube" or not rows:
         return False  # its algbw is not size over time
+    low, high = ranks_of_rates(rows, name)
+    if (low, high) == (1, 1) and name == report.collective:
+        return True  # one rank: it sends nothing, whatever was run
     if report.old_gather and name not in ("all_gather", "reduce_scatter"):
         return False
     if signs["a reduction"] != (name in REDUCING) and name != "sendrecv":
@@ -159,7 +162,6 @@ def _fits(report, name, ranks):
         name in SHARED and name == report.collective  # others count the whole buffer
     ):
         return False
-    low, high = ranks_of_rates(rows, name)
     if high < low or high < 2:
         return False
     share = _share(rows) if name in SHARED else None

@@ -1,146 +1,29 @@
-"""Is this bandwidth normal? What `lightspeed nccl report` thinks of a run of nccl-tests.
-
-A measured time is set beside `nccl_fit.predict` where a model was fitted to the hardware: "normal"
-then means no further from it than nine of ten published rows that it was not fitted to. Where none
-was, its share of the line is set beside the shares that published runs reached on other links.
-Where no line is known, nothing is judged. Chapter 7 explains each number.
+"""A whole run of nccl-tests, judged: its facts, its machine, the verdict on each size, and what it
+would be on the machines that its file leaves open.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from lightspeed.collectives import algbw, busbw
-from lightspeed.models.nccl_fit import FABRICS, Prediction, measurements, predict
+from lightspeed.collectives import busbw
+from lightspeed.models.nccl_fit import FABRICS
+from lightspeed_course.nccl_report.cases import Span, agreed, cases_of, span_of
 from lightspeed_course.nccl_report.check import check
 from lightspeed_course.nccl_report.facts import Facts, facts_of, listed
 from lightspeed_course.nccl_report.log import ReportError
-from lightspeed_course.nccl_report.machine import Machine, described, machine_of
-from lightspeed_course.nccl_report.published import (
-    LARGE,
-    PER_NODE,
-    kind,
-    line_of,
-    published_near,
-    rate_of,
-    shares_near,
-    spread,
-)
+from lightspeed_course.nccl_report.machine import Machine, machine_of
+from lightspeed_course.nccl_report.published import LARGE, published_near, rate_of, standing
+from lightspeed_course.nccl_report.verdict import BEYOND, judge, leaves_node
 
 MANY = 5  # published runs nearby that are all faster: then that is no chance
-BEYOND = 1.03  # a rate this far above what a link carries was not carried by it
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """One measured size and what to think of it. `level`: normal, slow, very slow, fast,
-    unknown. Rates in byte/s, times in s.
-    """
-
-    size: float
-    time: float
-    algbw: float
-    busbw: float
-    line: float | None
-    model: Prediction | None
-    spread: float | None
-    shares: tuple
-    level: str
-    regime: str
-
-    @property
-    def share(self):
-        """busbw over the line rate, or None."""
-        return self.busbw / self.line if self.line else None
-
-    @property
-    def ratio(self):
-        """Measured over expected time, or None."""
-        return self.time / self.model.time if self.model else None
-
-
-def leaves_node(collective, rate, nodes, per_node):
-    """byte/s that each node sends, or one receives, at least, whatever the algorithm; `rate` is
-    the algbw. Even a switch that adds needs every node's contribution once.
-
-    >>> leaves_node("all_reduce", 118.87e9, 2, 8), leaves_node("alltoall", 100e9, 2, 8)
-    (118870000000.0, 400000000000.0)
-    """
-    if nodes == 1:
-        return 0.0
-    if collective == "alltoall":
-        return rate * per_node * (nodes - 1) / nodes
-    if collective in ("all_gather", "reduce_scatter", "gather", "scatter"):
-        return rate * (nodes - 1) / nodes
-    return rate
-
-
-def judge(collective, size, time, n, nodes=1, machine=None):
-    """The `Verdict` on `size` bytes in `time` seconds over n ranks on `nodes` nodes of a `Machine`.
-
-    >>> from lightspeed_course.nccl_report.machine import described
-    >>> verdict = judge("all_reduce", 16e9, 16e9 / 156e9, 1000, 125, described("p5"))
-    >>> verdict.level, round(verdict.busbw / 1e9, 1), round(verdict.share, 2)
-    ('normal', 311.7, 0.78)
-    """
-    rate = algbw(size, time)
-    bus = busbw(collective, n, rate)
-    line, whole = _line(collective, n, nodes, machine)
-    if not line:
-        return Verdict(size, time, rate, bus, None, None, None, (), "unknown", "unknown")
-    joined = 1 if machine.joins(n, nodes) else nodes
-    message, where = kind(size, joined)
-    if machine.fabric and whole:
-        model = predict(collective, size, n, joined, machine.fabric)
-        tested = any(row.collective == collective for row in measurements())
-        factor = spread(message if tested else "middle", where)
-        level = _level(time / model.time, factor)
-        return Verdict(size, time, rate, bus, line, model, factor, (), level, _regime(model))
-    shares = tuple(shares_near(collective, size, joined)) if whole else ()
-    factor = spread(message, where)
-    level = "unknown"
-    if shares and "PCIe" not in machine.name and message == "large":
-        level = _level(shares[0] / (bus / line), factor, fastest=float("inf"))
-    return Verdict(size, time, rate, bus, line, None, factor, shares, level, "unknown")
-
-
-def _line(collective, n, nodes, machine):
-    """(the line of a run or None, whether all GPUs of its nodes take part)."""
-    if machine is None:
-        return None, False
-    if machine.joins(n, nodes):
-        return machine.inside, True
-    if not machine.network:
-        return None, False
-    gpus = machine.gpus or PER_NODE
-    used = min(1.0, n / nodes / gpus)
-    whole = used == 1
-    per_node = min(gpus, n / nodes) if whole else gpus
-    line = line_of(collective, n, nodes, machine.inside, machine.network, per_node)
-    shared = collective in ("alltoall", "gather", "scatter", "sendrecv")
-    return line * (1 if shared else used), whole
-
-
-def _level(ratio, factor, fastest=None):
-    if ratio > 2 * factor:
-        return "very slow"
-    fastest = fastest or factor
-    return "slow" if ratio > factor else "fast" if ratio < 1 / fastest else "normal"
-
-
-def _regime(model):
-    if model.latency > model.transfer:
-        return "latency-bound"
-    return "bandwidth-bound" if model.transfer > 5 * model.latency else "in between"
-
-
-# ---------------------------------------------------------------- a whole report
 
 
 @dataclass(frozen=True)
 class Judged:
     """A run with what it was, its machine (None if not known), its verdicts by size, and what is
-    to be told of the file. `dropped` is a machine that the rates rule out.
+    to be told of the file. `dropped` is a machine that the rates rule out; `cases` are what the
+    run would be on machines that the file leaves open, `span` where it would be normal.
     """
 
     report: object
@@ -149,6 +32,8 @@ class Judged:
     dropped: Machine | None
     verdicts: tuple
     findings: tuple
+    cases: tuple = ()
+    span: Span | None = None
 
     @property
     def n(self):
@@ -203,12 +88,16 @@ class Judged:
     @property
     def level(self):
         """The verdict on the run: that on the largest message, but "mixed" if that is normal and
-        other sizes or all published runs speak against it, and "invalid" if its rates mean nothing.
+        other sizes or all published runs speak against it, "aborted" if the test did not end,
+        "invalid" if its rates mean nothing. Where the machine is not known: that on all machines
+        that such GPUs are sold in, "depends" if those differ.
         """
         if self.wrong or self.report.apart or self.n == 1:
             return "invalid"
-        if self.main is None:
-            return "unknown"
+        if self.report.aborted:
+            return "aborted"
+        if self.main is None or self.main.level == "unknown":
+            return agreed(self.cases, self.facts.nodes.known)
         mixed = self.main.level == "normal" and (self.slow or self.above)
         return "mixed" if mixed else self.main.level
 
@@ -217,8 +106,10 @@ class Judged:
         """How sure the level is: high if all it rests on is stated or given and its model was
         fitted to this link; None if nothing is judged.
         """
-        if self.level in ("unknown", "invalid"):
+        if self.level in ("unknown", "invalid", "aborted", "depends"):
             return None
+        if self.main.level == "unknown":  # by what such nodes are sold with
+            return "low"
         hows = {self.facts.ranks.how, self.facts.nodes.how, self.machine.how}
         if not self.main.model or self.machine.hosts_joined:
             return "low" if "inferred" in hows else "medium"
@@ -233,9 +124,12 @@ def judge_report(report, machine=None, ranks=None, nodes=None):
     found = machine_of(report, facts, machine)
     known = facts.collective.known and facts.ranks.known and facts.nodes.known
     told = report.apart or (facts.ranks.value or 2) < 2
+    rows = _by_size(report.rows)
+    largest = rows[-1] if rows else None
     if not known or told:
         n = facts.ranks.value or listed(report)
-        return Judged(report, facts, found, None, (), check(report, n))
+        cases = () if told else cases_of(report, facts, found, largest)
+        return Judged(report, facts, found, None, (), check(report, n), cases)
     n, nodes, collective = facts.ranks.value, facts.nodes.value, facts.collective.value
     if found and found.fabric and nodes > 1 and not FABRICS[found.fabric].network:
         raise ReportError(
@@ -243,50 +137,38 @@ def judge_report(report, machine=None, ranks=None, nodes=None):
             f"hardware {found.fabric} is one node, the run has {nodes}; there are"
             f" {', '.join(k for k, f in FABRICS.items() if f.network)}",
         )
-    rows = _by_size(report.rows)
     dropped = None
     if found and _beyond(found, collective, rows, n, nodes):
         found, dropped = None, found
 
-    def judged(machine):
+    def by_size(machine):
         return tuple(judge(collective, row.size, row.time, n, nodes, machine) for row in rows)
 
-    verdicts = judged(found)
+    verdicts = by_size(found)
     taken_as_joined = nodes > 1 and found and found.hosts_joined and found.how == "inferred"
     if taken_as_joined and verdicts[-1].level in ("slow", "very slow"):  # they need not be
         found = replace(found, hosts_joined=False)
-        verdicts = judged(found)
-    return Judged(report, facts, found, dropped, verdicts, check(report, n))
+        verdicts = by_size(found)
+    judged = Judged(report, facts, found, dropped, verdicts, check(report, n))
+    judged = replace(judged, verdicts=tuple(_as_peers(judged, v) for v in verdicts))
+    if not verdicts or judged.main.line or (found and found.network):
+        return judged
+    cases = cases_of(report, facts, found, largest)
+    return replace(judged, cases=cases, span=span_of(facts, largest))
 
 
-def usual(judged):
-    """(name, level, share of the line) on each usual network that could have carried a run whose
-    network is not known: as many adapters as NCCL names, else one for each GPU, and four of 200
-    Gbit/s for eight.
+def _as_peers(judged, verdict):
+    """A verdict of "slow" by a model that was fitted to another number of GPUs: normal if measured
+    peers of as many are no faster.
     """
-    main, each = judged.main, judged.facts.per_node
-    named = judged.machine.network if judged.machine else None
-    if not main or main.line or named or judged.nodes == 1 or not each or main.size < LARGE:
-        return
-    adapters = judged.facts.adapters
-    rates = (
-        (800, 400, 200, 100) if any("B300" in n for n in judged.report.names) else (400, 200, 100)
-    )
-    networks = [(adapters.value or each, rate) for rate in rates]
-    networks += [(4, 200)] * (each == PER_NODE and not adapters.known)
-    for count, rate in networks:
-        machine = described(nic=f"{count}x{rate}G")
-        row = (judged.collective, main.size, main.time, judged.n, judged.nodes)
-        least = leaves_node(judged.collective, main.algbw, judged.nodes, each)
-        if judged.collective == "all_reduce":  # by ranks alone: few have switches that add
-            least *= 2 * (judged.nodes - 1) / judged.nodes
-        if least > BEYOND * machine.network:
-            continue
-        verdict = judge(*row, replace(machine, gpus=each))
-        if verdict.shares and verdict.share > verdict.spread * max(1, verdict.shares[-1]):
-            continue  # nobody reached such a share of any network
-        if verdict.level != "unknown":
-            yield f"{count} x {rate}G a node", verdict.level, verdict.share
+    if verdict.level not in ("slow", "very slow") or not judged.fabric or verdict.size < LARGE:
+        return verdict
+    of_as_many = (judged.collective, verdict.size, judged.nodes, judged.fabric, judged.n)
+    found, own = standing(judged, verdict) or (None, None)
+    if published_near(*of_as_many) or not found or found.peers < 3:
+        return verdict
+    slower = found.busbw[0] / own.busbw > verdict.spread
+    return verdict if slower else replace(verdict, level="normal")
 
 
 def _by_size(rows):

@@ -33,8 +33,10 @@ FOOTER = re.compile(r"\b(?P<what>Out of bounds values|Avg bus bandwidth)\s*:\s*(
 COMMAND = re.compile(r"_perf(?:_mpi)?[`'\"]?\s+-\w")
 LAUNCH = re.compile(r"\b(?:mpirun|mpiexec|srun)\s")
 FAILURE = re.compile(
-    r"Test (?:NCCL|CUDA)? ?failure\b.*|unhandled (?:cuda|system) error.*|Segmentation fault.*"
-    r"|(?:slurmstepd|srun): error:.*(?:CANCELLED|Killed|Exited).*",
+    r"Test (?:NCCL|CUDA|HIP)? ?failure\b.*|unhandled (?:cuda|system) error.*|Segmentation fault.*"
+    r"|(?:slurmstepd|srun): error:.*(?:CANCELLED|Killed|Exited|Aborted|fault).*"
+    r"|noticed that process rank.*|MPI_ABORT was invoked.*|exited on signal \d.*"
+    r"|process terminated with signal.*|NCCL WARN .*(?:timed? ?out|error:).*",
     re.IGNORECASE,
 )
 VERSION = re.compile(r"(?P<tests>\w*ccl-tests version \S+)|(?P<nccl>\b[NR]CCL version ?:? ?\d\S*)")
@@ -44,6 +46,7 @@ SAID = re.compile(
 JOINED = re.compile(r"\brank (?P<rank>\d+) nranks (?P<ranks>\d+)\b", re.IGNORECASE)
 NODES = re.compile(r"\bnNodes (\d+) localRanks (\d+)\b")
 ADAPTER = re.compile(r"\[\d+\](?P<name>[\w.-]+):\d+/(?P<kind>IB|RoCE)")
+SOCKET = re.compile(r"NET/Socket\s*: Using (?P<names>\[.*)")
 PROVIDER = re.compile(r"Selected [Pp]rovider is efa.*?found (?P<nics>\d+) nics")
 # What NCCL says that it does, most telling first. That it opened a socket says nothing: it always
 # does, to meet.
@@ -112,6 +115,7 @@ class Report:
     hosts_of_ranks: dict = field(default_factory=dict)
     adapters: dict = field(default_factory=dict)
     efa_nics: int | None = None
+    interfaces: tuple = ()  # of NET/Socket
     versions: tuple = ()
     hints: tuple = ()
     failures: list = field(default_factory=list)
@@ -124,6 +128,11 @@ class Report:
     def truncated(self):
         """Whether the closing lines of the test are missing."""
         return self.average_busbw is None
+
+    @property
+    def aborted(self):
+        """Whether something failed, and the closing lines of the test are missing."""
+        return bool(self.failures) and self.truncated
 
     @property
     def hosts(self):
@@ -301,6 +310,9 @@ class _Reader:
             report.said_nodes.add(int(nodes[1]))
         if found := {a["name"] for a in ADAPTER.finditer(text)}:
             report.adapters.setdefault(host, set()).update(found)
+        if socket := SOCKET.search(text):
+            names = re.findall(r"\[\d+\]([\w.-]+)", socket["names"])
+            report.interfaces = tuple(dict.fromkeys((*report.interfaces, *names)))
         if provider := PROVIDER.search(text):
             report.efa_nics = int(provider["nics"])
         hints = {name for name, pattern in HINTS.items() if pattern.search(text)}

@@ -41,7 +41,10 @@ class Kind:
 # The first that matches. A card's PCIe generation is that of its data sheet.
 KINDS = (
     Kind(r"\bH(?:100|200) NVL\b", "", "", 0),  # bridges between pairs: no one line
-    Kind(r"\b[AH]800\b|\bH20\b", "", "", 0),  # fewer links, not in the catalog
+    Kind(r"\bA800\b", "", "", 0),  # fewer links, not in the catalog
+    Kind(r"\bH800.*PCIe", "PCIe 5", PCIE5, 8),
+    Kind(r"\bH800\b", "H800 SXM, NVLink 4 of 200 GB/s", "nvlink4_h800.bandwidth", 8),
+    Kind(r"\bH20(?:-3e)?\b", "H20 SXM, NVLink 4", "nvlink4.bandwidth", 8),
     Kind(r"\bG[BH][23]00\b.*\b(?:NVL4)\b", "", "", 0),
     Kind(r"\bGB[23]00\b", "NVLink 5 of a rack of 72", "nvlink5.bandwidth", 72),
     Kind(r"\bGH200\b", "GH200, NVLink 4", "nvlink4.bandwidth", 4),
@@ -53,13 +56,15 @@ KINDS = (
     Kind(r"\bA100-SXM", "A100 SXM, NVLink 3", "nvlink3.bandwidth", 8, "a100"),
     Kind(r"\bV100-SXM", "V100 SXM, NVLink 2", "nvlink2.bandwidth", 8),
     Kind(r"\bMI300X\b", "MI300X, xGMI", "xgmi_mi300x.bandwidth", 8),
+    Kind(r"\bMI325X\b", "MI325X, xGMI", "xgmi_mi300x.bandwidth", 8),
+    Kind(r"\bMI35[05]X\b", "MI350X or MI355X, xGMI", "xgmi_mi355x.bandwidth", 8),
     Kind(r"\bRTX PRO 6000\b|\bRTX 6000D\b|\bRTX 50\d\d\b", "PCIe 5", PCIE5, 8),
     Kind(r"\bA40\b|\bA10G?\b|\bL40S?\b|\bL4\b|\bRTX 40\d\d\b|\bRTX 30\d\d\b|\bRTX A\d000\b",
          "PCIe 4", PCIE4, 8),
     Kind(r"\bT4\b|\bV100-PCI|\bP100-PCI|\bGTX 1\d\d\d\b|\bRTX 20\d\d\b", "PCIe 3", PCIE3, 8),
 )  # fmt: skip
-# A network that its messages name, by the kind of GPU: the instances of AWS that have it.
-EFA_NODES = {32: {"h100": "p5"}, 4: {"a100": "p4d"}, 8: {"b200": "p6"}}
+# EFA is of AWS alone, and one of its instances has eight of a kind of GPU: with so many adapters.
+EFA_NODES = {"H100": ("p5", 32), "A100": ("p4d", 4), "B200": ("p6", 8)}
 
 
 @dataclass(frozen=True)
@@ -117,10 +122,18 @@ def _named(report, facts):
         kind.name, ground, "inferred", number(kind.inside), kind.domain,
         fabric=kind.fabric if facts.nodes.value == 1 else "", hosts_joined=kind.domain > 8,
     )  # fmt: skip
-    fabric = EFA_NODES.get(report.efa_nics, {}).get(kind.fabric)
-    if facts.nodes.value in (None, 1) or not fabric or facts.adapters.value != report.efa_nics:
+    chip = re.search(r"\b(?:H100|A100|B200)\b", report.names[0])
+    fabric, nics = EFA_NODES[chip[0]] if chip and kind.fabric else ("", None)
+    counted = report.efa_nics == nics == facts.adapters.value
+    named = "EFA" in report.hints and "sockets" not in report.hints
+    whole = named and not facts.adapters.known and facts.per_node == 8
+    if facts.nodes.value in (None, 1) or not fabric or not (counted or whole):
         return alone
-    ground += f", and NCCL found {report.efa_nics} adapters of EFA"
+    ground += (
+        f", and NCCL found {nics} adapters of EFA"
+        if counted
+        else f", and NCCL runs over EFA: with eight of them a node, that is {fabric}"
+    )
     return _of_fabric(fabric, ground, "inferred")
 
 

@@ -54,10 +54,10 @@ def published_near(collective, size, nodes, fabric, n=None):
     return _nearest([r for r in alike if 0.5 <= r.size / size <= 2], lambda r: r.nodes / nodes)
 
 
-def standing(judged):
-    """Where a run on one node stands among measured peers, as (`Standing` of the evidence, the
-    `Verdict` on the size compared): the largest that both have, else the run's largest. None if
-    nothing comparable was measured.
+def standing(judged, verdict=None):
+    """Where a run on one node stands among measured peers, at its largest size or that of a
+    verdict, as (`Standing` of the evidence, the `Verdict` on the size compared): the largest that
+    both have, else the size asked for. None if nothing comparable was measured.
     """
     chip = CHIPS.get(judged.fabric or "")
     if judged.nodes != 1 or not chip or judged.collective not in peers.OPERATIONS:
@@ -67,12 +67,13 @@ def standing(judged):
     def among(v):
         return peers.percentile(v.busbw, chip, judged.n, judged.collective, v.size, integer)
 
-    found = among(judged.main)
+    verdict = verdict or judged.main
+    found = among(verdict)
     if not found:
         return None
     # busbw rises with the size: beside theirs, a larger message would look better than it is.
     both = [v for v in judged.verdicts if found.size / 2 < v.size <= found.size]
-    own = max(both, key=lambda v: v.size, default=judged.main)
+    own = max(both, key=lambda v: v.size, default=verdict)
     return among(own), own
 
 

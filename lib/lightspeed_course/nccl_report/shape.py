@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from lightspeed.alpha_beta import fit_alpha_beta
 from lightspeed.collectives import busbw_factor
+from lightspeed.errors import BadArgument
 
 FALL = 0.08  # a larger message this much slower is no noise of two sizes
 
@@ -44,17 +45,21 @@ def fall_of(verdicts):
 
 def ends_of(collective, n, verdicts):
     """(seconds of the smallest message, busbw in byte/s that no size exceeds) by a fit of latency
-    and bandwidth to the run's own rows; None for fewer than five sizes over two decades.
+    and bandwidth to the run's own rows; None for fewer than five sizes over two decades, or times
+    that do not grow.
     """
     if len(verdicts) < 5 or verdicts[-1].size < 100 * verdicts[0].size:
         return None
     factor = busbw_factor(collective, n)
     import numpy
 
-    fit = fit_alpha_beta(
-        numpy.array([v.size * factor for v in verdicts]),
-        numpy.array([v.time for v in verdicts]),
-    )
+    try:
+        fit = fit_alpha_beta(
+            numpy.array([v.size * factor for v in verdicts]),
+            numpy.array([v.time for v in verdicts]),
+        )
+    except BadArgument:  # times that do not grow with the bytes: all steps
+        return None
     if not fit.latency > 0 or not fit.bandwidth > 0:
         return None
     return fit.latency, fit.bandwidth

@@ -9,9 +9,9 @@ from lightspeed.collectives import busbw_factor
 from lightspeed.models.nccl_fit import FABRICS, measurements
 from lightspeed.models.nccl_tuner import nccl_choices
 from lightspeed_course.nccl_report.advice import checks_of
-from lightspeed_course.nccl_report.judge import leaves_node, usual
 from lightspeed_course.nccl_report.published import LARGE, SMALL, published_near, rate_of, standing
 from lightspeed_course.nccl_report.shape import ends_of, fall_of
+from lightspeed_course.nccl_report.verdict import leaves_node
 from lightspeed_course.show.format import si
 
 TUNED = {"a100": ("ampere", 12), "h100": ("hopper", 18), "h200": ("hopper", 18),
@@ -37,6 +37,18 @@ def summary(judged):
     """The verdict on the run in one sentence; what stands under it says no other."""
     if judged.level == "invalid":
         return _invalid(judged)
+    said = _by_cases(judged) or _by_main(judged)
+    if judged.level == "aborted":
+        failure = judged.report.failures[0].text.rstrip(".")
+        return f"Aborted: {failure}. As far as it went: {said[0].lower()}{said[1:]}"
+    last = max(row.size for row in judged.report.rows)
+    judged_so_far = judged.level not in ("unknown", "depends")
+    if judged_so_far and judged.report.truncated and last < (judged.report.max_bytes or 0) / 2:
+        return f"As far as the file goes: {said[0].lower()}{said[1:]}"
+    return said
+
+
+def _by_main(judged):
     main, slow = judged.main, judged.slow
     if main is None:
         row = max(judged.report.rows, key=lambda row: row.size)
@@ -48,10 +60,10 @@ def summary(judged):
     rate = f"busbw {si(main.busbw, 'byte/s')} at {at}"
     if main.level == "unknown":
         share = f", {_percent(main.share)} of the line" if main.share else ""
-        return judged_by_network(judged) or f"Not judged: {rate}{share}. {_why_unknown(judged)}"
+        return f"Not judged: {rate}{share}. {_why_unknown(judged)}"
     facts = f"{rate}, {_percent(main.share)} of the line"
     facts += f", {main.regime}." if main.model else "."
-    if judged.level != "mixed":
+    if main.level != "normal" or not (slow or judged.above):
         return f"{main.level.capitalize()}: {facts}"
     against = []
     if slow:
@@ -69,20 +81,71 @@ def _percent(share):
     return si(share, "%", 3 if share > 1 else 2)
 
 
-def judged_by_network(judged):
-    """The verdict on a run across nodes whose network is not known: what it is on each of the
-    usual ones that could have carried it; empty where that is not what is missing.
+def _by_cases(judged):
+    """The verdict on a run whose machine the file leaves open: what it is on each that could have
+    carried it; empty where there is none.
     """
-    told = [f"{level} on {name} ({_percent(share)})" for name, level, share in usual(judged)]
-    if not told:
+    if not judged.cases:
         return ""
-    main, machine = judged.main, judged.machine
-    joined = machine and machine.domain > (machine.gpus or judged.facts.per_node) > 1
-    alone = ", counted as if no NVLink joined its nodes" if joined else ""
+    facts, machine = judged.facts, judged.machine
+    row = max((r for r in judged.report.rows if r.time), key=lambda r: (r.size, not r.in_place))
+    rate = f"busbw {si(busbw_of(judged, row), 'byte/s')} at {si(float(row.size), 'byte')}"
+    open_ones = [] if facts.nodes.known else ["the nodes"]
+    open_ones += ["the network"] if any(case.nodes > 1 for case in judged.cases) else []
+    open_ones += ["the links inside"] if any(case.nodes == 1 for case in judged.cases) else []
+    told = ", ".join(_told(case, facts.nodes.known) for case in judged.cases)
+    alone = machine and machine.domain > (machine.gpus or facts.per_node or 8) > 1
+    counted = ", counted as if no NVLink joined its nodes" if alone else ""
+    options = {
+        "the nodes": "--nodes",
+        "the network": "--nic",
+        "the links inside": "--hardware or --machine",
+    }
+    ask = _and([options[one] for one in open_ones])
+    if judged.level in ("normal", "slow", "very slow"):
+        return (
+            f"{judged.level.capitalize()} on {'each' if len(judged.cases) > 1 else 'the'} network"
+            f" that such nodes are sold with and that could have carried it: {rate} is"
+            f" {told}{counted}. State it with --nic."
+        )
     return (
-        f"Depends on the network, which the file does not name: busbw {si(main.busbw, 'byte/s')}"
-        f" at {si(float(main.size), 'byte')} is {', '.join(told)}{alone}. State it with --nic."
+        f"Depends on {_and(open_ones)}, which the file does not name: {rate} is"
+        f" {told}{counted}. State {'it' if len(open_ones) == 1 else 'them'} with {ask}."
     )
+
+
+def _and(words):
+    return f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else words[0]
+
+
+def _told(case, nodes_known):
+    where = case.where
+    if case.nodes > 1:
+        of_all = f"{case.nodes} nodes with {where} each"
+        where = f"{where} a node" if nodes_known else of_all
+    level = "" if case.level == "unknown" else f"{case.level} on "
+    share = _percent(case.share) + (", by a tree" * case.tree)
+    if case.sold:
+        return f"{level}{where} ({share}; {', '.join(case.sold)})"
+    return f"{level}{where} ({share})" if level else f"{share} of {where}"
+
+
+def _span(judged):
+    """From which to which rate of a node's adapters a run would be normal."""
+    if judged.span and judged.span.low < judged.span.high:
+        low, high = (si(8 * rate, "bit/s", 2) for rate in (judged.span.low, judged.span.high))
+        yield (
+            f"It is normal if the adapters of a node carry {low} to {high} together: with less they"
+            " could not have carried it, with more it is slow."
+        )
+
+
+def _sockets(judged):
+    """What NCCL says of its network, if that is TCP."""
+    report = judged.report
+    if "sockets" in report.hints and (judged.nodes or 2) > 1:
+        over = f" over {', '.join(report.interfaces)}" if report.interfaces else ""
+        yield f"The network is TCP sockets{over} (NET/Socket), as NCCL says."
 
 
 def _invalid(judged):
@@ -117,7 +180,10 @@ def confidence(judged):
     """How sure the verdict is, with its grounds; empty where nothing is judged."""
     if not judged.confidence:
         return ""
-    grounds = [f"hardware: {judged.machine.ground}"]
+    named = judged.machine.ground if judged.machine else f"named {judged.report.names[0]}"
+    grounds = [f"hardware: {named}"]
+    if judged.main.level == "unknown":
+        grounds.append("network: what such nodes are sold with")
     for name in ("collective", "ranks", "nodes"):
         fact = getattr(judged.facts, name)
         grounds.append(f"{name} ({fact.how}): {fact.ground}")
@@ -126,7 +192,7 @@ def confidence(judged):
 
 def sentences(judged):
     """What has to be said beside the verdict, most telling first."""
-    found = []
+    found = [*_sockets(judged), *_span(judged)] if judged.level != "invalid" else []
     if judged.main and judged.level != "invalid":
         found += [_first(judged), *_against_line(judged), *_expected(judged), *_network(judged)]
         found += _inside(judged)
@@ -216,6 +282,11 @@ def _expected(judged):
 def _against_model(judged):
     main = judged.main
     ratio, model, level = main.ratio, main.model, main.level
+    if level == "normal" and ratio > main.spread:
+        return (
+            f"The model expects {si(model.time, 's')}, but it was not fitted to {judged.n} GPUs:"
+            " public sweeps over as many are as slow, so that is normal."
+        )
     told = {
         "normal": "That is normal",
         "slow": "That is slower than it should be",
