@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from lightspeed_course.nccl_report.advice import checks_of
-from lightspeed_course.nccl_report.published import standing
+from lightspeed_course.nccl_report.published import public_near, standing
 from lightspeed_course.nccl_report.words import contradictions, headline, sentences, summary
 
 
 def as_data(judged):
     """A dict of numbers, strings and None: rates in byte/s, times in s, sizes in bytes."""
     machine = judged.machine
+    public = public_near(judged) if judged.main else None
     peers, _ = (judged.main and standing(judged)) or (None, None)
     return {
         "headline": headline(judged),
@@ -42,6 +43,8 @@ def as_data(judged):
         "normal_if_a_node_has": judged.span and [float(judged.span.low), float(judged.span.high)],
         "peers": peers
         and {"percentile": peers.percentile, "sweeps": peers.peers, "at": peers.size},
+        "public_runs": public
+        and {"slower": public.slower, "of": len(public.busbw), "nodes": list(public.nodes)},
         "asks": list(judged.facts.asks),
         "sentences": list(sentences(judged)),
         "checks": list(checks_of(judged)),

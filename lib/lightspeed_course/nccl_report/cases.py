@@ -16,7 +16,14 @@ from importlib.resources import files
 from lightspeed.catalog import number
 from lightspeed_course.evidence import peers
 from lightspeed_course.nccl_report.machine import Machine, described
-from lightspeed_course.nccl_report.published import LARGE, PER_NODE, line_of, shares_near, spread
+from lightspeed_course.nccl_report.published import (
+    LARGE,
+    PER_NODE,
+    is_chip,
+    line_of,
+    shares_near,
+    spread,
+)
 from lightspeed_course.nccl_report.verdict import BEYOND, judge, leaves_node
 
 # Scale-up links of a node of unknown GPUs, with a chip whose peers were measured, and whether
@@ -151,7 +158,7 @@ def _networks(report, adapters, each):
         return {(1, rate): () for rate in ETHERNET}
     sold = {}
     for node in sold_nodes():
-        if node["gpus"] == each and _is(report.names, node["chip"]):
+        if node["gpus"] == each and is_chip(report.names, node["chip"]):
             sold.setdefault(described(nic=node["nic"]).network, []).append(node)
     found = [sold[total] for total in sorted(sold, reverse=True)]
     if adapters.known:  # as many as NCCL uses
@@ -169,13 +176,6 @@ def sold_nodes():
     """The nodes of nodes.toml."""
     text = files("lightspeed_course.nccl_report").joinpath("nodes.toml").read_text("utf-8")
     return tuple(tomllib.loads(text)["node"])
-
-
-def _is(names, chips):
-    """Whether all devices are of a chip, and no card of it that is sold in other nodes."""
-    words = "|".join(map(re.escape, chips))
-    named = (re.search(rf"\b(?:{words})\b", n) and not re.search(r"PCI|NVL\b", n) for n in names)
-    return bool(names) and all(named)
 
 
 def _nics(node):

@@ -6,6 +6,10 @@ from __future__ import annotations
 
 import functools
 import math
+import re
+import tomllib
+from dataclasses import dataclass
+from importlib.resources import files
 
 from lightspeed.collectives import busbw_factor
 from lightspeed.models.nccl_fit import FABRICS, measurements, residuals
@@ -75,6 +79,57 @@ def standing(judged, verdict=None):
     both = [v for v in judged.verdicts if found.size / 2 < v.size <= found.size]
     own = max(both, key=lambda v: v.size, default=verdict)
     return among(own), own
+
+
+@dataclass(frozen=True)
+class Public:
+    """Where a run across nodes stands among those that others published: how many are slower, of
+    how many, their busbw (byte/s, slowest first) and their nodes.
+    """
+
+    slower: int
+    busbw: tuple
+    nodes: tuple
+
+
+@functools.cache
+def public_runs():
+    """The runs of public.toml."""
+    text = files("lightspeed_course.nccl_report").joinpath("public.toml").read_text("utf-8")
+    return tuple(tomllib.loads(text)["run"])
+
+
+def public_near(judged):
+    """The `Public` standing of a run's largest message among runs of the collective on as many
+    GPUs of the same chip a node, from half to twice the nodes and a quarter to four times the
+    size; None for fewer than three.
+    """
+    main, n, nodes = judged.main, judged.n, judged.nodes
+    chips = {name for name in judged.report.names}
+    if not main or nodes == 1 or len(chips) != 1 or n % nodes:
+        return None
+    near = [
+        run
+        for run in public_runs()
+        if (run["collective"], run["gpus"]) == (judged.collective, n // nodes)
+        and is_chip(chips, [run["chip"]])
+        and 0.5 <= run["nodes"] / nodes <= 2
+        and 0.25 <= run["size"] / main.size <= 4
+        and (run["size"], run["us"]) != (main.size, round(main.time * 1e6, 2))  # not itself
+    ]
+    if len(near) < 3:
+        return None
+    factor = lambda run: busbw_factor(run["collective"], run["gpus"] * run["nodes"])  # noqa: E731
+    rates = sorted(run["size"] / run["us"] * 1e6 * factor(run) for run in near)
+    places = tuple(sorted({run["nodes"] for run in near}))
+    return Public(sum(rate < main.busbw for rate in rates), tuple(rates), places)
+
+
+def is_chip(names, chips):
+    """Whether all devices are one of these chips, and no card of it that other nodes have."""
+    words = "|".join(map(re.escape, chips))
+    named = (re.search(rf"\b(?:{words})\b", n) and not re.search(r"PCI|NVL\b", n) for n in names)
+    return bool(names) and all(named)
 
 
 def rate_of(row):

@@ -9,7 +9,14 @@ from lightspeed.collectives import busbw_factor
 from lightspeed.models.nccl_fit import FABRICS, measurements
 from lightspeed.models.nccl_tuner import nccl_choices
 from lightspeed_course.nccl_report.advice import checks_of
-from lightspeed_course.nccl_report.published import LARGE, SMALL, published_near, rate_of, standing
+from lightspeed_course.nccl_report.published import (
+    LARGE,
+    SMALL,
+    public_near,
+    published_near,
+    rate_of,
+    standing,
+)
 from lightspeed_course.nccl_report.shape import ends_of, fall_of
 from lightspeed_course.nccl_report.verdict import leaves_node
 from lightspeed_course.show.format import si
@@ -195,7 +202,7 @@ def sentences(judged):
     found = [*_sockets(judged), *_span(judged)] if judged.level != "invalid" else []
     if judged.main and judged.level != "invalid":
         found += [_first(judged), *_against_line(judged), *_expected(judged), *_network(judged)]
-        found += _inside(judged)
+        found += [*_among_public(judged), *_inside(judged)]
         found += [*_shape(judged), *_tuner(judged)]
     said = confidence(judged) or _inferred(judged)
     found += [said] if said else []
@@ -377,6 +384,26 @@ def _among_peers(judged):
         f"Peers: {found.peers} public sweeps of this collective over {judged.n} GPUs on links of"
         f" this rate gave {si(found.busbw[0], 'byte/s')} to {si(found.busbw[-1], 'byte/s')} at"
         f" {si(found.size, 'byte')}{largest}; this run{where} is {place}."
+    )
+
+
+def _among_public(judged):
+    """A run across nodes among those that others published."""
+    found = public_near(judged)
+    if not found:
+        return
+    where = f"{found.nodes[0]}" + (f" to {found.nodes[-1]}" if len(found.nodes) > 1 else "")
+    place = (
+        "below all of them"
+        if not found.slower
+        else "above all of them"
+        if found.slower == len(found.busbw)
+        else f"above {found.slower}"
+    )
+    yield (
+        f"Peers: {len(found.busbw)} public runs of this collective over {where} nodes of"
+        f" {judged.n // judged.nodes} such GPUs, whatever their network, gave"
+        f" {si(found.busbw[0], 'byte/s')} to {si(found.busbw[-1], 'byte/s')}; this run is {place}."
     )
 
 
