@@ -232,3 +232,17 @@ def test_a_longer_queue_marks_more(marking):
 def test_a_slip_is_answered(call, says):
     with pytest.raises(BadArgument, match=says):
         call()
+
+
+def test_the_queue_is_seen_to_the_end_of_a_run_that_waits_for_timers():
+    """A lost last packet costs hundreds of times what the link needs; the peak is kept all the
+    same.
+    """
+    sim = simulate_incast(
+        Senders(32, 262144, resend="go_back_n", timeout=0.1), Port(50e9, 5e5), random.Random(8)
+    )
+    times, queues = zip(*sim.samples, strict=True)
+    assert sim.timeouts and sim.end > 100 * 32 * 262144 / 50e9
+    assert list(times) == sorted(times) and times[-1] == pytest.approx(sim.end, rel=0.01)
+    assert len(times) <= 1601 and queues[-1] == 0
+    assert max(queues) == pytest.approx(sim.longest_queue, rel=0.01)

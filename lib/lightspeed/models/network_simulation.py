@@ -170,9 +170,9 @@ class Senders:
 
 @dataclass(frozen=True)
 class Incast:
-    """What the port saw: (time, queue) at each sample, packets lost and marked, pauses and the
-    share of time that senders stood still, when the last byte was through, each flow's bytes, and
-    how often a sender's timer had to ring.
+    """What the port saw: (time, queue) from the first packet to the end, packets lost and marked,
+    pauses and the share of time that senders stood still, when the last byte was through, each
+    flow's bytes, and how often a sender's timer had to ring.
     """
 
     samples: tuple[tuple[float, float], ...]
@@ -262,6 +262,17 @@ class _Run:
         self.sent = self.lost = self.marked = self.pauses = self.timeouts = 0
         self.longest = self.end = 0.0
 
+    def sample(self) -> None:
+        """Look at the queue; if that was often enough, keep the longer of each two and look half as
+        often: a run that waits for its timers is seen to its end.
+        """
+        self.seen.append((self.next_sample, self.queue(self.next_sample)))
+        self.next_sample += self.every
+        if len(self.seen) == self.most:
+            pairs = zip(self.seen[::2], self.seen[1::2], strict=True)
+            self.seen = [max(pair, key=lambda seen: seen[1]) for pair in pairs]
+            self.every *= 2
+
     def at(self, when: float, what: str, flow: int = 0, epoch: int = 0) -> None:
         heapq.heappush(self.events, (when, next(self.order), what, flow, epoch))
 
@@ -286,9 +297,8 @@ class _Run:
             if when > self.until:
                 break
             now = when
-            while self.next_sample <= now and len(self.seen) < self.most:
-                self.seen.append((self.next_sample, self.queue(self.next_sample)))
-                self.next_sample += self.every
+            while self.next_sample <= now:
+                self.sample()
             if what == "packet":
                 left -= self.on_packet(now, i)
             else:
@@ -296,8 +306,9 @@ class _Run:
         stop = self.until if left else self.end
         if self.stopped:
             self.still += max(stop - self.stopped_at, 0.0)
+        drained = [] if left else [(self.empty, 0.0)]
         return Incast(
-            tuple(self.seen), self.longest, self.sent, self.lost, self.marked, self.pauses,
+            (*self.seen, *drained), self.longest, self.sent, self.lost, self.marked, self.pauses,
             self.still / stop if stop else 0.0, self.end,
             tuple(flow.delivered for flow in self.flows), self.timeouts,
         )  # fmt: skip

@@ -160,7 +160,7 @@ def queue_chart(here, marks, pause, buffer, control):
     if "pauses" in control and pause is not None:
         rules.append(Rule(y=pause, label="pause", color="orange"))
     return Chart(
-        Axis("time", "s", domain=(0, times[-1])),
+        Axis("time", "s", domain=(0, here.end)),
         Axis("queue at the port", "byte", domain=(0, 1.1 * buffer)),
         [Line(times, queues, "", "blue"), *rules],
         title="The queue",
@@ -322,7 +322,7 @@ def spine_chart(design, place, nodes, oversubscription, route, traffic):
         found = carried(design, kind, place, nodes, oversubscription, route)
         shares.append(found.spine / (found.spine + found.leaf))
     return Chart(
-        Axis("of the bytes between nodes", "%", domain=(0, 1.2)),
+        Axis("of the bytes between nodes", "%", domain=(0, 1.2), ticks=(0, 0.25, 0.5, 0.75, 1)),
         Axis(scale="category", categories=TRAFFIC),
         [
             Bars(
