@@ -320,6 +320,7 @@ per_byte = [
     ["another GPU (NVLink)", wires.nvlink, "link, one hop"],
     ["the host (PCIe)", wires.pcie, "link, an upper end"],
     ["another host (fibre)", devices.optics, "optics at both ends, power over rate"],
+    [f"an adapter of {2} x {25} Gbit/s", devices.adapter, "adapter, one end, power over rate"],
     ["a disk (SSD)", devices.ssd, "drive, power limit over rate"],
 ]
 table(
