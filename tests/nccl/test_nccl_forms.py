@@ -78,7 +78,14 @@ SHARED_DEVICE = """# Collective test starting: all_gather_perf_mpi
      8388608    1048576   float    none      -1  2277.03    3.68    1.84       0
 """  # one host twice, or two of one name
 
+FLUSHED = """[0] # Collective test starting: all_reduce_perf
+[0] #       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong
+[0]     67108864      16777216     float     sum      -1[0]    1342.2   50.00   96.88      0[0]    1340.0   50.08   97.03      0
+[0]   1073741824     268435456     float     sum      -1[0]     21475   50.00   96.88      0[0]     21470   50.01   96.90      0
+"""  # a tag wherever the test flushed its output
+
 FORMS = {
+    "a tag at each flush": (FLUSHED, ("all_reduce", 32, None)),
     "kubernetes, indented": (
         "".join(f"        [1,0]<stdout>:{x}\n" for x in table().splitlines()),
         ("all_reduce", 16, 2),

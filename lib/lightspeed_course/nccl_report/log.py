@@ -29,6 +29,7 @@ RANK = re.compile(
     r"\bRank\s+(?P<rank>\d+)\s+(?P<group>Group\s+\d+\s+)?(?:Pid\s+\d+\s+)?on\s+(?P<host>\S+)\s+device\s+"
     r"(?P<device>\d+)\s+\[(?P<bus>[^]]*)\]\s*(?P<name>.*)"
 )
+TAG = re.compile(r"\s*(\[[\d,]+\](?:<std\w+>:?)?)")  # in a row again wherever the test flushed
 FOOTER = re.compile(r"\b(?P<what>Out of bounds values|Avg bus bandwidth)\s*:\s*(?P<value>\S+)")
 COMMAND = re.compile(r"_perf(?:_mpi)?[`'\"]?\s+-\w")
 LAUNCH = re.compile(r"\b(?:mpirun|mpiexec|srun)\s")
@@ -198,6 +199,8 @@ class _Reader:
 
     def feed(self, number, line):
         row = ROW.search(line)
+        if row and (tag := TAG.match(line)) and tag[1] in row["rest"]:
+            row = ROW.search(line[tag.end() :].replace(tag[1], " "))
         if row and (self.columns or len(row["rest"].split()) >= 4):
             self._row(number, row, line)
         elif self.half and VALUES.match(line) and line.strip():
