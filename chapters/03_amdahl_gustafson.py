@@ -17,7 +17,6 @@
 
 # %%
 import math
-from collections import Counter
 
 import matplotlib.pyplot as plt
 import networkx as nx
@@ -1008,16 +1007,8 @@ table(
 # %%
 batches = weigh("critical-batch")
 spread = float(np.nanmedian(batches.rows["spread"]))
-logged = {
-    (benchmark, size)
-    for benchmark, size, needed in zip(
-        *(batches.rows[c] for c in ("benchmark", "batch", "samples"))
-    )
-    if size > 0 and needed > 0
-}
-sizes_of = Counter(benchmark for benchmark, _ in logged)
-unfitted = sum(k for k in sizes_of.values() if k >= 6) - batches.all.rows
-spread, unfitted
+silent = len(batches.judged.left)
+spread, silent
 
 # %% tags=["figure"]
 figure(
@@ -1043,10 +1034,12 @@ figure(
 #   {{batches.all.median:.0%}} off in the median. {{because design: how the fit
 #   is made; tests/evidence/test_laws.py holds its error}} Where the one is the smallest or the largest, a
 #   tenth of the errors exceed {{batches.by_regime[1].p90:.0%}}. {{holds batches.by_regime[1].regime
-#   == "smallest or largest batch"}} In {{unfitted}} further cases there is no forecast, since no
-#   rising line fits the samples that those logs give. {{holds unfitted > 0}} Some logs count steps
-#   instead, and some benchmarks mix units. So the small error is that of the benchmarks that the
-#   law fits.
+#   == "smallest or largest batch"}}
+# - **Look at the units first.** Logs count what was trained in samples, epochs, steps, tokens or
+#   evaluations, by benchmark and by submitter. {{because measured elsewhere:
+#   tests/evidence/test_sets.py}} Multiply the wrong two, and a fit goes through
+#   nonsense without a warning. {{because advice}} {{silent}} results say too little, and
+#   `lightspeed evidence critical-batch` lists them with the reason.
 
 # %%
 ask("training.large_batch")

@@ -150,6 +150,15 @@ def test_laws_of_scaling_beat_no_law_and_their_intervals_cover():
 
 def test_samples_grow_with_the_batch_as_the_law_says():
     assert regime("critical-batch", "between measured batches").median < 0.06
+    one = found("critical-batch")
+    assert one.all.rows > 200 and one.all.p90 < 0.25
+    # Every row is judged, at its batch size, or listed with a reason.
+    rows = one.rows
+    said = (rows["batch"] > 0) & (rows["samples"] > 0)
+    of = list(zip(rows["benchmark"], rows["batch"], said, strict=True))
+    points = {(name, batch) for name, batch, told in of if told}
+    assert one.all.rows + len(one.judged.left) == len(points) + (~said).sum()
+    assert all(reason for _, reason in one.judged.left)
 
 
 def test_chat_comes_at_random_and_code_in_bursts():

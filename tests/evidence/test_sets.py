@@ -11,6 +11,7 @@ import pytest
 from lightspeed.errors import BadArgument
 from lightspeed_course.evidence import sets
 from lightspeed_course.evidence.samplers.draw import packed
+from lightspeed_course.evidence.samplers.mlperf import trained
 from lightspeed_course.evidence.sets import checked, dataset, read_csv, records
 from lightspeed_course.evidence.words import Words
 
@@ -132,3 +133,36 @@ def test_words_are_what_numpy_says():
     both = Words.joined([words, Words.of(["d", "a"])])
     assert list(both) == [*texts, "d", "a"]
     assert words[words == "a"].present() == ["a"]
+
+
+def test_a_log_counts_in_its_own_unit_and_the_set_in_samples():
+    """What logs of MLPerf say at their end, of which the same job in another log says the rest."""
+    for benchmark, said, samples in (
+        ("bert", {"of": 3_151_872, "epoch_num": 3_151_872}, 3_151_872),  # samples, twice
+        ("bert", {"of": 2_850_176, "epoch_num": 1, "batch": 448}, 2_850_176),  # one pass
+        ("bert", {"of": 3_505_152, "epoch_num": 978, "batch": 3072}, 978 * 3072),  # steps
+        ("bert", {"of": 156_725_653, "epoch_num": 1, "train_samples_since_beginning": 1.3e8}, ""),
+        ("ssd", {"of": 4572, "epoch_num": 4, "batch": 256}, 4 * 1_170_301),  # steps an epoch
+        ("ssd", {"of": 117_266, "epoch_num": 60, "batch": 1536}, 60 * 117_266),  # COCO, samples
+        ("maskrcnn", {"of": 40_000, "epoch_num": 14}, 14 * 117_266),  # no unit at all
+        ("unet3d", {"of": 168, "epoch_num": 1840}, 1840 * 168),
+        ("unet3d", {"of": 168, "epoch_num": 396_480}, 396_480),  # samples
+        ("gpt3", {"of": 1_207_959_552, "epoch_num": 1_207_959_552}, 589_824),  # tokens
+        ("dlrm", {"of": 1, "first": 1.05, "epoch_num": 1.9}, 0.9 * 4_195_197_692),  # from one
+        ("dlrm", {"of": 1, "first": 1, "epoch_num": 18}, 0.9 * 4_195_197_692),  # evaluations
+        ("stable_diffusion", {"of": 1, "epoch_num": 5, "step_num": 5000, "batch": 512}, 2_560_000),
+        ("transformer", {"of": 566_340, "epoch_num": 3, "batch": 512}, ""),  # packed sequences
+        ("resnet", {"of": 1_281_167, "epoch_num": 35}, 35 * 1_281_167),
+        ("resnet", {}, ""),
+    ):
+        assert trained(benchmark, said) == pytest.approx(samples), (benchmark, said)
+    rows = dataset("mlperf_training")
+    told = rows.where((rows["samples"] > 0) & (rows["batch"] > 0))
+    for benchmark in told["benchmark"].present():
+        own = told["benchmark"] == benchmark
+        middle = [
+            np.median(told["samples"][own & (told["batch"] == b)])
+            for b in np.unique(told["batch"][own])
+        ]
+        # Targets need some times the samples at the largest batch; a wrong unit is 168 times off.
+        assert max(middle) < 5 * min(middle), benchmark

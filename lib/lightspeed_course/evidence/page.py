@@ -7,7 +7,14 @@ from __future__ import annotations
 import numpy as np
 from markupsafe import Markup
 
-from lightspeed_course.evidence.report import furthest, kind, rows_in_words, source, table_rows
+from lightspeed_course.evidence.report import (
+    furthest,
+    kind,
+    left_out_for,
+    rows_in_words,
+    source,
+    table_rows,
+)
 from lightspeed_course.html import page
 from lightspeed_course.show.chart import Axis, Chart, Points, Rule
 from lightspeed_course.show.format import plain, si
@@ -107,6 +114,7 @@ def _part(found):
         "table": table,
         "furthest": f"{furthest(found)} (predicted over measured)",
         "worst": [[plain(ratio), name] for name, ratio in found.worst],
+        "left": [[f"{n:,}", reason] for reason, n in left_out_for(found)],
         "reasons": [[f"{n:,}", reason] for reason, n in rows.reasons().most_common()],
         "refused": [[one.name, one.reason] for one in rows.refused[:LISTED]],
         "more": max(len(rows.refused) - LISTED, 0),

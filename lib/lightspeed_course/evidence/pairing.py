@@ -22,6 +22,7 @@ class Judged:
     `regime` names where each row lies. `low` and `high` are the ends of an interval that the
     prediction states. `excused` are the rows of a bound that may beat it, for the reason that the
     pairing names. `names` describes row i of these arrays, if it is no longer row i of the set.
+    `left` are rows that the law can't answer for: what each says of itself, and the reason.
     """
 
     predicted: np.ndarray
@@ -31,6 +32,7 @@ class Judged:
     low: np.ndarray | None = None
     high: np.ndarray | None = None
     excused: np.ndarray | None = None
+    left: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)

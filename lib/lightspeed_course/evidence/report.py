@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from lightspeed_course.evidence.pairing import pairings
 from lightspeed_course.evidence.residuals import weigh
 from lightspeed_course.evidence.sets import records
@@ -55,10 +57,18 @@ def in_words(found):
         f"  {furthest(found).lower()} (predicted / measured):",
         *(f"    {plain(ratio)}  {name}" for name, ratio in found.worst),
     ]
+    if found.judged.left:
+        lines += ["  not judged, because the law can't answer:"]
+        lines += [f"    {n:,} × {reason}" for reason, n in left_out_for(found)]
     if found.rows.refused:
         lines += ["  refused, because no true row can say it:"]
         lines += [f"    {n:,} × {reason}" for reason, n in found.rows.reasons().most_common()]
     return lines
+
+
+def left_out_for(found):
+    """(reason, how many) of the rows that the law can't answer for, the commonest first."""
+    return Counter(reason for _, reason in found.judged.left).most_common()
 
 
 def furthest(found):
@@ -89,6 +99,7 @@ def as_json(found):
         "all": _as_dict(found.all),
         "regimes": [_as_dict(one) for one in found.by_regime],
         "worst": [{"row": name, "ratio": ratio} for name, ratio in found.worst],
+        "left": [{"name": name, "reason": reason} for name, reason in found.judged.left],
         "refused": [
             {"row": one.row, "name": one.name, "reason": one.reason} for one in rows.refused
         ],

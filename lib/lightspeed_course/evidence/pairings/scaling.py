@@ -19,6 +19,7 @@ from lightspeed_course.evidence.words import Words
 SIZES = 3  # of a series, at least: two to fit and one to predict
 WITNESSES = 15  # rows of others, at least, to say how far off a law may be
 COVER = 0.9  # the share of rows that an interval is made for
+BATCHES = 4  # batch sizes of a benchmark, at least: three to fit and one to predict
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,37 +130,50 @@ def _list(numbers):
 
 
 def samples(rows):
-    """Samples to the target at a batch size, from the other batch sizes of the benchmark."""
-    told = np.flatnonzero((rows["batch"] > 0) & (rows["samples"] > 0))
-    benchmark = rows["benchmark"][told]
-    batch, needed = rows["batch"][told], rows["samples"][told]
+    """Samples to the target at a batch size, from the other batch sizes of the benchmark.
+
+    A point is one batch size of a benchmark: results at one size are no witnesses for each other.
+    """
+    silent = ~((rows["batch"] > 0) & (rows["samples"] > 0))
+    left = [(rows.name(row), SILENT) for row in np.flatnonzero(silent)]
+    told = rows.where(~silent)
     parts = []
-    for name in benchmark.present():
-        own = np.flatnonzero(benchmark == name)
-        sizes = np.unique(batch[own])
-        # One point a batch size: results at one size are no witnesses for each other.
-        middle = np.array([np.median(needed[own][batch[own] == b]) for b in sizes])
-        if len(sizes) < 6:
+    for name in told["benchmark"].present():
+        own = told["benchmark"] == name
+        batch, needed = told["batch"][own], told["samples"][own]
+        sizes = np.unique(batch)
+        middle = np.array([np.median(needed[batch == b]) for b in sizes])
+        if len(sizes) < BATCHES:
+            left += [(f"{name}, batch {b:g}", FEW) for b in sizes]
             continue
         for i, b in enumerate(sizes):
             other = np.arange(len(sizes)) != i
             fit = _samples_fit(sizes[other], middle[other])
-            if fit:
-                edge = 0 if 0 < i < len(sizes) - 1 else 1
-                parts.append((name, float(b), samples_to_target(b, *fit), middle[i], edge))
+            edge = 0 if 0 < i < len(sizes) - 1 else 1
+            parts.append((name, float(b), samples_to_target(b, *fit), middle[i], edge))
     names = ("between measured batches", "smallest or largest batch")
     return Judged(
         np.array([p[2] for p in parts]),
         np.array([p[3] for p in parts]),
         Words(names, np.array([p[4] for p in parts], np.int32)),
         lambda i: f"{parts[i][0]}, batch {parts[i][1]:g}",
+        left=tuple(left),
     )
 
 
+SILENT = "the log does not say the batch, or not in what it counts samples"
+FEW = f"fewer than {BATCHES} batch sizes of this benchmark"
+ENDS = 1e-3, 1e3  # of the critical batch, over the smallest and largest batch that were measured
+
+
 def _samples_fit(batch, needed):
-    """(least, critical) through measured samples; nothing where they do not grow with the batch."""
+    """(least, critical) through measured samples. Where they don't grow with the batch, the
+    critical batch lies far above it, and where they grow as the batch does, far below.
+    """
     least, slope = _nonnegative(np.column_stack([np.ones_like(batch), batch]), needed)
-    return (least, least / slope) if least > 0 and slope > 0 else None
+    slope = max(slope, least / (batch.max() * ENDS[1]))
+    least = max(least, slope * batch.min() * ENDS[0])
+    return least, least / slope
 
 
 _FROM = "on the smaller systems of the same series; the interval on series of other benchmarks"
@@ -199,10 +213,9 @@ PAIRINGS = (
         quantity="samples",
         unit="",
         judge=samples,
-        fitted="least samples and critical batch, on the other batch sizes of the benchmark; no"
-        " forecast where no rising line fits them",
+        fitted="least samples and critical batch, on the other batch sizes of the benchmark",
         left_out="batch",
-        lesson="Some logs count steps in place of samples, and some benchmarks mix units: no rising"
-        " line fits those. The error is that of the rest.",
+        lesson="Logs count in samples, epochs, steps, tokens or evaluations, by benchmark and by "
+        "submitter: only in one unit do they lie on a line.",
     ),
 )

@@ -12,6 +12,13 @@ from lightspeed_course.evidence.words import Words
 
 KEYS = ('"run_start"', '"run_stop"', '"global_batch_size"', '"eval_accuracy"', '"train_samples"')
 LOG = re.compile(r":::MLLOG\s*(\{.*\})")
+# Samples of an epoch where logs give another number, such as its steps: OpenImages, COCO, Criteo.
+EPOCH = {"ssd": 1_170_301, "retinanet": 1_170_301, "maskrcnn": 117_266, "dlrm": 4_195_197_692}
+COCO = 100_000  # samples, at least, of an epoch of ssd before it took OpenImages
+# Nobody trains so many epochs: from here on `epoch_num` counts samples.
+EPOCHS = 1e5
+GPT3_TOKENS = 2048  # of a sample, where `epoch_num` counts tokens
+DLRM_EVALUATIONS = 20  # an epoch, where `epoch_num` counts them
 
 
 def training(folder):
@@ -35,7 +42,8 @@ def _round(checkout):
     """The rows of one round."""
     for benchmark in sorted(checkout.glob("*/results/*/*")):
         submitter, _, system = benchmark.relative_to(checkout).parts[:3]
-        found = [_run(path) for path in sorted(benchmark.glob("result_*.txt"))]
+        logs = sorted(benchmark.glob("result_*.txt"))
+        found = [_run(path, benchmark.name) for path in logs]
         runs = [run for run in found if run]
         if not runs:
             continue
@@ -56,7 +64,7 @@ def _round(checkout):
         }
 
 
-def _run(path):
+def _run(path, benchmark):
     """Time (s), batch and samples to the target of one log; nothing for a run that failed."""
     found, start, stop = {}, None, None
     with open(path, encoding="utf-8", errors="replace") as lines:
@@ -76,15 +84,46 @@ def _run(path):
                 found["batch"] = event["value"]
             elif key == "train_samples":
                 found["of"] = event["value"]
-            elif "samples_count" in about:
-                found["samples"] = about["samples_count"]
-            elif "epoch_num" in about:
-                found["epochs"] = about["epoch_num"]
+            elif key == "eval_accuracy":
+                found.setdefault("first", about.get("epoch_num"))
+                found |= {name: about[name] for name in SAID if name in about}
     if start is None or stop is None:
         return None
-    if "samples" not in found and "of" in found and "epochs" in found:
-        found["samples"] = found["of"] * found["epochs"]
-    return {**found, "time": (stop - start) / 1e3}
+    return {**found, "samples": trained(benchmark, found), "time": (stop - start) / 1e3}
+
+
+# What an evaluation says of how far training is.
+SAID = ("samples_count", "train_samples_since_beginning", "train_samples", "epoch_num", "step_num")
+
+
+def trained(benchmark, said):
+    """Samples until the target, from what the last evaluation of a log says; "" if it does not.
+
+    Logs count in samples, epochs, steps, tokens or evaluations, by benchmark and by submitter.
+    """
+    batch, of, epochs = said.get("batch"), said.get("of"), said.get("epoch_num")
+    for name in ("samples_count", "train_samples"):
+        if name in said:
+            return said[name]
+    if "train_samples_since_beginning" in said:
+        return ""  # with those of the checkpoint that it began from
+    if batch and "step_num" in said:
+        return said["step_num"] * batch
+    if epochs is None:
+        return ""
+    if epochs >= EPOCHS:
+        return epochs / GPT3_TOKENS if benchmark == "gpt3" else epochs
+    if benchmark == "bert":  # one stream: what was trained is `train_samples`, or steps are counted
+        return of if epochs == 1 and of else epochs * batch if epochs > 100 and batch else ""
+    if benchmark == "transformer" and (not batch or batch < 10_000):
+        return ""  # a batch of packed sequences, where all others count tokens
+    if benchmark == "dlrm" and said["first"] >= 1:
+        # Some count from one, some count evaluations.
+        epochs = epochs / DLRM_EVALUATIONS if epochs % 1 == 0 else epochs - 1
+    size = EPOCH.get(benchmark, of)
+    if benchmark == "ssd" and of and COCO < of < size:
+        size = of
+    return epochs * size if size else ""
 
 
 def _system(path):
