@@ -13,7 +13,7 @@ from lightspeed_course.evidence.pairings import scaling
 from lightspeed_course.evidence.pairings.arrivals import blocks, variation
 from lightspeed_course.evidence.report import furthest
 from lightspeed_course.evidence.residuals import judged, weigh
-from lightspeed_course.evidence.sets import Dataset, dataset
+from lightspeed_course.evidence.sets import Dataset, dataset, records
 from lightspeed_course.evidence.words import Words
 
 found = functools.cache(lambda key: weigh(pairings()[key]))
@@ -31,6 +31,7 @@ def test_every_pairing_names_a_law_a_set_and_a_chapter():
         assert one.bound in ("", "least", "most"), key
         assert bool(one.excuse) <= bool(one.bound), key
         assert dataset(one.set).record, key
+    assert {one.set for one in pairings().values()} == set(records()), "a set without a law"
 
 
 def test_residuals_are_what_a_loop_finds():

@@ -147,6 +147,13 @@ CHECKS = {
         ("a time or the number of accelerators is missing", not_above_zero("time", "accelerators")),
         ("a spread of equal runs above half of the mean", lambda columns: columns["spread"] > 0.5),
     ),
+    "mlperf_inference": (
+        (
+            "a mean below half of its median, which half of the samples exceed: the sum of the "
+            "nanoseconds overflowed 64 bits",
+            lambda columns: columns["latency_mean"] < columns["latency_median"] / 2,
+        ),
+    ),
     "serving_energy": (
         (
             "a rate, a batch or a power is missing or not above zero",

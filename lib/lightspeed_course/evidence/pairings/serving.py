@@ -6,7 +6,7 @@ import numpy as np
 
 from lightspeed.catalog import find
 from lightspeed.energy import energy_of
-from lightspeed.queueing import concurrency
+from lightspeed.queueing import concurrency, latency
 from lightspeed_course.evidence.pairing import Judged, Pairing
 from lightspeed_course.evidence.words import Words
 
@@ -45,7 +45,52 @@ def board_power(rows):
     )
 
 
+LAST = 0.99  # of a burst that is served at a steady rate, this share is done by the p99
+LONG = (1e-4, 1e-3)  # seconds of an accelerator for a sample
+
+
+def burst(rows):
+    """W = L / lambda where all samples come at once, and are served at a steady rate: from all to
+    none in flight, that is half of them on average.
+    """
+    offline = rows.where(rows["scenario"] == "Offline")
+    each = offline["nodes"] * offline["accelerators_per_node"] / offline["sample_rate"]
+    known = each > 0
+    silent = [(offline.name(row), NO_COUNT) for row in np.flatnonzero(~known)]
+    others = np.flatnonzero(~(rows["scenario"] == "Offline"))
+    silent += [(rows.name(row), NOT_AT_ONCE) for row in others]
+    told, each = offline.where(known), each[known]
+    rate, last = told["sample_rate"], told["latency_p99"] / LAST
+    names = ("under 0.1 ms of an accelerator a sample", "0.1 to 1 ms", "1 ms and more")
+    return Judged(
+        latency(rate * last / 2, rate),
+        told["latency_mean"],
+        Words(names, np.digitize(each, LONG).astype(np.int32)),
+        told.name,
+        left=tuple(silent),
+    )
+
+
+NO_COUNT = "the number of accelerators is not said"
+NOT_AT_ONCE = "requests come at random, and how many are in flight is not said"
+
+
 PAIRINGS = (
+    Pairing(
+        key="little-burst",
+        title="Little's law where all samples come at once (unverified)",
+        law="lightspeed.queueing.latency",
+        set="mlperf_inference",
+        chapter="04",
+        quantity="mean latency",
+        unit="s",
+        judge=burst,
+        fitted="nothing; the end of a burst is read off its p99",
+        lesson="A burst served at a steady rate has half of its samples in flight, so the mean is "
+        "half of the last. Where it is not, samples are sorted by length or all handed back at "
+        "the end. And the law exposes a counter: where samples are many, the printed mean is a sum "
+        "that overflowed",
+    ),
     Pairing(
         key="little-serving",
         title="Little's law, with the median for the mean, against served models",

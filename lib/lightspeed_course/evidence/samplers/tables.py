@@ -187,12 +187,21 @@ def megatron_bridge(folder):
     ]
     if not rows:
         raise FileNotFoundError(f"{folder} has no docs/performance-summary*.md")
-    words = {"release": "##", "model": "####", "system": "System", "precision": "Precision"}
+    for row in rows:  # of two layouts: a table a model, or a table a system
+        title = row["####"]
+        row["Model"] = row.get("Model") or title
+        row["System"] = row.get("System") or title.removeprefix("System:").strip()
+        row["###"] = row["###"].removesuffix(" Performance")
+    words = {
+        "release": "##", "task": "###", "model": "Model", "system": "System",
+        "precision": "Precision",
+    }  # fmt: skip
     values = {
         "devices": "#-GPUs",
         "batch": "GBS",
         "micro_batch": "MBS",
         "sequence": "Sequence Length",
+        "sharded": "FSDP",
         "tensor": "TP",
         "pipeline": "PP",
         "context": "CP",

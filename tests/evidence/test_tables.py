@@ -1,0 +1,82 @@
+"""Tables of others, held to the laws: Megatron-Bridge's FLOPs and steps, MLPerf's latencies."""
+
+import functools
+
+import numpy as np
+
+from lightspeed_course.evidence.pairings import megatron
+from lightspeed_course.evidence.residuals import judged, weigh
+from lightspeed_course.evidence.sets import Dataset, checked, dataset, read_csv, records, shipped
+
+found = functools.cache(weigh)
+
+
+def test_printed_flops_follow_from_shapes():
+    one = found("megatron-flops")
+    for name in ("experts", "no experts"):
+        assert one.regime(name).rows > 70 and one.regime(name).median < 0.003, name
+        assert one.regime(name).p90 < 0.01, name
+    # GPT OSS was counted otherwise before release 26.06: the same model, a sixth less.
+    off = {
+        release: {
+            round(float(one.ratio[i]), 1)
+            for i in range(one.all.rows)
+            if "GPT OSS" in (name := one.judged.names(i)) and name.startswith(release)
+        }
+        for release in ("26.04", "26.06", "26.08")
+    }
+    assert off == {"26.04": {1.2}, "26.06": {1.0}, "26.08": {1.0}}
+
+
+def test_shapes_have_the_parameters_that_their_makers_state():
+    for name, billions, active in (("Qwen3_30B_a3B", 30.5, 3.3), ("GPT OSS 120B", 116.8, None)):
+        shape = megatron.MODELS[name]
+        assert abs(shape.parameters / 1e9 - billions) < 0.05, name
+        assert active is None or abs(shape.active_parameters / 1e9 - active) < 0.06, name
+
+
+def test_no_tuned_step_beats_its_bound_and_a_chip_left_out_is_expected():
+    assert found("step-megatron-bound").all.beaten == 0
+    expected = found("step-megatron")
+    assert expected.all.rows > 190 and expected.all.median < 0.20
+    assert expected.regime("no experts, fp8").median < 0.13
+    assert expected.regime("no experts, fp4").median < 0.13
+    assert len(expected.judged.left) + expected.all.rows == len(expected.rows)
+
+
+def test_a_system_has_no_part_in_its_own_steps():
+    rows, one = dataset("megatron_bridge"), found("step-megatron")
+    slower = dict(rows.columns)
+    own = rows["system"] == "DGX-H100"
+    slower["rate"] = np.where(own, rows["rate"] / 2, rows["rate"])
+    after = judged(one.pairing, Dataset(rows.record, slower)).judged
+    mine = np.array(["DGX-H100" in one.judged.names(i) for i in range(one.all.rows)])
+    assert mine.sum() > 10
+    assert (after.predicted[mine] == one.judged.predicted[mine]).all()
+    assert not (after.predicted[~mine] == one.judged.predicted[~mine]).all()
+
+
+def test_a_burst_has_half_of_its_samples_in_flight():
+    assert found("little-burst").regime("1 ms and more").median < 0.01
+    assert found("little-burst").all.median < 0.01
+
+
+def test_a_mean_that_cannot_be_is_a_sum_that_overflowed():
+    """The rule asks only whether a mean can go with its median. What it refuses is what has too
+    many nanoseconds for 64 bits, and nothing else in the table is.
+    """
+    record = records()["mlperf_inference"]
+    printed = read_csv(record, shipped("mlperf_inference"))
+    refused = np.zeros(len(printed["latency_mean"]), bool)
+    refused[[one.row for one in checked(record, printed).refused]] = True
+    assert refused.sum() == 93
+    samples = printed["sample_rate"] * printed["latency_p99"] / 0.99 / 1e9
+    offline = printed["scenario"] == "Offline"
+    least = samples * printed["latency_median"] / 2**64
+    assert (offline[refused]).all() and (least[refused] > 1).all()
+    assert (least[offline & ~refused] < 1.1).all()
+    # Put back a whole number of times 2^64, the mean of a steady burst is half of its last.
+    wrapped = 2**64 / samples
+    whole = np.round((printed["latency_median"] - printed["latency_mean"]) / wrapped)
+    mended = (printed["latency_mean"] + whole * wrapped) / (printed["latency_p99"] / 0.99)
+    assert abs(np.median(mended[refused]) - 0.5) < 0.005
