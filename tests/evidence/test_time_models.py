@@ -107,7 +107,7 @@ def test_what_a_sweep_cannot_tell():
 @pytest.mark.slow
 def test_a_chip_left_out_is_expected():
     rows = dataset("gemm")
-    predicted = products.left_out(rows)
+    predicted, low, high = products.left_out(rows)
     chosen = ~np.isnan(predicted) & (rows["format"] == products.WIDE)
     off = np.abs(predicted / rows["latency"] - 1)
     of = {c: off[chosen & (rows["chip"] == c)] for c in products.SET_BY}
@@ -116,7 +116,12 @@ def test_a_chip_left_out_is_expected():
     assert np.median(off[chosen & (rows["chip"] == "l40s")]) <= 0.25
     every = ~np.isnan(predicted)
     medians = {c: np.median(off[every & (rows["chip"] == c)]) for c in products.SET_BY}
-    assert np.mean(list(medians.values())) <= 0.16, medians
+    assert np.mean(list(medians.values())) <= 0.14, medians
+    # Made for nine tenths by the rows of other chips, which a new chip is not quite like.
+    inside = (low <= rows["latency"]) & (rows["latency"] <= high)
+    covered = {c: inside[every & (rows["chip"] == c)].mean() for c in products.SET_BY}
+    assert all(0.75 <= share <= 0.95 for share in covered.values()), covered
+    assert inside[every & rows["chip"].isin(products.SET_BY)].mean() > 0.83
 
 
 def test_the_shipped_kernel_is_the_fit():

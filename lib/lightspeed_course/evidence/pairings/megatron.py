@@ -196,7 +196,7 @@ PAIRINGS = (
     Pairing(
         key="megatron-flops",
         title="Model FLOP/s by the shape of a model against those that Megatron-Bridge prints",
-        law="lightspeed.transformer.Transformer.training_flops",
+        law="lightspeed.transformer.Transformer",
         quantity="model FLOP/s of a GPU",
         unit="FLOP/s",
         judge=counted,

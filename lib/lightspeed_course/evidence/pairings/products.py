@@ -12,6 +12,7 @@ from lightspeed.roofline import time_bounds
 from lightspeed_course.evidence.chips import constant, work
 from lightspeed_course.evidence.pairing import Judged, Pairing
 from lightspeed_course.evidence.pairings.roofline import regime
+from lightspeed_course.evidence.pairings.scaling import WITNESSES, conformal
 
 # Products of chips of one class run the same kernels. GB200 and B300 are not in the split: part of
 # their tables is the same file as their sister's.
@@ -28,6 +29,7 @@ CLASSES = {
 WIDE, SET_BY = "bfloat16", ("a100_80gb", "h100_sxm", "h200_sxm", "b200", "gb300")
 CLOCK = 1.83e9  # Hz, where the catalog has none: H100's
 FEWEST, ENOUGH = 50, 800  # rows of a fit; more are thinned
+LENGTHS = (1e-5, 1e-4)  # s: rows of one length are witnesses for each other
 LEAST, MOST = (0.05, 0.05, 1.0, 100.0), (1.0, 1.0, 2e5, 2e6)  # shares, cycles of the loop, launch
 
 
@@ -81,31 +83,70 @@ def setters(rows, chip, number_format):
     return same & rows["chip"].isin(others)
 
 
+def releases(rows, library, own, by):
+    """(mask of own rows, mask of the rows that set their constants), a pair a release in `own`.
+
+    A release brings its own kernels for the narrow formats. One that no other chip was measured
+    with takes the constants of its library, or of all.
+    """
+    for name in rows["library"][own].present():
+        mine = own & (rows["library"] == name)
+        same = by & (rows["library"] == name)
+        if same.sum() < FEWEST:
+            same = by & (library == library[mine][0])
+        yield mine, same if same.sum() >= FEWEST else by
+
+
 @functools.lru_cache(maxsize=2)
 def left_out(rows):
-    """(rows that others predict, their times): each chip from the products of other chips."""
+    """(times, low and high ends of their intervals): each chip from the products of other chips,
+    NaN where others don't say. An interval is how far off the constants are on the rows that set
+    them.
+    """
     known, library, measured = columns(rows)
-    predicted = np.full(len(rows), np.nan)
+    told = np.full((3, len(rows)), np.nan)
     for chip in CLASSES:
         for number_format in rows["format"].present():
-            own = (rows["chip"] == chip) & (rows["format"] == number_format)
-            by = setters(rows, chip, number_format)
-            if not own.any() or by.sum() < FEWEST:
+            whole = (rows["chip"] == chip) & (rows["format"] == number_format)
+            of = setters(rows, chip, number_format)
+            if not whole.any() or of.sum() < FEWEST:
                 continue
-            part = {name: column[by] for name, column in known.items()}
-            constants, names = fit(part, library[by], measured[by])
-            # A library that no other chip was measured with launches as the median does.
-            launches = dict(zip(names, constants[3:], strict=True))
-            launch = [launches.get(n, np.median(constants[3:])) for n in library[own]]
-            told = kernel_of([*constants[:3], *launch], np.arange(own.sum()))
-            mine = {name: column[own] for name, column in known.items()}
-            predicted[own] = product_time.__wrapped__(**mine, **told)
-    return predicted
+            narrow = number_format != WIDE
+            pairs = releases(rows, library, whole, of) if narrow else [(whole, of)]
+            for own, by in pairs:
+                part = {name: column[by] for name, column in known.items()}
+                found = fit(part, library[by], measured[by])
+                theirs = expected(known, library, by, *found)
+                told[0, own] = mine = expected(known, library, own, *found)
+                told[1:, own] = interval(mine, theirs, measured[by] / theirs)
+    return tuple(told)
+
+
+def expected(known, library, chosen, constants, names):
+    """Times of some rows by these constants."""
+    # A library that no other chip was measured with launches as the median does.
+    launches = dict(zip(names, constants[3:], strict=True))
+    launch = [launches.get(name, np.median(constants[3:])) for name in library[chosen]]
+    told = kernel_of([*constants[:3], *launch], np.arange(chosen.sum()))
+    return product_time.__wrapped__(**{n: c[chosen] for n, c in known.items()}, **told)
+
+
+def interval(mine, theirs, off):
+    """Ends of an interval around each of my times, from how far off theirs are: those that are as
+    long, for a short product varies more.
+    """
+    ends = np.ones((2, len(mine)))
+    long_, short = np.digitize(mine, LENGTHS), np.digitize(theirs, LENGTHS)
+    for length in np.unique(long_):
+        alike = off[short == length]
+        few = len(alike) < WITNESSES
+        ends[:, long_ == length] = np.array(conformal(off if few else alike))[:, None]
+    return mine * ends
 
 
 def judge(rows, wide):
     """Products in 16 bits, or in fewer."""
-    predicted = left_out(rows)
+    predicted, low, high = left_out(rows)
     chosen = ~np.isnan(predicted) & ((rows["format"] == WIDE) == wide)
     mine, places = rows.where(chosen), np.flatnonzero(chosen)
     if wide:
@@ -113,7 +154,10 @@ def judge(rows, wide):
         regimes = regime(time_bounds(**done), done["size"], constant(mine["chip"], "l2_capacity"))
     else:
         regimes = mine["format"]
-    return Judged(predicted[chosen], mine["latency"], regimes, lambda i: rows.name(places[i]))
+    return Judged(
+        predicted[chosen], mine["latency"], regimes, lambda i: rows.name(places[i]),
+        low[chosen], high[chosen],
+    )  # fmt: skip
 
 
 PAIRINGS = tuple(
@@ -126,16 +170,17 @@ PAIRINGS = tuple(
         quantity="time",
         unit="s",
         judge=functools.partial(judge, wide=wide),
-        fitted="two shares, the loop and a launch for each library, on the products of the other "
+        fitted=f"two shares, the loop and a launch for each {by}, on the products of the other "
         f"chips{more}",
         left_out="chip",
         lesson=lesson,
     )
-    for key, title, wide, more, lesson in (
+    for key, title, wide, by, more, lesson in (
         (
             "product-time",
             "in 16 bits",
             True,
+            "library",
             "",
             "Launch and loop are latencies, so they shrink with the clock. A chip whose cache "
             "holds the operands (L40S) is faster than its memory.",
@@ -144,6 +189,7 @@ PAIRINGS = tuple(
             "product-time-narrow",
             "in 8 and 4 bits",
             False,
+            "release of a library",
             " of its class",
             "A narrow product is as fast as its scales are handled: the launch of one format takes "
             "5 us in one library and 15 in another, and 300 where the host sets the pace.",
