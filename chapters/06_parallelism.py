@@ -1,23 +1,22 @@
 # %% [markdown]
 # # 6. Parallelism
 #
-# The weights of the model fit into the node with room to spare. {{because design: the situation
-# that the chapter starts from}} The job dies in its first step: out of memory. You split it over
-# more nodes. Now it runs, but each GPU does a third of the work that it does in a job of its own.
-# {{because design}} What was forgotten, and what is each GPU waiting for now?
+# You want to train a model of seventy billion parameters. Its weights fit into one node of eight
+# GPUs with room to spare. {{because design: the situation that the chapter starts from, held to its
+# numbers at the end}} The job dies in its first step: out of memory. You shard it over eight such
+# nodes. Now it runs, but each GPU does little more than a third of the work that it could do alone.
+# {{because design: the same}} What was forgotten, and what is each GPU waiting for now?
 #
-# Splitting a model raises two questions. **What must each GPU hold?** And: **what must it send,
-# when, and can it compute meanwhile?** Each strategy answers both, and the second answer is what
-# the network sees.
+# The chapter takes the two questions in this order: **What must each GPU hold?** And: **what must
+# it send, when, and can it compute meanwhile?**
 #
-# **You will be able to** say what takes the room on a GPU, to the byte where that is known; name
-# the traffic of data, tensor, pipeline, expert and context parallelism and of ZeRO, and when it can
-# hide; draw a pipeline schedule and state its bubble with its denominator; choose a checkpoint
+# **You will be able to** say what takes the room on a GPU, to the byte where that is known; count
+# the traffic of data, tensor, pipeline, expert and context parallelism and of ZeRO, and say when it
+# can hide; draw a pipeline schedule and state its bubble with its denominator; choose a checkpoint
 # period; and tell which change of a plan to try first.
 #
-# **You need** chapters 2 and 3. Chapter 7 goes into the collectives that this chapter counts in
-# bytes. **Time:** three hours, with the problems. **In twenty minutes:** the
-# sections marked with ◆, each up to its second subsection.
+# **You need** chapters 2 and 3. **Time:** three hours, with the problems. **In twenty minutes:**
+# the parts marked with ◆, among them the last one, which answers the question.
 
 # %%
 import matplotlib.pyplot as plt
@@ -28,81 +27,97 @@ from ipywidgets import Output, SelectionSlider
 from lightspeed.catalog import accelerator, entries, fitted, link, number
 from lightspeed.memory import *
 from lightspeed.models.stack import stack
-from lightspeed.models.training_step import Plan, calibration, fit_share, machine
-from lightspeed.models.training_step import predicted, training_runs
+from lightspeed.models.training_step import Plan, calibration, fit_share, machine, memory_use
+from lightspeed.models.training_step import predicted, step, training_runs
 from lightspeed.parallel import *
 from lightspeed.pipeline import *
 from lightspeed.reliability import *
 from lightspeed.roofline import transfer_time
 from lightspeed.transformer import transformer
 from lightspeed_course import Axis, Bars, Chart, Line, Points, Rule, figure, human_time, si, sweep
-from lightspeed_course import ask, predict, residual_chart, reveal, table, weigh
+from lightspeed_course import Boxes, Text, ask, predict, residual_chart, reveal, table, weigh
 from lightspeed_course.evidence.pairings.training import judge_memory, regret, sweep as swept_runs
 from lightspeed_course.evidence.sets import dataset
 
 # %% [markdown]
 # ## ◆ Before you read on
 #
-# A training run on thousands of GPUs kept a record of its interruptions. Take its failure rate to a
-# larger cluster. How often will something stop the job? Commit yourself.
+# Commit yourself: how much more than the weights does training hold?
 
 # %%
-predict("parallelism.cluster_mtbf", ...)
+predict("parallelism.room_for_training", ...)
 
 # %% [markdown]
 # ## ◆ What each GPU holds
 #
-# Whether the weights fit into a GPU says little about training. {{holds
-# training_state_bytes(1).total == 8 * training_state_bytes(1).weights}} A GPU also holds gradients,
-# the optimizer's states, activations, the logits, buffers of the libraries, the code itself, and
-# the gaps that the allocator leaves.
+# ### ◆ Follow one weight through a step
 #
-# ### Parameters, counted
+# To use a weight, you keep the weight. Training also changes it. So follow one weight through a
+# step of Adam in mixed precision, and write down what has to be kept for it:
 #
-# A decoder with $L$ layers of width $D$, $N$ heads and $K$ KV heads of width $H$, an MLP of hidden
-# width $F$ with three matrices, and separate tables for input and output of $V$ words has
+# ```
+# forward, backward   the weight              ■■
+# backward            its gradient            ■■
+# optimizer           a precise copy of it    ■■■■
+#                     mean of its gradients   ■■■■
+#                     mean of their squares   ■■■■       ■ one byte
+# ```
 #
-# $$P = L\,(2DNH + 2DKH + 3DF + 2D) + 2VD + D$$
-#
-# parameters. A GPT has two MLP matrices, biases, a table of positions, and one table of words for
-# both ends. `transformer` counts the models of the catalog from their configurations.
+# That is {{training_state_bytes(1).total:.0f}} bytes. Why a second copy? One step changes a weight
+# by so little that two bytes would often round the change away (chapter 5). {{because definition}}
+# The two means are what Adam steps by; they are called its *moments*. {{because definition}} **For
+# each byte of weights, training holds eight.** {{holds training_state_bytes(1).total == 8 *
+# training_state_bytes(1).weights}} Now for the model that you wanted to train:
 
 # %%
 keys = ["gpt2", "gpt3_175b", "llama2_70b", "llama3_8b", "llama3_70b", "llama3_405b"]
 keys += ["mixtral_8x7b", "deepseek_v3"]
 models = {entries("models")[key].name: transformer(key) for key in keys}
-published = {entries("models")[key].name: entries("models")[key].parameters for key in keys}
-counts = [[n, m.parameters, int(published[n]), m.active_parameters] for n, m in models.items()]
-columns = ["model", "counted", "published", "used by a token"]
-table(counts, columns, "Parameters from configurations. The authors of GPT-3 round theirs.")
-
-# %% [markdown]
-# Where the exact number is published, the count agrees to the last parameter. {{holds [n for n in
-# models if models[n].parameters != published[n]] == ["GPT-3 175B"]}} Each of the two mixtures of
-# experts holds more than three times as many parameters as one token uses. {{holds sum(m.experts >
-# 0 for m in models.values()) == 2 and all(m.parameters > 3 * m.active_parameters for m in
-# models.values() if m.experts)}} The other parameters still take room, and so do their gradients.
-#
-# ### States: sixteen bytes, or eighteen, or twenty
-#
-# Adam in mixed precision keeps weights and gradients in two bytes, and in four bytes each a master
-# copy of the weights and two moments. That makes sixteen. {{holds sum(RECIPES["16"]) == 16}}
-# Megatron keeps gradients in four bytes, which makes eighteen, and some frameworks keep them in
-# both. {{holds [sum(RECIPES[k]) for k in ("18", "20")] == [16 + 2, 16 + 4]}} When someone says
-# "bytes a parameter", ask which.
+gpt3, llama, h100 = models["GPT-3 175B"], models["Llama 3 70B"], accelerator("h100_sxm")
+params, node = llama.parameters, 8 * h100.hbm_capacity
+training = training_state_bytes(params)
+training
 
 # %%
-params = models["Llama 3 70B"].parameters
-training_state_bytes(params)
+reveal("parallelism.room_for_training")
+
+# %% [markdown]
+# A node of eight H100 has {{si(node, "byte")}}. The weights fit four times; with gradients and
+# optimizer they do not fit at all. {{holds 4 * training.weights < node < training.total}} So the
+# job died before it had stored anything that it computed.
+#
+# Recipes differ. Megatron keeps gradients in four bytes, which makes eighteen, and some frameworks
+# keep them in two and in four. {{holds [sum(RECIPES[k]) for k in ("16", "18", "20")] == [16, 16 +
+# 2, 16 + 4]}} When someone says "bytes a parameter", ask which.
 
 # %%
 sweep(training_state_bytes, parameters=params, recipe=list(RECIPES))
 
 # %% [markdown]
-# Data parallelism gives each GPU other samples and repeats these states on each of them. ZeRO stops
-# the repetition. Stage 1 gives each rank a share of the optimizer's states, stage 2 also a share of
-# the gradients, and stage 3 also a share of the weights. PyTorch's FSDP is stage 3 (`FULL_SHARD`)
-# or stage 2 (`SHARD_GRAD_OP`).
+# ### ◆ More GPUs, and the same states on each
+#
+# *Data parallelism* gives each GPU other samples, and a copy of the whole model. A copy of the
+# whole model has whole states. So a thousand GPUs hold them a thousand times, and each is as full
+# as one would be alone. {{holds zero_bytes_per_device(1, 1000, 0) == 16}} *ZeRO* stops the
+# repetition. With each stage, one thing more is cut into shares, and a GPU keeps its own share.
+# {{because definition}} Count bytes per parameter on four GPUs:
+#
+# ```
+#             weights   gradients   optimizer
+# no ZeRO     ■■        ■■          ■■■■■■■■■■■■
+# stage 1     ■■        ■■          ■■■
+# stage 2     ■■        ▪           ■■■
+# stage 3     ▪         ▪           ■■■               ■ one byte   ▪ half of one
+# ```
+#
+# Together: {{", ".join(f"{zero_bytes_per_device(1, 4, s):g}" for s in range(4))}} bytes. {{because
+# algebra: two, two and twelve, a fourth of each if it is cut}}
+#
+# PyTorch's *FSDP* is stage 3 (`FULL_SHARD`) or stage 2 (`SHARD_GRAD_OP`). {{because definition}} In
+# stages 1 and 2 something stays whole, so there is a floor that no number of GPUs gets below, and
+# in stage 3 there is none. {{holds [zero_bytes_per_device(1, 4, s) for s in range(4)] == [16, 7,
+# 5.5, 4] and zero_bytes_per_device(1, 10**9, 1) > 4 and zero_bytes_per_device(1, 10**9, 2) > 2 and
+# zero_bytes_per_device(1, 10**9, 3) < 1e-6}}
 
 # %%
 zero_params = 7.5e9
@@ -130,17 +145,20 @@ figure(
 )
 
 # %% [markdown]
-# ### Activations
+# ### What the backward pass needs: activations
 #
-# The backward pass needs what the forward pass computed, so each layer keeps its *activations*.
-# They are counted for one *micro-batch*, the part of the batch that goes through the model at a
-# time. For each token a layer keeps the inputs and outputs of its two norms, the queries, keys and
-# values, the heads' result, and a hidden vector for each matrix of the MLP: two in a GPT, three in
-# a gated MLP. All are in two bytes. {{because definition}} A GPT that drops out values at random
-# also keeps which ones, in one byte each.
+# The states do not depend on the batch. But each layer also keeps what it computes in the forward
+# pass, because the backward pass needs it. {{because definition}} These are the *activations*, and
+# they grow with the tokens. So a batch is worked through in parts, called *micro-batches*, and a
+# GPU keeps what one of them leaves behind until its backward pass is done. {{because definition}}
+#
+# What does a layer keep of one token? Walk through it. There are the inputs and outputs of its two
+# norms; the queries, keys and values; the heads' result; and a hidden vector for each matrix of the
+# MLP, which has two in a GPT and three in a gated MLP. All are in two bytes. {{because definition}}
+# A GPT that drops out values at random also keeps which ones, in one byte each. Add them up, for
+# each unit of the model's width:
 
 # %%
-gpt3, llama = models["GPT-3 175B"], models["Llama 3 70B"]
 long = 8192
 
 
@@ -151,6 +169,7 @@ def kept(m, recompute="selective", **split):
 
 
 per_layer, by_tensor = kept(gpt3), 2 * (kept(gpt3) - kept(gpt3, tensor=2))
+token = kept(llama) * llama.width * llama.layers
 per_layer, by_tensor
 
 # %%
@@ -163,27 +182,27 @@ table(
 )
 
 # %% [markdown]
-# For the two GPTs this is the figure of Korthikanti and others (2022), who counted
-# {{per_layer:.0f}}. {{holds {round(kept(m), 9) for m in models.values() if m.gpt} == {34.0}}} The
-# gated models without experts in this table happen to come close to it. {{holds all(0.9 < kept(m) /
-# per_layer < 1.01 for m in models.values() if not m.experts)}} In the two with experts it is more,
-# because a token goes through several of them. {{holds all(kept(m) > 1.5 * per_layer for m in
-# models.values() if m.experts)}} Tensor parallelism, explained below, splits {{by_tensor:.0f}} of a
-# GPT's {{per_layer:.0f}} over its GPUs. *Sequence parallelism* splits the rest, which belongs to
+# So each token that passes the {{llama.layers}} layers of Llama 3 70B leaves
+# {{si(token, "byte")}} behind, and one sequence of {{si(long, "token")}} leaves
+# {{si(long * token, "byte")}}. That is more than two H100 have, for a single sequence. {{holds
+# long * token > 2 * h100.hbm_capacity}} There are three remedies.
+#
+# **Do not keep the scores.** The last column counts the attention scores, which grow with the
+# square of the sequence length. {{holds activation_bytes(2 * long, 1, 1024, 8) - activation_bytes(2
+# * long, 1, 1024, 8, recompute="selective") == 4 * (activation_bytes(long, 1, 1024, 8) -
+# activation_bytes(long, 1, 1024, 8, recompute="selective"))}} In each of these models they would
+# take more room than everything else together. {{holds all(kept(m, "none") > 2 * kept(m) for m in
+# models.values())}} FlashAttention does not store them: it works through them in blocks, and
+# computes them again in the backward pass. From here on they are not kept unless we say so.
+#
+# **Compute again.** *Selective* recomputation repeats the step from queries, keys and values to the
+# heads' result, and so frees the scores without such a kernel. {{because definition}} *Full*
+# recomputation keeps only a layer's input, and repeats the whole layer. {{because definition}}
+#
+# **Split the layer.** *Tensor parallelism*, explained below, splits {{by_tensor:.0f}} of a GPT's
+# {{per_layer:.0f}} bytes over its GPUs. *Sequence parallelism* splits the rest, which belongs to
 # the norms and to dropout, by tokens. {{holds kept(gpt3, tensor=8, split="tensor+sequence") ==
 # per_layer / 8}}
-#
-# The last column counts the attention scores, which grow with the square of the sequence length.
-# {{holds activation_bytes(2 * long, 1, 1024, 8) - activation_bytes(2 * long, 1, 1024, 8,
-# recompute="selective") == 4 * (activation_bytes(long, 1, 1024, 8) - activation_bytes(long, 1,
-# 1024, 8, recompute="selective"))}} In sequences of this length they would take more room than
-# everything else together, in each of these models. {{holds all(kept(m, "none") > 2 * kept(m) for m
-# in models.values())}} FlashAttention therefore does not store them. It works through the scores in
-# blocks, and computes them again in the backward pass. *Selective* recomputation frees the same
-# room without such a kernel. It repeats the step from queries, keys and values to the heads'
-# result, and no other part of the layer. {{because definition}} *Full* recomputation repeats the
-# whole layer, and keeps only the layer's input. {{because definition}} From here on scores are not
-# kept unless we say so.
 
 # %%
 splits, repeats = ("tensor", "tensor+sequence"), ("none", "selective")
@@ -200,52 +219,22 @@ columns = ["split", "recomputed", "activations a GPU", "of the first"]
 table(rows, columns, "GPT-3 over eight GPUs, one sequence of its own length.")
 
 # %% [markdown]
-# A pipeline, also explained below, cuts the model into $p$ stages. It saves less activation memory
-# than you might hope. {{holds transformer_activation_bytes(gpt3, 2048, pipeline=8) ==
-# transformer_activation_bytes(gpt3, 2048)}} Its first stage has a share $1/p$ of the layers, but in
-# the usual schedule (1F1B, below) it holds $p$ micro-batches at a time, so $p$ cancels. {{holds
-# simulate("1f1b", 8, 32).peak_activations[0] == 8}} If each GPU holds $v$ separate pieces of the
-# model, the first stage keeps even more, $1 + (p - 1)/(pv)$ times as much. {{holds
-# abs(transformer_activation_bytes(gpt3, 2048, pipeline=8, interleave=3) /
-# transformer_activation_bytes(gpt3, 2048) - (1 + 7 / 24)) < 1e-9}}
+# A *pipeline*, also explained below, gives each GPU some of the layers. It saves less activation
+# memory than you might hope. {{holds transformer_activation_bytes(gpt3, 2048, pipeline=8) ==
+# transformer_activation_bytes(gpt3, 2048)}} With $p$ stages the first has $1/p$ of the layers. But
+# in the usual schedule it holds $p$ micro-batches at a time, so $p$ cancels. {{holds
+# simulate("1f1b", 8, 32).peak_activations[0] == 8}}
 #
-# ### Caches, logits, buffers, gaps
+# Three smaller things take room, too. For each token there are as many *logits* as words in the
+# vocabulary, often in four bytes each. {{because definition}} Collectives, and products that are
+# not fused, need *buffers*. And an allocator whose blocks come and go in different sizes leaves
+# *gaps*. A tenth of the whole is a fair premise, but measure your own. {{because advice}}
 #
-# For each token there are as many logits as words in the vocabulary, often in four bytes each.
-# {{because definition}} Collectives, and products that are not fused, need buffers. And an
-# allocator whose blocks come and go in different sizes leaves gaps. A tenth of the whole is a fair
-# premise, but measure your own. {{because advice}}
-#
-# When a model serves requests there are no gradients and no optimizer. {{because definition}}
-# Instead it keeps a cache of keys and values, for each token that it remembers:
-
-# %%
-remembered = 8192
-llama.kv_cache_bytes_per_token()
-
-# %%
-cache = {name: m.kv_cache_bytes_per_token() for name, m in models.items()}
-kv_heads = {name: m.kv_heads or m.heads for name, m in models.items()}
-rows = [
-    [name, m.heads, kv_heads[name], *(si(k * cache[name], "byte") for k in (1, remembered))]
-    for name, m in models.items()
-]
-columns = [
-    "model", "heads", "KV heads", "cache a token", f"a sequence of {si(remembered, 'token')}",
-]
-table(
-    rows, columns,
-    "KV cache in two-byte elements. Fewer KV heads, or one compressed vector (DeepSeek), "
-    "shrink it.",
-)
-
-# %% [markdown]
-# ### Does it fit, and what takes the room?
+# ### ◆ Does it fit, and what takes the room?
 #
 # One function answers. It takes the shape, the machine and the split, and adds up the parts.
 
 # %%
-h100 = accelerator("h100_sxm")
 ranks = 64
 both = dict(data=2, tensor=8, pipeline=4, split="tensor+sequence")
 plans = {
@@ -286,7 +275,7 @@ figure(
         height=300,
     ),
     caption=f"Llama 3 70B on {ranks} {h100.name}s, sequences of {si(long, 'token')}. "
-    + "Off the chart: " + "; ".join(f"{name}: {si(use.total, 'byte')}" for name, use in beyond.items()) + ".",
+    "Off the chart: " + "; ".join(f"{n}: {si(u.total, 'byte')}" for n, u in beyond.items()) + ".",
     alt=f"Stacked bars of memory for {len(fits)} plans against the capacity of a GPU. "
     + "; ".join(
         f"{n}: {si(u.total, 'byte')}, the largest part {u.largest}" for n, u in fits.items()
@@ -313,7 +302,7 @@ figure(
 #
 # ## What each GPU sends
 #
-# ### What does ZeRO send?
+# ### ◆ What does ZeRO send?
 #
 # Each GPU has the whole model and its own samples, so each has its own gradients. If each stepped
 # by its own gradients alone, the copies of the model would drift apart. So the gradients are added
@@ -419,15 +408,43 @@ reveal("parallelism.zero3_accumulated")
 # before. Only the traffic that takes longer than the backward pass still costs time. {{because
 # definition}}
 #
-# ### Tensor parallelism, run
+# ### Tensor parallelism: cut a product in two
 #
-# A product can be cut two ways. Cut the *columns* of the weight, and each GPU gets some columns of
-# the result, complete. Cut the *rows*, and each GPU needs just those columns of the input, but gets
-# a partial sum of the whole result. Megatron cuts the first matrix of an MLP by columns and the
-# second by rows. Nothing is sent between the two. {{because algebra: the cell below runs it}} After
-# the second, one all-reduce adds the partial results. Columns come first because ReLU works on each
-# column by itself; with rows first, the sum would be needed before ReLU. Here is an MLP on two
-# "GPUs".
+# ZeRO cuts what is *stored*. The GPUs still compute whole layers, and keep their activations whole.
+# Can two GPUs share one product? Take an MLP: a matrix `up`, ReLU, a matrix `down`. There are
+# two ways to cut a matrix, by columns or by rows. Before you look: which one would you choose for
+# which matrix, so that the two GPUs talk as little as possible?
+
+# %% tags=["figure"]
+shapes = {  # name: left, right, low, high of the part of GPU 0 and of GPU 1
+    "up": [(2.6, 4.2, 2.2, 3.8), (4.2, 5.8, 2.2, 3.8)],
+    "hidden": [(6.8, 8.4, 2.5, 3.5), (8.4, 10, 2.5, 3.5)],
+    "down": [(11, 12.4, 3, 4.6), (11, 12.4, 1.4, 3)],
+    "a sum of two parts": [(13.4, 14.8, 2.5, 3.5), (15.4, 16.8, 2.5, 3.5)],
+}
+marks = [Boxes([0.2], [1.6], [2.5], [3.5], label="on both", color="grey")]
+for gpu, color in enumerate(("blue", "orange")):
+    sides = zip(*(parts[gpu] for parts in shapes.values()))
+    marks.append(Boxes(*sides, label=f"on GPU {gpu}", color=color))
+for name, (left, right) in shapes.items():
+    marks.append(Text((left[0] + right[1]) / 2, 0.7, name))
+signs = {2.1: "×", 6.3: "→", 10.5: "×", 12.9: "=", 15.1: "+"}
+marks += [Text(0.9, 0.7, "X"), *(Text(x, 3, sign) for x, sign in signs.items())]
+figure(
+    Chart(Axis(domain=(0, 17)), Axis(domain=(0, 5)), marks, height=230, bare=True),
+    caption="An MLP on two GPUs: the first matrix is cut by columns, the second by rows.",
+    alt="The whole input times a matrix whose left part is on GPU 0 and whose right part is on GPU "
+    "1. Each makes its own hidden columns, and uses its own rows of the second matrix. Each ends "
+    "with a part of the whole result, and the two parts are added.",
+)
+
+# %% [markdown]
+# Follow one color. The blue columns of `up` make the blue hidden columns, complete. ReLU works on
+# each number by itself, so it needs nobody else. {{because definition}} And the blue hidden columns
+# need just the blue rows of `down`. What comes out is a part of each number of the result, and the
+# parts have to be added. **So columns first, rows second: nothing is sent between
+# the two, and one all-reduce comes after.** {{because algebra: the cell below runs it}} The other
+# way round, the sum would be needed before ReLU as well. {{because algebra}} Run it:
 
 # %%
 rng = np.random.default_rng(6)
@@ -467,10 +484,10 @@ def attend(X, mine):
 np.allclose(attend(X, (0, 1)) + attend(X, (2, 3)), attend(X, range(heads)))
 
 # %% [markdown]
-# The backward pass mirrors the forward pass. The gradient of each block's *input* is a sum over the
-# GPUs of the group: one all-reduce. The gradients of the split *weights* are complete where the
-# weights are. Nothing is summed over the tensor-parallel group for them. {{because algebra: the
-# cell below runs it}} Data parallelism sums them, over other GPUs. Check this on the MLP:
+# The backward pass walks the same picture from right to left. Each GPU gets a part of the gradient
+# of the *input*, so these parts are added: one more all-reduce. The gradients of the *weights* need
+# no sum over the group, because each weight is on one GPU of it. {{because algebra: the cell below
+# runs it}} Data parallelism sums them, over other GPUs.
 
 # %%
 G = rng.standard_normal((5, 8))
@@ -480,45 +497,45 @@ mine = X.T @ ((G @ down[:16].T) * (hidden[:, :16] > 0))
 np.allclose(mine, whole[:, :16])
 
 # %% [markdown]
-# So a layer needs two all-reduces forward and two backward, of $bsh$ elements each, for a
-# micro-batch of $b$ sequences of $s$ tokens and a width of $h$. Sequence parallelism replaces each
-# by a reduce-scatter and an all-gather, which together send the same bytes. There are exceptions.
-# With fewer KV heads than GPUs, K and V are computed or sent more than once. {{because definition}}
-# With sequence parallelism each GPU sees only its own tokens in the norms, so the gradients of
-# their few weights are summed over the group. {{because definition}} And to keep no more than its
-# share of a gathered input, each GPU gathers it once more in the backward pass, beside a product.
-# {{because definition}} Finally, *context parallelism*, which splits the sequence, does send K and
-# V.
+# Now count. A layer has two blocks, attention and MLP, and each sums once forward and once
+# backward: four all-reduces. Each is over the activations of a micro-batch, $tD$ elements for $t$
+# tokens and a width of $D$. {{because algebra}} And each is *in the way*: the next product needs
+# its result. {{because algebra}} Sequence parallelism replaces each by a reduce-scatter and an
+# all-gather, which together send the same bytes. {{because algebra: one of the two passes each}}
 #
-# Word embeddings are split by rows of the table. Each GPU looks up the words it has, writes zeros
-# for the others, and one all-reduce adds the parts:
-
-# %%
-words = rng.integers(0, 100, 6)
-E = rng.standard_normal((100, 8))
-first = np.where((words < 50)[:, None], E[np.minimum(words, 49)], 0)
-second = np.where((words >= 50)[:, None], E[np.maximum(words, 50)], 0)
-np.allclose(first + second, E[words])
-
-# %% [markdown]
-# ### Pipeline, expert and context parallelism
+# ### A pipeline sends little
 #
-# A **pipeline** gives each GPU some of the layers. A stage sends the activations of a micro-batch
-# on to the next stage, and gets their gradients back from it. These are fewer bytes than tensor
+# A pipeline gives each GPU some of the layers. A stage sends the activations of a micro-batch on to
+# the next stage, and gets their gradients back from it. These are fewer bytes than tensor
 # parallelism sends in a single layer. {{holds all(pipeline_bytes(1024, 8192) <
-# tensor_parallel_bytes(1024, 8192, t) for t in (2, 4, 8))}} Within a step the stages never all have
-# to wait for one another at once. {{because definition}} What costs time is the schedule (next
-# section), and one slow stage delays all the others. {{holds simulate("1f1b", 4, 8, forward=[1, 1,
-# 1.5, 1]).span > simulate("1f1b", 4, 8).span}}
+# tensor_parallel_bytes(1024, 8192, t) for t in (2, 4, 8))}} So the price of a pipeline is not its
+# traffic. It is its schedule, to which the next section is given. {{because design}}
 #
-# **Experts** on different GPUs need their tokens. Each GPU sends each expert other tokens, which is
-# an **all-to-all**. {{because definition}} The results come back by another, and the gradients go
-# both ways again. The bytes are those of the tokens times the number of experts that each is sent
-# to, less those whose expert is at home. The danger is not the mean. If the router sends most
-# tokens to one expert, the GPU that holds it receives the most, computes the longest, and keeps all
-# the others waiting: {{holds skewed_exchange(1024, 4096, 8, 0.6).hot_receives >
-# max(skewed_exchange(1024, 4096, 8, 0.6).other_receives, skewed_exchange(1024, 4096, 8,
-# 0.6).other_sends)}}
+# ### Experts: the popular one sets the time
+#
+# In a mixture of experts a router picks, for each token, the experts that it passes. {{because
+# definition}} Put the experts on different GPUs, and tokens have to travel. Here are four GPUs with
+# one expert each. Each GPU has twelve tokens:
+#
+# ```
+# to expert     0    1    2    3            0        1    2    3
+# from GPU 0    ■■■  ■■■  ■■■  ■■■          ■■■■■■   ■■   ■■   ■■
+# from GPU 1    ■■■  ■■■  ■■■  ■■■          ■■■■■■   ■■   ■■   ■■
+# from GPU 2    ■■■  ■■■  ■■■  ■■■          ■■■■■■   ■■   ■■   ■■
+# from GPU 3    ■■■  ■■■  ■■■  ■■■          ■■■■■■   ■■   ■■   ■■
+#               a fair router               half want expert 0
+# ```
+#
+# Read a row: a GPU sends something else to each of the others. {{because definition}} That is an
+# **all-to-all**. {{because definition}} Read a column: what an expert receives. On the left each
+# GPU sends nine tokens and receives nine. On the right GPU 0 receives eighteen, and it takes twice
+# as long. {{holds [skewed_exchange(12, 1, 4, 1 / 4, 1).hot_receives, skewed_exchange(12, 1, 4, 1 /
+# 2, 1).hot_receives] == [9, 18] and skewed_exchange(12, 1, 4, 1 / 4, 1).other_sends == 9}} **An
+# exchange lasts as long as its fullest column.** {{because algebra}} Then that expert also has most
+# to compute, and all the others wait for it. {{because algebra}}
+#
+# A layer has four such exchanges: there and back, forward and backward. Each carries the tokens
+# times the experts that a token is sent to, less what stays at home. With eight GPUs:
 
 # %%
 experts, tokens, share_hot = 8, 1024, 0.5
@@ -531,29 +548,44 @@ sweep(skewed_exchange, tokens=tokens, width=4096, ways=experts, hot_share=[1 / e
 # %% [markdown]
 # The hot GPU receives {{skew.hot_receives / fair.hot_receives:.1f}} times its fair share, and that
 # is how many times as long the exchange takes. {{holds max(vars(skew).values()) /
-# max(vars(fair).values()) == skew.hot_receives / fair.hot_receives}} So MoE training spends effort
-# on balance (losses, biases, capacity limits), on where experts live, and on networks that carry
-# traffic from many senders to one receiver without loss.
+# max(vars(fair).values()) == skew.hot_receives / fair.hot_receives}} So training of such models
+# spends effort on balance: extra losses, biases, and limits to what an expert takes.
 #
-# **Context parallelism** splits a sequence that is too long for one GPU. {{because definition}}
-# Which products can then stay at home? Projections and the MLP treat each token by itself, so they
-# ask other GPUs for no data. {{because definition}} Attention does: the query of a token meets the
-# keys and values of tokens that other GPUs hold. {{because definition: of attention}} So K and V are
-# gathered in the forward pass, and their gradients are scattered in the backward pass.
+# ### Context: one sequence on several GPUs
 #
-# Count for one layer. Each of $c$ GPUs holds $t$ tokens, and K and V have $k$ elements of two bytes
-# for each token, so a GPU holds $4tk$ bytes of them. It passes $c - 1$ such parts on when they are
-# gathered, and as many when the gradients are scattered:
+# Tensor parallelism cuts the layer. What if a single sequence is too long, as it was above?
+# *Context parallelism* cuts the sequence. {{because definition}} Four GPUs take the first tokens,
+# the next ones, and so on. Norms, projections and the MLP treat each token by itself, so they ask
+# other GPUs for no data. {{because definition}} Attention does: a query meets the keys and values
+# of all tokens before it. {{because definition: of attention}}
 #
-# $$2 \cdot (c - 1) \cdot 4\,t\,k \text{ bytes}$$
+# ```
+#              K and V on GPU
+#              0     1     2     3
+# Q on GPU 0   ■
+# Q on GPU 1   □     ■
+# Q on GPU 2   □     □     ■
+# Q on GPU 3   □     □     □     ■       ■ at home   □ from another GPU
+# ```
 #
-# With the tokens of the cell above, and eight KV heads of the usual width, four GPUs send
+# The picture says two things. First, K and V must travel: they are gathered in the forward pass,
+# and their gradients are scattered in the backward pass. {{because algebra}} Second, GPU 3 has four
+# blocks to do and GPU 0 has one. So cut the sequence into eight pieces, and give each GPU one piece
+# from the front and the matching one from the back. Then all have nine small blocks. {{holds
+# {sum((i + 1, 8 - i)) for i in range(4)} == {9}}}
+#
+# How much is sent? Each of $c$ GPUs holds $t$ tokens, and K and V have $k$ elements of two bytes
+# for each token, so a GPU holds $4tk$ bytes of them. In a gather it passes $c - 1$ such parts on,
+# and as many when the gradients are scattered:
+#
+# $$2 \cdot (c - 1) \cdot 4\,t\,k \text{ bytes for each layer}$$
+#
+# For {{si(tokens, "token")}} a GPU and eight KV heads of the usual width, four GPUs send
 # {{si(context_parallel_bytes(tokens, 8 * 128, 4), "byte")}} each. {{holds
-# context_parallel_bytes(tokens, 8 * 128, 4) == 2 * 3 * 4 * tokens * 8 * 128}} The attention of a
-# whole sequence grows with the square of its length, and this traffic in proportion to it. So the
-# longer the sequence, the more easily the traffic hides. {{because algebra}} Sharing KV heads makes
-# the traffic cheaper. {{holds
-# context_parallel_bytes(1024, 8 * 128, 4) < context_parallel_bytes(1024, 64 * 128, 4)}}
+# context_parallel_bytes(tokens, 8 * 128, 4) == 2 * 3 * 4 * tokens * 8 * 128}} Sharing KV heads
+# makes this cheap, {{holds context_parallel_bytes(1024, 8 * 128, 4) < context_parallel_bytes(1024,
+# 64 * 128, 4)}} and length makes it easy to hide: the traffic grows in proportion to the sequence,
+# and attention grows with its square. {{because algebra}}
 #
 # ### One plan and its traffic
 #
@@ -622,33 +654,68 @@ table(
 # a tensor-parallel group shares a node, and the other groups join GPUs of the same place. {{because
 # design}}
 #
-# ### Compute-bound or communication-bound
+# ### ◆ Compute-bound or communication-bound?
 #
-# Compare the two clocks of chapter 2, with $C$ the peak of a chip and $W$ the rate at which it
-# sends.
+# ZeRO-3 sends a lot. But while it sends, the GPU computes. When is that enough? Compare the two
+# clocks of chapter 2, with $C$ the peak of a chip and $W$ the rate at which it sends.
 #
-# **Data parallelism, FSDP.** The backward pass does four FLOPs for each parameter and token, and
-# must move four bytes for each parameter. The model cancels:
+# **FSDP, seen from one weight.** In the backward pass a weight takes four FLOPs for each token that
+# passes it. It also takes four bytes: two to gather it, two to scatter its gradient. With $t$
+# tokens on the chip, arithmetic takes longer if
 #
-# $$\text{tokens per chip} > \frac{C}{W}
-# \qquad \left(\times \tfrac{E}{k} \text{ with } k \text{ of } E \text{ experts used}\right)$$
+# $$\frac{4t}{C} > \frac{4}{W} \qquad\text{so}\qquad t > \frac{C}{W}$$
 #
-# **Tensor parallelism** over $Y$ chips. Both clocks are proportional to the tokens, which cancel:
-# $Y < F\,W/C$.
-#
-# **Both at once**, FSDP between the nodes and tensor parallelism inside. A chip now gathers just
-# $1/Y$ of each weight, while the $Y$ chips of its group work on the same tokens. So each of them
-# computes as long as before for its number of tokens, and sends $1/Y$ of the bytes:
-#
-# $$\text{tokens per chip} > \frac{C}{W_\text{out}\,Y}
-# \qquad \text{as long as} \qquad Y < \frac{F\,W_\text{in} }{C}$$
-#
-# This is the reason for splitting both ways: tensor parallelism on
-# fast links divides the batch that FSDP needs on slow ones.
+# The size of the model has cancelled: what counts is the tokens that meet a weight while it is
+# there. {{because algebra}} With $k$ of $E$ experts used, all are sent and few compute, so the
+# limit is $E/k$ times as high. {{holds data_parallel_tokens(9e14, 5e10, experts_over_active=4) == 4
+# * data_parallel_tokens(9e14, 5e10)}}
 
 # %%
-peak, inside = h100.bf16, h100.link_bandwidth
-round(data_parallel_tokens(peak, inside)), round(tensor_parallel_ways(llama.hidden, peak, inside))
+peak, inside, gpus_large = h100.bf16, h100.link_bandwidth, 16384
+outside = link("infiniband_ndr").bandwidth
+data_parallel_tokens(peak, inside), data_parallel_tokens(peak, outside)
+
+# %% [markdown]
+# The first is over NVLink, the second over one network port. But which $W$ holds between nodes? Ask
+# how a weight gets into a node of eight GPUs:
+#
+# ```
+#                      one GPU of each     FSDP over           tensor 8 in the node,
+#                      node is in it       whole nodes         FSDP between nodes
+# through each port    the weight          an eighth of it     an eighth of it
+# over NVLink          nothing             the other eighths   activations
+# tokens a chip        C / W_out           C / 8 W_out         C / 8 W_out
+# ```
+#
+# In the second column each GPU needs the whole weight, but the *node* needs it once. Its eight
+# ports bring an eighth each, and NVLink hands the eighths round. {{because definition: of a gather
+# in two levels}} In the third column a chip needs just its eighth. Its group works on the tokens of
+# eight chips, so a chip computes as much as before. {{because algebra: an eighth of the weight for
+# eight times the tokens}} With $Y$ chips in the group:
+#
+# $$\text{FSDP beside tensor parallelism:}\quad t > \frac{C}{W_\text{out}\,Y}$$
+#
+# So tensor parallelism does not spare the network. {{holds data_parallel_tokens(peak, outside,
+# tensor=8) == data_parallel_tokens(peak, 8 * outside)}} It spares memory: each GPU keeps an eighth
+# of a gathered layer, and of the activations. {{holds abs(transformer_activation_bytes(llama, long,
+# tensor=8, split="tensor+sequence") * 8 / transformer_activation_bytes(llama, long) - 1) < 1e-9}}
+# And it spares batch. A micro-batch has at least one sequence. {{because
+# definition}} On {{gpus_large:,}} GPUs with
+# sequences of {{long:,}} tokens, a sequence for each GPU makes a step of {{si(gpus_large * long,
+# "token")}}; a sequence for each node makes {{si(gpus_large / 8 * long, "token")}}.
+#
+# **What tensor parallelism costs.** A group of $Y$ chips works on $T$ tokens. In the forward pass
+# of an MLP of width $D$ and hidden width $F$, a chip does $4DFT/Y$ FLOPs and sends nearly $4TD$
+# bytes, in an all-reduce of $TD$ elements. {{because algebra}} Arithmetic takes longer if
+#
+# $$\frac{4DFT}{Y\,C} > \frac{4TD}{W} \qquad\text{so}\qquad Y < \frac{F\,W}{C}$$
+#
+# Here the *tokens* have cancelled. {{because algebra}} A larger batch does not help; a wider model
+# or a faster link does.
+
+# %%
+ways_in, ways_out = (tensor_parallel_ways(llama.hidden, peak, w) for w in (inside, 8 * outside))
+round(ways_in, 1), round(ways_out, 1)
 
 # %%
 places = {
@@ -658,25 +725,17 @@ places = {
 }
 limits = {}
 for name, (gpu, network) in places.items():
-    C, inside = accelerator(gpu).bf16, accelerator(gpu).link_bandwidth
-    outside = link(network).bandwidth
-    limits[name] = (
-        data_parallel_tokens(C, inside),
-        data_parallel_tokens(C, outside),
-        data_parallel_tokens(C, outside, tensor=8),
-        tensor_parallel_ways(llama.hidden, C, inside),
-        tensor_parallel_ways(llama.hidden, C, outside),
-    )
-[round(x, 1) for x in limits["H100"]]
-
-# %%
+    C, V, W = accelerator(gpu).bf16, accelerator(gpu).link_bandwidth, link(network).bandwidth
+    tokens_needed = [data_parallel_tokens(C, rate) for rate in (V, W, 8 * W)]
+    limits[name] = [*tokens_needed, tensor_parallel_ways(llama.hidden, C, V)]
+networks = [link(network).name for _, network in places.values()]
 rows = [
-    [name, link(places[name][1]).name, *map(round, row[:3]), *(f"{x:.1f}" for x in row[3:])]
-    for name, row in limits.items()
+    [name, network, *map(round, row[:3]), f"{row[3]:.1f}"]
+    for network, (name, row) in zip(networks, limits.items())
 ]
 columns = [
-    "chip", "network, a port a GPU", "tokens a chip: FSDP in a node", "FSDP between nodes",
-    "the same, with tensor 8 inside", "most ways of tensor parallelism: in a node", "between nodes",
+    "chip", "network, a port a GPU", "tokens a chip: FSDP in a node", "one GPU of each node",
+    "whole nodes, or tensor 8 inside", "most ways of tensor parallelism in a node",
 ]
 table(
     rows, columns,
@@ -686,25 +745,14 @@ table(
 
 # %% [markdown]
 # Inside a node, eight ways are within the limit on each of these chips. {{holds all(row[3] > 8 for
-# row in limits.values())}} Between nodes it would end at
-# {{max(row[4] for row in limits.values()):.1f}} ways or fewer. {{holds max(row[4] for row in
-# limits.values()) < 2.5}} Hence tensor parallelism inside, data parallelism outside. And with
-# tensor parallelism inside, FSDP between nodes needs at most one and a half times the tokens that
-# it would need inside a node by itself. {{holds all(row[2] <= 1.5001 * row[0] for row in
-# limits.values())}}
+# row in limits.values())}} On H100s sixteen ways over two nodes are beyond it, even if the ring
+# leaves each node through all ports. {{holds ways_out < 16}} **Hence tensor parallelism inside a
+# node, and data parallelism between nodes.**
 #
-# This takes both kinds of traffic as hidden behind arithmetic. Tensor-parallel traffic usually
-# cannot hide, so it adds its time. If both add up, the best split of the chips needs
-# $4\,C^2/(W_\text{out}\,W_\text{in}\,F)$ tokens per chip, and that beats FSDP alone only where
-# tensor parallelism could be more than four ways, $F\,W_\text{in}/C > 4$. {{holds
-# all((mixed_tokens(llama.hidden, accelerator(g).bf16, link(w).bandwidth, rate) <
-# data_parallel_tokens(accelerator(g).bf16, link(w).bandwidth)) ==
-# (tensor_parallel_ways(llama.hidden, accelerator(g).bf16, rate) > 4) for g, w in places.values()
-# for rate in (accelerator(g).link_bandwidth, link(w).bandwidth))}}
-#
-# When all GPUs of a node send at once, they share its ports. {{because design}} With a port for
-# each GPU, each sends at the rate of one port, as the table assumes. {{because design: a port for
-# each GPU}}
+# The formulas take traffic as hidden behind arithmetic. FSDP can fetch a layer ahead of time.
+# {{because definition}} An all-reduce of tensor parallelism stands in the way, so it usually adds
+# its time. {{because algebra: the next product needs it}} How to split the chips then is at the
+# end, *for a second reading*.
 #
 # ### What the network must be good at
 #
@@ -718,9 +766,12 @@ table(
 # | congestion control | many to one: experts, and the egress buffers they fill |
 # | the collectives themselves | the algorithm, and switches that add (chapter 7) |
 #
-# ## ◆ Schedules that run
+# Chapter 7 says how fast a collective can be, and chapter 8 what happens where a network is not as
+# it is sold.
 #
-# ### Why is a GPU idle in a pipeline?
+# ## Schedules that run
+#
+# ### ◆ Why is a GPU idle in a pipeline?
 #
 # You cut a model into four stages and give each stage a GPU of its own. You also cut the batch into
 # four micro-batches, which follow one another down the line, first forward and then back. Nothing
@@ -975,6 +1026,13 @@ figure(
 #
 # ### Failures
 #
+# A training run on thousands of GPUs kept a record of its interruptions. Take its failure rate to a
+# larger cluster. How often will something stop the job?
+
+# %%
+predict("parallelism.cluster_mtbf", ...)
+
+# %% [markdown]
 # Failure rates add: $n$ devices fail $n$ times as often as one. {{holds all(cluster_mtbf(1e8, k) *
 # k == 1e8 for k in (2, 8, 100))}} The record of Llama 3's training gives the rate.
 
@@ -1064,40 +1122,6 @@ figure(
 # again. {{because advice}} A checkpoint has weights, master weights and moments, fourteen bytes a
 # parameter. {{holds checkpoint_bytes(1) == 14}} BLOOM's {{si(bloom_size, "byte")}} for its
 # {{si(bloom_params, "parameter")}} come to {{bloom_size / bloom_params:.1f}} bytes.
-#
-# ### Loss of packets, loss of money
-#
-# When a packet is lost, the collective stalls and every rank waits for it. {{because definition}}
-# The step takes longer, and you pay for all the GPUs that wait. {{because definition}} How much?
-# Price the electricity of {{devices:,}} H100s for sixty days:
-
-# %%
-from lightspeed.energy import JOULES_PER_KWH, cost_of, energy_of
-
-seconds, pue = 60 * 86400, number("data_centre.pue")
-price = number("data_centre.electricity_price")
-bills = {
-    "PCIe cards, without the building": energy_of(accelerator("h100_pcie").power, seconds, devices),
-    "the SXM modules of such clusters": energy_of(h100.power, seconds, devices),
-    "and the building": energy_of(h100.power, seconds, devices, pue),
-}
-bills["and the building"]
-
-# %%
-rows = [
-    [name, si(e / seconds, "W"), f"{e / JOULES_PER_KWH / 1e3:,.0f} MWh",
-     f"{cost_of(e, price):,.0f} USD"]
-    for name, e in bills.items()
-]
-table(rows, ["premise", "power", "energy", "electricity"])
-
-# %% [markdown]
-# With the power of the PCIe card and no building, the bill would be less than half of the last
-# row's. {{holds bills["PCIe cards, without the building"] < bills["and the building"] / 2}} Hosts,
-# switches and storage come on top, and so does the price of the machines. Use the sum as a price
-# for waiting: at the last row's rate an hour of the cluster takes
-# {{cost_of(bills["and the building"], price) / (seconds / 3600):,.0f}} USD of electricity alone,
-# and GPUs that wait draw somewhat less. {{because design: the rows are at rated power}}
 #
 # ## ◆ Try it
 #
@@ -1259,12 +1283,12 @@ runs, bound, expected, took = swept_runs(dataset("training_sweep"))
 print(f"{len(runs):,} runs; the bound is {np.median(bound / took):.0%} of the time in the median")
 
 # %% [markdown]
-# `step` with the rates of the data sheet is below each of these runs. {{holds (bound < took).all()}}
-# Each of its times shrinks with the layer. {{because definition}} An *expectation* adds the
-# constants of a framework and a cluster, a `Stack`. Launches run ahead of the GPU, so a layer takes
-# the longer of its work and the time of its launches on the host. The others are a share of the peak
-# and of each link, a time for each hop of a ring over nodes, one for each tensor whose gradients
-# are summed, and one for each step.
+# `step` with the rates of the data sheet is below each of these runs. {{holds (bound <
+# took).all()}} Each of its times shrinks with the layer. {{because definition}} An *expectation*
+# adds the constants of a framework and a cluster, a `Stack`. Launches run ahead of the GPU, so a
+# layer takes the longer of its work and the time of its launches on the host. The others are a
+# share of the peak and of each link, a time for each hop of a ring over nodes, one for each tensor
+# whose gradients are summed, and one for each step.
 
 # %%
 stack("nanotron_h100")
@@ -1298,16 +1322,16 @@ table(rows, columns, "Each model is expected from constants that the other model
 # lib/lightspeed/catalog/fitted_stacks.toml}} The expectation misses a model left out by
 # {{np.median(off["expectation"]):.0%}}: the form of a law carries over, a table does not.
 #
-# Pipelines over nodes, and jobs on {{runs["nodes"].max():.0f}} nodes, are expected in a bad *state* of the cluster, which
-# such runs of the other models set: collectives of
+# Pipelines over nodes, and jobs on {{runs["nodes"].max():.0f}} nodes, are expected in a bad *state*
+# of the cluster, which such runs of the other models set: collectives of
 # {{si(stack("nanotron_h100", "slow_collectives").slow, "s", 2)}} a layer and rank. Its cause is not
-# known. {{because quotation: lib/lightspeed/catalog/fitted_stacks.toml}} And
-# {{np.mean(far):.0%}} of the runs are still off by more than half,
-# most of them slower than expected, {{holds np.mean((expected < took)[far]) > 0.8}} as if
-# {{si(stack("nanotron_h100", "stalled").stall, "s", 2)}} were lost in each slot of a pipeline. That
-# is no term of the law. {{because definition}} The memory of a GPU, counted for
-# each stage, is {{np.median(np.abs(memory.predicted / memory.measured - 1)):.0%}} off in the median.
-# `lightspeed fit-stack` finds the constants of your own runs, and says which they can't tell.
+# known. {{because quotation: lib/lightspeed/catalog/fitted_stacks.toml}} And {{np.mean(far):.0%}}
+# of the runs are still off by more than half, most of them slower than expected, {{holds
+# np.mean((expected < took)[far]) > 0.8}} as if {{si(stack("nanotron_h100", "stalled").stall, "s",
+# 2)}} were lost in each slot of a pipeline. That is no term of the law. {{because definition}} The
+# memory of a GPU, counted for each stage, is {{np.median(np.abs(memory.predicted / memory.measured
+# - 1)):.0%}} off in the median. `lightspeed fit-stack` finds the constants of your own runs, and
+# says which they can't tell.
 #
 # ### Where it breaks
 #
@@ -1493,6 +1517,65 @@ from lightspeed_course import gallery
 gallery("06")
 
 # %% [markdown]
+# ## ◆ Back to the job
+#
+# Take the numbers of that morning: {{ranks}} H100 in eight nodes, and sequences of two thousand
+# tokens, eight of them for each GPU in a step. {{because design}} The network was a cheap one, of a
+# hundred Gbit/s for each GPU. {{because design}} Then change one thing at a time.
+
+# %%
+morning = machine("h100_sxm", "ethernet_100g", share=fit_share())
+better = machine("h100_sxm", "infiniband_ndr", share=fit_share())
+spread, brief = Plan(data=ranks, stage=3, micro_batches=8), 2048
+larger = Plan(data=ranks, stage=3, micro_batches=2, micro_size=4, recompute="full")
+placed = Plan(data=2, tensor=8, pipeline=4, micro_batches=256, stage=1)
+attempts = {
+    "ZeRO-3 over all GPUs": (spread, morning),
+    "four times the micro-batch, all recomputed": (larger, morning),
+    "tensor 8 inside, pipeline 4, ZeRO-1": (placed, morning),
+    "ZeRO-3 over all GPUs, four times the network": (spread, better),
+}
+results = {n: step(llama, brief, *attempt) for n, attempt in attempts.items()}
+was, recomputed, now, bought = (each.mfu / fit_share() for each in results.values())
+was, now
+
+# %%
+room = {n: memory_use(llama, brief, *attempt) for n, attempt in attempts.items()}
+waits = {"data": "weights, gradients", "memory": "passes through HBM", "tensor": "sums in each layer"}
+table(
+    [
+        [n, si(room[n].total, "byte"), si(r.time, "s"), si(r.mfu, "%"), si(r.mfu / fit_share(), "%")]
+        + [waits[r.largest_loss]]
+        for n, r in results.items()
+    ],
+    ["plan", "memory a GPU", "step", "MFU", "of what a GPU does alone", "waits most for"],
+    caption="The same batch, four ways. Alone, a GPU does its products at "
+    f"{si(fit_share(), '%')} of the peak.",
+)
+
+# %% [markdown]
+# **What was forgotten?** Training's states. The weights take {{si(training.weights, "byte")}} of
+# the node's {{si(node, "byte")}}, and weights, gradients and optimizer {{si(training.total,
+# "byte")}}. Over {{ranks}} GPUs with ZeRO-3 that is {{si(training.total / ranks, "byte")}} for
+# each, and with the activations of one short sequence it fits. {{holds
+# room["ZeRO-3 over all GPUs"].total < h100.hbm_capacity}}
+#
+# **What is each GPU waiting for?** Weights. They come again for each forward and each backward pass
+# of each micro-batch. {{because definition}} Between nodes with this network, a GPU would need
+# {{data_parallel_tokens(peak, 8 * morning.network):,.0f}} tokens for each gather, to compute as
+# long as it sends. It had {{brief:,}}. {{holds data_parallel_tokens(peak, 8 * morning.network) > 4
+# * brief}} So it did {{was:.0%}} of what it can do alone. {{holds 1 / 3 < was < 0.4}}
+#
+# **What helps?** More nodes would not: each GPU would gather as many weights for as few tokens.
+# {{because algebra: the share (n - 1)/n is near one already}} Larger micro-batches use each
+# gathered weight for more tokens. They need room for activations, so the forward pass runs twice.
+# {{because definition}} Or leave the weights where they are: tensor parallelism on the fast links
+# inside a node, a pipeline between nodes, and gradients that cross the network once a step. That
+# does {{now:.0%}}, on the same machines. {{holds now > recomputed > was}} A faster network would
+# have done more, for more money. {{holds bought > now}} What the better plan waits for most is
+# tensor parallelism, which no network between nodes will mend. {{holds
+# results["tensor 8 inside, pipeline 4, ZeRO-1"].largest_loss == "tensor"}}
+#
 # ## Exercises
 #
 # `exercises/06_parallelism.ipynb` has questions on each part of this chapter, the checklist and a
@@ -1517,6 +1600,125 @@ gallery("06")
 # | rail | the GPUs of one place in each node and the switch that joins them |
 # | RDMA, RoCE | access to the memory of another host without its CPU; the same over Ethernet |
 # | MFU, HFU | FLOPs that the model needs, or that the hardware did, over the peak |
+#
+# ## For a second reading
+#
+# ### Parameters, counted
+#
+# A decoder with $L$ layers of width $D$, $N$ heads and $K$ KV heads of width $H$, an MLP of hidden
+# width $F$ with three matrices, and separate tables for input and output of $V$ words has
+#
+# $$P = L\,(2DNH + 2DKH + 3DF + 2D) + 2VD + D$$
+#
+# parameters. A GPT has two MLP matrices, biases, a table of positions, and one table of words for
+# both ends. `transformer` counts the models of the catalog from their configurations.
+
+# %%
+published = {entries("models")[key].name: entries("models")[key].parameters for key in keys}
+counts = [[n, m.parameters, int(published[n]), m.active_parameters] for n, m in models.items()]
+columns = ["model", "counted", "published", "used by a token"]
+table(counts, columns, "Parameters from configurations. The authors of GPT-3 round theirs.")
+
+# %% [markdown]
+# Where the exact number is published, the count agrees to the last parameter. {{holds [n for n in
+# models if models[n].parameters != published[n]] == ["GPT-3 175B"]}} Each of the two mixtures of
+# experts holds more than three times as many parameters as one token uses. {{holds sum(m.experts >
+# 0 for m in models.values()) == 2 and all(m.parameters > 3 * m.active_parameters for m in
+# models.values() if m.experts)}} The other parameters still take room, and so do their gradients.
+#
+# ### Activations of other models, and of chunks
+#
+# For the two GPTs the figure is that of Korthikanti and others (2022), who counted
+# {{per_layer:.0f}}. {{holds {round(kept(m), 9) for m in models.values() if m.gpt} == {34.0}}} The
+# gated models without experts happen to come close to it. {{holds all(0.9 < kept(m) / per_layer <
+# 1.01 for m in models.values() if not m.experts)}} In the two with experts it is more, because a
+# token goes through several of them. {{holds all(kept(m) > 1.5 * per_layer for m in models.values()
+# if m.experts)}} And if each GPU of a pipeline holds $v$ separate pieces of the model, its first
+# stage keeps $1 + (p - 1)/(pv)$ times as much. {{holds abs(transformer_activation_bytes(gpt3, 2048,
+# pipeline=8, interleave=3) / transformer_activation_bytes(gpt3, 2048) - (1 + 7 / 24)) < 1e-9}}
+#
+# ### What a served request keeps
+#
+# When a model serves requests there are no gradients and no optimizer. {{because definition}}
+# Instead it keeps a cache of keys and values, for each token that it remembers:
+
+# %%
+cache = {name: m.kv_cache_bytes_per_token() for name, m in models.items()}
+rows = [
+    [name, m.heads, m.kv_heads or m.heads, *(si(k * cache[name], "byte") for k in (1, long))]
+    for name, m in models.items()
+]
+columns = ["model", "heads", "KV heads", "cache a token", f"a sequence of {si(long, 'token')}"]
+table(
+    rows, columns,
+    "KV cache in two-byte elements. Fewer KV heads, or one compressed vector (DeepSeek), "
+    "shrink it.",
+)
+
+# %% [markdown]
+# ### Exceptions of tensor parallelism
+#
+# With fewer KV heads than GPUs, K and V are computed or sent more than once. {{because definition}}
+# With sequence parallelism each GPU sees only its own tokens in the norms, so the gradients of
+# their few weights are summed over the group. {{because definition}} And to keep no more than its
+# share of a gathered input, each GPU gathers it once more in the backward pass, beside a product.
+# {{because definition}}
+#
+# Word embeddings are split by rows of the table. Each GPU looks up the words it has, writes zeros
+# for the others, and one all-reduce adds the parts:
+
+# %%
+words = rng.integers(0, 100, 6)
+E = rng.standard_normal((100, 8))
+first_rows = np.where((words < 50)[:, None], E[np.minimum(words, 49)], 0)
+second_rows = np.where((words >= 50)[:, None], E[np.maximum(words, 50)], 0)
+np.allclose(first_rows + second_rows, E[words])
+
+# %% [markdown]
+# ### When the traffic of both adds up
+#
+# If tensor-parallel traffic cannot hide, it adds its time to that of FSDP. With $W$ for FSDP and
+# $V$ for tensor parallelism, the best split of the chips needs $4\,C^2/(W\,V\,F)$ tokens per chip.
+# {{because algebra: mixed_tokens}}
+# That beats FSDP alone at $W$ only where tensor parallelism could be more than four ways,
+# $F\,V/C > 4$. {{holds all((mixed_tokens(llama.hidden, accelerator(g).bf16, link(w).bandwidth,
+# rate) < data_parallel_tokens(accelerator(g).bf16, link(w).bandwidth)) ==
+# (tensor_parallel_ways(llama.hidden, accelerator(g).bf16, rate) > 4) for g, w in places.values()
+# for rate in (accelerator(g).link_bandwidth, link(w).bandwidth))}}
+#
+# ### What it costs to wait
+#
+# When a packet is lost, the collective stalls and every rank waits for it (chapter 8). {{because
+# definition}} You pay for all the GPUs that wait. {{because definition}} How much? Price the
+# electricity of {{devices:,}} H100s for sixty days:
+
+# %%
+from lightspeed.energy import JOULES_PER_KWH, cost_of, energy_of
+
+seconds, pue = 60 * 86400, number("data_centre.pue")
+price = number("data_centre.electricity_price")
+bills = {
+    "PCIe cards, without the building": energy_of(accelerator("h100_pcie").power, seconds, devices),
+    "the SXM modules of such clusters": energy_of(h100.power, seconds, devices),
+    "and the building": energy_of(h100.power, seconds, devices, pue),
+}
+bills["and the building"]
+
+# %%
+rows = [
+    [name, si(e / seconds, "W"), f"{e / JOULES_PER_KWH / 1e3:,.0f} MWh",
+     f"{cost_of(e, price):,.0f} USD"]
+    for name, e in bills.items()
+]
+table(rows, ["premise", "power", "energy", "electricity"])
+
+# %% [markdown]
+# With the power of the PCIe card and no building, the bill would be less than half of the last
+# row's. {{holds bills["PCIe cards, without the building"] < bills["and the building"] / 2}} Hosts,
+# switches and storage come on top, and so does the price of the machines. Use the sum as a price
+# for waiting: at the last row's rate an hour of the cluster takes
+# {{cost_of(bills["and the building"], price) / (seconds / 3600):,.0f}} USD of electricity alone,
+# and GPUs that wait draw somewhat less. {{because design: the rows are at rated power}}
 #
 # ## What the model leaves out
 #

@@ -230,7 +230,8 @@ def data_parallel_tokens(
     The backward pass does 4 FLOPs a parameter and token and sends 4 bytes a parameter (FSDP's
     forward pass 2 and 2), so the shape of the model cancels. With experts the weights of all are
     sent and only the active ones compute: times E / k. Beside tensor parallelism a chip sends 1 /
-    `tensor` of each weight, and its group works on the same tokens: over `tensor`.
+    `tensor` of each weight, and its group works on the same tokens: over `tensor`. A node with
+    all its GPUs in the group needs each weight once: `bandwidth` is that of its ports together.
 
     >>> data_parallel_tokens(990e12, 450e9), data_parallel_tokens(990e12, 50e9, tensor=8)
     (2,200, 2,475)

@@ -24,6 +24,7 @@ __getattr__, __dir__, __all__ = lazy(
             "Area",
             "Axis",
             "Bars",
+            "Boxes",
             "Chart",
             "Line",
             "Points",

@@ -412,6 +412,67 @@ accumulated = Question(
     ),
 )
 
+room = Question(
+    id="parallelism.room_for_training",
+    chapter=CHAPTER,
+    level="recall",
+    prompt=(
+        "A model is trained with Adam in mixed precision: weights and gradients in two bytes, and"
+        " in four bytes each a precise copy of the weights and two means that Adam keeps. How many"
+        " times the room of the weights do all of these take together?"
+    ),
+    expected=lambda: memory.training_state_bytes(1).total / memory.training_state_bytes(1).weights,
+    tolerance=0.01,
+    solution=derivation(
+        step(
+            "Weight and gradient, in bytes for a parameter.",
+            "weight + gradient",
+            weight=2,
+            gradient=2,
+        ),
+        step("The optimizer: the copy and the two means.", "3 * wide", wide=4),
+        step(
+            "Both, over the weight.",
+            "(pair + optimizer) / weight",
+            memory.training_state_bytes(1).total / memory.training_state_bytes(1).weights,
+            pair=4,
+            optimizer=12,
+            weight=2,
+        ),
+    ),
+    misconceptions=(
+        Misconception(
+            "without an optimizer",
+            lambda: 2.0,
+            "That is the weights and their gradients. What does Adam keep from step to step?",
+        ),
+        Misconception("no copy", lambda: 6.0, "One thing in four bytes is missing. Which one?"),
+        Misconception(
+            "no gradients",
+            lambda: 7.0,
+            "Nearly. Either the weights or their gradients are missing.",
+            slight=True,
+        ),
+        Misconception(
+            "four in two bytes",
+            lambda: 4.0,
+            "That counts four things of two bytes. How wide is what the optimizer keeps, and is the"
+            " copy of the weights among it?",
+        ),
+        Misconception(
+            "all in two bytes",
+            lambda: 5.0,
+            "That counts five things of two bytes. How wide is what the optimizer keeps?",
+        ),
+        Misconception(
+            "bytes of a parameter",
+            lambda: 16.0,
+            "That is the number of bytes for each parameter. How many of them does the weight"
+            " take?",
+        ),
+    ),
+)
+
 states = Question(
     id="parallelism.zero_states",
     chapter=CHAPTER,
@@ -433,8 +494,7 @@ states = Question(
         ),
         step(
             "Gradients and optimizer are split.",
-            "parameters * states / n",
-            states=(14, "byte/parameter"),
+            "parameters * 14[byte/parameter] / n",
             parameters=(params, "parameter"),
             n=n,
         ),
@@ -596,9 +656,9 @@ critical = Question(
     chapter=CHAPTER,
     level="apply",
     prompt=(
-        "How does a strategy shape the network? With FSDP over many nodes each {{gpu}} has a"
-        " network port to itself ({{network}}). From how many tokens for each GPU on does it"
-        " compute longer than it sends?"
+        "How does a strategy shape the network? An FSDP group has one {{gpu}} in each of many nodes,"
+        " and each has a network port to itself ({{network}}). From how many tokens for each GPU on"
+        " does it compute longer than it sends?"
     ),
     parameters=CLUSTER,
     expected=lambda gpu, network: parallel.data_parallel_tokens(
@@ -680,8 +740,8 @@ nvlink = Question(
     prompt=(
         "Why NVLink for tensor parallelism? A layer of width {{width}} is split over {{t}} GPUs"
         " ({{gpu}}). A micro-batch has {{tokens}}. How long do the four all-reduces of its"
-        " activations take in bf16 if the group is spread over nodes and each GPU has a network"
-        " port to itself ({{network}})?"
+        " activations take in bf16 if the group has one GPU in each of {{t}} nodes, each with one"
+        " network port ({{network}})?"
     ),
     parameters={
         "width": plain(8192, 4096, 12288),
@@ -837,10 +897,10 @@ scaling_out = Question(
     chapter=CHAPTER,
     level="design",
     prompt=(
-        "What to check before going from eight GPUs to {{n}}? One thing is a number. With data"
-        " parallelism over nodes of {{gpu}}, a network port for each GPU ({{network}}), how many"
-        " tokens must a step of the whole job have so that the gradients of a dense model can hide"
-        " behind arithmetic?"
+        "What to check before going from eight GPUs to {{n}}? One thing is a number. The eight were"
+        " in one node. The {{n}} are in a node each: a {{gpu}} with one network port ({{network}})."
+        " With data parallelism, how many tokens must a step of the whole job have so that the"
+        " gradients of a dense model can hide behind arithmetic?"
     ),
     parameters={"n": plain(64, 128, 256), **CLUSTER},
     expected=lambda n, gpu, network: (
@@ -1105,6 +1165,6 @@ backward = Question(
 )
 
 register(
-    gradients, bubble, collectives_in_a_step, three, zero3, accumulated, states, exchange, hot,
+    gradients, bubble, collectives_in_a_step, three, zero3, accumulated, room, states, exchange, hot,
     critical, nvlink, straggler, scaling_out, attention, steps, backward,
 )  # fmt: skip

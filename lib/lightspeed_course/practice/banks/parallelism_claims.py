@@ -26,7 +26,7 @@ hidden = Question(
     level="judge",
     kind="choice",
     prompt=(
-        "“We train a dense model with FSDP over nodes of {{gpu}}, a network port for each"
+        "“We train a dense model with FSDP over nodes of one {{gpu}} and one network port each"
         " ({{network}}). A GPU has {{tokens}} a step, so in the backward pass the arithmetic hides"
         " the traffic.” Does the claim hold at full peak and full rate?"
     ),

@@ -652,9 +652,8 @@ written = Question(
     solution=lambda params, rate: derivation(
         step(
             "Weights and the states of Adam.",
-            "parameters * (2[byte/parameter] + states)",
+            "parameters * (2[byte/parameter] + 12[byte/parameter])",
             (float(reliability.checkpoint_bytes(params)), "byte"),
-            states=(12, "byte/parameter"),
             parameters=(params, "parameter"),
         ),
         step(
