@@ -8,15 +8,16 @@
 # Is that normal, or is something broken?
 #
 # The answer that circulates says: normal, for that is two fifths of the link, and the rest is lost
-# in the many steps. {{because quotation}} The first word is right. The rest of the answer is not,
-# as this chapter will show.
+# in the many steps. {{because quotation}} Is it? To find out, you need to know what the number
+# counts, what a link can carry, and how long the steps take.
 #
 # **You will be able to** read what nccl-tests prints and compare the right column with the right
 # link; say how long any collective must take, and which algorithm comes near; tell a slow network
 # from a small message; and have a log judged by one command.
 #
 # **You need** chapter 1 for rates and units, and the habit of chapter 2 of asking what bounds a
-# time. **Time:** two hours, with the problems.
+# time. **Time:** two hours, with the problems. **In twenty minutes:** the parts marked with ◆,
+# among them the answer to the question.
 
 # %%
 import matplotlib.pyplot as plt
@@ -40,7 +41,7 @@ efa.bandwidth_per_node
 # {{si(message / asked, "s")}}, algbw {{si(asked, "byte/s")}}. The sales page says:
 # {{si(efa.bandwidth_per_node, "byte/s")}} a node.
 #
-# ## Before you read on
+# ## ◆ Before you read on
 #
 # Write down two guesses.
 
@@ -51,36 +52,126 @@ predict("nccl.share_of_line", ...)
 predict("nccl.latency_share", ...)
 
 # %% [markdown]
-# ## What is measured
+# ## ◆ From one link up
+#
+# Begin with two GPUs and a link between them. Each holds a buffer of $S$ bytes, say its gradients,
+# and both need the sum. The link carries $W$ bytes a second in each direction, and in both at once.
+# How many bytes must each GPU send?
+#
+# They could swap whole buffers, and both add. Or they share the adding:
+#
+# ```
+# step 1   each sends the half that the other will add     S/2
+# step 2   each sends back the half that it has added      S/2
+#                                                         ─────
+#                                                           S
+# ```
+#
+# Both ways come to $S$, so for two GPUs it does not matter. {{because algebra}} Now take four, in a
+# circle, each with a link to its right neighbour. If whole buffers went round, each GPU would send
+# three of them. {{because algebra: its own, and those of two others}} So cut the buffer into four
+# chunks, and share the adding again.
+#
+# ## ◆ A ring, step by step
+#
+# In each step every GPU sends one chunk to its right neighbour, each a different one. {{because
+# measured elsewhere: tests/laws/test_collectives.py}} At first the receiver adds what arrives to
+# its own. Later finished sums go round. Before you play it, guess how many steps it takes. Then
+# follow one chunk on its way.
+
+# %%
+from lightspeed.models.allreduce import states
+from lightspeed.models.ring import run_ring
+from lightspeed_course.explorers.allreduce import explore_all_reduce, explore_switch, explore_tree
+
+explore_all_reduce()
+
+# %% [markdown]
+# Three steps of adding leave each GPU with one finished chunk: a *reduce-scatter*. Three steps of
+# handing round give all of them to all: an *all-gather*. {{because definition}} With $n$ GPUs each
+# half takes $n - 1$ steps, and in each step a GPU sends one chunk of $S/n$ bytes:
+#
+# $$\text{sent by each} = 2\,(n - 1)\,\frac{S}{n} = \frac{2\,(n - 1)}{n}\,S$$
+#
+# For two GPUs that is $S$, as above. {{holds busbw_factor("all_reduce", 2) == 1}} **The longer the
+# ring, the more steps, but the bytes that a GPU sends stay below twice its buffer.** {{holds
+# ring_steps("all_reduce", 9) > ring_steps("all_reduce", 8) and busbw_factor("all_reduce", 10**6) <
+# 2}} Keep the two apart; the whole chapter depends on it.
+
+# %% tags=["figure"]
+fig, panels = plt.subplots(1, 7, figsize=(9.5, 1.8), layout="constrained")
+for step, (ax, state) in enumerate(zip(panels, states("ring", 4))):
+    held = [[len(summands) for summands in row] for row in state.held]
+    arrived = {(send.target, send.chunk) for send in state.arrived}
+    ax.pcolormesh(held, cmap="Blues", vmin=0, vmax=8, edgecolors="white")
+    for (rank, chunk), count in np.ndenumerate(held):
+        weight = "bold" if (rank, chunk) in arrived else "normal"
+        ax.text(chunk + 0.5, rank + 0.5, count, ha="center", va="center", weight=weight)
+    ax.set(xticks=[], yticks=[], aspect="equal", xlabel=f"step {step}" if step else "start")
+    ax.invert_yaxis()
+plt.close(fig)
+figure(
+    fig,
+    # holds "All steps": len(states("ring", 4)) == ring_steps("all_reduce", 4) + 1
+    # holds "Seven squares": len(states("ring", 4)) == 7
+    #  and all(len(state.held) == len(state.held[0]) == 4 for state in states("ring", 4))
+    caption="All steps of a ring of four. Rows are GPUs, columns chunks; the number, and the "
+    "shade, count the summands in a cell. Bold has just arrived.",
+    alt="Seven squares of four by four cells. Diagonals of bold cells grow from two to four "
+    "summands in three steps, then spread the finished sums in three more.",
+)
+
+# %% [markdown]
+# Now on real arrays. The library runs the same schedule and counts the steps. Does every rank hold
+# the sum at the end, and how much has each of them sent?
+
+# %%
+rng = np.random.default_rng(7)
+arrays = {k: [rng.integers(0, 1000, 48_000) for _ in range(k)] for k in (2, 3, 4, 8, 16)}
+runs = {ranks: run_ring(mine) for ranks, mine in arrays.items()}
+{ranks: len(run.steps) for ranks, run in runs.items()}
+
+# %%
+sums = {ranks: np.sum(mine, axis=0) for ranks, mine in arrays.items()}
+all(np.array_equal(got, sums[ranks]) for ranks, run in runs.items() for got in run.results)
+
+# %%
+sent = {ranks: run.sent[0] / arrays[ranks][0].nbytes for ranks, run in runs.items()}
+rows = [[ranks, sent[ranks], busbw_factor("all_reduce", ranks)] for ranks in runs]
+table(rows, ["ranks", "sent by each, in buffers", "factor of busbw"])
+
+# %% [markdown]
+# ## ◆ What nccl-tests prints
 #
 # `all_reduce_perf` and its sisters are small CUDA programs that call NCCL and do nothing else.
-# {{because definition: of nccl-tests}} There is no PyTorch in them, no model and no arithmetic
-# besides the sums. {{because definition: of nccl-tests}} NCCL itself runs on CUDA. It speaks to
-# InfiniBand by itself, through verbs, and to EFA through a plugin, through libfabric. So the test
-# shows what the network and NCCL can do together; a training job gets that at best.
-# {{because definition: the job does the same calls and computes besides}}
+# {{because definition: of nccl-tests}} There is no PyTorch in them and no model. {{because
+# definition: of nccl-tests}} So the test shows what the network and NCCL can do together; a
+# training job gets that at best. {{because definition: the job does the same calls and computes
+# besides}}
 #
 # The program times a call on a buffer of $S$ bytes and prints
 #
 # $$\text{algbw} = \frac{S}{t}$$
 #
 # That is the rate that the *caller* sees: divide your gradient by it and you have the time you
-# wait. It is a perfectly good number, but it cannot be compared with any wire, because $S$ is not
-# what crosses a wire.
-#
+# wait. But it cannot be compared with any wire, because $S$ is not what crosses a wire. You have
+# just counted what does. Multiply algbw by that count and you have **busbw**: the rate at which
+# each rank (each GPU) sends, and at the same time receives. {{because definition}} *That* can be
+# held against a link.
+
+# %%
+ask("nccl.busbw")
+
+# %% [markdown]
 # ### Count the bytes
 #
-# Take an all-reduce over $n$ ranks (a rank is a GPU). Look at one element. The $n$ summands start
-# on $n$ different ranks; to bring them together takes $n - 1$ transfers, in whatever order.
-# {{because algebra: each transfer joins two partial sums}} The sum is now on one rank, and the
-# other $n - 1$ need it: as many transfers again.
-#
-# $$\text{sent by all} = 2\,(n - 1)\,S \qquad
-# \text{sent by each, if the load is even} = \frac{2\,(n - 1)}{n}\,S$$
-#
-# This does not assume a ring. Every algorithm in which only ranks do arithmetic must move that
-# much. {{because algebra: the count above}} Multiply algbw by it and you have **busbw**: the rate
-# at which each rank sends, and at the same time receives. *That* can be held against a link.
+# Is the count that of a ring, or of any all-reduce? Look at one element. Its $n$ summands start on
+# $n$ different ranks, and to bring them together takes $n - 1$ transfers, in whatever order.
+# {{because algebra: each transfer joins two partial sums}} The sum is then on one rank, and the
+# other $n - 1$ need it: as many transfers again. So the ranks together send $2\,(n - 1)\,S$, and
+# each of them $2\,(n - 1)/n \cdot S$ if the load is even. **Each algorithm in which ranks do the
+# adding must move that much.** {{because algebra: the count above}} Other collectives have other
+# counts:
 
 # %%
 k = 8
@@ -143,85 +234,8 @@ slider.observe(on_the_wire, "value")
 on_the_wire()
 display(slider, shown)
 
-# %%
-ask("nccl.busbw")
-
 # %% [markdown]
-# ## A ring, step by step
-#
-# Cut the buffer into $n$ chunks and put the GPUs in a circle. In each step every GPU sends one
-# chunk to its right neighbour, each a different one.
-# {{because measured elsewhere: tests/laws/test_collectives.py}} For $n - 1$ steps the receiver adds
-# what arrives to its own: a reduce-scatter. For another $n - 1$ steps finished sums go round: an
-# all-gather. Play it, and follow one chunk on its way round.
-
-# %%
-from lightspeed.models.allreduce import states
-from lightspeed.models.ring import run_ring
-from lightspeed_course.explorers.allreduce import explore_all_reduce
-
-explore_all_reduce()
-
-# %% [markdown]
-# Now set the algorithm to a tree, with eight GPUs. It is done in fewer rounds, but GPUs send whole
-# buffers, and in each round most of the links have nothing to do. {{holds len(states("tree", 8)) <
-# len(states("ring", 8)) and all(2 * len(s.arrived) <= 8 for s in states("tree", 8))}} A switch that
-# adds needs two rounds, however many GPUs there are, and each of them sends its buffer once.
-# {{holds all(len(states("switch", k)) == 3 and max(states("switch", k)[-1].sent) == 1 for k in
-# (2, 8, 64))}} The rest of this chapter says when each of the three is the one to use.
-
-# %% tags=["figure"]
-fig, panels = plt.subplots(1, 7, figsize=(9.5, 1.8), layout="constrained")
-for step, (ax, state) in enumerate(zip(panels, states("ring", 4))):
-    held = [[len(summands) for summands in row] for row in state.held]
-    arrived = {(send.target, send.chunk) for send in state.arrived}
-    ax.pcolormesh(held, cmap="Blues", vmin=0, vmax=8, edgecolors="white")
-    for (rank, chunk), count in np.ndenumerate(held):
-        weight = "bold" if (rank, chunk) in arrived else "normal"
-        ax.text(chunk + 0.5, rank + 0.5, count, ha="center", va="center", weight=weight)
-    ax.set(xticks=[], yticks=[], aspect="equal", xlabel=f"step {step}" if step else "start")
-    ax.invert_yaxis()
-plt.close(fig)
-figure(
-    fig,
-    # holds "All steps": len(states("ring", 4)) == ring_steps("all_reduce", 4) + 1
-    # holds "Seven squares": len(states("ring", 4)) == 7
-    #  and all(len(state.held) == len(state.held[0]) == 4 for state in states("ring", 4))
-    caption="All steps of a ring of four. Rows are GPUs, columns chunks; the number, and the "
-    "shade, count the summands in a cell. Bold has just arrived.",
-    alt="Seven squares of four by four cells. Diagonals of bold cells grow from two to four "
-    "summands in three steps, then spread the finished sums in three more.",
-)
-
-# %% [markdown]
-# Now on real arrays. The library runs the same schedule and counts the steps. Does every rank hold
-# the sum at the end, and how much has each of them sent?
-
-# %%
-rng = np.random.default_rng(7)
-arrays = {k: [rng.integers(0, 1000, 48_000) for _ in range(k)] for k in (2, 3, 4, 8, 16)}
-runs = {ranks: run_ring(mine) for ranks, mine in arrays.items()}
-{ranks: len(run.steps) for ranks, run in runs.items()}
-
-# %%
-sums = {ranks: np.sum(mine, axis=0) for ranks, mine in arrays.items()}
-all(np.array_equal(got, sums[ranks]) for ranks, run in runs.items() for got in run.results)
-
-# %%
-sent = {ranks: run.sent[0] / arrays[ranks][0].nbytes for ranks, run in runs.items()}
-rows = [[ranks, sent[ranks], busbw_factor("all_reduce", ranks)] for ranks in runs]
-table(rows, ["ranks", "sent by each, in buffers", "factor of busbw"])
-
-# %% [markdown]
-# A picture that is often drawn compares this with a parcel that visits one city after the other, so
-# that a hundred cities take a hundred days. That is one chunk. In a ring all trucks drive at once:
-# each link is busy in each step, and a chunk gets smaller as the ring gets longer. {{holds
-# all(len({rank for rank, _ in step.sends}) == ranks for ranks, run in runs.items() for step in
-# run.steps)}} What grows with the ring is the number of steps; the bytes that a GPU sends stay
-# below twice its buffer. {{holds busbw_factor("all_reduce", 10**6) < 2}} Keep the two apart; the
-# whole chapter depends on it.
-#
-# ## The link it is compared with
+# ## ◆ The link it is compared with
 #
 # Three slips wait here, and each is worth a factor.
 #
@@ -306,44 +320,70 @@ ask("nccl.possible_algbw")
 # %% [markdown]
 # ## How long it must take
 #
-# No algorithm in which ranks add is faster than the count of bytes allows, nor than its chain of
-# messages: what one rank knows can reach at most twice as many ranks with every step.
-# {{because algebra: the counts above, and doubling}}
-#
-# $$t \ge \frac{2\,(n-1)}{n}\,\frac{S}{W} \qquad\qquad t \ge \lceil \log_2 n \rceil\,\alpha$$
-#
-# $W$ is what a rank sends in one direction, $\alpha$ the cost of one step: everything that does not
-# depend on size, software included. {{because definition}}
-#
-# ### The ring
+# So far we counted bytes. A message also costs a time that does not depend on its size: something
+# has to be launched, handed over and noticed. {{because definition}} Call that time $\alpha$, for
+# each step, and $W$ the rate at which a rank sends. Then a ring of $n$ takes
 #
 # $$t_\text{ring} = 2\,(n - 1)\left(\alpha + \frac{S}{n\,W}\right)$$
 #
-# It meets the first bound exactly and misses the second by a wide margin, which grows with $n$.
-# {{holds abs(ring_time(1.0, n, 1.0) / bandwidth_bound("all_reduce", 1.0, n, 1.0) - 1) < 1e-12 and 5
-# < ring_time(0.0, 64, 1.0, 1.0) / latency_bound(64, 1.0) < ring_time(0.0, n, 1.0, 1.0) /
-# latency_bound(n, 1.0)}} Half of its best rate is reached where both terms are equal, at
-# $S = n\,\alpha\,W$: the longer the ring, the larger the message that it needs. {{holds
-# abs(ring_time(8 * 5.0 * 3.0, 8, 3.0, 5.0) - 2 * bandwidth_bound("all_reduce", 8 * 5.0 * 3.0, 8,
-# 3.0)) < 1e-9}}
+# Which of the two terms counts? For a long message the bytes, for a short one the steps. Half of
+# the best rate is reached where both are equal, at $S = n\,\alpha\,W$: **the longer the ring, the
+# larger the message that it needs.** {{holds abs(ring_time(8 * 5.0 * 3.0, 8, 3.0, 5.0) - 2 *
+# bandwidth_bound("all_reduce", 8 * 5.0 * 3.0, 8, 3.0)) < 1e-9}}
 
 # %%
 ask("nccl.half_size")
 
 # %% [markdown]
-# ### The others
+# ### Two bounds
 #
-# A *tree* reduces upwards and hands out downwards in $2 \log_2 n$ steps, but sends the whole buffer
-# in each. Cut the buffer in two and use *two trees*, the inner ranks of one being the leaves of the
-# other, pipelined: a logarithm of steps, and almost the bytes of a ring. *Recursive doubling* lets
-# partners at distance 1, 2, 4 … swap everything: the fewest steps of these. {{holds
-# all(recursive_doubling_time(0.0, k, 1.0, 1.0) <= law(0.0, k, 1.0, 1.0) for k in range(2, 600) for
-# law in (ring_time, tree_time, double_tree_time, halving_doubling_time))}} *Halving and doubling*
-# swaps halves, then quarters. {{because definition}} For a power of two it meets the bound on
-# bytes, in twice the steps that the other bound allows, as long as pairs that swap at the same time
-# do not share a link. {{holds all(abs(halving_doubling_time(1.0, 2**k, 1.0) /
-# bandwidth_bound("all_reduce", 1.0, 2**k, 1.0) - 1) < 1e-12 and halving_doubling_time(0.0, 2**k,
-# 1.0, 1.0) == 2 * latency_bound(2**k, 1.0) for k in range(1, 11))}}
+# How fast could any algorithm be? One bound is the count of bytes. The other is a chain of
+# messages: what one rank knows can reach at most twice as many ranks with each step. {{because
+# algebra: the counts above, and doubling}}
+#
+# $$t \ge \frac{2\,(n-1)}{n}\,\frac{S}{W} \qquad\qquad t \ge \lceil \log_2 n \rceil\,\alpha$$
+#
+# The ring meets the first bound exactly and misses the second by a wide margin, which grows with
+# $n$. {{holds abs(ring_time(1.0, n, 1.0) / bandwidth_bound("all_reduce", 1.0, n, 1.0) - 1) < 1e-12
+# and 5 < ring_time(0.0, 64, 1.0, 1.0) / latency_bound(64, 1.0) < ring_time(0.0, n, 1.0, 1.0) /
+# latency_bound(n, 1.0)}} Is there anything with fewer steps?
+#
+# ### A tree: fewer steps, whole buffers
+#
+# Let pairs add up first, then pairs of pairs. Then the sum goes back down the same way. Play it
+# with eight GPUs, and look at how many of them send in each round.
+
+# %%
+explore_tree()
+
+# %% [markdown]
+# Eight GPUs take six rounds, where a ring takes fourteen. {{holds len(states("tree", 8)) - 1 == 6
+# and len(states("ring", 8)) - 1 == 14}} But each message is a whole buffer, and in each round at
+# least half of the GPUs send nothing. {{holds all(2 * len(s.arrived) <= 8 for s in states("tree",
+# 8))}} So a tree takes $2 \log_2 n\,(\alpha + S/W)$: few steps, many bytes. {{holds
+# tree_time(0.0, 8, 1.0, 1.0) == 6 and tree_time(1.0, 8, 1.0) == 6}}
+#
+# ### Between ring and tree
+#
+# Three more algorithms put the idle links to use.
+#
+# - **Two trees.** Cut the buffer in two, and let the inner ranks of one tree be the leaves of the
+#   other, so that all ranks send. {{because definition}} Send in small pieces, so that a rank passes
+#   on the first while the second is arriving. That has a logarithm of steps, and almost the bytes of
+#   a ring. {{holds double_tree_time(0.0, 512, 1.0, 1.0) < 0.05 * ring_time(0.0, 512, 1.0, 1.0) and
+#   double_tree_time(1.0, 512, 1.0) < 1.01 * ring_time(1.0, 512, 1.0)}}
+# - **Recursive doubling.** Partners swap all that they have added up: first neighbours, then ranks
+#   two apart, then four apart. {{because definition}} Eight GPUs are done in three swaps, the fewest
+#   steps of these. {{holds recursive_doubling_time(0.0, 8, 1.0, 1.0) == 3 and
+#   all(recursive_doubling_time(0.0, k, 1.0, 1.0) <= law(0.0, k, 1.0, 1.0) for k in range(2, 600) for
+#   law in (ring_time, tree_time, double_tree_time, halving_doubling_time))}} But in each swap the
+#   whole buffer travels. {{because definition}}
+# - **Halving and doubling.** Partners swap halves, then quarters of that, and so on; the sums come
+#   back the same way. {{because definition}} For a power of two it meets the bound on bytes, in twice
+#   the steps that the other bound allows, as long as pairs that swap at the same time do not share a
+#   link. {{holds all(abs(halving_doubling_time(1.0, 2**k, 1.0) / bandwidth_bound("all_reduce", 1.0,
+#   2**k, 1.0) - 1) < 1e-12 and halving_doubling_time(0.0, 2**k, 1.0, 1.0) == 2 *
+#   latency_bound(2**k, 1.0) for k in range(1, 11))}}
 
 # %%
 ranks, wire, alpha = 512, efa.bandwidth, number("infiniband_ndr.nccl_step_ll")
@@ -405,10 +445,12 @@ ask("nccl.best_algorithm")
 # %% [markdown]
 # ### Two levels
 #
-# Inside a node a GPU sends {{si(nvlink.bandwidth, "byte/s")}}, outside
-# {{si(efa.bandwidth, "byte/s")}}. So reduce-scatter inside, all-reduce each share with the peers in
-# other nodes, through all adapters at once, and gather inside.
-# {{because definition: of two levels}} For {{si(message, "byte")}}:
+# Links are not alike. Inside a node a GPU sends {{si(nvlink.bandwidth, "byte/s")}}, outside
+# {{si(efa.bandwidth, "byte/s")}}. So the work is done in three stages. A reduce-scatter inside the
+# node leaves each of its eight GPUs with an eighth of the buffer, added up over the node. An
+# all-reduce adds this eighth to those of the GPUs of the same place in other nodes, over all
+# adapters at once. {{because definition: of two levels}} A gather inside brings the eighths
+# together. For {{si(message, "byte")}}:
 
 # %%
 grid = [2, 4, 16, 32, 125]
@@ -432,13 +474,22 @@ levels = {k: hierarchical_time(message, per_node, k, **speeds) for k in grid}
 ask("nccl.two_levels")
 
 # %% [markdown]
-# ### Switches that add
+# ### A switch that adds
 #
-# The counting began with "only ranks do arithmetic". {{because quotation: of the count above}}
-# NVLink switches from the H100 on (NVLS), and some InfiniBand switches (SHARP), add up what passes
-# through them. Then each rank sends its buffer once and receives the sum once, whatever $n$.
-# {{because definition: what in_network_time counts}} nccl-tests does not know and multiplies by the
-# usual factor.
+# The count of bytes took it that ranks do the adding. NVLink switches from the H100 on (*NVLS*),
+# and some InfiniBand switches (*SHARP*), add up what passes through them. {{because definition}}
+# What does that save? Play it.
+
+# %%
+explore_switch()
+
+# %% [markdown]
+# Two rounds, however many GPUs there are. Each rank sends its buffer once and receives the sum
+# once. {{holds all(len(states("switch", k)) == 3 and max(states("switch", k)[-1].sent) == 1 for k
+# in (2, 8, 64))}} In a large ring that would be nearly twice. {{holds 1.99 <
+# busbw_factor("all_reduce", 1000) < 2}} nccl-tests does not know about the switch and multiplies by
+# the usual factor. {{because definition: of nccl-tests}} So what will the two columns show when
+# GPUs are added?
 
 # %%
 series = {"switch adds": ("h200_nvls",), "GPUs add": ("h200_ring", "h200_ring_eight")}
@@ -513,14 +564,18 @@ ask("nccl.alltoall_across")
 # %% [markdown]
 # ## What NCCL itself believes
 #
-# Before each call NCCL estimates a time for each algorithm and each *protocol* and takes the
-# smallest. {{because definition: ncclTopoGetAlgoTime and what calls it}} A protocol is how data is
-# handed over. **LL** sends a flag with every few bytes, so the receiver need not be told when data
-# is complete, but half of the bandwidth is flags. {{because definition: of LL}} **LL128** does so
-# with longer lines and loses little, where NVLink joins the GPUs of a node; such nodes use it
-# between them, too. **Simple** sends large blocks and synchronises on each. The estimates are
-# tables of base and step latencies and caps on bandwidth. They are in NCCL's source, and change
-# from release to release; the next table names the release that this page uses.
+# One algorithm is for short messages, another for long ones. Who chooses? Before each call NCCL
+# estimates a time for each algorithm and each *protocol*, and takes the smallest. {{because
+# definition: ncclTopoGetAlgoTime and what calls it}} A protocol is how data is handed over:
+#
+# - **LL** sends a flag with every few bytes, so the receiver sees by itself when data is complete.
+#   {{because definition: of LL}} That is quick, but half of the bandwidth is flags. {{because
+#   definition: of LL}}
+# - **LL128** does so with longer lines and loses little. It needs NVLink inside the nodes.
+# - **Simple** sends large blocks and synchronises on each. {{because definition}}
+#
+# The estimates are tables in NCCL's source: latencies of a start and of a step, and caps on
+# bandwidth. They change from release to release; the next table names the one that this page uses.
 
 # %%
 from lightspeed.models.nccl_tuner import NET_OVERHEAD, NEWEST, PLATEAU, PROTOCOLS
@@ -610,7 +665,7 @@ ring_latency(n, nodes, **hosts), declared
 # `NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,TUNING`. `read_tuning_tables` of
 # `lightspeed_course.nccl_report.tuning_log` reads that log.
 #
-# ## Try it
+# ## ◆ Try it
 #
 # It opens with the question of this chapter, at line rate, and takes whichever algorithm is
 # fastest: two trees here, with far fewer steps than the ring above. {{holds double_tree_time(0.0,
@@ -983,7 +1038,7 @@ standing
 #   faster, {{holds standing.percentile == 0}} and their median is {{si(standing.median, "byte/s")}}.
 
 # %% [markdown]
-# ## The answer
+# ## ◆ The answer
 #
 # Now there are two estimates beside the number, and neither was fitted to it.
 # {{holds all(r.nodes != nodes for r, _ in rows_all)}}
@@ -1020,16 +1075,26 @@ within = float(np.exp(np.quantile(np.abs(np.log1p(wrong)), 0.9)))
 round(best_share, 2), round(within, 2)
 
 # %% [markdown]
-# The number is normal: {{busbw("all_reduce", n, asked) / efa.bandwidth_per_node:.0%}} of the line,
-# where public runs of a quarter of the nodes reach
-# {{published[32] * busbw_factor("all_reduce", 256) / efa.bandwidth_per_node:.0%}} and none of our
+# **Is that normal?** Yes. The caller saw {{si(asked, "byte/s")}}, but each rank sent
+# {{busbw_factor("all_reduce", n):.3f}} bytes for each byte of the buffer. So the nodes used
+# {{busbw("all_reduce", n, asked) / efa.bandwidth_per_node:.0%}} of their line, not
+# {{asked / efa.bandwidth_per_node:.0%}}. Public runs of a quarter of the nodes reach
+# {{published[32] * busbw_factor("all_reduce", 256) / efa.bandwidth_per_node:.0%}}, and none of our
 # rows of this network more than {{best_share:.0%}}. {{holds all(r.size / r.time *
 # busbw_factor(r.collective, r.n) <= best_share * efa.bandwidth_per_node for r in p5 if r.nodes > 2)
-# and busbw("all_reduce", n, asked) < best_share * efa.bandwidth_per_node}} The runs do not say
-# where the rest of the line goes. The reason that was given for the number is wrong. Nor is there a
-# "normal range of this many nodes" without a message size: at {{si(message, "byte")}} it runs from
-# {{si(at_question.algbw / within, "byte/s")}} to {{si(at_question.algbw * within, "byte/s")}} of
-# algbw, if nine runs of ten are normal.
+# and busbw("all_reduce", n, asked) < best_share * efa.bandwidth_per_node}}
+#
+# **Are the many steps to blame?** In part. By NCCL's tables they take {{si(steps, "s")}} of
+# {{si(message / asked, "s")}}, about a fifth. {{holds 0.17 < steps / (message / asked) < 0.21}} The
+# runs do not say where the rest of the line goes.
+#
+# **What would not be normal?** That depends on the message: for {{si(message, "byte")}} an algbw
+# below {{si(at_question.algbw / within, "byte/s")}}, if nine runs of ten are normal. {{because
+# definition}} For a small
+# message far less is normal, with the same nodes. {{holds expected_by_model("all_reduce", smaller,
+# n, nodes, "p5").algbw < 0.5 * at_question.algbw}} And if a number is not normal, the cause is
+# often a single link. What one lost packet, one hot port or one wrong cable does to all others is
+# the subject of chapter 8. {{because design}}
 #
 # ### Have a log judged
 #

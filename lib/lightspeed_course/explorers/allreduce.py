@@ -169,11 +169,26 @@ def between(a, b, gap):
 
 def explore_all_reduce():
     """An all-reduce of a few GPUs, three ways, played."""
+    return played("ring", 4)
+
+
+def explore_tree():
+    """The same picture, set to a tree."""
+    return played("tree", 8)
+
+
+def explore_switch():
+    """The same picture, set to a switch that adds."""
+    return played("switch", 8)
+
+
+def played(algorithm, ranks):
+    """The explorer, opened at this algorithm and this number of GPUs."""
     return explorer(
         view,
         [
-            Choice("algorithm", "algorithm", NAMES, "ring"),
-            Slider("ranks", "GPUs", 2, MOST, 4),
+            Choice("algorithm", "algorithm", NAMES, algorithm),
+            Slider("ranks", "GPUs", 2, MOST, ranks),
             Play("moment", "round", 2 * (MOST - 1)),
         ],
         caption=(
