@@ -48,7 +48,7 @@ from lightspeed_course.evidence.sets import dataset
 predict("parallelism.room_for_training", ...)
 
 # %% [markdown]
-# ## ◆ What each GPU holds
+# ## What each GPU holds
 #
 # ### ◆ Follow one weight through a step
 #
@@ -82,9 +82,9 @@ training
 reveal("parallelism.room_for_training")
 
 # %% [markdown]
-# A node of eight H100 has {{si(node, "byte")}}. The weights fit four times; with gradients and
-# optimizer they do not fit at all. {{holds 4 * training.weights < node < training.total}} So the
-# job died before it had stored anything that it computed.
+# A node of eight H100 has {{si(node, "byte")}}. The weights would fit four times, but with
+# gradients and optimizer they do not fit once. {{holds 4 * training.weights < node <
+# training.total}} So the job died before it had stored a single result.
 #
 # Recipes differ. Megatron keeps gradients in four bytes, which makes eighteen, and some frameworks
 # keep them in two and in four. {{holds [sum(RECIPES[k]) for k in ("16", "18", "20")] == [16, 16 +
@@ -688,10 +688,11 @@ data_parallel_tokens(peak, inside), data_parallel_tokens(peak, outside)
 # ```
 #
 # In the second column each GPU needs the whole weight, but the *node* needs it once. Its eight
-# ports bring an eighth each, and NVLink hands the eighths round. {{because definition: of a gather
-# in two levels}} In the third column a chip needs just its eighth. Its group works on the tokens of
-# eight chips, so a chip computes as much as before. {{because algebra: an eighth of the weight for
-# eight times the tokens}} With $Y$ chips in the group:
+# ports bring an eighth each, and NVLink hands the eighths round meanwhile. {{because definition: of
+# a gather in two levels}} (So the limit of NVLink holds, too.) In the third column a chip needs
+# just its eighth. Its group works on the tokens of eight chips, so a chip computes as much as
+# before. {{because algebra: an eighth of the weight for eight times the tokens}} With $Y$ chips in
+# the group:
 #
 # $$\text{FSDP beside tensor parallelism:}\quad t > \frac{C}{W_\text{out}\,Y}$$
 #
@@ -1519,20 +1520,20 @@ gallery("06")
 # %% [markdown]
 # ## ◆ Back to the job
 #
-# Take the numbers of that morning: {{ranks}} H100 in eight nodes, and sequences of two thousand
+# Give the story its numbers: {{ranks}} H100 in eight nodes, and sequences of two thousand
 # tokens, eight of them for each GPU in a step. {{because design}} The network was a cheap one, of a
 # hundred Gbit/s for each GPU. {{because design}} Then change one thing at a time.
 
 # %%
-morning = machine("h100_sxm", "ethernet_100g", share=fit_share())
+cheap = machine("h100_sxm", "ethernet_100g", share=fit_share())
 better = machine("h100_sxm", "infiniband_ndr", share=fit_share())
 spread, brief = Plan(data=ranks, stage=3, micro_batches=8), 2048
 larger = Plan(data=ranks, stage=3, micro_batches=2, micro_size=4, recompute="full")
 placed = Plan(data=2, tensor=8, pipeline=4, micro_batches=256, stage=1)
 attempts = {
-    "ZeRO-3 over all GPUs": (spread, morning),
-    "four times the micro-batch, all recomputed": (larger, morning),
-    "tensor 8 inside, pipeline 4, ZeRO-1": (placed, morning),
+    "ZeRO-3 over all GPUs": (spread, cheap),
+    "four times the micro-batch, all recomputed": (larger, cheap),
+    "tensor 8 inside, pipeline 4, ZeRO-1": (placed, cheap),
     "ZeRO-3 over all GPUs, four times the network": (spread, better),
 }
 results = {n: step(llama, brief, *attempt) for n, attempt in attempts.items()}
@@ -1562,9 +1563,10 @@ table(
 #
 # **What is each GPU waiting for?** Weights. They come again for each forward and each backward pass
 # of each micro-batch. {{because definition}} Between nodes with this network, a GPU would need
-# {{data_parallel_tokens(peak, 8 * morning.network):,.0f}} tokens for each gather, to compute as
-# long as it sends. It had {{brief:,}}. {{holds data_parallel_tokens(peak, 8 * morning.network) > 4
-# * brief}} So it did {{was:.0%}} of what it can do alone. {{holds 1 / 3 < was < 0.4}}
+# {{data_parallel_tokens(peak, 8 * cheap.network):,.0f}} tokens for each gather, at full peak, to
+# compute as long as it sends. It had {{brief:,}}. {{holds data_parallel_tokens(peak, 8 *
+# cheap.network) > 4 * brief}} So it did {{was:.0%}} of what it can do alone. {{holds 1 / 3 < was <
+# 0.4}}
 #
 # **What helps?** More nodes would not: each GPU would gather as many weights for as few tokens.
 # {{because algebra: the share (n - 1)/n is near one already}} Larger micro-batches use each

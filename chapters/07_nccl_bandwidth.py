@@ -1092,8 +1092,8 @@ round(best_share, 2), round(within, 2)
 # below {{si(at_question.algbw / within, "byte/s")}}, if nine runs of ten are normal. {{because
 # definition}} For a small
 # message far less is normal, with the same nodes. {{holds expected_by_model("all_reduce", smaller,
-# n, nodes, "p5").algbw < 0.5 * at_question.algbw}} And if a number is not normal, the cause is
-# often a single link. What one lost packet, one hot port or one wrong cable does to all others is
+# n, nodes, "p5").algbw < 0.5 * at_question.algbw}} And if a number is not normal, the cause may
+# be a single link. What one lost packet, one hot port or one wrong cable does to all others is
 # the subject of chapter 8. {{because design}}
 #
 # ### Have a log judged
