@@ -126,7 +126,7 @@ def claims() -> tuple[Claim, ...]:
 
 def gallery(chapter: str) -> None:
     """Show the wrong claims of a chapter ("01") and what is right."""
-    from IPython.display import display
+    from lightspeed_course.show.host import here
 
     shown = [claim.markdown() for claim in claims() if claim.chapter == chapter]
     if not shown:
@@ -135,7 +135,7 @@ def gallery(chapter: str) -> None:
             f" {sorted({claim.chapter for claim in claims()})}"
         )
     text = "\n\n---\n\n".join(shown)
-    display({"text/markdown": text, "text/plain": text}, raw=True)
+    here().display({"text/markdown": text, "text/plain": text})
 
 
 @cache

@@ -1,12 +1,14 @@
-// Runs a Python script in Pyodide under Node: node compare.mjs SITE_LIVE_FOLDER SCRIPT; prints what the script prints.
+// Runs a Python script in Pyodide under Node: node compare.mjs SITE_LIVE_FOLDER SCRIPT [CELLS]; prints what the script prints, which
+// finds the file CELLS as /cells.json.
 import {readFileSync} from "node:fs";
 import {join} from "node:path";
 import {pathToFileURL} from "node:url";
 
-const [live, script] = process.argv.slice(2);
+const [live, script, cells] = process.argv.slice(2);
 const {loadPyodide} = await import(pathToFileURL(join(live, "pyodide", "pyodide.mjs")));
 const python = await loadPyodide({indexURL: join(live, "pyodide") + "/", env: {LIGHTSPEED_DATA: "/nowhere", HOME: "/"}});
 python.unpackArchive(new Uint8Array(readFileSync(join(live, "course.zip"))), "zip", {extractDir: "/course"});
+if (cells) python.FS.writeFile("/cells.json", readFileSync(cells));
 python.runPython("import sys; sys.path.insert(0, '/course')");
 python.setStdout({batched: (line) => console.log(line)});
 try {

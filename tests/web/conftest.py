@@ -1,24 +1,36 @@
-"""The built site, once for all tests of this folder, served as a static host would."""
+"""The built site, once for all tests and all processes of a run, served as a static host would, and
+a real headless Chromium that reads it. They wait for states, never for a time.
+"""
 
+import fcntl
+import os
 import shutil
 import threading
-from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
+from site_reader import COURSE, PATIENCE, alive
 
 from lightspeed_course.web.build import build
 from lightspeed_course.web.serve import server
 
-COURSE = Path(__file__).parents[2]
+# JupyterLab's tests say why.
+OPTIONS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
 
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory):
     if not shutil.which("node") or not shutil.which("npm"):
         pytest.skip("no Node.js: the site's Python comes from npm (apt-get install nodejs npm)")
-    out = tmp_path_factory.mktemp("web") / "under" / "a path" / "site"
-    out.parent.mkdir(parents=True)
-    build(COURSE, out, report=lambda words: None)
+    folder = tmp_path_factory.getbasetemp()
+    # Processes of one run (pytest-xdist) have folders of their own in one: there the site is shared.
+    folder = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+    out = folder / "web" / "under" / "a path" / "site"
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with open(folder / "web" / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # the first builds, and the others wait for it
+        if not (out / "index.html").exists():
+            build(COURSE, out, report=lambda words: None)
     return out
 
 
@@ -29,3 +41,64 @@ def address(site):
     threading.Thread(target=running.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{running.server_port}/a%20path/site/"
     running.shutdown()
+
+
+@pytest.fixture(scope="session")
+def browser():
+    playwright = pytest.importorskip("playwright.sync_api")
+    names = ("chromium", "chromium-browser", "google-chrome")
+    found = next(filter(None, map(shutil.which, names)), None)
+    if not found:
+        pytest.skip("no Chromium (apt-get install chromium)")
+    with playwright.sync_playwright() as running:
+        chromium = running.chromium.launch(executable_path=found, args=OPTIONS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="session")
+def session_reader(browser, address):
+    """One reader's browser for the whole run: what it keeps, it keeps."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    context.set_default_timeout(PATIENCE)
+    context.faults, context.hosts = [], set()
+    context.on("weberror", lambda e: context.faults.append(str(e.error)))
+    context.on("console", lambda m: context.faults.append(m.text) if m.type == "error" else None)
+    context.on("request", lambda r: context.hosts.add(urlsplit(r.url).netloc))
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def reader(session_reader, address):
+    """The reader's browser, which at the end of each test has logged no error and asked no other
+    host for anything.
+    """
+    session_reader.faults.clear()
+    yield session_reader
+    assert not session_reader.faults, session_reader.faults
+    strangers = session_reader.hosts - {"", urlsplit(address).netloc}
+    assert not strangers, f"asked other hosts: {strangers}"
+
+
+@pytest.fixture(scope="module")
+def opened(session_reader, address):
+    """Pages of the site that stay open for the tests of a file: name -> page."""
+    pages = {}
+    yield pages
+    for page in pages.values():
+        page.close()
+
+
+@pytest.fixture
+def visit(reader, address, opened):
+    """Opens a page of the site, or the one that is open, and waits until all of it lives."""
+
+    def visit(name):
+        if name not in opened:
+            opened[name] = reader.new_page()
+            opened[name].goto(address + name)
+            alive(opened[name])
+        return opened[name]
+
+    return visit

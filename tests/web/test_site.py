@@ -1,52 +1,16 @@
 """The built site in a real headless Chromium, under a path of its host, with nothing else to ask."""
 
-import shutil
-from urllib.parse import urlsplit
-
 import pytest
+from site_reader import ALL_LIVE, serious
 
 from lightspeed.catalog import accelerator
 
-pytestmark = pytest.mark.slow
-ALL_LIVE = (
-    "[...document.querySelectorAll('.sol-live')].every(e => e.classList.contains('sol-is-live'))"
-)
-PATIENCE = 90_000  # ms; a machine shared by many has been seen to take a minute
-# JupyterLab's tests say why.
-OPTIONS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("reader")]
 
 
 @pytest.fixture(scope="module")
-def browser():
-    playwright = pytest.importorskip("playwright.sync_api")
-    names = ("chromium", "chromium-browser", "google-chrome")
-    found = next(filter(None, map(shutil.which, names)), None)
-    if not found:
-        pytest.skip("no Chromium (apt-get install chromium)")
-    with playwright.sync_playwright() as running:
-        chromium = running.chromium.launch(executable_path=found, args=OPTIONS)
-        yield chromium
-        chromium.close()
-
-
-@pytest.fixture(scope="module")
-def reader(browser, address):
-    """One reader's browser for the whole module: what it keeps, it keeps."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    context.set_default_timeout(PATIENCE)
-    faults, hosts = [], set()
-    context.on("weberror", lambda e: faults.append(str(e.error)))
-    context.on("console", lambda m: faults.append(m.text) if m.type == "error" else None)
-    context.on("request", lambda r: hosts.add(urlsplit(r.url).netloc))
-    yield context
-    context.close()
-    assert not faults, faults
-    assert hosts - {""} == {urlsplit(address).netloc}, f"asked other hosts: {hosts}"
-
-
-@pytest.fixture(scope="module")
-def roofline(reader, address):
-    page = reader.new_page()
+def roofline(session_reader, address):
+    page = session_reader.new_page()
     page.goto(f"{address}chapters/02_roofline.html#explore?hardware=b200&weights=int8")
     page.wait_for_function(ALL_LIVE)
     return page
@@ -109,10 +73,8 @@ def test_each_kind_of_answer_is_judged_and_kept(roofline):
     roofline.locator(".sol-reveal .sol-text").first.get_by_text("Your first guess was").wait_for()
 
 
-def test_a_function_is_written_run_and_stopped(reader, address):
-    page = reader.new_page()
-    page.goto(f"{address}exercises/02_roofline.html")
-    page.wait_for_function(ALL_LIVE)
+def test_a_function_is_written_run_and_stopped(visit):
+    page = visit("exercises/02_roofline.html")
     cell = page.locator(".sol-edit").first
     cell.get_by_role("button", name="Run").click()
     cell.get_by_text("Not answered.").wait_for()
@@ -126,7 +88,6 @@ def test_a_function_is_written_run_and_stopped(reader, address):
     cell.locator("textarea").fill(right + "\n\ncheck('roofline.attainable', roof)")
     cell.get_by_role("button", name="Run").click()
     cell.get_by_text("Right.", exact=True).wait_for()
-    page.close()
 
 
 def test_progress_and_reading_survive_a_reload_without_a_network(reader, roofline):
@@ -152,24 +113,8 @@ def test_progress_and_reading_survive_a_reload_without_a_network(reader, rooflin
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_nothing_serious_on_a_phone(roofline, address, scheme):
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+def test_axe_finds_nothing_serious_on_a_phone(roofline, scheme):
     roofline.emulate_media(color_scheme=scheme)
     roofline.set_viewport_size({"width": 390, "height": 844})
     assert roofline.evaluate("document.documentElement.scrollWidth") == 390
-    found = axe.Axe().run(roofline, context=".content").response["violations"]
-    bad = [
-        (v["id"], v["nodes"][0]["html"][:200])
-        for v in found
-        if v["impact"] in ("serious", "critical")
-    ]
-    assert not bad, bad
-
-
-def test_every_chapter_comes_alive(reader, address, site):
-    page = reader.new_page()
-    for chapter in sorted(path.relative_to(site).as_posix() for path in site.glob("[ce]*/*.html")):
-        page.goto(f"{address}{chapter}")
-        page.wait_for_function(ALL_LIVE)
-        assert not page.locator(".sol-fault").count(), chapter
-    page.close()
+    assert not (found := serious(roofline)), found

@@ -15,14 +15,12 @@ def progress(clock=time.time):
     """Show a table of the chapters: questions, tried, solved, solved at the first try, cards
     due.
     """
-    from IPython.display import display
-
-    from lightspeed_course.practice.forms import Words
     from lightspeed_course.show import table
+    from lightspeed_course.show.host import here
 
     table(summary(clock()), COLUMNS, "Your progress")
     if notice := store.take_notice():
-        display(Words(f"*{notice}*"))
+        here().display({"text/markdown": f"*{notice}*", "text/plain": notice})
 
 
 def summary(now):

@@ -51,3 +51,17 @@ def text(html=""):
 def stack(parts):
     """The parts one below the other."""
     return W.VBox(parts)
+
+
+def display(bundle):
+    """What does not change: mime type -> text."""
+    from IPython.display import display
+
+    display(bundle, raw=True)
+
+
+def picture(charts, alt, svg):
+    """A figure as SVG, in HTML that keeps its description."""
+    from lightspeed_course.show.static import image
+
+    display({"text/html": image(svg(), alt), "text/plain": alt})

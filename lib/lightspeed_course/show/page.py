@@ -7,6 +7,7 @@ from lightspeed.values import Amount, Whole
 
 from .chart import Chart
 from .format import plain, si
+from .host import here
 
 
 def figure(drawing, caption, alt):
@@ -16,32 +17,29 @@ def figure(drawing, caption, alt):
     `caption` says in one sentence (Markdown) what to see; `alt` tells someone who cannot see the
     figure what it shows.
     """
-    from IPython.display import display
-
-    from .static import image
-
     caption, alt = words("figure", "caption", caption), words("figure", "alt", alt)
-    display({"text/html": image(draw(drawing, caption, alt), alt), "text/plain": alt}, raw=True)
-    display({"text/markdown": below(caption, alt), "text/plain": caption}, raw=True)
+    here().picture(charts_of(drawing), alt, lambda: draw(drawing, caption, alt))
+    here().display({"text/markdown": below(caption, alt), "text/plain": caption})
 
 
 def draw(drawing, caption, alt):
     """The SVG of a chart, of several, or of a matplotlib Figure."""
     from . import static
 
-    if isinstance(drawing, Chart):
-        drawing = (drawing,)
-    if (
-        isinstance(drawing, list | tuple)
-        and drawing
-        and all(isinstance(chart, Chart) for chart in drawing)
-    ):
-        return static.svg(drawing, caption, alt)
+    if charts := charts_of(drawing):
+        return static.svg(charts, caption, alt)
     if hasattr(drawing, "savefig"):
         return static.svg_of(drawing, caption, alt)
     raise TypeError(
         f"figure: drawing = {drawing!r}: expected a Chart, a list of Charts or a matplotlib Figure"
     )
+
+
+def charts_of(drawing):
+    """The charts of a drawing: one, or several; none if it is something else."""
+    drawing = (drawing,) if isinstance(drawing, Chart) else drawing
+    several = isinstance(drawing, list | tuple) and all(isinstance(c, Chart) for c in drawing)
+    return tuple(drawing) if several else ()
 
 
 def below(caption, alt):
@@ -58,8 +56,6 @@ def table(rows, columns, caption=""):
     Strings stand as they are, so format quantities with `si`; bare numbers are written to three
     digits. A column with numbers only is set right.
     """
-    from IPython.display import display
-
     rows = [[row[name] for name in columns] if isinstance(row, dict) else list(row) for row in rows]
     for row in rows:
         if len(row) != len(columns):
@@ -76,7 +72,7 @@ def table(rows, columns, caption=""):
         *(_row(map(_cell, row)) for row in rows),
     ]
     text = "\n".join(lines) + (f"\n\n*{words('table', 'caption', caption)}*" if caption else "")
-    display({"text/markdown": text, "text/plain": text}, raw=True)
+    here().display({"text/markdown": text, "text/plain": text})
 
 
 def words(function, name, text):

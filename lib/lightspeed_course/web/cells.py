@@ -71,6 +71,9 @@ def shown(output):
     if output["output_type"] == "stream":
         text = "".join(output["text"])
         return f"<pre class='sol-out'>{html.escape(text)}</pre>" if text.strip() else None
+    if output["output_type"] == "error":
+        words = html.escape(f"{output['ename']}: {output['evalue']}")
+        return f"<pre class='sol-out sol-error'>{words}</pre>"
     data = output.get("data", {})
     if "text/html" in data:
         return inline("".join(data["text/html"]))
@@ -82,19 +85,19 @@ def shown(output):
 
 def for_page(notebook):
     """The cells of a notebook as Markdown cells of a page."""
-    known, cells, setup = {}, [], None
+    known, cells = {}, []
     for number, cell in enumerate(notebook["cells"]):
         source = "".join(cell["source"])
         if cell["cell_type"] != "code":
             cells.append(source)
             continue
         results = [s for s in map(shown, cell["outputs"]) if s]
-        setup = source if setup is None else setup
         call = call_of(source, known)
         if call and call[0] == "code":
-            call, results = [*call, setup], [_source(source)]
+            results = [_source(source)]
         if call != []:
-            cells.append(_live(number, call, results) if call else _code(cell, source, results))
+            made = _live(number, call, results) if call else _code(number, cell, source, results)
+            cells.append(made)
     return "\n\n".join(filter(None, cells))
 
 
@@ -109,16 +112,16 @@ def _live(number, call, results):
     )
 
 
-def _code(cell, source, results):
+def _code(number, cell, source, results):
     tags = cell["metadata"].get("tags", ())
     hidden = cell["metadata"].get("jupyter", {}).get("source_hidden")
-    code = _source(source)
+    code = f"<div class='sol-still'>{_source(source)}</div>"
     if hidden or "figure" in tags:
         code = f"<details class='sol-folded'><summary>Code of the figure</summary>{code}</details>"
     if MEASURED in tags and not results:
         results = ["<p class='sol-note'>This cell measures your machine; it runs in the lab.</p>"]
     shown = "".join(f"<div class='sol-result'>{result}</div>" for result in results)
-    return _one_block(f"<div class='sol-cell'>{code}{shown}</div>")
+    return _one_block(f"<div class='sol-cell' id='cell-{number}'>{code}{shown}</div>")
 
 
 def _source(source):

@@ -7,6 +7,7 @@ Jupyter runs, view.js and form.js, which ask for no more than get, on, off and s
 
 from __future__ import annotations
 
+import html
 import importlib
 import json
 import pkgutil
@@ -15,6 +16,8 @@ import traceback
 from lightspeed_course import explorers as rooms
 from lightspeed_course.practice import store
 from lightspeed_course.show import host
+from lightspeed_course.show.explore import View
+from lightspeed_course.web import code
 
 PRACTICE = ("ask", "predict", "reveal", "cards", "today", "incident")
 _post = []  # how a message reaches the page
@@ -69,6 +72,28 @@ class Page:
     @staticmethod
     def stack(parts):
         return Model("stack", parts=[part._name for part in parts])
+
+    @staticmethod
+    def display(bundle):
+        code.show(bundle | {"own": True})
+
+    @staticmethod
+    def picture(charts, alt, svg):
+        if not charts:
+            raise ModuleNotFoundError("No module named 'matplotlib'", name="matplotlib")
+        code.show(Picture(charts, alt))
+
+
+class Picture:
+    """A figure of a cell that ran here, drawn as explorers are."""
+
+    def __init__(self, charts, alt):
+        self.charts, self.alt = charts, alt
+
+    def live(self):
+        frame = {"controls": [], "presets": [], "caption": "", "alt": self.alt}
+        content = View(self.charts, self.alt).spec() | {"turn": 0, "at": {}, "verdict": ""}
+        return Model("chart", frame=frame, content=content)
 
 
 class Keeper:
@@ -148,7 +173,7 @@ def _opened(cell, call, state):
     """The model that a cell shows."""
     name, *arguments = call
     if name == "code":
-        return _code(*arguments)
+        return _editor(*arguments)
     if name in PRACTICE:
         shown = getattr(importlib.import_module("lightspeed_course"), name)(*arguments)
         if hasattr(shown, "box"):
@@ -167,20 +192,32 @@ def _opened(cell, call, state):
     return explorer.live()
 
 
-def _code(source, setup):
-    """A cell to be edited and run: each run begins with the page's imports."""
-    from lightspeed_course.practice.forms import as_html
-    from lightspeed_course.web.code import run
+def _editor(source):
+    """A cell to be edited and run; the page sends the cells above it along, as they stand."""
 
     def receive(content):
-        namespace = {"__name__": "__main__"}
-        run(setup, namespace)
-        value, said, problem = run(content["source"], namespace)
-        cell.said, cell.problem, cell.value = said, problem, as_html(value) if value else ""
+        shown, problem = code.run(content["source"], content["above"])
+        cell.parts, cell.problem = [_part(each) for each in shown], problem
         cell.busy = False
 
-    cell = Model("code", receive, source=source, value="", said="", problem="", busy=False)
+    cell = Model("code", receive, source=source, parts=[], problem="", busy=False)
     return cell
+
+
+def _part(shown):
+    """What a cell shows, as the page takes it: HTML, or the name of a model."""
+    from lightspeed_course.practice.forms import as_html
+
+    match shown:
+        case {"stream": text}:
+            return {"html": f"<pre class='sol-out'>{html.escape(text)}</pre>"}
+        case {"text/html": text}:
+            return {"html": text}
+        case {"text/markdown": text}:
+            return {"html": as_html(text, own="own" in shown)}
+        case {"text/plain": text}:
+            return {"html": f"<pre class='sol-out'>{html.escape(text)}</pre>"}
+    return {"model": (shown.box if hasattr(shown, "box") else shown.live())._name}
 
 
 def warm():

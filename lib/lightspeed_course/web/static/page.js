@@ -60,42 +60,114 @@ function stack({model, el}) {
   dress();
 }
 
-// Code to be edited and run. Tab leaves the editor, as it leaves any field; Ctrl-Enter runs.
+// Code to be edited and run. Tab leaves the editor, as it leaves any field; Ctrl-Enter runs. What was written is kept in this browser.
 function code({model, el}) {
   el.className = "sol-editor";
-  const label = element("label", "", "Your function");
-  const editor = element("textarea"), run = element("button", "", "Run"), stop = element("button", "", "Stop"), out = element("div", "sol-reply");
-  editor.value = model.get("source");
-  editor.rows = editor.value.split("\n").length + 2;
+  const source = model.get("source"), label = element("label", "", "Your code"), editor = element("textarea");
+  const [run, stop, back] = ["Run", "Stop", "Put back"].map((words) => element("button", "", words)), buttons = element("div", "sol-buttons");
+  const out = element("div", "sol-reply"), busy = element("span", "sol-busy");
+  editor.value = keptCode(source) ?? source;
+  const grow = () => (editor.rows = editor.value.split("\n").length + 1);
+  grow();
   Object.assign(editor, {spellcheck: false, autocapitalize: "off", id: `code-${model.name}`});
   label.htmlFor = editor.id;
   out.setAttribute("aria-live", "polite");
   stop.hidden = true;
   let patience;
   const begin = () => {
+    if (run.disabled) return;
     run.disabled = true;
+    busy.textContent = "running …";
     patience = setTimeout(() => (stop.hidden = false), 3000);
-    model.send({source: editor.value});
+    model.send({source: editor.value, above: codeAbove(el)});
   };
   const done = () => {
     clearTimeout(patience);
-    [run.disabled, stop.hidden] = [false, true];
-    out.innerHTML = model.get("value");
-    if (model.get("said")) out.prepend(element("pre", "sol-out", model.get("said")));
-    if (model.get("problem")) out.append(element("p", "sol-fault", model.get("problem")));
+    [run.disabled, stop.hidden, busy.textContent] = [false, true, ""];
+    out.replaceChildren(...model.get("parts").map(part));
+    if (model.get("problem")) out.append(element("p", "sol-problem", model.get("problem")));
+    if (!out.childNodes.length) out.append(element("p", "sol-note", "It ran, and shows nothing."));
+    for (const old of committed(el)) old.hidden = true;
     typeset(out);
   };
   run.addEventListener("click", begin);
-  stop.addEventListener("click", () => {
-    const cell = el.closest(".sol-live"), [kind, , setup] = JSON.parse(cell.dataset.call);
-    cell.dataset.call = JSON.stringify([kind, editor.value, setup]);
-    restart();
+  stop.addEventListener("click", restart);
+  back.addEventListener("click", () => {
+    editor.value = source;
+    keepCode(source, source);
+    grow();
+    out.replaceChildren();
+    for (const old of committed(el)) old.hidden = false;
+    editor.focus();
   });
+  editor.addEventListener("input", () => (keepCode(source, editor.value), grow()));
   editor.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) begin();
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) return event.preventDefault(), begin();
+    if (event.key !== "Enter" || event.shiftKey) return;
+    const line = editor.value.slice(0, editor.selectionStart).split("\n").at(-1); // a new line begins below the last one, after a colon deeper
+    const indent = line.match(/^ */)[0] + (/:\s*$/.test(line) ? "    " : "");
+    if (!indent) return;
+    event.preventDefault();
+    document.execCommand("insertText", false, `\n${indent}`); // keeps undo
   });
   model.on("change:busy", done);
-  el.append(label, editor, run, stop, out);
+  buttons.append(run, stop, back, busy);
+  el.append(label, editor, buttons, out);
+}
+
+const part = ({html, model}) => {
+  if (model) return shown(models.get(model));
+  const node = element("div", "sol-result");
+  node.innerHTML = html;
+  return node;
+};
+
+// The outputs of the chapter that stand below a cell.
+const committed = (el) => [...(el.closest(".sol-cell")?.children ?? [])].filter((node) => node.matches(".sol-result"));
+
+// Sources of the cells above this one, as they stand on the page.
+function codeAbove(el) {
+  const own = el.closest(".sol-cell, .sol-edit"), all = [...document.querySelectorAll(".sol-cell, .sol-edit")];
+  return all.slice(0, all.indexOf(own)).map((cell) => cell.querySelector("textarea")?.value ?? cell.querySelector(".sol-code")?.textContent ?? "");
+}
+
+const KEPT = `speed-of-light code ${location.pathname} `;
+
+const written = new Map(); // for a browser that keeps nothing
+
+function keptCode(source) {
+  try {
+    if (written.has(source)) return written.get(source);
+    return localStorage.getItem(KEPT + source);
+  } catch {
+    return null;
+  }
+}
+
+function keepCode(source, text) {
+  written.set(source, text);
+  try {
+    if (text === source) localStorage.removeItem(KEPT + source);
+    else localStorage.setItem(KEPT + source, text);
+  } catch {
+    // what was written stays as long as the page
+  }
+}
+
+// A cell of a chapter becomes an editor when the reader asks for it.
+function editable(cell) {
+  const source = cell.querySelector(".sol-code").textContent, had = keptCode(source) !== null;
+  const button = element("button", "sol-link", had ? "Your version of this cell" : "Edit and run");
+  button.type = "button";
+  button.addEventListener("click", () => {
+    button.remove();
+    cell.dataset.call = JSON.stringify(["code", source]);
+    cells.push(cell);
+    if (worker) open(cell);
+    else start();
+    cell.wanted = true;
+  });
+  cell.querySelector(".sol-still").append(button);
 }
 
 const KINDS = {chart: view.render, form: form.render, text, stack, code};
@@ -193,12 +265,14 @@ function live(cell, model) {
   const el = shown(model);
   const keep = still?.contains(document.activeElement);
   if (still) still.replaceWith(el);
-  else cell.replaceChildren(el); // opened again
+  else if (cell.matches(".sol-cell")) cell.querySelector(".sol-editor").replaceWith(el); // opened again, as below
+  else cell.replaceChildren(el);
   cell.classList.add("sol-is-live");
   cell.inert = false;
   if (cell.classList.contains("sol-explore")) cell.append(linker(cell));
   if (cell.classList.contains("sol-predict") || cell.classList.contains("sol-reveal")) refresh(cell);
-  if (keep) el.querySelector("input, select, button")?.focus();
+  if (keep || cell.wanted) el.querySelector("input, select, textarea, button")?.focus();
+  cell.wanted = false;
   if (cells.every((each) => each.classList.contains("sol-is-live"))) say("", {gone: true});
   performance.mark("sol-live");
 }
@@ -266,6 +340,7 @@ shade();
 
 (document.querySelector("article") ?? document.body).append(note);
 note.hidden = true;
+document.querySelectorAll(".sol-cell:has(.sol-code)").forEach(editable);
 if (cells.length) {
   const soon = window.requestIdleCallback ?? ((work) => setTimeout(work, 200));
   soon(start, {timeout: 1500});

@@ -1,0 +1,109 @@
+"""Cells that are edited and run on a page."""
+
+import json
+
+import pytest
+
+from lightspeed_course.practice import store
+from lightspeed_course.show import host
+from lightspeed_course.web import live
+from lightspeed_course.web.code import needed, run
+
+ROOF = "def roof(i, p, b): return {}\ncheck('roofline.attainable', roof)"
+CHECK = "from lightspeed_course import check"
+
+
+@pytest.fixture(autouse=True)
+def said(monkeypatch):
+    """What a page is told."""
+    monkeypatch.setattr(host, "_here", {})
+    monkeypatch.setattr(store, "_host", {})
+    messages = []
+    live.begin(lambda text: messages.append(json.loads(text)), "[]", lambda rows: None)
+    return messages
+
+
+@pytest.mark.parametrize(
+    "source, shown, problem",
+    [
+        (ROOF.format("min(p, i * b)"), ["**Right.**"], ""),
+        (ROOF.format("p"), ["**Not yet.**"], ""),
+        ("print(1)\n2 / 0", ["1\n"], "Line 2: ZeroDivisionError: division by zero"),
+        ("x = (1", [], "Line 1: SyntaxError"),
+        ("import numpy_that_is_not_here", [], "Line 1: numpy_that_is_not_here is not on this page, whose"),
+        ("import lightspeed_course.not_here", [], "Line 1: lightspeed_course.not_here is not on this page, which"),
+        ("raise SystemExit", [], "Line 1: SystemExit"),
+        ("", [], ""),
+        ("1 + 1", ["2"], ""),
+        ("1 + 1;", [], ""),
+        ("from lightspeed.roofline import ridge_point\nridge_point(1, -1)", [],
+         "Line 2: BadArgument: ridge_point: bandwidth = -1"),
+        ("print('a', end='')\ndisplay(3)\nprint('b')", ["a", "3", "b\n"], ""),
+        ("undefined_here", [], "Line 1: NameError"),
+    ],
+)  # fmt: skip
+def test_a_cell_is_run_as_the_lab_would(source, shown, problem, monkeypatch, tmp_path):
+    monkeypatch.setenv("LIGHTSPEED_DATA", str(tmp_path))
+    found, said = run(source, [CHECK])
+    texts = [
+        each.get("stream") or each.get("text/markdown") or each["text/plain"] for each in found
+    ]
+    assert len(texts) == len(shown), texts
+    assert all(text.startswith(start) for text, start in zip(texts, shown, strict=True)), texts
+    assert said.startswith(problem) and bool(said) == bool(problem), said
+
+
+def test_a_run_begins_with_the_cells_above_that_it_needs():
+    above = [
+        "import math",
+        "a = 1",
+        "print('not this')",
+        "b = {'x': a}",
+        "b['x'] += 1",
+        "c = 1 / 0",
+    ]
+    assert needed(above, "b['x']") == [above[1], above[3], above[4]]
+    assert needed(above, "print(2)") == []
+    rows = ["rows = []", "for n in (1, 2):\n    rows.append(n)"]
+    assert run("rows", rows) == ([{"text/plain": "[1, 2]"}], "")
+    assert needed(["from math import *", *above], "e") == ["from math import *"]
+    assert run("b['x']", above) == ([{"text/plain": "2"}], "")
+    shown, problem = run("c", above)
+    assert not shown and "the cell above that makes c stopped" in problem
+    assert "ZeroDivisionError" in problem
+    half = ["total = 1", "total = 2\ntotal += undefined_here"]
+    assert not run("total", half)[0], "what a cell left half done is no value"
+
+
+def test_a_package_that_a_cell_above_imports_is_missed_where_it_is_used():
+    above = ["import no_such_package as np\nfrom no_such_package import thing\nx = 3"]
+    assert run("x", above) == ([{"text/plain": "3"}], "")
+    for use in ("np.array(x)", "thing(x)"):
+        shown, problem = run(f"\n{use}", above)
+        assert not shown and problem.startswith("Line 2: no_such_package is not on this page")
+
+
+def test_figures_tables_and_questions_of_a_cell_are_drawn_by_the_page(said):
+    live.hear(json.dumps({"open": "c1", "call": ["code", "x"]}))
+    editor = said[-1]["model"]
+    source = """from lightspeed_course import Axis, Chart, Line, ask, figure, table
+table([[1, 2.5]], ("a", "b"))
+chart = Chart(Axis("x"), Axis("y"), [Line([1, 2], [3, 4])])
+figure(chart, caption="A line.", alt="It rises.")
+ask("roofline.ridge")"""
+    live.hear(json.dumps({"to": editor, "content": {"source": source, "above": []}}))
+    parts, problem = (
+        [m["value"] for m in said if m.get("set") == editor and m["name"] == name][-1]
+        for name in ("parts", "problem")
+    )
+    assert problem == ""
+    kinds = {m["made"]: m["kind"] for m in said if "made" in m}
+    drawn = [kinds.get(part.get("model"), part.get("html")) for part in parts]
+    assert "<table>" in drawn[0] and "2.5" in drawn[0]
+    assert drawn[1] == "chart" and "<em>A line.</em>" in drawn[2] and drawn[3] == "stack"
+    live.hear(
+        json.dumps({"to": editor, "content": {"source": "import matplotlib.none", "above": []}})
+    )
+    assert [m["value"] for m in said if m.get("name") == "problem"][-1].startswith(
+        "Line 1: matplotlib"
+    )
