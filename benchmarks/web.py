@@ -20,11 +20,13 @@ from lightspeed_course.web.serve import server
 
 PAGE, VISITS, MOVES = "chapters/02_roofline.html", 5, 60
 LIVE = ".sol-explore.sol-is-live"
+# The chapter's own explorer: pictures before it play, and a frame of a picture on its way is no answer.
+MOVED = "[data-call*='roofline.explore'].sol-is-live"
 OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 # From the event to the frame in which the chart is new.
-MOVE = """async () => {
-    const slider = document.querySelector('.sol-explore input[type=range]'), chart = document.querySelector('.sol-charts');
-    slider.value = Number(slider.value) > 30 ? 5 : Number(slider.value) + 1;
+MOVE = """async (cell) => {
+    const slider = cell.querySelector('input[type=range]'), chart = cell.querySelector('.sol-charts');
+    slider.value = slider.value === slider.max ? slider.min : Number(slider.value) + 1;
     const since = performance.now();
     const drawn = new Promise((done) => new MutationObserver((_, seen) => (seen.disconnect(), requestAnimationFrame(done)))
         .observe(chart, {childList: true}));
@@ -77,7 +79,7 @@ def main():
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=OPTIONS)
         before, weight = weights(browser, address)
-        cold, warm, paints, moves = [], [], [], []
+        cold, warm, paints, moves, longest = [], [], [], [], []
         for _ in range(VISITS):
             context = browser.new_context()
             seconds, page = visit(context, address)
@@ -88,8 +90,9 @@ def main():
             seconds, page = visit(context, address)
             warm.append(seconds)
             page.wait_for_timeout(1000)
-            moves += [page.evaluate(MOVE) for _ in range(MOVES // VISITS)]
-            longest = page.evaluate(LONG)
+            cell = page.wait_for_selector(MOVED, timeout=120_000)
+            moves += [cell.evaluate(MOVE) for _ in range(MOVES // VISITS)]
+            longest.append(page.evaluate(LONG))
             context.close()
         browser.close()
     p95 = statistics.quantiles(moves, n=20)[-1]
@@ -105,7 +108,7 @@ def main():
             ("later visit, from the image, median", f"{found['warm']:.2f} s"),
             ("slider to paint, median", f"{statistics.median(moves):.0f} ms"),
             ("slider to paint, p95", f"{p95:.0f} ms"),
-            ("longest task of the main thread", f"{longest:.0f} ms"),
+            ("longest task of the main thread", f"{max(longest):.0f} ms"),
             ("downloaded before the worker starts", f"{found['before']:.0f} kB"),
             ("downloaded for a live chapter", f"{found['weight']:.1f} MB"),
         ],

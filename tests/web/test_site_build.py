@@ -4,12 +4,25 @@ import gzip
 import threading
 import urllib.request
 import zipfile
+from pathlib import Path
 
 import pytest
 
 from lightspeed_course.web import build as site_build
-from lightspeed_course.web.build import CannotBuild, from_npm, replace, zip_course
+from lightspeed_course.web.build import (
+    CannotBuild,
+    first_explorer,
+    from_npm,
+    replace,
+    zip_course,
+)
 from lightspeed_course.web.serve import server
+
+
+def test_the_start_page_shows_a_roofline():
+    shown = first_explorer(Path(__file__).parents[2])
+    assert shown.count("data-call") == 1 and "roofline.explore&quot;" in shown
+    assert shown.count("<svg") >= 1 and shown.endswith("</div></div>")
 
 
 def test_a_folder_that_is_no_site_stays(tmp_path):

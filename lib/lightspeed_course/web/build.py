@@ -7,6 +7,7 @@ their hashes. Nothing of the site asks another host for anything.
 from __future__ import annotations
 
 import hashlib
+import html
 import json
 import re
 import shutil
@@ -108,7 +109,7 @@ def write_source(course, source):
         f"{title} <chapters/{name}>" for name, title in zip(names, titles, strict=True)
     )
     start = start.replace("CHAPTERS", "\n".join(rows)).replace("TREE", listed)
-    (source / "index.md").write_text(start.replace("EXPLORER", _first_explorer(course)), "utf-8")
+    (source / "index.md").write_text(start.replace("EXPLORER", first_explorer(course)), "utf-8")
     shutil.copytree(HERE / "static", source / "_static" / "live")
     for name in ("view.js", "view.css", "form.js", "form.css"):
         shutil.copy(files("lightspeed_course.show").joinpath(name), source / "_static" / "live")
@@ -155,12 +156,13 @@ def _question(first):
     ).replace("|", "\\|")
 
 
-def _first_explorer(course):
-    """The roofline of chapter 2, as its page has it."""
+def first_explorer(course):
+    """The roofline of chapter 2, as its page has it, for the start page."""
     notebook = json.loads((course / "chapters" / "02_roofline.ipynb").read_text("utf-8"))
     page = for_page(notebook)
-    found = re.search(r'<div class="sol-live sol-explore".*?(?=\n\n|\Z)', page, re.S)
-    return found[0] if found else ""
+    call = html.escape(json.dumps(["roofline.explore"]))
+    start = rf'^<div class="sol-live sol-explore" id="[^"]*" data-call="{re.escape(call)}">'
+    return re.search(rf"{start}.*?(?=\n\n|\Z)", page, re.S | re.M)[0]
 
 
 def carry(live, packages):

@@ -64,7 +64,7 @@ function stack({model, el}) {
 function code({model, el}) {
   el.className = "sol-editor";
   const source = model.get("source"), label = element("label", "", "Your code"), editor = element("textarea");
-  const [run, stop, back] = ["Run", "Stop", "Put back"].map((words) => element("button", "", words)), buttons = element("div", "sol-buttons");
+  const [run, stop, back] = ["Run", "Stop", "Put back"].map((words) => element("button", "", words)), buttons = element("div", "sol-acts");
   const out = element("div", "sol-reply"), busy = element("span", "sol-busy");
   editor.value = keptCode(source) ?? source;
   const grow = () => (editor.rows = editor.value.split("\n").length + 1);
