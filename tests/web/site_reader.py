@@ -17,10 +17,12 @@ def alive(page):
     assert not page.locator(".sol-fault").count(), page.locator(".sol-fault").all_inner_texts()
 
 
-def serious(page):
-    """What axe finds serious or worse in a page: its rule and the first place."""
+def serious(page, contrast=True):
+    """What axe finds serious or worse in a page: its rule and the first place. Contrast
+    takes long, and the pages are of one make: two tests look at it, in both themes.
+    """
     axe = pytest.importorskip("axe_playwright_python.sync_playwright")
-    options = {"resultTypes": ["violations"]}
+    options = {"resultTypes": ["violations"], "rules": {"color-contrast": {"enabled": contrast}}}
     found = axe.Axe().run(page, context=".content", options=options).response["violations"]
     return [
         (v["id"], v["nodes"][0]["html"][:200])
