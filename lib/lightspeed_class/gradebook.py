@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import math
 import secrets
 import sqlite3
 import time
@@ -22,12 +23,14 @@ from lightspeed_class.gradebook_records import (
     Change,
     Decision,
     Grading,
+    Item,
     Manual,
     Result,
     Student,
     Submission,
+    standing,
 )
-from lightspeed_class.gradebook_schema import MIGRATIONS, Newer
+from lightspeed_class.gradebook_schema import MIGRATIONS, Changed, Newer
 from lightspeed_class.grading.grade import Graded, Score
 from lightspeed_class.intake.lateness import Lateness, Rule, how_late, settle
 from lightspeed_class.intake.notebooks import Assignment
@@ -322,25 +325,90 @@ class Gradebook:
 
     # What people add
 
-    def set_manual(self, student, assignment, question, points=None, comment="", by=""):
+    def set_manual(
+        self, student, assignment, question, points=None, comment="", by="", items=(), base=0.0,
+        expects=None,
+    ):  # fmt: skip
         """Points or a comment by a person; the latest entry counts, no grading ever touches one.
-        With neither: none any more.
+        With neither, and no rubric items: none any more. `expects`: the number of the entry that
+        it follows, 0 for none. Raises Changed for another.
         """
         with self._transaction():
-            self._file.execute(
-                "INSERT INTO manual (student, assignment, question, points, comment, by, at) VALUES"
-                " (?, ?, ?, ?, ?, ?, ?)",
-                (student, assignment, question, points, comment, by, time.time()),
-            )
+            self._follows(student, assignment, question, expects)
+            self._set_manual(student, assignment, question, points, comment, by, items, base)
 
-    def manual(self, assignment, student=None):
+    def undo_manual(self, student, assignment, question, by="", expects=None):
+        """Take back the last entry that stands, so that the one before counts again. Raises Changed
+        as set_manual does, KeyError where none stands.
+        """
+        with self._transaction():
+            entries = self._follows(student, assignment, question, expects)
+            last = standing(entries).get((student, question))
+            if not last:
+                raise KeyError(question)
+            self._set_manual(student, assignment, question, None, "", by, undoes=last.number)
+
+    def _set_manual(
+        self, student, assignment, question, points, comment, by, items=(), base=0.0, undoes=None
+    ):
+        self._file.execute(
+            "INSERT INTO manual (student, assignment, question, points, comment, by, at, items,"
+            " base, undoes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                *(student, assignment, question, points, comment, by, time.time()),
+                *(json.dumps(list(items)), base, undoes),
+            ),
+        )
+
+    def _follows(self, student, assignment, question, expects):
+        """The entries so far. Raises Changed where the last one is not the expected one."""
+        entries = self.manual(assignment, student, question)
+        if expects is not None and expects != (entries[-1].number if entries else 0):
+            raise Changed(question)
+        return entries
+
+    def manual(self, assignment, student=None, question=None):
         """Every entry, oldest first."""
         rows = self._file.execute(
-            "SELECT student, assignment, question, points, comment, by, at FROM manual "
-            "WHERE assignment = ?1 AND ?2 IN (student, '') ORDER BY number",
-            (assignment, student or ""),
+            "SELECT student, assignment, question, points, comment, by, at, number, items, base,"
+            " undoes FROM manual WHERE assignment = ?1 AND ?2 IN (student, '') AND (?3 IS NULL OR"
+            " question = ?3) ORDER BY number",
+            (assignment, student or "", question),
         )
-        return [Manual(*row) for row in rows]
+        return [
+            Manual(*head, tuple(json.loads(items)), base, undoes, head[3])
+            for *head, items, base, undoes in rows
+        ]
+
+    def set_item(self, assignment, question, words, points, by="", item=None, expects=None):
+        """Keep a rubric item, or another version of one, and give its id; points None withdraw it.
+        Raises Changed where `expects` is not the number of its last version.
+        """
+        with self._transaction():
+            kept = {i.id: i for i in self.rubric_history(assignment)}
+            if item is not None and (item not in kept or expects != kept[item].number):
+                raise Changed(words)
+            if item is None:
+                newest = self._file.execute("SELECT coalesce(max(item), 0) FROM rubric").fetchone()
+                item = newest[0] + 1
+            self._file.execute(
+                "INSERT INTO rubric (item, assignment, question, words, points, by, at) VALUES"
+                " (?, ?, ?, ?, ?, ?, ?)",
+                (item, assignment, question, words, points, by, time.time()),
+            )
+        return item
+
+    def rubric_history(self, assignment):
+        """Every version of every rubric item, oldest first."""
+        rows = self._file.execute(
+            "SELECT * FROM rubric WHERE assignment = ? ORDER BY number", (assignment,)
+        )
+        return [Item(*row) for row in rows]
+
+    def rubric(self, assignment):
+        """Id -> the rubric item as it is now, without those withdrawn."""
+        kept = {item.id: item for item in self.rubric_history(assignment)}
+        return {id: item for id, item in kept.items() if item.points is not None}
 
     # What people decide
 
@@ -427,12 +495,11 @@ class Gradebook:
         now = self.assignment(assignment).points
         counting, manual = self.counting(assignment), {}
         lateness, dues = self.lateness(assignment), self._dues(assignment)
-        excused = self.standing("excused", assignment)
-        for entry in self.manual(assignment):
-            mine = manual.setdefault(entry.student, {})
-            mine.pop(entry.question, None)
+        excused, rubric = self.standing("excused", assignment), self.rubric(assignment)
+        for (whose, question), entry in standing(self.manual(assignment, student)).items():
+            entry = entry.counted(rubric, now.get(question, math.inf))
             if entry.points is not None or entry.comment.strip():
-                mine[entry.question] = entry
+                manual.setdefault(whose, {})[question] = entry
         found = []
         for one in [self.student(student)] if student else self.students():
             submission = counting.get(one.id)

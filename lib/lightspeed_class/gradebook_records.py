@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from lightspeed_class.grading.grade import Graded, Score
 from lightspeed_class.intake.lateness import Lateness
@@ -49,9 +49,26 @@ class Grading:
 
 
 @dataclass(frozen=True)
+class Item:
+    """A version of a rubric item. Its points are added for all who have it; None: withdrawn."""
+
+    number: int
+    id: int
+    assignment: str
+    question: str
+    words: str
+    points: float | None
+    by: str
+    at: float
+
+
+@dataclass(frozen=True)
 class Manual:
     """Points (None: a comment only) and words by a person; question "" stands for the whole
     assignment.
+
+    `items`: ids of rubric items, whose points count from `base`, the automatic points of then;
+    `override`: points that count in place of those. `undoes`: the entry that this one takes back.
     """
 
     student: str
@@ -61,6 +78,34 @@ class Manual:
     comment: str
     by: str
     at: float
+    number: int = 0
+    items: tuple[int, ...] = ()
+    base: float = 0.0
+    undoes: int | None = None
+    override: float | None = None
+    chosen: tuple[Item, ...] = ()
+
+    def counted(self, rubric, most):
+        """The same with the points that count by the rubric of now: id -> Item."""
+        chosen = tuple(rubric[id] for id in self.items if id in rubric)
+        points = self.override
+        if chosen and points is None:
+            points = math.fsum([self.base, *(item.points for item in chosen)])
+            points = min(max(points, 0.0), most)
+        return replace(self, points=points, chosen=chosen)
+
+
+def standing(entries):
+    """(student, question) -> the manual entry that counts: the last one that is not taken back."""
+    found = {}
+    for entry in entries:
+        mine = found.setdefault((entry.student, entry.question), [])
+        if entry.undoes:
+            mine.pop()
+        else:
+            mine.append(entry)
+    last = sorted((mine[-1] for mine in found.values() if mine), key=lambda entry: entry.number)
+    return {(entry.student, entry.question): entry for entry in last}
 
 
 @dataclass(frozen=True)

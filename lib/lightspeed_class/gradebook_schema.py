@@ -72,8 +72,28 @@ MIGRATIONS = (
     CREATE TRIGGER decisions_last BEFORE DELETE ON decisions
         BEGIN SELECT RAISE(ABORT, 'decisions are only added'); END;
     """,
+    # Versions of rubric items, of which the last one counts; without points it is withdrawn. In
+    # `manual`: what was chosen of them, the automatic points that they add to, and the entry that
+    # one takes back.
+    """
+    CREATE TABLE rubric (
+        number INTEGER PRIMARY KEY, item INTEGER NOT NULL, assignment TEXT NOT NULL,
+        question TEXT NOT NULL, words TEXT NOT NULL, points REAL, by TEXT NOT NULL, at REAL NOT NULL
+    );
+    CREATE TRIGGER rubric_stays BEFORE UPDATE ON rubric
+        BEGIN SELECT RAISE(ABORT, 'rubric items are only added'); END;
+    CREATE TRIGGER rubric_lasts BEFORE DELETE ON rubric
+        BEGIN SELECT RAISE(ABORT, 'rubric items are only added'); END;
+    ALTER TABLE manual ADD COLUMN items TEXT NOT NULL DEFAULT '[]';
+    ALTER TABLE manual ADD COLUMN base REAL NOT NULL DEFAULT 0;
+    ALTER TABLE manual ADD COLUMN undoes INTEGER;
+    """,
 )
 
 
 class Newer(RuntimeError):
     """The file was written by a later version of the course."""
+
+
+class Changed(RuntimeError):
+    """Somebody else's entry came in between."""

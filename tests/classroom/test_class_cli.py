@@ -287,6 +287,7 @@ def test_help_tells_the_tour(say):
         "export",
         "report",
         "points",
+        "desk",
         "choose",
         "extend",
         "excuse",

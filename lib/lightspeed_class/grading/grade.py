@@ -30,7 +30,7 @@ from lightspeed_class.grading.sandbox import (
     NoSandbox,
     Sandbox,
 )
-from lightspeed_class.intake.notebooks import Refused, code_cells
+from lightspeed_class.intake.notebooks import Refused, code_cells, homes
 from lightspeed_class.posed import posed
 from lightspeed_course.practice.check import diagnose
 from lightspeed_course.practice.variants import draw, seeded
@@ -163,7 +163,7 @@ class _Run:
         self.box, self.limits = box, limits
         self.status, self.answers, self.told, self.ran, self.late = "ok", {}, [], set(), False
         self.cells, self.called = len(cells), {}
-        self.homes = {q: set(_homes(q, assignment, cells)) for q in assignment.points}
+        self.homes = {q: set(homes(q, assignment, cells)) for q in assignment.points}
         plan = [{"source": source, "asks": assignment.cells.get(id, ())} for id, source in cells]
         try:
             box.send({"cells": plan, "functions": assignment.functions})
@@ -234,15 +234,6 @@ class _Run:
         self.late |= {"kind": "error", "name": "OutOfTime"} in found
         results |= zip(map(_key, inputs), found, strict=False)
         return results
-
-
-def _homes(question, assignment, cells):
-    """The numbers of the cells that ask the question."""
-    for number, (id, source) in enumerate(cells):
-        if question in dict(assignment.cells.get(id, ())) or f'"{question}"' in source.replace(
-            "'", '"'
-        ):
-            yield number
 
 
 def _published(run, variant):

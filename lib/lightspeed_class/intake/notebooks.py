@@ -1,8 +1,8 @@
 """Notebooks as the grader reads them: an assignment, which is ours, and submissions, which are
 anybody's.
 
-Of a submission only the source and the id of code cells are used; outputs and metadata are not even
-looked at.
+Of a submission the grader uses only the source and the id of code cells, and does not even look at
+outputs and metadata; people see outputs on the desk.
 """
 
 from __future__ import annotations
@@ -62,6 +62,31 @@ class Assignment:
         }
 
 
+@dataclass(frozen=True)
+class Cell:
+    """A cell that was handed in: "code" or "markdown"; `outputs` as the file has them, unread."""
+
+    kind: str
+    id: str | None
+    source: str
+    outputs: list = field(default_factory=list)
+
+
+def homes(question, assignment, cells):
+    """The numbers of the code cells, (id, source) each, that ask the question."""
+    for number, (id, source) in enumerate(cells):
+        if question in dict(assignment.cells.get(id, ())) or f'"{question}"' in source.replace(
+            "'", '"'
+        ):
+            yield number
+
+
+def sources(cells, assignment, question):
+    """The code of the cells that ask a question."""
+    code = [(cell.id, cell.source) for cell in cells if cell.kind == "code"]
+    return [code[number][1] for number in homes(question, assignment, code)]
+
+
 def checks(source):
     """(question, variable) of each call of check() in a cell of ours."""
     for node in ast.walk(ast.parse(source)):
@@ -96,6 +121,11 @@ def read(path):
 
 def code_cells(content):
     """(id or None, source) of each code cell, from the bytes of a notebook. Raises Refused."""
+    return [(cell.id, cell.source) for cell in all_cells(content) if cell.kind == "code"]
+
+
+def all_cells(content):
+    """The cells, from the bytes of a notebook. Raises Refused."""
     if len(content) > LARGEST:
         raise Refused(
             f"It is larger than {LARGEST >> 20} MiB. Clear the outputs and hand it in again."
@@ -127,11 +157,23 @@ def code_cells(content):
         raise Refused("It has no list of cells, so it is not a notebook.")
     found = []
     for cell in cells[:MOST_CELLS]:
-        if isinstance(cell, dict) and cell.get("cell_type") == "code":
-            source = cell.get("source", cell.get("input", ""))
-            if isinstance(source, list):
-                source = "".join(line for line in source if isinstance(line, str))
-            if isinstance(source, str):
-                id = cell.get("id")
-                found.append((id if isinstance(id, str) else None, source))
+        if isinstance(cell, dict) and cell.get("cell_type") in ("code", "markdown"):
+            source = text_of(cell.get("source", cell.get("input", "")))
+            if source is not None:
+                id, outputs = cell.get("id"), cell.get("outputs")
+                found.append(
+                    Cell(
+                        cell["cell_type"],
+                        id if isinstance(id, str) else None,
+                        source,
+                        outputs if isinstance(outputs, list) else [],
+                    )
+                )
     return found
+
+
+def text_of(value):
+    """A text of a notebook, which may be a list of its lines; None for what is no text."""
+    if isinstance(value, list):
+        value = "".join(line for line in value if isinstance(line, str))
+    return value if isinstance(value, str) else None

@@ -10,6 +10,7 @@ questions changed, so that no earlier page is lost unsaid.
 from __future__ import annotations
 
 import math
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
@@ -17,6 +18,7 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from lightspeed_class.class_folder import write_whole
+from lightspeed_class.intake.notebooks import Refused, all_cells, homes, sources
 from lightspeed_class.intake.origins import Origins, told_student
 from lightspeed_class.posed import posed
 from lightspeed_class.reports.results import number, outcomes, short
@@ -39,6 +41,7 @@ TOLD = {
     "excused": "You are excused from this assignment: it does not count for you.",
     "by hand": "Nothing was handed in; these points were given by hand.",
 }
+STOPPED = re.compile(r"Code cell (\d+) stopped with (\w+)\.")
 FOUND = {
     "check": "",
     "cell": "It is the value of the variable in the cell of the exercise, as no `check` of it ran.",
@@ -67,9 +70,10 @@ def write_feedback(book, name, folder, student=None):
         text = to_html(
             assignment,
             outcome,
-            _seed(book, outcome, origins),
+            seed_of(book, outcome, origins),
             history[:-1],
             told_student(book, submission, origins) if submission else "",
+            book.content(submission.id) if submission else None,
             book.secret,
         )
         paths.append(Path(folder) / file_name(outcome.result.student.id, ".html"))
@@ -77,7 +81,7 @@ def write_feedback(book, name, folder, student=None):
     return paths
 
 
-def _seed(book, outcome, origins):
+def seed_of(book, outcome, origins):
     """What drew the variants that were graded, or will be."""
     result = outcome.result
     record = result.grading.graded.record if result.grading else {}
@@ -85,15 +89,16 @@ def _seed(book, outcome, origins):
     return record["seed"] if "seed" in record else origins.seed(result.student.id, content)
 
 
-def to_html(assignment, outcome, seed=None, former=(), remark="", secret=""):
+def to_html(assignment, outcome, seed=None, former=(), remark="", content=None, secret=""):
     """The page of one student; `former` are the gradings before the one that counts, `remark` is of
-    the notebook as a whole.
+    the notebook as a whole, which is `content`.
 
     The same outcome gives the same bytes.
     """
     result, status = outcome.result, outcome.status
     judged = result.grading and result.grading.graded.status != "refused"
-    whole = result.manual.get("")
+    whole, cells = result.manual.get(""), cells_of(content)
+    why = stops(assignment, result, cells) if judged else {}
     return page(
         "feedback",
         title=f"Feedback: {assignment.name}",
@@ -114,12 +119,21 @@ def to_html(assignment, outcome, seed=None, former=(), remark="", secret=""):
         notes=_notes(result, remark),
         again=_again(result, former),
         questions=[
-            _question(i, assignment, result, posed(id, seed, secret))
+            told_question(i, assignment, result, posed(id, seed, secret), why.get(id, ""))
+            | {"code": sources(cells, assignment, id)}
             for i, id in enumerate(assignment.points, 1)
             if (judged and id in result.asked) or id in result.manual
         ],
         ran=_ran(result) if judged else "",
     )
+
+
+def cells_of(content):
+    """The cells that were handed in; none of what is no notebook."""
+    try:
+        return all_cells(content) if content is not None else []
+    except Refused:
+        return []
 
 
 def _tally(result):
@@ -136,10 +150,53 @@ def _tally(result):
 
 
 def _notes(result, remark):
-    notes = result.grading.graded.notes if result.grading else ()
     return [remark] * bool(remark) + [
-        note.replace("OutOfTime.", "OutOfTime: it ran longer than a cell may.") for note in notes
+        note.replace("OutOfTime.", "OutOfTime: it ran longer than a cell may.")
+        for note in told_notes(result)
     ]
+
+
+def told_notes(result):
+    """What is told of the run; cells next to each other that stopped alike are told at once."""
+    found = []
+    for note in result.grading.graded.notes if result.grading else ():
+        cell = STOPPED.fullmatch(note)
+        if cell and found and found[-1][2] == cell[2] and found[-1][1] == int(cell[1]) - 1:
+            found[-1][1] += 1
+        else:
+            found.append([int(cell[1]), int(cell[1]), cell[2]] if cell else [note, note, ""])
+    return [
+        first if not name else f"Code cell{_span(first, last)} stopped with {name}."
+        for first, last, name in found
+    ]
+
+
+def _span(first, last):
+    return f"s {first} to {last}" if last > first else f" {first}"
+
+
+def stops(assignment, result, cells):
+    """Question -> what kept its cell from an answer: told whole once, and then referred to."""
+    graded, told, found = result.grading and result.grading.graded, {}, {}
+    notes = graded.notes if graded else ()
+    code = [(cell.id, cell.source) for cell in cells if cell.kind == "code"]
+    errors = {int(m[1]): m[2] for m in map(STOPPED.fullmatch, notes) if m}
+    for i, id in enumerate(assignment.points, 1):
+        score = result.scores.get(id)
+        word = _word(score)[0] if score else ""
+        if word == "Not reached" and graded.status != "ok" and notes:
+            see = f"The program had ended by then: see question {told.get(word)}."
+            found[id] = see if word in told else notes[-1]
+            told.setdefault(word, i)
+        at = [n + 1 for n in homes(id, assignment, code) if n + 1 in errors]
+        if word == "Not answered" and at:
+            cell, first = at[-1], min(errors)
+            before = f" Code cell {first} had stopped before, with {errors[first]}."
+            whole = f"Code cell {cell}, which asks it, stopped with {errors[cell]}."
+            see = f"Code cell {cell} stopped with {errors[cell]}: see question {told.get(word)}."
+            found[id] = see if word in told else whole + before * (first < cell)
+            told.setdefault(word, i)
+    return found
 
 
 def _again(result, former):
@@ -177,11 +234,15 @@ def _sums(scores):
     )
 
 
-def _question(i, assignment, result, variant):
+def told_question(i, assignment, result, variant, why=""):
+    """What is told of a question, on the page and on the desk; `why`: what kept it from an answer,
+    in place of the message.
+    """
     id = variant.question.id
     score, manual = result.scores.get(id), result.manual.get(id)
     out_of = result.asked.get(id, assignment.points[id])
     word, message = _word(score) if score else ("", "")
+    message = why or message
     counts = manual.points if manual and manual.points is not None else score and score.points
     beside = ", which count in place of the automatic ones" if score else ""
     return {

@@ -94,3 +94,16 @@ def number(value):
 def short(question):
     """The name of a question without its topic, as a heading: "What shortens it"."""
     return question.partition(".")[2].replace("_", " ").capitalize()
+
+
+def said(entry):
+    """What somebody gave by hand, in words."""
+    if entry.undoes:
+        return "the entry before undone"
+    comment = "a comment" if entry.comment.strip() else ""
+    given = ""
+    if entry.points is not None:
+        given = f"{number(entry.points)} points by hand"
+    elif entry.items:
+        given = f"{len(entry.items)} rubric item{'s' * (len(entry.items) > 1)}"
+    return given or comment or "by hand: taken back"

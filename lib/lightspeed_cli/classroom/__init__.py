@@ -7,6 +7,7 @@ import argparse
 from lightspeed_cli.classroom import (
     choose,
     collect,
+    desk,
     excuse,
     export,
     extend,
@@ -40,6 +41,7 @@ VERBS = {
     "export": export,
     "report": report,
     "points": points,
+    "desk": desk,
     "choose": choose,
     "extend": extend,
     "excuse": excuse,

@@ -10,16 +10,23 @@ NAMED = False
 
 
 def run(options, course, book):
+    from lightspeed_class.reports.results import said
+
     student = the_student(book, options.student) if options.student else None
     found = [(d.at, d.student, d.assignment, _decided(d), d.reason, d.by) for d in book.decisions()]
     for name in book.assignments():
-        found += [(m.at, m.student, name, _given(m), m.comment, m.by) for m in book.manual(name)]
+        found += [
+            (m.at, m.student, name, f"{m.question or 'the whole'}, {said(m)}", m.comment, m.by)
+            for m in book.manual(name)
+        ]
+        items = [i for i in book.rubric_history(name) if not student]
+        found += [(i.at, None, name, _item(i), i.words, i.by) for i in items]
         found += [(at, whose, name, words, "", "") for at, whose, words in book.chosen(name)]
     for at, whose, name, words, reason, by in sorted(found, key=lambda row: row[0]):
         if student in (None, whose):
             subject = ", ".join(filter(None, (whose or "all", name)))
-            said = f' "{reason}"' * bool(reason) + f" ({by})" * bool(by)
-            print(f"{datetime.fromtimestamp(at):%Y-%m-%d %H:%M}  {subject}: {words}{said}")
+            more = f' "{reason}"' * bool(reason) + f" ({by})" * bool(by)
+            print(f"{datetime.fromtimestamp(at):%Y-%m-%d %H:%M}  {subject}: {words}{more}")
 
 
 def _decided(decision):
@@ -31,8 +38,6 @@ def _decided(decision):
     return decision.what + f" {decision.value}" * (decision.student is None)
 
 
-def _given(manual):
-    where = manual.question or "the whole"
-    if manual.points is not None:
-        return f"{where}, {manual.points:g} points by hand"
-    return f"{where}, {'a comment' if manual.comment.strip() else 'by hand: taken back'}"
+def _item(item):
+    points = "withdrawn" if item.points is None else f"{item.points:+.10g} points"
+    return f"rubric item {item.id} of {item.question}, {points}"

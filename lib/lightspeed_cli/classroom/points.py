@@ -57,10 +57,12 @@ def run(options, course, book):
         )
     if had and not options.remove:
         given, comment = (
-            had.points if given is None else given,
+            had.override if given is None else given,
             (had.comment if comment is None else comment),
         )
-    book.set_manual(student, name, question, given, comment or "", options.by or getpass.getuser())
+    rubric = (had.items, had.base) if had and not options.remove else ()
+    by = options.by or getpass.getuser()
+    book.set_manual(student, name, question, given, comment or "", by, *rubric)
     after = _result(book, name, student)
     print(
         f"{student}, {question or 'the whole'}: {_by_hand(had)} ->"

@@ -11,11 +11,11 @@ import re
 from functools import cache
 from pathlib import Path
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 # Characters that turn the text around them, control characters, and halves of a character.
 UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-LONGEST = 500
+LONGEST, LONGEST_BLOCK = 500, 20_000
 
 
 def page(template, **data):
@@ -41,6 +41,20 @@ def theirs(text):
 def coded(text):
     """The same where `so` is code: of sentences of ours that may have such words in them."""
     return Markup(re.sub("`([^`]*)`", r"<code>\1</code>", str(theirs(text))))
+
+
+def block(text):
+    """Lines of somebody's code or output, as markup of a block of its own; they have an end."""
+    lines = [UNSEEN.sub("\ufffd", line.expandtabs(4)) for line in re.split("\r\n|\n|\r", text)]
+    shown = "\n".join(lines)
+    more = len(shown) - LONGEST_BLOCK
+    shown = f"{shown[:LONGEST_BLOCK]}\n… and {more:,} characters more" if more > 0 else shown
+    return Markup('<pre dir="ltr">{}</pre>').format(shown)
+
+
+def kept(text):
+    """All lines of a text, to be edited: it is escaped, and nothing else is done to it."""
+    return escape(text)
 
 
 def ours(markdown):
@@ -80,7 +94,7 @@ def _environment():
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {f.__name__: f for f in (theirs, coded, ours, sentence)}
+    environment.filters |= {f.__name__: f for f in (theirs, block, kept, coded, ours, sentence)}
     environment.filters["percent"] = _percent
     return environment
 

@@ -1,0 +1,34 @@
+// Keys of the desk. What was typed is saved before a key leads away from it.
+const form = document.getElementById("marks");
+let dirty = form?.dataset.typed === "yes";
+form?.addEventListener("input", () => { dirty = true; });
+form?.addEventListener("submit", () => { dirty = false; });
+addEventListener("beforeunload", event => { if (dirty) event.preventDefault(); });
+
+const go = then => {
+  const place = document.querySelector(`a[data-then="${then}"]`);
+  if (form && dirty) {
+    form.elements.then.value = then;
+    form.requestSubmit();
+  } else place?.click();
+};
+
+addEventListener("keydown", event => {
+  const typing = event.target.matches("textarea, input:not([type=checkbox])");
+  if (event.key === "Escape" && typing) return event.target.blur();
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && form) return go("next");
+  if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+  const acts = {
+    j: () => go("after"),
+    k: () => go("before"),
+    n: () => go("next"),
+    c: () => form?.elements.comment.focus(),
+    p: () => form?.elements.points.focus(),
+    s: () => form?.requestSubmit(),
+    u: () => dirty || document.getElementById("undo")?.requestSubmit(),
+  };
+  const item = document.querySelector(`[data-item="${CSS.escape(event.key)}"]`);
+  if (acts[event.key] || item) event.preventDefault();
+  if (acts[event.key]) acts[event.key]();
+  else item?.click();
+});

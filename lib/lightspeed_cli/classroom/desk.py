@@ -1,0 +1,38 @@
+"""Marking by hand, in a browser."""
+
+import getpass
+
+from lightspeed_cli.argument_types import count
+from lightspeed_cli.classroom.common import known
+from lightspeed_cli.errors import UserError
+
+WORDS = "mark by hand in a browser: code, answer and diagnosis beside rubric, points and comments"
+ARGUMENTS = (
+    (
+        "--by",
+        {
+            "action": "append",
+            "default": [],
+            "metavar": "WHO",
+            "help": "who marks, once for each; default: your user name",
+        },
+    ),
+    ("--port", {"type": count, "default": 0, "metavar": "N", "help": "default: one that is free"}),
+)
+
+
+def run(options, course, book):
+    from lightspeed_class.desk.server import Desk, serve
+
+    name, graders = known(book, options.name), list(dict.fromkeys(options.by))
+    if not all(who.strip() for who in graders):
+        raise UserError("--by is empty; give a name")
+    if options.port > 65535:
+        raise UserError(f"--port {options.port}: expected a number up to 65535")
+    serve(Desk(book, name, graders or [getpass.getuser()]), options.port, _say)
+
+
+def _say(addresses):
+    print("Open in a browser on this machine; who has the address can mark. Ctrl+C ends it.")
+    for who, address in addresses.items():
+        print(f"  {who}: {address}", flush=True)
