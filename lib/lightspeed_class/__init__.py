@@ -2,6 +2,6 @@
 loses nothing.
 
 `class_folder` is the folder of a class and `roster` its students; `handout/` makes their notebooks,
-`intake/` takes in what they hand in, `grading/` judges it in a sandbox, `gradebook` keeps all,
-`reports/` gives back. `sample_class` invents a class to rehearse with.
+`intake/` takes in what they hand in, `grading/` judges it in a sandbox, `desk/` is where people
+mark, `gradebook` keeps all, `reports/` gives back. `sample_class` invents a class to rehearse with.
 """

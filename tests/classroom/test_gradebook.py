@@ -1,5 +1,6 @@
 """The gradebook loses nothing: not when killed, not in a regrade, not what people added by hand."""
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -312,3 +313,45 @@ def test_who_has_left_is_no_longer_listed_but_keeps_what_is_there(tmp_path):
         book.set_manual("bob", "hostile", "", 1.0)
         assert [r.student.id for r in book.results("hostile")] == ["bob"]
         assert {s.id for s in book.students()} == {"ada", "bob"}
+
+
+def test_changed_points_alone_run_nothing_again(book):
+    id = book.add_submission("ada", "hostile", b"1", at=1)
+    grade_all(book, "hostile", isolated=False, submit=AtOnce(lambda *_: graded(1.0)))
+    book.add_assignment(
+        dataclasses.replace(ASSIGNMENT, points=dict.fromkeys(QUESTIONS.values(), 3)), seeded=False
+    )
+
+    def runs(*_):
+        raise AssertionError("code ran for other points")
+
+    tally = grade_all(book, "hostile", isolated=False, regrade=True, submit=AtOnce(runs))
+    assert (tally.graded, tally.failed) == (1, {})
+    (_, last) = book.gradings(id)
+    assert {(s.points, s.out_of) for s in last.graded.scores} == {(3.0, 3.0)}
+    other = dataclasses.replace(
+        ASSIGNMENT, cells={**ASSIGNMENT.cells, "more": ((QUESTIONS["word"], "x"),)}
+    )
+    book.add_assignment(other, seeded=False)  # more than points: it runs
+    assert grade_all(book, "hostile", isolated=False, regrade=True, submit=AtOnce(runs)).failed
+
+
+def test_what_ran_out_of_time_beside_others_is_tried_alone(book, monkeypatch):
+    """And what it does alone counts, out of time or not."""
+    slow = dataclasses.replace(graded(0.0), late=True)
+    alone = {"ada": graded(1.0), "bob": slow}
+    ids = {who: book.add_submission(who, "hostile", who.encode(), at=1) for who in alone}
+    pools = []
+
+    @contextlib.contextmanager
+    def pool(workers):
+        pools.append(workers)
+        yield AtOnce(lambda content, *_: alone[content.decode()])
+
+    monkeypatch.setattr(batch, "_pool", pool)
+    tally = grade_all(book, "hostile", isolated=False, submit=AtOnce(lambda *_: slow))
+    assert (tally.graded, pools) == (2, [1, 1])
+    points = {who: book.gradings(id)[-1].graded.points for who, id in ids.items()}
+    assert points == {"ada": 4.0, "bob": 0.0} and all(
+        len(book.gradings(id)) == 1 for id in ids.values()
+    )

@@ -29,7 +29,10 @@ def run(options, course, book):
         raise UserError("--by is empty; give a name")
     if options.port > 65535:
         raise UserError(f"--port {options.port}: expected a number up to 65535")
-    serve(Desk(book, name, graders or [getpass.getuser()]), options.port, _say)
+    try:
+        serve(Desk(book, name, graders or [getpass.getuser()]), options.port, _say)
+    except OSError as error:
+        raise UserError(f"--port {options.port}: {error.strerror or error}") from error
 
 
 def _say(addresses):
