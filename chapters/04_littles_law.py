@@ -1087,6 +1087,33 @@ figure(
 ask("queueing.mean_from_flight")
 
 # %% [markdown]
+# ### A burst, and a mean that can't be
+#
+# The Offline scenario of MLPerf inference hands all samples over at once. {{because definition}}
+# Serve them at a steady rate, and on average half of them are in flight. {{because algebra}} So by
+# Little's law the mean latency is half of the last. {{because algebra}} What is derived from these
+# results is ours: MLCommons has not verified it. {{because definition}}
+
+# %%
+at_once = weigh("little-burst")
+long_samples = at_once.regime("1 ms and more")
+table(
+    [[e.regime, e.rows, e.ratios[1], si(e.median, "%")] for e in at_once.by_regime],
+    ["work of a sample", "rows", "half of the last over the mean", "median error"],
+    caption="A millisecond is that of one accelerator. Unverified by MLCommons.",
+)
+
+# %% [markdown]
+# Where a sample takes a millisecond and more, the law is {{long_samples.median:.1%}} off in the
+# median. {{holds long_samples.median < 0.01}} {{len(at_once.rows.refused)}} rows are not in the
+# table, for they print a mean below half of their median. {{holds len(at_once.rows.refused) > 50}}
+# No latencies can have such a mean: half of the samples take the median or longer. {{because
+# algebra}} In these rows the samples are so many that the sum of their nanoseconds passes $2^{64}$,
+# where a counter of 64 bits begins again. {{because measured elsewhere:
+# tests/evidence/test_tables.py}} Ask of a printed mean whether it can go with its median. {{because
+# advice}}
+
+# %% [markdown]
 # ### Do requests come at random?
 #
 # M/M/c needs arrivals that know nothing of each other: the gaps then vary by their own mean.

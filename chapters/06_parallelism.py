@@ -1398,6 +1398,33 @@ figure(
 ask("parallelism.flops_of_long_sequences")
 
 # %% [markdown]
+# **FLOPs and steps of newer chips.** Megatron-Bridge prints tokens/s and model FLOP/s of tuned
+# runs, from H100 to GB300. {{because history}} It counts half of the scores, for the mask is
+# causal; the table above counts them all. {{because definition}}
+
+# %%
+printed = weigh("megatron-flops")
+tuned, ahead = weigh("step-megatron-bound"), weigh("step-megatron")
+kinds = [printed.regime(name) for name in ("no experts", "experts")]
+table(
+    [
+        [b.regime, b.rows, si(b.ratios[1], "%"), si(e.median, "%")]
+        for b, e in zip(tuned.by_regime, ahead.by_regime)
+    ],
+    ["model, format", "runs", "bound over measured", "error on a chip left out"],
+    caption=f"Steps of {tuned.all.rows} runs. The expectation has a share of the peak and a host "
+    "time, set by the runs on the other chips.",
+)
+
+# %% [markdown]
+# The shapes of the models give the printed FLOP/s to {{max(e.median for e in kinds):.1%}} in the
+# median. {{holds max(e.median for e in kinds) < 0.005}} Two printed MFUs compare only if both count
+# alike. {{because definition}} None of the runs is faster than its bound. {{holds tuned.all.beaten
+# == 0}} What a chip does that no constant has seen is expected to {{ahead.all.median:.0%}} in the
+# median; small models with experts, whose layers wait for the host, are furthest off. {{because
+# measured elsewhere: tests/evidence/test_tables.py}}
+
+# %% [markdown]
 # **Decoding.** A decoding step reads the cache of keys and values, so the bytes of the cache over
 # the bandwidth bound its attention. {{because definition}} Here is that bound against tables of
 # three serving libraries, where the cache is too large for the L2.
