@@ -27,15 +27,15 @@ def choices():
 
 def run(word=None, data=None):
     """(`Residuals` of every pairing that a word names, sentences on sets that `data` lacks)."""
-    found, missing = [], []
-    for one in chosen(word):
+    asked, found, missing = chosen(word), {}, []
+    for one in asked:
         try:
-            found.append(weigh(one, data))
+            found[one.key] = weigh(one, data)
         except FileNotFoundError as error:
             missing.append(f"{one.set}: {error}; the shipped sample stands in")
-            found.append(weigh(one))
-    if data is not None and not any(one.rows.full for one in found):
+    if data is not None and not any(one.rows.full for one in found.values()):
         raise ValueError("; ".join(dict.fromkeys(missing)))
+    found = [found[one.key] if one.key in found else weigh(one) for one in asked]
     return found, list(dict.fromkeys(missing))
 
 
