@@ -35,8 +35,7 @@ HOSTILE = (
     "</textarea></pre></bdi><svg onload=alert(1)>'\"><a href=javascript:alert(2)>x</a> \u202e"
 )
 PIXEL = (
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJg"
-    "gg=="
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYAAAAAYAAjCB0C8AAAAASUVORK5CYII="
 )
 
 
