@@ -1,0 +1,144 @@
+"""The desk in a real browser: two graders, the keyboard alone, axe, and hostile notebooks."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+
+import pytest
+from scored import right, wrong
+from test_desk import ASSIGNMENT, HOSTILE, NAME, PIXEL, RIDGE, WORD, code, hand_in, prose
+
+from lightspeed_class.class_folder import Course, new
+
+OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+           "--disable-background-networking", "--disable-component-update", "--disable-sync"]  # fmt: skip
+PATIENCE = 60_000  # ms
+DRAWN = (
+    "<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9' onload='alert(3)'><script>"
+    "alert(4)</script><image href='http://evil.example/x.png'/><rect width='9' height='9'/></svg>"
+)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    playwright = pytest.importorskip("playwright.sync_api")
+    program = shutil.which("chromium") or shutil.which("chromium-browser")
+    if not program:
+        pytest.skip("needs Chromium: apt-get install chromium")
+    with playwright.sync_playwright() as running:
+        chromium = running.chromium.launch(executable_path=program, args=OPTIONS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    folder = new(tmp_path / "class").root
+    outputs = [
+        {"output_type": "stream", "text": HOSTILE},
+        {"output_type": "display_data", "data": {"text/html": HOSTILE, "image/png": PIXEL}},
+        {"output_type": "display_data", "data": {"text/html": HOSTILE, "text/plain": "plain"}},
+        {"output_type": "display_data", "data": {"image/svg+xml": DRAWN}},
+    ]  # fmt: skip
+    with Course.find(folder).book() as book:
+        book.add_assignment(ASSIGNMENT, seeded=False)
+        for student, name in (("ada", "Ada"), ("mal", HOSTILE)):
+            book.add_student(student, name)
+            cells = (
+                prose(name),
+                code(f"answer = 1  # {name}", "cell0", outputs),
+                code("answer = ...", "cell1"),
+            )
+            hand_in(book, student, {RIDGE: wrong(RIDGE), WORD: right(WORD)}, *cells)
+    return folder
+
+
+@pytest.fixture
+def graders(folder, browser):
+    """Who marks -> their page, at a desk that the command opened."""
+    command = [sys.executable, "-m", "lightspeed_cli", "class", "desk", NAME]
+    environment = os.environ | {"PYTHONUNBUFFERED": "1"}
+    desk = subprocess.Popen(
+        [*command, "--by", "eve", "--by", "finn"], cwd=folder, env=environment, text=True,
+        stdout=subprocess.PIPE,
+    )  # fmt: skip
+    faults, pages = [], {}
+    desk.stdout.readline()
+    for _ in range(2):
+        who, address = re.fullmatch(r"  (\w+): (http\S+)\n", desk.stdout.readline()).groups()
+        context = browser.new_context(viewport={"width": 1280, "height": 900})
+        context.set_default_timeout(PATIENCE)
+        context.on("console", lambda m: faults.append(m.text) if m.type == "error" else None)
+        context.on("dialog", lambda d: faults.append(d.message))
+        pages[who] = context.new_page()
+        pages[who].goto(address)
+        assert "token" not in pages[who].url
+    yield pages
+    for page in pages.values():
+        page.context.close()
+    desk.send_signal(signal.SIGINT)
+    assert desk.wait(30) == 130 and desk.stdout.read() == ""
+    conflicts = [f for f in faults if "409 (Conflict)" in f]  # the one that is asked for
+    assert len(conflicts) == 1 and faults == conflicts, faults
+
+
+@pytest.mark.slow
+def test_two_graders_mark_by_keyboard_what_hostile_students_wrote(graders, folder):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    eve, finn = graders["eve"], graders["finn"]
+
+    def press(page, key):
+        with page.expect_navigation():
+            page.keyboard.press(key)
+
+    def looked_at(page):
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            found = axe.Axe().run(page).response["violations"]
+            assert not found, [(v["id"], v["nodes"][0]["html"][:200]) for v in found]
+        assert page.title().startswith("Marking") and page.evaluate("document.title !== 'owned'")
+
+    looked_at(eve)
+    press(eve, "n")
+    assert "student=ada" in eve.url
+    eve.get_by_text("Items of this question").click()
+    eve.locator("[name=points]").last.fill("0.5")
+    eve.locator("[name=words]").last.fill("The right idea.")
+    with eve.expect_navigation():
+        eve.get_by_text("Add an item").click()
+    finn.goto(eve.url)
+    eve.keyboard.press("1")
+    press(eve, "s")
+    assert "0.5 of 1 point" in eve.locator("dl").inner_text()
+    finn.keyboard.press("c")
+    finn.keyboard.type("jk <b>1</b>")  # in a field keys are letters
+    finn.keyboard.press("Escape")
+    press(finn, "s")
+    assert "somebody marked this" in finn.get_by_role("alert").inner_text()
+    assert finn.locator("textarea").input_value() == "jk <b>1</b>"
+    finn.keyboard.press("1")
+    press(finn, "s")
+    press(finn, "u")
+    assert finn.locator("textarea").input_value() == ""
+    press(finn, "j")
+    assert "student=mal" in finn.url
+    finn.keyboard.press("1")
+    press(finn, "k")  # saves, then goes
+    assert "student=ada" in finn.url
+    press(finn, "j")
+    assert finn.locator("[name=item]").is_checked()
+    assert finn.locator("img").evaluate_all("all => all.every(i => i.complete && i.naturalWidth)")
+    looked_at(finn)
+    finn.get_by_text("The whole notebook").click()
+    finn.get_by_role("heading", name="Notebook").wait_for()
+    assert finn.evaluate("document.title !== 'owned' && !document.querySelector('pre *')")
+    with Course.find(folder).book() as book:
+        kept = [(m.student, m.items, m.by, bool(m.undoes)) for m in book.manual(NAME)]
+        assert {r.student.id: r.points for r in book.results(NAME)} == {"ada": 1.5, "mal": 1.5}
+    assert kept == [
+        ("ada", (1,), "eve", False), ("ada", (1,), "finn", False),
+        ("ada", (), "finn", True), ("mal", (1,), "finn", False),
+    ]  # fmt: skip
