@@ -7,24 +7,24 @@
 # the answer is revealed}} How can so little extra load do that, and how much hardware would undo
 # it?
 #
-# This chapter answers with one law that makes no assumptions about the traffic, and one formula
-# that makes a few.
-# {{because definition: the assumptions of each law are listed where it is derived}} It then
-# combines both with the roofline, to show what one replica of a language model can promise.
+# One law that assumes nothing about the traffic and one formula that assumes a little answer both.
+# {{because definition: the assumptions of each law are listed where it is derived}} Together with
+# the roofline, they say what one replica of a language model can promise.
 #
 # **You will be able to** turn requests per second and latency into memory, and memory into a
 # ceiling on requests per second; say how latency grows with load, at the mean and in the tail; tell
 # overload from bad luck; and choose the batch of a serving replica for a latency budget.
 #
 # **You need** chapter 2 for the last third. **Time:** two hours, with the problems. **In twenty
-# minutes:** the sections marked with ◆, each up to its first subsection.
+# minutes:** the sections marked with ◆, each up to its first subsection; the last of them answers
+# the question.
 
 # %%
 import matplotlib.pyplot as plt
 import numpy as np
 
 from lightspeed.catalog import accelerator, find, number
-from lightspeed_course import Axis, Chart, Line, Points, Rule, figure, human_time, si
+from lightspeed_course import Area, Axis, Bars, Chart, Line, Points, Rule, figure, human_time, si
 from lightspeed_course import ask, predict, residual_chart, reveal, sweep, table, weigh
 from lightspeed_course.evidence.pairings.arrivals import BLOCK, variation
 from lightspeed.models.queue_simulation import (
@@ -50,8 +50,23 @@ predict("queueing.a_little_more_traffic", ...)
 # %% [markdown]
 # ## ◆ One law without assumptions
 #
-# Requests come in, stay for a while, and leave. Draw two staircases: one counts those who have
-# arrived, the other those who have left. Here are a few requests at one server.
+# Watch a server for six seconds. Three requests come, stay for a while, and leave. A square is a
+# second that a request spends inside.
+#
+# ```
+# request A   ■ ■ ■ . . .
+# request B   . ■ ■ ■ . .
+# request C   . . . . ■ ■
+# inside      1 2 2 1 1 1
+# ```
+#
+# Count the squares twice. By rows, the requests stay for three, three and two seconds: eight. By
+# columns, the numbers inside add up to eight as well, {{holds sum((3, 3, 2)) == sum((1, 2, 2, 1, 1,
+# 1)) == 8}} because they are the same squares. **Request by request or moment by moment, the time
+# spent inside adds up to the same area.** {{because algebra}}
+#
+# Real requests do not keep to whole seconds. Draw two staircases instead: one counts those who have
+# arrived, the other those who have left.
 
 # %%
 arrivals = np.array([1, 2, 2.5, 5, 9, 10, 10.5])
@@ -95,10 +110,9 @@ figure(
 )
 
 # %% [markdown]
-# Measure the shaded area in two ways. As a sum of vertical strips, it is the number inside, added
-# up over time: the mean number inside, $L$, times the length of the day, $T$. As a sum of
-# horizontal strips, one for each request, it is all the times that they stayed: the number of
-# requests, $n$, times the mean stay, $W$. {{because algebra}} It is one and the same area:
+# The shaded band is that area. Cut upwards, it is the mean number inside, $L$, times the time that
+# you watch, $T$. Cut sideways, it is the number of requests, $n$, times their mean stay, $W$.
+# {{because algebra}}
 #
 # $$L\,T = n\,W \qquad\Longrightarrow\qquad L = \lambda\,W \quad\text{with}\quad \lambda = n / T$$
 #
@@ -203,25 +217,74 @@ explore_queue()
 # At half load the server has time to catch up after a rush. At nine tenths it has less of it, and
 # one rush runs into the next. {{because measured elsewhere: tests/explorers/test_pictures.py}}
 #
-# To know $W$ we need a model. A simple one has one server, requests that arrive at random and
-# independently of one another (*Poisson* arrivals), and service times that vary at random, with an
-# *exponential* distribution. It is called M/M/1, and each M stands for *memoryless*.
+# How long does a request wait? **For the work that it finds: what is left of the service in
+# progress, and a whole service for each request in the queue.** {{because definition}} Do a case on
+# paper. Each service takes one second, and requests come at random, eight in ten seconds. So the
+# server is busy four fifths of the time. {{holds abs(md1(0.8, 1).rho - 4 / 5) < 1e-12}} You arrive.
 #
-# A request that arrives at random finds, on average, $L$ others inside. That is the first
-# assumption at work: random arrivals see the average state. The request waits until these $L$ have
-# been served, and then it is served itself. A service takes $1/\mu$ on average, where $\mu$ is the
-# rate of the server. But one of the $L$ may be in service already. How long will that one still
-# take? Here is the second assumption: an exponential time has *no memory*. {{because definition}}
-# However long the service has lasted, what *remains* of it is again exponential with mean $1/\mu$.
-# {{because definition: this is what memoryless means}} So each of the $L$ counts in full, and
-# $W = (L + 1)/\mu$. Put in $L = \lambda W$ and solve:
+# - Four times in five you find the server busy, and then half a second of that service is left on
+#   average. This part of your wait is two fifths of a second. {{holds abs(0.8 * 0.5 - 2 / 5) <
+#   1e-12}}
+# - Then there is the queue. By Little's law it holds as many requests as come during one mean wait:
+#   four fifths of a request for each second of it. {{holds abs(concurrency(0.8, 1) - 4 / 5) <
+#   1e-12}} Each of them takes one second. So this part is four fifths of the mean wait. {{because
+#   algebra}}
+# - The mean wait, then, is two fifths of a second and four fifths of itself. {{because algebra}} So
+#   two fifths of a second are one fifth of it, and the wait is {{md1(0.8, 1).Wq:.0f}} s. {{holds
+#   abs(md1(0.8, 1).Wq - 0.8 * 0.5 / (1 - 0.8)) < 1e-9}}
 #
-# $$W = \frac{1}{\mu - \lambda} = \frac{1/\mu}{1 - \rho} \qquad \rho = \lambda/\mu$$
+# **Your wait contains the waits of those in front of you.** At four fifths of full load that turns
+# less than half a second into two. {{holds 0.8 * 0.5 < 0.5 and abs(md1(0.8, 1).Wq - 2) < 1e-9}} In
+# general, $\lambda$ requests a second come to a server that can do $\mu$ a second; its load is
+# $\rho = \lambda/\mu$. With $R$ for what is left, on average, of the service in progress (nothing,
+# if the server is idle), the wait is {{because definition}}
 #
-# With service times that are all alike, a service in progress is half over on average, and this
-# argument would be wrong; a section below has the formula for them. {{because algebra}}
+# $$W_q = R + \rho\,W_q \qquad\Longrightarrow\qquad W_q = \frac{R}{1 - \rho}$$
 #
-# The law in numbers, for a server that takes ten requests a second:
+# Two assumptions went in. Requests are served in the order in which they come. And you see the
+# server in its average state, which holds if requests come independently of one another (*Poisson*
+# arrivals). {{because definition}}
+#
+# Now for $R$. Take the seven requests from above, and draw what is left of the service in progress
+# over time. Each service is a triangle, as high as it is long. {{because definition}}
+
+# %% tags=["figure"]
+begin, end = path.start, path.departure
+corners = np.column_stack([begin, begin, end]).ravel()
+left_of = np.column_stack([0 * services, services, 0 * services]).ravel()
+rest = (services**2).sum() / 2 / end.max()
+figure(
+    Chart(
+        Axis("time", "s", domain=(0, 14)),
+        Axis("left of the service", "s", domain=(0, 2.4)),
+        [Area(corners, 0 * corners, left_of, color="blue"), Rule(y=rest, label="mean")],
+        height=240,
+    ),
+    # because "Who arrives at random": definition
+    caption=f"Who arrives at random finds {rest:.2f} s of a service left, on average: the area of"
+    " the triangles over the time.",
+    # holds "two of them twice as high": sorted(services)[-2:] == [2, 2] and min(services) == 1
+    alt=f"Seven triangles in a row, two of them twice as high as the lowest, and a line at their"
+    f" mean height, {rest:.2f} s.",
+)
+
+# %% [markdown]
+# A service of $s$ seconds makes a triangle with an area of $s^2/2$. {{because algebra}} A service
+# twice as long counts four times: you are twice as likely to meet it, and twice as much of it is
+# left. {{because algebra}} With $\lambda$ triangles a second, $R$ is $\lambda/2$ times the mean of
+# $s^2$. {{because algebra}}
+#
+# The answers of a language model differ in length. A common model is the *exponential*
+# distribution: many short ones, a few long ones. {{because definition}} Its mean square is twice
+# that of equal services, {{because algebra}} so $R = \rho/\mu$: whoever finds the server busy waits
+# for another whole mean service, however long this one has lasted. {{because algebra}} The
+# distribution has *no memory*. {{because definition}} With Poisson arrivals and one server, the
+# queue is called M/M/1, and each M stands for *memoryless*. {{because definition}} Add a request's
+# own service to its wait:
+#
+# $$W = \frac{\rho/\mu}{1 - \rho} + \frac{1}{\mu} = \frac{1/\mu}{1 - \rho} = \frac{1}{\mu - \lambda}$$
+#
+# In numbers, for a server that can do ten requests a second:
 
 # %%
 sweep(mm1, "W", arrival_rate=[3, 5, 8, 9, 9.5, 9.8], service_rate=10)
@@ -351,15 +414,14 @@ figure(
 #
 # ### Answers of different length
 #
-# Exponential service times are a middle case. If every request takes exactly as long, the wait is
-# half of that, because a service in progress is half over on average.
-# {{holds abs(md1(8, server).Wq / mm1(8, server).Wq - 0.5) < 1e-12}} If a few requests are very
-# long, as some answers of a language model are, the wait is longer.
-# {{holds mg1(8, server, (2 / server) ** 2).Wq > mm1(8, server).Wq}} Pollaczek and Khinchine found
-# that for the mean wait only two numbers of the distribution matter, the mean and the variance
-# $\sigma^2$: {{because history}}
+# The triangles work for any service times. If each takes exactly as long, half a service is left,
+# and the wait is half that of M/M/1. {{holds abs(md1(8, server).Wq / mm1(8, server).Wq - 0.5) <
+# 1e-12}} If a few are very long, as some answers of a language model are, the wait is longer.
+# {{holds mg1(8, server, (2 / server) ** 2).Wq > mm1(8, server).Wq}} The mean square is the variance
+# $\sigma^2$ plus the square of the mean, {{because algebra}} which gives the formula of Pollaczek
+# and Khinchine:
 #
-# $$W_q = \frac{\lambda\,(\sigma^2 + 1/\mu^2)}{2\,(1 - \rho)} \qquad L_q = \frac{\rho^2 + \lambda^2\sigma^2}{2\,(1 - \rho)}$$
+# $$W_q = \frac{R}{1 - \rho} = \frac{\lambda\,(\sigma^2 + 1/\mu^2)}{2\,(1 - \rho)}$$
 
 # %%
 rate, spreads = 8, [0, 0.5, 1, 2, 4]
@@ -401,17 +463,56 @@ shorter = mg1(rate, 1 / capped.mean(), capped.var()).Wq
 #
 # ### More servers, one queue
 #
-# With $c$ servers behind one queue (M/M/c), a request waits only if all of them are busy.
-# {{because definition}} How often are they? With $k$ requests in service, services end at the rate
-# $k\mu$. Over a long time, the number in service goes from $k - 1$ to $k$ as often as it goes back,
-# so the shares of time $p_k$ obey $\lambda\,p_{k-1} = k\mu\,p_k$. {{because algebra}} With the load
-# $a = \lambda/\mu$, which by Little's law is the number of servers that are busy on average if
-# nobody is turned away, $p_k$ is in proportion to $a^k/k!$. {{because algebra}}
+# With $c$ servers behind one queue (M/M/c), a request waits only if all of them are busy. {{because
+# definition}} How often are they? Do a case on paper: two servers that each do one request a
+# second, and one request a second that comes. Each server is busy half of the time. {{holds
+# abs(mmc(1, 1, 2).rho - 1 / 2) < 1e-12}} With one server at half load, one request in two would
+# wait. With two?
 #
-# Suppose first that whoever finds all $c$ servers busy goes away. The share of requests that are
-# lost is then $B$, which is **Erlang's loss formula** (Erlang B). If they wait instead, further
-# states follow, each $\rho = a/c$ times as likely as the one before. {{because algebra}} Adding
-# these up turns $B$ into the share that has to wait, **Erlang C**:
+# Over a long time, the number inside goes up from $k - 1$ to $k$ as often as it comes back down.
+# {{because algebra}} It goes up once a second, whatever it is. {{because definition}} It comes down
+# once a second with one request inside, and twice a second with two or more. {{because definition}}
+# So there is one request inside for as much of the time as there is none, two for half as
+# long, three for half of that, and so on. {{because algebra}}
+
+# %%
+parts_of = np.array([1, 1, *(0.5 ** np.arange(1, 6))], float)
+times_in, named = parts_of / 3, [f"{k} inside" for k in range(parts_of.size)]
+times_in[:4]
+
+# %% tags=["figure"]
+figure(
+    Chart(
+        Axis("share of the time", "%", domain=(0, 0.4)),
+        Axis(scale="category", categories=named),
+        [
+            Bars(named[:2], times_in[:2], label="a server is free", color="blue"),
+            Bars(named[2:], times_in[2:], label="both are busy", color="orange"),
+        ],
+        height=290,
+    ),
+    # holds "together they add up to as": abs(erlang_c(1.0, 2) - times_in[0]) < 1e-9
+    #   and abs(sum(0.5**k / 3 for k in range(1, 60)) - 1 / 3) < 1e-9
+    # holds "each half as long": np.allclose(times_in[2:] / times_in[1:-1], 0.5)
+    caption="Two servers at half load. The orange bars go on for ever; together they add up to as"
+    " much as each of the blue ones.",
+    alt="Bars of the share of time with none, one, two and more inside: two blue ones of one third,"
+    " then orange ones, each half as long as the one before.",
+)
+
+# %% [markdown]
+# A half, a quarter, an eighth and so on make one, so the time falls into three equal parts: none
+# inside, one inside, and both servers busy. {{holds abs(erlang_c(1.0, 2) - 1 / 3) < 1e-12}} One
+# request in three waits. {{holds abs(erlang_c(1.0, 2)
+# - 1 / 3) < 1e-12 and abs(erlang_c(0.5, 1) - 1 / 2) < 1e-12}}
+#
+# In general, let $a = \lambda/\mu$, the number of servers that are busy on average. Up to $c$
+# inside, the shares are in proportion to $a^k/k!$; beyond, each is $\rho = a/c$ times the one
+# before. {{because algebra}} Suppose first that whoever finds all servers busy goes away. Then the
+# share of those is $B$, **Erlang's loss formula** (Erlang B). If they wait instead, the further
+# shares turn $B$ into $C$, the share that has to wait (**Erlang C**). For those who wait, the pool
+# is one server that is $c$ times as fast, with the wait that you know from M/M/1:
+# {{because algebra}}
 #
 # $$B = \frac{a^c / c!}{\sum_{k=0}^{c} a^k / k!} \qquad C = \frac{B}{1 - \rho\,(1 - B)} \qquad W_q = \frac{C}{c\mu - \lambda}$$
 #
@@ -574,9 +675,25 @@ table(
 #
 # ## The join: serving a language model
 #
-# Now give the server a roofline. A replica decodes a batch of requests together: each step gives
-# each of them one token. Every step reads the weights once, and the cache of every request.
-# {{because definition}} With $P$ parameters, a batch of $B$ and FLOPs as in chapter 2:
+# A replica of a language model decodes a batch of requests together: each step gives each of them
+# one token. {{because definition}} So a replica has slots, as a pool has servers. If it waits until
+# its whole batch is done, what do the slots of the short answers do meanwhile? *Continuous
+# batching* gives a slot to the next request as soon as it is free. {{because definition}} Play
+# both.
+
+# %%
+from lightspeed_course.explorers.requests import explore_batching
+
+explore_batching()
+
+# %% [markdown]
+# The same answers take fewer steps, and the only idle slots are those at the very end. {{because
+# measured elsewhere: tests/explorers/test_pictures.py}} With answers all alike, both ways are
+# equally fast. {{because measured elsewhere: tests/explorers/test_pictures.py}}
+#
+# Now give the replica a roofline. Every step reads the weights once, and the cache of every
+# request. {{because definition}} With $P$ parameters, a batch of $B$ and FLOPs as in chapter 2, it
+# takes
 #
 # $$t(B) = \frac{B \times \text{cache} }{\text{bandwidth} } + \max\left(\frac{\text{weights} }{\text{bandwidth} },\ \frac{2\,P\,B}{\text{peak} }\right)$$
 #
@@ -694,21 +811,7 @@ most = request_rate(int(allowed), answer, step)
 allowed, answer * step, most
 
 # %% [markdown]
-# That counts every slot as busy. {{because definition}} Answers differ in length, though, and a
-# replica that waits until its whole batch is done has idle slots behind the short answers.
-# *Continuous batching* gives a slot to the next request as soon as it is free. {{because
-# definition}} Play both.
-
-# %%
-from lightspeed_course.explorers.requests import explore_batching
-
-explore_batching()
-
-# %% [markdown]
-# The same answers take fewer steps, and the only idle slots are those at the very end. {{because
-# measured elsewhere: tests/explorers/test_pictures.py}} With answers all alike, both ways are
-# equally fast. {{because measured elsewhere: tests/explorers/test_pictures.py}}
-#
+# That counts every slot as busy, as continuous batching nearly does. {{because definition}}
 # How close to that may we go? With one server, nine tenths of full load meant ten service times.
 # {{holds abs(mm1(0.9, 1).W - 10) < 1e-9}} A replica copes better, for two reasons: it has
 # {{allowed:.0f}} slots, so few requests have to wait, and with fewer requests inside its steps are
@@ -764,38 +867,6 @@ figure(
 # the arrival rate times the time spent decoding.
 # {{holds abs(half.L - half.Lq - 0.5 * most * (half.W - half.Wq)) < 1e-6}}
 #
-# Can the chain be trusted? Here the replica runs step by step: requests join between steps, and
-# each leaves after its own number of tokens.
-
-# %%
-sizes = [0.0] + [decode_step(b, **replica).time for b in range(1, int(allowed) + 1)]
-checks = []
-for share in (0.3, 0.6, 0.9):
-    run = simulate_decoding(
-        poisson_arrivals(share * most, 20_000, rng),
-        rng.geometric(1 / answer, 20_000),
-        int(allowed),
-        sizes.__getitem__,
-    )
-    checks.append(
-        (
-            share,
-            serving_queue(share * most, answer, int(allowed), **replica).W,
-            batch_means(run.sojourn),
-        )
-    )
-table(
-    [[si(s, "%"), f"{w:.2f} s", f"{r.low:.2f} to {r.high:.2f} s"] for s, w, r in checks],
-    ["share of the most", "chain of states", "simulated step by step"],
-    # holds "Each interval has the chain's answer in it": all(r.low < w < r.high for _, w, r in
-    #   checks)
-    caption=(
-        "Mean time for an answer, and the interval of the simulation. Each interval has the chain's"
-        " answer in it."
-    ),
-)
-
-# %% [markdown]
 # ### Who reads the prompts?
 #
 # Every answer needs its prompt read first, at two FLOPs per parameter and token; attention scores
@@ -816,23 +887,6 @@ prefill, round(feeders, 2), round(shared, 2)
 # share of the steps, and the ceiling would fall from {{most:.1f}} to {{shared:.1f}} requests a
 # second. {{holds shared < most}} A ceiling computed from decoding alone holds only if other
 # machines read the prompts. {{because definition}}
-#
-# ### A latency budget, end to end
-#
-# Chapter 1 has latency budgets. In a dialogue, attention is lost after about
-# {{si(number("attention.latency"), "s")}}. Does the replica finish an answer of {{answer}} tokens
-# within that time, on average, and up to what load?
-
-# %%
-limit = number("attention.latency")
-within = use[limit >= queues.W].max()
-limit, round(float(within), 3)
-
-# %% [markdown]
-# It does, up to {{within:.0%}} of the most, or {{within * most:.1f}} requests a second.
-# {{holds serving_queue(within * most, answer, int(allowed), **replica).W <= limit}} Alone, a
-# request would take {{si(answer * sizes[1], "s")}} for its tokens, and {{si(prefill, "s")}} or more
-# for its prompt. {{holds answer * sizes[1] + prefill < limit}}
 
 # %% [markdown]
 # ## ◆ Try it
@@ -1124,9 +1178,7 @@ table(
 # %%
 waits = weigh("poisson-waits")
 by_trace = {e.regime: e for e in waits.by_regime}
-varies = {
-    trace: variation(waits.rows["time"][waits.rows["trace"] == trace]) for trace in by_trace
-}
+varies = {trace: variation(waits.rows["time"][waits.rows["trace"] == trace]) for trace in by_trace}
 table(
     [[t, e.rows, varies[t], e.ratios[1]] for t, e in by_trace.items()],
     ["trace", "runs", "variation of the gaps", "wait of M/M/c over that of the trace, median"],
@@ -1308,10 +1360,110 @@ from lightspeed_course import gallery
 gallery("04")
 
 # %% [markdown]
+# ## ◆ Back to the overnight traffic
+#
+# A little more traffic, and answers take more than twice as long. {{because design: a story}} What
+# happened, and how much hardware would undo it? Here are the server as it was, as it is, and two
+# remedies.
+
+# %%
+before, more = 0.8, 0.15  # load and growth; times are in services of the old server
+traffic = before * (1 + more)
+ways = {
+    "before": (before, 1, 1),
+    "after": (traffic, 1, 1),
+    "server faster by the growth": (traffic, 1 + traffic - before, 1),
+    "two servers, one queue": (traffic, 1, 2),
+}
+means = {name: mmc(*way).W for name, way in ways.items()}
+tails = {name: sojourn_percentile(0.99, *way) for name, way in ways.items()}
+mean_before, mean_after, mean_faster, mean_two = means.values()
+refused = mmck(traffic, 1, 1, 8)
+refused.W
+
+# %% tags=["figure"]
+table(
+    [[name, f"{means[name]:.1f}", f"{tails[name]:.1f}"] for name in ways],
+    ["", "mean time in system", "99th percentile"],
+    caption="In service times of the old server.",
+)
+
+# %% [markdown]
+# The server was {{before:.0%}} busy; with {{more:.0%}} more traffic it is at {{traffic:.0%}} and
+# still not full. {{holds traffic < 1}} But of the fifth of its capacity that was free,
+# {{1 - traffic:.0%}} is left, and latency is the service time over what is
+# left: {{mean_after / mean_before:.1f}} times as long. {{holds abs(mean_after /
+# mean_before - (1 - before) / (1 - traffic)) < 1e-9}} The slowest of a hundred take
+# {{tails["after"]:.0f}} service times where they took {{tails["before"]:.0f}}, because in this
+# queue every percentile grows with the mean. {{holds abs(tails["after"] / tails["before"] -
+# mean_after / mean_before) < 1e-9}} Those are the ones that time out.
+#
+# How much hardware undoes it? Latency depends on what is *left*, so add as much capacity as traffic
+# was added: {{traffic - before:.0%}} of the server. {{holds abs(mean_faster - mean_before) < 1e-9}}
+# A second server behind the same queue does far more: no one waits unless both are busy, and the
+# mean falls to {{mean_two:.1f}}. {{holds mean_two < 0.5 * mean_before}} If you can buy nothing
+# before tonight, shed: room for eight requests turns {{refused.shed:.0%}} away and brings the
+# others back to {{refused.W:.1f}}. {{holds refused.W < mean_before}}
+#
 # ## Exercises
 #
 # `exercises/04_littles_law.ipynb` has the problems of this page and more: Erlang's formula to write
 # so that it survives thousands of servers, a burst to survive, and a replica to size.
+#
+# ## For a second reading
+#
+# Two checks of the replica, for those who doubt.
+#
+# ### Can the chain of states be trusted?
+#
+# Here the replica runs step by step: requests join between steps, and
+# each leaves after its own number of tokens.
+
+# %%
+sizes = [0.0] + [decode_step(b, **replica).time for b in range(1, int(allowed) + 1)]
+checks = []
+for share in (0.3, 0.6, 0.9):
+    run = simulate_decoding(
+        poisson_arrivals(share * most, 20_000, rng),
+        rng.geometric(1 / answer, 20_000),
+        int(allowed),
+        sizes.__getitem__,
+    )
+    checks.append(
+        (
+            share,
+            serving_queue(share * most, answer, int(allowed), **replica).W,
+            batch_means(run.sojourn),
+        )
+    )
+table(
+    [[si(s, "%"), f"{w:.2f} s", f"{r.low:.2f} to {r.high:.2f} s"] for s, w, r in checks],
+    ["share of the most", "chain of states", "simulated step by step"],
+    # holds "Each interval has the chain's answer in it": all(r.low < w < r.high for _, w, r in
+    #   checks)
+    caption=(
+        "Mean time for an answer, and the interval of the simulation. Each interval has the chain's"
+        " answer in it."
+    ),
+)
+
+# %% [markdown]
+# ### A latency budget, end to end
+#
+# Chapter 1 has latency budgets. In a dialogue, attention is lost after about
+# {{si(number("attention.latency"), "s")}}. Does the replica finish an answer of {{answer}} tokens
+# within that time, on average, and up to what load?
+
+# %%
+limit = number("attention.latency")
+within = use[limit >= queues.W].max()
+limit, round(float(within), 3)
+
+# %% [markdown]
+# It does, up to {{within:.0%}} of the most, or {{within * most:.1f}} requests a second.
+# {{holds serving_queue(within * most, answer, int(allowed), **replica).W <= limit}} Alone, a
+# request would take {{si(answer * sizes[1], "s")}} for its tokens, and {{si(prefill, "s")}} or more
+# for its prompt. {{holds answer * sizes[1] + prefill < limit}}
 #
 # ## What the model leaves out
 #

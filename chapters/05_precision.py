@@ -5,14 +5,15 @@
 # says a colleague, "a quarter of the bytes, four times the speed." {{because quotation}} Is it
 # four? And will the answers still be right?
 #
-# Both questions have numbers for an answer. This chapter computes them, from the bits up.
+# Both questions have a number for an answer, and this chapter works them out, from the bits up.
 #
 # **You will be able to** say what a format can hold and what it does to the rest; keep small
 # gradients and long sums alive; quantize a tensor with the right scale and predict the noise; and
 # say what narrower numbers do to bytes, time and energy.
 #
 # **You need** powers of two, and chapter 2 for the parts on speed. **Time:** two hours, with the
-# problems.
+# problems. **In twenty minutes:** the sections marked with ◆, each up to its first subsection;
+# the last of them answers the question.
 
 # %%
 import matplotlib.pyplot as plt
@@ -29,7 +30,7 @@ from lightspeed.quantization import *
 from lightspeed.roofline import *
 
 # %% [markdown]
-# ## Before you read on
+# ## ◆ Before you read on
 #
 # Two guesses. The first is about a sum, the second about a speedup. Commit yourself to both.
 
@@ -40,18 +41,38 @@ predict("precision.sum_of_ones", ...)
 predict("quantization.weight_only_speedup", ...)
 
 # %% [markdown]
-# ## A number is three fields
+# ## ◆ A number is three fields
 #
-# A floating-point code is a sign $s$, an exponent $e$ and a mantissa $f$ of $m$ bits. It stands for
+# You have four bits for a number: sixteen codes. Which numbers should they stand for? Evenly spaced
+# ones would be poor at both ends, too coarse for the small and too short for the large. Play what
+# hardware does with them, power by power.
+
+# %%
+explore_number_line()
+
+# %% [markdown]
+# **The gaps double with every power of two, so the relative error stays the same.** {{because
+# measured elsewhere: tests/explorers/test_pictures.py}} Read one code by hand:
+# **{{" ".join(FORMATS["fp4_e2m1"].fields(0b0101))}}** has a sign bit, two bits of exponent and one
+# of mantissa.
+#
+# - The exponent field is two. One is taken off, so that small powers have a field too: $2^1$.
+# - The mantissa bit adds one half of that, if it is set. {{because definition}} It is, so the code
+#   stands for one and a half times $2^1$: {{written(FORMATS["fp4_e2m1"].decode(0b0101))}}. {{holds
+#   FORMATS["fp4_e2m1"].decode(0b0101) == 1.5 * 2}}
+#
+# The formats differ in how they share out their bits, and in what the top codes are for. Nothing
+# else about them has to be learned by heart. {{because advice: the bias follows from the width of
+# the exponent}} In general, a code is a sign $s$, an exponent $e$ and a mantissa $f$ of $m$ bits,
+# and stands for
 #
 # $$(-1)^s \times \left(1 + \frac{f}{2^m}\right) \cdot 2^{e-\beta}$$
 #
-# where $\beta$, the bias, lets a field without a sign stand for small powers too.
-#
-# The leading one is not stored. When the exponent field is zero there is no leading one, and the
-# exponent is what it is for a field of one. {{holds [FORMATS["bf16"].decode(c) /
-# FORMATS["bf16"].smallest_normal for c in (1, 128)] == [2**-7, 1]}} Such numbers are **subnormal**:
-# they fill the gap between the smallest normal number and zero. {{because definition}}
+# The *bias* $\beta$ is what was taken off. The leading one is not stored. When the exponent field
+# is zero there is no leading one, and the exponent is what it is for a field of one. {{holds
+# [FORMATS["bf16"].decode(c) / FORMATS["bf16"].smallest_normal for c in (1, 128)] == [2**-7, 1]}}
+# Such numbers are **subnormal**: they fill the gap between the smallest normal number and zero.
+# {{because definition}}
 
 # %%
 bf16, fp16 = FORMATS["bf16"], FORMATS["fp16"]
@@ -73,20 +94,6 @@ table(
 # %%
 by_hand = (-1) ** sign * (1 + mantissa / 2**bf16.mantissa_bits) * 2.0 ** (exponent - bf16.bias)
 by_hand, float(bf16.round(np.pi))
-
-# %% [markdown]
-# Play the values of a format, power by power.
-
-# %%
-explore_number_line()
-
-# %% [markdown]
-# The gaps double with every power of two, so the relative error stays the same. {{because measured
-# elsewhere: tests/explorers/test_pictures.py}}
-#
-# The formats differ in how they share out their bits, and in what the top codes are for. Nothing
-# else about them has to be learned by heart. {{because advice: the bias follows from the width of
-# the exponent}}
 
 # %%
 narrow_formats = ["fp8_e5m2", "fp8_e4m3", "fp6_e3m2", "fp6_e2m3", "fp4_e2m1", "e8m0"]
@@ -580,11 +587,11 @@ figure(
 # a narrow number is updated many times by little, such as weights kept in bf16. {{holds
 # abs(bf16.round(np.full(10_000, 256.5), rng=np.random.default_rng(0)).mean() - 256.5) < 0.05}}
 #
-# ## Integers with a scale
+# ## ◆ Integers with a scale
 #
-# An integer format has one step everywhere. The rest is done by a **scale** that many numbers
-# share: $x \approx q \cdot s$. Symmetric quantization lets the largest magnitude take the largest
-# code,
+# An integer format has one step everywhere, so its range has to come from elsewhere. That is the
+# **scale**, which many numbers share: $x \approx q \cdot s$. Symmetric quantization lets the
+# largest magnitude take the largest code,
 #
 # $$s = \frac{\max |x|}{2^{b-1} - 1}, \qquad q = \text{round}\left(\frac{x}{s}\right)$$
 # {{holds np.abs(quantize_symmetric(np.array([0.5, -3.0])).codes).max() == FORMATS["int8"].max}}
@@ -1098,8 +1105,132 @@ ask("quantization.bits_per_weight")
 # %%
 ask("quantization.model_bytes")
 
+# %%
+fp8, four, adam = find("adam_fp8"), find("nvfp4_training"), find("adam_mixed_precision")
+h100, nvfp4, narrowest = find("h100_sxm"), BLOCK_FORMATS["nvfp4"], FORMATS["fp4_e2m1"]
+unit = Format("running sum", 8, int(fp8.accumulator_bits) - 1, bias=127)
+grown, small = 4096.0, 0.2
+tossed = float(narrowest.round(np.full(10_000, small), rng=np.random.default_rng(0)).mean())
+tossed
+
 # %% [markdown]
-# ## What it does to the roofline
+# ## Training in eight bits, and in four
+#
+# Matrix units do twice as many operations a second in fp8 as in bf16, {{holds h100.fp8 == 2 *
+# h100.bf16}} and training is mostly matrix products. {{because history}} bf16 has the range of fp32
+# and does without a scale. {{because history}} E4M3 has far less range. Take the small network from
+# above and store every tensor in E4M3, with the loss scale that saved fp16. What will happen? And
+# does a scale for each tensor help?
+
+
+# %%
+def scaled(format):
+    """A store that scales each tensor to the range of the format."""
+
+    def store(t):
+        scale = (np.abs(t).max() or 1.0) / format.max
+        return format.round(t / scale, saturate=True) * scale
+
+    return store
+
+
+scaled(e4m3)(np.array([3e-9, 1e-9]))
+
+# %%
+narrow_runs = {
+    "bf16": runs["bf16"],
+    "fp8, loss scale": train(lambda t: e4m3.round(t, saturate=True), loss_scale),
+    "fp8, a scale per tensor": train(scaled(e4m3)),
+    "fp4, a scale per tensor": train(scaled(FORMATS["fp4_e2m1"])),
+}
+ends = {n: float(np.mean(losses[-20:])) for n, losses in narrow_runs.items()}
+{n: round(end, 2) for n, end in ends.items()}
+
+# %% tags=["figure"]
+colors = ("blue", "orange", "green", "purple")
+figure(
+    Chart(
+        Axis("step", domain=(0, 100)),
+        Axis("loss", scale="log", domain=(0.4, 40)),
+        [
+            Line(np.arange(1, 101), run, n, c, dash=n == "bf16")
+            for (n, run), c in zip(narrow_runs.items(), colors, strict=True)
+        ],
+        height=320,
+    ),
+    # holds "With a scale for each tensor": abs(ends["fp8, a scale per tensor"] / ends["bf16"] - 1)
+    #   < 0.1 and ends["fp8, loss scale"] > 2 * ends["bf16"]
+    # holds "end higher": ends["fp4, a scale per tensor"] > 1.05 * ends["bf16"]
+    caption="With a scale for each tensor, eight bits train this network as bf16 does. Four bits"
+    " end higher.",
+    alt="Loss against step. fp8 with a loss scale stays high; fp8 with a scale for each tensor"
+    f" ends beside bf16, near {ends['bf16']:.1f}, and fp4"
+    f" at {ends['fp4, a scale per tensor']:.1f}.",
+)
+
+# %% [markdown]
+# The loss scale of fp16 is too small here: {{np.mean(e4m3.round(exact * loss_scale) == 0):.0%}} of
+# the signal at the first layer still becomes zero. {{holds np.mean(e4m3.round(exact * loss_scale)
+# == 0) > 0.5 > np.mean(fp16.round(exact * loss_scale) == 0)}} A larger one would save this small
+# network. In a large model some tensors would then overflow while others still vanish.
+# {{because history}} **So in eight bits each tensor gets a scale of its own.** {{because
+# definition}} Its largest magnitude is found as the tensor is made, or taken from the steps before
+# (*delayed scaling*). {{because definition}}
+#
+# ### The weights that the optimizer keeps
+#
+# A weight is one, and the update is a hundredth. In E4M3 the next number above one is {{1 +
+# e4m3.eps:.3f}}, so the weight stays where it is, step after step. {{holds e4m3.round(1.01) == 1}}
+# That is why the units compute narrow and the optimizer does not: it keeps *master weights* in
+# fp32, and a narrow copy goes to the matrix products. {{because definition}}
+
+# %% tags=["figure"]
+along = "{0} along the sum; {0} × {0} of weights"
+wide = "and embedding, output, attention", f"and {si(four.wide, '%')} of the linear layers"
+sums = f"about {fp8.accumulator_bits:.0f} bits, then fp32"
+table(
+    [
+        ["operands of matrix products", "bf16", "E4M3", "NVFP4"],
+        ["gradients that flow back", "bf16", "E4M3 (others: E5M2)", "NVFP4, rounded at random"],
+        ["a scale for each", "–", along.format(f"{fp8.group:.0f}"), along.format(nvfp4.block)],
+        ["running sum", "fp32", sums, "fp32"],
+        ["master weights, summed gradients", "fp32", "fp32", "fp32"],
+        ["Adam's two moments", "fp32", "bf16", "fp32"],
+        ["left wide", "softmax, norms", *wide],
+    ],
+    ["", "bf16", "fp8, DeepSeek-V3", "fp4, NVIDIA"],
+    caption="After the two reports (DeepSeek-AI, 2024; NVIDIA, 2025).",
+)
+
+# %% [markdown]
+# Narrow products save time, and the activations that are kept shrink with them. The rest of the
+# memory hardly does: a parameter of DeepSeek-V3 takes {{fp8.total:.0f}} bytes while it is trained,
+# against {{adam.total:.0f}} with bf16. {{holds fp8.total > 0.8 * adam.total}}
+#
+# ### Where it breaks
+#
+# - **The sum.** With {{fp8.accumulator_bits:.0f}} bits, a sum that has reached {{written(grown)}}
+#   moves in steps of {{unit.spacing(grown):g}}: it begins to stall, as the sum of ones did.
+#   DeepSeek-V3 moves it to fp32 after every {{fp8.group:.0f}} products. {{because quotation: its
+#   report}}
+# - **Small gradients.** Gradients of {{small:g}} in units of their scale become zero in fp4, and
+#   the step that they should add up to is lost. Rounded at random they keep their mean,
+#   {{tossed:.2f}} here. {{holds narrowest.round(small) == 0 and abs(tossed - small) < 0.01}}
+# - **Two copies of a weight.** The forward pass sums along its rows, the backward pass along its
+#   columns. Blocks along a row would give the two passes different weights, so the recipe uses
+#   square ones. {{because design}}
+# - **Outliers.** One of them sets the scale of its whole block. For the gradients of weights, the
+#   recipe first mixes the {{nvfp4.block}} numbers of a block by a random rotation, which the other
+#   matrix undoes. {{because design}}
+#
+# Does it hold at scale? NVIDIA trained {{si(four.parameters, "parameter")}} on
+# {{si(four.tokens, "token")}} in this way. On MMLU-Pro the model answers {{four.mmlu_pro:.2%}}
+# correctly, and its twin in fp8 {{four.mmlu_pro_fp8:.2%}}. {{holds four.mmlu_pro_fp8 -
+# four.mmlu_pro < 0.001}} They report that training diverged when every linear layer was in fp4.
+# {{because quotation: the report, through notes on it}}
+
+# %% [markdown]
+# ## ◆ What it does to the roofline
 #
 # Narrow numbers change two things that are easily confused. **Bytes** fall as soon as a tensor is
 # *stored* narrow. The **peak** rises only if the units *compute* narrow. {{because definition}}
@@ -1326,50 +1457,6 @@ reveal("quantization.weight_only_speedup")
 # - **The scales are bytes too**: {{bits_per_weight(4, 16, 32):g}} bits against four is
 #   {{bits_per_weight(4, 16, 32) / 4 - 1:.1%}} more.
 #
-# ### The opening, answered
-#
-# The service answers fifty queries a second in fp32. Say that it is memory-bound, and that each of
-# its kernels is a product like the one above, with the same fixed cost.
-
-# %%
-rate_now = 50
-fixed = float(np.mean([observed[b] - bound[b] for b in observed]))
-
-
-def step(bits):
-    moved = matmul_bytes(1, side, side, weight_bytes=bits / 8)
-    return transfer_time(moved, h200.hbm_bandwidth, latency=fixed)
-
-
-step(32)
-
-# %%
-weights_in = {"fp32": 32, "bf16": 16, "int8": 8, "int4": 4}
-served = {n: rate_now * step(32) / step(b) for n, b in weights_in.items()}
-{n: round(float(rate)) for n, rate in served.items()}
-
-# %% tags=["figure"]
-table(
-    [[n, f"{rate:.0f}"] for n, rate in served.items()],
-    ["weights", "queries a second"],
-    caption="If every kernel of the service were this one.",
-)
-# because "If every kernel of the service": definition
-
-# %% [markdown]
-# int8 does not reach the target of two hundred. {{holds served["int8"] < 200 < served["int4"]}} It
-# comes to {{served["int8"]:.0f}}, {{served["int8"] / rate_now:.1f}} times the rate and not four,
-# and {{(served["bf16"] - rate_now) / (served["int8"] - rate_now):.0%}} of the gain is there with
-# bf16 already. {{holds served["int8"] / rate_now < 3}} And the answers? The small network above
-# answered {{accuracy(model):.1%}} correctly before, {{accuracy([bf16.round(w) for w in
-# model]):.1%}} with weights in bf16 and {{kept["output channel"][0]:.1%}} in int8: no difference
-# that this test could see. {{holds max(abs(a - accuracy(model)) for a in (accuracy([bf16.round(w)
-# for w in model]), kept["output channel"][0])) < 2 * (0.07 * 0.93 / 4096) ** 0.5}} int4 would pass
-# the target, and costs right answers. {{holds kept["output channel"][3] < accuracy(model) - 2 *
-# (0.07 * 0.93 / 4096) ** 0.5}} To get there without it, serve several queries together: below the
-# critical batch they share one reading of the weights. {{holds times["bf16"][1] < 1.001 *
-# times["bf16"][0]}}
-#
 # ### What narrow formats reach of their promise
 #
 # The sample of public products behind chapter 2 has bf16, fp8 and nvfp4 on the same chips. Take the
@@ -1521,6 +1608,51 @@ from lightspeed_course import gallery
 gallery("05")
 
 # %% [markdown]
+# ## ◆ Back to the service
+#
+# It answers fifty queries a second in fp32, and should answer two hundred. Say that it is
+# memory-bound, and that each of its kernels is the product of one token with a matrix that was
+# measured above, with the same fixed cost.
+
+# %%
+rate_now = 50
+fixed = float(np.mean([observed[b] - bound[b] for b in observed]))
+
+
+def step(bits):
+    moved = matmul_bytes(1, side, side, weight_bytes=bits / 8)
+    return transfer_time(moved, h200.hbm_bandwidth, latency=fixed)
+
+
+step(32)
+
+# %%
+weights_in = {"fp32": 32, "bf16": 16, "int8": 8, "int4": 4}
+served = {n: rate_now * step(32) / step(b) for n, b in weights_in.items()}
+{n: round(float(rate)) for n, rate in served.items()}
+
+# %% tags=["figure"]
+table(
+    [[n, f"{rate:.0f}"] for n, rate in served.items()],
+    ["weights", "queries a second"],
+    caption="If every kernel of the service were this one.",
+)
+# because "If every kernel of the service": definition
+
+# %% [markdown]
+# int8 does not reach the target of two hundred. {{holds served["int8"] < 200 < served["int4"]}} It
+# comes to {{served["int8"]:.0f}}, {{served["int8"] / rate_now:.1f}} times the rate and not four,
+# and {{(served["bf16"] - rate_now) / (served["int8"] - rate_now):.0%}} of the gain is there with
+# bf16 already. {{holds served["int8"] / rate_now < 3}} And the answers? The small network above
+# answered {{accuracy(model):.1%}} correctly before, {{accuracy([bf16.round(w) for w in
+# model]):.1%}} with weights in bf16 and {{kept["output channel"][0]:.1%}} in int8: no difference
+# that this test could see. {{holds max(abs(a - accuracy(model)) for a in (accuracy([bf16.round(w)
+# for w in model]), kept["output channel"][0])) < 2 * (0.07 * 0.93 / 4096) ** 0.5}} int4 would pass
+# the target, and costs right answers. {{holds kept["output channel"][3] < accuracy(model) - 2 *
+# (0.07 * 0.93 / 4096) ** 0.5}} To get there without it, serve several queries together: below the
+# critical batch they share one reading of the weights. {{holds times["bf16"][1] < 1.001 *
+# times["bf16"][0]}}
+#
 # ## Exercises
 #
 # `exercises/05_precision.ipynb` has these problems and more: a decoder, a rounding function and a

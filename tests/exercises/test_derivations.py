@@ -45,6 +45,14 @@ def test_a_line_shows_formula_numbers_result_and_what_cancels():
     )
 
 
+def test_a_constant_with_a_unit_is_written_as_the_amounts_beside_it():
+    line = step("All.", "n * (2[byte/parameter] + states)",
+                n=(10, "parameter"), states=(14, "byte/parameter"))  # fmt: skip
+    assert "10 parameters × (2 B/parameter + 14 B/parameter) = **160 bytes**" in str(line)
+    decibels = step("Decibels.", "10 * log10(ratio)", ratio=1000.0)
+    assert str(decibels).endswith("10 × log10(ratio) = 10 × log10(1,000) = **30**")
+
+
 @pytest.mark.parametrize(
     "formula, gives, inputs, said",
     [

@@ -27,6 +27,7 @@ FUNCTIONS = {
     "ceil": lambda x: math.ceil(x - 1e-9),
     "floor": math.floor,
     "ln": math.log,
+    "log10": math.log10,
     "log2": math.log2,
     "max": max,
     "min": min,
@@ -125,10 +126,7 @@ class Step:
         return _spelled(self.tree, self._shown)
 
     def _shown(self, node):
-        value, unit = self._leaf(node)
-        if isinstance(node, ast.Subscript):  # a rate of exchange as it is said: 3,600 s/h
-            return f"{plain(value)} {plural(unit, value)}"
-        return shown(value, unit)
+        return shown(*self._leaf(node))
 
     def __str__(self):
         if not self.formula:

@@ -245,10 +245,10 @@ noise = Question(
             codes=2**bits,
         ),
         step(
-            "In decibels: the decimal logarithm, times ten.",
-            "ten * ln(ratio) / ln(ten)",
+            "In bels that is the decimal logarithm, and a bel is ten decibels.",
+            "per_bel * log10(ratio)",
             float(q.sqnr_law(bits)),
-            ten=10,
+            per_bel=10,
             ratio=1.5 * 4**bits,
         ),
         after=f"A bit halves the step and is worth {q.sqnr_law(9) - q.sqnr_law(8):.2f} dB.",

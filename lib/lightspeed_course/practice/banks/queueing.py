@@ -857,10 +857,12 @@ mm1_function = Question(
     unit="s",
     tolerance=0.001,
     solution=derivation(
-        "An arrival finds $L$ requests, waits until they have been served, and is served itself.",
-        "The one in service counts in full, because an exponential time has no memory. So $W = (L +"
-        " 1) / \\mu$.",
-        "Put $L = \\lambda W$ and solve for $W$. At full load and beyond, return infinity.",
+        "An arrival waits for the rest $R$ of the service in progress, and for a whole service of"
+        " each request in the queue. By Little's law that is $W_q = R + \\rho W_q$.",
+        "An exponential time has no memory: whoever finds the server busy has a whole mean service"
+        " before them, so $R = \\rho / \\mu$.",
+        "Solve for $W_q$ and add the request's own service: $W = 1 / (\\mu - \\lambda)$. At full load"
+        " and beyond, return infinity.",
         after=(
             "```python\ndef time_in_system(arrival_rate, service_rate):\n    return 1 /"
             " (service_rate - arrival_rate) if arrival_rate < service_rate else math.inf\n```"
@@ -896,7 +898,7 @@ mm1_function = Question(
         ),
     ),
     holds={
-        "The one in service counts": "definition",
+        "whoever finds the server busy": "definition: no memory",
     },
 )
 
