@@ -17,7 +17,7 @@ from lightspeed_course.evidence.pairing import Judged, Pairing, each_left_out
 from lightspeed_course.evidence.words import Words
 
 # How the names of models begin -> shape: the catalog's (Kimi K2 has that of K2.5), or from the
-# config.json of Qwen/Qwen3-30B-A3B and openai/gpt-oss-120b.
+# The catalog's, and two by NVIDIA's pages on Megatron-Bridge and the scripts of slime for Megatron.
 MODELS = {
     "LLAMA3_8B": transformer("llama3_8b"),
     "LLAMA3_70B": transformer("llama3_70b"),

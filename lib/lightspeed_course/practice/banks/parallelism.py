@@ -12,6 +12,9 @@ from lightspeed_course.practice.questions import Misconception, Parameter, Quest
 from lightspeed_course.show.format import si
 
 CHAPTER = "06_parallelism"
+# What ZeRO-2 splits of a parameter's states.
+STATES = memory.training_state_bytes(1)
+SPLIT = float(STATES.gradients + STATES.optimizer)
 
 
 def counted(unit, *choices):
@@ -494,8 +497,9 @@ states = Question(
         ),
         step(
             "Gradients and optimizer are split.",
-            "parameters * 14[byte/parameter] / n",
+            "parameters * split / n",
             parameters=(params, "parameter"),
+            split=(SPLIT, "byte/parameter"),
             n=n,
         ),
         step(

@@ -652,9 +652,10 @@ written = Question(
     solution=lambda params, rate: derivation(
         step(
             "Weights and the states of Adam.",
-            "parameters * (2[byte/parameter] + 12[byte/parameter])",
+            "parameters * saved",
             (float(reliability.checkpoint_bytes(params)), "byte"),
             parameters=(params, "parameter"),
+            saved=(float(reliability.checkpoint_bytes(1)), "byte/parameter"),
         ),
         step(
             "At the rate of the file system.",

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 from scored import right, wrong
-from test_desk import ASSIGNMENT, HOSTILE, NAME, PIXEL, RIDGE, WORD, code, hand_in, prose
+from test_marking_desk import ASSIGNMENT, HOSTILE, NAME, PIXEL, RIDGE, WORD, code, hand_in, prose
 
 from lightspeed_class.class_folder import Course, new
 
