@@ -1,3 +1,5 @@
+import os
+import shutil
 import signal
 
 import pytest
@@ -7,6 +9,39 @@ from lightspeed_course.practice import store_file
 # What a shell starts in the background ignores Ctrl+C, and so would every program that a test
 # interrupts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+# Without these a root user gets no Chromium at all, and every start looks up the browser maker's
+# hosts.
+CHROMIUM_OPTIONS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """A headless Chromium of the system, one for each test process: Playwright starts no second."""
+    program = next(
+        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+    )
+    if program is None:
+        reason = (
+            "no Chromium found: install chromium, chromium-browser or google-chrome to run the"
+            " browser tests"
+        )
+        pytest.fail(reason) if os.environ.get("CI") == "true" else pytest.skip(reason)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=CHROMIUM_OPTIONS)
+        yield browser
+        browser.close()
 
 
 @pytest.fixture

@@ -16,7 +16,6 @@ error, shown no error dialog and asked no other machine for anything.
 import json
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -29,17 +28,6 @@ from urllib.parse import quote, urlsplit
 import pytest
 
 ARTIFACTS = Path(__file__).parent.parent / "artifacts"
-# Without these a root user gets no Chromium at all, and every start looks up the browser maker's
-# hosts.
-CHROMIUM_OPTIONS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 CELLS_STILL_RUNNING = """() => {
     const panel = window.jupyterapp?.shell.currentWidget, kernel = panel?.sessionContext?.session?.kernel;
     return !kernel || kernel.status !== 'idle' || panel.content.widgets.some(cell => cell.prompt === '*');
@@ -275,26 +263,6 @@ class LabPage:
         assert not dialogs, f"a dialog is open: {dialogs}"
         assert not self.errors, f"the page logged errors: {self.errors}"
         assert not self.strangers, f"the page asked other machines: {sorted(self.strangers)}"
-
-
-@pytest.fixture(scope="session")
-def chromium():
-    """A headless Chromium of the system."""
-    program = next(
-        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-    )
-    if program is None:
-        reason = (
-            "no Chromium found: install chromium, chromium-browser or google-chrome to run the"
-            " browser tests"
-        )
-        pytest.fail(reason) if os.environ.get("CI") == "true" else pytest.skip(reason)
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=CHROMIUM_OPTIONS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -13,25 +12,11 @@ from test_marking_desk import ASSIGNMENT, HOSTILE, NAME, PIXEL, RIDGE, WORD, cod
 
 from lightspeed_class.class_folder import Course, new
 
-OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-           "--disable-background-networking", "--disable-component-update", "--disable-sync"]  # fmt: skip
 PATIENCE = 60_000  # ms
 DRAWN = (
     "<svg xmlns='http://www.w3.org/2000/svg' width='9' height='9' onload='alert(3)'><script>"
     "alert(4)</script><image href='http://evil.example/x.png'/><rect width='9' height='9'/></svg>"
 )
-
-
-@pytest.fixture(scope="module")
-def browser():
-    playwright = pytest.importorskip("playwright.sync_api")
-    program = shutil.which("chromium") or shutil.which("chromium-browser")
-    if not program:
-        pytest.skip("needs Chromium: apt-get install chromium")
-    with playwright.sync_playwright() as running:
-        chromium = running.chromium.launch(executable_path=program, args=OPTIONS)
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture
@@ -57,7 +42,7 @@ def folder(tmp_path):
 
 
 @pytest.fixture
-def graders(folder, browser):
+def graders(folder, chromium):
     """Who marks -> their page, at a desk that the command opened."""
     command = [sys.executable, "-m", "lightspeed_cli", "class", "desk", NAME]
     environment = os.environ | {"PYTHONUNBUFFERED": "1"}
@@ -69,7 +54,7 @@ def graders(folder, browser):
     desk.stdout.readline()
     for _ in range(2):
         who, address = re.fullmatch(r"  (\w+): (http\S+)\n", desk.stdout.readline()).groups()
-        context = browser.new_context(viewport={"width": 1280, "height": 900})
+        context = chromium.new_context(viewport={"width": 1280, "height": 900})
         context.set_default_timeout(PATIENCE)
         context.on("console", lambda m: faults.append(m.text) if m.type == "error" else None)
         context.on("dialog", lambda d: faults.append(d.message))

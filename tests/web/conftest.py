@@ -14,9 +14,6 @@ from site_reader import COURSE, PATIENCE, alive
 from lightspeed_course.web.build import build
 from lightspeed_course.web.serve import server
 
-# JupyterLab's tests say why.
-OPTIONS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
-
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory):
@@ -44,22 +41,9 @@ def address(site):
 
 
 @pytest.fixture(scope="session")
-def browser():
-    playwright = pytest.importorskip("playwright.sync_api")
-    names = ("chromium", "chromium-browser", "google-chrome")
-    found = next(filter(None, map(shutil.which, names)), None)
-    if not found:
-        pytest.skip("no Chromium (apt-get install chromium)")
-    with playwright.sync_playwright() as running:
-        chromium = running.chromium.launch(executable_path=found, args=OPTIONS)
-        yield chromium
-        chromium.close()
-
-
-@pytest.fixture(scope="session")
-def session_reader(browser, address):
+def session_reader(chromium, address):
     """One reader's browser for the whole run: what it keeps, it keeps."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    context = chromium.new_context(viewport={"width": 1280, "height": 900})
     context.set_default_timeout(PATIENCE)
     context.faults, context.hosts = [], set()
     context.on("weberror", lambda e: context.faults.append(str(e.error)))

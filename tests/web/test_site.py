@@ -16,8 +16,8 @@ def roofline(session_reader, address):
     return page
 
 
-def test_text_and_pictures_stand_before_anything_runs(browser, address):
-    context = browser.new_context(java_script_enabled=False)
+def test_text_and_pictures_stand_before_anything_runs(chromium, address):
+    context = chromium.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(f"{address}chapters/02_roofline.html")
     assert page.locator(".sol-explore svg title").count() >= 1
