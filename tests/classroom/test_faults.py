@@ -20,13 +20,17 @@ from lightspeed_class.intake.notebooks import Assignment
 
 COUNT, KILLS = 200, 10
 ASSIGNMENT = Assignment("short", {"word": ((QUESTIONS["word"], "answer"),)})
+# Waits for a line after each submission, so that no machine is too fast to be killed in between.
 GRADE = """
 import sys
+def told(*_):
+    print("one", flush=True)
+    sys.stdin.readline()
 from lightspeed_class.grading.batch import grade_all
 from lightspeed_class.gradebook import Gradebook
 if __name__ == "__main__":
     with Gradebook(sys.argv[1]) as book:
-        tally = grade_all(book, "short", progress=lambda *_: print("one", flush=True))
+        tally = grade_all(book, "short", progress=told)
         sys.exit(bool(tally.failed))
 """
 KINDS = [  # of submissions: content, points, status
@@ -65,6 +69,7 @@ def gradebook(path):
 def start(path, folder):
     return subprocess.Popen(
         [sys.executable, "-c", GRADE, str(path)],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         cwd=folder,
         env=os.environ | {"TMPDIR": str(folder)},
@@ -75,12 +80,15 @@ def kill(run, rng):
     """Kill a run at some moment; the processes that it had."""
     for _ in range(rng.randrange(20)):
         run.stdout.readline()
-    time.sleep(0.3 * rng.random())
+        run.stdin.write(b"\n")
+        run.stdin.flush()
+    time.sleep(0.1 * rng.random())
     had = children(run.pid)
     assert run.poll() is None
     run.send_signal(signal.SIGKILL)
     run.wait()
     run.stdout.close()
+    run.stdin.close()
     return had
 
 
@@ -125,7 +133,7 @@ def test_killed_ten_times(tmp_path):
         wait_until_gone(had)
     for name in ("disturbed", "undisturbed"):
         run = start(tmp_path / f"{name}.sqlite3", work)
-        done = run.communicate(timeout=300)[0].count(b"one")
+        done = run.communicate(b"\n" * COUNT, timeout=300)[0].count(b"one")
         assert run.returncode == 0
         assert done == COUNT if name == "undisturbed" else 0 < done < COUNT
     disturbed, undisturbed = (
