@@ -115,6 +115,8 @@ def test_progress_and_reading_survive_a_reload_without_a_network(reader, rooflin
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_serious_on_a_phone(roofline, scheme):
     roofline.emulate_media(color_scheme=scheme)
+    light = "light => document.body.dataset.jpThemeLight === String(light)"
+    roofline.wait_for_function(light, arg=scheme == "light")
     roofline.set_viewport_size({"width": 390, "height": 844})
     assert roofline.evaluate("document.documentElement.scrollWidth") == 390
     assert not (found := serious(roofline)), found

@@ -124,14 +124,14 @@ def test_today_and_an_incident_live_on_the_page(visit):
     room = page.locator(".sol-incident")
     seed = json.loads(room.get_attribute("data-call"))[1]
     case = session.opened(seed)
-    bought = session.order(case, "measurements")[0]
+    bought = case.setting.ordered("measurements")[0]
     room.get_by_role("button", name="Buy", exact=True).click()
     says(room, "Not answered.")
     room.locator(f'input[value="{bought.id}"]').check()
     room.get_by_role("button", name="Buy", exact=True).click()
     room.get_by_text(f"Paid so far: {bought.minutes} min.").wait_for()
     room.get_by_role("button", name="I know the cause").click()
-    for place, found in ((0, session.order(case, "causes")), (1, session.fixes(case))):
+    for place, found in ((0, case.setting.ordered("causes")), (1, case.setting.fixes)):
         room.locator("fieldset").nth(place).locator(f'input[value="{found[0].id}"]').check()
     room.get_by_role("button", name="Name cause and fix").click()
     says(room, re.compile(r"\w"))
