@@ -84,11 +84,11 @@ reveal("parallelism.room_for_training")
 # %% [markdown]
 # A node of eight H100 has {{si(node, "byte")}}. The weights would fit four times, but with
 # gradients and optimizer they do not fit once. {{holds 4 * training.weights < node <
-# training.total}} So the job died before it had stored a single result.
+# training.total}} So the job could not finish even one step.
 #
 # Recipes differ. Megatron keeps gradients in four bytes, which makes eighteen, and some frameworks
-# keep them in two and in four. {{holds [sum(RECIPES[k]) for k in ("16", "18", "20")] == [16, 16 +
-# 2, 16 + 4]}} When someone says "bytes a parameter", ask which.
+# keep them twice, in two bytes and in four. {{holds [sum(RECIPES[k]) for k in ("16", "18", "20")]
+# == [16, 16 + 2, 16 + 4]}} When someone says "bytes a parameter", ask which.
 
 # %%
 sweep(training_state_bytes, parameters=params, recipe=list(RECIPES))
@@ -190,10 +190,11 @@ table(
 # **Do not keep the scores.** The last column counts the attention scores, which grow with the
 # square of the sequence length. {{holds activation_bytes(2 * long, 1, 1024, 8) - activation_bytes(2
 # * long, 1, 1024, 8, recompute="selective") == 4 * (activation_bytes(long, 1, 1024, 8) -
-# activation_bytes(long, 1, 1024, 8, recompute="selective"))}} In each of these models they would
-# take more room than everything else together. {{holds all(kept(m, "none") > 2 * kept(m) for m in
-# models.values())}} FlashAttention does not store them: it works through them in blocks, and
-# computes them again in the backward pass. From here on they are not kept unless we say so.
+# activation_bytes(long, 1, 1024, 8, recompute="selective"))}} At this length they would take more
+# room than everything else together, in each of these models. {{holds all(kept(m, "none") > 2 *
+# kept(m) for m in models.values())}} FlashAttention does not store them: it works through them in
+# blocks, and computes them again in the backward pass. From here on they are not kept unless we say
+# so.
 #
 # **Compute again.** *Selective* recomputation repeats the step from queries, keys and values to the
 # heads' result, and so frees the scores without such a kernel. {{because definition}} *Full*
@@ -283,8 +284,9 @@ figure(
 )
 
 # %% [markdown]
-# Scores would take {{uses["ZeRO-3, scores kept"].activations / uses["ZeRO-3"].activations:.1f}}
-# times the room of what is kept without them. {{holds uses["ZeRO-3, scores kept"].activations > 4 *
+# With the scores, activations would take
+# {{uses["ZeRO-3, scores kept"].activations / uses["ZeRO-3"].activations:.1f}} times the room that
+# they take without. {{holds uses["ZeRO-3, scores kept"].activations > 4 *
 # uses["ZeRO-3"].activations}} ZeRO-3 alone does not fit here, because it leaves the activations
 # whole. {{holds not uses["ZeRO-3"].fits and uses["ZeRO-3"].largest == "activations"}} Each of the
 # other split plans fits. {{holds all(u.fits for n, u in uses.items() if n not in ("one GPU",
@@ -375,8 +377,8 @@ from lightspeed_course.explorers.shards import explore_shards
 explore_shards()
 
 # %% [markdown]
-# With one micro-batch stage 3 sends more than the others, and it never holds more than one whole
-# layer. {{because measured elsewhere: tests/laws/test_zero.py}} Now in bytes:
+# With one micro-batch stage 3 sends more than the others, and here it never holds more than one
+# whole layer. {{because measured elsewhere: tests/laws/test_zero.py}} Now in bytes:
 
 # %%
 ways, micro = 64, 8
@@ -405,8 +407,8 @@ reveal("parallelism.zero3_accumulated")
 # gradients were sent only after the backward pass, the network would be idle at first and
 # overloaded at the end. {{because definition}} So frameworks send the gradients of a few layers
 # together, in *buckets*, as soon as they are ready, while the backward pass goes on in the layers
-# before. Only the traffic that takes longer than the backward pass still costs time. {{because
-# definition}}
+# before. Then only the last bucket, and traffic that takes longer than the backward pass,
+# still cost time. {{because definition}}
 #
 # ### Tensor parallelism: cut a product in two
 #
@@ -444,7 +446,8 @@ figure(
 # need just the blue rows of `down`. What comes out is a part of each number of the result, and the
 # parts have to be added. **So columns first, rows second: nothing is sent between
 # the two, and one all-reduce comes after.** {{because algebra: the cell below runs it}} The other
-# way round, the sum would be needed before ReLU as well. {{because algebra}} Run it:
+# way round takes two exchanges: a sum before ReLU, and a gather of the columns of the result.
+# {{because algebra}} Run it:
 
 # %%
 rng = np.random.default_rng(6)
@@ -460,8 +463,9 @@ np.allclose(halves[0] + halves[1], mlp(X, up, down))
 
 # %% [markdown]
 # Attention is cut between heads. A head is a set of columns of Q, K and V and a set of rows of the
-# output matrix, and no head reads another's K or V. {{because definition}} So **nothing is gathered
-# for Q and K**. {{because algebra: the cell below runs it}} The parts are added after the output
+# output matrix, and here no head reads another's K or V. {{because definition}} (Where a group of
+# heads shares them, cut between groups.) So **nothing is gathered for Q and K**. {{because algebra:
+# the cell below runs it}} The parts are added after the output
 # matrix, as in the MLP.
 
 # %%
@@ -485,9 +489,9 @@ np.allclose(attend(X, (0, 1)) + attend(X, (2, 3)), attend(X, range(heads)))
 
 # %% [markdown]
 # The backward pass walks the same picture from right to left. Each GPU gets a part of the gradient
-# of the *input*, so these parts are added: one more all-reduce. The gradients of the *weights* need
-# no sum over the group, because each weight is on one GPU of it. {{because algebra: the cell below
-# runs it}} Data parallelism sums them, over other GPUs.
+# of the *input*, so these parts are added: one more all-reduce. The gradients of these *weights*
+# need no sum over the group, because each weight is on one GPU of it. {{because algebra: the cell
+# below runs it}} Data parallelism sums them, over other GPUs.
 
 # %%
 G = rng.standard_normal((5, 8))
@@ -528,11 +532,12 @@ np.allclose(mine, whole[:, :16])
 #
 # Read a row: a GPU sends something else to each of the others. {{because definition}} That is an
 # **all-to-all**. {{because definition}} Read a column: what an expert receives. On the left each
-# GPU sends nine tokens and receives nine. On the right GPU 0 receives eighteen, and it takes twice
-# as long. {{holds [skewed_exchange(12, 1, 4, 1 / 4, 1).hot_receives, skewed_exchange(12, 1, 4, 1 /
-# 2, 1).hot_receives] == [9, 18] and skewed_exchange(12, 1, 4, 1 / 4, 1).other_sends == 9}} **An
-# exchange lasts as long as its fullest column.** {{because algebra}} Then that expert also has most
-# to compute, and all the others wait for it. {{because algebra}}
+# GPU sends nine tokens and receives nine. On the right GPU 0 receives eighteen, so the exchange
+# takes twice as long. {{holds [skewed_exchange(12, 1, 4, 1 / 4, 1).hot_receives,
+# skewed_exchange(12, 1, 4, 1 / 2, 1).hot_receives] == [9, 18] and skewed_exchange(12, 1, 4, 1 / 4,
+# 1).other_sends == 9}} **The fullest column sets the time.** {{because algebra: here no row sends
+# more}} On the way back it is a row: GPU 0 sends eighteen. {{because algebra: the same tokens}} In
+# between, its expert has the most to compute, and all the others wait for it. {{because algebra}}
 #
 # A layer has four such exchanges: there and back, forward and backward. Each carries the tokens
 # times the experts that a token is sent to, less what stays at home. With eight GPUs:
@@ -569,10 +574,10 @@ sweep(skewed_exchange, tokens=tokens, width=4096, ways=experts, hot_share=[1 / e
 # ```
 #
 # The picture says two things. First, K and V must travel: they are gathered in the forward pass,
-# and their gradients are scattered in the backward pass. {{because algebra}} Second, GPU 3 has four
-# blocks to do and GPU 0 has one. So cut the sequence into eight pieces, and give each GPU one piece
-# from the front and the matching one from the back. Then all have nine small blocks. {{holds
-# {sum((i + 1, 8 - i)) for i in range(4)} == {9}}}
+# and their gradients are added up and scattered in the backward pass. {{because algebra}} Second,
+# GPU 3 has four blocks to do and GPU 0 has one. So cut the sequence into eight pieces, and give
+# each GPU one piece from the front and the matching one from the back. Then all have nine small
+# blocks. {{holds {sum((i + 1, 8 - i)) for i in range(4)} == {9}}}
 #
 # How much is sent? Each of $c$ GPUs holds $t$ tokens, and K and V have $k$ elements of two bytes
 # for each token, so a GPU holds $4tk$ bytes of them. In a gather it passes $c - 1$ such parts on,
@@ -648,7 +653,7 @@ table(
 # | expert | the experts | all-to-all {{because definition}} | in each expert layer, in the way | the receiver with a popular expert | near one another |
 # | context | the sequence | all-gather, reduce-scatter of K, V | in each layer, during attention | bandwidth | inside, then across |
 #
-# A *rail* joins the GPUs of the same place in every node to one switch. {{because definition}}
+# A *rail* joins the GPUs of the same place in many nodes to one switch. {{because definition}}
 # Stage-to-stage traffic from a GPU to the GPU of the same place stays on its rail. Traffic between
 # rails climbs to the spine, or crosses NVLink first. Frameworks number ranks tensor-first, so that
 # a tensor-parallel group shares a node, and the other groups join GPUs of the same place. {{because
@@ -706,8 +711,9 @@ data_parallel_tokens(peak, inside), data_parallel_tokens(peak, outside)
 # "token")}}; a sequence for each node makes {{si(gpus_large / 8 * long, "token")}}.
 #
 # **What tensor parallelism costs.** A group of $Y$ chips works on $T$ tokens. In the forward pass
-# of an MLP of width $D$ and hidden width $F$, a chip does $4DFT/Y$ FLOPs and sends nearly $4TD$
-# bytes, in an all-reduce of $TD$ elements. {{because algebra}} Arithmetic takes longer if
+# of an MLP of two matrices, of width $D$ and hidden width $F$, a chip does $4DFT/Y$ FLOPs and sends
+# nearly $4TD$ bytes, in an all-reduce of $TD$ elements. {{because algebra}} Arithmetic takes longer
+# if
 #
 # $$\frac{4DFT}{Y\,C} > \frac{4TD}{W} \qquad\text{so}\qquad Y < \frac{F\,W}{C}$$
 #
@@ -747,8 +753,10 @@ table(
 # %% [markdown]
 # Inside a node, eight ways are within the limit on each of these chips. {{holds all(row[3] > 8 for
 # row in limits.values())}} On H100s sixteen ways over two nodes are beyond it, even if the ring
-# leaves each node through all ports. {{holds ways_out < 16}} **Hence tensor parallelism inside a
-# node, and data parallelism between nodes.**
+# leaves each node through all ports. {{holds ways_out < 16}} A third matrix, as in Llama's MLP,
+# raises that limit by half, to {{1.5 * ways_out:.1f}}, which leaves sixteen ways little margin.
+# {{holds 16 < 1.5 * ways_out < 18}} **Hence tensor parallelism inside a node, and data parallelism
+# between nodes.**
 #
 # The formulas take traffic as hidden behind arithmetic. FSDP can fetch a layer ahead of time.
 # {{because definition}} An all-reduce of tensor parallelism stands in the way, so it usually adds
@@ -762,7 +770,7 @@ table(
 # | bandwidth | gradients and shards: large messages, rarely |
 # | latency | tensor and expert parallelism: messages that someone waits for; decoding |
 # | low jitter | collectives: the last rank decides |
-# | lossless delivery | RDMA sends lost packets again, and the step stalls meanwhile. Ethernet needs PFC, ECN and DCQCN |
+# | lossless delivery | RDMA sends lost packets again, and the step stalls meanwhile. Ethernet often relies on PFC, ECN and DCQCN |
 # | topology | frequent pairs near each other, rails aligned with NICs |
 # | congestion control | many to one: experts, and the egress buffers they fill |
 # | the collectives themselves | the algorithm, and switches that add (chapter 7) |
@@ -820,8 +828,8 @@ figure(
 # Watch one row at a time. The last GPU has to wait until the first micro-batch has come down the
 # line. The first GPU has to wait until it comes back. The blank area is called the **bubble**, and
 # every row has the same amount of it. {{holds len(set(run.busy)) == 1}} The forward half of the
-# step takes one slot for each micro-batch, plus one for every other stage, and so does the backward
-# half. {{holds run.span / 2 == m + p - 1}}
+# step takes one slot for each micro-batch, plus one for each further stage, and so does the
+# backward half. {{holds run.span / 2 == m + p - 1}}
 #
 # Do the smallest case on paper, with two stages and two micro-batches:
 #
@@ -942,15 +950,16 @@ table(
 # all(simulate("gpipe", p, k).peak_activations[0] == k for k in (8, 16, 32))}} 1F1B takes the same
 # time and holds $p$ micro-batches on the first stage, however many more there are. {{holds
 # all(simulate("1f1b", p, k).peak_activations[0] == p and simulate("1f1b", p, k).span ==
-# simulate("gpipe", p, k).span for k in (8, 16, 32))}} Interleaving divides the bubble by $v$ and
-# sends $v$ times as often. {{holds abs(runs["interleaved"].bubble_over_ideal -
-# runs["1f1b"].bubble_over_ideal / 2) < 1e-12 and pipeline_bytes(1, 1, 2) == 2 * pipeline_bytes(1,
-# 1)}} Zero-bubble schedules cut each backward pass in two, and hold more on the later GPUs. {{holds
-# runs["zb_h1"].peak_activations[0] == p and min(runs["zb_h1"].peak_activations) == p >
-# runs["1f1b"].peak_activations[-1]}} The last one leaves no GPU idle between its own first and last
-# pass ({{runs["zb_h2"].window:g}} units of time, all of them work), provided that the next step may
-# begin before all GPUs have finished this one. {{holds runs["zb_h2"].window ==
-# max(runs["zb_h2"].busy) == min(runs["zb_h2"].busy)}}
+# simulate("gpipe", p, k).span for k in (8, 16, 32))}} Interleaving divides the bubble by $v$, sends
+# $v$ times as often, and holds more than 1F1B on each GPU. {{holds all(a > b for a, b in
+# zip(runs["interleaved"].peak_activations, runs["1f1b"].peak_activations)) and
+# abs(runs["interleaved"].bubble_over_ideal - runs["1f1b"].bubble_over_ideal / 2) < 1e-12 and
+# pipeline_bytes(1, 1, 2) == 2 * pipeline_bytes(1, 1)}} Zero-bubble schedules cut each backward pass
+# in two, and hold more on the later GPUs. {{holds runs["zb_h1"].peak_activations[0] == p and
+# min(runs["zb_h1"].peak_activations) == p > runs["1f1b"].peak_activations[-1]}} The last one leaves
+# no GPU idle between its own first and last pass ({{runs["zb_h2"].window:g}} units of time, all of
+# them work), provided that the next step may begin before all GPUs have finished this one. {{holds
+# runs["zb_h2"].window == max(runs["zb_h2"].busy) == min(runs["zb_h2"].busy)}}
 #
 # Having *more* micro-batches and having *larger* ones are two things. At a given batch, fewer and
 # larger ones fill each GPU better and make the bubble larger. {{holds bubble_over_total(8, 16) >
@@ -1598,12 +1607,12 @@ table(
 # **What helps?** More nodes would not: each GPU would gather as many weights for as few tokens.
 # {{because algebra: the share (n - 1)/n is near one already}} Larger micro-batches use each
 # gathered weight for more tokens. They need room for activations, so the forward pass runs twice.
-# {{because definition}} Or leave the weights where they are: tensor parallelism on the fast links
-# inside a node, a pipeline between nodes, and gradients that cross the network once a step. That
-# does {{now:.0%}}, on the same machines. {{holds now > recomputed > was}} A faster network would
-# have done more, for more money. {{holds bought > now}} What the better plan waits for most is
-# tensor parallelism, which no network between nodes will mend. {{holds
-# results["tensor 8 inside, pipeline 4, ZeRO-1"].largest_loss == "tensor"}}
+# {{because definition}} That does {{recomputed:.0%}}. Or leave the weights where they are: tensor
+# parallelism on the fast links inside a node, a pipeline between nodes, and gradients that cross
+# the network once a step. That does {{now:.0%}}, on the same machines. {{holds now > recomputed >
+# was}} A faster network would have done more, for more money. {{holds bought > now}} What the
+# better plan waits for most is tensor parallelism, which no network between nodes will mend.
+# {{holds results["tensor 8 inside, pipeline 4, ZeRO-1"].largest_loss == "tensor"}}
 #
 # ## Exercises
 #
@@ -1751,10 +1760,10 @@ table(rows, ["premise", "power", "energy", "electricity"])
 #
 # ## What the model leaves out
 #
-# Latency and congestion, which chapter 7 puts in; overlap that is partial; schedules with unequal
-# chunks; the allocator; offload to the host; the loss curve, which a larger batch does not change
-# up to a point and then does; and the week that a new plan takes to debug. A sum of bounds says
-# what to change first, and how far off a plan is from its own limit.
+# Latency, which chapter 7 puts in, and congestion, which chapter 8 does; overlap that is partial;
+# schedules with unequal chunks; the allocator; offload to the host; the loss curve, which a larger
+# batch does not change up to a point and then does; and the week that a new plan takes to debug. A
+# sum of bounds says what to change first, and how far off a plan is from its own limit.
 #
 # ## Further reading
 #

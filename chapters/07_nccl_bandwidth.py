@@ -67,10 +67,10 @@ predict("nccl.latency_share", ...)
 #                                                           S
 # ```
 #
-# Both ways come to $S$, so for two GPUs it does not matter. {{because algebra}} Now take four, in a
-# circle, each with a link to its right neighbour. If whole buffers went round, each GPU would send
-# three of them. {{because algebra: its own, and those of two others}} So cut the buffer into four
-# chunks, and share the adding again.
+# Both ways send $S$ bytes, so for two GPUs it does not matter. {{because algebra}} Now take four,
+# in a circle, each with a link to its right neighbour. If whole buffers went round, each GPU would
+# send three of them. {{because algebra: its own, and those of two others}} So cut the buffer into
+# four chunks, and share the adding again.
 #
 # ## ◆ A ring, step by step
 #
@@ -143,8 +143,8 @@ table(rows, ["ranks", "sent by each, in buffers", "factor of busbw"])
 # %% [markdown]
 # ## ◆ What nccl-tests prints
 #
-# `all_reduce_perf` and its sisters are small CUDA programs that call NCCL and do nothing else.
-# {{because definition: of nccl-tests}} There is no PyTorch in them and no model. {{because
+# `all_reduce_perf` and its sisters are small CUDA programs that time a call of NCCL and check the
+# result. {{because definition: of nccl-tests}} There is no PyTorch in them and no model. {{because
 # definition: of nccl-tests}} So the test shows what the network and NCCL can do together; a
 # training job gets that at best. {{because definition: the job does the same calls and computes
 # besides}}
@@ -629,7 +629,7 @@ table(
 # {{si(ring_latency(n, nodes, net_overhead=overhead, plateau=PLATEAU), "s")}}, with the factor of
 # {{PLATEAU:.1f}} that NCCL puts on large messages between nodes, beside
 # {{si(bandwidth_bound("all_reduce", message, n, steady), "s")}} for the bytes at
-# {{si(steady, "byte/s")}}, the rate that long rings on such a network approach.
+# {{si(steady, "byte/s")}}, the rate that large messages approach in rings on such a network.
 
 # %%
 reveal("nccl.latency_share")
@@ -649,17 +649,16 @@ ring_latency(n, nodes, **hosts), declared
 # %% [markdown]
 # ### Tuned to choose, not to predict
 #
-# A network's plugin may tell NCCL that its steps take longer. EFA's declares
-# {{si(efa.nccl_latency, "s")}} for a step between these nodes, and NCCL counts it twice for a large
-# message, once for the flush that follows. {{holds abs(ring_latency(16, 2, net_latency=1.0) -
+# A network's plugin may tell NCCL that its steps take longer. EFA's declares {{si(efa.nccl_latency,
+# "s")}} for a step between these nodes, and NCCL counts it twice for a large message, the second
+# time for the flush that follows. {{holds abs(ring_latency(16, 2, net_latency=1.0) -
 # ring_latency(16, 2) - 4) < 1e-9 and abs(ring_latency(16, 2, protocol="LL", net_latency=1.0) -
-# ring_latency(16, 2, protocol="LL") - 2) < 1e-9}} With that, the table expects
-# {{si(declared, "s")}}
-# for the steps alone, and half as much time again for the whole ring as it really took. {{holds 1.4
-# < (ring_latency(n, nodes, net_overhead=overhead, net_latency=efa.nccl_latency, plateau=PLATEAU) +
-# bandwidth_bound("all_reduce", message, n, steady)) / (message / asked) < 1.6}} The plugin's
-# authors write why they declare it: with this value NCCL's choices were better. So a constant of
-# these tables may be far from any latency that you can measure.
+# ring_latency(16, 2, protocol="LL") - 2) < 1e-9}} With that, the table expects {{si(declared,
+# "s")}} for the steps alone, and half as much time again for the whole ring as it really took.
+# {{holds 1.4 < (ring_latency(n, nodes, net_overhead=overhead, net_latency=efa.nccl_latency,
+# plateau=PLATEAU) + bandwidth_bound("all_reduce", message, n, steady)) / (message / asked) < 1.6}}
+# The plugin's authors write why they declare it: with this value NCCL's choices were better. So a
+# constant of these tables may be far from any latency that you can measure.
 #
 # What your own job was charged, NCCL prints if you start it with
 # `NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,TUNING`. `read_tuning_tables` of
@@ -1077,10 +1076,10 @@ round(best_share, 2), round(within, 2)
 # %% [markdown]
 # **Is that normal?** Yes. The caller saw {{si(asked, "byte/s")}}, but each rank sent
 # {{busbw_factor("all_reduce", n):.3f}} bytes for each byte of the buffer. So the nodes used
-# {{busbw("all_reduce", n, asked) / efa.bandwidth_per_node:.0%}} of their line, not
-# {{asked / efa.bandwidth_per_node:.0%}}. Public runs of a quarter of the nodes reach
-# {{published[32] * busbw_factor("all_reduce", 256) / efa.bandwidth_per_node:.0%}}, and none of our
-# rows of this network more than {{best_share:.0%}}. {{holds all(r.size / r.time *
+# {{busbw("all_reduce", n, asked) / efa.bandwidth_per_node:.0%}} of their line, not {{asked /
+# efa.bandwidth_per_node:.0%}}. Public runs of a quarter of the nodes reach {{published[32] *
+# busbw_factor("all_reduce", 256) / efa.bandwidth_per_node:.0%}}, and none of our rows of this
+# network, on more than two nodes, exceeds {{best_share:.0%}}. {{holds all(r.size / r.time *
 # busbw_factor(r.collective, r.n) <= best_share * efa.bandwidth_per_node for r in p5 if r.nodes > 2)
 # and busbw("all_reduce", n, asked) < best_share * efa.bandwidth_per_node}}
 #
@@ -1100,8 +1099,10 @@ round(best_share, 2), round(within, 2)
 #
 # `lightspeed nccl report FILE` does this to what nccl-tests printed: it reads the file, checks that
 # its columns agree with each other, compares each size with the line, with the model and with
-# published rows nearby, and says what to look at first. The steps that it speaks of are NCCL's
-# times the factor fitted above. The question again, and one that is not normal:
+# published rows nearby, and says what to look at first. The steps that it speaks of are those
+# of LL, times the factor fitted above. They cost far less than the Simple steps of the answer.
+# {{holds ring_latency(n, nodes, protocol="LL", net_overhead=overhead) < steps / 4}} The question
+# again, and one that is not normal:
 
 # %%
 from lightspeed_course.nccl_report.judge import judge_report
@@ -1180,7 +1181,7 @@ ask("nccl.which_test")
 
 # %% [markdown]
 # Two things follow. `all_reduce_perf` with NVLS flatters a machine that will run FSDP, because
-# adders save a gather or a scatter no bytes.
+# switches that add do not shorten a gather or a scatter.
 # {{because algebra: a rank still has to receive, or to send, all that is not its own}} And a number
 # at {{si(message, "byte")}} says little about a job that sends buckets of {{si(bucket, "byte")}}.
 #

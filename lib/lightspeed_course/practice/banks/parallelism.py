@@ -845,7 +845,7 @@ straggler = Question(
     solution=lambda n, chance, slow: derivation(
         "The chance that a GPU is fast counts once for each of them. Multiply.",
         step(
-            "So it is slow in a share of the steps.",
+            "So some GPU is slow in this share of the steps.",
             "1 - fast",
             (1 - (1 - chance) ** n, "%"),
             fast=((1 - chance) ** n, "%"),
