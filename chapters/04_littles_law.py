@@ -241,9 +241,9 @@ explore_queue()
 #
 # $$W_q = R + \rho\,W_q \qquad\Longrightarrow\qquad W_q = \frac{R}{1 - \rho}$$
 #
-# Two assumptions went in. Requests are served in the order in which they come. And you see the
-# server in its average state, which holds if requests come independently of one another (*Poisson*
-# arrivals). {{because definition}}
+# Three assumptions went in. Requests are served in the order in which they come. How long a
+# service takes does not depend on how many wait. And you see the server in its average state, which
+# holds if requests come independently of one another (*Poisson* arrivals). {{because definition}}
 #
 # Now for $R$. Take the seven requests from above, and draw what is left of the service in progress
 # over time. Each service is a triangle, as high as it is long. {{because definition}}
@@ -511,8 +511,8 @@ figure(
 # before. {{because algebra}} Suppose first that whoever finds all servers busy goes away. Then the
 # share of those is $B$, **Erlang's loss formula** (Erlang B). If they wait instead, the further
 # shares turn $B$ into $C$, the share that has to wait (**Erlang C**). For those who wait, the pool
-# is one server that is $c$ times as fast, with the wait that you know from M/M/1:
-# {{because algebra}}
+# is one server that is $c$ times as fast. {{because algebra}} As in M/M/1, those who wait do so for
+# one over the capacity that is left, on average: {{because algebra}}
 #
 # $$B = \frac{a^c / c!}{\sum_{k=0}^{c} a^k / k!} \qquad C = \frac{B}{1 - \rho\,(1 - B)} \qquad W_q = \frac{C}{c\mu - \lambda}$$
 #
@@ -744,7 +744,7 @@ table(
 # {{batches[3]}} to {{batches[-1]}} throughput grows by
 # {{(batches[-1] / parts[-1].time) / (batches[3] / parts[3].time) - 1:.0%}} and the token takes
 # {{parts[-1].time / parts[3].time - 1:.0%}} longer. In between lies the **knee**.
-# {{holds batches[2] < knee_batch(**replica) < batches[3]}} Kleinrock defines it as the batch at
+# {{holds batches[2] < knee_batch(**replica) < batches[3]}} Kleinrock defines it as the point at
 # which throughput divided by latency is greatest. {{because definition}} Here that is the batch at
 # which the caches take as long to read as the weights, or at which the arithmetic does, if that
 # comes first: {{holds np.argmax([b / decode_step(b, **replica).time ** 2 for b in range(1, 400)]) +
@@ -1132,8 +1132,8 @@ figure(
 )
 
 # %% [markdown]
-# Where times are even the law is {{even.median:.1%}} off in the middle row. {{holds even.median <
-# 0.02}} Where the slowest of a hundred takes four medians and more, the median misses
+# Where times are even, half of the rows are off by less than {{even.median:.1%}}. {{holds
+# even.median < 0.02}} Where the slowest of a hundred takes four medians and more, the median misses
 # {{1 - skewed.ratios[1]:.0%}} of the requests. {{holds skewed.ratios[1] < 0.8}} Nothing is wrong
 # with the law: {{because algebra}} a median is not a mean. {{because definition}}
 
@@ -1158,14 +1158,16 @@ table(
 )
 
 # %% [markdown]
-# Where a sample takes a millisecond and more, the law is {{long_samples.median:.1%}} off in the
-# median. {{holds long_samples.median < 0.01}} {{len(at_once.rows.refused)}} rows are not in the
+# Where a sample takes a millisecond and more, half of the rows are off by less than
+# {{long_samples.median:.1%}}. {{holds long_samples.median < 0.01}} In the row above, the mean is
+# mostly later than half of the last: those samples do not come back at a steady rate. {{holds
+# at_once.by_regime[1].ratios[1] < 0.9}} {{len(at_once.rows.refused)}} rows are not in the
 # table, for they print a mean below half of their median. {{holds len(at_once.rows.refused) > 50}}
 # No latencies can have such a mean: half of the samples take the median or longer. {{because
 # algebra}} In these rows the samples are so many that the sum of their nanoseconds passes what a
 # counter of eight bytes holds. {{because measured elsewhere: tests/evidence/test_tables.py}} Such a
-# counter then begins again from nothing. {{because definition}} Ask of a printed mean whether it can go with its median. {{because
-# advice}}
+# counter then begins again at zero. {{because definition}} Ask of a printed mean whether it can go
+# with its median. {{because advice}}
 
 # %% [markdown]
 # ### Do requests come at random?
@@ -1193,8 +1195,9 @@ step = float(np.median(np.diff(stamps)))
 step
 
 # %% [markdown]
-# Chat comes almost at random, {{holds 0.9 < varies["Azure conv"] < 1.2}} and M/M/c is off by
-# {{by_trace["Azure conv"].median:.0%}} in the median. Code completion does not: its gaps vary by
+# Chat comes almost at random, {{holds 0.9 < varies["Azure conv"] < 1.2}} and in half of
+# its runs M/M/c is off by less than {{by_trace["Azure conv"].median:.0%}}. {{because definition:
+# the median of the errors}} Code completion does not: its gaps vary by
 # {{varies["Azure code"]:.0f}} times their mean, {{holds varies["Azure code"] > 10}} and the formula
 # gives {{by_trace["Azure code"].ratios[1]:.0%}} of the wait. {{holds
 # by_trace["Azure code"].ratios[2] < 0.2}} Mooncake's conversations look bursty as well, but their

@@ -44,14 +44,15 @@ predict("quantization.weight_only_speedup", ...)
 # ## ◆ A number is three fields
 #
 # You have four bits for a number: sixteen codes. Which numbers should they stand for? Evenly spaced
-# ones would be poor at both ends, too coarse for the small and too short for the large. Play what
-# hardware does with them, power by power.
+# ones would be poor at both ends: too coarse for small numbers, and too few to reach large ones.
+# Play what hardware does with them, power by power.
 
 # %%
 explore_number_line()
 
 # %% [markdown]
-# **The gaps double with every power of two, so the relative error stays the same.** {{because
+# **Above the smallest numbers, the gaps double with every power of two, so the largest relative
+# error is the same in each.** {{because
 # measured elsewhere: tests/explorers/test_pictures.py}} Read one code by hand:
 # **{{" ".join(FORMATS["fp4_e2m1"].fields(0b0101))}}** has a sign bit, two bits of exponent and one
 # of mantissa.
@@ -511,8 +512,8 @@ ask("precision.loss_scale")
 # %% [markdown]
 # ## Long sums stall
 #
-# A sum grows, its terms do not. Once the step of the format is more than twice the term, adding the
-# term changes nothing. {{holds bool((bf16.round(2.0 ** np.arange(9, 100) + 1) == 2.0 **
+# A sum grows, but its terms do not. Once the step of the format is more than twice the term,
+# adding the term changes nothing. {{holds bool((bf16.round(2.0 ** np.arange(9, 100) + 1) == 2.0 **
 # np.arange(9, 100)).all() and bf16.spacing(2.0**9) > 2)}}
 
 # %%
@@ -584,7 +585,7 @@ figure(
 # {{written(round(prefixes[-1].sum()))}}. This is why matrix units multiply narrow numbers and
 # *accumulate in fp32*: it costs no memory traffic, since the sum stays in the unit. {{because
 # design}} Stochastic rounding is right on average and needs no wide accumulator, which helps where
-# a narrow number is updated many times by little, such as weights kept in bf16. {{holds
+# a narrow number is updated many times, a little each time, such as weights kept in bf16. {{holds
 # abs(bf16.round(np.full(10_000, 256.5), rng=np.random.default_rng(0)).mean() - 256.5) < 0.05}}
 #
 # ## ◆ Integers with a scale
@@ -1116,11 +1117,11 @@ tossed
 # %% [markdown]
 # ## Training in eight bits, and in four
 #
-# Matrix units do twice as many operations a second in fp8 as in bf16, {{holds h100.fp8 == 2 *
-# h100.bf16}} and training is mostly matrix products. {{because history}} bf16 has the range of fp32
-# and does without a scale. {{because history}} E4M3 has far less range. Take the small network from
-# above and store every tensor in E4M3, with the loss scale that saved fp16. What will happen? And
-# does a scale for each tensor help?
+# The matrix units of an H100 do twice as many operations a second in fp8 as in bf16, {{holds
+# h100.fp8 == 2 * h100.bf16}} and training is mostly matrix products. {{because history}} bf16 has
+# the range of fp32 and does without a scale. {{because history}} E4M3 has far less range. Take the
+# small network from above and store every tensor in E4M3, with the loss scale that saved fp16. What
+# will happen? And does a scale for each tensor help?
 
 
 # %%
@@ -1203,9 +1204,12 @@ table(
 )
 
 # %% [markdown]
-# Narrow products save time, and the activations that are kept shrink with them. The rest of the
-# memory hardly does: a parameter of DeepSeek-V3 takes {{fp8.total:.0f}} bytes while it is trained,
-# against {{adam.total:.0f}} with bf16. {{holds fp8.total > 0.8 * adam.total}}
+# Narrow products save time, and the activations that are kept shrink with them. The states of the
+# weights shrink less: a parameter of DeepSeek-V3 takes {{fp8.total:.0f}} bytes while it is trained,
+# against {{adam.total - adam.gradients + fp8.gradients:.0f}} in the column of bf16, {{holds 0.5 <
+# fp8.total / (adam.total - adam.gradients + fp8.gradients) < 0.8}} and most of the saving comes
+# from the moments in bf16, not from fp8. {{holds adam.momentum + adam.variance - fp8.momentum -
+# fp8.variance > 0.5 * (adam.total - adam.gradients + fp8.gradients - fp8.total)}}
 #
 # ### Where it breaks
 #
@@ -1217,11 +1221,11 @@ table(
 #   the step that they should add up to is lost. Rounded at random they keep their mean,
 #   {{tossed:.2f}} here. {{holds narrowest.round(small) == 0 and abs(tossed - small) < 0.01}}
 # - **Two copies of a weight.** The forward pass sums along its rows, the backward pass along its
-#   columns. Blocks along a row would give the two passes different weights, so the recipe uses
-#   square ones. {{because design}}
+#   columns. Blocks along the sum would cut the matrix differently in each, and the two passes would
+#   see different weights. So the recipe uses square blocks. {{because design}}
 # - **Outliers.** One of them sets the scale of its whole block. For the gradients of weights, the
-#   recipe first mixes the {{nvfp4.block}} numbers of a block by a random rotation, which the other
-#   matrix undoes. {{because design}}
+#   recipe first mixes the {{nvfp4.block}} numbers of a block by a random rotation. The other matrix
+#   is rotated too, so the rotations cancel in the product. {{because design}}
 #
 # Does it hold at scale? NVIDIA trained {{si(four.parameters, "parameter")}} on
 # {{si(four.tokens, "token")}} in this way. On MMLU-Pro the model answers {{four.mmlu_pro:.2%}}
@@ -1490,10 +1494,10 @@ table(
 # On each of these chips bf16 reaches more of its roof than fp8, and fp8 more than nvfp4. {{holds
 # all(a > b > c for a, b, c in shares.values())}} The nvfp4 peak of a B200 is {{find("b200").fp4 /
 # find("b200").bf16:.0f}} times that of bf16; at these shares its products are {{gain["b200"]:.1f}}
-# times as fast. {{holds gain["b200"] < 3}} The Ultra generation promises {{find("b300").fp4 /
+# times as fast. {{holds gain["b200"] < 3}} A B300 promises {{find("b300").fp4 /
 # find("b300").bf16:.1f}} times and comes to {{gain["b300"]:.1f}}: the promise grew, the gain did
 # not. {{holds gain["b300"] < 1.1 * gain["b200"] and find("b300").fp4 > 1.5 * find("b200").fp4}}
-# Even the best nvfp4 product of these two chips reached {{best_ultra:.0%}} of its roof. {{holds
+# Even the best nvfp4 product of a B300 or GB300 reached {{best_ultra:.0%}} of its roof. {{holds
 # best_ultra < 0.5}}
 
 # %%
@@ -1559,8 +1563,8 @@ products_table(mine)
 # ### Explain the difference
 #
 # - **Where a prediction stands, it should agree in every digit.** {{because measured elsewhere:
-#   tests/measure/test_measured_precision.py}} A format is a definition, and a sum one after another
-#   leaves the machine no choice. {{because definition}}
+#   tests/measure/test_measured_precision.py}} A format is fixed by its definition, and
+#   adding one number after another leaves the machine no choice. {{because definition}}
 # - **numpy's own sum** adds in blocks and then adds the blocks, where it has such a loop for the
 #   type. That is nearly the pairwise order, and it is why its errors are so far below the bound.
 #   {{because design: of numpy; the recorded errors below show it}} If its error in bf16 is that of
@@ -1596,7 +1600,8 @@ products_table(shipped()["intel_xeon_2core"])
 # In the digits shown the errors are the same. {{because measured elsewhere:
 # tests/measure/test_measured_precision.py}} The speeds are not, and do not even keep their order:
 # in products bf16 passes fp32 by far where a unit for it is at work. {{because measured elsewhere:
-# tests/measure/test_measured_precision.py}} A format is a definition, and a speed is a machine.
+# tests/measure/test_measured_precision.py}} A format is fixed by its definition; its
+# speed depends on the machine.
 #
 # ## Gallery of wrong claims
 #

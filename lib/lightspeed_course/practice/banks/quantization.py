@@ -815,10 +815,10 @@ promised = Question(
             reached=ratio * narrow,
             wide=(wide, "%"),
         ),
-        after="The peak is a promise, and each format keeps another share of its own.",
+        after="The peak is a promise, and each format reaches a different share of its own.",
     ),
     holds={
-        "each format keeps another share": lambda ratio, wide, narrow: narrow < wide,
+        "each format reaches a different share": lambda ratio, wide, narrow: narrow < wide,
         "On one chip the peak of a four-bit format": "definition",
     },
     misconceptions=(
