@@ -64,11 +64,12 @@ def open_lab(workspace, port=None, browser=True, arguments=()):
     # the address.
     token = secrets.token_hex(24)
     defaults.IdentityProvider.token = token
-    # These two spare the reader a warning at each start: kernels talk in private, and pings match
-    # what is allowed.
+    # Kernels that talk in private spare the reader a warning at each start.
     if zmq.has("curve"):
         defaults.KernelManager.transport_encryption = "auto"
-    defaults.ServerApp.tornado_settings = {"ws_ping_timeout": 30_000}
+    # No pings: Tornado allows a pong no longer than the time between two, and there Jupyter looks
+    # for the last. So a machine late by milliseconds lost its connection, and what was on it.
+    defaults.ServerApp.tornado_settings = {"ws_ping_interval": 0}
     # A slider feels the 40 ms that the usual connection may wait before it sends.
     defaults.ServerApp.kernel_websocket_connection_class = (
         "lightspeed_course.show.server.PromptConnection"

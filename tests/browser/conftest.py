@@ -135,17 +135,15 @@ class LabPage:
     def __init__(self, page, lab, name):
         self.page, self.lab, self.layout = page, lab, re.sub(r"\W+", "-", name)
         self.errors, self.strangers = [], set()
-        page.on("console", self._note_error)
+        page.on(
+            "console",
+            lambda message: self.errors.append(message.text) if message.type == "error" else None,
+        )
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.on("request", self._note_host)
 
     def __getattr__(self, name):
         return getattr(self.page, name)
-
-    def _note_error(self, message):
-        # On a busy machine a socket may close; JupyterLab opens it again, and says so as an error.
-        if message.type == "error" and not message.text.startswith("Connection lost, reconnecting"):
-            self.errors.append(message.text)
 
     def _note_host(self, request):
         address = urlsplit(request.url)
