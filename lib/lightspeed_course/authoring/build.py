@@ -344,7 +344,7 @@ def build_course(names: list[str] | None = None, root: Path = ROOT) -> None:
     faults = build(sources(names, root), root)
     if faults:
         raise BuildError("\n".join(faults))
-    if root == ROOT and not names:
+    if root == ROOT:
         BIBLIOGRAPHY.write_text(bibliography(), encoding="utf-8")
 
 
