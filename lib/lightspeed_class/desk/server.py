@@ -235,12 +235,13 @@ class Card(Page):
 
     def card(self, student, question, status=200, said="", typed=None):
         """The page of one; `said`: what went wrong, with `typed` as it was sent."""
-        result, places = self.result(student), self.places()
+        result, results = self.result(student), self.book.results(self.name)
+        assignment = self.book.assignment(self.name)
+        places = cards.queue(results, assignment, self.order)
         try:
             at, before, after, following = cards.around(places, student, question)
         except KeyError:
             raise HTTPError(404, reason=f"{self.name} does not ask that of this student") from None
-        assignment = self.book.assignment(self.name)
         cells = cells_of(self.book.content(result.submission.id))
         why = stops(assignment, result, cells).get(question, "")
         entries = self.book.manual(self.name, student, question)
@@ -248,7 +249,7 @@ class Card(Page):
         origins = Origins(self.book, self.name)
         seed = seed_of(self.book, Outcome(result), origins)
         i = list(assignment.points).index(question) + 1
-        had = {r.student.id: r.manual.get(question) for r in self.book.results(self.name)}
+        had = {r.student.id: r.manual.get(question) for r in results}
         self.set_status(status)
         self.show(
             "desk_card",

@@ -83,7 +83,7 @@ def homes(question, assignment, cells):
 
 def sources(cells, assignment, question):
     """The code of the cells that ask a question."""
-    code = [(cell.id, cell.source) for cell in cells if cell.kind == "code"]
+    code = code_of(cells)
     return [code[number][1] for number in homes(question, assignment, code)]
 
 
@@ -121,7 +121,12 @@ def read(path):
 
 def code_cells(content):
     """(id or None, source) of each code cell, from the bytes of a notebook. Raises Refused."""
-    return [(cell.id, cell.source) for cell in all_cells(content) if cell.kind == "code"]
+    return code_of(all_cells(content))
+
+
+def code_of(cells):
+    """(id, source) of each code cell."""
+    return [(cell.id, cell.source) for cell in cells if cell.kind == "code"]
 
 
 def all_cells(content):

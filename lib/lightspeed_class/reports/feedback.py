@@ -18,7 +18,7 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from lightspeed_class.class_folder import write_whole
-from lightspeed_class.intake.notebooks import Refused, all_cells, homes, sources
+from lightspeed_class.intake.notebooks import Refused, all_cells, code_of, homes, sources
 from lightspeed_class.intake.origins import Origins, told_student
 from lightspeed_class.posed import posed
 from lightspeed_class.reports.results import number, outcomes, short
@@ -179,7 +179,7 @@ def stops(assignment, result, cells):
     """Question -> what kept its cell from an answer: told whole once, and then referred to."""
     graded, told, found = result.grading and result.grading.graded, {}, {}
     notes = graded.notes if graded else ()
-    code = [(cell.id, cell.source) for cell in cells if cell.kind == "code"]
+    code = code_of(cells)
     errors = {int(m[1]): m[2] for m in map(STOPPED.fullmatch, notes) if m}
     for i, id in enumerate(assignment.points, 1):
         score = result.scores.get(id)

@@ -8,6 +8,7 @@ run is left out, and only where all that are left agree do they give the run a l
 from __future__ import annotations
 
 import functools
+import math
 import re
 import tomllib
 from dataclasses import dataclass, replace
@@ -24,7 +25,7 @@ from lightspeed_course.nccl_report.published import (
     shares_near,
     spread,
 )
-from lightspeed_course.nccl_report.verdict import BEYOND, judge, leaves_node
+from lightspeed_course.nccl_report.verdict import BEYOND, judge, leaves_node, level_of
 
 # Scale-up links of a node of unknown GPUs, with a chip whose peers were measured, and whether
 # switches add on them.
@@ -37,9 +38,8 @@ INSIDE = (
 )
 ETHERNET = (400, 200, 100, 25, 10)  # Gbit/s of a port
 DOMAIN = 72  # GPUs that NVLink 5 joins at most in what is sold
-NEAREST = (
-    3  # of links or usual networks, as many as are told: the slowest that could have carried it
-)
+# Of links or usual networks as many are told: the slowest that could have carried it.
+NEAREST = 3
 LEVELS = ("normal", "slow", "very slow")
 
 
@@ -224,6 +224,4 @@ def _among(report, collective, row, n, chip):
     # busbw rises with the size: beside theirs, a larger message would look better than it is.
     both = [r for r in report.rows if found.size / 2 < r.size <= found.size and r.time]
     bus, found = among(max(both, key=lambda r: (r.size, not r.in_place), default=row))
-    ratio = found.busbw[0] / bus
-    factor = spread("large", "one node")
-    return "very slow" if ratio > 2 * factor else "slow" if ratio > factor else "normal"
+    return level_of(found.busbw[0] / bus, spread("large", "one node"), fastest=math.inf)

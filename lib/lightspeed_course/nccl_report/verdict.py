@@ -8,6 +8,7 @@ Where no line is known, nothing is judged. Chapter 7 explains each number.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from lightspeed.collectives import algbw, busbw
@@ -86,7 +87,7 @@ def judge(collective, size, time, n, nodes=1, machine=None):
         model = predict(collective, size, n, joined, machine.fabric)
         tested = any(row.collective == collective for row in measurements())
         factor = spread(message if tested else "middle", where)
-        level = _level(time / model.time, factor)
+        level = level_of(time / model.time, factor, fastest=factor)
         if level == "fast" and _by_tree(collective, rate, joined, model, machine):
             level = "normal"
         return Verdict(size, time, rate, bus, line, model, factor, (), level, _regime(model))
@@ -95,7 +96,7 @@ def judge(collective, size, time, n, nodes=1, machine=None):
     level = "unknown"
     slots = joined == 1 and "PCIe" in machine.name  # no published run went through them
     if shares and not slots and message == "large":
-        level = _level(shares[0] / (bus / line), factor, fastest=float("inf"))
+        level = level_of(shares[0] / (bus / line), factor, fastest=math.inf)
     return Verdict(size, time, rate, bus, line, None, factor, shares, level, "unknown")
 
 
@@ -124,10 +125,10 @@ def _line(collective, n, nodes, machine):
     return line * (1 if shared else used), whole
 
 
-def _level(ratio, factor, fastest=None):
+def level_of(ratio, factor, fastest):
+    """The level of a run `ratio` times as slow as expected; beyond `factor` it is slow."""
     if ratio > 2 * factor:
         return "very slow"
-    fastest = fastest or factor
     return "slow" if ratio > factor else "fast" if ratio < 1 / fastest else "normal"
 
 
