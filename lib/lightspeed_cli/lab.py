@@ -74,6 +74,7 @@ def open_lab(workspace, port=None, browser=True, arguments=()):
     defaults.ServerApp.kernel_websocket_connection_class = (
         "lightspeed_course.show.server.PromptConnection"
     )
+    defaults.ServerApp.contents_manager_class = "lightspeed_course.show.server.StillPages"
     # Looking for language servers asks npm, where there is one, and the course has none to offer.
     defaults.LanguageServerManager.autodetect = False
     if os.name != "nt":

@@ -208,11 +208,16 @@ class LabPage:
         """Make the one cell whose last line begins with this call the active one, in sight, and
         return what it shows.
         """
-        index = self.page.evaluate(ACTIVATE_CELL, call)
-        cell = self.page.locator(f'.jp-Cell[data-windowed-list-index="{index}"]')
-        shown = cell.locator(".sol-view, .sol-practice").first
+        shown = self.cell(call).locator(".sol-view, .sol-practice").first
         shown.scroll_into_view_if_needed()
         return shown
+
+    def cell(self, call):
+        """Make the one cell whose last line begins with this call the active one, in sight, and
+        return it.
+        """
+        index = self.page.evaluate(ACTIVATE_CELL, call)
+        return self.page.locator(f'.jp-Cell[data-windowed-list-index="{index}"]')
 
     def answers(self, question, given, *words):
         """Fill a question's box, press Enter, and wait for words of its answer."""
@@ -340,6 +345,7 @@ def lab_page(chromium, lab, name):
 def judged(page, test):
     """A test that failed leaves a screenshot; the page of one that passed must be clean."""
     if getattr(test, "failed", False):
+        print("the page logged", page.errors)
         page.screenshot("failed-" + re.sub(r"\W+", "-", test.name))
     else:
         page.assert_clean()
