@@ -90,7 +90,7 @@ def test_the_code_of_a_figure_is_folded_behind_a_bar(page):
     cell = page.locator(".jp-CodeCell").filter(has=page.locator(".jp-InputPlaceholder")).first
     cell.scroll_into_view_if_needed()
     cell = cell.element_handle()  # unfolded, it is no longer what was looked for
-    assert cell.query_selector(FIGURE).is_visible()
+    cell.wait_for_selector(FIGURE, timeout=30_000)
     assert not [line for line in cell.query_selector_all(".cm-line") if line.is_visible()]
     page.screenshot("02_folded")
     cell.query_selector(".jp-InputPlaceholder .jp-Placeholder-content").click()
