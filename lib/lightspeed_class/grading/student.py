@@ -28,9 +28,9 @@ OUT_OF_TIME = {"kind": "error", "name": "OutOfTime"}
 PRACTICE = "lightspeed_course.practice"
 # what nearly every notebook of the course imports; a process that serves many imports them once
 USUAL = (
-    "numpy", "lightspeed.catalog", "lightspeed.roofline", "lightspeed.units", "lightspeed_course",
-    "lightspeed_course.show.page", "lightspeed_course.show.explore", "ipywidgets",
-    "matplotlib.pyplot",
+    "numpy", "lightspeed.roofline", "lightspeed_course", "lightspeed_course.show.page",
+    "lightspeed_course.show.explore", "ipywidgets", "matplotlib.pyplot", "IPython.core.logger",
+    "bdb",
 )  # fmt: skip
 
 
@@ -69,9 +69,20 @@ def prepare(paths, more=()):
     for name in more:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
+    if more:
+        read_tables()
     world = World()
     del sys.path[0]  # the folder of this program's modules, which are loaded now
     return world
+
+
+def read_tables():
+    """The constants and the units, which the library reads from its files at their first use."""
+    from lightspeed.catalog import accelerator
+    from lightspeed.units import Q
+
+    accelerator("h100_sxm")
+    Q(1, "byte")
 
 
 def work(world, inbox, outbox, limits):
