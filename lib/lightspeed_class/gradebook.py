@@ -8,80 +8,29 @@ nothing is graded twice.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import math
-import secrets
-import sqlite3
 import time
 import zlib
 from dataclasses import asdict
-from pathlib import Path
 
+from lightspeed_class.gradebook_marks import Marks
 from lightspeed_class.gradebook_records import (
     Change,
-    Decision,
     Grading,
-    Item,
-    Manual,
     Result,
     Student,
     Submission,
     standing,
 )
-from lightspeed_class.gradebook_schema import MIGRATIONS, Changed, Newer
 from lightspeed_class.grading.grade import Graded, Score
-from lightspeed_class.intake.lateness import Lateness, Rule, how_late, settle
+from lightspeed_class.intake.lateness import Lateness, how_late, settle
 from lightspeed_class.intake.notebooks import Assignment
-from lightspeed_course.practice.store_file import statements
-
-BUSY_SECONDS = 30
 
 
-class Gradebook:
+class Gradebook(Marks):
     """The file at `path`, made if it is not there; use it in a `with`, in one thread."""
-
-    def __init__(self, path):
-        self.path = Path(path)
-        self._file = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
-        try:
-            self._file.execute("PRAGMA foreign_keys = ON")
-            self._file.execute("PRAGMA synchronous = FULL")
-            self._migrate()
-        except BaseException:
-            self._file.close()
-            raise
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.close()
-
-    def close(self):
-        self._file.close()
-
-    @property
-    def secret(self):
-        """What only the class knows; it draws the hidden inputs."""
-        return self.setting("secret")
-
-    def setting(self, name, value=None):
-        """The setting of this name (None if there is none), after it got the value, if one is
-        given.
-        """
-        with self._transaction():
-            if value is not None:
-                self._file.execute(
-                    "INSERT INTO settings VALUES (?, ?) ON CONFLICT DO UPDATE SET value ="
-                    " excluded.value",
-                    (name, value),
-                )
-            row = self._file.execute(
-                "SELECT value FROM settings WHERE name = ?", (name,)
-            ).fetchone()
-        return row and row[0]
 
     # The roster and the assignments
 
@@ -323,146 +272,7 @@ class Gradebook:
         )
         return dict(rows.fetchall())
 
-    # What people add
-
-    def set_manual(
-        self, student, assignment, question, points=None, comment="", by="", items=(), base=0.0,
-        expects=None,
-    ):  # fmt: skip
-        """Points or a comment by a person; the latest entry counts, no grading ever touches one.
-        With neither, and no rubric items: none any more. `expects`: the number of the entry that
-        it follows, 0 for none. Raises Changed for another.
-        """
-        with self._transaction():
-            self._follows(student, assignment, question, expects)
-            self._set_manual(student, assignment, question, points, comment, by, items, base)
-
-    def undo_manual(self, student, assignment, question, by="", expects=None):
-        """Take back the last entry that stands, so that the one before counts again. Raises Changed
-        as set_manual does, KeyError where none stands.
-        """
-        with self._transaction():
-            entries = self._follows(student, assignment, question, expects)
-            last = standing(entries).get((student, question))
-            if not last:
-                raise KeyError(question)
-            self._set_manual(student, assignment, question, None, "", by, undoes=last.number)
-
-    def _set_manual(
-        self, student, assignment, question, points, comment, by, items=(), base=0.0, undoes=None
-    ):
-        self._file.execute(
-            "INSERT INTO manual (student, assignment, question, points, comment, by, at, items,"
-            " base, undoes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                *(student, assignment, question, points, comment, by, time.time()),
-                *(json.dumps(list(items)), base, undoes),
-            ),
-        )
-
-    def _follows(self, student, assignment, question, expects):
-        """The entries so far. Raises Changed where the last one is not the expected one."""
-        entries = self.manual(assignment, student, question)
-        if expects is not None and expects != (entries[-1].number if entries else 0):
-            raise Changed(question)
-        return entries
-
-    def manual(self, assignment, student=None, question=None):
-        """Every entry, oldest first."""
-        rows = self._file.execute(
-            "SELECT student, assignment, question, points, comment, by, at, number, items, base,"
-            " undoes FROM manual WHERE assignment = ?1 AND ?2 IN (student, '') AND (?3 IS NULL OR"
-            " question = ?3) ORDER BY number",
-            (assignment, student or "", question),
-        )
-        return [
-            Manual(*head, tuple(json.loads(items)), base, undoes, head[3])
-            for *head, items, base, undoes in rows
-        ]
-
-    def set_item(self, assignment, question, words, points, by="", item=None, expects=None):
-        """Keep a rubric item, or another version of one, and give its id; points None withdraw it.
-        Raises Changed where `expects` is not the number of its last version.
-        """
-        with self._transaction():
-            kept = {i.id: i for i in self.rubric_history(assignment)}
-            if item is not None and (item not in kept or expects != kept[item].number):
-                raise Changed(words)
-            if item is None:
-                newest = self._file.execute("SELECT coalesce(max(item), 0) FROM rubric").fetchone()
-                item = newest[0] + 1
-            self._file.execute(
-                "INSERT INTO rubric (item, assignment, question, words, points, by, at) VALUES"
-                " (?, ?, ?, ?, ?, ?, ?)",
-                (item, assignment, question, words, points, by, time.time()),
-            )
-        return item
-
-    def rubric_history(self, assignment):
-        """Every version of every rubric item, oldest first."""
-        rows = self._file.execute(
-            "SELECT * FROM rubric WHERE assignment = ? ORDER BY number", (assignment,)
-        )
-        return [Item(*row) for row in rows]
-
-    def rubric(self, assignment):
-        """Id -> the rubric item as it is now, without those withdrawn."""
-        kept = {item.id: item for item in self.rubric_history(assignment)}
-        return {id: item for id, item in kept.items() if item.points is not None}
-
-    # What people decide
-
-    def decide(self, what, student, assignment="", value=None, reason="", by=""):
-        """Keep a decision; the latest one of its kind counts, and None takes back what was."""
-        with self._transaction():
-            self._decide(what, student, assignment, value, reason, by)
-
-    def _decide(self, what, student, assignment, value, reason="", by=""):
-        self._file.execute(
-            "INSERT INTO decisions (what, student, assignment, value, reason, by, at) VALUES"
-            " (?, ?, ?, ?, ?, ?, ?)",
-            (what, student, assignment, value, reason, by, time.time()),
-        )
-
-    def decisions(self, what=None, assignment=None):
-        """Every one, or those of a kind and an assignment, oldest first."""
-        rows = self._file.execute(
-            "SELECT what, student, assignment, value, reason, by, at FROM decisions WHERE ?1 IN"
-            " (what, '') AND ?2 IN (assignment, '') ORDER BY number",
-            (what or "", assignment or ""),
-        )
-        return [Decision(*row) for row in rows]
-
-    def standing(self, what, assignment):
-        """Student id -> the value of the decision that counts, where there is one."""
-        latest = {d.student: d.value for d in self.decisions(what, assignment)}
-        return {student: value for student, value in latest.items() if value is not None}
-
-    @property
-    def late_rule(self):
-        """What a late day costs, as class.toml said last."""
-        kept = self.decisions("late rule")
-        return Rule(**json.loads(kept[-1].value)) if kept else Rule()
-
-    def set_late_rule(self, rule):
-        """Keep the rule of class.toml where it is another one than before."""
-        if rule != self.late_rule:
-            self.decide("late rule", None, value=json.dumps(asdict(rule)))
-
-    def due(self, assignment, student=None):
-        """(when it is due for all or for one student, whether that is an extension)."""
-        return self._dues(assignment)(student)
-
-    def _dues(self, assignment):
-        """A function student -> due(); an extension never makes anything due earlier."""
-        kept, extended = self.setting(f"due {assignment}"), self.standing("extended", assignment)
-        due = float(kept) if kept else None
-
-        def of(student):
-            own = float(extended.get(student, "-inf"))
-            return (due, False) if due is None or own <= due else (own, True)
-
-        return of
+    # The outcome
 
     def lateness(self, assignment):
         """Student id -> Lateness of the submission that counts. What could not be read, and what
@@ -485,8 +295,6 @@ class Gradebook:
             if assignment in names:
                 costs[student] = settled[names.index(assignment)]
         return costs
-
-    # The outcome
 
     def results(self, assignment, student=None):
         """One for each student of the roster, without those who have left and have nothing here;
@@ -539,38 +347,6 @@ class Gradebook:
                     if q in old and old[q] != new[q]
                 ]
         return found
-
-    @contextlib.contextmanager
-    def _transaction(self):
-        self._file.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-        except BaseException:
-            self._file.execute("ROLLBACK")
-            raise
-        self._file.execute("COMMIT")
-
-    def _migrate(self):
-        if self._version() > len(MIGRATIONS):
-            raise Newer(
-                f"{self.path} was written by a newer version of the course. Update it to go on."
-            )
-        if self._version() == len(MIGRATIONS):
-            return
-        self._file.execute("PRAGMA journal_mode = WAL")
-        with self._transaction():
-            # asked again: another process may have been first
-            for step in MIGRATIONS[self._version() :]:
-                for statement in statements(step):
-                    self._file.execute(statement)
-            self._file.execute(
-                "INSERT INTO settings VALUES ('secret', ?) ON CONFLICT DO NOTHING",
-                (secrets.token_hex(16),),
-            )
-            self._file.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
-
-    def _version(self):
-        return self._file.execute("PRAGMA user_version").fetchone()[0]
 
 
 def _graded(text):

@@ -25,7 +25,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lightspeed_class.class_folder import CourseError, sweep, unfinished, write_whole
-from lightspeed_class.gradebook import Submission
+from lightspeed_class.gradebook_records import Submission
 from lightspeed_class.intake.lateness import FROM_WORKSHEET, late
 from lightspeed_class.intake.match_submissions import BY_ID, MOODLE, People
 from lightspeed_class.intake.moodle_worksheet import has_no_time, worksheets

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lightspeed_class.gradebook import Result
+from lightspeed_class.gradebook_records import Result
 from lightspeed_class.intake.lateness import late
 from lightspeed_course.show.format import human_time
 
