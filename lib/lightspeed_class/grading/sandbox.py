@@ -45,6 +45,7 @@ HINT = (
 FIRST_UID = 2_000_000_000
 NOT_STARTED = "The sandbox did not start. Is the machine out of memory or of processes?"
 WAITING = 4  # times the limit of time, at most, on a machine that has no time for the student
+START = 60  # seconds for the program to load what it needs, which are not the student's
 GONE_IN = 5  # seconds for the processes of a sandbox that was killed
 SCRATCH = 16 << 20  # bytes that the packages may write while they are loaded
 
@@ -94,9 +95,17 @@ class Sandbox:
 
     def __enter__(self):
         self._home = (_Confined if self._isolated else _Free)(self.limits)
-        self._deadline = time.monotonic() + self.limits.wall
-        self._last = self._deadline + (WAITING - 1) * self.limits.wall
+        self._count(START)
         return self
+
+    def begin(self):
+        """The student's own time counts from now."""
+        self._count(self.limits.wall)
+
+    def _count(self, seconds):
+        self._seconds, self._before = seconds, self._home.waited()
+        self._deadline = time.monotonic() + seconds
+        self._last = self._deadline + (WAITING - 1) * seconds
 
     def __exit__(self, *_):
         self._home.close()
@@ -155,7 +164,8 @@ class Sandbox:
     def _look_at_use(self, now):
         """Time is the student's own: what a busy machine made them wait is theirs on top."""
         if now > self._deadline:
-            self._deadline = self._home.waited() + self._last - (WAITING - 1) * self.limits.wall
+            waited = self._home.waited() - self._before
+            self._deadline = waited + self._last - (WAITING - 1) * self._seconds
             if now > min(self._deadline, self._last):
                 raise Ended("time")
         pids = list(_descendants(self._home.pid)) if self._isolated else []
