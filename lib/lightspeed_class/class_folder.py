@@ -166,6 +166,8 @@ class Course:
             assignment = Assignment.of(path, self.points.get(Path(path).stem))
         except SyntaxError as error:
             raise CourseError(f"{path}: a cell is not plain Python: {error}") from None
+        except ValueError as error:
+            raise CourseError(f"{path}: {error}") from None
         self._check_points(assignment.name, assignment.points)
         return assignment
 

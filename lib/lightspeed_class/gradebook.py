@@ -27,6 +27,7 @@ from lightspeed_class.gradebook_records import (
 from lightspeed_class.grading.grade import Graded, Score
 from lightspeed_class.intake.lateness import Lateness, how_late, settle
 from lightspeed_class.intake.notebooks import Assignment
+from lightspeed_class.intake.prose import Prose
 
 
 class Gradebook(Marks):
@@ -73,7 +74,10 @@ class Gradebook(Marks):
         """Keep what is asked; with other content than before, a new version. `seeded`: each
         student has an own variant.
         """
-        content = json.dumps({"cells": assignment.cells, "points": assignment.points})
+        kept = {"cells": assignment.cells, "points": assignment.points}
+        if assignment.prose:
+            kept["prose"] = {q: asdict(asked) for q, asked in assignment.prose.items()}
+        content = json.dumps(kept)
         with self._transaction():
             now = self._file.execute(
                 "SELECT content, seeded FROM assignments WHERE name = ? ORDER BY number DESC",
@@ -105,6 +109,7 @@ class Gradebook(Marks):
                 name,
                 {cell: tuple(map(tuple, pairs)) for cell, pairs in k["cells"].items()},
                 k["points"],
+                {q: Prose(**asked) for q, asked in k.get("prose", {}).items()},
             )
             for k in kept
         ]

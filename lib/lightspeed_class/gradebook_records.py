@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 
-from lightspeed_class.grading.grade import Graded, Score
+from lightspeed_class.grading.grade import BY_HAND, Graded, Score
 from lightspeed_class.intake.lateness import Lateness
 
 
@@ -145,11 +145,20 @@ class Result:
 
     @property
     def points(self):
-        """None while there is nothing to count."""
+        """None while there is nothing to count; see `unmarked` for what is still to come."""
         given = self._given
         if self.excused or (not self.grading and not given):
             return None
         return math.fsum((self._earned, -self.off, given.get("", 0.0)))
+
+    @property
+    def unmarked(self):
+        """The questions that people mark, and nobody has marked yet: no points of theirs count."""
+        return [
+            q
+            for q, s in self.scores.items()
+            if s.kind == BY_HAND and self.now.get(q) and q not in self._given and not self.excused
+        ]
 
     @property
     def off(self):

@@ -279,6 +279,7 @@ def test_help_tells_the_tour(say):
         "new",
         "roster",
         "incident",
+        "prose",
         "release",
         "collect",
         "grade",

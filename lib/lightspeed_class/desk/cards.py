@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 
 from lightspeed_class.intake.notebooks import homes, text_of
+from lightspeed_class.intake.prose import written
 
 ORDERS = ("question", "student")
 PICTURES = ("image/png", "image/jpeg", "image/gif", "image/svg+xml")
@@ -71,7 +72,9 @@ def work(cells, assignment=None, question=None):
     """
     code = [i for i, cell in enumerate(cells) if cell.kind == "code"]
     chosen = range(len(cells))
-    if question:
+    if question and question in assignment.prose:
+        chosen = written(cells, assignment.prose[question])
+    elif question:
         at = [(cells[i].id, cells[i].source) for i in code]
         asking = [code[number] for number in homes(question, assignment, at)]
         chosen = sorted({near for i in asking for near in _beside(cells, i)})

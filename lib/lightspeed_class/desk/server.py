@@ -23,6 +23,7 @@ from tornado.web import Application, HTTPError, RequestHandler
 from lightspeed_class.desk import cards
 from lightspeed_class.gradebook_schema import Changed
 from lightspeed_class.intake.origins import Origins
+from lightspeed_class.intake.prose import answer
 from lightspeed_class.posed import posed
 from lightspeed_class.reports.feedback import cells_of, seed_of, stops, told_notes, told_question
 from lightspeed_class.reports.results import Outcome, number, said
@@ -260,7 +261,11 @@ class Card(Page):
             at=at,
             count=len(places),
             state=cards.state(result, question),
-            told=told_question(i, assignment, result, posed(question, seed, self.book.secret), why),
+            told=told_question(
+                i, assignment, result, posed(question, seed, self.book.secret, assignment), why
+            ),
+            prose=question in assignment.prose,
+            blank=question in assignment.prose and not answer(cells, assignment.prose[question]),
             notes=told_notes(result),
             cells=cards.work(cells, assignment, question),
             before=before,

@@ -36,6 +36,7 @@ from lightspeed_course.practice.check import diagnose
 from lightspeed_course.practice.variants import draw, seeded
 
 DRAWS = 20
+BY_HAND = "by hand"  # the kind of a score that is none yet: people mark the question
 PACKAGES = ("lightspeed", "lightspeed_course", "lightspeed_class")
 STATUS = {
     "ok": "",
@@ -115,7 +116,7 @@ def grade(content, assignment, seed=None, secret="", limits=None, isolated=True)
     with Sandbox(limits, isolated) as box:
         record["isolation"] = box.isolation
         run = _Run(box, assignment, limits, cells)
-        asked = {id: posed(id, seed, secret) for id in assignment.points}
+        asked = {id: posed(id, seed, secret) for id in assignment.judged}
         verdicts = {id: _published(run, variant) for id, variant in asked.items()}
         # All that is told of the program is known here. From now on it knows hidden inputs, and
         # nothing that it says is told to anybody but as right or not.
@@ -123,7 +124,8 @@ def grade(content, assignment, seed=None, secret="", limits=None, isolated=True)
         drawn = f"{secret}\n{seed}\n{record['submission']}"
         verdicts |= {id: _held(run, asked[id], drawn, v) for id, v in verdicts.items()}
     scores = tuple(
-        _score(run, id, out_of, verdicts[id]) for id, out_of in assignment.points.items()
+        _score(run, id, out_of, verdicts[id]) if id in verdicts else Score(id, 0.0, out_of, BY_HAND)
+        for id, out_of in assignment.points.items()
     )
     return Graded(status, scores, notes, record, run.late)
 
@@ -163,8 +165,10 @@ class _Run:
         self.box, self.limits = box, limits
         self.status, self.answers, self.told, self.ran, self.late = "ok", {}, [], set(), False
         self.cells, self.called = len(cells), {}
-        self.homes = {q: set(homes(q, assignment, cells)) for q in assignment.points}
-        plan = [{"source": source, "asks": assignment.cells.get(id, ())} for id, source in cells]
+        self.homes = {q: set(homes(q, assignment, cells)) for q in assignment.judged}
+        judged = set(assignment.judged)
+        asks = {id: [p for p in pairs if p[0] in judged] for id, pairs in assignment.cells.items()}
+        plan = [{"source": source, "asks": asks.get(id, ())} for id, source in cells]
         try:
             box.send({"cells": plan, "functions": assignment.functions})
             started = box.receive() == {"started": True}
@@ -172,9 +176,10 @@ class _Run:
             started = False
         if not started:  # nothing of the student's has run: it is not their fault
             raise NoSandbox(NOT_STARTED)
+        box.begin()
         try:
             while "done" not in (message := box.receive()):
-                self._note(message, len(cells), assignment.points)
+                self._note(message, len(cells), judged)
         except Ended as end:
             self._over(end)
 

@@ -1,15 +1,8 @@
-"""A notebook that asks an incident, ready to be released, alone or behind an exercise.
-
-It holds cells like those of any exercise: an instructor may edit them, or put them into a notebook
-of their own.
-"""
+"""The cells that ask an incident."""
 
 from __future__ import annotations
 
-import json
-
-from lightspeed_class.class_folder import CourseError, write_whole
-from lightspeed_class.handout.release import find
+from lightspeed_class.handout.own_notebook import write_notebook
 from lightspeed_course.practice.questions import INCIDENT
 
 CELLS = (
@@ -46,28 +39,6 @@ def write(course, kind, beside=None):
     """Write the notebook into the folder of the class, with the cells of an exercise before it if
     one is named, and give its path. Raises CourseError.
     """
-    cells, metadata, name = [], {}, f"{INCIDENT}_{kind}"
-    if beside:
-        found = find(beside)
-        notebook = json.loads(found.read_text("utf-8"))
-        cells, metadata = notebook["cells"], notebook["metadata"]
-        name = f"{found.stem}_{name}"
-    path = course.root / f"{name}.ipynb"
-    if path.exists():
-        raise CourseError(f"{path} exists; delete it, or release it as it is")
-    cells += [_cell(kind, *cell) for cell in CELLS]
-    whole = {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
-    write_whole(path, (json.dumps(whole, indent=1, ensure_ascii=False) + "\n").encode())
-    return path
-
-
-def _cell(kind, type, id, source):
     words = {"kind": kind, "id": f"{INCIDENT}.{kind}"}
-    empty = {"execution_count": None, "outputs": []} if type == "code" else {}
-    return {
-        "cell_type": type,
-        "id": id.format(**words),
-        "metadata": {},
-        "source": source.format(**words),
-        **empty,
-    }
+    cells = [(type, id.format(**words), source.format(**words), []) for type, id, source in CELLS]
+    return write_notebook(course, f"{INCIDENT}_{kind}", cells, beside)

@@ -28,6 +28,7 @@ from pathlib import Path
 from lightspeed_class.class_folder import CourseError, exercises, write_whole
 from lightspeed_class.handout.handout_list import write_handout
 from lightspeed_class.intake.notebooks import checks
+from lightspeed_class.intake.prose import name_of
 from lightspeed_class.posed import posed
 from lightspeed_course.practice.questions import INCIDENT, UnknownQuestion, question
 
@@ -174,16 +175,18 @@ def find(name):
         raise CourseError(f"{name} holds the solutions; release exercises/{found.name}")
     try:
         cells = json.loads(found.read_text("utf-8"))["cells"]
-        asked = any('check("' in "".join(cell["source"]) for cell in cells)
+        asked = any('check("' in "".join(c["source"]) or name_of(c) for c in cells)
         whole = all(isinstance(cell["id"], str) for cell in cells)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError):
         raise CourseError(
             f"{name} is not a notebook whose cells have ids; save it from JupyterLab"
         ) from None
+    except ValueError as error:
+        raise CourseError(f"{name}: {error}") from None
     if not (asked and whole):
         raise CourseError(
             f'{name} asks nothing: an assignment has cells that end with check("question",'
-            " variable)"
+            " variable), or Markdown cells with a tag prose:NAME"
         )
     return found
 
@@ -203,7 +206,8 @@ def notebook_for(path, seed, student="", feedback="full", secret=""):
         incidents = [id for id in _asked(cells) if question(id).kind == INCIDENT]
     except UnknownQuestion as error:
         raise CourseError(f"{path.name}: {error}") from None
-    first = next(i for i, cell in enumerate(cells) if cell["cell_type"] == "code")
+    code = [i for i, cell in enumerate(cells) if cell["cell_type"] == "code"]
+    first = code[0] if code else len(cells)
     settings = {"LIGHTSPEED_SEED": seed, "LIGHTSPEED_CLASS": feedback}
     text = ", ".join(
         f"{key}={json.dumps(value)}" for key, value in settings.items() if value is not None

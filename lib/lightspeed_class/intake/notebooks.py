@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from lightspeed_class.intake.prose import Prose, prose_at
 from lightspeed_course.practice.questions import question
 
 LARGEST = 16 << 20  # bytes of a notebook; with many figures it has one or two million
@@ -28,12 +29,13 @@ class Refused(Exception):
 @dataclass(frozen=True)
 class Assignment:
     """What is asked where: `cells` maps the id of an exercise cell to its (question, variable)
-    pairs.
+    pairs; `prose` has the questions that people mark, which have no variable.
     """
 
     name: str
     cells: Mapping[str, tuple]
     points: Mapping[str, float] = field(default_factory=dict)
+    prose: Mapping[str, Prose] = field(default_factory=dict)
 
     def __post_init__(self):
         asked = dict.fromkeys(q for pairs in self.cells.values() for q, _ in pairs)
@@ -42,14 +44,25 @@ class Assignment:
     @classmethod
     def of(cls, path, points=None):
         """The assignment that a released notebook or an exercise poses: its calls check("id",
-        variable).
+        variable), and its prose. Raises ValueError for prose that cannot be asked so.
         """
-        path, cells = Path(path), {}
-        for cell in json.loads(path.read_text("utf-8"))["cells"]:
+        path, cells, prose = Path(path), {}, {}
+        kept = json.loads(path.read_text("utf-8"))["cells"]
+        for at, cell in enumerate(kept):
+            if asked := prose_at(kept, at):
+                if asked.id in prose:
+                    raise ValueError(f"two cells ask {asked.id}; give one another name")
+                prose[asked.id] = asked
+                cells[cell["id"]] = ((asked.id, ""),)
             pairs = tuple(checks("".join(cell["source"]))) if cell["cell_type"] == "code" else ()
             if pairs:
                 cells[cell["id"]] = pairs
-        return cls(path.stem, cells, points or {})
+        return cls(path.stem, cells, points or {}, prose)
+
+    @property
+    def judged(self):
+        """The questions that the grader judges."""
+        return [q for q in self.points if q not in self.prose]
 
     @property
     def functions(self):
@@ -58,7 +71,7 @@ class Assignment:
             q: name
             for pairs in self.cells.values()
             for q, name in pairs
-            if question(q).kind == "function"
+            if q not in self.prose and question(q).kind == "function"
         }
 
 

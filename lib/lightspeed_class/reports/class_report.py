@@ -15,6 +15,7 @@ from itertools import islice
 
 import numpy as np
 
+from lightspeed_class.grading.grade import BY_HAND
 from lightspeed_class.intake.origins import remarks
 from lightspeed_class.reports.results import number, outcomes
 from lightspeed_course.practice.questions import question
@@ -66,7 +67,10 @@ def statistics(book, name):
         "graded": len(graded),
         "read": len(read),
         "out of": math.fsum(assignment.points.values()),
-        "points": sorted(o.result.points for o in read if not o.result.excused),
+        "points": sorted(
+            o.result.points for o in read if not (o.result.excused or o.result.unmarked)
+        ),
+        "by hand": list(_by_hand(read, assignment)),
         "questions": items(answers, assignment.points),
         "mistakes": mistakes(answers),
         "unexplained": unexplained(answers),
@@ -88,13 +92,24 @@ def statistics(book, name):
     }
 
 
+def _by_hand(read, assignment):
+    """(question, how many are marked, how many wait, mean share of the points) of prose."""
+    for id in assignment.prose:
+        mine = [o for o in read if id in o.result.scores and not o.result.excused]
+        marked = [o for o in mine if o.points(id) is not None and o.result.asked[id]]
+        given = [o.points(id) / o.result.asked[id] for o in marked]
+        mean = math.fsum(given) / len(given) if given else None
+        waiting = sum(id in o.result.unmarked for o in mine)
+        yield id, len(given), waiting, mean
+
+
 def _who(outcome):
     return outcome.result.student.id, outcome.result.student.name
 
 
 def _answers(outcome, points, seed):
     for id, score in outcome.result.scores.items():
-        if id in points:
+        if id in points and score.kind != BY_HAND:
             out_of = outcome.result.asked[id]
             share = outcome.points(id) / out_of if out_of else 0.0
             ratio = ratios(id, seed, score.given) if score.kind in OPEN else ()

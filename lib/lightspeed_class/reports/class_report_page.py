@@ -56,6 +56,7 @@ def to_html(data):
         told=[row | _placed(row, zero, 1.02) for row in told],
         told_of=next((q["discrimination"][3] for q in asked if q["discrimination"]), 0),
         asked=[_cells(q) for q in asked],
+        by_hand=[(*q[:3], "–" if q[3] is None else si(q[3], "%", 2)) for q in data["by hand"]],
         fewest=FEWEST,
         most=MOST,
         kinds=KINDS,

@@ -34,7 +34,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from lightspeed_class.class_folder import write_whole
-from lightspeed_class.reports.results import number, outcomes, outdated
+from lightspeed_class.grading.grade import BY_HAND
+from lightspeed_class.reports.results import number, outcomes, outdated, to_mark
 
 KINDS = ("plain", "canvas", "moodle")
 FORMULA = re.compile(r"\s*[=+\-@＝＋－＠\t\r\n]")
@@ -59,15 +60,23 @@ class Outdated(Incomplete):
     """
 
 
-def export_csv(book, names, path, kind="plain", missing_as_zero=False, titles=None):
+class Unmarked(Incomplete):
+    """Nobody has marked some prose yet; the message says whose, and what to do."""
+
+
+def export_csv(
+    book, names, path, kind="plain", missing_as_zero=False, titles=None, leave_unmarked=False
+):
     """Write the scores of assignments to `path`, as `kind`: plain, canvas or moodle.
 
     A cell is empty where nothing was handed in or nothing is graded yet; `missing_as_zero` writes 0
-    for the former. `titles`: assignment -> its heading in Canvas or Moodle, such as {"02_roofline":
-    "Roofline (1234)"}. Whom the platform could not find, or take for another, is left out and named
-    on stderr. Those who have left are only in the plain form, if they handed something in. Raises
-    KeyError for an unknown assignment, Incomplete where nobody could be found, Outdated where a
-    platform would get points of earlier settings with the maximum of now.
+    for the former. `leave_unmarked`: it is empty, too, for who has prose that nobody marked yet
+    (the plain form says so); without it, that raises Unmarked. `titles`: assignment -> its heading
+    in Canvas or Moodle, such as {"02_roofline": "Roofline (1234)"}. Whom the platform could not
+    find, or take for another, is left out and named on stderr. Those who have left are only in the
+    plain form, if they handed something in. Raises KeyError for an unknown assignment, Incomplete
+    where nobody could be found, Outdated where a platform would get points of earlier settings with
+    the maximum of now.
     """
     if kind not in KINDS:
         raise ValueError(f"export: kind = {kind!r}: expected one of {', '.join(KINDS)}")
@@ -75,6 +84,13 @@ def export_csv(book, names, path, kind="plain", missing_as_zero=False, titles=No
         raise Outdated("\n".join(f"{line}, then export" for line in stale))
     here = {name: [o for o in outcomes(book, name) if _is_told(o, kind)] for name in names}
     table = {name: {o.result.student.id: o for o in found} for name, found in here.items()}
+    for name, rows in table.items():
+        waiting = [id for id, o in rows.items() if o.result.unmarked]
+        if waiting and not leave_unmarked:
+            raise Unmarked(
+                f"{name}: prose of {_some(waiting)} is not marked yet: lightspeed class desk"
+                f" {name}; or export with --leave-unmarked, and their cells stay empty"
+            )
     make = {"plain": _plain, "canvas": _canvas, "moodle": _moodle}[kind]
     text = io.StringIO(newline="")
     csv.writer(text).writerows(make(book, table, titles or {}, missing_as_zero))
@@ -82,6 +98,11 @@ def export_csv(book, names, path, kind="plain", missing_as_zero=False, titles=No
     path = Path(path)
     write_whole(path, text.getvalue().encode("utf-8-sig" if kind == "plain" else "utf-8"))
     return path
+
+
+def _some(ids, most=5):
+    more = f" and {len(ids) - most} more" if len(ids) > most else ""
+    return ", ".join(ids[:most]) + more
 
 
 def _is_told(outcome, kind):
@@ -117,7 +138,8 @@ def _plain(book, table, titles, missing_as_zero):
             details = [cell(student.details.get(key, "")) for key in ("email", "section")]
             added = _points(whole.points if whole else None)
             said = " ".join(words for words in _comments(outcome))
-            status = outcome.status + " (left)" * student.left
+            waits = ", not marked yet" * bool(outcome.result.unmarked)
+            status = outcome.status + waits + " (left)" * student.left
             total, out_of = _total(outcome, missing_as_zero), number(outcome.result.out_of)
             yield [
                 *(identifier(id), cell(student.name), *details),
@@ -218,6 +240,8 @@ def identifier(text):
 
 
 def _total(outcome, missing_as_zero):
+    if outcome.result.unmarked:
+        return ""
     return (
         "0" if missing_as_zero and outcome.status == "missing" else _points(outcome.result.points)
     )
@@ -253,13 +277,16 @@ def _out_of(book, name):
 
 def _words(outcome):
     """The diagnosis of each question that is not right, for a field of feedback."""
-    scores = outcome.result.scores.values()
+    scores = [s for s in outcome.result.scores.values() if s.kind != BY_HAND]
     if outcome.status == "excused":
         yield "Excused."
         return
-    if outcome.status == "missing" or not scores:
+    if outcome.status == "missing" or not outcome.result.scores:
         return
-    yield f"{sum(s.kind == 'right' for s in scores)} of {len(scores)} right."
+    if scores:
+        yield f"{sum(s.kind == 'right' for s in scores)} of {len(scores)} right."
+    if waiting := to_mark(outcome.result.unmarked):
+        yield f"{waiting}."
     if outcome.late:
         yield f"{', '.join(filter(None, (outcome.late.capitalize(), outcome.cost)))}."
     yield from outcome.result.grading.graded.notes

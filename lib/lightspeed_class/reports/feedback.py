@@ -18,10 +18,12 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from lightspeed_class.class_folder import write_whole
+from lightspeed_class.grading.grade import BY_HAND
 from lightspeed_class.intake.notebooks import Refused, all_cells, code_of, homes, sources
 from lightspeed_class.intake.origins import Origins, told_student
+from lightspeed_class.intake.prose import answer
 from lightspeed_class.posed import posed
-from lightspeed_class.reports.results import number, outcomes, short
+from lightspeed_class.reports.results import number, outcomes, short, to_mark
 from lightspeed_course.html import coded, ours, page, theirs
 from lightspeed_course.practice.amounts import amount
 from lightspeed_course.practice.questions import INCIDENT
@@ -35,6 +37,7 @@ WORDS = {
     "close": "Not yet: close",
     "cause": "Not yet: another cause",
     "fix": "Partly right: another fix",
+    BY_HAND: "Not marked yet",
 }
 TOLD = {
     "refused": "Your notebook could not be read, so no question could be graded.",
@@ -107,7 +110,7 @@ def to_html(assignment, outcome, seed=None, former=(), remark="", content=None, 
         status=status,
         points=""
         if result.points is None
-        else _points(result.points, result.out_of)
+        else _points(result.points, result.out_of) + " so far" * bool(result.unmarked)
         if status in TOLD or judged
         else "",
         told=TOLD.get(status) or _tally(result),
@@ -119,13 +122,24 @@ def to_html(assignment, outcome, seed=None, former=(), remark="", content=None, 
         notes=_notes(result, remark),
         again=_again(result, former),
         questions=[
-            told_question(i, assignment, result, posed(id, seed, secret), why.get(id, ""))
-            | {"code": sources(cells, assignment, id)}
+            told_question(
+                i, assignment, result, posed(id, seed, secret, assignment), why.get(id, "")
+            )
+            | _theirs(cells, assignment, id)
             for i, id in enumerate(assignment.points, 1)
             if (judged and id in result.asked) or id in result.manual
         ],
         ran=_ran(result) if judged else "",
     )
+
+
+def _theirs(cells, assignment, id):
+    """What stands in the notebook for a question: code, or prose."""
+    asked = assignment.prose.get(id)
+    if not asked:
+        return {"code": sources(cells, assignment, id), "prose": False}
+    found = answer(cells, asked)
+    return {"code": found, "prose": True} | ({} if found else {"given": "Nothing was written."})
 
 
 def cells_of(content):
@@ -138,14 +152,16 @@ def cells_of(content):
 
 def _tally(result):
     """How many questions are right, not yet right and not answered, by what the grader found."""
-    kinds = [s.kind for s in result.scores.values()]
+    kinds = [s.kind for s in result.scores.values() if s.kind != BY_HAND]
     right, none = kinds.count("right"), kinds.count("unanswered")
     other = len(kinds) - right - none
+    waiting = to_mark(result.unmarked)
     if not kinds:
-        return ""
+        return f"{waiting}." * bool(waiting)
     parts = [f"{right} of {len(kinds)} questions {'is' if right == 1 else 'are'} right"]
     parts += [f"{other} not yet"] if other else []
     parts += [f"{none} not answered"] if none else []
+    parts += [waiting] if waiting else []
     return ", ".join(parts) + "."
 
 
@@ -228,6 +244,7 @@ def _was_and_is(old, new):
 
 
 def _sums(scores):
+    scores = [s for s in scores if s.kind != BY_HAND]
     return (
         f"{number(math.fsum(s.points for s in scores))} of"
         f" {number(math.fsum(s.out_of for s in scores))}"
@@ -243,8 +260,11 @@ def told_question(i, assignment, result, variant, why=""):
     out_of = result.asked.get(id, assignment.points[id])
     word, message = _word(score) if score else ("", "")
     message = why or message
-    counts = manual.points if manual and manual.points is not None else score and score.points
-    beside = ", which count in place of the automatic ones" if score else ""
+    by_hand, prose = manual and manual.points is not None, score and score.kind == BY_HAND
+    counts = manual.points if by_hand else None if prose else score and score.points
+    beside = ", which count in place of the automatic ones" if score and not prose else ""
+    if prose:
+        word, message = ("Marked", "") if by_hand else (word, "People read and mark this question.")
     return {
         "number": i,
         "id": id,
@@ -257,7 +277,7 @@ def told_question(i, assignment, result, variant, why=""):
         "said": ours(message).replace(
             "<p>", Markup("<p><span class=word>{}.</span> ").format(word), 1
         ),
-        "automatic": _points(score.points, score.out_of) if score else "",
+        "automatic": _points(score.points, score.out_of) if score and not prose else "",
         "manual": manual,
         "by_hand": _points(counts or 0, out_of) + beside,
     }
@@ -274,7 +294,7 @@ def _word(score):
 def _look(score):
     return (
         ""
-        if not score or score.kind in ("unanswered", "refused")
+        if not score or score.kind in ("unanswered", "refused", BY_HAND)
         else "good"
         if score.kind == "right"
         else "bad"
@@ -283,7 +303,7 @@ def _look(score):
 
 def _given(q, score):
     """What the grader read as the answer, in words."""
-    if score.kind in ("unanswered", "refused"):
+    if score.kind in ("unanswered", "refused", BY_HAND):
         missing = "It was not run." if _word(score)[0] == "Not reached" else "None was found."
         return missing if score.kind == "unanswered" else ""
     if score.kind in ("type", "dimension") and score.given:  # in words: no number could be read

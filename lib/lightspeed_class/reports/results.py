@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lightspeed_class.gradebook_records import Result
+from lightspeed_class.grading.grade import BY_HAND
 from lightspeed_class.intake.lateness import late
 from lightspeed_course.show.format import human_time
 
@@ -68,7 +69,7 @@ class Outcome:
         manual, score = self.result.manual.get(question), self.result.scores.get(question)
         if manual and manual.points is not None:
             return manual.points
-        return score.points if score else None
+        return score.points if score and score.kind != BY_HAND else None
 
 
 def outcomes(book, name):
@@ -84,6 +85,12 @@ def outdated(book, *names):
                 f"{name}: {count} graded under other points than it has now: lightspeed class"
                 f" regrade {name}"
             )
+
+
+def to_mark(questions):
+    """How many questions nobody has marked yet, in words; "" for none."""
+    count = len(questions)
+    return f"{count} question{'s' * (count > 1)} not marked yet" if count else ""
 
 
 def number(value):

@@ -110,9 +110,14 @@ def listed(names, most=12):
 
 
 def total(result):
+    from lightspeed_class.reports.results import to_mark
+
     if result.excused:
         return "excused"
-    return "no points yet" if result.points is None else f"{result.points:g} of {result.out_of:g}"
+    if result.points is None:
+        return "no points yet"
+    waiting = to_mark(result.unmarked)
+    return f"{result.points:g} of {result.out_of:g}" + f" so far, {waiting}" * bool(waiting)
 
 
 def some(points):

@@ -21,6 +21,14 @@ ARGUMENTS = (
         },
     ),
     (
+        "--leave-unmarked",
+        {
+            "action": "store_true",
+            "help": "an empty cell for those with prose that nobody marked yet; else there is no"
+            " export before that is done",
+        },
+    ),
+    (
         "--title",
         {
             "type": pair,
@@ -49,6 +57,14 @@ def run(options, course, book):
     made = course.root / "exports" / f"{what}-{options.format}-{now}.csv"
     made.parent.mkdir(exist_ok=True)
     titles = {known(book, name): title for name, title in options.title}
-    export_csv(book, names, options.into or made, options.format, options.missing_as_zero, titles)
+    export_csv(
+        book,
+        names,
+        options.into or made,
+        options.format,
+        options.missing_as_zero,
+        titles,
+        options.leave_unmarked,
+    )
     print(f"{options.into or made}")
     say_outdated(book, *names, file=sys.stderr)

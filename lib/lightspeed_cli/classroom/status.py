@@ -92,6 +92,7 @@ def _show_status(course, book, name):
             else [],
         ),
         ("waits for grading:", [who(r.student) for r in handed_in if not r.grading]),
+        ("has prose that nobody marked yet:", [who(r.student) for r in graded if r.unmarked]),
         ("could not be read:", unread),
         (
             "ended early:",

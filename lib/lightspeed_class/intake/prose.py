@@ -1,0 +1,96 @@
+"""Prose questions: a Markdown cell that a student writes in, and that people mark.
+
+In the notebook that is released, the cell has a tag `prose:NAME`. The question is `prose.NAME`, and
+the Markdown cell before it asks it. No program judges what is written there: it has no points until
+somebody gives some, not even none.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+PROSE = "prose"  # the topic of these questions, and their kind
+TAG = f"{PROSE}:"
+NAME = re.compile(r"[a-z]\w{0,39}", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Prose:
+    """A prose question; no student has another variant of it than the next one.
+
+    `cell`, `after`, `until`: ids of the cell to write in, of the one that asks and of the one that
+    follows ("" for none). `blank` is what stands in the cell before anybody has written.
+    """
+
+    id: str
+    prompt: str
+    blank: str
+    cell: str
+    after: str
+    until: str = ""
+    kind: str = PROSE
+
+    @property
+    def question(self):
+        return self
+
+
+def name_of(cell):
+    """The NAME of a cell of a notebook as the file has it; None for a cell that asks no prose.
+    Raises ValueError for a tag that is meant for one and is none.
+    """
+    names = [t.removeprefix(TAG) for t in cell["metadata"].get("tags", []) if t.startswith(TAG)]
+    if not names:
+        return None
+    if len(names) > 1 or not NAME.fullmatch(names[0]):
+        raise ValueError(
+            f"the tag {TAG}{names[-1]}: expected one tag {TAG}NAME, where NAME is a word in lower"
+            " case, such as why_slower"
+        )
+    if cell["cell_type"] != "markdown":
+        raise ValueError(
+            f"the tag {TAG}{names[0]} is on a cell of code; students write in Markdown"
+        )
+    return names[0]
+
+
+def prose_at(cells, at):
+    """The question of the cell at this place, None if it asks no prose. Raises ValueError."""
+    if (name := name_of(cells[at])) is None:
+        return None
+    before = cells[at - 1] if at else None
+    if not before or before["cell_type"] != "markdown" or name_of(before):
+        raise ValueError(
+            f"the cell {TAG}{name} needs a Markdown cell right before it, which asks the question"
+        )
+    until = cells[at + 1]["id"] if at + 1 < len(cells) else ""
+    words = ("".join(cell["source"]) for cell in (before, cells[at]))
+    return Prose(f"{PROSE}.{name}", *words, cells[at]["id"], before["id"], until)
+
+
+def written(cells, asked):
+    """The places of the cells of a submission that answer: those from the cell to write in, or from
+    the prompt where that one is gone, to the next one of ours; and the prompt if it was written in.
+    """
+    ids = [cell.id for cell in cells]
+    prompt = ids.index(asked.after) if asked.after in ids else None
+    if asked.cell in ids:
+        start = ids.index(asked.cell)
+    elif prompt is not None:
+        start = prompt + 1
+    else:
+        return []
+    code = [i for i in range(start, len(cells)) if cells[i].kind == "code"]
+    end = code[0] if code and asked.until else len(cells)
+    if asked.until in ids[start + 1 :]:
+        end = ids.index(asked.until, start + 1)
+    changed = prompt is not None and cells[prompt].source.strip() != asked.prompt.strip()
+    found = [i for i in range(start, end) if not (ids[i] or "").startswith("class-")]
+    return [prompt] * (changed and prompt not in found) + found
+
+
+def answer(cells, asked):
+    """The texts of the cells that answer; none where nothing was written."""
+    texts = [cells[i].source for i in written(cells, asked) if cells[i].source.strip()]
+    return [] if [t.strip() for t in texts] in ([], [asked.blank.strip()]) else texts
