@@ -19,6 +19,7 @@ TEXTS = {
     for path in sorted(LOGS.iterdir())
     if path.stem in EXPECTED
 }
+WHOLE = {name: text for name, text in TEXTS.items() if "verdict" in EXPECTED[name]}
 
 
 def told(text):
@@ -50,6 +51,18 @@ def test_verdicts_are_those_that_the_files_support():
         if "verdict" in EXPECTED[name]:
             levels = [judge_report(report).level for report in parse(text)]
             assert levels == EXPECTED[name]["verdict"], name
+
+
+def test_what_a_list_does_not_say_is_told_as_such():
+    """Ranks that share a device are no GPUs, and names of containers no machines."""
+    said = {name: "\n".join(in_words(judge_report(parse(text)[0]))) for name, text in WHOLE.items()}
+    assert {name[:2] for name, words in said.items() if "listed for several ranks" in words} == {
+        "42"
+    }
+    assert "all_reduce, 2 ranks" in said["42_rtx5090_two_ranks_share_a_device"]
+    assert {name[:2] for name, words in said.items() if "may be containers" in words} == {"41"}
+    cards = said["40_h200_nvl_one_row_of_four_columns"]
+    assert "NVLink 4" in cards and "NVLink 5" not in cards and "very slow" not in cards
 
 
 def test_eight_in_ten_get_a_verdict_without_options():
@@ -120,6 +133,8 @@ def a_column_lost(text, random):
     """One row of a table loses a value, or gains one."""
     lines = text.split("\n")
     rows = [i for i, line in enumerate(lines) if re.search(r"\d+\s+\d+\s+float", line)]
+    if not rows:  # it failed before the first
+        return text
     at = random.choice(rows)
     words = lines[at].split()
     spot = random.randrange(3, len(words))
@@ -132,6 +147,8 @@ def written_into(text, random):
     """A message of another process in the middle of a row."""
     lines = text.split("\n")
     rows = [i for i, line in enumerate(lines) if re.search(r"\d+\s+\d+\s+float", line)]
+    if not rows:  # it failed before the first
+        return text
     at = random.choice(rows)
     cut = random.randrange(20, max(len(lines[at]), 21))
     noise = "node9:77:99 [3] NCCL INFO comm 0x7f - Init START"

@@ -569,7 +569,8 @@ def test_an_aborted_run_is_not_normal(failure):
         ("NVIDIA B300 SXM6 AC", 900e9),
         ("NVIDIA GeForce RTX 5090", 63.0e9),
         ("NVIDIA L40S", 31.5e9),
-        ("NVIDIA A800-SXM4-80GB", None),
+        ("NVIDIA A800-SXM4-80GB", 200e9),
+        ("NVIDIA A800 80GB PCIe", None),
         ("NVIDIA H200 NVL", None),
     ],
 )

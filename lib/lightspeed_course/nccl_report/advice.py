@@ -105,6 +105,12 @@ def _slow_links(judged, verdict):
         "Look for one slow node: run the test on halves of the nodes, and again on halves of the"
         " slow half."
     )
+    if judged.machine and judged.machine.joins(judged.n, judged.nodes):
+        yield (
+            "Check that every scale-up link is up (nvidia-smi nvlink -s), that all nodes are of one"
+            " domain, and that no other job shares it."
+        )
+        return
     yield (
         "Check that GPUDirect RDMA is on, that adapters run at full width and speed, and that no"
         " other job shares the fabric."

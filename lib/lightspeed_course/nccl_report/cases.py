@@ -20,6 +20,7 @@ from lightspeed_course.nccl_report.machine import Machine, described
 from lightspeed_course.nccl_report.published import (
     LARGE,
     PER_NODE,
+    is_card,
     is_chip,
     line_of,
     shares_near,
@@ -36,10 +37,16 @@ INSIDE = (
     ("a slot of PCIe 5", "pcie5_x16.bandwidth", "", False),
     ("a slot of PCIe 4", "pcie4_x16.bandwidth", "", False),
 )
+# Of cards that are sold with bridges and without: what may join them.
+BRIDGED = {
+    r"\bH[12]00 NVL\b": ("NVLink 4", "a slot of PCIe 5"),
+    r"\bA[18]00\b.*PCI": ("NVLink 3", "a slot of PCIe 4"),
+}
 ETHERNET = (400, 200, 100, 25, 10)  # Gbit/s of a port
 DOMAIN = 72  # GPUs that NVLink 5 joins at most in what is sold
 # Of links or usual networks as many are told: the slowest that could have carried it.
 NEAREST = 3
+RINGS = ("all_gather", "reduce_scatter")  # across nodes nothing but a ring runs them
 LEVELS = ("normal", "slow", "very slow")
 
 
@@ -69,15 +76,19 @@ class Span:
     high: float
 
 
-def agreed(cases, known):
+def agreed(cases, known, racks=False):
     """The level of a run whose machine is not known: that of all its cases, if they are what such
-    nodes are sold with and the nodes are `known`; "depends" if they differ.
+    nodes are sold with and the nodes are `known`; "depends" if they differ. In `racks` some of
+    the bytes may go by NVLink, so no network is called slow for them.
     """
     if not cases:
         return "unknown"
     levels = {case.level for case in cases}
     sold = all(case.sold for case in cases)
-    return levels.pop() if known and sold and len(levels) == 1 and levels < {*LEVELS} else "depends"
+    if not (known and sold and len(levels) == 1 and levels < {*LEVELS}):
+        return "depends"
+    level = levels.pop()
+    return "depends" if racks and level != "normal" else level
 
 
 def cases_of(report, facts, machine, row):
@@ -141,7 +152,10 @@ def _across(report, adapters, run):
         if least > BEYOND * network.network:
             continue
         verdict = judge(collective, row.size, row.time, n, nodes, replace(network, gpus=each))
-        tree = collective == "all_reduce" and verdict.share > BEYOND * _most(verdict)
+        above = verdict.share > BEYOND * _most(verdict)
+        if above and collective in RINGS:
+            continue
+        tree = collective == "all_reduce" and above
         level = "normal" if tree else verdict.level
         found.append(Case(f"{count} x {rate}G", nodes, sold, level, verdict.share, tree))
     return found if any(case.sold for case in found) else found[-NEAREST:]
@@ -190,11 +204,15 @@ def _inside(report, collective, row, n):
     """A node of unknown GPUs, on the links inside that could have carried the run."""
     rate, bus = row.size / row.time, judge(collective, row.size, row.time, n).busbw
     found = []
+    # A card whose bridges join pairs or fours is no peer of a board that joins all eight.
+    bridged = [links for card, links in BRIDGED.items() if is_card(report.names, card)]
     for name, key, chip, adds in INSIDE:
         line = float(number(key))
         if (rate if adds and collective == "all_reduce" else bus) > BEYOND * line:
             continue
-        level = _among(report, collective, row, n, chip) if chip else "unknown"
+        if bridged and name not in bridged[0]:
+            continue
+        level = _among(report, collective, row, n, chip) if chip and not bridged else "unknown"
         found.append(Case(f"one node with {name}", 1, (), level, bus / line))
     return found[-NEAREST:]
 

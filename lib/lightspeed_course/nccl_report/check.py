@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from itertools import combinations
+
 from lightspeed.collectives import COLLECTIVES, busbw_factor
 from lightspeed_course.nccl_report.log import Finding
+from lightspeed_course.nccl_report.published import PER_NODE
 
 
 def check(report, n=None):
@@ -12,6 +16,22 @@ def check(report, n=None):
     """
     findings = [*report.failures]
     findings += [Finding(f.line, f"left out: {f.text}") for f in report.left_out]
+    findings += [
+        Finding(
+            0,
+            f"device {index} of {host} is listed for several ranks: they share it, or several hosts"
+            " have one name",
+        )
+        for host, index in report.shared
+    ]
+    if _may_share_machines(report):
+        findings.append(
+            Finding(
+                0,
+                f"{len(report.hosts)} hosts are named, of which some may be containers on one"
+                " machine: their GPUs have different bus numbers; state the machines with --nodes",
+            )
+        )
     for row in report.rows:
         findings += _check_row(row, report.collective, n)
     if report.out_of_bounds:
@@ -34,6 +54,21 @@ def check(report, n=None):
                 )
             )
     return tuple(findings)
+
+
+PODS = re.compile(r"-(?:worker|master|mpiworker)-\d+$")
+
+
+def _may_share_machines(report):
+    """Whether hosts are called as containers of Kubernetes are, the GPUs of two of them can be in
+    one machine of eight, and NCCL says nothing of what it ran over.
+    """
+    buses = {host: {d.bus for d in report.devices if d.host == host} for host in report.hosts}
+    if report.hints or not all(map(PODS.search, report.hosts)):
+        return False
+    return any(
+        a.isdisjoint(b) and len(a | b) <= PER_NODE for a, b in combinations(buses.values(), 2)
+    )
 
 
 def _check_row(row, collective, n):

@@ -335,6 +335,8 @@ def _hostslisted(report, n):
     ranks = sorted(d.rank for d in report.devices)
     if not n or report.elided or ranks != list(range(n)) or len(set(places)) < len(places):
         return None
+    if not all(d.host for d in report.devices):
+        return None
     return len(report.hosts)
 
 
@@ -345,6 +347,8 @@ def _one_process(report, n):
 def _shortened(report, n):
     """Nodes of a list with gaps, if they are alike: on a node, ranks go with device numbers."""
     if not n or not report.devices or not (report.elided or len(report.devices) < n):
+        return None
+    if not all(d.host for d in report.devices):
         return None
     if _consistent_with_one_host(report, n):
         return None

@@ -13,7 +13,13 @@ from lightspeed_course.nccl_report.check import check
 from lightspeed_course.nccl_report.facts import Facts, facts_of, listed
 from lightspeed_course.nccl_report.log import ReportError
 from lightspeed_course.nccl_report.machine import Machine, machine_of
-from lightspeed_course.nccl_report.published import LARGE, published_near, rate_of, standing
+from lightspeed_course.nccl_report.published import (
+    LARGE,
+    PER_NODE,
+    published_near,
+    rate_of,
+    standing,
+)
 from lightspeed_course.nccl_report.verdict import BEYOND, judge, leaves_node
 
 MANY = 5  # published runs nearby that are all faster: then that is no chance
@@ -97,7 +103,8 @@ class Judged:
         if self.report.aborted:
             return "aborted"
         if self.main is None or self.main.level == "unknown":
-            return agreed(self.cases, self.facts.nodes.known)
+            racks = self.machine is not None and self.machine.domain > PER_NODE
+            return agreed(self.cases, self.facts.nodes.known, racks)
         mixed = self.main.level == "normal" and (self.slow or self.above)
         return "mixed" if mixed else self.main.level
 

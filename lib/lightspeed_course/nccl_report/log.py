@@ -9,6 +9,7 @@ line that cannot be read is left out and said so; a file without any row is an e
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 
 from lightspeed.collectives import COLLECTIVES
@@ -26,7 +27,8 @@ PROGRAM = re.compile(r"(?:^|[\s/`'\"])(?P<name>[a-z]\w*?)_perf(?:_mpi)?\b")
 START = re.compile(r"Collective test starting: \S*")
 SETTINGS = re.compile(r"\bnThread (?P<threads>\d+) nGpus (?P<gpus>\d+) minBytes \d+ maxBytes (\d+)")
 RANK = re.compile(
-    r"\bRank\s+(?P<rank>\d+)\s+(?P<group>Group\s+\d+\s+)?(?:Pid\s+\d+\s+)?on\s+(?P<host>\S+)\s+device\s+"
+    r"\bRank\s+(?P<rank>\d+)\s+(?P<group>Group\s+\d+\s+)?(?:Pid\s+\d+\s+)?"
+    r"(?:on\s+(?P<host>\S+)\s+)?device\s+"  # who shows a log to others may cut out the hosts
     r"(?P<device>\d+)\s+\[(?P<bus>[^]]*)\]\s*(?P<name>.*)"
 )
 TAG = re.compile(r"\s*(\[[\d,]+\](?:<std\w+>:?)?)")  # in a row again wherever the test flushed
@@ -75,7 +77,7 @@ class ReportError(ValueError):
 
 @dataclass(frozen=True)
 class Device:
-    """A line of the list of devices."""
+    """A line of the list of devices; `host` is empty where it was cut out."""
 
     rank: int
     host: str
@@ -138,7 +140,13 @@ class Report:
     @property
     def hosts(self):
         """The hosts that the list of devices names, in order."""
-        return tuple(dict.fromkeys(d.host for d in self.devices))
+        return tuple(dict.fromkeys(d.host for d in self.devices if d.host))
+
+    @property
+    def shared(self):
+        """(host, device) of GPUs that are listed for several ranks."""
+        places = Counter((d.host, d.index, d.bus) for d in self.devices if d.host)
+        return tuple((host, index) for (host, index, _), n in places.items() if n > 1)
 
     @property
     def names(self):
@@ -196,6 +204,7 @@ class _Reader:
         self.given, self.reports, self.columns = collective, [], None
         self.pending = self.half = self.program = None
         self.command, self.opened = "", set()
+        self.fenced = False  # whether the list of devices ended with its block of Markdown
 
     def feed(self, number, line):
         row = ROW.search(line)
@@ -240,7 +249,7 @@ class _Reader:
         return report
 
     def _device(self, number, match):
-        report = self._new_run(number)
+        report, self.fenced = self._new_run(number), False
         rank = int(match["rank"])
         if not report.devices or rank in {d.rank for d in report.devices}:
             report.devices.clear()
@@ -248,7 +257,7 @@ class _Reader:
         report.devices.append(
             Device(
                 rank,
-                match["host"],
+                match["host"] or "",
                 int(match["device"]),
                 match["bus"],
                 match["name"].strip(),
@@ -275,14 +284,22 @@ class _Reader:
             self._footer(number, footer)
         elif line.strip(" #>") in ("...", "\u2026", "[...]") and self.pending:
             self.pending.elided = self.pending.elided or bool(self.pending.devices)
+        elif line.lstrip().startswith("```"):
+            self.fenced = True
         elif COMMAND.search(line) and self._named(line):
             self._called(line)
         else:
             self._said(number, line)
 
     def _called(self, line):
-        """A command line: it belongs to the run after it."""
-        if self.pending is not None:
+        """A command line: it belongs to the run after it, or to the list above it where a page
+        shows both in blocks of their own.
+        """
+        report = self.pending
+        if report and self.fenced and report.devices and not (report.tables or report.failures):
+            report.collective, report.command = self._named(line), line.strip()
+            return
+        if report is not None:
             self._close()
         self.program = self._named(line)
         self.command = f"{'' if LAUNCH.search(line) else self.command} {line}".strip()

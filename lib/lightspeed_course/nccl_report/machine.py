@@ -41,7 +41,8 @@ class Kind:
 # The first that matches. A card's PCIe generation is that of its data sheet.
 KINDS = (
     Kind(r"\bH(?:100|200) NVL\b", "", "", 0),  # bridges between pairs: no one line
-    Kind(r"\bA800\b", "", "", 0),  # fewer links, not in the catalog
+    Kind(r"\bA800-SXM", "A800 SXM, NVLink 3 of 200 GB/s", "nvlink3_a800.bandwidth", 8),
+    Kind(r"\bA800\b", "", "", 0),  # bridges between pairs, or none
     Kind(r"\bH800.*PCIe", "PCIe 5", PCIE5, 8),
     Kind(r"\bH800\b", "H800 SXM, NVLink 4 of 200 GB/s", "nvlink4_h800.bandwidth", 8),
     Kind(r"\bH20(?:-3e)?\b", "H20 SXM, NVLink 4", "nvlink4.bandwidth", 8),
@@ -61,7 +62,8 @@ KINDS = (
     Kind(r"\bRTX PRO 6000\b|\bRTX 6000D\b|\bRTX 50\d\d\b", "PCIe 5", PCIE5, 8),
     Kind(r"\bA40\b|\bA10G?\b|\bL40S?\b|\bL4\b|\bRTX 40\d\d\b|\bRTX 30\d\d\b|\bRTX A\d000\b",
          "PCIe 4", PCIE4, 8),
-    Kind(r"\bT4\b|\bV100-PCI|\bP100-PCI|\bGTX 1\d\d\d\b|\bRTX 20\d\d\b", "PCIe 3", PCIE3, 8),
+    Kind(r"\bT4\b|\bV100-PCI|\bP100-PCI|\bP40\b|\b[KM][468]0m?\b|\bGTX (?:1\d|9)\d\d\b"
+         r"|\bRTX 20\d\d\b", "PCIe 3", PCIE3, 8),
 )  # fmt: skip
 # EFA is of AWS alone, and one of its instances has eight of a kind of GPU: with so many adapters.
 EFA_NODES = {"H100": ("p5", 32), "A100": ("p4d", 4), "B200": ("p6", 8)}

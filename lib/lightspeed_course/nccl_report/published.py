@@ -132,6 +132,11 @@ def is_chip(names, chips):
     return bool(names) and all(named)
 
 
+def is_card(names, pattern):
+    """Whether all devices are called so."""
+    return bool(names) and all(re.search(pattern, name) for name in names)
+
+
 def rate_of(row):
     """busbw (byte/s) of a published row."""
     return row.size / row.time * busbw_factor(row.collective, row.n)

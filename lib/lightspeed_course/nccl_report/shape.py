@@ -28,7 +28,7 @@ class Fall:
 
 def fall_of(verdicts):
     """The `Fall` from the highest busbw to the lowest after it, if every larger message stays
-    below; else None.
+    below; else None. Sizes nearer than a factor of two differ by chance.
     """
     if len(verdicts) < 3:
         return None
@@ -38,7 +38,7 @@ def fall_of(verdicts):
         return None
     low = min(after, key=lambda verdict: verdict.busbw)
     lasting = max(after[-2:], key=lambda verdict: verdict.busbw)
-    if lasting.busbw > (1 - FALL) * verdicts[top].busbw:
+    if lasting.busbw > (1 - FALL) * verdicts[top].busbw or low.size < 2 * verdicts[top].size:
         return None
     return Fall(verdicts[top].size, verdicts[top].busbw, low.busbw, low.size)
 

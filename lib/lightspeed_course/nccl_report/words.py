@@ -32,7 +32,10 @@ def headline(judged):
     unclear = f"{named} by name, not by its rows" if named else "a collective that is not named"
     apart = "several tests at once" if judged.report.apart else ""
     what = facts.collective.value or apart or unclear
-    gpus = f"{judged.n:,} GPU{'s' * (judged.n != 1)}" if judged.n else "an unknown number of GPUs"
+    unit = "rank" if judged.report.shared else "GPU"
+    gpus = (
+        f"{judged.n:,} {unit}{'s' * (judged.n != 1)}" if judged.n else "an unknown number of GPUs"
+    )
     nodes = judged.nodes
     on = f" on {nodes:,} node{'s' * (nodes > 1)}" if nodes else ", nodes not known"
     names = "; ".join(judged.report.names[:2])
