@@ -494,7 +494,7 @@ ask("roofline.weight_only_batch", seed="chapter")
 ask("roofline.exact_critical_batch", seed="chapter")
 
 # %%
-tokens = np.arange(1, 513)
+tokens = np.arange(1.0, 513.0)
 
 
 def curve(side):

@@ -244,7 +244,7 @@ import cProfile
 
 
 def tokenize():
-    return np.array([hash(word) % 1000 for word in ["the", "quick", "fox"] * 25_000], dtype=int)
+    return np.array([hash(word) % 1000 for word in ["the", "quick", "fox"] * 25_000], np.int64)
 
 
 def multiply(tokens):

@@ -476,7 +476,7 @@ shorter = mg1(rate, 1 / capped.mean(), capped.var()).Wq
 # long, three for half of that, and so on. {{because algebra}}
 
 # %%
-parts_of = np.array([1, 1, *(0.5 ** np.arange(1, 6))], float)
+parts_of = np.array([1, 1, *(0.5 ** np.arange(1.0, 6.0))], float)
 times_in, named = parts_of / 3, [f"{k} inside" for k in range(parts_of.size)]
 times_in[:4]
 
@@ -756,7 +756,7 @@ table(
 knee = knee_batch(**replica)
 budget = 0.02
 allowed = batch_within(budget, **replica)
-every = np.arange(1, 400)
+every = np.arange(1.0, 400.0)
 curves = {
     c: decode_step(every, **(replica | {"kv_bytes": per_token * c})).time
     for c in (2048, 8192, 32768)
@@ -765,7 +765,7 @@ marks = {"knee": round(knee), "budget": int(allowed), "memory full": int(slots)}
 marks
 
 # %% tags=["figure"]
-marked = np.array(list(marks.values()), int)
+marked = np.array(list(marks.values()), float)
 each = decode_step(marked, **replica).time
 figure(
     Chart(

@@ -341,7 +341,7 @@ def gradients(weights, x, labels, store, scale=1.0):
     scores = layers[-1] @ weights[-1]
     error = np.exp(scores - scores.max(axis=1, keepdims=True))
     error /= error.sum(axis=1, keepdims=True)
-    error[np.arange(len(labels), dtype=int), labels] -= 1
+    error[np.arange(len(labels), dtype=np.intp), labels] -= 1
     error, found = store(error * (scale / tokens)), []
     for k in reversed(range(len(weights))):
         found.insert(0, store(layers[k].T @ error))
@@ -361,7 +361,7 @@ lost = {n: float(np.mean(FORMATS[n].round(exact) == 0)) for n in compared}
 lost
 
 # %% tags=["figure"]
-edges = np.arange(-42, -12)
+edges = np.arange(-42.0, -12.0)
 share = np.histogram(np.log2(np.abs(exact)), bins=edges)[0] / exact.size
 middle = 2.0 ** (edges[:-1] + 0.5)
 figure(
@@ -404,7 +404,7 @@ def train(store, scale=1.0, steps=100, rate=0.5):
             w -= rate * g / scale * (tokens / slice_size)
         scores = outputs(weights, test[0])
         highest = scores.max(axis=1)
-        correct = scores[np.arange(len(test[1]), dtype=int), test[1]]
+        correct = scores[np.arange(len(test[1]), dtype=np.intp), test[1]]
         losses.append(
             float(
                 np.mean(highest + np.log(np.exp(scores - highest[:, None]).sum(axis=1)) - correct)
@@ -429,7 +429,7 @@ figure(
     Chart(
         Axis("step", domain=(0, 100)),
         Axis("loss", scale="log", domain=(0.4, 40)),
-        [Line(np.arange(1, 101), y, n, *looks.get(n, ("green", False))) for n, y in runs.items()],
+        [Line(np.arange(1.0, 101.0), y, n, *looks.get(n, ("green", False))) for n, y in runs.items()],
         height=320,
     ),
     caption=(
@@ -494,7 +494,7 @@ figure(
             domain=(min(seen) / 4, max(seen) * 4),
             ticks=[(2.0**p, f"2^{p}") for p in range(32, 47, 2)],
         ),
-        [Line(np.arange(1, 101), seen, "loss scale", "green", label_at="above")],
+        [Line(np.arange(1.0, 101.0), seen, "loss scale", "green", label_at="above")],
         height=280,
     ),
     caption="It falls while gradients overflow, then probes upward now and then and is put back.",
@@ -543,8 +543,8 @@ reveal("precision.sum_of_ones")
 
 # %%
 terms = np.random.default_rng(0).random(2**13)
-counts = 2 ** np.arange(2, 14)
-prefixes = np.where(np.arange(terms.size, dtype=int) < counts[:, None], terms, 0.0)
+counts = 2 ** np.arange(2.0, 14.0)
+prefixes = np.where(np.arange(terms.size, dtype=float) < counts[:, None], terms, 0.0)
 prefixes.shape
 
 # %%
@@ -687,7 +687,7 @@ ask("quantization.zero_point")
 # ${{sqnr_law(9) - sqnr_law(8):.2f}}\,b + {{sqnr_law(8) - 8 * (sqnr_law(9) - sqnr_law(8)):.2f}}$ dB.
 
 # %%
-bits = np.arange(2, 13)
+bits = np.arange(2.0, 13.0)
 uniform = np.random.default_rng(4).uniform(-1, 1, 200_000)
 signals = {
     "sine": np.sin(np.arange(200_000.0) * 0.6180339887),
@@ -1077,7 +1077,7 @@ points = {
     for n, (_, _, _, true, store) in blocks.items()
 }
 slope = sqnr_law(9) - sqnr_law(8)
-six_a_bit = points["mxfp4"][1] + np.array([0, 5]) * slope
+six_a_bit = points["mxfp4"][1] + np.array([0.0, 5.0]) * slope
 figure(
     Chart(
         Axis("true bits per weight", domain=(3.5, 9.5)),
@@ -1154,7 +1154,7 @@ figure(
         Axis("step", domain=(0, 100)),
         Axis("loss", scale="log", domain=(0.4, 40)),
         [
-            Line(np.arange(1, 101), run, n, c, dash=n == "bf16")
+            Line(np.arange(1.0, 101.0), run, n, c, dash=n == "bf16")
             for (n, run), c in zip(narrow_runs.items(), colors, strict=True)
         ],
         height=320,
@@ -1262,7 +1262,7 @@ table(
 # because "Tokens from which a matmul is compute-bound": definition
 
 # %%
-batch = np.unique(np.round(np.geomspace(1, 2048, 120)).astype(int))
+batch = np.unique(np.round(np.geomspace(1, 2048, 120)))
 side = 8192
 transfer_time(matmul_bytes(1, side, side), v5e.hbm_bandwidth)
 

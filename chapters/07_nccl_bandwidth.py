@@ -745,7 +745,7 @@ algbw(message, at_question.time), busbw("all_reduce", n, at_question.algbw)
 # %% tags=["figure"]
 smaller, big = 2.0**27, 2.0**33
 curves = {2**25: "purple", 2**27: "orange", 2**30: "green", 2**33: "blue"}
-node_axis = np.array([3, 4, 6, 8, 12, 16, 24, 32, 64, 125])
+node_axis = np.array([3, 4, 6, 8, 12, 16, 24, 32, 64, 125], float)
 mine = [row for row in p5 if row.nodes > 2]
 fitted_nodes = sorted({row.nodes for row in p5 if row.fitted})
 tested_nodes = sorted({row.nodes for row in p5 if not row.fitted})

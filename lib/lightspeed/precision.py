@@ -171,7 +171,7 @@ class Format:
             )
         import numpy
 
-        every = self.decode(numpy.arange(2**self.bits))
+        every = self.decode(numpy.arange(2**self.bits, dtype=numpy.int64))
         return numpy.unique(every[numpy.isfinite(every)])
 
     def spacing(self, values: Value) -> Value:
@@ -292,7 +292,7 @@ class Integer:
         """Every value, in order."""
         import numpy
 
-        return numpy.arange(self.min, self.max + 1)
+        return numpy.arange(self.min, self.max + 1, dtype=float)
 
     def spacing(self, values: Value) -> Value:
         """Always 1."""

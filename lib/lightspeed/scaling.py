@@ -210,7 +210,7 @@ def fit_usl(n: Any, speedup: Any, confidence: float = 0.95) -> UslFit:
     freedom = n.size - 3
     scatter = ((1 - terms @ (unit, *rest)) ** 2).sum() / freedom
     # serial and kappa are ratios of coefficients: carry the covariance through their slopes.
-    slopes = numpy.array([[-serial, 1, 0], [-kappa, 0, 1]]) / unit
+    slopes = numpy.array([[-serial, 1.0, 0.0], [-kappa, 0.0, 1.0]]) / unit
     covariance = slopes @ numpy.linalg.inv(terms.T @ terms) @ slopes.T * scatter
     errors = numpy.sqrt(numpy.diag(covariance))
     reach = stdtrit(freedom, 0.5 + confidence / 2) * errors

@@ -36,7 +36,7 @@ def residual_chart(found, dots=DOTS, height=360):
     for i, name in enumerate(judged.regime.present()):
         own = np.flatnonzero(judged.regime == name)
         own = own[np.argsort(judged.measured[own], kind="stable")]
-        own = own[np.unique(np.linspace(0, len(own) - 1, dots).round().astype(int))]
+        own = own[np.unique(np.linspace(0, len(own) - 1, dots).round().astype(np.intp))]
         marks.append(
             Points(
                 judged.measured[own].tolist(),

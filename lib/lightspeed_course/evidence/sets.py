@@ -169,7 +169,7 @@ def checked(record, printed, full=False):
     # In blocks that stay in a cache: millions of rows in one piece cost more in memory than in
     # arithmetic.
     for start in range(0, len(good), BLOCK):
-        places = np.arange(start, min(start + BLOCK, len(good)))
+        places = np.arange(start, min(start + BLOCK, len(good)), dtype=np.intp)
         part = {name: values[start : start + BLOCK] for name, values in columns.items()}
         for reason, impossible in CHECKS.get(record.key, ()):
             # A row is refused once, for the first reason; later checks may rely on earlier ones.

@@ -47,7 +47,7 @@ def fit(known, library, measured):
     """Shares, loop and a launch for each library that fit these rows best."""
     from scipy.optimize import least_squares
 
-    thin = np.arange(0, len(measured), max(1, len(measured) // ENOUGH))
+    thin = np.arange(0, len(measured), max(1, len(measured) // ENOUGH), np.intp)
     known = {name: column[thin] for name, column in known.items()}
     names, of = np.unique(library[thin], return_inverse=True)
 
@@ -127,7 +127,7 @@ def expected(known, library, chosen, constants, names):
     # A library that no other chip was measured with launches as the median does.
     launches = dict(zip(names, constants[3:], strict=True))
     launch = [launches.get(name, np.median(constants[3:])) for name in library[chosen]]
-    told = kernel_of([*constants[:3], *launch], np.arange(chosen.sum()))
+    told = kernel_of([*constants[:3], *launch], np.arange(chosen.sum(), dtype=np.intp))
     return product_time.__wrapped__(**{n: c[chosen] for n, c in known.items()}, **told)
 
 

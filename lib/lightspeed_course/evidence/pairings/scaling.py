@@ -147,7 +147,7 @@ def samples(rows):
             left += [(f"{name}, batch {b:g}", FEW) for b in sizes]
             continue
         for i, b in enumerate(sizes):
-            other = np.arange(len(sizes)) != i
+            other = np.arange(len(sizes), dtype=np.intp) != i
             fit = _samples_fit(sizes[other], middle[other])
             edge = 0 if 0 < i < len(sizes) - 1 else 1
             parts.append((name, float(b), samples_to_target(b, *fit), middle[i], edge))

@@ -49,7 +49,7 @@ def strata(columns, names, rows):
     for key in groups:
         own = np.flatnonzero(keys == key)
         own = own[np.argsort(size[own], kind="stable")]
-        taken.append(own[np.unique(np.linspace(0, len(own) - 1, each).round().astype(int))])
+        taken.append(own[np.unique(np.linspace(0, len(own) - 1, each).round().astype(np.intp))])
     return np.sort(np.concatenate(taken))
 
 

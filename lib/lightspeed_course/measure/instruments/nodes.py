@@ -244,7 +244,7 @@ class Node:
         import numpy
 
         own = numpy.arange(size // 4, dtype=numpy.float32) % 251 + self.number
-        right = (numpy.arange(size // 4) % 251) * n + n * (n - 1) / 2
+        right = (numpy.arange(size // 4, dtype=float) % 251) * n + n * (n - 1) / 2
         step, times, wrong = getattr(self, algorithm), [], 0
         for _ in range(repeat + 1):
             data = own.copy()

@@ -31,7 +31,10 @@ def _block(source, target, count):
     import numpy
 
     return numpy.resize(
-        ((source * 101 + target * 17 + numpy.arange(PERIOD)) % PERIOD).astype(numpy.float32), count
+        ((source * 101 + target * 17 + numpy.arange(PERIOD, dtype=float)) % PERIOD).astype(
+            numpy.float32
+        ),
+        count,
     )
 
 
