@@ -23,8 +23,8 @@ from lightspeed.catalog import accelerator, energy, find, number
 from lightspeed.energy import operation_energy
 from lightspeed_course.explorers.number_line import explore_number_line
 from lightspeed_course.explorers.precision import number as written
-from lightspeed_course import ask, Axis, Bars, Chart, figure, Line, Points, predict, reveal, Rule
-from lightspeed_course import si, table, Text, weigh
+from lightspeed_course import ask, Axis, Bars, Chart, figure, Line, Points, predict, residual_chart
+from lightspeed_course import reveal, Rule, si, table, Text, weigh
 from lightspeed.precision import *
 from lightspeed.quantization import *
 from lightspeed.roofline import *
@@ -1499,6 +1499,54 @@ table(
 # not. {{holds gain["b300"] < 1.1 * gain["b200"] and find("b300").fp4 > 1.5 * find("b200").fp4}}
 # Even the best nvfp4 product of a B300 or GB300 reached {{best_ultra:.0%}} of its roof. {{holds
 # best_ultra < 0.5}}
+#
+# Those are the products that arithmetic bounds. What of those that memory bounds, and of the small
+# ones?
+
+# %%
+formats = weigh("roofline-formats")
+
+
+def median_share(kind, bound):
+    """The median share of the roof of products of a format, in one regime of chapter 2."""
+    own = (gemms.rows["format"] == kind) & (gemms.judged.regime == bound)
+    return float(np.median(gemms.ratio[own]))
+
+
+small, _, *large = gemms.judged.regime.names
+bounds = (*large, small)
+by_bound = {kind: [median_share(kind, bound) for bound in bounds] for kind in kinds}
+table(
+    [[kinds[kind], *(si(share, "%", 2) for share in of)] for kind, of in by_bound.items()],
+    ["format", *bounds],
+    caption="Median share of the format's own roof, over "
+    f"{gemms.rows['format'].isin(kinds).sum():,} products.",
+)
+
+# %% tags=["figure"]
+figure(
+    residual_chart(formats, dots=60, height=340),
+    # holds "Long products": by_bound["nvfp4"][1] < by_bound["fp8"][1] < by_bound["bfloat16"][1]
+    # holds "short ones": all(short < min(long) for *long, short in by_bound.values())
+    caption="Long products come nearer to their roof the wider their format is. The short ones "
+    "are far below it in each format: a launch has no format.",
+    # holds "middle of all rows": all(e.ratios[1] < 1 for e in formats.by_regime)
+    alt="The bound over the measured time of matrix products, by format. The middle of all rows "
+    + ", ".join(f"of {e.regime} is {e.ratios[1]:.2f}" for e in formats.by_regime)
+    + ".",
+)
+
+# %% [markdown]
+# - **Memory keeps the promise.** Where bytes decide, the shares depend little on the format:
+#   {{by_bound["bfloat16"][0]:.0%}} in bf16, {{by_bound["fp8"][0]:.0%}} in fp8 and
+#   {{by_bound["nvfp4"][0]:.0%}} in nvfp4. {{holds min(of[0] for of in by_bound.values()) > 0.8 *
+#   max(of[0] for of in by_bound.values())}} Half of the bytes is nearly half of the time.
+#   {{holds by_bound["fp8"][0] > 0.9 * by_bound["bfloat16"][0]}}
+# - **Arithmetic does not.** Where arithmetic decides they fall from
+#   {{by_bound["bfloat16"][1]:.0%}} to {{by_bound["nvfp4"][1]:.0%}}. {{holds by_bound["nvfp4"][1] <
+#   0.7 * by_bound["bfloat16"][1]}} One reason is in the code that took these times: it starts from
+#   bf16 activations, and most narrow products must first read them and write them narrow.
+#   {{because measured elsewhere: tests/evidence/test_time_models.py}}
 
 # %%
 ask("quantization.share_of_the_promise")

@@ -8,9 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from lightspeed_course.evidence.chips import FORMATS
 from lightspeed_course.evidence.pairing import Judged, pairings
 from lightspeed_course.evidence.pairings import scaling
 from lightspeed_course.evidence.pairings.arrivals import blocks, variation
+from lightspeed_course.evidence.pairings.roofline import KINDS
 from lightspeed_course.evidence.report import furthest
 from lightspeed_course.evidence.residuals import judged, weigh
 from lightspeed_course.evidence.sets import Dataset, dataset, records
@@ -93,6 +95,22 @@ def test_narrow_formats_reach_less_of_their_own_roof():
         share[kind] = np.median(judged_.predicted[own] / judged_.measured[own])
     assert share["bfloat16"] > share["fp8"] > share["nvfp4"]
     assert 0.35 < share["nvfp4"] < 0.55 < share["bfloat16"] < 0.75
+
+
+def test_a_narrow_format_keeps_its_promise_to_memory_and_breaks_that_of_arithmetic():
+    """By format, over every chip; a format that products are in has a name for readers."""
+    one = found("roofline-formats")
+    assert set(KINDS) == set(FORMATS)
+    assert (one.ratio == found("roofline-gemm").ratio).all()
+    assert sum(error.rows for error in one.by_regime) == one.all.rows
+    share = {
+        (kind, bound): np.median(one.ratio[(one.rows["format"] == kind) & (bounds == bound)])
+        for bounds in (found("roofline-gemm").judged.regime,)
+        for kind in ("bfloat16", "nvfp4")
+        for bound in ("memory-bound", "compute-bound")
+    }
+    assert share["nvfp4", "memory-bound"] > 0.8 * share["bfloat16", "memory-bound"]
+    assert share["nvfp4", "compute-bound"] < 0.7 * share["bfloat16", "compute-bound"]
 
 
 def test_the_shares_that_the_catalog_states_are_those_of_the_rows():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from lightspeed.roofline import time_bounds
@@ -12,6 +14,17 @@ from lightspeed_course.evidence.words import Words
 # Below this bound a kernel's launch and its last wave weigh more than the product.
 SHORT = 1e-4
 REGIMES = ("under 0.1 ms", "memory-bound, within two L2 caches", "memory-bound", "compute-bound")
+# What a reader calls the formats of the set.
+KINDS = {
+    "bfloat16": "bf16",
+    "fp8": "fp8",
+    "fp8_static": "fp8",
+    "fp8_block": "fp8, a scale for each block",
+    "nvfp4": "nvfp4",
+    "sq": "int8",
+    "int8_wo": "narrow weights only",
+    "int4_wo": "narrow weights only",
+}
 
 
 def regime(bounds, size, cache):
@@ -33,6 +46,13 @@ def roof(rows):
     )
 
 
+def roof_by_format(rows):
+    """The same, each product under the kind of its format."""
+    names = tuple(dict.fromkeys(KINDS.values()))
+    kinds = rows["format"].lookup(lambda name: names.index(KINDS[name]), np.int32)
+    return replace(roof(rows), regime=Words(names, kinds))
+
+
 PAIRINGS = (
     Pairing(
         key="roofline-gemm",
@@ -45,5 +65,18 @@ PAIRINGS = (
         judge=roof,
         bound="least",
         excuse="the operands fit the L2 cache",
+    ),
+    Pairing(
+        key="roofline-formats",
+        title="The roofline against matrix products, format by format",
+        law="lightspeed.roofline.time_bounds",
+        set="gemm",
+        chapter="05",
+        quantity="time",
+        unit="s",
+        judge=roof_by_format,
+        bound="least",
+        excuse="the operands fit the L2 cache",
+        lesson="Narrow formats keep their promise to memory and break that of arithmetic.",
     ),
 )
