@@ -104,7 +104,7 @@ def test_an_unfinished_chip_is_told_in_a_line(course, numbers, said):
     assert "the catalog does not hold together" in done.stderr and said in done.stderr
 
 
-@pytest.mark.parametrize("topic", ["precision", "nccl", "training"])
+@pytest.mark.parametrize("topic", ["precision", "nccl", "training", "quantization"])
 def test_a_question_brings_the_words_of_its_solution(course, topic):
     new("question", f"{topic}.sample", course)
     code = (

@@ -64,10 +64,10 @@ def _question(name: str, root: Path) -> list[Path]:
     topic, _, short = name.partition(".")
     bank = _there(root / "lib/lightspeed_course/practice/banks", topic, "topic")
     _free(bank, rf'id="{re.escape(name)}"', name)
-    chapter = re.search(r'^CHAPTER = "(\w+)"', bank.read_text("utf-8"), re.MULTILINE)
+    chapter = _chapter_of(bank)
     if not chapter:
         raise BuildError(f"{bank.relative_to(root)} does not say its CHAPTER")
-    page = root / "solutions" / f"{chapter[1]}.py"
+    page = root / "solutions" / f"{chapter}.py"
     asked = "from lightspeed_course.practice.questions import"
     steps = "from lightspeed_course.practice.derivation import derivation, step\n"
     if steps not in (text := bank.read_text("utf-8")):
@@ -76,6 +76,16 @@ def _question(name: str, root: Path) -> list[Path]:
         _add(bank, "question.py", name=name, variable=f"{short}_question"),
         _add(page, "question_page.py", name=name),
     ]
+
+
+def _chapter_of(bank: Path) -> str:
+    """The CHAPTER that a bank names, itself or with the bank that it takes it from; "" without."""
+    text = bank.read_text("utf-8")
+    if named := re.search(r'^CHAPTER = "(\w+)"', text, re.MULTILINE):
+        return named[1]
+    taken = r"^from [\w.]+\.banks\.(\w+) import (?:\([^)]*|.*)\bCHAPTER\b"
+    other = re.search(taken, text, re.MULTILINE)
+    return _chapter_of(bank.with_name(f"{other[1]}.py")) if other else ""
 
 
 def _law(name: str, root: Path) -> list[Path]:

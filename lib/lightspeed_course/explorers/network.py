@@ -128,8 +128,8 @@ def how_long(here, ideal):
         return "It took as long as the link takes."
     if here.timeouts:
         return (
-            f"It took {here.end / ideal:.3g} times what the link needs: the last packet of a burst was"
-            " lost, nothing came after it to show the gap, and a timer had to ring, "
+            f"It took {here.end / ideal:.3g} times what the link needs: the last packet of a burst"
+            " was lost, nothing came after it to show the gap, and a timer had to ring, "
             f"{times(here.timeouts)}."
         )
     return f"It took {si(late, '%', 2)} longer than the link needs."
@@ -290,7 +290,10 @@ def best_of(every, best, time):
     if time <= best * (1 + SAME):
         return "No other design, place or route of the menus is faster."
     design, place, route = next(c for c, t in every.items() if t <= best * (1 + SAME))
-    return f"Of all designs, places and routes, the fastest takes {si(best, 's')}: {design}, {place}, {route}."
+    return (
+        f"Of all designs, places and routes, the fastest takes {si(best, 's')}: {design}, {place},"
+        f" {route}."
+    )
 
 
 def link_chart(found):

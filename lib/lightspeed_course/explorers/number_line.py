@@ -1,4 +1,4 @@
-"""Chapter 5 in motion: the values of a narrow format on a line, one power of two after the other."""
+"""Chapter 5 in motion: the values of a narrow format on a line, power of two by power of two."""
 
 from __future__ import annotations
 
@@ -55,8 +55,9 @@ def verdict(format, groups, moment, gap):
     every = [v for values in groups for v in values]
     below = sum(v < 1 for v in every) / len(every)
     return (
-        f"Done, up to {si(now[-1])}. On the plain line {si(below, '%', 2)} of all values are crowded"
-        " below 1. On the logarithmic line every power of two before the last has as many of them."
+        f"Done, up to {si(now[-1])}. On the plain line {si(below, '%', 2)} of all values are"
+        " crowded below 1. On the logarithmic line every power of two before the last has as many"
+        " of them."
     )
 
 

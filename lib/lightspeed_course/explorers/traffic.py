@@ -125,8 +125,8 @@ def explore_two_clocks():
             Play("moment", "part", SLICES, text=lambda i: f"{i} of {SLICES}"),
         ],
         caption=(
-            f"A matmul of B tokens with a weight matrix of {SIDE:,} by {SIDE:,} in bf16. Blank space"
-            " is a part of the chip that waits."
+            f"A matmul of B tokens with a weight matrix of {SIDE:,} by {SIDE:,} in bf16. Blank"
+            " space is a part of the chip that waits."
         ),
         alt=(
             "Two rows over time. Above, the pieces of the operands arrive one after the other;"

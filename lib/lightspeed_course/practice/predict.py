@@ -92,8 +92,8 @@ def reveal(id, skip=False):
         f" guessed</summary>\n\n{variant.solution}\n\n</details>"
     )
     panel = Panel(
-        f'**No guess yet.** Commit one in the cell with `predict("{id}", ...)`: the value then shows'
-        " here.",
+        f'**No guess yet.** Commit one in the cell with `predict("{id}", ...)`: the value then'
+        " shows here.",
         [],
         lambda _: (_noted(_revealed(variant, first_guess(id))), "The value is shown.", "plain"),
         "Show it without a guess",
