@@ -127,6 +127,17 @@ answer = 2 ** math.ceil(math.log2(FORMATS["fp16"].smallest_normal / 1e-8))
 # END SOLUTION
 check("precision.loss_scale", answer)
 
+# %%
+ask("precision.tensor_scale")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...
+e4m3 = FORMATS["fp8_e4m3"]
+answer = 3e-6 / e4m3.max * e4m3.smallest_subnormal / 2
+# END SOLUTION
+check("precision.tensor_scale", answer)
+
 # %% [markdown]
 # ## Integers with a scale
 
@@ -301,3 +312,13 @@ ask("precision.claim_int8_arithmetic")
 answer = "memory"
 # END SOLUTION
 check("precision.claim_int8_arithmetic", answer)
+
+# %%
+ask("precision.claim_narrow_weights")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # one of the words
+answer = "lost"
+# END SOLUTION
+check("precision.claim_narrow_weights", answer)

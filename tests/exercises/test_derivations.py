@@ -25,6 +25,7 @@ TAUGHT = [
         "quantization",
         "parallelism",
         "nccl",
+        "network",
     )
     for q in bank(topic)
 ]

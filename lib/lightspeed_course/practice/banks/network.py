@@ -5,8 +5,8 @@ slowest of many.
 from __future__ import annotations
 
 from lightspeed import networks as net
+from lightspeed_course.practice.derivation import derivation, step
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
-from lightspeed_course.show.format import si
 
 CHAPTER = "08_network"
 
@@ -50,17 +50,37 @@ cable = Question(
     },
     expected=job_speed,
     unit="%",
-    solution=lambda compute, traffic, loss, window: (
-        f"Goodput: $1 / (1 + W p/(1-p)) = {net.go_back_n(loss, window):.3g}$ of the line.\n\n"
-        f"Traffic: {si(traffic, 's')} / {net.go_back_n(loss, window):.3g} ="
-        f" {si(traffic / net.go_back_n(loss, window), 's')}.\n\n"
-        f"Step: {si(compute + traffic, 's')} before,"
-        f" {si(compute + traffic / net.go_back_n(loss, window), 's')} now. The share kept is the"
-        f" ratio, {si(job_speed(compute, traffic, loss, window), '%')}."
+    solution=lambda compute, traffic, loss, window: derivation(
+        step(
+            "Go back n: a packet takes itself, and a window for each try that fails, p/(1 − p) of"
+            " them. That is, in packet times,",
+            "1 + window * p / (1 - p)",
+            1 / net.go_back_n(loss, window),
+            window=window,
+            p=loss,
+        ),
+        step(
+            "The traffic takes as many times as long.",
+            "traffic * packet_times",
+            traffic=(traffic, "s"),
+            packet_times=1 / net.go_back_n(loss, window),
+        ),
+        step(
+            "The step before, over the step now.",
+            "(compute + traffic) / (compute + slow_traffic)",
+            job_speed(compute, traffic, loss, window),
+            compute=(compute, "s"),
+            traffic=(traffic, "s"),
+            slow_traffic=(traffic / net.go_back_n(loss, window), "s"),
+        ),
     ),
     holds={
         "all ranks wait": "definition: of a synchronous step",
+        "The traffic takes as many times": lambda compute, traffic, loss, window: (
+            job_speed(0.0, traffic, loss, window) == net.go_back_n(loss, window)
+        ),
     },
+    smaller="network.goodput",
     misconceptions=(
         Misconception(
             "only the lost packets",
@@ -97,10 +117,20 @@ window = Question(
         "round_trip": Parameter(10, (8, 10, 20), "µs"),
     },
     expected=net.window_packets,
-    solution=lambda bandwidth, packet, round_trip: (
-        f"In a round trip the line carries {si(bandwidth, 'byte/s')} × {si(round_trip, 's')} ="
-        f" {si(bandwidth * round_trip, 'byte')}. Divided by {packet:.0f} bytes:"
-        f" {net.window_packets(bandwidth, round_trip, packet):.0f} packets."
+    solution=lambda bandwidth, packet, round_trip: derivation(
+        step(
+            "What the line carries in a round trip.",
+            "bandwidth * round_trip",
+            bandwidth=(bandwidth, "byte/s"),
+            round_trip=(round_trip, "s"),
+        ),
+        step(
+            "In packets.",
+            "carried / packet",
+            float(net.window_packets(bandwidth, round_trip, packet)),
+            carried=(bandwidth * round_trip, "byte"),
+            packet=(packet, "byte"),
+        ),
     ),
     misconceptions=(
         Misconception(
@@ -132,10 +162,26 @@ goodput = Question(
     parameters={"loss": loss(1, 0.5, 1, 2), "window": plain(120, 60, 120, 240)},
     expected=lambda loss, window: net.go_back_n(loss, window),
     unit="%",
-    solution=lambda loss, window: (
-        f"A packet that arrives has cost itself and, for each loss before it, a window: $1 + W"
-        f" p/(1-p) = 1 + {window * loss / (1 - loss):.3g}$ packet times. One over that is {net.go_back_n(loss, window):.3g}."
+    solution=lambda loss, window: derivation(
+        step(
+            "Before a packet works, this many tries fail on average.",
+            "p / (1 - p)",
+            p=loss,
+        ),
+        step(
+            "It has cost itself, and a window for each of them. In packet times:",
+            "1 + window * failed",
+            window=window,
+            failed=loss / (1 - loss),
+        ),
+        step(
+            "Goodput is the one packet over what it took.",
+            "1 / packet_times",
+            float(net.go_back_n(loss, window)),
+            packet_times=1 / net.go_back_n(loss, window),
+        ),
     ),
+    smaller="network.window",
     misconceptions=(
         Misconception(
             "selective repeat",
@@ -171,11 +217,17 @@ budget = Question(
     expected=lambda window, share: (1 - share) / (1 - share + share * window),
     unit="%",
     tolerance=0.03,
-    solution=lambda window, share: (
-        f"From $(1 - p)/(1 - p + pW) = s$ follows $p = (1 - s)/(1 - s + sW)$. With $s = {share:.3g}$"
-        f" and $W = {window}$: {(1 - share) / (1 - share + share * window):.2e}, one packet in"
-        f" {(1 - share + share * window) / (1 - share):,.0f}."
+    solution=lambda window, share: derivation(
+        "Write goodput as $(1 - p)/(1 - p + pW)$, set it to the share $s$, and solve for $p$.",
+        step(
+            "What may be wasted, over itself and a window for each packet that has to arrive:",
+            "(1 - share) / (1 - share + share * window)",
+            share=share,
+            window=window,
+        ),
+        after=(f"That is one packet in {(1 - share + share * window) / (1 - share):,.0f}."),
     ),
+    smaller="network.goodput",
     misconceptions=(
         Misconception(
             "as much as may be lost",
@@ -211,11 +263,16 @@ go_back = Question(
     edges=({"loss": 0.0, "window": 10}, {"loss": 0.5, "window": 1}),
     expected=lambda loss, window: net.go_back_n(loss, window),
     tolerance=0.001,
-    solution=(
-        "```python\ndef goodput(loss, window):\n    return (1 - loss) / (1 - loss + loss * window)"
-        "\n```\n\nOn average $p/(1-p)$ tries fail before one works. So a packet takes $1 +"
-        " W\\,p/(1-p)$ packet times, and goodput is one over that."
+    solution=derivation(
+        "Before a packet works, $p/(1 - p)$ tries fail on average.",
+        "It takes itself and a window for each: $1 + W\\,p/(1 - p)$ packet times.",
+        "Goodput is one over that.",
+        after=(
+            "```python\ndef goodput(loss, window):\n"
+            "    return (1 - loss) / (1 - loss + loss * window)\n```"
+        ),
     ),
+    smaller="network.goodput",
     misconceptions=(
         Misconception(
             "selective repeat",
@@ -248,9 +305,20 @@ queue = Question(
     parameters={"senders": plain(8, 8, 16, 32), "burst": Parameter(1, (1, 2, 4), "MB")},
     expected=lambda senders, burst: net.incast_queue(senders, burst, 1.0, 1.0),
     unit="MB",
-    solution=lambda senders, burst: (
-        f"While one burst is sent, {si(senders * burst, 'byte')} come and {si(burst, 'byte')} leave."
-        f" {si((senders - 1) * burst, 'byte')} wait."
+    solution=lambda senders, burst: derivation(
+        step(
+            "While one burst is sent, this much comes in.",
+            "senders * burst",
+            senders=senders,
+            burst=(burst, "byte"),
+        ),
+        step(
+            "One burst leaves meanwhile. The rest waits.",
+            "came - burst",
+            (net.incast_queue(senders, burst, 1.0, 1.0), "byte"),
+            came=(senders * burst, "byte"),
+            burst=(burst, "byte"),
+        ),
     ),
     misconceptions=(
         Misconception(
@@ -285,10 +353,22 @@ fit = Question(
     },
     expected=net.incast_senders,
     tolerance=0.01,
-    solution=lambda buffer, burst: (
-        f"$N$ senders leave $(N - 1)$ bursts in the queue, and {si(buffer, 'byte')} hold"
-        f" {buffer / burst:.0f} of them. So $N = {net.incast_senders(buffer, burst):.0f}$."
+    solution=lambda buffer, burst: derivation(
+        "While $N$ senders send a burst each, the port passes one on: $N - 1$ bursts wait.",
+        step(
+            "The buffer holds this many bursts.",
+            "buffer / burst",
+            buffer=(buffer, "byte"),
+            burst=(burst, "byte"),
+        ),
+        step(
+            "And one more is on its way out.",
+            "bursts + 1",
+            float(net.incast_senders(buffer, burst)),
+            bursts=buffer / burst,
+        ),
     ),
+    smaller="network.incast_queue",
     misconceptions=(
         Misconception(
             "one too few",
@@ -323,10 +403,26 @@ headroom = Question(
     },
     expected=net.pfc_headroom,
     unit="kB",
-    solution=lambda bandwidth, delay, packet: (
-        f"The pause travels {si(delay, 's')}, and the last byte that was sent travels as long, so"
-        f" {si(2 * bandwidth * delay, 'byte')} come in between. At either end a packet may just"
-        f" have begun, {2 * packet:.0f} bytes more. Together {si(net.pfc_headroom(bandwidth, delay, packet), 'byte')}."
+    solution=lambda bandwidth, delay, packet: derivation(
+        step(
+            "The pause travels to the sender, and the last byte that was sent travels back."
+            " Meanwhile the line brings",
+            "2 * delay * bandwidth",
+            delay=(delay, "s"),
+            bandwidth=(bandwidth, "byte/s"),
+        ),
+        step(
+            "At either end a packet may just have begun, and is finished first.",
+            "2 * packet",
+            packet=(packet, "byte"),
+        ),
+        step(
+            "Together.",
+            "on_the_cable + packets",
+            (net.pfc_headroom(bandwidth, delay, packet), "byte"),
+            on_the_cable=(2 * bandwidth * delay, "byte"),
+            packets=(2 * packet, "byte"),
+        ),
     ),
     misconceptions=(
         Misconception(
@@ -369,12 +465,29 @@ threshold = Question(
         buffer, ports, priorities, headroom
     ),
     unit="kB",
-    solution=lambda ports, priorities, buffer, headroom: (
-        f"There are {ports * priorities} queues. Each can have"
-        f" {si(buffer / (ports * priorities), 'byte')}, of which {si(headroom, 'byte')} stay free:"
-        f" {si(net.pfc_threshold(buffer, ports, priorities, headroom), 'byte')}."
+    solution=lambda ports, priorities, buffer, headroom: derivation(
+        step(
+            "Each class of each port has a queue.",
+            "ports * classes",
+            ports=ports,
+            classes=priorities,
+        ),
+        step(
+            "A queue's part of the buffer.",
+            "buffer / queues",
+            buffer=(buffer, "byte"),
+            queues=ports * priorities,
+        ),
+        step(
+            "Of that, the headroom has to stay free.",
+            "part - headroom",
+            (net.pfc_threshold(buffer, ports, priorities, headroom), "byte"),
+            part=(buffer / (ports * priorities), "byte"),
+            headroom=(headroom, "byte"),
+        ),
     ),
     holds={"if all get the same": "definition: of the question"},
+    smaller="network.headroom",
     misconceptions=(
         Misconception(
             "one class",
@@ -410,10 +523,21 @@ flows = Question(
         "packet": Parameter(1000, (1000, 4000), "byte"),
     },
     expected=lambda timer, bandwidth, packet: net.dcqcn_flows(bandwidth, packet, timer),
-    solution=lambda timer, bandwidth, packet: (
-        f"In {si(timer, 's')} the line carries {si(bandwidth * timer, 'byte')}, that is"
-        f" {bandwidth * timer / packet:.0f} packets. With as many flows each has one of them. With"
-        " more, a flow speeds up again before it could be told to slow down."
+    solution=lambda timer, bandwidth, packet: derivation(
+        step(
+            "Between two raises the line carries",
+            "bandwidth * timer",
+            bandwidth=(bandwidth, "byte/s"),
+            timer=(timer, "s"),
+        ),
+        step(
+            "In packets. With as many flows, each has one of them.",
+            "carried / packet",
+            float(net.dcqcn_flows(bandwidth, packet, timer)),
+            carried=(bandwidth * timer, "byte"),
+            packet=(packet, "byte"),
+        ),
+        after="With more, a flow speeds up again before it could be told to slow down.",
     ),
     holds={
         "With more, a flow speeds up": (
@@ -457,9 +581,19 @@ hit = Question(
     },
     expected=lambda chance, ranks: net.any_hit(chance, ranks),
     unit="%",
-    solution=lambda chance, ranks: (
-        f"Nobody is late with probability $(1 - p)^n = {(1 - chance) ** ranks:.3g}$. The rest of"
-        f" the steps, {si(net.any_hit(chance, ranks), '%')}, have somebody late."
+    solution=lambda chance, ranks: derivation(
+        step("One rank is in time with probability", "1 - p", p=chance),
+        step(
+            "Nobody is late if each of them is in time. They do not know of each other: multiply.",
+            f"in_time**{ranks}",
+            in_time=1 - chance,
+        ),
+        step(
+            "In the other steps somebody is late.",
+            "1 - nobody",
+            float(net.any_hit(chance, ranks)),
+            nobody=(1 - chance) ** ranks,
+        ),
     ),
     holds={
         "Nobody is late": lambda chance, ranks: (
@@ -499,11 +633,21 @@ quantile = Question(
     expected=lambda ranks: net.quantile_of_one(MEDIAN, ranks),
     unit="%",
     tolerance=0.0005,
-    solution=lambda ranks: (
-        f"The step is below $t$ if all {ranks} ranks are: $q^{{{ranks}}} = {MEDIAN}$, so $q ="
-        f" {MEDIAN}^{{1/{ranks}}} = {net.quantile_of_one(MEDIAN, ranks):.5f}$."
+    solution=lambda ranks: derivation(
+        "The step is below a time if all ranks are. If a rank is below it with probability $q$,"
+        " all are with probability $q^n$.",
+        "At the median of the step that is one half.",
+        "Solve for $q$: take the root.",
+        after=(
+            f"$q = {MEDIAN}^{{1/{ranks}}} = {net.quantile_of_one(MEDIAN, ranks):.5f}$. Check:"
+            f" raised to the power {ranks} it is a half."
+        ),
     ),
-    holds={"if all": "definition: a step ends with its last rank"},
+    holds={
+        "if all": "definition: a step ends with its last rank",
+        "all are with probability": "algebra: of ranks that do not know of each other",
+    },
+    smaller="network.any_hit",
     misconceptions=(
         Misconception(
             "the same median",

@@ -7,6 +7,7 @@ from __future__ import annotations
 from lightspeed import fabrics
 from lightspeed.collectives import hierarchical_time
 from lightspeed_course.practice.banks.network import CHAPTER, plain
+from lightspeed_course.practice.derivation import derivation, step
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
 from lightspeed_course.show.format import si
 
@@ -34,10 +35,14 @@ apart = Question(
     parameters={"flows": plain(4, 3, 4, 6), "paths": plain(8, 8, 16)},
     expected=lambda flows, paths: fabrics.ecmp_collisions(flows, paths).none,
     unit="%",
-    solution=lambda flows, paths: (
-        "The first flow is free to choose, the second has one link less, and so on: "
-        + " · ".join(f"{paths - i}/{paths}" for i in range(flows))
-        + f" = {fabrics.ecmp_collisions(flows, paths).none:.3g}."
+    solution=lambda flows, paths: derivation(
+        "The first flow is free to choose. The next has one link less, and so on.",
+        step(
+            "A choice that misses the taken links, for each flow: multiply.",
+            " * ".join(f"(paths - {i}) / paths" for i in range(1, flows)),
+            float(fabrics.ecmp_collisions(flows, paths).none),
+            paths=paths,
+        ),
     ),
     misconceptions=(
         Misconception(
@@ -69,12 +74,21 @@ idle = Question(
     parameters={"flows": plain(16, 8, 16, 32), "paths": plain(16, 8, 16)},
     expected=lambda flows, paths: fabrics.ecmp_collisions(flows, paths).idle,
     unit="%",
-    solution=lambda flows, paths: (
-        f"A flow misses a given link with probability {1 - 1 / paths:.4g}, and {flows} of them miss"
-        f" it with probability {1 - 1 / paths:.4g}^{flows} ="
-        f" {fabrics.ecmp_collisions(flows, paths).idle:.3g}."
+    solution=lambda flows, paths: derivation(
+        step(
+            "One flow misses a given link with probability",
+            "1 - 1 / paths",
+            paths=paths,
+        ),
+        step(
+            "A link is idle if each of the flows misses it: multiply.",
+            f"misses**{flows}",
+            float(fabrics.ecmp_collisions(flows, paths).idle),
+            misses=1 - 1 / paths,
+        ),
     ),
     holds={"carries nothing": "definition: of idle"},
+    smaller="network.ecmp_none",
     misconceptions=(
         Misconception(
             "none is idle",
@@ -114,11 +128,25 @@ rails = Question(
     parameters={"nodes": plain(16, 8, 16, 32), "per_node": plain(8, 4, 8)},
     expected=lambda nodes, per_node: on_spines(per_node, nodes),
     unit="%",
-    solution=lambda nodes, per_node: (
-        f"There are {nodes * per_node - 1} other GPUs: {per_node - 1} in the node, {nodes - 1} on"
-        f" the same rail of other nodes, and {(nodes - 1) * (per_node - 1)} on other rails. The"
-        f" last cross a spine: {si(on_spines(per_node, nodes), '%')}. With PXN a GPU hands them to"
-        " its neighbour on the right rail, and the spine stays empty."
+    solution=lambda nodes, per_node: derivation(
+        step("The other GPUs.", "nodes * per_node - 1", nodes=nodes, per_node=per_node),
+        step(
+            "Of these, on another rail of another node, so that two leaves lie between:",
+            "(nodes - 1) * (per_node - 1)",
+            nodes=nodes,
+            per_node=per_node,
+        ),
+        step(
+            "Each gets the same. The share over a spine:",
+            "far / others",
+            float(on_spines(per_node, nodes)),
+            far=(nodes - 1) * (per_node - 1),
+            others=nodes * per_node - 1,
+        ),
+        after=(
+            "With PXN a GPU hands these to its neighbour on the right rail, and the spine stays"
+            " empty."
+        ),
     ),
     misconceptions=(
         Misconception(
@@ -154,10 +182,20 @@ across = Question(
     },
     expected=lambda bandwidth, ratio, leaving: fabrics.across_rate(bandwidth, ratio, leaving),
     unit="GB/s",
-    solution=lambda bandwidth, ratio, leaving: (
-        f"A GPU has {si(bandwidth / ratio, 'byte/s')} of uplink. That is {leaving:.0%} of what it"
-        f" sends, so it sends {si(bandwidth / ratio, 'byte/s')} / {leaving:.2g} ="
-        f" {si(fabrics.across_rate(bandwidth, ratio, leaving), 'byte/s')}."
+    solution=lambda bandwidth, ratio, leaving: derivation(
+        step(
+            "A GPU's part of the uplinks.",
+            "bandwidth / ratio",
+            bandwidth=(bandwidth, "byte/s"),
+            ratio=ratio,
+        ),
+        step(
+            "That is full when the part that leaves fills it. All that the GPU sends is then",
+            "uplink / leaving",
+            (fabrics.across_rate(bandwidth, ratio, leaving), "byte/s"),
+            uplink=(bandwidth / ratio, "byte/s"),
+            leaving=leaving,
+        ),
     ),
     misconceptions=(
         Misconception(
@@ -193,11 +231,20 @@ hosts = Question(
     parameters={"radix": plain(64, 32, 64, 128), "levels": plain(2, 2, 3)},
     expected=lambda radix, levels: fabrics.fat_tree_hosts(radix, levels),
     tolerance=0.001,
-    solution=lambda radix, levels: (
-        f"$2 (k/2)^L = 2 ({radix // 2})^{levels} = {fabrics.fat_tree_hosts(radix, levels):,.0f}$."
-        " Each layer but the top turns half of its ports down."
+    solution=lambda radix, levels: derivation(
+        step("Each layer but the top turns half of its ports down.", "ports / 2", ports=radix),
+        "The top turns all of them down, twice as many.",
+        step(
+            "Multiply over the layers.",
+            f"2 * half**{levels}",
+            float(fabrics.fat_tree_hosts(radix, levels)),
+            half=radix // 2,
+        ),
     ),
-    holds={"Each layer but the top": "definition: of a fat tree"},
+    holds={
+        "Each layer but the top": "definition: of a fat tree",
+        "The top turns all": "definition: of a fat tree",
+    },
     misconceptions=(
         Misconception(
             "all ports down",
@@ -265,23 +312,34 @@ fabric = Question(
         "none": "none of these",
     },
     expected=fitting,
-    solution=lambda gpus, radix, switch, cable, budget: (
-        "\n\n".join(
-            f"{r} to 1: {p.leaves:.0f} leaves, {p.spines:.0f} spines, {p.cables:,.0f} cables,"
-            f" {price(gpus, radix, r, switch, cable):,.0f} dollars."
-            for r in RATIOS
-            for p in (fabrics.leaf_spine(gpus, radix, r),)
-        )
-        + f"\n\nThe first that {budget:,} dollars pay for is the answer."
+    solution=lambda gpus, radix, switch, cable, budget: derivation(
+        "A leaf turns `ratio` times as many ports down as up. Round up to whole switches.",
+        *(
+            step(
+                f"{ratio} to 1, with {p.leaves:.0f} leaves and {p.spines:.0f} spines, in dollars:",
+                "(leaves + spines) * switch + cables * cable",
+                float(price(gpus, radix, ratio, switch, cable)),
+                leaves=p.leaves,
+                spines=p.spines,
+                switch=switch,
+                cables=p.cables,
+                cable=cable,
+            )
+            for ratio in RATIOS
+            for p in (fabrics.leaf_spine(gpus, radix, ratio),)
+        ),
+        after=f"The first that {budget:,} dollars pay for is the answer.",
     ),
     holds={
         "none of these": "definition: of the option",
+        "times as many ports down": "definition: of oversubscription",
         "What is the lowest": lambda gpus, radix, switch, cable, **_: (
             price(gpus, radix, 1, switch, cable)
             > price(gpus, radix, 2, switch, cable)
             > price(gpus, radix, 3, switch, cable)
         ),
     },
+    smaller="network.fat_tree",
     misconceptions=(
         Misconception(
             "not added up", other_answer(0), "Count leaves, spines and cables, and add up."
@@ -324,11 +382,26 @@ domains = Question(
         across_time(8, size, gpus, 450e9, network)
         / across_time(LARGE_DOMAIN, size, gpus, 450e9, network)
     ),
-    solution=lambda gpus, size, network: (
-        f"Across, each GPU all-reduces its share with its peers: $2 (m - 1)/m × S/(d W)$ with $m ="
-        f" {gpus}/d$ domains of $d$.\n\nDomains of 8: $m = {gpus // 8}$,"
-        f" {si(across_time(8, size, gpus, 450e9, network), 's')}.\n\nDomains of {LARGE_DOMAIN}: $m ="
-        f" {gpus // LARGE_DOMAIN}$, {si(across_time(LARGE_DOMAIN, size, gpus, 450e9, network), 's')}."
+    solution=lambda gpus, size, network: derivation(
+        "Across, each GPU all-reduces its share with those of the same place in the other domains.",
+        *(
+            step(
+                f"Domains of {domain}: there are {gpus // domain}.",
+                "2 * (m - 1) / m * size / domain / rate",
+                (across_time(domain, size, gpus, 450e9, network), "s"),
+                m=gpus // domain,
+                size=(size, "byte"),
+                domain=domain,
+                rate=(network, "byte/s"),
+            )
+            for domain in (8, LARGE_DOMAIN)
+        ),
+        step(
+            "Divide.",
+            "small / large",
+            small=(across_time(8, size, gpus, 450e9, network), "s"),
+            large=(across_time(LARGE_DOMAIN, size, gpus, 450e9, network), "s"),
+        ),
     ),
     misconceptions=(
         Misconception(
@@ -368,19 +441,30 @@ sharp = Question(
     },
     expected=lambda nodes, size, network: fabrics.sharp_time(size, 8, nodes, 450e9, network).across,
     unit="ms",
-    solution=lambda nodes, size, network: (
-        f"Each GPU has {si(size / 8, 'byte')} after the reduce-scatter in its node. It sends them up"
-        f" once and gets the sum once, both at the same time: {si(size / 8, 'byte')} /"
-        f" {si(network, 'byte/s')}. A ring would send them nearly twice."
+    solution=lambda nodes, size, network: derivation(
+        step(
+            "A reduce-scatter in the node leaves each GPU with its share.",
+            "size / 8",
+            size=(size, "byte"),
+        ),
+        step(
+            "It goes up once, and the sum comes down once at the same time.",
+            "share / rate",
+            (fabrics.sharp_time(size, 8, nodes, 450e9, network).across, "s"),
+            share=(size / 8, "byte"),
+            rate=(network, "byte/s"),
+        ),
+        after="A ring would send the share nearly twice.",
     ),
     holds={
-        "A ring would send": lambda nodes, size, network: (
+        "A ring would send the share": lambda nodes, size, network: (
             1.8
             < hierarchical_time(size, 8, nodes, 450e9, network).across
             / fabrics.sharp_time(size, 8, nodes, 450e9, network).across
             < 2
         )
     },
+    smaller="network.domain",
     misconceptions=(
         Misconception(
             "a ring",
@@ -429,12 +513,23 @@ counter = Question(
     parameters={"sign": Parameter(next(iter(SIGNS)), tuple(SIGNS))},
     options=CAUSES,
     expected=lambda sign: SIGNS[sign],
-    solution=lambda sign: {
-        "loss": "Gaps in the numbers of packets without a pause or a full queue come from the line itself. Swap the cable, then the transceiver.",
-        "pause": "Pauses come from below: a queue there is full. Follow them from switch to switch to the device that sends pauses and receives none.",
-        "incast": "Marks at one receiver mean a queue at its port. Look for a collective, or a checkpoint, that sends to one rank.",
-        "hash": "The links are sound, and their load is not even. More connections, or routing that looks at the load, spread it.",
-    }[SIGNS[sign]],
+    solution=lambda sign: derivation(
+        "Ask what moves this counter: a bad line, a full queue, or a route.",
+        {
+            "loss": "Gaps in the numbers of packets without a pause or a full queue come from the"
+            " line itself.",
+            "pause": "Pauses come from below: a queue there is full.",
+            "incast": "Marks at one receiver mean a queue at its port.",
+            "hash": "The links are sound, and their load is not even.",
+        }[SIGNS[sign]],
+        after={
+            "loss": "Swap the cable, then the transceiver.",
+            "pause": "Follow the pauses from switch to switch to the device that sends them and"
+            " receives none.",
+            "incast": "Look for a collective, or a checkpoint, that sends to one rank.",
+            "hash": "More connections, or routing that looks at the load, spread it.",
+        }[SIGNS[sign]],
+    ),
     misconceptions=(
         Misconception(
             "another counter's cause",
