@@ -274,7 +274,7 @@ def test_a_slip_is_one_line_and_status_2(folder, words, capsys):
 def test_help_tells_the_tour(say):
     status, out, _ = say()
     assert status == 0 and "A class in nine lines" in out
-    shown = re.findall(r"^    (\w+) ", out, re.M)
+    shown = re.findall(r"^    (\w+)(?: |$)", out, re.M)
     assert shown == [
         "new",
         "roster",
@@ -297,6 +297,8 @@ def test_help_tells_the_tour(say):
         "replay",
         "status",
         "nbgrader",
+        "gradescope",
+        "github",
         "sample",
     ]
 

@@ -12,7 +12,9 @@ from lightspeed_cli.classroom import (
     export,
     extend,
     feedback,
+    github,
     grade,
+    gradescope,
     history,
     incident,
     left,
@@ -52,6 +54,8 @@ VERBS = {
     "replay": replay,
     "status": status,
     "nbgrader": nbgrader,
+    "gradescope": gradescope,
+    "github": github,
     "sample": sample,
 }
 WITHOUT_CLASS = (new, sample, nbgrader)

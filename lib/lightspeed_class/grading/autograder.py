@@ -1,0 +1,153 @@
+"""One submission graded where a platform runs autograders: what `handout/autograder.py` packed.
+
+    python -m lightspeed_class.grading.autograder --source DIR --submission DIR --results FILE
+
+The results have the form of Gradescope's results.json (gradescope-autograders.readthedocs.io,
+"Autograder Specifications"). With `--earned QUESTION` nothing is graded: the exit status says
+whether the results have all points for it, which is what GitHub Classroom asks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+from lightspeed_class.grading.grade import BY_HAND, grade, refused
+from lightspeed_class.grading.sandbox import NoSandbox
+from lightspeed_class.intake.notebooks import Assignment, Refused, code_cells, read
+from lightspeed_class.intake.prose import Prose
+from lightspeed_class.reports.results import number, short
+
+CONFIG = "autograder.json"
+SECRET = "LIGHTSPEED_SECRET"  # where the pack can be read by students, the secret is not in it
+UNKNOWN = (
+    "{who} is not on the roster that this autograder was packed with, so nobody's numbers can be"
+    " judged by it. Read the roster, and pack it again."
+)
+
+
+class CannotGrade(Exception):
+    """There is no score to be had, and the student is not to blame; the message says why."""
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(prog="autograder", description=__doc__.partition("\n")[0])
+    parser.add_argument("--source", type=Path, help="what was packed")
+    parser.add_argument("--submission", type=Path, help="the folder that was handed in")
+    parser.add_argument("--metadata", type=Path, help="Gradescope's submission_metadata.json")
+    parser.add_argument("--results", type=Path, required=True)
+    parser.add_argument("--earned", metavar="QUESTION")
+    options = parser.parse_args(arguments)
+    if options.earned:
+        return 0 if earned(json.loads(options.results.read_text("utf-8")), options.earned) else 1
+    config = json.loads((options.source / CONFIG).read_text("utf-8"))
+    try:
+        users = emails(options.metadata) if options.metadata else []
+        results = judge(config, options.submission, users)
+    except (CannotGrade, NoSandbox) as error:  # without results the platform says that it failed
+        print(error, file=sys.stderr)
+        return 1
+    options.results.parent.mkdir(parents=True, exist_ok=True)
+    options.results.write_text(json.dumps(results, indent=1), "utf-8")
+    print(f"{results['extra_data']['isolation']}: {results['extra_data']['status']}")
+    return 0
+
+
+def judge(config, folder, users):
+    """The results for what lies in a folder. Raises CannotGrade and NoSandbox."""
+    kept = dict(config["assignment"])
+    prose = {q: Prose(**asked) for q, asked in kept.pop("prose").items()}
+    assignment, start = Assignment(**kept, prose=prose), time.monotonic()
+    try:
+        content = read(the_notebook(folder, assignment.name))
+        seed = the_seed(config, content, users)
+        secret = config["secret"] or os.environ.get(SECRET, "")
+        graded = grade(content, assignment, seed, secret, isolated=config["isolated"])
+    except Refused as refusal:
+        graded = refused(str(refusal), assignment)
+    return told(graded, assignment, time.monotonic() - start)
+
+
+def the_notebook(folder, name):
+    """The one notebook of a folder, or the one of this name. Raises Refused."""
+    found = sorted(
+        path
+        for path in Path(folder).rglob("*.ipynb")
+        if not any(part.startswith(".") for part in path.relative_to(folder).parts)
+    )
+    named = [path for path in found if name in path.name]
+    if len(found) == 1 or len(named) == 1:
+        return (named or found)[0]
+    if not found:
+        raise Refused("There is no notebook (.ipynb) in it.")
+    listed = ", ".join(path.name for path in (named or found)[:5])
+    raise Refused(f"There are {len(named or found)} notebooks in it ({listed}); hand in one.")
+
+
+def the_seed(config, content, users):
+    """What draws the numbers of those who handed in: of several, of whose copy it is. Raises
+    CannotGrade for somebody unknown, Refused for what is no notebook.
+    """
+    if not config["seeded"]:
+        return None
+    code = "\n".join(source for _, source in code_cells(content)).replace("'", '"')
+    if config["shared"] and "LIGHTSPEED_SEED" not in code:
+        return None
+    if unknown := [user for user in users if user not in config["seeds"]]:
+        raise CannotGrade(UNKNOWN.format(who=" and ".join(unknown)))
+    seeds = [config["seeds"][user] for user in users]
+    if not seeds:
+        raise CannotGrade("The platform does not say who handed this in.")
+    return next((seed for seed in seeds if f'"{seed}"' in code), seeds[0])
+
+
+def emails(metadata):
+    """The addresses of those who handed in, in small letters."""
+    return [user["email"].casefold() for user in json.loads(metadata.read_text("utf-8"))["users"]]
+
+
+def told(graded, assignment, seconds):
+    """Results as Gradescope reads them; prose, which people mark there, has no part in them."""
+    tests = [
+        {
+            "name": f"{short(s.question)} ({s.question})",
+            "number": str(i),
+            "score": s.points,
+            "max_score": s.out_of,
+            "output": s.message or "Right.",
+        }
+        for i, s in enumerate(graded.scores, 1)
+        if s.question in assignment.judged
+    ]
+    waiting = [s.question for s in graded.scores if s.kind == BY_HAND]
+    notes = [*graded.notes, *(f"{q} is marked by a person, and not in this." for q in waiting)]
+    points = sum(test["score"] for test in tests), sum(test["max_score"] for test in tests)
+    head = f"{number(points[0])} of {number(points[1])} points."
+    return {
+        "tests": tests,
+        "output": "\n".join([head, *notes]),
+        "output_format": "text",
+        "test_output_format": "text",
+        "execution_time": round(seconds),
+        "visibility": "visible",
+        "stdout_visibility": "hidden",
+        "extra_data": {
+            "status": graded.status,
+            "digest": graded.digest,
+            "isolation": graded.record["isolation"],
+        },
+    }
+
+
+def earned(results, question):
+    """Whether the results have all points for a question. Raises KeyError for an unknown one."""
+    by_name = {test["name"].rpartition("(")[2].rstrip(")"): test for test in results["tests"]}
+    return by_name[question]["score"] >= by_name[question]["max_score"]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
