@@ -50,6 +50,10 @@ feedback = "full"
 # points_per_day = 2
 # late_days = 3
 
+# Students with the same entry in a column `group` of the roster hand in together: one submission
+# counts for all of them, the last of any that can be read. Not these assignments, though:
+# alone = ["02_roofline"]
+
 # Points of a question; those that are not named here have one.
 # After a change: release, then regrade.
 # [points.02_roofline]
@@ -71,6 +75,7 @@ class Course:
     feedback: str
     points: dict
     late: Rule = field(default_factory=Rule)
+    alone: tuple = ()
 
     @classmethod
     def find(cls, folder=None):
@@ -113,6 +118,7 @@ class Course:
             kept.get("feedback", "full"),
             kept.get("points", {}),
             _rule(path, kept.get("late", {})),
+            kept.get("alone", ()),
         )
         for key, sound, wanted in (
             ("name", isinstance(found.name, str), "a text"),
@@ -123,13 +129,14 @@ class Course:
                 _is_points(found.points),
                 'tables such as [points.02_roofline] with lines such as "roofline.ridge" = 2',
             ),
+            ("alone", _is_names(found.alone), 'a list of assignments, such as ["02_roofline"]'),
         ):
             if not sound:
                 raise CourseError(f"{path}: {key} must be {wanted}")
-        if unknown := set(kept) - {"name", "variants", "feedback", "points", "late"}:
+        if unknown := set(kept) - {"name", "variants", "feedback", "points", "late", "alone"}:
             raise CourseError(
                 f"{path}: there is no setting {', '.join(sorted(unknown))}; there are name,"
-                " variants, feedback, points, late"
+                " variants, feedback, points, late, alone"
             )
         return found
 
@@ -150,6 +157,8 @@ class Course:
             )
         book = Gradebook(path)
         book.set_late_rule(self.late)
+        if json.loads(book.setting("alone") or "[]") != (alone := list(self.alone)):
+            book.setting("alone", json.dumps(alone))
         return book
 
     def released(self, name):
@@ -190,6 +199,13 @@ class Course:
                 raise CourseError(
                     f"{SETTINGS} has [points.{name}], which is no assignment;"
                     f" {meant(name, dict.fromkeys([*delivered, *released]))} ({own})"
+                )
+
+        for name in self.alone:
+            if name not in {*delivered, *released, releasing}:
+                raise CourseError(
+                    f"{SETTINGS} says that {name} is handed in alone, which is no assignment;"
+                    f" {meant(name, dict.fromkeys([*delivered, *released]))}"
                 )
 
     def _check_points(self, name, asked):
@@ -295,6 +311,10 @@ def _rule(path, kept):
                 f"{path}: {key} in [late] is {value!r}; expected a{whole} number from 0"
             )
     return Rule(**kept)
+
+
+def _is_names(names):
+    return isinstance(names, (list, tuple)) and all(isinstance(name, str) for name in names)
 
 
 def _is_points(points):

@@ -15,60 +15,24 @@ import time
 import zlib
 from dataclasses import asdict
 
-from lightspeed_class.gradebook_marks import Marks
 from lightspeed_class.gradebook_records import (
     Change,
     Grading,
     Result,
-    Student,
     Submission,
     standing,
 )
+from lightspeed_class.gradebook_roster import Roster
 from lightspeed_class.grading.grade import Graded, Score
 from lightspeed_class.intake.lateness import Lateness, how_late, settle
 from lightspeed_class.intake.notebooks import Assignment
 from lightspeed_class.intake.prose import Prose
 
 
-class Gradebook(Marks):
+class Gradebook(Roster):
     """The file at `path`, made if it is not there; use it in a `with`, in one thread."""
 
-    # The roster and the assignments
-
-    def add_student(self, id, name="", seed=None, **details):
-        """Put somebody on the roster, or bring the entry up to date. A seed stays as it was
-        first given.
-        """
-        with self._transaction():
-            had = self._file.execute("SELECT details FROM students WHERE id = ?", (id,)).fetchone()
-            was, left = had and json.loads(had[0]).get("left"), details.get("left")
-            self._file.execute(
-                "INSERT INTO students VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET name ="
-                " excluded.name, seed = coalesce(seed, excluded.seed), details = excluded.details",
-                (id, name, seed, json.dumps(details)),
-            )
-            if bool(was) != bool(left):
-                self._decide("left", id, "", "yes" if left else None, "the roster")
-
-    def set_left(self, student, left, reason="", by=""):
-        """Say that somebody left the class, or is back: nothing else of theirs changes."""
-        with self._transaction():
-            one = self.student(student)
-            details = one.details | {"left": "yes" * left}
-            self._file.execute(
-                "UPDATE students SET details = ? WHERE id = ?", (json.dumps(details), student)
-            )
-            self._decide("left", student, "", "yes" if left else None, reason, by)
-
-    def students(self):
-        rows = self._file.execute(
-            "SELECT id, name, seed, details FROM students ORDER BY id"
-        ).fetchall()
-        return [Student(id, name, seed, json.loads(details)) for id, name, seed, details in rows]
-
-    def student(self, id):
-        """The student of this id. Raises KeyError."""
-        return {s.id: s for s in self.students()}[id]
+    # The assignments
 
     def add_assignment(self, assignment, seeded=True):
         """Keep what is asked; with other content than before, a new version. `seeded`: each
@@ -195,19 +159,18 @@ class Gradebook(Marks):
             )
 
     def choices(self, assignment):
-        """(student id -> id of the submission that was chosen, ids of those that were taken out
-        of counting).
+        """(student id -> id of the submission that was chosen for them and their group, ids of
+        those that were taken out of counting).
         """
-        by_id = {s.id: s for s in self.submissions(assignment)}
+        by_id, teams = {s.id: s for s in self.submissions(assignment)}, self.teams(assignment)
         chosen, out = {}, set()
         for id, none in self._file.execute("SELECT submission, none FROM chosen ORDER BY number"):
-            if id in by_id and none:
-                chosen.pop(by_id[id].student, None)
-                out |= {
-                    s.id for s in by_id.values() if s.student == by_id[id].student and s.id <= id
-                }
-            elif id in by_id:
-                chosen[by_id[id].student] = id
+            whose = by_id[id].student if id in by_id else None
+            if whose and none:
+                chosen = {s: other for s, other in chosen.items() if by_id[other].student != whose}
+                out |= {s.id for s in by_id.values() if s.student == whose and s.id <= id}
+            elif whose:
+                chosen |= dict.fromkeys(teams[whose], id)
                 out.discard(id)
         return chosen, out
 
@@ -225,17 +188,15 @@ class Gradebook(Marks):
 
     def counting(self, assignment):
         """Student id -> the submission that counts: the one chosen last, else the last that could
-        be read, else the last.
+        be read, else the last, of any of those who hand in together.
 
         Those that were taken out do not.
         """
-        chosen, out = self.choices(assignment)
-        by_id = {s.id: s for s in self.submissions(assignment)}
-        found = {
-            s.student: s
-            for s in sorted(by_id.values(), key=lambda s: not s.refused)
-            if s.id not in out
-        }
+        (chosen, out), teams = self.choices(assignment), self.teams(assignment)
+        by_id, found = {s.id: s for s in self.submissions(assignment)}, {}
+        for s in sorted(by_id.values(), key=lambda s: not s.refused):
+            if s.id not in out:
+                found |= dict.fromkeys(teams[s.student], s)
         return found | {student: by_id[id] for student, id in chosen.items()}
 
     # Gradings
@@ -301,9 +262,9 @@ class Gradebook(Marks):
                 costs[student] = settled[names.index(assignment)]
         return costs
 
-    def results(self, assignment, student=None):
-        """One for each student of the roster, without those who have left and have nothing here;
-        or that of one student.
+    def results(self, assignment, student=None, section=""):
+        """One for each student of the roster, or of a section of it, without those who have left
+        and have nothing here; or that of one student.
         """
         now = self.assignment(assignment).points
         counting, manual = self.counting(assignment), {}
@@ -316,6 +277,8 @@ class Gradebook(Marks):
         found = []
         for one in [self.student(student)] if student else self.students():
             submission = counting.get(one.id)
+            if section and section not in one.sections:
+                continue
             if one.left and not submission and one.id not in manual and not student:
                 continue
             history = self.gradings(submission.id) if submission else []

@@ -17,35 +17,45 @@ class Marks(GradebookFile):
 
     def set_manual(
         self, student, assignment, question, points=None, comment="", by="", items=(), base=0.0,
-        expects=None,
+        expects=None, also=(),
     ):  # fmt: skip
         """Points or a comment by a person; the latest entry counts, no grading ever touches one.
         With neither, and no rubric items: none any more. `expects`: the number of the entry that
-        it follows, 0 for none. Raises Changed for another.
+        it follows, 0 for none. Raises Changed for another. `also`: others who get the same entry.
         """
+        at = time.time()
         with self._transaction():
             self._follows(student, assignment, question, expects)
-            self._set_manual(student, assignment, question, points, comment, by, items, base)
+            for one in (student, *also):
+                self._set_manual(one, assignment, question, points, comment, by, at, items, base)
 
-    def undo_manual(self, student, assignment, question, by="", expects=None):
-        """Take back the last entry that stands, so that the one before counts again. Raises Changed
-        as set_manual does, KeyError where none stands.
+    def undo_manual(self, student, assignment, question, by="", expects=None, also=()):
+        """Take back the last entry that stands, so that the one before counts again; also that of
+        others, where it was made with this one. Raises Changed as set_manual does, KeyError where
+        none stands.
         """
+        now = time.time()
         with self._transaction():
             entries = self._follows(student, assignment, question, expects)
             last = standing(entries).get((student, question))
             if not last:
                 raise KeyError(question)
-            self._set_manual(student, assignment, question, None, "", by, undoes=last.number)
+            for one in (student, *also):
+                their = standing(self.manual(assignment, one, question)).get((one, question))
+                if their and (their.at, their.by) == (last.at, last.by):
+                    self._set_manual(
+                        one, assignment, question, None, "", by, now, undoes=their.number
+                    )
 
     def _set_manual(
-        self, student, assignment, question, points, comment, by, items=(), base=0.0, undoes=None
-    ):
+        self, student, assignment, question, points, comment, by, at, items=(), base=0.0,
+        undoes=None,
+    ):  # fmt: skip
         self._file.execute(
             "INSERT INTO manual (student, assignment, question, points, comment, by, at, items,"
             " base, undoes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
-                *(student, assignment, question, points, comment, by, time.time()),
+                *(student, assignment, question, points, comment, by, at),
                 *(json.dumps(list(items)), base, undoes),
             ),
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, field, replace
 
 from lightspeed_class.grading.grade import BY_HAND, Graded, Score
@@ -22,6 +23,18 @@ class Student:
     def left(self):
         """Whether they are no longer in the class."""
         return bool(self.details.get("left"))
+
+    @property
+    def group(self):
+        """The group that they hand in with, in one way of writing it; "" for none."""
+        return " ".join(self.details.get("group", "").casefold().split())
+
+    @property
+    def sections(self):
+        """Their section, as it is written, and each of several that Canvas joined in one text."""
+        whole = self.details.get("section", "").strip()
+        parts = [whole, *re.split(r",? and |, ", whole)]
+        return list(dict.fromkeys(part for part in parts if part))
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The roster: students from a plain CSV file, or from what Canvas and Moodle export.
 
-    plain     id, name, and any of email, section, canvas_id, sis_user_id, sis_login_id, ...
+    plain     id, name, and any of email, section, group, canvas_id, sis_user_id, ...
     Canvas    Gradebook > Export: Student (or LastName, FirstName), ID, SIS User ID, SIS Login ID,
               Section, ... (instructure/canvas-lms, lib/gradebook_exporter.rb)
     Moodle    Grades > Export > Plain text, the participants' table, or an assignment's grading
@@ -34,9 +34,19 @@ HEADINGS = {
     "sis user id": "sis_user_id", "sis login id": "sis_login_id",
     "integration id": "integration_id", "id number": "moodle_idnumber", "username": "username",
     "identifier": "participant", "section": "section", "groups": "groups", "left": "left",
+    "group": "group",
 }  # fmt: skip
 IDENTIFIERS = ("email", "sis_user_id", "sis_login_id", "moodle_idnumber", "username")
-KEPT = {*IDENTIFIERS, "canvas_id", "integration_id", "section", "groups", "participant", "left"}
+KEPT = {
+    *IDENTIFIERS,
+    "canvas_id",
+    "integration_id",
+    "section",
+    "groups",
+    "group",
+    "participant",
+    "left",
+}
 # what becomes the id
 PREFERRED = (
     "id",
@@ -137,6 +147,7 @@ def add_roster(book, path):
             continue
         book.add_student(id, name, seed=secrets.token_hex(6), **details)
         (updated if old else added).append(id)
+    remarks += _spread(book)
     for remark in remarks:
         print(f"{path}: {remark}.", file=sys.stderr)
     return Changes(
@@ -146,6 +157,22 @@ def add_roster(book, path):
         tuple(i for i in students if i not in seen),
         tuple(skipped),
     )
+
+
+def _spread(book):
+    """Groups whose members are in several sections, which may be several groups of one name."""
+    sections = {}
+    for student in book.students():
+        if student.group and not student.left:
+            found = sections.setdefault(student.group, (student.details["group"], set()))
+            found[1].add(student.details.get("section", ""))
+    for name, found in sections.values():
+        if len(found) > 1:
+            where = " and ".join(sorted(section or "none" for section in found))
+            yield (
+                f"group {name} is in the sections {where}, and hands in as one. If these are"
+                " several groups, give them names of their own"
+            )
 
 
 def read_roster(path):

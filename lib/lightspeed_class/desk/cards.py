@@ -22,22 +22,36 @@ TERMINAL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 @dataclass(frozen=True)
 class Place:
-    """A card's place in the queue. `state`: "by hand", "right", "not graded" or "to mark"."""
+    """A card's place in the queue. `state`: "by hand", "right", "not graded" or "to mark";
+    `together`: the others whose notebook it is too.
+    """
 
     student: str
     question: str
     state: str
+    together: tuple[str, ...] = ()
 
 
 def queue(results, assignment, order):
-    """The places of those who handed something in that counts, in order of question or student."""
-    results = [r for r in results if r.submission and not r.excused]
+    """The places of those who handed something in that counts, in order of question or student; of
+    those who hand in together, the first stands for all.
+    """
+    notebooks = {}
+    for r in results:
+        if r.submission and not r.excused:
+            notebooks.setdefault(r.submission.id, []).append(r)
     pairs = (
-        [(r, q) for q in assignment.points for r in results]
+        [(rs, q) for q in assignment.points for rs in notebooks.values()]
         if order == "question"
-        else [(r, q) for r in results for q in assignment.points]
+        else [(rs, q) for rs in notebooks.values() for q in assignment.points]
     )
-    return [Place(r.student.id, q, state(r, q)) for r, q in pairs]
+    return [_place(rs, q) for rs, q in pairs]
+
+
+def _place(results, question):
+    ids, states = [r.student.id for r in results], [state(r, question) for r in results]
+    worst = "to mark" if "to mark" in states else states[0]
+    return Place(ids[0], question, worst, tuple(ids[1:]))
 
 
 def state(result, question):
@@ -53,7 +67,11 @@ def around(places, student, question):
     """(its number from 1, the place before, the one after, the next that is to be marked); None
     where there is none. Raises KeyError for a place that is not in the queue.
     """
-    here = [i for i, p in enumerate(places) if (p.student, p.question) == (student, question)]
+    here = [
+        i
+        for i, p in enumerate(places)
+        if student in (p.student, *p.together) and p.question == question
+    ]
     if not here:
         raise KeyError(question)
     at = here[0]

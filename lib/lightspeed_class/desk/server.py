@@ -36,13 +36,16 @@ POLICY = (
     " form-action 'self'; base-uri 'none'"
 )
 LONGEST, MOST_POINTS = 10_000, 1e6
+_NOTHING = (None, [], "")
 
 
 class Desk:
-    """What all pages share: the gradebook, the assignment, and token -> who marks with it."""
+    """What all pages share: the gradebook, the assignment, the section that is marked ("" for all)
+    and token -> who marks with it.
+    """
 
-    def __init__(self, book, name, graders):
-        self.book, self.name = book, name
+    def __init__(self, book, name, graders, section=""):
+        self.book, self.name, self.section = book, name, section
         self.graders = {secrets.token_urlsafe(16): who for who in graders}
 
     def application(self):
@@ -125,6 +128,17 @@ class Page(RequestHandler):
     def order(self):
         return "student" if self.get_argument("by", "") == "student" else "question"
 
+    def results(self):
+        return self.book.results(self.name, section=self.desk.section)
+
+    def together(self, result):
+        """The others for whom the same notebook counts."""
+        return [
+            r
+            for r in self.book.results(self.name)
+            if r.submission == result.submission and not r.excused and r.student != result.student
+        ]
+
     def result(self, student):
         """The one of a student who handed something in."""
         try:
@@ -146,7 +160,7 @@ class Page(RequestHandler):
 class Queue(Page):
     def get(self):
         assignment = self.book.assignment(self.name)
-        results = self.book.results(self.name)
+        results = self.results()
         places = cards.queue(results, assignment, self.order)
         groups = {}
         for place in places:
@@ -155,7 +169,8 @@ class Queue(Page):
         names = {r.student.id: r.student.name or r.student.id for r in results}
         self.show(
             "desk_queue",
-            title=f"Marking: {self.name}",
+            title=f"Marking: {self.name}"
+            + f", section {self.desk.section}" * bool(self.desk.section),
             by=self.order,
             rows=[
                 {
@@ -210,15 +225,17 @@ class Card(Page):
         if len(typed["comment"]) > LONGEST:
             said = f"Nothing was kept: a comment has at most {LONGEST:,} characters."
             return self.card(student, question, 400, said, typed)
-        now = result.manual.get(question)
-        was = (now.override, list(now.items), now.comment) if now else (None, [], "")
+        was, new = _kept(result, question), (points, items, typed["comment"])
+        others = {r.student.id: _kept(r, question) for r in self.together(result)}
+        # who hands in with them and has marks of their own keeps these
+        also = [id for id, had in others.items() if had in (_NOTHING, was)]
         try:
             if self.whole("grading") != result.grading.id:
                 raise Changed(question)
-            if (points, items, typed["comment"]) != was:
+            if any(had != new for had in (was, *(others[id] for id in also))):
                 self.book.set_manual(
                     student, self.name, question, points, typed["comment"], self.current_user,
-                    items, score.points, self.whole("version"),
+                    items, score.points, self.whole("version"), also,
                 )  # fmt: skip
         except Changed:
             said = (
@@ -231,18 +248,22 @@ class Card(Page):
         self.redirect(link(place or cards.Place(student, question, ""), self.order), status=303)
 
     def places(self):
-        results, assignment = self.book.results(self.name), self.book.assignment(self.name)
+        results, assignment = self.results(), self.book.assignment(self.name)
         return cards.queue(results, assignment, self.order)
 
     def card(self, student, question, status=200, said="", typed=None):
         """The page of one; `said`: what went wrong, with `typed` as it was sent."""
-        result, results = self.result(student), self.book.results(self.name)
-        assignment = self.book.assignment(self.name)
+        results, assignment = self.results(), self.book.assignment(self.name)
+        self.result(student)
         places = cards.queue(results, assignment, self.order)
         try:
             at, before, after, following = cards.around(places, student, question)
         except KeyError:
             raise HTTPError(404, reason=f"{self.name} does not ask that of this student") from None
+        student = places[at - 1].student
+        result = self.result(student)
+        together, kept = self.together(result), _kept(result, question)
+        own = [r for r in together if _kept(r, question) not in (_NOTHING, kept)]
         cells = cells_of(self.book.content(result.submission.id))
         why = stops(assignment, result, cells).get(question, "")
         entries = self.book.manual(self.name, student, question)
@@ -260,7 +281,9 @@ class Card(Page):
             by=self.order,
             at=at,
             count=len(places),
-            state=cards.state(result, question),
+            state=places[at - 1].state,
+            together=[r.student.name or r.student.id for r in together],
+            own=[r.student.name or r.student.id for r in own],
             told=told_question(
                 i, assignment, result, posed(question, seed, self.book.secret, assignment), why
             ),
@@ -308,10 +331,10 @@ class Undo(Card):
 
     def post(self):
         student, question = self.get_body_argument("student"), self.get_body_argument("question")
-        self.result(student)
+        also = [r.student.id for r in self.together(self.result(student))]
         try:
             self.book.undo_manual(
-                student, self.name, question, self.current_user, self.whole("version")
+                student, self.name, question, self.current_user, self.whole("version"), also
             )
         except Changed:
             said = "Nothing was undone: somebody marked this since you opened it."
@@ -366,6 +389,12 @@ def link(place, by):
 
 def _grade(handler):
     return f"lightspeed class grade {handler.name}"
+
+
+def _kept(result, question):
+    """What somebody marked by hand, as a form has it."""
+    entry = result.manual.get(question)
+    return (entry.override, list(entry.items), entry.comment) if entry else _NOTHING
 
 
 def _int(text):

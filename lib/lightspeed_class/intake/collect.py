@@ -198,6 +198,7 @@ class _Desk:
         self.folder, self.book, self.assignment, self.people = folder, book, assignment, people
         self.student, self.times = student, times
         self.origins = Origins(book, assignment.name)
+        self.teams = self.origins.teams
         self.chosen, self.out = book.choices(assignment.name)
         self.rows, self.timed, self.untimed = [], 0, False
         self.received = {}  # student -> what the gradebook has, oldest first
@@ -251,7 +252,7 @@ class _Desk:
         student, note = self._whose(item, "")
         if not student:
             self._put_aside(item, content, f"{note} {reason}")
-        elif any(not s.refused for s in self._theirs(student)):
+        elif any(not s.refused for s in self._together(student)):
             self._keep(item, student, content, item.at)
             self._settle(content)
             self.rows.append(Row(student, item.source, item.at, "beside", reason))
@@ -303,27 +304,34 @@ class _Desk:
         """
         return [s for s in self.received.get(student, ()) if s.id not in self.out]
 
+    def _together(self, student):
+        """The same of all who hand in together."""
+        return [s for one in self.teams[student] for s in self._theirs(one)]
+
     def _record(self, item, student, content, refused, note, mark=""):
         """Into the gradebook; the source says what lateness and doubts rest on."""
-        at, source = self._time(item, mark)
+        at, source = self._time(item, student, mark)
         kept = content if item.is_notebook else None
         digest = hashlib.sha256(refused.encode() if kept is None else kept).hexdigest()
         doubt = "" if refused else self.origins.doubt(student, kept)
         others = [
             id
             for id in self.received
-            if id != student and digest in {s.sha256 for s in self._theirs(id) if not s.refused}
+            if id not in self.teams[student]
+            and digest in {s.sha256 for s in self._theirs(id) if not s.refused}
         ]
         self._keep(item, student, content, at)
         id = self.book.add_submission(student, self.assignment.name, kept, at, source, refused)
         self._settle(content)
         mine = self.received.setdefault(student, [])
         last = max(
-            (s for s in self._theirs(student) if not s.refused),
+            (s for s in self._together(student) if not s.refused),
             key=lambda s: (s.at, s.id),
             default=None,
         )
         notes = [note, doubt, same_bytes(others) if others else ""]
+        if len(self.teams[student]) > 1 and not refused:
+            notes.append(self._for_all(student, last, at))
         if before := next((s for s in mine if s.id == id), None):
             verdict = "same"
             notes += [
@@ -358,6 +366,15 @@ class _Desk:
                     f"It comes after another; to let that one count: {self._choose(student)}"
                 )
         self.rows.append(Row(student, source, at, verdict, " ".join(filter(None, notes))))
+
+    def _for_all(self, student, last, at):
+        """What to say of a group's: the last that can be read counts for all of it."""
+        others = " and ".join(one for one in self.teams[student] if one != student)
+        if last and last.student != student and last.at <= at:
+            return f"It counts for {others} too, in place of that of {last.student}."
+        if last and last.at > at:
+            return f"It is of a group, for which a later one of {last.student} counts."
+        return f"It counts for {others} too."
 
     def _choose(self, student, id=""):
         return f"lightspeed class choose {self.assignment.name} {student} {id}".rstrip()
@@ -397,11 +414,17 @@ class _Desk:
         counts = f"submission {chosen} was chosen and counts" if chosen else "a later one counts"
         return f"It was handed in before; {counts}."
 
-    def _time(self, item, mark):
-        """(when it was handed in, source); Moodle's worksheet knows better than the archive."""
-        for part in item.path.split("/"):
-            if (match := MOODLE.fullmatch(part)) and match["number"] in self.times:
-                return self.times[match["number"]], item.source + mark + FROM_WORKSHEET
+    def _time(self, item, student, mark):
+        """(when it was handed in, source); Moodle's worksheet knows better than the archive, and
+        has a group's time at each member.
+        """
+        for match in filter(None, map(MOODLE.fullmatch, item.path.split("/"))):
+            numbers = [match["number"]]
+            if self.people.is_team(match["name"]):  # that is the number of the group
+                team = self.teams[student]
+                numbers = [n for n in self.times if self.people.participant(n) in team]
+            if known := [self.times[n] for n in numbers if n in self.times]:
+                return max(known), item.source + mark + FROM_WORKSHEET
         return item.at, item.source + mark
 
     def _keep(self, item, student, content, at):

@@ -6,7 +6,9 @@ roster.
               anon_<letters>_<file>_... where marking is anonymous
     Moodle    Ada Lovelace_12345_assignsubmission_file_/02_roofline.ipynb, or with the file's name
               in place of the slash; the number is a participant's in this assignment, which its
-              grading worksheet explains (moodle/moodle, mod/assign/classes/downloader.php)
+              grading worksheet explains (moodle/moodle, mod/assign/classes/downloader.php). Where
+              groups hand in, Group A_55_assignsubmission_file_/..., once, with the group's own
+              number; before Moodle 4, "Group A-" before the name of each member
     plain     a folder or a file that is called by an id, a login, an e-mail address or its first
               part, or a full name
 
@@ -37,6 +39,7 @@ class People:
 
     def __init__(self, students, participants=None):
         self._known, self._canvas, self._names = {}, {}, {}
+        self._groups, self._teams = {}, {}
         self._participants = {n: {s} for n, s in (participants or {}).items()}
         for student in students:
             details = student.details
@@ -48,6 +51,10 @@ class People:
                 self._canvas.setdefault(details["canvas_id"], set()).add(student.id)
             for number in details.get("participant", "").split():
                 self._participants.setdefault(number, set()).add(student.id)
+            groups = [student.group, *details.get("groups", "").split(",")]
+            self._groups[student.id] = {squash(group) for group in groups if group.strip()}
+            if student.group:
+                self._teams.setdefault(squash(student.group), set()).add(student.id)
             words = student.name.replace(",", " ").split()
             # "Ada King Lovelace" is "lovelaceadaking" where the last name goes first
             for turn in range(len(words)):
@@ -67,8 +74,12 @@ class People:
         parts = PurePosixPath(path).parts
         for part in parts:
             if match := MOODLE.fullmatch(part):
-                return self._participants.get(match["number"]) or self._names.get(
-                    squash(match["name"]), set()
+                if self.is_team(match["name"]):  # any of them: it counts for all
+                    return {min(self._teams[squash(match["name"])])}
+                return (
+                    self._participants.get(match["number"])
+                    or self._names.get(squash(match["name"]))
+                    or self._in_group(match["name"])
                 )
         if ANONYMOUS.fullmatch(parts[-1]):
             return set()
@@ -83,6 +94,27 @@ class People:
             if text and (found := self.named(text)):
                 return found
         return set()
+
+    def participant(self, number):
+        """The id of the one who has this number in the assignment; "" if that is nobody or not
+        sure.
+        """
+        found = self._participants.get(number, set())
+        return next(iter(found)) if len(found) == 1 else ""
+
+    def is_team(self, name):
+        """Whether this is the name of a group that hands in together, and nobody's own."""
+        return squash(name) in self._teams and squash(name) not in self._names
+
+    def _in_group(self, name):
+        """Those whose group and name this is, as Moodle calls the folder of a group's member."""
+        cuts = [i for i, c in enumerate(name) if c == "-"]
+        return {
+            id
+            for i in cuts
+            for id in self._names.get(squash(name[i + 1 :]), ())
+            if squash(name[:i]) in self._groups[id]
+        }
 
     def is_signed(self, path):
         """Whether a platform put a person's name on the file, on the roster or not."""

@@ -37,6 +37,7 @@ class Origins:
     def __init__(self, book, name):
         students, kinds = book.students(), book.kinds(name)
         self.ids = {s.id.casefold(): s.id for s in students}
+        self.teams = book.teams(name)
         self.seeds = {s.id: s.seed for s in students if s.seed and True in kinds}
         # whether some version, and the latest, has the same numbers for all
         self.shared, self.latest = False in kinds, kinds[0]
@@ -57,7 +58,7 @@ class Origins:
         the one for all sets no seed. One with somebody else's seed is no notebook that the student
         was given, and gets no other numbers by it.
         """
-        own = self.seeds.get(student)
+        own = self._drawn(student, content)
         if not own or not self.shared:
             return own
         try:
@@ -70,15 +71,27 @@ class Origins:
             else None
         )
 
+    def _drawn(self, student, content):
+        """The seed of a student, or that of one who hands in with them if it is in the notebook."""
+        own = self.seeds.get(student)
+        theirs = [self.seeds[one] for one in self.teams.get(student, ()) if one in self.seeds]
+        if content is None or len(theirs) < 2:
+            return own
+        with contextlib.suppress(Refused):
+            code = _code(content)
+            return next((s for s in (own, *theirs) if s and f'"{s}"' in code), own)
+        return own
+
     def oddity(self, student, content):
         """("", ""), or what keeps it from being the student's own, a key of WORDS, and whose it
         is. Raises Refused for what is no notebook.
         """
         code = _code(content)
-        claimed = self.claimed(content)
-        if claimed not in ("", student):
+        claimed, team = self.claimed(content), self.teams.get(student, (student,))
+        if claimed and claimed not in team:
             return "another's", claimed
-        if student not in self.seeds or f'"{self.seeds[student]}"' in code:
+        theirs = [self.seeds[one] for one in team if one in self.seeds]
+        if student not in self.seeds or any(f'"{seed}"' in code for seed in theirs):
             return "", ""
         other = next((id for id, seed in self.seeds.items() if f'"{seed}"' in code), "")
         if other or "LIGHTSPEED_SEED" in code:
@@ -111,7 +124,7 @@ def remarks(book, name):
         said = [BY_ID_ALONE] if BY_ID in submission.source else []
         with contextlib.suppress(Refused):  # what the grader told the student says it
             said.append(origins.doubt(student, book.content(submission.id)))
-        if others := having[submission.sha256] - {student}:
+        if others := having[submission.sha256].difference(origins.teams[student]):
             said.append(same_bytes(others))
         if said := [sentence for sentence in said if sentence]:
             found[student] = said

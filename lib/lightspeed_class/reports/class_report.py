@@ -45,27 +45,29 @@ class Answer:
     ratio: tuple = ()
 
 
-def statistics(book, name):
-    """Everything the report tells, as plain data. Submissions that could not be read have no
-    part in what is said of questions.
+def statistics(book, name, section=""):
+    """Everything the report tells of all or of a section, as plain data. Submissions that could not
+    be read have no part in what is said of questions, and what several handed in together has one.
     """
     assignment, found = (
         book.assignment(name),
-        [o for o in outcomes(book, name) if not o.result.student.left],
+        [o for o in outcomes(book, name, section) if not o.result.student.left],
     )
     said = remarks(book, name)
     graded = [o for o in found if o.result.grading]
     read = [o for o in graded if o.result.grading.graded.status != "refused"]
+    notebooks = {o.result.submission.id: o for o in reversed(read)}
     answers = [
         a
-        for o in read
+        for o in reversed(notebooks.values())
         for a in _answers(o, assignment.points, o.result.grading.graded.record.get("seed"))
     ]
     return {
-        "name": name,
+        "name": f"{name}, section {section}" if section else name,
         "students": len(found),
         "graded": len(graded),
-        "read": len(read),
+        "read": len(notebooks),
+        "together": len(read) - len(notebooks),
         "out of": math.fsum(assignment.points.values()),
         "points": sorted(
             o.result.points for o in read if not (o.result.excused or o.result.unmarked)

@@ -47,7 +47,12 @@ def to_html(data):
         data=data,
         opening=opening(data),
         counts=f"{data['students']} students on the roster, {data['graded']} graded,"
-        f" {data['read']} of them with a notebook that could be read.",
+        + (
+            f" in {data['read']} notebooks that could be read; what is said of questions counts"
+            " each once."
+            if data["together"]
+            else f" {data['read']} of them with a notebook that could be read."
+        ),
         marks=_marks(data["points"], data["out of"]),
         shares=[
             {"name": name, "share": q["share"], "value": si(q["share"], "%", 2)}
@@ -65,11 +70,11 @@ def to_html(data):
     )
 
 
-def write_report(book, name, path):
+def write_report(book, name, path, section=""):
     """Write the page for an assignment to `path`, and give that. Raises KeyError for an unknown
     assignment.
     """
-    write_whole(Path(path), to_html(statistics(book, name)).encode())
+    write_whole(Path(path), to_html(statistics(book, name, section)).encode())
     return Path(path)
 
 

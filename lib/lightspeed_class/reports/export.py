@@ -65,9 +65,11 @@ class Unmarked(Incomplete):
 
 
 def export_csv(
-    book, names, path, kind="plain", missing_as_zero=False, titles=None, leave_unmarked=False
-):
-    """Write the scores of assignments to `path`, as `kind`: plain, canvas or moodle.
+    book, names, path, kind="plain", missing_as_zero=False, titles=None, leave_unmarked=False,
+    section="",
+):  # fmt: skip
+    """Write the scores of assignments, of all or of a section, to `path`, as `kind`: plain, canvas
+    or moodle.
 
     A cell is empty where nothing was handed in or nothing is graded yet; `missing_as_zero` writes 0
     for the former. `leave_unmarked`: it is empty, too, for who has prose that nobody marked yet
@@ -82,7 +84,7 @@ def export_csv(
         raise ValueError(f"export: kind = {kind!r}: expected one of {', '.join(KINDS)}")
     if kind != "plain" and (stale := list(outdated(book, *names))):
         raise Outdated("\n".join(f"{line}, then export" for line in stale))
-    here = {name: [o for o in outcomes(book, name) if _is_told(o, kind)] for name in names}
+    here = {name: [o for o in outcomes(book, name, section) if _is_told(o, kind)] for name in names}
     table = {name: {o.result.student.id: o for o in found} for name, found in here.items()}
     for name, rows in table.items():
         waiting = [id for id, o in rows.items() if o.result.unmarked]

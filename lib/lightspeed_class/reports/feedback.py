@@ -60,9 +60,10 @@ def write_feedback(book, name, folder, student=None):
     for an unknown assignment or student.
     """
     assignment, origins, paths = book.assignment(name), Origins(book, name), []
+    everybody = outcomes(book, name)
     chosen = [
         o
-        for o in outcomes(book, name)
+        for o in everybody
         if student == o.result.student.id or (student is None and not o.result.student.left)
     ]
     if student is not None and not chosen:
@@ -78,10 +79,18 @@ def write_feedback(book, name, folder, student=None):
             told_student(book, submission, origins) if submission else "",
             book.content(submission.id) if submission else None,
             book.secret,
+            _together(everybody, submission) if submission else (),
         )
         paths.append(Path(folder) / file_name(outcome.result.student.id, ".html"))
         write_whole(paths[-1], text.encode())
     return paths
+
+
+def _together(everybody, submission):
+    """The names of those for whom a submission counts, first who handed it in; none of one."""
+    found = [r.student for r in (o.result for o in everybody) if r.submission == submission]
+    found.sort(key=lambda student: student.id != submission.student)
+    return [student.name or student.id for student in found] if len(found) > 1 else []
 
 
 def seed_of(book, outcome, origins):
@@ -89,12 +98,15 @@ def seed_of(book, outcome, origins):
     result = outcome.result
     record = result.grading.graded.record if result.grading else {}
     content = book.content(result.submission.id) if result.submission else None
-    return record["seed"] if "seed" in record else origins.seed(result.student.id, content)
+    whose = result.submission.student if result.submission else result.student.id
+    return record["seed"] if "seed" in record else origins.seed(whose, content)
 
 
-def to_html(assignment, outcome, seed=None, former=(), remark="", content=None, secret=""):
+def to_html(
+    assignment, outcome, seed=None, former=(), remark="", content=None, secret="", together=()
+):
     """The page of one student; `former` are the gradings before the one that counts, `remark` is of
-    the notebook as a whole, which is `content`.
+    the notebook as a whole, which is `content`; `together` names those whose it is.
 
     The same outcome gives the same bytes.
     """
@@ -116,6 +128,7 @@ def to_html(assignment, outcome, seed=None, former=(), remark="", content=None, 
         told=TOLD.get(status) or _tally(result),
         at=_date(outcome.at) if outcome.at else "",
         late=", ".join(filter(None, (outcome.late, outcome.cost))),
+        together=together,
         until=_date(result.extended) if result.extended else "",
         whole=whole,
         whole_points=f"{_some(whole.points or 0)} for the assignment as a whole" if whole else "",

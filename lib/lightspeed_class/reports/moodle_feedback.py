@@ -42,7 +42,11 @@ def _packed_as(people, student, submission, name):
     of a file that was given to somebody by hand.
     """
     source = submission.source.rpartition(": ")[2] if submission else ""
-    found = [m["number"] for m in map(MOODLE.fullmatch, source.split("/")) if m]
+    found = [
+        m["number"]
+        for m in map(MOODLE.fullmatch, source.split("/"))
+        if m and not people.is_team(m["name"])
+    ]
     return found[0] if found and people.of(source, name) == {student} else ""
 
 

@@ -72,9 +72,11 @@ class Outcome:
         return score.points if score and score.kind != BY_HAND else None
 
 
-def outcomes(book, name):
-    """Those of an assignment, by student id. Raises KeyError for an unknown assignment."""
-    return [Outcome(r) for r in book.results(name)]
+def outcomes(book, name, section=""):
+    """Those of an assignment, of all or of a section, by student id. Raises KeyError for an unknown
+    assignment.
+    """
+    return [Outcome(r) for r in book.results(name, section=section)]
 
 
 def outdated(book, *names):

@@ -25,7 +25,9 @@ ARGUMENTS = (
 
 def run(options, course, book):
     name, student = known(book, options.name), the_student(book, options.student)
-    ids = [s.id for s in book.submissions(name, student)]
+    team = book.teams(name)[student]
+    theirs = [s for s in book.submissions(name) if s.student in team]
+    ids = [s.id for s in theirs]
     if options.none and options.id:
         raise UserError("give an ID, which then counts, or --none, not both")
     if options.id:
@@ -35,8 +37,8 @@ def run(options, course, book):
                 f" {', '.join(map(str, ids)) or 'none'}"
             )
         book.choose(options.id)
-    elif options.none and ids:
-        book.choose(max(ids), none=True)
+    elif options.none and (own := [s.id for s in theirs if s.student == student]):
+        book.choose(max(own), none=True)
         print(
             f"None of these of {student} counts; what comes after them does. The files stay in"
             f" {course.collected(name) / 'students' / student}"
@@ -44,9 +46,10 @@ def run(options, course, book):
     if not ids:
         print(f"{student} handed in nothing for {name}.")
     (_, out), counting = book.choices(name), book.counting(name).get(student)
-    for s in book.submissions(name, student):
+    for s in theirs:
         mark = "counts" if s == counting else "out" * (s.id in out)
+        whose = f"{s.student}  " * (len(team) > 1)
         print(
-            f"{s.id:>6}  {datetime.fromtimestamp(s.at):%Y-%m-%d %H:%M}  {mark:<6} "
+            f"{s.id:>6}  {whose}{datetime.fromtimestamp(s.at):%Y-%m-%d %H:%M}  {mark:<6} "
             f" {s.source}{f': {s.refused}' if s.refused else ''}"
         )

@@ -14,6 +14,24 @@ DECIDED = (
 )
 
 
+SECTION = (
+    "--section",
+    {"default": "", "metavar": "SECTION", "help": "of the roster; default: all"},
+)
+
+
+def the_section(book, text):
+    """The section of the roster that is meant; "" for all. Raises UserError."""
+    from lightspeed.errors import meant
+
+    known = sorted({section for s in book.students() for section in s.sections})
+    found = [s for s in known if s == text] or [s for s in known if s.casefold() == text.casefold()]
+    if text and len(found) != 1:
+        hint = meant(text, known) if known else "the roster has no column section"
+        raise UserError(f"there is no section {text}; {hint}")
+    return found[0] if text else ""
+
+
 def decider(options):
     """(the reason, who decides)."""
     return options.reason, options.by or getpass.getuser()

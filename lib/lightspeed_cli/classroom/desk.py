@@ -3,7 +3,7 @@
 import getpass
 
 from lightspeed_cli.argument_types import count
-from lightspeed_cli.classroom.common import known
+from lightspeed_cli.classroom.common import SECTION, known, the_section
 from lightspeed_cli.errors import UserError
 
 WORDS = "mark by hand in a browser: code, answer and diagnosis beside rubric, points and comments"
@@ -18,6 +18,7 @@ ARGUMENTS = (
         },
     ),
     ("--port", {"type": count, "default": 0, "metavar": "N", "help": "default: one that is free"}),
+    SECTION,
 )
 
 
@@ -29,8 +30,9 @@ def run(options, course, book):
         raise UserError("--by is empty; give a name")
     if options.port > 65535:
         raise UserError(f"--port {options.port}: expected a number up to 65535")
+    desk = Desk(book, name, graders or [getpass.getuser()], the_section(book, options.section))
     try:
-        serve(Desk(book, name, graders or [getpass.getuser()]), options.port, _say)
+        serve(desk, options.port, _say)
     except OSError as error:
         raise UserError(f"--port {options.port}: {error.strerror or error}") from error
 

@@ -5,7 +5,7 @@ import sys
 import time
 
 from lightspeed_cli.argument_types import pair
-from lightspeed_cli.classroom.common import known, say_outdated
+from lightspeed_cli.classroom.common import SECTION, known, say_outdated, the_section
 from lightspeed_cli.errors import UserError
 
 WORDS = "write the points as CSV"
@@ -38,6 +38,7 @@ ARGUMENTS = (
             "help": "the column's heading on the platform, such as '02_roofline=Roofline (1234)'",
         },
     ),
+    SECTION,
 )
 NAMED = False
 
@@ -65,6 +66,7 @@ def run(options, course, book):
         options.missing_as_zero,
         titles,
         options.leave_unmarked,
+        the_section(book, options.section),
     )
     print(f"{options.into or made}")
     say_outdated(book, *names, file=sys.stderr)

@@ -35,7 +35,8 @@ def _decided(decision):
     if decision.what == "extended":
         until = datetime.fromtimestamp(float(decision.value)).astimezone()
         return f"extended to {until:%Y-%m-%d %H:%M (%Z)}"
-    return decision.what + f" {decision.value}" * (decision.student is None)
+    tells = decision.student is None or decision.what == "group"
+    return decision.what + f" {decision.value}" * tells
 
 
 def _item(item):

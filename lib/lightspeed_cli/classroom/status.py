@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from lightspeed_cli.classroom.common import (
+    SECTION,
     due_words,
     known,
     left_mark,
@@ -10,28 +11,31 @@ from lightspeed_cli.classroom.common import (
     many,
     say_outdated,
     say_points,
+    the_section,
     total,
     who,
 )
 
 WORDS = "show where each assignment stands"
-ARGUMENTS = (("name", {"nargs": "?", "metavar": "NAME"}),)
+ARGUMENTS = (("name", {"nargs": "?", "metavar": "NAME"}), SECTION)
 NAMED = False
 
 
 def run(options, course, book):
     names = [known(book, options.name)] if options.name else book.assignments()
-    here = [s for s in book.students() if not s.left]
-    left = (
-        f" ({len(book.students()) - len(here)} more left)"
-        if len(here) < len(book.students())
-        else ""
+    section = the_section(book, options.section)
+    all_of_it = [s for s in book.students() if not section or section in s.sections]
+    here = [s for s in all_of_it if not s.left]
+    left = f" ({len(all_of_it) - len(here)} more left)" if len(here) < len(all_of_it) else ""
+    where = f", section {section}" if section else ""
+    print(
+        f"{course.name}{where}: {many(len(here), 'student')}{left},"
+        f" {many(len(names), 'assignment')}"
     )
-    print(f"{course.name}: {many(len(here), 'student')}{left}, {many(len(names), 'assignment')}")
     for name in names:
-        _show_status(course, book, name)
+        _show_status(course, book, name, section)
     if options.name:
-        results = book.results(names[0])
+        results = book.results(names[0], section=section)
         wide = [
             max(len(text) for text in column)
             for column in zip(
@@ -65,13 +69,13 @@ def _policies(result):
     return filter(None, (given, outcome.late, outcome.cost))
 
 
-def _show_status(course, book, name):
+def _show_status(course, book, name, section):
     from lightspeed_class.intake.collect import put_aside
     from lightspeed_class.intake.lateness import late
 
-    results = [r for r in book.results(name) if not r.student.left]
-    left = {s.id for s in book.students() if s.left}
-    submissions = [s for s in book.submissions(name) if s.student not in left]
+    results = [r for r in book.results(name, section=section) if not r.student.left]
+    here = {r.student.id for r in results}
+    submissions = [s for s in book.submissions(name) if s.student in here]
     handed_in = [r for r in results if r.submission]
     overdue = [s for s in submissions if late(s.source, s.at, *book.due(name, s.student))]
     graded = [r for r in handed_in if r.grading]
