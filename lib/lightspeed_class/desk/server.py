@@ -24,6 +24,7 @@ from lightspeed_class.desk import cards
 from lightspeed_class.gradebook_schema import Changed
 from lightspeed_class.intake.origins import Origins
 from lightspeed_class.intake.prose import answer
+from lightspeed_class.intake.similarity import alike
 from lightspeed_class.posed import posed
 from lightspeed_class.reports.feedback import cells_of, seed_of, stops, told_notes, told_question
 from lightspeed_class.reports.results import Outcome, number, said
@@ -47,6 +48,16 @@ class Desk:
     def __init__(self, book, name, graders, section=""):
         self.book, self.name, self.section = book, name, section
         self.graders = {secrets.token_urlsafe(16): who for who in graders}
+        self._alike = None, {}
+
+    def alike(self, student):
+        """A hint that somebody's code is like another's; "" for none. It is worked out again when
+        other notebooks count.
+        """
+        counting = frozenset(s.id for s in self.book.counting(self.name).values())
+        if self._alike[0] != counting:
+            self._alike = counting, alike(self.book, self.name)
+        return self._alike[1].get(student, "")
 
     def application(self):
         pages = {"/": Queue, "/card": Card, "/undo": Undo, "/item": Item, "/notebook": Notebook}
@@ -290,6 +301,7 @@ class Card(Page):
             prose=question in assignment.prose,
             blank=question in assignment.prose and not answer(cells, assignment.prose[question]),
             notes=told_notes(result),
+            alike=self.desk.alike(student),
             cells=cards.work(cells, assignment, question),
             before=before,
             after=after,

@@ -17,6 +17,7 @@ import numpy as np
 
 from lightspeed_class.grading.grade import BY_HAND
 from lightspeed_class.intake.origins import remarks
+from lightspeed_class.intake.similarity import alike
 from lightspeed_class.reports.results import number, outcomes
 from lightspeed_course.practice.questions import question
 from lightspeed_course.show.format import plain
@@ -54,6 +55,8 @@ def statistics(book, name, section=""):
         [o for o in outcomes(book, name, section) if not o.result.student.left],
     )
     said = remarks(book, name)
+    for student, hint in alike(book, name).items():
+        said.setdefault(student, []).append(hint)
     graded = [o for o in found if o.result.grading]
     read = [o for o in graded if o.result.grading.graded.status != "refused"]
     notebooks = {o.result.submission.id: o for o in reversed(read)}
