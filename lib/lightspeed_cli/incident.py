@@ -79,17 +79,20 @@ def _sell(session, case, id):
     print(f"{case.setting.measurement(id).name}\n\n{plain(shown)}\n")
 
 
-def _standing(session, case):
-    """What was paid, what can be bought, what can be named; or how it ended."""
+def _standing(session, case, by_hand=False):
+    """What was paid, what can be bought, what can be named; or how it ended. What is typed
+    `by_hand` has no dashes.
+    """
+    buy, cause = ("buy", "name") if by_hand else ("--buy", "--cause and --fix")
     now = session.state(case)
     if now.named:
         print(plain(session.name(case, *now.named)))
         return
-    print(f"Paid so far: {case.minutes(now.bought)} min. To buy, with --buy:")
+    print(f"Paid so far: {case.minutes(now.bought)} min. To buy, with {buy}:")
     for m in case.setting.ordered("measurements"):
         bought = ", bought" * (m.id in now.bought)
         print(f"  {m.id:22} {m.minutes:3} min  {m.name}{bought}")
-    print("To name, with --cause and --fix:")
+    print(f"To name, with {cause}:")
     for cause in case.setting.ordered("causes"):
         print(f"  {cause.id:22} {cause.name}")
     for number, cause in enumerate(case.setting.fixes, 1):
@@ -100,7 +103,9 @@ def _ask(session, case):
     """Until the cause is named, or the reader leaves: what was bought stays."""
     from lightspeed_course.incidents.incident import UnknownChoice
 
-    _standing(session, case)
+    _standing(session, case, by_hand=True)
+    if not session.state(case).named:
+        print("Ctrl-D leaves; what you bought stays.")
     while not session.state(case).named:
         try:
             words = input("\nbuy MEASUREMENT, or name CAUSE FIX: ").split()

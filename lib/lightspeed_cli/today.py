@@ -1,5 +1,6 @@
 """`lightspeed today`: what is due, what was missed, what comes next; and ten minutes of it."""
 
+import re
 import sys
 import time
 
@@ -24,10 +25,19 @@ def run(options):
         print(notice)
 
 
+def plain(markdown):
+    """Markdown as a terminal shows it."""
+    return re.sub(r"(?<![\w*])(\*{1,2})(?=\S)(.+?)(?<=\S)\1(?![\w*])", r"\2", markdown)
+
+
 def hold(sitting):
     """Ask until the sitting is over or the reader leaves; what was answered stays."""
+    from lightspeed_course.practice import desk
+
+    print("Ctrl-D leaves; what you answered stays.")
     while sitting.variant is not None:
-        print(f"\n{sitting.variant.question.id}\n{sitting.variant.prompt.replace('**', '')}")
+        id = sitting.variant.question.id
+        print(f"\n{id}\n{plain(sitting.variant.prompt)}")
         try:
             given = input("> ").strip()
         except EOFError:
@@ -42,7 +52,9 @@ def hold(sitting):
         print(verdict)
         if verdict.kind not in ("unanswered", "type"):
             if not verdict.correct and not sitting.placement:
-                print(f"\n{sitting.variant.solution.replace('**', '')}")
+                print(f"\n{plain(sitting.variant.solution)}")
                 sitting.shown()
+                if id in sitting.queue:
+                    print("\nIt comes again at the end, with other numbers.")
             sitting.advance()
-    print("\nDone for today.")
+    print(f"\nDone for today. {desk.told(sitting.clock())[0]}")

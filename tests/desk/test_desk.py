@@ -11,6 +11,7 @@ import learners
 import pytest
 
 from lightspeed_cli.main import main
+from lightspeed_cli.today import hold
 from lightspeed_course import ask, check, predict, reveal, today
 from lightspeed_course.practice import desk, store
 from lightspeed_course.practice import memory as m
@@ -133,6 +134,10 @@ def test_a_streak_lasts_until_a_day_was_missed():
         tried(RIDGE, True, START + n * DAY)
     streaks = [desk.read().streak(START + n * DAY) for n in (2, 3, 4)]
     assert streaks == [3, 3, 0], "today is not over yet"
+    assert "3 days in a row" in desk.told(START + 2 * DAY)[0]
+    assert "row" not in desk.told(START + 4 * DAY)[0], (
+        "a streak that ended is not held up to anyone"
+    )
 
 
 def test_a_placement_test_tells_a_novice_from_an_expert():
@@ -317,7 +322,24 @@ def test_a_sitting_in_a_terminal(capsys, monkeypatch):
     told = [(e.kind, e.detail.get("kind")) for e in store.events()]
     assert told == [("try", "type"), ("try", "sign"), ("solution", None)]
     assert desk.read().memories["numbers.dram_over_fma"].answers == 1, "what is no number is none"
-    assert "Type an answer" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "Type an answer" in said and "Ctrl-D leaves" in said
+    assert "It comes again at the end, with other numbers." in said and "*" not in said
+
+
+def test_a_placement_test_in_a_terminal_says_what_it_found(capsys, monkeypatch):
+    def answer(_):
+        told.append(sitting.variant.question.id)
+        given = right_of(sitting.variant)
+        return ", ".join(map(repr, given)) if isinstance(given, list) else str(given)
+
+    told, sitting = [], desk.Sitting(lambda: START, placement=True)
+    monkeypatch.setattr("builtins.input", answer)
+    hold(sitting)
+    known = len(desk.read().placed)
+    assert len(told) == len(store.events("placement")) == desk.A_DAY and known >= 25
+    assert f"{known} known by the placement test" in capsys.readouterr().out
+    assert not set(desk.read().following()) & desk.read().placed, "what is known is not new"
 
 
 # --- simulated learners ---------------------------------------------------------------------------
@@ -336,3 +358,25 @@ def test_learners_keep_as_much_as_with_boxes_in_three_quarters_of_the_reviews():
     assert reviews[1] <= 0.75 * reviews[0], reviews
     assert max(r.longest for r in ours) <= 30, "nothing starves"
     assert min(r.weakest for r in ours) > 0.5, "no question is given up"
+
+
+@pytest.mark.slow
+def test_what_each_part_of_the_desk_is_worth():
+    """The README says: the pace earns most, credit for parts some, difficulty and retry nothing
+    that shows.
+    """
+    kinds = (learners.SLOW, learners.USUAL, learners.QUICK)
+
+    def total(policy):
+        make, options = learners.POLICIES[policy]
+        each = [learners.average(make, kind=kind, **options) for kind in kinds]
+        return mean(r.retention for r in each), sum(r.reviews for r in each)
+
+    kept, reviews = total("desk")
+    without = {name: total(name) for name in learners.POLICIES if name.startswith("without")}
+    assert without["without the learner's pace"][0] < kept - 0.03
+    less, more = without["without credit for parts"]
+    assert less < kept and more > 1.03 * reviews
+    for name in ("without difficulty", "without retry"):
+        assert abs(without[name][0] - kept) < 0.005, name
+        assert abs(without[name][1] / reviews - 1) < 0.02, name

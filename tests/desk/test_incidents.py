@@ -36,6 +36,14 @@ def test_the_fix_and_no_other_brings_the_plan_back():
                 assert after == broken, f"{name}: the fix of {other.id} changes it"
 
 
+def test_there_is_a_case_of_each_kind():
+    causes = {cause.id for _, cause in CASES}
+    assert causes >= {
+        "slow_nic", "straggler", "numa", "tensor_over_network", "throttling", "padding",
+        "bursty_arrivals", "sparse_peak",
+    }  # fmt: skip
+
+
 def test_the_policy_solves_what_it_has_not_seen_and_chance_does_not():
     rng = random.Random(17)
     solved = Counter()
