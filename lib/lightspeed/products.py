@@ -4,7 +4,8 @@ chapter 2.
 The two clocks of the roofline run at shares of their rates and blur where they meet; before them
 come a launch and the loop over the contracted dimension. Launch and loop are latencies, so they are
 counted in cycles of the chip's clock. Four constants a number format, class of chip and library:
-catalog/fitted_products.toml.
+catalog/fitted_products.toml. A narrow product also has to make its activations narrow, unless they
+come so: a pass over memory before it, of bytes that are counted.
 
 Sources: Williams, Waterman and Patterson, "Roofline" (CACM 52(4), 2009); the rows and the fit are
 those of `lightspeed evidence product-time`.
@@ -19,10 +20,10 @@ from typing import Any
 from lightspeed.catalog import fitted
 from lightspeed.elementwise import Value
 from lightspeed.errors import one_of
-from lightspeed.law import checked, count, law, nonnegative, positive
+from lightspeed.law import ELEMENT_BYTES, checked, count, law, nonnegative, positive
 from lightspeed.roofline import BANDWIDTH, PEAK, SHARE
 
-__all__ = ("Kernel", "kernel", "product_time")
+__all__ = ("Kernel", "kernel", "narrowing_bytes", "product_time")
 
 # The depth at which `loop` is counted. Kernels cut a deep product into parts that run at once, so
 # the loop grows as the root of the depth: cutting d into p parts takes d / p + p.
@@ -42,6 +43,7 @@ CYCLES = nonnegative(hint="Cycles of the chip's clock: 3 us at 1.8 GHz are 5,400
     memory_share=SHARE,
     launch=CYCLES,
     loop=CYCLES,
+    narrowed=nonnegative("byte"),
 )
 def product_time(
     flops: Value,
@@ -54,17 +56,39 @@ def product_time(
     memory_share: Value = 1.0,
     launch: Value = 0.0,
     loop: Value = 0.0,
+    narrowed: Value = 0.0,
 ) -> Value:
     """Seconds of a matrix product: its launch, its loop, and both clocks at their shares.
 
     The two meet in a corner as the sides of a right angle do; far from it the longer is all. With
-    shares of one and no latency the result is within a factor of 1.42 of the roofline.
+    shares of one, no latency and nothing `narrowed` before it (bytes, as `narrowing_bytes` counts
+    them) the result is within a factor of 1.42 of the roofline.
 
     >>> product_time(6e12, 0.0, 4096, 1e15, 3e12, 1.8e9, compute_share=0.75)
     8 ms
     """
-    math, memory = flops / (peak * compute_share), size / (bandwidth * memory_share)
-    return (launch + loop * (depth / DEPTH) ** 0.5) / clock + (math**2 + memory**2) ** 0.5
+    rate = bandwidth * memory_share
+    math, memory, before = flops / (peak * compute_share), size / rate, narrowed / rate
+    return (launch + loop * (depth / DEPTH) ** 0.5) / clock + before + (math**2 + memory**2) ** 0.5
+
+
+@law(
+    "byte",
+    B=count(),
+    D=count(),
+    narrow_bytes=ELEMENT_BYTES,
+    wide_bytes=ELEMENT_BYTES,
+    reads=count(hint="Twice where the scale of a row or tensor must be found before it is used."),
+)
+def narrowing_bytes(
+    B: Value, D: Value, narrow_bytes: Value = 1, wide_bytes: Value = 2, reads: Value = 1
+) -> Value:
+    """Bytes of making activations X[B, D] narrow: they are read wide, `reads` times, and written.
+
+    >>> narrowing_bytes(1024, 4096, reads=2)
+    21 MB
+    """
+    return B * D * (reads * wide_bytes + narrow_bytes)
 
 
 @dataclass(frozen=True)

@@ -116,24 +116,68 @@ def test_a_chip_left_out_is_expected():
     assert np.median(off[chosen & (rows["chip"] == "l40s")]) <= 0.25
     every = ~np.isnan(predicted)
     medians = {c: np.median(off[every & (rows["chip"] == c)]) for c in products.SET_BY}
-    assert np.mean(list(medians.values())) <= 0.14, medians
-    # Made for nine tenths by the rows of other chips, which a new chip is not quite like.
+    assert np.mean(list(medians.values())) <= 0.125, medians
+    means = {c: off[every & (rows["chip"] == c)].mean() for c in products.SET_BY}
+    assert np.mean(list(means.values())) <= 0.18, means
+    # What the host sets the pace of is furthest off, and no constant of a chip could tell it.
+    alone = every & products.live(rows)
+    assert off[alone].mean() > 2 * off[every & ~products.live(rows)].mean()
+    # Made for nine tenths by chips that others predict, which a new chip is not quite like.
     inside = (low <= rows["latency"]) & (rows["latency"] <= high)
     covered = {c: inside[every & (rows["chip"] == c)].mean() for c in products.SET_BY}
-    assert all(0.75 <= share <= 0.95 for share in covered.values()), covered
-    assert inside[every & rows["chip"].isin(products.SET_BY)].mean() > 0.83
+    assert all(0.80 <= share <= 0.95 for share in covered.values()), covered
+    assert inside[every & rows["chip"].isin(products.SET_BY)].mean() > 0.87
 
 
-def test_the_shipped_kernel_is_the_fit():
+@pytest.mark.slow
+def test_narrow_products_pay_for_their_activations():
+    """A count and no constant: the pass that makes activations narrow brings the shares of fp8 and
+    fp4 nearer to those of bf16, and the error down on chips that set none of them.
+    """
     rows = dataset("gemm")
-    own = rows["chip"].isin(products.SET_BY) & (rows["format"] == products.WIDE)
-    known, library, measured = (
-        {k: v[own] for k, v in part.items()} if isinstance(part, dict) else part[own]
-        for part in products.columns(rows)
-    )
-    constants, names = products.fit(known, library, measured)
-    shipped = asdict(kernel("bfloat16", library="SGLang"))
-    refitted = dict(zip(("compute_share", "memory_share", "loop"), constants, strict=False))
-    refitted["launch"] = constants[3 + list(names).index("SGLang")]
-    for name, value in refitted.items():
-        assert shipped[name] == pytest.approx(value, rel=0.03), name
+    known, library, measured = products.columns(rows)
+    without = {**known, "narrowed": np.zeros(len(rows))}
+    for kind, chip, sister in (
+        ("fp8", "h100_sxm", "h200_sxm"),
+        ("nvfp4", "b200", "gb300"),
+        ("nvfp4", "gb300", "b200"),
+    ):
+        own, by = (
+            (rows["format"] == kind) & (rows["chip"] == c) & rows["library"].lookup(sglang, bool)
+            for c in (chip, sister)
+        )
+        off, shares = [], []
+        for given in (known, without):
+            part = {name: column[by] for name, column in given.items()}
+            shares.append(products.fit(part, library[by], measured[by])[0][0])
+            told = products.transferred(given, library, measured, own, by)
+            off.append(np.abs(told / measured[own] - 1).mean())
+        assert off[0] < 0.9 * off[1], (kind, chip, off)
+        assert shares[0] > 1.1 * shares[1], (kind, chip, shares)
+
+
+def sglang(name):
+    return name.startswith("SGLang")
+
+
+@pytest.mark.parametrize("shown", (("bfloat16", "all"), pytest.param(None, marks=pytest.mark.slow)))
+def test_the_shipped_kernel_is_the_fit(shown):
+    rows = dataset("gemm")
+    known, library, measured = products.columns(rows)
+    spelt = {"TRTLLM": "TensorRT-LLM", "VLLM": "vLLM", products.ALONE: "vLLM, launched one by one"}
+    for kind, classes in fitted("products").items():
+        for chips in classes if kind != "source" else ():
+            if shown and shown != (kind, chips):
+                continue
+            of = [c for c in products.SET_BY if chips in ("all", products.CLASSES[c])]
+            own = rows["chip"].isin(of) & (rows["format"] == kind)
+            part = {name: column[own] for name, column in known.items()}
+            constants, names = products.fit(part, library[own], measured[own])
+            assert classes[chips]["rows"] == own.sum()
+            for name, launch in zip(names, constants[3:], strict=True):
+                shipped = asdict(kernel(kind, chips, spelt.get(name, name)))
+                refitted = (*constants[:3], launch)
+                for what, value in zip(
+                    ("compute_share", "memory_share", "loop", "launch"), refitted, strict=True
+                ):
+                    assert shipped[what] == pytest.approx(value, rel=0.03), (kind, chips, what)

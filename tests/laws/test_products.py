@@ -6,7 +6,7 @@ import pytest
 
 from lightspeed.catalog import accelerator, fitted
 from lightspeed.errors import BadArgument
-from lightspeed.products import kernel, product_time
+from lightspeed.products import kernel, narrowing_bytes, product_time
 from lightspeed.roofline import time_bounds
 
 H100 = accelerator("h100_sxm")
@@ -39,6 +39,18 @@ def test_latencies_are_cycles():
     # four times the depth, twice the loop
     deeper = product_time(0.0, 0.0, 4 * 4096, *CHIP, 1e9, launch=3000, loop=4000)
     assert deeper == pytest.approx(11e-6)
+
+
+def test_activations_are_made_narrow_before_the_product():
+    """Bytes at the rate of memory, after which the product takes what it takes."""
+    moved = narrowing_bytes(512, 1024, narrow_bytes=1, wide_bytes=2, reads=2)
+    assert moved == 512 * 1024 * (2 + 2 + 1)
+    args = (1e9, 1e6, 1024, *CHIP, H100.clock)
+    plain = product_time(*args, memory_share=0.5)
+    with_it = product_time(*args, memory_share=0.5, narrowed=moved)
+    assert with_it - plain == pytest.approx(moved / (H100.hbm_bandwidth * 0.5))
+    with pytest.raises(BadArgument, match="reads"):
+        narrowing_bytes(512, 1024, reads=0)
 
 
 def test_wrong_names_are_answered():

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lightspeed.catalog import find
+from lightspeed.products import narrowing_bytes
 from lightspeed.roofline import matmul_bytes, matmul_flops
 from lightspeed.serving import kv_cache_bytes
 
@@ -33,25 +34,30 @@ AT_MOST = 1.05
 
 @dataclass(frozen=True)
 class Format:
-    """Bytes of an element of weights, of activations and of the output, and whose peak counts."""
+    """Bytes of an element of weights, of activations and of the output, and whose peak counts.
+    `reads`: how often bf16 activations are read to make them narrow.
+    """
 
     peak: str
     weight_bytes: float
     activation_bytes: float
     output_bytes: float = 2
+    reads: int = 0
 
 
 # nvfp4 has an fp8 scale for 16 elements. "wo" is weights only: they are widened to bf16 before the
-# product. "sq" is SmoothQuant: int8 on both sides.
+# product. "sq" is SmoothQuant: int8 on both sides. The collectors start from bf16 activations and
+# time the pass that makes them narrow too; with one scale for a row or a tensor, found as they run
+# ("fp8"), its largest value has to be found first.
 FORMATS = {
     "bfloat16": Format("bf16", 2, 2),
-    "fp8": Format("fp8", 1, 1),
-    "fp8_static": Format("fp8", 1, 1),
-    "fp8_block": Format("fp8", 1, 1),
-    "nvfp4": Format("fp4", 0.5 + 1 / 16, 0.5 + 1 / 16),
+    "fp8": Format("fp8", 1, 1, reads=2),
+    "fp8_static": Format("fp8", 1, 1, reads=1),
+    "fp8_block": Format("fp8", 1, 1, reads=1),
+    "nvfp4": Format("fp4", 0.5 + 1 / 16, 0.5 + 1 / 16, reads=1),
     "int8_wo": Format("bf16", 1, 2),
     "int4_wo": Format("bf16", 0.5, 2),
-    "sq": Format("int8", 1, 1),
+    "sq": Format("int8", 1, 1, reads=1),
 }
 
 # Bytes of an element that a collective moves.
@@ -94,6 +100,16 @@ def work(rows):
         "peak": peak(rows),
         "bandwidth": constant(rows["chip"], "hbm_bandwidth"),
     }
+
+
+def narrowed(rows):
+    """Bytes of the pass that makes the activations of each product narrow; 0 without one."""
+    width, reads = (
+        rows["format"].lookup(lambda f, n=n: getattr(FORMATS[f], n))
+        for n in ("activation_bytes", "reads")
+    )
+    size = narrowing_bytes.__wrapped__(rows["m"], rows["k"], width, 2, reads)
+    return np.where(reads > 0, size, 0.0)
 
 
 def context(rows):
