@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 
-from lightspeed_course.evidence.pairings import megatron
+from lightspeed_course.evidence.pairings import megascale, megatron
 from lightspeed_course.evidence.residuals import judged, weigh
 from lightspeed_course.evidence.sets import Dataset, checked, dataset, read_csv, records, shipped
 
@@ -54,6 +54,26 @@ def test_a_system_has_no_part_in_its_own_steps():
     assert mine.sum() > 10
     assert (after.predicted[mine] == one.judged.predicted[mine]).all()
     assert not (after.predicted[~mine] == one.judged.predicted[~mine]).all()
+
+
+def test_twelve_thousand_gpus_are_shown_and_not_tuned_for():
+    """MegaScale's Table 2. The share of the peak is that of another paper's run."""
+    printed = found("megascale-flops")
+    assert printed.all.rows == 16
+    assert printed.regime("Megatron-LM").p90 < 0.007  # a digit of the printed times
+    # Attention over a window needs less than is counted here, never more.
+    assert 1 < printed.regime("MegaScale").ratios[0] < printed.regime("MegaScale").ratios[2] < 1.02
+    assert found("step-megascale-bound").all.beaten == 0
+    plain = found("step-megascale").regime("Megatron-LM")
+    assert plain.median < 0.07 and plain.p90 < 0.13
+    overlapped = found("step-megascale").regime("MegaScale")  # what the law adds
+    assert 1.1 < overlapped.ratios[0] < overlapped.ratios[2] < 1.35
+    # Throughput as printed: tokens of a step over its time.
+    rows = dataset("megascale")
+    tokens = {(256, "Megatron-LM"): 39.3e3, (12288, "MegaScale"): 1984.0e3}
+    for (gpus, system), rate in tokens.items():
+        (own,) = np.flatnonzero((rows["devices"] == gpus) & (rows["system"] == system))
+        assert abs(rows["batch"][own] * megascale.SEQUENCE / rows["time"][own] / rate - 1) < 0.002
 
 
 def test_a_burst_has_half_of_its_samples_in_flight():

@@ -143,6 +143,13 @@ CHECKS = {
             not_above_zero("rate", "model_rate", "devices"),
         ),
     ),
+    "megascale": (
+        (
+            "a count or a time is missing or not above zero",
+            not_above_zero("devices", "batch", "time"),
+        ),
+        ("a share above 1", lambda columns: columns["mfu"] > 1),
+    ),
     "mlperf_training": (
         ("a time or the number of accelerators is missing", not_above_zero("time", "accelerators")),
         ("a spread of equal runs above half of the mean", lambda columns: columns["spread"] > 0.5),

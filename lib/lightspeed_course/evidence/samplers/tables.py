@@ -213,6 +213,12 @@ def megatron_bridge(folder):
     return _columns(rows, words, values)
 
 
+def megascale(folder):
+    """Steps of a model on up to 12,288 GPUs, as a table typed off the paper."""
+    values = {"devices": "GPUs", "batch": "batch", "time": "iteration_s", "mfu": "MFU"}
+    return _csv(folder, "*megascale*.csv", {"system": "system"}, values)
+
+
 def _csv(folder, pattern, words, values):
     with open(_only(folder, pattern), newline="", encoding="utf-8") as lines:
         return _columns(list(csv.DictReader(lines)), words, values)
