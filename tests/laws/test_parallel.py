@@ -329,6 +329,23 @@ def test_the_calibration_is_a_calibration():
     assert ts.step(run.model, run.sequence, run.plan, machine).time == pytest.approx(run.time)
 
 
+def test_a_machine_of_any_chip_with_links():
+    """Also of those that only the evidence knows; what the catalog lacks is said by name."""
+    for gpu in ("h200_sxm", "b300", "gb300", "mi300x", "l40s", "rtx_pro_6000", "arc_b60"):
+        plan = ts.plan_of_batch(16, 64, tensor=2)
+        one = ts.machine(gpu, "infiniband_ndr")
+        assert 0 < ts.step(gpt3b(), 2048, plan, one).time < float("inf"), gpu
+    for gpu, lacks in (("mi355x", "link_bandwidth"), ("apple_m4_max", "link_bandwidth")):
+        with pytest.raises(BadArgument, match=lacks):
+            ts.machine(gpu, "infiniband_ndr")
+    with pytest.raises(BadArgument, match="gb300"):
+        ts.machine("gb30", "infiniband_ndr")
+
+
+def gpt3b():
+    return ts.gpt(layers=24, width=2560, heads=32, vocabulary=51200, sequence=2048)
+
+
 def test_a_plan_from_gpus_and_sequences():
     plan = ts.plan_of_batch(3072, 3072, **ts.model_parallel(512))
     assert (plan.gpus, plan.sequences, plan.tensor, plan.pipeline) == (3072, 3072, 8, 64)

@@ -8,13 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from lightspeed.catalog import accelerator, link
+from lightspeed.catalog import find, link
 from lightspeed.errors import BadArgument, one_of
 from lightspeed.law import checked, count, positive
 from lightspeed.memory import RECOMPUTE, STAGE
 from lightspeed.roofline import SHARE
 
 __all__ = ("Machine", "Plan", "machine", "model_parallel", "plan_of_batch")
+
+OF_CHIP = ("bf16", "hbm_bandwidth", "hbm_capacity", "link_bandwidth")
 
 
 @dataclass(frozen=True)
@@ -46,16 +48,12 @@ class Machine:
 
 def machine(gpu: str, network: str, per_node: int = 8, share: float = 1.0) -> Machine:
     """The `Machine` of catalog keys: a GPU, and the network link that each GPU has for itself."""
-    chip = accelerator(gpu)
-    return Machine(
-        chip.bf16,
-        chip.hbm_bandwidth,
-        chip.hbm_capacity,
-        chip.link_bandwidth,
-        link(network).bandwidth,
-        per_node,
-        share,
-    )
+    chip = find(gpu).numbers
+    if missing := [name for name in OF_CHIP if name not in chip]:
+        hint = f"The catalog does not say {', '.join(missing)} of it. Make a Machine of its rates."
+        raise BadArgument("machine", "gpu", gpu, "an accelerator with memory and links", hint)
+    peak, memory, capacity, bandwidth = (chip[name] for name in OF_CHIP)
+    return Machine(peak, memory, capacity, bandwidth, link(network).bandwidth, per_node, share)
 
 
 @dataclass(frozen=True)

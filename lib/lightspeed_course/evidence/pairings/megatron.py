@@ -116,13 +116,8 @@ def timed(row, rows):
 
     chip, network, domain = SYSTEMS[rows["system"][row]]
     sheet = find(chip)
-    # All but the capacity, which has no part in a time, and which not all of these chips state.
-    cluster = replace(
-        machine("h100_sxm", network, domain),
-        peak=float(getattr(sheet, PEAKS[rows["precision"][row]])),
-        memory=sheet.hbm_bandwidth,
-        link=sheet.link_bandwidth,
-    )
+    peak = float(getattr(sheet, PEAKS[rows["precision"][row]]))
+    cluster = replace(machine(chip, network, domain), peak=peak)
     model, sequence = shape(row, rows), cell("sequence")
     plan = plan_of_batch(
         cell("devices"), cell("batch"), cell("tensor"), cell("pipeline"), cell("context"),
