@@ -5,7 +5,7 @@
 # says a colleague, "a quarter of the bytes, four times the speed." {{because quotation}} Is it
 # four? And will the answers still be right?
 #
-# Both questions have a number for an answer, and this chapter works them out, from the bits up.
+# Both questions have a number for an answer. This chapter works them out from the bits up.
 #
 # **You will be able to** say what a format can hold and what it does to the rest; keep small
 # gradients and long sums alive; quantize a tensor with the right scale and predict the noise; and
@@ -51,26 +51,25 @@ predict("quantization.weight_only_speedup", ...)
 explore_number_line()
 
 # %% [markdown]
-# **Above the smallest numbers, the gaps double with every power of two, so the largest relative
-# error is the same in each.** {{because
-# measured elsewhere: tests/explorers/test_pictures.py}} Read one code by hand:
+# **Above the smallest numbers, the *step* from one number to the next doubles with every power of
+# two, so the largest relative error is the same in each.** {{because measured elsewhere:
+# tests/explorers/test_pictures.py}} Read one code by hand:
 # **{{" ".join(FORMATS["fp4_e2m1"].fields(0b0101))}}** has a sign bit, two bits of exponent and one
-# of mantissa.
+# of mantissa, which is what E2M1 stands for.
 #
-# - The exponent field is two. One is taken off, so that small powers have a field too: $2^1$.
+# - The exponent field is two. A fixed *bias* is taken off, here one, so that there are fields for
+#   small powers too: $2^1$.
 # - The mantissa bit adds one half of that, if it is set. {{because definition}} It is, so the code
 #   stands for one and a half times $2^1$: {{written(FORMATS["fp4_e2m1"].decode(0b0101))}}. {{holds
 #   FORMATS["fp4_e2m1"].decode(0b0101) == 1.5 * 2}}
 #
-# The formats differ in how they share out their bits, and in what the top codes are for. Nothing
-# else about them has to be learned by heart. {{because advice: the bias follows from the width of
-# the exponent}} In general, a code is a sign $s$, an exponent $e$ and a mantissa $f$ of $m$ bits,
-# and stands for
+# The formats differ in how they share out their bits, and in what the top codes are for. In
+# general, a code is a sign $s$, an exponent $e$ and a mantissa $f$ of $m$ bits, and stands for
 #
 # $$(-1)^s \times \left(1 + \frac{f}{2^m}\right) \cdot 2^{e-\beta}$$
 #
-# The *bias* $\beta$ is what was taken off. The leading one is not stored. When the exponent field
-# is zero there is no leading one, and the exponent is what it is for a field of one. {{holds
+# Here $\beta$ is the bias. The leading one is not stored. An exponent field of zero means that
+# there is no leading one, and that the power is the lowest, that of a field of one. {{holds
 # [FORMATS["bf16"].decode(c) / FORMATS["bf16"].smallest_normal for c in (1, 128)] == [2**-7, 1]}}
 # Such numbers are **subnormal**: they fill the gap between the smallest normal number and zero.
 # {{because definition}}
@@ -103,8 +102,10 @@ drawn = shown[1:]
 {n: FORMATS[n].bits for n in shown}
 
 # %% [markdown]
-# The next figure is drawn by matplotlib in plain sight, so that you can copy it to work. The code
-# of later figures is folded away.
+# Two of these need a word. tf32 is fp32 as the matrix units take it: in memory it keeps its four
+# bytes. {{because design}} E8M0 is a power of two, the scale of a block of narrow numbers (below).
+# {{holds FORMATS["e8m0"].mantissa_bits == 0}} The next figure is drawn by matplotlib in plain
+# sight, so that you can copy it to work.
 
 # %%
 fig, ax = plt.subplots(figsize=(7, 4), layout="constrained")
@@ -154,11 +155,10 @@ table(
 #   shown)
 
 # %% [markdown]
-# Two rows need a remark. The smallest *normal* number of fp16 is {{written(fp16.smallest_normal)}},
-# and some tables stop there. {{holds fp16.round(fp16.smallest_normal / 2) > 0}} Below
-# it the format goes on, with fewer and fewer bits, to {{written(fp16.smallest_subnormal)}}. {{holds
-# fp16.round(fp16.smallest_subnormal / 2) == 0}} And tf32 is a format of the units only: in memory
-# it takes as many bytes as fp32. {{because design}}
+# The smallest *normal* number of fp16 is {{written(fp16.smallest_normal)}}, and some tables stop
+# there. {{holds fp16.round(fp16.smallest_normal / 2) > 0}} Below it the format goes on, with fewer
+# and fewer bits, to {{written(fp16.smallest_subnormal)}}. {{holds
+# fp16.round(fp16.smallest_subnormal / 2) == 0}}
 #
 # ### Range or precision
 #
@@ -174,17 +174,14 @@ lows, normals, tops = (
     for what in ("smallest_subnormal", "smallest_normal", "max")
 )
 decades = [(10.0**p, written(10.0**p)) for p in range(-40, 41, 10)]
+across = Axis("magnitude", scale="log", domain=(1e-46, 1e40), ticks=decades)
+spans = [
+    Bars(ranges, normals, lows, "subnormal", color="amber"),
+    Bars(ranges, tops, normals, "normal", color="blue"),
+    Rule(x=1),
+]
 figure(
-    Chart(
-        Axis("magnitude", scale="log", domain=(1e-46, 1e40), ticks=decades),
-        Axis(scale="category", categories=ranges),
-        [
-            Bars(ranges, normals, lows, "subnormal", color="amber"),
-            Bars(ranges, tops, normals, "normal", color="blue"),
-            Rule(x=1),
-        ],
-        height=340,
-    ),
+    Chart(across, Axis(scale="category", categories=ranges), spans, height=340),
     caption="The magnitudes that each format has. The normal numbers of bf16 span what those of"
     " fp32 span; fp16 ends well inside.",
     alt="Horizontal bars on a logarithmic axis. fp32, tf32 and bf16 span about eighty decades,"
@@ -289,9 +286,10 @@ ask("precision.spacing")
 # %% [markdown]
 # ## Small numbers vanish
 #
-# Gradients are small, and what flows back through a large batch is smaller still: the loss is an
-# average over all tokens, so the signal that comes back to each of them is divided by their number.
-# {{because definition}}
+# The backward pass starts at the loss and sends a *signal* back through the layers: how much the
+# loss changes with each number that a layer put out. The loss is an average over all tokens, so the
+# signal of each token is divided by their number. {{because definition}} In a large batch it is
+# tiny.
 
 # %%
 tokens, slice_size = 2**24, 64
@@ -301,7 +299,7 @@ directions.shape
 
 # %% [markdown]
 # Take a small network, a slice of {{slice_size}} examples, and a batch of {{si(tokens, "token")}},
-# a size that large training runs reach.
+# as large training runs have.
 
 
 # %%
@@ -452,10 +450,11 @@ figure(
 # Plain fp16 keeps {{np.mean(first_layer != 0):.0%}} of the first layer's gradient, each element a
 # small whole number of times the smallest one it has. {{holds 0 < np.abs(first_layer).max() /
 # fp16.smallest_subnormal < 10}} Its loss does not settle: its median over the run is
-# {{np.median(runs["fp16"]):.1f}}, more than the {{np.log(sizes[-1]):.1f}} of a network that guesses
-# evenly. {{holds np.median(runs["fp16"]) > np.log(sizes[-1])}} The scaled run ends at
-# {{list(runs.values())[1][-1]:.2f}}, bf16 at {{runs["bf16"][-1]:.2f}}. This is why bf16 took over
-# training: the range of fp32, and no scale to choose. {{because history}}
+# {{np.median(runs["fp16"]):.1f}}, more than the {{np.log(sizes[-1]):.1f}} of a network that
+# guesses evenly among its {{sizes[-1]}} classes. {{holds np.median(runs["fp16"]) >
+# np.log(sizes[-1])}} The scaled run ends at {{list(runs.values())[1][-1]:.2f}}, bf16 at
+# {{runs["bf16"][-1]:.2f}}. This is why bf16 took over training: the range of fp32, and no scale to
+# choose. {{because history}}
 #
 # Who chooses the scale? A loop does. It starts far too high. When a gradient overflows it skips the
 # step and halves the scale, and after some good steps it doubles the scale again. {{because design:
@@ -536,10 +535,10 @@ table(
 reveal("precision.sum_of_ones")
 
 # %% [markdown]
-# Real sums are not sums of ones. Here are uniform random numbers from zero to one, four ways.
-# **Running**: one after another in bf16. **Pairwise**: halves, quarters and so on, so that sums
-# of like size meet. {{because definition}} **fp32**: a wide accumulator, stored in bf16 at the end.
-# **Stochastic**: rounded up or down at random, with the probability that keeps the mean right.
+# Here are sums of uniform random numbers from zero to one, four ways. **Running**: one after
+# another in bf16. **Pairwise**: halves, quarters and so on, so that sums of like size meet.
+# {{because definition}} **fp32**: a wide accumulator, stored in bf16 at the end. **Stochastic**:
+# rounded up or down at random, with the probability that keeps the mean right.
 
 # %%
 terms = np.random.default_rng(0).random(2**13)
@@ -592,7 +591,8 @@ figure(
 #
 # An integer format has one step everywhere, so its range has to come from elsewhere. That is the
 # **scale**, which many numbers share: $x \approx q \cdot s$. Symmetric quantization lets the
-# largest magnitude take the largest code,
+# largest magnitude take the largest code, and leaves out the one code that has no partner on the
+# other side of zero:
 #
 # $$s = \frac{\max |x|}{2^{b-1} - 1}, \qquad q = \text{round}\left(\frac{x}{s}\right)$$
 # {{holds np.abs(quantize_symmetric(np.array([0.5, -3.0])).codes).max() == FORMATS["int8"].max}}
@@ -616,9 +616,9 @@ table(
 #   np.abs(x).max())
 
 # %% [markdown]
-# The scale is what *one step* is worth. It is not the largest magnitude: a code times that is off
-# by a factor of {{symmetric.codes.max()}}. {{holds np.allclose(symmetric.codes * np.abs(x).max(),
-# symmetric.values * symmetric.codes.max())}}
+# The scale is what *one step* is worth. A code times the largest magnitude is off by a factor of
+# {{symmetric.codes.max()}}. {{holds np.allclose(symmetric.codes * np.abs(x).max(), symmetric.values
+# * symmetric.codes.max())}}
 
 # %%
 ask("quantization.symmetric_scale")
@@ -627,15 +627,18 @@ ask("quantization.symmetric_scale")
 # After a ReLU nothing is negative, and nearly half of the symmetric codes stand idle. {{holds
 # quantize_symmetric(np.maximum(np.linspace(-3, 3, 999), 0)).codes.min() == 0 and 0.49 <
 # np.mean(np.unique(quantize_symmetric(np.linspace(-3, 3, 999)).codes) < 0) < 0.5}} **Asymmetric**
-# quantization spreads the codes over the range that is there, widened to include zero if it does
-# not, and shifts them by a **zero point**, a whole number, so that zero stays exact. {{holds
-# quantize_asymmetric(np.array([-0.7, 0.0, 2.4])).values[1] == 0 and
-# quantize_asymmetric(np.array([1.0, 3.0])).scale == 3.0 / 255}} It has to: padding and
-# switched-off units are zeros, and there are many.
+# quantization counts its codes from zero up and spreads them over the range that is there, widened
+# to include zero if need be. It shifts them by a **zero point**, a whole number, so that zero stays
+# exact. {{holds quantize_asymmetric(np.array([-0.7, 0.0, 2.4])).values[1] == 0 and
+# quantize_asymmetric(np.array([1.0, 3.0])).scale == 3.0 / 255}} It has to: padding and switched-off
+# units are zeros, and there are many.
 #
 # $$s = \frac{x_\text{max} - x_\text{min} }{2^b - 1}, \qquad
 # q = \text{round}\left(\frac{x}{s}\right) + z, \qquad
 # z = \text{round}\left(\frac{-x_\text{min} }{s}\right)$$
+#
+# Which is better? Divide the mean square of the signal by that of the error, and take ten times the
+# logarithm: the **SQNR**, the ratio of signal to quantization noise in decibels.
 
 # %%
 normal = np.random.default_rng(3).standard_normal(100_000)
@@ -674,17 +677,17 @@ ask("quantization.zero_point")
 # ## How much noise?
 #
 # Rounding to a step $\Delta$ makes an error between $-\Delta/2$ and $\Delta/2$. If it is spread
-# evenly, its mean square is a twelfth of $\Delta^2$. With $2^b$ steps over twice the peak,
-# $\Delta = 2\,\text{peak} / 2^b$, and the ratio of signal to quantization noise is
+# evenly, its mean square is a twelfth of $\Delta^2$. With $2^b$ steps over twice the peak, $\Delta
+# = 2\,\text{peak} / 2^b$, and
 #
 # $$\text{SQNR} = \frac{\text{rms}^2}{\text{mean squared error} } =
 # 3 \cdot 4^b \left(\frac{\text{rms} }{\text{peak} }\right)^2$$
 # {{holds np.isclose(sqnr_law(8, 5), 10 * np.log10(3 * 4**8 / 5**2))}}
 #
-# In decibels, ten times the logarithm, a bit is worth {{sqnr_law(9) - sqnr_law(8):.2f}}. {{holds
-# np.isclose(sqnr_law(9) - sqnr_law(8), 10 * np.log10(4))}} The last factor is one over the square
-# of the **crest factor**, the peak over the rms. For a sine that fills the range the law becomes
-# ${{sqnr_law(9) - sqnr_law(8):.2f}}\,b + {{sqnr_law(8) - 8 * (sqnr_law(9) - sqnr_law(8)):.2f}}$ dB.
+# In decibels a bit is worth {{sqnr_law(9) - sqnr_law(8):.2f}}. {{holds np.isclose(sqnr_law(9) -
+# sqnr_law(8), 10 * np.log10(4))}} The last factor is one over the square of the **crest factor**,
+# the peak over the rms. For a sine that fills the range the law becomes ${{sqnr_law(9) -
+# sqnr_law(8):.2f}}\,b + {{sqnr_law(8) - 8 * (sqnr_law(9) - sqnr_law(8)):.2f}}$ dB.
 
 # %%
 bits = np.arange(2.0, 13.0)
@@ -730,8 +733,7 @@ figure(
 #   in law) < -3 and max(np.abs(measured[n] - law[n])[bits >= 8].max() for n in law) < 0.1
 
 # %% [markdown]
-# How many bits would you pay for? Move the slider. It is made with ipywidgets alone: a control, a
-# place for the answer, and what to do when the control moves.
+# How many bits would you pay for? Move the slider. It is made with ipywidgets alone.
 
 # %%
 from ipywidgets import Output, SelectionSlider
@@ -789,10 +791,10 @@ ask("quantization.outlier")
 # %% [markdown]
 # ### Share the scale with fewer
 #
-# So the question is which numbers have to share a scale. One for the tensor is the least to store,
-# and one for each output channel costs next to nothing more. {{holds
-# bits_per_weight(8, 16, 1024) - 8 < 0.02 < bits_per_weight(8, 16, 32) - 8}} One for each block of a
-# few dozen confines an outlier to its neighbours.
+# So which numbers should share a scale? One for the tensor is the least to store, and one for each
+# output channel costs next to nothing more. {{holds bits_per_weight(8, 16, 1024) - 8 < 0.02 <
+# bits_per_weight(8, 16, 32) - 8}} One for each block of a few dozen confines an outlier to its
+# neighbours.
 
 # %%
 B, D, F = 64, 1024, 1024
@@ -832,8 +834,8 @@ table(
 # %% [markdown]
 # ## A real int8 matmul
 #
-# The units multiply codes, not values. One sum of whole numbers will do if the scales can be taken
-# out of it,
+# The units multiply codes, not values. For token $b$ and output $f$ they add over the inputs $d$.
+# One sum of whole numbers will do if the scales can be taken out of it,
 #
 # $$\sum_d x_{bd}\, w_{df} \approx \sum_d (q_{bd}\, s_b)(p_{df}\, t_f)
 # = s_b\, t_f \sum_d q_{bd}\, p_{df}$$
@@ -854,26 +856,14 @@ largest = int(np.abs(qx.codes @ qw.codes).max())
 largest
 
 # %% tags=["figure"]
+codes = [int(np.abs(q.codes).max()) for q in (qx, qw)]
+sums_held = [largest, int(FORMATS["int8"].max) ** 2 * D, 2**31 - 1]
 table(
-    [
-        [
-            si(int(np.abs(qx.codes).max())),
-            si(int(np.abs(qw.codes).max())),
-            f"{largest:,}",
-            f"{int(FORMATS['int8'].max) ** 2 * D:,}",
-            f"{2**31 - 1:,}",
-        ]
-    ],
-    [
-        "largest code of X",
-        "largest code of W",
-        "largest sum",
-        "largest possible sum",
-        "largest int32",
-    ],
+    [[*map(si, codes), *(f"{held:,}" for held in sums_held)]],
+    ["largest code of X", "of W", "largest sum", "largest possible sum", "largest int32"],
     caption=(
-        "An int32 accumulator holds the sum of this contraction, and of any that is not"
-        f" longer than {si((2**31 - 1) // int(FORMATS['int8'].max) ** 2, 'product', 2)}."
+        "An int32 accumulator holds the sum of this contraction, and of any of up to"
+        f" {(2**31 - 1) // int(FORMATS['int8'].max) ** 2:,} products."
     ),
 )
 # holds "An int32 accumulator holds the sum": (2**31 - 1) // int(FORMATS["int8"].max) ** 2 > 130_000
@@ -918,14 +908,14 @@ table(
 # {{D:,}} cost {{plain_case["int8 both, by token and channel"] -
 # outlier_case["int8 both, by token and channel"]:.0f}} dB, since a scale for each token does not
 # help against channels. The last column divides each channel of $X$ by a constant and multiplies
-# the matching row of $W$ by it: the product is the same, the outlier is shared between the two, and
-# {{smooth_case["int8 both, by token and channel"] -
+# the matching row of $W$ by it, chosen so that both end with the same largest magnitude. {{holds
+# np.allclose(np.abs(outlying / channel).max(axis=0), np.abs(W * channel[:, None]).max(axis=1))}}
+# The product is the same, and {{smooth_case["int8 both, by token and channel"] -
 # outlier_case["int8 both, by token and channel"]:.0f}} dB come back (Xiao et al., 2023).
 #
 # ## Will the answers still be right?
 #
-# Decibels of a tensor are not yet answers of a model. Train the small network properly, then
-# quantize its weights and count.
+# Train the small network properly, then quantize its weights and count right answers.
 
 
 # %%
@@ -989,31 +979,28 @@ figure(
 #   {f"{accuracy(model):.0%}"}
 
 # %% [markdown]
-# In full precision it answers {{accuracy(model):.1%}} correctly, with int8 weights
-# {{kept["output channel"][0]:.1%}} and with int4 {{kept["output channel"][3]:.1%}}. Accuracy
-# stays flat for a while and then falls off a cliff. Where yours begins you have to measure, on your
-# own model and task.
+# Accuracy stays flat for a while and then falls off a cliff. Where yours begins you have to
+# measure, on your own model and task.
 #
-# > **Fallacy: fp32 is always better.** {{because quotation: the fallacy}} Stored in it, a number is
-# > never further off than in bf16. {{holds (np.abs(FORMATS["fp32"].round(normal) - normal)
-# > <= np.abs(bf16.round(normal) - normal)).all()}} But it takes twice the bytes of bf16, and
+# > **Fallacy: fp32 is always better.** {{because quotation: the fallacy}} Stored in it, a number
+# > is never further off than in bf16. {{holds (np.abs(FORMATS["fp32"].round(normal) - normal) <=
+# > np.abs(bf16.round(normal) - normal)).all()}} But it takes twice the bytes of bf16, and
 # > compute-bound work on an H100 takes
 # > {{accelerator("h100_sxm").bf16 / accelerator("h100_sxm").fp32_vector:.0f}} times as long on its
-# > fp32 units as on its matrix units in bf16. {{holds FORMATS["fp32"].bits == 2 * bf16.bits
-# > and accelerator("h100_sxm").bf16 > accelerator("h100_sxm").fp32_vector}} Where the noise of the
-# > data is larger than that of rounding, the extra bits store noise. {{because definition}}
+# > fp32 units as on its matrix units in bf16. {{holds FORMATS["fp32"].bits == 2 * bf16.bits and
+# > accelerator("h100_sxm").bf16 > accelerator("h100_sxm").fp32_vector}}
 #
 # ## Blocks: true bits per weight
 #
-# The newest formats put the block into the hardware. {{because history}} An MX block is
+# The newest formats put the block into the hardware. {{because history}} An *MX* block is
 # {{BLOCK_FORMATS["mxfp4"].block}} small numbers under one power of two. {{holds
 # BLOCK_FORMATS["mxfp4"].scale is FORMATS["e8m0"] and FORMATS["e8m0"].mantissa_bits == 0}} An NVFP4
 # block is {{BLOCK_FORMATS["nvfp4"].block}} under an E4M3 number, and a second scale in fp32, one
 # for the tensor, brings those numbers into the range of E4M3. {{holds BLOCK_FORMATS["nvfp4"].scale
 # is e4m3}}
 #
-# These scales do vary along $d$. They cannot leave the whole sum, so each block has a sum of its
-# own, and the unit multiplies it by both its scales before it adds it to the others in fp32:
+# These scales do vary along $d$. So each block $k$ has a sum of its own, which the unit multiplies
+# by both scales before it adds it to the others in fp32:
 #
 # $$\sum_d x_{bd}\, w_{df} \approx \sum_k s_{bk}\, t_{kf} \sum_{d \in k} q_{bd}\, p_{df}$$
 #
@@ -1042,31 +1029,19 @@ parameters = number("llama2_70b.parameters")
 weight_bytes(parameters, 16)
 
 # %% tags=["figure"]
+decibels = {
+    n: [f"{sqnr(t, store(t)):.1f}" for t in samples.values()] for n, (*_, store) in blocks.items()
+}
 table(
     [
-        [
-            n,
-            element,
-            size,
-            scale,
-            f"{true:g}",
-            weight_bytes(parameters, true),
-            *[f"{sqnr(t, store(t)):.1f}" for t in samples.values()],
-        ]
-        for n, (element, size, scale, true, store) in blocks.items()
+        [n, element, size, scale, f"{true:g}", weight_bytes(parameters, true), *decibels[n]]
+        for n, (element, size, scale, true, _) in blocks.items()
     ],
-    [
-        "format",
-        "element",
-        "block",
-        "scale",
-        "bits a weight",
-        "Llama 2 70B",
-        "normal weights, dB",
-        "heavy tails, dB",
-    ],
+    ["format", "element", "block", "scale", "bits a weight"]
+    + ["Llama 2 70B", "normal weights, dB", "heavy tails, dB"],
     caption=(
-        "Block formats. The last two are those of ggml, here with symmetric codes. The fp32"
+        "Block formats; heavy tails are Student's t. The last two are those of ggml, the library of"
+        " llama.cpp, here with symmetric codes. The fp32"
         " scale of NVFP4 is not counted: it serves the whole tensor."
     ),
 )
@@ -1078,16 +1053,13 @@ points = {
 }
 slope = sqnr_law(9) - sqnr_law(8)
 six_a_bit = points["mxfp4"][1] + np.array([0.0, 5.0]) * slope
+marks = [
+    Points(*zip(*points.values()), labels=list(points), color="blue"),
+    Line([4, 9], six_a_bit, f"{slope:.2f} dB a bit", "grey", dash=True, label_at="along"),
+]
+across, up = Axis("true bits per weight", domain=(3.5, 9.5)), Axis("SQNR, dB", domain=(10, 50))
 figure(
-    Chart(
-        Axis("true bits per weight", domain=(3.5, 9.5)),
-        Axis("SQNR, dB", domain=(10, 50)),
-        [
-            Points(*zip(*points.values()), labels=list(points), color="blue"),
-            Line([4, 9], six_a_bit, f"{slope:.2f} dB a bit", "grey", dash=True, label_at="along"),
-        ],
-        height=360,
-    ),
+    Chart(across, up, marks, height=360),
     caption="Heavy tails. Within a block the scale provides the range, so a wide exponent of the"
     " elements is wasted: E2M3 does with six bits what E4M3 does with eight. At eight bits"
     " integers are well ahead; at four, NVFP4 is.",
@@ -1106,22 +1078,15 @@ ask("quantization.bits_per_weight")
 # %%
 ask("quantization.model_bytes")
 
-# %%
-fp8, four, adam = find("adam_fp8"), find("nvfp4_training"), find("adam_mixed_precision")
-h100, nvfp4, narrowest = find("h100_sxm"), BLOCK_FORMATS["nvfp4"], FORMATS["fp4_e2m1"]
-unit = Format("running sum", 8, int(fp8.accumulator_bits) - 1, bias=127)
-grown, small = 4096.0, 0.2
-tossed = float(narrowest.round(np.full(10_000, small), rng=np.random.default_rng(0)).mean())
-tossed
-
 # %% [markdown]
 # ## Training in eight bits, and in four
 #
-# The matrix units of an H100 do twice as many operations a second in fp8 as in bf16, {{holds
-# h100.fp8 == 2 * h100.bf16}} and training is mostly matrix products. {{because history}} bf16 has
-# the range of fp32 and does without a scale. {{because history}} E4M3 has far less range. Take the
-# small network from above and store every tensor in E4M3, with the loss scale that saved fp16. What
-# will happen? And does a scale for each tensor help?
+# Training is mostly matrix products, {{because history}} and the units of an H100 do twice as many
+# operations a second in fp8 as in bf16. {{holds accelerator("h100_sxm").fp8 == 2 *
+# accelerator("h100_sxm").bf16}} But E4M3 has far less range. {{holds bf16.max /
+# bf16.smallest_subnormal > 1e30 * e4m3.max / e4m3.smallest_subnormal}} Store the tensors of the
+# small network in E4M3, with the loss scale that saved fp16. What will happen? Would a scale for
+# each tensor help?
 
 
 # %%
@@ -1136,6 +1101,9 @@ def scaled(format):
 
 
 scaled(e4m3)(np.array([3e-9, 1e-9]))
+
+# %%
+ask("precision.tensor_scale")
 
 # %%
 narrow_runs = {
@@ -1159,15 +1127,15 @@ figure(
         ],
         height=320,
     ),
-    # holds "With a scale for each tensor": abs(ends["fp8, a scale per tensor"] / ends["bf16"] - 1)
-    #   < 0.1 and ends["fp8, loss scale"] > 2 * ends["bf16"]
-    # holds "end higher": ends["fp4, a scale per tensor"] > 1.05 * ends["bf16"]
     caption="With a scale for each tensor, eight bits train this network as bf16 does. Four bits"
     " end higher.",
     alt="Loss against step. fp8 with a loss scale stays high; fp8 with a scale for each tensor"
     f" ends beside bf16, near {ends['bf16']:.1f}, and fp4"
     f" at {ends['fp4, a scale per tensor']:.1f}.",
 )
+# holds "With a scale for each tensor": abs(ends["fp8, a scale per tensor"] / ends["bf16"] - 1)
+#   < 0.1 and ends["fp8, loss scale"] > 2 * ends["bf16"]
+# holds "end higher": ends["fp4, a scale per tensor"] > 1.05 * ends["bf16"]
 
 # %% [markdown]
 # The loss scale of fp16 is too small here: {{np.mean(e4m3.round(exact * loss_scale) == 0):.0%}} of
@@ -1182,8 +1150,13 @@ figure(
 #
 # A weight is one, and the update is a hundredth. In E4M3 the next number above one is {{1 +
 # e4m3.eps:.3f}}, so the weight stays where it is, step after step. {{holds e4m3.round(1.01) == 1}}
-# That is why the units compute narrow and the optimizer does not: it keeps *master weights* in
-# fp32, and a narrow copy goes to the matrix products. {{because definition}}
+# So the optimizer keeps *master weights* in fp32, and a narrow copy goes to the matrix products.
+# {{because definition}} Two recipes, beside that of bf16:
+
+# %%
+fp8, four, adam = find("adam_fp8"), find("nvfp4_training"), find("adam_mixed_precision")
+nvfp4, narrowest = BLOCK_FORMATS["nvfp4"], FORMATS["fp4_e2m1"]
+fp8.total, adam.total - adam.gradients + fp8.gradients
 
 # %% tags=["figure"]
 along = "{0} along the sum; {0} × {0} of weights"
@@ -1204,28 +1177,37 @@ table(
 )
 
 # %% [markdown]
-# Narrow products save time, and the activations that are kept shrink with them. The states of the
-# weights shrink less: a parameter of DeepSeek-V3 takes {{fp8.total:.0f}} bytes while it is trained,
-# against {{adam.total - adam.gradients + fp8.gradients:.0f}} in the column of bf16, {{holds 0.5 <
-# fp8.total / (adam.total - adam.gradients + fp8.gradients) < 0.8}} and most of the saving comes
-# from the moments in bf16, not from fp8. {{holds adam.momentum + adam.variance - fp8.momentum -
-# fp8.variance > 0.5 * (adam.total - adam.gradients + fp8.gradients - fp8.total)}}
-#
-# ### Where it breaks
+# Narrow products save time and shrink the activations that are kept. The states of the weights
+# shrink less. Weight, gradient, master weight and two moments of DeepSeek-V3 take
+# {{fp8.weights:.0f}} + {{fp8.gradients:.0f}} + {{fp8.master_weights:.0f}} + {{fp8.momentum:.0f}} +
+# {{fp8.variance:.0f}} = {{fp8.total:.0f}} bytes, those of the column of bf16 {{adam.total -
+# adam.gradients + fp8.gradients:.0f}}, {{holds 0.5 < fp8.total / (adam.total - adam.gradients +
+# fp8.gradients) < 0.8}} and most of the saving comes from the moments in bf16, not from fp8.
+# {{holds adam.momentum + adam.variance - fp8.momentum - fp8.variance > 0.5 * (adam.total -
+# adam.gradients + fp8.gradients - fp8.total)}}
+
+# %%
+unit = Format("running sum", 8, int(fp8.accumulator_bits) - 1, bias=127)
+grown, small = 4096.0, 0.2
+tossed = float(narrowest.round(np.full(10_000, small), rng=np.random.default_rng(0)).mean())
+unit.spacing(grown), tossed
+
+# %% [markdown]
+# ### Where training breaks
 #
 # - **The sum.** With {{fp8.accumulator_bits:.0f}} bits, a sum that has reached {{written(grown)}}
 #   moves in steps of {{unit.spacing(grown):g}}: it begins to stall, as the sum of ones did.
 #   DeepSeek-V3 moves it to fp32 after every {{fp8.group:.0f}} products. {{because quotation: its
 #   report}}
-# - **Small gradients.** Gradients of {{small:g}} in units of their scale become zero in fp4, and
-#   the step that they should add up to is lost. Rounded at random they keep their mean,
-#   {{tossed:.2f}} here. {{holds narrowest.round(small) == 0 and abs(tossed - small) < 0.01}}
+# - **Small gradients.** A gradient of {{small:g}} steps of its scale becomes zero in fp4, again
+#   and again. Rounded at random, such gradients keep their mean, {{tossed:.2f}} here. {{holds
+#   narrowest.round(small) == 0 and abs(tossed - small) < 0.01}}
 # - **Two copies of a weight.** The forward pass sums along its rows, the backward pass along its
 #   columns. Blocks along the sum would cut the matrix differently in each, and the two passes would
 #   see different weights. So the recipe uses square blocks. {{because design}}
 # - **Outliers.** One of them sets the scale of its whole block. For the gradients of weights, the
-#   recipe first mixes the {{nvfp4.block}} numbers of a block by a random rotation. The other matrix
-#   is rotated too, so the rotations cancel in the product. {{because design}}
+#   recipe first spreads it over the {{nvfp4.block}} numbers of its block by a random rotation. The
+#   other matrix is rotated too, so the rotations cancel in the product. {{because design}}
 #
 # Does it hold at scale? NVIDIA trained {{si(four.parameters, "parameter")}} on
 # {{si(four.tokens, "token")}} in this way. On MMLU-Pro the model answers {{four.mmlu_pro:.2%}}
@@ -1236,9 +1218,8 @@ table(
 # %% [markdown]
 # ## ◆ What it does to the roofline
 #
-# Narrow numbers change two things that are easily confused. **Bytes** fall as soon as a tensor is
-# *stored* narrow. The **peak** rises only if the units *compute* narrow. {{because definition}}
-# Chapter 2's critical batch tells them apart.
+# **Bytes** fall as soon as a tensor is *stored* narrow. The **peak** rises only if the units
+# *compute* narrow. {{because definition}} Chapter 2's critical batch tells them apart.
 
 # %%
 v5e, h200, h100 = accelerator("tpu_v5e"), accelerator("h200_sxm"), accelerator("h100_sxm")
@@ -1294,14 +1275,10 @@ figure(
         ],
         height=340,
     ),
-    caption=(
-        "Narrow weights help on the left, where bytes decide. Only narrow arithmetic helps on"
-        " the right."
-    ),
-    alt=(
-        "Three curves, level and then rising. int8 weights are at half the time of bf16 for small"
-        " batches and meet it for large ones; int8 in both stays at half throughout."
-    ),
+    caption="Narrow weights help on the left, where bytes decide. Only narrow arithmetic helps on"
+    " the right.",
+    alt="Three curves, level and then rising. int8 weights are at half the time of bf16 for small"
+    " batches and meet it for large ones; int8 in both stays at half throughout.",
 )
 # holds "Narrow weights help on the left": times["int8 weights"][0] < times["bf16"][0] and
 #   times["int8 weights"][-1] == times["bf16"][-1]
@@ -1325,13 +1302,8 @@ ask("quantization.which_int8")
 # %% [markdown]
 # ### And to energy
 #
-# Take one weight, read from DRAM, and one multiply-add with it, by Horowitz's table of an old
-# process. At {{energy("jouppi_7nm").process}} an fp32 multiplication takes
-# {{si(energy("jouppi_7nm").fp32_multiply, "J")}}, and eight bytes from GDDR6 take
-# {{si(energy("jouppi_7nm").gddr6_64b_least, "J")}} or more (Jouppi et al., 2021). Reading a weight
-# still costs far more than computing with it. {{holds energy("jouppi_7nm").gddr6_64b_least / 2 >
-# 100 * energy("jouppi_7nm").fp32_multiply and energy("horowitz_45nm").dram >
-# 100 * energy("horowitz_45nm").fp32_fma}}
+# Take one weight, read from DRAM once, and one multiply-add with it for each use, by Horowitz's
+# table of an old process:
 
 # %%
 joules = energy("horowitz_45nm")
@@ -1364,7 +1336,10 @@ table(
 # {{rows[0][3] / rows[2][3]:.1f}} times what it takes in int8: reading it costs far more than using
 # it, and the bytes fell to a quarter. {{holds min(read / fma for _, fma, read, _, _ in rows) > 100
 # and rows[0][2] == 4 * rows[2][2]}} The gain of the units appears only with reuse. {{holds
-# rows[0][4] / rows[2][4] > 3 * rows[0][3] / rows[2][3]}}
+# rows[0][4] / rows[2][4] > 3 * rows[0][3] / rows[2][3]}} That is so in newer processes, too: at
+# {{energy("jouppi_7nm").process}} four bytes from GDDR6 take over a hundred times the energy of an
+# fp32 multiplication (Jouppi et al., 2021). {{holds energy("jouppi_7nm").gddr6_64b_least / 2 > 100
+# * energy("jouppi_7nm").fp32_multiply}}
 
 # %%
 ask("quantization.int8_energy")
@@ -1372,12 +1347,12 @@ ask("quantization.int8_energy")
 # %% [markdown]
 # ## Check: against measured kernels
 #
-# Now the promise of the opening. A single token meets a square matrix on an H200, so no other token
-# shares the reading of the weights, and the bytes decide. {{holds matmul_flops(1, side, side) /
-# matmul_bytes(1, side, side) < ridge_point(h200.bf16, h200.hbm_bandwidth) / 100}} The bytes say
-# that int8 weights are twice and int4 weights four times as fast as bf16. {{holds
-# all(abs(matmul_bytes(1, side, side) / matmul_bytes(1, side, side, weight_bytes=2 / n) / n - 1) <
-# 0.001 for n in (2, 4))}} These kernels were measured.
+# Take a single token and a square matrix on an H200. No other token shares the reading of the
+# weights, so the bytes decide. {{holds matmul_flops(1, side, side) / matmul_bytes(1, side, side) <
+# ridge_point(h200.bf16, h200.hbm_bandwidth) / 100}} The bytes say that int8 weights are twice and
+# int4 weights four times as fast as bf16. {{holds all(abs(matmul_bytes(1, side, side) /
+# matmul_bytes(1, side, side, weight_bytes=2 / n) / n - 1) < 0.001 for n in (2, 4))}} These kernels
+# were measured.
 
 # %%
 # int8 is in the catalog; the other two come from the same operator tables (aiconfigurator)
@@ -1406,8 +1381,7 @@ table(
 # bytes fall to a quarter, and it stays between {{si(min(observed[b] - bound[b] for b in observed),
 # "s", 2)}} and {{si(max(observed[b] - bound[b] for b in observed), "s", 2)}}. {{holds abs(bound[4]
 # / bound[16] - 1 / 4) < 0.001}} A kernel pays about that much besides its bytes, to start, to fill
-# the memory pipeline and to drain it, on average {{si(np.mean([observed[b] - bound[b] for b in
-# observed]), "s", 2)}}. What does not shrink sets the limit; it is Amdahl's law again.
+# the memory pipeline and to drain it. What does not shrink sets the limit, as in Amdahl's law.
 #
 # So take the fixed cost from the bf16 kernel alone and predict the others with it, also on an H100.
 
@@ -1463,8 +1437,9 @@ reveal("quantization.weight_only_speedup")
 #
 # ### What narrow formats reach of their promise
 #
-# The sample of public products behind chapter 2 has bf16, fp8 and nvfp4 on the same chips. Take the
-# compute-bound ones, and ask what each format reaches of its *own* peak.
+# Chapter 2 weighed the roofline against public timings of matrix products. Some chips have them in
+# bf16, fp8 and nvfp4. Take the compute-bound ones, and ask what each format reaches of its *own*
+# peak.
 
 # %%
 gemms = weigh("roofline-gemm")
@@ -1491,11 +1466,11 @@ table(
 )
 
 # %% [markdown]
-# On each of these chips bf16 reaches more of its roof than fp8, and fp8 more than nvfp4. {{holds
-# all(a > b > c for a, b, c in shares.values())}} The nvfp4 peak of a B200 is {{find("b200").fp4 /
-# find("b200").bf16:.0f}} times that of bf16; at these shares its products are {{gain["b200"]:.1f}}
-# times as fast. {{holds gain["b200"] < 3}} A B300 promises {{find("b300").fp4 /
-# find("b300").bf16:.1f}} times and comes to {{gain["b300"]:.1f}}: the promise grew, the gain did
+# On each of these chips bf16 reaches a larger share than fp8, and fp8 a larger one than nvfp4.
+# {{holds all(a > b > c for a, b, c in shares.values())}} The nvfp4 peak of a B200 is
+# {{find("b200").fp4 / find("b200").bf16:.0f}} times that of bf16; at these shares its products are
+# {{gain["b200"]:.1f}} times as fast. {{holds gain["b200"] < 3}} A B300 promises {{find("b300").fp4
+# / find("b300").bf16:.1f}} times and comes to {{gain["b300"]:.1f}}: the promise grew, the gain did
 # not. {{holds gain["b300"] < 1.1 * gain["b200"] and find("b300").fp4 > 1.5 * find("b200").fp4}}
 # Even the best nvfp4 product of a B300 or GB300 reached {{best_ultra:.0%}} of its roof. {{holds
 # best_ultra < 0.5}}
@@ -1554,21 +1529,20 @@ ask("quantization.share_of_the_promise")
 # %% [markdown]
 # ## Measure it here
 #
-# The formats of this course are plain Python. Do real ones behave like that? Let numpy add, in its
-# own fp16, bf16, fp32 and fp64, and let it multiply matrices. Errors have laws: the running sum can
-# be predicted to the last bit with `accumulate`, and no order of adding $n$ numbers that are not
-# negative is worse than
+# Let numpy add, in its own fp16, bf16, fp32 and fp64, and let it multiply matrices. Errors have
+# laws: the running sum can be predicted to the last bit with `accumulate`, and no order of adding
+# $n$ numbers that are not negative is worse than
 #
 # $$\frac{(n-1)\,u}{1 - (n-1)\,u}, \qquad u = \text{half a step at one}$$
 # {{because algebra: Higham's bound for any order of summation}}
 #
-# which says nothing once $(n-1)\,u$ reaches one. {{because algebra}} The noise of a product is that
-# of what is stored: $\sqrt{a^2 + b^2 + c^2}$ with the relative errors of both matrices and of the
-# result, each rounded on its own.
+# which says nothing once $(n-1)\,u$ reaches one. {{because algebra}} The noise of a product is
+# $\sqrt{a^2 + b^2 + c^2}$, where $a$, $b$ and $c$ are the relative errors of storing the two
+# matrices and the result.
 #
 # Decide first. Is a sum in fp16 faster than one in fp32, since it reads half the bytes? And how
-# wrong is `x.sum()` of a numpy array in fp16, or in bf16, if it adds as many numbers as below? Put
-# your two errors in place of the ones in the cell.
+# wrong is `x.sum()` of so many numbers in fp16, and in bf16? Put your two errors into the cell
+# below.
 
 # %%
 from lightspeed_course import measure_here, shipped
@@ -1624,7 +1598,7 @@ products_table(mine)
 # - **Narrow is not fast by itself.** A processor without units for fp16 widens each number, adds,
 #   and rounds again. The bytes are fewer, and the time is longer. {{because measured elsewhere:
 #   tests/measure/test_measured_precision.py}} Speed needs units, or a kernel that is bound by
-#   bytes; the section on the roofline told the two apart.
+#   bytes.
 #
 # ### The same on a recorded machine
 
@@ -1663,9 +1637,8 @@ gallery("05")
 # %% [markdown]
 # ## ◆ Back to the service
 #
-# It answers fifty queries a second in fp32, and should answer two hundred. Say that it is
-# memory-bound, and that each of its kernels is the product of one token with a matrix that was
-# measured above, with the same fixed cost.
+# It answers fifty queries a second in fp32, and should answer two hundred. Say that each of its
+# kernels is the product of one token with a matrix, as measured above.
 
 # %%
 rate_now = 50

@@ -86,9 +86,9 @@ reveal("parallelism.room_for_training")
 # gradients and optimizer they do not fit once. {{holds 4 * training.weights < node <
 # training.total}} So the job could not finish even one step.
 #
-# Recipes differ. Megatron keeps gradients in four bytes, which makes eighteen, and some frameworks
-# keep them twice, in two bytes and in four. {{holds [sum(RECIPES[k]) for k in ("16", "18", "20")]
-# == [16, 16 + 2, 16 + 4]}} When someone says "bytes a parameter", ask which.
+# Recipes differ. Megatron keeps gradients in four bytes, and some frameworks keep them twice, in
+# two bytes and in four. {{holds [sum(RECIPES[k]) for k in ("16", "18", "20")] == [16, 16 + 2, 16 +
+# 4]}} When someone says "bytes a parameter", ask which.
 
 # %%
 sweep(training_state_bytes, parameters=params, recipe=list(RECIPES))
@@ -152,11 +152,23 @@ figure(
 # they grow with the tokens. So a batch is worked through in parts, called *micro-batches*, and a
 # GPU keeps what one of them leaves behind until its backward pass is done. {{because definition}}
 #
-# What does a layer keep of one token? Walk through it. There are the inputs and outputs of its two
-# norms; the queries, keys and values; the heads' result; and a hidden vector for each matrix of the
-# MLP, which has two in a GPT and three in a gated MLP. All are in two bytes. {{because definition}}
-# A GPT that drops out values at random also keeps which ones, in one byte each. Add them up, for
-# each unit of the model's width:
+# What does a layer of a GPT keep of one token? Walk through it, and count bytes for each unit of
+# the model's width. All vectors are in two bytes; the hidden vector of the MLP is four times as
+# wide, and is kept before and after its non-linearity. {{because definition}}
+
+# ```
+# inputs of the two norms                 2 + 2
+# their outputs                           2 + 2
+# queries, keys, values               2 + 2 + 2
+# the heads' result                           2
+# hidden vectors of the MLP               8 + 8
+# which values dropout dropped            1 + 1
+# ```
+#
+# That is {{2 + 2 + 2 + 2 + 6 + 2 + 8 + 8 + 1 + 1}}. {{holds round(transformer_activation_bytes(gpt3,
+# 8192, recompute="selective") / (8192 * gpt3.layers * gpt3.width), 9) == 34}} `kept` counts the same
+# for other models. A gated MLP has three narrower hidden vectors, and no dropout. {{because
+# definition}}
 
 # %%
 long = 8192
@@ -223,7 +235,7 @@ table(rows, columns, "GPT-3 over eight GPUs, one sequence of its own length.")
 # A *pipeline*, also explained below, gives each GPU some of the layers. It saves less activation
 # memory than you might hope. {{holds transformer_activation_bytes(gpt3, 2048, pipeline=8) ==
 # transformer_activation_bytes(gpt3, 2048)}} With $p$ stages the first has $1/p$ of the layers. But
-# in the usual schedule it holds $p$ micro-batches at a time, so $p$ cancels. {{holds
+# in the usual schedule (below) it holds $p$ micro-batches at a time, so $p$ cancels. {{holds
 # simulate("1f1b", 8, 32).peak_activations[0] == 8}}
 #
 # Three smaller things take room, too. For each token there are as many *logits* as words in the
@@ -284,13 +296,10 @@ figure(
 )
 
 # %% [markdown]
-# With the scores, activations would take
-# {{uses["ZeRO-3, scores kept"].activations / uses["ZeRO-3"].activations:.1f}} times the room that
-# they take without. {{holds uses["ZeRO-3, scores kept"].activations > 4 *
-# uses["ZeRO-3"].activations}} ZeRO-3 alone does not fit here, because it leaves the activations
-# whole. {{holds not uses["ZeRO-3"].fits and uses["ZeRO-3"].largest == "activations"}} Each of the
-# other split plans fits. {{holds all(u.fits for n, u in uses.items() if n not in ("one GPU",
-# "ZeRO-3, scores kept", "ZeRO-3"))}}
+# ZeRO-3 alone does not fit here, because it leaves the activations whole. {{holds not
+# uses["ZeRO-3"].fits and uses["ZeRO-3"].largest == "activations"}} Each of the other split plans
+# fits. {{holds all(u.fits for n, u in uses.items() if n not in ("one GPU", "ZeRO-3, scores kept",
+# "ZeRO-3"))}}
 #
 # Read the bars as causes. What is large says which split to think of:
 #
@@ -334,12 +343,10 @@ def quarters(moment, held, word="sum", color="blue"):
     return Chart(across, rows, [bars], title=moment, height=45 * n + 80)
 
 
+before = quarters("after the backward pass", every, "part", "amber")
+between = quarters("after the reduce-scatter", diagonal)
 figure(
-    [
-        quarters("after the backward pass", every, "part", "amber"),
-        quarters("after the reduce-scatter", diagonal),
-        quarters("after the all-gather", every),
-    ],
+    [before, between, quarters("after the all-gather", every)],
     caption="An all-reduce in two steps, on four GPUs.",
     alt="Three charts of four GPUs by four quarters. First each block is a part; then each GPU has "
     "one sum, on the diagonal; then each block is a sum.",
@@ -400,7 +407,8 @@ reveal("parallelism.zero3_accumulated")
 # ways) and data_parallel_bytes(8e9, ways, 3, micro) == micro * data_parallel_bytes(8e9, ways, 3)}}
 #
 # **Try it.** From how many micro-batches on does stage 2 send twice as much as plain data
-# parallelism? Work it out, then set `micro` and read the table again.
+# parallelism? Set $mG + W$ against $4G$, with $W = G$. Then set `micro` and read the table again.
+# {{holds data_parallel_bytes(8e9, 64, 2, 3) == 2 * data_parallel_bytes(8e9, 64)}}
 #
 # **What this leaves out.** Frameworks can also keep whole gradients or weights between
 # micro-batches, which trades the memory back for traffic. And these are bytes, not seconds. If the
@@ -435,9 +443,8 @@ marks += [Text(0.9, 0.7, "X"), *(Text(x, 3, sign) for x, sign in signs.items())]
 figure(
     Chart(Axis(domain=(0, 17)), Axis(domain=(0, 5)), marks, height=230, bare=True),
     caption="An MLP on two GPUs: the first matrix is cut by columns, the second by rows.",
-    alt="The whole input times a matrix whose left part is on GPU 0 and whose right part is on GPU "
-    "1. Each makes its own hidden columns, and uses its own rows of the second matrix. Each ends "
-    "with a part of the whole result, and the two parts are added.",
+    alt="The input times a matrix whose left part is on GPU 0 and whose right part is on GPU 1. "
+    "Each uses its hidden columns with its rows of the second matrix. The two results are added.",
 )
 
 # %% [markdown]
@@ -585,7 +592,7 @@ sweep(skewed_exchange, tokens=tokens, width=4096, ways=experts, hot_share=[1 / e
 #
 # $$2 \cdot (c - 1) \cdot 4\,t\,k \text{ bytes for each layer}$$
 #
-# For {{si(tokens, "token")}} a GPU and eight KV heads of the usual width, four GPUs send
+# For {{si(tokens, "token")}} a GPU and the eight KV heads of Llama 3 70B, four GPUs send
 # {{si(context_parallel_bytes(tokens, 8 * 128, 4), "byte")}} each. {{holds
 # context_parallel_bytes(tokens, 8 * 128, 4) == 2 * 3 * 4 * tokens * 8 * 128}} Sharing KV heads
 # makes this cheap, {{holds context_parallel_bytes(1024, 8 * 128, 4) < context_parallel_bytes(1024,
@@ -631,7 +638,7 @@ rows = [
     [name, si(sent[name], "byte"), messages[name], time, hides[name]]
     for name, time in zip(sent, times)
 ]
-columns = ["traffic of a GPU in a step", "bytes", "times", "on its link", "hides?"]
+columns = ["traffic of a GPU in a step", "bytes", "messages", "time on its link", "hides?"]
 table(
     rows, columns,
     f"{plan.gpus} GPUs as data {plan.data}, tensor {plan.tensor}, pipeline "
@@ -662,7 +669,7 @@ table(
 # ### ◆ Compute-bound or communication-bound?
 #
 # ZeRO-3 sends a lot. But while it sends, the GPU computes. When is that enough? Compare the two
-# clocks of chapter 2, with $C$ the peak of a chip and $W$ the rate at which it sends.
+# clocks of chapter 2. From here on $W$ is the rate at which a chip sends, and $C$ is its peak.
 #
 # **FSDP, seen from one weight.** In the backward pass a weight takes four FLOPs for each token that
 # passes it. It also takes four bytes: two to gather it, two to scatter its gradient. With $t$
@@ -735,17 +742,13 @@ for name, (gpu, network) in places.items():
     C, V, W = accelerator(gpu).bf16, accelerator(gpu).link_bandwidth, link(network).bandwidth
     tokens_needed = [data_parallel_tokens(C, rate) for rate in (V, W, 8 * W)]
     limits[name] = [*tokens_needed, tensor_parallel_ways(llama.hidden, C, V)]
-networks = [link(network).name for _, network in places.values()]
 rows = [
-    [name, network, *map(round, row[:3]), f"{row[3]:.1f}"]
-    for network, (name, row) in zip(networks, limits.items())
+    [name, link(places[name][1]).name, *map(round, row[:3]), f"{row[3]:.1f}"]
+    for name, row in limits.items()
 ]
-columns = [
-    "chip", "network, a port a GPU", "tokens a chip: FSDP in a node", "one GPU of each node",
-    "whole nodes, or tensor 8 inside", "most ways of tensor parallelism in a node",
-]
-table(
-    rows, columns,
+columns = ["chip", "network, a port a GPU", "tokens a chip: FSDP in a node", "one GPU of each node"]
+columns += ["whole nodes, or tensor 8 inside", "most ways of tensor parallelism in a node"]
+table(rows, columns,
     "Compute-bound above these numbers of tokens and below these numbers of ways; "
     f"an MLP of hidden width {llama.hidden:,}.",
 )
@@ -760,8 +763,8 @@ table(
 #
 # The formulas take traffic as hidden behind arithmetic. FSDP can fetch a layer ahead of time.
 # {{because definition}} An all-reduce of tensor parallelism stands in the way, so it usually adds
-# its time. {{because algebra: the next product needs it}} How to split the chips then is at the
-# end, *for a second reading*.
+# its time. {{because algebra: the next product needs it}} *For a second reading* says how to split
+# the chips then.
 #
 # ### What the network must be good at
 #
@@ -770,13 +773,13 @@ table(
 # | bandwidth | gradients and shards: large messages, rarely |
 # | latency | tensor and expert parallelism: messages that someone waits for; decoding |
 # | low jitter | collectives: the last rank decides |
-# | lossless delivery | RDMA sends lost packets again, and the step stalls meanwhile. Ethernet often relies on PFC, ECN and DCQCN |
+# | lossless delivery | collectives: a lost packet is sent again, and the step stalls meanwhile |
 # | topology | frequent pairs near each other, rails aligned with NICs |
 # | congestion control | many to one: experts, and the egress buffers they fill |
 # | the collectives themselves | the algorithm, and switches that add (chapter 7) |
 #
-# Chapter 7 says how fast a collective can be, and chapter 8 what happens where a network is not as
-# it is sold.
+# Chapter 7 says how fast a collective can be, chapter 8 what happens when a network is not as it
+# is sold.
 #
 # ## Schedules that run
 #
@@ -796,9 +799,8 @@ run = simulate("gpipe", p, m, forward=1, backward=1)
 run.span, run.busy
 
 # %% tags=["figure"]
-looks = {
-    "F": ("forward", "blue"), "B": ("backward", "orange"), "W": ("weight gradients", "green")
-}
+looks = {"F": ("forward", "blue"), "B": ("backward", "orange")}
+looks["W"] = ("weight gradients", "green")
 
 
 def bars(passes, label, color):
@@ -880,10 +882,13 @@ from lightspeed_course.explorers.schedules import explore_schedules
 explore_schedules()
 
 # %% [markdown]
-# Until then, GPU 0 holds the activations of as many micro-batches as there are stages, and waits.
-# {{holds [w.kind for w in order("1f1b", 4, 8)[0]][:5] == 4 * ["F"] + ["B"]}} Now play GPipe and the
-# zero-bubble schedules, and watch two numbers: how much of the time is idle, and how many
-# micro-batches a GPU holds. Here are the same steps side by side.
+# This order is called *1F1B*, one forward, one backward. Until then, GPU 0 holds the activations of
+# as many micro-batches as there are stages, and waits. {{holds [w.kind for w in order("1f1b", 4,
+# 8)[0]][:5] == 4 * ["F"] + ["B"]}} Now play the others, and watch how much of the time is idle,
+# and how many micro-batches a GPU holds. *Interleaving* cuts the model into more pieces, or chunks,
+# and gives each GPU several, here $v = 2$, so that fill and drain go round in smaller steps.
+# *Zero-bubble* schedules cut a backward pass in two: the gradient that the stage before waits for,
+# and those of the weights, for which nobody waits. {{because definition}} Side by side:
 
 # %%
 p, m = 4, 8
@@ -954,11 +959,10 @@ table(
 # $v$ times as often, and holds more than 1F1B on each GPU. {{holds all(a > b for a, b in
 # zip(runs["interleaved"].peak_activations, runs["1f1b"].peak_activations)) and
 # abs(runs["interleaved"].bubble_over_ideal - runs["1f1b"].bubble_over_ideal / 2) < 1e-12 and
-# pipeline_bytes(1, 1, 2) == 2 * pipeline_bytes(1, 1)}} Zero-bubble schedules cut each backward pass
-# in two, and hold more on the later GPUs. {{holds runs["zb_h1"].peak_activations[0] == p and
-# min(runs["zb_h1"].peak_activations) == p > runs["1f1b"].peak_activations[-1]}} The last one leaves
-# no GPU idle between its own first and last pass ({{runs["zb_h2"].window:g}} units of time, all of
-# them work), provided that the next step may begin before all GPUs have finished this one. {{holds
+# pipeline_bytes(1, 1, 2) == 2 * pipeline_bytes(1, 1)}} Zero-bubble schedules hold more on the later
+# GPUs. {{holds runs["zb_h1"].peak_activations[0] == p and min(runs["zb_h1"].peak_activations) == p >
+# runs["1f1b"].peak_activations[-1]}} The last one leaves no GPU idle between its own first and
+# last pass, provided that the next step may begin before all GPUs have finished this one. {{holds
 # runs["zb_h2"].window == max(runs["zb_h2"].busy) == min(runs["zb_h2"].busy)}}
 #
 # Having *more* micro-batches and having *larger* ones are two things. At a given batch, fewer and
@@ -1031,8 +1035,9 @@ figure(
 )
 
 # %% [markdown]
-# So look for two things: a rank that is late *each time* (a GPU that throttles, a NIC at the wrong
-# root), and what is late *at times* (garbage collection, data loading, a link that retransmits).
+# So look for two things: a rank that is late *each time* (a GPU that throttles, a network adapter
+# on the wrong PCIe switch), and what is late *at times* (garbage collection, data loading, a link
+# that retransmits).
 #
 # ### Failures
 #
@@ -1087,7 +1092,7 @@ young, daly = young_interval(write, mtbf), daly_interval(write, mtbf)
 write, young, daly
 
 # %%
-bloom_size, bloom_params, devices = 2.3e12, 176e9, 50_000
+bloom_size, bloom_weights, devices = 2.3e12, 329e9, 50_000
 intervals = np.geomspace(60, 6 * 3600, 200)
 
 
@@ -1125,13 +1130,16 @@ figure(
 )
 
 # %% [markdown]
-# Young says {{human_time(young)}}, Daly {{human_time(daly)}}, and either loses {{lost(daly):.1%}}
-# of the time. {{holds f"{lost(daly):.1%}" == f"{lost(young):.1%}"}} A copy to host memory that is
-# written out while the job goes on shortens $\delta$ to the time of the copy. Then you can save
-# every few minutes at little cost, and what counts is how fast a job finds the bad node and starts
-# again. {{because advice}} A checkpoint has weights, master weights and moments, fourteen bytes a
-# parameter. {{holds checkpoint_bytes(1) == 14}} BLOOM's {{si(bloom_size, "byte")}} for its
-# {{si(bloom_params, "parameter")}} come to {{bloom_size / bloom_params:.1f}} bytes.
+# Young says {{young:.0f}} seconds, Daly {{daly:.0f}}, and either loses {{lost(daly):.1%}} of the
+# time. The valley is so flat that the simpler formula will do. {{holds f"{lost(daly):.1%}" ==
+# f"{lost(young):.1%}"}} A copy to host memory that is written out while the job goes on shortens
+# $\delta$ to the time of the copy. Then you can save every few minutes at little cost, and what
+# counts is how fast a job finds the bad node and starts again. {{because advice}} A checkpoint has
+# weights, master weights and moments, {{checkpoint_bytes(1):.0f}} bytes a parameter. BLOOM's card
+# prints {{si(bloom_weights, "byte")}} for the weights in bf16 and {{si(bloom_size, "byte")}} for a
+# checkpoint, {{bloom_size / bloom_weights:.1f}} times as much: the same fourteen bytes, for two.
+# {{holds abs(bloom_size / bloom_weights - checkpoint_bytes(1) / 2) < 0.05 and checkpoint_bytes(1)
+# == 14}}
 #
 # ## ◆ Try it
 #
@@ -1203,11 +1211,10 @@ ask("parallelism.checkpoint_interval")
 #
 # `step` adds up bounds: arithmetic at a share of the peak, passes through HBM, the traffic of each
 # split on its link, the bubble. It has no term for latency, congestion, hosts or jitter. {{because
-# definition}} So let one number stand for these: the share of peak that the matrix products reach.
-# One published run sets it, and the other runs are predicted with it. That one run is predicted
-# with the share that a second run sets, so no row of the table uses its own result. {{holds
-# all(calibration(r.model, r.plan) != k for k, r in training_runs().items())}} Sources print
-# hardware FLOPs or model FLOPs; both are brought to the time of a step.
+# definition}} One number stands for these: the share of peak that the matrix products reach. One
+# published run sets it for all others, and a second run sets it for that one, so no row of the
+# table uses its own result. {{holds all(calibration(r.model, r.plan) != k for k, r in
+# training_runs().items())}} 
 
 # %%
 tested = training_runs()
@@ -1294,11 +1301,9 @@ print(f"{len(runs):,} runs; the bound is {np.median(bound / took):.0%} of the ti
 
 # %% [markdown]
 # `step` with the rates of the data sheet is below each of these runs. {{holds (bound <
-# took).all()}} Each of its times shrinks with the layer. {{because definition}} An *expectation*
-# adds the constants of a framework and a cluster, a `Stack`. Launches run ahead of the GPU, so a
-# layer takes the longer of its work and the time of its launches on the host. The others are a
-# share of the peak and of each link, a time for each hop of a ring over nodes, one for each tensor
-# whose gradients are summed, and one for each step.
+# took).all()}} An *expectation* adds the constants of a framework and a cluster, a `Stack`: the
+# shares of the peak and of the links that are reached, and times that do not shrink with the work,
+# such as that of launching a layer's kernels. {{because definition}}
 
 # %%
 stack("nanotron_h100")
@@ -1327,19 +1332,18 @@ table(rows, columns, "Each model is expected from constants that the other model
 # The factor was set by the runs that it predicts, and still misses by
 # {{np.median(off["bound, times one factor"]):.0%}} in the median. {{holds
 # np.median(off["bound, times one factor"]) > 0.5}} Waiting is a time, not a factor. A boosted
-# regressor on the same columns misses by {{regressor["folds"]:.0%}} where a tenth of all runs is
-# left out, and by {{regressor["left_out"]:.0%}} where a model is. {{because quotation:
-# lib/lightspeed/catalog/fitted_stacks.toml}} The expectation misses a model left out by
-# {{np.median(off["expectation"]):.0%}}: the form of a law carries over, a table does not.
+# regressor on the same columns misses a model that it has not seen by
+# {{regressor["left_out"]:.0%}}, {{because quotation: lib/lightspeed/catalog/fitted_stacks.toml}}
+# and the expectation by {{np.median(off["expectation"]):.0%}}: the form of a law carries over, a
+# table does not.
 #
-# Pipelines over nodes, and jobs on {{runs["nodes"].max():.0f}} nodes, are expected in a bad *state*
-# of the cluster, which such runs of the other models set: collectives of
-# {{si(stack("nanotron_h100", "slow_collectives").slow, "s", 2)}} a layer and rank. Its cause is not
-# known. {{because quotation: lib/lightspeed/catalog/fitted_stacks.toml}} And {{np.mean(far):.0%}}
-# of the runs are still off by more than half, most of them slower than expected, {{holds
-# np.mean((expected < took)[far]) > 0.8}} as if {{si(stack("nanotron_h100", "stalled").stall, "s",
-# 2)}} were lost in each slot of a pipeline. That is no term of the law. {{because definition}} The
-# memory of a GPU, counted for each stage, is {{np.median(np.abs(memory.predicted / memory.measured
+# Two things it cannot explain. In pipelines over nodes, and in jobs on {{runs["nodes"].max():.0f}}
+# nodes, collectives take {{si(stack("nanotron_h100", "slow_collectives").slow, "s", 2)}} more for
+# each layer and rank, for a cause that is not known; such runs of the other models set that number.
+# {{because quotation: lib/lightspeed/catalog/fitted_stacks.toml}} And {{np.mean(far):.0%}} of the
+# runs are still off by more than half, most of them slower than expected. {{holds np.mean((expected
+# < took)[far]) > 0.8}} The memory of a GPU, counted for each stage, is
+# {{np.median(np.abs(memory.predicted / memory.measured
 # - 1)):.0%}} off in the median. `lightspeed fit-stack` finds the constants of your own runs, and
 # says which they can't tell.
 #
@@ -1357,12 +1361,11 @@ table(rows, columns, "Each model is expected from constants that the other model
 #   {{holds all(error[k] > 0.1 for k, r in tested.items() if r.gpu == "h100_sxm" and
 #   r.plan.pipeline > 1)}}
 # - **Long sequences.** Attention scores are counted as if each token attended to its whole
-#   sequence. At {{longest.sequence:,}} tokens they are
-#   {{1 - longest.model.flops_per_token() / longest.model.flops_per_token(longest.sequence):.0%}} of
-#   Llama 3's FLOPs, and a causal kernel needs half of them. {{because definition}}
-# - **Work that does not shrink.** These are large runs of tuned code. Where a GPU has little to do
-#   for each layer, the time to launch kernels and the latency of collectives show, and the model,
-#   which has neither, predicts steps that are too short. {{because definition}}
+#   sequence. At {{longest.sequence:,}} tokens they are {{1 - longest.model.flops_per_token() /
+#   longest.model.flops_per_token(longest.sequence):.0%}} of Llama 3's FLOPs, and a causal kernel
+#   needs half of them. {{because definition}}
+# - **Work that does not shrink.** Where a GPU has little to do for each layer, launches of
+#   kernels and latencies show, and the model has neither. {{because definition}}
 # - **Hardware or model FLOPs.** Megatron's A100 table counts the forward pass twice. {{because
 #   history}} Its "{{163e12 / accelerator("a100_80gb").bf16:.0%}} of peak" is an MFU of
 #   {{tested["megatron_a100_1008b"].model_flops_per_gpu() / accelerator("a100_80gb").bf16:.0%}}.
@@ -1371,10 +1374,11 @@ table(rows, columns, "Each model is expected from constants that the other model
 #   give fragmentation, which has to be measured, nor the layer that full recomputation computes
 #   again.
 #
-# ### Two checks at scale
+# ### Three checks at scale
 #
 # **MFU.** A table of FSDP runs prints throughput and MFU for models of many sizes, on sequences
-# from short to very long. Work the MFU out with $6PD$, then with attention's scores counted.
+# from short to very long. Work the MFU out with six FLOPs for each parameter and token, $6PD$,
+# then with attention's scores counted.
 
 # %%
 short, counted = weigh("mfu-6pd"), weigh("mfu-attention")
@@ -1435,8 +1439,8 @@ table(
 
 # %% [markdown]
 # **Decoding.** A decoding step reads the cache of keys and values, so the bytes of the cache over
-# the bandwidth bound its attention. {{because definition}} Here is that bound against tables of
-# three serving libraries, where the cache is too large for the L2.
+# the bandwidth bound its attention (chapter 4). {{because definition}} Here is that bound against
+# tables of three serving libraries, where the cache is too large for the L2.
 
 # %%
 decoding = weigh("kv-bandwidth")
@@ -1459,8 +1463,8 @@ table(
 # %% [markdown]
 # ## Measure it here
 #
-# The MLP of "Tensor parallelism, run" again, larger, in float32, and on two real processes that MPI
-# joins. It is split both ways, in two different kinds of step:
+# The MLP of the section on tensor parallelism again, larger, in float32, and on two real
+# processes that MPI joins. It is split both ways, in two different kinds of step:
 #
 # - **tensors**: the forward pass, half of the columns and rows on each process, and an all-reduce
 #   of the activations; {{because design}}
@@ -1578,11 +1582,11 @@ was, now
 
 # %%
 room = {n: memory_use(llama, brief, *attempt) for n, attempt in attempts.items()}
-waits = {"data": "weights, gradients", "memory": "passes through HBM", "tensor": "sums in each layer"}
+waits = dict(data="weights, gradients", memory="passes through HBM", tensor="sums in each layer")
 table(
     [
-        [n, si(room[n].total, "byte"), si(r.time, "s"), si(r.mfu, "%"), si(r.mfu / fit_share(), "%")]
-        + [waits[r.largest_loss]]
+        [n, si(room[n].total, "byte"), si(r.time, "s")]
+        + [si(r.mfu, "%"), si(r.mfu / fit_share(), "%"), waits[r.largest_loss]]
         for n, r in results.items()
     ],
     ["plan", "memory a GPU", "step", "MFU", "of what a GPU does alone", "waits most for"],
@@ -1751,12 +1755,10 @@ rows = [
 table(rows, ["premise", "power", "energy", "electricity"])
 
 # %% [markdown]
-# With the power of the PCIe card and no building, the bill would be less than half of the last
-# row's. {{holds bills["PCIe cards, without the building"] < bills["and the building"] / 2}} Hosts,
-# switches and storage come on top, and so does the price of the machines. Use the sum as a price
-# for waiting: at the last row's rate an hour of the cluster takes
-# {{cost_of(bills["and the building"], price) / (seconds / 3600):,.0f}} USD of electricity alone,
-# and GPUs that wait draw somewhat less. {{because design: the rows are at rated power}}
+# Hosts, switches, storage and the price of the machines come on top. At the last row's rate an
+# hour of the cluster takes {{cost_of(bills["and the building"], price) / (seconds / 3600):,.0f}}
+# USD of electricity alone, and GPUs that wait draw somewhat less. {{because design: the rows are at
+# rated power}}
 #
 # ## What the model leaves out
 #

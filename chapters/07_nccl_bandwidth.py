@@ -1,11 +1,10 @@
 # %% [markdown]
 # # 7. NCCL bandwidth
 #
-# Somebody rented a hundred and twenty-five nodes of eight GPUs, ran the usual test on them, and
-# asked about one line of what it printed: sixteen gigabytes, all-reduced at an *algbw* far below
-# what the network is sold for.
-# {{because quotation: the question that the chapter opens with; its numbers are two cells below}}
-# Is that normal, or is something broken?
+# Somebody rented a hundred and twenty-five nodes of eight GPUs, ran the usual test, and asked
+# about one line of what it printed: sixteen gigabytes, all-reduced at an *algbw* far below what the
+# network is sold for. {{because quotation: the question that the chapter opens with; its numbers
+# are two cells below}} Is that normal, or is something broken?
 #
 # The answer that circulates says: normal, for that is two fifths of the link, and the rest is lost
 # in the many steps. {{because quotation}} Is it? To find out, you need to know what the number
@@ -20,6 +19,8 @@
 # among them the answer to the question.
 
 # %%
+from functools import partial
+
 import matplotlib.pyplot as plt
 import numpy as np
 from ipywidgets import Output, SelectionSlider
@@ -28,6 +29,8 @@ from lightspeed.catalog import find, link, number
 from lightspeed.collectives import *
 from lightspeed_course import Area, Axis, Chart, Line, Points, Rule
 from lightspeed_course import ask, figure, predict, residual_chart, reveal, si, sweep, table, weigh
+from lightspeed_course.evidence.nccl_pictures import busbw_over_nodes, busbw_over_size
+from lightspeed_course.evidence.nccl_pictures import residual_rows
 from lightspeed_course.evidence.peers import percentile
 
 # %%
@@ -269,12 +272,12 @@ busbw("all_reduce", n, asked)
 reveal("nccl.share_of_line")
 
 # %% [markdown]
-# The answer that circulates divides the *algbw* by the line and finds
-# {{asked / efa.bandwidth_per_node:.0%}}, then explains the missing part. Most of that part is not
-# missing: each byte of the caller's buffer crosses the wire nearly twice. {{holds
-# busbw("all_reduce", n, asked) - asked > (efa.bandwidth_per_node - asked) / 2 and 1.99 <
-# busbw_factor("all_reduce", n) < 2}} The same slip hides what is wrong with the other rows of that
-# answer.
+# The answer that circulates divides the *algbw* by the line and finds {{asked /
+# efa.bandwidth_per_node:.0%}}, then explains the missing part. Most of that part is not missing:
+# each byte of the caller's buffer crosses the wire nearly twice. {{holds busbw("all_reduce", n,
+# asked) - asked > (efa.bandwidth_per_node - asked) / 2 and 1.99 < busbw_factor("all_reduce", n) <
+# 2}} It also gives an algbw for two nodes, and one for eight. Turn these into busbw, and hold them
+# against the line and against a public run:
 
 # %%
 from lightspeed.models.nccl_fit import calibrate, measurements, residuals
@@ -304,15 +307,15 @@ table(
 )
 
 # %% [markdown]
-# On eight nodes a busbw of
-# {{busbw("all_reduce", 8 * per_node, said[8]) / efa.bandwidth_per_node:.0%}} of the network's line
-# cannot be; on two, neither can one of {{si(busbw("all_reduce", 2 * per_node, said[2]), "byte/s")}}
-# through NVLinks of {{si(nvlink.bandwidth, "byte/s")}} while GPUs do the adding, even if the
-# network's {{si(efa.bandwidth, "byte/s")}} come on top. {{holds busbw("all_reduce", 8 * per_node,
-# said[8]) > efa.bandwidth_per_node and busbw("all_reduce", 2 * per_node, said[2]) >
-# nvlink.bandwidth + efa.bandwidth}} Switches that add (below) would lift the second limit, but the
-# published run, with such switches, stays far below that row.
-# {{holds published[2] < 0.8 * said[2]}} The third row, the one that was measured, is sound.
+# On eight nodes the busbw would be
+# {{busbw("all_reduce", 8 * per_node, said[8]) / efa.bandwidth_per_node:.0%}} of the network's line.
+# {{holds busbw("all_reduce", 8 * per_node, said[8]) > efa.bandwidth_per_node}} On two it would be
+# {{si(busbw("all_reduce", 2 * per_node, said[2]), "byte/s")}}, and a GPU's NVLinks and adapters
+# together carry {{si(nvlink.bandwidth + efa.bandwidth, "byte/s")}}. {{holds busbw("all_reduce", 2 *
+# per_node, said[2]) > nvlink.bandwidth + efa.bandwidth}} So neither can be, as long as GPUs do the
+# adding. {{because algebra: the bound just derived}} Switches that add (below) would lift the
+# second limit, but the public run had such switches and stays far below that row. {{holds
+# published[2] < 0.8 * said[2]}} The third row, the one that was measured, is sound.
 
 # %%
 ask("nccl.possible_algbw")
@@ -368,24 +371,25 @@ explore_tree()
 # Three more algorithms put the idle links to use.
 #
 # - **Two trees.** Cut the buffer in two, and let the inner ranks of one tree be the leaves of the
-#   other, so that all ranks send. {{because definition}} Send in small pieces, so that a rank passes
-#   on the first while the second is arriving. That has a logarithm of steps, and almost the bytes of
-#   a ring. {{holds double_tree_time(0.0, 512, 1.0, 1.0) < 0.05 * ring_time(0.0, 512, 1.0, 1.0) and
-#   double_tree_time(1.0, 512, 1.0) < 1.01 * ring_time(1.0, 512, 1.0)}}
-# - **Recursive doubling.** Partners swap all that they have added up: first neighbours, then ranks
-#   two apart, then four apart. {{because definition}} Eight GPUs are done in three swaps, the fewest
-#   steps of these. {{holds recursive_doubling_time(0.0, 8, 1.0, 1.0) == 3 and
-#   all(recursive_doubling_time(0.0, k, 1.0, 1.0) <= law(0.0, k, 1.0, 1.0) for k in range(2, 600) for
-#   law in (ring_time, tree_time, double_tree_time, halving_doubling_time))}} But in each swap the
-#   whole buffer travels. {{because definition}}
-# - **Halving and doubling.** Partners swap halves, then quarters of that, and so on; the sums come
-#   back the same way. {{because definition}} For a power of two it meets the bound on bytes, in twice
-#   the steps that the other bound allows, as long as pairs that swap at the same time do not share a
-#   link. {{holds all(abs(halving_doubling_time(1.0, 2**k, 1.0) / bandwidth_bound("all_reduce", 1.0,
-#   2**k, 1.0) - 1) < 1e-12 and halving_doubling_time(0.0, 2**k, 1.0, 1.0) == 2 *
-#   latency_bound(2**k, 1.0) for k in range(1, 11))}}
+#   other, so that all ranks send. {{because definition}} Send in small pieces, so that a rank
+#   passes on the first while the second is arriving. That has a logarithm of steps, and almost the
+#   bytes of a ring. {{holds double_tree_time(0.0, 512, 1.0, 1.0) < 0.05 * ring_time(0.0, 512, 1.0,
+#   1.0) and double_tree_time(1.0, 512, 1.0) < 1.01 * ring_time(1.0, 512, 1.0)}}
+# - **Recursive doubling.** Partners swap all that they have added up: first neighbours, then
+#   ranks two apart, then four apart. {{because definition}} Eight GPUs are done in three swaps, the
+#   fewest steps of these. {{holds recursive_doubling_time(0.0, 8, 1.0, 1.0) == 3 and
+#   all(recursive_doubling_time(0.0, k, 1.0, 1.0) <= law(0.0, k, 1.0, 1.0) for k in range(2, 600)
+#   for law in (ring_time, tree_time, double_tree_time, halving_doubling_time))}} But in each swap
+#   the whole buffer travels. {{because definition}}
+# - **Halving and doubling.** Partners swap halves, then quarters of that, and so on; the sums
+#   come back the same way. {{because definition}} For a power of two it meets the bound on bytes,
+#   in twice the steps that the other bound allows, as long as pairs that swap at the same time do
+#   not share a link. {{holds all(abs(halving_doubling_time(1.0, 2**k, 1.0) /
+#   bandwidth_bound("all_reduce", 1.0, 2**k, 1.0) - 1) < 1e-12 and halving_doubling_time(0.0, 2**k,
+#   1.0, 1.0) == 2 * latency_bound(2**k, 1.0) for k in range(1, 11))}}
 
 # %%
+# alpha: what NCCL charges for a step over InfiniBand, in its quickest protocol
 ranks, wire, alpha = 512, efa.bandwidth, number("infiniband_ndr.nccl_step_ll")
 algorithms = {
     "ring": ring_time,
@@ -465,8 +469,8 @@ levels = {k: hierarchical_time(message, per_node, k, **speeds) for k in grid}
 # Latency is left out. In the table `lower` is with the levels overlapped, `upper` one after the
 # other. From two nodes to any number, the time across no more than doubles. {{holds all(t.across <=
 # 2 * levels[2].across for t in levels.values()) and hierarchical_time(message, per_node, 10**6,
-# **speeds).across <= 2 * levels[2].across}} The second cell shows the busbw. Where it exceeds
-# NVLink's rate, each GPU uses both of its links at once. {{holds nvlink.bandwidth <
+# **speeds).across <= 2 * levels[2].across}} The second cell shows the busbw. It can exceed
+# NVLink's rate, since each GPU uses NVLink and its adapter at once. {{holds nvlink.bandwidth <
 # max(busbw("all_reduce", per_node * k, message / t.lower) for k, t in levels.items()) <=
 # nvlink.bandwidth + efa.bandwidth}}
 
@@ -513,8 +517,7 @@ def points(column, of):
 
 
 gpus = Axis("GPUs of a node", "", domain=(3.8, 8.2), ticks=(4, 5, 6, 7, 8))
-above = points(lambda k, v: v, pick)
-below = points(lambda k, v: busbw("all_reduce", k, v), pick)
+above, below = points(lambda k, v: v, pick), points(partial(busbw, "all_reduce"), pick)
 below.append(Rule(y=nvlink.bandwidth, label="NVLink, one direction"))
 figure(
     [
@@ -619,17 +622,15 @@ table(
 )
 
 # %% [markdown]
-# Now the steps. A large ring of {{n:,}} GPUs takes {{ring_steps("all_reduce", n):,}} steps, not
-# {{ring_steps("all_reduce", nodes)}}; those are the ones that leave a node. What a step costs
-# depends on the hosts as well. For every message that NCCL posts to the network it charges
-# {{si(overhead, "s")}} on AMD processors, which these nodes have, and half of that on Intel's.
-# {{holds overhead == efa.nccl_overhead == 2 * NET_OVERHEAD["intel"]}} A step of the Simple protocol
-# posts three. So even a step inside a node costs {{si(3 * overhead, "s")}} here. By these tables
-# the steps together take
-# {{si(ring_latency(n, nodes, net_overhead=overhead, plateau=PLATEAU), "s")}}, with the factor of
-# {{PLATEAU:.1f}} that NCCL puts on large messages between nodes, beside
-# {{si(bandwidth_bound("all_reduce", message, n, steady), "s")}} for the bytes at
-# {{si(steady, "byte/s")}}, the rate that large messages approach in rings on such a network.
+# Now the steps. A ring of {{n:,}} GPUs takes {{ring_steps("all_reduce", n):,}} steps, of which
+# {{ring_steps("all_reduce", nodes)}} leave a node. For every message that NCCL posts to the network
+# it charges {{si(overhead, "s")}} on hosts with AMD processors, as here, and half of that on
+# Intel's. {{holds overhead == efa.nccl_overhead == 2 * NET_OVERHEAD["intel"]}} A step of Simple
+# posts three, so even inside a node it costs {{si(3 * overhead, "s")}}. For large messages between
+# nodes NCCL multiplies the sum of the steps by {{PLATEAU:.1f}}. That makes {{si(ring_latency(n,
+# nodes, net_overhead=overhead, plateau=PLATEAU), "s")}}. The bytes take
+# {{si(bandwidth_bound("all_reduce", message, n, steady), "s")}} at {{si(steady, "byte/s")}}, about
+# what large messages reach in rings on this network; a later section fits it.
 
 # %%
 reveal("nccl.latency_share")
@@ -650,15 +651,15 @@ ring_latency(n, nodes, **hosts), declared
 # ### Tuned to choose, not to predict
 #
 # A network's plugin may tell NCCL that its steps take longer. EFA's declares {{si(efa.nccl_latency,
-# "s")}} for a step between these nodes, and NCCL counts it twice for a large message, the second
-# time for the flush that follows. {{holds abs(ring_latency(16, 2, net_latency=1.0) -
-# ring_latency(16, 2) - 4) < 1e-9 and abs(ring_latency(16, 2, protocol="LL", net_latency=1.0) -
-# ring_latency(16, 2, protocol="LL") - 2) < 1e-9}} With that, the table expects {{si(declared,
-# "s")}} for the steps alone, and half as much time again for the whole ring as it really took.
-# {{holds 1.4 < (ring_latency(n, nodes, net_overhead=overhead, net_latency=efa.nccl_latency,
-# plateau=PLATEAU) + bandwidth_bound("all_reduce", message, n, steady)) / (message / asked) < 1.6}}
-# The plugin's authors write why they declare it: with this value NCCL's choices were better. So a
-# constant of these tables may be far from any latency that you can measure.
+# "s")}} for a step between nodes, and for a large message NCCL counts it twice. {{holds
+# abs(ring_latency(16, 2, net_latency=1.0) - ring_latency(16, 2) - 4) < 1e-9 and
+# abs(ring_latency(16, 2, protocol="LL", net_latency=1.0) - ring_latency(16, 2, protocol="LL") -
+# 2) < 1e-9}} With that, it expects {{si(declared, "s")}} for the steps alone, and for the whole
+# ring half as much time again as it really took. {{holds 1.4 < (ring_latency(n, nodes,
+# net_overhead=overhead, net_latency=efa.nccl_latency, plateau=PLATEAU) +
+# bandwidth_bound("all_reduce", message, n, steady)) / (message / asked) < 1.6}} The plugin's
+# authors write why: with this value NCCL's choices were better. So a constant of these tables may
+# be far from any latency that you can measure.
 #
 # What your own job was charged, NCCL prints if you start it with
 # `NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,TUNING`. `read_tuning_tables` of
@@ -744,44 +745,18 @@ algbw(message, at_question.time), busbw("all_reduce", n, at_question.algbw)
 
 # %% tags=["figure"]
 smaller, big = 2.0**27, 2.0**33
-curves = {2**25: "purple", 2**27: "orange", 2**30: "green", 2**33: "blue"}
-node_axis = np.array([3, 4, 6, 8, 12, 16, 24, 32, 64, 125], float)
-mine = [row for row in p5 if row.nodes > 2]
-fitted_nodes = sorted({row.nodes for row in p5 if row.fitted})
-tested_nodes = sorted({row.nodes for row in p5 if not row.fitted})
-
-
-def modelled(size, k):
-    return expected_by_model("all_reduce", size, per_node * int(k), int(k), "p5").busbw
-
-
-def dots(size, fitted):
-    return {
-        row.nodes: busbw("all_reduce", row.n, algbw(row.size, row.time))
-        for row in mine
-        if (row.size, row.fitted) == (size, fitted)
-    }
-
-
-marks = []
-for size, color in curves.items():
-    model = [modelled(size, k) for k in node_axis]
-    marks.append(Line(node_axis, model, si(float(size), "byte"), color))
-    for fitted, marker in ((True, "circle"), (False, "cross")):
-        seen = dots(size, fitted)
-        marks.append(Points(list(seen), list(seen.values()), color=color, marker=marker))
+fitted_nodes, tested_nodes = (
+    sorted({row.nodes for row in p5 if row.fitted == seen}) for seen in (True, False)
+)
 star = busbw("all_reduce", n, asked)
-looks = {"labels": ["the question"], "color": "black", "marker": "star", "size": 8}
+chart = busbw_over_nodes(line, (nodes, star))
+curves = [mark for mark in chart.marks if isinstance(mark, Line)]
 figure(
-    Chart(
-        Axis(f"nodes of {per_node} H100", "", "log", ticks=(4, 8, 16, 32, 64, 125)),
-        Axis("busbw", "byte/s", domain=(0, 420e9)),
-        [Rule(y=line, label="line rate"), *marks, Points([nodes], [star], **looks)],
-    ),
-    # holds "The largest message keeps": marks[-3].y[-1] / marks[-3].y[0] > 0.7
-    #  and marks[0].y[-1] / marks[0].y[0] < 0.1
-    #  and all(line.y[-1] < line.y[0] for line in marks[::3])
-    # holds "A star": 1.17 < star / marks[-3].y[-1] < 1.23
+    chart,
+    # holds "The largest message keeps": curves[-1].y[-1] / curves[-1].y[0] > 0.7
+    #  and curves[0].y[-1] / curves[0].y[0] < 0.1
+    #  and all(curve.y[-1] < curve.y[0] for curve in curves) and len(curves) == 4
+    # holds "A star": 1.17 < star / curves[-1].y[-1] < 1.23
     caption="Busbw over nodes. Lines: our model. Circles: rows it was fitted to "
     f"({', '.join(map(str, fitted_nodes))} nodes); crosses: rows that it had not seen. Size "
     "decides how much the number of nodes matters.",
@@ -791,52 +766,25 @@ figure(
 )
 
 # %% [markdown]
-# This is the picture behind the question. From four to thirty-two nodes, {{si(big, "byte")}} keep
-# {{busbw("all_reduce", 256, published[32]) / busbw("all_reduce", 32, published[4]):.0%}}
-# of their busbw. A message of {{si(smaller, "byte")}} keeps half. {{holds 0.45 <
-# np.divide(*[next(r.size / r.time * busbw_factor("all_reduce", r.n) for r, _ in rows_all if
-# (r.series, r.nodes, r.size) == ("p5_all_reduce", k, smaller)) for k in (32, 4)]) < 0.55}} "Slow
-# because of many nodes" needs a size beside it.
+# From four to thirty-two nodes, {{si(big, "byte")}} keep {{busbw("all_reduce", 256,
+# published[32]) / busbw("all_reduce", 32, published[4]):.0%}} of their busbw. A message of
+# {{si(smaller, "byte")}} keeps half. {{holds 0.45 < np.divide(*[next(r.size / r.time *
+# busbw_factor("all_reduce", r.n) for r, _ in rows_all if (r.series, r.nodes, r.size) ==
+# ("p5_all_reduce", k, smaller)) for k in (32, 4)]) < 0.55}} "Slow because of many nodes" needs a
+# size beside it.
 #
 # The same over size, on four machines. Small messages give small rates everywhere; that is what a
 # latency looks like in a column of bandwidths.
 
 # %% tags=["figure"]
-shown = {
-    "a100_sweep": ("A100", "blue"),
-    "h200_sweep": ("H200", "orange"),
-    "p6_four_nodes": ("B200", "green"),
-    "p5_alltoall": ("all-to-all", "purple"),
-}
-
-
-def rows_of(series):
-    many = (32,) if series == "p5_alltoall" else (1, 4, 32)
-    mine = [row for row in measurements() if row.series == series and row.nodes in many]
-    return sorted(mine, key=lambda row: row.size)
-
-
-def model_of(row):
-    path = row.path if row.nodes == 1 else ""
-    return expected_by_model(row.collective, row.size, row.n, row.nodes, row.fabric, path).busbw
-
-
-marks = []
-for series, (name, color) in shown.items():
-    mine = rows_of(series)
-    sizes = [row.size for row in mine]
-    rates = [busbw(row.collective, row.n, algbw(row.size, row.time)) for row in mine]
-    marker = "circle" if mine[0].fitted else "cross"
-    marks.append(Line(sizes, list(map(model_of, mine)), name, color))
-    marks.append(Points(sizes, rates, color=color, marker=marker))
+chart = busbw_over_size()
+curves = [mark for mark in chart.marks if isinstance(mark, Line)]
 figure(
-    Chart(
-        Axis("message", "byte", "log", domain=(2e4, 1e11)), Axis("busbw", "byte/s", "log"), marks
-    ),
+    chart,
     # because "Busbw over message size": definition: what is drawn
-    # holds "Four rising curves": len(marks[::2]) == 4
-    #  and all(line.y[0] < line.y[-1] for line in marks[::2])
-    #  and marks[-2].y[-1] == min(line.y[-1] for line in marks[::2])
+    # holds "Four rising curves": len(curves) == 4
+    #  and all(curve.y[0] < curve.y[-1] for curve in curves)
+    #  and curves[-1].y[-1] == min(curve.y[-1] for curve in curves)
     caption="Busbw over message size: one node of A100, one of H200 whose switch adds, four of "
     "B200, and an all-to-all over many nodes of H100. Lines are the model; circles were fitted, "
     "crosses were not.",
@@ -883,29 +831,10 @@ table(
 )
 
 # %% tags=["figure"]
-place = {name: i for i, name in enumerate(kept)}
-rng = np.random.default_rng(1)
-cloud = {
-    fitted: [
-        (e, place[regime(r)] + rng.uniform(-0.3, 0.3)) for r, e in rows_all if r.fitted == fitted
-    ]
-    for fitted in (True, False)
-}
-marks = [Rule(x=0, label="model is right")]
-for fitted, label, color, marker in (
-    (True, "fitted", "grey", "circle"),
-    (False, "tested", "orange", "cross"),
-):
-    xs, ys = zip(*cloud[fitted])
-    marks.append(Points(xs, ys, label=label, color=color, marker=marker, size=3))
+chart = residual_rows(kept, regime)
 figure(
-    Chart(
-        Axis("model over measured time, minus one", "%", domain=(-1, 1.3)),
-        Axis(domain=(len(kept) - 0.5, -0.5), ticks=[(i, name) for name, i in place.items()]),
-        marks,
-        height=330,
-    ),
-    # holds "Residuals of all": sum(map(len, cloud.values())) == len(measurements())
+    chart,
+    # holds "Residuals of all": sum(len(mark.x) for mark in chart.marks[1:]) == len(measurements())
     # because "The vertical scatter": design: drawn at random
     # holds "Large messages lie": max(abs(e) for r, e in rows_all if r.size >= large_from) < 0.45
     #  and np.std([e for r, e in rows_all if r.size < large_from])
@@ -1097,12 +1026,12 @@ round(best_share, 2), round(within, 2)
 #
 # ### Have a log judged
 #
-# `lightspeed nccl report FILE` does this to what nccl-tests printed: it reads the file, checks that
-# its columns agree with each other, compares each size with the line, with the model and with
-# published rows nearby, and says what to look at first. The steps that it speaks of are those
-# of LL, times the factor fitted above. They cost far less than the Simple steps of the answer.
-# {{holds ring_latency(n, nodes, protocol="LL", net_overhead=overhead) < steps / 4}} The question
-# again, and one that is not normal:
+# `lightspeed nccl report FILE` does this to what nccl-tests printed: it checks that the columns
+# agree with each other, compares each size with the line, with the model and with published rows
+# nearby, and says what to look at first. It counts the steps as the fitted model does, at the
+# latency of short messages; the Simple steps of the answer cost more. {{holds ring_latency(n,
+# nodes, protocol="LL", net_overhead=overhead) < steps / 4}} The question again, and a run that is
+# not normal:
 
 # %%
 from lightspeed_course.nccl_report.judge import judge_report
@@ -1135,10 +1064,7 @@ table([[line] for line in in_words(broken)], [f"verdict: {broken.level}"])
 # %% [markdown]
 # ## Which test to run
 #
-# The answer that circulates says that nine tenths of the traffic is all-reduce.
-# {{because quotation}} That is plain data parallelism, and even there the reduction does not wait
-# for the backward pass to end: gradients are reduced in buckets while earlier layers are still
-# being computed. Other strategies send other things. For one layer of a {{find("llama2_7b").name}}:
+# Each strategy of chapter 6 sends something else. For one layer of a {{find("llama2_7b").name}}:
 
 # %%
 model, tokens, group = find("llama2_7b"), 8192, 8
@@ -1192,12 +1118,12 @@ ask("nccl.which_test")
 #
 # ### Processes of one machine
 #
-# Processes that MPI starts send to each other through memory. There is no NVLink and no network,
-# but steps, bytes, α and $W$ mean what they meant. {{because design: of the experiment}} First
-# comes a *shift*: every process sends to its right neighbour and receives from its left one, all at
-# once, as in one step of a ring. {{because definition: of a shift}} A line through the times of the
-# shift gives α and $W$ of your machine. From these two the ring's all-reduce is computed, and set
-# beside the measured one; nothing is fitted to it. {{because design: of the experiment}}
+# Processes that MPI starts send to each other through memory: no NVLink, no network, but steps and
+# bytes as before. {{because design: of the experiment}} First comes a *shift*: every process sends
+# to its right neighbour and receives from its left one, all at once, as in one step of a ring.
+# {{because definition: of a shift}} A line through the times of the shift gives α and $W$ of your
+# machine. From these two the ring's all-reduce is computed, and set beside the measured one;
+# nothing is fitted to it. {{because design: of the experiment}}
 #
 # What do you expect? Will the measured all-reduce of a large message be faster than the computed
 # ring, or slower? Remember who does the adding. And will busbw keep rising with the message, as on

@@ -326,8 +326,8 @@ def _against_model(judged):
 def _bound(main):
     model = main.model
     steps = (
-        f"alone, all steps would take {si(model.latency, 's', 2)} and all bytes"
-        f" {si(model.transfer, 's', 2)}"
+        f"alone, all steps would take {si(model.latency, 's', 2)} at the latency of short"
+        f" messages, and all bytes {si(model.transfer, 's', 2)}"
     )
     if main.regime == "latency-bound":
         return (
@@ -336,9 +336,7 @@ def _bound(main):
         )
     if main.regime == "in between":
         return f"Steps and bytes both count: {steps}. The rate still rises with the message."
-    return f"The link bounds it: {steps}." + (
-        " Fewer steps would change little." if main.level == "normal" else ""
-    )
+    return f"The link bounds it: {steps}."
 
 
 def _published(judged):
