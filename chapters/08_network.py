@@ -8,10 +8,11 @@
 # tiny part arrived. {{because quotation}} On Thursday somebody swaps one cable, and the speed is
 # back.
 #
-# How can one cable of thousands, which loses one packet in a hundred, take a third from everybody?
+# How can one cable of thousands, which loses one packet in a hundred, take a third of everybody's
+# speed?
 #
-# Chapter 7 took the network as it is sold: each link runs at its rate, and whatever is sent
-# arrives. {{because design: of chapter 7}} This chapter takes it as it is.
+# Chapter 7 took each link to run at its rate, and whatever is sent to arrive. {{because design: of
+# chapter 7}} This chapter takes the network as it is.
 #
 # **You will be able to** say what a lost packet costs, and why it depends on what the adapter does
 # about it; tell incast, pauses and marks apart in a counter; place a job on a fabric, and design
@@ -19,8 +20,7 @@
 # thousands.
 #
 # **You need** chapter 7, and of chapter 6 what a step sends. **Time:** two hours, with the
-# problems. **Short on time?** Read *What a lost packet costs*, *Incast* up to the explorer, *A job
-# on a fabric*, and the answer: twenty minutes.
+# problems. **In twenty minutes:** the parts marked with ◆, among them the answer.
 
 # %%
 import matplotlib.pyplot as plt
@@ -43,9 +43,9 @@ wire, round(window)
 # %% [markdown]
 # An adapter of {{si(wire, "byte/s")}} sends packets of {{packet:.0f}} bytes. Across a few switches
 # a round trip takes some {{si(round_trip, "s")}}. So {{window:.0f}} packets are on their way before
-# the answer to the first of them is back. Remember that number; it is the price of a loss.
+# the answer to the first of them is back. That number is the price of a loss.
 #
-# ## Before you read on
+# ## ◆ Before you read on
 #
 # Write down two guesses.
 
@@ -56,7 +56,7 @@ predict("network.cable", ...)
 predict("network.any_hit", ...)
 
 # %% [markdown]
-# ## What a lost packet costs
+# ## ◆ What a lost packet costs
 #
 # Packets get lost because a transceiver is dirty, a cable is bent, or a queue is full. Somebody has
 # to notice, and something has to be sent again. What exactly? Adapters know three answers.
@@ -78,20 +78,21 @@ predict("network.any_hit", ...)
 # go back n          0 1 X 3 4 5 6 2 3 4 5 6 7 8 9
 # ```
 #
-# In the first line one packet time is lost, in the second five: the lost packet and what was on its
-# way. {{because algebra: count the line}}
+# The first line loses one packet time, the second five: the lost packet and what was on its way.
+# {{because algebra: count the line}}
 #
-# ### The law
+# ### ◆ The law
 #
-# A packet that gets through has cost itself, and a *window* $W$ for each failed try. With a loss of
-# $p$, $p/(1-p)$ tries fail on average before one works.
+# A packet that gets through has cost itself, and for each failed try the packets of a round trip,
+# the *window* $W$ (here $W$ counts packets). With a loss of $p$, $p/(1-p)$ tries fail on average
+# before one works.
 #
 # $$\text{goodput, selective} = 1 - p \qquad\qquad
 # \text{goodput, go back n} = \frac{1}{1 + \frac{p}{1-p}\,W}$$
 #
-# Goodput is the share of the line that carries new packets. In the second law the loss comes with a
-# factor of $W$, and that is the whole trouble: **at a loss of one in $W$, half of the line is
-# gone.** {{holds abs(go_back_n(1 / window, window) - 0.5) < 0.01}}
+# Goodput is the share of the line that carries new packets. In the second law the loss is
+# multiplied by $W$: **at a loss of one in $W$, half of the line is gone.** {{holds abs(go_back_n(1
+# / window, window) - 0.5) < 0.01}}
 
 # %%
 losses = [1e-5, 1e-4, 1e-3, 1e-2]
@@ -104,10 +105,11 @@ table(
         for p in losses
     ],
     ["loss", "selective repeat", "go back n", "go back zero"],
+    # because "A message of the last column": definition
     # holds "the same loss": all(go_back_zero(p, 256, window) < go_back_n(p, window)
     #   < selective_repeat(p) for p in losses)
     caption="Goodput as a share of the line, at the same loss. A message of the last column has "
-    f"{256} packets.",
+    f"{256} packets, and starts again until all of them arrive in one go.",
 )
 
 # %% tags=["figure"]
@@ -153,13 +155,13 @@ ask("network.loss_budget")
 # %% [markdown]
 # ### Lost again
 #
-# One thing more. When a packet is missing, the receiver asks for it, but it asks once. {{because
-# design: of RoCE adapters}} If the packet is lost again, nobody tells the sender, and it waits
-# until its own timer rings. {{because design}} A driver's default for that timer is
-# {{si(roce.timeout, "s")}}, and at {{si(wire, "byte/s")}} that is room for millions of packets.
-# {{holds roce.timeout * wire / packet > 2e6}}
+# When a packet is missing, the receiver asks for it, but only once. {{because design: of RoCE
+# adapters}} If the packet is lost again, nobody tells the sender, and it waits until its own timer
+# rings. {{because design}} A driver's default for that timer is {{si(roce.timeout, "s")}}, the time
+# of millions of packets at {{si(wire, "byte/s")}}. {{holds roce.timeout * wire / packet > 2e6}}
 
 # %%
+# a third argument: what a packet costs, in packet times, that is lost a second time
 timer = roce.timeout * wire / packet
 {p: round(go_back_n(p, window, timer), 3) for p in losses}
 
@@ -172,8 +174,8 @@ timer = roce.timeout * wire / packet
 #
 # ### Does the law hold?
 #
-# The library has a simulator that sends one packet after another over a line with a seeded loss. It
-# knows the rules of the adapters and nothing of the formulas. {{because design}}
+# A simulator sends one packet after another over a line with a seeded loss. It knows the rules of
+# the adapters and nothing of the formulas. {{because design}}
 
 # %%
 from random import Random
@@ -187,12 +189,12 @@ runs = {
 [[loss, round(run.goodput, 4), round(go_back_n(loss, window), 4)] for loss, run in runs.items()]
 
 # %% [markdown]
-# ## One slow link and a thousand who wait
+# ## ◆ One slow link and a thousand who wait
 #
 # A collective ends when its last rank has its data. So the loss of one link is a loss of all.
-# {{because definition: of a collective}} Give the Tuesday's job numbers: seconds of computing and
-# of traffic in a step, and the loss. All of the traffic waits for the one link. {{because design:
-# premises}}
+# {{because definition: of a collective}} Give the job of that Tuesday numbers: seconds of
+# computing and of traffic in a step, and the loss. All of the traffic waits for the one link.
+# {{because design: premises}}
 
 # %%
 compute, traffic, lossy = 0.3, 0.1, 0.01
@@ -204,16 +206,16 @@ before, now, round(before / now, 2)
 reveal("network.cable")
 
 # %% [markdown]
-# A step of {{si(before, "s")}} takes {{si(now, "s")}} now: the job keeps {{before / now:.0%}} of
-# its speed. One cable lost one packet in a hundred, one link kept {{go_back_n(lossy, window):.0%}}
-# of its rate, and {{1 - before / now:.0%}} of everybody's speed went away. {{holds 0.25 < 1 -
-# before / now < 0.4 and go_back_n(lossy, window) < 0.5}}
+# One cable lost one packet in a hundred, so one link kept {{go_back_n(lossy, window):.0%}} of its
+# rate. A step of {{si(before, "s")}} takes {{si(now, "s")}} now, and {{1 - before / now:.0%}} of
+# everybody's speed has gone. {{holds 0.25 < 1 - before / now < 0.4 and go_back_n(lossy, window) <
+# 0.5}}
 #
 # ### Many wait for the last
 #
-# A sound network does it, too. If each rank is late in one step of a thousand, by itself, how often
-# is a step of a thousand ranks late? The chance that all are in time is $(1 - p)^n$, and it shrinks
-# fast. {{because algebra}}
+# It happens in a sound network, too. If each rank is late in one step of a thousand, by itself,
+# how often is a step of a thousand ranks late? The chance that all are in time is $(1 - p)^n$, and
+# it shrinks fast. {{because algebra}}
 
 # %%
 ranks = [1, 8, 64, 1024, 8192]
@@ -243,15 +245,14 @@ reveal("network.any_hit")
 ask("network.quantile")
 
 # %% [markdown]
-# ## Incast
+# ## ◆ Incast
 #
 # Now let many senders have something for one receiver: shards of a checkpoint, tokens for a popular
-# expert, the root of a gather. Each sends at the full rate of its link, and the receiver's port can
-# pass on the rate of one. {{because definition: of incast}} The others have to wait in the switch.
+# expert, the root of a gather. Each sends a burst of $B$ bytes at the full rate of its link, and
+# the receiver's port can pass on the rate of one. {{because definition: of incast}} While the
+# bursts come in, one leaves, and $N - 1$ wait in the switch:
 #
 # $$\text{queue} = (N - 1)\,B \qquad\qquad N \le \frac{\text{buffer} }{B} + 1$$
-#
-# for $N$ senders with a burst of $B$ each.
 
 # %%
 burst = 1e6
@@ -269,11 +270,12 @@ ask("network.incast_queue")
 #
 # 1. **Drop.** The packets are lost, and the adapters send them again.
 # 2. **Pause** (PFC, *priority flow control*). A port whose queue gets long stops whoever sends to
-#    it, until the queue is short again. Nothing is lost, as long as there is room for what is on
-#    the way when the pause is sent: the *headroom*. {{because definition}}
+#    it, until the queue is short again, for one *class* of traffic or for several. Nothing is
+#    lost, as long as there is room for what is on the way when the pause is sent: the *headroom*.
+#    {{because definition}}
 # 3. **Mark** (ECN, *explicit congestion notification*). A switch marks packets when a queue grows;
-#    the receiver tells the sender, and the sender slows down. DCQCN is the rule by which RoCE
-#    adapters do this. {{because definition}}
+#    the receiver tells the sender, and the sender slows down. DCQCN is the rule by which adapters
+#    for RoCE, which is RDMA over Ethernet, do this. {{because definition}}
 #
 # Try them. Start with nothing and a buffer that is too small, and look at the time that it takes.
 
@@ -288,10 +290,9 @@ explore()
 # meanwhile. {{because measured elsewhere: tests/laws/test_networks.py}} With pauses nothing is lost
 # while the headroom fits into the buffer. {{because measured elsewhere:
 # tests/explorers/test_network_verdicts.py}} With the settings that the explorer starts with, it
-# then takes as long as the link takes, and the senders stand still for most of it, which is right,
-# for there is nothing else that they could do. {{because measured elsewhere:
-# tests/explorers/test_network_verdicts.py}} With little room beside the headroom, the queue runs
-# empty after each pause, and it takes longer.
+# then takes as long as the link takes. The senders stand still for most of it; there is nothing
+# else that they could do. {{because measured elsewhere: tests/explorers/test_network_verdicts.py}}
+# With little room beside the headroom, the queue runs empty after each pause, and it takes longer.
 
 # %%
 ask("network.incast_senders")
@@ -309,8 +310,9 @@ ask("network.incast_senders")
 pause_time(65535, wire)
 
 # %% [markdown]
-# and a broken adapter repeats it. How long until a sender three switches away stands still? As long
-# as three queues take to fill, here with a threshold that the next section computes:
+# and a broken adapter repeats it. How long until a sender three switches away stands still? As
+# long as three queues take to fill up to their thresholds, here {{si(paper.pfc_threshold, "byte")}}
+# each:
 
 # %%
 pause_spread(3, paper.pfc_threshold, wire, 1e-6)
@@ -322,7 +324,8 @@ pause_spread(3, paper.pfc_threshold, wire, 1e-6)
 # definition}}
 #
 # Headroom is not free either. It takes room for two trips along the cable and a packet at either
-# end, for each port and each class:
+# end, for each port and each class. Here is a cable of a microsecond, two hundred metres, and one
+# of fifty, between two sites:
 
 # %%
 pfc_headroom(wire, 1e-6, packet), pfc_headroom(wire, 50e-6, packet)
@@ -331,15 +334,15 @@ pfc_headroom(wire, 1e-6, packet), pfc_headroom(wire, 50e-6, packet)
 ask("network.headroom")
 
 # %% [markdown]
-# The second number is for a cable between two sites, which is why long links are hard to make
-# lossless. {{holds pfc_headroom(wire, 50e-6, packet) > 40 * pfc_headroom(wire, 1e-6, packet)}}
+# This is why long links are hard to make lossless. {{holds pfc_headroom(wire, 50e-6, packet) > 40
+# * pfc_headroom(wire, 1e-6, packet)}}
 #
 # ### Mark early, pause late
 #
 # The two are set up so that marks come first. The paper of DCQCN computes how, for a switch of
 # {{paper.ports:.0f}} ports with {{si(paper.buffer, "byte")}} of buffer and {{paper.priorities:.0f}}
-# classes. The headroom comes on top, and a setting of the switch, $\beta$. From these five numbers
-# we compute the same two thresholds:
+# classes. Two more numbers are the headroom, and $\beta$, which sets how much of the free buffer
+# one queue may take. {{because definition}} From these five we compute the same two thresholds:
 
 # %%
 switch = [paper.buffer, paper.ports, paper.priorities, paper.headroom]
@@ -362,19 +365,20 @@ ask("network.pause_threshold")
 # %% [markdown]
 # ### How DCQCN settles
 #
-# A sender that is told of a mark cuts its rate by up to a half. {{because definition}} Without news
-# it climbs back: first half way to where it was, five times, then beyond by {{si(paper.increase,
-# "byte/s")}} at a time. {{because definition}} Treat rates and queue as a fluid, and you get
-# differential equations with a delay. They come to rest where the marks that a queue makes are just
-# the marks that keep $N$ flows at a fair share. {{because algebra: ECN or Delay, equation 11}} To
-# first order
+# *For a second reading.* A sender that is told of a mark cuts its rate by up to a half. {{because
+# definition}} Without news it climbs back: first half way to where it was, five times, then beyond
+# by {{si(paper.increase, "byte/s")}} at a time. {{because definition}} A switch marks nothing while
+# the queue is below Kmin, everything above Kmax, and in between a share that rises to Pmax.
+# {{because definition}} Treat rates and queue as a fluid. They come to rest where the marks that
+# the queue makes are just those that keep $N$ flows at a fair share. {{because algebra: ECN or
+# Delay, equation 11}} To first order that is a share of
 #
 # $$p^\star \approx
 # \sqrt[3]{\frac{R_{AI}\,N^2}{\tau'\,C^2}\left(\frac{1}{B} + \frac{N}{T\,C}\right)^2}$$
 #
-# with rates and bytes counted in packets. $C$ is the line and $R_{AI}$ what one raise adds; a flow
-# is raised after each time $T$ and after each $B$ that it has sent; and $\tau'$ is the time between
-# two updates of how deep a cut is. {{because definition}}
+# with rates and bytes counted in packets. $C$ is the line, $R_{AI}$ what one raise adds. A flow is
+# raised after each time $T$ and after each $B$ that it has sent. How deep a cut is changes after
+# each time $\tau'$. {{because definition}}
 
 # %%
 from lightspeed.models.congestion import dcqcn_fluid, dcqcn_resting
@@ -413,9 +417,8 @@ figure(
 )
 
 # %% [markdown]
-# The short formula is {{first / rest.marking - 1:.0%}} above the exact resting point here; it is of
-# first order. {{holds 0 < first / rest.marking - 1 < 0.33}} The queue of single packets jumps,
-# since marks are drawn by chance.
+# The formula is {{first / rest.marking - 1:.0%}} above the exact resting point here. {{holds 0 <
+# first / rest.marking - 1 < 0.33}}
 #
 # **Where it breaks.** A flow's rate goes up once in {{si(paper.timer, "s")}}. If its fair share is
 # less than one packet in that time, it speeds up again before it could be told to slow down.
@@ -432,17 +435,18 @@ slow_line = dcqcn_flows(paper.line_10g, paper.packet, paper.timer)
 # longer drained from about {{paper.fails_from:.0f}} and {{paper.fails_from_10g:.0f}} flows on: the
 # rule of thumb is off by {{computed / paper.fails_from - 1:+.0%}} and {{slow_line /
 # paper.fails_from_10g - 1:+.0%}}. {{because quotation: of DCQCN+, 'about 80 (160)'}} In our packet
-# simulator the mean queue passes Kmax between half of their number and their number at the faster
-# line, but below half of theirs at the slower, and we have not found why. {{because measured
+# simulator the mean queue passes Kmax between half of their number and their number on the faster
+# line, but below half of theirs on the slower, and we have not found why. {{because measured
 # elsewhere: tests/published/test_networks_published.py}}
 
 # %%
 ask("network.flows_in_step")
 
 # %% [markdown]
-# ## A job on a fabric
+# ## ◆ A job on a fabric
 #
-# A node's adapters hang on *leaf* switches, leaves hang on *spines*. How many of each?
+# A node's adapters hang on *leaf* switches, leaves hang on *spines*. The nodes that share leaves
+# are a *pod*. How many switches does it take?
 #
 # A switch of $k$ ports that turns half of them down and half of them up makes a *fat tree*: every
 # layer can pass on what it gets. {{because definition}} With $L$ layers it joins $2\,(k/2)^L$
@@ -468,7 +472,7 @@ table(
 ask("network.fat_tree")
 
 # %% [markdown]
-# ### Rails
+# ### ◆ Rails
 #
 # Which GPUs should share a leaf? The obvious answer is: those of one rack. The better one for GPUs
 # is: those that talk to each other. In a ring between nodes, and in the all-reduce of two levels of
@@ -478,6 +482,8 @@ ask("network.fat_tree")
 # tests/laws/test_fabrics.py}}
 #
 # An all-to-all doesn't. {{because definition}} A token of GPU 3 may want GPU 5 of another node.
+# NCCL's *PXN* helps: GPU 3 hands it over NVLink to GPU 5 of its own node, which sends it along its
+# rail. {{because definition}}
 
 # %%
 sixteen = {route: alltoall_places(8, 16, 16, route) for route in ("direct", "pxn")}
@@ -492,15 +498,14 @@ table(
     ["route", "inside the node", "through one leaf", "over a spine"],
     # holds "takes the spine out": sixteen["pxn"].spine == 0 < 0.8 < sixteen["direct"].spine
     # because "An all-to-all of sixteen": definition
-    caption="An all-to-all of sixteen nodes of eight GPUs on rails. PXN takes the spine out: "
-    "data goes to the GPU of the right rail over NVLink first.",
+    caption="An all-to-all of sixteen nodes of eight GPUs on rails. PXN takes the spine out.",
 )
 
 # %%
 ask("network.rail_spine")
 
 # %% [markdown]
-# ### Hash and hope
+# ### ◆ Hash and hope
 #
 # Between two leaves there are many ways, all alike. {{because definition: of a leaf and spine}}
 # Switches pick one by a hash of addresses and ports, so that the packets of a flow stay in order
@@ -531,9 +536,9 @@ ask("network.ecmp_idle")
 # %% [markdown]
 # ### Which links carry what
 #
-# Put a job on a small fabric, and watch the links. Four things to try: cross the ring (what a wrong
-# list in `NCCL_IB_HCA` does); scatter the job over pods; take uplinks away; and give each flow more
-# connections.
+# Put a job on a small fabric, and watch the links. Four things to try: cross the ring (which a
+# wrong list of adapters in `NCCL_IB_HCA` does); scatter the job over pods; take uplinks away; and
+# give each flow more connections.
 
 # %%
 explore_fabric()
@@ -541,9 +546,9 @@ explore_fabric()
 # %% [markdown]
 # ### Oversubscription
 #
-# If rings stay under their leaf, why pay for full bandwidth above it? Some don't. A leaf that takes
-# three times what it can send up is *oversubscribed* three to one. {{because definition}} What a
-# GPU gets depends on how much of its traffic leaves the leaf:
+# If rings stay under their leaf, why pay for full bandwidth above it? A leaf that takes three
+# times what it can send up is *oversubscribed* three to one. {{because definition}} What a GPU gets
+# depends on how much of its traffic leaves the leaf:
 
 # %%
 ratios, leaving = (1, 2, 4), (0.1, 0.5, 1.0)
@@ -622,9 +627,6 @@ table(
 # %%
 ask("network.budget")
 
-# %%
-fleet, draw = 50_000, 350  # GPUs, and W each: the premises of chapter 6's source
-
 # %% [markdown]
 # Which ratio do you *need*? Go back to chapter 6 and list what the job sends, and to whom. Rings of
 # data parallelism stay on their rail within a pod. Experts send each to each: with PXN that stays
@@ -645,14 +647,12 @@ fleet, draw = 50_000, 350  # GPUs, and W each: the premises of chapter 6's sourc
 # - **Why does one slow GPU slow the job?** A collective ends with its last rank; see *Many wait
 #   for the last*. {{because definition}}
 # - **What do we check before we go from eight GPUs to sixty-four?** At eight there was no network.
-#   {{because definition: one node}} So: the topology and which adapter each GPU takes; the
-#   collectives that the job runs, at its sizes, on two nodes and then on eight; counters before and
-#   after; groups of tensor parallelism still inside a node; the batch and its accumulation; a
-#   checkpoint written and read back; and the spread of the step over an hour.
-# - **Where does the price of loss come in?** The {{fleet:,}} GPUs of one textbook draw {{fleet *
-#   draw / 1e6:.1f}} MW. If a lossy cable takes a third of the speed for two days, up to {{fleet *
-#   draw * 48 / 3 / 1e6:,.0f}} MWh are for nothing, less by what waiting GPUs do not draw. {{because
-#   algebra}}
+# {{because definition: one node}} So check the topology and which adapter each GPU takes; the
+# collectives that the job runs, at its sizes, on two nodes and then on eight; counters before and
+# after; groups of tensor parallelism still inside a node; the batch and its accumulation; a
+# checkpoint written and read back; and the spread of the step over an hour.
+# - **What does a loss cost?** If a lossy cable takes a third of the speed of {{gpus:,}} GPUs for
+# two days, a third of two days of all of them is paid for nothing. {{because algebra}}
 #
 # ## Check it against what was published
 #
@@ -684,22 +684,21 @@ table(
 # **Where it breaks.** The rule of thumb for flows is the worst of them; it says when trouble
 # starts, not when a queue stays full. {{holds max(ours, key=lambda r: abs(float(r[1]) / float(r[2])
 # - 1))[0].startswith("DCQCN+")}} HPN has one segment less than its spines have ports for; the notes
-# that we could read do not say what the others do. {{holds hpn.segments == hpn.switch / (2 *
-# hpn.port) / hpn.rails - 1}} And one published sentence is met as a limit: that go back n falls to
-# "nearly zero" at a loss of {{roce.loss_collapse:.0%}}. {{because quotation}} With the timer of a
-# packet lost twice the law gives {{go_back_n(roce.loss_collapse, 66, roce.timeout * roce.line /
-# 1000):.2%}} there; without it, {{go_back_n(roce.loss_collapse, 66):.0%}}, and
-# {{roce.improved_share:.0%}} is what the same authors print for an adapter that asks again. {{holds
-# abs(go_back_n(roce.loss_collapse, 66) - roce.improved_share) < 0.01}} The window of
-# {{asked_again:.0f}} packets is what that takes; the paper does not print it. {{because quotation}}
+#   that we could read do not say what the others do. {{holds hpn.segments == hpn.switch / (2 *
+#   hpn.port) / hpn.rails - 1}} And a published sentence says that go back n falls to "nearly zero"
+#   at a loss of {{roce.loss_collapse:.0%}}, and to {{roce.improved_share:.0%}} if the adapter asks
+#   again. {{because quotation}} The paper does not print its window. {{because history}} The second
+#   number makes it {{asked_again:.0f}} packets, and with those and the timer the law gives
+#   {{go_back_n(roce.loss_collapse, asked_again, roce.timeout * roce.line / 1000):.2%}} for the
+#   first. {{holds go_back_n(roce.loss_collapse, asked_again, roce.timeout * roce.line / 1000) <
+#   0.01}}
 #
 # ## Measure it here
 #
-# No cable of yours loses packets, one hopes. {{because advice}} So this experiment brings its own:
-# sender, cable and receiver are three sockets of your machine, and the cable is a few lines of
-# Python that hold each packet for a while and drop some. {{because design}} Both adapters are a few
-# lines, too. The law gets the share of packets that was really lost, and nothing is fitted to the
-# times. {{because design}}
+# This experiment brings its own bad cable: sender, cable and receiver are three sockets of your
+# machine, and the cable is a few lines of Python that hold each packet for a while and drop some.
+# {{because design}} The law gets the share of packets that was really lost, and nothing is fitted
+# to the times. {{because design}}
 #
 # What do you expect?
 
@@ -771,7 +770,7 @@ from lightspeed_course import gallery
 gallery("08")
 
 # %% [markdown]
-# ## The answer
+# ## ◆ The answer
 #
 # So, to the Tuesday. The job computes for {{si(compute, "s")}} a step and communicates for
 # {{si(traffic, "s")}}. One link of one ring began to lose {{lossy:.0%}} of its packets. Its adapter
@@ -795,7 +794,7 @@ gallery("08")
 #
 # ## Before a large run: the network's part
 #
-# The list is the one of chapter 6, item by item, with what this chapter adds.
+# The list of chapter 6, item by item, with what this chapter adds.
 #
 # | check | how |
 # |---|---|
@@ -829,24 +828,15 @@ gallery("08")
 #
 # ## Terms
 #
+# Those of training are at the end of chapter 6.
+#
 # | term | meaning |
 # |---|---|
-# | data parallelism | the same model on each GPU, other samples {{because definition}} |
 # | model parallelism | a model cut up over GPUs, by layers or inside them |
 # | pipeline parallelism | layers in stages, one behind the other |
 # | tensor parallelism | matrix products cut up inside a layer |
-# | micro-batch | the part of a batch that goes through a pipeline at a time |
-# | pipeline bubble | idle time while a pipeline fills and drains |
-# | all-reduce | each rank gets the sum {{because definition}} |
-# | all-gather | each rank gets the shards of the others {{because definition}} |
-# | reduce-scatter | each rank gets its shard of the sum |
-# | ZeRO | optimizer states, gradients and weights sharded over data parallel ranks |
-# | FSDP | PyTorch's ZeRO |
 # | expert parallelism | experts of a layer on different GPUs |
-# | all-to-all {{because definition}} | each rank sends something else to each other rank |
-# | straggler | the rank that the others wait for |
 # | backend network | the network between GPUs, apart from the one of storage and users |
-# | high-speed domain | GPUs joined by NVLink |
 # | RDMA | access to another host's memory without its CPU |
 # | RoCEv2 | RDMA in UDP packets over Ethernet |
 # | rail | the GPUs of one place in each node, and their leaf |
