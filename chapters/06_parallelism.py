@@ -155,20 +155,20 @@ figure(
 # What does a layer of a GPT keep of one token? Walk through it, and count bytes for each unit of
 # the model's width. All vectors are in two bytes; the hidden vector of the MLP is four times as
 # wide, and is kept before and after its non-linearity. {{because definition}}
-
+#
 # ```
-# inputs of the two norms                 2 + 2
-# their outputs                           2 + 2
-# queries, keys, values               2 + 2 + 2
-# the heads' result                           2
-# hidden vectors of the MLP               8 + 8
-# which values dropout dropped            1 + 1
+# inputs of the two norms         ■■ ■■
+# their outputs                   ■■ ■■
+# queries, keys, values           ■■ ■■ ■■
+# the heads' result               ■■
+# hidden vectors of the MLP       ■■■■■■■■ ■■■■■■■■
+# which values dropout dropped    ■ ■                   ■ one byte
 # ```
 #
-# That is {{2 + 2 + 2 + 2 + 6 + 2 + 8 + 8 + 1 + 1}}. {{holds round(transformer_activation_bytes(gpt3,
-# 8192, recompute="selective") / (8192 * gpt3.layers * gpt3.width), 9) == 34}} `kept` counts the same
-# for other models. A gated MLP has three narrower hidden vectors, and no dropout. {{because
-# definition}}
+# Count them, and then ask the library, which does it for any model: for a GPT it says
+# {{transformer_activation_bytes(gpt3, 8192, recompute="selective") / (8192 * gpt3.layers *
+# gpt3.width):.0f}}. A gated MLP has three narrower hidden vectors, and there is no dropout.
+# {{because definition}}
 
 # %%
 long = 8192
