@@ -34,7 +34,7 @@ HEADINGS = {
     "sis user id": "sis_user_id", "sis login id": "sis_login_id",
     "integration id": "integration_id", "id number": "moodle_idnumber", "username": "username",
     "identifier": "participant", "section": "section", "groups": "groups", "left": "left",
-    "group": "group",
+    "group": "group", "group name": "group", "group_name": "group",
 }  # fmt: skip
 IDENTIFIERS = ("email", "sis_user_id", "sis_login_id", "moodle_idnumber", "username")
 KEPT = {

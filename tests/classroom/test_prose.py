@@ -33,7 +33,7 @@ def text(source, id=None, tags=()):
 
 
 ASKS = [
-    text("Why is it slow?", "asks"),
+    text("## Why is it slow?", "asks"),
     text(BLANK, "here", ["prose:why"]),
     code_cell(f'answer = ...\ncheck("{RIDGE}", answer)', "ridge") | {"metadata": {}},
 ]
@@ -81,7 +81,7 @@ def test_an_answer_is_found_wherever_it_was_written(tmp_path):
          ["A", "1", "B"]),
         ("cells moved", [ridge, asks, text("A", "here"), code_cell("2", "z")], ["A"]),
         ("released", [asks, text("A", "here"), code_cell("seed", "class-setup"), ridge], ["A"]),
-        ("all ids gone", [text("Why is it slow?"), text("A"), ridge], []),
+        ("all ids gone", [text("## Why is it slow?"), text("A"), ridge], []),
         ("no cells", [], []),
     ):  # fmt: skip
         assert answer(all_cells(packed(*cells)), asked) == found, said

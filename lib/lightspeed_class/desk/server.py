@@ -140,13 +140,17 @@ class Page(RequestHandler):
         return "student" if self.get_argument("by", "") == "student" else "question"
 
     def results(self):
-        return self.book.results(self.name, section=self.desk.section)
+        return [r for r in self.book.results(self.name) if self.is_here(r)]
 
-    def together(self, result):
+    def is_here(self, result):
+        """Whether a result is of the section that is marked."""
+        return not self.desk.section or self.desk.section in result.student.sections
+
+    def together(self, result, everybody=None):
         """The others for whom the same notebook counts."""
         return [
             r
-            for r in self.book.results(self.name)
+            for r in everybody or self.book.results(self.name)
             if r.submission == result.submission and not r.excused and r.student != result.student
         ]
 
@@ -264,16 +268,17 @@ class Card(Page):
 
     def card(self, student, question, status=200, said="", typed=None):
         """The page of one; `said`: what went wrong, with `typed` as it was sent."""
-        results, assignment = self.results(), self.book.assignment(self.name)
         self.result(student)
+        everybody, assignment = self.book.results(self.name), self.book.assignment(self.name)
+        results = [r for r in everybody if self.is_here(r)]
         places = cards.queue(results, assignment, self.order)
         try:
             at, before, after, following = cards.around(places, student, question)
         except KeyError:
             raise HTTPError(404, reason=f"{self.name} does not ask that of this student") from None
         student = places[at - 1].student
-        result = self.result(student)
-        together, kept = self.together(result), _kept(result, question)
+        result = next(r for r in results if r.student.id == student)
+        together, kept = self.together(result, everybody), _kept(result, question)
         own = [r for r in together if _kept(r, question) not in (_NOTHING, kept)]
         cells = cells_of(self.book.content(result.submission.id))
         why = stops(assignment, result, cells).get(question, "")

@@ -19,12 +19,13 @@ NAME = re.compile(r"[a-z]\w{0,39}", re.ASCII)
 class Prose:
     """A prose question; no student has another variant of it than the next one.
 
-    `cell`, `after`, `until`: ids of the cell to write in, of the one that asks and of the one that
-    follows ("" for none). `blank` is what stands in the cell before anybody has written.
+    `asks` is the cell that asks it; `cell`, `after`, `until`: ids of the cell to write in, of that
+    one and of the one that follows ("" for none). `blank` is what stands there before anybody has
+    written.
     """
 
     id: str
-    prompt: str
+    asks: str
     blank: str
     cell: str
     after: str
@@ -34,6 +35,11 @@ class Prose:
     @property
     def question(self):
         return self
+
+    @property
+    def prompt(self):
+        """The same without the marks of headings, which have no place within a page."""
+        return re.sub(r"^#{1,6}\s+", "", self.asks, flags=re.MULTILINE)
 
 
 def name_of(cell):
@@ -85,7 +91,7 @@ def written(cells, asked):
     end = code[0] if code and asked.until else len(cells)
     if asked.until in ids[start + 1 :]:
         end = ids.index(asked.until, start + 1)
-    changed = prompt is not None and cells[prompt].source.strip() != asked.prompt.strip()
+    changed = prompt is not None and cells[prompt].source.strip() != asked.asks.strip()
     found = [i for i in range(start, end) if not (ids[i] or "").startswith("class-")]
     return [prompt] * (changed and prompt not in found) + found
 
