@@ -133,7 +133,8 @@ def test_who_is_unknown_gets_no_score_and_no_nought(book, tmp_path, capsys):
 
 def test_which_notebook_and_what_is_none(tmp_path):
     config = {"assignment": {"name": NAME, "cells": dict(ASSIGNMENT.cells), "points": {}, "prose": {}},
-              "seeded": False, "shared": True, "seeds": {}, "secret": "s", "isolated": True}  # fmt: skip
+              "seeded": False, "shared": True, "seeds": {}, "secret": "s", "isolated": True,
+              "visibility": "visible"}  # fmt: skip
 
     def told(**files):
         folder = tmp_path / str(len(list(tmp_path.iterdir())))
@@ -231,3 +232,16 @@ def test_what_cannot_be_packed_is_told(tmp_path, capsys, monkeypatch):
         assert b"NOT ISOLATED" in archive.read("README.txt")
         assert json.loads(archive.read("autograder.json"))["isolated"] is False
     assert "exists" in say("gradescope", "02", "x.zip")[1]
+    assert "variants = false" in say("github", "02", "template")[1]
+    settings = course.root / "class.toml"
+    settings.write_text(settings.read_text().replace("variants = true", "variants = false"))
+    settings.write_text(settings.read_text().replace('feedback = "full"', 'feedback = "format"'))
+    assert say("release", "02")[0] == 0 and say("github", "02", "template")[0] == 0
+    asked = Assignment.of(course.root / "template/02_roofline.ipynb").points
+    workflow = (course.root / "template/.github/workflows/classroom.yml").read_text()
+    assert all(f"--earned {question}\n" in workflow for question in asked)
+    assert say("gradescope", "02", "y.zip")[0] == 0
+    with zipfile.ZipFile("y.zip") as archive:  # `check` diagnoses nothing there, nor does this yet
+        assert json.loads(archive.read("autograder.json"))["visibility"] == "after_published"
+    (next(course.released("02_roofline").glob("v2/*.ipynb"))).unlink()
+    assert "is gone" in say("github", "02", "other")[1]

@@ -69,7 +69,7 @@ def judge(config, folder, users):
         graded = grade(content, assignment, seed, secret, isolated=config["isolated"])
     except Refused as refusal:
         graded = refused(str(refusal), assignment)
-    return told(graded, assignment, time.monotonic() - start)
+    return told(graded, assignment, time.monotonic() - start, config["visibility"])
 
 
 def the_notebook(folder, name):
@@ -110,7 +110,7 @@ def emails(metadata):
     return [user["email"].casefold() for user in json.loads(metadata.read_text("utf-8"))["users"]]
 
 
-def told(graded, assignment, seconds):
+def told(graded, assignment, seconds, visibility="visible"):
     """Results as Gradescope reads them; prose, which people mark there, has no part in them."""
     tests = [
         {
@@ -133,7 +133,7 @@ def told(graded, assignment, seconds):
         "output_format": "text",
         "test_output_format": "text",
         "execution_time": round(seconds),
-        "visibility": "visible",
+        "visibility": visibility,
         "stdout_visibility": "hidden",
         "extra_data": {
             "status": graded.status,

@@ -116,9 +116,13 @@ STEP = """\
 """
 
 
-def gradescope(book, name, path, isolated=True):
-    """Write the zip for an assignment to `path`, which must not be there. Raises CourseError."""
+def gradescope(book, name, path, isolated=True, feedback="full"):
+    """Write the zip for an assignment to `path`, and give the ids of those whom it could not know.
+    Where `feedback` is not "full", students see results once they are published. Raises
+    CourseError.
+    """
     config, people = config_of(book, name, isolated), book.students()
+    config["visibility"] = "visible" if feedback == "full" else "after_published"
     if config["seeded"]:
         known = [s for s in people if s.seed and s.details.get("email")]
         config["seeds"] = {s.details["email"].casefold(): s.seed for s in known}
@@ -152,6 +156,8 @@ def github(book, name, released, folder):
             "GitHub Classroom gives all the same notebook: set variants = false in class.toml and"
             f" release {name} again"
         )
+    if released is None:
+        raise CourseError(f"the notebook for all is gone: lightspeed class release {name}")
     uneven = [q for q in assignment.judged if not assignment.points[q].is_integer()]
     if uneven:
         raise CourseError(f"GitHub Classroom takes whole points; {uneven[0]} has others")
@@ -200,6 +206,7 @@ def config_of(book, name, isolated):
         "seeds": {},
         "secret": "",
         "isolated": isolated,
+        "visibility": "visible",
     }
 
 

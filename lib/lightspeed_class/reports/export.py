@@ -87,7 +87,7 @@ def export_csv(
     here = {name: [o for o in outcomes(book, name, section) if _is_told(o, kind)] for name in names}
     table = {name: {o.result.student.id: o for o in found} for name, found in here.items()}
     for name, rows in table.items():
-        waiting = [id for id, o in rows.items() if o.result.unmarked]
+        waiting = [id for id, o in rows.items() if o.result.unmarked and not o.result.student.left]
         if waiting and not leave_unmarked:
             raise Unmarked(
                 f"{name}: prose of {_some(waiting)} is not marked yet: lightspeed class desk"

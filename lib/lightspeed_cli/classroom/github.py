@@ -11,8 +11,9 @@ def run(options, course, book):
     from lightspeed_class.handout.autograder import github
 
     name = known(book, options.name)
-    versions = sorted(course.released(name).glob(f"v*/{name}.ipynb"), key=lambda p: len(str(p)))
-    github(book, name, versions[-1] if versions else None, options.into)
+    versions = course.released(name).glob(f"v*/{name}.ipynb")
+    newest = max(versions, key=lambda path: int(path.parent.name[1:]), default=None)
+    github(book, name, newest, options.into)
     print(
         f"{options.into} is the template; hidden inputs are drawn from the secret {SECRET}, which"
     )

@@ -27,7 +27,8 @@ def run(options, course, book):
     name = known(book, options.name)
     if os.path.lexists(options.into):
         raise UserError(f"{options.into} exists; choose another name, or delete it")
-    left = gradescope(book, name, Path(options.into).absolute(), not options.not_isolated)
+    path, isolated = Path(options.into).absolute(), not options.not_isolated
+    left = gradescope(book, name, path, isolated, course.feedback)
     print(f"{options.into}: upload it to Gradescope; README.txt in it says what it keeps safe")
     if left:
         print(f"  no e-mail address, so their submissions cannot be judged there: {listed(left)}")
