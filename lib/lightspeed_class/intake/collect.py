@@ -26,6 +26,7 @@ from pathlib import Path
 
 from lightspeed_class.class_folder import CourseError, sweep, unfinished, write_whole
 from lightspeed_class.gradebook_records import Submission
+from lightspeed_class.intake.gradescope_export import signed
 from lightspeed_class.intake.lateness import FROM_WORKSHEET, late
 from lightspeed_class.intake.match_submissions import BY_ID, MOODLE, People
 from lightspeed_class.intake.moodle_worksheet import has_no_time, worksheets
@@ -117,6 +118,8 @@ def collect(course, book, name, paths, student=None):
             failed = True
             continue
         desk.keep_archive(Path(path))
+        more, unsigned = signed(more, people)
+        why = [*why, *unsigned]
         found += more
         left += [f"{Path(path).name}: {reason}" for reason in why]
         left += [f"{path}: There are no files in it."] * (not more and not why)

@@ -30,6 +30,7 @@ MOODLE = re.compile(
 # Moodle's names where marking is anonymous
 NOBODY = re.compile(r"partic|partec|teilnehm|deelnem", re.IGNORECASE)
 BY_ID = " (by the id in it)"
+STRANGER = "not of the roster~"  # before a name, where a platform says that it is somebody else's
 
 
 class People:
@@ -119,6 +120,8 @@ class People:
     def is_signed(self, path):
         """Whether a platform put a person's name on the file, on the roster or not."""
         parts = PurePosixPath(path).parts
+        if parts[-1].startswith(STRANGER):
+            return True
         moodle = next((m for m in map(MOODLE.fullmatch, parts) if m), None)
         if moodle:
             return not NOBODY.match(moodle["name"])

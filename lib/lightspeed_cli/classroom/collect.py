@@ -2,7 +2,7 @@
 
 from lightspeed_cli.classroom.common import known, many, the_student
 
-WORDS = "take in submissions: folders, notebooks, zip archives, downloads of Canvas or Moodle"
+WORDS = "take in submissions: folders, notebooks, zips, downloads of Canvas, Moodle, Gradescope"
 ARGUMENTS = (
     ("paths", {"nargs": "+", "metavar": "PATH"}),
     ("--as", {"dest": "student", "metavar": "STUDENT", "help": "all of it is from this student"}),
