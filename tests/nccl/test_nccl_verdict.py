@@ -587,3 +587,34 @@ def test_a_model_of_eight_gpus_does_not_overrule_peers_of_two():
     half = [(size, 2 * time) for size, time in rows]
     run = judged(printed(half, 2, collective="all_gather", device="NVIDIA B200"))
     assert run.level == "very slow"
+
+
+def test_chips_of_other_makers_are_not_set_beside_nvlink():
+    rows = [(2**28, 2**28 * 1.5 / 67e9), (2**30, 2**30 * 1.5 / 67e9)]
+    for device in ("AWS Trainium2", "Intel Gaudi3", "AMD Instinct MI250X"):
+        run = judged(printed(rows, 4, device=device))
+        assert run.level == "unknown" and not run.cases
+        said = in_words(run)
+        assert device in said[0] and "Not judged" in said[1]
+    # 33,554,432 B in 768 us are 43.69 GB/s: its guide prints 40.69
+    with pytest.raises(ReportError, match=r"line 2: .*nccom-test, whose GB are GiB"):
+        parse(
+            "    nccom-test -r 2 allr\n"
+            "    size(B)    count(elems)     type    time(us)    algbw(GB/s)    busbw(GB/s)\n"
+            "   33554432        33554432    uint8         768          40.69          40.69\n"
+        )
+
+
+def test_a_ring_is_not_normal_on_half_of_what_it_needs():
+    """Eight GB300 of two nodes gather at 357 GB/s: 4 x 400G carry 200."""
+    run = judged(printed([(2**34, 42.09e-3)], 8, 2, "all_gather", "NVIDIA GB300"))
+    assert [case.where for case in run.cases] == ["4 x 800G"] and run.level == "normal"
+
+
+def test_three_sizes_within_a_tenth_are_no_fall():
+    near = [(100e6, 200e-3), (105e6, 260e-3), (110e6, 290e-3), (115e6, 305e-3)]
+    far = [(size * 2**i, time * 2**i) for i, (size, time) in enumerate(near)]
+    for rows, falls in ((near, False), (far, True)):
+        rows = [(round(size), time) for size, time in rows]
+        run = judged(printed(rows, 3, 3, device="Tesla T4"))
+        assert any("falls by" in words for words in sentences(run)) is falls

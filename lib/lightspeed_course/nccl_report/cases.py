@@ -42,6 +42,11 @@ BRIDGED = {
     r"\bH[12]00 NVL\b": ("NVLink 4", "a slot of PCIe 5"),
     r"\bA[18]00\b.*PCI": ("NVLink 3", "a slot of PCIe 4"),
 }
+# Chips of other makers, which no NVLink joins.
+OTHERS = (
+    r"\b(?:AMD|Radeon|Instinct|MI\d{3}\w*|AWS|Trainium\d?|Inferentia\d?|Intel|Gaudi\d?|HL-\d+|TPU|Ascend|MLU\d*"
+    r"|MetaX|MTT|DCU)\b"
+)
 ETHERNET = (400, 200, 100, 25, 10)  # Gbit/s of a port
 DOMAIN = 72  # GPUs that NVLink 5 joins at most in what is sold
 # Of links or usual networks as many are told: the slowest that could have carried it.
@@ -105,7 +110,12 @@ def cases_of(report, facts, machine, row):
             found += _across(report, facts.adapters, (collective, row, n, nodes))
         elif nodes == 1 and not (machine and machine.inside):
             found += _inside(report, collective, row, n)
-    if not found and PER_NODE < n <= DOMAIN and not (machine and machine.inside):
+    if (
+        not found
+        and PER_NODE < n <= DOMAIN
+        and not (machine and machine.inside)
+        and not is_card(report.names, OTHERS)
+    ):
         found += _joined(collective, row, n)
     return tuple(found)
 
@@ -211,6 +221,8 @@ def _inside(report, collective, row, n):
         if (rate if adds and collective == "all_reduce" else bus) > BEYOND * line:
             continue
         if bridged and name not in bridged[0]:
+            continue
+        if name.startswith("NVLink") and is_card(report.names, OTHERS):
             continue
         level = _among(report, collective, row, n, chip) if chip and not bridged else "unknown"
         found.append(Case(f"one node with {name}", 1, (), level, bus / line))

@@ -204,6 +204,7 @@ class _Reader:
         self.given, self.reports, self.columns = collective, [], None
         self.pending = self.half = self.program = None
         self.command, self.opened = "", set()
+        self.neuron = 0  # line of a header of nccom-test, which AWS Neuron has
         self.fenced = False  # whether the list of devices ended with its block of Markdown
 
     def feed(self, number, line):
@@ -284,6 +285,8 @@ class _Reader:
             self._footer(number, footer)
         elif line.strip(" #>") in ("...", "\u2026", "[...]") and self.pending:
             self.pending.elided = self.pending.elided or bool(self.pending.devices)
+        elif "size(B)" in line and "busbw(GB/s)" in line:
+            self.neuron = number
         elif line.lstrip().startswith("```"):
             self.fenced = True
         elif COMMAND.search(line) and self._named(line):
@@ -388,6 +391,12 @@ class _Reader:
         if failed:
             raise ReportError(
                 failed.line, "the test failed before it measured anything", failed.text
+            )
+        if self.neuron:
+            raise ReportError(
+                self.neuron,
+                "this is a table of nccom-test, whose GB are GiB; only those of nccl-tests and"
+                " rccl-tests are read",
             )
         unread = next((f for report in self.reports for f in report.left_out), None)
         if unread:
