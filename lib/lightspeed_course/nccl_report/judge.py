@@ -131,7 +131,7 @@ def judge_report(report, machine=None, ranks=None, nodes=None):
     found = machine_of(report, facts, machine)
     known = facts.collective.known and facts.ranks.known and facts.nodes.known
     told = report.apart or (facts.ranks.value or 2) < 2
-    rows = _by_size(report.rows)
+    rows = by_size(report.rows)
     largest = rows[-1] if rows else None
     if not known or told:
         n = facts.ranks.value or listed(report)
@@ -148,14 +148,14 @@ def judge_report(report, machine=None, ranks=None, nodes=None):
     if found and _beyond(found, collective, rows, n, nodes):
         found, dropped = None, found
 
-    def by_size(machine):
+    def judged_on(machine):
         return tuple(judge(collective, row.size, row.time, n, nodes, machine) for row in rows)
 
-    verdicts = by_size(found)
+    verdicts = judged_on(found)
     taken_as_joined = nodes > 1 and found and found.hosts_joined and found.how == "inferred"
     if taken_as_joined and verdicts[-1].level in ("slow", "very slow"):  # they need not be
         found = replace(found, hosts_joined=False)
-        verdicts = by_size(found)
+        verdicts = judged_on(found)
     judged = Judged(report, facts, found, dropped, verdicts, check(report, n))
     judged = replace(judged, verdicts=tuple(_as_peers(judged, v) for v in verdicts))
     if not verdicts or judged.main.line or (found and found.network):
@@ -178,7 +178,7 @@ def _as_peers(judged, verdict):
     return verdict if slower else replace(verdict, level="normal")
 
 
-def _by_size(rows):
+def by_size(rows):
     """The row that speaks for each size: out of place if there is one."""
     found = {}
     for row in rows:

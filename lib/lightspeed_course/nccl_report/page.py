@@ -17,7 +17,7 @@ from lightspeed_course.nccl_report.advice import checks_of
 from lightspeed_course.nccl_report.as_data import as_data
 from lightspeed_course.nccl_report.compare import alike, compare, compared_in_words
 from lightspeed_course.nccl_report.json_log import looks_like_json, parse_json
-from lightspeed_course.nccl_report.judge import judge_report
+from lightspeed_course.nccl_report.judge import by_size, judge_report
 from lightspeed_course.nccl_report.log import ReportError, collective_named, parse
 from lightspeed_course.nccl_report.machine import described
 from lightspeed_course.nccl_report.published import kind, spread
@@ -134,7 +134,7 @@ def _described(run):
         "checks": checks_of(run),
         "contradictions": contradictions(run) if run.findings else (),
         "charts": [(Markup(draw(*drawn)), drawn[1]) for drawn in charts(run)],
-        "rows": [_row(v) for v in run.verdicts],
+        "rows": [_row(v) for v in run.verdicts] or [_printed(r) for r in by_size(run.report.rows)],
         "versions": run.report.versions,
     }
 
@@ -224,6 +224,12 @@ def charts(run):
 
 def _sizes(sizes):
     return Axis("message", "byte", "log", domain=(sizes[0] / 1.5, sizes[-1] * 1.5))
+
+
+def _printed(row):
+    """A size of a run that is not known well enough to be judged, as the file has it."""
+    rates = (si(rate, "byte/s") for rate in (row.algbw, row.busbw))
+    return [si(float(row.size), "byte"), si(row.time, "s"), *rates, "–", "–", "not judged"]
 
 
 def _row(v):
