@@ -62,7 +62,7 @@ def weights(browser, address):
     page.goto(address + PAGE)
     page.wait_for_selector(LIVE, timeout=120_000)
     page.wait_for_timeout(500)
-    worker = ("/pyodide/", "course.zip", "worker.js")
+    worker = ("/pyodide/", "course.bin", "worker.js")
     late = sum(size for url, size in sizes.items() if any(part in url for part in worker))
     context.close()
     return sum(sizes.values()) - late, sum(sizes.values())

@@ -17,6 +17,12 @@ def alive(page):
     assert not page.locator(".sol-fault").count(), page.locator(".sol-fault").all_inner_texts()
 
 
+def written(cell):
+    """The editor of a cell; it comes when its field is entered."""
+    cell.locator("textarea").focus()
+    return cell.locator(".cm-content")
+
+
 def serious(page, contrast=True):
     """What axe finds serious or worse in a page: its rule and the first place. Contrast
     takes long, and the pages are of one make: two tests look at it, in both themes.

@@ -1,7 +1,7 @@
 """The built site in a real headless Chromium, under a path of its host, with nothing else to ask."""
 
 import pytest
-from site_reader import ALL_LIVE, serious
+from site_reader import ALL_LIVE, serious, written
 
 from lightspeed.catalog import accelerator
 
@@ -78,14 +78,15 @@ def test_a_function_is_written_run_and_stopped(visit):
     cell = page.locator(".sol-edit").first
     cell.get_by_role("button", name="Run").click()
     cell.get_by_text("Not answered.").wait_for()
-    cell.locator("textarea").fill("while True:\n    pass")
-    cell.locator("textarea").press("Control+Enter")
+    editor = written(cell)
+    editor.fill("while True:\n    pass")
+    editor.press("Control+Enter")
     cell.get_by_role("button", name="Stop").click()
     page.wait_for_function("!document.querySelector('.sol-edit').classList.contains('sol-is-live')")
     page.wait_for_function(ALL_LIVE)
     assert cell.locator("textarea").input_value().startswith("while"), "what was written stays"
     right = "def roof(intensity, peak, bandwidth):\n    return min(peak, intensity * bandwidth)"
-    cell.locator("textarea").fill(right + "\n\ncheck('roofline.attainable', roof)")
+    written(cell).fill(right + "\n\ncheck('roofline.attainable', roof)")
     cell.get_by_role("button", name="Run").click()
     cell.get_by_text("Right.", exact=True).wait_for()
 

@@ -7,7 +7,7 @@ import json
 import re
 
 import pytest
-from site_reader import alive
+from site_reader import alive, written
 
 from lightspeed_course.incidents import session
 from lightspeed_course.practice.questions import bank, question
@@ -99,8 +99,9 @@ def test_a_cell_of_a_chapter_is_edited_run_kept_and_put_back(visit):
     shown = cell.locator(":scope > .sol-result").first
     before = shown.inner_text()
     cell.get_by_role("button", name="Edit and run").click()
-    editor, reply = cell.locator("textarea"), cell.locator(".sol-reply")
-    source = editor.input_value()
+    editor, reply = written(cell), cell.locator(".sol-reply")
+    field = cell.locator("textarea")  # what the page reads and keeps
+    source = field.input_value()
     cell.get_by_role("button", name="Run", exact=True).click()
     reply.locator(".sol-result").first.wait_for()
     assert not cell.locator(".sol-problem").count() and not shown.is_visible()
@@ -111,9 +112,9 @@ def test_a_cell_of_a_chapter_is_edited_run_kept_and_put_back(visit):
     page.reload()
     alive(page)
     cell.get_by_role("button", name="Your version of this cell").click()
-    assert editor.input_value().startswith("print(6 * 7)"), "what was written stays"
+    assert field.input_value().startswith("print(6 * 7)"), "what was written stays"
     cell.get_by_role("button", name="Put back").click()
-    assert editor.input_value() == source and shown.inner_text() == before
+    assert field.input_value() == source and shown.inner_text() == before
 
 
 def test_today_and_an_incident_live_on_the_page(visit):

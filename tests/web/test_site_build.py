@@ -11,6 +11,7 @@ import pytest
 from lightspeed_course.web import build as site_build
 from lightspeed_course.web.build import (
     CannotBuild,
+    door,
     first_explorer,
     from_npm,
     replace,
@@ -39,6 +40,29 @@ def test_a_folder_that_is_no_site_stays(tmp_path):
     (mine / "old.html").touch()
     replace(built, mine)
     assert [p.name for p in mine.iterdir()] == ["sw.js"]
+
+
+def test_a_chapter_opens_on_binder_where_the_course_has_a_public_repository(tmp_path):
+    chapter, settings = tmp_path / "chapters" / "02_roofline.ipynb", tmp_path / "pyproject.toml"
+    for said in ("", '[project.urls]\nRepository = ""', '[project.urls]\nRepository = "/srv/git"'):
+        settings.write_text(f'[project]\nname = "x"\n{said}')
+        assert door(tmp_path, chapter) == "", "no link is better than one to nowhere"
+    for end in ("", "/", ".git"):
+        address = f"https://github.com/someone/speed.of-light{end}"
+        settings.write_text(f'[project]\nname = "x"\n[project.urls]\nRepository = "{address}"')
+        assert (
+            door(tmp_path, chapter)
+            .strip()
+            .endswith(
+                "(https://mybinder.org/v2/gh/someone/speed.of-light/HEAD"
+                "?urlpath=lab%2Ftree%2Fchapters%2F02_roofline.ipynb)"
+            )
+        )
+    script = Path(__file__).parents[2] / ".binder" / "postBuild"
+    readme = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+    for line in script.read_text("utf-8").splitlines():
+        if "pip install" in line:
+            assert line.removeprefix("python") in readme, "Binder installs as README says"
 
 
 def test_without_node_it_says_how_to_get_it(monkeypatch):

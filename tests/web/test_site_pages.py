@@ -62,7 +62,7 @@ def test_a_page_is_light(site):
     live = site / "_static" / "live"
     early = {page, live / "view.js", live / "form.js"}
     early |= {(page.parent / name).resolve() for name in named if "://" not in name}
-    late = {live / "worker.js", live / "course.zip", *(live / "pyodide").iterdir()}
+    late = {live / "worker.js", live / "course.bin", *(live / "pyodide").iterdir()}
     before, after = (
         sum(len(gzip.compress(file.read_bytes(), 6)) for file in files) for files in (early, late)
     )

@@ -1,7 +1,7 @@
 """The site: committed notebooks through Sphinx, and beside them Python for the browser.
 
-Node is needed once, for Pyodide and KaTeX from npm, both pinned by package-lock.json and checked by
-their hashes. Nothing of the site asks another host for anything.
+Node is needed once, for Pyodide, KaTeX and CodeMirror from npm, pinned by package-lock.json and
+checked by their hashes. Nothing of the site asks another host for anything.
 """
 
 from __future__ import annotations
@@ -9,13 +9,16 @@ from __future__ import annotations
 import hashlib
 import html
 import json
+import os
 import re
 import shutil
 import subprocess
 import tempfile
+import tomllib
 import zipfile
 from importlib.resources import files
 from pathlib import Path
+from urllib.parse import quote
 
 from lightspeed_course.web.cells import for_page
 
@@ -65,7 +68,7 @@ def from_npm(report=print):
     lock = (HERE / "package-lock.json").read_bytes()
     folder = _cache() / f"npm-{hashlib.sha256(lock).hexdigest()[:12]}"
     if not (folder / "node_modules" / ".done").exists():
-        report("Fetching Pyodide and KaTeX from npm")
+        report("Fetching Pyodide, KaTeX and CodeMirror from npm")
         folder.mkdir(parents=True, exist_ok=True)
         for name in ("package.json", "package-lock.json"):
             shutil.copy(HERE / name, folder)
@@ -98,6 +101,8 @@ def write_source(course, source):
         # Links between chapters lead to pages here; to other files of the course, to nothing.
         text = re.sub(r"\]\((?:\./)?(\d\d_\w+)\.ipynb(#[^)]*)?\)", r"](\1.md)", text)
         text = re.sub(r"\[([^\]]*)\]\(\.\./[^)]*\)", r"\1", text)
+        heading, rest = re.match(r"(# .+\n)?(.*)", text, re.S).groups()
+        text = (heading or "") + door(course, path) + rest
         (source / "chapters" / f"{path.stem}.md").write_text(text, "utf-8")
         names.append(path.stem)
         first = "".join(notebook["cells"][0]["source"])
@@ -114,6 +119,20 @@ def write_source(course, source):
     for name in ("view.js", "view.css", "form.js", "form.css"):
         shutil.copy(files("lightspeed_course.show").joinpath(name), source / "_static" / "live")
     return names
+
+
+def door(course, path):
+    """A link that opens a notebook with a kernel, on Binder; nothing while pyproject.toml names no
+    public repository.
+    """
+    settings = tomllib.loads((course / "pyproject.toml").read_text("utf-8"))
+    address = settings["project"].get("urls", {}).get("Repository", "")
+    found = re.fullmatch(r"https://github\.com/([\w.-]+/[\w.-]+?)(\.git)?/?", address)
+    if not found:
+        return ""
+    inside = quote(f"lab/tree/{path.relative_to(course).as_posix()}", safe="")
+    address = f"https://mybinder.org/v2/gh/{found[1]}/HEAD?urlpath={inside}"
+    return f"\n[Open as a notebook on Binder]({address})\n"
 
 
 def write_exercises(course, source):
@@ -187,7 +206,33 @@ def carry(live, packages):
         "Pyodide 0.27.7, Mozilla Public License 2.0; source: https://github.com/pyodide/pyodide\n"
         "It holds CPython, under the PSF License: https://docs.python.org/3/license.html\n"
     )
+    bundle_editor(live, packages)
     zip_course(live / "course.zip")
+    by_node("compile.mjs", live, fault="Python that the page cannot compile")
+
+
+def bundle_editor(live, packages):
+    """CodeMirror as one module, with the licences of what is in it."""
+    by_node(
+        packages / "esbuild" / "bin" / "esbuild", HERE / "editor.mjs", "--bundle", "--minify",
+        "--format=esm", "--log-level=error", "--legal-comments=none",
+        f"--outfile={live / 'editor.js'}", fault="An editor that esbuild cannot bundle",
+        environment={"NODE_PATH": str(packages)},
+    )  # fmt: skip
+    owners = ("@codemirror/*", "@lezer/*", "@marijn/*", "crelt", "style-mod", "w3c-keyname")
+    licences = sorted(file for owner in owners for file in packages.glob(f"{owner}/LICENSE"))
+    texts = [f"{p.parent.relative_to(packages)}\n\n{p.read_text('utf-8')}" for p in licences]
+    (live / "editor.LICENSE").write_text("\n\n".join(texts), "utf-8")
+
+
+def by_node(script, *arguments, fault, environment=()):
+    """Run a script of this folder, or of a package, in Node; what it says is a fault."""
+    run = subprocess.run(
+        ["node", HERE / script, *arguments],
+        env=os.environ | dict(environment), capture_output=True, text=True,
+    )  # fmt: skip
+    if run.returncode:
+        raise CannotBuild(f"{fault}:\n{run.stderr.strip()}")
 
 
 def zip_course(path):
@@ -277,11 +322,7 @@ SETTINGS = {
 def finish(built, packages):
     """Set the formulas, and put the service worker at the root with the mark of this build."""
     pages = sorted(built.rglob("*.html"))
-    run = subprocess.run(
-        ["node", HERE / "formulas.mjs", packages / "katex", *pages], capture_output=True, text=True
-    )
-    if run.returncode:
-        raise CannotBuild(f"Formulas that KaTeX does not set:\n{run.stderr.strip()}")
+    by_node("formulas.mjs", packages / "katex", *pages, fault="Formulas that KaTeX does not set")
     mark = hashlib.sha256()
     for file in sorted(p for p in built.rglob("*") if p.is_file()):
         mark.update(file.relative_to(built).as_posix().encode() + file.read_bytes())

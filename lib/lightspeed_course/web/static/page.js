@@ -60,17 +60,22 @@ function stack({model, el}) {
   dress();
 }
 
-// Code to be edited and run. Tab leaves the editor, as it leaves any field; Ctrl-Enter runs. What was written is kept in this browser.
+// Code to be edited and run; Ctrl-Enter runs. What was written is kept in this browser. A plain field stands until it is entered: then the
+// editor proper is loaded, with colours, brackets and Tab. Where it does not load, the field goes on.
+let editing;
+
 function code({model, el}) {
   el.className = "sol-editor";
   const source = model.get("source"), label = element("label", "", "Your code"), editor = element("textarea");
   const [run, stop, back] = ["Run", "Stop", "Put back"].map((words) => element("button", "", words)), buttons = element("div", "sol-acts");
-  const out = element("div", "sol-reply"), busy = element("span", "sol-busy");
+  const out = element("div", "sol-reply"), busy = element("span", "sol-busy"), keys = element("span", "sol-keys", "Ctrl-Enter runs.");
+  let proper = null;
   editor.value = keptCode(source) ?? source;
   const grow = () => (editor.rows = editor.value.split("\n").length + 1);
   grow();
   Object.assign(editor, {spellcheck: false, autocapitalize: "off", id: `code-${model.name}`});
-  label.htmlFor = editor.id;
+  Object.assign(label, {htmlFor: editor.id, id: `${editor.id}-label`});
+  keys.id = `${label.id}-keys`;
   out.setAttribute("aria-live", "polite");
   stop.hidden = true;
   let patience;
@@ -98,20 +103,27 @@ function code({model, el}) {
     grow();
     out.replaceChildren();
     for (const old of committed(el)) old.hidden = false;
-    editor.focus();
+    proper?.refresh();
+    (proper ?? editor).focus();
   });
   editor.addEventListener("input", () => (keepCode(source, editor.value), grow()));
   editor.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) return event.preventDefault(), begin();
-    if (event.key !== "Enter" || event.shiftKey) return;
-    const line = editor.value.slice(0, editor.selectionStart).split("\n").at(-1); // a new line begins below the last one, after a colon deeper
-    const indent = line.match(/^ */)[0] + (/:\s*$/.test(line) ? "    " : "");
-    if (!indent) return;
+    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
     event.preventDefault();
-    document.execCommand("insertText", false, `\n${indent}`); // keeps undo
+    begin();
   });
+  editor.addEventListener("focus", async () => {
+    editing ??= import("./editor.js?build=BUILD");
+    try {
+      const {edit} = await editing;
+      proper ??= edit(editor, label, begin);
+      keys.textContent = "Ctrl-Enter runs. Tab indents; Esc, then Tab leaves the editor.";
+    } catch (error) {
+      console.warn("The editor stays a plain field:", error);
+    }
+  }, {once: true});
   model.on("change:busy", done);
-  buttons.append(run, stop, back, busy);
+  buttons.append(run, stop, back, busy, keys);
   el.append(label, editor, buttons, out);
 }
 
@@ -348,6 +360,9 @@ if (cells.length) {
   if (/^#explore\b/.test(location.hash)) main?.scrollIntoView();
 }
 if ("serviceWorker" in navigator && isSecureContext) navigator.serviceWorker.register(new URL("../../sw.js", HERE)).catch(() => {});
+
+// The theme turns pages with the arrow keys. In the text they belong to what has the focus: code that scrolls, a chart, a field.
+document.querySelector(".content")?.addEventListener("keydown", (event) => event.key.startsWith("Arrow") && event.stopPropagation());
 
 // What is wider than the window scrolls, so the keyboard has to reach it.
 const WIDE = ".content pre, .sol-result, .katex-display, .table-wrapper, .table-container";

@@ -60,8 +60,19 @@ async function keep(image) {
   }
 }
 
+// An archive that compile.mjs pressed.
+async function unpressed(address) {
+  const answer = await fetch(address);
+  if (!answer.ok) throw new Error(`${new URL(address).pathname.split("/").at(-1)}: ${answer.status}`);
+  return new Response(answer.body.pipeThrough(new DecompressionStream("gzip")));
+}
+
+// Pyodide fetches its library itself, beside its other parts.
+const LIBRARY = new URL(`./pyodide/python_stdlib.bin?build=${BUILD}`, import.meta.url).href, fetch = self.fetch;
+self.fetch = (address, ...more) => String(address) === LIBRARY ? unpressed(LIBRARY) : fetch(address, ...more);
+
 async function started() {
-  const plain = {indexURL: new URL("./pyodide/", import.meta.url).href, env: {LIGHTSPEED_DATA: "/progress", HOME: "/home/reader"}};
+  const plain = {indexURL: new URL("./pyodide/", import.meta.url).href, stdLibURL: LIBRARY, env: {LIGHTSPEED_DATA: "/progress", HOME: "/home/reader"}};
   const image = await kept();
   if (image) {
     try {
@@ -81,10 +92,7 @@ async function begin() {
   tell({note: "loading Python"});
   const [[python, warm], course] = await Promise.all([
     started(),
-    fetch(new URL(`./course.zip?build=${BUILD}`, import.meta.url)).then((answer) => {
-      if (!answer.ok) throw new Error(`course.zip: ${answer.status}`);
-      return answer.arrayBuffer();
-    }),
+    unpressed(new URL(`./course.bin?build=${BUILD}`, import.meta.url)).then((answer) => answer.arrayBuffer()),
   ]);
   tell({note: "loading the course"});
   python.unpackArchive(course, "zip", {extractDir: "/course"});
