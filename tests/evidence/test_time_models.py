@@ -127,6 +127,15 @@ def test_a_chip_left_out_is_expected():
     covered = {c: inside[every & (rows["chip"] == c)].mean() for c in products.SET_BY}
     assert all(0.80 <= share <= 0.95 for share in covered.values()), covered
     assert inside[every & rows["chip"].isin(products.SET_BY)].mean() > 0.87
+    # Each chip is judged, or left by name and reason.
+    for wide in (True, False):
+        one = products.judge(rows, wide)
+        silent = {said.partition(",")[0] for said, _ in one.left}
+        assert silent == {"gb200", "b300"} == set(rows["chip"].present()) - set(products.CLASSES)
+        assert {why for _, why in one.left} == {products.COPIED}
+        count = sum(int(said.split(", ")[2].split()[0].replace(",", "")) for said, _ in one.left)
+        kind = (rows["format"] == products.WIDE) == wide
+        assert len(one.predicted) + count == kind.sum()
 
 
 @pytest.mark.slow

@@ -25,6 +25,8 @@ CLASSES = {
     "b200": "blackwell",
     "gb300": "blackwell",
     "l40s": "ada",
+    "rtx_pro_6000": "blackwell of GDDR",
+    "arc_b60": "xe2",
 }
 # A format of 16 bits is the same everywhere, and one of fewer is not: its scales are applied by
 # kernels of a class. L40S sets no constant, for most of its products fit its cache.
@@ -35,6 +37,8 @@ FEWEST, ENOUGH = 50, 800  # rows of a fit; more are thinned
 # a recorded graph of all others: the host sets the pace of what is short.
 LIVE, LIVE_FROM = ("VLLM", "fp8_block"), (0, 22)
 ALONE = "VLLM, launched one by one"
+COPIED = "a chip part of whose tables is the same file as its sister's"
+ALONE_IN_IT = "a chip in a format that too few products of other chips are in"
 LENGTHS = (1e-5, 1e-4)  # s: rows of one length are witnesses for each other
 LEAST, MOST = (0.05, 0.05, 1.0, 100.0), (1.0, 1.0, 2e5, 2e6)  # shares, cycles of the loop, launch
 
@@ -190,7 +194,8 @@ def interval(mine, theirs, off):
 def judge(rows, wide):
     """Products in 16 bits, or in fewer."""
     predicted, low, high = left_out(rows)
-    chosen = ~np.isnan(predicted) & ((rows["format"] == WIDE) == wide)
+    asked = (rows["format"] == WIDE) == wide
+    chosen = asked & ~np.isnan(predicted)
     mine, places = rows.where(chosen), np.flatnonzero(chosen)
     if wide:
         done = work(mine)
@@ -201,8 +206,18 @@ def judge(rows, wide):
         regimes = Words.of(names)
     return Judged(
         predicted[chosen], mine["latency"], regimes, lambda i: rows.name(places[i]),
-        low[chosen], high[chosen],
+        low[chosen], high[chosen], left=tuple(untold(rows, asked & ~chosen)),
     )  # fmt: skip
+
+
+def untold(rows, mask):
+    """(chip, format and how many rows, why not) of the rows of a mask: there may be millions."""
+    for chip in rows["chip"][mask].present():
+        of = mask & (rows["chip"] == chip)
+        for kind in rows["format"][of].present():
+            count = int((of & (rows["format"] == kind)).sum())
+            why = ALONE_IN_IT if chip in CLASSES else COPIED
+            yield f"{chip}, {kind}, {count:,} rows", why
 
 
 PAIRINGS = tuple(
@@ -228,7 +243,8 @@ PAIRINGS = tuple(
             "library",
             "",
             "Launch and loop are latencies, so they shrink with the clock. A chip whose cache "
-            "holds the operands (L40S) is faster than its memory.",
+            "holds the operands (L40S) is faster than its memory, and one of another maker (Arc "
+            "B60) launches otherwise.",
         ),
         (
             "product-time-narrow",
