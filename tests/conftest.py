@@ -1,3 +1,4 @@
+import itertools
 import os
 import shutil
 import signal
@@ -44,11 +45,19 @@ def chromium():
         browser.close()
 
 
+@pytest.fixture(scope="session")
+def stores(tmp_path_factory):
+    """Folders for stores, none of which is made before something is kept there."""
+    folder = tmp_path_factory.mktemp("stores")
+    return (folder / str(number) for number in itertools.count())
+
+
 @pytest.fixture
-def own_store(tmp_path, monkeypatch):
-    """A store for one test, and self-study's values; folders of tests on practice use it in each."""
-    monkeypatch.setenv("LIGHTSPEED_DATA", str(tmp_path / "data"))
+def own_store(stores, monkeypatch):
+    """A store for one test, and self-study's values; tests on practice use it in each."""
+    data = next(stores)
+    monkeypatch.setenv("LIGHTSPEED_DATA", str(data))
     monkeypatch.delenv("LIGHTSPEED_SEED", raising=False)
     monkeypatch.setattr(store_file, "_waiting", [])
     monkeypatch.setattr(store_file, "_notice", {"text": "", "told": False})
-    return tmp_path / "data"
+    return data

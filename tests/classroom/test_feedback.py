@@ -97,7 +97,7 @@ def leaks(text, id, seed, own=""):
 
 
 @pytest.mark.parametrize("path", EXERCISES, ids=lambda p: p.stem)
-@pytest.mark.parametrize("seed", [None, "ada"])
+@pytest.mark.parametrize("seed", [pytest.param(None, marks=pytest.mark.slow), "ada"])
 def test_no_page_tells_a_right_answer(path, seed, tmp_path):
     """Each misconception of each question of the course, as somebody's answer."""
     assignment = Assignment.of(path)

@@ -151,14 +151,16 @@ def serve(
     inside: list[float] = []  # departure times of those inside
     rows, shed = [], 0
     for arrival, service in zip(arrivals, services, strict=True):
-        while inside and inside[0] <= arrival:
-            heapq.heappop(inside)
-        if len(inside) >= capacity:
-            shed += 1
-            continue
+        if capacity < INF:
+            while inside and inside[0] <= arrival:
+                heapq.heappop(inside)
+            if len(inside) >= capacity:
+                shed += 1
+                continue
         start = max(arrival, free[0])
         heapq.heapreplace(free, start + service)
-        heapq.heappush(inside, start + service)
+        if capacity < INF:
+            heapq.heappush(inside, start + service)
         rows.append((arrival, start, start + service))
     return rows, shed
 

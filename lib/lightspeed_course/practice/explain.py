@@ -83,18 +83,22 @@ def _fitting(variant, given, candidates):
     """
     wrong, tolerance = _wrong(variant, given), variant.question.tolerance
     fine = [not here for here in wrong]
-    right = variant.right.where(wrong)
-    seen = given.where(wrong)
+
+    def off_in(values):
+        return values if all(wrong) else values.where(wrong)
+
+    right, seen = off_in(variant.right), off_in(given)
     function = variant.question.kind == "function"
     window = min(WINDOW, max(tolerance, 1e-6)) if function else WINDOW
     digits = _digits(seen)
     to_the_digit = min(max(_half_a_digit(seen, digits), 1e-9), window)
     exact, rounded, wide = [], [], []
     for cause in candidates:
-        off = _apart(seen, cause.values.where(wrong))
+        values = off_in(cause.values)
+        off = _apart(seen, values)
         if off > max(window, cause.width):
             continue
-        far = cause.rank == BANK or _far(cause.values.where(wrong), right)
+        far = cause.rank == BANK or _far(values, right)
         whole = not cause.whole or close(
             cause.values.where(fine), variant.right.where(fine), tolerance
         )

@@ -14,15 +14,17 @@ from lightspeed_course.practice.values import Values, joined
 
 def results(variant, inputs, change=lambda given: {}):
     """What the library gives on inputs that are changed, NaN where it refuses them."""
-    width = len(variant.right) // len(inputs)
-    found = []
-    for given in inputs:
-        try:
-            values = variant.in_unit(variant.question.expected(**given | change(given)))
-        except Exception:  # what the law is not made for
-            values = ()
-        found.append(values if len(values) == width else (math.nan,) * width)
-    return joined(found)
+    return joined(result(variant, given, change) for given in inputs)
+
+
+def result(variant, given, change=lambda given: {}):
+    """What the library gives on one input that is changed, NaN where it refuses it."""
+    width = len(variant.right) // len(variant.samples)
+    try:
+        values = variant.in_unit(variant.question.expected(**given | change(given)))
+    except Exception:  # what the law is not made for
+        values = ()
+    return values if len(values) == width else (math.nan,) * width
 
 
 def turned(variant):

@@ -12,7 +12,7 @@ import pkgutil
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 
 from lightspeed.errors import nearest
 from lightspeed_course.practice import banks
@@ -64,7 +64,7 @@ class Misconception:
     slight: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Question:
     """One question. `expected`, every `wrong` and `solution` take the parameters in SI; results are
     in SI too.
@@ -123,23 +123,22 @@ class Question:
 
     def variant(self, seed=None):
         """The question with the parameters that `seed` draws; the canonical ones without a seed."""
-        canonical = {name: p.canonical for name, p in self.parameters.items()}
-        if (
-            seed is None
-            or self.kind == "function"
-            or not any(p.choices for p in self.parameters.values())
-        ):
-            return Variant(self, None if seed is None else str(seed), canonical)
-        rng = seeded(self.id, seed)
-        for _ in range(500):
-            variant = Variant(
-                self, str(seed), {n: draw(rng, p) for n, p in self.parameters.items()}
-            )
-            if variant.is_sound():
-                return variant
-        raise ValueError(
-            f"question {self.id}: 500 draws gave no valid variant; widen the choices or `valid`"
-        )
+        return _variant(self, None if seed is None else str(seed))
+
+
+@lru_cache(maxsize=256)  # who tries again does not wait again for what was worked out
+def _variant(q, seed):
+    drawn = [p for p in q.parameters.values() if p.choices]
+    if seed is None or q.kind == "function" or not drawn:
+        return Variant(q, seed, {name: p.canonical for name, p in q.parameters.items()})
+    rng = seeded(q.id, seed)
+    for _ in range(500):
+        variant = Variant(q, seed, {n: draw(rng, p) for n, p in q.parameters.items()})
+        if variant.is_sound():
+            return variant
+    raise ValueError(
+        f"question {q.id}: 500 draws gave no valid variant; widen the choices or `valid`"
+    )
 
 
 _registry: dict[str, Question] = {}
@@ -185,6 +184,8 @@ def question(id):
             return incident_question(id)
         except LookupError as error:
             raise UnknownQuestion(f"no question {id!r}: {error}") from None
+    if id in _registry:
+        return _registry[id]
     known = {q.id: q for q in bank(str(id).partition(".")[0])}
     if id in known:
         return known[id]

@@ -6,8 +6,8 @@ import math
 from itertools import combinations, permutations
 
 from lightspeed_course.practice.amounts import close
-from lightspeed_course.practice.premises import results
-from lightspeed_course.practice.values import finite
+from lightspeed_course.practice.premises import result
+from lightspeed_course.practice.values import Values, finite
 
 # what is called close: at most a fifth away, and never more than five tolerances
 NEAR = math.log(1.2)
@@ -60,12 +60,18 @@ def _same_as(variant, order, given):
     """Whether the library gives the same wherever its arguments, by position, are taken to be
     those of `order`.
     """
-    inputs = [
-        dict(zip(order, variant.inputs(sample).values(), strict=True)) for sample in variant.samples
-    ]
-    others = results(variant, inputs)
+    others, tolerance = [], variant.question.tolerance
+    for sample in variant.samples:
+        found = result(variant, dict(zip(order, variant.inputs(sample).values(), strict=True)))
+        for there in found:
+            here = given[len(others)]
+            others.append(there)
+            both = math.isnan(here) and math.isnan(there)
+            # Most orders are off from the first sample on. A zero is close beside larger values.
+            if there and not both and not close(here, there, tolerance):
+                return False
     here = [not (math.isnan(a) and math.isnan(b)) for a, b in zip(given, others, strict=True)]
-    return close(given.where(here), others.where(here), variant.question.tolerance)
+    return close(given.where(here), Values(others).where(here), tolerance)
 
 
 def unrounded(variant, given, right):
