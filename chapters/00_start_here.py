@@ -23,7 +23,8 @@ h100.hbm_bandwidth
 
 # %% [markdown]
 # A **law** is a plain function in SI units that reads like its equation. It takes numbers, numpy
-# arrays, or quantities with units.
+# arrays, or quantities with units. This one gives the *ridge point* of a chip: how many operations
+# it can do while one byte arrives from its memory. {{because definition}}
 
 # %%
 from lightspeed.roofline import ridge_point
@@ -90,8 +91,8 @@ ask("roofline.h100_critical_batch")
 #    bounds it.
 # 8. [The network](08_network.ipynb): what a lost packet, a full queue or a wrong place costs a job.
 #
-# If you have twenty minutes for a chapter, read the sections marked with ◆ (chapters 1 to 3 have
-# them so far). They lead from the opening question to its answer.
+# If you have twenty minutes for a chapter, read its sections marked with ◆. They lead from the
+# opening question to its answer.
 #
 # Exercises for chapter N are in `exercises/`, next to this folder. Start with chapter 1, or with
 # chapter 2 if you know what HBM is and roughly how far away it is.

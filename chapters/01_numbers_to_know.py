@@ -21,8 +21,8 @@ from math import log2
 from lightspeed import datasheet, roofline
 from lightspeed.catalog import UNITS, accelerator, entries, find, link, memory, parse
 from lightspeed_course import (
-    ask, Axis, Bars, calibration, cards, Chart, figure, human_axis, human_time, Points, predict,
-    residual_chart, reveal, Rule, si, table, weigh,
+    ask, Axis, Bars, calibration, cards, Chart, figure, human_axis, human_time, predict,
+    residual_chart, reveal, si, table, weigh,
 )
 from lightspeed.units import Q
 
@@ -64,10 +64,10 @@ wire.bandwidth
 # Do one transfer by hand, over a link of ten gigabits a second, with ten milliseconds on the way. A
 # byte has eight bits, so the link carries {{si(wire.bandwidth, "byte/s")}}.
 #
-# - A kilobyte goes through in a microsecond, after ten milliseconds of way. You wait for the
-#   latency. {{holds roofline.transfer_time(1e3, wire.bandwidth) < 1e-6}}
-# - A gigabyte goes through in eight tenths of a second. {{holds abs(roofline.transfer_time(1e9,
-#   wire.bandwidth) - 0.8) < 0.01}} Beside that, ten milliseconds are little.
+# - A kilobyte needs less than a microsecond to enter the link, and then ten milliseconds to arrive.
+#   {{holds roofline.transfer_time(1e3, wire.bandwidth) < 1e-6}} You wait for the latency.
+# - A gigabyte needs eight tenths of a second to enter it. {{holds abs(roofline.transfer_time(1e9,
+#   wire.bandwidth) - 0.8) < 0.01}} Ten milliseconds more hardly matter.
 #
 # In general
 #
@@ -118,6 +118,9 @@ gpu = [memory(k) for k in ("gpu_shared", "gpu_l1", "gpu_l2", "gpu_hbm")]
 paths = [memory(k) for k in ("path_hall", "path_country", "path_atlantic", "path_pacific")]
 nvlink, pcie = link("nvlink4"), link("pcie5_x16")
 infiniband, ethernet = link("infiniband_ndr"), link("ethernet_400g")
+[x.latency for x in cpu], [x.latency for x in gpu]
+
+# %%
 messages = {
     "NVLink, message": nvlink.end_to_end,
     "InfiniBand, message": infiniband.end_to_end,
@@ -171,7 +174,9 @@ table(
 # %% [markdown]
 # Read it in two steps. First, the three groups are three kinds of latency. In a memory it is the
 # time that one load waits. On a link it is the time of a small message from program to program,
-# software included. For a distance it is the time of light, alone.
+# software included; a *leaf switch* is the one that a host is plugged into, and *RoCE* is remote
+# memory access, as on InfiniBand, over Ethernet. {{because definition}} For a distance it is the
+# time of light, alone.
 #
 # Second, compare within a group. A CPU's caches are built to answer quickly, a GPU's to serve
 # thousands of threads, so a latency of one divided by a latency of the other says little about
@@ -181,10 +186,10 @@ table(
 reveal("numbers.hbm_latency")
 
 # %% [markdown]
-# Now look at the messages. From program to program, the next node is about as far as the next GPU.
-# {{holds 0.7 < infiniband.end_to_end / nvlink.end_to_end < 1.3}} The wires are not what takes the
-# time: InfiniBand hardware alone needs {{si(infiniband.latency, "s")}} of the
-# {{si(infiniband.end_to_end, "s")}}.
+# Now look at the messages. From program to program, a GPU in the next host is about as far as the
+# next GPU of the same host. {{holds 0.7 < infiniband.end_to_end / nvlink.end_to_end < 1.3}} The
+# wires are not what takes the time: InfiniBand hardware alone needs {{si(infiniband.latency, "s")}}
+# of the {{si(infiniband.end_to_end, "s")}}.
 #
 # ### Like with like
 
@@ -195,14 +200,14 @@ like = [
     ["GPU: HBM over L2, latency", hbm.latency / l2.latency],
     ["GPU: L1 over HBM, bandwidth", l1.bandwidth / hbm.bandwidth],
     ["CPU: DRAM over L1, latency", cpu[-1].latency / cpu[1].latency],
-    ["SSD over GPU HBM, latency", memory("nvme_ssd").latency / hbm.latency],
     ["GPU HBM over PCIe, bandwidth", hbm.bandwidth / pcie.bandwidth],
     ["NVLink over InfiniBand, bandwidth", nvlink.bandwidth / infiniband.bandwidth],
 ]
 table(like, ["ratio", "value"])
 
 # %% [markdown]
-# On one GPU, HBM is {{hbm.latency / l1.latency:.2g}} times as far away as the L1 cache. {{holds 10
+# Every ratio has one kind of latency, or one direction, on both sides. {{because definition}} On
+# one GPU, HBM is {{hbm.latency / l1.latency:.2g}} times as far away as the L1 cache. {{holds 10
 # < hbm.latency / l1.latency < 20}} Divided by the L1 of a *CPU*, the same latency gives
 # {{hbm.latency / cpu[1].latency:.0f}}, a mixture of two chips. In one direction NVLink carries
 # {{nvlink.bandwidth / infiniband.bandwidth:.2g}} times what InfiniBand carries. {{holds
@@ -238,17 +243,17 @@ table(
 )
 
 # %%
-# by software, in one data centre
-measured = {o["source"].key: parse(o["printed"])[0] for o in paths[0].round_trip.others}
-measured
+printed_by = {o["source"].key: parse(o["printed"])[0] for o in paths[0].round_trip.others}
+dean = printed_by["dean_2012"]
+si(dean, "s")
 
 # %% [markdown]
 # Look at the first row. Light needs {{si(paths[0].round_trip, "s")}} for a kilometre and back. The
-# list that Jeff Dean made famous has {{si(measured["dean_2012"], "s")}} for two programs in one
-# data centre. {{holds measured["dean_2012"] > 10 * paths[0].round_trip}} The rest is network cards,
-# switches, kernels and queues, and engineers do shorten that part: a small message over InfiniBand
-# takes {{si(link("infiniband_ndr").end_to_end, "s")}} one way. {{holds 2 *
-# link("infiniband_ndr").end_to_end < measured["dean_2012"] / 10}}
+# list that Jeff Dean made famous has {{si(dean, "s")}} for two programs in one data centre. {{holds
+# dean > 10 * paths[0].round_trip}} The rest is network cards, switches, kernels and queues, and
+# engineers do shorten that part: a small message over InfiniBand takes
+# {{si(link("infiniband_ndr").end_to_end, "s")}} one way. {{holds 2 *
+# link("infiniband_ndr").end_to_end < dean / 10}}
 #
 # ## ◆ What it costs to move a word
 
@@ -298,8 +303,8 @@ figure(
     fig,
     # holds "Every step away from the units costs more": (lambda far: far == sorted(far)
     #  and far[-1] / far[-2] == max(b / a for a, b in zip(far, far[1:])))(list(rungs.values())[3:])
-    caption=f"Arithmetic (green) costs {e.int8_add!r} to {e.fp32_fma!r}; orange bars read a word of "
-    "four bytes. Every step away from the units costs more, and the step off the chip is the "
+    caption=f"Arithmetic (green) costs {e.int8_add!r} to {e.fp32_fma!r}; orange bars read a word "
+    "of four bytes. Every step away from the units costs more, and the step off the chip is the "
     "largest.",
     alt=f"Horizontal bars on a logarithmic axis from {e.int8_add!r} for an int8 addition to "
     f"{e.dram!r} for a word from DRAM.",
@@ -307,7 +312,8 @@ figure(
 
 # %% [markdown]
 # And beyond the chip? A byte from another GPU, from a disk or from another host has further to go.
-# The sources of this ladder are of three kinds, so each row names its layer.
+# GDDR6 is a memory made for accelerators. The sources of this ladder are of three kinds, so each
+# row names its layer. {{because design}}
 
 # %%
 chip, wires, devices = (find(f"byte_{k}") for k in ("on_chip", "on_link", "through_device"))
@@ -315,7 +321,7 @@ per_byte = [
     ["register", chip.register, f"access, {chip.process}, taken as a word of {64} bit"],
     [f"small cache ({8} KB)", chip.sram_8kb, f"access, {chip.process}"],
     [f"large cache ({1} MB)", chip.l2, f"access, {e.process}"],
-    ["GDDR6", chip.dram, f"access, {find('jouppi_7nm').process}, the least printed"],
+    ["memory (GDDR6)", chip.dram, f"access, {find('jouppi_7nm').process}, the least printed"],
     ["another die (NVLink-C2C)", wires.c2c, "link"],
     ["another GPU (NVLink)", wires.nvlink, "link, one hop"],
     ["the host (PCIe)", wires.pcie, "link, an upper end"],
@@ -333,39 +339,21 @@ table(
 )
 
 # %%
-ratios = {
-    "DRAM read over fp16 multiply-add": (
-        read_over_fma, "wires, whose capacitance grows with their length",
-    ),
-    "DRAM read over fp16 multiply": (e.dram / e.fp16_multiply, "the same, without the add"),
-    "fp32 add over int8 add": (e.fp32_add / e.int8_add, "bits that switch"),
-    "fp32 over fp16 multiply-add": (e.fp32_fma / e.fp16_fma, "bits that switch"),
-    "fp32 over fp16 multiply": (e.fp32_multiply / e.fp16_multiply, "bits that switch"),
-    "large over small cache": (e.cache_1mb / e.cache_8kb, "distance to the units"),
-}
-table(
-    [[ratio, value, why] for ratio, (value, why) in ratios.items()],
-    ["ratio", "value", "reason"],
-    caption=f"Computed from Horowitz's table for a process of {e.process}.",
-)
-
-# %%
-now = find("jouppi_7nm")
+now = find("jouppi_7nm")  # eight bytes from memory over an fp32 multiplication, then and now
 then_ratio = [n / e.fp32_multiply for n in (e.dram_64b_least, e.dram_64b_most)]
 now_ratio = [n / now.fp32_multiply for n in (now.gddr6_64b_least, now.gddr6_64b_most)]
 then_ratio, now_ratio
 
 # %% [markdown]
-# The absolute values belong to an old process. Engineers of Google have since printed the same
-# table for {{now.process}} (Jouppi and others, *Ten lessons*). From the one to the other, an fp32
-# multiplication fell from {{si(e.fp32_multiply, "J")}} to {{si(now.fp32_multiply, "J")}}. Eight
-# bytes from DDR memory took {{si(e.dram_64b_least, "J")}} or more then; from GDDR6, a memory made
-# for accelerators, they take {{si(now.gddr6_64b_least, "J")}} or more. Eight bytes cost as much as
-# {{then_ratio[0]:.0f}} to {{then_ratio[1]:.0f}} multiplications then, and {{now_ratio[0]:.0f}} to
-# {{now_ratio[1]:.0f}} now, if they come from GDDR6.
-# {{holds now_ratio[0] < then_ratio[0] <= now_ratio[1] < then_ratio[1]}}
-# Keep the order of magnitude, and look the digits up. It is one reason why *arithmetic intensity*,
-# the subject of chapter 2, decides so much.
+# Horowitz's values belong to a process of {{e.process}}. Engineers of Google have since printed the
+# same table for {{now.process}} (Jouppi and others, *Ten lessons*). Both arithmetic and memory take
+# less energy now: an fp32 multiplication fell from {{si(e.fp32_multiply, "J")}} to
+# {{si(now.fp32_multiply, "J")}}, and eight bytes from memory from {{si(e.dram_64b_least, "J")}} at
+# least to {{si(now.gddr6_64b_least, "J")}}. {{holds now.fp32_multiply < e.fp32_multiply and
+# now.gddr6_64b_least < e.dram_64b_least}} So reading eight bytes costs as much as hundreds of
+# multiplications, then ({{then_ratio[0]:.0f}} to {{then_ratio[1]:.0f}}) and now
+# ({{now_ratio[0]:.0f}} to {{now_ratio[1]:.0f}}). {{holds 200 < now_ratio[0] < then_ratio[1] <
+# 1000}} Keep the order of magnitude, and look the digits up.
 
 # %% [markdown]
 # ## Numbers that come from counting
@@ -388,20 +376,24 @@ total = sum(float(width) for width in parts.values())
 table([*parts.items(), ["sum", total]], ["what", "bytes per parameter"])
 
 # %% [markdown]
-# Recipes differ. With gradients in fp32 the sum is {{adam.total + adam.gradients:.0f}}, and with a
-# second, fp32 copy to add them up in, it is {{adam.total + 2 * adam.gradients:.0f}}. So say what
-# you count. With the {{adam.total:.0f}} bytes of the table, a model of {{si(params, "parameter")}}
-# needs {{si(params * adam.total, "byte")}} before it sees a token, which is more than one H100
-# holds. {{holds params * adam.total > accelerator("h100_sxm").hbm_capacity}}
+# Recipes differ. With gradients in fp32 the sum is {{adam.total + adam.gradients:.0f}}. With
+# gradients of two bytes and an fp32 copy in which they are added up, it is {{adam.total + 2 *
+# adam.gradients:.0f}}. So say what you count. With the {{adam.total:.0f}} bytes of the table, a
+# model of {{si(params, "parameter")}} needs {{si(params * adam.total, "byte")}} before it sees a
+# token, which is more than one H100 holds. {{holds params * adam.total >
+# accelerator("h100_sxm").hbm_capacity}}
 #
 # ### Rules of arithmetic
 #
-# These come from counting and do not depend on hardware. The last two hold for a dense transformer,
-# as long as its context is short beside its width.
+# In a dense transformer, a token that passes through meets each weight once: one multiplication and
+# one addition, which is two FLOPs. {{because algebra}} Training also goes back, and does that for
+# the gradient of the input and for that of the weight. So it takes six. {{because algebra}} Both
+# counts leave attention out (chapter 6), which is small as long as the context is short beside the
+# width.
 
 # %%
 tokens = 1e12
-adam.total * params, 6 * params * tokens
+si(2 * params, "FLOP"), si(6 * params * tokens, "FLOP")
 
 # %% tags=["figure"]
 rules = [
@@ -414,7 +406,7 @@ rules = [
 table(
     rules,
     ["what", "rule", f"for {si(params, 'parameter')}"],
-    caption=f"Training on {si(tokens, 'token')}. What attention adds comes in chapter 6.",
+    caption=f"Training on {si(tokens, 'token')}.",
 )
 
 # %% [markdown]
@@ -425,7 +417,7 @@ table(
 
 # %%
 h100, host, ssd = accelerator("h100_sxm"), memory("dgx_h100_dram"), memory("nvme_ssd")
-# of another program, on another board
+# a second program counted these cycles, on the PCIe board
 least = h100.hbm_cycles_least / accelerator("h100_pcie").clock
 least, pcie.latency, hbm.latency
 
@@ -450,7 +442,7 @@ pyramid = [
 ]  # fmt: skip
 table(
     pyramid,
-    ["level", "latency", "of", "bandwidth, one way", "holds"],
+    ["level", "latency", "the latency of", "bandwidth, one way", "holds"],
     caption="An H100 in a DGX, and what is around it. Two numbers: HBM was measured by two "
     "programs; the L2 was measured, and computed from its width.",
 )
@@ -493,11 +485,10 @@ table(
 
 # %% [markdown]
 # At {{budgets["braking"].speed.printed}} a car moves {{100 * budgets["braking"].distance:.0f}} cm
-# in {{si(budgets["braking"].latency, "s")}}. Batch training is left out: it lasts hours to days,
-# and throughput is what counts.
+# in {{si(budgets["braking"].latency, "s")}}.
 #
-# Where a budget is the course's own premise or a textbook's, the last column says so. Do not quote
-# it as psychology.
+# The last column says whose number it is. A premise of this course or of a textbook is not a
+# finding about people. {{because definition}}
 #
 # ## The machines
 #
@@ -533,25 +524,8 @@ table(
 # half of that, {{h100.bf16 / phone.int8:.0f}}. {{holds h100.int8 == 2 * h100.bf16}}
 
 # %%
-v5p, gb, gib = accelerator("tpu_v5p"), UNITS["GB"][0], UNITS["GiB"][0]
-ridges = [roofline.ridge_point(m.bf16, m.hbm_bandwidth) for m in (h100, v5p)]
-ridges
-
-# %% tags=["figure"]
-table(
-    [
-        ["bf16 peak", h100.bf16, v5p.bf16],
-        ["memory bandwidth", h100.hbm_bandwidth, v5p.hbm_bandwidth],
-        ["memory", h100.hbm_capacity, v5p.hbm_capacity],
-        ["on-chip", h100.l2_capacity, cell(v5p, "vmem_capacity", "byte")],
-        ["link, one way", h100.link_bandwidth, v5p.link_bandwidth],
-        ["link, both ways", h100.link_bandwidth_bidirectional, v5p.link_bandwidth_bidirectional],
-        ["ridge", *ridges],
-    ],
-    ["", h100.name, v5p.name],
-    caption="Two machines for back-of-the-envelope work. On-chip is the L2 of one and the VMEM of "
-    "the other.",
-)
+gb, gib = UNITS["GB"][0], UNITS["GiB"][0]
+h100.hbm_capacity.printed, h100.hbm_capacity
 
 # %% [markdown]
 # The H100 is sold with “{{h100.hbm_capacity.others[0]["printed"]}}”, and the card reports
@@ -629,7 +603,9 @@ print(roofline.transfer_time(Q(1, "GB"), Q(10, "Gbit/s"), Q(10, "ms")).to("ms"))
 
 # %% [markdown]
 # You cannot trade FLOPs for bytes directly, because their units differ. Such a trade goes through
-# time, and its exchange rate is the ridge of chapter 2.
+# time. Its exchange rate is the number of FLOPs that the units can do while one byte arrives, peak
+# over bandwidth, {{roofline.ridge_point(h100.bf16, h100.hbm_bandwidth):.0f}} for an H100. Chapter 2
+# calls it the *ridge*.
 #
 # ## Which ratios survive a generation?
 #
@@ -661,9 +637,9 @@ explore_generations()
 # %% [markdown]
 # ## Check: data sheets against their own arithmetic
 #
-# A peak is clock times operations per cycle times units. A cable's floor is length over speed. So
-# each of these printed or measured numbers can be predicted from others; the last column is the
-# error of the prediction.
+# A peak is clock times FLOPs per cycle times units, where a multiply-add counts as two FLOPs. A
+# cable's floor is length over speed. So each of these numbers can be predicted from others; the
+# last column is the error of the prediction.
 
 # %%
 checks = []
@@ -683,42 +659,23 @@ len(checks)
 table(
     [[n, si(p, p.unit, 4), si(m, p.unit, 4), f"{p / m - 1:+.1%}"] for n, p, m in checks],
     ["what", "predicted", "printed or measured", "error"],
-)
-
-# %% tags=["figure"]
-short = [n for n, _, _ in checks]
-figure(
-    Chart(
-        Axis("predicted over printed or measured", "", domain=(0.9, 1.1)),
-        Axis(scale="category", categories=short),
-        [
-            Points([p / m for _, p, m in checks], short, color="blue"),
-            Rule(x=1, label="prediction is right"),
-        ],
-        height=360,
-    ),
     # holds "agrees with what it prints to within a per cent": all(abs(p / m - 1) < 0.01
     #  for _, p, m in checks[:-1])
     caption="The arithmetic of a data sheet agrees with what it prints to within a per cent, if "
     "the right clock is used. The cable loses a few per cent to its detours.",
-    # holds "the largest deviation is that of the Atlantic cable": checks[-1]
-    #  == max(checks, key=lambda row: abs(row[1] / row[2] - 1))
-    alt="Points close to a vertical rule at one; the largest deviation is that of the Atlantic "
-    "cable.",
 )
 
 # %% [markdown]
 # ### Where it breaks
 #
 # - **The clock on the web page may not be the one behind the peak.** With the boost clock that is
-#   often quoted for an H100 its peak would come out
-#   {{datasheet.peak_from_clock(1.98e9, h100.flop_per_cycle, h100.tensor_core_count) / h100.bf16 - 1:.0%}}
-#   too high.
-# - **A floor is not a forecast.** Real paths add equipment, detours and queues; real memories add
-#   page misses and refresh.
-# - **Latency has layers.** InfiniBand hardware takes {{si(infiniband.latency, "s")}}, a message
-#   from program to program {{si(infiniband.end_to_end, "s")}}, and for one step of a collective
-#   over it NCCL reckons with {{si(infiniband.nccl_step_simple, "s")}}. Say which one you mean.
+#   often quoted for an H100 its peak would come out {{datasheet.peak_from_clock(1.98e9,
+#   h100.flop_per_cycle, h100.tensor_core_count) / h100.bf16 - 1:.0%}} too high.
+# - **A floor is not a forecast.** Real paths add equipment, detours and queues.
+# - **Latency has layers.** InfiniBand hardware takes {{si(infiniband.latency, "s")}}, and a message
+#   from program to program {{si(infiniband.end_to_end, "s")}}. NVIDIA's library for communication
+#   among GPUs, NCCL (chapter 7), reckons with {{si(infiniband.nccl_step_simple, "s")}} for one step
+#   of a joint operation. Say which one you mean.
 #
 # ### Joules, measured
 #
@@ -810,7 +767,7 @@ def lines(threads):
 
 
 # %% tags=["measured"]
-compare_here(here, lines(usable_cores()), caption="The guess stands where other chapters have a law.")
+compare_here(here, lines(usable_cores()), caption="Here your guess stands in place of a law.")
 
 # %% [markdown]
 # ### Explain the difference
@@ -827,15 +784,13 @@ compare_here(here, lines(usable_cores()), caption="The guess stands where other 
 #   that part of its bandwidth does not show in the result. {{because algebra: two reads and a write
 #   instead of one of each}}
 # - **A message to another program** travels hardly any distance. What you measure is the operating
-#   system: two calls to send, two to receive, and the time it takes to wake a sleeping process. It
-#   is the data centre's round trip again, on a smaller scale.
+#   system: two calls to send, two to receive, and the time it takes to wake a sleeping process.
 # - **A safe write** waits until the drive, or what stands in for it in a virtual machine, says that
 #   it is done. Without that word you would measure how fast a program fills memory.
 #
 # ### The same on a recorded machine
 #
-# This one was measured for the course. It is a rented virtual machine, and its samples are in the
-# repository.
+# This one, a rented virtual machine, was measured for the course.
 
 # %%
 recorded = shipped()["amd_epyc_2core"]
@@ -851,11 +806,12 @@ far = find_quantity(recorded, "host.latency", size=2**26).value
 on_their_way = in_flight(recorded, 2**26)
 
 # %% [markdown]
-# One more number follows from two of these. A core gets {{si(one_core, "byte/s")}} through a triad,
-# though each load takes {{si(far, "s")}} where the working set is far beyond the caches. So several
-# cache lines must be on their way at once: latency times bandwidth, over the size of a line, gives
-# {{on_their_way:.0f}}. That is Little's law, the subject of chapter 4. This is also why a single
-# core often cannot saturate memory: it can keep track of a limited number of outstanding loads.
+# One more number follows from two of these. A *triad* reads two vectors and writes a third, $a = b
+# + s\,c$. {{because definition}} One core moves {{si(one_core, "byte/s")}} in it, though each load
+# from so large a working set takes {{si(far, "s")}}. So several cache lines must be on their way at
+# once: bandwidth times latency, over the size of a line, gives {{on_their_way:.0f}}. That is
+# Little's law, the subject of chapter 4. It is also why one core often cannot use up the memory's
+# bandwidth: it can wait for a limited number of loads at a time.
 #
 # ### And with neighbours
 #
@@ -922,7 +878,7 @@ ask("numbers.country_requests", seed="chapter")
 # ## ◆ Back to the review
 
 # %%
-away, nearby = memory("path_country").round_trip, measured["dean_2012"]
+away, nearby = memory("path_country").round_trip, dean
 once = 2 * params / h100.hbm_bandwidth  # one pass over the weights of a model, in bf16
 whole = h100.hbm_capacity / h100.hbm_bandwidth
 si(away, "s"), si(once, "s"), si(whole, "s"), si(nearby, "s")
@@ -940,9 +896,10 @@ table(
 
 # %% [markdown]
 # To compute one vector for one request, the GPU reads each weight of a model once and does two
-# FLOPs with it. That is far too little arithmetic to keep its units busy, as chapter 2 will show,
-# so the time is that of reading. Even a model that fills the whole memory is read before the light
-# is back. {{holds once < whole < away}} **If the question is latency, compute it again.**
+# FLOPs with it. While it reads one byte, its units could do hundreds, so the time is that of
+# reading. {{holds h100.bf16 / h100.hbm_bandwidth > 200}} Even a model that fills the whole memory
+# is read before the light is back. {{holds once < whole < away}} **If the question is latency,
+# compute it again.**
 #
 # But latency is not cost. While a request waits for the network, the GPU works for others. A
 # request that computes its vector alone occupies the GPU for {{si(once, "s")}}, so one GPU serves

@@ -53,9 +53,9 @@ a100 = accelerator("a100_80gb")
 a100.bf16, a100.hbm_bandwidth
 
 # %%
-there_and_back = 4 / a100.hbm_bandwidth
+there_and_back = transfer_time(4, a100.hbm_bandwidth)
 could = there_and_back * a100.bf16
-there_and_back, could
+there_and_back, round(could)
 
 # %% [markdown]
 # They could do {{could:.0f}} operations, and they are asked for one. **The arithmetic and the bytes
@@ -75,7 +75,7 @@ reveal("roofline.relu_share")
 #
 # The first clock counts FLOPs against the rate at which the chip can do them. The second counts
 # bytes against the bandwidth of what they cross: the memory here, a link between chips further
-# down.
+# down. Both kinds of traffic are called *communication* (comms).
 #
 # $$T_\text{math} = \frac{\text{FLOPs} }{\text{peak FLOP/s} }
 # \qquad T_\text{comms} = \frac{\text{bytes} }{\text{bandwidth} }$$
@@ -146,13 +146,16 @@ elementwise_intensity(), ridge
 # The figure is drawn with matplotlib alone, so that you can copy the cell for your own machine.
 
 # %%
-import matplotlib.pyplot as plt
-
 kernels = {
     "ReLU": elementwise_intensity(),
     "dot product": arithmetic_intensity(dot_flops(2**40), dot_bytes(2**40)),
     "large matmul": matmul_intensity(4096, 4096, 4096),
 }
+kernels
+
+# %%
+import matplotlib.pyplot as plt
+
 x = np.geomspace(0.1, 1e4, 200)
 fig, ax = plt.subplots(figsize=(8, 3.6), layout="constrained")
 ax.loglog(x, attainable(x, a100.bf16, a100.hbm_bandwidth))
@@ -199,8 +202,9 @@ figure(
 # about the ridge, counted in tokens.** {{holds 1 <= critical_batch_exact(8192, 8192, ridge) / ridge
 # < 1.1}}
 #
-# Here is the exact count. In $X[B, D]\,Y[D, F] = Z[B, F]$ there are $BDF$ multiplications and about
-# as many additions. $X$, $Y$ and $Z$ cross the bus once, at two bytes for an element:
+# Here is the exact count. In $X[B, D]\,Y[D, F] = Z[B, F]$ each element of $Z$ is a sum over $D$,
+# the dimension that is *contracted*. So there are $BDF$ multiplications and about as many
+# additions. $X$, $Y$ and $Z$ cross the bus once, at two bytes for an element:
 #
 # $$\text{intensity} = \frac{2BDF}{2BD + 2DF + 2BF} = \frac{BDF}{BD + DF + BF}
 # \approx B \quad \text{while } B \ll D, F$$
@@ -225,8 +229,7 @@ table(
 )
 
 # %% [markdown]
-# For other batches, here is a slider made with ipywidgets alone: a control, a place for the answer,
-# and what to do when the control moves.
+# For other batches, here is a slider made with ipywidgets alone.
 
 # %%
 from IPython.display import display
@@ -246,9 +249,10 @@ show()
 display(batch, answer)
 
 # %% [markdown]
-# The short form puts the turn at {{critical_batch(ridge):.0f}} tokens, and the exact count at
-# {{critical_batch_exact(D, F, ridge):.0f}}. What counts is the tokens on this chip, whether they
-# belong to one sequence or to a thousand.
+# By the short form, an intensity of $B$, the matmul becomes compute-bound at
+# {{critical_batch(ridge):.0f}} tokens, and by the exact count at {{critical_batch_exact(D, F,
+# ridge):.0f}}. What counts is the tokens on this chip, whether they belong to one sequence or to a
+# thousand.
 #
 # A dense language model that *decodes* makes one token per request and step. Each step multiplies
 # with the weight matrices of the whole model, so it reads each of them once, whatever the batch.
@@ -268,10 +272,6 @@ from lightspeed_course.explorers.roofline import explore
 explore()
 
 # %% [markdown]
-# This picture has limits, and the rest of the chapter is about them. Chips differ; they have
-# several memories; a matrix may have to be read again; and a result may not have to be written.
-# Then the chapter holds the roofline against measured kernels.
-#
 # ## The ridges of ten chips
 
 # %%
@@ -359,16 +359,17 @@ figure(
 # rows 2          tile        tile       and so are columns 1
 # ```
 #
-# The picture does it for larger matrices. Step from tile to tile, and read the counts on the strips.
+# The picture does it for larger matrices. Step from tile to tile, and read the counts on the
+# strips.
 
 # %%
 explore_tiles()
 
 # %% [markdown]
 # **Each strip is read once for each tile that needs it.** So larger tiles read less. {{holds
-# tiled_matmul_bytes(D, D, D, 256, 256) < tiled_matmul_bytes(D, D, D, 128, 128)}} Per
-# step of the contraction, a tile of $b_m \times b_n$ reads $b_m + b_n$ elements of two bytes and
-# does $b_m b_n$ multiplications and additions:
+# tiled_matmul_bytes(D, D, D, 256, 256) < tiled_matmul_bytes(D, D, D, 128, 128)}} For each step
+# along the contracted dimension, a tile of $b_m \times b_n$ reads $b_m + b_n$ elements of two bytes
+# and does $b_m b_n$ multiplications and additions:
 #
 # $$\text{intensity of a tile} = \frac{2\,b_m b_n}{2\,(b_m + b_n)} = \frac{b_m b_n}{b_m + b_n}$$
 #
@@ -530,9 +531,10 @@ figure(
 )
 
 # %% [markdown]
-# The short form promised {{critical_batch(ridge_v5e, 1):.0f}} tokens. The large matrix needs
-# {{turn[large] / critical_batch(ridge_v5e, 1) - 1:.0%}} more and the small one
-# {{turn[small] / critical_batch(ridge_v5e, 1) - 1:.0%}} more.
+# With weights of one byte half as much is read, so the short form promises half of the ridge,
+# {{critical_batch(ridge_v5e, 1):.0f}} tokens. {{holds critical_batch(ridge_v5e, 1) == ridge_v5e /
+# 2}} The large matrix needs {{turn[large] / critical_batch(ridge_v5e, 1) - 1:.0%}} more and the
+# small one {{turn[small] / critical_batch(ridge_v5e, 1) - 1:.0%}} more.
 #
 # ### Problem 4: a matrix of its own for each token
 #
@@ -552,17 +554,17 @@ ask("roofline.h100_critical_batch")
 # %% [markdown]
 # ## A roofline with a link in it
 #
-# Split the contraction over two chips. Each multiplies half of $X$'s columns with half of $Y$'s
-# rows and holds a partial sum of the whole result. {{because design}} They exchange those and add.
-# Each chip does half of the FLOPs, and sends $BF$ elements of two bytes over the link, both ways at
-# once. {{holds split_matmul_bounds(128, D, F, v5e.bf16, 45e9).math ==
+# Split the contracted dimension over two chips. Each multiplies half of $X$'s columns with half of
+# $Y$'s rows and holds a partial sum of the whole result. {{because design}} They exchange those and
+# add. Each chip does half of the FLOPs, and sends $BF$ elements of two bytes over the link, both
+# ways at once. {{holds split_matmul_bounds(128, D, F, v5e.bf16, 45e9).math ==
 # compute_time(matmul_flops(128, D, F) / 2, v5e.bf16)}}
 #
 # $$T_\text{math} = \frac{2BDF}{2 C} \qquad T_\text{comms} = \frac{2BF}{W}
 # \qquad T_\text{math} > T_\text{comms} \iff \frac{D}{2} > \frac{C}{W}$$
 #
-# The batch cancels. What counts is the length of the contraction. The table is for two {{v5e.name}}
-# chips and one link of {{si(link("ici_v5e").bandwidth_per_link, "byte/s")}} in each direction.
+# The batch cancels. What counts is $D$. The table is for two {{v5e.name}} chips and one link of
+# {{si(link("ici_v5e").bandwidth_per_link, "byte/s")}} in each direction.
 
 # %%
 one_way = link("ici_v5e").bandwidth_per_link
@@ -615,7 +617,7 @@ prefill, decode, alone
 # %% [markdown]
 # These are for {{S}} cached tokens: prefill of a prompt of that length, decoding with {{G}} query
 # heads to each KV head, and decoding with a KV head for each query head. Prefill is far above the
-# ridges of this chapter. {{holds attention_intensity(S, S, G) > 10 * max(ridges_of.values())}}
+# ridges of the ten chips. {{holds attention_intensity(S, S, G) > 10 * max(ridges_of.values())}}
 # Decoding stays below $G$, however long the context is. {{holds attention_intensity(1, 100 * S, G)
 # < G}} So while $G$ is far below the ridge, attention is memory-bound when decoding. {{holds G <
 # min(ridges_of.values()) / 10}} That is why it was worth changing models so that heads share keys
@@ -680,6 +682,7 @@ table(
 colors = {"bf16": "blue", "fp8": "orange", "int8 weights": "purple"}
 markers = {"bf16": "circle", "fp8": "square", "int8 weights": "triangle"}
 groups = {p: [(e.m, s) for _, kind, e, _, s in rows if kind == p] for p in colors}
+full, narrow = ([s for p in ps for _, s in groups[p]] for ps in (["bf16"], ["fp8", "int8 weights"]))
 figure(
     Chart(
         Axis("batch", "token", "log", domain=(0.7, 2e4)),
@@ -696,11 +699,8 @@ figure(
     caption="No kernel beats the roof. In bf16 they reach most of it, in narrower formats about "
     "six tenths.",
     # holds "Points below a rule at one hundred per cent": max(s for *_, s in rows) < 1
-    alt="Points below a rule at one hundred per cent: bf16 products between "
-    f"{min(s for _, s in groups['bf16']):.0%} and {max(s for _, s in groups['bf16']):.0%}, "
-    "fp8 and int8 weights between "
-    f"{min(s for _, s in groups['fp8'] + groups['int8 weights']):.0%} and "
-    f"{max(s for _, s in groups['fp8'] + groups['int8 weights']):.0%}.",
+    alt=f"Points below a rule at one hundred per cent: bf16 products between {min(full):.0%} and "
+    f"{max(full):.0%}, fp8 and int8 weights between {min(narrow):.0%} and {max(narrow):.0%}.",
 )
 
 # %% [markdown]
@@ -765,9 +765,8 @@ table([[c, kind, m, f"{error:+.0%}"] for c, kind, m, error in errors], columns)
 #
 # ### The same bound against tens of thousands of products
 #
-# A handful of rows can agree by luck. NVIDIA publishes the tables behind its configurator: millions
-# of products on ten GPUs, in several libraries and formats. {{holds
-# weigh("roofline-gemm").rows.record.full_rows > 2e6 and
+# A handful of rows can agree by luck. NVIDIA publishes millions of products on ten GPUs, in several
+# libraries and formats. {{holds weigh("roofline-gemm").rows.record.full_rows > 2e6 and
 # len(weigh("roofline-gemm").rows["chip"].present()) == 10}} A sample comes with the course;
 # `lightspeed evidence roofline --data DIR` reads the whole. First a forecast.
 
@@ -781,8 +780,8 @@ table(
     [[e.regime, e.rows, si(e.ratios[1], "%"), si(e.beaten, "%")] for e in gemms.by_regime],
     ["regime", "rows", "median share of the roof", "rows that beat it"],
     # holds "of them are faster": len(too_fast) < len(gemms.rows.refused)
-    caption=f"Refused before: {len(gemms.rows.refused)} rows. {len(too_fast)} of them are faster "
-    f"than the chip allows, such as {too_fast[0].name}: {too_fast[0].reason}.",
+    caption=f"Left out as faulty: {len(gemms.rows.refused)} rows. {len(too_fast)} of them are "
+    f"faster than the chip allows, such as {too_fast[0].name}: {too_fast[0].reason}.",
 )
 
 # %% tags=["figure"]
@@ -832,12 +831,12 @@ reveal("roofline.left_out_chip")
 #   behind a large cache, and a benchmark that repeats one product finds its operands there.
 #   {{holds l40s.hbm_bandwidth < h100.hbm_bandwidth / 3 and l40s.l2_capacity > h100.l2_capacity and
 #   in_cache > 0.9}}
-# - **A narrow format is a promise.** In the median, bf16 reaches
-#   {{share("b200", "bfloat16"):.0%}} of its own roof on a B200, fp8 {{share("b200", "fp8"):.0%}}, nvfp4 {{share("b200", "nvfp4"):.0%}}.
-#   {{holds share("b200", "bfloat16") > share("b200", "fp8") > share("b200", "nvfp4")}} With
-#   {{peaks:.0f}} times the peak of bf16, the {{len(pairs)}} products that the sample has in both
-#   formats, in one library, are {{np.median(pairs):.1f}} times as fast, in the median.
-#   {{holds len(pairs) > 10 and np.median(pairs) < 3}}
+# - **A narrow format is a promise.** In the median, bf16 reaches {{share("b200", "bfloat16"):.0%}}
+#   of its own roof on a B200, fp8 {{share("b200", "fp8"):.0%}}, nvfp4 {{share("b200",
+#   "nvfp4"):.0%}}. {{holds share("b200", "bfloat16") > share("b200", "fp8") > share("b200",
+#   "nvfp4")}} With {{peaks:.0f}} times the peak of bf16, the {{len(pairs)}} products that the
+#   sample has in both formats, in one library, are {{np.median(pairs):.1f}} times as fast, in the
+#   median. {{holds len(pairs) > 10 and np.median(pairs) < 3}}
 # - **A bound judges the data, too.** {{len(too_fast)}} rows were refused because no cache and
 #   no clock explains their speed. {{holds all(one.name for one in too_fast)}} Among them are
 #   {{sum("peak" in one.reason for one in too_fast)}} that exceed the peak of their format, so the
@@ -845,11 +844,11 @@ reveal("roofline.left_out_chip")
 #
 # ### A forecast with an interval
 #
-# `product_time` says what to expect where the roofline says what nothing beats: both clocks at a
-# share of their rates, behind a launch. {{because definition}} Its constants come from products
-# that were timed. So leave one chip out, set the constants by the others, and forecast the one that
-# they have not seen. The others also say how far off such constants are. That is the interval,
-# made to hold nine rows of ten. {{because definition}}
+# The roofline is a bound. `product_time` says what to expect: both clocks at a share of their
+# rates, after the time of a launch. {{because definition}} The shares and the launch are set by
+# products that were timed. So leave one chip out, set them by the others (`left_out` does that for
+# each chip), and forecast the one that they have not seen. How far off the others are gives an
+# interval, made to hold nine rows of ten. {{because definition}}
 
 # %%
 times, low, high = left_out(gemms.rows)
@@ -903,6 +902,9 @@ from lightspeed_course.measure.pages.machine_figures import (
 )
 
 guess = {"ReLU": 1.0, "axpy": 1.0, "dot product": 1.0}  # of its roof, from 0 to 1
+guess
+
+# %%
 width = 4  # bytes of a number in fp32
 loops = {
     "ReLU": "relu", "axpy": "axpy", "dot product": "dot", "fused chain": "fused",
@@ -943,8 +945,8 @@ peaks_table(mine)
 #   {{because advice: what to look for in one's own table}} The slope comes from a loop that reads
 #   and writes at once. A core can have only a limited number of reads in flight, however idle the
 #   memory is. {{because design}}
-# - **Fusion may save less than the passes that it saves.** {{because advice: what to look for in
-#   one's own table}} It does the same FLOPs in a third of the counted bytes. {{holds 3 *
+# - **Fusion may save less time than it saves passes.** {{because advice: what to look for in one's
+#   own table}} It does the same FLOPs in a third of the counted bytes. {{holds 3 *
 #   PASSES["fused"][0] == PASSES["unfused"][0] and FLOPS["fused"] == FLOPS["unfused"]}} But it
 #   writes into another vector and pays for that fetch, while two of the three passes work in place
 #   and do not.
@@ -961,7 +963,7 @@ peaks_table(mine)
 #
 # ### The same on a recorded machine
 #
-# This is a rented virtual machine, measured for the course. Its samples are in the repository.
+# This is a rented virtual machine, measured for the course.
 
 # %%
 recorded = shipped()["amd_epyc_2core"]
@@ -986,8 +988,7 @@ max(first.peaks.values()) / first.memory
 #
 # ### And on another maker's
 #
-# Two cores again, rented again. While it was measured, neighbours took a part of its time (chapter
-# 1 shows how the record says so).
+# While this one was measured, neighbours took a part of its time.
 
 # %%
 other = shipped()["intel_xeon_2core"]
@@ -1002,18 +1003,16 @@ gains = [r.peaks["bf16"] / r.peaks["fp32"] for r in (first, second)]
 gains
 
 # %% [markdown]
-# In fp32 the two are nearly alike: the second reaches
-# {{second.peaks["fp32"] / first.peaks["fp32"]:.0%}} of the first. {{holds 0.8 <
-# second.peaks["fp32"] / first.peaks["fp32"] < 1.25}} From memory it gets
-# {{second.memory / first.memory:.0%}}. So its ridge is the higher one. {{holds second.peaks["fp32"]
-# / second.memory > first.peaks["fp32"] / first.memory}} A kernel between the two ridges is
-# compute-bound on one machine and memory-bound on the other. "They have the same FLOP/s" tells you
-# little about such a kernel.
+# In fp32 the two are nearly alike: the second reaches {{second.peaks["fp32"] /
+# first.peaks["fp32"]:.0%}} of the first. {{holds 0.8 < second.peaks["fp32"] / first.peaks["fp32"] <
+# 1.25}} From memory it gets {{second.memory / first.memory:.0%}}. So its ridge is the higher one.
+# {{holds second.peaks["fp32"] / second.memory > first.peaks["fp32"] / first.memory}} A kernel
+# between the two ridges is compute-bound on one machine and memory-bound on the other.
 #
 # bf16 gains a factor of {{gains[0]:.1f}} on the first. A vector of the processor holds twice as
 # many numbers of half the size. {{because algebra}} On the second bf16 gains a factor of
 # {{gains[1]:.1f}}. There PyTorch takes a unit that multiplies whole tiles of matrices (`amx_bf16`
-# in the record's list). Much speed in a narrow type comes from a unit that was built for it.
+# in the record's list).
 #
 # ## Gallery of wrong claims
 #

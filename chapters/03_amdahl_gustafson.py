@@ -25,7 +25,7 @@ import numpy as np
 from lightspeed.catalog import accelerator, find, link
 from lightspeed_course import Axis, Bars, Chart, Line, Points, Rule, figure, human_time, si, sweep
 from lightspeed_course import ask, cards, predict, residual_chart, reveal, table, weigh
-from lightspeed_course.profiles import read_breakdown, read_profile, scaling_runs
+from lightspeed_course.profiles import read_profile, scaling_runs
 from lightspeed.roofline import transfer_time
 from lightspeed.scaling import *
 from lightspeed.training import *
@@ -109,10 +109,9 @@ sweep(amdahl_speedup, n=sizes, parallel=shares)
 # %% [markdown]
 # Read down a column: each doubling of the processors multiplies the speedup by less than the one
 # before. {{holds all(amdahl_speedup(4 * n, parallel=p) * amdahl_speedup(n, parallel=p) <
-# amdahl_speedup(2 * n, parallel=p) ** 2 for p in shares for n in range(1, 1000))}} And mind the
-# slogan that a job becomes ten times faster once nine tenths of it become a hundred times faster.
-# {{because quotation}} The table has {{amdahl_speedup(100, parallel=0.9):.2f}}. Ten is the limit,
-# and no factor reaches it. {{holds amdahl_speedup(1e12, parallel=0.9) < 10 and
+# amdahl_speedup(2 * n, parallel=p) ** 2 for p in shares for n in range(1, 1000))}} With nine tenths
+# parallel, a hundred processors give {{amdahl_speedup(100, parallel=0.9):.2f}}. Ten is the limit,
+# and no number reaches it. {{holds amdahl_speedup(1e12, parallel=0.9) < 10 and
 # abs(amdahl_speedup(math.inf, parallel=0.9) - 10) < 1e-9}}
 #
 # For other numbers of processors, a slider of ipywidgets:
@@ -173,24 +172,18 @@ reveal("scaling.affordable_share")
 #
 # ## ◆ From a profile to p
 #
-# The law is useless until you know $p$, and you have to measure $p$; you cannot guess it. Start
-# with a guess all the same, to see how far off it is.
+# The law is useless until you know $p$, and you have to measure $p$. Start with a guess all the
+# same, to see how far off it is.
 
 # %%
 predict("scaling.profile", ...)
 
 # %% [markdown]
-# Here is that breakdown of a job's time, in a JSON file.
+# Here is that breakdown of a job's time, in seconds. `read_breakdown("step.json")` reads one from a
+# file.
 
 # %%
-import json
-from pathlib import Path
-from tempfile import mkdtemp
-
-folder = Path(mkdtemp())
-parts = {"setup": 0.1, "compute": 0.9, "finish": 0.1}
-written = (folder / "step.json").write_text(json.dumps(parts))
-breakdown = read_breakdown(folder / "step.json")
+breakdown = {"setup": 0.1, "compute": 0.9, "finish": 0.1}
 p = parallel_fraction(breakdown, ["compute"])
 cores = 100
 whole = profile_speedup(breakdown, {"compute": cores})
@@ -241,6 +234,8 @@ table(
 
 # %%
 import cProfile
+from pathlib import Path
+from tempfile import mkdtemp
 
 
 def tokenize():
@@ -252,12 +247,12 @@ def multiply(tokens):
     return [weights[tokens[:4000]] @ weights.T for _ in range(3)]
 
 
-profiler = cProfile.Profile()
+profiler, saved = cProfile.Profile(), Path(mkdtemp()) / "out.prof"
 profiler.runcall(lambda: multiply(tokenize()))
-profiler.dump_stats(folder / "out.prof")
+profiler.dump_stats(saved)
 
 # %% tags=["measured"]
-here = read_profile(folder / "out.prof", ["tokenize", "multiply"])
+here = read_profile(saved, ["tokenize", "multiply"])
 at_most = [f"{profile_speedup(here, {part: math.inf}):.2f}" for part in here]
 table(
     [[part, si(t, "s"), most] for (part, t), most in zip(here.items(), at_most)],
@@ -311,17 +306,15 @@ ask("scaling.grown_job", seed="chapter")
 # %% [markdown]
 # ## One law, two baselines
 #
-# The two laws are often set against each other, as the pessimist and the optimist. They are one
-# law. Amdahl's share is a share of the time on *one* processor, and Gustafson's of the time on *n*.
-# {{because definition}} In the same run the two are different numbers, because on $n$ processors
-# the parallel part has become shorter and the serial part has not.
-# {{holds serial_on_n(n_few, serial_on_one=serial) > serial}}
+# The two laws are one. Amdahl's share is a share of the time on *one* processor, and Gustafson's of
+# the time on *n*. {{because definition}} In the same run the two are different numbers, because on
+# $n$ processors the parallel part has become shorter and the serial part has not. {{holds
+# serial_on_n(n_few, serial_on_one=serial) > serial}}
 #
 # $$s_n = \frac{s_1}{s_1 + \frac{1 - s_1}{n} } \qquad\qquad s_1 = \frac{s_n}{s_n + (1 - s_n)\, n}$$
 #
 # Put the converted share in, and both laws give the same speedup, as the cells below show. {{holds
-# abs(gustafson_speedup(n_few, serial=serial_on_n(n_few, serial_on_one=serial)) - few) < 1e-9}} A
-# property test in this course's repository tries it on random shares and processors.
+# abs(gustafson_speedup(n_few, serial=serial_on_n(n_few, serial_on_one=serial)) - few) < 1e-9}}
 
 # %%
 sweep(serial_on_n, n=[1, 8, 64, 1000], serial_on_one=serial)
@@ -341,13 +334,14 @@ amdahl_speedup(n_many, serial=serial), gustafson_speedup(n_many, serial=on_thous
 # %% [markdown]
 # ## From measured speedups back to a share
 #
-# You rarely know $s$. You have a scaling table. Solve Amdahl's law for it:
+# You rarely know $s$. You have a scaling table: a speedup $S$ for each number of processors $n$.
+# Ask which serial share *would* explain it, and call that share $e(n)$. Solve Amdahl's law for it:
 #
 # $$e(n) = \frac{ \frac{1}{S} - \frac{1}{n} }{1 - \frac{1}{n} }$$
 #
-# This is the metric of Karp and Flatt, the serial share that *would* explain the speedup. Look at
-# its trend more than at its value. {{because advice}} If it is constant in $n$, the loss behaves
-# like serial work. If it grows, some cost grows with $n$.
+# This is the metric of Karp and Flatt. Look at its trend more than at its value. {{because advice}}
+# If it is constant in $n$, the loss behaves like serial work. If it grows, some cost grows with
+# $n$.
 #
 # Here are two models, each trained to a fixed quality on three sizes of a cluster. In each, the
 # smallest run is the unit, since nobody has published a run on one GPU. {{because history}}
@@ -415,7 +409,8 @@ ask("scaling.diagnose", seed="chapter")
 #
 # ### It grows, and how much depends on the message
 #
-# Here is a measured all-reduce between nodes of eight H100.
+# An *all-reduce* adds up an array over all GPUs, and gives each of them the sum. {{because
+# definition}} Training uses it for gradients. Here it is measured, between hosts of eight H100.
 
 # %%
 p5 = runs["p5_allreduce"]
@@ -439,20 +434,20 @@ table(
 # %% [markdown]
 # On the larger machine the large message takes a little longer, and the small one takes twice as
 # long. {{holds seconds["large"][-1] / seconds["large"][0] < 1.2 and 2 < seconds["small"][-1] /
-# seconds["small"][0] < 2.1}} The usual model says why. In a ring each GPU sends fewer than two
-# copies of the message, however many GPUs there are.
-# {{holds all(1 <= 2 * (k - 1) / k < 2 for k in range(2, 10_000))}} It does so in $2 (n - 1)$ steps,
-# and each of them has a latency: {{because algebra}}
+# seconds["small"][0] < 2.1}} The usual model says why. In a *ring* each GPU passes pieces of the
+# array on to the next one, until the sums have come round. {{because definition}} Each sends fewer
+# than two copies of the array, however many GPUs there are. {{holds all(1 <= 2 * (k - 1) / k < 2
+# for k in range(2, 10_000))}} It does so in $2 (n - 1)$ steps, and each of them has a latency:
+# {{because algebra}}
 #
 # $$t(n) = \underbrace{2\,\frac{n - 1}{n}\,\frac{\text{bytes} }{\text{bandwidth} } }
-# _\text{a plateau: as good as serial}
+# _\text{nearly constant, like serial work}
 # + \underbrace{2\,(n - 1)\,\text{latency} }_\text{grows}$$
 #
 # ### Small batch, many GPUs
 #
 # Train a model with data parallelism on one fixed batch. Each GPU computes gradients for its part
-# of the batch; then the gradients of all GPUs are added up, by an all-reduce.
-# {{because definition}}
+# of the batch; then an all-reduce adds them up. {{because definition}}
 
 # %%
 llama, h100, ndr = find("llama2_7b"), accelerator("h100_sxm"), link("infiniband_ndr")
@@ -494,38 +489,36 @@ figure(
     ),
     # holds "There is no serial work": abs(communication_speedup(1e9, serial=0.0, overhead=0.0) -
     #   1e9) < 1
-    caption=(
-        f"Strong scaling of {llama.name} with gradients in bf16 over {ndr.name}, no overlap:"
-        f" batches of {si(batches['small batch'], 'token')} and"
-        f" {si(batches['large batch'], 'token')}. There is no serial work in this model at all."
-    ),
-    alt=(
-        "Two curves that follow the diagonal, flatten and then fall: the small batch peaks at a"
-        f" speedup of {top['small batch'][1]:.0f}, the large one at {top['large batch'][1]:.0f}."
-    ),
+    caption=f"Strong scaling of {llama.name} with gradients in bf16 over {ndr.name}, no overlap: "
+    f"batches of {si(batches['small batch'], 'token')} and {si(batches['large batch'], 'token')}. "
+    "There is no serial work in this model at all.",
+    alt="Two curves that follow the diagonal, flatten and then fall: the small batch peaks at a "
+    f"speedup of {top['small batch'][1]:.0f}, the large one at {top['large batch'][1]:.0f}.",
 )
 
 # %% [markdown]
 # The small batch never gets beyond {{top["small batch"][1]:.0f}} times the speed of one GPU, and is
-# fastest on about {{si(top["small batch"][0], "", 2)}} GPUs.
-# {{holds peaks["small batch"].max() == top["small batch"][1] < top["large batch"][1]}} The large
-# one reaches {{top["large batch"][1]:.0f}}, on about {{si(top["large batch"][0], "", 2)}}. Past its
-# peak each gets slower. {{holds all((np.diff(c[c.argmax() :]) < 0).all() for c in peaks.values())}}
-# What looked like a serial share is the plateau of the ring; what turns the curve down is latency.
-# In practice the reduction overlaps with the backward pass, as a section below shows, and NCCL has
+# fastest on about {{si(top["small batch"][0], "", 2)}} GPUs. {{holds peaks["small batch"].max() ==
+# top["small batch"][1] < top["large batch"][1]}} The large one reaches
+# {{top["large batch"][1]:.0f}}, on about {{si(top["large batch"][0], "", 2)}}. Past its peak each
+# gets slower. {{holds all((np.diff(c[c.argmax() :]) < 0).all() for c in peaks.values())}} What
+# looks like a serial share is the first term of the ring; what turns the curve down is latency. In
+# practice the reduction overlaps with the backward pass, as a section below shows, and NCCL has
 # trees for small messages (chapter 7). With a tree latency grows more slowly, but it still grows.
 #
 # ### The Universal Scalability Law
 #
-# A simple third term is one that grows by the same amount, $κ$, with each processor beyond the
-# first: {{because definition}}
+# A simple third term grows by the same amount, $κ$, with each processor beyond the first, so $c(n)
+# = κ\,(n - 1)$. {{because definition}} Put that in, and take one over the time. At $n^*$ one more
+# processor shortens the second term by as much as it lengthens the third, and the job is fastest:
+# {{because algebra}}
 #
 # $$S(n) = \frac{n}{1 + s\,(n - 1) + κ\,n\,(n - 1)} \qquad n^* = \sqrt{\frac{1 - s}{κ} }$$
 #
 # Gunther calls $s$ contention, and $κ$ coherence: the cost of each processor having to hear from
-# each of the others. At $n^*$ the job is fastest. {{because algebra}} Because $n^*$ is a square
-# root, a machine a hundred times as large needs a $κ$ ten thousand times as small.
-# {{holds abs(usl_peak(serial=0.1, kappa=1e-8) / usl_peak(serial=0.1, kappa=1e-4) - 100) < 1e-6}}
+# each of the others. Because $n^*$ is a square root, a machine a hundred times as large needs a $κ$
+# ten thousand times as small. {{holds abs(usl_peak(serial=0.1, kappa=1e-8) / usl_peak(serial=0.1,
+# kappa=1e-4) - 100) < 1e-6}}
 
 # %%
 ask("scaling.peak")
@@ -584,34 +577,30 @@ table(
 )
 
 # %% tags=["figure"]
-model = fit.baseline * usl_speedup(grid[grid < 40], serial=fit.serial, kappa=fit.kappa)
-amdahl = amdahl_speedup(grid[grid < 40], serial=fit.serial)
+upto = grid[grid < 40]
+model = fit.baseline * usl_speedup(upto, serial=fit.serial, kappa=fit.kappa)
+amdahl, middle = amdahl_speedup(upto, serial=fit.serial), np.median(speedups, axis=1)
 figure(
     Chart(
         Axis("workers n", "", "log", domain=(0.9, 40)),
         Axis("speedup", "", domain=(0, 14)),
         [
-            Line(grid[grid < 40], amdahl, "Amdahl, same s", "blue", dash=True),
-            Line(grid[grid < 40], model, "fit", "orange"),
+            Line(upto, amdahl, "Amdahl, same s", "blue", dash=True),
+            Line(upto, model, "fit", "orange"),
             Points(np.repeat(n_own, samples.shape[1]), speedups.ravel(), color="black", size=2),
             Rule(x=fit.peak, label=f"n* {fit.peak:.0f}"),
         ],
     ),
     # because "All samples that were taken": design
     # holds "by Amdahl's law it would never fall": (np.diff(amdahl) > 0).all() and
-    #   np.median(speedups, axis=1).argmax() not in (0, 9)
-    caption=(
-        "All samples that were taken. The speedup rises, stops and falls; by Amdahl's law it would"
-        " never fall."
-    ),
-    # holds "Measured speedups that rise": (np.diff(np.median(speedups, axis=1))[:
-    #   np.median(speedups, axis=1).argmax()] > 0).all()
-    #   and np.median(speedups, axis=1)[-1] < np.median(speedups, axis=1).max() < amdahl[-1]
-    alt=(
-        f"Measured speedups that rise to about {np.median(speedups, axis=1).max():.0f} near"
-        f" {n_own[np.median(speedups, axis=1).argmax()]:.0f} workers and fall after; a fitted curve"
-        " follows them, Amdahl's curve leaves upwards."
-    ),
+    #   middle.argmax() not in (0, 9)
+    caption="All samples that were taken. The speedup rises, stops and falls; by Amdahl's law it "
+    "would never fall.",
+    # holds "Measured speedups that rise": (np.diff(middle)[: middle.argmax()] > 0).all()
+    #   and middle[-1] < middle.max() < amdahl[-1]
+    alt=f"Measured speedups that rise to about {middle.max():.0f} near "
+    f"{n_own[middle.argmax()]:.0f} workers and fall after; a fitted curve follows them, Amdahl's "
+    "curve leaves upwards.",
 )
 
 # %% [markdown]
@@ -651,7 +640,7 @@ why = [
 ]  # fmt: skip
 remedy = [
     "prefetch; more loader processes", "overlap with backward; larger batch",
-    "a larger batch, which training must tolerate", "fuse; graphs of kernels",
+    "a larger batch, which training must tolerate", "fuse; launch many at once (CUDA graphs)",
     "sort the work; branch per warp",
 ]  # fmt: skip
 table(
@@ -661,10 +650,10 @@ table(
 )
 
 # %% [markdown]
-# Two of these deserve a second look. Gradient accumulation does not make synchronisation cheaper.
-# It makes the job larger, so that the share falls from {{lost[1]:.0%}} to
-# {{lost[2]:.0%}}: this is weak scaling. {{holds lost[2] < lost[1]}} And while a GPU
-# waits for launches, the host is fully busy with launching.
+# A *warp* is a group of threads that run in step, so it takes both sides of a branch one after the
+# other. {{because definition}} And gradient accumulation does not make synchronisation cheaper. It
+# makes the job larger, so that the share falls from {{lost[1]:.0%}} to {{lost[2]:.0%}}: this is
+# weak scaling. {{holds lost[2] < lost[1]}}
 
 # %%
 ask("scaling.accumulation", seed="chapter")
@@ -697,10 +686,8 @@ table(
     [[n, si(t.work, "s", 4), si(t.span, "s", 4), t.parallelism] for n, t in trees.items()],
     ["tasks", "work", "span", "work over span"],
     # because "Work over span is the largest": algebra
-    caption=(
-        "Map and tree reduction. Work over span is the largest speedup that the shape of the job"
-        " allows."
-    ),
+    caption="Map and tree reduction. Work over span is the largest speedup that the shape of the "
+    "job allows.",
 )
 
 # %% [markdown]
@@ -757,16 +744,12 @@ figure(
     # holds "all reductions but the last": (e := ends(fast))["R2"] < e["B1"] < e["R1"]
     # holds "most of the critical path": sum(30e-3 for v in shape["slow network"].path if v[0] ==
     #   "R") > 0.5 * shape["slow network"].span
-    caption=(
-        "Forward, backward, reductions, and the optimizer in grey. Above, all reductions but the"
-        " last hide behind the backward pass. Below, the network is most of the critical path."
-    ),
+    caption="Forward, backward, reductions, and the optimizer in grey. Above, all reductions but "
+    "the last hide behind the backward pass. Below, the network is most of the critical path.",
     # holds "they form an unbroken chain": ends(slow)["R1"] > 1.3 * ends(slow)["B1"] and
     #   ends(fast)["R1"] < 1.2 * ends(fast)["B1"]
-    alt=(
-        "Two Gantt charts. With the fast network the reductions run under the backward pass and end"
-        " shortly after it; with the slow one they form an unbroken chain that ends much later."
-    ),
+    alt="Two Gantt charts. With the fast network the reductions run under the backward pass and "
+    "end shortly after it; with the slow one they form an unbroken chain that ends much later.",
 )
 
 # %% [markdown]
@@ -791,11 +774,9 @@ ask("scaling.critical_path", seed="chapter")
 # %% [markdown]
 # ## How long does the training take?
 #
-# In a transformer most of the work is matrix products, and each parameter meets each token once in
-# a pass. {{because definition}} That is one multiply and one add in the forward pass, and twice as
-# much in the backward pass. {{because definition}} So training takes $6$ FLOPs for each of $P$
-# parameters and $D$ tokens; attention scores are not counted. On $N$ chips with a peak of $X$
-# FLOP/s, of which the run reaches a share $U$, it lasts
+# Training takes $6$ FLOPs for each of $P$ parameters and $D$ tokens (chapter 1); attention scores
+# are not counted. On $N$ chips with a peak of $X$ FLOP/s, of which the run reaches a share $U$, it
+# lasts
 #
 # $$T = \frac{6\,P\,D}{N\,X\,U}$$
 
@@ -932,32 +913,24 @@ table(
 
 # %% tags=["figure"]
 n_weak, per_gpu = np.array(weak["n"], float), np.array(weak["values"], float) * 1e12
-total = n_weak * per_gpu
+total, labels = n_weak * per_gpu, [f"{x / 1e9:.0f} billion" for x in weak["params"]]
 figure(
     Chart(
         Axis("GPUs", "", "log", domain=(50, 5e3)),
         Axis("FLOP/s of the whole machine", "FLOP/s", "log", domain=(5e15, 1e18)),
         [
             Line(n_weak, n_weak * per_gpu[0], "perfect", "grey", dash=True),
-            Points(
-                n_weak,
-                total,
-                labels=[f"{x / 1e9:.0f} billion" for x in weak["params"]],
-                color="blue",
-            ),
+            Points(n_weak, total, labels=labels, color="blue"),
         ],
         height=320,
     ),
     # holds "does better than perfect": per_gpu[-1] > per_gpu[0]
-    caption=(
-        "Weak scaling of GPT models on A100, recomputation included: the last point does better"
-        " than perfect."
-    ),
+    caption="Weak scaling of GPT models on A100, recomputation included: the last point does "
+    "better than perfect.",
     # holds "end slightly above it": 1 < per_gpu[-1] / per_gpu[0] < 1.25
-    alt=(
-        f"Points that follow a diagonal and end slightly above it: from {si(total[0], 'FLOP/s')} on"
-        f" {n_weak[0]:.0f} GPUs to {si(total[-1], 'FLOP/s')} on {n_weak[-1]:,.0f}."
-    ),
+    alt="Points that follow a diagonal and end slightly above it: from "
+    f"{si(total[0], 'FLOP/s')} on {n_weak[0]:.0f} GPUs to {si(total[-1], 'FLOP/s')} on "
+    f"{n_weak[-1]:,.0f}.",
 )
 
 # %% [markdown]
@@ -983,7 +956,7 @@ figure(
 #   logarithm. The law with one $κ$ fits well near the points and predicts little beyond them.
 
 # %% [markdown]
-# ### A system from the smaller ones of its series
+# ### Predict the largest system of a series
 #
 # Submitters to MLPerf time one benchmark on systems of several sizes. Take each such series, fit a
 # law to its smaller systems, and predict the largest, which the fit has not seen. The medians and
@@ -1027,14 +1000,14 @@ figure(
 #   cannot tell $κ$ from the serial share. {{because algebra: two times cannot fix three unknowns}}
 # - **A speedup needs an interval.** {{because advice}} The runs of one system differ among
 #   themselves: the standard deviation of their times is {{spread:.1%}} of the mean, in the median.
-# - **More GPUs, more work.** A larger system is kept busy by a larger batch, and a larger batch
-#   may need more samples: $n_0 (1 + B / B_c)$, where $n_0$ is what tiny batches need, and at the
-#   *critical batch* $B_c$ it is twice that. {{because definition}} Fit it to all batch sizes of a
-#   benchmark but one, and ask for that one: in {{batches.all.rows}} cases it is
-#   {{batches.all.median:.0%}} off in the median. {{because design: how the fit
-#   is made; tests/evidence/test_laws.py holds its error}} Where the one is the smallest or the largest, a
-#   tenth of the errors exceed {{batches.by_regime[1].p90:.0%}}. {{holds batches.by_regime[1].regime
-#   == "smallest or largest batch"}}
+# - **More GPUs, more work.** A larger system is kept busy by a larger batch $B$, and that may need
+#   more samples: $n_0 (1 + B / B_c)$. Tiny batches need $n_0$, and the *critical batch* $B_c$ needs
+#   twice as many. {{because definition}} Fit this formula to all batch sizes of a benchmark but
+#   one, and ask for that one: in {{batches.all.rows}} cases it is {{batches.all.median:.0%}} off in
+#   the median. {{because design: how the fit is made; tests/evidence/test_laws.py holds its error}}
+#   Where the one is the smallest or the largest, a tenth of the errors exceed
+#   {{batches.by_regime[1].p90:.0%}}. {{holds batches.by_regime[1].regime ==
+#   "smallest or largest batch"}}
 # - **Look at the units first.** Logs count what was trained in samples, epochs, steps, tokens or
 #   evaluations, by benchmark and by submitter. {{because measured elsewhere:
 #   tests/evidence/test_sets.py}} Multiply the wrong two, and a fit goes through
@@ -1076,10 +1049,8 @@ first = PARTS["wait"][0] / pieces
 table(
     [[n, amdahl_speedup(n, serial=first)] for n in (2, 4, 8, 16)],
     ["processes", "speedup, if Amdahl's law is all there is"],
-    caption=(
-        f"Serial is one of {pieces} pieces of waiting; of counting loops it is one of"
-        f" {sum(PARTS['count'])}."
-    ),
+    caption=f"Serial is one of {pieces} pieces of waiting; of counting loops it is one of "
+    f"{sum(PARTS['count'])}.",
 )
 
 # %% tags=["measured"]
@@ -1104,7 +1075,8 @@ scaling_findings(mine)
 # - **Counting loops** stops at your cores. If it falls short before that, you do not have the cores
 #   to yourself, or they are not alike: other programs use them, two of them share one core's units
 #   (SMT), a virtual machine has fewer than it reports, or the clock rate drops when all are busy.
-#   {{because definition}} Then the share by count is not the share by time.
+#   {{because definition}} And three pieces on two cores leave two of them to one core, so a third
+#   process can make the job slower. {{because algebra}}
 #
 # If the cell said that the times scatter too much, the machine was busy with something else. Close
 # what you can and run the cells again. An average over noise would look just as precise and mean
@@ -1116,8 +1088,7 @@ scaling_table(mine)
 # %% [markdown]
 # ### The same on a recorded machine
 #
-# Here is the same measurement from a machine that was recorded for this course. The repository has
-# each of its samples.
+# Here is the same measurement from a machine that was recorded for this course.
 
 # %%
 recorded = shipped()["amd_epyc_2core"]
@@ -1127,8 +1098,8 @@ scaling_figure(recorded)
 scaling_findings(recorded)
 
 # %% [markdown]
-# And here is one from a machine that lost part of its time to others on the same hardware. Its
-# record says so at the top, and its findings say what follows:
+# Another machine lost part of its time to others on the same hardware. Its record says so, and its
+# findings say what follows:
 
 # %%
 other = shipped()["intel_xeon_2core"]
@@ -1136,13 +1107,10 @@ stolen = next(check for check in other["environment"] if check["check"] == "stol
 print(stolen["words"])
 scaling_findings(other)
 
-# %%
-scaling_figure(other)
-
 # %% [markdown]
-# Its points look like a curve, and a fit through them would have printed as many digits as the one
-# above. {{because definition}} But a speedup is a ratio of two times. If either scatters by more
-# than the effect that you look for, the honest answer is that you do not know. {{because advice}}
+# A fit through its points would have printed as many digits as the one above. {{because
+# definition}} But a speedup is a ratio of two times. If either scatters by more than the effect
+# that you look for, the answer is that you do not know. {{because advice}}
 #
 # ## Worked problems
 #
@@ -1229,11 +1197,8 @@ cards("scaling")
 # %% [markdown]
 # ## For a second reading
 #
-# Two more cases for the fit, each with a catch.
-#
-# ### The same law on somebody else's data
-#
-# A database server was loaded by one to thirty-two threads; the data and a fit were published.
+# A fit to somebody else's data, with a catch: a database server was loaded by one to thirty-two
+# threads; the data and a fit were published.
 
 # %%
 mysql = runs["mysql_cisco"]
@@ -1276,48 +1241,6 @@ figure(
 # where residuals wander, the law itself holds only approximately. {{because definition}} So trust
 # the peak near {{sql.peak:.0f}} threads more than the second digit of $s$.
 # {{holds np.ptp(sql.peak_interval) / sql.peak < np.ptp(sql.serial_interval) / sql.serial}}
-#
-# ### When cores have to be shared
-#
-# Here is one more run of ours: counting loops, a serial part first, then pieces of one size on one
-# to four processes. The machine has two cores.
-# {{holds runs["own_cpu_run"]["cores"] == 2 and runs["own_cpu_run"]["n"] == [1, 2, 3, 4]}}
-
-# %%
-cpu = runs["own_cpu_run"]
-times_cpu, alone = np.median(cpu["samples"], axis=1), np.median(cpu["serial_samples"])
-s_cpu, cores_cpu = alone / times_cpu[0], cpu["cores"]
-profile = {"serial": alone, "rest": times_cpu[0] - alone}
-rows = []
-for n, time in zip(cpu["n"], times_cpu):
-    law, shared = amdahl_speedup(n, serial=s_cpu), amdahl_speedup(min(n, cores_cpu), serial=s_cpu)
-    whole_pieces = profile_speedup(profile, {"rest": n / math.ceil(n / cores_cpu)})
-    rows.append([n, times_cpu[0] / time, law, shared, whole_pieces])
-s_cpu
-
-# %% tags=["figure"]
-table(
-    rows,
-    [
-        "processes",
-        "measured speedup",
-        "Amdahl, n processes",
-        f"Amdahl, at most {cores_cpu} cores",
-        "whole pieces on cores",
-    ],
-    caption=(
-        f"{cpu['name']}, medians of {len(cpu['samples'][0])}. By count of loops"
-        f" {cpu['serial_by_count']:.0%} are serial, by time {s_cpu:.0%}."
-    ),
-)
-
-# %% [markdown]
-# Processes beyond the cores gain little or nothing: {{holds times_cpu[1] / times_cpu[3] < 1.1}}
-# with three pieces on two cores, one core has to do two of them, and a third process makes the job
-# *slower* than two do. {{holds times_cpu[2] > times_cpu[1]}} So imbalance can be a third term as
-# well. And note the caption: a share is a share of the *time*. Counting pieces of work gives
-# another number, since some take longer than others.
-# {{holds abs(s_cpu - cpu["serial_by_count"]) > 0.01}}
 #
 # ## What the model leaves out
 #
