@@ -116,10 +116,10 @@ figure(
 #
 # $$L\,T = n\,W \qquad\Longrightarrow\qquad L = \lambda\,W \quad\text{with}\quad \lambda = n / T$$
 #
-# This is **Little's law**. Nothing was assumed about who comes when, how long service takes, how
-# many servers there are, or in what order they work. {{because algebra}} In the table, $L$,
-# $\lambda$ and $W$ are measured separately: with a count of those inside, a counter of arrivals,
-# and a stopwatch for each stay.
+# This is **Little's law**; $\lambda$ is the rate of arrivals. {{because definition}} Nothing was
+# assumed about who comes when, how long service takes, how many servers there are, or in what order
+# they work. {{because algebra}} In the table, $L$, $\lambda$ and $W$ are measured separately: with
+# a count of those inside, a counter of arrivals, and a stopwatch for each stay.
 
 # %% tags=["figure"]
 table(
@@ -135,10 +135,10 @@ table(
 )
 
 # %% [markdown]
-# The two sides agree to the last digit because the system is empty at both ends.
-# {{holds abs(seen.L - seen.arrival_rate * seen.W) < 1e-12 and path.departure.max() == events[-1]}}
-# If you stop watching in the middle, you do not yet know how long the requests inside will stay.
-# The longer you watch, the less they matter.
+# The two sides agree to the last digit because the server is empty when you begin and when you
+# stop. {{holds abs(seen.L - seen.arrival_rate * seen.W) < 1e-12 and path.departure.max() ==
+# events[-1]}} If you stop watching in the middle, you do not yet know how long the requests inside
+# will stay. The longer you watch, the less they matter.
 
 # %%
 rng = np.random.default_rng(4)
@@ -282,7 +282,8 @@ figure(
 # queue is called M/M/1, and each M stands for *memoryless*. {{because definition}} Add a request's
 # own service to its wait:
 #
-# $$W = \frac{\rho/\mu}{1 - \rho} + \frac{1}{\mu} = \frac{1/\mu}{1 - \rho} = \frac{1}{\mu - \lambda}$$
+# $$W = \frac{\rho/\mu}{1 - \rho} + \frac{1}{\mu} = \frac{1/\mu}{1 - \rho}
+# = \frac{1}{\mu - \lambda}$$
 #
 # In numbers, for a server that can do ten requests a second:
 
@@ -311,34 +312,26 @@ runs = [run_at(load) for load in dots]
 round(runs[-1].mean, 2)
 
 # %% tags=["figure"]
+shown = loads[loads < 0.976]
 figure(
     Chart(
         Axis("load", "%", domain=(0, 1)),
         Axis("time in system", "s", domain=(0, 4)),
         [
-            Line(
-                loads[loads < 0.976],
-                mm1(loads[loads < 0.976] * server, server).W,
-                "formula",
-                label_at="above",
-            ),
+            Line(shown, mm1(shown * server, server).W, "formula", label_at="above"),
             Points(dots, [run.mean for run in runs], label=f"simulated, {si(n, 'request')} each"),
             Rule(y=1 / server, label="service time"),
         ],
     ),
     # holds "Each time that the free part": abs(mm1(0.75, 1).W / mm1(0.5, 1).W - 2) < 1e-12
-    caption=(
-        f"One server that does {server} requests a second. Each time that the free part of its"
-        " capacity halves, the time in the system doubles."
-    ),
+    caption=f"One server that does {server} requests a second. Each time that the free part of its "
+    "capacity halves, the time in the system doubles.",
     # holds "leaves the chart near full load": mm1(0.97 * server, server).W < 4 < mm1(0.98 *
     #   server, server).W
     # holds "Simulated points lie on it": all(abs(run.mean * (1 - r) * server - 1) < 0.05 for r,
     #   run in zip(dots, runs))
-    alt=(
-        "A curve of latency over load that rises slowly at first, then ever more steeply, and"
-        " leaves the chart near full load. Simulated points lie on it."
-    ),
+    alt="A curve of latency over load that rises slowly at first, then ever more steeply, and "
+    "leaves the chart near full load. Simulated points lie on it.",
 )
 
 # %% [markdown]
@@ -406,11 +399,11 @@ figure(
 )
 
 # %% [markdown]
-# One request in a hundred takes more than
-# {{sojourn_percentile(0.99, 5, server) / mm1(5, server).W:.1f}} times the mean, at *every* load.
-# {{holds abs(sojourn_percentile(0.99, 9, server) / mm1(9, server).W - np.log(100)) < 1e-9}} A tail
-# of that size is normal; a rising mean is the sign of trouble. So compare the tail with the mean
-# before you call it a problem.
+# After $t$ means, the share $e^{-t}$ is still inside. So one request in a hundred takes more than
+# {{sojourn_percentile(0.99, 5, server) / mm1(5, server).W:.1f}} times the mean, the logarithm of a
+# hundred, at *every* load. {{holds abs(sojourn_percentile(0.99, 9, server) / mm1(9, server).W -
+# np.log(100)) < 1e-9}} A tail of that size is normal; a rising mean is the sign of trouble. So
+# compare the tail with the mean before you call it a problem.
 #
 # ### Answers of different length
 #
@@ -508,46 +501,48 @@ figure(
 #
 # In general, let $a = \lambda/\mu$, the number of servers that are busy on average. Up to $c$
 # inside, the shares are in proportion to $a^k/k!$; beyond, each is $\rho = a/c$ times the one
-# before. {{because algebra}} Suppose first that whoever finds all servers busy goes away. Then the
-# share of those is $B$, **Erlang's loss formula** (Erlang B). If they wait instead, the further
-# shares turn $B$ into $C$, the share that has to wait (**Erlang C**). For those who wait, the pool
-# is one server that is $c$ times as fast. {{because algebra}} As in M/M/1, those who wait do so for
-# one over the capacity that is left, on average: {{because algebra}}
+# before. {{because algebra}} Suppose first that whoever finds all servers busy goes away. The share
+# of those is **Erlang's loss formula** (Erlang B):
 #
-# $$B = \frac{a^c / c!}{\sum_{k=0}^{c} a^k / k!} \qquad C = \frac{B}{1 - \rho\,(1 - B)} \qquad W_q = \frac{C}{c\mu - \lambda}$$
+# $$B = \frac{a^c / c!}{\sum_{k=0}^{c} a^k / k!}$$
+#
+# If they wait instead, more shares follow, in which each is $\rho$ of the one before. {{because
+# algebra}} All of them, from $c$ inside on, sum to the first of them over $1 - \rho$; at half load,
+# above, to twice the first. {{holds abs(sum(0.5**k for k in range(60)) - 1 / (1 - 0.5)) < 1e-9}} So
+# $B$ grows by that factor, and the total with it. The ratio is $C$, the share that has to wait
+# (**Erlang C**):
+#
+# $$C = \frac{B/(1 - \rho)}{(1 - B) + B/(1 - \rho)} = \frac{B}{1 - \rho\,(1 - B)}$$
+#
+# For those who wait, the pool is one server that is $c$ times as fast. {{because algebra}} As in
+# M/M/1, they wait for one over the capacity that is left, on average: {{because algebra}}
+#
+# $$W_q = \frac{C}{c\mu - \lambda}$$
 #
 # {{holds abs(erlang_b(3.0, 4) - (3**4 / 24) / sum(3**k / f for k, f in enumerate((1, 1, 2, 6,
-# 24)))) < 1e-12}}
-# {{holds abs(erlang_c(3.0, 4) - erlang_b(3.0, 4) / (1 - 0.75 * (1 - erlang_b(3.0, 4)))) < 1e-12}}
-# {{holds abs(mmc(30.0, 10.0, 4).Wq - erlang_c(3.0, 4) / (4 * 10 - 30)) < 1e-12}} Erlang found both
-# a century ago, for telephone lines. {{because history}} With one server $C$ is the load itself.
-# {{holds abs(erlang_c(0.7, 1) - 0.7) < 1e-12}}
+# 24)))) < 1e-12}} {{holds abs(erlang_c(3.0, 4) - erlang_b(3.0, 4) / (1 - 0.75 * (1 - erlang_b(3.0,
+# 4)))) < 1e-12}} {{holds abs(mmc(30.0, 10.0, 4).Wq - erlang_c(3.0, 4) / (4 * 10 - 30)) < 1e-12}}
+# With one server $C$ is the load itself. {{holds abs(erlang_c(0.7, 1) - 0.7) < 1e-12}}
 
 # %% tags=["figure"]
-c_loads = np.linspace(0.3, 0.99, 50)
+c_loads, pools = np.linspace(0.3, 0.99, 50), (1, 4, 16, 64, 256)
 figure(
     Chart(
         Axis("load of each server", "%", domain=(0.3, 1)),
         Axis("requests that have to wait", "%", domain=(0, 1)),
         [
             Line(c_loads, erlang_c(c_loads * c, c), f"{c} server{'s' * (c > 1)}", color)
-            for c, color in zip(
-                (1, 4, 16, 64, 256), ("blue", "sky", "green", "amber", "orange"), strict=True
-            )
+            for c, color in zip(pools, ("blue", "sky", "green", "amber", "orange"), strict=True)
         ],
     ),
     # holds "With {} servers": erlang_c(0.9 * 256, 256) < 0.1 and abs(erlang_c(0.9, 1) - 0.9) <
     #   1e-12
-    caption=(
-        f"With {256} servers, nine tenths busy, fewer than one request in ten has to wait. With one"
-        " server, nine in ten do."
-    ),
+    caption=f"With {256} servers, nine tenths busy, fewer than one request in ten has to wait. "
+    "With one server, nine in ten do.",
     # holds "the more servers": all((erlang_c(c_loads * c, c) > erlang_c(4 * c_loads * c, 4 *
     #   c)).all() for c in (1, 4, 16, 64))
-    alt=(
-        "Curves of the share that waits over load. For one server it is the diagonal; the more"
-        " servers, the longer it stays near zero and the later it rises."
-    ),
+    alt="Curves of the share that waits over load. For one server it is the diagonal; the more "
+    "servers, the longer it stays near zero and the later it rises.",
 )
 
 # %% [markdown]
@@ -691,11 +686,13 @@ explore_batching()
 # measured elsewhere: tests/explorers/test_pictures.py}} With answers all alike, both ways are
 # equally fast. {{because measured elsewhere: tests/explorers/test_pictures.py}}
 #
-# Now give the replica a roofline. Every step reads the weights once, and the cache of every
-# request. {{because definition}} With $P$ parameters, a batch of $B$ and FLOPs as in chapter 2, it
-# takes
+# Now give the replica a roofline. In each step the matrix products read the weights once for the
+# whole batch, and the slower of their two clocks counts. Attention reads the cache of each request,
+# and is memory-bound (chapter 2), so that time adds. {{because definition}} With $P$ parameters and
+# a batch of $B$ a step takes
 #
-# $$t(B) = \frac{B \times \text{cache} }{\text{bandwidth} } + \max\left(\frac{\text{weights} }{\text{bandwidth} },\ \frac{2\,P\,B}{\text{peak} }\right)$$
+# $$t(B) = \frac{B \times \text{cache} }{\text{bandwidth} }
+# + \max\left(\frac{\text{weights} }{\text{bandwidth} },\ \frac{2\,P\,B}{\text{peak} }\right)$$
 #
 # In the language of this chapter, **the batch is the number of busy servers, the step time sets the
 # service time, and the memory left for caches limits how many servers there are**. These servers
@@ -719,11 +716,13 @@ slots = batch_that_fits(chips * chip.hbm_capacity, weights, kv)
 per_token, kv, slots
 
 # %% [markdown]
-# Take {{model.name}} in bf16 on {{chips}} GPUs, {{chip.name}}, as one replica. A token leaves
-# {{si(per_token, "byte")}} in the cache, so a request with {{context:,}} tokens takes
-# {{si(kv, "byte")}}. The weights take {{si(weights, "byte")}} of the
-# {{si(chips * chip.hbm_capacity, "byte")}} of memory, and what is left holds {{slots:.0f}}
-# requests. Activations and the framework need some of that too; this count leaves them out.
+# Take {{model.name}} in bf16 on {{chips}} GPUs, {{chip.name}}, as one replica. A token leaves a key
+# and a value for each layer and KV head, each as long as the head is wide, at two bytes a number:
+# {{si(per_token, "byte")}}. {{holds per_token == 2 * model.layers * model.kv_heads *
+# model.head_width * 2}} So a request with {{context:,}} tokens takes {{si(kv, "byte")}}. The
+# weights take {{si(weights, "byte")}} of the {{si(chips * chip.hbm_capacity, "byte")}} of memory,
+# and what is left holds {{slots:.0f}} requests. Activations and the framework need some of that
+# too; this count leaves them out.
 
 # %%
 batches = [1, 8, 32, 64, 128, int(slots)]
@@ -737,18 +736,17 @@ table(
 )
 
 # %% [markdown]
-# From a batch of one to {{batches[2]}}, throughput grows
-# {{(batches[2] / parts[2].time) / (batches[0] / parts[0].time):.0f}} times and a token takes
-# {{parts[2].time / parts[0].time:.1f}} times as long: most of it is free. {{holds (batches[2] /
-# parts[2].time) / (batches[0] / parts[0].time) > 10 * parts[2].time / parts[0].time}} From
-# {{batches[3]}} to {{batches[-1]}} throughput grows by
-# {{(batches[-1] / parts[-1].time) / (batches[3] / parts[3].time) - 1:.0%}} and the token takes
-# {{parts[-1].time / parts[3].time - 1:.0%}} longer. In between lies the **knee**.
+# From a batch of one to {{batches[2]}}, throughput grows {{(batches[2] / parts[2].time) /
+# (batches[0] / parts[0].time):.0f}} times and a token takes {{parts[2].time / parts[0].time:.1f}}
+# times as long: most of it is free. {{holds (batches[2] / parts[2].time) / (batches[0] /
+# parts[0].time) > 10 * parts[2].time / parts[0].time}} From {{batches[3]}} to {{batches[-1]}}
+# throughput grows by {{(batches[-1] / parts[-1].time) / (batches[3] / parts[3].time) - 1:.0%}} and
+# the token takes {{parts[-1].time / parts[3].time - 1:.0%}} longer. In between lies the **knee**.
 # {{holds batches[2] < knee_batch(**replica) < batches[3]}} Kleinrock defines it as the point at
 # which throughput divided by latency is greatest. {{because definition}} Here that is the batch at
-# which the caches take as long to read as the weights, or at which the arithmetic does, if that
-# comes first: {{holds np.argmax([b / decode_step(b, **replica).time ** 2 for b in range(1, 400)]) +
-# 1 == round(knee_batch(**replica))}}
+# which the caches take as long to read as the weights, or the critical batch of chapter 2, at which
+# the arithmetic does, if that comes first: {{holds np.argmax([b / decode_step(b, **replica).time **
+# 2 for b in range(1, 400)]) + 1 == round(knee_batch(**replica))}}
 #
 # $$B_\text{knee} = \min\left(\frac{\text{weights} }{\text{cache} },\ B_\text{crit}\right)$$
 
@@ -766,17 +764,16 @@ marks
 
 # %% tags=["figure"]
 marked = np.array(list(marks.values()), float)
-each = decode_step(marked, **replica).time
+each, names = decode_step(marked, **replica).time, [f"{n}, {b}" for n, b in marks.items()]
+colors = dict(zip(curves, ("green", "blue", "amber")))
 figure(
     Chart(
         Axis("time per token", "s", domain=(0, 0.05)),
         Axis("throughput of the replica, token/s", domain=(0, 27_000)),
         [
-            Line(t[t < 0.05], (every / t)[t < 0.05], f"{c:,} tokens", color)
-            for (c, t), color in zip(curves.items(), ("green", "blue", "amber"), strict=True)
-        ]
-        + [
-            Points(each, marked / each, labels=[f"{name}, {b}" for name, b in marks.items()]),
+            *(Line(t[t < 0.05], (every / t)[t < 0.05], f"{c:,} tokens", colors[c])
+              for c, t in curves.items()),
+            Points(each, marked / each, labels=names),
             Rule(x=budget, label=f"{si(budget, 's')} a token"),
         ],
     ),
@@ -811,14 +808,13 @@ most = request_rate(int(allowed), answer, step)
 allowed, answer * step, most
 
 # %% [markdown]
-# That counts every slot as busy, as continuous batching nearly does. {{because definition}}
-# How close to that may we go? With one server, nine tenths of full load meant ten service times.
+# That counts every slot as busy, as continuous batching nearly does. {{because definition}} How
+# close to that may we go? With one server, nine tenths of full load meant ten service times.
 # {{holds abs(mm1(0.9, 1).W - 10) < 1e-9}} A replica copes better, for two reasons: it has
 # {{allowed:.0f}} slots, so few requests have to wait, and with fewer requests inside its steps are
-# shorter.
-# {{holds serving_queue(0.9 * most, answer, int(allowed), **replica).wait_probability < 0.05}}
-# `serving_queue` solves the chain of states in which $n$ requests inside leave at the rate
-# $n / (\text{tokens} \times t(n))$.
+# shorter. {{holds serving_queue(0.9 * most, answer, int(allowed), **replica).wait_probability <
+# 0.05}} `serving_queue` does what was done for two servers above: with $n$ requests inside, they
+# leave at the rate $n / (\text{tokens} \times t(n))$. {{because definition}}
 
 # %%
 use = np.linspace(0.02, 0.99, 50)
@@ -842,19 +838,15 @@ figure(
     # holds "Latency grows because": queues.W[40] > 2 * queues.W[0] and queues.Wq[40] < 1e-4 *
     #   queues.W[40]
     # because "A replica under load": definition
-    caption=(
-        "A replica under load. Latency grows because steps get longer, long before requests have to"
-        " wait."
-    ),
+    caption="A replica under load. Latency grows because steps get longer, long before requests "
+    "have to wait.",
     # holds "turns up at the very end": queues.W[-1] > 10 * (queues.W[-4] - queues.W[-8])
     # holds "stays below it only there": (queues.Wq[:44] < 0.01).all() and queues.Wq[-1] > 1
     # holds "is flat until the end": abs(fixed.W[40] / fixed.W[0] - 1) < 0.01 and fixed.W[-1] > 1.3
     #   * fixed.W[0]
-    alt=(
-        "Time for an answer over the load. The blue curve grows gently from the left and turns up"
-        " at the very end; the time spent decoding stays below it only there. A grey line for"
-        " constant steps is flat until the end."
-    ),
+    alt="Time for an answer over the load. The blue curve grows gently from the left and turns up "
+    "at the very end; the time spent decoding stays below it only there. A grey line for constant "
+    "steps is flat until the end.",
 )
 
 # %% [markdown]
@@ -910,7 +902,7 @@ explore_serving()
 # %% [markdown]
 # ## Worked problems
 #
-# Work with a pencil first. The first three come from a textbook; the third is the ceiling that you
+# Work with a pencil first. The first two repeat chapters 2 and 3; the third is the ceiling that you
 # met above.
 
 # %%
@@ -1013,10 +1005,9 @@ figure(
     Chart(
         Axis("batch", "request", "log", domain=(30, 2000)),
         Axis("measured over bound", "%", domain=(0, 1.1)),
-        [Rule(y=1, label="the bound")]
-        + [
-            Points(*zip(*groups[kind]), label=kind, color=color, marker=marker)
-            for kind, (color, marker) in looks.items()
+        [
+            Rule(y=1, label="the bound"),
+            *(Points(*zip(*groups[k]), k, (), *look) for k, look in looks.items()),
         ],
         height=320,
     ),
@@ -1075,42 +1066,15 @@ off = {
 # {{holds off["one GPU, fp8"][-1] == max(off["one GPU, fp8"]) > 0.25}} and across several GPUs a
 # single factor is off by a quarter or more in every row.
 # {{holds min(map(abs, off["several GPUs, fp8"])) > 0.25}}
-#
-# Memory is a check too: every published batch had to fit. {{because definition: it was measured}}
-# Count what each needs, and compare it with the memory of the GPUs, once as they report it and once
-# with the GB of the data sheet taken as decimal.
-
-# %%
-needs_more = []
-for m, c, r, _, _ in rows:
-    width, shape = {"fp8": 1, "bf16": 2}[r["precision"]], find(r["model"])
-    per_request = kv_cache_bytes(
-        shape.layers, shape.kv_heads, shape.head_width, r["input"] + r["output"], width
-    )
-    need = width * shape.parameters + r["batch"] * per_request
-    memory = number(f"{r['accelerator']}.hbm_capacity")
-    total, decimal = (
-        r["gpus"] * memory,
-        r["gpus"] * Q(memory.others[0]["printed"]).to("byte").magnitude,
-    )
-    needs_more.append((need > decimal, need > total))
-    if need > decimal:
-        print(
-            f"{m} on {c}, batch {r['batch']}: {si(need, 'byte', 4)} needed,"
-            f" {si(decimal, 'byte', 4)} if decimal, {si(total, 'byte', 4)} as reported"
-        )
-
-# %% [markdown]
-# By what the GPUs report, every batch fits. {{holds not any(more for _, more in needs_more)}} With
-# decimal GB one batch would not, {{holds sum(more for more, _ in needs_more) == 1}} and it did run.
-# So the GB of such a data sheet are, nearly, GiB: memory is built in powers of two.
 
 # %% [markdown]
 # ### Little's law on served models, and the median
 #
 # Reports of serving give tokens a second, requests in flight and, nearly always, the *median* time
-# between tokens. {{because history}} Little's law joins rate, number and *mean*. Put the median in
-# its place, and see what it says.
+# between tokens. {{because history}} Each request in flight waits for its next token. So Little's
+# law joins the rate of tokens, the requests in flight, and the *mean* time between tokens.
+# {{because definition}} Put the median in the place of the mean, and see what it says. In the
+# table, p99 is the time that one pause in a hundred exceeds. {{because definition}}
 
 # %%
 served = weigh("little-serving")
@@ -1172,10 +1136,11 @@ table(
 # %% [markdown]
 # ### Do requests come at random?
 #
-# M/M/c needs arrivals that know nothing of each other: the gaps then vary by their own mean.
-# {{because definition}} Two traces of Azure and one of Mooncake say when requests really came; a
-# fourth, Mooncake's synthetic one, was made up for a benchmark. Feed each, {{BLOCK}} requests at a
-# time, to four servers, and compare the wait with that of the formula at the same rate.
+# M/M/c needs arrivals that are independent of each other. The standard deviation of the gaps is
+# then equal to their mean, a *variation* of one. {{because definition}} Two traces of Azure and one
+# of Mooncake say when requests really came; a fourth, Mooncake's synthetic one, was made up for a
+# benchmark. Feed each, {{BLOCK}} requests at a time, to four servers, and compare the wait with
+# that of the formula at the same rate.
 
 # %%
 waits = weigh("poisson-waits")
@@ -1251,11 +1216,10 @@ queueing_little(mine)
 
 # %% [markdown]
 # Little's law holds in every row, although none is in a steady state, because the law needs none.
-# {{because algebra}} One cause that keeps the ratio from being one is chance: $L$ comes from looks
-# at random moments, and the deviation after ± says how far off that may be. Even a ratio further
-# from one is no failure of the law. {{because algebra}} The two sides have drawn the border of the
-# system differently: the sender's $W$ includes the way to the server and back, but a request on its
-# way is not inside. {{because definition}}
+# {{because algebra}} The ratio is not quite one, for two reasons. One is chance: $L$ comes from
+# looks at random moments, and the deviation after ± says how far off that may be. The other is
+# where the two draw the border of the system: the sender's $W$ includes the way to the server and
+# back, but for the server a request on its way is not inside. {{because definition}}
 #
 # ### The formula, and so short a run
 
@@ -1291,15 +1255,13 @@ queueing_latency(mine)
 queueing_omission(mine)
 
 # %% [markdown]
-# The requests and the server are the same, yet the latency has disappeared. It still happened; the
-# tester did not measure it: while the tester waits for an answer, the requests that fall due queue
-# up inside the tester, where no clock runs. {{because definition}} The tester never has more than
-# one request inside, so it can never see a queue. {{because definition}} Count from the time at
-# which each request was due, and the closed loop no longer hides the wait. {{because definition}}
-# It even measures more than the open one, because it can send nothing on the way there and back
-# between two requests; the longer that way, the more. {{because measured elsewhere:
-# tests/measure/test_measured_queueing.py compares them in both records}} The mistake is known as
-# *coordinated omission*. If a benchmark does not say "open loop", look for it.
+# The requests and the server are the same, yet the latency has disappeared. It still happened.
+# While the tester waits for an answer, the requests that fall due queue up inside the tester, where
+# no clock runs. {{because definition}} Count from the time at which each request was due, and the
+# closed loop no longer hides the wait. {{because definition}} It even measures a little more than
+# the open one, because between two requests it waits for the way there and back. {{because measured
+# elsewhere: tests/measure/test_measured_queueing.py compares them in both records}} The mistake is
+# known as *coordinated omission*. If a benchmark does not say "open loop", look for it.
 #
 # ### The same on a recorded machine
 #
@@ -1316,9 +1278,6 @@ queueing_latency(recorded)
 # %%
 queueing_tail(recorded)
 
-# %%
-queueing_omission(recorded)
-
 # %% [markdown]
 # On another machine, other users of the same hardware took part of the processor time during the
 # measurement. Does that break Little's law?
@@ -1326,9 +1285,6 @@ queueing_omission(recorded)
 # %%
 other = shipped()["intel_xeon_2core"]
 queueing_little(other)
-
-# %%
-queueing_latency(other)
 
 # %%
 from lightspeed_course.measure.instruments.queueing import little, overheads
@@ -1346,12 +1302,11 @@ table(
 ratios = [np.array([row.ratio for row in little(rows)], float) for rows in found]
 
 # %% [markdown]
-# It does not: in every row $L$ and $\lambda \times W$ agree within a tenth.
-# {{holds (abs(ratios[1] - 1) < 0.1).all()}} Timers end later here and the way there and back is
-# longer, which is why they differ more than on the first machine. {{holds all(a < b for a, b in
-# zip(*map(overheads, found))) and ratios[1].mean() < ratios[0].mean() < 1}} The formulas for
-# latency assume a certain kind of server; Little's law assumes only that requests come and go.
-# {{because algebra}}
+# It does not: in every row $L$ and $\lambda \times W$ agree within a tenth. {{holds (abs(ratios[1]
+# - 1) < 0.1).all()}} Timers end later here and the way there and back is longer, which is why they
+#   differ more than on the first machine. {{holds all(a < b for a, b in zip(*map(overheads,
+#   found))) and ratios[1].mean() < ratios[0].mean() < 1}} The formulas for latency assume a certain
+#   kind of server; Little's law assumes that requests come and go. {{because algebra}}
 #
 # ## Gallery of wrong claims
 #
@@ -1424,21 +1379,17 @@ table(
 
 # %%
 sizes = [0.0] + [decode_step(b, **replica).time for b in range(1, int(allowed) + 1)]
-checks = []
-for share in (0.3, 0.6, 0.9):
-    run = simulate_decoding(
-        poisson_arrivals(share * most, 20_000, rng),
-        rng.geometric(1 / answer, 20_000),
-        int(allowed),
-        sizes.__getitem__,
-    )
-    checks.append(
-        (
-            share,
-            serving_queue(share * most, answer, int(allowed), **replica).W,
-            batch_means(run.sojourn),
-        )
-    )
+
+
+def replay(share):
+    """The load, and the time for an answer by the chain and step by step."""
+    come, lengths = poisson_arrivals(share * most, 20_000, rng), rng.geometric(1 / answer, 20_000)
+    run = simulate_decoding(come, lengths, int(allowed), sizes.__getitem__)
+    chain = serving_queue(share * most, answer, int(allowed), **replica)
+    return share, chain.W, batch_means(run.sojourn)
+
+
+checks = [replay(share) for share in (0.3, 0.6, 0.9)]
 table(
     [[si(s, "%"), f"{w:.2f} s", f"{r.low:.2f} to {r.high:.2f} s"] for s, w, r in checks],
     ["share of the most", "chain of states", "simulated step by step"],
