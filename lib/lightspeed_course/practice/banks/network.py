@@ -77,7 +77,7 @@ cable = Question(
     holds={
         "all ranks wait": "definition: of a synchronous step",
         "The traffic takes as many times": lambda compute, traffic, loss, window: (
-            job_speed(0.0, traffic, loss, window) == net.go_back_n(loss, window)
+            abs(job_speed(0.0, traffic, loss, window) - net.go_back_n(loss, window)) < 1e-12
         ),
     },
     smaller="network.goodput",
