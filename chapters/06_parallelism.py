@@ -167,7 +167,7 @@ figure(
 #
 # Count them, and then ask the library, which does it for any model: for a GPT it says
 # {{transformer_activation_bytes(gpt3, 8192, recompute="selective") / (8192 * gpt3.layers *
-# gpt3.width):.0f}}. A gated MLP has three narrower hidden vectors, and there is no dropout.
+# gpt3.width):.0f}}. A model with a gated MLP has three narrower hidden vectors, and no dropout.
 # {{because definition}}
 
 # %%
@@ -882,13 +882,14 @@ from lightspeed_course.explorers.schedules import explore_schedules
 explore_schedules()
 
 # %% [markdown]
-# This order is called *1F1B*, one forward, one backward. Until then, GPU 0 holds the activations of
-# as many micro-batches as there are stages, and waits. {{holds [w.kind for w in order("1f1b", 4,
-# 8)[0]][:5] == 4 * ["F"] + ["B"]}} Now play the others, and watch how much of the time is idle,
-# and how many micro-batches a GPU holds. *Interleaving* cuts the model into more pieces, or chunks,
-# and gives each GPU several, here $v = 2$, so that fill and drain go round in smaller steps.
-# *Zero-bubble* schedules cut a backward pass in two: the gradient that the stage before waits for,
-# and those of the weights, for which nobody waits. {{because definition}} Side by side:
+# What you saw is *1F1B*: one forward, one backward. Before its first backward pass GPU 0 holds the
+# activations of as many micro-batches as there are stages, and waits. {{holds [w.kind for w in
+# order("1f1b", 4, 8)[0]][:5] == 4 * ["F"] + ["B"]}} Now play the others, and watch how much of the
+# time is idle, and how many micro-batches a GPU holds. *Interleaving* cuts the model into more
+# pieces, or chunks, and gives each GPU several, here $v = 2$, so that fill and drain go round in
+# smaller steps. *Zero-bubble* schedules cut a backward pass in two: the gradient that the stage
+# before waits for, and those of the weights, for which nobody waits. {{because definition}} Side by
+# side:
 
 # %%
 p, m = 4, 8
