@@ -58,6 +58,7 @@ def who(root, *mails):
     (root / "submission_metadata.json").write_text(json.dumps(metadata))
 
 
+@pytest.mark.slow
 def test_run_autograder_gives_the_scores_of_grade(book, tmp_path):
     path, root = tmp_path / "auto.zip", tmp_path / "autograder"
     assert gradescope(book, NAME, path) == []
@@ -164,6 +165,7 @@ def test_prose_is_no_part_of_what_an_autograder_says():
     )
 
 
+@pytest.mark.slow
 def test_github_gets_a_workflow_that_calls_the_same_grader(book, tmp_path):
     released = tmp_path / "released.ipynb"
     released.write_bytes(packed(exercises(STUBS)))
@@ -206,6 +208,7 @@ def test_github_gets_a_workflow_that_calls_the_same_grader(book, tmp_path):
         github(book, NAME, released, tmp_path / "other")
 
 
+@pytest.mark.slow
 def test_what_cannot_be_packed_is_told(tmp_path, capsys, monkeypatch):
     course = new(tmp_path / "class")
     monkeypatch.chdir(course.root)

@@ -179,6 +179,7 @@ def test_points_that_change_and_files_that_cannot_be_read(book, tmp_path):
     assert result(book, "ada").unmarked == []  # nothing to give
 
 
+@pytest.mark.slow
 def test_the_verb_writes_one_that_is_released_and_graded(tmp_path, capsys, monkeypatch):
     """The example of the README."""
     course = new(tmp_path / "class")

@@ -104,6 +104,7 @@ def test_what_is_no_python_or_hostile_is_passed_over():
     )
 
 
+@pytest.mark.slow
 def test_thirty_students_who_did_not_copy_give_no_hint(tmp_path):
     """The sample class: the same exercise, solved and failed in every way."""
     from lightspeed_class.class_folder import new

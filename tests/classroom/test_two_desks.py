@@ -77,6 +77,7 @@ def graders(tmp_path):
         desk.process.communicate(timeout=60)
 
 
+@pytest.mark.slow
 def test_both_are_kept_and_the_second_of_one_card_is_told(graders):
     course, eve, finn = graders
 
