@@ -19,6 +19,7 @@ from lightspeed_class.handout.prose_notebook import BLANK, write
 from lightspeed_class.intake.notebooks import Assignment, all_cells
 from lightspeed_class.intake.prose import answer
 from lightspeed_class.reports.class_report import statistics
+from lightspeed_class.reports.class_report_page import to_html
 from lightspeed_class.reports.export import KINDS, Unmarked, export_csv
 from lightspeed_class.reports.feedback import write_feedback
 from lightspeed_class.reports.results import Outcome
@@ -148,6 +149,11 @@ def test_pages_show_the_prose_and_what_people_said(book, tmp_path):
     told = statistics(book, NAME)
     assert told["points"] == [4.0] and told["by hand"] == [(WHY, 1, 1, 0.75)]
     assert [q["question"] for q in told["questions"] if q["students"]] == [RIDGE]
+    report = " ".join(Page(to_html(told)).check().text.split())
+    assert "1 answer in prose is not marked yet." in report
+    assert "Half of those of whom all is marked have 4 of 5 points or more." in report
+    book.undo_manual("ada", NAME, WHY, "eve")  # now there are no points to tell of
+    assert "Half of those" not in to_html(statistics(book, NAME))
 
 
 def test_the_desk_queues_prose_until_it_is_marked(book, desk):  # noqa: F811

@@ -393,17 +393,25 @@ def _findings(data):
             f"{_of(data['stopped'], data['graded'])} handed in a notebook that could not be read or"
             " that stopped on the way; the reasons are below."
         )
-    if asked:
+    waiting = sum(q[2] for q in data.get("by hand", ()))
+    if waiting:
         yield (
-            "Half of those whose notebooks could be read have"
+            f"{waiting} {'answer' if waiting == 1 else 'answers'} in prose"
+            f" {'is' if waiting == 1 else 'are'} not marked yet."
+        )
+    if asked and data["points"]:
+        whose = "of whom all is marked" if waiting else "whose notebooks could be read"
+        yield (
+            f"Half of those {whose} have"
             f" {number(stdlib.median(data['points']))} of {number(data['out of'])} points or more."
         )
+    if asked:
         best = max(asked, key=lambda q: q["share"])
         yield (
             f"There is no need to go through {best['question']}: {best['right']} of {n} have it"
             " right."
         )
-    else:
+    elif not n:
         yield (
             "No submission has been read and graded yet, so nothing can be said about the"
             " questions."
