@@ -32,6 +32,11 @@ def run(options, course, book):
             else f"{waiting} of {len(handed_in)} are not"
         )
         print(f"  {who} graded yet, and so the pages say: lightspeed class grade {name}")
+    if unmarked := sum(bool(r.unmarked) for r in handed_in):
+        print(
+            f"  prose of {unmarked} is not marked yet, and so the pages say: lightspeed class desk"
+            f" {name}"
+        )
     if options.moodle:
         told = {file_name(s.id, ".html"): s.id for s in book.students()}
         packed = {told[page.name]: page for page in pages}
