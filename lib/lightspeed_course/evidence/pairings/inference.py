@@ -78,6 +78,11 @@ class Served:
         prompts = max(1, self.all_requests / self.readers)
         return engine.front + burst_time(prompts, self.reading(engine))
 
+    def alone(self, engine):
+        """Seconds to the first token, when each request comes as another leaves."""
+        args = 1, self.prompt, self.prompt / 2, engine
+        return engine.front + inference_step(self.model, self.prefill, *args).time
+
 
 def known(rows):
     """The rows of models whose shape the catalog has, each measurement once."""
@@ -133,9 +138,9 @@ def fit(runs, times):
     return Engine(*(float(value) for value in np.exp(found.x)))
 
 
-def front(runs, times, engine):
+def front(runs, times, engine, law=Served.first):
     """That engine, with the seconds before a prompt is read that fit times to the first token."""
-    rest = np.array([run.first(replace(engine, front=0.0)) for run in runs])
+    rest = np.array([law(run, replace(engine, front=0.0)) for run in runs])
     tried = np.geomspace(1e-3, 3, 60)
     best = min(tried, key=lambda wait: np.abs(np.log((wait + rest) / times)).mean())
     return replace(engine, front=float(best))
@@ -193,6 +198,29 @@ def first(rows):
     return Judged(
         start[told], rows["first_token"][told], regimes(runs[told]), lambda i: rows.name(told[i])
     )
+
+
+def first_alone(rows):
+    """The same, of requests that come one by one into a server that is busy."""
+    rows = known(rows)
+    rows = rows.where(rows["first_token"] < QUEUED)
+    runs, times = np.array(served(rows)), rows["first_token"]
+    kinds = Words.of([MODELS[name.rpartition("/")[2]] for name in rows["model"]])
+
+    def learn(others):
+        engine = fit(runs[others], rows["per_token"][others])
+        return front(runs[others], times[others], engine, Served.alone)
+
+    found = each_left_out(kinds, learn, lambda e, own: [run.alone(e) for run in runs[own]])
+    return Judged(found, times, regimes(runs), rows.name)
+
+
+def read_alone(rows):
+    """What reading the prompt takes by data sheets alone, with nobody before it."""
+    rows = known(rows)
+    runs = served(rows)
+    ideal = np.array([run.alone(IDEAL) for run in runs])
+    return Judged(ideal, rows["first_token"], regimes(runs), rows.name)
 
 
 # ---------------------------------------------------------------- another set, another engine
@@ -291,8 +319,36 @@ PAIRINGS = (
         judge=first,
         fitted="the engine of the time between tokens, and a wait, on the rows of other models",
         left_out="model",
-        lesson="How requests arrive and what a server does before it reads them decide, and the"
-        " rows don't say it.",
+        lesson="Taken for a burst, which suits servers with many requests and GPUs of their own for"
+        " prompts. How requests arrived, how many each place served in turn and the tokens of a"
+        " pass would settle it, and the rows don't say them.",
+    ),
+    Pairing(
+        key="inference-first-alone",
+        title="The expected time to the first token, of requests that come one by one",
+        law="lightspeed.models.inference_step.inference_step",
+        set="serving_refs",
+        chapter="04",
+        quantity="time",
+        unit="s",
+        judge=first_alone,
+        fitted="the engine of the time between tokens, and a wait, on the rows of other models",
+        left_out="model",
+        lesson="Right in the middle where prompts are read by the GPUs that decode, and still far"
+        " off: the wait before a prompt is read differs from server to server, least in vLLM and"
+        " most in SGLang, and no model or chip tells it.",
+    ),
+    Pairing(
+        key="inference-first-bound",
+        title="The bound of reading a prompt against the time to the first token",
+        law="lightspeed.models.inference_step.inference_step",
+        set="serving_refs",
+        chapter="04",
+        quantity="time",
+        unit="s",
+        judge=read_alone,
+        bound="least",
+        lesson="Reading is the smallest part of the wait, a sixteenth in the median.",
     ),
     Pairing(
         key="inference-elsewhere",

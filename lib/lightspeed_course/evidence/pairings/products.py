@@ -36,7 +36,7 @@ FEWEST, ENOUGH = 50, 800  # rows of a fit; more are thinned
 # From this release on the collector launches vLLM's fp8_block products one by one, where it replays
 # a recorded graph of all others: the host sets the pace of what is short.
 LIVE, LIVE_FROM = ("VLLM", "fp8_block"), (0, 22)
-ALONE = "VLLM, launched one by one"
+ALONE = "VLLM, live"
 COPIED = "a chip part of whose tables is the same file as its sister's"
 ALONE_IN_IT = "a chip in a format that too few products of other chips are in"
 LENGTHS = (1e-5, 1e-4)  # s: rows of one length are witnesses for each other
@@ -60,7 +60,7 @@ def columns(rows):
     """
     clock = rows["chip"].lookup(lambda key: find(key).clock if "clock" in find(key) else CLOCK)
     names = [name.rpartition(" ")[0] for name in rows["library"].names]
-    library = np.array(names or [""], dtype="U40")[rows["library"].codes]
+    library = np.array([*names, ALONE])[rows["library"].codes]
     library[live(rows)] = ALONE
     known = {**work(rows), "narrowed": narrowed(rows), "depth": rows["k"], "clock": clock}
     return known, library, rows["latency"]
