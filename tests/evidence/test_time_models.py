@@ -157,9 +157,9 @@ def test_narrow_products_pay_for_their_activations():
         )
         off, shares = [], []
         for given in (known, without):
-            part = {name: column[by] for name, column in given.items()}
-            shares.append(products.fit(part, library[by], measured[by])[0][0])
-            told = products.transferred(given, library, measured, own, by)
+            found = products.learnt(given, library, measured, by)
+            shares.append(found[0][0])
+            told = products.expected(given, library, own, *found)
             off.append(np.abs(told / measured[own] - 1).mean())
         assert off[0] < 0.9 * off[1], (kind, chip, off)
         assert shares[0] > 1.1 * shares[1], (kind, chip, shares)

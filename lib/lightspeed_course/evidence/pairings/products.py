@@ -137,8 +137,9 @@ def left_out(rows):
             if number_format != WIDE:
                 pairs = releases(rows, library, whole, others, sisters)
             for own, by in pairs:
-                told[0, own] = transferred(known, library, measured, own, by)
-                theirs = each_other(known, library, measured, rows["chip"], by)
+                found = learnt(known, library, measured, by)
+                told[0, own] = expected(known, library, own, *found)
+                theirs = each_other(known, library, measured, rows["chip"], by, found)
                 told[1:, own] = interval(told[0, own], theirs, measured[by] / theirs)
                 sisterly[own] = number_format != WIDE and not (by & ~sisters).any()
     # Of a narrow product one sister sets the constants, and how far off they are on another chip is
@@ -151,21 +152,21 @@ def left_out(rows):
     return tuple(told)
 
 
-def transferred(known, library, measured, own, by):
-    """Times of the rows of the mask `own`, from those of the mask `by`."""
-    found = fit({name: column[by] for name, column in known.items()}, library[by], measured[by])
-    return expected(known, library, own, *found)
+def learnt(known, library, measured, by):
+    """The constants that the rows of a mask set, and the names of their launches."""
+    return fit({name: column[by] for name, column in known.items()}, library[by], measured[by])
 
 
-def each_other(known, library, measured, chips, by):
-    """Times of the rows of `by`, each chip from the others among them; one alone from itself."""
+def each_other(known, library, measured, chips, by, found):
+    """Times of the rows of `by`, each chip from the others among them; one alone from `found`."""
     told = np.full(len(measured), np.nan)
     for chip in chips[by].present():
         own = by & (chips == chip)
         others = by & ~own
-        told[own] = transferred(
-            known, library, measured, own, others if others.sum() >= FEWEST else by
-        )
+        if others.sum() >= FEWEST:
+            told[own] = expected(known, library, own, *learnt(known, library, measured, others))
+        else:
+            told[own] = expected(known, library, own, *found)
     return told[by]
 
 
