@@ -218,6 +218,16 @@ def test_a_chip_has_no_part_in_its_own_prediction():
         assert not (after.predicted[~same] == before.predicted[~same]).all()
 
 
+def test_a_chip_alone_has_no_one_to_predict_it():
+    """A stranger's table of one chip: a reason, and no answer made of its own rows."""
+    rows = dataset("gemm")
+    rows = rows.where(rows["chip"] == "gb300")
+    for key in ("product-time", "product-time-narrow"):
+        with pytest.raises(ValueError, match=f"{key}: none of the .* rows says enough"):
+            judged(pairings()[key], rows)
+    assert judged(pairings()["roofline-gemm"], rows).all.rows == len(rows)
+
+
 def test_the_largest_system_has_no_part_in_its_own_prediction():
     rows = dataset("mlperf_training")
     before = scaling.largest_from_smaller(rows, scaling.amdahl)

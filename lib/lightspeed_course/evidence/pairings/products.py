@@ -198,7 +198,7 @@ def judge(rows, wide):
     asked = (rows["format"] == WIDE) == wide
     chosen = asked & ~np.isnan(predicted)
     mine, places = rows.where(chosen), np.flatnonzero(chosen)
-    if wide:
+    if wide and len(mine):
         done = work(mine)
         regimes = regime(time_bounds(**done), done["size"], constant(mine["chip"], "l2_capacity"))
     else:
