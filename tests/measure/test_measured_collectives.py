@@ -345,7 +345,7 @@ def test_another_mpi_than_the_launchers_is_told():
 @needs_mpi
 @pytest.mark.parametrize(
     ("sign", "words"),
-    [(signal.SIGSTOP, "over 2 ranks did not end within 3 s"), (signal.SIGKILL, "mpiexec ended")],
+    [(signal.SIGSTOP, "over 2 ranks did not end within 2 s"), (signal.SIGKILL, "mpiexec ended")],
 )
 def test_a_lost_rank_ends_in_words(tmp_path, sign, words):
     program = tmp_path / "lost.py"
@@ -355,11 +355,11 @@ def test_a_lost_rank_ends_in_words(tmp_path, sign, words):
         "sizes": [2**20],
         "budget": 0.2,
         "longest": 1e9,
-        "limit": 3,
+        "limit": 2,
     }
     program.write_text(
         "import os, threading\nfrom lightspeed_course.measure.instruments import rank_worker\nif"
-        " os.environ['PMI_RANK'] == '1':\n    threading.Timer(2, lambda: os.kill(os.getpid(),"
+        " os.environ['PMI_RANK'] == '1':\n    threading.Timer(1, lambda: os.kill(os.getpid(),"
         f" {int(sign)})).start()\nrank_worker.main({job!r})\n"
     )
     with pytest.raises(Unavailable, match=words):

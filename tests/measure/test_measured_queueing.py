@@ -173,7 +173,7 @@ def test_little_holds_for_an_ideal_server():
 
 
 def test_an_ideal_server_equals_its_replay_and_its_own_formula():
-    found = queueing.quantities(*ideal(queueing.loads(400, 0.01, levels=(0.3, queueing.CLOSED))))
+    found = queueing.quantities(*ideal(queueing.loads(100, 0.01, levels=(0.3, queueing.CLOSED))))
     for row in queueing.latencies(found):
         assert row.measured["mean"] == pytest.approx(row.replay, abs=2e-5)
         assert row.interval[0] < row.measured["mean"] < row.interval[1]
