@@ -303,6 +303,9 @@ def _check(mark, *names, texts=()):
 
 def _numbers(mark, name, values):
     try:
+        values = tuple(values)
+        if all(isinstance(value, float) and math.isfinite(value) for value in values):
+            return tuple(map(float, values))  # nearly always so, and quicker
         return tuple(_number(mark, f"{name}[{i}]", value) for i, value in enumerate(values))
     except TypeError as error:
         raise TypeError(
