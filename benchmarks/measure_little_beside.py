@@ -78,7 +78,8 @@ def with_ciw(rate, service, servers, requests, seed):
 def main():
     rng, wrong = random.Random(11), []
     print(
-        f"{'':16}{'load':>6}{'L, server':>11}{'rate x W':>10}{'ratio':>8}{'W, client':>12}{'ciw, range of ' + str(RUNS) + ' runs':>24}"
+        f"{'':16}{'load':>6}{'L, server':>11}{'rate x W':>10}{'ratio':>8}{'W, client':>12}"
+        f"{'ciw, range of ' + str(RUNS) + ' runs':>24}"
     )
     for name, (load, servers) in CASES.items():
         with crew(serve) as (server,):

@@ -1,8 +1,8 @@
 """How far `lightspeed measure all` repeats itself: run it three times, and compare the medians of
 each quantity.
 
-    python benchmarks/measure_spread.py               # measures three times, some four minutes; wants a quiet machine
-    python benchmarks/measure_spread.py A B C ...     # records that are there already
+    python benchmarks/measure_spread.py            # three times, four minutes on a quiet machine
+    python benchmarks/measure_spread.py A B C ...  # records that are there already
 
 Fails if the median coefficient of variation is above 10 %.
 """

@@ -89,7 +89,8 @@ def main():
     )
     for name, rate in best.items():
         print(
-            f"{name:22}{rate:12,.0f}{rate / best['simpy']:12.1f}{rate / best['ciw']:12.1f}{np.mean(waits[name]):11.2f} s"
+            f"{name:22}{rate:12,.0f}{rate / best['simpy']:12.1f}{rate / best['ciw']:12.1f}"
+            f"{np.mean(waits[name]):11.2f} s"
         )
     assert best["simulate, arrays"] > LEAST, f"below {LEAST:,.0f} requests per second"
 

@@ -31,7 +31,8 @@ for _ in range(ROUNDS):
 answer = solve(100)
 print(json.dumps({
     "per_second": 100 / best,
-    "peak": answer.peak_flops_actual.to("flop/s").m, "bandwidth": answer.peak_bw_actual.to("byte/s").m,
+    "peak": answer.peak_flops_actual.to("flop/s").m,
+    "bandwidth": answer.peak_bw_actual.to("byte/s").m,
     "intensity": answer.arithmetic_intensity.to("flop/byte").m,
     "math": answer.latency_compute.to("s").m, "comms": answer.latency_memory.to("s").m,
 }))
