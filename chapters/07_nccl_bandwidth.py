@@ -276,8 +276,8 @@ reveal("nccl.share_of_line")
 # efa.bandwidth_per_node:.0%}}, then explains the missing part. Most of that part is not missing:
 # each byte of the caller's buffer crosses the wire nearly twice. {{holds busbw("all_reduce", n,
 # asked) - asked > (efa.bandwidth_per_node - asked) / 2 and 1.99 < busbw_factor("all_reduce", n) <
-# 2}} It also gives an algbw for two nodes, and one for eight. Turn these into busbw, and hold them
-# against the line and against a public run:
+# 2}} The answer also gives an algbw for two nodes, and one for eight. Turn these into busbw, and
+# hold them against the line and against a public run:
 
 # %%
 from lightspeed.models.nccl_fit import calibrate, measurements, residuals
@@ -841,7 +841,7 @@ figure(
     #  > 3 * np.std([e for r, e in rows_all if r.size >= large_from])
     caption="Residuals of all measured rows. To the left the model is too fast, to the right too "
     "slow. The vertical scatter inside a row of the chart means nothing.",
-    alt="Points in six bands. Large messages lie close to zero, the middle and small ones scatter "
+    alt=f"Points in {len(kept)} bands. Large messages lie close to zero, the middle and small ones scatter "
     "widely.",
 )
 
