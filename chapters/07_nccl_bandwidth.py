@@ -841,8 +841,8 @@ figure(
     #  > 3 * np.std([e for r, e in rows_all if r.size >= large_from])
     caption="Residuals of all measured rows. To the left the model is too fast, to the right too "
     "slow. The vertical scatter inside a row of the chart means nothing.",
-    alt=f"Points in {len(kept)} bands. Large messages lie close to zero, the middle and small ones scatter "
-    "widely.",
+    alt=f"Points in {len(kept)} bands. Large messages lie close to zero, the middle and small "
+    "ones scatter widely.",
 )
 
 # %% [markdown]
