@@ -32,7 +32,7 @@ from lightspeed.roofline import *
 # %% [markdown]
 # ## ◆ Before you read on
 #
-# Two guesses. The first is about a sum, the second about a speedup. Commit yourself to both.
+# Two guesses: one about a sum, one about a speedup.
 
 # %%
 predict("precision.sum_of_ones", ...)
@@ -390,7 +390,10 @@ figure(
     Chart(
         Axis("step", domain=(0, 100)),
         Axis("loss", scale="log", domain=(0.4, 40)),
-        [Line(np.arange(1.0, 101.0), y, n, *looks.get(n, ("green", False))) for n, y in runs.items()],
+        [
+            Line(np.arange(1.0, 101.0), y, n, *looks.get(n, ("green", False)))
+            for n, y in runs.items()
+        ],
         height=320,
     ),
     caption=(
@@ -944,14 +947,6 @@ figure(
 # %% [markdown]
 # Accuracy stays flat for a while and then falls off a cliff. Where yours begins you have to
 # measure, on your own model and task.
-#
-# > **Fallacy: fp32 is always better.** {{because quotation: the fallacy}} Stored in it, a number
-# > is never further off than in bf16. {{holds (np.abs(FORMATS["fp32"].round(normal) - normal) <=
-# > np.abs(bf16.round(normal) - normal)).all()}} But it takes twice the bytes of bf16, and
-# > compute-bound work on an H100 takes
-# > {{accelerator("h100_sxm").bf16 / accelerator("h100_sxm").fp32_vector:.0f}} times as long on its
-# > fp32 units as on its matrix units in bf16. {{holds FORMATS["fp32"].bits == 2 * bf16.bits and
-# > accelerator("h100_sxm").bf16 > accelerator("h100_sxm").fp32_vector}}
 #
 # ## Blocks: true bits per weight
 #
@@ -1585,8 +1580,7 @@ products_table(shipped()["intel_xeon_2core"])
 # In the digits shown the errors are the same. {{because measured elsewhere:
 # tests/measure/test_measured_precision.py}} The speeds are not, and do not even keep their order:
 # in products bf16 passes fp32 by far where a unit for it is at work. {{because measured elsewhere:
-# tests/measure/test_measured_precision.py}} A format is fixed by its definition; its
-# speed depends on the machine.
+# tests/measure/test_measured_precision.py}} 
 #
 # ## Gallery of wrong claims
 #

@@ -961,10 +961,10 @@ table(
 # zip(runs["interleaved"].peak_activations, runs["1f1b"].peak_activations)) and
 # abs(runs["interleaved"].bubble_over_ideal - runs["1f1b"].bubble_over_ideal / 2) < 1e-12 and
 # pipeline_bytes(1, 1, 2) == 2 * pipeline_bytes(1, 1)}} Zero-bubble schedules hold more on the later
-# GPUs. {{holds runs["zb_h1"].peak_activations[0] == p and min(runs["zb_h1"].peak_activations) == p >
-# runs["1f1b"].peak_activations[-1]}} The last one leaves no GPU idle between its own first and
-# last pass, provided that the next step may begin before all GPUs have finished this one. {{holds
-# runs["zb_h2"].window == max(runs["zb_h2"].busy) == min(runs["zb_h2"].busy)}}
+# GPUs. {{holds runs["zb_h1"].peak_activations[0] == p and min(runs["zb_h1"].peak_activations) ==
+# p > runs["1f1b"].peak_activations[-1]}} The last one leaves no GPU idle between its own first
+# and last pass, provided that the next step may begin before all GPUs have finished this one.
+# {{holds runs["zb_h2"].window == max(runs["zb_h2"].busy) == min(runs["zb_h2"].busy)}}
 #
 # Having *more* micro-batches and having *larger* ones are two things. At a given batch, fewer and
 # larger ones fill each GPU better and make the bubble larger. {{holds bubble_over_total(8, 16) >

@@ -963,7 +963,8 @@ standing
 #   switch adds. {{holds 0 < sum(wires.ratio > 1.02) < 10 and wires.all.excused == 1}}
 # - **Is mine normal?** Ask where a busbw stands among its peers: the same collective over links of
 #   the same rate. For {{si(mine, "byte/s")}} on eight H100, all {{standing.peers}} peers are
-#   faster, {{holds standing.percentile == 0}} and their median is {{si(standing.median, "byte/s")}}.
+#   faster, {{holds standing.percentile == 0}} and their median is {{si(standing.median,
+#   "byte/s")}}.
 
 # %% [markdown]
 # ## ◆ The answer
