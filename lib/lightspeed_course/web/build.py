@@ -311,7 +311,8 @@ SETTINGS = {
     "html_static_path": ["_static"],
     "html_css_files": ["live/katex/katex.min.css", "live/view.css", "live/form.css",
                        "live/site.css"],
-    "html_js_files": [("live/page.js", {"type": "module"})],
+    "html_js_files": [("live/early.js", {"type": "module", "async": "async"}),
+                      ("live/page.js", {"type": "module"})],
     "html_show_sphinx": False,
     "html_copy_source": False,
     "html_show_sourcelink": False,
@@ -328,7 +329,7 @@ def finish(built, packages):
         mark.update(file.relative_to(built).as_posix().encode() + file.read_bytes())
     live = built / "_static" / "live"
     (live / "sw.js").rename(built / "sw.js")
-    for file in (built / "sw.js", live / "page.js"):
+    for file in (built / "sw.js", live / "early.js", live / "page.js"):
         text = file.read_text("utf-8").replace("BUILD", mark.hexdigest()[:12])
         file.write_text(text, "utf-8")
     (built / ".nojekyll").touch()  # GitHub Pages else leaves out folders that begin with _

@@ -218,9 +218,13 @@ function say(words, {gone = false, bad = false} = {}) {
 
 function start() {
   if (worker) return;
-  worker = new Worker(new URL("./worker.js?build=BUILD", import.meta.url), {type: "module"});
+  const early = (globalThis.solEarly ??= {});
+  worker = early.worker ?? new Worker(new URL("./worker.js?build=BUILD", import.meta.url), {type: "module"});
   worker.onmessage = ({data}) => hear(JSON.parse(data));
   worker.onerror = (event) => say(`Explorers and answers stay still: ${event.message ?? "the worker did not start"}.`, {bad: true});
+  early.heard?.forEach(worker.onmessage);
+  if (early.failed) worker.onerror(early.failed);
+  Object.assign(early, {taken: true, worker: null, heard: [], failed: null});
   [...cells].sort((a, b) => away(a) - away(b)).forEach(open);
 }
 
