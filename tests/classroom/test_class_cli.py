@@ -314,6 +314,7 @@ def test_help_tells_the_tour(say):
         "gradescope",
         "github",
         "sample",
+        "vote",
     ]
 
 

@@ -29,6 +29,7 @@ from lightspeed_cli.classroom import (
     roster,
     sample,
     status,
+    vote,
 )
 from lightspeed_cli.errors import UserError
 
@@ -57,8 +58,9 @@ VERBS = {
     "gradescope": gradescope,
     "github": github,
     "sample": sample,
+    "vote": vote,
 }
-WITHOUT_CLASS = (new, sample, nbgrader)
+WITHOUT_CLASS = (new, sample, vote, nbgrader)
 TOUR = """\
 A class in nine lines:
 
