@@ -381,7 +381,7 @@ CARDS = (
         "GB/s",
         lambda: derivation(
             step(
-                "Each lane makes so many transfers of a bit, and the slot has sixteen lanes.",
+                "Each lane moves one bit in each transfer, and the slot has sixteen lanes.",
                 "lanes * rate",
                 lanes=link("pcie5_x16").lanes,
                 rate=(link("pcie5_x16").transfer_rate, "bit/s"),

@@ -574,7 +574,9 @@ pooling = Question(
             load=(load, "%"),
         ),
         step(
-            "One queue before both replicas (M/M/2).",
+            "One queue before both replicas (M/M/2): by Erlang C the share $2\\rho^2 / (1 + \\rho)$"
+            " waits, for one over the capacity that is left, $1 / (2\\mu (1 - \\rho))$. With the"
+            " service itself that comes to",
             "service / (1 - load**2)",
             (after_change(load, service)["pool"], "s"),
             service=(service, "s"),
@@ -921,9 +923,10 @@ erlang_function = Question(
     expected=q.erlang_c,
     tolerance=0.001,
     solution=derivation(
-        "Start from the loss formula, Erlang B, which has a recursion: with no server, each request"
-        " is lost, $B_0 = 1$.",
-        "Add one server at a time: $B_k = a B_{k-1} / (k + a B_{k-1})$, with $a$ the load.",
+        "Start from the loss formula, Erlang B, with $a$ the load: $1 / B_k$ is the sum of the terms"
+        " $a^j / j!$ up to $k$, over the last of them. Zero servers lose each request: $B_0 = 1$.",
+        "Add one server at a time. The last term is $a / k$ of the one before, so"
+        " $1 / B_k = 1 + (k / a) / B_{k-1}$. That is $B_k = a B_{k-1} / (k + a B_{k-1})$.",
         "Those who are not lost but wait keep the servers busy: with $\\rho = a / c$ the share that"
         " waits is $B / (1 - \\rho (1 - B))$.",
         after=(

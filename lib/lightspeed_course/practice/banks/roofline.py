@@ -331,7 +331,7 @@ attainable_question = Question(
     tolerance=0.001,
     solution=(
         derivation(
-            "Memory delivers so many bytes a second, and each lets the units do `intensity` FLOPs.",
+            "Memory delivers `bandwidth` bytes a second. Each lets the units do `intensity` FLOPs.",
             "The units stop at their peak.",
             "Both limits hold at once, so the lower one counts.",
             after=(

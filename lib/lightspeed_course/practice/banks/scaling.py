@@ -534,7 +534,7 @@ price = Question(
             n=n,
         ),
         step(
-            "So many GPUs are paid for, over that much less time.",
+            "Each of the GPUs is paid for, over a time shorter by that factor.",
             "n / speedup",
             n=n,
             speedup=s.amdahl_speedup(n, serial=serial),
@@ -663,7 +663,7 @@ accumulate = Question(
     unit="%",
     solution=lambda compute, sync, k: derivation(
         step(
-            "One optimizer step has so many micro-batches and one synchronisation.",
+            "One optimizer step has the $k$ micro-batches and one synchronisation.",
             "k * compute + sync",
             k=k,
             compute=(compute, "s"),
@@ -1081,7 +1081,7 @@ deadline = Question(
             speedup=hours / deadline,
         ),
         step(
-            "On that many the job costs so many times as much as on one.",
+            "On that many the job costs this many times what it costs on one.",
             "1 + serial * (n - 1)",
             serial=(serial, "%"),
             n=needed(hours, deadline, serial),

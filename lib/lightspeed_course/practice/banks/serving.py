@@ -73,7 +73,7 @@ with_weights = Question(
             parameters=(find(name).parameters, "parameter"),
         ),
         line(
-            "What they leave for caches holds so many requests.",
+            "How many requests fit what they leave for caches?",
             "floor((memory - weights) / cache)",
             (slots(key, name, cache), "request"),
             memory=(accelerator(key).hbm_capacity, "byte"),
@@ -360,7 +360,7 @@ budget_batch = Question(
         Misconception(
             "what fits the memory",
             lambda budget, **p: in_memory(**p),
-            "That many fit the memory. How long does a step of so many take?",
+            "That many fit the memory. How long does a step of that batch take?",
             slight=True,
         ),
         Misconception(

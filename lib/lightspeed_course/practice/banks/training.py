@@ -219,7 +219,7 @@ from_hfu = Question(
     expected=lambda hfu: hfu * t.training_flops(1, 1) / t.training_flops(1, 1, recomputed=1),
     unit="%",
     solution=lambda hfu: derivation(
-        step("The model needs so many FLOPs for each parameter and token.", "2[FLOP] + 4[FLOP]"),
+        step("What the model needs for each parameter and token.", "2[FLOP] + 4[FLOP]"),
         step("The hardware repeats the forward pass.", "2[FLOP] + 4[FLOP] + 2[FLOP]"),
         step(
             "So three quarters of what it does count.",
