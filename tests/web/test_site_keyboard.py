@@ -108,6 +108,10 @@ def test_a_cell_is_edited_and_left(page):
     page.keyboard.press("Control+a")
     page.keyboard.type("for n in (6, 7):\nprint(n / 2)")
     assert editor.inner_text().rstrip() == "for n in (6, 7):\n    print(n / 2)"
+    colors = editor.locator("span").evaluate_all(
+        "all => all.map(each => getComputedStyle(each).color)"
+    )
+    assert len(set(colors)) > 1, "keywords and numbers have the colours of the page"
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("Control+Enter")
     cell.get_by_text("3.0\n3.5").wait_for()

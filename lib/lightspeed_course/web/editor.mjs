@@ -36,10 +36,10 @@ export function edit(field, label, run) {
       keymap.of([...closeBracketsKeymap, indentWithTab, ...historyKeymap, ...defaultKeymap]),
       lineNumbers(), history(), drawSelection(), indentOnInput(), bracketMatching(), closeBrackets(), python(),
       indentUnit.of("    "), EditorState.tabSize.of(4), syntaxHighlighting(COLORS), tell,
+      EditorView.editorAttributes.of({class: "highlight"}), // under which the page has its colours
       EditorView.contentAttributes.of({"aria-labelledby": label.id, "aria-describedby": `${label.id}-keys`}),
     ],
   });
-  view.dom.classList.add("highlight");
   view.dom.addEventListener("keydown", (event) => event.stopPropagation()); // the theme's keys, such as / for the search, are code here
   field.before(view.dom);
   const focused = document.activeElement === field;
