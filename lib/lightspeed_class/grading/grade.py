@@ -25,6 +25,7 @@ from lightspeed_class.grading.answer_text import came, usual
 from lightspeed_class.grading.sandbox import (
     COURSE,
     NOT_STARTED,
+    WAITING,
     Ended,
     Limits,
     NoSandbox,
@@ -36,6 +37,7 @@ from lightspeed_course.practice.check import diagnose
 from lightspeed_course.practice.variants import draw, seeded
 
 DRAWS = 20
+ANSWERS_IN = 5  # seconds in which a call that was stopped is told
 BY_HAND = "by hand"  # the kind of a score that is none yet: people mark the question
 PACKAGES = ("lightspeed", "lightspeed_course", "lightspeed_class")
 STATUS = {
@@ -228,7 +230,8 @@ class _Run:
             if self.status == "ok":
                 self.box.send({"question": id, "inputs": inputs})
             while self.status == "ok" and len(found) < len(inputs):
-                message = self.box.receive(2 * self.limits.call + 1)
+                # inside, a call is stopped after WAITING times its limit at the latest
+                message = self.box.receive(WAITING * self.limits.call + ANSWERS_IN)
                 if message is None:
                     raise Ended("time")
                 # What else it says is no result, and has a limit.
