@@ -113,6 +113,14 @@ def test_progress_and_reading_survive_a_reload_without_a_network(reader, rooflin
         reader.set_offline(False)
 
 
+def test_paper_has_nothing_to_press(roofline):
+    pressed = ":is(.sol-link, .sol-form):visible"
+    assert roofline.locator(pressed).count()
+    roofline.emulate_media(media="print")
+    assert not roofline.locator(pressed).count()
+    roofline.emulate_media(media="screen")
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_serious_on_a_phone(roofline, scheme):
     roofline.emulate_media(color_scheme=scheme)
