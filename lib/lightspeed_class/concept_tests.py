@@ -51,7 +51,8 @@ def options(variant: Variant) -> tuple[Option, ...]:
         # one misconception may lead to no number, and two to the same
         led = [variant.right, *(variant.wrong(m) for m in q.misconceptions)]
         numbers = sorted({value for [value] in led if math.isfinite(value)})
-        texts, key = {amount(v, q.unit, 3): amount(v, q.unit, 3) for v in numbers}, _text(q.unit)
+        shown = [amount(v, q.unit, 3) for v in numbers]
+        texts, key = dict(zip(shown, shown, strict=True)), _text(q.unit)
     says = {key(variant.wrong(m)): m.hint for m in reversed(q.misconceptions)}
     right = key(variant.right)
     return tuple(

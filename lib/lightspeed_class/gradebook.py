@@ -277,7 +277,7 @@ class Gradebook(Roster):
         found = []
         for one in [self.student(student)] if student else self.students():
             submission = counting.get(one.id)
-            if section and section not in one.sections:
+            if not one.is_in(section):
                 continue
             if one.left and not submission and one.id not in manual and not student:
                 continue

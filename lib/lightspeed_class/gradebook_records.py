@@ -36,6 +36,10 @@ class Student:
         parts = [whole, *re.split(r",? and |, ", whole)]
         return list(dict.fromkeys(part for part in parts if part))
 
+    def is_in(self, section):
+        """Whether they are of a section; everybody is of ""."""
+        return not section or section in self.sections
+
 
 @dataclass(frozen=True)
 class Submission:

@@ -144,7 +144,7 @@ class Page(RequestHandler):
 
     def is_here(self, result):
         """Whether a result is of the section that is marked."""
-        return not self.desk.section or self.desk.section in result.student.sections
+        return result.student.is_in(self.desk.section)
 
     def together(self, result, everybody=None):
         """The others for whom the same notebook counts."""

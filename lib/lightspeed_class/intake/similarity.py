@@ -24,7 +24,8 @@ def alike(book, name):
     """Student id -> a sentence on whose code is like theirs, of the submissions that count; only
     students with something to say about.
     """
-    counting = {s.id: s for s in book.counting(name).values() if not s.refused}
+    counts = book.counting(name)
+    counting = {s.id: s for s in counts.values() if not s.refused}
     having = defaultdict(set)
     for submission in counting.values():
         for statement in statements(book.content(submission.id)):
@@ -39,8 +40,7 @@ def alike(book, name):
                     f"{count} statements are as those of {counting[other].student} but for names"
                     " and numbers, and in no other notebook: a hint, which may have good reasons."
                 )
-    whose = {student: submission.id for student, submission in book.counting(name).items()}
-    return {student: " ".join(found[id]) for student, id in whose.items() if id in found}
+    return {student: " ".join(found[s.id]) for student, s in counts.items() if s.id in found}
 
 
 def statements(content):

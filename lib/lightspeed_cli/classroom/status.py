@@ -24,7 +24,7 @@ NAMED = False
 def run(options, course, book):
     names = [known(book, options.name)] if options.name else book.assignments()
     section = the_section(book, options.section)
-    all_of_it = [s for s in book.students() if not section or section in s.sections]
+    all_of_it = [s for s in book.students() if s.is_in(section)]
     here = [s for s in all_of_it if not s.left]
     left = f" ({len(all_of_it) - len(here)} more left)" if len(here) < len(all_of_it) else ""
     where = f", section {section}" if section else ""

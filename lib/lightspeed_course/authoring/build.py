@@ -43,12 +43,12 @@ from lightspeed_course.authoring.gates import separate
 from lightspeed_course.authoring.notebooks import METADATA, BuildError, exercise, label, page, read
 from lightspeed_course.authoring.prose import expressions, fill, typed_in_code, typed_numbers
 from lightspeed_course.authoring.statements import ungated
+from lightspeed_course.show.host import WIDGET
 
 ROOT = Path(__file__).parents[3]
 BIBLIOGRAPHY = ROOT / "BIBLIOGRAPHY.md"
 CELL_TIMEOUT = 60
 WORKERS = 2
-_WIDGET = "application/vnd.jupyter.widget-view+json"
 # A warning that the course's own code causes is an error even where Python would hide it.
 _WARNINGS = "__import__('warnings').filterwarnings('error', module=r'__main__|lightspeed\\b')"
 
@@ -195,7 +195,7 @@ def _tidy(outputs: list[NotebookNode], count: int) -> list[NotebookNode]:
             # the rest has paths and line numbers
             output.traceback = [f"{output.ename}: {output.evalue}"]
         if "data" in output:
-            output.data.pop(_WIDGET, None)  # the id of a live model
+            output.data.pop(WIDGET, None)  # the id of a live model
         if output.output_type == "execute_result":
             output.execution_count = count
         tidy.append(output)

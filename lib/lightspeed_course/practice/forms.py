@@ -12,7 +12,7 @@ import traceback
 from functools import cache
 
 from lightspeed_course.practice.amounts import unit_words
-from lightspeed_course.show.host import here
+from lightspeed_course.show.host import here, widget_view
 
 
 class Panel:
@@ -61,11 +61,7 @@ class Panel:
 
     def _repr_mimebundle_(self, **_):
         return {
-            "application/vnd.jupyter.widget-view+json": {
-                "version_major": 2,
-                "version_minor": 0,
-                "model_id": self.box.model_id,
-            },
+            **widget_view(self.box.model_id),
             "text/markdown": self.static,
             "text/plain": self.static,
         }

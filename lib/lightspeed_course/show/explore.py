@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from .chart import Chart
 from .format import si
-from .host import here
+from .host import here, widget_view
 from .layout import lay_out
 from .page import words
 
@@ -362,11 +362,7 @@ class Explorer:
         ]
         drawn = static.svg(charts, self.caption, self.alt, settings, shown.verdict, notes)
         return {
-            "application/vnd.jupyter.widget-view+json": {
-                "version_major": 2,
-                "version_minor": 0,
-                "model_id": self.live().model_id,
-            },
+            **widget_view(self.live().model_id),
             "text/html": static.image(drawn, f"{self.alt} {shown.verdict}"),
             "text/plain": shown.verdict,
         }

@@ -9,6 +9,7 @@ none of our charts too.
 
 from __future__ import annotations
 
+WIDGET = "application/vnd.jupyter.widget-view+json"
 _here = {}
 
 
@@ -24,3 +25,8 @@ def here():
 
         _here["host"] = jupyter
     return _here["host"]
+
+
+def widget_view(model_id):
+    """The part of a bundle by which Jupyter shows a live widget."""
+    return {WIDGET: {"version_major": 2, "version_minor": 0, "model_id": model_id}}

@@ -5,7 +5,7 @@ and how a notebook is read whose kernel is gone.
 from jupyter_server.services.contents.largefilemanager import AsyncLargeFileManager
 from jupyter_server.services.kernels.connection.channels import ZMQChannelsWebsocketConnection
 
-WIDGET = "application/vnd.jupyter.widget-view+json"
+from lightspeed_course.show.host import WIDGET
 
 
 class PromptConnection(ZMQChannelsWebsocketConnection):
