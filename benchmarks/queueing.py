@@ -14,8 +14,8 @@ import ciw
 import numpy as np
 import simpy
 
-from lightspeed.models.queue_simulation import poisson_arrivals, simulate
 from lightspeed.queueing import mm1
+from lightspeed_course.simulators.queue_simulation import poisson_arrivals, simulate
 
 RATE, SERVICE_RATE, ROUNDS, LEAST = 9.0, 10.0, 5, 1e6
 

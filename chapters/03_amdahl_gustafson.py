@@ -25,6 +25,7 @@ import numpy as np
 from lightspeed.catalog import accelerator, find, link
 from lightspeed_course import Axis, Bars, Chart, Line, Points, Rule, figure, human_time, si, sweep
 from lightspeed_course import ask, cards, predict, residual_chart, reveal, table, weigh
+from lightspeed_course.models.fits import fit_usl
 from lightspeed_course.profiles import read_profile, scaling_runs
 from lightspeed.roofline import transfer_time
 from lightspeed.scaling import *

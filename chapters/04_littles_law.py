@@ -27,7 +27,7 @@ from lightspeed.catalog import accelerator, find, number
 from lightspeed_course import Area, Axis, Bars, Chart, Line, Points, Rule, figure, human_time, si
 from lightspeed_course import ask, predict, residual_chart, reveal, sweep, table, weigh
 from lightspeed_course.evidence.pairings.arrivals import BLOCK, variation
-from lightspeed.models.queue_simulation import (
+from lightspeed_course.simulators.queue_simulation import (
     batch_means,
     number_inside,
     observed,

@@ -26,9 +26,6 @@ from ipywidgets import Output, SelectionSlider
 
 from lightspeed.catalog import accelerator, entries, fitted, link, number
 from lightspeed.memory import *
-from lightspeed.models.stack import stack
-from lightspeed.models.training_step import Plan, calibration, fit_share, machine, memory_use
-from lightspeed.models.training_step import predicted, step, training_runs
 from lightspeed.parallel import *
 from lightspeed.pipeline import *
 from lightspeed.reliability import *
@@ -38,6 +35,10 @@ from lightspeed_course import Axis, Bars, Chart, Line, Points, Rule, figure, hum
 from lightspeed_course import Boxes, Text, ask, predict, residual_chart, reveal, table, weigh
 from lightspeed_course.evidence.pairings.training import judge_memory, regret, sweep as swept_runs
 from lightspeed_course.evidence.sets import dataset
+from lightspeed_course.models.stack import stack
+from lightspeed_course.models.training_step import Plan, calibration, fit_share, machine, memory_use
+from lightspeed_course.models.training_step import predicted, step, training_runs
+from lightspeed_course.simulators.schedules import order, simulate
 
 # %% [markdown]
 # ## ◆ Before you read on

@@ -83,8 +83,8 @@ predict("nccl.latency_share", ...)
 # follow one chunk on its way.
 
 # %%
-from lightspeed.models.allreduce import states
-from lightspeed.models.ring import run_ring
+from lightspeed_course.simulators.allreduce import states
+from lightspeed_course.simulators.ring import run_ring
 from lightspeed_course.explorers.allreduce import explore_all_reduce, explore_switch, explore_tree
 
 explore_all_reduce()
@@ -280,8 +280,8 @@ reveal("nccl.share_of_line")
 # hold them against the line and against a public run:
 
 # %%
-from lightspeed.models.nccl_fit import calibrate, measurements, residuals
-from lightspeed.models.nccl_fit import predict as expected_by_model
+from lightspeed_course.models.nccl_fit import calibrate, measurements, residuals
+from lightspeed_course.models.nccl_fit import predict as expected_by_model
 
 p5 = [row for row in measurements() if row.series == "p5_all_reduce"]
 published = {row.nodes: algbw(row.size, row.time) for row in p5 if row.size == 2**33}
@@ -581,8 +581,8 @@ ask("nccl.alltoall_across")
 # bandwidth. They change from release to release; the next table names the one that this page uses.
 
 # %%
-from lightspeed.models.nccl_tuner import NET_OVERHEAD, NEWEST, PLATEAU, PROTOCOLS
-from lightspeed.models.nccl_tuner import nccl_choices, nccl_time, ring_latency, tree_latency
+from lightspeed_course.models.nccl_tuner import NET_OVERHEAD, NEWEST, PLATEAU, PROTOCOLS
+from lightspeed_course.models.nccl_tuner import nccl_choices, nccl_time, ring_latency, tree_latency
 
 overhead, steady = NET_OVERHEAD["amd"], 370e9
 ring_latency(n, nodes, net_overhead=overhead), tree_latency(n, nodes)

@@ -180,7 +180,7 @@ timer = roce.timeout * wire / packet
 # %%
 from random import Random
 
-from lightspeed.models.network_simulation import simulate_transport
+from lightspeed_course.simulators.network_simulation import simulate_transport
 
 runs = {
     loss: simulate_transport("go_back_n", 60_000, loss, round(window), Random(8))
@@ -381,8 +381,8 @@ ask("network.pause_threshold")
 # each time $\tau'$. {{because definition}}
 
 # %%
-from lightspeed.models.congestion import dcqcn_fluid, dcqcn_resting
-from lightspeed.models.network_simulation import DCQCN, Port, Senders, simulate_incast
+from lightspeed_course.simulators.congestion import dcqcn_fluid, dcqcn_resting
+from lightspeed_course.simulators.network_simulation import DCQCN, Port, Senders, simulate_incast
 
 marks = (float(paper.kmin), float(paper.kmax), float(paper.pmax))
 port = Port(float(paper.line), marks=marks, pause=4.9e6)

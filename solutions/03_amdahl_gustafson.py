@@ -14,6 +14,7 @@ import numpy as np
 
 from lightspeed.catalog import accelerator
 from lightspeed_course import ask, check
+from lightspeed_course.models.fits import fit_usl
 from lightspeed_course.profiles import scaling_runs
 from lightspeed.scaling import *
 from lightspeed.training import *

@@ -18,16 +18,17 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from lightspeed.elementwise import Value, floor_log2, maximum, minimum, where
+from lightspeed.elementwise import Value, floor_log2, is_array, maximum, minimum, where
 from lightspeed.errors import BadArgument
-from lightspeed.law import count, law, nonnegative, positive
+from lightspeed.law import Argument, count, law, nonnegative, positive
 from lightspeed.roofline import BANDWIDTH
 
 __all__ = (
     "Levels", "algbw", "algbw_from_busbw", "alltoall_time", "bandwidth_bound", "busbw",
     "busbw_factor", "double_tree_time", "halving_doubling_time", "hierarchical_time",
-    "in_network_time", "latency_bound", "level_bandwidth", "recursive_doubling_time",
-    "replicas", "ring_steps", "ring_time", "torus_gather_time", "tree_time",
+    "in_network_time", "latency_bound", "level_bandwidth", "overlapped_time",
+    "recursive_doubling_time", "replicas", "ring_steps", "ring_time", "torus_gather_time",
+    "tree_time",
 )  # fmt: skip
 
 TWICE, ONCE = ("all_reduce",), ("all_gather", "reduce_scatter", "alltoall", "gather", "scatter")
@@ -36,6 +37,12 @@ COLLECTIVES = TWICE + ONCE + WHOLE
 RINGS = ("all_reduce", "all_gather", "reduce_scatter")
 RANKS = count(hint="n counts ranks (GPUs), not nodes.")
 SIZE, LATENCY = nonnegative("byte"), nonnegative("s")
+EXPONENT = Argument(
+    low=0.5,
+    above=False,
+    high=1.0,
+    hint="1 adds the two times, 1/2 is a pipeline with the best chunks.",
+)
 ALGORITHM = {"size": SIZE, "n": RANKS, "bandwidth": BANDWIDTH, "latency": LATENCY}
 
 
@@ -216,6 +223,27 @@ def alltoall_time(size: Value, n: Value, bandwidth: Value, latency: Value = 0.0)
     7 s
     """
     return (n - 1) * (latency + size / (n * bandwidth))
+
+
+@law("s", latency=LATENCY, transfer=LATENCY, exponent=EXPONENT)
+def overlapped_time(latency: Value, transfer: Value, exponent: Value = 0.5) -> Value:
+    """Seconds of a pipeline with this `latency` (s) of all steps and this `transfer` time (s): (l^e
+    + t^e)^(1/e).
+
+    Cut into k chunks, a message passes d hops in (d - 1 + k) (alpha + t / k): a short pipeline
+    fills fast, but each chunk pays alpha. The best k gives e = 1/2. With e = 1 nothing is hidden or
+    lost: alpha-beta.
+
+    >>> overlapped_time(1.0, 9.0), overlapped_time(1.0, 9.0, exponent=1)
+    (16 s, 10 s)
+    """
+    # With e = 1 the general form would cost the last digits.
+    general = is_array(exponent) or exponent != 1
+    return (
+        (latency**exponent + transfer**exponent) ** (1 / exponent)
+        if general
+        else latency + transfer
+    )
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ Derived in chapter 8.
 `radix` counts the ports of a switch, `levels` the layers of switches between hosts and the top.
 `bandwidth` (byte/s) is one link's in one direction; `oversubscription` is what a leaf takes from
 its hosts over what it can send up. `per_node` counts the GPUs of a node, and its rails: GPU i of
-every node hangs on the leaf of rail i. What a job puts on each link is
-`lightspeed.models.fabric_traffic`; collectives on two levels are `lightspeed.collectives`.
+every node hangs on the leaf of rail i. Collectives on two levels are `lightspeed.collectives`; what
+a job puts on each link is `lightspeed_course.simulators.fabric_traffic`.
 
 Sources: Al-Fares, Loukissas and Vahdat, "A Scalable, Commodity Data Center Network Architecture"
 (SIGCOMM 2008); Qian et al., "Alibaba HPN" (SIGCOMM 2024); NVIDIA, "Doubling all2all Performance
@@ -25,8 +25,8 @@ from lightspeed.roofline import BANDWIDTH
 
 __all__ = (
     "Collisions", "Parts", "Places", "across_rate", "alltoall_places", "ecmp_collisions",
-    "fat_tree_hosts", "fat_tree_switches", "leaf_spine", "leaving_share",
-    "oversubscription", "sharp_time",
+    "fat_tree_hosts", "fat_tree_switches", "leaf_spine", "oversubscription",
+    "sharp_time",
 )  # fmt: skip
 
 RADIX = count(low=2, high=4096, hint="Ports of one switch, each at full rate.")
@@ -109,18 +109,6 @@ def leaf_spine(hosts: Value, radix: Value, oversubscription: Value = 1.0) -> Par
 
 
 # ---------------------------------------------------------------- locality
-
-
-@law(group=count(hint="Ranks under one leaf, or in one node."), n=count(low=2))
-def leaving_share(group: Value, n: Value) -> Value:
-    """Share of the traffic between `n` ranks, each with each, that leaves a group of this size.
-
-    Also the mean share of a ring's links that leave, if its ranks are put in at random.
-
-    >>> round(leaving_share(8, 64), 3)
-    0.889
-    """
-    return maximum(n - group, 0) / (n - 1)
 
 
 @law("byte/s", bandwidth=BANDWIDTH, oversubscription=RATIO, leaving=fraction())

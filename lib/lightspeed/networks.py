@@ -3,8 +3,9 @@ Derived in chapter 8.
 
 `loss` is the share of packets that are lost, each by itself. `window` counts the packets that a
 sender puts on the wire in one round trip, the lost one included. `bandwidth` (byte/s) is that of
-one link in one direction, `packet` its payload in bytes. What runs packet by packet is
-`lightspeed.models.network_simulation`; fabrics of many links are `lightspeed.fabrics`.
+one link in one direction, `packet` its payload in bytes. Fabrics of many links are
+`lightspeed.fabrics`; what runs packet by packet is
+`lightspeed_course.simulators.network_simulation`.
 
 Sources: Bertsekas and Gallager, "Data Networks" (1992) for go back n; Guo et al., "RDMA over
 Commodity Ethernet at Scale" (SIGCOMM 2016) for restarts; Zhu et al., "Congestion Control for

@@ -5,7 +5,7 @@ everywhere; most laws take either one, under its name. `n` is the number of proc
 factor by which one part of a job is made faster. For the kinds of number see `lightspeed.law.law`.
 
 Sources: Amdahl (AFIPS 1967); Gustafson (CACM 31(5), 1988); Karp and Flatt (CACM 33(5), 1990);
-Gunther, "Guerrilla Capacity Planning" (2007); Brent (JACM 21(2), 1974).
+Gunther, "Guerrilla Capacity Planning" (2007).
 """
 
 from __future__ import annotations
@@ -17,12 +17,11 @@ from typing import Any
 
 from lightspeed.elementwise import Value, any_of, divide, maximum
 from lightspeed.errors import BadArgument, one_of
-from lightspeed.law import Argument, checked, count, fraction, law, nonnegative, positive
+from lightspeed.law import Argument, checked, fraction, law, nonnegative, positive
 
 __all__ = (
-    "GreedyBounds", "UslFit", "WorkSpan", "amdahl_speedup", "communication_speedup",
-    "efficiency", "fit_usl", "greedy_bounds", "gustafson_speedup", "karp_flatt",
-    "parallel_fraction", "processors_at_efficiency", "profile_speedup", "run_cost",
+    "WorkSpan", "amdahl_speedup", "communication_speedup", "efficiency", "gustafson_speedup",
+    "karp_flatt", "parallel_fraction", "processors_at_efficiency", "profile_speedup",
     "serial_on_n", "serial_on_one", "usl_peak", "usl_speedup", "work_span",
 )  # fmt: skip
 
@@ -157,73 +156,6 @@ def usl_peak(*, serial: Value, kappa: Value) -> Value:
     return maximum(divide(1 - serial, kappa) ** 0.5, 1.0)
 
 
-@dataclass(frozen=True)
-class UslFit:
-    """Serial share and kappa that fit measured speedups, their standard errors and intervals, and
-    n*.
-
-    `baseline` is the fitted speedup at n = 1: away from 1, the one-processor time is off. Values
-    below 0 are kept: superlinear, or noise. `peak_interval` follows from kappa's; infinite where
-    kappa may be 0.
-    """
-
-    serial: float
-    kappa: float
-    baseline: float
-    serial_error: float
-    kappa_error: float
-    serial_interval: tuple[float, float]
-    kappa_interval: tuple[float, float]
-    peak: float
-    peak_interval: tuple[float, float]
-
-
-def fit_usl(n: Any, speedup: Any, confidence: float = 0.95) -> UslFit:
-    """The `UslFit` to arrays of n and speedup, by least squares with errors relative to the
-    speedup.
-
-    n / speedup is linear in n - 1 and n (n - 1), so no first guess is needed. The baseline is
-    fitted, too: held at 1, the error of the one-processor time would move both terms and be in
-    neither interval.
-
-    Raises BadArgument for fewer than four points or fewer than three values of n.
-    """
-    import numpy
-    from scipy.special import stdtrit
-
-    n = numpy.ravel(checked("fit_usl", "n", n, PROCESSORS))
-    speedup = numpy.ravel(checked("fit_usl", "speedup", speedup, positive()))
-    if n.shape != speedup.shape:
-        raise BadArgument(
-            "fit_usl", "speedup", speedup, f"one value for each of the {n.size} values of n"
-        )
-    if n.size < 4 or numpy.unique(n).size < 3:
-        raise BadArgument(
-            "fit_usl",
-            "n",
-            n,
-            "four points or more, at three or more n: three unknowns and one to judge by",
-        )
-    terms = numpy.column_stack([numpy.ones_like(n), n - 1, n * (n - 1)]) * (speedup / n)[:, None]
-    (unit, *rest), *_ = numpy.linalg.lstsq(terms, numpy.ones_like(n), rcond=None)
-    serial, kappa = numpy.array(rest) / unit
-    freedom = n.size - 3
-    scatter = ((1 - terms @ (unit, *rest)) ** 2).sum() / freedom
-    # serial and kappa are ratios of coefficients: carry the covariance through their slopes.
-    slopes = numpy.array([[-serial, 1.0, 0.0], [-kappa, 0.0, 1.0]]) / unit
-    covariance = slopes @ numpy.linalg.inv(terms.T @ terms) @ slopes.T * scatter
-    errors = numpy.sqrt(numpy.diag(covariance))
-    reach = stdtrit(freedom, 0.5 + confidence / 2) * errors
-    intervals = [(float(v - r), float(v + r)) for v, r in zip((serial, kappa), reach, strict=True)]
-
-    def peak(k: float) -> float:
-        return float(maximum(divide(1 - serial, k) ** 0.5, 1.0))
-
-    low, high = intervals[1]
-    fitted = map(float, (serial, kappa, 1 / unit, *errors))
-    return UslFit(*fitted, *intervals, peak(kappa), (peak(high), peak(low)))  # type: ignore[call-arg,arg-type]
-
-
 def parallel_fraction(breakdown: Mapping[str, float], parallel: Iterable[str]) -> float:
     """The share of the time in the parts named by `parallel`, from a breakdown name -> seconds.
 
@@ -303,39 +235,3 @@ def work_span(graph: Any) -> WorkSpan:
         path.insert(0, before[path[0]])
     work, span = sum(time for time, _ in graph.values()), finish[path[-1]]
     return WorkSpan(work, span, tuple(path), divide(work, span))
-
-
-@dataclass(frozen=True)
-class GreedyBounds:
-    """The shortest and the longest time of any schedule that leaves no processor idle by choice."""
-
-    lower: float
-    upper: float
-
-
-@law({"lower": "s", "upper": "s"}, work=positive("s"), span=positive("s"), n=count())
-def greedy_bounds(work: Value, span: Value, n: Value) -> GreedyBounds:
-    """`GreedyBounds` (s) of a DAG on n processors: Brent's (work - span) / n + span from above.
-
-    >>> greedy_bounds(12.0, 4.0, 4)
-    GreedyBounds(lower=4 s, upper=6 s)
-    """
-    if any_of(span > work):
-        raise BadArgument(
-            "greedy_bounds",
-            "span",
-            span,
-            "at most the work",
-            "The longest chain is part of all the work.",
-        )
-    return GreedyBounds(maximum(work / n, span), (work - span) / n + span)
-
-
-@law("dollar", n=PROCESSORS, speedup=positive(), time=positive("s"), price=nonnegative("dollar/s"))
-def run_cost(n: Value, speedup: Value, time: Value, price: Value) -> Value:
-    """Dollars of a job that takes `time` (s) on one processor, run on n at `price` (dollar/s) each.
-
-    >>> run_cost(8, 4, 100.0, 0.5)
-    $100
-    """
-    return n * price * time / speedup

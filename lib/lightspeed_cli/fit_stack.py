@@ -26,11 +26,11 @@ import json
 from pathlib import Path
 
 from lightspeed.errors import BadArgument
-from lightspeed.models.plan import Plan, machine
-from lightspeed.models.stack import BOUND, Stack, stack
-from lightspeed.models.stack_fit import HEALTHY, Timed, fit_stack, impossible
 from lightspeed.transformer import Transformer, transformer
 from lightspeed_cli.errors import UserError
+from lightspeed_course.models.plan import Plan, machine
+from lightspeed_course.models.stack import BOUND, Stack, stack
+from lightspeed_course.models.stack_fit import HEALTHY, Timed, fit_stack, impossible
 from lightspeed_course.show import si
 
 SHAPE = ("layers", "width", "heads", "hidden", "vocabulary")

@@ -37,9 +37,9 @@ from lightspeed import (
     serving,
     training,
 )
-from lightspeed.models import nccl_tuner
 from lightspeed_course.authoring.gates import held
 from lightspeed_course.authoring.prose import expressions, fill
+from lightspeed_course.models import nccl_tuner
 from lightspeed_course.show.format import human_time, plain, plural, si
 from lightspeed_course.workspace import course_root
 

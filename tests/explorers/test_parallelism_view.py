@@ -5,11 +5,11 @@ import json
 import pytest
 
 from lightspeed.memory import training_memory
-from lightspeed.models.training_step import Plan, fit_share, machine, step
-from lightspeed.pipeline import simulate
 from lightspeed.transformer import transformer
 from lightspeed_course.explorers import parallelism
+from lightspeed_course.models.training_step import Plan, fit_share, machine, step
 from lightspeed_course.show import Bars, Points
+from lightspeed_course.simulators.schedules import simulate
 
 
 def test_every_setting_can_be_drawn():

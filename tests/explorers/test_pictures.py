@@ -10,15 +10,15 @@ import pytest
 from lightspeed import roofline
 from lightspeed.catalog import accelerator
 from lightspeed.collectives import busbw_factor
-from lightspeed.models.allreduce import states
-from lightspeed.models.requests import decoded
-from lightspeed.models.traffic import chain, overlapped, reads_of_strips, tile_order
 from lightspeed.parallel import data_parallel_bytes
 from lightspeed.pipeline import bubble_over_total, zero_bubble_over_ideal
 from lightspeed.precision import FORMATS
 from lightspeed.queueing import mmc
 from lightspeed_course.explorers import allreduce, number_line, requests, schedules, shards, traffic
 from lightspeed_course.show import Axis, Boxes, Chart, Play, Points, Slider, Text, View, explorer
+from lightspeed_course.simulators.allreduce import states
+from lightspeed_course.simulators.requests import decoded
+from lightspeed_course.simulators.traffic import chain, overlapped, reads_of_strips, tile_order
 
 PICTURES = {
     "all-reduce": allreduce.explore_all_reduce,

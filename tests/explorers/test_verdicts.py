@@ -18,12 +18,12 @@ from lightspeed import queueing as queues
 from lightspeed import scaling as scales
 from lightspeed import serving
 from lightspeed.catalog import accelerator, find
-from lightspeed.models.training_step import Plan, fit_share, machine, memory_use, step
 from lightspeed.precision import FORMATS
 from lightspeed.roofline import time_bounds
 from lightspeed.transformer import transformer
 from lightspeed_course.explorers import numbers, parallelism, precision, queueing, roofline, scaling
 from lightspeed_course.measure.machine import hardware
+from lightspeed_course.models.training_step import Plan, fit_share, machine, memory_use, step
 from lightspeed_course.show import Line, si
 
 STATES = 320

@@ -10,8 +10,20 @@ import pytest
 
 import lightspeed
 from lightspeed.law import Argument
+from lightspeed_course import models, simulators
 
-LIBRARY = [m.name for m in pkgutil.walk_packages(lightspeed.__path__, "lightspeed.") if not m.ispkg]
+# The laws, and what the course puts together of them.
+LIBRARY = [
+    m.name
+    for p in (lightspeed, models, simulators)
+    for m in pkgutil.walk_packages(p.__path__, f"{p.__name__}.")
+    if not m.ispkg
+]
+
+
+def short(name):
+    """The name of a module or of a thing in it, without its package."""
+    return name.removeprefix("lightspeed.").removeprefix("lightspeed_course.")
 
 
 def every_law():
@@ -24,7 +36,7 @@ def every_law():
                 and hasattr(thing, "arguments")
                 and thing.__module__ == module.__name__
             ):
-                found[f"{module.__name__.removeprefix('lightspeed.')}.{name}"] = thing
+                found[f"{short(module.__name__)}.{name}"] = thing
     return found
 
 

@@ -11,12 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from laws import each
 
-from lightspeed import alpha_beta
 from lightspeed import collectives as c
 from lightspeed.errors import BadArgument
-from lightspeed.models import nccl_fit, nccl_tuner, ring
-from lightspeed.models.ring import ring_schedule, run_ring
 from lightspeed.units import Q
+from lightspeed_course.models import nccl_fit, nccl_tuner
+from lightspeed_course.models.fits import fit_alpha_beta
+from lightspeed_course.simulators import ring
+from lightspeed_course.simulators.ring import ring_schedule, run_ring
 
 ranks = st.integers(2, 4096)
 sizes = st.floats(1.0, 1e12)
@@ -256,23 +257,15 @@ def test_a_step_less_and_some_rank_lacks_some_sum(monkeypatch, dropped):
 
 @given(latency=st.floats(1e-9, 1e3), transfer=st.floats(1e-9, 1e3), exponent=st.floats(0.5, 1.0))
 def test_a_pipeline_lies_between_the_sum_and_twice_it(latency, transfer, exponent):
-    time = alpha_beta.overlapped_time(latency, transfer, exponent)
+    time = c.overlapped_time(latency, transfer, exponent)
     assert (latency + transfer) * (1 - 1e-9) <= time <= 2 * (latency + transfer) * (1 + 1e-9)
-
-
-@given(latency=alphas, bandwidth=rates, exponent=st.floats(0.5, 1.0))
-def test_half_rate(latency, bandwidth, exponent):
-    size = alpha_beta.half_rate_size(latency, bandwidth, exponent)
-    assert size / alpha_beta.overlapped_time(latency, size / bandwidth, exponent) == pytest.approx(
-        bandwidth / 2
-    )
 
 
 def test_the_best_chunks_give_the_square_of_roots():
     """Brute force over the number of chunks k: (d - 1 + k)(alpha + t / k), d hops."""
     alpha, hops, transfer = 1e-6, 101, 1e-2
     best = min((hops - 1 + k) * (alpha + transfer / k) for k in range(1, 20000))
-    assert best == pytest.approx(alpha_beta.overlapped_time((hops - 1) * alpha, transfer), rel=1e-4)
+    assert best == pytest.approx(c.overlapped_time((hops - 1) * alpha, transfer), rel=1e-4)
 
 
 @given(
@@ -282,8 +275,8 @@ def test_the_best_chunks_give_the_square_of_roots():
 )
 def test_the_fit_finds_what_made_the_data(alpha, bandwidth, exponent):
     transfer, steps = np.meshgrid(np.geomspace(1e3, 1e10, 9), [2, 14, 254])
-    time = alpha_beta.overlapped_time(alpha * steps, transfer / bandwidth, exponent)
-    fit = alpha_beta.fit_alpha_beta(transfer, time, steps, exponent)
+    time = c.overlapped_time(alpha * steps, transfer / bandwidth, exponent)
+    fit = fit_alpha_beta(transfer, time, steps, exponent)
     assert fit.latency == pytest.approx(alpha, rel=1e-6)
     assert fit.bandwidth == pytest.approx(bandwidth, rel=1e-6)
     np.testing.assert_allclose(fit.residuals, 0, atol=1e-6)
@@ -292,7 +285,7 @@ def test_the_fit_finds_what_made_the_data(alpha, bandwidth, exponent):
 def test_the_fit_never_goes_negative_and_reports_each_residual():
     transfer = np.array([1e6, 2e6, 4e6, 8e6])
     # superlinear: the best line would cross below zero
-    fit = alpha_beta.fit_alpha_beta(transfer, transfer**1.2 / 1e9)
+    fit = fit_alpha_beta(transfer, transfer**1.2 / 1e9)
     assert fit.latency == 0
     assert len(fit.residuals) == 4
     assert fit.residuals == pytest.approx(fit.time(transfer) / (transfer**1.2 / 1e9) - 1)
@@ -309,7 +302,7 @@ def test_the_fit_never_goes_negative_and_reports_each_residual():
 )
 def test_the_fit_refuses(transfer, time, name):
     with pytest.raises(BadArgument) as error:
-        alpha_beta.fit_alpha_beta(np.array(transfer), np.array(time))
+        fit_alpha_beta(np.array(transfer), np.array(time))
     assert error.value.argument == name
 
 

@@ -68,6 +68,19 @@ def test_packages_import_one_way():
     assert not wrong, "\n".join(wrong)
 
 
+def test_models_and_simulators_rest_on_the_laws_alone():
+    """A student's notebook imports them where the rest of the course is not (grading/sandbox.py)."""
+    rooms = ("lightspeed_course.models", "lightspeed_course.simulators")
+    wrong = [
+        f"{name} imports {other}"
+        for name, path in MODULES.items()
+        if name.startswith(rooms)
+        for other in imported(path)
+        if other.split(".")[0] != "lightspeed" and not other.startswith(rooms)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
 def test_no_circle_of_files():
     graph = {name: {i for i in imported(path) if i != name} for name, path in MODULES.items()}
     try:
@@ -95,6 +108,16 @@ def test_the_roofline_runs_without_numpy():
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "3.0"
+
+
+def test_the_library_is_an_afternoon_of_reading():
+    """What runs event by event or is fitted stands in the course's `simulators` and `models`."""
+    lines = sum(
+        len(path.read_text("utf-8").splitlines())
+        for name, path in MODULES.items()
+        if name.split(".")[0] == "lightspeed"
+    )
+    assert lines <= 6000, f"{lines} lines: is all of it laws and constants?"
 
 
 def test_files_stay_one_room():

@@ -19,15 +19,15 @@ from lightspeed.inference import (
     interrupted_step,
     sharded_step,
 )
-from lightspeed.models.inference_step import (
+from lightspeed.serving import decode_step, prefill_time
+from lightspeed.transformer import transformer
+from lightspeed_course.models.inference_step import (
     Engine,
     Replica,
     engine,
     inference_step,
     replica,
 )
-from lightspeed.serving import decode_step, prefill_time
-from lightspeed.transformer import transformer
 
 SIZES = st.floats(1e3, 1e12)
 

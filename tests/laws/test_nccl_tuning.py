@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lightspeed.errors import BadArgument
-from lightspeed.models import nccl_tuner
+from lightspeed_course.models import nccl_tuner
 from lightspeed_course.nccl_report.tuning_log import read_tuning_tables
 
 EXPECTED = Path(__file__).with_name("nccl_tuning_expected.csv")

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from lightspeed import parallel as par
 from lightspeed.errors import BadArgument
 from lightspeed.memory import training_memory
-from lightspeed.models import training_step as ts
 from lightspeed.transformer import transformer
 from lightspeed_course import profiles
+from lightspeed_course.models import training_step as ts
 
 ways = st.integers(2, 512)
 tokens, width = st.integers(1, 10**5), st.integers(64, 20_000)

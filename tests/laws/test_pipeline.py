@@ -9,6 +9,7 @@ from laws import each
 
 from lightspeed import pipeline as pl
 from lightspeed.errors import BadArgument
+from lightspeed_course.simulators import schedules
 
 stages, micro = st.integers(1, 7), st.integers(1, 12)
 seconds = st.floats(0.1, 10)
@@ -18,7 +19,7 @@ PLAIN = ("gpipe", "1f1b")
 @each("schedule, p, m, backward", PLAIN, range(1, 9), (1, 2, 3, 4, 7, 8, 16, 33), (0.5, 1.0, 2.0))
 def test_both_bubbles_equal_the_closed_forms(schedule, p, m, backward):
     """Backward passes of any length: they do not change the share."""
-    run = pl.simulate(schedule, p, m, backward=backward)
+    run = schedules.simulate(schedule, p, m, backward=backward)
     assert run.bubble_over_total == pytest.approx(pl.bubble_over_total(p, m), abs=1e-12)
     assert run.bubble_over_ideal == pytest.approx(pl.bubble_over_ideal(p, m), abs=1e-12)
     assert run.span == pytest.approx((m + p - 1) * (1 + backward))
@@ -26,7 +27,7 @@ def test_both_bubbles_equal_the_closed_forms(schedule, p, m, backward):
 
 @each("p, groups, v, backward", range(1, 8), (1, 2, 3, 5), range(1, 6), (1.0, 2.0))
 def test_interleaving_divides_the_bubble(p, groups, v, backward):
-    run = pl.simulate("interleaved", p, groups * p, backward=backward, chunks=v)
+    run = schedules.simulate("interleaved", p, groups * p, backward=backward, chunks=v)
     assert run.bubble_over_ideal == pytest.approx(pl.bubble_over_ideal(p, groups * p, v), abs=1e-12)
     assert run.bubble_over_total == pytest.approx(pl.bubble_over_total(p, groups * p, v), abs=1e-12)
 
@@ -39,12 +40,12 @@ def test_the_two_denominators(p, m):
 
 @each("p, more", range(1, 9), (0, 1, 5, 20))
 def test_zero_bubble_closed_forms(p, more):
-    run = pl.simulate("zb_h1", p, p + more, forward=1, backward=2, weight=1)
+    run = schedules.simulate("zb_h1", p, p + more, forward=1, backward=2, weight=1)
     assert run.bubble_over_ideal == pytest.approx(
         pl.zero_bubble_over_ideal(p, p + more, 1, 1, 1), abs=1e-12
     )
     # With twice the activations, no GPU waits between its own first and last pass.
-    run = pl.simulate("zb_h2", p, 2 * p - 1 + more, forward=1, backward=2, weight=1)
+    run = schedules.simulate("zb_h2", p, 2 * p - 1 + more, forward=1, backward=2, weight=1)
     assert run.window == pytest.approx(max(run.busy))
     assert max(run.peak_activations) == 2 * p - 1
 
@@ -54,23 +55,25 @@ def test_memory_is_bought_with_the_schedule(p, m):
     """GPipe holds all micro-batches, 1F1B what is between a stage and the end, interleaving a
     little more.
     """
-    assert pl.simulate("gpipe", p, m).peak_activations == (m,) * p
-    assert pl.simulate("1f1b", p, m).peak_activations == tuple(min(m, p - i) for i in range(p))
-    assert max(pl.simulate("zb_h1", p, m).peak_activations) <= p
+    assert schedules.simulate("gpipe", p, m).peak_activations == (m,) * p
+    assert schedules.simulate("1f1b", p, m).peak_activations == tuple(
+        min(m, p - i) for i in range(p)
+    )
+    assert max(schedules.simulate("zb_h1", p, m).peak_activations) <= p
 
 
 @each("p, v", range(2, 7), (2, 3, 4))
 def test_the_first_stage_of_an_interleaved_pipeline(p, v):
     """Korthikanti's factor 1 + (p - 1) / (p v) over the p micro-batches of 1F1B."""
-    assert pl.simulate("interleaved", p, 4 * p, chunks=v).peak_activations[0] == pytest.approx(
-        p * (1 + (p - 1) / (p * v))
-    )
+    assert schedules.simulate("interleaved", p, 4 * p, chunks=v).peak_activations[
+        0
+    ] == pytest.approx(p * (1 + (p - 1) / (p * v)))
 
 
 @settings(max_examples=60, deadline=None)
 @given(
     data=st.data(),
-    schedule=st.sampled_from(pl.SCHEDULES),
+    schedule=st.sampled_from(schedules.SCHEDULES),
     p=stages,
     k=st.integers(1, 4),
     transfer=st.floats(0, 2),
@@ -82,8 +85,8 @@ def test_what_every_run_obeys(data, schedule, p, k, transfer):
     m, v = (k * p, data.draw(st.integers(1, 3))) if schedule == "interleaved" else (k, 1)
     forward = [data.draw(seconds) for _ in range(p)]
     backward = [data.draw(seconds) for _ in range(p)]
-    run = pl.simulate(schedule, p, m, forward, backward, transfer=transfer, chunks=v)
-    kinds = "FBW" if schedule in pl.SPLIT else "FB"
+    run = schedules.simulate(schedule, p, m, forward, backward, transfer=transfer, chunks=v)
+    kinds = "FBW" if schedule in schedules.SPLIT else "FB"
     ended = {q.work: q for q in run.passes}
     assert len(ended) == len(run.passes) == len(kinds) * m * p * v
     for i in range(p):
@@ -96,13 +99,13 @@ def test_what_every_run_obeys(data, schedule, p, k, transfer):
         if work.kind == "B" and there == p * v:
             there, kind = here, "F"
         if there >= 0:
-            before = ended[pl.Work(kind, work.micro_batch, there % p, there // p)]
+            before = ended[schedules.Work(kind, work.micro_batch, there % p, there // p)]
             assert q.start >= before.end + (transfer if there % p != work.stage else 0) - 1e-9
     # Bounds: the busiest GPU, and one micro-batch all the way there and back.
     assert run.span >= max(run.busy) - 1e-9
     there_and_back = (
         sum(forward)
-        + sum(b / 2 if schedule in pl.SPLIT else b for b in backward)
+        + sum(b / 2 if schedule in schedules.SPLIT else b for b in backward)
         + 2 * (p * v - 1) * transfer * (p > 1)
     )
     assert run.span >= there_and_back - 1e-6
@@ -113,15 +116,15 @@ def test_what_every_run_obeys(data, schedule, p, k, transfer):
 def test_a_slow_stage_sets_the_pace(p, m, slow):
     times = [1.0] * p
     times[slow % p] = 3.0
-    span = pl.simulate("gpipe", p, m, times, times).span
+    span = schedules.simulate("gpipe", p, m, times, times).span
     assert span == pytest.approx(2 * (3 * m + p - 1))
     # 1F1B may hide a part of the fill behind the slow stage, but not its work.
-    assert 2 * 3 * m <= pl.simulate("1f1b", p, m, times, times).span + 1e-9 <= span + 1e-6
+    assert 2 * 3 * m <= schedules.simulate("1f1b", p, m, times, times).span + 1e-9 <= span + 1e-6
 
 
 @given(p=stages, m=micro, times=st.lists(seconds, min_size=1, max_size=1))
 def test_utilization_adds_up_to_the_work(p, m, times):
-    run = pl.simulate("1f1b", p, m, times[0], 2 * times[0])
+    run = schedules.simulate("1f1b", p, m, times[0], 2 * times[0])
     step = run.span / 7
     assert sum(run.utilization(step)) * step * p == pytest.approx(sum(run.busy))
 
@@ -130,7 +133,7 @@ def test_the_ten_steps_of_the_source_and_the_fourteen_of_a_gpu():
     shared = pl.shared_slot_utilization(4, 4)
     assert [round(100 * u) for u in shared] == [25, 50, 75, 100, 75, 75, 100, 75, 50, 25]
     assert sum(shared) / len(shared) == pytest.approx(0.65)
-    run = pl.simulate("1f1b", 4, 4, backward=1.0)
+    run = schedules.simulate("1f1b", 4, 4, backward=1.0)
     assert len(run.utilization(1.0)) == 14
     assert 1 - run.bubble_over_total == pytest.approx(4 / 7)
     # 26 of the 40 slots hold 32 passes: six hold two, which is what no GPU does.
@@ -165,5 +168,5 @@ def test_the_shared_slots_by_brute_force(p, m):
 )
 def test_bad_input_names_the_argument(arguments, argument):
     with pytest.raises(BadArgument) as error:
-        pl.simulate(*arguments)
+        schedules.simulate(*arguments)
     assert error.value.argument == argument

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from lightspeed import queueing as q
 from lightspeed import serving
 from lightspeed.errors import BadArgument
-from lightspeed.models.queue_simulation import (
+from lightspeed.units import Q
+from lightspeed_course.simulators.queue_simulation import (
     Path,
     batch_means,
     number_inside,
@@ -21,7 +22,6 @@ from lightspeed.models.queue_simulation import (
     simulate,
     simulate_decoding,
 )
-from lightspeed.units import Q
 
 rates = st.floats(0.01, 1e4)
 shares = st.floats(0.01, 0.999)  # busy share rho

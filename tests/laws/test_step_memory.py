@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from lightspeed.memory import training_memory
-from lightspeed.models.plan import Plan, machine
-from lightspeed.models.step_memory import Footprint, expected_memory, footprint
 from lightspeed.transformer import transformer
+from lightspeed_course.models.plan import Plan, machine
+from lightspeed_course.models.step_memory import Footprint, expected_memory, footprint
 
 LLAMA, H100 = transformer("llama3_8b"), machine("h100_sxm", "infiniband_ndr")
 COUNTED = Footprint()

@@ -11,10 +11,10 @@ import pytest
 
 from lightspeed.catalog import fitted
 from lightspeed.errors import BadArgument
-from lightspeed.models import stack_fit
-from lightspeed.models import training_step as ts
-from lightspeed.models.stack import BOUND, Stack, stack
 from lightspeed.transformer import transformer
+from lightspeed_course.models import stack_fit
+from lightspeed_course.models import training_step as ts
+from lightspeed_course.models.stack import BOUND, Stack, stack
 
 LLAMA = transformer("llama3_8b")
 H100 = ts.machine("h100_sxm", "infiniband_ndr")

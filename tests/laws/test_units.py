@@ -34,7 +34,7 @@ def test_a_frequency_is_a_rate_of_requests_and_of_nothing_else():
 
 
 def test_the_table_says_of_every_name_what_pint_says():
-    from lightspeed.unit_table import UnknownUnit, _table, known, unit
+    from lightspeed_course.practice.unit_table import UnknownUnit, _table, known, unit
 
     prefixes, units = _table()
     wrong = []
@@ -60,7 +60,7 @@ def test_the_table_says_of_every_name_what_pint_says():
 
 @pytest.mark.parametrize("text", ["m/s**2", "kWh", "J/s", "1/s", "TFLOP/s/W", "FLOP/byte"])
 def test_the_table_reads_a_product_as_pint_does(text):
-    from lightspeed.unit_table import unit
+    from lightspeed_course.practice.unit_table import unit
 
     here, there = unit(text), Q(1.0, text)
     assert here.symbol == f"{there.units:~P}" and there.is_compatible_with(here.symbol)
@@ -68,7 +68,7 @@ def test_the_table_reads_a_product_as_pint_does(text):
 
 @pytest.mark.parametrize("text", ["m s**999", "s**", "parsec", "m/", "3 4 q", "(s)", "s**x", "**2"])
 def test_the_table_refuses_what_is_no_unit(text):
-    from lightspeed.unit_table import UnknownUnit, unit
+    from lightspeed_course.practice.unit_table import UnknownUnit, unit
 
     with pytest.raises(UnknownUnit):
         unit(text)

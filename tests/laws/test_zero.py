@@ -4,8 +4,8 @@ import pytest
 
 from lightspeed.errors import BadArgument
 from lightspeed.memory import training_state_bytes
-from lightspeed.models.zero import step_events, step_states
 from lightspeed.parallel import data_parallel_bytes
+from lightspeed_course.simulators.zero import step_events, step_states
 
 EVERY = [
     (stage, n, layers, m)

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 from lightspeed.collectives import busbw_factor, ring_time, tree_time
-from lightspeed.models.ring import run_ring
 from lightspeed_course.measure.instruments import network
 from lightspeed_course.measure.instruments.nodes import Node
 from lightspeed_course.measure.instruments.timing import Quantity, Unavailable
 from lightspeed_course.measure.records import record
+from lightspeed_course.simulators.ring import run_ring
 
 
 class Wires:

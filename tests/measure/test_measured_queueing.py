@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 from test_measured_workers import gone
 
-from lightspeed.models.queue_simulation import Path, observed, simulate
 from lightspeed.queueing import md1, mm1
 from lightspeed_course.measure.instruments import queueing
 from lightspeed_course.measure.instruments.queue_server import Sent
 from lightspeed_course.measure.instruments.timing import Missing
 from lightspeed_course.measure.records import record
+from lightspeed_course.simulators.queue_simulation import Path, observed, simulate
 
 
 @pytest.fixture(scope="module")

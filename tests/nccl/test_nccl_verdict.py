@@ -10,7 +10,7 @@ from nccl_samples import measured, printed, under_mpirun
 
 from lightspeed.collectives import busbw_factor
 from lightspeed.errors import BadArgument
-from lightspeed.models.nccl_fit import FABRICS, measurements
+from lightspeed_course.models.nccl_fit import FABRICS, measurements
 from lightspeed_course.nccl_report.advice import checks_of
 from lightspeed_course.nccl_report.judge import judge, judge_report
 from lightspeed_course.nccl_report.log import ReportError, parse

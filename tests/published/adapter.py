@@ -31,8 +31,9 @@ from lightspeed import (
     serving,
     training,
 )
-from lightspeed.models import nccl_fit, nccl_tuner, training_step
 from lightspeed.transformer import Transformer, transformer
+from lightspeed_course.models import nccl_fit, nccl_tuner, training_step
+from lightspeed_course.simulators import schedules
 
 RELATIONS = {}
 # Of measurements: a model comes near them, and a test of their own says how near.
@@ -895,7 +896,7 @@ def _(p, m, v=1):
 @topic("pipeline")
 def _(p, m, t_f, t_b):
     """Run, not computed: the slots of a forward pass that the step takes."""
-    ran = pipeline.simulate("1f1b", p, m, t_f, t_b)
+    ran = schedules.simulate("1f1b", p, m, t_f, t_b)
     return {
         "steps": len(ran.utilization(t_f)),
         "utilization": 1 - ran.bubble_over_total,

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from adapter import evaluate
 
-from lightspeed import alpha_beta, collectives
+from lightspeed import collectives
 from lightspeed.errors import BadArgument
-from lightspeed.models import nccl_fit, nccl_tuner
+from lightspeed_course.models import fits, nccl_fit, nccl_tuner
 
 CASES = [
     c
@@ -190,9 +190,7 @@ def test_alpha_beta_pinned_to_both_ends_misses_the_middle():
     times = {512: 16.04e-6, 16 * MIB: 120.79e-6, 64 * MIB: 319.29e-6, 512 * MIB: 2040.01e-6}
     ends = np.array([512.0, 512.0 * MIB])
     for exponent, low, high in ((1.0, -0.36, -0.30), (0.5, -0.01, 0.10)):
-        fit = alpha_beta.fit_alpha_beta(
-            ends, np.array([times[512], times[512 * MIB]]), exponent=exponent
-        )
+        fit = fits.fit_alpha_beta(ends, np.array([times[512], times[512 * MIB]]), exponent=exponent)
         np.testing.assert_allclose(fit.residuals, 0, atol=1e-9)
         assert low < fit.time(16.0 * MIB) / times[16 * MIB] - 1 < high
 

@@ -13,7 +13,7 @@ from statistics import median
 import pytest
 from adapter import LLAMA, evaluate
 
-from lightspeed.models import training_step as ts
+from lightspeed_course.models import training_step as ts
 from lightspeed_course.profiles import scaling_runs
 
 CASES = [

@@ -6,11 +6,11 @@ import math
 
 import pytest
 
-from lightspeed.models.plan import Plan, machine
-from lightspeed.models.stack import stack
-from lightspeed.models.training_step import step
 from lightspeed.transformer import transformer
 from lightspeed_cli.main import main
+from lightspeed_course.models.plan import Plan, machine
+from lightspeed_course.models.stack import stack
+from lightspeed_course.models.training_step import step
 
 NAMES = [
     "model",

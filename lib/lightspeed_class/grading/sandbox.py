@@ -33,7 +33,9 @@ from lightspeed_class.grading import cgroups, forkserver, seccomp
 LIBRARY = Path(lightspeed.__file__).resolve().parent  # laws and constants: no answers
 COURSE = Path(lightspeed_course.__file__).resolve().parent
 # of the course; practice/ and all else holds answers
-EXPOSED = ("__init__.py", "lazy.py", "profiles.py", "show", "explorers")
+EXPOSED = (
+    "__init__.py", "lazy.py", "profiles.py", "show", "explorers", "models", "simulators",
+)  # fmt: skip
 PROGRAM = Path(__file__).with_name("student.py")
 INSIDE = Path(__file__).with_name("inside")  # what it imports
 HINT = (

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from lightspeed.catalog import find
-from lightspeed.products import narrowing_bytes
 from lightspeed.roofline import matmul_bytes, matmul_flops
 from lightspeed.serving import kv_cache_bytes
+from lightspeed_course.models.products import narrowing_bytes
 
 # What a device calls itself -> its key in the catalog.
 DEVICES = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lightspeed.collectives import algbw, busbw
-from lightspeed.models.nccl_fit import measurements, predict, residuals
+from lightspeed_course.models.nccl_fit import measurements, predict, residuals
 from lightspeed_course.show.chart import Axis, Chart, Line, Points, Rule
 from lightspeed_course.show.format import si
 

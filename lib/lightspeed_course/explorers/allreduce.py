@@ -1,11 +1,10 @@
-"""Chapter 7: an all-reduce, round by round, as `lightspeed.models.allreduce` runs it."""
+"""Chapter 7: an all-reduce, round by round, as `lightspeed_course.simulators.allreduce` runs it."""
 
 from __future__ import annotations
 
 import functools
 import math
 
-from lightspeed.models.allreduce import rounds, states
 from lightspeed_course.show import (
     Axis,
     Boxes,
@@ -19,6 +18,7 @@ from lightspeed_course.show import (
     explorer,
     si,
 )
+from lightspeed_course.simulators.allreduce import rounds, states
 
 NAMES = {"ring": "ring", "tree": "tree", "a switch that adds (NVLS)": "switch"}
 MOST = 8  # GPUs

@@ -3,7 +3,7 @@ nccl-tests would print.
 
 `view` is pure: parameters in, a `View` out. `explore()` puts controls on it. Links run at their
 line rate here, switches that add at the best rate measured: what NCCL reaches of a link,
-`lightspeed.models.nccl_fit` knows.
+`lightspeed_course.models.nccl_fit` knows.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import math
 
 from lightspeed import collectives as c
 from lightspeed.catalog import link, number
-from lightspeed.models.nccl_fit import FABRICS, measurements
 from lightspeed_course.explorers.numbers import DECIDES
+from lightspeed_course.models.nccl_fit import FABRICS, measurements
 from lightspeed_course.show import (
     Axis,
     Bars,

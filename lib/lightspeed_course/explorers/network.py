@@ -11,8 +11,6 @@ from random import Random
 
 from lightspeed import networks as net
 from lightspeed.catalog import find, link, number
-from lightspeed.models.fabric_traffic import DESIGNS, TRAFFIC, Fabric, flows_of, load
-from lightspeed.models.network_simulation import DCQCN, Port, Senders, simulate_incast
 from lightspeed_course.show import (
     Axis,
     Bars,
@@ -26,6 +24,8 @@ from lightspeed_course.show import (
     explorer,
     si,
 )
+from lightspeed_course.simulators.fabric_traffic import DESIGNS, TRAFFIC, Fabric, flows_of, load
+from lightspeed_course.simulators.network_simulation import DCQCN, Port, Senders, simulate_incast
 
 CONTROLS = ("nothing", "pauses", "marks", "marks and pauses")
 LINKS = ("ethernet_100g", "ethernet_400g")

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 from lightspeed.catalog import accelerator, entries, link
 from lightspeed.memory import RECOMPUTE, MemoryUse
-from lightspeed.models.training_step import Plan, Step, fit_share, machine, memory_use, step
-from lightspeed.pipeline import bubble_over_total, simulate
+from lightspeed.pipeline import bubble_over_total
 from lightspeed.transformer import transformer
 from lightspeed_course.explorers.menus import one_change
+from lightspeed_course.models.training_step import Plan, Step, fit_share, machine, memory_use, step
 from lightspeed_course.show import (
     Axis,
     Bars,
@@ -31,6 +31,7 @@ from lightspeed_course.show import (
     si,
 )
 from lightspeed_course.show.spaced import evenly
+from lightspeed_course.simulators.schedules import simulate
 
 MODELS = ("llama3_8b", "llama3_70b", "llama3_405b", "gpt3_175b", "mixtral_8x7b", "deepseek_v3")
 GPUS = ("a100_80gb", "h100_sxm", "h200_sxm", "b200", "mi300x")

@@ -14,7 +14,6 @@ from functools import cache, lru_cache
 
 from lightspeed import queueing, serving
 from lightspeed.catalog import entries, find
-from lightspeed.models.queue_simulation import serve
 from lightspeed_course.explorers.menus import listed, machines
 from lightspeed_course.measure.machine import hardware as hardware_of
 from lightspeed_course.show import (
@@ -30,6 +29,7 @@ from lightspeed_course.show import (
     si,
 )
 from lightspeed_course.show.spaced import by_ratio, evenly
+from lightspeed_course.simulators.queue_simulation import serve
 
 # Where memory is never what is short.
 BUSY = {"service_time": 0.1, "kv_bytes": 1e9, "memory": 100e9}

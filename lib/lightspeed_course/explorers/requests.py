@@ -1,6 +1,6 @@
 """Chapter 4 in motion: a queue that fills, request by request, and slots that decode.
 
-Each moment is a state of `lightspeed.models.requests`.
+Each moment is a state of `lightspeed_course.simulators.requests`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import functools
 import random
 
 from lightspeed import queueing
-from lightspeed.models.requests import decoded, drawn, served
 from lightspeed_course.show import (
     Axis,
     Bars,
@@ -27,6 +26,7 @@ from lightspeed_course.show import (
     explorer,
     si,
 )
+from lightspeed_course.simulators.requests import decoded, drawn, served
 
 # ---------------------------------------------------------------- a queue that fills
 

@@ -1,11 +1,11 @@
-"""Chapter 6: a training step in a pipeline, slot by slot, as `lightspeed.pipeline` runs it."""
+"""Chapter 6: a training step in a pipeline, slot by slot, as the simulator runs it."""
 
 from __future__ import annotations
 
 import functools
 
-from lightspeed.pipeline import simulate
 from lightspeed_course.show import Axis, Bars, Chart, Choice, Play, Rule, Slider, View, explorer, si
+from lightspeed_course.simulators.schedules import simulate
 
 LOOKS = {
     "F": ("forward", "blue"),

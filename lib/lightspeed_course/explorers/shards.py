@@ -1,10 +1,9 @@
-"""Chapter 6 in motion: what ZeRO keeps, gathers and drops, as `lightspeed.models.zero` runs it."""
+"""Chapter 6 in motion: what ZeRO keeps, gathers and drops, as its simulator runs it."""
 
 from __future__ import annotations
 
 import functools
 
-from lightspeed.models.zero import step_events, step_states
 from lightspeed_course.show import (
     Axis,
     Boxes,
@@ -17,6 +16,7 @@ from lightspeed_course.show import (
     explorer,
     si,
 )
+from lightspeed_course.simulators.zero import step_events, step_states
 
 LAYERS, MOST_GPUS, MICRO_BATCHES = 4, 4, 3
 PARAMETERS = 8e9  # of the model, for the bytes; weights and gradients in two bytes

@@ -1,6 +1,6 @@
 """Chapter 2 in motion: two clocks, tiles that read strips again, and a chain of passes.
 
-Each moment is a state of `lightspeed.models.traffic`.
+Each moment is a state of `lightspeed_course.simulators.traffic`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import functools
 
 from lightspeed import roofline
 from lightspeed.catalog import accelerator
-from lightspeed.models.traffic import chain, overlapped, reads_of_strips, tile_order
 from lightspeed_course.explorers.menus import machines
 from lightspeed_course.measure.machine import hardware as hardware_of
 from lightspeed_course.show import (
@@ -29,6 +28,7 @@ from lightspeed_course.show import (
     explorer,
     si,
 )
+from lightspeed_course.simulators.traffic import chain, overlapped, reads_of_strips, tile_order
 
 SIDE = 8192  # D and F of the matmul on two clocks
 SLICES = 24  # moments of it

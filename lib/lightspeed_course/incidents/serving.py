@@ -10,10 +10,10 @@ import functools
 import random
 from dataclasses import dataclass, replace
 
-from lightspeed.models.queue_simulation import serve
 from lightspeed.queueing import waiting_percentile
 from lightspeed_course.incidents.setting import Cause, Measurement, Setting, grid, noisy
 from lightspeed_course.show.format import si
+from lightspeed_course.simulators.queue_simulation import serve
 
 REQUESTS = 4000
 PROMISE = 0.95

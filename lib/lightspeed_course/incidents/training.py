@@ -1,8 +1,8 @@
 """A training job that makes fewer tokens a second than its plan said.
 
-The plan and the job are both `lightspeed.models.training_step`; the job has one fault. Ranks meet
-in collectives, so the slowest sets the pace, and who is ready early is seen to "communicate" while
-it waits. A group that straddles nodes has the adapters of its members on each node.
+The plan and the job are both `lightspeed_course.models.training_step`; the job has one fault. Ranks
+meet in collectives, so the slowest sets the pace, and who is ready early is seen to "communicate"
+while it waits. A group that straddles nodes has the adapters of its members on each node.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 
 from lightspeed.catalog import accelerator, link
 from lightspeed.collectives import algbw, busbw, ring_time
-from lightspeed.models.training_step import Plan, Step, fit_share, machine, step
 from lightspeed.roofline import attainable, matmul_flops, matmul_intensity
 from lightspeed.transformer import transformer
 from lightspeed_course.incidents.setting import Cause, Measurement, Setting, grid, noisy
+from lightspeed_course.models.training_step import Plan, Step, fit_share, machine, step
 from lightspeed_course.show.format import si
 
 PER_NODE = 8

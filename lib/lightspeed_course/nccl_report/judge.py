@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from lightspeed.collectives import busbw
-from lightspeed.models.nccl_fit import FABRICS
+from lightspeed_course.models.nccl_fit import FABRICS
 from lightspeed_course.nccl_report.cases import Span, agreed, cases_of, span_of
 from lightspeed_course.nccl_report.check import check
 from lightspeed_course.nccl_report.facts import Facts, facts_of, listed

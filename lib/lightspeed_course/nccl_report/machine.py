@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from lightspeed.catalog import number
 from lightspeed.errors import one_of
-from lightspeed.models.nccl_fit import FABRICS, Fabric
+from lightspeed_course.models.nccl_fit import FABRICS, Fabric
 from lightspeed_course.nccl_report.log import ReportError
 
 # The port of an adapter as one writes it -> its line in the catalog.

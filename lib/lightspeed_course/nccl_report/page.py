@@ -11,8 +11,8 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from lightspeed.models.nccl_fit import FABRICS, predict
 from lightspeed_course.html import page as html_page
+from lightspeed_course.models.nccl_fit import FABRICS, predict
 from lightspeed_course.nccl_report.advice import checks_of
 from lightspeed_course.nccl_report.as_data import as_data
 from lightspeed_course.nccl_report.compare import alike, compare, compared_in_words

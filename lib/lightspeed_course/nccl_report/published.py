@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from lightspeed.collectives import busbw_factor
-from lightspeed.models.nccl_fit import FABRICS, measurements, residuals
 from lightspeed_course.evidence import peers
+from lightspeed_course.models.nccl_fit import FABRICS, measurements, residuals
 
 LARGE, SMALL = 64e6, 1e6  # bytes: where the regimes of messages begin and end
 LEAST_SPREAD = 1.1  # no model of a network is better than this

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lightspeed.alpha_beta import fit_alpha_beta
 from lightspeed.collectives import busbw_factor
 from lightspeed.errors import BadArgument
+from lightspeed_course.models.fits import fit_alpha_beta
 
 FALL = 0.08  # a larger message this much slower is no noise of two sizes
 

@@ -3,8 +3,7 @@ machine. Used in chapter 7.
 
 With NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,TUNING the first rank of each communicator prints
 latency (µs) and algbw (GB/s) for each collective, algorithm and protocol. The result is what
-`lightspeed.models.nccl_tuner.tuning_table` computes, so `lightspeed.models.nccl_tuner.choices`
-takes either.
+`tuning_table` of `lightspeed_course.models.nccl_tuner` computes, so its `choices` takes either.
 
 Source: NVIDIA/nccl, src/graph/tuning.cc: blocks of three algorithms today, one wide table
 ("Latency/AlgBw") up to 2.17.
@@ -15,7 +14,7 @@ from __future__ import annotations
 import re
 
 from lightspeed.errors import BadArgument
-from lightspeed.models.nccl_tuner import PROTOCOLS, Cost
+from lightspeed_course.models.nccl_tuner import PROTOCOLS, Cost
 
 COLLECTIVES = {
     "Broadcast": "broadcast",

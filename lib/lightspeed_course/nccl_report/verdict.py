@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 
 from lightspeed.collectives import algbw, busbw
-from lightspeed.models.nccl_fit import Prediction, measurements, predict
+from lightspeed_course.models.nccl_fit import Prediction, measurements, predict
 from lightspeed_course.nccl_report.published import (
     PER_NODE,
     kind,

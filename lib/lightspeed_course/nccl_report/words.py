@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from lightspeed.catalog import number
 from lightspeed.collectives import busbw_factor
-from lightspeed.models.nccl_fit import FABRICS, measurements
-from lightspeed.models.nccl_tuner import nccl_choices
+from lightspeed_course.models.nccl_fit import FABRICS, measurements
+from lightspeed_course.models.nccl_tuner import nccl_choices
 from lightspeed_course.nccl_report.advice import checks_of
 from lightspeed_course.nccl_report.published import (
     LARGE,

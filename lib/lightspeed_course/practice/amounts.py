@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from functools import cache
 
-from lightspeed.unit_table import unit as unit_of
+from lightspeed_course.practice.unit_table import unit as unit_of
 from lightspeed_course.practice.values import values_of
 
 

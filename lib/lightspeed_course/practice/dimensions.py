@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from lightspeed.unit_table import unit as unit_of
 from lightspeed_course.practice.amounts import si_factor
+from lightspeed_course.practice.unit_table import unit as unit_of
 
 CLOCKS = {
     60: "seconds and minutes, or minutes and hours",

@@ -12,10 +12,10 @@ import sys
 from decimal import Decimal
 from fractions import Fraction
 
-from lightspeed.unit_table import unit as unit_of
 from lightspeed.values import Amount, Whole
 from lightspeed_course.practice.amounts import unit_words
 from lightspeed_course.practice.typed import Measured, Unreadable, parse
+from lightspeed_course.practice.unit_table import unit as unit_of
 from lightspeed_course.practice.values import Values, joined, values_of
 
 

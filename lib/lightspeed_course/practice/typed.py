@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from lightspeed.unit_table import UnknownUnit, known
-from lightspeed.unit_table import unit as unit_of
+from lightspeed_course.practice.unit_table import UnknownUnit, known
+from lightspeed_course.practice.unit_table import unit as unit_of
 
 
 class Unreadable(Exception):

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from lightspeed.models.queue_simulation import simulate
 from lightspeed.queueing import mmc
 from lightspeed_course.evidence.pairing import Judged, Pairing
 from lightspeed_course.evidence.words import Words
+from lightspeed_course.simulators.queue_simulation import simulate
 
 BLOCK = 500  # requests: a few minutes, in which a rate can be said to hold
 SERVERS, UTILIZATION = 4, 0.7

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from lightspeed.alpha_beta import fit_alpha_beta
 from lightspeed.collectives import bandwidth_bound, busbw_factor
 from lightspeed_course.evidence.chips import MOVED, constant
 from lightspeed_course.evidence.pairing import Judged, Pairing, each_left_out
 from lightspeed_course.evidence.words import Words
+from lightspeed_course.models.fits import fit_alpha_beta
 
 SIZES = ("up to 64 KiB", "64 KiB to 16 MiB", "above 16 MiB")
 
@@ -86,7 +86,7 @@ PAIRINGS = (
     Pairing(
         key="nccl-alpha-beta",
         title="Alpha-beta against NCCL on a chip that it has not seen",
-        law="lightspeed.alpha_beta.fit_alpha_beta",
+        law="lightspeed_course.models.fits.fit_alpha_beta",
         set="nccl",
         chapter="07",
         quantity="time",

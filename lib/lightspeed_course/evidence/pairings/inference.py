@@ -9,11 +9,18 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from lightspeed.inference import burst_time, interrupted_step
-from lightspeed.models.inference_step import IDEAL, Engine, Replica, engine, inference_step, replica
 from lightspeed.transformer import Transformer, transformer
 from lightspeed_course.evidence.pairing import Judged, Pairing, each_left_out
 from lightspeed_course.evidence.pairings.serving import CHIPS as ENERGY_CHIPS
 from lightspeed_course.evidence.words import Words
+from lightspeed_course.models.inference_step import (
+    IDEAL,
+    Engine,
+    Replica,
+    engine,
+    inference_step,
+    replica,
+)
 
 MODELS = {
     "DeepSeek-R1": "deepseek_v3",
@@ -286,7 +293,7 @@ PAIRINGS = (
     Pairing(
         key="inference-bound",
         title="The bound of a decoding step against served models",
-        law="lightspeed.models.inference_step.inference_step",
+        law="lightspeed_course.models.inference_step.inference_step",
         set="serving_refs",
         chapter="04",
         quantity="time",
@@ -297,7 +304,7 @@ PAIRINGS = (
     Pairing(
         key="inference-tokens",
         title="The expected time between tokens on several GPUs",
-        law="lightspeed.models.inference_step.inference_step",
+        law="lightspeed_course.models.inference_step.inference_step",
         set="serving_refs",
         chapter="04",
         quantity="time",
@@ -326,7 +333,7 @@ PAIRINGS = (
     Pairing(
         key="inference-first-alone",
         title="The expected time to the first token, of requests that come one by one",
-        law="lightspeed.models.inference_step.inference_step",
+        law="lightspeed_course.models.inference_step.inference_step",
         set="serving_refs",
         chapter="04",
         quantity="time",
@@ -341,7 +348,7 @@ PAIRINGS = (
     Pairing(
         key="inference-first-bound",
         title="The bound of reading a prompt against the time to the first token",
-        law="lightspeed.models.inference_step.inference_step",
+        law="lightspeed_course.models.inference_step.inference_step",
         set="serving_refs",
         chapter="04",
         quantity="time",
@@ -353,7 +360,7 @@ PAIRINGS = (
     Pairing(
         key="inference-elsewhere",
         title="The same engine against the served models of ML.ENERGY",
-        law="lightspeed.models.inference_step.inference_step",
+        law="lightspeed_course.models.inference_step.inference_step",
         set="serving_energy",
         chapter="04",
         quantity="time",

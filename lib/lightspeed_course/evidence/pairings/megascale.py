@@ -11,9 +11,9 @@ import functools
 import numpy as np
 
 from lightspeed.catalog import accelerator
-from lightspeed.models.plan import machine, plan_of_batch
-from lightspeed.models.training_step import expected_step, flops, gpt, step
 from lightspeed_course.evidence.pairing import Judged, Pairing
+from lightspeed_course.models.plan import machine, plan_of_batch
+from lightspeed_course.models.training_step import expected_step, flops, gpt, step
 
 SEQUENCE = 2048
 MODEL = gpt(layers=96, width=12288, heads=128, vocabulary=64_000, sequence=SEQUENCE)
@@ -52,7 +52,7 @@ PAIRINGS = (
     Pairing(
         key="megascale-flops",
         title="MFU by the shape of a model against MegaScale's table",
-        law="lightspeed.models.training_step.flops",
+        law="lightspeed_course.models.training_step.flops",
         quantity="model FLOPs utilization",
         unit="",
         judge=shares,
@@ -63,7 +63,7 @@ PAIRINGS = (
     Pairing(
         key="step-megascale-bound",
         title="The bound of a training step on up to 12,288 GPUs",
-        law="lightspeed.models.training_step.step",
+        law="lightspeed_course.models.training_step.step",
         quantity="time",
         unit="s",
         judge=functools.partial(steps, expected=False),
@@ -73,7 +73,7 @@ PAIRINGS = (
     Pairing(
         key="step-megascale",
         title="The expected time of a training step on up to 12,288 GPUs",
-        law="lightspeed.models.training_step.expected_step",
+        law="lightspeed_course.models.training_step.expected_step",
         quantity="time",
         unit="s",
         judge=functools.partial(steps, expected=True),

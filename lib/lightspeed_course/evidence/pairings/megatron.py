@@ -9,12 +9,18 @@ import numpy as np
 
 from lightspeed.catalog import find
 from lightspeed.errors import BadArgument
-from lightspeed.models.plan import machine, plan_of_batch
-from lightspeed.models.stack import BOUND, Stack
-from lightspeed.models.stack_fit import Timed, expected_times, fit_constants, rows_of, stacked
 from lightspeed.transformer import Transformer, transformer
 from lightspeed_course.evidence.pairing import Judged, Pairing, each_left_out
 from lightspeed_course.evidence.words import Words
+from lightspeed_course.models.plan import machine, plan_of_batch
+from lightspeed_course.models.stack import BOUND, Stack
+from lightspeed_course.models.stack_fit import (
+    Timed,
+    expected_times,
+    fit_constants,
+    rows_of,
+    stacked,
+)
 
 # How the names of models begin -> shape: the catalog's (Kimi K2 has that of K2.5), or from the
 # The catalog's, and two by NVIDIA's pages on Megatron-Bridge and the scripts of slime for Megatron.
@@ -202,7 +208,7 @@ PAIRINGS = (
     Pairing(
         key="step-megatron-bound",
         title="The bound of a training step against tuned runs on H100 to GB300",
-        law="lightspeed.models.training_step.step",
+        law="lightspeed_course.models.training_step.step",
         quantity="time",
         unit="s",
         judge=functools.partial(judge_steps, which=1),
@@ -212,7 +218,7 @@ PAIRINGS = (
     Pairing(
         key="step-megatron",
         title="The expected time of a training step on a chip that was left out",
-        law="lightspeed.models.training_step.step",
+        law="lightspeed_course.models.training_step.step",
         quantity="time",
         unit="s",
         judge=functools.partial(judge_steps, which=2),

@@ -8,13 +8,13 @@ import re
 import numpy as np
 
 from lightspeed.catalog import find
-from lightspeed.products import product_time
 from lightspeed.roofline import time_bounds
 from lightspeed_course.evidence.chips import constant, narrowed, work
 from lightspeed_course.evidence.pairing import Judged, Pairing
 from lightspeed_course.evidence.pairings.roofline import regime
 from lightspeed_course.evidence.pairings.scaling import WITNESSES, conformal
 from lightspeed_course.evidence.words import Words
+from lightspeed_course.models.products import product_time
 
 # Products of chips of one class run the same kernels. GB200 and B300 are not in the split: part of
 # their tables is the same file as their sister's.
@@ -225,7 +225,7 @@ PAIRINGS = tuple(
     Pairing(
         key=key,
         title=f"The expected time of matrix products {title}",
-        law="lightspeed.products.product_time",
+        law="lightspeed_course.models.products.product_time",
         set="gemm",
         chapter="02",
         quantity="time",

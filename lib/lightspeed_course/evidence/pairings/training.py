@@ -8,14 +8,20 @@ from dataclasses import replace
 import numpy as np
 
 from lightspeed.catalog import accelerator
-from lightspeed.models.plan import Plan, machine
-from lightspeed.models.stack import BOUND, Stack
-from lightspeed.models.stack_fit import Timed, expected_times, fit_constants, rows_of, stacked
-from lightspeed.models.step_memory import Footprint, expected_memory
-from lightspeed.models.training_step import gpt
 from lightspeed.transformer import Transformer
 from lightspeed_course.evidence.pairing import Judged, Pairing, each_left_out
 from lightspeed_course.evidence.words import Words
+from lightspeed_course.models.plan import Plan, machine
+from lightspeed_course.models.stack import BOUND, Stack
+from lightspeed_course.models.stack_fit import (
+    Timed,
+    expected_times,
+    fit_constants,
+    rows_of,
+    stacked,
+)
+from lightspeed_course.models.step_memory import Footprint, expected_memory
+from lightspeed_course.models.training_step import gpt
 
 SWEEP = {
     name: Transformer(layers, width, heads, width // heads, hidden, 128256, tied_embeddings=tied)
@@ -235,7 +241,7 @@ PAIRINGS = (
     Pairing(
         key="step-bound",
         title="The bound of a training step against untuned runs",
-        law="lightspeed.models.training_step.step",
+        law="lightspeed_course.models.training_step.step",
         set="training_sweep",
         chapter="06",
         quantity="time",
@@ -248,7 +254,7 @@ PAIRINGS = (
     Pairing(
         key="step-expected",
         title="The expected time of a training step against untuned runs",
-        law="lightspeed.models.training_step.step",
+        law="lightspeed_course.models.training_step.step",
         set="training_sweep",
         chapter="06",
         quantity="time",
@@ -262,7 +268,7 @@ PAIRINGS = (
     Pairing(
         key="memory-expected",
         title="The expected memory of a GPU in training",
-        law="lightspeed.models.step_memory.expected_memory",
+        law="lightspeed_course.models.step_memory.expected_memory",
         set="training_sweep",
         chapter="06",
         quantity="memory",
@@ -276,7 +282,7 @@ PAIRINGS = (
     Pairing(
         key="step-fsdp",
         title="The expected time of a training step against FSDP runs",
-        law="lightspeed.models.training_step.step",
+        law="lightspeed_course.models.training_step.step",
         set="fsdp",
         chapter="06",
         quantity="time",

@@ -14,7 +14,6 @@ import statistics
 import sys
 from dataclasses import dataclass, field
 
-from lightspeed.alpha_beta import fit_alpha_beta
 from lightspeed.collectives import (
     algbw,
     busbw,
@@ -38,6 +37,7 @@ from lightspeed_course.measure.instruments.ranks import COLLECTIVES, LONGEST
 from lightspeed_course.measure.instruments.timing import LIMIT as LIMIT_OF_SPREAD
 from lightspeed_course.measure.instruments.timing import Missing, Quantity, Unavailable, spread
 from lightspeed_course.measure.records import record
+from lightspeed_course.models.fits import fit_alpha_beta
 from lightspeed_course.show import si
 
 QUICK_SIZES = (*(8 * 8**k for k in range(8)), 2**26)  # 8 B to 16 MiB, and 64 MiB

@@ -17,12 +17,12 @@ import shutil
 import sys
 from dataclasses import dataclass
 
-from lightspeed.alpha_beta import fit_alpha_beta
 from lightspeed.collectives import ring_time, tree_time
 from lightspeed.errors import one_of
 from lightspeed_course.measure.instruments.launch import answers, clean
 from lightspeed_course.measure.instruments.timing import Quantity, Unavailable
 from lightspeed_course.measure.records.record import NotMeasured, all_of
+from lightspeed_course.models.fits import fit_alpha_beta
 
 # byte/s in each direction, 200 Mbit/s: beyond that, processes of one machine are slower than the
 # links
@@ -168,7 +168,7 @@ def ring_payload(size, n, element_bytes=4):
     """
     import numpy
 
-    from lightspeed.models.ring import ring_schedule
+    from lightspeed_course.simulators.ring import ring_schedule
 
     chunks = [
         len(part) * element_bytes

@@ -203,8 +203,8 @@ class Node:
             self.exchange(other, b"!", None, None)
 
     def ring(self, data, n):
-        """Sum of `data` over n nodes, in place: the schedule of `lightspeed.models.ring`, seen
-        by one node.
+        """Sum of `data` over n nodes, in place: the schedule of `simulators.ring`, seen by one
+        node.
         """
         import numpy
 

@@ -365,7 +365,7 @@ def latencies(found):
 def _latency(quantity, overshoot, trip):
     import numpy
 
-    from lightspeed.models.queue_simulation import batch_means
+    from lightspeed_course.simulators.queue_simulation import batch_means
 
     load, stays = load_of(quantity), numpy.array(quantity.samples)
     mean = batch_means(stays, SLICES, warmup=0.0)
@@ -411,7 +411,7 @@ def replay(load, overshoot=0.0, trip=0.0):
     """The latencies (s) that these very arrivals and services would have in an ideal queue."""
     import numpy
 
-    from lightspeed.models.queue_simulation import simulate
+    from lightspeed_course.simulators.queue_simulation import simulate
 
     due, services = map(numpy.array, schedule(load))
     return simulate(due, services + overshoot, load.servers).sojourn + trip
@@ -424,7 +424,7 @@ def simulated(load, overshoot=0.0, trip=0.0, runs=100):
     """
     import numpy
 
-    from lightspeed.models.queue_simulation import poisson_arrivals, simulate
+    from lightspeed_course.simulators.queue_simulation import poisson_arrivals, simulate
 
     rng = numpy.random.default_rng(load.seed)
     rows = []

@@ -20,11 +20,12 @@ import statistics
 import time
 from dataclasses import dataclass
 
-from lightspeed.scaling import UslFit, amdahl_speedup, fit_usl, karp_flatt
+from lightspeed.scaling import amdahl_speedup, karp_flatt
 from lightspeed_course.measure.environment import usable_cores
 from lightspeed_course.measure.instruments.timing import Missing, Quantity
 from lightspeed_course.measure.instruments.workers import crew, receive
 from lightspeed_course.measure.records.record import NotMeasured
+from lightspeed_course.models.fits import UslFit, fit_usl
 
 # (serial, split), by count of equal pieces of work
 PARTS = {"count": (1, 4), "wait": (1, 19), "message": (1, 19)}

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from lightspeed import collectives as c
 from lightspeed.catalog import accelerator, link, number
-from lightspeed.models.nccl_tuner import NET_OVERHEAD, PLATEAU, tables
+from lightspeed_course.models.nccl_tuner import NET_OVERHEAD, PLATEAU, tables
 from lightspeed_course.practice.derivation import derivation, step
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
 

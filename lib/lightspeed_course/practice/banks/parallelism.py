@@ -10,6 +10,7 @@ from lightspeed.collectives import bandwidth_bound
 from lightspeed_course.practice.derivation import derivation, step
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
 from lightspeed_course.show.format import si
+from lightspeed_course.simulators import schedules
 
 CHAPTER = "06_parallelism"
 # What ZeRO-2 splits of a parameter's states.
@@ -1056,7 +1057,7 @@ steps = Question(
         " many time steps does a training step take at least, in GPipe or 1F1B?"
     ),
     parameters={"p": plain(4, 6, 8), "m": plain(4, 8, 12)},
-    expected=lambda p, m: len(pipeline.simulate("1f1b", p, m, backward=1.0).utilization(1.0)),
+    expected=lambda p, m: len(schedules.simulate("1f1b", p, m, backward=1.0).utilization(1.0)),
     tolerance=0,
     solution=lambda p, m: derivation(
         step(
@@ -1069,7 +1070,7 @@ steps = Question(
         step(
             "Backward takes as long.",
             "2 * (m + p - 1)",
-            len(pipeline.simulate("1f1b", p, m, backward=1.0).utilization(1.0)),
+            len(schedules.simulate("1f1b", p, m, backward=1.0).utilization(1.0)),
             m=m,
             p=p,
         ),

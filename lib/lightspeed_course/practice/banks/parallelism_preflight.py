@@ -9,12 +9,13 @@ import math
 from lightspeed import energy, memory, parallel, pipeline, reliability, training
 from lightspeed.catalog import accelerator, link, number
 from lightspeed.collectives import bandwidth_bound
-from lightspeed.models import training_step as ts
 from lightspeed.transformer import transformer
+from lightspeed_course.models import training_step as ts
 from lightspeed_course.practice.banks.parallelism import CHAPTER, CLUSTER, counted, named, plain
 from lightspeed_course.practice.derivation import derivation, step
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
 from lightspeed_course.show.format import si
+from lightspeed_course.simulators import schedules
 
 GPT3 = "gpt3_175b"
 TOKENS = 4096  # of the sequence in the question of ZeRO's stages
@@ -107,7 +108,7 @@ mapping = Question(
         " number 1?"
     ),
     parameters={"p": plain(8, 6, 16), "m": plain(32, 24, 64), "i": plain(3, 2, 4)},
-    expected=lambda p, m, i: pipeline.simulate("1f1b", p, m).peak_activations[i - 1],
+    expected=lambda p, m, i: schedules.simulate("1f1b", p, m).peak_activations[i - 1],
     tolerance=0,
     solution=lambda p, m, i: derivation(
         "In 1F1B a stage starts its first backward pass when a micro-batch has come back from the"
@@ -115,7 +116,7 @@ mapping = Question(
         step(
             "Before that it runs one forward pass for each stage from itself to the end.",
             "p - i + 1",
-            pipeline.simulate("1f1b", p, m).peak_activations[i - 1],
+            schedules.simulate("1f1b", p, m).peak_activations[i - 1],
             p=p,
             i=i,
         ),
@@ -1021,7 +1022,7 @@ schedule = Question(
     },
     edges=({"p": 1}, {"m": 1}),
     expected=lambda p, m, forward, backward: (
-        pipeline.simulate("gpipe", p, m, forward, backward).span
+        schedules.simulate("gpipe", p, m, forward, backward).span
     ),
     unit="s",
     tolerance=0.001,

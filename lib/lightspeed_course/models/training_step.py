@@ -27,9 +27,6 @@ from lightspeed.memory import (
     training_state_bytes,
     transformer_activation_bytes,
 )
-from lightspeed.models.plan import Machine, Plan, machine, plan_of_batch
-from lightspeed.models.plan import model_parallel as model_parallel
-from lightspeed.models.stack import BOUND, Stack
 from lightspeed.parallel import (
     context_parallel_bytes,
     data_parallel_bytes,
@@ -38,6 +35,9 @@ from lightspeed.parallel import (
     tensor_parallel_bytes,
 )
 from lightspeed.transformer import Transformer, transformer
+from lightspeed_course.models.plan import Machine, Plan, machine, plan_of_batch
+from lightspeed_course.models.plan import model_parallel as model_parallel
+from lightspeed_course.models.stack import BOUND, Stack
 
 __all__ = (
     "Run", "Step", "Work", "calibration", "expected_step", "fit_share", "flops", "flops_per_gpu",

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from lightspeed.errors import BadArgument, one_of
 from lightspeed.law import checked, count
-from lightspeed.models.ring import ring_schedule
+from lightspeed_course.simulators.ring import ring_schedule
 
 __all__ = ("ALGORITHMS", "Send", "State", "rounds", "states")
 

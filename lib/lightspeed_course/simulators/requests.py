@@ -1,7 +1,7 @@
 """A few requests, one by one: which server or slot takes each of them, and when.
 
-What chapter 4 animates. `lightspeed.models.queue_simulation` runs millions and says when; these
-also say where, in plain Python. Times are in service times or steps, whatever the caller counts.
+What chapter 4 animates. `queue_simulation` beside it runs millions and says when; these also say
+where, in plain Python. Times are in service times or steps, whatever the caller counts.
 """
 
 from __future__ import annotations

@@ -14,10 +14,10 @@ from typing import Any
 
 from lightspeed.errors import BadArgument, one_of
 from lightspeed.law import checked, count, positive
-from lightspeed.models.plan import Machine, Plan
-from lightspeed.models.stack import BOUND, Stack
-from lightspeed.models.training_step import Work, seconds, work
 from lightspeed.transformer import Transformer
+from lightspeed_course.models.plan import Machine, Plan
+from lightspeed_course.models.stack import BOUND, Stack
+from lightspeed_course.models.training_step import Work, seconds, work
 
 __all__ = (
     "FITTED", "HEALTHY", "StackFit", "Timed", "expected_times", "fit_constants",

@@ -1,8 +1,5 @@
-"""Latency and bandwidth together: how the two terms of a transfer join, and a fit of both to
-measured times.
-
-`latency` is the alpha of a step or of all steps (s), `transfer` bytes on the busiest link or the
-seconds they take. Used in chapter 7. For the kinds of number see `lightspeed.law.law`.
+"""Fits of a law's constants to measured times: the serial share and kappa of the Universal
+Scalability Law (chapter 3), the latency and bandwidth of a collective (chapter 7).
 
 Source: Hockney, "The communication challenge for MPP" (Parallel Computing 20(3), 1994), for alpha
 and beta.
@@ -15,52 +12,80 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lightspeed.elementwise import Value, is_array
+from lightspeed.collectives import EXPONENT, overlapped_time
+from lightspeed.elementwise import Value, divide, is_array, maximum
 from lightspeed.errors import BadArgument
-from lightspeed.law import Argument, checked, law, nonnegative, positive
-from lightspeed.roofline import BANDWIDTH
+from lightspeed.law import Argument, checked, positive
+from lightspeed.scaling import PROCESSORS
 
-__all__ = ("AlphaBeta", "fit_alpha_beta", "half_rate_size", "overlapped_time")
-
-LATENCY = nonnegative("s")
-EXPONENT = Argument(
-    low=0.5,
-    above=False,
-    high=1.0,
-    hint="1 adds the two times, 1/2 is a pipeline with the best chunks.",
-)
+__all__ = ("AlphaBeta", "UslFit", "fit_alpha_beta", "fit_usl")
 
 
-@law("s", latency=LATENCY, transfer=LATENCY, exponent=EXPONENT)
-def overlapped_time(latency: Value, transfer: Value, exponent: Value = 0.5) -> Value:
-    """Seconds of a pipeline with this `latency` (s) of all steps and this `transfer` time (s): (l^e
-    + t^e)^(1/e).
+@dataclass(frozen=True)
+class UslFit:
+    """Serial share and kappa that fit measured speedups, their standard errors and intervals, and
+    n*.
 
-    Cut into k chunks, a message passes d hops in (d - 1 + k) (alpha + t / k): a short pipeline
-    fills fast, but each chunk pays alpha. The best k gives e = 1/2. With e = 1 nothing is hidden or
-    lost: alpha-beta.
-
-    >>> overlapped_time(1.0, 9.0), overlapped_time(1.0, 9.0, exponent=1)
-    (16 s, 10 s)
+    `baseline` is the fitted speedup at n = 1: away from 1, the one-processor time is off. Values
+    below 0 are kept: superlinear, or noise. `peak_interval` follows from kappa's; infinite where
+    kappa may be 0.
     """
-    # With e = 1 the general form would cost the last digits.
-    general = is_array(exponent) or exponent != 1
-    return (
-        (latency**exponent + transfer**exponent) ** (1 / exponent)
-        if general
-        else latency + transfer
-    )
+
+    serial: float
+    kappa: float
+    baseline: float
+    serial_error: float
+    kappa_error: float
+    serial_interval: tuple[float, float]
+    kappa_interval: tuple[float, float]
+    peak: float
+    peak_interval: tuple[float, float]
 
 
-@law("byte", latency=LATENCY, bandwidth=BANDWIDTH, exponent=EXPONENT)
-def half_rate_size(latency: Value, bandwidth: Value, exponent: Value = 1.0) -> Value:
-    """Bytes at which half of `bandwidth` is reached: alpha x beta, 5.8 times that in the best
-    pipeline.
+def fit_usl(n: Any, speedup: Any, confidence: float = 0.95) -> UslFit:
+    """The `UslFit` to arrays of n and speedup, by least squares with errors relative to the
+    speedup.
 
-    >>> half_rate_size(10e-6, 1e9), round(half_rate_size(10e-6, 1e9, 0.5))
-    (10 kB, 58284)
+    n / speedup is linear in n - 1 and n (n - 1), so no first guess is needed. The baseline is
+    fitted, too: held at 1, the error of the one-processor time would move both terms and be in
+    neither interval.
+
+    Raises BadArgument for fewer than four points or fewer than three values of n.
     """
-    return latency * bandwidth / (2**exponent - 1) ** (1 / exponent)
+    import numpy
+    from scipy.special import stdtrit
+
+    n = numpy.ravel(checked("fit_usl", "n", n, PROCESSORS))
+    speedup = numpy.ravel(checked("fit_usl", "speedup", speedup, positive()))
+    if n.shape != speedup.shape:
+        raise BadArgument(
+            "fit_usl", "speedup", speedup, f"one value for each of the {n.size} values of n"
+        )
+    if n.size < 4 or numpy.unique(n).size < 3:
+        raise BadArgument(
+            "fit_usl",
+            "n",
+            n,
+            "four points or more, at three or more n: three unknowns and one to judge by",
+        )
+    terms = numpy.column_stack([numpy.ones_like(n), n - 1, n * (n - 1)]) * (speedup / n)[:, None]
+    (unit, *rest), *_ = numpy.linalg.lstsq(terms, numpy.ones_like(n), rcond=None)
+    serial, kappa = numpy.array(rest) / unit
+    freedom = n.size - 3
+    scatter = ((1 - terms @ (unit, *rest)) ** 2).sum() / freedom
+    # serial and kappa are ratios of coefficients: carry the covariance through their slopes.
+    slopes = numpy.array([[-serial, 1.0, 0.0], [-kappa, 0.0, 1.0]]) / unit
+    covariance = slopes @ numpy.linalg.inv(terms.T @ terms) @ slopes.T * scatter
+    errors = numpy.sqrt(numpy.diag(covariance))
+    reach = stdtrit(freedom, 0.5 + confidence / 2) * errors
+    intervals = [(float(v - r), float(v + r)) for v, r in zip((serial, kappa), reach, strict=True)]
+
+    def peak(k: float) -> float:
+        return float(maximum(divide(1 - serial, k) ** 0.5, 1.0))
+
+    low, high = intervals[1]
+    fitted = map(float, (serial, kappa, 1 / unit, *errors))
+    return UslFit(*fitted, *intervals, peak(kappa), (peak(high), peak(low)))  # type: ignore[call-arg,arg-type]
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
+from importlib.resources import files
 
 __all__ = ("Unit", "UnknownUnit", "known", "unit")
 
@@ -131,7 +131,7 @@ def _table() -> tuple[dict[str, tuple[float, str]], dict[str, Unit]]:
     """
     prefixes: dict[str, tuple[float, str]] = {}
     units: dict[str, Unit] = {}
-    for line in Path(__file__).with_name("units.txt").read_text("utf-8").splitlines():
+    for line in files("lightspeed").joinpath("units.txt").read_text("utf-8").splitlines():
         if not line.strip() or line.startswith(("#", "dimensionless")):
             continue
         name, definition, *others = (part.strip() for part in line.split("="))

@@ -3,8 +3,8 @@ in chapter 7.
 
 time = latency + S / algbw for each algorithm (Ring, Tree, NVLS, NVLSTree, PAT) and protocol (LL,
 LL128, Simple); NCCL runs the smallest. Its constants are tuned to choose, not to predict: chapter 7
-plots where they fail, and `lightspeed.models.nccl_fit` fits what measurements say. n counts ranks
-(GPUs), `nodes` hosts. The table of a real job, as NCCL prints it, is read by
+plots where they fail, and `nccl_fit` beside it fits what measurements say. n counts ranks (GPUs),
+`nodes` hosts. The table of a real job, as NCCL prints it, is read by
 `lightspeed_course.nccl_report.tuning_log`.
 
 Source: NVIDIA/nccl, src/graph/tuning.cc, at the commit of each release in catalog/nccl_tuning.toml.

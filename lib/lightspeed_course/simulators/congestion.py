@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 from lightspeed.errors import BadArgument
 from lightspeed.law import checked, count, positive
-from lightspeed.models.network_simulation import DCQCN, Port
 from lightspeed.networks import marked_queue
+from lightspeed_course.simulators.network_simulation import DCQCN, Port
 
 __all__ = ("Fluid", "Resting", "dcqcn_fluid", "dcqcn_resting")
 

@@ -15,9 +15,9 @@ from lightspeed.catalog import fitted
 from lightspeed.errors import one_of
 from lightspeed.law import checked, nonnegative, positive
 from lightspeed.memory import MemoryUse, transformer_activation_bytes
-from lightspeed.models.plan import Machine, Plan
-from lightspeed.models.training_step import whole_layers
 from lightspeed.transformer import Transformer
+from lightspeed_course.models.plan import Machine, Plan
+from lightspeed_course.models.training_step import whole_layers
 
 __all__ = ("Footprint", "expected_memory", "footprint")
 
@@ -65,7 +65,7 @@ def expected_memory(
 ) -> MemoryUse:
     """The `MemoryUse` of the GPU that holds most: on the first stage or on the last.
 
-    >>> from lightspeed.models.plan import machine
+    >>> from lightspeed_course.models.plan import machine
     >>> from lightspeed.transformer import transformer
     >>> h100, plan = machine("h100_sxm", "infiniband_ndr"), Plan(tensor=8, pipeline=4)
     >>> llama, holds = transformer("llama3_8b"), footprint("nanotron_h100")

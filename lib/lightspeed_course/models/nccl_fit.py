@@ -1,9 +1,9 @@
 """NCCL as measured: published rows, and a model fitted to some of them and tested on the others.
 Used in chapter 7.
 
-The model is a pipeline (`alpha_beta.overlapped_time`): NCCL's own LL latency times a factor, joined
-to the bytes on the busiest link over a bandwidth. Factor and bandwidth are fitted for each fabric
-and path, the exponent of the join once for all. Which rows were fitted is in
+The model is a pipeline (`lightspeed.collectives.overlapped_time`): NCCL's own LL latency times a
+factor, joined to the bytes on the busiest link over a bandwidth. Factor and bandwidth are fitted
+for each fabric and path, the exponent of the join once for all. Which rows were fitted is in
 catalog/measured_nccl.toml.
 """
 
@@ -15,12 +15,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lightspeed.alpha_beta import AlphaBeta, fit_alpha_beta, overlapped_time
 from lightspeed.catalog import measured, number
-from lightspeed.collectives import COLLECTIVES, RANKS, RINGS, SIZE, busbw_factor
+from lightspeed.collectives import (
+    COLLECTIVES,
+    RANKS,
+    RINGS,
+    SIZE,
+    busbw_factor,
+    overlapped_time,
+)
 from lightspeed.errors import BadArgument, one_of
 from lightspeed.law import checked, count
-from lightspeed.models.nccl_tuner import NET_OVERHEAD, nvls_latency, ring_latency
+from lightspeed_course.models.fits import AlphaBeta, fit_alpha_beta
+from lightspeed_course.models.nccl_tuner import NET_OVERHEAD, nvls_latency, ring_latency
 
 __all__ = (
     "FABRICS", "Fabric", "Prediction", "Row", "calibrate", "measured_share", "measurements",

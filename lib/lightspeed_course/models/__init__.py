@@ -1,0 +1,1 @@
+"""Laws put together and fitted to measurements: what to expect, beside what is possible."""

@@ -1,0 +1,1 @@
+"""What runs event by event: pictures move by it, and laws are held to it."""
