@@ -35,9 +35,10 @@ from lightspeed_course import Axis, Bars, Chart, Line, Points, Rule, figure, hum
 from lightspeed_course import Boxes, Text, ask, predict, residual_chart, reveal, table, weigh
 from lightspeed_course.evidence.pairings.training import judge_memory, regret, sweep as swept_runs
 from lightspeed_course.evidence.sets import dataset
+from lightspeed_course.models.plan import Plan, machine
 from lightspeed_course.models.stack import stack
-from lightspeed_course.models.training_step import Plan, calibration, fit_share, machine, memory_use
-from lightspeed_course.models.training_step import predicted, step, training_runs
+from lightspeed_course.models.training_runs import calibration, fit_share, predicted, training_runs
+from lightspeed_course.models.training_step import memory_use, step
 from lightspeed_course.simulators.schedules import order, simulate
 
 # %% [markdown]

@@ -23,7 +23,9 @@ from lightspeed.roofline import time_bounds
 from lightspeed.transformer import transformer
 from lightspeed_course.explorers import numbers, parallelism, precision, queueing, roofline, scaling
 from lightspeed_course.measure.machine import hardware
-from lightspeed_course.models.training_step import Plan, fit_share, machine, memory_use, step
+from lightspeed_course.models.plan import Plan, machine
+from lightspeed_course.models.training_runs import fit_share
+from lightspeed_course.models.training_step import memory_use, step
 from lightspeed_course.show import Line, si
 
 STATES = 320

@@ -15,13 +15,15 @@ from lightspeed.errors import BadArgument
 from lightspeed.memory import training_memory
 from lightspeed.transformer import transformer
 from lightspeed_course import profiles
+from lightspeed_course.models import training_runs
 from lightspeed_course.models import training_step as ts
+from lightspeed_course.models.plan import Machine, Plan, machine, model_parallel, plan_of_batch
 
 ways = st.integers(2, 512)
 tokens, width = st.integers(1, 10**5), st.integers(64, 20_000)
 peaks, links = st.floats(1e13, 1e16), st.floats(1e9, 1e12)
 GPT3 = transformer("gpt3_175b")
-A100 = ts.machine("a100_80gb", "infiniband_hdr")
+A100 = machine("a100_80gb", "infiniband_hdr")
 
 
 # ---------------------------------------------------------------- bytes
@@ -180,13 +182,13 @@ def test_bad_input():
     with pytest.raises(BadArgument, match="stage"):
         par.data_parallel_bytes(1e9, 8, stage=4)
     with pytest.raises(BadArgument, match="expert"):
-        ts.Plan(data=8, expert=3)
+        Plan(data=8, expert=3)
     with pytest.raises(BadArgument, match="tensor"):
-        ts.Plan(tensor=0)
+        Plan(tensor=0)
     with pytest.raises(BadArgument, match="recompute"):
-        ts.Plan(recompute="some")
+        Plan(recompute="some")
     with pytest.raises(BadArgument, match="network"):
-        ts.Machine(1.0, 1.0, 1.0, 1.0, 0.0)
+        Machine(1.0, 1.0, 1.0, 1.0, 0.0)
 
 
 # ---------------------------------------------------------------- the step
@@ -194,7 +196,7 @@ def test_bad_input():
 
 def test_one_gpu_only_computes():
     model = transformer("gpt2")
-    one = ts.step(model, 1024, ts.Plan(micro_size=8, recompute="none"), A100)
+    one = ts.step(model, 1024, Plan(micro_size=8, recompute="none"), A100)
     assert one.compute == pytest.approx(model.training_flops(8 * 1024, 1024) / A100.peak)
     assert {n for n, t in one.terms.items() if t} == {"compute", "memory"}
 
@@ -208,7 +210,7 @@ def test_one_gpu_only_computes():
     recompute=st.sampled_from(["none", "selective", "full"]),
 )
 def test_terms_add_up_and_recomputing_costs(data, tensor, pipeline, m, stage, recompute):
-    plan = ts.Plan(data, tensor, pipeline, micro_batches=m, stage=stage, recompute=recompute)
+    plan = Plan(data, tensor, pipeline, micro_batches=m, stage=stage, recompute=recompute)
     step = ts.step(GPT3, 2048, plan, A100)
     assert step.time == pytest.approx(sum(step.terms.values()))
     assert 0 < step.mfu <= 1
@@ -228,7 +230,7 @@ def test_the_step_by_hand():
     """GPT-3 on 512 A100: tensor 8, pipeline 8, data 8, 64 micro-batches of one sequence,
     everything recomputed.
     """
-    plan = ts.Plan(data=8, tensor=8, pipeline=8, micro_batches=64, recompute="full")
+    plan = Plan(data=8, tensor=8, pipeline=8, micro_batches=64, recompute="full")
     step, x, h = ts.step(GPT3, 2048, plan, A100), 2048, 12288
     assert step.compute == pytest.approx(ts.flops(GPT3, 64, 2048, "full") / 64 / 312e12)
     assert step.tensor == pytest.approx(12 * 64 * 12 * x * h * 7 / 8 * 2 / 300e9)
@@ -237,24 +239,20 @@ def test_the_step_by_hand():
 
 
 def test_experts_spread_over_ranks():
-    model, machine = transformer("mixtral_8x7b"), ts.machine("h100_sxm", "infiniband_ndr")
-    whole = ts.Plan(data=8, micro_size=1, recompute="full")
+    model, h100 = transformer("mixtral_8x7b"), machine("h100_sxm", "infiniband_ndr")
+    whole = Plan(data=8, micro_size=1, recompute="full")
     spread = replace(whole, expert=8)
-    before, after = (ts.memory_use(model, 4096, plan, machine) for plan in (whole, spread))
+    before, after = (ts.memory_use(model, 4096, plan, h100) for plan in (whole, spread))
     experts = model.expert_matrices * 8 * 32
     assert after.weights == pytest.approx(2 * (model.parameters - experts) + 2 * experts / 8)
     assert after.total < before.total
     assert before == training_memory(
-        model, machine.capacity, 4096, 1, 8, split="tensor+sequence", recompute="full"
+        model, h100.capacity, 4096, 1, 8, split="tensor+sequence", recompute="full"
     )
-    assert (
-        ts.step(model, 4096, spread, machine).expert
-        > 0
-        == ts.step(model, 4096, whole, machine).expert
-    )
+    assert ts.step(model, 4096, spread, h100).expert > 0 == ts.step(model, 4096, whole, h100).expert
     # With all of ZeRO the shards are the same size whoever holds which expert.
     all_split = [
-        ts.memory_use(model, 4096, replace(p, stage=3), machine).weights for p in (whole, spread)
+        ts.memory_use(model, 4096, replace(p, stage=3), h100).weights for p in (whole, spread)
     ]
     assert all_split[0] == pytest.approx(all_split[1])
 
@@ -263,7 +261,7 @@ def test_experts_spread_over_ranks():
 
 
 def test_the_derived_times_are_those_the_notes_derive():
-    runs = ts.training_runs()
+    runs = training_runs.training_runs()
     derived = {
         "3_6b": 3.70,
         "18_4b": 9.40,
@@ -287,7 +285,7 @@ def test_mfu_and_hfu_of_one_run(name):
     and backward passes together. Recomputation does the forward pass alone, a third of that.
     """
     run, printed = (
-        ts.training_runs()[f"korthikanti_{name.lower()}_selective"],
+        training_runs.training_runs()[f"korthikanti_{name.lower()}_selective"],
         profiles.scaling_runs()["utilization"],
     )
     which = printed["models"].index(f"GPT {name}")
@@ -303,9 +301,9 @@ def test_mfu_and_hfu_of_one_run(name):
 
 
 def test_every_run_has_the_gpus_and_sequences_of_its_source():
-    for run in ts.training_runs().values():
+    for run in training_runs.training_runs().values():
         assert run.model_flops_per_gpu() <= run.flops_per_gpu < run.plan.gpus * 1e15
-    runs = ts.training_runs()
+    runs = training_runs.training_runs()
     assert runs["megatron_a100_1008b"].plan.gpus == 3072
     assert runs["mtnlg_3360"].plan.gpus == 3360
     assert runs["llama3_405b_16384_cp16"].plan.gpus == 16384
@@ -316,7 +314,10 @@ def test_how_near_the_step_comes():
 
     Llama 3's rows apart: how many chunks its pipeline is cut into is not published.
     """
-    errors = {k: ts.predicted(run).time / run.time - 1 for k, run in ts.training_runs().items()}
+    errors = {
+        k: training_runs.predicted(run).time / run.time - 1
+        for k, run in training_runs.training_runs().items()
+    }
     unknown = [errors.pop(k) for k in list(errors) if k.startswith("llama3")]
     assert median(map(abs, errors.values())) < 0.12
     assert max(map(abs, errors.values())) < 0.25
@@ -324,35 +325,35 @@ def test_how_near_the_step_comes():
 
 
 def test_the_calibration_is_a_calibration():
-    run = ts.training_runs()[ts.CALIBRATION]
-    machine = ts.machine(run.gpu, run.network, share=ts.fit_share())
-    assert ts.step(run.model, run.sequence, run.plan, machine).time == pytest.approx(run.time)
+    run = training_runs.training_runs()[training_runs.CALIBRATION]
+    fitted = machine(run.gpu, run.network, share=training_runs.fit_share())
+    assert ts.step(run.model, run.sequence, run.plan, fitted).time == pytest.approx(run.time)
 
 
 def test_a_machine_of_any_chip_with_links():
     """Also of those that only the evidence knows; what the catalog lacks is said by name."""
     for gpu in ("h200_sxm", "b300", "gb300", "mi300x", "l40s", "rtx_pro_6000", "arc_b60"):
-        plan = ts.plan_of_batch(16, 64, tensor=2)
-        one = ts.machine(gpu, "infiniband_ndr")
+        plan = plan_of_batch(16, 64, tensor=2)
+        one = machine(gpu, "infiniband_ndr")
         assert 0 < ts.step(gpt3b(), 2048, plan, one).time < float("inf"), gpu
     for gpu, lacks in (("mi355x", "link_bandwidth"), ("apple_m4_max", "link_bandwidth")):
         with pytest.raises(BadArgument, match=lacks):
-            ts.machine(gpu, "infiniband_ndr")
+            machine(gpu, "infiniband_ndr")
     with pytest.raises(BadArgument, match="gb300"):
-        ts.machine("gb30", "infiniband_ndr")
+        machine("gb30", "infiniband_ndr")
 
 
 def gpt3b():
-    return ts.gpt(layers=24, width=2560, heads=32, vocabulary=51200, sequence=2048)
+    return training_runs.gpt(layers=24, width=2560, heads=32, vocabulary=51200, sequence=2048)
 
 
 def test_a_plan_from_gpus_and_sequences():
-    plan = ts.plan_of_batch(3072, 3072, **ts.model_parallel(512))
+    plan = plan_of_batch(3072, 3072, **model_parallel(512))
     assert (plan.gpus, plan.sequences, plan.tensor, plan.pipeline) == (3072, 3072, 8, 64)
-    assert ts.model_parallel(2) == {"tensor": 2, "pipeline": 1}
+    assert model_parallel(2) == {"tensor": 2, "pipeline": 1}
     with pytest.raises(BadArgument, match="gpus"):
-        ts.plan_of_batch(100, 64, tensor=8)
+        plan_of_batch(100, 64, tensor=8)
     with pytest.raises(BadArgument, match="sequences"):
-        ts.plan_of_batch(64, 100, tensor=8)
+        plan_of_batch(64, 100, tensor=8)
     with pytest.raises(BadArgument, match="gpus"):
-        ts.model_parallel(12)
+        model_parallel(12)

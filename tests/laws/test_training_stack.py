@@ -14,10 +14,11 @@ from lightspeed.errors import BadArgument
 from lightspeed.transformer import transformer
 from lightspeed_course.models import stack_fit
 from lightspeed_course.models import training_step as ts
+from lightspeed_course.models.plan import Plan, machine
 from lightspeed_course.models.stack import BOUND, Stack, stack
 
 LLAMA = transformer("llama3_8b")
-H100 = ts.machine("h100_sxm", "infiniband_ndr")
+H100 = machine("h100_sxm", "infiniband_ndr")
 NANOTRON = stack("nanotron_h100")
 STATES = [
     (key, state)
@@ -30,7 +31,7 @@ def plans(count, seed=0):
     """Plans of every kind, on up to 64 nodes."""
     draw = random.Random(seed)
     for _ in range(count):
-        yield ts.Plan(
+        yield Plan(
             data=draw.choice([1, 2, 8, 64]), tensor=draw.choice([1, 2, 8, 16, 32]),
             pipeline=draw.choice([1, 2, 4, 16]), micro_batches=draw.choice([1, 4, 32]),
             micro_size=draw.choice([1, 4]), stage=draw.choice([0, 1, 2, 3]),
@@ -64,7 +65,7 @@ def test_the_law_by_hand():
     """Llama 3 8B, tensor 8 in a node, two replicas, 4 sequences in 2 micro-batches of 2: work binds.
     With one sequence of 512 tokens the host does.
     """
-    s, plan = NANOTRON, ts.Plan(data=2, tensor=8, micro_batches=2, micro_size=2)
+    s, plan = NANOTRON, Plan(data=2, tensor=8, micro_batches=2, micro_size=2)
     tokens, h, layers, vocabulary = 2 * 4096, 4096, 32, 128256
     rate = H100.peak * s.share
     scores = 16 * h * 4096  # a backward pass that does the scores again, as FlashAttention does
@@ -94,7 +95,7 @@ def test_host_binds_as_a_maximum():
     """
 
     def of(n):
-        return ts.step(LLAMA, 512, ts.Plan(tensor=8, micro_size=n), H100, NANOTRON)
+        return ts.step(LLAMA, 512, Plan(tensor=8, micro_size=n), H100, NANOTRON)
 
     layers = [of(n).time - of(n).fixed - of(n).optimizer for n in (1, 2, 64, 128)]
     assert layers[1] < 1.05 * layers[0]
@@ -118,7 +119,7 @@ def test_stages_of_whole_layers():
 def test_a_pipeline_by_hand():
     """(m - 1) of the busiest stage, and each stage once."""
     s = replace(NANOTRON, fixed=0, latency=0, optimizer_bytes=0)
-    plan = ts.Plan(pipeline=4, micro_batches=8)
+    plan = Plan(pipeline=4, micro_batches=8)
     w = ts.work(LLAMA, 4096, plan, H100, s)
     layer = max(w.compute / s.share + w.memory, s.host)
     head = w.head / s.share + w.logits
@@ -133,7 +134,7 @@ def test_states_only_add():
     healthy, slow, stalled = (
         stack("nanotron_h100", s) for s in ("", "slow_collectives", "stalled")
     )
-    plan = ts.Plan(tensor=8, pipeline=4, micro_batches=16)
+    plan = Plan(tensor=8, pipeline=4, micro_batches=16)
     took = [ts.step(LLAMA, 4096, plan, H100, s).time for s in (healthy, slow, stalled)]
     assert took == sorted(took)
     assert took[2] - took[1] == pytest.approx(stalled.stall * 19)
@@ -187,7 +188,7 @@ def test_a_fit_says_what_the_rows_cannot_tell():
         for row, plan in zip(
             timed(NANOTRON, count=24),
             [
-                ts.Plan(data=8, micro_batches=m, micro_size=n, stage=1)
+                Plan(data=8, micro_batches=m, micro_size=n, stage=1)
                 for m in range(1, 9)
                 for n in (2, 4, 8)
             ],

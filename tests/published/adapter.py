@@ -32,7 +32,8 @@ from lightspeed import (
     training,
 )
 from lightspeed.transformer import Transformer, transformer
-from lightspeed_course.models import nccl_fit, nccl_tuner, training_step
+from lightspeed_course.models import nccl_fit, nccl_tuner, training_runs, training_step
+from lightspeed_course.models.plan import Plan, model_parallel, plan_of_batch
 from lightspeed_course.simulators import schedules
 
 RELATIONS = {}
@@ -473,8 +474,8 @@ def _(model):
     "Model and sequence parallelism", says the paper, without degrees: taken here as one node.
     """
     shape, chip = llama(model), catalog.accelerator("a100_80gb")
-    plan = training_step.plan_of_batch(2048, 2048, tensor=8)
-    took = training_step.expected_step(shape, 2048, plan, "a100_80gb", "infiniband_hdr")
+    plan = plan_of_batch(2048, 2048, tensor=8)
+    took = training_runs.expected_step(shape, 2048, plan, "a100_80gb", "infiniband_hdr")
     needed = shape.training_flops(LLAMA[model][-1], 2048)
     hours = training.training_time(needed, 1, chip.bf16, took.mfu) / 3600
     return {"paper_gpu_hours": hours, "tool_gpu_hours": hours}
@@ -1175,7 +1176,7 @@ def _(L, h, V, s, batch, GPUs, iter_s, peak_TF=math.inf):
     """From a measured step: FLOP/s of the hardware, each block's forward pass done twice (the
     factor 96).
     """
-    model = training_step.gpt(L, h, HEADS, V, s)
+    model = training_runs.gpt(L, h, HEADS, V, s)
     rate = training_step.flops_per_gpu(model, batch, s, GPUs, iter_s, "full")
     return {"TFLOPs_per_gpu": rate / 1e12, "pct_peak": rate / 1e10 / peak_TF}
 
@@ -1187,7 +1188,7 @@ def _rate(model, sequence, plan, gpu, network, peak_TF, counts="none"):
     """What a GPU does in the expected step of a plan; `counts` is the recomputation that the
     source counts as work.
     """
-    took = training_step.expected_step(model, sequence, plan, gpu, network)
+    took = training_runs.expected_step(model, sequence, plan, gpu, network)
     rate = training_step.flops_per_gpu(
         model, plan.sequences, sequence, plan.gpus, took.time, counts
     )
@@ -1205,9 +1206,9 @@ def _(h, L, V, s, model_parallel_size, GPUs, batch, peak_TF):
     """Narayanan et al. (2021): A100 in nodes of 8 on HDR, micro-batches of one sequence,
     everything recomputed and counted.
     """
-    model = training_step.gpt(L, h, HEADS, V, s)
-    degrees = training_step.model_parallel(model_parallel_size)
-    plan = training_step.plan_of_batch(GPUs, batch, **degrees, recompute="full")
+    model = training_runs.gpt(L, h, HEADS, V, s)
+    degrees = model_parallel(model_parallel_size)
+    plan = plan_of_batch(GPUs, batch, **degrees, recompute="full")
     rate = _rate(model, s, plan, "a100_80gb", "infiniband_hdr", peak_TF, "full")
     return {"params_B": model.parameters / 1e9} | rate
 
@@ -1217,11 +1218,11 @@ def _(heads, h, L, TP, PP, DP, GPUs, batch, s, V, peak_TF):
     """Megatron-LM's table of H100: model FLOPs. The chunks of its pipelines are not printed; one
     is taken.
     """
-    plan = training_step.plan_of_batch(GPUs, batch, tensor=TP, pipeline=PP)
+    plan = plan_of_batch(GPUs, batch, tensor=TP, pipeline=PP)
     if plan.data != DP:
         raise ValueError(f"{GPUs} GPUs are {plan.data} replicas, not {DP}")
     return _rate(
-        training_step.gpt(L, h, heads, V, s), s, plan, "h100_sxm", "infiniband_ndr", peak_TF
+        training_runs.gpt(L, h, heads, V, s), s, plan, "h100_sxm", "infiniband_ndr", peak_TF
     )
 
 
@@ -1233,9 +1234,7 @@ LLAMA3_BATCH = {8192: 32, 131072: 16}
 @topic("training_throughput", MEASURED)
 def _(GPUs, TP, CP, PP, DP, seq, peak_TF):
     """Llama 3 405B: model FLOPs. The chunks of its pipeline are not printed; one is taken."""
-    plan = training_step.Plan(
-        data=DP, tensor=TP, pipeline=PP, context=CP, micro_batches=LLAMA3_BATCH[seq]
-    )
+    plan = Plan(data=DP, tensor=TP, pipeline=PP, context=CP, micro_batches=LLAMA3_BATCH[seq])
     if plan.gpus != GPUs:
         raise ValueError(f"DP x TP x CP x PP = {plan.gpus}, not {GPUs} GPUs")
     return _rate(transformer("llama3_405b"), seq, plan, "h100_sxm", "infiniband_ndr", peak_TF)
@@ -1247,10 +1246,10 @@ def _(model):
     that none of them set.
     """
     runs = [
-        training_step.training_runs()[f"korthikanti_{model.lower()}_{kind}"]
+        training_runs.training_runs()[f"korthikanti_{model.lower()}_{kind}"]
         for kind in ("selective", "full")
     ]
-    selective, full = (training_step.predicted(run) for run in runs)
+    selective, full = (training_runs.predicted(run) for run in runs)
     did = training_step.flops_per_gpu(
         runs[0].model,
         runs[0].plan.sequences,

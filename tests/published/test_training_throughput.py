@@ -13,6 +13,7 @@ from statistics import median
 import pytest
 from adapter import LLAMA, evaluate
 
+from lightspeed_course.models import training_runs
 from lightspeed_course.models import training_step as ts
 from lightspeed_course.profiles import scaling_runs
 
@@ -66,7 +67,7 @@ def test_a_step_time_gives_the_rate(case):
 def test_the_rate_counts_recomputation(case):
     """TRAP: with the model's own FLOPs, the factor 72, the same step is a quarter less."""
     i = case["inputs"]
-    model = ts.gpt(i["L"], i["h"], 1, i["V"], i["s"])
+    model = training_runs.gpt(i["L"], i["h"], 1, i["V"], i["s"])
     needed = ts.flops_per_gpu(model, i["batch"], i["s"], i["GPUs"], i["iter_s"])
     assert needed / 1e12 == pytest.approx(0.75 * case["expected"]["TFLOPs_per_gpu"], rel=0.01)
 
@@ -102,9 +103,12 @@ def test_no_run_predicts_itself():
     """A prediction does not move when the figure of its own row does: each share is set by
     another run.
     """
-    runs = ts.training_runs()
+    runs = training_runs.training_runs()
     for run in runs.values():
-        key = ts.calibration(run.model, run.plan)
+        key = training_runs.calibration(run.model, run.plan)
         assert key != run.key
         assert (runs[key].model, runs[key].plan) != (run.model, run.plan)
-    assert {ts.calibration(r.model, r.plan) for r in runs.values()} == {ts.CALIBRATION, ts.SECOND}
+    assert {training_runs.calibration(r.model, r.plan) for r in runs.values()} == {
+        training_runs.CALIBRATION,
+        training_runs.SECOND,
+    }

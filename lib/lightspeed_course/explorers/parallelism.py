@@ -16,7 +16,9 @@ from lightspeed.memory import RECOMPUTE, MemoryUse
 from lightspeed.pipeline import bubble_over_total
 from lightspeed.transformer import transformer
 from lightspeed_course.explorers.menus import one_change
-from lightspeed_course.models.training_step import Plan, Step, fit_share, machine, memory_use, step
+from lightspeed_course.models.plan import Plan, machine
+from lightspeed_course.models.training_runs import fit_share
+from lightspeed_course.models.training_step import Step, memory_use, step
 from lightspeed_course.show import (
     Axis,
     Bars,

@@ -15,7 +15,9 @@ from lightspeed.collectives import algbw, busbw, ring_time
 from lightspeed.roofline import attainable, matmul_flops, matmul_intensity
 from lightspeed.transformer import transformer
 from lightspeed_course.incidents.setting import Cause, Measurement, Setting, grid, noisy
-from lightspeed_course.models.training_step import Plan, Step, fit_share, machine, step
+from lightspeed_course.models.plan import Plan, machine
+from lightspeed_course.models.training_runs import fit_share
+from lightspeed_course.models.training_step import Step, step
 from lightspeed_course.show.format import si
 
 PER_NODE = 8

@@ -1,24 +1,20 @@
-"""One training step of a plan, term by term, and measured runs to hold it to (chapter 6).
+"""One training step of a plan, term by term (chapter 6).
 
 One law, two calls. `step` alone is a *bound*: arithmetic at a share of the peak, the tensors that
 cross HBM beside it, the bytes of each way of splitting on the link that it uses, and the pipeline's
 bubble; no latency, no host, no cut of whole layers. With a `Stack` of fitted constants it is an
 *expectation*. Rates are plain numbers in SI; `network` is what one GPU sends, in one direction.
 
-Sources: those of parallel.py, memory.py and pipeline.py; measured runs:
-catalog/measured_training.toml; stacks: catalog/fitted_stacks.toml.
+Sources: those of parallel.py, memory.py and pipeline.py; stacks: catalog/fitted_stacks.toml.
+Measured runs to hold it to are `training_runs` beside it.
 """
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
-from lightspeed.catalog import measured
 from lightspeed.elementwise import Value, maximum, minimum, where
 from lightspeed.law import checked, positive
 from lightspeed.memory import (
@@ -34,14 +30,13 @@ from lightspeed.parallel import (
     pipeline_bytes,
     tensor_parallel_bytes,
 )
-from lightspeed.transformer import Transformer, transformer
-from lightspeed_course.models.plan import Machine, Plan, machine, plan_of_batch
-from lightspeed_course.models.plan import model_parallel as model_parallel
+from lightspeed.transformer import Transformer
+from lightspeed_course.models.plan import Machine, Plan
 from lightspeed_course.models.stack import BOUND, Stack
 
 __all__ = (
-    "Run", "Step", "Work", "calibration", "expected_step", "fit_share", "flops", "flops_per_gpu",
-    "gpt", "memory_use", "predicted", "seconds", "step", "training_runs", "whole_layers", "work",
+    "Step", "Work", "flops", "flops_per_gpu", "memory_use", "seconds", "step", "whole_layers",
+    "work",
 )  # fmt: skip
 
 
@@ -113,6 +108,7 @@ def flops_per_gpu(
     """FLOP/s of a GPU in a step of `time` (s): what the model needs, and what was done again if
     `recompute` names it.
 
+    >>> from lightspeed_course.models.training_runs import gpt
     >>> gpt3 = gpt(96, 12288, 96, 51200, 2048)
     >>> round(flops_per_gpu(gpt3, 1536, 2048, 1024, 32.0, "full") / 1e12)
     138
@@ -140,6 +136,8 @@ def step(
     """The `Step` of a `Transformer` on sequences of this length: a bound, or with the constants of
     a `Stack` what to expect.
 
+    >>> from lightspeed.transformer import transformer
+    >>> from lightspeed_course.models.plan import machine
     >>> gpt3 = transformer("gpt3_175b")
     >>> plan = Plan(data=8, tensor=8, pipeline=8, micro_batches=64, recompute="full")
     >>> 0.3 < step(gpt3, 2048, plan, machine("a100_80gb", "infiniband_hdr")).mfu < 0.8
@@ -252,6 +250,7 @@ def whole_layers(model: Transformer, stages: int) -> tuple[int, int]:
     past its even share: nanotron's cut. The product with the vocabulary is the last to be placed,
     and weighs as many layers as cost the same.
 
+    >>> from lightspeed.transformer import transformer
     >>> whole_layers(transformer("llama3_8b"), 8)
     (5, 1)
     """
@@ -370,126 +369,3 @@ def memory_use(
     waste = use.buffers / (use.total - use.buffers)
     needed = sum(states.values()) + use.activations + use.logits
     return replace(use, **states, buffers=waste * needed, total=(1 + waste) * needed)
-
-
-# ---------------------------------------------------------------- measured runs
-
-
-@dataclass(frozen=True)
-class Run:
-    """A published run: its `model`, `plan` and `sequence`, and the FLOP/s of a GPU that it
-    reached, counted as `counts` says.
-    """
-
-    key: str
-    name: str
-    source: str
-    model: Transformer
-    sequence: int
-    plan: Plan
-    gpu: str
-    network: str
-    counts: str
-    flops_per_gpu: float
-    time: float
-
-    def model_flops_per_gpu(self) -> float:
-        """FLOP/s of a GPU that the model needed: what was printed, less what was done twice."""
-        if self.counts == "model":
-            return self.flops_per_gpu
-        of = functools.partial(flops, self.model, self.plan.sequences, self.sequence)
-        return self.flops_per_gpu * of() / of(self.plan.recompute)
-
-
-@functools.cache
-def training_runs() -> dict[str, Run]:
-    """Every published `Run` of catalog/measured_training.toml, by key."""
-    tables = measured("training")
-    sources = {key: table["title"] for key, table in tables.pop("sources").items()}
-    return {key: _run(key, table, sources) for key, table in tables.items()}
-
-
-def gpt(layers: int, width: int, heads: int, vocabulary: int, sequence: int) -> Transformer:
-    """The `Transformer` of a GPT with heads of width / heads and an MLP four times as wide, as
-    Megatron's tables have it.
-    """
-    return Transformer(
-        layers,
-        width,
-        heads,
-        width // heads,
-        4 * width,
-        vocabulary,
-        context=sequence,
-        mlp_matrices=2,
-        tied_embeddings=True,
-    )
-
-
-def _run(key: str, table: dict[str, Any], sources: Mapping[str, str]) -> Run:
-    shape = ("layers", "width", "heads", "vocabulary", "sequence")
-    model = transformer(table["model"]) if "model" in table else gpt(*(table[n] for n in shape))
-    degrees = {
-        n: table.get(n, 1) for n in ("tensor", "pipeline", "context", "chunks", "micro_size")
-    }
-    gpus = table["data"] * degrees["tensor"] * degrees["pipeline"] * degrees["context"]
-    plan = plan_of_batch(gpus, table["batch"], **degrees, recompute=table["recompute"])
-    counted = plan.recompute if table["counts"] == "hardware" else "none"
-    # A source prints the rate or the time; the FLOPs turn one into the other.
-    printed = table["seconds"] if "seconds" in table else table["flops_per_gpu"] * 1e12
-    other = flops_per_gpu(model, plan.sequences, table["sequence"], gpus, printed, counted)
-    rate, time = (other, printed) if "seconds" in table else (printed, other)
-    return Run(
-        key, table["name"], sources[table["source"]], model, table["sequence"], plan,
-        table["gpu"], table["network"], table["counts"], rate, time,
-    )  # fmt: skip
-
-
-# The run that sets the share of peak; and the one that sets it for this run itself.
-CALIBRATION, SECOND = "megatron_a100_145_6b", "megatron_a100_76_1b"
-
-
-def calibration(model: Transformer, plan: Plan) -> str:
-    """The key of the run whose share of peak predicts this plan: never the run that is predicted.
-
-    >>> run = training_runs()[CALIBRATION]
-    >>> calibration(run.model, run.plan) == SECOND
-    True
-    """
-    run = training_runs()[CALIBRATION]
-    known = (run.model.layers, run.model.width, run.plan.gpus)
-    return SECOND if (model.layers, model.width, plan.gpus) == known else CALIBRATION
-
-
-@functools.cache
-def fit_share(key: str = CALIBRATION) -> float:
-    """The share of peak at which `step` takes as long as this measured run: what the sum of
-    bounds leaves out, as one number.
-    """
-    run = training_runs()[key]
-
-    def excess(share: float) -> float:
-        return (
-            step(run.model, run.sequence, run.plan, machine(run.gpu, run.network, share=share)).time
-            - run.time
-        )
-
-    low, high = 0.01, 1.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if excess(middle) > 0 else (low, middle)
-    return middle
-
-
-def expected_step(model: Transformer, sequence: int, plan: Plan, gpu: str, network: str) -> Step:
-    """The `Step` of a plan whose matrix products reach the share of peak that another, measured
-    run set.
-    """
-    return step(
-        model, sequence, plan, machine(gpu, network, share=fit_share(calibration(model, plan)))
-    )
-
-
-def predicted(run: Run) -> Step:
-    """The `expected_step` of a published `Run`."""
-    return expected_step(run.model, run.sequence, run.plan, run.gpu, run.network)

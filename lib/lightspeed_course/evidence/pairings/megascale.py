@@ -13,7 +13,8 @@ import numpy as np
 from lightspeed.catalog import accelerator
 from lightspeed_course.evidence.pairing import Judged, Pairing
 from lightspeed_course.models.plan import machine, plan_of_batch
-from lightspeed_course.models.training_step import expected_step, flops, gpt, step
+from lightspeed_course.models.training_runs import expected_step, gpt
+from lightspeed_course.models.training_step import flops, step
 
 SEQUENCE = 2048
 MODEL = gpt(layers=96, width=12288, heads=128, vocabulary=64_000, sequence=SEQUENCE)
@@ -73,7 +74,7 @@ PAIRINGS = (
     Pairing(
         key="step-megascale",
         title="The expected time of a training step on up to 12,288 GPUs",
-        law="lightspeed_course.models.training_step.expected_step",
+        law="lightspeed_course.models.training_runs.expected_step",
         quantity="time",
         unit="s",
         judge=functools.partial(steps, expected=True),

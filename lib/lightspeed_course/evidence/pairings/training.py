@@ -21,7 +21,7 @@ from lightspeed_course.models.stack_fit import (
     stacked,
 )
 from lightspeed_course.models.step_memory import Footprint, expected_memory
-from lightspeed_course.models.training_step import gpt
+from lightspeed_course.models.training_runs import gpt
 
 SWEEP = {
     name: Transformer(layers, width, heads, width // heads, hidden, 128256, tied_embeddings=tied)

@@ -11,6 +11,7 @@ from lightspeed.catalog import accelerator, link, number
 from lightspeed.collectives import bandwidth_bound
 from lightspeed.transformer import transformer
 from lightspeed_course.models import training_step as ts
+from lightspeed_course.models.plan import Plan, machine
 from lightspeed_course.practice.banks.parallelism import CHAPTER, CLUSTER, counted, named, plain
 from lightspeed_course.practice.derivation import derivation, step
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
@@ -31,7 +32,7 @@ groups = Question(
         " parallelism over {{p}}. How many replicas of the model train side by side?"
     ),
     parameters={"gpus": plain(1024, 512, 2048), "t": plain(8, 4), "p": plain(16, 8)},
-    expected=lambda gpus, t, p: gpus // ts.Plan(tensor=t, pipeline=p).gpus,
+    expected=lambda gpus, t, p: gpus // Plan(tensor=t, pipeline=p).gpus,
     tolerance=0,
     solution=lambda gpus, t, p: derivation(
         step("The GPUs of one replica.", "t * p", t=t, p=p),
@@ -774,14 +775,14 @@ power = Question(
 
 
 def first_loss(model, t, p, data, m, gpu, network):
-    plan = ts.Plan(data=data, tensor=t, pipeline=p, micro_batches=m, recompute="selective")
-    return ts.step(transformer(model), 2048, plan, ts.machine(gpu, network)).largest_loss
+    plan = Plan(data=data, tensor=t, pipeline=p, micro_batches=m, recompute="selective")
+    return ts.step(transformer(model), 2048, plan, machine(gpu, network)).largest_loss
 
 
 def terms_of(t, p, data, m):
     """Seconds of a step of GPT-3 by what takes them."""
-    plan = ts.Plan(data=data, tensor=t, pipeline=p, micro_batches=m, recompute="selective")
-    return ts.step(transformer(GPT3), 2048, plan, ts.machine("a100_80gb", "infiniband_hdr")).terms
+    plan = Plan(data=data, tensor=t, pipeline=p, micro_batches=m, recompute="selective")
+    return ts.step(transformer(GPT3), 2048, plan, machine("a100_80gb", "infiniband_hdr")).terms
 
 
 FIRST = {
