@@ -1192,7 +1192,7 @@ from lightspeed_course.measure.pages.scaling_figures import (
     queueing_omission,
     queueing_tail,
 )
-from lightspeed_course.measure.instruments.queueing import LOADS
+from lightspeed_course.measure.instruments.queueing_load import LOADS
 
 rows = [[mm1(level, 1).W, md1(level, 1).W, mmc(4 * level, 1, 4).W] for level in LOADS]
 table(
@@ -1287,7 +1287,7 @@ other = shipped()["intel_xeon_2core"]
 queueing_little(other)
 
 # %%
-from lightspeed_course.measure.instruments.queueing import little, overheads
+from lightspeed_course.measure.instruments.queueing_results import little, overheads
 from lightspeed_course.measure.records.record import quantities
 
 found = [quantities(machine) for machine in (recorded, other)]

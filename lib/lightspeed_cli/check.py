@@ -11,7 +11,7 @@ def add(parser):
 def run(options):
     """Print what differs; the exit status is 1 if anything does."""
     from lightspeed_course.authoring import new, statements
-    from lightspeed_course.authoring.build import check_course
+    from lightspeed_course.authoring.check import check_course
 
     # What is not written yet is found at once; comparing takes minutes and would find less.
     if left := [] if options.names else list(new.todos()):

@@ -7,7 +7,7 @@ from test_measured_roofline import machine as whole_machine
 
 from lightspeed_course.measure import conditions, machine
 from lightspeed_course.measure.instruments import roofline
-from lightspeed_course.measure.instruments.queueing import LATE
+from lightspeed_course.measure.instruments.queueing_results import LATE
 from lightspeed_course.measure.instruments.timing import Quantity
 from lightspeed_course.measure.pages import report
 from lightspeed_course.measure.records import compare, record, trust

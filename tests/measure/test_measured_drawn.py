@@ -6,14 +6,14 @@ import pytest
 from test_measured_queueing import ideal
 from test_measured_scaling import N, amdahl, made_up, usl
 
-from lightspeed_course.measure.instruments import queueing, scaling
+from lightspeed_course.measure.instruments import queueing, queueing_load, scaling
 from lightspeed_course.measure.pages import scaling_figures
 from lightspeed_course.measure.records import record
 
 SHOWS = [
     getattr(scaling_figures, name)
     for name in dir(scaling_figures)
-    if name.startswith(("scaling_", "queueing_"))
+    if name.startswith(("scaling_", "queueing_")) and callable(getattr(scaling_figures, name))
 ]
 
 
@@ -35,7 +35,8 @@ def of_scaling(cpus=4, noise=0.01):
 def full():
     """A record of a machine that does all as the laws say, as it comes back from a file."""
     return record.new(
-        [*of_scaling(), *queueing.quantities(*ideal(queueing.loads(6, 0.01)))], name="ideal machine"
+        [*of_scaling(), *queueing.quantities(*ideal(queueing_load.loads(6, 0.01)))],
+        name="ideal machine",
     )
 
 
@@ -88,12 +89,13 @@ def test_a_record_whose_part_failed_says_why(show, shown):
 def test_the_law_and_the_measurement_are_side_by_side(full, shown):
     text = shown(scaling_figures.scaling_table, full)
     assert f"| {scaling.JOBS['wait']} | 16 |" in text and "9.14" in text
-    assert shown(scaling_figures.queueing_tail, full).count("| p99 |") == len(queueing.LOADS)
+    assert shown(scaling_figures.queueing_tail, full).count("| p99 |") == len(queueing_load.LOADS)
 
 
 def test_a_late_sender_gets_no_figure_but_littles_law(shown):
     late = record.new(
-        queueing.quantities(*ideal(queueing.loads(6, 0.01), lateness=0.004)), name="late machine"
+        queueing.quantities(*ideal(queueing_load.loads(6, 0.01), lateness=0.004)),
+        name="late machine",
     )
     for show in (scaling_figures.queueing_latency, scaling_figures.queueing_tail):
         assert "Nothing is concluded" in shown(show, late) and "svg" not in shown(show, late)

@@ -10,7 +10,8 @@ import pytest
 from guards import bare_integers, faults, repeated_prose
 from nbformat.v4 import new_output
 
-from lightspeed_course.authoring.build import ROOT, sources, unbound, unbound_in_library
+from lightspeed_course.authoring.build import ROOT, sources, unbound
+from lightspeed_course.authoring.check import unbound_in_library
 from lightspeed_course.authoring.notebooks import page
 
 EXECUTED = [path.with_suffix(".ipynb") for path in sources()]

@@ -88,7 +88,7 @@ def test_check_names_the_cell_of_an_edited_number(course):
         result = in_copy(
             course,
             "-c",
-            "from lightspeed_course.authoring.build import *; print(*check_course(['chapters/02']),"
+            "from lightspeed_course.authoring.check import check_course; print(*check_course(['chapters/02']),"
             " sep='\\n')",
         )
     finally:

@@ -8,7 +8,8 @@ import re
 import pytest
 
 from lightspeed_cli import main
-from lightspeed_course.authoring.build import build, check_course
+from lightspeed_course.authoring.build import build
+from lightspeed_course.authoring.check import check_course
 from lightspeed_course.authoring.gates import GateError, occurs, refusal, sentences, separate
 from lightspeed_course.authoring.notebooks import read
 from lightspeed_course.authoring.statements import (
@@ -352,10 +353,10 @@ def test_the_command_knows_no_file_of_that_name(capsys):
 
 def test_check_says_where_statements_are_open(monkeypatch, samples):
     monkeypatch.setattr(
-        "lightspeed_course.authoring.build.ungated",
+        "lightspeed_course.authoring.check.ungated",
         lambda: ["chapters/01: 2 statements that nothing holds"],
     )
-    monkeypatch.setattr("lightspeed_course.authoring.build.unbound_in_library", list)
+    monkeypatch.setattr("lightspeed_course.authoring.check.unbound_in_library", list)
     assert check_course(root=samples) == ["chapters/01: 2 statements that nothing holds"]
 
 

@@ -1,115 +1,33 @@
-"""A training job that makes fewer tokens a second than its plan said.
+"""A training job that makes fewer tokens a second than its plan said: what can be wrong with it,
+and what can be measured.
 
-The plan and the job are both `lightspeed_course.models.training_step`; the job has one fault. Ranks
-meet in collectives, so the slowest sets the pace, and who is ready early is seen to "communicate"
-while it waits. A group that straddles nodes has the adapters of its members on each node.
+Who is ready early is seen to "communicate" while it waits for the slowest.
 """
 
 from __future__ import annotations
 
-import functools
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from lightspeed.catalog import accelerator, link
 from lightspeed.collectives import algbw, busbw, ring_time
 from lightspeed.roofline import attainable, matmul_flops, matmul_intensity
-from lightspeed.transformer import transformer
 from lightspeed_course.incidents.setting import Cause, Measurement, Setting, grid, noisy
-from lightspeed_course.models.plan import Plan, machine
+from lightspeed_course.incidents.training_job import (
+    PER_NODE,
+    Job,
+    assumed_peak,
+    own_time,
+    planned,
+    rate,
+    sound,
+    terms,
+    time,
+)
 from lightspeed_course.models.training_runs import fit_share
-from lightspeed_course.models.training_step import Step, step
 from lightspeed_course.show.format import si
 
-PER_NODE = 8
 HOP = 5e-6  # seconds of a ring's step over a network, of the order of what NCCL's tuner assumes
 HOUR = (5, 20, 40, 60)  # minutes after the start at which clocks are read
-
-
-@dataclass(frozen=True)
-class Job:
-    """A plan on a cluster, and what may be wrong with it. Shares are of the sound value."""
-
-    model: str
-    gpu: str
-    network: str
-    nodes: int
-    micro_batches: int
-    sequence: int
-    sparse_plan: bool = False  # the plan took the sparse peak
-    adapter: tuple[int, float] = (0, 1.0)  # node, share of its rate that one adapter keeps
-    socket: float = 1.0  # share of the network that crosses to the other socket
-    spread: int = 1  # nodes over which a tensor-parallel group is spread
-    busy_gpu: tuple[int, float] = (0, 1.0)  # rank, share of it that is left to the job
-    hot_node: tuple[int, float] = (0, 1.0)  # node, share of its clock when it is hot
-    padding: float = 0.0  # share of the tokens
-    recompute: str = "selective"
-
-    @property
-    def ranks(self):
-        return self.nodes * PER_NODE
-
-    @property
-    def slowest(self):
-        """The share of its speed that the slowest rank keeps."""
-        return min(self.busy_gpu[1], self.hot_node[1])
-
-    def speed(self, rank):
-        """The share of its speed that a rank keeps."""
-        shares = [self.busy_gpu[1]] * (rank == self.busy_gpu[0])
-        shares += [self.hot_node[1]] * (rank // PER_NODE == self.hot_node[0])
-        return min(shares, default=1.0)
-
-
-def sound(job):
-    """The job as it was meant, planned with the dense peak."""
-    return Job(job.model, job.gpu, job.network, job.nodes, job.micro_batches, job.sequence)
-
-
-@functools.cache
-def terms(job) -> Step:
-    """The step of a rank at full speed, on the networks as they are."""
-    plan = Plan(
-        data=job.nodes,
-        tensor=PER_NODE,
-        micro_batches=job.micro_batches,
-        stage=1,
-        recompute=job.recompute,
-    )
-    m = machine(job.gpu, job.network, PER_NODE, fit_share())
-    inside = m.link if job.spread == 1 else min(m.link, m.network * PER_NODE // job.spread)
-    m = replace(m, link=inside, network=m.network * job.adapter[1] * job.socket)
-    return step(transformer(job.model), job.sequence, plan, m)
-
-
-@functools.cache
-def planned(job) -> Step:
-    """The step that the plan promised."""
-    plan = Plan(data=job.nodes, tensor=PER_NODE, micro_batches=job.micro_batches, stage=1)
-    m = machine(job.gpu, job.network, PER_NODE, fit_share())
-    m = replace(m, peak=assumed_peak(job))
-    return step(transformer(job.model), job.sequence, plan, m)
-
-
-def assumed_peak(job):
-    chip = accelerator(job.gpu)
-    return chip.bf16_sparse if job.sparse_plan else chip.bf16
-
-
-def own_time(job, rank):
-    """Seconds that a rank works in a step, without waiting."""
-    s = terms(job)
-    return (s.compute + s.memory) / job.speed(rank) + s.tensor
-
-
-def time(job):
-    """Seconds of a step: that of its slowest rank."""
-    s = terms(job)
-    return s.time + (s.compute + s.memory) * (1 / job.slowest - 1)
-
-
-def rate(job):
-    """Useful tokens a second over the plan's."""
-    return planned(job).time / time(job) * (1 - job.padding)
 
 
 def brief(job):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from lightspeed_course.nccl_report.advice import checks_of
 from lightspeed_course.nccl_report.published import public_near, standing
-from lightspeed_course.nccl_report.words import contradictions, headline, sentences, summary
+from lightspeed_course.nccl_report.summary import headline, summary
+from lightspeed_course.nccl_report.words import contradictions, sentences
 
 
 def as_data(judged):

@@ -21,14 +21,8 @@ from lightspeed_course.nccl_report.judge import by_size, judge_report
 from lightspeed_course.nccl_report.log import ReportError, collective_named, parse
 from lightspeed_course.nccl_report.machine import described
 from lightspeed_course.nccl_report.published import kind, spread
-from lightspeed_course.nccl_report.words import (
-    busbw_of,
-    contradictions,
-    headline,
-    in_words,
-    sentences,
-    summary,
-)
+from lightspeed_course.nccl_report.summary import busbw_of, headline, summary
+from lightspeed_course.nccl_report.words import contradictions, in_words, sentences
 from lightspeed_course.show.chart import Area, Axis, Chart, Line, Points, Rule
 from lightspeed_course.show.format import si
 from lightspeed_course.show.page import draw

@@ -8,24 +8,18 @@ first, before any misconception.
 
 from __future__ import annotations
 
-import inspect
 import math
 import os
 from dataclasses import dataclass, replace
 
 from lightspeed_course.practice.amounts import amount, close
+from lightspeed_course.practice.call_function import called_otherwise, inputs_in_words, results
 from lightspeed_course.practice.causes import BANK, VAGUE
 from lightspeed_course.practice.explain import explain, is_right
 from lightspeed_course.practice.parse_answer import Unreadable, numbers, option
 from lightspeed_course.practice.questions import INCIDENT, question
-from lightspeed_course.practice.unexplained import (
-    magnitude,
-    orders,
-    other_arguments,
-    reordered,
-    unrounded,
-)
-from lightspeed_course.practice.values import Values, finite, joined
+from lightspeed_course.practice.unexplained import magnitude, reordered, unrounded
+from lightspeed_course.practice.values import finite
 
 COUNT = {2: "Two", 3: "Three"}
 
@@ -131,7 +125,7 @@ def acknowledge(variant, answer):
         if q.kind == "choice":
             given = seen = f"“{option(answer, variant.options)}”"
         else:
-            values, failure = (_results if q.kind == "function" else _values)(variant, answer)
+            values, failure = (results if q.kind == "function" else _values)(variant, answer)
             if failure:
                 raise failure
             given = " ".join(f"{v:.6g}" for v in values[:8])
@@ -159,7 +153,7 @@ def diagnose(variant, answer):
             return _incident(variant, variant.read(answer))
         if variant.question.kind == "choice":
             return _choice(variant, option(answer, variant.options), variant.right)
-        read = _results if variant.question.kind == "function" else _values
+        read = results if variant.question.kind == "function" else _values
         given, failure = read(variant, answer)
     except Unreadable as problem:
         return _refused(variant, problem)
@@ -222,143 +216,6 @@ def _values(variant, answer):
     return numbers(answer, q.unit, q.names), None
 
 
-def _results(variant, function):
-    """What the learner's function gives on every sample, NaN where it fails, and the first
-    failure.
-    """
-    if function is None or function is Ellipsis:
-        raise Unreadable("unanswered", "Give the function itself, without calling it.")
-    if not callable(function):
-        raise Unreadable("type", "A function is asked: give its name, without calling it.")
-    values, first = [], None
-    for sample in variant.samples:
-        try:
-            values.append(_result(variant, function, sample))
-        except Unreadable as problem:
-            values.append(Values([math.nan]))
-            first = first or problem
-    if first and first.kind == "unanswered":
-        elsewhere = not all(map(math.isnan, joined(values)))
-        advice = (
-            "On other inputs it does: which branch has no `return`?"
-            if elsewhere
-            else "Is the `return` written?"
-        )
-        first = Unreadable("partial" if elsewhere else "unanswered", f"{first.message} {advice}")
-    return joined(values), first
-
-
-def _said(error):
-    """The kind of an error and its words, if it has any: shortened, and as code, in which no
-    mark-up counts.
-    """
-    try:
-        words = " ".join(str(error).split()).replace("`", "'")
-    except Exception:
-        words = ""
-    return type(error).__name__[:60] + f" (`{words[:120]}`)" * bool(words)
-
-
-def _result(variant, function, sample):
-    where = _inputs(variant, sample)
-    try:
-        result = _call(function, variant.inputs(sample))
-    except Unreadable:
-        raise
-    except (Exception, SystemExit) as error:
-        raise Unreadable(
-            "error",
-            f"Your function stopped with {_said(error)} at {where}. What should it give there?",
-        ) from None
-    if result is None or result is Ellipsis:
-        raise Unreadable("unanswered", f"Your function gives no number at {where}.")
-    try:
-        # where the library's is infinite too
-        return numbers(result, variant.question.unit, infinite=True)
-    except Unreadable as problem:
-        raise Unreadable(problem.kind, f"At {where}: {problem.message}") from None
-
-
-def _call(function, inputs):
-    """By the names of the parameters if it has them, else in their order. Raises Unreadable if
-    it takes fewer or more.
-    """
-    signature = _signature(function)
-    if not signature:
-        return function(*inputs.values())
-    if _binds(signature, **inputs):
-        return function(**inputs)
-    if not _binds(signature, *inputs.values()):
-        raise Unreadable(
-            "error",
-            f"Your function {_takes(signature)}; {len(inputs)}"
-            f" {'is' if len(inputs) == 1 else 'are'} asked: {', '.join(inputs)}.",
-        )
-    return function(*inputs.values())
-
-
-def _takes(signature):
-    kinds = [p.kind for p in signature.parameters.values()]
-    named = [
-        n
-        for n, p in signature.parameters.items()
-        if p.kind is p.KEYWORD_ONLY and p.default is p.empty
-    ]
-    takes = len(kinds) - len(named) - kinds.count(inspect.Parameter.VAR_KEYWORD)
-    return (
-        f"takes {takes} argument{'s' * (takes != 1)}"
-        + f" in order, and {', '.join(named)} only by name" * bool(named)
-    )
-
-
-def _signature(function):
-    """The signature of a function; None for one written in C that does not tell."""
-    try:
-        return inspect.signature(function)
-    except (TypeError, ValueError):
-        return None
-
-
-def _binds(signature, *arguments, **named):
-    try:
-        signature.bind(*arguments, **named)
-    except TypeError:
-        return False
-    return True
-
-
-def _inputs(variant, sample):
-    return ", ".join(f"{n} = {p.text(sample[n])}" for n, p in variant.question.parameters.items())
-
-
-def _called_otherwise(variant, function, right):
-    """(name, reason) of a function with names of its own that is right if it is called with its
-    arguments in another order; or None.
-
-    It is called again for this, but for one input of most orders. The grader's stand-in takes any
-    names, and is never.
-    """
-    q = variant.question
-    signature = _signature(function) if q.kind == "function" else None
-    inputs = variant.inputs()
-    if not signature or _binds(signature, **inputs) or not _binds(signature, *inputs.values()):
-        return None
-    width = len(right) // len(variant.samples)
-
-    def agrees(order, number):
-        inputs = variant.inputs(variant.samples[number])
-        try:
-            result = numbers(function(*(inputs[name] for name in order)), q.unit, infinite=True)
-        except (Exception, SystemExit):  # which only shows that this is not the order
-            return False
-        return close(result, right[number * width : (number + 1) * width], q.tolerance)
-
-    found = (
-        o for o in orders(q) if all(agrees(o, number) for number in range(len(variant.samples)))
-    )
-    return next((other_arguments(q, order) for order in found), None)
-
-
 def _number(variant, given, failure, answer):
     q, right = variant.question, variant.right
 
@@ -378,7 +235,7 @@ def _number(variant, given, failure, answer):
     # What gives right numbers wherever it gives any has another fault than an order.
     off = not any(here) or not close(given.where(here), right.where(here), q.tolerance)
     told = (
-        reordered(variant, given, right) or _called_otherwise(variant, answer, right)
+        reordered(variant, given, right) or called_otherwise(variant, answer, right)
         if off
         else None
     )
@@ -450,4 +307,4 @@ def _seen(variant, given, right, below=False):
     ]
     shown = min(off, key=lambda i: math.isnan(given[i]), default=0)
     value = "no number" if math.isnan(given[shown]) else amount(given[shown], q.unit)
-    return f"{value} for {_inputs(variant, variant.samples[shown])}"
+    return f"{value} for {inputs_in_words(variant, variant.samples[shown])}"

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 
 from lightspeed.scaling import amdahl_speedup, usl_speedup
-from lightspeed_course.measure.instruments import queueing, scaling
+from lightspeed_course.measure.instruments import queueing_load, queueing_results, scaling
 from lightspeed_course.measure.pages.record_tables import about
 from lightspeed_course.measure.records import record
 from lightspeed_course.show import Area, Axis, Chart, Line, Points, figure, si, table
@@ -153,7 +153,7 @@ def queueing_little(shown, found):
             f"{row.rate * row.W:.2f}",
             f"{row.ratio:.2f}",
         ]
-        for row in queueing.little(found)
+        for row in queueing_results.little(found)
     ]
     columns = [
         "server",
@@ -164,7 +164,7 @@ def queueing_little(shown, found):
         "λ × W",
         "L over λ × W",
     ]
-    trip = queueing.overheads(found)[1]
+    trip = queueing_results.overheads(found)[1]
     table(
         rows,
         columns,
@@ -178,11 +178,11 @@ def queueing_latency(shown, found):
     """Mean latency over load for each kind of server: measured, by the formula, and the band of
     so short a run.
     """
-    if late := queueing.refusal(found):
+    if late := queueing_results.refusal(found):
         print(late)
         return
-    rows, charts = queueing.latencies(found), []
-    for law in queueing.SERVERS:
+    rows, charts = queueing_results.latencies(found), []
+    for law in queueing_load.SERVERS:
         own = [row for row in rows if row.load.law == law]
         at, unit, most = (
             [row.load.load for row in own],
@@ -190,7 +190,9 @@ def queueing_latency(shown, found):
             1.2 * max(max(row.band["mean"][1], row.measured["mean"]) for row in own),
         )
         means = {
-            level: queueing.steady(own[0].load.at(level), *queueing.overheads(found))["mean"]
+            level: queueing_results.steady(
+                own[0].load.at(level), *queueing_results.overheads(found)
+            )["mean"]
             for level in (at[0] + (at[-1] - at[0]) * i / 40 for i in range(41))
         }
         curve = {level: mean / unit for level, mean in means.items() if mean}
@@ -239,13 +241,13 @@ def queueing_tail(shown, found):
     """Percentiles of one server with random services: measured, the band of such runs, and the
     formula.
     """
-    if late := queueing.refusal(found):
+    if late := queueing_results.refusal(found):
         print(late)
         return
     rows = []
-    for row in queueing.latencies(found):
+    for row in queueing_results.latencies(found):
         if row.load.law == "M/M/1":
-            for share in queueing.SHARES:
+            for share in queueing_results.SHARES:
                 low, high = row.band[share]
                 rows.append(
                     [
@@ -266,7 +268,7 @@ def queueing_tail(shown, found):
 @_or_words
 def queueing_omission(shown, found):
     """The same requests to the same server, by an open and by a closed loop."""
-    ways = queueing.closed_loop(found)
+    ways = queueing_results.closed_loop(found)
     table(
         [[name, si(mean, "s"), si(p99, "s")] for name, (mean, p99) in ways.items()],
         ["loop, and latency counted", "mean", "p99"],

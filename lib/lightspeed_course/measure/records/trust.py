@@ -20,11 +20,11 @@ def late(found):
     """Why nothing may be concluded from the load that was sent, or nothing: the rule of chapter
     4.
     """
-    from lightspeed_course.measure.instruments import queueing
+    from lightspeed_course.measure.instruments import queueing_results
     from lightspeed_course.measure.records.record import NotMeasured
 
     try:
-        return queueing.refusal(found)
+        return queueing_results.refusal(found)
     except (NotMeasured, ValueError):  # no such load in these quantities
         return ""
 
