@@ -25,10 +25,10 @@ from lightspeed.roofline import BANDWIDTH
 
 __all__ = (
     "Levels", "algbw", "algbw_from_busbw", "alltoall_time", "bandwidth_bound", "busbw",
-    "busbw_factor", "double_tree_time", "halving_doubling_time", "hierarchical_time",
-    "in_network_time", "latency_bound", "level_bandwidth", "overlapped_time",
-    "recursive_doubling_time", "replicas", "ring_steps", "ring_time", "torus_gather_time",
-    "tree_time",
+    "busbw_factor", "double_tree_time", "half_rate_size", "halving_doubling_time",
+    "hierarchical_time", "in_network_time", "latency_bound", "level_bandwidth",
+    "overlapped_time", "recursive_doubling_time", "replicas", "ring_steps", "ring_time",
+    "torus_gather_time", "tree_time",
 )  # fmt: skip
 
 TWICE, ONCE = ("all_reduce",), ("all_gather", "reduce_scatter", "alltoall", "gather", "scatter")
@@ -244,6 +244,17 @@ def overlapped_time(latency: Value, transfer: Value, exponent: Value = 0.5) -> V
         if general
         else latency + transfer
     )
+
+
+@law("byte", latency=LATENCY, bandwidth=BANDWIDTH, exponent=EXPONENT)
+def half_rate_size(latency: Value, bandwidth: Value, exponent: Value = 1.0) -> Value:
+    """Bytes at which half of `bandwidth` is reached: alpha x beta, 5.8 times that in the best
+    pipeline.
+
+    >>> half_rate_size(10e-6, 1e9), round(half_rate_size(10e-6, 1e9, 0.5))
+    (10 kB, 58284)
+    """
+    return latency * bandwidth / (2**exponent - 1) ** (1 / exponent)
 
 
 @dataclass(frozen=True)

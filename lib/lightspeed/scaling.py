@@ -5,7 +5,7 @@ everywhere; most laws take either one, under its name. `n` is the number of proc
 factor by which one part of a job is made faster. For the kinds of number see `lightspeed.law.law`.
 
 Sources: Amdahl (AFIPS 1967); Gustafson (CACM 31(5), 1988); Karp and Flatt (CACM 33(5), 1990);
-Gunther, "Guerrilla Capacity Planning" (2007).
+Gunther, "Guerrilla Capacity Planning" (2007); Brent (JACM 21(2), 1974).
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from typing import Any
 
 from lightspeed.elementwise import Value, any_of, divide, maximum
 from lightspeed.errors import BadArgument, one_of
-from lightspeed.law import Argument, checked, fraction, law, nonnegative, positive
+from lightspeed.law import Argument, checked, count, fraction, law, nonnegative, positive
 
 __all__ = (
-    "WorkSpan", "amdahl_speedup", "communication_speedup", "efficiency", "gustafson_speedup",
-    "karp_flatt", "parallel_fraction", "processors_at_efficiency", "profile_speedup",
-    "serial_on_n", "serial_on_one", "usl_peak", "usl_speedup", "work_span",
+    "GreedyBounds", "WorkSpan", "amdahl_speedup", "communication_speedup", "efficiency",
+    "greedy_bounds", "gustafson_speedup", "karp_flatt", "parallel_fraction",
+    "processors_at_efficiency", "profile_speedup", "run_cost", "serial_on_n", "serial_on_one",
+    "usl_peak", "usl_speedup", "work_span",
 )  # fmt: skip
 
 PROCESSORS = Argument(low=1.0, above=False, hint="One processor is the baseline: n starts at 1.")
@@ -235,3 +236,39 @@ def work_span(graph: Any) -> WorkSpan:
         path.insert(0, before[path[0]])
     work, span = sum(time for time, _ in graph.values()), finish[path[-1]]
     return WorkSpan(work, span, tuple(path), divide(work, span))
+
+
+@dataclass(frozen=True)
+class GreedyBounds:
+    """The shortest and the longest time of any schedule that leaves no processor idle by choice."""
+
+    lower: float
+    upper: float
+
+
+@law({"lower": "s", "upper": "s"}, work=positive("s"), span=positive("s"), n=count())
+def greedy_bounds(work: Value, span: Value, n: Value) -> GreedyBounds:
+    """`GreedyBounds` (s) of a DAG on n processors: Brent's (work - span) / n + span from above.
+
+    >>> greedy_bounds(12.0, 4.0, 4)
+    GreedyBounds(lower=4 s, upper=6 s)
+    """
+    if any_of(span > work):
+        raise BadArgument(
+            "greedy_bounds",
+            "span",
+            span,
+            "at most the work",
+            "The longest chain is part of all the work.",
+        )
+    return GreedyBounds(maximum(work / n, span), (work - span) / n + span)
+
+
+@law("dollar", n=PROCESSORS, speedup=positive(), time=positive("s"), price=nonnegative("dollar/s"))
+def run_cost(n: Value, speedup: Value, time: Value, price: Value) -> Value:
+    """Dollars of a job that takes `time` (s) on one processor, run on n at `price` (dollar/s) each.
+
+    >>> run_cost(8, 4, 100.0, 0.5)
+    $100
+    """
+    return n * price * time / speedup

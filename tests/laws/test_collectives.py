@@ -261,6 +261,13 @@ def test_a_pipeline_lies_between_the_sum_and_twice_it(latency, transfer, exponen
     assert (latency + transfer) * (1 - 1e-9) <= time <= 2 * (latency + transfer) * (1 + 1e-9)
 
 
+@given(latency=alphas, bandwidth=rates, exponent=st.floats(0.5, 1.0))
+def test_half_rate(latency, bandwidth, exponent):
+    size = c.half_rate_size(latency, bandwidth, exponent)
+    time = c.overlapped_time(latency, size / bandwidth, exponent)
+    assert size / time == pytest.approx(bandwidth / 2)
+
+
 def test_the_best_chunks_give_the_square_of_roots():
     """Brute force over the number of chunks k: (d - 1 + k)(alpha + t / k), d hops."""
     alpha, hops, transfer = 1e-6, 101, 1e-2

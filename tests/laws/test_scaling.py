@@ -38,6 +38,7 @@ processors = st.floats(1, 1e6)
         (s.gustafson_speedup(1000, parallel=0.95), 950.05),
         (s.gustafson_speedup(256, serial=0.1), 230.5),
         (s.processors_at_efficiency(0.5, parallel=0.95), 21.0),
+        (s.run_cost(4, 2.0, 3600.0, 1e-3), 7.2),
         (t.training_time(t.training_flops(1e9, 20e9), 1, 312e12, 0.4) / 86400, 11.128917378917379),
         # Megatron-LM README: 138 TFLOP/s a GPU at 32 s a batch, recomputation counted
         (
@@ -150,6 +151,7 @@ def test_units_are_enforced_and_converted():
         (lambda: s.amdahl_speedup(8), "serial"),
         (lambda: s.amdahl_speedup(8, serial=0.1, parallel=0.8), "parallel"),
         (lambda: s.amdahl_speedup(8, serial=0.1, parallel=np.array([0.9, 0.8])), "parallel"),
+        (lambda: s.greedy_bounds(1.0, 2.0, 4), "span"),
         (lambda: fit_usl(np.array([0.5, 2, 4, 8]), np.array([1.0, 1.9, 3.5, 6])), "n"),
         (lambda: fit_usl([1, 2, 4, 8], np.array([1.0, 1.9, 3.5, 6])), "n"),
         (lambda: s.amdahl_speedup(0.5, serial=0.1), "n"),
@@ -281,8 +283,25 @@ def longest_by_brute_force(graph):
     return max(longest(node) for node in graph)
 
 
+def greedy_schedule(graph, n):
+    """Time of the schedule that starts any ready node on any free processor."""
+    left = {node: graph.in_degree(node) for node in graph}
+    ready, running, now = [node for node in graph if not left[node]], [], 0.0
+    while ready or running:
+        while ready and len(running) < n:
+            node = ready.pop()
+            running.append((now + graph.nodes[node]["time"], node))
+        now, node = min(running)
+        running.remove((now, node))
+        for after in graph.successors(node):
+            left[after] -= 1
+            if not left[after]:
+                ready.append(after)
+    return now
+
+
 @pytest.mark.parametrize("seed", range(20))
-def test_work_span_against_brute_force(seed):
+def test_work_span_and_greedy_bounds_against_brute_force(seed):
     rng = np.random.default_rng(seed)
     graph = random_dag(rng, int(rng.integers(1, 12)))
     result = s.work_span(graph)
@@ -290,6 +309,9 @@ def test_work_span_against_brute_force(seed):
     assert result.work == sum(nx_time for _, nx_time in graph.nodes(data="time"))
     assert sum(graph.nodes[node]["time"] for node in result.path) == result.span
     assert all(graph.has_edge(a, b) for a, b in itertools.pairwise(result.path))
+    for n in (1, 2, 3, 16):
+        bounds = s.greedy_bounds(result.work, result.span, n)
+        assert bounds.lower <= greedy_schedule(graph, n) <= bounds.upper + 1e-9
 
 
 def test_a_chain_has_no_parallelism():
