@@ -7,6 +7,7 @@ from __future__ import annotations
 from lightspeed import collectives as c
 from lightspeed.catalog import link
 from lightspeed_course.practice.derivation import derivation, step
+from lightspeed_course.practice.parameters import rate
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
 from lightspeed_course.show.format import si
 
@@ -16,10 +17,6 @@ RANKS = (4, 6, 8, 12, 16)
 
 def gigabytes(canonical, *choices):
     return Parameter(canonical, choices, "GB")
-
-
-def rate(canonical, *choices):
-    return Parameter(canonical, choices, "GB/s")
 
 
 def ranks(canonical=8, *choices):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from lightspeed import collectives as c
-from lightspeed_course.practice.banks.nccl import CHAPTER, ranks, rate
+from lightspeed_course.practice.banks.nccl import CHAPTER, ranks
 from lightspeed_course.practice.derivation import derivation, step
+from lightspeed_course.practice.parameters import rate
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
 from lightspeed_course.show.format import si
 

@@ -6,13 +6,10 @@ from __future__ import annotations
 
 from lightspeed import networks as net
 from lightspeed_course.practice.derivation import derivation, step
+from lightspeed_course.practice.parameters import plain
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
 
 CHAPTER = "08_network"
-
-
-def plain(canonical, *choices):
-    return Parameter(canonical, choices, show=str)
 
 
 def loss(canonical, *choices):
@@ -393,8 +390,8 @@ headroom = Question(
     chapter=CHAPTER,
     level="apply",
     prompt=(
-        "A port of {{bandwidth}} wants to pause its sender, {{delay}} away. Packets have {{packet}}."
-        " How much room must it keep for what still arrives?"
+        "A port of {{bandwidth}} wants to pause its sender, {{delay}} away. Packets have"
+        " {{packet}}. How much room must it keep for what still arrives?"
     ),
     parameters={
         "bandwidth": line(),

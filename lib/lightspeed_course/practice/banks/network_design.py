@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from lightspeed import fabrics
 from lightspeed.collectives import hierarchical_time
-from lightspeed_course.practice.banks.network import CHAPTER, plain
+from lightspeed_course.practice.banks.network import CHAPTER
 from lightspeed_course.practice.derivation import derivation, step
+from lightspeed_course.practice.parameters import plain, rate
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
 from lightspeed_course.show.format import si
 
@@ -15,11 +16,6 @@ LINK = 400e9  # bit/s
 LARGE_DOMAIN = 72  # GPUs of one NVLink domain
 
 RATIOS = (1, 2, 3)
-PRICES = {"switch": 30_000, "cable": 600}  # dollars, premises of the question
-
-
-def rate(canonical, *choices):
-    return Parameter(canonical, choices, "GB/s")
 
 
 # --- collisions -------------------------------------------------------------------------------
@@ -29,8 +25,8 @@ apart = Question(
     chapter=CHAPTER,
     level="apply",
     prompt=(
-        "{{flows}} flows are hashed to {{paths}} links that are alike, each by itself. With what probability"
-        " does each flow get a link to itself?"
+        "{{flows}} flows are hashed to {{paths}} links that are alike, each by itself. With what"
+        " probability does each flow get a link to itself?"
     ),
     parameters={"flows": plain(4, 3, 4, 6), "paths": plain(8, 8, 16)},
     expected=lambda flows, paths: fabrics.ecmp_collisions(flows, paths).none,
@@ -68,8 +64,8 @@ idle = Question(
     chapter=CHAPTER,
     level="apply",
     prompt=(
-        "{{flows}} flows are hashed to {{paths}} uplinks. What share of the uplinks carries nothing,"
-        " on average?"
+        "{{flows}} flows are hashed to {{paths}} uplinks. What share of the uplinks carries"
+        " nothing, on average?"
     ),
     parameters={"flows": plain(16, 8, 16, 32), "paths": plain(16, 8, 16)},
     expected=lambda flows, paths: fabrics.ecmp_collisions(flows, paths).idle,
@@ -172,8 +168,9 @@ across = Question(
     chapter=CHAPTER,
     level="apply",
     prompt=(
-        "Each GPU has an adapter of {{bandwidth}}. The leaves are oversubscribed {{ratio}} to 1, and"
-        " {{leaving}} of the traffic leaves the leaf, spread evenly. At what rate can each GPU send?"
+        "Each GPU has an adapter of {{bandwidth}}. The leaves are oversubscribed {{ratio}} to 1,"
+        " and {{leaving}} of the traffic leaves the leaf, spread evenly. At what rate can each GPU"
+        " send?"
     ),
     parameters={
         "bandwidth": rate(50, 25, 50),
@@ -295,8 +292,9 @@ fabric = Question(
     kind="choice",
     prompt=(
         f"You join {{{{gpus}}}} GPUs, one link of {si(LINK, 'bit/s')} each, with switches of"
-        " {{radix}} ports in two layers. A switch costs {{switch}} dollars, a cable with its optics {{cable}} dollars,"
-        " and you have {{budget}} dollars. What is the lowest oversubscription that you can pay?"
+        " {{radix}} ports in two layers. A switch costs {{switch}} dollars, a cable with its optics"
+        " {{cable}} dollars, and you have {{budget}} dollars. What is the lowest"
+        " oversubscription that you can pay?"
     ),
     parameters={
         "gpus": plain(2048, 1024, 2048),
@@ -370,8 +368,8 @@ domains = Question(
     level="apply",
     prompt=(
         "{{gpus}} GPUs all-reduce {{size}} in two levels, once in NVLink domains of 8 and once in"
-        f" domains of {LARGE_DOMAIN}. Each has a network adapter of {{{{network}}}}. How many times as long does the"
-        " part across the network take with the domains of 8?"
+        f" domains of {LARGE_DOMAIN}. Each has a network adapter of {{{{network}}}}. How many times"
+        " as long does the part across the network take with the domains of 8?"
     ),
     parameters={
         "gpus": plain(576, 288, 576, 1152),
@@ -430,9 +428,9 @@ sharp = Question(
     chapter=CHAPTER,
     level="apply",
     prompt=(
-        "{{nodes}} nodes of eight GPUs all-reduce {{size}}. The switches of the network add (SHARP);"
-        " each GPU's adapter carries {{network}} in a direction. How long does the part across the"
-        " network take?"
+        "{{nodes}} nodes of eight GPUs all-reduce {{size}}. The switches of the network add"
+        " (SHARP); each GPU's adapter carries {{network}} in a direction. How long does the"
+        " part across the network take?"
     ),
     parameters={
         "nodes": plain(32, 16, 32, 64),
@@ -487,7 +485,9 @@ sharp = Question(
 # --- where to look ----------------------------------------------------------------------------
 
 SIGNS = {
-    "an adapter's `out_of_sequence` counter grows on one host, and its link is never paused": "loss",
+    "an adapter's `out_of_sequence` counter grows on one host, and its link is never paused": (
+        "loss"
+    ),
     "a switch port counts many received pause frames, and no packet is dropped": "pause",
     "`np_ecn_marked_roce_packets` grows at one receiver while its neighbours are quiet": "incast",
     "uplinks of one leaf differ by a factor of four in bytes, and the leaf drops nothing": "hash",

@@ -31,7 +31,9 @@ wider_link = Question(
         "holds": "It holds.",
         "latency": "It fails: the time is nearly all latency, which the link does not change.",
         "bits": "It fails: rates of links are in bits, so the gain is an eighth of that.",
-        "directions": "It fails: a link's rate is of both directions, so the gain is a half of that.",
+        "directions": (
+            "It fails: a link's rate is of both directions, so the gain is a half of that."
+        ),
     },
     expected=lambda size, bandwidth, latency: (
         "latency" if share_of_latency(size, bandwidth, latency) > 0.5 else "holds"

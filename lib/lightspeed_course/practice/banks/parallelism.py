@@ -8,6 +8,7 @@ from lightspeed import memory, parallel, pipeline, reliability
 from lightspeed.catalog import accelerator, link
 from lightspeed.collectives import bandwidth_bound
 from lightspeed_course.practice.derivation import derivation, step
+from lightspeed_course.practice.parameters import counted, named, plain
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
 from lightspeed_course.show.format import si
 from lightspeed_course.simulators import schedules
@@ -16,20 +17,6 @@ CHAPTER = "06_parallelism"
 # What ZeRO-2 splits of a parameter's states.
 STATES = memory.training_state_bytes(1)
 SPLIT = float(STATES.gradients + STATES.optimizer)
-
-
-def counted(unit, *choices):
-    """A count or an amount, the first one canonical, shown with its unit."""
-    return Parameter(choices[0], choices, show=lambda value: si(value, unit))
-
-
-def plain(*choices):
-    return Parameter(choices[0], choices, show=str)
-
-
-def named(find, *keys):
-    """A catalog key, shown by its name."""
-    return Parameter(keys[0], keys, show=lambda key: find(key).name)
 
 
 def gradient_bytes(params, n):
@@ -661,9 +648,9 @@ critical = Question(
     chapter=CHAPTER,
     level="apply",
     prompt=(
-        "How does a strategy shape the network? An FSDP group has one {{gpu}} in each of many nodes,"
-        " and each has a network port to itself ({{network}}). From how many tokens for each GPU on"
-        " does it compute longer than it sends?"
+        "How does a strategy shape the network? An FSDP group has one {{gpu}} in each of many"
+        " nodes, and each has a network port to itself ({{network}}). From how many tokens for"
+        " each GPU on does it compute longer than it sends?"
     ),
     parameters=CLUSTER,
     expected=lambda gpu, network: parallel.data_parallel_tokens(
@@ -1170,6 +1157,6 @@ backward = Question(
 )
 
 register(
-    gradients, bubble, collectives_in_a_step, three, zero3, accumulated, room, states, exchange, hot,
-    critical, nvlink, straggler, scaling_out, attention, steps, backward,
+    gradients, bubble, collectives_in_a_step, three, zero3, accumulated, room, states, exchange,
+    hot, critical, nvlink, straggler, scaling_out, attention, steps, backward,
 )  # fmt: skip

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from lightspeed import parallel
 from lightspeed.catalog import accelerator, link
-from lightspeed_course.practice.banks.parallelism import (
-    CHAPTER,
-    CLUSTER,
-    counted,
-    plain,
-    times_plain,
-)
+from lightspeed_course.practice.banks.parallelism import CHAPTER, CLUSTER, times_plain
 from lightspeed_course.practice.derivation import derivation, step
+from lightspeed_course.practice.parameters import counted, plain
 from lightspeed_course.practice.questions import Misconception, Question, register
 
 

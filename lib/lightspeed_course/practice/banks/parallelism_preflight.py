@@ -12,8 +12,9 @@ from lightspeed.collectives import bandwidth_bound
 from lightspeed.transformer import transformer
 from lightspeed_course.models import training_step as ts
 from lightspeed_course.models.plan import Plan, machine
-from lightspeed_course.practice.banks.parallelism import CHAPTER, CLUSTER, counted, named, plain
+from lightspeed_course.practice.banks.parallelism import CHAPTER, CLUSTER
 from lightspeed_course.practice.derivation import derivation, step
+from lightspeed_course.practice.parameters import counted, named, plain
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
 from lightspeed_course.show.format import si
 from lightspeed_course.simulators import schedules

@@ -7,8 +7,9 @@ from lightspeed.catalog import accelerator
 from lightspeed.precision import FORMATS
 from lightspeed_course.practice.amounts import powers_of_two
 from lightspeed_course.practice.banks.precision import CHAPTER, one_of
-from lightspeed_course.practice.banks.quantization import bound_after, chip
+from lightspeed_course.practice.banks.quantization import bound_after
 from lightspeed_course.practice.derivation import derivation, step
+from lightspeed_course.practice.parameters import chip
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
 
 

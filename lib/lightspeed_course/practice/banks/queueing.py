@@ -9,6 +9,7 @@ from lightspeed import queueing as q
 from lightspeed import roofline, scaling
 from lightspeed_course.practice.amounts import nice
 from lightspeed_course.practice.derivation import derivation, step
+from lightspeed_course.practice.parameters import plain
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
 from lightspeed_course.show.format import si
 
@@ -19,10 +20,6 @@ RATE = "request/s"
 def rate(canonical, *choices):
     """Requests per second, written as people say it."""
     return Parameter(canonical, choices, RATE, show=lambda value: f"{value:,} requests a second")
-
-
-def whole(canonical, *choices):
-    return Parameter(canonical, choices, show=str)
 
 
 # --- Little's law -----------------------------------------------------------------------------
@@ -83,7 +80,7 @@ how_long = Question(
         "A gauge shows {{inside}} requests in flight, a counter {{arrival_rate}}. Nobody measured"
         " latency. What is its mean?"
     ),
-    parameters={"inside": whole(200, 60, 120, 200, 450), "arrival_rate": rate(40, 20, 40, 80, 150)},
+    parameters={"inside": plain(200, 60, 120, 200, 450), "arrival_rate": rate(40, 20, 40, 80, 150)},
     expected=q.latency,
     unit="s",
     tolerance=0.01,
@@ -709,11 +706,6 @@ staffing = Question(
 )
 
 
-def reserve_in_roots(load, share):
-    """The slots beyond the load, in square roots of the load, as text."""
-    return si((q.servers_for(load, share) - load) / math.sqrt(load), digits=2)
-
-
 def loss_servers(load, share):
     """The fewest servers with which at most this share would be turned away."""
     return next(n for n in range(1, 10_000) if q.erlang_b(load, n) <= share)
@@ -863,8 +855,8 @@ mm1_function = Question(
         " each request in the queue. By Little's law that is $W_q = R + \\rho W_q$.",
         "An exponential time has no memory: whoever finds the server busy has a whole mean service"
         " before them, so $R = \\rho / \\mu$.",
-        "Solve for $W_q$ and add the request's own service: $W = 1 / (\\mu - \\lambda)$. At full load"
-        " and beyond, return infinity.",
+        "Solve for $W_q$ and add the request's own service: $W = 1 / (\\mu - \\lambda)$. At full"
+        " load and beyond, return infinity.",
         after=(
             "```python\ndef time_in_system(arrival_rate, service_rate):\n    return 1 /"
             " (service_rate - arrival_rate) if arrival_rate < service_rate else math.inf\n```"
@@ -923,8 +915,9 @@ erlang_function = Question(
     expected=q.erlang_c,
     tolerance=0.001,
     solution=derivation(
-        "Start from the loss formula, Erlang B, with $a$ the load: $1 / B_k$ is the sum of the terms"
-        " $a^j / j!$ up to $k$, over the last of them. Zero servers lose each request: $B_0 = 1$.",
+        "Start from the loss formula, Erlang B, with $a$ the load: $1 / B_k$ is the sum of the"
+        " terms $a^j / j!$ up to $k$, over the last of them. Zero servers lose each request:"
+        " $B_0 = 1$.",
         "Add one server at a time. The last term is $a / k$ of the one before, so"
         " $1 / B_k = 1 + (k / a) / B_{k-1}$. That is $B_k = a B_{k-1} / (k + a B_{k-1})$.",
         "Those who are not lost but wait keep the servers busy: with $\\rho = a / c$ the share that"
@@ -1032,7 +1025,7 @@ checkpoint_scaling = Question(
         "A training pipeline is {{serial}} serial. What is the most that any number of accelerators"
         " can speed it up (Amdahl)? And what is the scaled speedup with {{n}} of them (Gustafson)?"
     ),
-    parameters={"serial": Parameter(10, (5, 10, 20), "%"), "n": whole(256, 64, 128, 256)},
+    parameters={"serial": Parameter(10, (5, 10, 20), "%"), "n": plain(256, 64, 128, 256)},
     expected=lambda serial, n: (1 / serial, scaling.gustafson_speedup(n, serial=serial)),
     tolerance=0.01,
     solution=lambda serial, n: derivation(

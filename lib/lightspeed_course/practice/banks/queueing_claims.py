@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 from lightspeed import queueing as q
-from lightspeed_course.practice.banks.queueing import CHAPTER, whole
+from lightspeed_course.practice.banks.queueing import CHAPTER
 from lightspeed_course.practice.derivation import derivation, step
+from lightspeed_course.practice.parameters import plain
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
 
 
@@ -79,7 +80,7 @@ pool = Question(
         "“Requests arrive at random and keep {{load}} slots busy on average. With a twentieth more"
         " slots than that, a tenth of the requests wait at most.” Does the claim hold (M/M/c)?"
     ),
-    parameters={"load": whole(100, 20, 100, 200, 2000, 4000)},
+    parameters={"load": plain(100, 20, 100, 200, 2000, 4000)},
     options={
         "holds": "It holds: a pool of this size evens its requests out.",
         "small": "It fails: a pool of this size needs a larger share in reserve.",

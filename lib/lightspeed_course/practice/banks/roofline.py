@@ -9,33 +9,12 @@ from lightspeed.catalog import accelerator
 from lightspeed.roofline import WIDTH
 from lightspeed_course.practice.amounts import powers_of_two
 from lightspeed_course.practice.derivation import derivation, step
+from lightspeed_course.practice.parameters import chip
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
 from lightspeed_course.show.format import si
 
 CHAPTER = "02_roofline"
 GPUS = ("v100_sxm", "a100_80gb", "h100_sxm", "h200_sxm", "b200", "mi300x")
-
-
-FACTS = {
-    "bf16": ("bf16 peak", "FLOP/s"),
-    "int8": ("int8 peak", "OP/s"),
-    "hbm_bandwidth": ("HBM at", "byte/s"),
-    "hbm_capacity": ("HBM of", "byte"),
-}
-
-
-def chip(canonical, *choices, facts=()):
-    """A chip by its name, followed by the numbers of it that the question needs."""
-    return Parameter(
-        canonical, choices, show=lambda key: accelerator(key).name + with_facts(key, facts)
-    )
-
-
-def with_facts(key, facts):
-    told = (
-        f"{FACTS[name][0]} {si(getattr(accelerator(key), name), FACTS[name][1])}" for name in facts
-    )
-    return f" ({', '.join(told)})" if facts else ""
 
 
 def size(canonical, low, high):

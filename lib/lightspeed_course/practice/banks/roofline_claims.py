@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from lightspeed import roofline as r
 from lightspeed.catalog import accelerator
-from lightspeed_course.practice.banks.roofline import CHAPTER, chip, ridge, size, square
+from lightspeed_course.practice.banks.roofline import CHAPTER, ridge, size, square
 from lightspeed_course.practice.derivation import derivation, step
+from lightspeed_course.practice.parameters import chip
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
 
 
@@ -110,8 +111,8 @@ more_users = Question(
     level="judge",
     kind="choice",
     prompt=(
-        "A large dense model with bf16 weights decodes on an {{key}}. “From {{batch}} users to twice"
-        " as many the step took the same time, so each token became half as expensive. Four"
+        "A large dense model with bf16 weights decodes on an {{key}}. “From {{batch}} users to"
+        " twice as many the step took the same time, so each token became half as expensive. Four"
         " times as many users will halve it again.” Attention and activations are left out. Does"
         " the claim hold, by the roofline?"
     ),

@@ -9,12 +9,12 @@ from lightspeed.catalog import accelerator, number
 from lightspeed_course.practice.banks.roofline import (
     CHAPTER,
     bounds,
-    chip,
     ridge,
     ridge_step,
     size,
 )
 from lightspeed_course.practice.derivation import derivation, step
+from lightspeed_course.practice.parameters import chip
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
 from lightspeed_course.show.format import si
 
@@ -521,14 +521,19 @@ def roof_share(key):
     return number(f"roof_share_bf16.{key}")
 
 
+def share_on(key):
+    return f"{si(roof_share(key), '%', 2)} of the roof on an {accelerator(key).name}"
+
+
 left_out = Question(
     id="roofline.left_out_chip",
     chapter=CHAPTER,
     level="design",
     prompt=(
         "Compute-bound bf16 products reach, in the median of public rows,"
-        f" {', '.join(si(roof_share(k), '%', 2) + ' of the roof on an ' + accelerator(k).name for k in SEEN)}."
-        " The NVIDIA L40S, a card for PCIe, was left out. What share of its roof do you expect there?"
+        f" {', '.join(map(share_on, SEEN))}."
+        " The NVIDIA L40S, a card for PCIe, was left out. What share of its roof do you expect"
+        " there?"
     ),
     parameters={"chip": Parameter("l40s")},
     expected=lambda chip: roof_share(chip),

@@ -10,19 +10,12 @@ from lightspeed import queueing, roofline, serving
 from lightspeed.catalog import accelerator, find, number
 from lightspeed_course.practice.derivation import derivation
 from lightspeed_course.practice.derivation import step as line
+from lightspeed_course.practice.parameters import chip, named, plain
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
 from lightspeed_course.show.format import si
 
 CHAPTER = "04_littles_law"
 RATE = "request/s"
-
-
-def whole(canonical, *choices):
-    return Parameter(canonical, choices, show=str)
-
-
-def chip(canonical, *choices):
-    return Parameter(canonical, choices, show=lambda key: accelerator(key).name)
 
 
 def chip_of(canonical, *choices):
@@ -42,10 +35,6 @@ def label(key):
     return float(number(f"{key}.hbm_capacity").others[0]["printed"].split()[0])
 
 
-def model(canonical, *choices):
-    return Parameter(canonical, choices, show=lambda key: find(key).name)
-
-
 with_weights = Question(
     id="serving.capped_rate_with_weights",
     chapter=CHAPTER,
@@ -56,7 +45,7 @@ with_weights = Question(
     ),
     parameters={
         "key": chip_of("a100_80gb", "a100_40gb", "a100_80gb", "h100_sxm", "h200_sxm"),
-        "name": model("llama3_8b", "llama2_7b", "llama2_13b", "llama3_8b"),
+        "name": named(find, "llama3_8b", "llama2_7b", "llama2_13b", "llama3_8b"),
         "cache": Parameter(1, (1, 1.5, 2), "GB"),
         "latency": Parameter(4, (2, 4, 5, 8), "s"),
     },
@@ -139,10 +128,10 @@ def slots(key, name, cache):
 # --- the join with the roofline ---------------------------------------------------------------
 
 SERVED = {
-    "name": model("llama3_70b", "llama2_70b", "llama3_70b"),
-    "chips": whole(8, 4, 8, 16),
+    "name": named(find, "llama3_70b", "llama2_70b", "llama3_70b"),
+    "chips": plain(8, 4, 8, 16),
     "key": chip("h100_sxm", "a100_80gb", "h100_sxm", "h200_sxm", "b200"),
-    "context": whole(8192, 2048, 4096, 8192, 16384),
+    "context": plain(8192, 2048, 4096, 8192, 16384),
 }
 
 
@@ -390,9 +379,9 @@ replica_rate = Question(
         " {{tokens}} tokens. How many answers does it finish, with the batch kept full?"
     ),
     parameters={
-        "batch": whole(96, 16, 32, 96, 128),
+        "batch": plain(96, 16, 32, 96, 128),
         "step": Parameter(20, (10, 20, 25, 40), "ms"),
-        "tokens": whole(400, 200, 400, 500, 800),
+        "tokens": plain(400, 200, 400, 500, 800),
     },
     expected=lambda batch, step, tokens: serving.request_rate(batch, tokens, step),
     unit=RATE,

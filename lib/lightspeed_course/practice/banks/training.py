@@ -5,8 +5,8 @@ from __future__ import annotations
 from lightspeed import training as t
 from lightspeed.catalog import accelerator
 from lightspeed_course.practice.derivation import derivation, step
+from lightspeed_course.practice.parameters import chip, counted
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
-from lightspeed_course.show.format import si
 
 CHAPTER = "03_amdahl_gustafson"
 
@@ -14,14 +14,6 @@ CHAPTER = "03_amdahl_gustafson"
 def percent(*choices):
     """A share, shown in per cent; the first one is canonical."""
     return Parameter(100 * choices[0], tuple(100 * c for c in choices), "%")
-
-
-def chip(*keys):
-    return Parameter(keys[0], keys, show=lambda key: accelerator(key).name)
-
-
-def counted(unit, *choices):
-    return Parameter(choices[0], choices, show=lambda value: si(value, unit))
 
 
 per_token = Question(
