@@ -15,6 +15,7 @@ __getattr__, __dir__, __all__ = lazy(
         "practice.check": ("check", "diagnose"),
         "practice.predict": ("calibration", "predict", "reveal"),
         "practice.cards": ("cards",),
+        "practice.own_numbers": ("own_numbers",),
         "practice.progress": ("progress",),
         "practice.today": ("today",),
         "incidents.exercise": ("incident_sheet",),

@@ -28,6 +28,17 @@ All students get the same file: v{version}/{name}.ipynb. Upload it once. (varian
 class.toml gives each student numbers of their own, and a file.) Whose a notebook is that comes
 back, the platform's download or the file's name must say.
 """
+ONE = """\
+{name}: how to hand it out
+
+All students get the same file: v{version}/{name}.ipynb. Upload it once. Its first code cell asks
+for the student's id, and draws numbers of their own by it: the same as a notebook of their own
+would have had. Tell them their id, which is in handout.csv; a login or an e-mail address of the
+roster will do as well. Whose a notebook is that comes back, the platform's download says; an id
+in it that is another student's is told to you.
+
+Who joins later is not known to this file: after lightspeed class roster, release it again.
+"""
 REST = """\
 
 What a student needs: the course, installed as its README says (make lab), and this file opened in
@@ -44,14 +55,16 @@ One file for each student: what that takes
            Full name_NUMBER_assignsubmission_file_{name}.ipynb, with the participant's number in
            that assignment, which its grading worksheet lists. This course does not make that zip,
            and we have not tried it.
-  Canvas   We know of no way to give a whole class files of their own at once, other than a program
-           that uses its API. Feedback can be attached to each submission, one by one.
+  Canvas   Gives all the same file: lightspeed class release {name} --one-notebook makes one that
+           draws each student's numbers. Feedback goes back to all at once as a zip, or by its API:
+           lightspeed class feedback {name} --canvas, lightspeed class canvas push {name}.
 """
+ABOUT = {"own": OWN, "one": ONE, "shared": SHARED}
 
 
-def write_handout(course, name, students, versions):
+def write_handout(course, name, students, versions, kind):
     """Write both into the folder of a release; `versions`: student id -> those that they were
-    given, the last one last.
+    given, the last one last; `kind`: a key of ABOUT.
     """
     folder, table = course.released(name), io.StringIO(newline="")
     rows = csv.writer(table)
@@ -59,7 +72,7 @@ def write_handout(course, name, students, versions):
     for student in students:
         *earlier, number = versions[student.id]
         file = (
-            f"v{number}/{student.id}/{name}.ipynb" if course.variants else f"v{number}/{name}.ipynb"
+            f"v{number}/{student.id}/{name}.ipynb" if kind == "own" else f"v{number}/{name}.ipynb"
         )
         rows.writerow(
             [
@@ -72,7 +85,7 @@ def write_handout(course, name, students, versions):
             ]
         )
     write_whole(folder / "handout.csv", table.getvalue().encode("utf-8-sig"))
-    text = (OWN if course.variants else SHARED) + REST
+    text = ABOUT[kind] + REST
     write_whole(
         folder / "README.txt", text.format(name=name, version=versions[students[0].id][-1]).encode()
     )

@@ -2,7 +2,8 @@
 answers them.
 
     released/NAME/v1/STUDENT/NAME.ipynb      what a student gets; a file once there never changes
-    released/NAME/v1/NAME.ipynb              in its place, where all have the same numbers
+    released/NAME/v1/NAME.ipynb              in its place, where all get one file: with the same
+                                             numbers, or with those of the id that is written in it
     released/NAME/handout.csv                who has which version, for a mail merge or an upload
     released/NAME/README.txt                 how to hand it out
 
@@ -12,6 +13,9 @@ needed. A first code cell tells `check` the seed, and whether to diagnose an ans
 how it was read. There is no secret in it: the library is open, and a student may compute with it or
 change the seed, which harms only the own self-check. Points rest on the seeds in the gradebook and
 on hidden inputs.
+
+One notebook for all (`own_numbers`) has no seed in the open: its first code cell asks who the
+student is and draws the very numbers that their own notebook would have had.
 """
 
 from __future__ import annotations
@@ -27,9 +31,12 @@ from pathlib import Path
 
 from lightspeed_class.class_folder import CourseError, exercises, write_whole
 from lightspeed_class.handout.handout_list import write_handout
+from lightspeed_class.intake.match_submissions import People
 from lightspeed_class.intake.notebooks import checks
 from lightspeed_class.intake.prose import name_of
 from lightspeed_class.posed import posed
+from lightspeed_class.roster import IDENTIFIERS
+from lightspeed_course.practice.own_numbers import SALT, seal
 from lightspeed_course.practice.questions import INCIDENT, UnknownQuestion, question
 
 # the ids of the cells that are ours
@@ -53,6 +60,21 @@ try:
     import lightspeed
 except ModuleNotFoundError:
     raise ModuleNotFoundError("This notebook needs the course. {needs}") from None"""
+ONE_CELL = """\
+# Write your id in this class between the quotation marks, then run the cells from the top: your
+# questions have numbers of your own.
+# What counts for your points are the numbers of the student who hands this notebook in.{told}
+STUDENT = ""
+
+import os
+
+os.environ.update({settings})
+try:
+    from lightspeed_course import own_numbers
+except ModuleNotFoundError:
+    raise ModuleNotFoundError("This notebook needs the course. {needs}") from None
+NUMBERS = os.environ["LIGHTSPEED_SEED"] = own_numbers(STUDENT, "{sealed}")"""
+TO_COME = "*Run the cells from the top, and this question is shown with your numbers.*"
 SHEETS_CELL = """\
 # What measurements of your job would show; `check` opens those that you buy. The truth is not in
 # here, and was drawn for you alone.
@@ -84,13 +106,19 @@ class Released:
         return len(self.versions)
 
 
-def release(course, book, name, due=None):
+def release(course, book, name, due=None, one=False):
     """Make the notebooks of an assignment, which is an exercise of the course or a path; `due` in
-    seconds since 1970.
+    seconds since 1970. `one`: one for all, which draws the numbers of each by their id.
 
     Students who have this version keep their files. An assignment that has changed is a new
-    version, for all of them, in a folder of its own. Raises CourseError.
+    version, for all of them, in a folder of its own; so is one notebook for all, once it has to
+    know more students. Raises CourseError.
     """
+    if one and not course.variants:
+        raise CourseError(
+            "class.toml says variants = false: all get one notebook with the same numbers anyway."
+            " Leave --one-notebook out, or set variants = true"
+        )
     path = find(name)
     assignment = course.assignment(path)
     name = assignment.name
@@ -100,12 +128,19 @@ def release(course, book, name, due=None):
             "there are no students yet: fill in roster.csv and run lightspeed class roster"
             " roster.csv"
         )
+    for student in students:
+        if not student.seed:
+            book.add_student(student.id, student.name, seed=secrets.token_hex(6), **student.details)
     state = json.loads(book.setting(f"release {name}") or '{"versions": [], "students": {}}')
     # The same seed for all versions: what differs is then the assignment, a question of the
-    # library, or class.toml.
+    # library, class.toml, or who has to be known.
+    any_seed = "any" if course.variants and not one else None
     mark = hashlib.sha256(
-        notebook_for(path, "any" if course.variants else None, "any", course.feedback, book.secret)
-    ).hexdigest()
+        notebook_for(
+            path, any_seed, "any", course.feedback, book.secret,
+            _sealed(book, name, aliases=False) if one else "",
+        )
+    ).hexdigest()  # fmt: skip
     versions = [v["mark"] for v in state["versions"]]
     now = assignment.points
     before = book.assignment(name).points if name in book.assignments() else now
@@ -115,30 +150,23 @@ def release(course, book, name, due=None):
     book.add_assignment(assignment, seeded=course.variants)
     if due is not None:
         book.setting(f"due {name}", repr(float(due)))
-    given = []
-    for student in students:
-        if not student.seed:
-            book.add_student(student.id, student.name, seed=secrets.token_hex(6), **student.details)
-            student = book.student(student.id)
+    given, own = [], course.variants and not one
+    for student in [book.student(s.id) for s in students]:
         had = state["students"].get(student.id, [])
-        file = (
-            course.released(name)
-            / f"v{version}"
-            / (student.id if course.variants else "")
-            / f"{name}.ipynb"
-        )
+        file = course.released(name) / f"v{version}" / (student.id if own else "") / f"{name}.ipynb"
         missing = not file.exists()
         if missing:
-            whose = (student.seed, student.id) if course.variants else (None, "")
-            write_whole(file, notebook_for(path, *whose, course.feedback, book.secret))
-        if missing or (version not in had and not course.variants):
+            whose = (student.seed, student.id) if own else (None, "")
+            sealed = _sealed(book, name) if one else ""
+            write_whole(file, notebook_for(path, *whose, course.feedback, book.secret, sealed))
+        if missing or (version not in had and not own):
             given.append(student.id)
         state["students"][student.id] = [*(v for v in had if v != version), version]
     # Last, so that a release that was killed is one that has not been: the next one finds its
     # files.
     book.setting(f"release {name}", json.dumps(state))
     versions = {s.id: tuple(state["students"][s.id]) for s in students}
-    write_handout(course, name, students, versions)
+    write_handout(course, name, students, versions, "own" if own else "one" if one else "shared")
     added, dropped = sorted(now.keys() - before), sorted(before.keys() - now)
     points = (sum(before.values()), sum(now.values()))
     repriced = ((q, before[q], p) for q, p in now.items() if before.get(q, p) != p)
@@ -146,6 +174,24 @@ def release(course, book, name, due=None):
         name, course.released(name), version, tuple(given), versions, tuple(added), tuple(dropped),
         points, tuple(repriced),
     )  # fmt: skip
+
+
+def _sealed(book, name, aliases=True):
+    """The seeds of all students, under each name that only one of them goes by. Who has left stays
+    in it: what was given out is not made anew for that.
+    """
+    everybody, seeds = book.students(), {}
+    people = People(everybody)
+    for student in everybody:
+        names = [student.id]
+        names += [student.details.get(key, "") for key in IDENTIFIERS] if aliases else []
+        names += [name.partition("@")[0] for name in names if "@" in name and aliases]
+        for text in filter(None, names):
+            if student.seed and people.named(text) == {student.id}:
+                seeds[text.strip().casefold()] = student.seed
+    # a salt that anybody may know, and that tells nothing of the secret
+    salt = hashlib.sha256(f"salt\n{book.secret}\n{name}".encode()).digest()[:SALT]
+    return seal(seeds, salt)
 
 
 def spoken(name):
@@ -191,9 +237,10 @@ def find(name):
     return found
 
 
-def notebook_for(path, seed, student="", feedback="full", secret=""):
+def notebook_for(path, seed, student="", feedback="full", secret="", sealed=""):
     """The bytes of a student's notebook: the exercise at `path` with the variants that `seed` draws
-    (None: canonical ones); what an incident hides, `secret` draws with it.
+    (None: canonical ones); what an incident hides, `secret` draws with it. `sealed`: the seeds of
+    all (own_numbers), of which it draws by the id that is written in it.
 
     The same arguments give the same bytes. Raises CourseError for a question that the library does
     not have.
@@ -201,11 +248,16 @@ def notebook_for(path, seed, student="", feedback="full", secret=""):
     path = Path(path)
     notebook = json.loads(path.read_text("utf-8"))
     try:
-        cells = [_cell(cell, seed, feedback, secret) for cell in notebook["cells"]]
+        cells = [_cell(cell, seed, feedback, secret, bool(sealed)) for cell in notebook["cells"]]
         cells = [cell for cell in cells if cell]
         incidents = [id for id in _asked(cells) if question(id).kind == INCIDENT]
     except UnknownQuestion as error:
         raise CourseError(f"{path.name}: {error}") from None
+    if incidents and sealed:
+        raise CourseError(
+            f"{path.name} asks an incident, and each student's own stands in their notebook:"
+            " release it without --one-notebook"
+        )
     code = [i for i, cell in enumerate(cells) if cell["cell_type"] == "code"]
     first = code[0] if code else len(cells)
     settings = {"LIGHTSPEED_SEED": seed, "LIGHTSPEED_CLASS": feedback}
@@ -218,7 +270,8 @@ def notebook_for(path, seed, student="", feedback="full", secret=""):
         else ""
     )
     whose = OWN.format(student=student or "you") if seed else SHARED
-    setup = FIRST_CELL.format(whose=whose, settings=text, told=told, needs=NEEDS)
+    cell = ONE_CELL if sealed else FIRST_CELL
+    setup = cell.format(whose=whose, settings=text, told=told, needs=NEEDS, sealed=sealed)
     ours = [_ours(SETUP, setup)]
     if incidents:
         sheets = [
@@ -256,8 +309,10 @@ def _asked(cells):
     return dict.fromkeys(id for source in code for id, _ in checks(source))
 
 
-def _cell(cell, seed, feedback, secret):
-    """A cell as a student gets it; None for one that would show answers."""
+def _cell(cell, seed, feedback, secret, one):
+    """A cell as a student gets it; None for one that would show answers. In one for all, a question
+    is asked only after the numbers are drawn.
+    """
     source = "".join(cell["source"])
     kept = {key: cell["metadata"][key] for key in ("tags", "jupyter") if key in cell["metadata"]}
     plain = {"cell_type": cell["cell_type"], "id": cell["id"], "metadata": kept, "source": source}
@@ -275,7 +330,9 @@ def _cell(cell, seed, feedback, secret):
         for call in calls
         if call.func.id == "ask" and call.args and isinstance(call.args[0], ast.Constant)
     ]
-    prompts = [posed(id, seed, secret).prompt for id in asked]
+    prompts = [TO_COME if one else posed(id, seed, secret).prompt for id in asked]
+    if one:
+        plain["source"] = re.sub(r'\bask\(("[\w.]+")\)', r"ask(\1, NUMBERS)", source)
     shown = [
         {
             "output_type": "display_data",

@@ -2,7 +2,8 @@
 else has it.
 
 A released notebook names its student in its metadata, and a cell of it sets the seed of their
-numbers (release.py). One that has neither, or another's, was not made for who handed it in: `check`
+numbers (release.py); in one notebook for all, the student writes an id, and the cell draws by that.
+One that has neither, or another's, was not made for who handed it in: `check`
 in it went by other numbers than the grader, and answers that it called right are wrong. Nothing is
 refused for that, but it is told. All of it is read from what the gradebook keeps, so it can be told
 of any submission at any time.
@@ -12,10 +13,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 
-from lightspeed_class.intake.match_submissions import BY_ID
+from lightspeed_class.intake.match_submissions import BY_ID, People
 from lightspeed_class.intake.notebooks import Refused, code_cells
 
+# the line of one notebook for all in which its student writes an id, and the call that draws by it
+WRITTEN = re.compile(r"^STUDENT *=[ \t]*(?P<id>[^#\n]*)", re.MULTILINE)
+DRAWS = "own_numbers("
 OTHER_NUMBERS = "so `check` in it went by other numbers than the grader"
 WORDS = {
     "another's": "It was made for {other}, but {student} handed it in. Was it copied?",
@@ -27,6 +32,14 @@ WORDS = {
         "It sets no seed: its first code cell is gone, or it is not the notebook released to"
         f" {{student}} but, say, the course's own, {OTHER_NUMBERS}."
     ),
+    "named another": (
+        "STUDENT in its first cell is {other}, but {student} handed it in, and it is graded by the"
+        " numbers of {student}. A slip, or was it copied?"
+    ),
+    "named nobody": (
+        "STUDENT in its first cell is {other}, which is nobody of the roster; it is graded by the"
+        " numbers of {student}."
+    ),
 }
 BY_ID_ALONE = "Found by the id in the notebook alone, which anybody could have written there."
 
@@ -37,18 +50,27 @@ class Origins:
     def __init__(self, book, name):
         students, kinds = book.students(), book.kinds(name)
         self.ids = {s.id.casefold(): s.id for s in students}
+        self.people = People(students)
         self.teams = book.teams(name)
         self.seeds = {s.id: s.seed for s in students if s.seed and True in kinds}
         # whether some version, and the latest, has the same numbers for all
         self.shared, self.latest = False in kinds, kinds[0]
 
     def claimed(self, content):
-        """The student for whom the notebook says it was made, if that is one of ours."""
+        """The student for whom the notebook says it is, if that is one of ours."""
+        with contextlib.suppress(Refused):
+            if (text := written(_code(content))) is not None:
+                return self._called(text)
         try:
             about = json.loads(content.decode("utf-8-sig"))["metadata"]["lightspeed"]
             return self.ids.get(str(about["student"]).casefold(), "")
         except (ValueError, KeyError, TypeError, RecursionError):
             return ""
+
+    def _called(self, text):
+        """The one student who goes by this; "" if that is nobody, or not sure."""
+        found = self.people.named(text) if text else ()
+        return next(iter(found)) if len(found) == 1 else ""
 
     def seed(self, student, content):
         """What draws the numbers that a notebook is graded by: the student's own seed, or None for
@@ -79,6 +101,9 @@ class Origins:
             return own
         with contextlib.suppress(Refused):
             code = _code(content)
+            if (text := written(code)) is not None:
+                named = self._called(text)
+                return self.seeds.get(named, own) if named in self.teams[student] else own
             return next((s for s in (own, *theirs) if s and f'"{s}"' in code), own)
         return own
 
@@ -88,6 +113,10 @@ class Origins:
         """
         code = _code(content)
         claimed, team = self.claimed(content), self.teams.get(student, (student,))
+        if (text := written(code)) is not None:
+            if claimed in team:
+                return "", ""
+            return ("named another", claimed) if claimed else ("named nobody", f'"{text}"')
         if claimed and claimed not in team:
             return "another's", claimed
         theirs = [self.seeds[one] for one in team if one in self.seeds]
@@ -102,6 +131,14 @@ class Origins:
         """The same as a sentence for the instructor, mostly "". Raises Refused."""
         kind, other = self.oddity(student, content)
         return WORDS[kind].format(student=student, other=other) if kind else ""
+
+
+def written(code):
+    """The id that is written into one notebook for all, whose code this is; None for any other
+    notebook.
+    """
+    found = WRITTEN.search(code) if DRAWS in code else None
+    return found and found["id"].strip().strip('"').strip()
 
 
 def _code(content):
@@ -149,6 +186,12 @@ def told_student(book, submission, origins):
         return ""
     if not odd or not origins.seeds:
         return ""
+    if odd in ("named another", "named nobody"):
+        return (
+            "STUDENT in the first cell of this notebook is not you; it was judged with your"
+            " numbers: answers that `check` called right with other numbers may not be. Write your"
+            " own id there, run the cells from the top, and hand it in again."
+        )
     what = (
         "This notebook has another student's name or seed in it"
         if odd == "another's"

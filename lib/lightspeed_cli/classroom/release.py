@@ -6,7 +6,7 @@ from lightspeed_cli.argument_types import when
 from lightspeed_cli.classroom.common import due_words, listed, many
 from lightspeed_cli.classroom.roster import read_roster
 
-WORDS = "make a notebook for each student, with numbers of their own"
+WORDS = "make a notebook for each student, or one for all, with numbers of their own"
 ARGUMENTS = (
     ("--students", {"metavar": "FILE", "help": "read this roster first"}),
     (
@@ -20,6 +20,14 @@ ARGUMENTS = (
             ),
         },
     ),
+    (
+        "--one-notebook",
+        {
+            "action": "store_true",
+            "help": "one file for all, as Canvas hands out: it asks for the student's id, and draws"
+            " the numbers of that student",
+        },
+    ),
 )
 
 
@@ -28,16 +36,16 @@ def run(options, course, book):
 
     if options.students:
         read_roster(book, options.students)
-    done = give_out(course, book, options.name, options.due)
-    folder = done.folder / f"v{done.version}"
+    done = give_out(course, book, options.name, options.due, options.one_notebook)
+    folder, own = done.folder / f"v{done.version}", course.variants and not options.one_notebook
     made = (
         many(len(done.given), "notebook")
-        if course.variants
+        if own
         else f"one notebook for all, {len(done.given)} of whom did not have it"
     )
     print(
         f"{done.name}, version {done.version}, for {many(done.students, 'student')}:"
-        f" {made}{' made now' * course.variants}."
+        f" {made}{' made now' * own}."
     )
     if earlier := [id for id, versions in done.versions.items() if len(versions) > 1]:
         print(f"  an earlier version, which they keep, went to {listed(earlier)}")
@@ -58,9 +66,11 @@ def run(options, course, book):
             )
     print(
         f"Each student gets one file of {folder}"
-        if course.variants
+        if own
         else f"All students get {folder / f'{done.name}.ipynb'}"
     )
+    if options.one_notebook:
+        print("Each writes their id into its first cell, and gets the numbers of that student.")
     print(
         f"Who gets which is in {done.folder / 'handout.csv'}, how to hand it out in README.txt"
         " beside it."

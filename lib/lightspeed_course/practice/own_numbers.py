@@ -1,0 +1,94 @@
+"""The numbers of a student in a notebook that all of a class were given: drawn by the id that they
+write into it.
+
+What draws them, the seed of each student, is sealed with the names that they go by in the class,
+so that the notebook lists nobody. That is no secret: who knows an id can open what it seals, as
+whoever is shown another's notebook sees its numbers. No hidden input can be drawn from a seed.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+
+ROUNDS = 2000  # makes it dear to try all ids that there may be, and costs a student a millisecond
+SALT, KEY = 8, 6  # bytes
+ALIKE = str.maketrans("ol", "01")  # letters that are taken for digits
+
+
+class NoStudent(ValueError):
+    """No student of the class goes by what was written; the message says what to write."""
+
+
+def own_numbers(student, sealed):
+    """What draws the numbers of a student, who goes by this id. Raises NoStudent."""
+    name = spoken(student)
+    kept = base64.b64decode(sealed)
+    salt, size, records = kept[:SALT], kept[SALT], kept[SALT + 1 :]
+    step = KEY + size
+    known = {
+        records[i : i + KEY]: records[i + KEY : i + step] for i in range(0, len(records), step)
+    }
+
+    def seed(text):
+        key, pad = _key(text, salt, size)
+        found = known.get(key)
+        return found and bytes(map(int.__xor__, found, pad)).rstrip(b"\0").decode()
+
+    if found := seed(name):
+        print(f"The questions of this notebook have the numbers of {name}.")
+        return found
+    meant = next((text for text in _slips(name) if seed(text)), "")
+    hint = (
+        f'Did you mean "{meant}"?'
+        if meant
+        else "Write your id as the class's lists have it, or the login or e-mail address that they"
+        " have. If you joined later, ask for the notebook as it is handed out now."
+    )
+    raise NoStudent(f'STUDENT = "{name}": nobody in this class goes by that. {hint}')
+
+
+def seal(seeds, salt):
+    """As text for own_numbers: names that students go by -> what draws their numbers."""
+    size = max((len(seed.encode()) for seed in seeds.values()), default=0)
+    records = []
+    for name, seed in seeds.items():
+        key, pad = _key(name, salt, size)
+        records.append(key + bytes(map(int.__xor__, seed.encode().ljust(size, b"\0"), pad)))
+    # in the order of the keys, which tells nothing of the roster's
+    return base64.b64encode(salt + bytes([size]) + b"".join(sorted(records))).decode()
+
+
+def spoken(student):
+    """What was written as an id. Raises NoStudent for what is none."""
+    if isinstance(student, str) and student.strip() not in ("", "...", "…"):
+        return student.strip()
+    if isinstance(student, str) or student is ...:
+        raise NoStudent(
+            'STUDENT is empty: write your id between the quotation marks, such as STUDENT = "ada",'
+            " and run the cell again."
+        )
+    raise NoStudent(
+        f"STUDENT = {student!r}: an id stands in quotation marks, with all of its zeros. Did you"
+        f' mean STUDENT = "{student}"?'
+    )
+
+
+def _key(name, salt, size):
+    """(what a name is found by, what its seed is sealed with)."""
+    made = hashlib.pbkdf2_hmac(
+        "sha256", name.strip().casefold().encode(), salt, ROUNDS, dklen=KEY + size
+    )
+    return made[:KEY], made[KEY:]
+
+
+def _slips(name):
+    """What somebody may have meant who wrote this."""
+    bare = name.strip("'\"<>()[]{}.,;:@# ")
+    yield bare
+    yield "".join(bare.split())
+    yield bare.partition("@")[0]
+    yield bare.casefold().translate(ALIKE)
+    yield bare.lstrip("0")
+    yield from ("0" * zeros + bare for zeros in range(1, 4) if bare.isdecimal())
+    yield from (bare[:i] + bare[i + 1] + bare[i] + bare[i + 2 :] for i in range(len(bare) - 1))
