@@ -5,6 +5,7 @@ import zipfile
 from dataclasses import replace
 from pathlib import Path
 
+import nbformat
 import pytest
 from scored import RECORD, Page, assignment_of, graded, right, wrong
 
@@ -12,6 +13,7 @@ from lightspeed_class import class_folder
 from lightspeed_class.gradebook import Gradebook
 from lightspeed_class.grading.grade import Score, hidden, refused
 from lightspeed_class.intake.notebooks import Assignment
+from lightspeed_class.reports.canvas_feedback import write_canvas_zip
 from lightspeed_class.reports.feedback import to_html, write_feedback
 from lightspeed_class.reports.moodle_feedback import write_moodle_zip
 from lightspeed_class.reports.results import outcomes
@@ -422,4 +424,50 @@ def test_moodle_finds_everybody_in_the_zip_or_is_told_whom_it_cannot(tmp_path, b
     }
     first = path.read_bytes()
     write_moodle_zip(book, ASSIGNMENT.name, written, path)
+    assert path.read_bytes() == first
+
+
+def canvas_reads(entry):
+    """(student, file) as infer_comment_context_from_filename of Canvas takes them from a name:
+    the first two parts that are numbers, or what follows "anon".
+    """
+    parts = [part for part in entry.rpartition("/")[2].split("_") if part != "LATE"]
+    if parts[0] == "anon":
+        return parts[1], parts[2]
+    return tuple([part for part in parts if part.isdecimal()][:2])
+
+
+def test_canvas_finds_everybody_in_the_zip_or_is_told_whom_it_cannot(tmp_path, book):
+    for id, more in {
+        "ada": {"canvas_id": "11"}, "bob": {"canvas_id": "12"}, "cy": {}, "dee": {}, "eve": {},
+    }.items():  # fmt: skip
+        book.add_student(id, id.capitalize() if id != "ada" else "Ada", seed="1", **more)
+    sources = (
+        ("ada", "c.zip: lovelaceada_11_500_02_roofline.ipynb"),
+        ("ada", "c.zip: lovelaceada_LATE_11_501_02_roofline-1 (2).ipynb (by the id in it)"),
+        ("bob", "Canvas: bob_12_502_2_3_4.ipynb (time from Canvas)"),
+        ("cy", "c.zip: cy/02_roofline.ipynb"),
+        ("dee", "c.zip: LATE_anon_XyZ12_504_02_roofline.ipynb"),
+        # what somebody else sent for her, given by hand: its numbers are another's
+        ("eve", "c.zip: bob_12_505_02_roofline.ipynb"),
+    )
+    for number, (id, source) in enumerate(sources):
+        hand_in(book, {RIDGE: number}, id, at=float(number), source=source)
+    written = {p.stem: p for p in write_feedback(book, ASSIGNMENT.name, tmp_path / "pages")}
+    path = tmp_path / "canvas.zip"
+    assert write_canvas_zip(book, ASSIGNMENT.name, written, path) == ["cy", "eve"]
+    with zipfile.ZipFile(path) as archive:
+        found = {canvas_reads(name): (name, archive.read(name)) for name in archive.namelist()}
+    whose = {("11", "501"): "ada", ("12", "502"): "bob", ("XyZ12", "504"): "dee"}
+    assert found.keys() == whose.keys()
+    assert found["12", "502"][0] == "bob_12_502_2_3_4.ipynb", "the name of the download is kept"
+    assert found["11", "501"][0] == "lovelaceada_LATE_11_501_02_roofline-1 (2).ipynb"
+    for key, id in whose.items():
+        notebook = nbformat.reads(found[key][1].decode(), 4)
+        nbformat.validate(notebook)
+        shown = notebook.cells[0].outputs[0].data
+        assert shown["text/html"] in written[id].read_text("utf-8")
+        assert "Feedback: 02_roofline" in shown["text/plain"] and "<" not in shown["text/plain"]
+    first = path.read_bytes()
+    write_canvas_zip(book, ASSIGNMENT.name, written, path)
     assert path.read_bytes() == first

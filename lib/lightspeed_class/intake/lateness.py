@@ -18,6 +18,8 @@ ANONYMOUS = re.compile(
     r"(?P<late>LATE_)?anon_(?P<user>[A-Za-z0-9]{5,})_(?P<file>\d+)_(?P<rest>.+)", re.DOTALL
 )
 FROM_WORKSHEET = " (time from the worksheet)"
+FROM_CANVAS = " (time from Canvas)"  # asked by its API, which tells it
+NOTED = re.compile(r"( \([^()]*\))+$")  # what is noted of a submission behind its file's name
 DAY = 86_400.0
 
 
@@ -40,14 +42,22 @@ class Lateness:
     charge: float = 0.0
 
 
+def canvas_name(source):
+    """The name of a file as Canvas packed it, from the source of a submission; "" for others."""
+    name = source.rpartition("/")[2].rpartition(": ")[2]
+    packed = CANVAS.fullmatch(name) or ANONYMOUS.fullmatch(name)
+    return NOTED.sub("", name) if packed else ""
+
+
 def late(source, at, due, extended=False):
     """Whether a submission is late: by Canvas's mark, else by its time. What has no time of its
     own is not.
 
     Canvas knows no extension given here: what it packed before an extended time was not late.
     """
-    name = source.rpartition("/")[2].rpartition(": ")[2]
-    if match := CANVAS.fullmatch(name) or ANONYMOUS.fullmatch(name):
+    name = canvas_name(source)
+    match = CANVAS.fullmatch(name) or ANONYMOUS.fullmatch(name)
+    if match and not source.endswith(FROM_CANVAS):
         return bool(match["late"]) and not (extended and due is not None and at <= due)
     if "_assignsubmission_" in source and not source.endswith(FROM_WORKSHEET):
         return False

@@ -20,21 +20,29 @@ FIRST_DAY = (1980, 1, 1, 0, 0, 0)  # the same pages give the same bytes
 def write_moodle_zip(book, name, pages, path):
     """Pack pages (student id -> path) into a zip; the ids of those who have no number."""
     people, counting = People(book.students()), book.counting(name)
-    left = []
+    left, entries = [], {}
+    for student, page in pages.items():
+        number = _packed_as(people, student, counting.get(student), name)
+        # in a roster one for each assignment: of several nobody can tell which
+        number = number or _only(book.student(student).details.get("participant", ""))
+        if not number:
+            left.append(student)
+            continue
+        called = re.sub(r"[\W_]+", " ", book.student(student).name).strip() or "Participant"
+        entries[f"{called}_{number}_assignsubmission_file_/{name}-feedback.html"] = (
+            page.read_bytes()
+        )
+    pack(path, entries)
+    return left
+
+
+def pack(path, entries):
+    """Write name -> bytes as a zip; the same entries give the same bytes."""
     with unfinished(path) as aside, zipfile.ZipFile(aside, "w", zipfile.ZIP_DEFLATED) as archive:
-        for student, page in pages.items():
-            number = _packed_as(people, student, counting.get(student), name)
-            # in a roster one for each assignment: of several nobody can tell which
-            number = number or _only(book.student(student).details.get("participant", ""))
-            if not number:
-                left.append(student)
-                continue
-            called = re.sub(r"[\W_]+", " ", book.student(student).name).strip() or "Participant"
-            entry = f"{called}_{number}_assignsubmission_file_/{name}-feedback.html"
+        for entry, content in entries.items():
             info = zipfile.ZipInfo(entry, FIRST_DAY)
             info.compress_type = zipfile.ZIP_DEFLATED
-            archive.writestr(info, page.read_bytes())
-    return left
+            archive.writestr(info, content)
 
 
 def _packed_as(people, student, submission, name):

@@ -9,10 +9,18 @@ ARGUMENTS = (
         "--moodle",
         {"action": "store_true", "help": "also as a zip that Moodle gives back to all at once"},
     ),
+    (
+        "--canvas",
+        {
+            "action": "store_true",
+            "help": "also as a zip for Canvas: Upload Submission Comments as ZIP",
+        },
+    ),
 )
 
 
 def run(options, course, book):
+    from lightspeed_class.reports.canvas_feedback import write_canvas_zip
     from lightspeed_class.reports.feedback import file_name, write_feedback
     from lightspeed_class.reports.moodle_feedback import write_moodle_zip
 
@@ -37,9 +45,9 @@ def run(options, course, book):
             f"  prose of {unmarked} is not marked yet, and so the pages say: lightspeed class desk"
             f" {name}"
         )
+    told = {file_name(s.id, ".html"): s.id for s in book.students()}
+    packed = {told[page.name]: page for page in pages}
     if options.moodle:
-        told = {file_name(s.id, ".html"): s.id for s in book.students()}
-        packed = {told[page.name]: page for page in pages}
         path = course.root / "feedback" / f"{name}-moodle.zip"
         left = write_moodle_zip(book, name, packed, path)
         print(f"{many(len(packed) - len(left), 'page')} for Moodle in {path}")
@@ -47,5 +55,14 @@ def run(options, course, book):
             print(
                 f"  LEFT OUT, for want of a participant's number: {listed(left)}. Read in the"
                 " assignment's grading worksheet: lightspeed class roster FILE"
+            )
+    if options.canvas:
+        path = course.root / "feedback" / f"{name}-canvas.zip"
+        left = write_canvas_zip(book, name, packed, path)
+        print(f"{many(len(packed) - len(left), 'page')} for Canvas, as notebooks, in {path}")
+        if left:
+            print(
+                f"  LEFT OUT, as no file of theirs came from Canvas: {listed(left)}. It takes"
+                " comments as a ZIP only for what was handed in there"
             )
     say_outdated(book, name)

@@ -1,0 +1,53 @@
+"""Feedback as a zip for Canvas (the page of an assignment: Upload Submission Comments as ZIP).
+
+Canvas reads whose a file is from the name that its own download gave to the submission: the first
+two parts that are numbers are the student and the file, and the file must be one of that student's
+in this assignment (app/models/abstract_assignment.rb of instructure/canvas-lms,
+infer_comment_context_from_filename). Others are passed over. So who has no such file is told here.
+The student sees it under the name of what they handed in, which ends in .ipynb: so it is a notebook
+that shows the page.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+from markupsafe import Markup
+
+from lightspeed_class.intake.lateness import ANONYMOUS, canvas_name
+from lightspeed_class.intake.match_submissions import People
+from lightspeed_class.reports.moodle_feedback import pack
+
+SHOWN = "# Your feedback stands below; there is nothing to run."
+BODY = re.compile(r"<body[^>]*>(.*)</body>", re.DOTALL)
+
+
+def write_canvas_zip(book, name, pages, path):
+    """Pack pages (student id -> path) into a zip; the ids of those who have no file in Canvas."""
+    people, files = People(book.students()), {}
+    for submission in book.submissions(name):  # the last one of each
+        entry = canvas_name(submission.source)
+        # one that was given to somebody by hand may be another's on Canvas
+        if entry and (ANONYMOUS.fullmatch(entry) or people.of(entry, name) == {submission.student}):
+            files[submission.student] = entry
+    packed = {id: page for id, page in pages.items() if id in files}
+    pack(path, {files[id]: as_notebook(page.read_text("utf-8")) for id, page in packed.items()})
+    return [id for id in pages if id not in packed]
+
+
+def as_notebook(page):
+    """The bytes of a notebook that shows a page of HTML."""
+    body = BODY.search(page)[1]
+    text = re.sub(r"\s*\n\s*", "\n", Markup(body).striptags())
+    shown = {"text/html": body, "text/plain": text}
+    cell = {
+        "cell_type": "code",
+        "id": "feedback",
+        "metadata": {"jupyter": {"source_hidden": True}},
+        "source": SHOWN,
+        "execution_count": None,
+        "outputs": [{"output_type": "display_data", "metadata": {}, "data": shown}],
+    }
+    whole = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    return (json.dumps(whole, indent=1, ensure_ascii=False) + "\n").encode()
