@@ -54,6 +54,15 @@ feedback = "full"
 # counts for all of them, the last of any that can be read. Not these assignments, though:
 # alone = ["02_roofline"]
 
+# Canvas by its API (lightspeed class canvas): the numbers stand in the addresses of the course and
+# of each assignment. The token stands in $LIGHTSPEED_CANVAS_TOKEN, or in a file that only you can
+# read, and never here.
+# [canvas]
+# url = "https://canvas.example.edu"
+# course = 1234
+# token_file = "~/.canvas-token"
+# assignments = {{ 02_roofline = 5678 }}
+
 # Points of a question; those that are not named here have one.
 # After a change: release, then regrade.
 # [points.02_roofline]
@@ -76,6 +85,7 @@ class Course:
     points: dict
     late: Rule = field(default_factory=Rule)
     alone: tuple = ()
+    canvas: dict = field(default_factory=dict)
 
     @classmethod
     def find(cls, folder=None):
@@ -119,6 +129,7 @@ class Course:
             kept.get("points", {}),
             _rule(path, kept.get("late", {})),
             kept.get("alone", ()),
+            kept.get("canvas", {}),
         )
         for key, sound, wanted in (
             ("name", isinstance(found.name, str), "a text"),
@@ -130,13 +141,15 @@ class Course:
                 'tables such as [points.02_roofline] with lines such as "roofline.ridge" = 2',
             ),
             ("alone", _is_names(found.alone), 'a list of assignments, such as ["02_roofline"]'),
+            ("canvas", isinstance(found.canvas, dict), "a table [canvas]"),
         ):
             if not sound:
                 raise CourseError(f"{path}: {key} must be {wanted}")
-        if unknown := set(kept) - {"name", "variants", "feedback", "points", "late", "alone"}:
+        known = ("name", "variants", "feedback", "points", "late", "alone", "canvas")
+        if unknown := set(kept) - set(known):
             raise CourseError(
-                f"{path}: there is no setting {', '.join(sorted(unknown))}; there are name,"
-                " variants, feedback, points, late, alone"
+                f"{path}: there is no setting {', '.join(sorted(unknown))}; there are"
+                f" {', '.join(known)}"
             )
         return found
 

@@ -88,6 +88,21 @@ MIGRATIONS = (
     ALTER TABLE manual ADD COLUMN base REAL NOT NULL DEFAULT 0;
     ALTER TABLE manual ADD COLUMN undoes INTEGER;
     """,
+    # What was sent to a platform: `place` names the assignment there, `what` is "grade" or
+    # "feedback", `value` what was sent of it. Kept before it is sent, and `done` after, so that a
+    # run that was stopped knows what may have arrived.
+    """
+    CREATE TABLE sent (
+        number INTEGER PRIMARY KEY, place TEXT NOT NULL, student TEXT NOT NULL REFERENCES
+        students(id), what TEXT NOT NULL, value TEXT NOT NULL, done INTEGER NOT NULL,
+        at REAL NOT NULL
+    );
+    CREATE INDEX sent_to ON sent (place);
+    CREATE TRIGGER sent_stays BEFORE UPDATE ON sent
+        BEGIN SELECT RAISE(ABORT, 'what was sent is only added'); END;
+    CREATE TRIGGER sent_lasts BEFORE DELETE ON sent
+        BEGIN SELECT RAISE(ABORT, 'what was sent is only added'); END;
+    """,
 )
 
 

@@ -106,7 +106,6 @@ def collect(course, book, name, paths, student=None):
         student,
         times,
     )
-    sweep(course.collected(name))
     left, found, failed = [], [], False
     for path in paths:
         if path in sheets:
@@ -128,20 +127,19 @@ def collect(course, book, name, paths, student=None):
             f"{path}: It is a worksheet alone. Give the archive with it, in one command."
             for path in sheets
         ]
-    # What is surely somebody's goes first, then by age: the order in which things were given does
-    # not matter.
-    found.sort(key=lambda item: (not desk.knows(item), item.at, _natural(item.path)))
-    rest = [item for item in found if not (item.is_notebook and desk.take_notebook(item))]
-    for item in rest:
-        desk.take_other(item)
-    return Collected(
-        name,
-        tuple(desk.rows),
-        tuple(left),
-        failed or not desk.rows or any(row.verdict == "foreign" for row in desk.rows),
-        desk.timed,
-        desk.untimed and not sheets,
+    done = desk.take(found, left)
+    return replace(
+        done, failed=failed or not done.rows or done.failed, untimed=done.untimed and not sheets
     )
+
+
+def take_in(course, book, name, items, left=()):
+    """The same of files that something else found, such as a platform's API; `left`: what it could
+    not even look at, and why.
+    """
+    people = People(book.students())
+    desk = _Desk(course.collected(name), book, book.assignment(name), people, None, {})
+    return desk.take(items, left)
 
 
 def one_of(people, text):
@@ -207,6 +205,20 @@ class _Desk:
         self.received = {}  # student -> what the gradebook has, oldest first
         for submission in book.submissions(assignment.name):
             self.received.setdefault(submission.student, []).append(submission)
+
+    def take(self, items, left):
+        """All of these, and what became of them."""
+        sweep(self.folder)
+        # What is surely somebody's goes first, then by age: the order in which things were given
+        # does not matter.
+        found = sorted(items, key=lambda item: (not self.knows(item), item.at, _natural(item.path)))
+        rest = [item for item in found if not (item.is_notebook and self.take_notebook(item))]
+        for item in rest:
+            self.take_other(item)
+        foreign = any(row.verdict == "foreign" for row in self.rows)
+        return Collected(
+            self.assignment.name, tuple(self.rows), tuple(left), foreign, self.timed, self.untimed
+        )
 
     def knows(self, item):
         return bool(self.student) or len(self.people.of(item.path, self.assignment.name)) == 1
@@ -428,7 +440,7 @@ class _Desk:
                 numbers = [n for n in self.times if self.people.participant(n) in team]
             if known := [self.times[n] for n in numbers if n in self.times]:
                 return max(known), item.source + mark + FROM_WORKSHEET
-        return item.at, item.source + mark
+        return item.at, item.source + mark + item.noted
 
     def _keep(self, item, student, content, at):
         """The file itself, with its time: it may turn out to be another's."""

@@ -20,6 +20,7 @@ from lightspeed_course.practice.questions import question
 
 LARGEST = 16 << 20  # bytes of a notebook; with many figures it has one or two million
 MOST_CELLS = 2000
+TOO_LARGE = f"It is larger than {LARGEST >> 20} MiB. Clear the outputs and hand it in again."
 
 
 class Refused(Exception):
@@ -145,9 +146,7 @@ def code_of(cells):
 def all_cells(content):
     """The cells, from the bytes of a notebook. Raises Refused."""
     if len(content) > LARGEST:
-        raise Refused(
-            f"It is larger than {LARGEST >> 20} MiB. Clear the outputs and hand it in again."
-        )
+        raise Refused(TOO_LARGE)
     try:
         notebook = json.loads(content.decode("utf-8-sig"))
     except UnicodeDecodeError:

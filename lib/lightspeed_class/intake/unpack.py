@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from lightspeed_class.intake.notebooks import LARGEST, Refused
+from lightspeed_class.intake.notebooks import LARGEST, TOO_LARGE, Refused
 from lightspeed_class.intake.notebooks import read as read_file
 
 MOST_FILES = 20_000
@@ -36,7 +36,7 @@ IGNORED = re.compile(
 @dataclass(frozen=True)
 class Item:
     """One file: where it lay (relative, with /), when it was made (seconds since 1970), and
-    `read()` for its bytes.
+    `read()` for its bytes. `noted`: what is to be known of its time (lateness.py).
 
     `read` raises Refused, whose message is for the student.
     """
@@ -45,6 +45,7 @@ class Item:
     path: str
     at: float
     read: Callable
+    noted: str = ""
 
     @property
     def source(self):
@@ -167,9 +168,7 @@ def _unpacked(archive, info):
             "It is packed in a way that platforms do not use. Hand in the notebook (.ipynb) itself."
         )
     if info.file_size > LARGEST:
-        raise Refused(
-            f"It is larger than {LARGEST >> 20} MiB. Clear the outputs and hand it in again."
-        )
+        raise Refused(TOO_LARGE)
     if info.file_size > ALLOWED and info.file_size > RATIO * max(info.compress_size, 1):
         raise Refused("It unpacks to hundreds of times its size, which no notebook does.")
     try:
@@ -185,9 +184,7 @@ def _unpacked(archive, info):
 
 def _limited(content):
     if len(content) > LARGEST:
-        raise Refused(
-            f"It is larger than {LARGEST >> 20} MiB. Clear the outputs and hand it in again."
-        )
+        raise Refused(TOO_LARGE)
     return content
 
 

@@ -36,6 +36,7 @@ from pathlib import Path
 from lightspeed_class.class_folder import write_whole
 from lightspeed_class.grading.grade import BY_HAND
 from lightspeed_class.reports.results import number, outcomes, outdated, to_mark
+from lightspeed_class.words import listed
 
 KINDS = ("plain", "canvas", "moodle")
 FORMULA = re.compile(r"\s*[=+\-@＝＋－＠\t\r\n]")
@@ -82,17 +83,13 @@ def export_csv(
     """
     if kind not in KINDS:
         raise ValueError(f"export: kind = {kind!r}: expected one of {', '.join(KINDS)}")
-    if kind != "plain" and (stale := list(outdated(book, *names))):
-        raise Outdated("\n".join(f"{line}, then export" for line in stale))
+    if kind != "plain":
+        refuse_outdated(book, names, "export")
     here = {name: [o for o in outcomes(book, name, section) if _is_told(o, kind)] for name in names}
     table = {name: {o.result.student.id: o for o in found} for name, found in here.items()}
-    for name, rows in table.items():
-        waiting = [id for id, o in rows.items() if o.result.unmarked and not o.result.student.left]
-        if waiting and not leave_unmarked:
-            raise Unmarked(
-                f"{name}: prose of {_some(waiting)} is not marked yet: lightspeed class desk"
-                f" {name}; or export with --leave-unmarked, and their cells stay empty"
-            )
+    if not leave_unmarked:
+        for name, found in here.items():
+            refuse_unmarked(name, found, "export with --leave-unmarked, and their cells stay empty")
     make = {"plain": _plain, "canvas": _canvas, "moodle": _moodle}[kind]
     text = io.StringIO(newline="")
     csv.writer(text).writerows(make(book, table, titles or {}, missing_as_zero))
@@ -102,9 +99,20 @@ def export_csv(
     return path
 
 
-def _some(ids, most=5):
-    more = f" and {len(ids) - most} more" if len(ids) > most else ""
-    return ", ".join(ids[:most]) + more
+def refuse_outdated(book, names, then):
+    """Raise Outdated where somebody has points of earlier settings; `then`: what to do after."""
+    if stale := list(outdated(book, *names)):
+        raise Outdated("\n".join(f"{line}, then {then}" for line in stale))
+
+
+def refuse_unmarked(name, found, otherwise):
+    """Raise Unmarked where nobody has marked some prose of an outcome yet."""
+    waiting = [o.result.student for o in found if o.result.unmarked]
+    if waiting := [student.id for student in waiting if not student.left]:
+        raise Unmarked(
+            f"{name}: prose of {listed(waiting, 5)} is not marked yet: lightspeed class desk"
+            f" {name}; or {otherwise}"
+        )
 
 
 def _is_told(outcome, kind):

@@ -5,6 +5,7 @@ in one line.
 import argparse
 
 from lightspeed_cli.classroom import (
+    canvas,
     choose,
     collect,
     desk,
@@ -54,6 +55,7 @@ VERBS = {
     "history": history,
     "replay": replay,
     "status": status,
+    "canvas": canvas,
     "nbgrader": nbgrader,
     "gradescope": gradescope,
     "github": github,

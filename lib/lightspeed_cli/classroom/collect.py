@@ -10,11 +10,18 @@ ARGUMENTS = (
 
 
 def run(options, course, book):
-    from lightspeed_class.intake.collect import beside
     from lightspeed_class.intake.collect import collect as take_in
 
     student = the_student(book, options.student) if options.student else None
     done = take_in(course, book, known(book, options.name), options.paths, student)
+    say_collected(course, book, done)
+    return 1 if done.failed else 0
+
+
+def say_collected(course, book, done):
+    """What a collection did."""
+    from lightspeed_class.intake.collect import beside
+
     order = ("new", "late", "older", "same", "beside", "refused", "unknown", "foreign")
     print(
         f"{done.name}: "
@@ -55,4 +62,3 @@ def run(options, course, book):
             "Moodle's archive does not tell when a file was handed in: give it again with its"
             " grading worksheet (.csv) in the same command."
         )
-    return 1 if done.failed else 0

@@ -122,11 +122,6 @@ def many(number, noun):
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def listed(names, most=12):
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
-
-
 def total(result):
     from lightspeed_class.reports.results import to_mark
 

@@ -1,6 +1,7 @@
 """Give feedback back."""
 
-from lightspeed_cli.classroom.common import known, listed, many, say_outdated, the_student
+from lightspeed_class.words import listed
+from lightspeed_cli.classroom.common import known, many, say_outdated, the_student
 
 WORDS = "write a page for each student"
 ARGUMENTS = (

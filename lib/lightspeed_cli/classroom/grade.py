@@ -5,8 +5,9 @@ import os
 import signal
 import sys
 
+from lightspeed_class.words import listed
 from lightspeed_cli.argument_types import count
-from lightspeed_cli.classroom.common import known, listed, say_outdated, say_points, who
+from lightspeed_cli.classroom.common import known, say_outdated, say_points, who
 
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
 WORDS = "grade what has no score yet; after an interruption it goes on"

@@ -2,7 +2,8 @@
 
 import os
 
-from lightspeed_cli.classroom.common import known, listed
+from lightspeed_class.words import listed
+from lightspeed_cli.classroom.common import known
 from lightspeed_cli.errors import UserError
 
 WORDS = "pack the grader of an assignment as an autograder for Gradescope"

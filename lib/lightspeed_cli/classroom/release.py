@@ -2,8 +2,9 @@
 
 import time
 
+from lightspeed_class.words import listed
 from lightspeed_cli.argument_types import when
-from lightspeed_cli.classroom.common import due_words, listed, many
+from lightspeed_cli.classroom.common import due_words, many
 from lightspeed_cli.classroom.roster import read_roster
 
 WORDS = "make a notebook for each student, or one for all, with numbers of their own"

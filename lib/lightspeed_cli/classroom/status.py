@@ -2,12 +2,12 @@
 
 from datetime import datetime
 
+from lightspeed_class.words import listed
 from lightspeed_cli.classroom.common import (
     SECTION,
     due_words,
     known,
     left_mark,
-    listed,
     many,
     say_outdated,
     say_points,

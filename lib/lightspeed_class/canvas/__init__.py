@@ -1,0 +1,1 @@
+"""Canvas by its API: roster, submissions and due times from it, grades and feedback to it."""
