@@ -7,7 +7,7 @@ from __future__ import annotations
 import numbers
 from typing import Any
 
-from lightspeed.elementwise import Value, any_of, floor, is_array, rint, where
+from lightspeed.elementwise import Value, floor, is_array, rint
 from lightspeed.errors import BadArgument
 from lightspeed.law import is_quantity
 
@@ -46,7 +46,8 @@ def plain_codes(format: Any, codes: Any) -> Any:
 
 def all_within(x: Value, limit: float) -> bool:
     """Whether no magnitude is above the limit, and none is NaN."""
-    return not any_of(where(abs(x) <= limit, False, True))
+    within = abs(x) <= limit
+    return bool(within.all()) if is_array(within) else within
 
 
 def rounded(x: Any, rng: Any) -> Value:

@@ -221,14 +221,15 @@ def transformer_activation_bytes(
         "pipeline": pipeline,
         "interleave": interleave,
     }
+    whole = count()
     for name, value in shape.items():
-        checked("transformer_activation_bytes", name, value, count())
+        checked("transformer_activation_bytes", name, value, whole)
     one_of("transformer_activation_bytes", "split", split, SPLITS)
     one_of("transformer_activation_bytes", "recompute", recompute, RECOMPUTE)
-    whole, divided = model.kept_bytes_per_token()
+    undivided, divided = model.kept_bytes_per_token()
     if recompute == "none":
         divided += (5 if model.gpt else 2) * model.heads * sequence
-    kept = 2 * model.width if recompute == "full" else _on_a_rank(whole, divided, tensor, split)
+    kept = 2 * model.width if recompute == "full" else _on_a_rank(undivided, divided, tensor, split)
     return sequence * batch * model.layers * kept * _in_flight(pipeline, interleave)
 
 

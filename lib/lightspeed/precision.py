@@ -151,11 +151,13 @@ class Format:
         inf
         """
         x = plain_values(self.name, values)
+        if self._every_float and rng is None:
+            return x
         if not self.scale and self.specials != "fnuz" and all_within(x, self.max):
             exponent, units = self._units(abs(x), rng)
-            stored = copysign(ldexp(units, exponent - self.mantissa_bits), x)
+            stored = ldexp(units, exponent - self.mantissa_bits)
             if all_within(stored, self.max):
-                return stored
+                return copysign(stored, x)
         # Something leaves the range, or needs a code that is no plain number.
         return self.decode(self.encode(values, saturate, rng))
 
@@ -229,6 +231,12 @@ class Format:
     @property
     def _nan_code(self) -> int:
         return self._max_code + 1 + (1 << self.mantissa_bits - 1 if self.specials == "ieee" else 0)
+
+    @property
+    def _every_float(self) -> bool:
+        """Whether Python's own floats are this format, so that nothing is left to round."""
+        fields = self.exponent_bits, self.mantissa_bits, self.bias, self.specials
+        return fields == (11, 52, 1023, "ieee")
 
     def _binade(self, magnitude: Value) -> Value:
         """floor(log2) of each magnitude, and not below that of the subnormals."""

@@ -177,8 +177,9 @@ def _least_squares(a: Sequence[float], b: Sequence[float]) -> tuple[float, float
     """The x and y of which neither is negative, with the least sum of (1 - x a - y b)^2."""
     aa, a1 = _dot(a, a), math.fsum(a)
     # What of b (and of one) no multiple of a explains, so that nothing is squared twice.
-    rest = [v - _dot(a, b) / aa * u for u, v in zip(a, b, strict=True)]
-    left = [1 - a1 / aa * u for u in a]
+    along, mean = _dot(a, b) / aa, a1 / aa
+    rest = [v - along * u for u, v in zip(a, b, strict=True)]
+    left = [1 - mean * u for u in a]
     square = _dot(rest, rest)
     y = _dot(rest, left) / square if square else 0.0
     x = (a1 - y * _dot(a, b)) / aa

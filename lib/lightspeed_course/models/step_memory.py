@@ -37,8 +37,9 @@ class Footprint:
     base: float = 0.0
 
     def __post_init__(self) -> None:
+        held = nonnegative("byte")
         for name in ("weight_bytes", "gradient_bytes", "optimizer_bytes", "logits_bytes", "base"):
-            checked("Footprint", name, getattr(self, name), nonnegative("byte"))
+            checked("Footprint", name, getattr(self, name), held)
         checked("Footprint", "kept", self.kept, positive())
 
 

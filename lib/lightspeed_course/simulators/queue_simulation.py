@@ -186,15 +186,17 @@ def simulate_decoding(
     prefill = checked("simulate_decoding", "prefill", prefill, TIMES)
     _same_length("simulate_decoding", arrivals, "tokens", tokens)
     start, departure = np.empty_like(arrivals), np.empty_like(arrivals)
+    # Plain numbers: one by one, a loop reads a list several times as fast as an array.
+    due, lengths, n = arrivals.tolist(), tokens.tolist(), len(arrivals)
     clock, steps, waiting = 0.0, 0, 0
     batch: list[tuple[float, int]] = []  # step after which it leaves, request
-    while batch or waiting < len(arrivals):
+    while batch or waiting < n:
         if not batch:
-            clock = max(clock, arrivals[waiting])
-        while len(batch) < slots and waiting < len(arrivals) and arrivals[waiting] <= clock:
+            clock = max(clock, due[waiting])
+        while len(batch) < slots and waiting < n and due[waiting] <= clock:
             start[waiting] = clock
             clock += prefill
-            heapq.heappush(batch, (steps + tokens[waiting], waiting))
+            heapq.heappush(batch, (steps + lengths[waiting], waiting))
             waiting += 1
         clock, steps = clock + step_time(len(batch)), steps + 1
         while batch and batch[0][0] <= steps:

@@ -6,7 +6,6 @@ import functools
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import least_squares
 
 from lightspeed.inference import burst_time, interrupted_step
 from lightspeed.transformer import Transformer, transformer
@@ -135,6 +134,7 @@ def served(rows):
 
 def fit(runs, times):
     """The `Engine` whose times between tokens fit these; a row that is far off counts less."""
+    from scipy.optimize import least_squares
 
     def off(logs):
         engine = Engine(*np.exp(logs))

@@ -127,6 +127,7 @@ def left_out(rows):
     """
     known, library, measured = columns(rows)
     told, sisterly = np.full((3, len(rows)), np.nan), np.zeros(len(rows), bool)
+    learnt = learner(known, library, measured)
     for chip in CLASSES:
         for number_format in rows["format"].present():
             whole = (rows["chip"] == chip) & (rows["format"] == number_format)
@@ -137,9 +138,8 @@ def left_out(rows):
             if number_format != WIDE:
                 pairs = releases(rows, library, whole, others, sisters)
             for own, by in pairs:
-                found = learnt(known, library, measured, by)
-                told[0, own] = expected(known, library, own, *found)
-                theirs = each_other(known, library, measured, rows["chip"], by, found)
+                told[0, own] = expected(known, library, own, *learnt(by))
+                theirs = each_other(known, library, rows["chip"], by, learnt)
                 told[1:, own] = interval(told[0, own], theirs, measured[by] / theirs)
                 sisterly[own] = number_format != WIDE and not (by & ~sisters).any()
     # Of a narrow product one sister sets the constants, and how far off they are on another chip is
@@ -152,21 +152,33 @@ def left_out(rows):
     return tuple(told)
 
 
-def learnt(known, library, measured, by):
-    """The constants that the rows of a mask set, and the names of their launches."""
-    return fit({name: column[by] for name, column in known.items()}, library[by], measured[by])
+def learner(known, library, measured):
+    """A function: mask -> the constants that its rows set, and the names of their launches.
+
+    What A says of B without C is also what it says of C without B, so each fit is kept.
+    """
+    kept = {}
+
+    def learnt(by):
+        key = by.tobytes()
+        if key not in kept:
+            own = {name: column[by] for name, column in known.items()}
+            kept[key] = fit(own, library[by], measured[by])
+        return kept[key]
+
+    return learnt
 
 
-def each_other(known, library, measured, chips, by, found):
-    """Times of the rows of `by`, each chip from the others among them; one alone from `found`."""
-    told = np.full(len(measured), np.nan)
+def each_other(known, library, chips, by, learnt):
+    """Times of the rows of `by`, each chip from the others among them; one alone from them all."""
+    told = np.full(len(library), np.nan)
     for chip in chips[by].present():
         own = by & (chips == chip)
         others = by & ~own
         if others.sum() >= FEWEST:
-            told[own] = expected(known, library, own, *learnt(known, library, measured, others))
+            told[own] = expected(known, library, own, *learnt(others))
         else:
-            told[own] = expected(known, library, own, *found)
+            told[own] = expected(known, library, own, *learnt(by))
     return told[by]
 
 
@@ -174,7 +186,8 @@ def expected(known, library, chosen, constants, names):
     """Times of some rows by these constants."""
     # A library that no other chip was measured with launches as the median does.
     launches = dict(zip(names, constants[3:], strict=True))
-    launch = [launches.get(name, np.median(constants[3:])) for name in library[chosen]]
+    usual = np.median(constants[3:])
+    launch = [launches.get(name, usual) for name in library[chosen]]
     told = kernel_of([*constants[:3], *launch], np.arange(chosen.sum(), dtype=np.intp))
     return product_time.__wrapped__(**{n: c[chosen] for n, c in known.items()}, **told)
 

@@ -211,10 +211,11 @@ def predicted_sum_error(dtype):
     """The error of the running sums of `sums`, from the chapter's own `accumulate`: no number
     format of numpy is used.
     """
-    stored = FORMATS[dtype].round(np.random.default_rng(0).random((SAMPLES, DRAWS, SUMMED)))
-    got = accumulate(stored.reshape(-1, SUMMED), FORMATS[dtype]).reshape(SAMPLES, DRAWS)
-    exact = np.array([[math.fsum(row) for row in sample] for sample in stored])
-    return float(np.median(np.sqrt(((got / exact - 1) ** 2).mean(axis=1))))
+    draws = np.random.default_rng(0).random((SAMPLES * DRAWS, SUMMED))
+    got = accumulate(draws, FORMATS[dtype])
+    exact = np.array([math.fsum(FORMATS[dtype].round(row)) for row in draws])
+    off = (got / exact - 1).reshape(SAMPLES, DRAWS)
+    return float(np.median(np.sqrt((off**2).mean(axis=1))))
 
 
 @functools.cache
