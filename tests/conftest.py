@@ -25,6 +25,16 @@ CHROMIUM_OPTIONS = [
 ]
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """At each commit the chapters run; their solutions, whose answers test_banks holds, with what
+    is slow. Who asks for solutions alone does not load this file, and gets them.
+    """
+    for item in items:
+        if item.path.suffix == ".ipynb" and item.path.parent.name == "solutions":
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(scope="session")
 def chromium():
     """A headless Chromium of the system, one for each test process: Playwright starts no second."""

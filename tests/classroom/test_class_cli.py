@@ -100,6 +100,7 @@ def hand_in(folder, path):
     return path
 
 
+@pytest.mark.slow
 def test_a_term(folder, say, tmp_path):
     path = hand_in(folder, tmp_path / "submissions.zip")
     status, out, _ = say("collect", "02", path)
@@ -318,6 +319,7 @@ def test_help_tells_the_tour(say):
     ]
 
 
+@pytest.mark.slow
 def test_without_bubblewrap_it_refuses_and_the_other_way_is_recorded(folder, tmp_path):
     hand_in(folder, tmp_path / "a.zip")
     command = [sys.executable, "-m", "lightspeed_cli", "class"]
@@ -342,6 +344,7 @@ def test_without_bubblewrap_it_refuses_and_the_other_way_is_recorded(folder, tmp
         } == {"not isolated"}
 
 
+@pytest.mark.slow
 def test_a_sample_class(tmp_path, say, monkeypatch):
     assert say("sample", tmp_path / "demo")[0] == 0
     monkeypatch.chdir(tmp_path / "demo")

@@ -15,7 +15,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lightspeed_class import class_folder as courses
@@ -581,9 +581,17 @@ FILES = st.lists(
 )
 
 
+examples = pytest.mark.parametrize("examples", [20, pytest.param(100, marks=pytest.mark.slow)])
+
+
+@examples
 @pytest.mark.filterwarnings("ignore:Duplicate name")
-@given(FILES, st.integers(0, 3), st.randoms(use_true_random=False))
-def test_in_whatever_order_and_however_often_nothing_is_lost(files, cuts, shuffle):
+def test_in_whatever_order_and_however_often_nothing_is_lost(examples):
+    runs = settings(max_examples=examples, deadline=None)
+    runs(given(FILES, st.integers(0, 3), st.randoms(use_true_random=False))(nothing_is_lost))()
+
+
+def nothing_is_lost(files, cuts, shuffle):
     place = Path(tempfile.mkdtemp())
     try:
         course = courses.new(place / "class")
@@ -736,10 +744,16 @@ def test_an_encrypted_and_a_damaged_file_in_an_archive(course, book, tmp_path):
     assert [s.refused != "" for s in book.submissions(NAME)] == [False, True, True]
 
 
-@given(
-    st.lists(st.tuples(st.integers(0, 3000), st.integers(0, 255)), max_size=6), st.integers(0, 3000)
-)
-def test_no_damage_to_an_archive_gets_out_of_it(damage, cut):
+DAMAGE = st.lists(st.tuples(st.integers(0, 3000), st.integers(0, 255)), max_size=6)
+
+
+@examples
+def test_no_damage_to_an_archive_gets_out_of_it(examples):
+    runs = settings(max_examples=examples, deadline=None)
+    runs(given(DAMAGE, st.integers(0, 3000))(stays_inside))()
+
+
+def stays_inside(damage, cut):
     place = Path(tempfile.mkdtemp())
     try:
         path = archive(place / "a.zip", [(f"{s}/x.ipynb", notebook(s)) for s in ROSTER])

@@ -289,6 +289,7 @@ def wait_until_gone(pids, seconds=10):
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_a_killed_worker_costs_nothing(book):
     for i in range(6):
         book.add_student(f"s{i}")

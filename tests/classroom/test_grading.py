@@ -27,6 +27,7 @@ def scores(graded):
     }
 
 
+@pytest.mark.slow
 def test_each_student_has_a_variant():
     variant = question(QUESTIONS["bytes"]).variant("ada")
     mine = f'check("{QUESTIONS["bytes"]}", {tuple(map(float, variant.right))})'
@@ -167,6 +168,7 @@ def test_the_packages_of_the_course_fit_into_the_limits():
     assert (graded.points, graded.notes) == (4, ())
 
 
+@pytest.mark.slow
 def test_not_isolated_still_ends():
     endless = right("while True:\n    try: time.sleep(0.01)\n    except BaseException: pass")
     assert (

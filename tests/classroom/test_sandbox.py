@@ -68,6 +68,7 @@ print(graded.points, graded.notes)
 """
 
 
+@pytest.mark.slow
 def test_a_course_that_lies_below_tmp_is_not_hidden_by_the_sandboxs_own():
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         course = shutil.copytree(
@@ -106,6 +107,7 @@ def test_a_group_of_its_own_where_the_kernel_has_them(tmp_path, monkeypatch):
     shutil.rmtree(group)
 
 
+@pytest.mark.slow
 def test_a_server_is_used_again_and_replaced_when_it_is_odd():
     with Sandbox() as box:
         first = box._home._server

@@ -76,6 +76,7 @@ def one_link_changed(state):
         yield from ((key, state | {name: key}) for key in menu if used and key != state[name])
 
 
+@pytest.mark.slow
 def test_every_state_says_what_takes_its_time():
     for state, shown in states():
         times = times_of(state)
@@ -98,6 +99,7 @@ def test_no_algorithm_is_faster_than_the_fastest():
         assert times[match[1]] == min(times.values()), state
 
 
+@pytest.mark.slow
 def test_from_its_size_on_half_of_the_best_rate_is_reached_and_before_it_is_not():
     for state, _, match in said(r"Half of the best rate is reached from (\S+ \S+) on"):
         half = Q(match[1]).to("byte").magnitude
@@ -112,6 +114,7 @@ def test_from_its_size_on_half_of_the_best_rate_is_reached_and_before_it_is_not(
             assert rate(half * (1 + DIGITS) * 1.5**power) >= best / 2 * 0.999, state
 
 
+@pytest.mark.slow
 def test_no_other_link_of_the_menus_does_better_than_the_best_other_link():
     for state, facts, match in said(r"the best other link of the menus, (.+), to (\S+ \S+)\."):
         others = {key: time_shown(changed) for key, changed in one_link_changed(state)}

@@ -29,16 +29,17 @@ EDGE_BITS = [
 ]
 
 
-def patterns():
+def patterns(drawn):
     rng = np.random.default_rng(0)
-    for bits in [*EDGE_BITS, *rng.integers(0, 2, (12, TOGGLES)).tolist()]:
+    for bits in [*EDGE_BITS, *rng.integers(0, 2, (drawn, TOGGLES)).tolist()]:
         yield dict(zip(NAMES, map(bool, bits), strict=True))
 
 
+@pytest.mark.parametrize("drawn", [2, pytest.param(12, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", FORMATS)
-def test_every_kind_of_code_can_be_drawn(name):
+def test_every_kind_of_code_can_be_drawn(name, drawn):
     facts = [label for label, _ in explore().first.facts]
-    for bits in patterns():
+    for bits in patterns(drawn):
         for rest in (0, 1):
             shown = view(name, rest, **bits)
             assert shown.verdict
@@ -46,10 +47,11 @@ def test_every_kind_of_code_can_be_drawn(name):
             json.dumps(shown.spec(), allow_nan=False)
 
 
+@pytest.mark.parametrize("codes", [50, pytest.param(300, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", [n for n in FORMATS if FORMATS[n].bits <= TOGGLES])
-def test_the_words_fit_the_code(name):
+def test_the_words_fit_the_code(name, codes):
     f = FORMATS[name]
-    for code in np.unique(np.linspace(0, 2**f.bits - 1, 300).astype(int)):
+    for code in np.unique(np.linspace(0, 2**f.bits - 1, codes).astype(int)):
         bits = bits_of(f, int(code))
         assert code_of(f, 0, bits) == code
         value, verdict = f.decode(int(code)), view(name, **bits).verdict

@@ -124,6 +124,7 @@ def test_who_reads_the_prompts_is_said():
     assert dict(fed.facts)["most if it reads the prompts too"] == "4.85/s"
 
 
+@pytest.mark.slow
 def test_no_number_is_given_to_what_never_happens():
     shown = view(10, 0.001, 512, 1e7, 2e12)
     assert "of which less than 1 ns waiting" in shown.verdict

@@ -11,10 +11,11 @@ from lightspeed_course.show import Line, Points
 from lightspeed_course.show.layout import lay_out
 
 
-def test_every_setting_can_be_drawn():
+@pytest.mark.parametrize("each", [3, pytest.param(5, marks=pytest.mark.slow)])
+def test_every_setting_can_be_drawn(each):
     e = explore()
     facts = [label for label, _ in e.first.facts]
-    for params in e.grid(each=5):
+    for params in e.grid(each=each):
         shown = e.view(**params)
         assert shown.verdict
         assert [label for label, _ in shown.facts] == facts

@@ -401,6 +401,7 @@ def test_points_outside_a_given_domain_are_left_out():
 # ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_svg_is_the_same_in_two_processes(tmp_path):
     program = (
         f"import sys; sys.path.insert(0, {str(__file__.rpartition('/')[0])!r}); import test_show as"
@@ -708,6 +709,7 @@ def test_importing_show_loads_nothing_heavy():
     )
 
 
+@pytest.mark.slow
 def test_drawing_leaves_pyplot_and_its_settings_alone():
     program = (
         f"import sys; sys.path.insert(0, {str(__file__.rpartition('/')[0])!r}); import test_show as"

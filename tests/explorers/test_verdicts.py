@@ -109,6 +109,7 @@ def compute_bound(machine, state, batch=None):
     ).compute_bound
 
 
+@pytest.mark.slow
 def test_the_roofline_speaks_of_its_menu():
     explorer = roofline.explore()
     menu = {name: hardware(key) for name, key in options(explorer, "hardware").items()}
@@ -160,6 +161,7 @@ def test_the_roofline_speaks_of_its_menu():
 # ---------------------------------------------------------------- queues and serving
 
 
+@pytest.mark.slow
 def test_the_queue_names_what_sets_its_capacity():
     def claims(state, shown):
         rate, time, servers = (state[n] for n in ("arrival_rate", "service_time", "servers"))
@@ -224,6 +226,7 @@ def batches(key, chips, model, weights, context, budget):
     return held, largest(lambda b: serving.decode_step(b, **laws).time <= budget), laws
 
 
+@pytest.mark.slow
 def test_serving_speaks_of_its_menu_and_counts_the_prompts():
     explorer = queueing.explore_serving()
     menu = options(explorer, "hardware")
@@ -280,6 +283,7 @@ def test_serving_speaks_of_its_menu_and_counts_the_prompts():
 # ---------------------------------------------------------------- scaling
 
 
+@pytest.mark.slow
 def test_the_peak_of_scaling_is_the_peak_of_all():
     every = range(1, scaling.MOST + 1)
 
@@ -503,6 +507,7 @@ def helps(remedy, loss, state):
     return getattr(after, loss) / after.time < getattr(before, loss) / before.time
 
 
+@pytest.mark.slow
 def test_the_plans_advice_is_the_best_of_all_single_changes():
     explorer = parallelism.explore()
     menus = {name: options(explorer, name) for name in SPLIT.values()}

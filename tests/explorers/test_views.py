@@ -26,11 +26,12 @@ EXPLORERS = {
 }
 
 
+@pytest.mark.parametrize("most", [100, pytest.param(400, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", EXPLORERS)
-def test_every_setting_can_be_drawn(name):
+def test_every_setting_can_be_drawn(name, most):
     e = EXPLORERS[name]()
     facts = [label for label, _ in e.first.facts]
-    for params in e.grid(each=3, most=400):
+    for params in e.grid(each=3, most=most):
         shown = e.view(**params)
         assert shown.verdict
         assert [label for label, _ in shown.facts] == facts, params
@@ -53,10 +54,11 @@ def inside(axis, values):
     return all(low <= value <= high for value in values)
 
 
+@pytest.mark.parametrize("most", [60, pytest.param(300, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", WITH_POINTS)
-def test_the_point_stays_on_the_chart(name):
+def test_the_point_stays_on_the_chart(name, most):
     e = WITH_POINTS[name]()
-    for params in e.grid(each=2, most=300):
+    for params in e.grid(each=2, most=most):
         for chart in e.view(**params).charts:
             for mark in (mark for mark in chart.marks if isinstance(mark, Points)):
                 assert inside(chart.x, mark.x) and inside(chart.y, mark.y), (chart.title, params)

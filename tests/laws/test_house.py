@@ -3,6 +3,7 @@ start at once.
 """
 
 import ast
+import functools
 import graphlib
 import pkgutil
 import subprocess
@@ -28,9 +29,11 @@ def dotted(path):
 MODULES = {dotted(path): path for path in FILES}
 
 
+@functools.cache
 def imported(path):
     """The modules of ours that a file imports anywhere, nested imports included."""
     package = dotted(path) if path.name == "__init__.py" else dotted(path).rpartition(".")[0]
+    found = []
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -44,7 +47,8 @@ def imported(path):
             ]
         else:
             continue
-        yield from (name for name in names if name.split(".")[0] in PACKAGES)
+        found += [name for name in names if name.split(".")[0] in PACKAGES]
+    return found
 
 
 def test_every_file_of_lib_belongs_to_a_package():

@@ -165,6 +165,7 @@ def test_a_measured_machine_shows_a_format_that_it_has(own_records):
     assert shown.charts == view(hardware=machine.OWN, compute="fp32").charts
 
 
+@pytest.mark.slow
 def test_a_page_fits_a_phone_and_the_dark():
     page = report.to_html(record.shipped()["intel_xeon_2core"])
     assert "prefers-color-scheme: dark" in page and 'name="viewport"' in page

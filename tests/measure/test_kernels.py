@@ -174,6 +174,7 @@ print(repr(numba.config.CACHE_DIR), y.sum())
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     sys.platform != "linux", reason="the cache folder is set by a variable of Linux desktops"
 )

@@ -151,6 +151,7 @@ def test_what_an_explorer_shows_at_first_is_the_same_for_every_reader(name, own_
     assert len(of_machines(after)) == len(of_machines(before)) + 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXPLORERS)
 def test_every_measured_machine_can_be_drawn(name, own_records):
     record.save(laptop())

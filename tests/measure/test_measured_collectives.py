@@ -298,6 +298,7 @@ def test_every_collective_is_right_between_real_processes():
     assert all(isinstance(q, Quantity) for q in record.quantities(kept))
 
 
+@pytest.mark.slow
 @needs_mpi
 def test_under_a_launcher_the_command_is_a_rank_and_one_speaks(tmp_path):
     command = [
@@ -342,6 +343,7 @@ def test_another_mpi_than_the_launchers_is_told():
     )
 
 
+@pytest.mark.slow
 @needs_mpi
 @pytest.mark.parametrize(
     ("sign", "words"),

@@ -35,6 +35,7 @@ def test_a_running_sum_in_the_machine_is_the_chapters_to_the_bit(dtype, seed):
     np.testing.assert_array_equal(got, accumulate(stored, FORMATS[dtype]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["fp64", "fp32", "fp16", "bf16"])
 def test_the_running_error_is_predicted_exactly(sums, dtype):
     assert sums["precision.sum_error", dtype, "running"].value == measured.predicted_sum_error(
@@ -60,6 +61,7 @@ def test_a_wide_accumulator_mends_the_narrow_sums(sums):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["fp16", "int8"])
 def test_the_noise_of_a_product_is_that_of_storing(products, dtype):
     assert products["precision.matmul_error", dtype].value == pytest.approx(

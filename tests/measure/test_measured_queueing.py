@@ -186,6 +186,7 @@ def test_an_ideal_server_equals_its_replay_and_its_own_formula():
         assert row.falls_within() or row.load.load > 0.3
 
 
+@pytest.mark.slow
 def test_overheads_are_found_and_put_into_the_law():
     plan = queueing_load.loads(30, 0.01)
     found = queueing.quantities(*ideal(plan, trip=0.003))
@@ -274,6 +275,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_server_and_sender_go_when_the_measurement_is_killed(tmp_path):
     (tmp_path / "script.py").write_text(KILLED)
@@ -289,6 +291,7 @@ def test_server_and_sender_go_when_the_measurement_is_killed(tmp_path):
     assert len(pids) == 2 and gone(pids) and "Traceback" not in said
 
 
+@pytest.mark.slow
 def test_a_short_run_near_full_load_mostly_lies_below_the_formula():
     for name in ("amd_epyc_2core", "intel_xeon_2core"):
         found = record.quantities(record.shipped()[name])

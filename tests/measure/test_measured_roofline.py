@@ -254,6 +254,7 @@ def test_without_torch_the_narrow_types_are_missing(monkeypatch):
     )
 
 
+@pytest.mark.slow
 def test_the_loops_over_vectors_count_what_they_do(monkeypatch):
     monkeypatch.setattr(measured, "_far", lambda quick: 2**20)
     found = [q for q in measured.loops() if not isinstance(q, Missing)]

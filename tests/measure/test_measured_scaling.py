@@ -141,6 +141,7 @@ def test_a_real_run_has_a_pair_of_times_for_each_round():
             assert all(0 < alone < total for rows in times.values() for alone, total in rows)
 
 
+@pytest.mark.slow
 def test_a_machine_with_one_processor(monkeypatch):
     monkeypatch.setattr(scaling, "usable_cores", lambda: 1)
     monkeypatch.setattr(scaling, "WAITERS", (1, 2, 3))

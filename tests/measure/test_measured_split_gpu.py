@@ -81,6 +81,7 @@ def test_what_was_too_slow_is_left_out():
     assert {s.way for s in split_mlp.splits(part)} == {"tensor"}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not HAS_MPI, reason="mpi4py is not installed: pip install 'speed-of-light[measure]'"
 )

@@ -81,6 +81,7 @@ def test_one_that_dies_is_noticed():
         receive(pipe, 20)
 
 
+@pytest.mark.slow
 def test_one_that_does_not_answer_is_given_up_and_ended():
     with crew(deaf) as (pipe,):
         pid = receive(pipe, 20)
@@ -100,6 +101,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_they_go_when_the_parent_does(tmp_path, how):
@@ -129,6 +131,7 @@ def echoing(pipe):
     pipe.recv()
 
 
+@pytest.mark.slow
 def test_a_script_that_forgets_its_guard_is_told_so(tmp_path):
     (tmp_path / "script.py").write_text(
         "from lightspeed_course.measure.instruments import scaling\nscaling.measure()\n"

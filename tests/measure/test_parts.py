@@ -61,6 +61,7 @@ def test_every_mishap_is_named_and_the_rest_runs(fake):
     assert any("without crashes" in line for line in fake.said)
 
 
+@pytest.mark.slow
 def test_one_that_hangs_is_stopped(fake, monkeypatch):
     monkeypatch.setattr(runner, "PATIENCE", 2)
     shown = fake("hangs", "good")
@@ -68,6 +69,7 @@ def test_one_that_hangs_is_stopped(fake, monkeypatch):
     assert record.find(shown, "good.time").value == 1e-3
 
 
+@pytest.mark.slow
 def test_one_that_will_not_be_interrupted_is_killed(fake, monkeypatch):
     monkeypatch.setattr(runner, "PATIENCE", 2)
     monkeypatch.setattr(runner, "GRACE", 0.5)

@@ -93,6 +93,7 @@ def test_an_expected_error_is_its_message(cells):
     assert error.traceback == ["ValueError: expected FLOP/byte above 153"]
 
 
+@pytest.mark.slow
 def test_a_measurement_stays_until_its_cell_changes(samples, tmp_path):
     for path in (CHAPTER, "chapters/01_sample.py"):
         (tmp_path / path).parent.mkdir(exist_ok=True)
@@ -196,6 +197,7 @@ def edit(path, old, new):
     path.write_text(text.replace(old, new))
 
 
+@pytest.mark.slow
 def test_a_fresh_course_passes_the_check(course, monkeypatch):
     # of the real course, which has its own test
     monkeypatch.setattr("lightspeed_course.authoring.check.unbound_in_library", list)

@@ -185,6 +185,7 @@ def test_an_array_of_bare_integers_is_found():
         assert len(list(bare_integers(bad))) == 1, bad
 
 
+@pytest.mark.slow
 def test_nbconvert_keeps_the_words_of_a_figure():
     from nbconvert import HTMLExporter
 

@@ -228,6 +228,7 @@ def test_no_gate_reaches_a_reader(tmp_path):
     assert [cell.id for cell in read(script)] != [] and "gates" not in text
 
 
+@pytest.mark.slow
 def test_a_page_with_gates_is_the_page_without(tmp_path):
     _, script = built(tmp_path, PAGE)
     gated = script.with_suffix(".ipynb").read_bytes()
@@ -256,7 +257,9 @@ def test_a_page_with_gates_is_the_page_without(tmp_path):
             "a and b",
             "smaller than b.\n    a and b is 2, a int; a condition is True or False",
         ),
-        ("a < b", "a < c", "smaller than b.\n    a < c: NameError"),
+        pytest.param(
+            "a < b", "a < c", "smaller than b.\n    a < c: NameError", marks=pytest.mark.slow
+        ),
         (
             'than a": b > a',
             'than a": b < a',

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from lightspeed_course.practice.questions import bank, topics
 
 BLOCKED = (
@@ -13,6 +15,7 @@ BLOCKED = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_explorers_and_questions_run_on_a_bare_python():
     script = Path(__file__).with_name("bare.py")
     environment = os.environ | {"LIGHTSPEED_DATA": "/nowhere"}

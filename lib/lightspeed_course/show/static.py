@@ -263,7 +263,8 @@ def _rect(axes, mark):
 
     look = {"alpha": 0.10, "lw": 0} if mark["shade"] else {"edgecolor": "white", "lw": 1}
     for x1, x2, y1, y2 in zip(mark["x1"], mark["x2"], mark["y1"], mark["y2"], strict=True):
-        axes.add_patch(
+        # Not add_patch: it works out anew what the axes must show, and that is set already.
+        axes.add_artist(
             Rectangle((x1, y1), x2 - x1, y2 - y1, facecolor=COLORS[mark["color"]], **look)
         )
 

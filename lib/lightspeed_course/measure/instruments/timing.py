@@ -9,6 +9,7 @@ concluded from a quantity.
 
 from __future__ import annotations
 
+import functools
 import gc
 import math
 import statistics
@@ -80,7 +81,7 @@ class Quantity:
         """The median of the samples, in `unit`."""
         return statistics.median(self.samples) if self.samples else self.stated["median"]
 
-    @property
+    @functools.cached_property
     def spread(self):
         """The coefficient of variation of the middle 80 %, as a fraction; NaN where none is
         known or samples vary by nature.
