@@ -4,7 +4,9 @@ an example, guess before a move.
 
 import pytest
 
+from lightspeed.catalog import accelerator
 from lightspeed_course.explorers import roofline
+from lightspeed_course.web.live import explorers
 
 pytestmark = pytest.mark.slow
 
@@ -97,7 +99,87 @@ def test_a_guess_is_made_before_the_move_is_seen(page):
     page.wait_for_function("!document.querySelector('.sol-guess')")
 
 
-def test_it_fits_a_small_window(page):
-    page.set_viewport_size({"width": 1280, "height": 780})
-    page.wait_for_timeout(200)
+def row(page, name):
+    """The kept and the present text of a row of the comparison."""
+    return (
+        page.locator(".sol-compared tr", has=page.get_by_text(name, exact=True))
+        .locator("td")
+        .all_inner_texts()
+    )
+
+
+def test_a_state_that_is_kept_stands_beside_the_next_ones(page):
+    hold = page.get_by_role("button", name="keep this state")
+    facts = dict(roofline.view().facts)
+    hold.focus()
+    page.keyboard.press("Enter")
+    assert hold.get_attribute("aria-pressed") == "true"
+    assert page.locator(".sol-facts").is_hidden()
+    assert row(page, "intensity") == [facts["intensity"]] * 2
+    x, y = middle(page)
+    for state in ({"batch": 1, "weights": "int4"}, {"batch": 8192, "weights": "bf16"}):
+        name = "decode, int4 weights" if state["batch"] == 1 else "prefill"
+        page.get_by_role("button", name=name, exact=True).click()
+        after = dict(roofline.view(**state).facts)
+        page.wait_for_function(
+            "text => [...document.querySelectorAll('.sol-compared td')].some(d => d.textContent === text)",
+            arg=after["lower bound"],
+        )
+        assert row(page, "lower bound") == [facts["lower bound"], after["lower bound"]]
+        changed = ["128 tokens", "1 token" if state["batch"] == 1 else "8,192 tokens"]
+        assert row(page, "B") == changed
+        assert page.locator(".sol-compared").get_by_text("weights").count() == (state["batch"] == 1)
+        page.wait_for_timeout(950)  # the next move begins after a pause, and has a ghost of its own
+    kept = page.locator("svg .sol-kept circle")
+    assert middle(page, "svg .sol-kept circle") == pytest.approx((x, y), abs=1)
+    assert kept.count() == 1 and page.locator(".sol-ghost circle").count() == 1
+    assert page.locator("svg .sol-kept text").text_content() == "kept"
     assert page.locator(".sol-view").bounding_box()["height"] <= 780
+    hold.press(" ")
+    assert hold.get_attribute("aria-pressed") == "false"
+    assert page.locator(".sol-facts").is_visible() and page.locator(".sol-compared").is_hidden()
+    assert page.locator("svg .sol-kept").count() == 0 and page.failures == []
+
+
+def test_the_law_moves_with_its_numbers(page):
+    law = page.locator(".sol-formula span")
+    assert law.all_inner_texts() == roofline.view().formula.lines()
+    page.get_by_role("button", name="decode for one user").click()
+    after = roofline.view(**roofline.STORIES["decode for one user"]).formula.lines()
+    page.wait_for_function(
+        "text => document.querySelector('.sol-formula').lastChild.textContent === text",
+        arg=after[1],
+    )
+    page.get_by_label("hardware").select_option(label=accelerator("a100_80gb").name)
+    page.get_by_label("arithmetic").select_option(label="fp8")  # no such units: no roof, no law
+    page.wait_for_function("document.querySelector('.sol-formula').hidden")
+
+
+# What JupyterLab leaves for an output in a window of 1280 by 780, which is about the site's column,
+# and as wide as an explorer gets.
+WIDTHS = (848, 1170)
+
+
+def test_every_explorer_fits_a_small_window(opened):
+    """At first, with each example, and in states from all over its controls."""
+    high = {}
+    for name, demo in explorers().items():
+        page = opened(demo, width=WIDTHS[0])
+        states = [{}] + [
+            {k: demo.controls[k].options[i][1] for k, i in at.items()} for _, at in demo.presets
+        ]
+        for state in [*states, *demo.grid(each=2, most=4)]:
+            demo.set(**state)
+            page.evaluate("content => answer(content)", demo.chart.content)
+        for width in WIDTHS:
+            page.set_viewport_size({"width": width, "height": 780})
+            page.wait_for_function(
+                "w => Math.abs(document.querySelector('.sol-view').offsetWidth - w) < 2", arg=width
+            )
+            page.wait_for_timeout(60)
+            high[name, width] = page.locator(".sol-view").bounding_box()["height"]
+        assert page.evaluate("document.documentElement.scrollWidth") <= WIDTHS[-1], name
+        assert page.failures == []
+        page.context.close()
+    assert len(high) > 40
+    assert not {key: height for key, height in high.items() if height > 780}, high

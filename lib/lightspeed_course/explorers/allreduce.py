@@ -5,11 +5,13 @@ from __future__ import annotations
 import functools
 import math
 
+from lightspeed.collectives import busbw_factor
 from lightspeed_course.show import (
     Axis,
     Boxes,
     Chart,
     Choice,
+    Formula,
     Line,
     Play,
     Slider,
@@ -69,7 +71,14 @@ def view(algorithm="ring", ranks=4, moment=0):
     going = after[moment] if moment < last else ()
     before = found[max(moment - 1, 0)]
     chart = picture(algorithm, ranks, before, state, going)
-    return View(chart, verdict(algorithm, ranks, moment, last, state), told, last + 1)
+    words = verdict(algorithm, ranks, moment, last, state)
+    return View(chart, words, told, last + 1, share_sent(ranks) if algorithm == "ring" else None)
+
+
+def share_sent(n):
+    """What each GPU of a ring sends."""
+    factor = busbw_factor("all_reduce", n)
+    return Formula("sent, in buffers", "2 * (n - 1) / n", {"n": (n, "")}, (factor, ""))
 
 
 def verdict(algorithm, n, moment, last, state):

@@ -20,6 +20,7 @@ from lightspeed_course.show import (
     Bars,
     Chart,
     Choice,
+    Formula,
     Line,
     LogSlider,
     Points,
@@ -219,7 +220,13 @@ def view(
     words = f"{words} {what_would_help(state, size, time)}"
     if switch:
         words = f"{words} {about_the_switch(state, times, best, size)}"
-    return View(charts(times, collective, n, size, best, line), words, facts)
+    law = Formula(
+        "busbw",
+        f"{'2 * ' * (collective == 'all_reduce')}(n - 1) / n * message / time",
+        {"n": (n, ""), "message": (size, "byte"), "time": (time, "s")},
+        (busbw, "byte/s"),
+    )
+    return View(charts(times, collective, n, size, best, line), words, facts, formula=law)
 
 
 def in_words(best, time, latency, busbw, line, half):
@@ -315,6 +322,7 @@ def charts(times, collective, n, size, best, line):
             ),
         ],
         title="how much of the link is used",
+        height=270,
     )
     latency = {name: time(0.0) / max(time(size), 1e-12) for name, time in times.items()}
     names = list(times)
@@ -343,6 +351,7 @@ def charts(times, collective, n, size, best, line):
             ),
         ],
         title="where the time goes",
+        height=205,
     )
     return [rate, split]
 

@@ -16,6 +16,7 @@ from lightspeed_course.show import (
     Bars,
     Chart,
     Choice,
+    Formula,
     Line,
     LogSlider,
     Rule,
@@ -100,6 +101,17 @@ def view(
         [queue_chart(here, marks, pause, buffer, control), end_chart(runs, ideal, control)],
         " ".join(words),
         facts,
+        formula=Formula(
+            "the link alone",
+            "senders * burst / rate + 2 * delay",
+            {
+                "senders": (senders, ""),
+                "burst": (burst, "byte"),
+                "rate": (line, "byte/s"),
+                "delay": (DELAY, "s"),
+            },
+            (ideal, "s"),
+        ),
     )
 
 
@@ -164,7 +176,7 @@ def queue_chart(here, marks, pause, buffer, control):
         Axis("queue at the port", "byte", domain=(0, 1.1 * buffer)),
         [Line(times, queues, "", "blue"), *rules],
         title="The queue",
-        height=300,
+        height=245,
     )
 
 
@@ -185,7 +197,7 @@ def end_chart(runs, ideal, control):
         ]
         + [Rule(x=ideal, label="the link alone", color="green")],
         title="When it is done",
-        height=300,
+        height=245,
     )
 
 
@@ -266,6 +278,15 @@ def fabric_view(
         f"{wait(here, alone)} {si(share, '%', 2)} of the bytes cross a spine."
         f" {best_of(every, best, here.time)}",
         facts,
+        formula=Formula(
+            "time",
+            "bytes / rate",
+            {
+                "bytes": (here.bytes[here.fullest], "byte"),
+                "rate": (here.fabric.capacity(here.fullest), "byte/s"),
+            },
+            (here.time, "s"),
+        ),
     )
 
 
@@ -314,7 +335,7 @@ def link_chart(found):
         Axis("busy for", "s", domain=(0, 1.15 * found.time)),
         [*lines, Rule(y=SIZE / found.fabric.bandwidth, label="what an adapter needs")],
         title="Which links carry what",
-        height=300,
+        height=245,
     )
 
 
@@ -337,7 +358,7 @@ def spine_chart(design, place, nodes, oversubscription, route, traffic):
             for kind, share in zip(TRAFFIC, shares, strict=True)
         ],
         title="What crosses a spine",
-        height=300,
+        height=245,
     )
 
 

@@ -19,6 +19,7 @@ from lightspeed_course.show import (
     Bars,
     Chart,
     Choice,
+    Formula,
     Line,
     LogSlider,
     Points,
@@ -106,6 +107,7 @@ def view(path="pcie5_x16", size=65536):
         ),
         Rule(x=crossover, label=f"crossover {si(crossover, 'byte')}"),
     ]
+    law = None
     if size > holds:
         words, facts = too_large(size, holds), dict.fromkeys(FACTS, "–")
         facts["crossover size"] = si(crossover, "byte")
@@ -118,13 +120,23 @@ def view(path="pcie5_x16", size=65536):
         )
         words = in_words(size, latency, moving, bandwidth, crossover)
         facts = transfer_facts(latency, moving, total, size, crossover)
+        law = Formula(
+            "time",
+            "latency + size / bandwidth",
+            {
+                "latency": (latency, "s"),
+                "size": (size, "byte"),
+                "bandwidth": (bandwidth, "byte/s"),
+            },
+            (total, "s"),
+        )
     chart = Chart(
         Axis("size of the transfer", "byte", "log", domain=(SMALLEST, LARGEST)),
         Axis("time", "s", "log", domain=(1e-10, 1e3)),
         tuple(marks),
         title=name,
     )
-    return View(chart, words, facts)
+    return View(chart, words, facts, formula=law)
 
 
 def too_large(size, holds):
@@ -226,7 +238,7 @@ def generations_view(old="a100_80gb", new="b200"):
             *bars(factors, ratios, "ratios", "orange"),
             Rule(x=1),
         ),
-        height=400,
+        height=380,
     )
     facts = {
         name: f"{si(was, unit)} → {si(after[name][0], unit)}"

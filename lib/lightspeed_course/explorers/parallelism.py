@@ -24,6 +24,7 @@ from lightspeed_course.show import (
     Bars,
     Chart,
     Choice,
+    Formula,
     Line,
     LogSlider,
     Points,
@@ -107,7 +108,17 @@ def view(
         f"{si(whole, '%', 2)} of the pipeline's time, {share(took.bubble, took)} of the step",
         synced_in_words(here),
     )
-    return View(charts(here), in_words(at, here), dict(zip(FACTS, facts, strict=True)))
+    law = Formula(
+        "MFU",
+        "FLOPs / (time * peak)",
+        {
+            "FLOPs": (took.model_flops, "FLOP"),
+            "time": (took.time, "s"),
+            "peak": (took.peak, "FLOP/s"),
+        },
+        (took.mfu, "%"),
+    )
+    return View(charts(here), in_words(at, here), dict(zip(FACTS, facts, strict=True)), formula=law)
 
 
 def share(seconds, took):
@@ -261,19 +272,19 @@ def charts(here):
     terms = {SHOWN[name]: (v / whole, si(v, "s", 2)) for name, v in seconds.items()}
     beside = {HIDDEN: (hidden / whole, si(hidden, "s", 2))}
     return (
-        waterfall(parts, "memory a GPU, of its capacity", 2, "Does it fit?"),
-        waterfall(terms, "share of the step", 1, "Where the step goes", beside),
+        waterfall(parts, "memory a GPU, of its capacity", 2, "Does it fit?", height=152),
+        waterfall(terms, "share of the step", 1, "Where the step goes", beside, height=184),
         Chart(
             Axis("of the way through the step", "%", domain=(0, 1)),
-            Axis("busy GPUs of a pipeline", "%", domain=(0, 1.05)),
+            Axis("", "%", domain=(0, 1.05)),
             (Line(*busy(here.plan), "", "green"),) if here else (Rule(y=0),),
-            title="Fill and drain (1F1B, equal stages)",
-            height=260,
+            title="Busy GPUs of a pipeline: fill and drain (1F1B, equal stages)",
+            height=118,
         ),
     )
 
 
-def waterfall(parts, label, top, title, beside=None):
+def waterfall(parts, label, top, title, beside=None, height=260):
     """Bars one after the other; name -> (share, text). Cut off at the end of the axis, with a mark.
 
     Those of `beside` run at the same time and add nothing: they start at the left, in grey.
@@ -302,7 +313,7 @@ def waterfall(parts, label, top, title, beside=None):
         Axis(scale="category", categories=at),
         tuple(marks),
         title=title,
-        height=260,
+        height=height,
     )
 
 

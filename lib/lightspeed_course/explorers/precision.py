@@ -10,7 +10,18 @@ import string
 import textwrap
 
 from lightspeed.precision import FORMATS, Integer
-from lightspeed_course.show import Axis, Bars, Chart, Choice, Points, Text, View, explorer, si
+from lightspeed_course.show import (
+    Axis,
+    Bars,
+    Chart,
+    Choice,
+    Formula,
+    Points,
+    Text,
+    View,
+    explorer,
+    si,
+)
 from lightspeed_course.show.explore import Control
 
 THIN = 0.4  # of the room for a bar: leaves some above it for the number
@@ -49,7 +60,18 @@ def view(format="bf16", rest=0, **bits):
         "codes": si(2**f.bits, "", 4) if f.bits <= 32 else f"{2}{str(f.bits).translate(RAISED)}",
     }
     charts = (strip(f, code), extent(f, value), line(f, value))
-    return View(charts, in_words(f, code, value, near), facts)
+    return View(charts, in_words(f, code, value, near), facts, formula=taken_apart(f, value))
+
+
+def taken_apart(f, value):
+    """The value as a number near one times a power of two; of an integer, or of a code without a
+    value, there is nothing to take apart.
+    """
+    if isinstance(f, Integer) or not math.isfinite(value) or not value:
+        return None
+    power = math.frexp(max(abs(value), f.smallest_normal))[1] - 1
+    parts = {"significand": (math.ldexp(value, -power), ""), "exponent": (power, "")}
+    return Formula("value", "significand * 2 ** exponent", parts, (value, ""))
 
 
 def code_of(f, rest, bits):

@@ -20,6 +20,7 @@ from lightspeed_course.show import (
     Axis,
     Chart,
     Choice,
+    Formula,
     Line,
     LogSlider,
     Points,
@@ -93,7 +94,18 @@ def view(arrival_rate=400, service_time=0.05, servers=32, kv_bytes=1e9, memory=2
             f"Overload: {excess}, and the queue grows without limit. "
             f"{capacity} {way_out(load, kv_bytes)}"
         )
-    return View([slowdown(load / slots, slots), live(load / slots, slots)], verdict, facts)
+    law = Formula(
+        "load",
+        "arrivals * service_time / slots",
+        {
+            "arrivals": (arrival_rate, "requests/s"),
+            "service_time": (service_time, "s"),
+            "slots": (slots, ""),
+        },
+        (load / slots, "%"),
+    )
+    charts = [slowdown(load / slots, slots), live(load / slots, slots)]
+    return View(charts, verdict, facts, formula=law)
 
 
 def what_sets_it(servers, fit):
@@ -153,7 +165,7 @@ def slowdown(rho, slots):
         Axis("time in system / service time", scale="log", domain=(0.9, TOP_SLOWDOWN)),
         [*lines, Rule(x=1, label="full"), here],
         title="How long",
-        height=300,
+        height=270,
     )
 
 
@@ -190,7 +202,7 @@ def live(rho, slots):
         Axis("inside / slots", domain=(0, TOP_INSIDE)),
         [Line(*zip(*drawn, strict=True), "", "orange"), Rule(y=1, label="every slot busy")],
         title="One run from an empty start",
-        height=300,
+        height=230,
     )
 
 
@@ -318,9 +330,20 @@ def serving_view(
     feeders = serving.prefill_servers(prefill, slots, step, output)
     told = (f"{si(most)}/s", f"{si(both)}/s", time, si(feeders, digits=2))
     others = elsewhere(hardware, chips, model, weights, context, budget, limit)
-    return View(
-        charts, f"{verdict} {state} {others}", facts | dict(zip(CAPACITY, told, strict=True))
+    law = Formula(
+        "time for a token",
+        "caches / bandwidth + max(weights / bandwidth, FLOPs / peak)",
+        {
+            "caches": (slots * arguments["kv_bytes"], "byte"),
+            "weights": (weight_bytes, "byte"),
+            "FLOPs": (2 * arguments["parameters"] * slots, "FLOP"),
+            "bandwidth": (arguments["bandwidth"], "byte/s"),
+            "peak": (arguments["peak"], "FLOP/s"),
+        },
+        (step, "s"),
     )
+    facts |= dict(zip(CAPACITY, told, strict=True))
+    return View(charts, f"{verdict} {state} {others}", facts, formula=law)
 
 
 def keeps_up(queue, output, arrival_rate, both):

@@ -13,7 +13,7 @@ from lightspeed.roofline import WIDTH
 from lightspeed_course.explorers.menus import listed, machines
 from lightspeed_course.measure.machine import hardware as hardware_of
 from lightspeed_course.measure.machine import measured
-from lightspeed_course.show import Choice, LogSlider, View, explorer, roof_chart, si
+from lightspeed_course.show import Choice, Formula, LogSlider, View, explorer, roof_chart, si
 
 ARITHMETIC = ("bf16", "fp8", "int8", "fp32")
 STORIES = {
@@ -73,7 +73,18 @@ def view(
     ratios = (si(x, "FLOP/byte") for x in (intensity, ridge))
     facts = zip(FACTS, (*times, *ratios, si(reached, "token"), si(short, "token")), strict=True)
     verdict = in_words(t, peak, reached, batch) + " " + elsewhere(t, flops, size, compute, machine)
-    return View(roof(machine, compute, peak, intensity), verdict, tuple(facts))
+    law = Formula(
+        "time",
+        "max(FLOPs / peak, bytes / bandwidth)",
+        {
+            "FLOPs": (flops, "FLOP"),
+            "peak": (peak, "FLOP/s"),
+            "bytes": (size, "byte"),
+            "bandwidth": (bandwidth, "byte/s"),
+        },
+        (t.lower, "s"),
+    )
+    return View(roof(machine, compute, peak, intensity), verdict, tuple(facts), formula=law)
 
 
 def no_peak(machine, compute, intensity):

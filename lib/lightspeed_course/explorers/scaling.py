@@ -10,7 +10,18 @@ from __future__ import annotations
 import math
 
 from lightspeed import scaling
-from lightspeed_course.show import Axis, Chart, Line, LogSlider, Points, Rule, View, explorer, si
+from lightspeed_course.show import (
+    Axis,
+    Chart,
+    Formula,
+    Line,
+    LogSlider,
+    Points,
+    Rule,
+    View,
+    explorer,
+    si,
+)
 from lightspeed_course.show.spaced import by_ratio
 
 MOST = 10_000  # processors drawn
@@ -39,7 +50,13 @@ def view(n=32, serial=0.05, kappa=2e-4):
         speedups(n, serial, on_n, kappa, speedup, peak),
         costs(n, serial, on_n, kappa, speedup),
     )
-    return View(charts, in_words(n, serial, kappa, speedup), facts)
+    law = Formula(
+        "speedup",
+        "n / (1 + s * (n - 1) + κ * n * (n - 1))",
+        {"n": (n, ""), "s": (serial, "%"), "κ": (kappa, "")},
+        (speedup, ""),
+    )
+    return View(charts, in_words(n, serial, kappa, speedup), facts, formula=law)
 
 
 def times(speedup):
@@ -117,6 +134,7 @@ def speedups(n, serial, on_n, kappa, speedup, peak):
         Axis("speedup", "", "log", domain=(0.01, MOST)),
         tuple(marks),
         title="What it gives",
+        height=260,
     )
 
 
@@ -141,6 +159,7 @@ def costs(n, serial, on_n, kappa, speedup):
             Points((n,), (here,), labels=("here",), size=8, drop=True, drag=("n", None)),
         ),
         title="What it costs: the price of the job is one over this",
+        height=240,
     )
 
 

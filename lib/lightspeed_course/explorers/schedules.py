@@ -4,7 +4,20 @@ from __future__ import annotations
 
 import functools
 
-from lightspeed_course.show import Axis, Bars, Chart, Choice, Play, Rule, Slider, View, explorer, si
+from lightspeed.pipeline import bubble_over_total
+from lightspeed_course.show import (
+    Axis,
+    Bars,
+    Chart,
+    Choice,
+    Formula,
+    Play,
+    Rule,
+    Slider,
+    View,
+    explorer,
+    si,
+)
 from lightspeed_course.simulators.schedules import simulate
 
 LOOKS = {
@@ -78,7 +91,19 @@ def view(schedule="1f1b", stages=4, micro_batches=8, moment=0):
         f"{max(held(timeline, time)):g} now, {max(timeline.peak_activations):g} at the peak",
     )
     words = verdict(timeline, time, running)
-    return View(gantt(stages, timeline.span, timeline, time), words, told, moments(timeline))
+    chart = gantt(stages, timeline.span, timeline, time)
+    return View(chart, words, told, moments(timeline), bubble(timeline))
+
+
+def bubble(timeline):
+    """The law of the idle share, for the schedules that it is a law of."""
+    if timeline.schedule in SPLIT:
+        return None
+    names = {"p": (timeline.stages, ""), "m": (timeline.micro_batches, "")}
+    chunks = {"v": (timeline.chunks, "")} if timeline.chunks > 1 else {}
+    idle = bubble_over_total(timeline.stages, timeline.micro_batches, timeline.chunks)
+    expression = f"(p - 1) / ({'v * ' if chunks else ''}m + p - 1)"
+    return Formula("bubble", expression, names | chunks, (idle, "%"))
 
 
 def facts(*values):

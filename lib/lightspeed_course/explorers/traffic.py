@@ -17,6 +17,7 @@ from lightspeed_course.show import (
     Boxes,
     Chart,
     Choice,
+    Formula,
     Line,
     LogSlider,
     Play,
@@ -69,7 +70,19 @@ def clocks_view(hardware=HERE, batch=64, pieces=8, moment=0):
         "units idle so far": si(max(idle[1], 0.0), "%", 2),
     }
     words = clocks_verdict(bounds, pieces, run, time, idle)
-    return View(clocks_chart(bounds, moved, worked, time), words, told, SLICES + 1)
+    machine = hardware_of(hardware)
+    law = Formula(
+        "time if all overlaps",
+        "max(bytes / bandwidth, FLOPs / peak)",
+        {
+            "bytes": (size, "byte"),
+            "bandwidth": (machine.hbm_bandwidth, "byte/s"),
+            "FLOPs": (flops, "FLOP"),
+            "peak": (machine.bf16, "FLOP/s"),
+        },
+        (bounds.lower, "s"),
+    )
+    return View(clocks_chart(bounds, moved, worked, time), words, told, SLICES + 1, law)
 
 
 def clipped(start, end, time):

@@ -23,6 +23,7 @@ __getattr__, __dir__, __all__ = lazy(
         ),
         "roof": ("roof_chart",),
         "page": ("figure", "table"),
+        "formula": ("Formula",),
         "explore": ("View", "explorer", "Choice", "Slider", "LogSlider", "Play", "Toggle"),
     },
 )

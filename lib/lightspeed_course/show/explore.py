@@ -17,6 +17,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from .chart import Chart
 from .format import si
+from .formula import Formula
 from .host import here, widget_view
 from .layout import lay_out
 from .page import words
@@ -24,14 +25,16 @@ from .page import words
 
 @dataclass(frozen=True)
 class View:
-    """What an explorer shows for one set of parameters: charts, the verdict in words, and named
-    facts (texts). A picture that plays says how many `moments` it has with these parameters.
+    """What an explorer shows for one set of parameters: charts, the verdict in words, named facts
+    (texts), and the law with its numbers, where there is one. A picture that plays says how many
+    `moments` it has with these parameters.
     """
 
     charts: tuple
     verdict: str
     facts: tuple = ()
     moments: int = 0
+    formula: Formula | None = None
 
     def __post_init__(self):
         charts = (self.charts,) if isinstance(self.charts, Chart) else tuple(self.charts)
@@ -48,6 +51,7 @@ class View:
             "charts": [lay_out(chart) for chart in self.charts],
             "verdict": self.verdict,
             "facts": [list(fact) for fact in self.facts],
+            "formula": self.formula.lines() if self.formula else [],
             "moments": self.moments,
             "error": "",
         }
@@ -349,7 +353,9 @@ class Explorer:
             for control in self.controls.values()
             if control.name != self.play
         )
+        law = str(shown.formula or "")
         notes = [
+            law,
             static.joined(shown.facts),
             self.caption,
             "Run this cell to get the controls.",
@@ -363,7 +369,7 @@ class Explorer:
         drawn = static.svg(charts, self.caption, self.alt, settings, shown.verdict, notes)
         return {
             **widget_view(self.live().model_id),
-            "text/html": static.image(drawn, f"{self.alt} {shown.verdict}"),
+            "text/html": static.image(drawn, f"{self.alt} {shown.verdict} {law}".strip()),
             "text/plain": shown.verdict,
         }
 

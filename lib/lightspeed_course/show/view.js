@@ -15,6 +15,9 @@ const PATIENCE = 4000; // ms
 const PLAYS = 12000, SHORTEST = 120, LONGEST = 900, ON_ITS_WAY = 350;
 // A pause after which a change begins a new move: what was seen before it stays as a ghost.
 const PAUSE = 900; // ms
+// More controls than these, or more than one chart: the controls stand beside, where there is room.
+const FEW = 4;
+const KEPT = "kept";
 const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 const SILENCE = "No answer from the kernel. It may be busy: move a control to ask again. If it was restarted, run this cell again.";
@@ -225,23 +228,25 @@ function placed({margin, height, x, y}, width) {
   return {left, right, top, bottom, x: scale(x, left, right), y: scale(y, bottom, top)};
 }
 
-// What of an earlier state on the same axes has changed: lines fainter, dots and bars as outlines.
-function ghost(before, now, x, y, clip) {
+// What of an earlier state on the same axes has changed: lines fainter, dots and bars as outlines. What the reader kept is in one colour.
+function ghost(before, now, x, y, clip, className) {
   const axes = ({x, y}) => JSON.stringify([x.domain, x.log, y.domain, y.log]);
   if (!before || axes(before) !== axes(now)) return [];
   const there = new Set(now.marks.map((mark) => JSON.stringify(mark)));
   return before.marks.filter((mark) => ["line", "dot", "rect"].includes(mark.type) && !mark.shade && !mark.dash && !there.has(JSON.stringify(mark))).map((mark) => {
     const group = marked(mark, x, y, clip);
-    group.setAttribute("class", "sol-ghost");
-    for (const node of mark.type === "line" ? [] : group.children) {
-      node.setAttribute("fill", "none");
-      node.setAttribute("stroke", color(mark.color));
+    const stroke = color(className === "sol-kept" ? "purple" : mark.color);
+    group.setAttribute("class", className);
+    for (const node of group.children) {
+      if (mark.type !== "line") node.setAttribute("fill", "none");
+      node.setAttribute("stroke", stroke);
     }
+    if (className === "sol-kept" && mark.moves) group.append(words(KEPT, x(mark.x[0]) - mark.size - 4, y(mark.y[0]), {halo: true, "text-anchor": "end", fill: stroke}));
     return group;
   });
 }
 
-function draw(spec, width, before) {
+function draw(spec, width, before, kept) {
   const {height} = spec, {left, right, top, bottom, x, y} = placed(spec, width), id = fresh();
   const soft = {fill: "var(--sol-soft)"}, small = {...soft, "font-size": 11}, end = {"text-anchor": "end"}, middle = {"text-anchor": "middle"};
   const rule = (x1, x2, y1, y2, stroke) => shape("line", {x1, x2, y1, y2, stroke});
@@ -252,7 +257,8 @@ function draw(spec, width, before) {
     ...(spec.bare ? [] : [rule(left, right, bottom, bottom, "var(--sol-soft)")]),
     ...spec.x.ticks.map(([v, string]) => words(string, x(v), bottom + 8, {...small, ...middle, hanging: true})),
     ...spec.y.ticks.map(([v, string]) => words(string, left - 7, y(v), {...small, ...end})),
-    ...ghost(before, spec, x, y, `url(#${id})`),
+    ...(before === kept ? [] : ghost(before, spec, x, y, `url(#${id})`, "sol-ghost")),
+    ...ghost(kept, spec, x, y, `url(#${id})`, "sol-kept"),
     ...spec.marks.map((mark) => marked(mark, x, y, `url(#${id})`)),
     ...spec.key.flatMap((entry) => {
       const at = spec.key_top + 20 * entry.row + 10;
@@ -282,6 +288,7 @@ function render({model, el}) {
   const controls = new Map(specs.map((spec) => [spec.name, made(spec)])), play = [...controls.values()].find(({halt}) => halt);
   const panel = element("div", "sol-controls"), verdict = element("p", "sol-verdict", "", {"aria-live": "polite"});
   const charts = element("div", "sol-charts", undefined, {role: "img", "aria-label": alt, ...OWN_KEYS}), facts = element("dl", "sol-facts");
+  const formula = element("p", "sol-formula"), compared = element("table", "sol-compared", undefined, {hidden: ""});
   const hint = element("p", "sol-hint", "The chart is wider than this window: scroll it sideways. \u2192");
   const stories = element("div", "sol-presets", undefined, {role: "group", "aria-label": "examples"});
   const button = (text, act) => {
@@ -293,12 +300,17 @@ function render({model, el}) {
     for (const [name, index] of Object.entries(at)) controls.get(name).show(index);
     changed();
   })));
-  panel.append(...[...controls.values()].map(({node}) => node));
+  const side = element("div", "sol-side"), main = element("div", "sol-main"), frame = element("div", "sol-frame");
+  panel.append(...[...controls.values()].filter(({halt}) => !halt).map(({node}) => node));
+  side.append(panel, facts, compared);
+  main.append(stories, ...(play ? [play.node] : []), verdict, formula, hint, charts);
+  frame.append(side, main, element("p", "sol-caption", caption));
+  frame.classList.toggle("sol-beside", panel.children.length > FEW || model.get("content").charts.length > 1);
   el.classList.add("sol-view");
-  el.append(panel, stories, verdict, hint, charts, facts, element("p", "sol-caption", caption));
+  el.append(frame);
 
   let turn = 0, answered = 0, waiting = false, silence = "", room = 0, patience, drawn = [], motion = 0;
-  let before = [], touched = -PAUSE, pulled = null, guess = null;
+  let before = [], touched = -PAUSE, pulled = null, guess = null, kept = null;
 
   function changed() {
     const now = performance.now();
@@ -335,7 +347,7 @@ function render({model, el}) {
 
   // A text that once took three lines keeps their room, so that what is below it does not jump while the reader drags.
   function keepHeights() {
-    const heights = [verdict, facts].map((node) => [node, node.offsetHeight]);
+    const heights = [verdict, formula, facts].map((node) => [node, node.offsetHeight]);
     for (const [node, height] of heights) if (height) node.style.minHeight = `${height}px`;
   }
 
@@ -355,12 +367,12 @@ function render({model, el}) {
   function redraw(content) {
     if (guess && !guess.at) return invite();
     const {charts: specs, verdict: said, facts: named} = content, gap = 20;
-    if (room !== charts.clientWidth) for (const node of [verdict, facts]) node.style.minHeight = "";
+    if (room !== charts.clientWidth) for (const node of [verdict, formula, facts]) node.style.minHeight = "";
     room = charts.clientWidth;
     if (!room) return; // not on the page yet, or hidden; the observer below calls again
     const columns = specs.length > 1 && room >= 2 * NARROWEST + gap ? 2 : 1;
     const width = Math.floor((room - gap * (columns - 1)) / columns), share = Math.min(Math.max(width / NARROWEST, SMALLEST), 1);
-    const paint = (pictures) => charts.replaceChildren(...pictures.map((spec, i) => shrunk(draw(spec, sized(spec, width), play ? null : before[i]), share)));
+    const paint = (pictures) => charts.replaceChildren(...pictures.map((spec, i) => shrunk(draw(spec, sized(spec, width), play ? null : before[i], play ? null : kept?.charts[i]), share)));
     cancelAnimationFrame(motion);
     if (play && drawn.length === specs.length && !still()) moving(drawn, specs, paint);
     else paint(specs);
@@ -376,7 +388,32 @@ function render({model, el}) {
       pair.append(element("dt", "", name), element("dd", "", value));
       return pair;
     }));
+    formula.hidden = !content.formula.length;
+    formula.replaceChildren(...content.formula.map((line) => element("span", "", line)));
+    facts.hidden = Boolean(kept);
+    compared.hidden = !kept;
+    if (kept) compare(content);
     say(content);
+  }
+
+  // The state that the reader kept beside the present one: the settings that differ, then every number.
+  function compare({at, facts: named}) {
+    const row = (cells) => {
+      const made = element("tr"), [name, was, now] = cells;
+      made.append(element("th", "", name, {scope: "row"}), element("td", "sol-kept", was), element("td", "", now));
+      return made;
+    };
+    const head = element("tr");
+    head.append(element("td"), element("th", "sol-kept", KEPT, {scope: "col"}), element("th", "", "now", {scope: "col"}));
+    const set = specs.filter(({name}) => at[name] !== kept.at[name]).map(({name, label, texts}) => [label, texts[kept.at[name]], texts[at[name]]]);
+    const before = new Map(kept.facts);
+    compared.replaceChildren(head, ...[...set, ...named.map(([name, value]) => [name, before.get(name) ?? "\u2013", value])].map(row));
+  }
+
+  function keep() {
+    kept = kept ? null : model.get("content");
+    hold.setAttribute("aria-pressed", String(Boolean(kept)));
+    redraw(model.get("content"));
   }
 
   function moving(before, after, paint) {
@@ -487,6 +524,10 @@ function render({model, el}) {
   ask.setAttribute("aria-pressed", "false");
   ask.title = "Move a control and click where the point will be, before you see it";
   if (!play && model.get("content").charts.some(({marks}) => marks.some(({moves}) => moves))) stories.append(ask);
+  const hold = button("keep this state", keep);
+  hold.setAttribute("aria-pressed", "false");
+  hold.title = "Keep its numbers and its picture beside those of the next states; press again to let it go";
+  if (specs.length) stories.append(hold);
   stories.hidden = !stories.children.length;
   for (const [name, act] of [["pointerdown", grab], ["pointermove", follow], ["click", click]]) charts.addEventListener(name, act);
   for (const name of ["pointerup", "pointercancel"]) charts.addEventListener(name, () => (pulled = null));
