@@ -155,6 +155,28 @@ def test_the_law_moves_with_its_numbers(page):
     page.wait_for_function("document.querySelector('.sol-formula').hidden")
 
 
+def test_a_measured_dot_says_what_was_measured_and_is_not_in_the_way(page):
+    said = page.locator(".sol-measured").inner_text()
+    assert said == roofline.view().measured and "Source" in said
+    dots = page.locator("svg .sol-dot circle").all()
+    boxes = [d.bounding_box() for d in dots if d.get_attribute("stroke") == "none"]
+    assert len(boxes) > 50
+    far = max(boxes, key=lambda box: box["x"])  # right of the point, alone under the roof
+    page.mouse.move(far["x"] + far["width"] / 2, far["y"] + far["height"] / 2)
+    page.wait_for_function("document.querySelector('.sol-hover')?.textContent.includes('measured')")
+    batch(page).press("End")  # among the dots, and still to be pulled
+    page.wait_for_function("document.querySelector('output').textContent.startsWith('65,')")
+    page.mouse.move(*middle(page))
+    page.mouse.down()
+    x, _ = middle(page)
+    page.mouse.move(x - 150, middle(page)[1], steps=4)
+    page.wait_for_function("!document.querySelector('output').textContent.startsWith('65,')")
+    page.mouse.up()
+    page.get_by_label("hardware").select_option(label=accelerator("mi300x").name)
+    page.get_by_text("No measured rows for this state.").wait_for()
+    assert page.locator("svg .sol-dot circle[stroke=none]").count() == 0
+
+
 # What JupyterLab leaves for an output in a window of 1280 by 780, which is about the site's column,
 # and as wide as an explorer gets.
 WIDTHS = (848, 1170)

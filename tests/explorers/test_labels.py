@@ -55,8 +55,8 @@ def boxes_of(text, x, y):
 
 
 def obstacles(mark, x, y):
-    """The boxes of markers and of bars."""
-    if mark["type"] == "dot":
+    """The boxes of markers and of bars; what was measured lies under all words."""
+    if mark["type"] == "dot" and not mark["soft"]:
         r = mark["size"]
         return [
             (x.px(u) - r, y.px(v) - r, x.px(u) + r, y.px(v) + r)

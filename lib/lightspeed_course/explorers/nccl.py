@@ -13,6 +13,7 @@ import math
 
 from lightspeed import collectives as c
 from lightspeed.catalog import link, number
+from lightspeed_course.explorers import published
 from lightspeed_course.explorers.numbers import DECIDES
 from lightspeed_course.models.nccl_fit import FABRICS, measurements
 from lightspeed_course.show import (
@@ -34,6 +35,7 @@ from lightspeed_course.show import (
 INSIDE = ("nvlink3", "nvlink4", "nvlink5", "xgmi_mi300x", "pcie5_x16")
 NETWORK = ("efa_p5", "infiniband_hdr", "infiniband_ndr", "infiniband_xdr", "ethernet_100g")
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "alltoall")
+ENDS, SHARES = (1e3, 1e11), (0, 2)  # of the axes: bytes, and shares of the line rate
 SIZES = tuple(10 ** (3 + k / 8) for k in range(65))  # bytes, from a kilobyte to a hundred gigabytes
 LOOKS = {
     "ring": "blue",
@@ -207,6 +209,7 @@ def view(
             charts(times, collective, n, size, best, line),
             words,
             dict.fromkeys(FACTS, "–") | {"time": si(time, "s")},
+            measured=published.NONE,
         )
     line = line_rate(collective, per_node, nodes, **line_rates(inside, network))
     algbw = c.algbw(size, time)
@@ -226,7 +229,11 @@ def view(
         {"n": (n, ""), "message": (size, "byte"), "time": (time, "s")},
         (busbw, "byte/s"),
     )
-    return View(charts(times, collective, n, size, best, line), words, facts, formula=law)
+    dots, said = published.collectives(
+        collective, per_node, nodes, inside, network, line, ENDS, SHARES
+    )
+    drawn = charts(times, collective, n, size, best, line, dots)
+    return View(drawn, words, facts, formula=law, measured=said)
 
 
 def in_words(best, time, latency, busbw, line, half):
@@ -291,9 +298,9 @@ def about_the_switch(state, times, best, size):
     )
 
 
-def charts(times, collective, n, size, best, line):
-    """Share of the line rate over size, and what the time of each algorithm is made of; axes
-    stay where they are.
+def charts(times, collective, n, size, best, line, dots=()):
+    """Share of the line rate over size, with the dots of what was measured, and what the time of
+    each algorithm is made of; axes stay where they are.
     """
     factor = c.busbw_factor(collective, n) or 1
 
@@ -312,9 +319,10 @@ def charts(times, collective, n, size, best, line):
         for name in times
     ]
     rate = Chart(
-        Axis("message", "byte", "log", domain=(1e3, 1e11)),
-        Axis("busbw over line rate", "%", domain=(0, 2)),
+        Axis("message", "byte", "log", domain=ENDS),
+        Axis("busbw over line rate", "%", domain=SHARES),
         [
+            *dots,
             Rule(y=1, label=f"line rate {si(line, 'byte/s')}"),
             *lines,
             Points(

@@ -14,6 +14,7 @@ from functools import cache, lru_cache
 
 from lightspeed import queueing, serving
 from lightspeed.catalog import entries, find
+from lightspeed_course.explorers import published
 from lightspeed_course.explorers.menus import listed, machines
 from lightspeed_course.measure.machine import hardware as hardware_of
 from lightspeed_course.show import (
@@ -305,12 +306,14 @@ def serving_view(
         "batch within the budget": si(allowed, digits=4),
         "batch at the knee": si(serving.knee_batch(**arguments), digits=2),
     }
-    charts = [pareto(arguments, fit, budget)]
+    dots, said = published.serving(hardware, chips, model, weights, *axes(arguments))
+    charts = [pareto(arguments, fit, budget, dots)]
     if prompt < 1 or not slots:
         facts |= dict.fromkeys(CAPACITY, "none")
         if prompt < 1:
-            return View(charts, no_prompt(context, output), facts)
-        return View(charts, no_batch(arguments, memory, weight_bytes, fit, budget), facts)
+            return View(charts, no_prompt(context, output), facts, measured=said)
+        words = no_batch(arguments, memory, weight_bytes, fit, budget)
+        return View(charts, words, facts, measured=said)
     step = serving.decode_step(slots, **arguments).time
     most = serving.request_rate(slots, output, step)
     prefill = serving.prefill_time(prompt, arguments["parameters"], arguments["peak"])
@@ -343,7 +346,8 @@ def serving_view(
         (step, "s"),
     )
     facts |= dict(zip(CAPACITY, told, strict=True))
-    return View(charts, f"{verdict} {state} {others}", facts, formula=law)
+    words = f"{verdict} {state} {others}"
+    return View(charts, words, facts, formula=law, measured=said)
 
 
 def keeps_up(queue, output, arrival_rate, both):
@@ -401,17 +405,26 @@ def elsewhere(here, chips, model, weights, context, budget, limit):
     return "No other chip here can do it."
 
 
-def pareto(arguments, fit, budget):
-    """Throughput over time per token for every batch, and the batches that matter.
+def knee_of(arguments):
+    return max(1, round(serving.knee_batch(**arguments)))
 
-    On other axes where the usual ones would miss the knee.
+
+def axes(arguments):
+    """Ends of the axes of time per token and throughput: others where the usual ones would miss the
+    knee.
+    """
+    small = serving.decode_step(knee_of(arguments), **arguments).time < USUAL[0][0]
+    return SMALL if small else USUAL
+
+
+def pareto(arguments, fit, budget, dots=()):
+    """Throughput over time per token for every batch, and the batches that matter, over what was
+    measured.
     """
     batches = sorted({round(batch) for batch in by_ratio(1, max(fit, 4096), 120)})
     times = {batch: serving.decode_step(batch, **arguments).time for batch in batches}
-    knee = max(1, round(serving.knee_batch(**arguments)))
-    small = serving.decode_step(knee, **arguments).time < USUAL[0][0]
-    x, y = SMALL if small else USUAL
-    marks = [Rule(x=budget, label="budget")]
+    knee, (x, y) = knee_of(arguments), axes(arguments)
+    marks = [*dots, Rule(x=budget, label="budget")]
     here = [batch for batch in batches if batch <= max(fit, 1)]
     beyond = batches[len(here) :]
     for chosen, label, dash in ((here, "", False), (beyond, "does not fit", True)):
@@ -432,7 +445,7 @@ def pareto(arguments, fit, budget):
         Axis("time per token", "s", "log", domain=x),
         Axis("throughput of the replica, token/s", scale="log", domain=y),
         marks,
-        title="Throughput and latency" + ", on the axes of a small model" * small,
+        title="Throughput and latency" + ", on the axes of a small model" * (x == SMALL[0]),
         height=320,
     )
 

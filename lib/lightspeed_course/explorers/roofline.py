@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from lightspeed import roofline
 from lightspeed.roofline import WIDTH
+from lightspeed_course.explorers import published
 from lightspeed_course.explorers.menus import listed, machines
 from lightspeed_course.measure.machine import hardware as hardware_of
 from lightspeed_course.measure.machine import measured
@@ -22,6 +23,7 @@ STORIES = {
     "prefill": {"batch": 8192, "weights": "bf16", "contraction": 8192, "output": 8192},
     "one expert of an MoE": {"batch": 64, "weights": "bf16", "contraction": 4096, "output": 2048},
 }
+INTENSITIES = (0.1, 1e5)  # FLOP/byte, the ends of the axis
 FACTS = (
     "T_math", "T_comms", "lower bound", "upper bound",
     "intensity", "ridge", "B_crit, exact", "B_crit, B far below D and F",
@@ -84,7 +86,11 @@ def view(
         },
         (t.lower, "s"),
     )
-    return View(roof(machine, compute, peak, intensity), verdict, tuple(facts), formula=law)
+    dots, said = published.products(
+        machine.key, weights, activations, compute, INTENSITIES, rates(machine)
+    )
+    chart = roof(machine, compute, peak, intensity, dots)
+    return View(chart, verdict, tuple(facts), formula=law, measured=said)
 
 
 def no_peak(machine, compute, intensity):
@@ -95,7 +101,7 @@ def no_peak(machine, compute, intensity):
         f"so there is no roof to draw. It has {have}."
     )
     unknown = dict.fromkeys(FACTS, "–") | {"intensity": si(intensity, "FLOP/byte")}
-    return View(roof(machine, compute, None, intensity), words, unknown)
+    return View(roof(machine, compute, None, intensity), words, unknown, measured=published.NONE)
 
 
 def in_words(t, peak, reached, batch):
@@ -127,16 +133,22 @@ def elsewhere(t, flops, size, compute, here):
     return f"It would be {what} on {listed(flips, 3)}."
 
 
-def roof(machine, compute, peak, intensity):
-    """The machine's roof and the one point, on axes that stay where they are."""
-    # A laptop's roof lies decades below that of an accelerator.
-    small = machine.key in measured()
+def rates(machine):
+    """The ends of the axis of FLOP/s: a laptop's roof lies decades below that of an accelerator."""
+    return (5e8, 3e13) if machine.key in measured() else (5e10, 3e16)
+
+
+def roof(machine, compute, peak, intensity, dots=()):
+    """The machine's roof and the one point, on axes that stay where they are, over what was
+    measured.
+    """
     return roof_chart(
         peak,
         {"memory": machine.hbm_bandwidth},
         {"this matmul": intensity} if peak else {},
-        x=(0.1, 1e5),
-        y=(5e8, 3e13) if small else (5e10, 3e16),
+        x=INTENSITIES,
+        y=rates(machine),
+        marks=dots,
         peak_name=f"{compute} peak",
         moving=True,
         title=machine.name,

@@ -94,8 +94,9 @@ class Points:
     """Markers at (x, y). `labels` names each point; `label` the series. `drop` draws dashed lines
     to both axes: the point that moves. `keys` name each point: one that the next picture has too
     is seen to move there. `drag` names the controls of an explorer that move the first point along
-    x and along y, None where none does: it can then be pulled. Points outside an axis' `domain` are
-    not drawn."""
+    x and along y, None where none does: it can then be pulled. `tips` says what a pointer reads at
+    each, in place of its coordinates. `soft` ones are small, lie under all else, and labels do not
+    keep clear of them. Points outside an axis' `domain` are not drawn."""
 
     x: tuple
     y: tuple
@@ -107,9 +108,11 @@ class Points:
     drop: bool = False
     keys: tuple = ()
     drag: tuple = (None, None)
+    tips: tuple = ()
+    soft: bool = False
 
     def __post_init__(self):
-        _check(self, "x", "y", texts=("labels", "keys"))
+        _check(self, "x", "y", texts=("labels", "keys", "tips"))
         _one_of(self, "marker", MARKERS)
 
 

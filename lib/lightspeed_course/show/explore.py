@@ -27,7 +27,7 @@ from .page import words
 class View:
     """What an explorer shows for one set of parameters: charts, the verdict in words, named facts
     (texts), and the law with its numbers, where there is one. A picture that plays says how many
-    `moments` it has with these parameters.
+    `moments` it has with these parameters. `measured` says whose rows lie in the charts, if any.
     """
 
     charts: tuple
@@ -35,6 +35,7 @@ class View:
     facts: tuple = ()
     moments: int = 0
     formula: Formula | None = None
+    measured: str = ""
 
     def __post_init__(self):
         charts = (self.charts,) if isinstance(self.charts, Chart) else tuple(self.charts)
@@ -53,6 +54,7 @@ class View:
             "facts": [list(fact) for fact in self.facts],
             "formula": self.formula.lines() if self.formula else [],
             "moments": self.moments,
+            "measured": self.measured,
             "error": "",
         }
 
@@ -358,6 +360,7 @@ class Explorer:
             law,
             static.joined(shown.facts),
             self.caption,
+            shown.measured,
             "Run this cell to get the controls.",
         ]
         notes = [note for note in notes if note]

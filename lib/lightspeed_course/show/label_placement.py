@@ -84,7 +84,7 @@ class Placer:
                 (int(px // CELL), int(py // CELL))
                 for px, py in self.sampled(shape["x"], shape["y"])
             }
-        if shape["type"] == "dot":
+        if shape["type"] == "dot" and not shape["soft"]:
             for px, py in zip(map(self.x.px, shape["x"]), map(self.y.px, shape["y"]), strict=True):
                 r = shape["size"] + 1
                 self.boxes.append((px - r, py - r, px + r, py + r))

@@ -290,22 +290,24 @@ def _shapes(mark, chart, x, y):
         sides = mark.x1, mark.x2, mark.y1, mark.y2
         return [_rect(*sides, mark.color, shade=mark.soft, keys=mark.keys)]
     if isinstance(mark, Points):
-        keys = mark.keys or ("",) * len(mark.x)
+        keys, tips = (texts or ("",) * len(mark.x) for texts in (mark.keys, mark.tips))
         inside = [
-            (u, v, key)
-            for u, v, key in zip(mark.x, mark.y, keys, strict=True)
+            (u, v, key, tip)
+            for u, v, key, tip in zip(mark.x, mark.y, keys, tips, strict=True)
             if x.inside(x.px(u)) and y.inside(y.px(v))
         ]
         drops = []
-        for u, v, _ in inside if mark.drop else ():
+        for u, v, *_ in inside if mark.drop else ():
             drops += [
                 _line((u, u), (v, y.domain[0]), mark.color, 1.25, True),
                 _line((u, x.domain[0]), (v, v), mark.color, 1.25, True),
             ]
-        dot = {"type": "dot", "x": _gs(u for u, *_ in inside), "y": _gs(v for _, v, _ in inside)}
-        dot["keys"] = [key for *_, key in inside] if mark.keys else []
-        dot["tips"] = [f"{reading(chart.x, u)}, {reading(chart.y, v)}" for u, v, _ in inside]
-        dot["drag"], dot["moves"] = list(mark.drag), mark.drop
+        dot = {"type": "dot", "x": _gs(u for u, *_ in inside), "y": _gs(v for _, v, *_ in inside)}
+        dot["keys"] = [key for _, _, key, _ in inside] if mark.keys else []
+        dot["tips"] = [
+            tip or f"{reading(chart.x, u)}, {reading(chart.y, v)}" for u, v, _, tip in inside
+        ]
+        dot["drag"], dot["moves"], dot["soft"] = list(mark.drag), mark.drop, mark.soft
         return [*drops, dot | {"color": mark.color, "marker": mark.marker, "size": mark.size}]
     return []
 

@@ -276,10 +276,11 @@ def _dot(axes, mark):
         MARKERS[mark["marker"]],
         color=COLORS[mark["color"]],
         ms=2 * mark["size"],
-        mec="white",
+        mec="none" if mark["soft"] else "white",
         mew=1,
+        alpha=0.45 if mark["soft"] else 1,
         clip_on=False,
-        zorder=3,
+        zorder=1.5 if mark["soft"] else 3,
         scalex=False,
         scaley=False,
     )

@@ -216,7 +216,8 @@ function marked(mark, x, y, clip) {
       }));
     case "dot":
       if (mark.drag?.some(Boolean)) group.class += " sol-drag";
-      return shape("g", group, ...mark.x.map((v, i) => dot(mark.marker, x(v), y(mark.y[i]), mark.size, {fill: paint, stroke: "var(--sol-ground)"})));
+      if (mark.soft) group["fill-opacity"] = 0.45;
+      return shape("g", group, ...mark.x.map((v, i) => dot(mark.marker, x(v), y(mark.y[i]), mark.size, {fill: paint, stroke: mark.soft ? "none" : "var(--sol-ground)"})));
     case "text":
       return label(mark, x, y);
   }
@@ -233,7 +234,7 @@ function ghost(before, now, x, y, clip, className) {
   const axes = ({x, y}) => JSON.stringify([x.domain, x.log, y.domain, y.log]);
   if (!before || axes(before) !== axes(now)) return [];
   const there = new Set(now.marks.map((mark) => JSON.stringify(mark)));
-  return before.marks.filter((mark) => ["line", "dot", "rect"].includes(mark.type) && !mark.shade && !mark.dash && !there.has(JSON.stringify(mark))).map((mark) => {
+  return before.marks.filter((mark) => ["line", "dot", "rect"].includes(mark.type) && !mark.shade && !mark.soft && !mark.dash && !there.has(JSON.stringify(mark))).map((mark) => {
     const group = marked(mark, x, y, clip);
     const stroke = color(className === "sol-kept" ? "purple" : mark.color);
     group.setAttribute("class", className);
@@ -288,7 +289,7 @@ function render({model, el}) {
   const controls = new Map(specs.map((spec) => [spec.name, made(spec)])), play = [...controls.values()].find(({halt}) => halt);
   const panel = element("div", "sol-controls"), verdict = element("p", "sol-verdict", "", {"aria-live": "polite"});
   const charts = element("div", "sol-charts", undefined, {role: "img", "aria-label": alt, ...OWN_KEYS}), facts = element("dl", "sol-facts");
-  const formula = element("p", "sol-formula"), compared = element("table", "sol-compared", undefined, {hidden: ""});
+  const measured = element("p", "sol-caption sol-measured"), formula = element("p", "sol-formula"), compared = element("table", "sol-compared", undefined, {hidden: ""});
   const hint = element("p", "sol-hint", "The chart is wider than this window: scroll it sideways. \u2192");
   const stories = element("div", "sol-presets", undefined, {role: "group", "aria-label": "examples"});
   const button = (text, act) => {
@@ -304,7 +305,7 @@ function render({model, el}) {
   panel.append(...[...controls.values()].filter(({halt}) => !halt).map(({node}) => node));
   side.append(panel, facts, compared);
   main.append(stories, ...(play ? [play.node] : []), verdict, formula, hint, charts);
-  frame.append(side, main, element("p", "sol-caption", caption));
+  frame.append(side, main, element("p", "sol-caption", caption), measured);
   frame.classList.toggle("sol-beside", panel.children.length > FEW || model.get("content").charts.length > 1);
   el.classList.add("sol-view");
   el.append(frame);
@@ -390,6 +391,8 @@ function render({model, el}) {
     }));
     formula.hidden = !content.formula.length;
     formula.replaceChildren(...content.formula.map((line) => element("span", "", line)));
+    measured.hidden = !content.measured;
+    measured.textContent = content.measured;
     facts.hidden = Boolean(kept);
     compared.hidden = !kept;
     if (kept) compare(content);
@@ -435,7 +438,9 @@ function render({model, el}) {
     const spec = drawn[chart], width = svg.viewBox.baseVal.width, box = svg.getBoundingClientRect(), share = width / box.width;
     const frame = placed(spec, width), at = {x: share * (event.clientX - box.left), y: share * (event.clientY - box.top)};
     const near = spec.marks.filter(({type}) => type === "dot").flatMap((mark) => mark.x.map((v, i) => ({mark, i, far: Math.hypot(frame.x(v) - at.x, frame.y(mark.y[i]) - at.y)})));
-    const on = near.filter(({far}) => far < 14).sort((a, b) => a.far - b.far)[0];
+    // What can be pulled comes first, then what stands above the measured dots.
+    const rank = ({mark, far}) => far + (mark.soft ? 200 : mark.drag?.some(Boolean) ? 0 : 100);
+    const on = near.filter(({mark, far}) => far < (mark.soft ? 6 : 14)).sort((a, b) => rank(a) - rank(b))[0];
     const inside = at.x >= frame.left && at.x <= frame.right && at.y >= frame.top && at.y <= frame.bottom;
     return {svg, chart, spec, frame, at, on, inside};
   }
