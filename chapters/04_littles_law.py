@@ -73,23 +73,12 @@ arrivals = np.array([1, 2, 2.5, 5, 9, 10, 10.5])
 services = np.array([2, 1, 1.5, 1, 2, 1, 1.5])
 path = simulate(arrivals, services)
 seen = observed(path)
-events = np.unique(np.concatenate([[0], arrivals, path.departure]))
-time = np.repeat(events, 2)
-
-
-def so_far(times):
-    """How many of the times have passed, just before and just after each event."""
-    return np.column_stack(
-        [np.searchsorted(times, events, side) for side in ("left", "right")]
-    ).ravel()
-
-
-# %%
-arrived, left = so_far(arrivals), so_far(path.departure)
+events = np.unique([0, *arrivals, *path.departure])
+arrived, left = (np.searchsorted(t, events, "right") for t in (arrivals, path.departure))
 fig, ax = plt.subplots(figsize=(7, 3.2))
-ax.fill_between(time, left, arrived, alpha=0.2)
-ax.plot(time, arrived, label="arrived")
-ax.plot(time, left, label="left")
+ax.fill_between(events, left, arrived, step="post", alpha=0.2)
+ax.step(events, arrived, where="post", label="arrived")
+ax.step(events, left, where="post", label="left")
 ax.set(xlabel="time, s", ylabel="requests so far")
 ax.legend()
 plt.close(fig)
@@ -104,8 +93,8 @@ figure(
         "Two rising staircases, arrivals above departures. The band between them is shaded; it"
         " closes where the server has nothing to do, and at the end."
     ),
-    # holds "it closes where the server has nothing to do": bool(((arrived == left) & (time > 5) &
-    #   (time < 9)).any())
+    # holds "it closes where the server has nothing to do": bool(((arrived == left) & (events > 5) &
+    #   (events < 9)).any())
     #  and arrived[-1] == left[-1]
 )
 
@@ -147,7 +136,7 @@ long_run = simulate(poisson_arrivals(9, n, rng), rng.exponential(1 / 10, n))
 watched = 10, 100, 1000, 10_000, 100_000
 cuts = [observed(long_run, until) for until in watched]
 gaps = [abs(o.arrival_rate * o.W / o.L - 1) for o in cuts]
-round(max(gaps), 3)
+si(max(gaps), "%")
 
 # %% tags=["figure"]
 table(
@@ -170,14 +159,13 @@ table(
 qps, stay, per_request, accelerator_memory = 1000, Q(50, "ms"), Q(1, "GB/request"), Q(24, "GB")
 inside = concurrency(Q(qps, "request/s"), stay)
 cache = concurrency(Q(qps, "request/s") * per_request, stay)
-print(inside, "at a time, which hold", cache.to("GB"))
+print(f"{inside.magnitude:.0f} requests at a time, which hold {cache.to('GB'):.0f~P}")
 
 # %% [markdown]
 # So {{qps:,}} requests a second at {{stay:~P}} are {{inside.magnitude:.0f}} requests in flight, and
 # if each holds {{si(per_request.to("byte/request").magnitude, "byte")}} of KV cache and
-# activations, they need {{cache.to("GB"):.0f~P}}. The law does not care what is counted: the second
-# line is $L = \lambda W$ in bytes, at {{(Q(qps, "request/s") * per_request).to("TB/s"):.0f~P}} of
-# cache that is taken up and given back.
+# activations, they need {{cache.to("GB"):.0f~P}}. The law does not care what is counted: `cache` is
+# $L = \lambda W$ in bytes.
 #
 # Now **turn the law round**. Suppose that an accelerator has {{accelerator_memory:~P}} for these
 # requests. It has room for only so many at a time, and each slot is free again after {{stay:~P}}.
@@ -186,7 +174,7 @@ print(inside, "at a time, which hold", cache.to("GB"))
 # %%
 fit = accelerator_memory / per_request
 ceiling = throughput(fit, stay)
-print(fit, "at a time, at most", ceiling.to("request/s"))
+print(f"{fit.magnitude:.0f} at a time, at most {ceiling.magnitude:.0f} requests a second")
 
 # %% [markdown]
 # At most {{ceiling.to("request/s").magnitude:.0f}} requests a second get through, however many
@@ -195,10 +183,10 @@ print(fit, "at a time, at most", ceiling.to("request/s"))
 # throughput(accelerator_memory / (per_request / 2), stay) > ceiling and throughput(fit, stay / 2) >
 # ceiling}}
 #
-# This calculation leaves something out. Try to find it before the gallery at the end does.
+# This calculation leaves something out. Find it before the gallery at the end does.
 
 # %%
-ask("queueing.checkpoint_memory")
+ask("queueing.checkpoint_memory", seed="read")
 
 # %% [markdown]
 # ## ◆ Why latency explodes
@@ -274,13 +262,15 @@ figure(
 # left. {{because algebra}} With $\lambda$ triangles a second, $R$ is $\lambda/2$ times the mean of
 # $s^2$. {{because algebra}}
 #
-# The answers of a language model differ in length. A common model is the *exponential*
-# distribution: many short ones, a few long ones. {{because definition}} Its mean square is twice
-# that of equal services, {{because algebra}} so $R = \rho/\mu$: whoever finds the server busy waits
-# for another whole mean service, however long this one has lasted. {{because algebra}} The
-# distribution has *no memory*. {{because definition}} With Poisson arrivals and one server, the
-# queue is called M/M/1, and each M stands for *memoryless*. {{because definition}} Add a request's
-# own service to its wait:
+# In the case on paper each service took a second. But the answers of a language model differ in
+# length, and a common model is the *exponential* distribution: many short ones, a few long ones.
+# {{because definition}} Its mean square is twice that of equal services. {{because algebra}} So
+# twice as much is left, and you wait {{mm1(0.8, 1).Wq:.0f}} s where you waited {{md1(0.8,
+# 1).Wq:.0f}}. {{holds abs(mm1(0.8, 1).Wq - 2 * md1(0.8, 1).Wq) < 1e-9}} In general $R = \rho/\mu$:
+# whoever finds the server busy waits for a whole mean service, however long this one has lasted.
+# {{because algebra}} The distribution has *no memory*. {{because definition}} With Poisson arrivals
+# and one server, the queue is called M/M/1, and each M stands for *memoryless*. {{because
+# definition}} Add a request's own service to its wait:
 #
 # $$W = \frac{\rho/\mu}{1 - \rho} + \frac{1}{\mu} = \frac{1/\mu}{1 - \rho}
 # = \frac{1}{\mu - \lambda}$$
@@ -309,7 +299,7 @@ def run_at(load):
 
 
 runs = [run_at(load) for load in dots]
-round(runs[-1].mean, 2)
+[si(run.mean, "s") for run in runs]
 
 # %% tags=["figure"]
 shown = loads[loads < 0.976]
@@ -335,10 +325,9 @@ figure(
 )
 
 # %% [markdown]
-# The points come from a simulation that does not use the formula: {{si(n, "request")}}, one after
-# the other, each of which starts when it has arrived and the one before it has left.
-# {{because design}} Neighbours in a queue have similar waits, so the confidence interval is taken
-# over the means of long stretches, not over single requests.
+# The points come from a simulation that does not use the formula: each request starts when it has
+# arrived and the one before it has left. {{because design}} Neighbours in a queue have similar
+# waits, so the confidence interval is taken over the means of long stretches.
 
 # %% tags=["figure"]
 table(
@@ -356,8 +345,7 @@ table(
 )
 
 # %% [markdown]
-# The closer to full load, the wider the interval, because a long queue changes slowly, so that
-# neighbouring waits are alike.
+# The closer to full load, the wider the interval, because a long queue changes slowly.
 # {{holds all(a.high - a.low < b.high - b.low for a, b in zip(runs, runs[1:]))}} Now back to your
 # guess.
 
@@ -365,8 +353,8 @@ table(
 reveal("queueing.a_little_more_traffic")
 
 # %% [markdown]
-# The server had a fifth of its capacity to spare. {{holds abs(1 - 0.8 - 1 / 5) < 1e-12}} The new
-# traffic took more than half of that, and latency depends on what is left.
+# A fifth of the capacity was free. {{holds abs(1 - 0.8 - 1 / 5) < 1e-12}} The new traffic took more
+# than half of that, and latency depends on what is left.
 # {{holds 0.8 * 0.15 > 0.5 * (1 - 0.8) and 2 < mm1(0.8 * 1.15, 1).W / mm1(0.8, 1).W}}
 #
 # ### The tail
@@ -420,7 +408,7 @@ figure(
 rate, spreads = 8, [0, 0.5, 1, 2, 4]
 long_every, long_factor = 10, 20
 waits = {cv: mg1(rate, server, (cv / server) ** 2) for cv in spreads}
-waits[1]
+[q.Wq for q in waits.values()]
 
 # %% tags=["figure"]
 table(
@@ -471,7 +459,7 @@ shorter = mg1(rate, 1 / capped.mean(), capped.var()).Wq
 # %%
 parts_of = np.array([1, 1, *(0.5 ** np.arange(1.0, 6.0))], float)
 times_in, named = parts_of / 3, [f"{k} inside" for k in range(parts_of.size)]
-times_in[:4]
+[si(share, "%") for share in times_in[:4]]
 
 # %% tags=["figure"]
 figure(
@@ -499,20 +487,22 @@ figure(
 # request in three waits. {{holds abs(erlang_c(1.0, 2)
 # - 1 / 3) < 1e-12 and abs(erlang_c(0.5, 1) - 1 / 2) < 1e-12}}
 #
-# In general, let $a = \lambda/\mu$, the number of servers that are busy on average. Up to $c$
-# inside, the shares are in proportion to $a^k/k!$; beyond, each is $\rho = a/c$ times the one
-# before. {{because algebra}} Suppose first that whoever finds all servers busy goes away. The share
-# of those is **Erlang's loss formula** (Erlang B):
+# **Servers that share a queue help one another: nobody waits while one of them is free.** {{because
+# definition}} In general, the number inside goes up at the rate $\lambda$, and comes down from $k$
+# at the rate $k\mu$ while each has a server of its own. So the share of time with $k$ inside is
+# $a/k$ of that with $k - 1$, where $a = \lambda/\mu$ counts the servers that are busy on average.
+# {{because algebra}} The shares are in proportion to $a^k/k!$, up to $c$ inside. Beyond, each is
+# $\rho = a/c$ of the one before, {{because algebra}} and the bars with all servers busy add up to
+# the first of them over $1 - \rho$: at half load, above, to twice the first. {{holds abs(sum(0.5**k
+# for k in range(60)) - 1 / (1 - 0.5)) < 1e-9}} Their share of all bars is $C$, the share that has
+# to wait (**Erlang C**): {{because definition}}
 #
-# $$B = \frac{a^c / c!}{\sum_{k=0}^{c} a^k / k!}$$
+# $$C = \frac{T}{\sum_{k=0}^{c-1} a^k/k! + T} \quad\text{with}\quad
+# T = \frac{a^c/c!}{1 - \rho}$$
 #
-# If they wait instead, more shares follow, in which each is $\rho$ of the one before. {{because
-# algebra}} All of them, from $c$ inside on, sum to the first of them over $1 - \rho$; at half load,
-# above, to twice the first. {{holds abs(sum(0.5**k for k in range(60)) - 1 / (1 - 0.5)) < 1e-9}} So
-# $B$ grows by that factor, and the total with it. The ratio is $C$, the share that has to wait
-# (**Erlang C**):
-#
-# $$C = \frac{B/(1 - \rho)}{(1 - B) + B/(1 - \rho)} = \frac{B}{1 - \rho\,(1 - B)}$$
+# If requests that find all servers busy go away instead, only the first of those bars is left.
+# {{because algebra}} Its share is $B$, **Erlang's loss formula** (Erlang B), {{because definition}}
+# and $C = B / (1 - \rho\,(1 - B))$. {{because algebra}}
 #
 # For those who wait, the pool is one server that is $c$ times as fast. {{because algebra}} As in
 # M/M/1, they wait for one over the capacity that is left, on average: {{because algebra}}
@@ -565,15 +555,13 @@ table(
 )
 
 # %% [markdown]
-# Large pools are more efficient.
-# {{holds all(c / load > needs[10 * load] / (10 * load) for load, c in list(needs.items())[:-1])}}
-# The spare capacity needed to keep a promise grows only with the square root of the load, or a
-# little more slowly, which is one reason why shared clusters, large batches and a single queue in
-# front of many replicas pay.
-# {{holds roots == sorted(roots, reverse=True) and roots[0] < 1.5 * roots[-1]}}
+# Large pools are more efficient. {{holds all(c / load > needs[10 * load] / (10 * load) for load, c
+# in list(needs.items())[:-1])}} The spare capacity needed to keep a promise grows only with the
+# square root of the load, or a little more slowly, which is a reason to put one queue in front of
+# many replicas. {{holds roots == sorted(roots, reverse=True) and roots[0] < 1.5 * roots[-1]}}
 
 # %%
-ask("queueing.where_to_queue")
+ask("queueing.where_to_queue", seed="chapter")
 
 # %% [markdown]
 # ## Overload
@@ -585,8 +573,8 @@ ask("queueing.where_to_queue")
 mm1(12, server)
 
 # %% [markdown]
-# What happens instead takes time, and that is the danger: at first the dashboard looks fine. Here
-# are three runs: two at a load that the server can handle, and one at more than that.
+# What happens instead takes time, and that is the danger: at first the dashboard looks fine. Of
+# these three runs, two have a load that the server can handle.
 # {{holds 0.8 < 1 and 0.95 < 1 < 1.2}}
 
 # %%
@@ -634,7 +622,7 @@ figure(
 # %%
 backlog = (burst - capacity) * burst_length
 after = drain_time(burst, burst_length, normal, capacity)
-backlog, backlog / capacity, after
+si(backlog, "request"), si(backlog / capacity, "s"), after
 
 # %% [markdown]
 # At the end of the burst {{si(backlog, "request")}} are waiting, {{si(backlog / capacity, "s")}}
@@ -648,7 +636,7 @@ backlog, backlog / capacity, after
 # %%
 rooms = [1, 5, 20, 100, 500]
 full = {room: mmck(burst, capacity, 1, room) for room in rooms}
-full[rooms[2]]
+full[rooms[2]].throughput, full[rooms[2]].W
 
 # %% tags=["figure"]
 table(
@@ -686,19 +674,10 @@ explore_batching()
 # measured elsewhere: tests/explorers/test_pictures.py}} With answers all alike, both ways are
 # equally fast. {{because measured elsewhere: tests/explorers/test_pictures.py}}
 #
-# Now give the replica a roofline. In each step the matrix products read the weights once for the
-# whole batch, and the slower of their two clocks counts. Attention reads the cache of each request,
-# and is memory-bound (chapter 2), so that time adds. {{because definition}} With $P$ parameters and
-# a batch of $B$ a step takes
-#
-# $$t(B) = \frac{B \times \text{cache} }{\text{bandwidth} }
-# + \max\left(\frac{\text{weights} }{\text{bandwidth} },\ \frac{2\,P\,B}{\text{peak} }\right)$$
-#
-# In the language of this chapter, **the batch is the number of busy servers, the step time sets the
-# service time, and the memory left for caches limits how many servers there are**. These servers
-# are unusual, because each one that is busy slows down the others. {{because algebra}}
-#
-# For now, assume that prompts are read (*prefilled*) somewhere else, and that requests arrive here
+# **The batch is the number of busy servers, the step time sets the service time, and the memory
+# left for caches limits how many servers there are.** {{because definition}} These servers are
+# unusual, because each one that is busy slows down the others. {{because algebra}} By how much?
+# Assume for now that prompts are read (*prefilled*) somewhere else, and that requests arrive here
 # with their caches ready.
 
 # %%
@@ -713,7 +692,7 @@ replica = {
 }
 weights = 2 * model.parameters
 slots = batch_that_fits(chips * chip.hbm_capacity, weights, kv)
-per_token, kv, slots
+per_token, si(kv, "byte"), slots
 
 # %% [markdown]
 # Take {{model.name}} in bf16 on {{chips}} GPUs, {{chip.name}}, as one replica. A token leaves a key
@@ -723,6 +702,20 @@ per_token, kv, slots
 # weights take {{si(weights, "byte")}} of the {{si(chips * chip.hbm_capacity, "byte")}} of memory,
 # and what is left holds {{slots:.0f}} requests. Activations and the framework need some of that
 # too; this count leaves them out.
+#
+# Do one step on paper. It reads the weights once for the whole batch, in {{si(weights /
+# replica["bandwidth"], "s")}}, and the cache of each request, in {{si(kv / replica["bandwidth"],
+# "s")}}. So a request alone gets its token after {{si(decode_step(1, **replica).time, "s")}}. With
+# ten, each gets one after {{si(decode_step(10, **replica).time, "s")}}: ten times the tokens, and
+# each user waits {{decode_step(10, **replica).time / decode_step(1, **replica).time:.1f}} times as
+# long. {{holds decode_step(10, **replica).time < 1.25 * decode_step(1, **replica).time}} Arithmetic
+# takes {{si(2 * model.parameters / replica["peak"], "s")}} a request beside the reading of the
+# weights, and counts once it takes longer than that. {{because definition}} Attention is
+# memory-bound (chapter 2), so its time adds. {{because definition}} With $P$ parameters and a batch
+# of $B$ a step takes
+#
+# $$t(B) = \frac{B \times \text{cache} }{\text{bandwidth} }
+# + \max\left(\frac{\text{weights} }{\text{bandwidth} },\ \frac{2\,P\,B}{\text{peak} }\right)$$
 
 # %%
 batches = [1, 8, 32, 64, 128, int(slots)]
@@ -805,7 +798,7 @@ figure(
 # %%
 step = decode_step(int(allowed), **replica).time
 most = request_rate(int(allowed), answer, step)
-allowed, answer * step, most
+allowed, si(answer * step, "s"), most
 
 # %% [markdown]
 # That counts every slot as busy, as continuous batching nearly does. {{because definition}} How
@@ -902,41 +895,40 @@ explore_serving()
 # %% [markdown]
 # ## Worked problems
 #
-# Work with a pencil first. The first two repeat chapters 2 and 3; the third is the ceiling that you
-# met above.
+# Work with a pencil first. The first two repeat chapters 2 and 3.
 
 # %%
-ask("queueing.checkpoint_hardware")
+ask("queueing.checkpoint_hardware", seed="read")
 
 # %%
-ask("queueing.checkpoint_scaling")
+ask("queueing.checkpoint_scaling", seed="chapter")
 
 # %%
-ask("queueing.capped_rate")
+ask("queueing.capped_rate", seed="chapter")
 
 # %% [markdown]
 # ### A queue with a promise
 
 # %%
-ask("queueing.most_for_a_budget")
+ask("queueing.most_for_a_budget", seed="chapter")
 
 # %%
-ask("queueing.mixed_lengths")
+ask("queueing.mixed_lengths", seed="chapter")
 
 # %%
-ask("queueing.slots_for_a_promise")
+ask("queueing.slots_for_a_promise", seed="chapter")
 
 # %% [markdown]
 # ### A replica with a budget
 
 # %%
-ask("serving.slots_in_memory")
+ask("serving.slots_in_memory", seed="chapter")
 
 # %%
-ask("serving.batch_within_budget")
+ask("serving.batch_within_budget", seed="chapter")
 
 # %%
-ask("serving.what_limits_it")
+ask("serving.what_limits_it", seed="chapter")
 
 # %% [markdown]
 # ## Check: against measured serving
@@ -1102,7 +1094,7 @@ figure(
 # with the law: {{because algebra}} a median is not a mean. {{because definition}}
 
 # %%
-ask("queueing.mean_from_flight")
+ask("queueing.mean_from_flight", seed="chapter")
 
 # %% [markdown]
 # ### A burst, and a mean that can't be
@@ -1157,7 +1149,7 @@ table(
 # %%
 stamps = np.unique(waits.rows["time"][waits.rows["trace"] == "Mooncake conversation"])
 step = float(np.median(np.diff(stamps)))
-step
+si(step, "s")
 
 # %% [markdown]
 # Chat comes almost at random, {{holds 0.9 < varies["Azure conv"] < 1.2}} and in half of
@@ -1241,9 +1233,8 @@ queueing_latency(mine)
 #   and two processes that take turns on the cores. Late timers are measured as they happen, and the
 #   curve already includes them.
 #
-# If the cell refused to draw, then the sender was late. An open loop that does not send on time is
-# not the load that was asked for, and every number after it would be about something else.
-# {{because definition}}
+# If the cell refused to draw, then the sender was late, and so it was not the load that was asked
+# for. {{because definition}}
 #
 # ### What a closed loop does not see
 #
@@ -1320,9 +1311,8 @@ gallery("04")
 # %% [markdown]
 # ## ◆ Back to the overnight traffic
 #
-# A little more traffic, and answers take more than twice as long. {{because design: a story}} What
-# happened, and how much hardware would undo it? Here are the server as it was, as it is, and two
-# remedies.
+# A little more traffic, and answers take more than twice as long. {{because design: a story}} Here
+# are the server as it was, as it is, and two remedies.
 
 # %%
 before, more = 0.8, 0.15  # load and growth; times are in services of the old server
@@ -1370,12 +1360,10 @@ table(
 #
 # ## For a second reading
 #
-# Two checks of the replica, for those who doubt.
-#
 # ### Can the chain of states be trusted?
 #
-# Here the replica runs step by step: requests join between steps, and
-# each leaves after its own number of tokens.
+# Here the replica runs step by step: requests join between steps, and each leaves after its own
+# number of tokens.
 
 # %%
 sizes = [0.0] + [decode_step(b, **replica).time for b in range(1, int(allowed) + 1)]
@@ -1411,7 +1399,7 @@ table(
 # %%
 limit = number("attention.latency")
 within = use[limit >= queues.W].max()
-limit, round(float(within), 3)
+limit, si(within, "%")
 
 # %% [markdown]
 # It does, up to {{within:.0%}} of the most, or {{within * most:.1f}} requests a second.
