@@ -10,7 +10,6 @@ import pytest
 
 from lightspeed import collectives, networks, queueing, scaling, serving
 from lightspeed.catalog import find, link
-from lightspeed.pipeline import simulate
 from lightspeed.precision import FORMATS
 from lightspeed.roofline import WIDTH, matmul_bytes, matmul_flops, time_bounds, transfer_time
 from lightspeed_course.explorers import precision
@@ -18,6 +17,7 @@ from lightspeed_course.explorers.numbers import paths
 from lightspeed_course.explorers.queueing import limits as fit_and_allowed
 from lightspeed_course.measure.machine import hardware
 from lightspeed_course.show import Formula, si
+from lightspeed_course.simulators.schedules import simulate
 from lightspeed_course.web.live import explorers
 
 PREFIX = {"f": -15, "p": -12, "n": -9, "µ": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18, "Z": 21}  # fmt: skip
