@@ -9,7 +9,6 @@ import re
 from pathlib import Path
 
 import pytest
-from scipy.stats import pearsonr
 from scored import Page, answer, assignment_of, graded, right, times, wrong
 
 from lightspeed_class.gradebook import Gradebook
@@ -60,6 +59,8 @@ def a(student, question, share, kind="", name="", message="", given="", ratio=()
 
 
 def test_discrimination_is_what_scipy_says():
+    from scipy.stats import pearsonr
+
     rng = random.Random(4)
     for n in (FEWEST, 11, 30, 800):
         for _ in range(20):

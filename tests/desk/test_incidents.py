@@ -2,6 +2,7 @@
 what was bought is never lost.
 """
 
+import functools
 import random
 import subprocess
 import sys
@@ -17,12 +18,19 @@ from lightspeed_course.incidents.score import score
 from lightspeed_course.nccl_report.log import parse
 from lightspeed_course.practice import store
 
-FRESH = [incident_of(f"fresh {n}") for n in range(52)]
-NAMED = {f"{s.id}: {c.id}": incident_of("named", s, c) for s, c in CASES}
+
+@functools.cache
+def fresh():
+    return [incident_of(f"fresh {n}") for n in range(52)]
+
+
+@functools.cache
+def named():
+    return {f"{s.id}: {c.id}": incident_of("named", s, c) for s, c in CASES}
 
 
 def test_the_fix_and_no_other_brings_the_plan_back():
-    for name, case in NAMED.items():
+    for name, case in named().items():
         setting = case.setting
         broken = setting.rate(case.job)
         assert broken < NOTICED, name
@@ -47,24 +55,24 @@ def test_there_is_a_case_of_each_kind():
 def test_the_policy_solves_what_it_has_not_seen_and_chance_does_not():
     rng = random.Random(17)
     solved = Counter()
-    for case in FRESH:
+    for case in fresh():
         bought, cause = policy.solve(case)
         solved["policy"] += score(case, bought, cause, cause).cause
         # Chance buys as much as the policy did, and cannot read it.
         blind = rng.choice(case.setting.causes).id
         solved["chance"] += score(case, bought, blind, blind).cause
-    assert {c.cause.id for c in FRESH} == {cause.id for _, cause in CASES}, "all are met"
-    assert solved["policy"] >= 0.95 * len(FRESH), solved
-    assert solved["chance"] <= 0.20 * len(FRESH), solved
+    assert {c.cause.id for c in fresh()} == {cause.id for _, cause in CASES}, "all are met"
+    assert solved["policy"] >= 0.95 * len(fresh()), solved
+    assert solved["chance"] <= 0.20 * len(fresh()), solved
     exact = sum(1 / len(setting.causes) for setting, _ in CASES) / len(CASES)
     assert exact <= 0.20, "the expectation of naming a cause blindly"
 
 
 def test_causes_can_be_told_apart_by_what_can_be_bought():
-    for case in NAMED.values():
+    for case in named().values():
         twins = [
             other.cause.id
-            for other in NAMED.values()
+            for other in named().values()
             if other.setting is case.setting
             and other is not case
             and other.findings == case.findings
@@ -91,7 +99,7 @@ def test_no_order_of_purchases_is_cheaper_than_the_policy():
     # In training any fixed order, read until the cause is clear, pays at least as much.
     ids = [m.id for m in policy.SETTINGS["training"].measurements]
     rng = random.Random(3)
-    training = [case for name, case in NAMED.items() if name.startswith("training")]
+    training = [case for name, case in named().items() if name.startswith("training")]
     best = sum(case.minutes(policy.solve(case)[0]) for case in training)
     for _ in range(40):
         order, paid = rng.sample(ids, len(ids)), 0
@@ -106,7 +114,7 @@ def test_no_order_of_purchases_is_cheaper_than_the_policy():
 
 
 def test_the_score_sees_guesses_wrong_purchases_and_what_was_paid():
-    case = NAMED["training: numa"]
+    case = named()["training: numa"]
     best, cause = policy.solve(case)
     full = score(case, best, cause, cause)
     assert full.points == 100 and full.proved and not full.wrong
@@ -123,7 +131,7 @@ def test_the_score_sees_guesses_wrong_purchases_and_what_was_paid():
 
 
 def test_a_log_that_is_bought_is_one_of_nccl_tests():
-    case = NAMED["training: slow_nic"]
+    case = named()["training: slow_nic"]
     (report,) = parse(case.show("nccl"))
     assert len(report.rows) == 3 and report.collective == "all_reduce"
 

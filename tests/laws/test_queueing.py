@@ -396,7 +396,10 @@ def test_same_path_as_simpy(servers):
     )
 
 
-@pytest.mark.parametrize(("servers", "room"), [(1, math.inf), (3, math.inf), (2, 4)])
+@pytest.mark.parametrize(
+    ("servers", "room"),
+    [(2, 4), *(pytest.param(n, math.inf, marks=pytest.mark.slow) for n in (1, 3))],
+)
 def test_same_steady_state_as_ciw(servers, room):
     import ciw
 

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import curve_fit
 
 from lightspeed import scaling as s
 from lightspeed import training as t
@@ -228,6 +227,8 @@ def test_fit_agrees_with_scipy_and_with_the_published_fit():
     """MySQL on a Cisco server. Errors relative: SciPy's iteration finds what ours finds. Errors
     absolute: it finds the three numbers that Schwartz published; the difference between the two is
     the choice of weights alone."""
+    from scipy.optimize import curve_fit
+
     run = scaling_runs()["mysql_cisco"]
     n, rate = np.array(run["n"], float), np.array(run["values"])
 

@@ -9,6 +9,7 @@ this file for that. What a source leaves out and a prediction needs is named her
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 
@@ -51,6 +52,9 @@ def topic(name, table=RELATIONS):
     return register
 
 
+signature = functools.cache(inspect.signature)
+
+
 def relation(topic, inputs, tables=(RELATIONS, MEASURED)):
     """The relation of this topic that takes these inputs. KeyError if nothing fits."""
     relations = [r for table in tables for r in table.get(topic, ())]
@@ -60,11 +64,11 @@ def relation(topic, inputs, tables=(RELATIONS, MEASURED)):
             f" {', '.join(sorted({t for table in tables for t in table}))}"
         )
     for found in relations:
-        parameters = inspect.signature(found).parameters
+        parameters = signature(found).parameters
         required = {n for n, p in parameters.items() if p.default is p.empty}
         if required <= inputs.keys() <= parameters.keys():
             return found
-    known = "; ".join(", ".join(inspect.signature(r).parameters) for r in relations)
+    known = "; ".join(", ".join(signature(r).parameters) for r in relations)
     raise KeyError(f"{topic}: no relation takes {', '.join(inputs)}; there are: {known}")
 
 

@@ -22,6 +22,8 @@ from __future__ import annotations
 import ast
 import hashlib
 from collections import Counter
+from copy import deepcopy
+from functools import lru_cache
 from pathlib import Path
 
 import jupytext
@@ -59,7 +61,7 @@ def read(path: Path) -> list[NotebookNode]:
     """
     text = path.read_text(encoding="utf-8")
     starts = [n for n, line in enumerate(text.splitlines(), 2) if line.startswith("# %%")]
-    cells = jupytext.reads(text, fmt="py:percent").cells
+    cells = deepcopy(_parsed(text))
     if len(cells) != len(starts):
         raise BuildError(f"{label(path)}: every cell begins with a line `# %%`, the first one too")
     for cell, line in zip(cells, starts, strict=True):
@@ -73,6 +75,12 @@ def read(path: Path) -> list[NotebookNode]:
         cell.metadata = NotebookNode(tags=tags, line=line, gates=gates, written=cell.source)
         cell.source = clean
     return cells
+
+
+@lru_cache(maxsize=64)
+def _parsed(text: str) -> list[NotebookNode]:
+    """The cells as jupytext has them. A check reads a page several times, and this is slow."""
+    return jupytext.reads(text, fmt="py:percent").cells
 
 
 def page(path: Path, stubs: bool = False) -> NotebookNode:

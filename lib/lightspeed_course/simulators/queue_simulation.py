@@ -150,18 +150,20 @@ def serve(
     free = [0.0] * servers  # when each server is free next
     inside: list[float] = []  # departure times of those inside
     rows, shed = [], 0
+    limited = capacity < INF
     for arrival, service in zip(arrivals, services, strict=True):
-        if capacity < INF:
+        if limited:
             while inside and inside[0] <= arrival:
                 heapq.heappop(inside)
             if len(inside) >= capacity:
                 shed += 1
                 continue
-        start = max(arrival, free[0])
-        heapq.heapreplace(free, start + service)
-        if capacity < INF:
-            heapq.heappush(inside, start + service)
-        rows.append((arrival, start, start + service))
+        start = arrival if arrival > free[0] else free[0]
+        end = start + service
+        heapq.heapreplace(free, end)
+        if limited:
+            heapq.heappush(inside, end)
+        rows.append((arrival, start, end))
     return rows, shed
 
 
