@@ -118,3 +118,18 @@ def test_a_result_of_a_law_is_a_plain_number_unless_it_is_made_a_quantity():
     ):
         assert numbers(answer, "ms") == (1.0,)
         assert decode(encode(answer)).to("ms").magnitude == 1.0
+
+
+def test_an_option_in_other_words_is_read_or_asked_about():
+    options = {"zero1": "ZeRO-1: the optimizer is split.", "zero2": "ZeRO-2: gradients, too."}
+    for given in ("ZeRO-1", "zero 1", "Zero_1"):
+        assert option(given, options) == "zero1"
+    with pytest.raises(Unreadable, match='Do you mean "zero1"') as asked:
+        option("optimizer only", options)
+    assert '"zero2"' in asked.value.message  # and the others are still there to choose from
+    for unclear in ("optimizer and gradients", "1", "split-1"):
+        with pytest.raises(Unreadable, match="no such option"):
+            option(unclear, options)
+    assert option("- 1", {"- 1": "minus", "1": "plus"}) == "- 1"
+    with pytest.raises(Unreadable, match="no such option"):
+        option("-1", {"one": "1", "two": "2"})

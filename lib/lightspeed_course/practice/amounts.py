@@ -22,11 +22,13 @@ def close(a, b, tolerance):
 
 def amount(value, unit="", digits=4):
     """A number in `unit`, written to so many digits; in powers of ten where it would be a row of
-    zeros.
+    zeros. A count below a million stands in full: 65,536.
     """
     from lightspeed_course.show.format import prefixed, si
 
     size = abs(value)
+    if size < 1e6 and value % 1 == 0 and unit != "%" and not prefixed(unit):
+        return si(int(value), unit, digits)
     low, high = (1e-18, 1e24) if prefixed(unit) else (1e-4, 1e12)
     if size == 0 or math.isinf(size) or low <= size < high:
         return si(value / 100 if unit == "%" else value, unit, digits)

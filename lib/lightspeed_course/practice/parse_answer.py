@@ -8,6 +8,7 @@ that lies about itself (`__class__`, `__eq__`, `__float__`) is turned away, not 
 from __future__ import annotations
 
 import math
+import re
 import sys
 from decimal import Decimal
 from fractions import Fraction
@@ -179,7 +180,24 @@ def option(answer, options):
     if type(answer) is not str:
         raise Unreadable("type", f"Answer with the name of an option, in quotation marks: {names}.")
     given = answer.strip().casefold()
-    for key, text in options.items():
-        if given in (key.casefold(), text.strip().casefold()):
-            return key
+    for same in (str, _joined):  # "ZeRO-1" is the option zero1, unless another is written so
+        for key, text in options.items():
+            if same(given) in (same(key.casefold()), same(text.strip().casefold())):
+                return key
+    words = {word for word in re.findall(r"\w+", given) if len(word) > 3}
+    near = [
+        key for key, text in options.items() if words & set(re.findall(r"\w+", text.casefold()))
+    ]
+    if len(near) == 1:
+        [key] = near
+        raise Unreadable(
+            "type",
+            f'There is no such option. Do you mean "{key}"? It says: {options[key].strip()}'
+            f" Answer with the name of an option: {names}.",
+        )
     raise Unreadable("type", f"There is no such option. They are {names}.")
+
+
+def _joined(text):
+    """A name without spaces or hyphens after its letters: "zero 1" and "zero-1" are "zero1"."""
+    return re.sub(r"(?<=[a-z])[\s_-]+(?=\w)", "", text)

@@ -274,17 +274,6 @@ def fitting(gpus, radix, switch, cable, budget):
     return f"r{ratio}" if ratio else "none"
 
 
-def other_answer(n):
-    """One of the answers that are not right, in the order of the options."""
-
-    def wrong(**premises):
-        names = [*(f"r{r}" for r in RATIOS), "none"]
-        names.remove(fitting(**premises))
-        return names[n]
-
-    return wrong
-
-
 fabric = Question(
     id="network.budget",
     chapter=CHAPTER,
@@ -340,17 +329,26 @@ fabric = Question(
     smaller="network.fat_tree",
     misconceptions=(
         Misconception(
-            "not added up", other_answer(0), "Count leaves, spines and cables, and add up."
+            "one to one",
+            lambda **_: "r1",
+            "Count leaves, spines and cables at 1 to 1, and add up. Can you pay for them?",
         ),
         Misconception(
-            "parts forgotten",
-            other_answer(1),
-            "There are cables between leaves and spines, too, and switches in both layers.",
+            "two to one",
+            lambda **_: "r2",
+            "Count leaves, spines and cables at 2 to 1, and add up. Can you pay for them, and could"
+            " you pay for 1 to 1?",
         ),
         Misconception(
-            "too careful",
-            other_answer(2),
-            "Try the ratios one after the other, from one to one on.",
+            "three to one",
+            lambda **_: "r3",
+            "Count leaves, spines and cables at 3 to 1, and add up. Can you pay for them, and could"
+            " you pay for 2 to 1?",
+        ),
+        Misconception(
+            "too dear",
+            lambda **_: "none",
+            "Count leaves, spines and cables at 3 to 1, and add up. Can you not pay for them?",
         ),
     ),
 )
@@ -500,10 +498,6 @@ CAUSES = {
 }
 
 
-def other_cause(n):
-    return lambda sign: [c for c in CAUSES if c != SIGNS[sign]][n]
-
-
 counter = Question(
     id="network.first_counter",
     chapter=CHAPTER,
@@ -532,19 +526,27 @@ counter = Question(
     ),
     misconceptions=(
         Misconception(
-            "another counter's cause",
-            other_cause(0),
-            "Ask where a packet has to wait, or vanish, to make this counter move.",
+            "a line that loses packets",
+            lambda **_: "loss",
+            "Packets that a cable loses leave gaps in their numbers. Does this counter count gaps?",
         ),
         Misconception(
-            "a second one's",
-            other_cause(1),
-            "Which of the counters would your cause move, and is it the one that moved?",
+            "a slow receiver",
+            lambda **_: "pause",
+            "A receiver that is too slow fills a queue, and the port before it is told to pause."
+            " Does this counter count pauses?",
         ),
         Misconception(
-            "a third one's",
-            other_cause(2),
-            "Is this a sign of a line, of a queue, or of a route?",
+            "senders at once",
+            lambda **_: "incast",
+            "Many senders fill the queue at the port of their receiver, and packets are marked"
+            " there. Does this counter count marks?",
+        ),
+        Misconception(
+            "a route",
+            lambda **_: "hash",
+            "Flows on the same uplinks leave the queues of others empty, and the counters of bytes"
+            " differ. Is that what you see?",
         ),
     ),
 )
