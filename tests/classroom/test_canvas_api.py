@@ -161,6 +161,23 @@ def test_submissions_come_with_their_times_and_the_same_again_changes_nothing(sa
     assert {(s.student, s.at) for s in book.submissions(NAME)} == kept
 
 
+def test_what_came_by_the_archive_gets_its_time(say, canvas, book, course):
+    """Canvas's download marks what is late, and does not say by how much."""
+    people(canvas)
+    say("roster")
+    archived = course.root / "rossbob_LATE_12_9002_02_roofline-1.ipynb"
+    archived.write_bytes(canvas.files[9002])
+    assert main(["class", "collect", NAME, str(archived)]) == 0
+    book.setting(f"due {NAME}", repr(datetime.fromisoformat(DUE).timestamp()))
+    late = {o.result.student.id: o.late for o in outcomes(book, NAME)}
+    assert late["bob"] == "late"
+    assert "1 file there already" in say("pull", NAME)[1]
+    say("pull", NAME)
+    (submission,) = book.submissions(NAME, "bob")
+    late = {o.result.student.id: o.late for o in outcomes(book, NAME)}
+    assert late["bob"] == "1 day late" and submission.source.count("(") == 1
+
+
 def test_what_was_decided_here_stays(say, canvas, book):
     people(canvas)
     say("roster")

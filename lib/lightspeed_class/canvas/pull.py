@@ -69,11 +69,10 @@ def pull(canvas, course, book, name):
     """
     path = canvas.assignment(name)
     told = [*_due(canvas, book, name, path)]
-    known = {
-        CANVAS.fullmatch(entry)["file"]
-        for s in book.submissions(name)
-        if (entry := canvas_name(s.source)) and CANVAS.fullmatch(entry)
-    }
+    known = {}  # number of a file on Canvas -> the submissions that it is here
+    for submission in book.submissions(name):
+        if match := CANVAS.fullmatch(canvas_name(submission.source)):
+            known.setdefault(match["file"], []).append(submission)
     found, left, there = {}, [], 0
     for row in canvas.pages(f"{path}/submissions", **{"include[]": ["submission_history", "user"]}):
         who = _who(row)
@@ -89,6 +88,7 @@ def pull(canvas, course, book, name):
             for file in files:
                 if str(file["id"]) in known:
                     there += 1
+                    _time(book, known[str(file["id"])], seconds(attempt.get("submitted_at")))
                 elif file["id"] not in found:  # a version that was only graded has it again
                     found[file["id"]] = _item(canvas, row, attempt, file)
     done = take_in(course, book, name, found.values(), list(dict.fromkeys(left)))
@@ -101,6 +101,13 @@ def _item(canvas, row, attempt, file):
     path = f"{squash(_name(row)) or 'student'}_{row['user_id']}_{file['id']}_{title or 'file'}"
     at = seconds(attempt.get("submitted_at")) or seconds(file.get("created_at")) or 0.0
     return Item(BY, path, at, lambda: canvas.download(file["url"]), FROM_CANVAS)
+
+
+def _time(book, submissions, at):
+    """Keep when these were handed in, where only Canvas's archive had told of them."""
+    for submission in submissions:
+        if at is not None and not submission.source.endswith(FROM_CANVAS):
+            book.set_time(submission.id, at, submission.source + FROM_CANVAS)
 
 
 def _due(canvas, book, name, path):
@@ -170,8 +177,11 @@ def _who(row):
 
 
 def seconds(text):
-    """A time of Canvas's, in seconds since 1970; None where there is none."""
-    return datetime.fromisoformat(text).timestamp() if text else None
+    """A time of Canvas's, in seconds since 1970; None where there is none. Raises CourseError."""
+    try:
+        return datetime.fromisoformat(text).timestamp() if text else None
+    except ValueError:
+        raise CourseError(f"Canvas gives {text!a} for a time; expected one of ISO 8601") from None
 
 
 def _date(at):

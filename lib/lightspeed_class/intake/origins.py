@@ -17,6 +17,7 @@ import re
 
 from lightspeed_class.intake.match_submissions import BY_ID, People
 from lightspeed_class.intake.notebooks import Refused, code_cells
+from lightspeed_class.intake.unpack import clean
 
 # the line of one notebook for all in which its student writes an id, and the call that draws by it
 WRITTEN = re.compile(r"^STUDENT *=[ \t]*(?P<id>[^#\n]*)", re.MULTILINE)
@@ -138,7 +139,7 @@ def written(code):
     notebook.
     """
     found = WRITTEN.search(code) if DRAWS in code else None
-    return found and found["id"].strip().strip('"').strip()
+    return found and clean(found["id"].strip().strip('"').strip())[:64]
 
 
 def _code(content):
