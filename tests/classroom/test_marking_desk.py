@@ -20,7 +20,8 @@ from tornado.netutil import bind_sockets
 
 from lightspeed_class.class_folder import new
 from lightspeed_class.desk import cards
-from lightspeed_class.desk.server import HERE, POLICY, Desk
+from lightspeed_class.desk.request import HERE, POLICY
+from lightspeed_class.desk.server import Desk
 from lightspeed_class.gradebook import Gradebook
 from lightspeed_class.gradebook_schema import Changed
 from lightspeed_class.grading.grade import UNREACHED, Graded, Score
