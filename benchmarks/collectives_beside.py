@@ -12,9 +12,11 @@ binding and nothing else, and messages from `LARGE` bytes on by C, too.
 
 Three things besides the messages made a factor of up to four, in either language, and are the same
 for all programs here:
-- Threads. Started for one thread, MPICH took two to three times as long from 256 KiB on; mpi4py asks for several.
-- The allocator. MPICH's scratch buffers went back to the system after each call and were fetched again, page by page
-  (reduce_scatter of 256 KiB: 356 us, and 86 us without); `ALLOCATOR` keeps them.
+- Threads. Started for one thread, MPICH took two to three times as long from 256 KiB on; mpi4py
+  asks for several.
+- The allocator. MPICH's scratch buffers went back to the system after each call and were fetched
+  again, page by page (reduce_scatter of 256 KiB: 356 us, and 86 us without); `ALLOCATOR` keeps
+  them.
 - Huge pages. numpy asks for them from 4 MiB on.
 
 Debian has no package of the OSU benchmarks. Needs a quiet machine with two cores. Fails if the
@@ -65,9 +67,12 @@ int main(int argc, char **argv) {
         for (int i = 0; i < warm + BLOCKS * calls; i++) {
             if (i >= warm && (i - warm) % calls == 0) total = 0;
             double t = MPI_Wtime();
-            if (!strcmp(argv[1], "all_reduce")) MPI_Allreduce(s, r, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
-            else if (!strcmp(argv[1], "all_gather")) MPI_Allgather(s, part, MPI_FLOAT, r, part, MPI_FLOAT, MPI_COMM_WORLD);
-            else if (!strcmp(argv[1], "reduce_scatter")) MPI_Reduce_scatter_block(s, r, part, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+            if (!strcmp(argv[1], "all_reduce"))
+                MPI_Allreduce(s, r, count, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+            else if (!strcmp(argv[1], "all_gather"))
+                MPI_Allgather(s, part, MPI_FLOAT, r, part, MPI_FLOAT, MPI_COMM_WORLD);
+            else if (!strcmp(argv[1], "reduce_scatter"))
+                MPI_Reduce_scatter_block(s, r, part, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
             else MPI_Alltoall(s, part, MPI_FLOAT, r, part, MPI_FLOAT, MPI_COMM_WORLD);
             t = MPI_Wtime() - t;
             total += t;
@@ -92,8 +97,14 @@ for size in map(int, sys.argv[2:]):
     r[:] = 0
     part = size // 4 // comm.size
     whole, share = ([s, MPI.FLOAT], [r, MPI.FLOAT]), ([s, part, MPI.FLOAT], [r, part, MPI.FLOAT])
-    sent, received = {"all_reduce": whole, "all_gather": (share[0], whole[1]), "reduce_scatter": (whole[0], share[1]), "alltoall": whole}[sys.argv[1]]
-    call = {"all_reduce": comm.Allreduce, "all_gather": comm.Allgather, "reduce_scatter": comm.Reduce_scatter_block, "alltoall": comm.Alltoall}[sys.argv[1]]
+    sent, received = {
+        "all_reduce": whole, "all_gather": (share[0], whole[1]),
+        "reduce_scatter": (whole[0], share[1]), "alltoall": whole,
+    }[sys.argv[1]]
+    call = {
+        "all_reduce": comm.Allreduce, "all_gather": comm.Allgather,
+        "reduce_scatter": comm.Reduce_scatter_block, "alltoall": comm.Alltoall,
+    }[sys.argv[1]]
     warm, calls = (10, 10) if size > 8192 else (200, 200)
     for block in range(-1, BLOCKS):
         total = 0.0
@@ -159,8 +170,8 @@ def main():
                     (
                         (
                             f"{size:>10,} bytes, ours"
-                            f" {median(a[size] for a, _, _ in rounds) * 1e6:10.2f} us, over OSU's loop"
-                            " in Python, in C"
+                            f" {median(a[size] for a, _, _ in rounds) * 1e6:10.2f} us,"
+                            " over OSU's loop in Python, in C"
                         ),
                         f"{by['Python']:.3f}  {by['C']:.3f}",
                     )

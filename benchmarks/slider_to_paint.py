@@ -33,7 +33,9 @@ DEMO = """
 import numpy as np
 from lightspeed.catalog import accelerator
 from lightspeed.roofline import attainable, ridge_point, time_bounds, matmul_bytes, matmul_flops
-from lightspeed_course.show import Axis, Chart, Choice, Line, LogSlider, Points, Rule, View, explorer, si
+from lightspeed_course.show import (
+    Axis, Chart, Choice, Line, LogSlider, Points, Rule, View, explorer, si
+)
 
 INTENSITY = np.logspace(-1, 4, 100)
 
@@ -43,57 +45,78 @@ def view(chip, batch):
     bounds = time_bounds(flops, size, chip.bf16, chip.hbm_bandwidth)
     rate = attainable(flops / size, chip.bf16, chip.hbm_bandwidth)
     chart = Chart(
-        Axis("arithmetic intensity", "FLOP/byte", "log", domain=(0.1, 1e4)), Axis("attainable", "FLOP/s", "log", domain=(1e11, 5e15)),
-        [Line(INTENSITY, attainable(INTENSITY, chip.bf16, chip.hbm_bandwidth), si(chip.bf16, "FLOP/s")),
+        Axis("arithmetic intensity", "FLOP/byte", "log", domain=(0.1, 1e4)),
+        Axis("attainable", "FLOP/s", "log", domain=(1e11, 5e15)),
+        [Line(INTENSITY, attainable(INTENSITY, chip.bf16, chip.hbm_bandwidth),
+              si(chip.bf16, "FLOP/s")),
          Rule(x=ridge_point(chip.bf16, chip.hbm_bandwidth), label="ridge"),
          Points([flops / size], [rate], labels=[f"B = {batch}"], drop=True)])
     side = "Compute-bound" if bounds.compute_bound else "Memory-bound"
-    return View(chart, f"{side}: {si(rate / chip.bf16, '%', 2)} of peak.", {"T_math": si(bounds.math, "s"), "T_comms": si(bounds.comms, "s")})
+    return View(chart, f"{side}: {si(rate / chip.bf16, '%', 2)} of peak.",
+                {"T_math": si(bounds.math, "s"), "T_comms": si(bounds.comms, "s")})
 """
 SHOW = """
-explorer(view, [Choice("chip", "accelerator", ["h100_sxm", "a100_80gb"]), LogSlider("batch", "B", 1, 65536, 128, unit="token", whole=True, per_decade=80)],
+explorer(view, [Choice("chip", "accelerator", ["h100_sxm", "a100_80gb"]),
+                LogSlider("batch", "B", 1, 65536, 128, unit="token", whole=True, per_decade=80)],
          caption="Drag B.", alt="A roofline with one point.")
 """
 
 WIDGETS = """
 () => {
   const shows = (cell) => cell.model.type === "code" &&
-    [...Array(cell.model.outputs.length).keys()].some((i) => "application/vnd.jupyter.widget-view+json" in cell.model.outputs.get(i).data);
-  return jupyterapp.shell.currentWidget.content.widgets.map((cell, i) => (shows(cell) ? i : -1)).filter((i) => i >= 0);
+    [...Array(cell.model.outputs.length).keys()].some((i) =>
+      "application/vnd.jupyter.widget-view+json" in cell.model.outputs.get(i).data);
+  return jupyterapp.shell.currentWidget.content.widgets
+    .map((cell, i) => (shows(cell) ? i : -1)).filter((i) => i >= 0);
 }
 """
 # Times in the page itself. A change of the page is a new child of the charts; the frame that shows
 # it starts after the next paint.
 WATCH = """
 () => {
-  const view = [...document.querySelectorAll(".sol-view")].find((v) => v.querySelector("input[type=range]"));
-  const charts = view.querySelector(".sol-charts"), slider = view.querySelector("input[type=range]");
+  const view = [...document.querySelectorAll(".sol-view")]
+    .find((v) => v.querySelector("input[type=range]"));
+  const charts = view.querySelector(".sol-charts");
+  const slider = view.querySelector("input[type=range]");
   const log = (window.sol = {inputs: [], changes: [], paints: [], flickers: 0, slider});
   slider.scrollIntoView({block: "center"});
   const seen = () => {
     log.changes.push(performance.now());
-    requestAnimationFrame(() => { const c = new MessageChannel(); c.port1.onmessage = () => log.paints.push(performance.now()); c.port2.postMessage(0); });
+    requestAnimationFrame(() => {
+      const c = new MessageChannel();
+      c.port1.onmessage = () => log.paints.push(performance.now());
+      c.port2.postMessage(0);
+    });
   };
   new MutationObserver(seen).observe(charts, {childList: true});
   slider.addEventListener("input", () => log.inputs.push(performance.now()), true);
   const height = charts.offsetHeight;
-  const frame = () => { if (!charts.querySelector("svg") || charts.offsetHeight !== height) log.flickers += 1; requestAnimationFrame(frame); };
+  const frame = () => {
+    if (!charts.querySelector("svg") || charts.offsetHeight !== height) log.flickers += 1;
+    requestAnimationFrame(frame);
+  };
   frame();
 }
 """
 # The baseline: the same picture, copied in the page, no kernel.
 REPLACE = """
 () => {
-  const charts = document.querySelector(".sol-charts:has(svg)"), twin = document.createElement("div"), slider = document.createElement("input");
+  const charts = document.querySelector(".sol-charts:has(svg)");
+  const twin = document.createElement("div"), slider = document.createElement("input");
   const log = (window.sol = {inputs: [], changes: [], paints: [], flickers: 0, slider});
-  slider.type = "range"; slider.max = 400; slider.value = 100; slider.style.width = "300px"; slider.dataset.lmSuppressShortcuts = "true";
+  slider.type = "range"; slider.max = 400; slider.value = 100; slider.style.width = "300px";
+  slider.dataset.lmSuppressShortcuts = "true";
   charts.closest(".sol-view").replaceChildren(slider, twin);
   twin.append(charts.firstChild.cloneNode(true));
   slider.addEventListener("input", () => {
     log.inputs.push(performance.now());
     twin.replaceChildren(twin.firstChild.cloneNode(true));
     log.changes.push(performance.now());
-    requestAnimationFrame(() => { const c = new MessageChannel(); c.port1.onmessage = () => log.paints.push(performance.now()); c.port2.postMessage(0); });
+    requestAnimationFrame(() => {
+      const c = new MessageChannel();
+      c.port1.onmessage = () => log.paints.push(performance.now());
+      c.port2.postMessage(0);
+    });
   });
 }
 """

@@ -1,5 +1,5 @@
-"""The web edition in a real Chromium, over a server that compresses: how soon text and explorers are
-there, how long a slider takes to the screen, what is downloaded. On a quiet machine.
+"""The web edition in a real Chromium, over a server that compresses: how soon text and explorers
+are there, how long a slider takes to the screen, what is downloaded. On a quiet machine.
 
     python benchmarks/web.py
 """
@@ -20,16 +20,19 @@ from lightspeed_course.web.serve import server
 
 PAGE, VISITS, MOVES = "chapters/02_roofline.html", 5, 60
 LIVE = ".sol-explore.sol-is-live"
-# The chapter's own explorer: pictures before it play, and a frame of a picture on its way is no answer.
+# The chapter's own explorer: pictures before it play, and a frame of a picture on its way is no
+# answer.
 MOVED = "[data-call*='roofline.explore'].sol-is-live"
 OPTIONS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 # From the event to the frame in which the chart is new.
 MOVE = """async (cell) => {
-    const slider = cell.querySelector('input[type=range]'), chart = cell.querySelector('.sol-charts');
+    const slider = cell.querySelector('input[type=range]');
+    const chart = cell.querySelector('.sol-charts');
     slider.value = slider.value === slider.max ? slider.min : Number(slider.value) + 1;
     const since = performance.now();
-    const drawn = new Promise((done) => new MutationObserver((_, seen) => (seen.disconnect(), requestAnimationFrame(done)))
-        .observe(chart, {childList: true}));
+    const drawn = new Promise((done) => new MutationObserver(
+        (_, seen) => (seen.disconnect(), requestAnimationFrame(done))
+    ).observe(chart, {childList: true}));
     slider.dispatchEvent(new Event('input'));
     await drawn;
     return performance.now() - since;
@@ -38,7 +41,8 @@ PAINT = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
 # The longest stretch in which the main thread did nothing else; 0 if none was over 50 ms.
 LONG = """() => new Promise((done) => {
     const longest = (entries) => Math.max(0, ...entries.map((entry) => entry.duration));
-    new PerformanceObserver((list) => done(longest(list.getEntries()))).observe({type: 'longtask', buffered: true});
+    new PerformanceObserver((list) => done(longest(list.getEntries())))
+        .observe({type: 'longtask', buffered: true});
     setTimeout(() => done(0), 500);
 })"""
 # s, ms, ms, MB, kB: what the site promises on a quiet machine

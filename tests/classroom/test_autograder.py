@@ -133,7 +133,8 @@ def test_who_is_unknown_gets_no_score_and_no_nought(book, tmp_path, capsys):
 
 
 def test_which_notebook_and_what_is_none(tmp_path):
-    config = {"assignment": {"name": NAME, "cells": dict(ASSIGNMENT.cells), "points": {}, "prose": {}},
+    config = {"assignment": {"name": NAME, "cells": dict(ASSIGNMENT.cells),
+                             "points": {}, "prose": {}},
               "seeded": False, "shared": True, "seeds": {}, "secret": "s", "isolated": True,
               "visibility": "visible"}  # fmt: skip
 
@@ -191,7 +192,8 @@ def test_github_gets_a_workflow_that_calls_the_same_grader(book, tmp_path):
     }
     run = steps["Grade"]["run"].split('"$(which python)"')[1]
     for words, status in (
-        (run, 0), *((steps[f"q{i}"]["with"]["command"].removeprefix("python"), int(q == QUESTIONS["ridge"]))
+        (run, 0), *((steps[f"q{i}"]["with"]["command"].removeprefix("python"),
+                     int(q == QUESTIONS["ridge"]))
                     for i, q in enumerate(asked, 1)),
     ):  # fmt: skip
         done = subprocess.run(

@@ -158,7 +158,8 @@ def test_mistakes_are_counted_by_question_kind_and_name():
     ]
     found = mistakes(answers)
     assert [(m["question"], m["kind"], m["students"], m["message"]) for m in found] == [
-        ("q", "misconception", ["s0", "s1", "s2"], "Think."), ("q", "slip", ["x"], "Slip."), ("r", "misconception", ["y"], "Other."),
+        ("q", "misconception", ["s0", "s1", "s2"], "Think."), ("q", "slip", ["x"], "Slip."),
+        ("r", "misconception", ["y"], "Other."),
     ]  # fmt: skip
 
 

@@ -318,8 +318,11 @@ def test_no_time_is_told_that_nobody_knows(book, tmp_path, source, words):
 
 def test_an_answer_without_a_verdict_is_shown(book, tmp_path):
     key = book.add_submission("ada", ASSIGNMENT.name, b"1", 1.0)
-    came = [Score(RIDGE, 0.0, 1.0, "type", message="x", given="the text “<b>12</b>”", found="check"), Score(BYTES, 0.0, 1.0, "dimension", message="x", given="3 GB/s", found="cell"),
-            Score(ROOF, 0.0, 1.0, "type", message="x", given="", found="check"), Score(WORD, 0.0, 1.0, "type", message="x", given="", found="check")]  # fmt: skip
+    text = "the text “<b>12</b>”"
+    came = [Score(RIDGE, 0.0, 1.0, "type", message="x", given=text, found="check"),
+            Score(BYTES, 0.0, 1.0, "dimension", message="x", given="3 GB/s", found="cell"),
+            Score(ROOF, 0.0, 1.0, "type", message="x", given="", found="check"),
+            Score(WORD, 0.0, 1.0, "type", message="x", given="", found="check")]  # fmt: skip
     book.add_grading(key, "key", replace(graded({}), scores=tuple(came)))
     (text,) = pages(book, tmp_path)
     page = Page(text).check()

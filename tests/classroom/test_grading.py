@@ -90,9 +90,13 @@ def test_a_cell_that_was_not_reached_is_not_called_unanswered(end, why):
 
 
 @pytest.mark.parametrize("answer, given", [
-    ('"abc"', "the text “abc”"), ('"<b>\\x00" + "x" * 400', "the text “<b>\ufffd" + "x" * 75 + "…”"), ("float('nan')", "nan"), ("[1, 2, 3]", "3 values: 1, 2, 3"),
-    ("Q(3, 'GB/s')", "3 GB/s"), ("Q(2, 'J')", "2 J"), ("Q([1, 2], 's')", "2 values: 1 s, 2 s"), ("list(range(60))", "60 values: 0, 1, 2, 3, 4, 5, 6, 7, …"),
-    ("math.sqrt", "a function"), ("{}", "an object of type dict"), ("True", "True or False"), ("[]", "an empty list"),
+    ('"abc"', "the text “abc”"),
+    ('"<b>\\x00" + "x" * 400', "the text “<b>\ufffd" + "x" * 75 + "…”"), ("float('nan')", "nan"),
+    ("[1, 2, 3]", "3 values: 1, 2, 3"),
+    ("Q(3, 'GB/s')", "3 GB/s"), ("Q(2, 'J')", "2 J"), ("Q([1, 2], 's')", "2 values: 1 s, 2 s"),
+    ("list(range(60))", "60 values: 0, 1, 2, 3, 4, 5, 6, 7, …"),
+    ("math.sqrt", "a function"), ("{}", "an object of type dict"), ("True", "True or False"),
+    ("[]", "an empty list"),
 ])  # fmt: skip
 def test_what_could_not_be_judged_is_kept_in_words(answer, given):
     found = scores(
@@ -185,7 +189,8 @@ def test_not_isolated_still_ends():
         ({"kind": "text", "value": "x" * 9999}, "x" * 500),
         ({"kind": "none"}, None),
         ({"kind": "list", "value": [{"kind": "bool"}]}, [True]),
-        ({"kind": "quantity", "value": {"kind": "number", "value": 8e9}, "units": {"bit": 1.0, "second": -1.0}}, Q(1, "GB/s")),
+        ({"kind": "quantity", "value": {"kind": "number", "value": 8e9},
+                "units": {"bit": 1.0, "second": -1.0}}, Q(1, "GB/s")),
     ],
 )  # fmt: skip
 def test_decode(value, meaning):
@@ -195,13 +200,17 @@ def test_decode(value, meaning):
 @pytest.mark.parametrize(
     "value",
     [
-        None, 3, [], "none", {}, {"kind": []}, {"kind": "number"}, {"kind": "number", "value": {"a": 1}}, {"kind": "number", "value": True},
-        {"kind": "number", "value": "0x10"}, {"kind": "array", "value": {}}, {"kind": "array", "value": [[1], "x", None, 10**400]},
-        {"kind": "list", "value": 3}, {"kind": "quantity", "value": {"kind": "text", "value": "x"}, "units": {}},
+        None, 3, [], "none", {}, {"kind": []}, {"kind": "number"},
+        {"kind": "number", "value": {"a": 1}}, {"kind": "number", "value": True},
+        {"kind": "number", "value": "0x10"}, {"kind": "array", "value": {}},
+        {"kind": "array", "value": [[1], "x", None, 10**400]},
+        {"kind": "list", "value": 3},
+        {"kind": "quantity", "value": {"kind": "text", "value": "x"}, "units": {}},
         {"kind": "quantity", "value": {"kind": "number", "value": 1}, "units": {"__import__": 1.0}},
         {"kind": "quantity", "value": {"kind": "number", "value": 1}, "units": {"bit": 1e300}},
         {"kind": "quantity", "value": {"kind": "number", "value": 1}, "units": {"bit": "1"}},
-        {"kind": "other", "name": "x; import os"}, {"kind": "other", "name": "x" * 10_000}, {"kind": "error", "name": 3},
+        {"kind": "other", "name": "x; import os"}, {"kind": "other", "name": "x" * 10_000},
+        {"kind": "error", "name": 3},
     ],
 )  # fmt: skip
 def test_what_no_honest_program_says_is_worth_nothing(value):

@@ -165,7 +165,9 @@ def test_collect_tells_whose_it_is_and_reads_moodles_groups(book, tmp_path, caps
         path = course.root / f"{NAME}.ipynb"
         path.write_bytes(
             json.dumps(
-                {"cells": [code(f'answer = ...\ncheck("{RIDGE}", answer)', "cell0") | {"metadata": {}}],
+                {"cells": [
+                    code(f'answer = ...\ncheck("{RIDGE}", answer)', "cell0") | {"metadata": {}}
+                 ],
                  "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
             ).encode()
         )  # fmt: skip

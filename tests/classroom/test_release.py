@@ -314,8 +314,12 @@ def test_nobody_to_release_to(course):
 
 
 @pytest.mark.parametrize(("text", "words"), [
-    ('feedback = "some"', 'feedback must be "full" or "format"'), ("variants = 1", "variants must be true or false"), ("nam = 'x'", "no setting nam"), ("name = ML", 'a text stands in quotation marks: name = "'),
-    ("points = 3", "points must be tables"), ("name = ", "class.toml: "), ('[points.02_roofline]\n"roofline.rigde" = 1', "roofline.rigde, which 02_roofline does not ask; did you mean roofline.ridge?"),
+    ('feedback = "some"', 'feedback must be "full" or "format"'),
+    ("variants = 1", "variants must be true or false"), ("nam = 'x'", "no setting nam"),
+    ("name = ML", 'a text stands in quotation marks: name = "'),
+    ("points = 3", "points must be tables"), ("name = ", "class.toml: "),
+    ('[points.02_roofline]\n"roofline.rigde" = 1',
+        "roofline.rigde, which 02_roofline does not ask; did you mean roofline.ridge?"),
 ])  # fmt: skip
 def test_a_class_toml_with_a_mistake(course, book, text, words):
     (course.root / "class.toml").write_text(text)
@@ -324,10 +328,13 @@ def test_a_class_toml_with_a_mistake(course, book, text, words):
 
 
 @pytest.mark.parametrize(("text", "words"), [
-    ('[points.02_rooflin]\n"roofline.ridge" = 2', "[points.02_rooflin], which is no assignment; did you mean 02_roofline?"),
-    ('[points.own]\n"roofline.ridge" = 2', "[points.own], which is no assignment; there are 01_numbers_to_know"),
+    ('[points.02_rooflin]\n"roofline.ridge" = 2',
+        "[points.02_rooflin], which is no assignment; did you mean 02_roofline?"),
+    ('[points.own]\n"roofline.ridge" = 2',
+        "[points.own], which is no assignment; there are 01_numbers_to_know"),
     ('[points.02_roofline]\n"roofline.rigde" = 2', "did you mean roofline.ridge?"),
-    ('[points.03_amdahl_gustafson]\n"roofline.ridge" = 2', "roofline.ridge, which 03_amdahl_gustafson does not ask"),
+    ('[points.03_amdahl_gustafson]\n"roofline.ridge" = 2',
+        "roofline.ridge, which 03_amdahl_gustafson does not ask"),
 ])  # fmt: skip
 def test_points_that_would_be_for_nothing(course, book, text, words, tmp_path):
     (course.root / "class.toml").write_text(text)

@@ -109,8 +109,10 @@ def test_more_students_later_change_nobody(book, file):
 
 
 @pytest.mark.parametrize("encoded", [
-    codecs.BOM_UTF8 + PLAIN.encode(), PLAIN.encode("utf-16"), PLAIN.replace(",", ";").encode(), PLAIN.replace(",", "\t").encode(),
-    PLAIN.replace("\n", "\r\n").encode(), b"\r\n" + PLAIN.encode() + b"\r\n,,\r\n", PLAIN.replace("id,", " ID ,").encode(),
+    codecs.BOM_UTF8 + PLAIN.encode(), PLAIN.encode("utf-16"), PLAIN.replace(",", ";").encode(),
+    PLAIN.replace(",", "\t").encode(),
+    PLAIN.replace("\n", "\r\n").encode(), b"\r\n" + PLAIN.encode() + b"\r\n,,\r\n",
+    PLAIN.replace("id,", " ID ,").encode(),
 ])  # fmt: skip
 def test_what_spreadsheets_make_of_it(book, file, encoded):
     assert add_roster(book, file(encoded)).added == ("ada", "bob")
@@ -118,11 +120,15 @@ def test_what_spreadsheets_make_of_it(book, file, encoded):
 
 
 @pytest.mark.parametrize(("text", "line", "words"), [
-    (PLAIN + "ADA,Another,x@example.org\n", 4, "Another has ada, and so has Ada Lovelace in line 2. Only one student can"),
-    (PLAIN + "cy,Cy,ADA@example.org\n", 4, "Cy has ada@example.org, and so has Ada Lovelace in line 2"),
-    ("id,name,email\nolga,Olga,OLA@x.org\nola,Mary-Jane O'Brien,ola@x.org\n", 3, "Mary-Jane O'Brien has ola@x.org, and so has Olga in line 2"),
+    (PLAIN + "ADA,Another,x@example.org\n", 4,
+        "Another has ada, and so has Ada Lovelace in line 2. Only one student can"),
+    (PLAIN + "cy,Cy,ADA@example.org\n", 4,
+        "Cy has ada@example.org, and so has Ada Lovelace in line 2"),
+    ("id,name,email\nolga,Olga,OLA@x.org\nola,Mary-Jane O'Brien,ola@x.org\n", 3,
+        "Mary-Jane O'Brien has ola@x.org, and so has Olga in line 2"),
     ("id,name,canvas_id\na,A,7\nb,B,7\n", 3, "B has the Canvas ID 7, and so has A"),
-    ("id,name,email\nada,Ada Lovelace,\nzed,Zed,ada@example.org\n", 3, "ada is the same student as in line 2"),
+    ("id,name,email\nada,Ada Lovelace,\nzed,Zed,ada@example.org\n", 3,
+        "ada is the same student as in line 2"),
     (PLAIN + ",Nobody,nobody@example.org\n", 4, "Nobody has no id"),
     (PLAIN + ",Nobody,\n", 4, "Nobody has no id"),
     (PLAIN.replace("bob,", "../bob,"), 3, "cannot be an id"),

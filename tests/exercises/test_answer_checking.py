@@ -268,15 +268,24 @@ class Exploding(float):
 
 
 HOSTILE = {
-    "nan": float("nan"), "inf": float("inf"), "-inf": float("-inf"), "numpy nan": np.float64("nan"), "quantity nan": Q(float("nan"), "ms"),
-    "true": True, "numpy true": np.True_, "text": "some six hundred", "bytes": b"640", "complex": 640 + 0j, "numpy complex": np.complex64(640),
-    "huge": 10**400, "huge negative": -(10**5000), "big": 10**300, "empty list": [], "list": [640.0], "nested": [[640.0]], "set": {640.0},
-    "empty array": np.array([]), "two": np.array([640.0, 640.0]), "objects": np.array([Liar(), None], dtype=object)[:1], "texts": np.array(["640"]),
-    "bools": np.array([True]), "dates": np.datetime64("2020-01-01"), "liar": Liar(), "liar's class": Liar, "disguised": Disguised(),
-    "lying float": LyingFloat(1.0), "lying int": LyingInt(1), "lying array": np.array([1.0]).view(LyingArray), "unspeakable": Unspeakable(),
-    "exploding": Exploding(1.0), "function": lambda: 640.0, "class": float, "module": np, "exception": ValueError(640), "dict": {"ms": 640},
-    "generator": (x for x in [640.0]), "quantity of text": Q(1, "ms").__class__(Decimal("NaN"), "ms"), "range": range(640),
-    "decimal nan": Decimal("NaN"), "decimal inf": Decimal("Infinity"), "not implemented": NotImplemented,
+    "nan": float("nan"), "inf": float("inf"), "-inf": float("-inf"), "numpy nan": np.float64("nan"),
+    "quantity nan": Q(float("nan"), "ms"),
+    "true": True, "numpy true": np.True_, "text": "some six hundred", "bytes": b"640",
+    "complex": 640 + 0j, "numpy complex": np.complex64(640),
+    "huge": 10**400, "huge negative": -(10**5000), "big": 10**300, "empty list": [],
+    "list": [640.0], "nested": [[640.0]], "set": {640.0},
+    "empty array": np.array([]), "two": np.array([640.0, 640.0]),
+    "objects": np.array([Liar(), None], dtype=object)[:1], "texts": np.array(["640"]),
+    "bools": np.array([True]), "dates": np.datetime64("2020-01-01"), "liar": Liar(),
+    "liar's class": Liar, "disguised": Disguised(),
+    "lying float": LyingFloat(1.0), "lying int": LyingInt(1),
+    "lying array": np.array([1.0]).view(LyingArray), "unspeakable": Unspeakable(),
+    "exploding": Exploding(1.0), "function": lambda: 640.0, "class": float, "module": np,
+    "exception": ValueError(640), "dict": {"ms": 640},
+    "generator": (x for x in [640.0]),
+    "quantity of text": Q(1, "ms").__class__(Decimal("NaN"), "ms"), "range": range(640),
+    "decimal nan": Decimal("NaN"), "decimal inf": Decimal("Infinity"),
+    "not implemented": NotImplemented,
     "other registry": pint.UnitRegistry().Quantity(640, "ms"), "bits": Q(640, "bit/byte"),
 }  # fmt: skip
 
@@ -292,15 +301,18 @@ def test_nothing_odd_is_right_or_raises(name, q):
 
 @pytest.mark.parametrize(
     "name, word",
-    {"nan": "0/0", "inf": "infinity", "true": "True or False", "text": "text is not a number", "complex": "complex", "huge": "hundreds of digits",
-     "function": "forget to call", "list": "a list", "two": "2 numbers", "liar": "a Liar", "other registry": "registry"}.items(),
+    {"nan": "0/0", "inf": "infinity", "true": "True or False", "text": "text is not a number",
+        "complex": "complex", "huge": "hundreds of digits",
+     "function": "forget to call", "list": "a list", "two": "2 numbers", "liar": "a Liar",
+     "other registry": "registry"}.items(),
 )  # fmt: skip
 def test_odd_answers_get_a_clear_message(name, word):
     assert word in verdict(HOSTILE[name]).message
 
 
 scalars = (
-    st.floats() | st.integers() | st.complex_numbers() | st.booleans() | st.text() | st.binary() | st.decimals() | st.fractions()
+    st.floats() | st.integers() | st.complex_numbers() | st.booleans() | st.text() | st.binary()
+    | st.decimals() | st.fractions()
     | st.none() | st.just(...) | st.floats(width=32).map(np.float32)
 )  # fmt: skip
 units = st.sampled_from(["ms", "s", "GB", "FLOP/byte", "", "token", "bit/s", "%"])
@@ -309,7 +321,8 @@ answers = st.recursive(
     | st.builds(Q, st.floats(), units)
     | st.lists(st.floats(), max_size=4).map(np.array)
     | st.sampled_from(sorted(HOSTILE)).map(lambda name: HOSTILE[name]),
-    lambda inner: st.lists(inner, max_size=3) | st.tuples(inner, inner) | st.dictionaries(st.text(max_size=2), inner, max_size=2)
+    lambda inner: st.lists(inner, max_size=3) | st.tuples(inner,
+        inner) | st.dictionaries(st.text(max_size=2), inner, max_size=2)
     | inner.map(lambda value: lambda *a, **k: value),
     max_leaves=4,
 )  # fmt: skip

@@ -41,7 +41,8 @@ def test_a_line_shows_formula_numbers_result_and_what_cancels():
     line = step("Days.", "2[FLOP] * n**2 / (rate * (1 - lost)) / 3600[s/h]",
                 n=3, rate=(1e-3, "FLOP/s"), lost=(0.5, "%"))  # fmt: skip
     assert str(line).endswith(
-        "\n2 FLOP × n² ÷ (rate × (1 − lost)) ÷ 3,600 s/h = 2 FLOP × 3² ÷ (0.001 FLOP/s × (1 − 50 %))"
+        "\n2 FLOP × n² ÷ (rate × (1 − lost)) ÷ 3,600 s/h"
+        " = 2 FLOP × 3² ÷ (0.001 FLOP/s × (1 − 50 %))"
         " ÷ 3,600 s/h = **10 h** (FLOP and s cancel)"
     )
 
@@ -57,8 +58,10 @@ def test_a_constant_with_a_unit_is_written_as_the_amounts_beside_it():
 @pytest.mark.parametrize(
     "formula, gives, inputs, said",
     [
-        ("a / b", (3.0, "FLOP/byte"), {"a": (4.0, "FLOP"), "b": (2.0, "byte")}, "the library says 3"),
-        ("a / b", (2.0, "byte"), {"a": (4.0, "FLOP"), "b": (2.0, "byte")}, "comes out in FLOP/byte"),
+        ("a / b", (3.0, "FLOP/byte"), {"a": (4.0, "FLOP"), "b": (2.0, "byte")},
+            "the library says 3"),
+        ("a / b", (2.0, "byte"), {"a": (4.0, "FLOP"), "b": (2.0, "byte")},
+            "comes out in FLOP/byte"),
         ("a + b", None, {"a": (4.0, "FLOP"), "b": (2.0, "byte")}, "FLOP and byte do not add up"),
         ("max(a, b)", None, {"a": (4.0, "s"), "b": 2.0}, "s and a plain number do not add up"),
     ],

@@ -39,8 +39,10 @@ def test_parameters_are_shown_in_their_unit_and_computed_with_in_si():
 
 @pytest.mark.parametrize(
     "unit, factor",
-    [("", 1), ("s", 1), ("µs", 1e-6), ("byte", 1), ("bit", 1 / 8), ("GB", 1e9), ("GiB", 2**30), ("Gbit/s", 1.25e8), ("FLOP/byte", 1),
-     ("TFLOP/s", 1e12), ("J", 1), ("pJ", 1e-12), ("W", 1), ("kWh", 3.6e6), ("token", 1), ("dollar", 1), ("%", 0.01), ("FLOP/J", 1)],
+    [("", 1), ("s", 1), ("µs", 1e-6), ("byte", 1), ("bit", 1 / 8), ("GB", 1e9), ("GiB", 2**30),
+        ("Gbit/s", 1.25e8), ("FLOP/byte", 1),
+     ("TFLOP/s", 1e12), ("J", 1), ("pJ", 1e-12), ("W", 1), ("kWh", 3.6e6), ("token", 1),
+     ("dollar", 1), ("%", 0.01), ("FLOP/J", 1)],
 )  # fmt: skip
 def test_factors_to_the_library_s_units(unit, factor):
     assert si_factor(unit) == pytest.approx(factor, rel=1e-12)
@@ -48,8 +50,10 @@ def test_factors_to_the_library_s_units(unit, factor):
 
 @pytest.mark.parametrize(
     "value, unit, text",
-    [(640, "ms", "640 ms"), (1.5e-6, "s", "1.5 µs"), (2.5e13, "", "2.5e13"), (0, "ms", "0 ms"), (4e12, "byte/s", "4 TB/s"),
-     (1e300, "s", "1e300 s"), (3e-7, "FLOP/byte", "3e-7 FLOP/byte"), (12, "%", "12 %"), (5, "dollar", "$5"), (1, "token", "1 token")],
+    [(640, "ms", "640 ms"), (1.5e-6, "s", "1.5 µs"), (2.5e13, "", "2.5e13"), (0, "ms", "0 ms"),
+        (4e12, "byte/s", "4 TB/s"),
+     (1e300, "s", "1e300 s"), (3e-7, "FLOP/byte", "3e-7 FLOP/byte"), (12, "%", "12 %"),
+     (5, "dollar", "$5"), (1, "token", "1 token")],
 )  # fmt: skip
 def test_amounts_in_words(value, unit, text):
     assert amount(value, unit) == text
@@ -130,8 +134,10 @@ def test_valid_holds_for_the_inputs_of_a_function_too():
 
 @pytest.mark.parametrize(
     "change, reason",
-    [({"id": "Nothing"}, "topic.name"), ({"level": "hard"}, "level"), ({"kind": "essay"}, "kind"), ({"kind": "choice"}, "options"),
-     ({"names": ("a", "b")}, "names"), ({"tolerance": -0.1}, "tolerance"), ({"tolerance": 2}, "tolerance")],
+    [({"id": "Nothing"}, "topic.name"), ({"level": "hard"}, "level"), ({"kind": "essay"}, "kind"),
+        ({"kind": "choice"}, "options"),
+     ({"names": ("a", "b")}, "names"), ({"tolerance": -0.1}, "tolerance"),
+     ({"tolerance": 2}, "tolerance")],
 )  # fmt: skip
 def test_what_is_no_question_is_refused(change, reason):
     with pytest.raises(ValueError, match=reason):

@@ -28,11 +28,16 @@ from lightspeed_course.show.label_placement import Scale, text_width
 from lightspeed_course.show.layout import NARROWEST, lay_out
 
 EXPLORERS = {
-    "roofline": roofline.explore, "transfer": numbers.explore, "generations": numbers.explore_generations, "scaling": scaling.explore,
-    "queue": queueing.explore, "serving": queueing.explore_serving, "precision": precision.explore, "parallelism": parallelism.explore,
-    "nccl": nccl.explore, "all-reduce": allreduce.explore_all_reduce, "schedules": schedules.explore_schedules,
-    "two clocks": traffic.explore_two_clocks, "tiles": traffic.explore_tiles, "fusion": traffic.explore_fusion,
-    "requests": requests.explore_queue, "batching": requests.explore_batching, "shards": shards.explore_shards,
+    "roofline": roofline.explore, "transfer": numbers.explore,
+    "generations": numbers.explore_generations, "scaling": scaling.explore,
+    "queue": queueing.explore, "serving": queueing.explore_serving, "precision": precision.explore,
+    "parallelism": parallelism.explore,
+    "nccl": nccl.explore, "all-reduce": allreduce.explore_all_reduce,
+    "schedules": schedules.explore_schedules,
+    "two clocks": traffic.explore_two_clocks, "tiles": traffic.explore_tiles,
+    "fusion": traffic.explore_fusion,
+    "requests": requests.explore_queue, "batching": requests.explore_batching,
+    "shards": shards.explore_shards,
     "number line": number_line.explore_number_line,
 }  # fmt: skip
 RECORDED = ("amd_epyc_2core", "intel_xeon_2core")

@@ -95,7 +95,8 @@ def test_a_reader_sets_one_bit_and_changes_the_format():
 
 
 def test_numbers_as_written():
-    assert [number(x) for x in (65504.0, 0.001953125, 5.960464477539063e-08, -0.0, math.inf, math.nan)] == [
+    assert [number(x) for x in (65504.0, 0.001953125, 5.960464477539063e-08, -0.0, math.inf,
+            math.nan)] == [
         "65,504", "0.001953125", "5.96 × 10⁻⁸", "-0", "infinity", "none",
     ]  # fmt: skip
 

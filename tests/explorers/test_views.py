@@ -39,7 +39,8 @@ def test_every_setting_can_be_drawn(name, most):
 
 
 WITH_POINTS = EXPLORERS | {
-    "scaling": scaling.explore, "queue": queueing.explore, "serving": queueing.explore_serving, "precision": precision.explore,
+    "scaling": scaling.explore, "queue": queueing.explore, "serving": queueing.explore_serving,
+    "precision": precision.explore,
     "parallelism": parallelism.explore, "nccl": nccl.explore,
 }  # fmt: skip
 

@@ -497,7 +497,8 @@ def test_block_formats_ignore_the_scale_of_the_tensor_and_outliers_stay_in_their
 
 def test_true_bits_per_weight():
     assert {n: f.bits_per_weight for n, f in BLOCK_FORMATS.items()} == {
-        "mxfp8_e4m3": 8.25, "mxfp8_e5m2": 8.25, "mxfp6_e2m3": 6.25, "mxfp6_e3m2": 6.25, "mxfp4": 4.25, "nvfp4": 4.5,
+        "mxfp8_e4m3": 8.25, "mxfp8_e5m2": 8.25, "mxfp6_e2m3": 6.25, "mxfp6_e3m2": 6.25,
+        "mxfp4": 4.25, "nvfp4": 4.5,
     }  # fmt: skip
     published = {
         "Q4_0": (18, 32),

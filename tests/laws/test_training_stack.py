@@ -62,7 +62,8 @@ def test_the_expectation_ends_in_the_bound():
 
 
 def test_the_law_by_hand():
-    """Llama 3 8B, tensor 8 in a node, two replicas, 4 sequences in 2 micro-batches of 2: work binds.
+    """Llama 3 8B, tensor 8 in a node, two replicas, 4 sequences in 2 micro-batches of 2: work
+    binds.
     With one sequence of 512 tokens the host does.
     """
     s, plan = NANOTRON, Plan(data=2, tensor=8, micro_batches=2, micro_size=2)

@@ -45,7 +45,8 @@ def test_the_parts_are_the_whole(key):
 
 
 gpts = st.builds(
-    lambda layers, heads, head_width, vocabulary: Transformer(layers, heads * head_width, heads, head_width, 4 * heads * head_width, vocabulary, mlp_matrices=2, tied_embeddings=True),
+    lambda layers, heads, head_width, vocabulary: Transformer(layers, heads * head_width, heads,
+        head_width, 4 * heads * head_width, vocabulary, mlp_matrices=2, tied_embeddings=True),
     st.integers(1, 200), st.integers(1, 64), st.integers(1, 256), st.integers(1, 300_000),
 )  # fmt: skip
 

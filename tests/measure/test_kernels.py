@@ -143,10 +143,12 @@ except Unavailable as reason:
 [latency] = host.latency()
 found = roofline.loops()
 print(json.dumps({
-    "compiled": k.compiled, "said": said, "latency": [type(latency).__name__, latency.why, latency.remedy],
+    "compiled": k.compiled, "said": said,
+    "latency": [type(latency).__name__, latency.why, latency.remedy],
     "copy": [q.value for q in host.bandwidth() if q.key == "host.copy_bandwidth"],
     "triad": kernels.samples("triad", 1, 3 * 8 * 1000, "float64", 5)[1]["bytes"],
-    "missing": [str(m) for m in found if isinstance(m, Missing)], "names": [q.parameters["kernel"] for q in found if not isinstance(q, Missing)],
+    "missing": [str(m) for m in found if isinstance(m, Missing)],
+    "names": [q.parameters["kernel"] for q in found if not isinstance(q, Missing)],
 }))
 """
 

@@ -69,7 +69,8 @@ def test_storage_leaves_no_file(tmp_path, monkeypatch):
 
 FULL = """
 import resource, sys
-resource.setrlimit(resource.RLIMIT_FSIZE, (2**20, 2**20))  # the first write beyond a MiB fails, as on a full disk
+# the first write beyond a MiB fails, as on a full disk
+resource.setrlimit(resource.RLIMIT_FSIZE, (2**20, 2**20))
 from lightspeed_course.measure.instruments import memory_and_io as host
 for m in host.storage():
     print(type(m).__name__, m)

@@ -139,7 +139,8 @@ def recorded(key, **parameters):
 def test_recorded_machines_agree_in_their_errors(key):
     """In the digits that the chapter's tables show."""
     first, *others = (
-        [(sorted(map(str, q.parameters.items())), f"{q.value:.2e}") for q in all_of(record, f"precision.{key}")]
+        [(sorted(map(str, q.parameters.items())), f"{q.value:.2e}") for q in all_of(record,
+                f"precision.{key}")]
         for record in shipped().values() if all_of(record, f"precision.{key}")
     )  # fmt: skip
     assert others and all(other == first for other in others)

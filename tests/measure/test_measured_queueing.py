@@ -271,7 +271,8 @@ KILLED = """
 import multiprocessing, sys
 from lightspeed_course.measure.instruments import queueing
 if __name__ == "__main__":
-    queueing.observe(60, lambda text: print(*(p.pid for p in multiprocessing.active_children()), flush=True))
+    alive = multiprocessing.active_children
+    queueing.observe(60, lambda text: print(*(p.pid for p in alive()), flush=True))
 """
 
 

@@ -150,8 +150,10 @@ def test_a_machine_with_one_processor(monkeypatch):
     (lacking,) = [q for q in found if isinstance(q, Missing)]
     assert "one processor" in lacking.why and lacking.remedy
     measured = [q for q in found if isinstance(q, Quantity)]
-    assert {(q.parameters["job"], q.parameters.get("n")) for q in measured if q.key == "scaling.time"} == {
-        *(("count", n) for n in (1, 2)), *((job, n) for job in ("wait", "message") for n in (1, 2, 3))
+    assert {(q.parameters["job"],
+            q.parameters.get("n")) for q in measured if q.key == "scaling.time"} == {
+        *(("count", n) for n in (1, 2)),
+        *((job, n) for job in ("wait", "message") for n in (1, 2, 3))
     }  # fmt: skip
     assert any("1 processor" in q.note for q in measured) and len(lines) == 4
     assert all(scaling.findings(scaling.analyse(measured, job)) for job in scaling.PARTS)

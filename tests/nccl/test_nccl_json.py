@@ -27,7 +27,8 @@ def written(rows, n, gpus=1, collective="all_reduce", device="NVIDIA A100-SXM4-8
         )  # fmt: skip
     mean = sum(r["out_of_place"]["bus_bw"] for r in results) / len(results)
     devices = [
-        {"rank": i, "group": 0, "pid": 7, "hostname": "host", "device": i, "device_hex": "0000:4f:0",
+        {"rank": i, "group": 0, "pid": 7, "hostname": "host", "device": i,
+            "device_hex": "0000:4f:0",
          "device_info": device}
         for i in range(0, n, gpus)
     ]  # fmt: skip

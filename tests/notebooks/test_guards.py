@@ -124,7 +124,8 @@ DEFECTS = {
     "cleared": (cleared, "execution count None"),
     "never printed anything": (without_outputs, "have an output"),
     "run out of order": (swapped, "was not run in this order"),
-    "an error": (showing(output_type="error", ename="KeyError", evalue="x", traceback=[]), "error KeyError"),
+    "an error": (showing(output_type="error", ename="KeyError", evalue="x", traceback=[]),
+        "error KeyError"),
     "stderr": (showing(output_type="stream", name="stderr", text="careful"), "stderr"),
     "a PNG": (data(image_png="iVBORw0KGgo="), "figure()"),
     "a JPEG beside words": (lambda nb: first_code(nb).outputs.append(
@@ -132,7 +133,8 @@ DEFECTS = {
     "an SVG that no page describes": (data(**{"image_svg+xml": "<svg/>"}), "figure()"),
     "an image without words": (data(text_html='<img src="data:image/svg+xml,x">'), "description"),
     "a widget": (lambda nb: first_code(nb).outputs.append(
-        new_output("display_data", data={"application/vnd.jupyter.widget-view+json": {}})), "widget"),
+        new_output("display_data", data={"application/vnd.jupyter.widget-view+json": {}})),
+        "widget"),
     "an address": (showing(output_type="stream", text="<function f at 0x7f3a2b1c9d00>"), "address"),
     "a repr": (data(text_plain="<lightspeed_course.show.explore.Explorer>"), "bare repr"),
     "a widget's repr": (data(text_plain="HBox(children=(IntSlider(value=3),))"), "bare repr"),
@@ -141,7 +143,8 @@ DEFECTS = {
     "a long cell": (written("\n".join(["x = 1"] * 31)), "31 lines"),
     "long cells": (all_long, "median"),
     "times in the metadata": (lambda nb: first_code(nb).metadata.update(execution={}), "metadata"),
-    "code folded away": (lambda nb: first_code(nb).metadata.update(jupyter={"source_hidden": True}), "source_hidden"),
+    "code folded away": (lambda nb: first_code(nb).metadata.update(jupyter={"source_hidden": True}),
+        "source_hidden"),
     "code folded away without a figure": (lambda nb: first_code(nb).metadata.update(
         tags=["figure"], jupyter={"source_hidden": True}), "draws neither"),
     "widget state": (lambda nb: nb.metadata.update(widgets={}), "more metadata"),

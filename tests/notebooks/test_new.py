@@ -1,4 +1,6 @@
-"""`lightspeed new`: each skeleton fits where it is put, says what is missing, and writes nothing over."""
+"""`lightspeed new`: each skeleton fits where it is put, says what is missing, and writes nothing
+over.
+"""
 
 import re
 import shutil
@@ -116,7 +118,10 @@ def test_a_question_brings_the_words_of_its_solution(course, topic):
 
 def test_a_question_is_asked_and_answered_at_once(course):
     _, page = new("question", "roofline.sample_ridge", course)
-    code = "from lightspeed_course.practice.questions import question as q; print(q('roofline.sample_ridge').expected(128))"
+    code = (
+        "from lightspeed_course.practice.questions import question as q;"
+        " print(q('roofline.sample_ridge').expected(128))"
+    )
     assert run(course, code) == "128.0"
     assert page.name == "02_roofline.py" and 'ask("roofline.sample_ridge")' in page.read_text()
     assert (

@@ -73,7 +73,8 @@ def test_go_back_n_collapses_where_the_paper_says():
 
 
 def test_more_connections_help_ecmp_by_as_much_as_meta_saw():
-    # a rack's 16 flows over as many uplinks, whole or cut into 4 connections with paths of their own
+    # a rack's 16 flows over as many uplinks, whole or cut into 4 connections with paths of their
+    # own
     whole = fabrics.ecmp_collisions(16, 16).fullest
     cut = fabrics.ecmp_collisions(64, 16).fullest / 4
     gain = whole / cut - 1
