@@ -60,24 +60,25 @@ def test_is_well_formed(q):
     assert variant.is_sound(), (
         "the canonical values are refused by `valid`, or a misconception is the right answer there"
     )
-    assert len(q.misconceptions) >= 3
-    assert len({m.name for m in q.misconceptions}) == len(q.misconceptions)
-    assert all(len(m.hint.split()) >= 4 for m in q.misconceptions)
+    assert (n := len(q.misconceptions)) >= 3, f"three misconceptions are asked, it has {n}"
+    assert len({m.name for m in q.misconceptions}) == n, "two misconceptions have one name"
+    short = [m.name for m in q.misconceptions if len(m.hint.split()) < 4]
+    assert not short, f"hints of four words or more are asked, those of {short} are shorter"
     assert "us" not in {
         q.unit,
         *(p.unit for p in q.parameters.values()),
     }, "microseconds are written µs"
-    assert "{{" not in variant.prompt + variant.solution + "".join(
-        variant.fill(m.hint) for m in q.misconceptions
-    )
+    texts = [variant.prompt, variant.solution, *(variant.fill(m.hint) for m in q.misconceptions)]
+    unfilled = [text for text in texts if "{{" in text]
+    assert not unfilled, f"no parameter has the name in braces: {unfilled}"
     if q.kind == "choice":
         explained = {variant.wrong(m) for m in q.misconceptions} - {variant.right}
         assert explained == set(q.options) - {variant.right}, (
             "each wrong option needs a misconception"
         )
-        assert len(explained) >= 3
+        assert len(explained) >= 3, "a choice has three wrong options at least"
     else:
-        assert np.isfinite(variant.right).any()
+        assert np.isfinite(variant.right).any(), f"the answer is {variant.right}"
         wrongs = [variant.wrong(m) for m in q.misconceptions]
         distinct = []
         for m, one in zip(q.misconceptions, wrongs, strict=True):

@@ -262,15 +262,30 @@ def test_peaks_are_dense_unless_named_sparse():
                     f"{key}.{name}"
                 )
             if name.endswith("_sparse"):
-                assert e.numbers[name.removesuffix("_sparse")] < n
-                raw, dense = (
-                    RAW["accelerators"][key][name],
-                    RAW["accelerators"][key][name.removesuffix("_sparse")],
-                )
-                if math.isclose(n, 2 * e.numbers[name.removesuffix("_sparse")]):
-                    assert "formula" in raw or "formula" in dense, (
+                dense = name.removesuffix("_sparse")
+                assert dense in e, f"{key}.{name}: give {dense} too, which is what laws take"
+                assert e.numbers[dense] < n, f"{key}.{name}"
+                if math.isclose(n, 2 * e.numbers[dense]):
+                    raw = RAW["accelerators"][key]
+                    assert "formula" in raw[name] or "formula" in raw[dense], (
                         f"{key}.{name}: one of the two is derived"
                     )
+
+
+def test_numbers_of_one_name_have_one_unit():
+    """A power of "300" passes as a plain number, and an int8 rate in FLOP/s as any other rate."""
+    chips = [*accelerators().values(), *catalog.entries("tested").values()]
+    h100 = catalog.find("h100_sxm").numbers
+    usual = {n: v.unit for e in chips for n, v in e.numbers.items()} | {
+        n: v.unit for n, v in h100.items()
+    }
+    odd = [
+        f"{v.key} is in {v.unit or 'no unit'}, others in {usual[n] or 'none'}"
+        for e in chips
+        for n, v in e.numbers.items()
+        if v.unit != usual[n]
+    ]
+    assert not odd, "\n".join(odd)
 
 
 def test_fewer_bits_are_never_slower():

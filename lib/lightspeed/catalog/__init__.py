@@ -304,7 +304,10 @@ def number(key: str) -> Number:
         )
         own += tuple(s for n in values.values() for s in n.sources if s not in own)
     else:
-        value, unit = parse(raw["printed"])
+        try:
+            value, unit = parse(raw["printed"])
+        except ValueError as error:
+            raise ValueError(f"{key}: {error}") from None
     others = tuple({**o, "source": source(o["source"])} for o in raw.pop("others", ()))
     told = {
         n: raw.pop(n, "")
@@ -322,7 +325,12 @@ def parse(printed: str) -> tuple[float, str]:
     """(value in SI, SI unit) of a value as a source prints it, such as "3.35 TB/s"."""
     value, _, unit = printed.partition(" ")
     if unit not in UNITS:
-        raise ValueError(f"{printed!r}: unknown unit {unit!r}; expected one of {', '.join(UNITS)}")
+        raise ValueError(
+            f"{printed!r}: unknown unit {unit!r}; expected one of {', '.join(filter(None, UNITS))}"
+        )
+    if not re.fullmatch(r"-?\d+(\.\d+)?(e-?\d+)?", value):
+        wanted = 'expected a number without separators and its unit, such as "1344 GB/s"'
+        raise ValueError(f"{printed!r}: {value!r} is not a number; {wanted}")
     factor, si = UNITS[unit]
     # Decimal keeps the value as printed: 1.1 pJ is 1.1e-12, not 1.1000000000000002e-12.
     return float(Decimal(value) * Decimal(str(factor))), si

@@ -8,6 +8,7 @@ fails on it.
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -61,17 +62,19 @@ def _chip(name: str, root: Path) -> list[Path]:
 
 
 def _question(name: str, root: Path) -> list[Path]:
-    topic, _, short = name.partition(".")
-    bank = _there(root / "lib/lightspeed_course/practice/banks", topic, "topic")
-    _free(bank, rf'id="{re.escape(name)}"', name)
+    file, _, short = name.partition(".")
+    bank = _there(root / "lib/lightspeed_course/practice/banks", file, "topic")
+    topic = file.partition("_")[0]  # network_design.py holds questions of network, too
+    name = f"{topic}.{short}"
+    for other in bank.parent.glob(f"{topic}*.py"):
+        _free(other, rf'id="{re.escape(name)}"', name)
     chapter = _chapter_of(bank)
     if not chapter:
         raise BuildError(f"{bank.relative_to(root)} does not say its CHAPTER")
     page = root / "solutions" / f"{chapter}.py"
-    asked = "from lightspeed_course.practice.questions import"
-    steps = "from lightspeed_course.practice.derivation import derivation, step\n"
-    if steps not in (text := bank.read_text("utf-8")):
-        bank.write_text(text.replace(asked, steps + asked, 1), encoding="utf-8")
+    _import(bank, "lightspeed_course.practice.derivation", "derivation", "step")
+    practice = ("Misconception", "Parameter", "Question", "register")
+    _import(bank, "lightspeed_course.practice.questions", *practice)
     return [
         _add(bank, "question.py", name=name, variable=f"{short}_question"),
         _add(page, "question_page.py", name=name),
@@ -92,6 +95,8 @@ def _law(name: str, root: Path) -> list[Path]:
     module, _, function = name.partition(".")
     file = _there(root / "lib/lightspeed", module, "module")
     _free(file, rf"^def {function}\(", name)
+    _import(file, "lightspeed.elementwise", "Value")
+    _import(file, "lightspeed.law", "law", "nonnegative", "positive")
     return [_add(file, "law.py", name=function)]
 
 
@@ -128,6 +133,18 @@ def _add(file: Path, skeleton: str, /, **values: str) -> Path:
     text = file.read_text("utf-8").rstrip("\n") + "\n" + _skeleton(skeleton, **values)
     file.write_text(text, encoding="utf-8")
     return file
+
+
+def _import(file: Path, module: str, *names: str) -> None:
+    """Import what a skeleton uses and the file does not."""
+    text = file.read_text("utf-8")
+    imports = [node for node in ast.parse(text).body if isinstance(node, ast.ImportFrom)]
+    there = {alias.asname or alias.name for node in imports for alias in node.names}
+    if lacks := [name for name in names if name not in there]:
+        lines = text.splitlines(keepends=True)
+        first = next(node.lineno for node in imports if node.module != "__future__")
+        lines.insert(first - 1, f"from {module} import {', '.join(lacks)}\n")
+        file.write_text("".join(lines), encoding="utf-8")
 
 
 def _skeleton(file: str, /, **values: str) -> str:
