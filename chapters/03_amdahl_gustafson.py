@@ -84,8 +84,8 @@ figure(
 # $$\frac{T(n)}{T(1)} = s + \frac{p}{n} \qquad\text{so}\qquad
 # S(n) = \frac{1}{s + \frac{p}{n} } \longrightarrow \frac{1}{s}$$
 #
-# This is Amdahl's law. $S$ is the *speedup*. Because the job is one and the same however large the
-# machine is, this kind of scaling is called *strong*. {{because definition}}
+# This is Amdahl's law. $S$ is the *speedup*. Because the job stays the same on a larger machine,
+# this scaling is called *strong*. {{because definition}}
 
 # %%
 few, most = amdahl_speedup(n_few, serial=serial), amdahl_speedup(math.inf, serial=serial)
@@ -110,10 +110,7 @@ sweep(amdahl_speedup, n=sizes, parallel=shares)
 # %% [markdown]
 # Read down a column: each doubling of the processors multiplies the speedup by less than the one
 # before. {{holds all(amdahl_speedup(4 * n, parallel=p) * amdahl_speedup(n, parallel=p) <
-# amdahl_speedup(2 * n, parallel=p) ** 2 for p in shares for n in range(1, 1000))}} With nine tenths
-# parallel, a hundred processors give {{amdahl_speedup(100, parallel=0.9):.2f}}. Ten is the limit,
-# and no number reaches it. {{holds amdahl_speedup(1e12, parallel=0.9) < 10 and
-# abs(amdahl_speedup(math.inf, parallel=0.9) - 10) < 1e-9}}
+# amdahl_speedup(2 * n, parallel=p) ** 2 for p in shares for n in range(1, 1000))}}
 #
 # For other numbers of processors, a slider of ipywidgets:
 
@@ -137,9 +134,18 @@ display(slider, reading)
 # %% [markdown]
 # ## ◆ When is half of the money gone?
 #
-# *Efficiency* is speedup over processors: what you get for what you pay. From Amdahl's law it is
-# $1 / (1 + s (n - 1))$, and the price of the job, in processor-hours, is one over that. It reaches
-# one half at $n = 1 + 1/s$: one more than the limit of the speedup. {{holds
+# You pay for each processor until the job is done. Take the ten-minute job again, with its serial
+# minute. On nine processors it takes two minutes, so you pay for eighteen. {{holds abs(9 * 10 /
+# amdahl_speedup(9, serial=0.1) - 18) < 1e-9}} How many processors double the bill?
+#
+# On eleven, the other nine minutes take nine elevenths of one. Add the serial minute: twenty
+# elevenths, and eleven processors to pay for make twenty minutes. {{holds abs(11 * 10 /
+# amdahl_speedup(11, serial=0.1) - 20) < 1e-9}} **In the serial minute you pay for all of them, and
+# use one.** {{because algebra}}
+#
+# *Efficiency* is speedup over processors: what you get for what you pay. {{because definition}}
+# From Amdahl's law it is $1 / (1 + s (n - 1))$, and the price of the job is one over that. It
+# reaches one half at $n = 1 + 1/s$: one more than the limit of the speedup. {{holds
 # all(abs(processors_at_efficiency(0.5, parallel=p) - 1 - 1 / (1 - p)) < 1e-6 for p in shares)}} At
 # that point the job costs twice as much, and if $s$ is small, you have about half of the largest
 # possible speedup. {{holds abs(amdahl_speedup(101, serial=0.01) / 100 - 0.5) < 0.01}}
@@ -174,7 +180,7 @@ reveal("scaling.affordable_share")
 # ## ◆ From a profile to p
 #
 # The law is useless until you know $p$, and you have to measure $p$. Start with a guess all the
-# same, to see how far off it is.
+# same.
 
 # %%
 predict("scaling.profile", ...)
@@ -188,7 +194,7 @@ breakdown = {"setup": 0.1, "compute": 0.9, "finish": 0.1}
 p = parallel_fraction(breakdown, ["compute"])
 cores = 100
 whole = profile_speedup(breakdown, {"compute": cores})
-p, whole
+si(p, "%"), whole
 
 # %%
 reveal("scaling.profile")
@@ -279,9 +285,38 @@ ask("scaling.fast_or_many", seed="chapter")
 # The serial minute stays a minute. The other nine minutes were done by nine processors at once, so
 # one alone needs eighty-one. Together that is {{10 * gustafson_speedup(9, serial=0.1):.0f}}
 # minutes: the nine are {{gustafson_speedup(9, serial=0.1):.1f}} times as fast as the one. {{holds
-# abs(gustafson_speedup(9, serial=0.1) - 82 / 10) < 1e-9}} **If the job grows with the machine, the
-# serial part stays small beside it.** In general, a share $s$ of the time *on $n$ processors* is
-# serial, and the rest would take $n$ times as long on one: {{because algebra}}
+# abs(gustafson_speedup(9, serial=0.1) - 82 / 10) < 1e-9}}
+
+# %% tags=["figure"]
+sizes = {"fixed job, on one": 9, "on nine": 1, "grown job, on one": 81, "on nine of them": 9}
+figure(
+    Chart(
+        Axis("time", "min", domain=(0, 85)),
+        Axis(scale="category", categories=list(sizes)),
+        [
+            Bars(list(sizes), [1] * 4, label="serial", color="grey"),
+            Bars(
+                list(sizes),
+                [1 + rest for rest in sizes.values()],
+                start=[1] * 4,
+                label="divided",
+                color="blue",
+            ),
+        ],
+        height=210,
+    ),
+    # holds "On nine processors": abs(serial_on_n(9, serial_on_one=0.1) - 1 / 2) < 1e-9
+    #   and abs(serial_on_one(9, serial_on_n=0.1) - 1 / 82) < 1e-9
+    caption="On nine processors the serial minute is half of the fixed job, and a tenth of the "
+    "grown one.",
+    alt="Four bars with a grey start of one minute each. The blue rest takes nine minutes and one "
+    "for the fixed job, eighty-one and nine for the grown one.",
+)
+
+# %% [markdown]
+# **If the job grows with the machine, the serial part stays small beside it.** In general, a share
+# $s$ of the time *on $n$ processors* is serial, and the rest would take $n$ times as long on one:
+# {{because algebra}}
 #
 # $$S(n) = s + n (1 - s) = n - s (n - 1)$$
 #
@@ -307,14 +342,17 @@ ask("scaling.grown_job", seed="chapter")
 # %% [markdown]
 # ## One law, two baselines
 #
-# The two laws are one. Amdahl's share is a share of the time on *one* processor, and Gustafson's of
-# the time on *n*. {{because definition}} In the same run the two are different numbers, because on
-# $n$ processors the parallel part has become shorter and the serial part has not. {{holds
-# serial_on_n(n_few, serial_on_one=serial) > serial}}
+# How can two laws give different speedups for one job? They do not. The ten-minute job is serial
+# for one minute of ten on one processor, and for one minute of two on nine: a tenth, and a half.
+# {{holds abs(serial_on_n(9, serial_on_one=0.1) - 0.5) < 1e-9}} Gustafson's law with a half gives
+# {{gustafson_speedup(9, serial=0.5):.0f}} on nine, as Amdahl's law does with a tenth. {{holds
+# abs(gustafson_speedup(9, serial=0.5) - amdahl_speedup(9, serial=0.1)) < 1e-9}} **Amdahl's share is
+# a share of the time on *one* processor, and Gustafson's of the time on *n*.** {{because
+# definition}} In general
 #
 # $$s_n = \frac{s_1}{s_1 + \frac{1 - s_1}{n} } \qquad\qquad s_1 = \frac{s_n}{s_n + (1 - s_n)\, n}$$
 #
-# Put the converted share in, and both laws give the same speedup, as the cells below show. {{holds
+# Here is a job with {{serial:.0%}}, and what both laws say of it on {{n_many:,}}. {{holds
 # abs(gustafson_speedup(n_few, serial=serial_on_n(n_few, serial_on_one=serial)) - few) < 1e-9}}
 
 # %%
@@ -327,10 +365,10 @@ amdahl_speedup(n_many, serial=serial), gustafson_speedup(n_many, serial=on_thous
 # %% [markdown]
 # So if somebody says "our serial share is {{serial:.0%}}", ask on how many processors it was
 # measured. If it is {{serial:.0%}} of a run on {{n_many:,}} processors, it is
-# {{serial_on_one(n_many, serial_on_n=serial):.3%}} of the same run on one. That is how small it
-# must be to keep {{n_many:,}} processors busy, and why growing the job works: it makes the serial
-# share small *in Amdahl's sense*. {{holds abs(efficiency(amdahl_speedup(n_many,
-# serial=serial_on_one(n_many, serial_on_n=serial)), n_many) - 0.95) < 0.001}}
+# {{serial_on_one(n_many, serial_on_n=serial):.3%}} of the same run on one. That is why growing the
+# job works: it makes the serial share small *in Amdahl's sense*. {{holds
+# abs(efficiency(amdahl_speedup(n_many, serial=serial_on_one(n_many, serial_on_n=serial)), n_many) -
+# 0.95) < 0.001}}
 
 # %% [markdown]
 # ## From measured speedups back to a share
@@ -340,9 +378,11 @@ amdahl_speedup(n_many, serial=serial), gustafson_speedup(n_many, serial=on_thous
 #
 # $$e(n) = \frac{ \frac{1}{S} - \frac{1}{n} }{1 - \frac{1}{n} }$$
 #
-# This is the metric of Karp and Flatt. Look at its trend more than at its value. {{because advice}}
-# If it is constant in $n$, the loss behaves like serial work. If it grows, some cost grows with
-# $n$.
+# This is the metric of Karp and Flatt. {{because definition}} The ten-minute job has a speedup of
+# {{amdahl_speedup(3, serial=0.1):.1f}} on three processors, and of {{amdahl_speedup(9,
+# serial=0.1):.0f}} on nine. Both give {{karp_flatt(2.5, 3):.0%}}. {{holds abs(karp_flatt(2.5, 3) -
+# karp_flatt(5, 9)) < 1e-9}} **If the share is constant in $n$, the loss behaves like serial work;
+# if it grows, some cost grows with $n$.** {{because algebra}}
 #
 # Here are two models, each trained to a fixed quality on three sizes of a cluster. In each, the
 # smallest run is the unit, since nobody has published a run on one GPU. {{because history}}
@@ -359,7 +399,7 @@ for run in (runs["mlperf_gpt3_coreweave"], runs["mlperf_deepseek_coreweave"]):
     for n, minutes, *laws, e, share in zip(run["n"], run["values"], size, speedup, used, lost):
         rows.append([run["name"], n, f"{minutes} min", *laws, si(e, "%"), share])
 factor, gain = size[-1], speedup[-1]
-trends
+[[si(share, "%") for share in trend] for trend in trends]
 
 # %% tags=["figure"]
 table(
@@ -401,7 +441,9 @@ ask("scaling.diagnose", seed="chapter")
 #   as fast. {{holds abs(usl_speedup(10, serial=0, kappa=0.01) - 1 / (1 / 10 + 0.09)) < 1e-9}}
 # - On twenty, {{1 / usl_speedup(20, serial=0, kappa=0.01):.0%}}: {{usl_speedup(20, serial=0,
 #   kappa=0.01):.1f}} times as fast, on twice the machine. {{holds abs(usl_speedup(20, serial=0,
-#   kappa=0.01) - 1 / (1 / 20 + 0.19)) < 1e-9}}
+#   kappa=0.01) - 1 / (1 / 20 + 0.19)) < 1e-9}} Karp and Flatt's share has doubled. {{holds
+#   abs(karp_flatt(usl_speedup(20, serial=0, kappa=0.01), 20) - 2 * karp_flatt(usl_speedup(10,
+#   serial=0, kappa=0.01), 10)) < 1e-9}}
 #
 # **The divided part shrinks with $n$, a cost $c(n)$ grows with it, and somewhere they cross.**
 # {{because algebra}} From there on, more processors make the job slower. {{because algebra}}
@@ -448,7 +490,8 @@ table(
 # ### Small batch, many GPUs
 #
 # Train a model with data parallelism on one fixed batch. Each GPU computes gradients for its part
-# of the batch; then an all-reduce adds them up. {{because definition}}
+# of the batch; then an all-reduce adds them up. {{because
+# definition}}
 
 # %%
 llama, h100, ndr = find("llama2_7b"), accelerator("h100_sxm"), link("infiniband_ndr")
@@ -474,7 +517,7 @@ curves = {name: speedup_of(tokens, grid) for name, tokens in batches.items()}
 counts = np.arange(1.0, 10_001.0)
 peaks = {name: speedup_of(tokens, counts) for name, tokens in batches.items()}
 top = {name: (float(counts[c.argmax()]), float(c.max())) for name, c in peaks.items()}
-top
+{name: [si(n), si(gained)] for name, (n, gained) in top.items()}
 
 # %% tags=["figure"]
 colors = {"small batch": "orange", "large batch": "blue"}
@@ -490,7 +533,8 @@ figure(
     ),
     # holds "There is no serial work": abs(communication_speedup(1e9, serial=0.0, overhead=0.0) -
     #   1e9) < 1
-    caption=f"Strong scaling of {llama.name} with gradients in bf16 over {ndr.name}, no overlap: "
+    caption=f"Strong scaling of {llama.name} at {reached:.0%} of peak, with gradients in bf16 over "
+    f"{ndr.name}, no overlap: "
     f"batches of {si(batches['small batch'], 'token')} and {si(batches['large batch'], 'token')}. "
     "There is no serial work in this model at all.",
     alt="Two curves that follow the diagonal, flatten and then fall: the small batch peaks at a "
@@ -504,15 +548,15 @@ figure(
 # {{top["large batch"][1]:.0f}}, on about {{si(top["large batch"][0], "", 2)}}. Past its peak each
 # gets slower. {{holds all((np.diff(c[c.argmax() :]) < 0).all() for c in peaks.values())}} What
 # looks like a serial share is the first term of the ring; what turns the curve down is latency. In
-# practice the reduction overlaps with the backward pass, as a section below shows, and NCCL has
-# trees for small messages (chapter 7). With a tree latency grows more slowly, but it still grows.
+# practice the reduction overlaps with the backward pass (below), and for small messages NCCL has
+# trees (chapter 7), with which latency grows more slowly.
 #
 # ### The Universal Scalability Law
 #
 # A simple third term grows by the same amount, $κ$, with each processor beyond the first, so $c(n)
-# = κ\,(n - 1)$. {{because definition}} Put that in, and take one over the time. At $n^*$ one more
-# processor shortens the second term by as much as it lengthens the third, and the job is fastest:
-# {{because algebra}}
+# = κ\,(n - 1)$. {{because definition}} Put that in, take one over the time, and multiply numerator
+# and denominator by $n$. At $n^*$ one more processor shortens the second term by as much as it
+# lengthens the third, and the job is fastest: {{because algebra}}
 #
 # $$S(n) = \frac{n}{1 + s\,(n - 1) + κ\,n\,(n - 1)} \qquad n^* = \sqrt{\frac{1 - s}{κ} }$$
 #
@@ -522,7 +566,7 @@ figure(
 # kappa=1e-4) - 100) < 1e-6}}
 
 # %%
-ask("scaling.peak")
+ask("scaling.peak", seed="read")
 
 # %% [markdown]
 # ## ◆ Try it
@@ -547,8 +591,7 @@ explore()
 # This course ran a small experiment of its own. One process does some serial work, then starts $n$
 # workers. Each of them waits for its part of a fixed time, as a host waits for a device, and then
 # sends an array, which the first process receives and adds. With more workers the waits are
-# shorter, but there are more messages. {{because definition}} The machine was shared, which may be
-# why the samples scatter.
+# shorter, but there are more messages. {{because definition}} The machine was shared.
 
 # %%
 own = runs["own_server_run"]
@@ -556,7 +599,7 @@ n_own, samples = np.array(own["n"], float), np.array(own["samples"], float)
 speedups, confidence = np.median(samples[0]) / samples, 0.95
 fit = fit_usl(np.repeat(n_own, samples.shape[1]), speedups.ravel(), confidence)
 low, high = fit.kappa_interval
-round(fit.serial, 3), round(fit.kappa, 4), round(fit.peak, 1)
+si(fit.serial, "%"), si(fit.kappa, "%"), si(fit.peak)
 
 # %% tags=["figure"]
 table(
@@ -612,9 +655,7 @@ figure(
 # {{holds np.median(own["serial_samples"]) / np.median(samples[0]) < fit.serial}}
 #
 # Without an interval you cannot know what a fit is worth: with four points and three unknowns,
-# almost any fit looks good. {{because advice}} `fit_usl` refuses to fit fewer than four, and it
-# also fits the time on one processor, because that is a measurement like the others.
-# {{because design}}
+# almost any fit looks good. {{because advice}} `fit_usl` refuses fewer. {{because design}}
 
 # %% [markdown]
 # ## What is serial in training
@@ -627,7 +668,7 @@ kernel, launch = 2e-6, 5e-6
 divergent = 0.3
 lost = [load / (load + compute), sync / (sync + compute), sync / (sync + k * compute)]
 lost += [1 - kernel / launch, divergent / (1 + divergent)]
-lost
+[si(share, "%") for share in lost]
 
 # %% tags=["figure"]
 cause = [
@@ -787,7 +828,7 @@ params, tokens_seen, used = 1e9, 20e9, 0.4
 alone_days = training_time(training_flops(params, tokens_seen), 1, a100.bf16, used)
 large, corpus, cluster, used_there = 70e9, 15e12, 4096, 0.45
 llama70 = training_time(training_flops(large, corpus), cluster, h100.bf16, used_there)
-alone_days, llama70
+human_time(alone_days), human_time(llama70)
 
 # %% [markdown]
 # A model of {{si(params, "parameter")}} and {{si(tokens_seen, "token")}} keeps one A100 at
@@ -815,7 +856,7 @@ ask("training.days", seed="chapter")
 
 # %%
 used_runs = runs["utilization"]
-hfu(1e9, 1e9, 1e6, 1, 1e15) / mfu(1e9, 1e9, 1e6, 1, 1e15)
+si(hfu(1e9, 1e9, 1e6, 1, 1e15) / mfu(1e9, 1e9, 1e6, 1, 1e15))
 
 # %% tags=["figure"]
 pairs = list(zip(used_runs["models"], used_runs["mfu"], used_runs["hfu"]))
@@ -836,10 +877,10 @@ shape_1t = (weak["layers"][-1], weak["hidden"][-1], weak["vocabulary"], weak["se
 hardware = weak["values"][-1] * 1e12 / a100.bf16
 model_flops = transformer_training_flops(1.0, *shape_1t)
 needed = hardware * model_flops / transformer_training_flops(1.0, *shape_1t, recomputed=1)
-hardware, needed
+si(hardware, "%"), si(needed, "%")
 
 # %% [markdown]
-# The difference matters when you compare. The paper on Megatron gives {{hardware:.0%}} of peak for
+# The paper on Megatron gives {{hardware:.0%}} of peak for
 # a model of a trillion parameters. Its count of FLOPs includes a repeated forward pass, so that is
 # HFU; the MFU is {{needed:.0%}}. Beside another paper's MFU of forty per cent, it is the lower of
 # the two. {{holds needed < 0.4 < hardware}}
@@ -858,7 +899,7 @@ l1 = runs["llama1"]
 P, D, hours = (np.array(l1[name], float) for name in ("params", "tokens", "gpu_hours"))
 each = mfu(P, D, hours * 3600, 1, a100.bf16)
 predicted = training_time(training_flops(P, D), 1, a100.bf16, each[:3].mean()) / 3600
-each
+[si(share, "%") for share in each]
 
 # %% tags=["figure"]
 rows = zip(l1["models"], each, l1["gpu_hours"], predicted)
@@ -889,7 +930,7 @@ for key in ("megatron_175b", "mlperf_gpt3_coreweave", "mlperf_deepseek_coreweave
     gain = size / by_time if key == "megatron_175b" else by_time  # that one gives FLOP/s a GPU
     share = karp_flatt(gain[1], size[1])
     strong.append((run, share, size[-1], amdahl_speedup(size[-1], serial=share), gain[-1]))
-[float(share) for _, share, *_ in strong]
+[si(share, "%") for _, share, *_ in strong]
 
 # %% tags=["figure"]
 rows = []
@@ -982,7 +1023,7 @@ table(
 batches = weigh("critical-batch")
 spread = float(np.nanmedian(batches.rows["spread"]))
 silent = len(batches.judged.left)
-spread, silent
+si(spread, "%"), silent
 
 # %% tags=["figure"]
 figure(
@@ -1010,10 +1051,8 @@ figure(
 #   {{batches.by_regime[1].p90:.0%}}. {{holds batches.by_regime[1].regime ==
 #   "smallest or largest batch"}}
 # - **Look at the units first.** Logs count what was trained in samples, epochs, steps, tokens or
-#   evaluations, by benchmark and by submitter. {{because measured elsewhere:
-#   tests/evidence/test_sets.py}} Multiply the wrong two, and a fit goes through
-#   nonsense without a warning. {{because advice}} {{silent}} results say too little, and
-#   `lightspeed evidence critical-batch` lists them with the reason.
+#   evaluations. {{because measured elsewhere: tests/evidence/test_sets.py}} {{silent}} results say
+#   too little, and `lightspeed evidence critical-batch` lists them with the reason.
 
 # %%
 ask("training.large_batch")
@@ -1080,8 +1119,7 @@ scaling_findings(mine)
 #   process can make the job slower. {{because algebra}}
 #
 # If the cell said that the times scatter too much, the machine was busy with something else. Close
-# what you can and run the cells again. An average over noise would look just as precise and mean
-# nothing. {{because advice}}
+# what you can and run the cells again. {{because advice}}
 
 # %% tags=["measured"]
 scaling_table(mine)
@@ -1089,7 +1127,7 @@ scaling_table(mine)
 # %% [markdown]
 # ### The same on a recorded machine
 #
-# Here is the same measurement from a machine that was recorded for this course.
+# Here is the same measurement from a recorded machine.
 
 # %%
 recorded = shipped()["amd_epyc_2core"]
@@ -1115,7 +1153,7 @@ scaling_findings(other)
 #
 # ## Worked problems
 #
-# Work with a pencil first.
+# Take a pencil.
 
 # %%
 ask("scaling.where_to_work", seed="read")
@@ -1189,8 +1227,8 @@ table(
 #
 # ## Exercises
 #
-# `exercises/03_amdahl_gustafson.ipynb` has the problems of this page, and others: three laws to
-# write as functions, and a profile to act on. The numbers worth remembering come back as cards.
+# `exercises/03_amdahl_gustafson.ipynb` has these problems with other numbers, and more: three laws
+# to write as functions, and a profile to act on. The numbers worth remembering come back as cards.
 
 # %%
 cards("scaling")
@@ -1206,7 +1244,7 @@ mysql = runs["mysql_cisco"]
 n_sql, rate = np.array(mysql["n"], float), np.array(mysql["values"], float)
 sql = fit_usl(n_sql, rate / rate[0])
 expected = rate[0] * sql.baseline * usl_speedup(n_sql, serial=sql.serial, kappa=sql.kappa)
-round(sql.serial, 4), round(sql.kappa, 5), round(sql.peak, 1)
+si(sql.serial, "%"), si(sql.kappa, "%"), si(sql.peak)
 
 # %% tags=["figure"]
 figure(

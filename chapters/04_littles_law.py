@@ -42,7 +42,7 @@ from lightspeed.units import Q
 # %% [markdown]
 # ## ◆ Before you read on
 #
-# The story of the opening, with numbers. Commit yourself before you compute anything.
+# The story of the opening, with numbers. Commit yourself first.
 
 # %%
 predict("queueing.a_little_more_traffic", ...)
@@ -275,7 +275,7 @@ figure(
 # $$W = \frac{\rho/\mu}{1 - \rho} + \frac{1}{\mu} = \frac{1/\mu}{1 - \rho}
 # = \frac{1}{\mu - \lambda}$$
 #
-# In numbers, for a server that can do ten requests a second:
+# For a server that can do ten requests a second:
 
 # %%
 sweep(mm1, "W", arrival_rate=[3, 5, 8, 9, 9.5, 9.8], service_rate=10)
@@ -1219,7 +1219,7 @@ queueing_little(mine)
 queueing_latency(mine)
 
 # %% [markdown]
-# Now compare your guess. There are three reasons why a point may lie off the curve, and the figure
+# There are three reasons why a point may lie off the curve, and the figure
 # keeps them apart.
 #
 # - **The run is short.** The formulas describe a queue that has run forever. This one began empty,
@@ -1251,13 +1251,12 @@ queueing_omission(mine)
 # no clock runs. {{because definition}} Count from the time at which each request was due, and the
 # closed loop no longer hides the wait. {{because definition}} It even measures a little more than
 # the open one, because between two requests it waits for the way there and back. {{because measured
-# elsewhere: tests/measure/test_measured_queueing.py compares them in both records}} The mistake is
-# known as *coordinated omission*. If a benchmark does not say "open loop", look for it.
+# elsewhere: tests/measure/test_measured_queueing.py compares them in both records}} This is known
+# as *coordinated omission*. If a benchmark does not say "open loop", look for it.
 #
 # ### The same on a recorded machine
 #
-# Here is such a measurement from a machine that was recorded for this course, with the tail of one
-# server.
+# Here is such a measurement from a recorded machine, with the tail of one server.
 
 # %%
 recorded = shipped()["amd_epyc_2core"]
@@ -1270,8 +1269,8 @@ queueing_latency(recorded)
 queueing_tail(recorded)
 
 # %% [markdown]
-# On another machine, other users of the same hardware took part of the processor time during the
-# measurement. Does that break Little's law?
+# On another machine, other users of the same hardware took part of the processor time. Does that
+# break Little's law?
 
 # %%
 other = shipped()["intel_xeon_2core"]
@@ -1301,7 +1300,7 @@ ratios = [np.array([row.ratio for row in little(rows)], float) for rows in found
 #
 # ## Gallery of wrong claims
 #
-# Each of these was published, and a line of code that you can run says what is right.
+# Each was published; a line of code that you can run says what is right.
 
 # %%
 from lightspeed_course import gallery
@@ -1355,8 +1354,8 @@ table(
 #
 # ## Exercises
 #
-# `exercises/04_littles_law.ipynb` has the problems of this page and more: Erlang's formula to write
-# so that it survives thousands of servers, a burst to survive, and a replica to size.
+# `exercises/04_littles_law.ipynb` has these problems with other numbers, and more: Erlang's formula
+# to write so that it survives thousands of servers, a burst to survive, and a replica to size.
 #
 # ## For a second reading
 #

@@ -38,7 +38,8 @@ SHARE = Argument(
     high=1 - 2**-40,
     hint="A percentile is a share below 1 (p99 is 0.99): the longest possible wait has no bound.",
 )
-TIMES = {"L": "request", "Lq": "request", "W": "s", "Wq": "s"}
+MEANS = {"rho": "", "L": "request", "Lq": "request", "W": "s", "Wq": "s"}
+QUEUE = {**MEANS, "wait_probability": ""}
 
 
 class Overload(BadArgument):
@@ -186,7 +187,7 @@ def servers_for(load: Value, share: Value) -> Value:
     return answer
 
 
-@law(TIMES, arrival_rate=ARRIVALS, service_rate=SERVICE)
+@law(QUEUE, arrival_rate=ARRIVALS, service_rate=SERVICE)
 def mm1(arrival_rate: Value, service_rate: Value) -> Queue:
     """The `Queue` of one server with exponential service times. Raises Overload if rho >= 1.
 
@@ -197,7 +198,7 @@ def mm1(arrival_rate: Value, service_rate: Value) -> Queue:
     return _queue(rho, arrival_rate, service_rate, rho / (service_rate - arrival_rate), rho)
 
 
-@law(TIMES, arrival_rate=ARRIVALS, service_rate=SERVICE, servers=SERVERS)
+@law(QUEUE, arrival_rate=ARRIVALS, service_rate=SERVICE, servers=SERVERS)
 def mmc(arrival_rate: Value, service_rate: Value, servers: Value) -> Queue:
     """The `Queue` of `servers` equal servers that share one line; `service_rate` is that of each.
 
@@ -213,7 +214,7 @@ def mmc(arrival_rate: Value, service_rate: Value, servers: Value) -> Queue:
     )
 
 
-@law(TIMES, arrival_rate=ARRIVALS, service_rate=SERVICE)
+@law(QUEUE, arrival_rate=ARRIVALS, service_rate=SERVICE)
 def md1(arrival_rate: Value, service_rate: Value) -> Queue:
     """The `Queue` of one server that takes exactly as long for each: half the wait of `mm1`.
 
@@ -224,7 +225,7 @@ def md1(arrival_rate: Value, service_rate: Value) -> Queue:
     return _queue(rho, arrival_rate, service_rate, rho / (service_rate - arrival_rate) / 2, rho)
 
 
-@law(TIMES, arrival_rate=ARRIVALS, service_rate=SERVICE, service_variance=nonnegative("s**2"))
+@law(QUEUE, arrival_rate=ARRIVALS, service_rate=SERVICE, service_variance=nonnegative("s**2"))
 def mg1(arrival_rate: Value, service_rate: Value, service_variance: Value) -> Queue:
     """The `Queue` of one server with any service times of this mean rate and variance (s^2).
 
@@ -245,7 +246,7 @@ def mg1(arrival_rate: Value, service_rate: Value, service_variance: Value) -> Qu
 
 
 @law(
-    {**TIMES, "throughput": "request/s"},
+    {**MEANS, "shed": "", "throughput": "request/s"},
     arrival_rate=positive("request/s"),
     service_rate=SERVICE,
     servers=SERVERS,

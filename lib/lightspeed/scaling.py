@@ -17,7 +17,16 @@ from typing import Any
 
 from lightspeed.elementwise import Value, any_of, divide, maximum
 from lightspeed.errors import BadArgument, one_of
-from lightspeed.law import Argument, checked, count, fraction, law, nonnegative, positive
+from lightspeed.law import (
+    Argument,
+    checked,
+    count,
+    fraction,
+    law,
+    nonnegative,
+    positive,
+    with_unit,
+)
 
 __all__ = (
     "GreedyBounds", "WorkSpan", "amdahl_speedup", "communication_speedup", "efficiency",
@@ -165,7 +174,8 @@ def parallel_fraction(breakdown: Mapping[str, float], parallel: Iterable[str]) -
     """
     times = _times("parallel_fraction", breakdown)
     parts = {one_of("parallel_fraction", "parallel", name, tuple(times)) for name in parallel}
-    return sum(times[name] for name in parts) / sum(times.values())
+    share: float = with_unit(sum(times[name] for name in parts) / sum(times.values()), "")
+    return share
 
 
 def profile_speedup(breakdown: Mapping[str, float], factors: Mapping[str, float]) -> float:
@@ -181,7 +191,9 @@ def profile_speedup(breakdown: Mapping[str, float], factors: Mapping[str, float]
         faster[name] = checked(
             "profile_speedup", f"factors[{name!r}]", factor, Argument(infinite=True)
         )
-    return divide(sum(times.values()), sum(t / faster[name] for name, t in times.items()))
+    after = sum(t / faster[name] for name, t in times.items())
+    speedup: float = with_unit(divide(sum(times.values()), after), "")
+    return speedup
 
 
 def _times(law: str, breakdown: Mapping[str, float]) -> dict[str, float]:
@@ -235,7 +247,11 @@ def work_span(graph: Any) -> WorkSpan:
     while before[path[0]] is not None:
         path.insert(0, before[path[0]])
     work, span = sum(time for time, _ in graph.values()), finish[path[-1]]
-    return WorkSpan(work, span, tuple(path), divide(work, span))
+    found: WorkSpan = with_unit(
+        WorkSpan(work, span, tuple(path), divide(work, span)),
+        {"work": "s", "span": "s", "parallelism": ""},
+    )
+    return found
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from lightspeed.catalog import measured
 from lightspeed.elementwise import Value, any_of, divide, maximum, minimum, where
 from lightspeed.errors import BadArgument
 from lightspeed.law import ELEMENT_BYTES, Argument, count, law, nonnegative, positive
-from lightspeed.queueing import SERVERS, TIMES, Queue, fill, stable
+from lightspeed.queueing import QUEUE, SERVERS, Queue, fill, stable
 from lightspeed.roofline import BANDWIDTH, PEAK
 
 __all__ = (
@@ -245,7 +245,7 @@ def flops_per_dollar(peak: Value, price: Value) -> Value:
     return peak / price
 
 
-@law(TIMES, arrival_rate=positive("request/s"), tokens=count(), slots=SERVERS, **REPLICA)
+@law(QUEUE, arrival_rate=positive("request/s"), tokens=count(), slots=SERVERS, **REPLICA)
 def serving_queue(
     arrival_rate: Value,
     tokens: Value,

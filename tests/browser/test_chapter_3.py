@@ -21,6 +21,6 @@ def test_dragging_n_passes_the_peak(chapter):
 
 
 def test_a_wrong_answer_is_diagnosed_and_a_right_one_taken(chapter):
-    question = chapter.run('ask("scaling.peak")')
-    chapter.answers(question, "900", "slope of 1/n")
-    chapter.answers(question, "30", "Right")
+    question = chapter.run('ask("scaling.peak"')
+    chapter.answers(question, "1600", "slope of 1/n")
+    chapter.answers(question, "40", "Right")
