@@ -11,7 +11,9 @@ from cases import ASSIGNMENT, QUESTIONS, exercises, notebook, right
 
 from lightspeed.units import Q
 from lightspeed_class.grading import sandbox
-from lightspeed_class.grading.grade import decode, grade, hidden
+from lightspeed_class.grading.decode import decode
+from lightspeed_class.grading.grade import grade
+from lightspeed_class.grading.hidden_inputs import hidden
 from lightspeed_class.grading.sandbox import Limits, NoSandbox
 from lightspeed_class.intake.notebooks import Assignment
 from lightspeed_course.practice.check import diagnose

@@ -4,7 +4,7 @@ import pytest
 
 from lightspeed.units import Q, ureg
 from lightspeed.values import Amount, Whole
-from lightspeed_class.grading.grade import decode
+from lightspeed_class.grading.decode import decode
 from lightspeed_class.grading.student import encode
 from lightspeed_course.practice.parse_answer import Unreadable, numbers, option, parse
 from lightspeed_course.practice.typed import Measured

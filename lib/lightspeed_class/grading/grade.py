@@ -14,46 +14,21 @@ import hashlib
 import json
 import math
 import platform
-import re
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from importlib.metadata import version
 
-import numpy as np
-
-from lightspeed_class.grading.answer_text import came, usual
-from lightspeed_class.grading.sandbox import (
-    COURSE,
-    NOT_STARTED,
-    WAITING,
-    Ended,
-    Limits,
-    NoSandbox,
-    Sandbox,
-)
-from lightspeed_class.intake.notebooks import Refused, code_cells, homes
+from lightspeed_class.grading.answer_text import came
+from lightspeed_class.grading.decode import decode
+from lightspeed_class.grading.hidden_inputs import hidden
+from lightspeed_class.grading.run import Run
+from lightspeed_class.grading.sandbox import COURSE, Limits, Sandbox
+from lightspeed_class.intake.notebooks import Refused, code_cells
 from lightspeed_class.posed import posed
 from lightspeed_course.practice.check import diagnose
-from lightspeed_course.practice.variants import draw, seeded
 
-DRAWS = 20
-ANSWERS_IN = 5  # seconds in which a call that was stopped is told
 BY_HAND = "by hand"  # the kind of a score that is none yet: people mark the question
 PACKAGES = ("lightspeed", "lightspeed_course", "lightspeed_class")
-STATUS = {
-    "ok": "",
-    "time": "It ran longer than it may; cells after that were not run.",
-    "memory": "It used more memory than it may; cells after that were not run.",
-    "output": "It told far more than any answer needs; cells after that were not run.",
-    "protocol": "It wrote into the channel of the grader; what came after that was not read.",
-    "exit": "The program ended itself or was ended by a limit; cells after that were not run.",
-}
-NOTED = {
-    "input": "asked for input, which nobody types while notebooks are graded; it stopped there.",
-    "install": "wanted to install something, which was skipped: the course's packages are there.",
-    "magic": "has `{}`, which does not exist where notebooks are graded; the rest of it ran.",
-}
-MOST_NOTES = 20
 UNREACHED = "Not reached: the program ended, or was ended, before the end of this cell."
 
 
@@ -117,7 +92,7 @@ def grade(content, assignment, seed=None, secret="", limits=None, isolated=True)
         return refused(str(refusal), assignment, record)
     with Sandbox(limits, isolated) as box:
         record["isolation"] = box.isolation
-        run = _Run(box, assignment, limits, cells)
+        run = Run(box, assignment, limits, cells)
         asked = {id: posed(id, seed, secret) for id in assignment.judged}
         verdicts = {id: _published(run, variant) for id, variant in asked.items()}
         # All that is told of the program is known here. From now on it knows hidden inputs, and
@@ -160,95 +135,11 @@ def refused(reason, assignment, record=None):
     return Graded("refused", tuple(scores), (reason,), record or {"isolation": "not run"})
 
 
-class _Run:
-    """The program at work: the answers it told, and calls of its functions."""
-
-    def __init__(self, box, assignment, limits, cells):
-        self.box, self.limits = box, limits
-        self.status, self.answers, self.told, self.ran, self.late = "ok", {}, [], set(), False
-        self.cells, self.called = len(cells), {}
-        self.homes = {q: set(homes(q, assignment, cells)) for q in assignment.judged}
-        judged = set(assignment.judged)
-        asks = {id: [p for p in pairs if p[0] in judged] for id, pairs in assignment.cells.items()}
-        plan = [{"source": source, "asks": asks.get(id, ())} for id, source in cells]
-        try:
-            box.send({"cells": plan, "functions": assignment.functions})
-            started = box.receive() == {"started": True}
-        except Ended:
-            started = False
-        if not started:  # nothing of the student's has run: it is not their fault
-            raise NoSandbox(NOT_STARTED)
-        box.begin()
-        try:
-            while "done" not in (message := box.receive()):
-                self._note(message, len(cells), judged)
-        except Ended as end:
-            self._over(end)
-
-    def _over(self, end):
-        self.status = end.reason
-        self.late |= end.reason == "time"
-
-    def _note(self, message, cells, asked):
-        id, value, number = message.get("answer"), message.get("value"), message.get("cell")
-        if (
-            isinstance(id, str)
-            and id in asked
-            and (by := message.get("by")) in ("check", "cell", "name")
-        ):
-            if by == "check" or self.answers.get(id, ("", None))[0] != "check":
-                self.answers[id] = by, value
-        elif type(number) is int and 0 <= number < cells:
-            self.ran.add(number)
-            noted = message.get("noted")
-            for what in noted if isinstance(noted, list) else ():
-                if _is_pair(what) and what[0] in NOTED:
-                    self.told.append((number, NOTED[what[0]].format(f"%{_name(what[1])}")))
-            if (name := message.get("error")) and name != "AskedForInput":
-                self.told.append((number, f"stopped with {_name(name)}."))
-                self.late |= name == "OutOfTime"
-
-    def notes(self):
-        """What the student is told of the run as a whole."""
-        told = [f"Code cell {number + 1} {what}" for number, what in dict.fromkeys(self.told)]
-        if self.status != "ok":
-            at = max(self.ran, default=-1) + 2
-            where = f" It was at code cell {at}." if at <= self.cells else ""
-            told = [*told[:MOST_NOTES], STATUS[self.status] + where]
-        return tuple(told[: MOST_NOTES + 1])
-
-    def reached(self, id):
-        """Whether a cell of this question ran to its end, or has none."""
-        return not self.homes[id] or bool(self.homes[id] & self.ran)
-
-    def results(self, id, inputs):
-        """The encoded results of the student's function so far, by input: the last one counts, so
-        that a function must hold to what it says.
-        """
-        found, results = [], self.called.setdefault(id, {})
-        try:
-            if self.status == "ok":
-                self.box.send({"question": id, "inputs": inputs})
-            while self.status == "ok" and len(found) < len(inputs):
-                # inside, a call is stopped after WAITING times its limit at the latest
-                message = self.box.receive(WAITING * self.limits.call + ANSWERS_IN)
-                if message is None:
-                    raise Ended("time")
-                # What else it says is no result, and has a limit.
-                if message.get("question") == id and message.get("result") == len(found):
-                    found.append(message.get("value"))
-        except Ended as end:
-            self._over(end)
-        self.late |= {"kind": "error", "name": "OutOfTime"} in found
-        results |= zip(map(_key, inputs), found, strict=False)
-        return results
-
-
 def _published(run, variant):
     """The verdict on an answer, that of a function on the published inputs."""
     _, value = run.answers.get(variant.question.id, ("", {"kind": "none"}))
     if _is_function(variant, value):
-        return diagnose(variant, _replay(run, variant))
+        return diagnose(variant, run.replay(variant))
     answer = decode(value)
     verdict = diagnose(variant, answer)
     # no number was read: a person may want to see what came
@@ -264,7 +155,7 @@ def _held(run, variant, drawn, verdict):
     if not verdict.correct or not _is_function(variant, run.answers[variant.question.id][1]):
         return verdict
     other = hidden(variant, drawn)
-    if diagnose(other, _replay(run, other)).correct:
+    if diagnose(other, run.replay(other)).correct:
         return replace(
             verdict,
             message="Your function agrees with the library on the published inputs and on others.",
@@ -284,19 +175,6 @@ def _is_function(variant, value):
     )
 
 
-def _replay(run, variant):
-    """The student's function, called for all samples of the variant now, as `diagnose` calls it."""
-    results = run.results(variant.question.id, [variant.inputs(s) for s in variant.samples])
-
-    def replay(**inputs):
-        result = results.get(_key(inputs), {"kind": "error", "name": "Ended"})
-        if isinstance(result, dict) and result.get("kind") == "error":
-            raise type(_name(result.get("name")), (Exception,), {})
-        return decode(result)
-
-    return replay
-
-
 def _score(run, id, out_of, verdict):
     by, message = run.answers.get(id, ("", None))[0], verdict.message
     if not by:
@@ -311,125 +189,6 @@ def _score(run, id, out_of, verdict):
         id, out_of * share, out_of, verdict.kind, verdict.name, message, verdict.given, by,
         verdict.share,
     )  # fmt: skip
-
-
-def _key(inputs):
-    return json.dumps(inputs, sort_keys=True)
-
-
-def hidden(variant, secret):
-    """The same function question on other inputs: every choice of every parameter, then values
-    between them too.
-    """
-    q, rng = variant.question, seeded(variant.question.id, f"hidden\n{secret}")
-    decks = {n: sorted(p.choices, key=lambda _: rng.random()) for n, p in q.parameters.items()}
-    samples = []
-    for turn in range(20 * DRAWS):
-        sample = {
-            n: _hidden_value(p, decks[n][turn : turn + 1], rng) for n, p in q.parameters.items()
-        }
-        if _has_result(variant, sample):
-            samples.append(sample)
-        if len(samples) == DRAWS:
-            break
-    samples += [{**variant.values, **edge} for edge in q.edges]
-    other = replace(variant)
-    vars(other)["samples"] = samples  # takes the place of the cached property
-    return other
-
-
-def _hidden_value(parameter, dealt, rng):
-    """The choice dealt, so that every regime is met; after that any of them or, if they are
-    real, one in their range.
-    """
-    if dealt:
-        return dealt[0]
-    choices = parameter.choices
-    if choices and rng.random() < 0.5 and all(type(c) is float and c > 0 for c in choices):
-        return min(choices) * (max(choices) / min(choices)) ** rng.random()
-    return draw(rng, parameter)
-
-
-def _has_result(variant, sample):
-    q, inputs = variant.question, variant.inputs(sample)
-    try:
-        return (not q.valid or q.valid(**inputs)) and not np.isnan(
-            variant._result(q.expected, sample)
-        ).any()
-    except (ArithmeticError, ValueError):
-        return False
-
-
-def decode(value, depth=0):
-    """A plain value from an encoded answer, which is hostile: anything out of the ordinary is an
-    object without value.
-    """
-    kind = value.get("kind") if isinstance(value, dict) else None
-    if kind == "none":
-        return None
-    if kind == "bool":
-        return True
-    if kind == "text" and isinstance(value.get("value"), str):
-        return value["value"][:500]
-    if kind == "complex":
-        return 1j
-    if kind == "function":
-        return len  # any function will do: it is asked for a number
-    if kind == "number":
-        return _number(value.get("value"))
-    if kind == "array" and isinstance(value.get("value"), list):
-        return np.array([_number(v) for v in value["value"]], float)
-    if kind == "list" and depth < 3 and isinstance(value.get("value"), list):
-        return [decode(v, depth + 1) for v in value["value"]]
-    if kind == "dict" and depth < 1 and isinstance(value.get("value"), list):
-        return {key: decode(v, depth + 1) for key, v in filter(_is_pair, value["value"])}
-    if kind == "quantity" and depth < 3:
-        return _quantity(decode(value.get("value"), depth + 1), value.get("units"))
-    return type(_name(value.get("name") if kind == "other" or kind == "error" else None), (), {})()
-
-
-def _is_pair(value):
-    return isinstance(value, list) and len(value) == 2 and isinstance(value[0], str)
-
-
-def _number(value):
-    if type(value) in (int, float):
-        return value if abs(value) < 1e308 else math.inf if value > 0 else -math.inf
-    return float(value) if value in ("inf", "-inf", "nan") else math.nan
-
-
-def _quantity(magnitude, units):
-    from lightspeed.units import ureg
-
-    known = (
-        isinstance(units, dict) and len(units) <= 8 and type(magnitude) in (int, float, np.ndarray)
-    )
-    if not known or not all(
-        u in _base_units() and type(p) is float and abs(p) <= 12 for u, p in units.items()
-    ):
-        return object()
-    magnitude, units = usual(magnitude, units)
-    return ureg.Quantity(magnitude, ureg.UnitsContainer(units))
-
-
-@cache
-def _base_units():
-    from lightspeed.units import ureg
-
-    return frozenset(
-        name
-        for name in dir(ureg)
-        if not name.startswith("_") and name in ureg._units and ureg._units[name].is_base
-    )
-
-
-def _name(text):
-    """A name that the student's program gave, fit to be shown."""
-    return (
-        text
-        if isinstance(text, str) and re.fullmatch(r"[A-Za-z_]\w{0,59}", text, re.ASCII)
-        else "Unnamed"
-    )
 
 
 @cache

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import platform
 import select
@@ -22,6 +23,7 @@ import sys
 import sysconfig
 import tempfile
 import time
+from collections import deque
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -90,13 +92,16 @@ class Sandbox:
     def __init__(self, limits: Limits | None = None, isolated: bool = True):
         self.limits = limits or Limits()
         self._isolated = isolated
-        self._waiting, self._received, self._look = b"", 0, 0.0
+        self._lines, self._rest, self._received, self._look = deque(), b"", 0, 0.0
         self.isolation = "not isolated"
         if isolated:
             self.isolation = f"{available()}, {_group(self.limits)[1]}"
 
     def __enter__(self):
         self._home = (_Confined if self._isolated else _Free)(self.limits)
+        self._writable, self._readable = select.poll(), select.poll()
+        self._writable.register(self._home.inbox, select.POLLOUT)
+        self._readable.register(self._home.outbox, select.POLLIN)
         self._count(START)
         return self
 
@@ -116,7 +121,7 @@ class Sandbox:
         """Hand over a message. Raises Ended."""
         left, pipe = json.dumps(message).encode() + b"\n", self._home.inbox
         while left:
-            self._wait(pipe, select.POLLOUT, None)
+            self._wait(self._writable, None)
             try:
                 left = left[os.write(pipe, left) :]
             except BlockingIOError:
@@ -129,33 +134,29 @@ class Sandbox:
         is hostile.
         """
         until = None if seconds is None else time.monotonic() + seconds
-        pipe = self._home.outbox
-        while b"\n" not in self._waiting:
-            if not self._wait(pipe, select.POLLIN, until):
+        while not self._lines:
+            if not self._wait(self._readable, until):
                 return None
             with contextlib.suppress(BlockingIOError):
-                chunk = os.read(pipe, 1 << 16)
+                chunk = os.read(self._home.outbox, 1 << 16)
                 if not chunk:
                     raise Ended(self._home.why())
-                self._waiting += chunk
                 self._received += len(chunk)
+                *lines, self._rest = (self._rest + chunk).split(b"\n")
+                self._lines.extend(lines)
             if self._received > self.limits.output:
                 raise Ended("output")
-        line, _, self._waiting = self._waiting.partition(b"\n")
         try:
-            message = json.loads(line, parse_constant=_refuse)
+            message = _plain_json.decode(self._lines.popleft().decode())
         except (ValueError, RecursionError):
             raise Ended("protocol") from None
         if type(message) is not dict:
             raise Ended("protocol")
         return message
 
-    def _wait(self, pipe, event, until):
+    def _wait(self, ready, until):
         """Whether the pipe got ready before `until`; looks at what is used meanwhile."""
-        ready = select.poll()
-        ready.register(pipe, event)
-        while until is None or time.monotonic() < until:
-            now = time.monotonic()
+        while (now := time.monotonic()) < (until or math.inf):
             if now > self._look:  # however much it has to say
                 self._look_at_use(now)
                 self._look = now + 0.05
@@ -293,6 +294,7 @@ def _group(limits):
     return cgroups.joined(limits.total, limits.processes)
 
 
+@cache
 def _command(program):
     """The command of a fork server: bubblewrap gives it its view of the files, and the rights to
     make sandboxes.
@@ -381,6 +383,9 @@ def _environment(home):
 
 def _refuse(constant):
     raise ValueError(constant)
+
+
+_plain_json = json.JSONDecoder(parse_constant=_refuse)  # NaN and its like are none
 
 
 def _descendants(pid):

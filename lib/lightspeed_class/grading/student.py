@@ -8,13 +8,15 @@ cell, answers, results of calls.
 
 import contextlib
 import importlib
+import inspect
 import math
 import os
 import resource
 import signal
 import sys
 import types
-from json import dumps, loads  # now, so that what a cell does to the module does not matter
+from _signal import signal as handle  # signal.signal() looks up names for all that it is given
+from json import JSONEncoder, loads  # now: what a cell does to the module does not matter
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "inside"))
 
@@ -25,6 +27,8 @@ PATIENCE = 2  # calls of a function that may run out of time; then it is not cal
 # wait so many times as long.
 WAITING = 4
 OUT_OF_TIME = {"kind": "error", "name": "OutOfTime"}
+PLAIN = (float, int, str)  # to encode one of these runs no line of the student's
+MOST_TOLD = 50  # messages at a time
 PRACTICE = "lightspeed_course.practice"
 # what nearly every notebook of the course imports; a process that serves many imports them once
 USUAL = (
@@ -32,6 +36,9 @@ USUAL = (
     "lightspeed_course.show.explore", "ipywidgets", "matplotlib.pyplot", "IPython.core.logger",
     "bdb",
 )  # fmt: skip
+
+
+dumps = JSONEncoder(allow_nan=False).encode
 
 
 class OutOfTime(BaseException):
@@ -89,22 +96,24 @@ def work(world, inbox, outbox, limits):
     """Run the notebook that comes in, and answer calls until there are none."""
     plan = loads(inbox.readline())
 
-    def say(**message):
-        left = dumps(message, allow_nan=False).encode() + b"\n"
+    def say(*messages):
+        left = "".join(f"{dumps(message)}\n" for message in messages).encode()
         while left:
             left = left[os.write(outbox, left) :]
 
-    say(started=True)
+    say({"started": True})
     functions = run(world, plan, limits["cell"], say)
-    say(done=True)
+    say({"done": True})
     for line in inbox:
         wanted, late = loads(line), 0
+        function, seconds = functions.get(wanted["question"]), limits["call"]
+        signature = within(seconds, lambda f=function: inspect.signature(f))
         for number, inputs in enumerate(wanted["inputs"]):
             value = OUT_OF_TIME
             if late < PATIENCE:
-                value = result(functions.get(wanted["question"]), inputs, limits["call"])
+                value = result(function, signature, inputs, seconds)
                 late += value == OUT_OF_TIME
-            say(question=wanted["question"], result=number, value=value)
+            say({"question": wanted["question"], "result": number, "value": value})
 
 
 def load_pint():
@@ -141,13 +150,21 @@ def run(world, plan, seconds, say):
     """Execute the cells, tell the answers after each, and give the functions to call, by
     question.
     """
-    ever_checked, functions = set(), {}
+    ever_checked, functions, told = set(), {}, []
     checked, namespace, shell = world.checked, world.namespace, world.shell
+
+    def tell():
+        say(*told)
+        told.clear()
 
     def answered(question, answer, by):
         if by == "check" or question not in ever_checked:
             functions[question] = answer
-        say(answer=question, by=by, value=within(seconds, lambda: encode(answer)))
+        plain = type(answer) in PLAIN
+        if not plain or len(told) > MOST_TOLD:
+            tell()  # what is known, whatever comes of this
+        value = encode(answer) if plain else within(seconds, lambda: encode(answer))
+        told.append({"answer": question, "by": by, "value": value})
 
     for number, cell in enumerate(plan["cells"]):
         checked.clear()
@@ -155,7 +172,7 @@ def run(world, plan, seconds, say):
         error = within(seconds, lambda source=cell["source"]: shell.run(source))
         if isinstance(error, BaseException):
             error = failed(error)
-        say(cell=number, error=error and error["name"], noted=shell.noted[:10])
+        told.append({"cell": number, "error": error and error["name"], "noted": shell.noted[:10]})
         ever_checked.update(checked)
         for question, answer in list(checked.items()):
             answered(question, answer, "check")
@@ -164,9 +181,11 @@ def run(world, plan, seconds, say):
             # What an earlier cell left under this name is no answer to this one.
             if question not in checked and not unanswered(value) and value is not before[name]:
                 answered(question, value, "cell")
+        tell()
     for question, name in plan["functions"].items():
         if question not in functions and callable(namespace.get(name)):
             answered(question, namespace[name], "name")
+    tell()
     return functions
 
 
@@ -238,7 +257,7 @@ def within(seconds, action):
     try:
         try:
             for number, timer, most in timers:
-                signal.signal(number, stop)
+                handle(number, stop)
                 signal.setitimer(timer, most, 0.5)
             return action()
         finally:
@@ -252,19 +271,19 @@ def failed(error):
     return {"kind": "error", "name": str(type(error).__name__)[:60]}
 
 
-def result(function, inputs, seconds):
+def result(function, signature, inputs, seconds):
     if not callable(function):
         return {"kind": "none"}
-    return within(seconds, lambda: encode(call(function, inputs)))
+    return within(seconds, lambda: encode(call(function, signature, inputs)))
 
 
-def call(function, inputs):
-    """By the names of the parameters if it has them, else in their order."""
-    import inspect
-
+def call(function, signature, inputs):
+    """By the names of the parameters if it has them, else in their order, as where it does not
+    tell its signature.
+    """
     try:
-        inspect.signature(function).bind(**inputs)
-    except (TypeError, ValueError):
+        signature.bind(**inputs)
+    except (AttributeError, TypeError):
         return function(*inputs.values())
     return function(**inputs)
 

@@ -89,8 +89,8 @@ class Cell:
 def homes(question, assignment, cells):
     """The numbers of the code cells, (id, source) each, that ask the question."""
     for number, (id, source) in enumerate(cells):
-        if question in dict(assignment.cells.get(id, ())) or f'"{question}"' in source.replace(
-            "'", '"'
+        if question in dict(assignment.cells.get(id, ())) or (
+            question in source and f'"{question}"' in source.replace("'", '"')
         ):
             yield number
 

@@ -19,10 +19,10 @@ def results(variant, function):
         raise Unreadable("unanswered", "Give the function itself, without calling it.")
     if not callable(function):
         raise Unreadable("type", "A function is asked: give its name, without calling it.")
-    values, first = [], None
+    values, first, signature = [], None, _signature(function)
     for sample in variant.samples:
         try:
-            values.append(_result(variant, function, sample))
+            values.append(_result(variant, function, signature, sample))
         except Unreadable as problem:
             values.append(Values([math.nan]))
             first = first or problem
@@ -48,31 +48,33 @@ def _said(error):
     return type(error).__name__[:60] + f" (`{words[:120]}`)" * bool(words)
 
 
-def _result(variant, function, sample):
-    where = inputs_in_words(variant, sample)
+def _result(variant, function, signature, sample):
     try:
-        result = _call(function, variant.inputs(sample))
+        result = _call(function, signature, variant.inputs(sample))
     except Unreadable:
         raise
     except (Exception, SystemExit) as error:
         raise Unreadable(
             "error",
-            f"Your function stopped with {_said(error)} at {where}. What should it give there?",
+            f"Your function stopped with {_said(error)} at {inputs_in_words(variant, sample)}. What"
+            " should it give there?",
         ) from None
     if result is None or result is Ellipsis:
-        raise Unreadable("unanswered", f"Your function gives no number at {where}.")
+        raise Unreadable(
+            "unanswered", f"Your function gives no number at {inputs_in_words(variant, sample)}."
+        )
     try:
         # where the library's is infinite too
         return numbers(result, variant.question.unit, infinite=True)
     except Unreadable as problem:
-        raise Unreadable(problem.kind, f"At {where}: {problem.message}") from None
+        words = f"At {inputs_in_words(variant, sample)}: {problem.message}"
+        raise Unreadable(problem.kind, words) from None
 
 
-def _call(function, inputs):
+def _call(function, signature, inputs):
     """By the names of the parameters if it has them, else in their order. Raises Unreadable if
     it takes fewer or more.
     """
-    signature = _signature(function)
     if not signature:
         return function(*inputs.values())
     if _binds(signature, **inputs):

@@ -65,7 +65,7 @@ class Variant:
     def right(self):
         if self.question.kind == "choice":
             return self.question.expected(**self.inputs())
-        return joined(self._result(self.question.expected, s) for s in self.samples)
+        return joined(self.result(self.question.expected, s) for s in self.samples)
 
     def wrong(self, misconception):
         """What the misconception answers; NaN where it has no answer."""
@@ -75,7 +75,7 @@ class Variant:
         results = []
         for sample in self.samples:
             try:
-                results.append(self._result(misconception.wrong, sample))
+                results.append(self.result(misconception.wrong, sample))
             except (ArithmeticError, ValueError):
                 results.append((math.nan,) * width)
         results = joined(results)
@@ -99,7 +99,8 @@ class Variant:
 
         return further(self)
 
-    def _result(self, function, sample):
+    def result(self, function, sample):
+        """What a function of the question's gives for an input, in the asked unit."""
         return self.in_unit(function(**self.inputs(sample)))
 
     def in_unit(self, value):
@@ -129,7 +130,7 @@ class Variant:
             close(self.wrong(m), self.right, q.tolerance) for m in q.misconceptions
         )
 
-    @property
+    @cached_property
     def options(self):
         """The options of a choice, key -> text, with the parameters filled in."""
         return {key: self.fill(text) for key, text in self.question.options.items()}

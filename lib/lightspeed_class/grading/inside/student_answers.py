@@ -1,10 +1,10 @@
 """Answers as JSON: their kind and their value. Nothing here judges them."""
 
-import math
 import numbers
 import sys
 from decimal import Decimal
 from fractions import Fraction
+from math import isfinite  # now, so that what a cell does to the module does not matter
 
 LONGEST = 64  # values of an array or a list, which is more than any question asks
 
@@ -18,6 +18,8 @@ def encode(answer, depth=0):
         return {"kind": "none"}
     if kind.__name__ in ("bool", "bool_") and kind.__module__ in ("builtins", "numpy"):
         return {"kind": "bool"}
+    if kind is float or kind is int:
+        return number(answer)
     if issubclass(kind, str):
         return {"kind": "text", "value": str.__getitem__(answer, slice(500))}
     if issubclass(kind, (list, tuple)) and depth < 2 and len(answer) <= LONGEST:
@@ -60,14 +62,15 @@ def number(value):
     """By the base type's own methods, as `check` does it: a subclass may say that it is worth
     something else.
     """
-    numpy = sys.modules.get("numpy")
-    if numpy and isinstance(value, numpy.generic):
-        value = numpy.generic.item(value)
+    if type(value) not in (float, int):
+        numpy = sys.modules.get("numpy")
+        if numpy and isinstance(value, numpy.generic):
+            value = numpy.generic.item(value)
     if isinstance(value, int):
         value = int.__pos__(value)
         return {"kind": "number", "value": value if value.bit_length() <= 1000 else "inf"}
     value = float.__pos__(value) if isinstance(value, float) else float(value)
-    return {"kind": "number", "value": value if math.isfinite(value) else str(value)}
+    return {"kind": "number", "value": value if isfinite(value) else str(value)}
 
 
 def quantity(answer, depth):

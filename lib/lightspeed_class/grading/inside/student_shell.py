@@ -10,10 +10,12 @@ import re
 import subprocess
 import sys
 
+from IPython.core.history import HistoryManager
 from IPython.core.inputtransformer2 import TransformerManager
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.text import LSString, SList
 from matplotlib_inline.config import InlineBackend
+from traitlets import Instance
 from traitlets.config import Config
 
 # these need a network, which is not here: what they would install is there already or is not
@@ -24,14 +26,38 @@ OPTIONAL = {"load_ext", "reload_ext", "matplotlib", "pylab", "gui", "config", "s
 
 # a loop has descriptors, so that it is there for those who want one
 LOOP = re.compile("async|await|aio|loop", re.IGNORECASE)
+# without one of these no cell is, and without one of those none has anything but Python in it
+ASYNC = re.compile("async|await")
+SPECIAL = re.compile(r"[%!?]|^\s*[,;/]")  # of a line
 
 
 class AskedForInput(Exception):
     """input() waits for somebody to type; while a notebook is graded nobody does."""
 
 
+class Transformers(TransformerManager):
+    """IPython's own, which looks at each token of a cell; not where there is nothing to find."""
+
+    def __init__(self):
+        super().__init__()
+        self._known = [*self.token_transformers]
+
+    def do_token_transforms(self, lines):
+        if self.token_transformers == self._known and not any(map(SPECIAL.search, lines)):
+            return lines
+        return super().do_token_transforms(lines)
+
+
+class History(HistoryManager):
+    """IPython's own; the last inputs are plain attributes, of which nobody needs to be notified."""
+
+    _i00 = _i = _ii = _iii = ""
+
+
 class Shell(InteractiveShell):
     """`noted`: what of the cell was not done, as [kind, name]; emptied before each."""
+
+    input_transformer_manager = Instance(Transformers, ())
 
     def __init__(self, module):
         self.noted = []
@@ -70,6 +96,20 @@ class Shell(InteractiveShell):
             done = self.run_cell(source, store_history=True)
         await asyncio.sleep(0)  # tasks that the cell began get a turn, as between two cells
         return done
+
+    def should_run_async(self, raw_cell, *, transformed_cell, **more):
+        # IPython compiles a cell to see it.
+        return bool(ASYNC.search(transformed_cell)) and super().should_run_async(
+            raw_cell, transformed_cell=transformed_cell, **more
+        )
+
+    def init_history(self):
+        self.history_manager = History(shell=self, parent=self)
+        self.configurables.append(self.history_manager)
+
+    def _tee(self, channel):
+        """Nor is what it writes kept for a history."""
+        return contextlib.nullcontext()
 
     def _input(self, *_, **__):
         self._note("input")

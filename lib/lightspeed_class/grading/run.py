@@ -1,0 +1,126 @@
+"""A submission's program at work: what it told of its cells and answers, and calls of its
+functions.
+"""
+
+from __future__ import annotations
+
+import json
+
+from lightspeed_class.grading.decode import decode, is_pair, safe_name
+from lightspeed_class.grading.sandbox import NOT_STARTED, WAITING, Ended, NoSandbox
+from lightspeed_class.intake.notebooks import homes
+
+ANSWERS_IN = 5  # seconds in which a call that was stopped is told
+STATUS = {
+    "ok": "",
+    "time": "It ran longer than it may; cells after that were not run.",
+    "memory": "It used more memory than it may; cells after that were not run.",
+    "output": "It told far more than any answer needs; cells after that were not run.",
+    "protocol": "It wrote into the channel of the grader; what came after that was not read.",
+    "exit": "The program ended itself or was ended by a limit; cells after that were not run.",
+}
+NOTED = {
+    "input": "asked for input, which nobody types while notebooks are graded; it stopped there.",
+    "install": "wanted to install something, which was skipped: the course's packages are there.",
+    "magic": "has `{}`, which does not exist where notebooks are graded; the rest of it ran.",
+}
+MOST_NOTES = 20
+_key = json.JSONEncoder(sort_keys=True).encode
+
+
+class Run:
+    """The program at work: the answers it told, and calls of its functions."""
+
+    def __init__(self, box, assignment, limits, cells):
+        self.box, self.limits = box, limits
+        self.status, self.answers, self.told, self.ran, self.late = "ok", {}, [], set(), False
+        self.cells, self.called = len(cells), {}
+        self.homes = {q: set(homes(q, assignment, cells)) for q in assignment.judged}
+        judged = set(assignment.judged)
+        asks = {id: [p for p in pairs if p[0] in judged] for id, pairs in assignment.cells.items()}
+        plan = [{"source": source, "asks": asks.get(id, ())} for id, source in cells]
+        try:
+            box.send({"cells": plan, "functions": assignment.functions})
+            started = box.receive() == {"started": True}
+        except Ended:
+            started = False
+        if not started:  # nothing of the student's has run: it is not their fault
+            raise NoSandbox(NOT_STARTED)
+        box.begin()
+        try:
+            while "done" not in (message := box.receive()):
+                self._note(message, len(cells), judged)
+        except Ended as end:
+            self._over(end)
+
+    def _over(self, end):
+        self.status = end.reason
+        self.late |= end.reason == "time"
+
+    def _note(self, message, cells, asked):
+        id, value, number = message.get("answer"), message.get("value"), message.get("cell")
+        if (
+            isinstance(id, str)
+            and id in asked
+            and (by := message.get("by")) in ("check", "cell", "name")
+        ):
+            if by == "check" or self.answers.get(id, ("", None))[0] != "check":
+                self.answers[id] = by, value
+        elif type(number) is int and 0 <= number < cells:
+            self.ran.add(number)
+            noted = message.get("noted")
+            for what in noted if isinstance(noted, list) else ():
+                if is_pair(what) and what[0] in NOTED:
+                    self.told.append((number, NOTED[what[0]].format(f"%{safe_name(what[1])}")))
+            if (name := message.get("error")) and name != "AskedForInput":
+                self.told.append((number, f"stopped with {safe_name(name)}."))
+                self.late |= name == "OutOfTime"
+
+    def notes(self):
+        """What the student is told of the run as a whole."""
+        told = [f"Code cell {number + 1} {what}" for number, what in dict.fromkeys(self.told)]
+        if self.status != "ok":
+            at = max(self.ran, default=-1) + 2
+            where = f" It was at code cell {at}." if at <= self.cells else ""
+            told = [*told[:MOST_NOTES], STATUS[self.status] + where]
+        return tuple(told[: MOST_NOTES + 1])
+
+    def reached(self, id):
+        """Whether a cell of this question ran to its end, or has none."""
+        return not self.homes[id] or bool(self.homes[id] & self.ran)
+
+    def _results(self, id, inputs):
+        """The encoded results of the student's function so far, by input: the last one counts, so
+        that a function must hold to what it says.
+        """
+        found, results = [], self.called.setdefault(id, {})
+        try:
+            if self.status == "ok":
+                self.box.send({"question": id, "inputs": inputs})
+            while self.status == "ok" and len(found) < len(inputs):
+                # inside, a call is stopped after WAITING times its limit at the latest
+                message = self.box.receive(WAITING * self.limits.call + ANSWERS_IN)
+                if message is None:
+                    raise Ended("time")
+                # What else it says is no result, and has a limit.
+                if message.get("question") == id and message.get("result") == len(found):
+                    found.append(message.get("value"))
+        except Ended as end:
+            self._over(end)
+        self.late |= {"kind": "error", "name": "OutOfTime"} in found
+        results |= zip(map(_key, inputs), found, strict=False)
+        return results
+
+    def replay(self, variant):
+        """The student's function, called for all samples of the variant now, as `diagnose` calls
+        it.
+        """
+        results = self._results(variant.question.id, [variant.inputs(s) for s in variant.samples])
+
+        def replay(**inputs):
+            result = results.get(_key(inputs), {"kind": "error", "name": "Ended"})
+            if isinstance(result, dict) and result.get("kind") == "error":
+                raise type(safe_name(result.get("name")), (Exception,), {})
+            return decode(result)
+
+        return replay
