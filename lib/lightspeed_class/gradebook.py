@@ -217,7 +217,7 @@ class Gradebook(Roster):
             self._file.execute(
                 "INSERT INTO gradings (submission, key, at, graded) VALUES (?, ?, ?, ?) ON CONFLICT"
                 " DO NOTHING",
-                (submission, key, time.time(), json.dumps(asdict(graded))),
+                (submission, key, time.time(), json.dumps(vars(graded), default=vars)),
             )
 
     def gradings(self, submission=None, id=None):

@@ -68,7 +68,7 @@ class Graded:
     @property
     def digest(self):
         """Equal for equal results."""
-        return _hash([self.status, [asdict(s) for s in self.scores]])
+        return _hash([self.status, [vars(s) for s in self.scores]])
 
 
 def grade(content, assignment, seed=None, secret="", limits=None, isolated=True):
