@@ -122,7 +122,8 @@ def test_a_state_that_is_kept_stands_beside_the_next_ones(page):
         page.get_by_role("button", name=name, exact=True).click()
         after = dict(roofline.view(**state).facts)
         page.wait_for_function(
-            "text => [...document.querySelectorAll('.sol-compared td')].some(d => d.textContent === text)",
+            "text => [...document.querySelectorAll('.sol-compared td')]"
+            ".some(d => d.textContent === text)",
             arg=after["lower bound"],
         )
         assert row(page, "lower bound") == [facts["lower bound"], after["lower bound"]]

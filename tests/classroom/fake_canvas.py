@@ -1,4 +1,4 @@
-"""A Canvas on 127.0.0.1 for tests, as the documentation of its API has it (doc/api, and the comments
+"""A Canvas on 127.0.0.1 for tests, as the documentation of its API has it (doc/api, and comments
 of submissions_api_controller.rb, users and assignments, in instructure/canvas-lms): small pages by
 the Link header, files in three steps, a quota that answers 403 (Rate Limit Exceeded), files kept on
 another host. It can be told to fail in the middle.

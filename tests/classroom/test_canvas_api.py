@@ -215,10 +215,14 @@ def test_due_by_sections_alone(say, canvas, book):
 
 
 def test_an_id_that_is_not_the_senders_is_told_and_the_senders_numbers_count(say, canvas, course):
+    sources = {
+        "class-setup": 'STUDENT = "bob"\nNUMBERS = own_numbers(STUDENT, "")',
+        "a": f'check("{RIDGE}", 1)',
+    }
     cells = [
-        {"cell_type": "code", "id": "class-setup", "metadata": {}, "source": 'STUDENT = "bob"\nNUMBERS = own_numbers(STUDENT, "")'},
-        {"cell_type": "code", "id": "a", "metadata": {}, "source": f'check("{RIDGE}", 1)'},
-    ]  # fmt: skip
+        {"cell_type": "code", "id": key, "metadata": {}, "source": source}
+        for key, source in sources.items()
+    ]
     sent = json.dumps({"cells": cells, "metadata": {}, "nbformat": 4}).encode()
     canvas.student(11, "Lovelace, Ada", (EARLY, "bob_12_77_x.ipynb", sent), sis_user_id="ada")
     canvas.student(12, "Ross, Bob", sis_user_id="bob")

@@ -24,9 +24,9 @@ from notebooks import NOTEBOOKS
 pytestmark = pytest.mark.filterwarnings("ignore")
 FUNCTIONS = [q for q in bank("roofline") if q.kind == "function"]
 PIECES = (
-    "x", " = ", "%", "%%", "!", "!!", "?", "??", ",", ";", "/", "f", " a b", "(", ")", "\n", "\n    ",
-    "'", '"""', "# ", "\\\n", "await g()", "async def h(): ", "time", "if x:", ">>> ", "In [1]: ", "é",
-    "[", "]", ": ", "...", "\t", "\f", "\r", "\u2028",
+    "x", " = ", "%", "%%", "!", "!!", "?", "??", ",", ";", "/", "f", " a b", "(", ")", "\n",
+    "\n    ", "'", '"""', "# ", "\\\n", "await g()", "async def h(): ", "time", "if x:", ">>> ",
+    "In [1]: ", "é", "[", "]", ": ", "...", "\t", "\f", "\r", "\u2028",
 )  # fmt: skip
 
 

@@ -20,7 +20,21 @@ from lightspeed_course.show import Formula, si
 from lightspeed_course.simulators.schedules import simulate
 from lightspeed_course.web.live import explorers
 
-PREFIX = {"f": -15, "p": -12, "n": -9, "µ": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18, "Z": 21}  # fmt: skip
+PREFIX = {
+    "f": -15,
+    "p": -12,
+    "n": -9,
+    "µ": -6,
+    "m": -3,
+    "": 0,
+    "k": 3,
+    "M": 6,
+    "G": 9,
+    "T": 12,
+    "P": 15,
+    "E": 18,
+    "Z": 21,
+}
 WORDS = {"million": 1e6, "billion": 1e9, "trillion": 1e12, "quadrillion": 1e15}
 UNITS = r"FLOP/s|B/s|bytes?|B|FLOP|requests/s|s"
 NUMBER = re.compile(
@@ -90,19 +104,55 @@ def number_of(s):
 # What the formula's result must be: by the law, or as a fact of the view that has tests of its own.
 RESULTS = {
     "roofline.explore": (lambda s, _: matmul(s), "s"),
-    "numbers.explore": (lambda s, _: transfer_time(s["size"], paths()[s["path"]].bandwidth, paths()[s["path"]].latency), "s"),
-    "scaling.explore": (lambda s, _: scaling.usl_speedup(s["n"], serial=s["serial"], kappa=s["kappa"]), ""),
-    "queueing.explore": (lambda s, _: queueing.concurrency(s["arrival_rate"], s["service_time"]) / fits(s), "%"),
+    "numbers.explore": (
+        lambda s, _: transfer_time(
+            s["size"], paths()[s["path"]].bandwidth, paths()[s["path"]].latency
+        ),
+        "s",
+    ),
+    "scaling.explore": (
+        lambda s, _: scaling.usl_speedup(s["n"], serial=s["serial"], kappa=s["kappa"]),
+        "",
+    ),
+    "queueing.explore": (
+        lambda s, _: queueing.concurrency(s["arrival_rate"], s["service_time"]) / fits(s),
+        "%",
+    ),
     "queueing.explore_serving": (decoding, "s"),
     "nccl.explore": (fact("busbw"), ""),
     "parallelism.explore": (fact("MFU"), "%"),
-    "network.explore": (lambda s, _: networks.incast_time(s["senders"], s["burst"], link(s["link_key"]).bandwidth) + 2e-6, "s"),
+    "network.explore": (
+        lambda s, _: (
+            networks.incast_time(s["senders"], s["burst"], link(s["link_key"]).bandwidth) + 2e-6
+        ),
+        "s",
+    ),
     "network.explore_fabric": (fact("it takes"), ""),
     "precision.explore": (lambda s, _: number_of(s), ""),
-    "traffic.explore_two_clocks": (lambda s, _: matmul(s | {"weights": "bf16", "activations": "bf16", "compute": "bf16", "d": 8192}, d="d", f="d"), "s"),
-    "allreduce.explore_all_reduce": (lambda s, _: collectives.busbw_factor("all_reduce", s["ranks"]), ""),
-    "schedules.explore_schedules": (lambda s, _: simulate(s["schedule"], s["stages"], s["micro_batches"], chunks=1 + (s["schedule"] == "interleaved")).bubble_over_total, "%"),
-}  # fmt: skip
+    "traffic.explore_two_clocks": (
+        lambda s, _: matmul(
+            s | {"weights": "bf16", "activations": "bf16", "compute": "bf16", "d": 8192},
+            d="d",
+            f="d",
+        ),
+        "s",
+    ),
+    "allreduce.explore_all_reduce": (
+        lambda s, _: collectives.busbw_factor("all_reduce", s["ranks"]),
+        "",
+    ),
+    "schedules.explore_schedules": (
+        lambda s, _: (
+            simulate(
+                s["schedule"],
+                s["stages"],
+                s["micro_batches"],
+                chunks=1 + (s["schedule"] == "interleaved"),
+            ).bubble_over_total
+        ),
+        "%",
+    ),
+}
 SLOW = {"network.explore": 16, "network.explore_fabric": 24}  # runs packets
 
 

@@ -67,8 +67,12 @@ def test_dots_of_a_collective_ran_over_those_links_and_ranks():
     rows, seen = dataset("nccl"), set()
     half = rows["format"] == "half"
     for collective, per_node, nodes, inside, network in itertools.product(
-        nccl.COLLECTIVES, (1, 2, 4, 8, 16), (1, 2, 16, 32, 128), nccl.INSIDE, ("efa_p5", "infiniband_ndr")
-    ):  # fmt: skip
+        nccl.COLLECTIVES,
+        (1, 2, 4, 8, 16),
+        (1, 2, 16, 32, 128),
+        nccl.INSIDE,
+        ("efa_p5", "infiniband_ndr"),
+    ):
         n = per_node * nodes
         shown = dots(
             nccl.view(collective, per_node, nodes, 1e6, inside, network, 3.4e-6, 14e-6, False)
