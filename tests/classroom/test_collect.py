@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 from lightspeed_class import class_folder as courses
 from lightspeed_class.class_folder import CourseError
 from lightspeed_class.handout.release import notebook_for
-from lightspeed_class.intake import collect as collecting
-from lightspeed_class.intake import unpack
-from lightspeed_class.intake.collect import collect, put_aside
+from lightspeed_class.intake import kept_files, unpack
+from lightspeed_class.intake.collect import collect
+from lightspeed_class.intake.kept_files import put_aside
 from lightspeed_class.intake.lateness import late
 from lightspeed_class.intake.notebooks import LARGEST, Assignment
 from lightspeed_class.intake.origins import Origins, remarks, told_student
@@ -637,7 +637,7 @@ def test_a_collection_that_was_killed_is_finished_by_the_next(course, book, tmp_
         fill(other)
         collect(undisturbed, other, NAME, [path])
         wanted = everything(other)[0]
-    whole, dice = collecting.write_whole, random.Random(1)
+    whole, dice = kept_files.write_whole, random.Random(1)
 
     def dying(*arguments):
         if dice.random() < 0.5:
@@ -646,7 +646,7 @@ def test_a_collection_that_was_killed_is_finished_by_the_next(course, book, tmp_
         if dice.random() < 0.3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(collecting, "write_whole", dying)
+    monkeypatch.setattr(kept_files, "write_whole", dying)
     stopped = 0
     while True:
         try:

@@ -12,7 +12,8 @@ from test_collect import NAME, archive, fill, folder, kept, notebook
 
 from lightspeed_class.gradebook import Gradebook
 from lightspeed_class.gradebook_schema import MIGRATIONS
-from lightspeed_class.intake.collect import collect, put_aside
+from lightspeed_class.intake.collect import collect
+from lightspeed_class.intake.kept_files import put_aside
 from lightspeed_class.intake.lateness import late
 from lightspeed_class.intake.origins import remarks
 from lightspeed_class.reports.results import outcomes

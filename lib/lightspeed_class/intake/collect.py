@@ -1,15 +1,11 @@
 """Taking in what students handed in: every file is kept, found to be somebody's or put aside, and
 told about.
 
-    collected/NAME/received/     archives, whole, as they came
-    collected/NAME/students/ID/  the files of a student, as they came
-    collected/NAME/unknown/      files that are nobody's until `collect NAME FILE --as STUDENT`
-    collected/NAME/foreign/      notebooks that answer another assignment
-
-The gradebook holds the notebooks too; the latest of a student that can be read counts. A file that
-is no notebook, or cannot be read, is told to its student if there is nothing better of theirs.
-Collecting the same again changes nothing but times that were not known before, and a run that was
-killed is finished by the next one, which clears away what that one left half written.
+The files are kept in collected/NAME (kept_files.py). The gradebook holds the notebooks too; the
+latest of a student that can be read counts. A file that is no notebook, or cannot be read, is told
+to its student if there is nothing better of theirs. Collecting the same again changes nothing but
+times that were not known before, and a run that was killed is finished by the next one, which
+clears away what that one left half written.
 """
 
 from __future__ import annotations
@@ -17,16 +13,14 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import shlex
-import shutil
-import zipfile
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from lightspeed_class.class_folder import CourseError, sweep, unfinished, write_whole
+from lightspeed_class.class_folder import CourseError
 from lightspeed_class.gradebook_records import Submission
 from lightspeed_class.intake.gradescope_export import signed
+from lightspeed_class.intake.kept_files import KeptFiles, shown
 from lightspeed_class.intake.lateness import FROM_WORKSHEET, late
 from lightspeed_class.intake.match_submissions import BY_ID, MOODLE, People
 from lightspeed_class.intake.moodle_worksheet import has_no_time, worksheets
@@ -35,7 +29,6 @@ from lightspeed_class.intake.origins import BY_ID_ALONE, Origins, same_bytes
 from lightspeed_class.intake.unpack import items
 
 CHECKED = re.compile(rb"""check\(\s*\\?["']([a-z][a-z0-9]*\.[a-z]\w*)""")
-MOST_LISTED = 12
 
 
 @dataclass(frozen=True)
@@ -116,7 +109,7 @@ def collect(course, book, name, paths, student=None):
             left.append(f"{path}: {refusal}")
             failed = True
             continue
-        desk.keep_archive(Path(path))
+        desk.kept.archive(Path(path))
         more, unsigned = signed(more, people)
         why = [*why, *unsigned]
         found += more
@@ -151,53 +144,12 @@ def one_of(people, text):
     return next(iter(found))
 
 
-def put_aside(course, book, name):
-    """Lines on the files that are nobody's or another assignment's, and what to do about them;
-    none on what the gradebook has by now.
-    """
-    out = {id for assignment in book.assignments() for id in book.choices(assignment)[1]}
-    have = {submission.sha256[:12] for submission in book.submissions() if submission.id not in out}
-    lines = []
-    for kind, words in (
-        (
-            "unknown",
-            (
-                f"from nobody known; to give one to somebody: lightspeed class collect {name} FILE"
-                " --as STUDENT. To drop one, delete it"
-            ),
-        ),
-        ("foreign", "for another assignment; collect them for that one, or delete them"),
-    ):
-        files = {}  # the same bytes under all their names
-        for file in sorted((course.collected(name) / kind).glob("[!.]*")):
-            if file.name[:12] not in have:
-                files.setdefault(file.name[:12], []).append(file)
-        if files:
-            listed = [", the same as ".join(map(_shown, same)) for same in files.values()]
-            lines += [f"{len(files)} {words}:", *_first(listed, course.collected(name) / kind)]
-    return lines
-
-
-def beside(course, done):
-    """Lines on the files that no score is for: whose, and what."""
-    files = [f"{row.student}: {row.file}" for row in done.rows if row.verdict == "beside"]
-    return _first(files, course.collected(done.name) / "students")
-
-
-def _first(lines, folder):
-    return [
-        *(f"  {line}" for line in lines[:MOST_LISTED]),
-        *[f"  and {len(lines) - MOST_LISTED} more in {_shown(folder)}"]
-        * (len(lines) > MOST_LISTED),
-    ]
-
-
 class _Desk:
     """Where files are looked at one by one."""
 
     def __init__(self, folder, book, assignment, people, student, times):
-        self.folder, self.book, self.assignment, self.people = folder, book, assignment, people
-        self.student, self.times = student, times
+        self.book, self.assignment, self.people = book, assignment, people
+        self.kept, self.student, self.times = KeptFiles(folder), student, times
         self.origins = Origins(book, assignment.name)
         self.teams = self.origins.teams
         self.chosen, self.out = book.choices(assignment.name)
@@ -208,7 +160,7 @@ class _Desk:
 
     def take(self, items, left):
         """All of these, and what became of them."""
-        sweep(self.folder)
+        self.kept.sweep()
         # What is surely somebody's goes first, then by age: the order in which things were given
         # does not matter.
         found = sorted(items, key=lambda item: (not self.knows(item), item.at, _natural(item.path)))
@@ -268,8 +220,8 @@ class _Desk:
         if not student:
             self._put_aside(item, content, f"{note} {reason}")
         elif any(not s.refused for s in self._together(student)):
-            self._keep(item, student, content, item.at)
-            self._settle(content)
+            self.kept.student(item, student, content, item.at)
+            self.kept.settle(content)
             self.rows.append(Row(student, item.source, item.at, "beside", reason))
         else:
             self._record(item, student, content, reason, note)
@@ -335,9 +287,9 @@ class _Desk:
             if id not in self.teams[student]
             and digest in {s.sha256 for s in self._theirs(id) if not s.refused}
         ]
-        self._keep(item, student, content, at)
+        self.kept.student(item, student, content, at)
         id = self.book.add_submission(student, self.assignment.name, kept, at, source, refused)
-        self._settle(content)
+        self.kept.settle(content)
         mine = self.received.setdefault(student, [])
         last = max(
             (s for s in self._together(student) if not s.refused),
@@ -442,27 +394,6 @@ class _Desk:
                 return max(known), item.source + mark + FROM_WORKSHEET
         return item.at, item.source + mark + item.noted
 
-    def _keep(self, item, student, content, at):
-        """The file itself, with its time: it may turn out to be another's."""
-        if content is not None:
-            _put(
-                self.folder
-                / "students"
-                / student
-                / _file_name(content, item.path.rpartition("/")[2]),
-                content,
-                at,
-            )
-
-    def _settle(self, content):
-        """What was put aside before is somebody's now, whatever it was called then."""
-        if content is not None:
-            for kind in ("unknown", "foreign"):
-                for aside in (self.folder / kind).glob(
-                    f"{hashlib.sha256(content).hexdigest()[:12]}-*"
-                ):
-                    aside.unlink(missing_ok=True)
-
     def _put_aside(self, item, content, note, kind="unknown", student=""):
         if content is None:
             self.rows.append(Row(student, item.source, item.at, "refused", note))
@@ -476,57 +407,16 @@ class _Desk:
                 )
             )
             return
-        path = self.folder / kind / _file_name(content, item.path)
-        _put(path, content, item.at)  # for the day when it is somebody's
+        path = self.kept.aside(kind, item, content)  # for the day when it is somebody's
         self.rows.append(
-            Row(student, item.source, item.at, kind, f"{note} It is kept as {_shown(path)}")
+            Row(student, item.source, item.at, kind, f"{note} It is kept as {shown(path)}")
         )
-
-    def keep_archive(self, path):
-        """A copy of an archive, as it came."""
-        if (
-            not path.is_file()
-            or not zipfile.is_zipfile(path)
-            or self.folder in path.resolve().parents
-        ):
-            return
-        with open(path, "rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        target = self.folder / "received" / f"{digest[:12]}-{_safe(path.name)}"
-        if not target.exists():
-            with unfinished(target) as aside:
-                shutil.copyfile(path, aside)
 
 
 def _natural(path):
     """A key that puts x.ipynb before x (1).ipynb, and file 9 before file 10."""
     parts = re.split(r"(\d+)", path.partition(".ipynb")[0])
     return [(int(part) if part.isdecimal() else 0, part) for part in parts], path
-
-
-def _put(path, content, at):
-    """A file of this content, with the earliest time that it came with."""
-    if not path.exists():
-        write_whole(path, content)
-    if path.stat().st_mtime > at:
-        os.utime(path, (at, at))
-
-
-def _file_name(content, name):
-    """A name for bytes that came under a name: the same for the same."""
-    return f"{hashlib.sha256(content).hexdigest()[:12]}-{_safe(name)}"
-
-
-def _safe(name):
-    """A name of a file from any text, its end kept: file systems allow 255 bytes."""
-    plain = re.sub(r"[^\w.@+() -]", "~", name).lstrip(". ")
-    return plain.encode()[-160:].decode(errors="ignore") or "unnamed"
-
-
-def _shown(path):
-    """A path as it can be typed here."""
-    here = Path.cwd()
-    return shlex.quote(str(path.relative_to(here) if here in path.parents else path))
 
 
 def _are(names):

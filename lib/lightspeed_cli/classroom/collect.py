@@ -20,7 +20,7 @@ def run(options, course, book):
 
 def say_collected(course, book, done):
     """What a collection did."""
-    from lightspeed_class.intake.collect import beside
+    from lightspeed_class.intake.kept_files import beside
 
     order = ("new", "late", "older", "same", "beside", "refused", "unknown", "foreign")
     print(
