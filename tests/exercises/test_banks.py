@@ -22,24 +22,40 @@ from lightspeed_course.practice.slips import factors
 SEEDS = (None, *range(10))
 QUESTIONS = [q for topic in ("sample", *topics()) for q in bank(topic)]
 
-every_question = pytest.mark.parametrize("q", QUESTIONS, ids=lambda q: q.id)
+# What holds of every question: (check, kinds of question or none for all, seeds at each commit,
+# seeds in all). A check with seeds has the first few at each commit, the others with what is slow.
+CHECKS = []
 
 
-def some_seeds(few, of=None):
-    """The first few of so many seeds at each commit, the others with what is slow."""
-    many = pytest.param(SEEDS[few:of], marks=pytest.mark.slow)
-    return pytest.mark.parametrize("seeds", [SEEDS[:few], many], ids=["few", "many"])
+def of_each(*kinds, few=0, of=None):
+    """Registers a check of every question, or of those of some kinds."""
+
+    def register(check):
+        CHECKS.append((check, kinds, few, of))
+        return check
+
+    return register
+
+
+@pytest.mark.parametrize("half", ["few", pytest.param("many", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("q", QUESTIONS, ids=lambda q: q.id)
+def test_every_check_holds(q, half):
+    faults = []
+    for check, kinds, few, of in CHECKS:
+        if (kinds and q.kind not in kinds) or (half == "many" and not few):
+            continue
+        seeds = {"seeds": SEEDS[few:of] if half == "many" else SEEDS[:few]} if few else {}
+        try:
+            check(q, **seeds)
+        except Exception as fault:
+            faults.append(f"{check.__name__}: {type(fault).__name__}: {fault}")
+    assert not faults, "\n".join(faults)
 
 
 @cache
 def variant_of(id, seed=None):
     """One variant of each seed for all tests: some take a while to work out."""
     return question(id).variant(seed)
-
-
-def kinds(*wanted):
-    some = [q for q in QUESTIONS if q.kind in wanted]
-    return pytest.mark.parametrize("q", some, ids=lambda q: q.id)
 
 
 def rounded(values, tolerance):
@@ -54,8 +70,8 @@ def test_the_registry_finds_a_question_by_its_prefix():
         assert question(q.id) is q
 
 
-@every_question
-def test_is_well_formed(q):
+@of_each()
+def is_well_formed(q):
     variant = variant_of(q.id)
     assert variant.is_sound(), (
         "the canonical values are refused by `valid`, or a misconception is the right answer there"
@@ -106,8 +122,8 @@ def test_the_prompt_names_the_function_that_the_page_asks_for():
         ), id
 
 
-@every_question
-def test_a_prompt_speaks_of_no_other_question(q):
+@of_each()
+def a_prompt_speaks_of_no_other_question(q):
     """Each draws numbers of its own: what "the same model" of the question before was, nobody
     can know.
     """
@@ -118,9 +134,8 @@ def test_a_prompt_speaks_of_no_other_question(q):
     )
 
 
-@some_seeds(3)
-@every_question
-def test_variants_are_drawn_from_the_seed_alone(q, seeds):
+@of_each(few=3)
+def variants_are_drawn_from_the_seed_alone(q, seeds):
     for seed in seeds:
         variant = variant_of(q.id, seed)
         # another question, so it is drawn anew
@@ -170,9 +185,8 @@ def right_answers(variant):
     }
 
 
-@some_seeds(2, of=5)
-@every_question
-def test_right_answers_pass_in_every_honest_style(q, seeds):
+@of_each(few=2, of=5)
+def right_answers_pass_in_every_honest_style(q, seeds):
     for seed in seeds:
         variant = variant_of(q.id, seed)
         for style, answer in right_answers(variant).items():
@@ -188,9 +202,8 @@ def wrong_answer(variant, misconception):
     return wrong if q.kind == "choice" else list(wrong) if q.kind == "array" else wrong[0]
 
 
-@some_seeds(2)
-@every_question
-def test_each_misconception_is_met_with_its_own_message(q, seeds):
+@of_each(few=2)
+def each_misconception_is_met_with_its_own_message(q, seeds):
     for seed in seeds:
         variant = variant_of(q.id, seed)
         for m in q.misconceptions:
@@ -210,8 +223,8 @@ def test_each_misconception_is_met_with_its_own_message(q, seeds):
             assert variant.fill(m.hint) in verdict.message
 
 
-@every_question
-def test_stubs_fail(q):
+@of_each()
+def stubs_fail(q):
     stubs = [..., None, 0.0, "", NotImplemented]
     if q.kind == "function":
         stubs += [lambda *a, **p: None, lambda *a, **p: ..., lambda: 1.0]
@@ -232,8 +245,8 @@ def tells(text, variant):
     return any(close(f, value, 1e-3) for f in found for value in quantities)
 
 
-@kinds("number", "array")
-def test_neither_prompt_nor_hint_tells_the_answer(q):
+@of_each("number", "array")
+def neither_prompt_nor_hint_tells_the_answer(q):
     variant = variant_of(q.id)
     premises = " ".join(p.text(variant.values[n]) for n, p in q.parameters.items())
     if not tells(premises, variant):  # a premise may happen to be the same number
@@ -242,8 +255,8 @@ def test_neither_prompt_nor_hint_tells_the_answer(q):
         assert not tells(re.sub(r"\{\{.*?\}\}", "", m.hint), variant), m.hint
 
 
-@every_question
-def test_the_worked_solution_has_the_answer_and_its_steps(q):
+@of_each()
+def the_worked_solution_has_the_answer_and_its_steps(q):
     variant = variant_of(q.id)
     steps, _, answer = variant.solution.partition("**Answer:**")
     assert len(steps.split()) >= 4
@@ -260,9 +273,8 @@ def test_the_worked_solution_has_the_answer_and_its_steps(q):
         )
 
 
-@some_seeds(1, of=4)
-@kinds("number", "array")
-def test_generic_slips_are_named(q, seeds):
+@of_each("number", "array", few=1, of=4)
+def generic_slips_are_named(q, seeds):
     for seed in seeds:
         variant = variant_of(q.id, seed)
         table = q.tolerance >= 0.05 and any(rows(variant))
@@ -332,9 +344,8 @@ BOUND = re.compile(
 )
 
 
-@some_seeds(2)
-@kinds("number")
-def test_a_count_that_is_a_bound_must_be_exact(q, seeds):
+@of_each("number", few=2)
+def a_count_that_is_a_bound_must_be_exact(q, seeds):
     variants = [variant_of(q.id, seed) for seed in seeds]
     counts = q.unit in ("", "token", "request") and all(v.right[0] % 1 == 0 for v in variants)
     if counts and BOUND.search(variants[0].fill(q.prompt)):
@@ -443,8 +454,8 @@ def test_peaks_and_links_keep_their_reasons():
     assert "two directions" in reasons("numbers.nvlink_one_way")
 
 
-@kinds("array")
-def test_the_right_values_in_another_order_are_told(q):
+@of_each("array")
+def the_right_values_in_another_order_are_told(q):
     for seed in SEEDS[:4]:
         variant = variant_of(q.id, seed)
         verdict = diagnose(variant, list(variant.right[::-1]))
@@ -471,8 +482,8 @@ def test_arguments_in_another_order_are_told(id):
     assert f"Asked is the order {', '.join(question(id).parameters)}." in verdict.message
 
 
-@kinds("function")
-def test_no_order_is_seen_in_a_constant_or_in_a_function_that_stops(q):
+@of_each("function")
+def no_order_is_seen_in_a_constant_or_in_a_function_that_stops(q):
     for constant in (0.0, 1.0):
         assert diagnose(variant_of(q.id), lambda *a, c=constant: c).name != "another order"
     edge = variant_of(q.id).inputs(variant_of(q.id).samples[-1])
@@ -486,16 +497,16 @@ def test_no_order_is_seen_in_a_constant_or_in_a_function_that_stops(q):
     assert verdict.kind == "error" and "(`an edge`)" in verdict.message, verdict
 
 
-@kinds("number", "array")
-def test_a_wrong_dimension_is_met_first(q):
+@of_each("number", "array")
+def a_wrong_dimension_is_met_first(q):
     variant = variant_of(q.id)
     other = "kilogram ** 3"
     answer = Q(variant.right, other) if q.kind == "array" else Q(variant.right[0], other)
     assert diagnose(variant, answer).kind == "dimension"
 
 
-@kinds("number", "array")
-def test_no_message_on_a_wrong_answer_has_the_right_one(q):
+@of_each("number", "array")
+def no_message_on_a_wrong_answer_has_the_right_one(q):
     variant = variant_of(q.id)
     for factor in (0.3, 0.7, 1.4, 3.3, 33, 7e4):
         answer = variant.right * factor

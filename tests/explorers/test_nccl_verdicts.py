@@ -92,6 +92,7 @@ def test_every_state_says_what_takes_its_time():
         assert shown.verdict.startswith(kind), state
 
 
+@pytest.mark.slow
 def test_no_algorithm_is_faster_than_the_fastest():
     for state, facts, match in said(r"Fastest is the (.+?) algorithm"):
         times = {name: time(state["size"]) for name, time in times_of(state).items()}

@@ -141,6 +141,7 @@ EVERY_STEP = [
 ]
 
 
+@pytest.mark.slow
 def test_the_bubble_at_the_end_is_that_of_the_law():
     for schedule, stages, micro_batches in EVERY_STEP:
         run = schedules.run(schedule, stages, micro_batches)
@@ -153,6 +154,7 @@ def test_the_bubble_at_the_end_is_that_of_the_law():
             assert idle == pytest.approx(over / (1 + over)), (stages, micro_batches)
 
 
+@pytest.mark.slow
 def test_at_each_moment_the_busy_gpus_are_those_that_the_timeline_counts():
     for how in EVERY_STEP[::3]:
         run = schedules.run(*how)

@@ -32,6 +32,7 @@ def arguments(name, dtype):
     return [rng.standard_normal(N).astype(dtype) for _ in range(kernels.VECTORS[name])], scalars
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("which", [kernels.load, kernels._with_numpy])
 def test_kernels_agree_with_numpy(which, dtype):
@@ -153,6 +154,7 @@ print(json.dumps({
 """
 
 
+@pytest.mark.slow
 def test_without_numba_the_rest_is_measured_and_the_gaps_are_named():
     got = json.loads(python(WITHOUT))
     assert got["compiled"] is False and got["latency"][0] == "Missing"

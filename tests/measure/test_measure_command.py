@@ -121,6 +121,7 @@ def test_a_record_names_nobody(room):
         assert len(secret) < 3 or secret not in text
 
 
+@pytest.mark.slow
 def test_a_second_time_is_a_second_file_and_one_part_is_enough(room):
     assert measure(room, "good").returncode == 0
     assert measure(room, "good", "--into", str(room / "data/records"), "--full").returncode == 0
@@ -139,6 +140,7 @@ def test_nothing_measured_is_nothing_kept(room):
     assert not (room / "data/records").exists()
 
 
+@pytest.mark.slow
 def test_a_home_that_cannot_be_written(room):
     (room / "data").chmod(0o555)
     (room / "here").chmod(0o777)
@@ -148,6 +150,7 @@ def test_a_home_that_cannot_be_written(room):
     assert record.quantities(saved(room / "here")[0])
 
 
+@pytest.mark.slow
 def test_nowhere_to_write(room):
     for path in (room / "data", room / "here"):
         path.chmod(0o555)
@@ -161,6 +164,7 @@ def test_nowhere_to_write(room):
     assert [q.key for q in record.quantities(kept)] == ["good.time", "partly.time"]
 
 
+@pytest.mark.slow
 def test_writes_that_fail_in_the_middle(room):
     import resource
 
@@ -172,6 +176,7 @@ def test_writes_that_fail_in_the_middle(room):
     assert record.check(json.loads(run.stdout[run.stdout.index('{\n  "schema"') :]))
 
 
+@pytest.mark.slow
 def test_a_full_disk(room):
     disk = room / "data"
     if (

@@ -43,6 +43,7 @@ def test_the_running_error_is_predicted_exactly(sums, dtype):
     )
 
 
+@pytest.mark.slow
 def test_no_sum_passes_its_bound(sums):
     for (key, dtype, order), q in sums.items():
         if key == "precision.sum_error":
@@ -52,6 +53,7 @@ def test_no_sum_passes_its_bound(sums):
     assert measured.sum_bound("fp16") == np.inf and measured.sum_bound("fp16", 100) < 0.06
 
 
+@pytest.mark.slow
 def test_a_wide_accumulator_mends_the_narrow_sums(sums):
     for dtype in ("fp16", "bf16"):
         assert (
@@ -69,12 +71,14 @@ def test_the_noise_of_a_product_is_that_of_storing(products, dtype):
     )
 
 
+@pytest.mark.slow
 def test_wide_products_show_their_accumulator(products):
     for dtype in ("fp32", "fp64"):
         error = products["precision.matmul_error", dtype].value
         assert measured.predicted_matmul_error(dtype) < error < measured.SIDE * FORMATS[dtype].eps
 
 
+@pytest.mark.slow
 def test_speeds_are_counted(sums, products):
     q = sums["precision.sum", "bf16", "running"]
     assert (

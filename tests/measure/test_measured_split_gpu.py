@@ -95,6 +95,7 @@ def test_the_split_mlp_is_the_whole_one(monkeypatch):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not HAS_MPI, reason="mpi4py is not installed: pip install 'speed-of-light[measure]'"
 )

@@ -214,6 +214,7 @@ def test_a_fresh_course_passes_the_check(course, monkeypatch):
     assert check_course(root=course) == []
 
 
+@pytest.mark.slow
 def test_check_names_each_stale_file_and_cell(course, monkeypatch):
     monkeypatch.setattr("lightspeed_course.authoring.check.unbound_in_library", list)
     edit(course / CHAPTER, "is 153 FLOP/byte, in", "is 154 FLOP/byte, in")
