@@ -13,7 +13,6 @@ from importlib.resources import files
 from lightspeed.catalog import accelerator
 from lightspeed.collectives import algbw, busbw
 from lightspeed.roofline import WIDTH, arithmetic_intensity, matmul_bytes, matmul_flops
-from lightspeed_course.models.nccl_fit import FABRICS, measurements
 from lightspeed_course.show import Points, si
 
 NONE = "No measured rows for this state."
@@ -64,6 +63,9 @@ def products(chip, weights, activations, compute, x, y):
 @functools.lru_cache(maxsize=64)
 def collectives(collective, per_node, nodes, inside, network, line, x, y):
     """Busbw over the line rate, over the size of the message: as NCCL chose to run it."""
+    # Here, so that a page with a roofline alone does not wait for it.
+    from lightspeed_course.models.nccl_fit import FABRICS, measurements
+
     n, found, by, seen = per_node * nodes, [], [], set()
 
     def add(size, time, how):
