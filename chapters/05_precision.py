@@ -25,6 +25,7 @@ from lightspeed_course.explorers.number_line import explore_number_line
 from lightspeed_course.explorers.precision import number as written
 from lightspeed_course import ask, Axis, Bars, Chart, figure, Line, Points, predict, residual_chart
 from lightspeed_course import reveal, Rule, si, table, Text, weigh
+from lightspeed_course.simulators.sums import accumulate
 from lightspeed.precision import *
 from lightspeed.quantization import *
 from lightspeed.roofline import *

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lightspeed import precision, quantization
 from lightspeed.errors import BadArgument
-from lightspeed.precision import ALIASES, FORMATS, Format, Integer, accumulate, number_format
+from lightspeed.precision import ALIASES, FORMATS, Format, Integer, number_format
 from lightspeed.quantization import (
     BLOCK_FORMATS,
     GGML_BLOCKS,
@@ -22,6 +22,7 @@ from lightspeed.quantization import (
     sqnr,
     sqnr_law,
 )
+from lightspeed_course.simulators.sums import accumulate
 
 # Everything of at most 16 bits that another library also has.
 TWINS = {ours: np.dtype(getattr(ml_dtypes, theirs, theirs)) for theirs, ours in ALIASES.items()}

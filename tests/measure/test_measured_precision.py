@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from lightspeed.errors import BadArgument
-from lightspeed.precision import FORMATS, accumulate
+from lightspeed.precision import FORMATS
 from lightspeed_course.measure import all_of, find, shipped
 from lightspeed_course.measure.instruments import precision as measured
 from lightspeed_course.measure.instruments.timing import Missing
+from lightspeed_course.simulators.sums import accumulate
 
 
 @pytest.fixture(scope="module")

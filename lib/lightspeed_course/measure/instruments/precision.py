@@ -13,10 +13,11 @@ import math
 import numpy as np
 
 from lightspeed.errors import one_of
-from lightspeed.precision import FORMATS, accumulate
+from lightspeed.precision import FORMATS
 from lightspeed.quantization import quantize_symmetric
 from lightspeed_course.measure.environment import importable
 from lightspeed_course.measure.instruments.timing import Missing, Quantity, seconds_of
+from lightspeed_course.simulators.sums import accumulate
 
 SUMMED = 4096  # numbers in a sum
 DRAWS = 128  # sums in one sample of the error

@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import math
 
-from lightspeed.precision import FORMATS, Format, accumulate
+from lightspeed.precision import FORMATS, Format
 from lightspeed_course.practice.derivation import derivation, step
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
 from lightspeed_course.show.format import plain
+from lightspeed_course.simulators.sums import accumulate
 
 CHAPTER = "05_precision"
 E4M3 = FORMATS["fp8_e4m3"]
