@@ -239,7 +239,7 @@ def ecn_threshold(
     >>> ecn_threshold(12e6, 32, 8, 22.4e3, 8)
     21.8 kB
     """
-    alone = maximum(buffer / (priorities * ports) - headroom, 0.0)
+    alone = pfc_threshold.__wrapped__(buffer, ports, priorities, headroom)
     return alone * beta / (beta + 1)
 
 

@@ -16,7 +16,7 @@ def when(text):
         return datetime.fromisoformat(text).timestamp()
     except ValueError:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is no time; expected something like 2026-12-01T23:59"
+            f"{text!r} is not a time; expected something like 2026-12-01T23:59"
         ) from None
 
 
@@ -36,21 +36,21 @@ def number(text):
     hint = (
         f"; with a point: {text.replace(',', '.')}" if re.fullmatch(r"[+-]?\d+,\d+", text) else ""
     )
-    raise argparse.ArgumentTypeError(f"{text!r} is no number{hint}")
+    raise argparse.ArgumentTypeError(f"{text!r} is not a number{hint}")
 
 
 def count(text):
     """A whole number above 0."""
     if text.isdecimal() and int(text) > 0:
         return int(text)
-    raise argparse.ArgumentTypeError(f"{text!r} is no whole number above 0")
+    raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
 
 
 def seconds(text):
     """A time above 0, in seconds."""
     if number(text) > 0:
         return number(text)
-    raise argparse.ArgumentTypeError(f"{text!r} is no time above 0 s")
+    raise argparse.ArgumentTypeError(f"{text!r} is not a time above 0 s")
 
 
 def sizes_of(text):

@@ -117,7 +117,7 @@ def read(path, cluster):
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}") from None
     except (UnicodeDecodeError, csv.Error) as error:
-        raise UserError(f"{path} is no table of text: {error}") from None
+        raise UserError(f"{path} is not a table of text: {error}") from None
     names = [name.strip() for name in names]
     unknown = [name for name in names if name not in COLUMNS]
     if unknown:

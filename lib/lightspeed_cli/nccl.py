@@ -13,7 +13,9 @@ def share(text):
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(%?)", text)
     value = float(found[1]) / (100 if found[2] else 1) if found else 0
     if not 0 < value <= 2:
-        raise argparse.ArgumentTypeError(f"{text!r} is no share of the line; expected 90% or 0.9")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a share of the line; expected 90% or 0.9"
+        )
     return value
 
 

@@ -201,10 +201,10 @@ def test_a_run_killed_in_a_row_keeps_the_rows_before():
         ("1916.4   70.04", "1916.4   7o.04", 20, "7o.04"),
         ("    127.0    2.06    3.61", "    127.0    2.06", 19, "where the header has"),
         ("    127.0    2.06    3.61", "    127.0    2.06    3.61    3.61", 19, "the header has"),
-        ("    127.0    2.06", "   -127.0    2.06", 19, "no time or rate"),
-        ("    127.0    2.06", "      nan    2.06", 19, "no time or rate"),
+        ("    127.0    2.06", "   -127.0    2.06", 19, "neither a time nor a rate"),
+        ("    127.0    2.06", "      nan    2.06", 19, "neither a time nor a rate"),
         ("1916.4   70.04", "1916.4   70.94", 20, "do not agree"),
-        ("# Avg bus bandwidth    : 42.25", "# Avg bus bandwidth    : n/a", 22, "no number"),
+        ("# Avg bus bandwidth    : 42.25", "# Avg bus bandwidth    : n/a", 22, "not a number"),
     ],
 )
 def test_a_malformed_line_is_left_out_and_named(old, new, line, why):

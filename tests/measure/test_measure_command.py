@@ -327,9 +327,9 @@ def test_a_part_alone_points_to_the_fuller_record(own_records, capsys):
 
 
 SLIPS = {
-    "measure collectives -n -3": "-n: '-3' is no whole number above 0",
-    "measure collectives -n 0": "-n: '0' is no whole number above 0",
-    "measure collectives --limit -1": "--limit: '-1' is no time above 0 s",
+    "measure collectives -n -3": "-n: '-3' is not a whole number above 0",
+    "measure collectives -n 0": "-n: '0' is not a whole number above 0",
+    "measure collectives --limit -1": "--limit: '-1' is not a time above 0 s",
     "measure collectives -n 2 --page a.html": "lightspeed measure show FILE --page PAGE",
     "measure show .": ".: is a directory",
     "measure hots": "did you mean host?",

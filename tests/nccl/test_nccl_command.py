@@ -89,8 +89,14 @@ def test_a_collective_may_be_stated_as_its_program(tmp_path, capsys, name):
             ["--collective", "all_reduce", "--ranks", "7"],
             "--ranks 7 contradicts the file, which lists 4 devices",
         ),
-        (["--collective", "all_reduce", "--nodes", "0"], "--nodes: '0' is no whole number above 0"),
-        (["--collective", "all_reduce", "--ranks", "0"], "--ranks: '0' is no whole number above 0"),
+        (
+            ["--collective", "all_reduce", "--nodes", "0"],
+            "--nodes: '0' is not a whole number above 0",
+        ),
+        (
+            ["--collective", "all_reduce", "--ranks", "0"],
+            "--ranks: '0' is not a whole number above 0",
+        ),
     ],
 )
 def test_what_is_stated_wrongly_is_told_in_one_line(tmp_path, capsys, words, told):

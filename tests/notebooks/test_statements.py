@@ -159,7 +159,7 @@ def test_gates_of_a_code_cell_are_lines():
 
 
 REFUSED = {
-    "because reason": "'fashion' is no reason",
+    "because reason": "'fashion' is not a reason",
     "unfinished": "is not a Python expression",
     "nothing before": "behind its sentence",
     "words": "no string of the cell has the words 'never'",
@@ -265,7 +265,7 @@ def test_a_page_with_gates_is_the_page_without(tmp_path):
             'than a": b < a',
             "chapters/01_page.py:4: cell .* does not hold: b is larger than a\n    b < a is false",
         ),
-        ("because definition", "because so", "chapters/01_page.py:8: 'so' is no reason"),
+        ("because definition", "because so", "chapters/01_page.py:8: 'so' is not a reason"),
         (
             '# holds "b is',
             '# holds "c is',
@@ -323,7 +323,7 @@ def test_a_question_refuses_words_that_it_lacks_and_reasons_that_are_none():
     for holds, words in (
         ({"no such words": "definition"}, "no text of it has"),
         ({"{{": "so"}, "no text of it has"),
-        ({"a": "so"}, "no reason"),
+        ({"a": "so"}, "not a reason"),
     ):
         with pytest.raises(ValueError, match=words):
             of_question(a_question(holds=holds))

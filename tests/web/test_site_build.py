@@ -32,7 +32,7 @@ def test_a_folder_that_is_no_site_stays(tmp_path):
     mine.mkdir()
     (built / "sw.js").write_text("new")
     (mine / "thesis.txt").write_text("years of work")
-    with pytest.raises(CannotBuild, match="no site of this course"):
+    with pytest.raises(CannotBuild, match="not a site of this course"):
         replace(built, mine)
     assert (mine / "thesis.txt").read_text() == "years of work"
     (mine / "thesis.txt").unlink()

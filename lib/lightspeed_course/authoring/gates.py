@@ -91,7 +91,7 @@ def refusal(reason: str) -> str | None:
     """What is wrong with a reason."""
     kind = next((kind for kind in REASONS if re.match(rf"{kind}(?![\w-])", reason)), None)
     if kind is None:
-        return f"{reason!r} is no reason; one begins with {', '.join(REASONS)}"
+        return f"{reason!r} is not a reason; one begins with {', '.join(REASONS)}"
     if kind == "measured elsewhere" and "test" not in reason:
         return f"{reason!r}: which test measures it?"
     return None

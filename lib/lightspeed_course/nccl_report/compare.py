@@ -72,7 +72,7 @@ def compared_in_words(compared, names=("the first run", "the second run")):
     if compared.first.report.names != compared.second.report.names:
         differ.append("the devices")
     if differ:
-        lines.append(f"  The runs differ in {'; '.join(differ)}: this is no repetition.")
+        lines.append(f"  The runs differ in {'; '.join(differ)}: one does not repeat the other.")
     return lines
 
 

@@ -349,7 +349,7 @@ class _Reader:
             else:
                 report.average_busbw = float(match["value"]) * 1e9
         except ValueError:
-            report.left_out.append(Finding(number, f"{match['what']} is no number"))
+            report.left_out.append(Finding(number, f"{match['what']} is not a number"))
 
     @staticmethod
     def _named(line):

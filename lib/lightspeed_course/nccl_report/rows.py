@@ -158,9 +158,9 @@ def _number(word):
     try:
         value = float(word)
     except ValueError:
-        raise Unreadable(f"{word} is no number") from None
+        raise Unreadable(f"{word} is not a number") from None
     if not 0 <= value < float("inf"):
-        raise Unreadable(f"{word} is no time or rate")
+        raise Unreadable(f"{word} is neither a time nor a rate")
     mantissa, _, power = word.lower().partition("e")
     return value, 0.5 * 10.0 ** (int(power or 0) - len(mantissa.partition(".")[2]))
 
@@ -171,7 +171,7 @@ def _wrong(word):
     except ValueError:
         if word in ("N/A", "N/", "N"):  # not validated; cut at the end of a file
             return None
-        raise Unreadable(f"{word} is no number of wrong results") from None
+        raise Unreadable(f"{word} is not a number of wrong results") from None
 
 
 def agreeing(rows):

@@ -340,6 +340,6 @@ def replace(built, out):
     """Put the finished site where the old one was; a folder that is no site of ours stays."""
     if out.exists():
         if any(out.iterdir()) and not (out / "sw.js").is_file():
-            raise CannotBuild(f"{out} is no site of this course: name another folder.")
+            raise CannotBuild(f"{out} is not a site of this course: name another folder.")
         shutil.rmtree(out)
     shutil.copytree(built, out, ignore=shutil.ignore_patterns(".buildinfo*", "_sources"))
