@@ -29,8 +29,9 @@ from lightspeed.units import Q
 # %% [markdown]
 # ## ◆ Before you read on
 #
-# Commit yourself to three numbers. First, energy: a chip multiplies two numbers and adds a third.
-# Or it reads a word from memory. How many times the energy does the reading take?
+# Commit yourself to three numbers. First, energy: a chip multiplies two numbers of two bytes
+# (*fp16*) and adds a third. {{because definition}} Or it reads a word from memory. How many times
+# the energy does the reading take?
 
 # %%
 predict("numbers.dram_over_fma", ...)
@@ -42,7 +43,7 @@ predict("numbers.dram_over_fma", ...)
 predict("numbers.fibre_kilometre", ...)
 
 # %% [markdown]
-# Third, waiting: a GPU asks its own memory, a few centimetres away, for one word.
+# Third, waiting: a GPU asks its own memory (*HBM*), a few centimetres away, for one word.
 
 # %%
 predict("numbers.hbm_latency", ...)
@@ -118,7 +119,7 @@ gpu = [memory(k) for k in ("gpu_shared", "gpu_l1", "gpu_l2", "gpu_hbm")]
 paths = [memory(k) for k in ("path_hall", "path_country", "path_atlantic", "path_pacific")]
 nvlink, pcie = link("nvlink4"), link("pcie5_x16")
 infiniband, ethernet = link("infiniband_ndr"), link("ethernet_400g")
-[x.latency for x in cpu], [x.latency for x in gpu]
+{x.name: x.latency for x in cpu + gpu}
 
 # %%
 messages = {
@@ -174,9 +175,10 @@ table(
 # %% [markdown]
 # Read it in two steps. First, the three groups are three kinds of latency. In a memory it is the
 # time that one load waits. On a link it is the time of a small message from program to program,
-# software included; a *leaf switch* is the one that a host is plugged into, and *RoCE* is remote
-# memory access, as on InfiniBand, over Ethernet. {{because definition}} For a distance it is the
-# time of light, alone.
+# software included. *NVLink* joins the GPUs of a host, *InfiniBand* and Ethernet join hosts, and
+# *PCIe* joins a GPU to its CPU. {{because definition}} A *leaf switch* is the one that a host is
+# plugged into, and *RoCE* is remote memory access, as on InfiniBand, over Ethernet. {{because
+# definition}} For a distance it is the time of light, alone.
 #
 # Second, compare within a group. A CPU's caches are built to answer quickly, a GPU's to serve
 # thousands of threads, so a latency of one divided by a latency of the other says little about
@@ -187,9 +189,9 @@ reveal("numbers.hbm_latency")
 
 # %% [markdown]
 # Now look at the messages. From program to program, a GPU in the next host is about as far as the
-# next GPU of the same host. {{holds 0.7 < infiniband.end_to_end / nvlink.end_to_end < 1.3}} The
-# wires are not what takes the time: InfiniBand hardware alone needs {{si(infiniband.latency, "s")}}
-# of the {{si(infiniband.end_to_end, "s")}}.
+# next GPU of the same host. {{holds 0.7 < infiniband.end_to_end / nvlink.end_to_end < 1.3}} Wires
+# do not take the time: InfiniBand hardware alone needs {{si(infiniband.latency, "s")}} of the
+# {{si(infiniband.end_to_end, "s")}}.
 #
 # ### Like with like
 
@@ -256,6 +258,8 @@ si(dean, "s")
 # link("infiniband_ndr").end_to_end < dean / 10}}
 #
 # ## ◆ What it costs to move a word
+#
+# You guessed this ratio. Horowitz printed both sides, a read and a multiply-add: {{because history}}
 
 # %%
 e = find("horowitz_45nm")
@@ -263,7 +267,7 @@ e.dram, e.fp16_fma
 
 # %%
 read_over_fma = e.dram / e.fp16_fma
-read_over_fma
+si(read_over_fma)
 
 # %%
 reveal("numbers.dram_over_fma")
@@ -275,6 +279,9 @@ reveal("numbers.dram_over_fma")
 # **So when you compare two ways to do something, count what each of them moves.**
 #
 # ### The energy ladder
+#
+# An *int8* is a whole number of one byte, an *fp32* a number with a point in four. {{because
+# definition}}
 
 # %%
 rungs = {
@@ -311,7 +318,7 @@ figure(
 )
 
 # %% [markdown]
-# And beyond the chip? A byte from another GPU, from a disk or from another host has further to go.
+# And beyond the chip?
 # GDDR6 is a memory made for accelerators. The sources of this ladder are of three kinds, so each
 # row names its layer. {{because design}}
 
@@ -342,7 +349,7 @@ table(
 now = find("jouppi_7nm")  # eight bytes from memory over an fp32 multiplication, then and now
 then_ratio = [n / e.fp32_multiply for n in (e.dram_64b_least, e.dram_64b_most)]
 now_ratio = [n / now.fp32_multiply for n in (now.gddr6_64b_least, now.gddr6_64b_most)]
-then_ratio, now_ratio
+[si(ratio) for ratio in then_ratio + now_ratio]
 
 # %% [markdown]
 # Horowitz's values belong to a process of {{e.process}}. Engineers of Google have since printed the
@@ -360,8 +367,9 @@ then_ratio, now_ratio
 #
 # ### Training keeps sixteen bytes for each parameter
 #
-# Mixed precision with Adam keeps the following for each parameter, before the first activation is
-# stored.
+# Mixed precision computes with numbers of two bytes, but keeps a *master* copy of each weight in
+# four. Adam, the usual optimizer, keeps two running means of its gradient, the *moments*. {{because
+# definition}}
 
 # %%
 adam, params = find("adam_mixed_precision"), 7e9
@@ -419,7 +427,7 @@ table(
 h100, host, ssd = accelerator("h100_sxm"), memory("dgx_h100_dram"), memory("nvme_ssd")
 # a second program counted these cycles, on the PCIe board
 least = h100.hbm_cycles_least / accelerator("h100_pcie").clock
-least, pcie.latency, hbm.latency
+si(least, "s"), hbm.latency, pcie.latency
 
 # %%
 [level.bandwidth for level in (shared, hbm, nvlink, pcie, infiniband, ssd)]
@@ -487,13 +495,13 @@ table(
 # At {{budgets["braking"].speed.printed}} a car moves {{100 * budgets["braking"].distance:.0f}} cm
 # in {{si(budgets["braking"].latency, "s")}}.
 #
-# The last column says whose number it is. A premise of this course or of a textbook is not a
-# finding about people. {{because definition}}
+# A premise of a textbook is not a finding about people. {{because definition}}
 #
 # ## The machines
 #
 # Peaks are for dense matrices on one chip; link rates are for one direction. Data sheets often
-# print the sparse peak, or both directions of a link together.
+# print the *sparse* peak, which counts zeros that are skipped, or both directions of a link
+# together.
 
 # %%
 def cell(entry, name, unit):
@@ -609,7 +617,7 @@ print(roofline.transfer_time(Q(1, "GB"), Q(10, "Gbit/s"), Q(10, "ms")).to("ms"))
 #
 # ## Which ratios survive a generation?
 #
-# From one generation to the next, absolute numbers grow. How long do they take to double?
+# How long do absolute numbers take to double?
 
 # %%
 old, new = accelerator("a100_80gb"), accelerator("b200")
@@ -627,9 +635,8 @@ table(
 
 # %% [markdown]
 # The peak doubled fastest, and the size of the memory slowest. {{holds min(doubling,
-# key=doubling.get) == "bf16 peak" and max(doubling, key=doubling.get) == "memory"}} Because they
-# grow at different rates, the ratios between them change as well. Which of them have lasted? Guess
-# before you look.
+# key=doubling.get) == "bf16 peak" and max(doubling, key=doubling.get) == "memory"}} So the ratios
+# between them change as well. Which have lasted? Guess before you look.
 
 # %%
 explore_generations()
@@ -705,7 +712,7 @@ figure(
 )
 
 # %% [markdown]
-# No row is above the bound. {{holds tokens.all.beaten == 0}} A budget made of ratings is too high
+# A budget made of ratings is too high
 # by {{middles[0] - 1:.0%}} in the median with few requests in flight, and by
 # {{middles[-1] - 1:.0%}} with many. {{holds middles[0] > middles[-1] > 1}}
 
@@ -715,7 +722,7 @@ ask("numbers.token_energy")
 # %% [markdown]
 # ## Measure it here
 #
-# The ladder of this chapter is that of a typical machine. Yours is at hand, so ask it. To measure
+# The ladder above is a typical machine's. Ask yours. To measure
 # latency, make each load depend on the one before it. Store numbers in memory in random order, let
 # each give the position of the next, and follow the chain in a compiled loop. A short chain lies in
 # a cache, and each step takes that cache's latency. Then make the chain longer, from a few KiB to
@@ -806,7 +813,7 @@ far = find_quantity(recorded, "host.latency", size=2**26).value
 on_their_way = in_flight(recorded, 2**26)
 
 # %% [markdown]
-# One more number follows from two of these. A *triad* reads two vectors and writes a third, $a = b
+# A *triad* reads two vectors and writes a third, $a = b
 # + s\,c$. {{because definition}} One core moves {{si(one_core, "byte/s")}} in it, though each load
 # from so large a working set takes {{si(far, "s")}}. So several cache lines must be on their way at
 # once: bandwidth times latency, over the size of a line, gives {{on_their_way:.0f}}. That is
@@ -815,8 +822,7 @@ on_their_way = in_flight(recorded, 2**26)
 #
 # ### And with neighbours
 #
-# Another rented machine, by another maker. A record begins with what was wrong while it was taken,
-# and here something was:
+# Another rented machine. A record begins with what was wrong while it was taken:
 
 # %%
 neighbours = shipped()["intel_xeon_2core"]
@@ -854,7 +860,7 @@ gallery("01")
 # ## Cards
 #
 # Ten numbers to carry in your head. A card comes back the next day if you were off, and after weeks
-# if you were not. Scored in decades: a factor of ten is one decade off.
+# if not. A guess is scored in decades, factors of ten.
 
 # %%
 cards("numbers")

@@ -22,7 +22,7 @@ from lightspeed_course import (
     ask, Axis, Chart, figure, Line, Points, predict, residual_chart, reveal, roof_chart, Rule, si,
     Span, sweep, table, weigh,
 )
-from lightspeed_course.evidence.pairings.products import left_out, SET_BY
+from lightspeed_course.evidence.pairings.products import in_both, left_out, SET_BY
 from lightspeed.roofline import *
 
 # %% [markdown]
@@ -143,7 +143,7 @@ elementwise_intensity(), ridge
 #
 # $$\text{attainable} = \min(\text{peak},\ \text{intensity} \times \text{bandwidth})$$
 #
-# The figure is drawn with matplotlib alone, so that you can copy the cell for your own machine.
+# The figure is drawn with matplotlib alone: copy it for your own machine.
 
 # %%
 kernels = {
@@ -202,7 +202,7 @@ figure(
 # about the ridge, counted in tokens.** {{holds 1 <= critical_batch_exact(8192, 8192, ridge) / ridge
 # < 1.1}}
 #
-# Here is the exact count. In $X[B, D]\,Y[D, F] = Z[B, F]$ each element of $Z$ is a sum over $D$,
+# In $X[B, D]\,Y[D, F] = Z[B, F]$ each element of $Z$ is a sum over $D$,
 # the dimension that is *contracted*. So there are $BDF$ multiplications and about as many
 # additions. $X$, $Y$ and $Z$ cross the bus once, at two bytes for an element:
 #
@@ -251,8 +251,10 @@ display(batch, answer)
 # %% [markdown]
 # By the short form, an intensity of $B$, the matmul becomes compute-bound at
 # {{critical_batch(ridge):.0f}} tokens, and by the exact count at {{critical_batch_exact(D, F,
-# ridge):.0f}}. What counts is the tokens on this chip, whether they belong to one sequence or to a
-# thousand.
+# ridge):.0f}}. The two are close because $B$ is small beside $D$ and $F$, the widths of the model,
+# which are thousands. {{holds critical_batch(ridge) < D / 10}} What counts is the tokens, of any
+# sequence, that pass *one copy* of the weights: eight hundred users on eight copies make a batch of
+# a hundred for each. {{because algebra}}
 #
 # A dense language model that *decodes* makes one token per request and step. Each step multiplies
 # with the weight matrices of the whole model, so it reads each of them once, whatever the batch.
@@ -301,7 +303,7 @@ table(rows, columns, caption="Ridge points, for dense products of operands of tw
 # step. The H200 put new memory beside the units of the H100. {{holds h200.bf16 == h100.bf16 and
 # h200.hbm_bandwidth > h100.hbm_bandwidth}} The B200 has new units and new memory, and its ridge is
 # still below that of the H100. {{holds ridges_of["h200_sxm"] < ridges_of["b200"] <
-# ridges_of["h100_sxm"]}} So look it up for the chip that you have, and do not extrapolate.
+# ridges_of["h100_sxm"]}} So look it up for your chip.
 #
 # A chip can also have two ridges at once, because it has several kinds of units. A dot product
 # runs on the vector unit, whose peak is far below that of the matrix unit. {{holds
@@ -620,8 +622,7 @@ prefill, decode, alone
 # ridges of the ten chips. {{holds attention_intensity(S, S, G) > 10 * max(ridges_of.values())}}
 # Decoding stays below $G$, however long the context is. {{holds attention_intensity(1, 100 * S, G)
 # < G}} So while $G$ is far below the ridge, attention is memory-bound when decoding. {{holds G <
-# min(ridges_of.values()) / 10}} That is why it was worth changing models so that heads share keys
-# and values.
+# min(ridges_of.values()) / 10}} That is why heads came to share them.
 #
 # ### When does attention outweigh its own projections?
 #
@@ -811,13 +812,8 @@ peaks = accelerator("b200").fp4 / accelerator("b200").bf16
 l40s = find("l40s")
 in_cache = gemms.judged.excused[over & (gemms.rows["chip"] == "l40s")].mean()
 
-# The same product in the same library, compute-bound in both formats.
 own = (gemms.rows["chip"] == "b200") & (gemms.judged.regime == "compute-bound")
-products = {}
-for i in np.flatnonzero(own):
-    product = tuple(gemms.rows[name][i] for name in ("library", "m", "n", "k"))
-    products.setdefault(product, {})[gemms.rows["format"][i]] = gemms.rows["latency"][i]
-pairs = [t["bfloat16"] / t["nvfp4"] for t in products.values() if {"bfloat16", "nvfp4"} <= set(t)]
+pairs = in_both(gemms.rows, own, "bfloat16", "nvfp4")
 [[kind, si(share("b200", kind), "%")] for kind in ("bfloat16", "fp8", "nvfp4")]
 
 # %%
@@ -837,10 +833,9 @@ reveal("roofline.left_out_chip")
 #   "nvfp4")}} With {{peaks:.0f}} times the peak of bf16, the {{len(pairs)}} products that the
 #   sample has in both formats, in one library, are {{np.median(pairs):.1f}} times as fast, in the
 #   median. {{holds len(pairs) > 10 and np.median(pairs) < 3}}
-# - **A bound judges the data, too.** {{len(too_fast)}} rows were refused because no cache and
-#   no clock explains their speed. {{holds all(one.name for one in too_fast)}} Among them are
-#   {{sum("peak" in one.reason for one in too_fast)}} that exceed the peak of their format, so the
-#   figure above is about the rest. {{holds 0 < sum("peak" in one.reason for one in too_fast)}}
+# - **A bound judges the data, too.** {{len(too_fast)}} rows were refused because no cache and no
+#   clock explains their speed. {{holds all(one.name for one in too_fast)}} The figure above is
+#   about the rest.
 #
 # ### A forecast with an interval
 #

@@ -54,6 +54,17 @@ def live(rows):
     return (rows["format"] == LIVE[1]) & rows["library"].lookup(late, bool)
 
 
+def in_both(rows, own, one, other):
+    """The latency in format `one` over that in `other`, of each product among `own` that a library
+    was timed with in both.
+    """
+    took = {}
+    for i in np.flatnonzero(own):
+        product = tuple(rows[name][i] for name in ("library", "m", "n", "k"))
+        took.setdefault(product, {})[rows["format"][i]] = rows["latency"][i]
+    return [t[one] / t[other] for t in took.values() if {one, other} <= t.keys()]
+
+
 def columns(rows):
     """What `product_time` asks of each row, and what was measured, as arrays; `library` without
     its version, and with a mark where it launched one by one.
