@@ -1165,8 +1165,10 @@ unit.spacing(grown), tossed
 #   columns. Blocks along the sum would cut the matrix differently in each, and the two passes would
 #   see different weights. So the recipe uses square blocks. {{because design}}
 # - **Outliers.** One of them sets the scale of its whole block. For the gradients of weights, the
-#   recipe first spreads it over the {{nvfp4.block}} numbers of its block by a random rotation. The
-#   other matrix is rotated too, so the rotations cancel in the product. {{because design}}
+#   recipe first spreads it over the {{nvfp4.block}} numbers of its block: it multiplies the block
+#   with a matrix that keeps lengths, a *rotation* with random signs. The other matrix of the
+#   product is rotated as well, and in a sum of products the two rotations cancel. {{because
+#   design}}
 #
 # Does it hold at scale? NVIDIA trained {{si(four.parameters, "parameter")}} on
 # {{si(four.tokens, "token")}} in this way. On MMLU-Pro the model answers {{four.mmlu_pro:.2%}}

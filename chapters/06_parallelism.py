@@ -650,7 +650,8 @@ table(
 # %% [markdown]
 # That is why placement follows frequency. **What is sent most often, and can't hide, goes on the
 # nearest links.** {{holds max(messages, key=messages.get).startswith("tensor") and
-# hides[max(messages, key=messages.get)] == "no"}}
+# hides[max(messages, key=messages.get)] == "no"}} A *rail*, in the table, joins the GPUs of the
+# same place in many nodes to one switch. {{because definition}}
 #
 # | strategy | what it splits | collective | when | first bottleneck | where it belongs |
 # |---|---|---|---|---|---|
@@ -662,7 +663,6 @@ table(
 # | expert | the experts | all-to-all {{because definition}} | in each expert layer, in the way | the receiver with a popular expert | near one another |
 # | context | the sequence | all-gather, reduce-scatter of K, V | in each layer, during attention | bandwidth | inside, then across |
 #
-# A *rail* joins the GPUs of the same place in many nodes to one switch. {{because definition}}
 # Stage-to-stage traffic from a GPU to the GPU of the same place stays on its rail. Traffic between
 # rails climbs to the spine, or crosses NVLink first. Frameworks number ranks tensor-first, so that
 # a tensor-parallel group shares a node, and the other groups join GPUs of the same place. {{because
@@ -1304,9 +1304,9 @@ print(f"{len(runs):,} runs; the bound is {np.median(bound / took):.0%} of the ti
 
 # %% [markdown]
 # `step` with the rates of the data sheet is below each of these runs. {{holds (bound <
-# took).all()}} An *expectation* adds the constants of a framework and a cluster, a `Stack`: the
-# shares of the peak and of the links that are reached, and times that do not shrink with the work,
-# such as that of launching a layer's kernels. {{because definition}}
+# took).all()}} An *expectation* also knows what a framework reaches on a cluster, its `Stack`:
+# shares of the peak and of the links, and times that do not shrink with the work, such as that of
+# launching a layer's kernels. {{because definition}}
 
 # %%
 stack("nanotron_h100")

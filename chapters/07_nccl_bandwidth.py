@@ -650,16 +650,16 @@ ring_latency(n, nodes, **hosts), declared
 # %% [markdown]
 # ### Tuned to choose, not to predict
 #
-# A network's plugin may tell NCCL that its steps take longer. EFA's declares {{si(efa.nccl_latency,
-# "s")}} for a step between nodes, and for a large message NCCL counts it twice. {{holds
-# abs(ring_latency(16, 2, net_latency=1.0) - ring_latency(16, 2) - 4) < 1e-9 and
-# abs(ring_latency(16, 2, protocol="LL", net_latency=1.0) - ring_latency(16, 2, protocol="LL") -
-# 2) < 1e-9}} With that, it expects {{si(declared, "s")}} for the steps alone, and for the whole
-# ring half as much time again as it really took. {{holds 1.4 < (ring_latency(n, nodes,
-# net_overhead=overhead, net_latency=efa.nccl_latency, plateau=PLATEAU) +
-# bandwidth_bound("all_reduce", message, n, steady)) / (message / asked) < 1.6}} The plugin's
-# authors write why: with this value NCCL's choices were better. So a constant of these tables may
-# be far from any latency that you can measure.
+# The *plugin* of a network, the library through which NCCL sends, may declare that steps take
+# longer. {{because definition}} EFA's says {{si(efa.nccl_latency, "s")}} for a step between nodes,
+# and for a large message NCCL counts it twice. {{holds abs(ring_latency(16, 2, net_latency=1.0) -
+# ring_latency(16, 2) - 4) < 1e-9 and abs(ring_latency(16, 2, protocol="LL", net_latency=1.0) -
+# ring_latency(16, 2, protocol="LL") - 2) < 1e-9}} With that, it expects {{si(declared, "s")}} for
+# the steps alone, and for the whole ring half as much time again as it really took. {{holds 1.4 <
+# (ring_latency(n, nodes, net_overhead=overhead, net_latency=efa.nccl_latency, plateau=PLATEAU) +
+# bandwidth_bound("all_reduce", message, n, steady)) / (message / asked) < 1.6}} Its authors write
+# why: with this value NCCL chose better. So a constant of these tables may be far from any latency
+# that you can measure.
 #
 # What your own job was charged, NCCL prints if you start it with
 # `NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,TUNING`. `read_tuning_tables` of

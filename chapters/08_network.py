@@ -376,9 +376,9 @@ ask("network.pause_threshold")
 # $$p^\star \approx
 # \sqrt[3]{\frac{R_{AI}\,N^2}{\tau'\,C^2}\left(\frac{1}{B} + \frac{N}{T\,C}\right)^2}$$
 #
-# with rates and bytes counted in packets. $C$ is the line, $R_{AI}$ what one raise adds. A flow is
-# raised after each time $T$ and after each $B$ that it has sent. How deep a cut is changes after
-# each time $\tau'$. {{because definition}}
+# with rates and bytes counted in packets. $N$ flows share a line of rate $C$. A flow is raised
+# after each time $T$ and after each $B$ bytes that it has sent, and one raise adds the rate
+# $R_{AI}$. How deep it cuts is revised after each time $\tau'$. {{because definition}}
 
 # %%
 from lightspeed_course.simulators.congestion import dcqcn_fluid, dcqcn_resting
