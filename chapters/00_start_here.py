@@ -36,9 +36,8 @@ ridge_point(h100.bf16, h100.hbm_bandwidth)
 print(ridge_point(h100.bf16.quantity, h100.hbm_bandwidth.quantity).to("FLOP/bit"))
 
 # %% [markdown]
-# And it refuses nonsense, saying what was wrong. **The next cell fails on purpose:** it divides
-# FLOP/s by a size where a bandwidth belongs. The error is the point, and nothing is broken.
-# {{because design}}
+# And it refuses nonsense. **The next cell fails on purpose:** it divides FLOP/s by a size where a
+# bandwidth belongs. {{because design}}
 
 # %% tags=["raises-exception"]
 ridge_point(h100.bf16.quantity, Q(3, "GB"))
@@ -65,14 +64,13 @@ reveal("roofline.ridge")
 ask("roofline.h100_critical_batch")
 
 # %% [markdown]
-# **Explorers** have sliders. They need a running kernel; before that you see a still picture of
-# their first state. Every chapter has one. {{holds all("\nexplore()" in page.read_text("utf-8") for
-# page in __import__("pathlib").Path().glob("0[1-9]_*.py"))}} Its verdict is always also in words.
-# {{because design}}
+# **Explorers** have sliders. Until a kernel runs, you see a still picture. Every chapter has one.
+# {{holds all("\nexplore()" in page.read_text("utf-8") for page in
+# __import__("pathlib").Path().glob("0[1-9]_*.py"))}} Its verdict is always also in words. {{because
+# design}}
 #
 # Code that only draws a figure is folded away. {{because measured elsewhere:
-# tests/notebooks/test_guards.py}} Its first line and three dots stand in its place: click them to
-# see the rest.
+# tests/notebooks/test_guards.py}} Click the three dots to see it.
 #
 # ## The chapters
 #

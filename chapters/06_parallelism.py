@@ -650,8 +650,8 @@ table(
 # %% [markdown]
 # That is why placement follows frequency. **What is sent most often, and can't hide, goes on the
 # nearest links.** {{holds max(messages, key=messages.get).startswith("tensor") and
-# hides[max(messages, key=messages.get)] == "no"}} A *rail*, in the table, joins the GPUs of the
-# same place in many nodes to one switch. {{because definition}}
+# hides[max(messages, key=messages.get)] == "no"}} A *rail*, in the table below, joins the GPUs of
+# the same place in many nodes to one switch. {{because definition}}
 #
 # | strategy | what it splits | collective | when | first bottleneck | where it belongs |
 # |---|---|---|---|---|---|
