@@ -1,9 +1,15 @@
 """The built site in a real headless Chromium, under a path of its host, with nothing else to ask."""
 
+import gzip
+import os
+import shutil
+import threading
+
 import pytest
-from site_reader import ALL_LIVE, serious, written
+from site_reader import ALL_LIVE, PATIENCE, serious, written
 
 from lightspeed.catalog import accelerator
+from lightspeed_course.web.serve import server
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("reader")]
 
@@ -27,6 +33,44 @@ def test_text_and_pictures_stand_before_anything_runs(chromium, address):
     assert page.locator("html").get_attribute("lang") == "ko"
     assert page.locator("h1").inner_text().startswith("빛의 속도"), "from its catalogue"
     context.close()
+
+
+@pytest.mark.parametrize("fault", ["damaged", "of another build", "none"])
+def test_python_starts_from_an_image_or_from_nothing(chromium, site, tmp_path, fault):
+    """What the image lacks is read file by file; one of no use does not keep a page from living."""
+    copy = tmp_path / "site"
+    shutil.copytree(site, copy, copy_function=os.link)
+    image = copy / "_static" / "live" / "image.bin"
+    if fault == "damaged":
+        pressed = bytearray(image.read_bytes())
+        pressed[len(pressed) // 2] ^= 0xFF
+    elif fault == "of another build":
+        memory = bytearray(gzip.decompress(image.read_bytes()))
+        memory[20] ^= 0xFF  # of the build of Pyodide
+        pressed = gzip.compress(memory, 1)
+    if fault != "none":
+        image.unlink()  # it shares its bytes with the site's own
+        image.write_bytes(pressed)
+    running = server(copy)
+    threading.Thread(target=running.serve_forever, daemon=True).start()
+    context = chromium.new_context(service_workers="block")
+    try:
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.goto(f"http://127.0.0.1:{running.server_port}/chapters/02_roofline.html")
+        page.wait_for_function(ALL_LIVE)
+        assert not page.locator(".sol-fault").count()
+        marks = page.evaluate("performance.getEntriesByType('mark').map(({name}) => name)")
+        assert ("sol-ready-warm" in marks) == (fault == "none"), marks
+        cell = page.locator(".sol-cell:has(.sol-link)").first
+        cell.get_by_role("button", name="Edit and run").click()
+        # colorsys is in no image: it comes from the library's archive
+        written(cell).fill("import colorsys\nprint(colorsys.rgb_to_hsv(1, 0, 0)[2])")
+        cell.get_by_role("button", name="Run").click()
+        cell.locator(".sol-reply").get_by_text("1", exact=True).wait_for()
+    finally:
+        context.close()
+        running.shutdown()
 
 
 def test_a_link_opens_a_state_and_the_keyboard_moves_it(roofline):
@@ -129,3 +173,17 @@ def test_axe_finds_nothing_serious_on_a_phone(roofline, scheme):
     roofline.set_viewport_size({"width": 390, "height": 844})
     assert roofline.evaluate("document.documentElement.scrollWidth") == 390
     assert not (found := serious(roofline)), found
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_start_page_can_be_dragged_without_scrolling(visit, width):
+    page = visit("index.html")
+    page.set_viewport_size({"width": width, "height": 844})
+    page.evaluate("scrollTo(0, 0)")
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    dot = page.locator(".sol-first .sol-drag").first.bounding_box()
+    assert dot["y"] + dot["height"] < 844, "the point that is dragged is seen at once"
+    assert page.locator(".sol-first .sol-control:visible").count() == 3
+    page.get_by_role("button", name="More controls").click()
+    assert page.locator(".sol-first .sol-control:visible").count() > 3
+    page.get_by_role("button", name="Fewer controls").click()

@@ -1,6 +1,7 @@
 """What building and serving do to the files of the one who asks."""
 
 import gzip
+import re
 import threading
 import urllib.request
 import zipfile
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from lightspeed_course.explorers import roofline
 from lightspeed_course.web import build as site_build
 from lightspeed_course.web.build import (
     CannotBuild,
@@ -24,6 +26,10 @@ def test_the_start_page_shows_a_roofline():
     shown = first_explorer(Path(__file__).parents[2])
     assert shown.count("data-call") == 1 and "roofline.explore&quot;" in shown
     assert shown.count("<svg") >= 1 and shown.endswith("</div></div>")
+    wanted = re.search(r' data-first="([^"]*)"', shown)[1].split()
+    assert 2 <= len(wanted) <= 3 and set(wanted) < set(roofline.explore().controls), (
+        "the others are behind a button"
+    )
 
 
 def test_a_folder_that_is_no_site_stays(tmp_path):

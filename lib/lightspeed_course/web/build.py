@@ -175,13 +175,19 @@ def _question(first):
     ).replace("|", "\\|")
 
 
+FIRST = "hardware weights batch"
+
+
 def first_explorer(course):
-    """The roofline of chapter 2, as its page has it, for the start page."""
+    """The roofline of chapter 2, as its page has it, for the start page: the picture first, then
+    the controls that FIRST names.
+    """
     notebook = json.loads((course / "chapters" / "02_roofline.ipynb").read_text("utf-8"))
     page = for_page(notebook)
     call = html.escape(json.dumps(["roofline.explore"]))
     start = rf'^<div class="sol-live sol-explore" id="[^"]*" data-call="{re.escape(call)}">'
-    return re.search(rf"{start}.*?(?=\n\n|\Z)", page, re.S | re.M)[0]
+    shown = re.search(rf"{start}.*?(?=\n\n|\Z)", page, re.S | re.M)[0]
+    return shown.replace('sol-explore"', f'sol-explore sol-first" data-first="{FIRST}"', 1)
 
 
 def carry(live, packages):

@@ -11,6 +11,7 @@ import html
 import importlib
 import json
 import pkgutil
+import random
 import traceback
 
 from lightspeed_course import explorers as rooms
@@ -119,6 +120,7 @@ def begin(send, rows, keep):
     """Be the host of this process: `send` takes messages to the page, `keep` rows to its data
     base, which has these already.
     """
+    random.seed()  # an image of the memory has the state of the day on which it was made
     _post[:] = [send]
     host.use(Page)
     store.use(Keeper(json.loads(rows), keep))

@@ -10,7 +10,7 @@ import http.server
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 
-PRESSED = (".html", ".js", ".mjs", ".css", ".json", ".wasm", ".svg", ".zip")
+PRESSED = (".html", ".js", ".mjs", ".css", ".json", ".wasm", ".svg")
 TYPES = {".mjs": "text/javascript", ".wasm": "application/wasm"}
 
 

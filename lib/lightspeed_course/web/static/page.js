@@ -259,7 +259,7 @@ function hear(message) {
   if (message.made) return models.set(message.made, new Model(message.made, message.kind, message.state));
   if (message.set) return models.get(message.set).set(message.name, message.value);
   if (message.opened) return live(document.getElementById(message.opened), models.get(message.model));
-  if (message.note) return say(`Explorers and answers: ${message.note} (once ${document.documentElement.dataset.size ?? "6 MB"}, then kept) …`);
+  if (message.note) return say(`Explorers and answers: ${message.note} (once ${document.documentElement.dataset.size ?? "8 MB"}, then kept) …`);
   if (message.link !== undefined) return copy(document.getElementById(message.link), message.state);
   if (message.progress) return save(message.progress);
   if (message.taken) return say(message.taken);
@@ -285,12 +285,25 @@ function live(cell, model) {
   else cell.replaceChildren(el);
   cell.classList.add("sol-is-live");
   cell.inert = false;
+  if (cell.dataset.first) fold(cell, model);
   if (cell.classList.contains("sol-explore")) cell.append(linker(cell));
   if (cell.classList.contains("sol-predict") || cell.classList.contains("sol-reveal")) refresh(cell);
   if (keep || cell.wanted) el.querySelector("input, select, textarea, button")?.focus();
   cell.wanted = false;
   if (cells.every((each) => each.classList.contains("sol-is-live"))) say("", {gone: true});
   performance.mark("sol-live");
+}
+
+// Of an explorer that shows its picture first: the controls that a newcomer wants, and the others behind a button.
+function fold(cell, model) {
+  const wanted = cell.dataset.first.split(" "), panel = cell.querySelector(".sol-controls"), more = element("button", "sol-link", "More controls");
+  model.get("frame").controls.forEach(({name}, k) => panel.children[k].classList.toggle("sol-later", !wanted.includes(name)));
+  Object.assign(more, {type: "button", ariaExpanded: "false"});
+  more.addEventListener("click", () => {
+    const open = cell.classList.toggle("sol-all");
+    Object.assign(more, {textContent: open ? "Fewer controls" : "More controls", ariaExpanded: String(open)});
+  });
+  panel.after(more);
 }
 
 // A guess that was made opens the value behind it: a reveal asks again once its prediction was answered.

@@ -36,76 +36,97 @@ function keeper(base) {
   };
 }
 
-// An image of the memory with the course imported, made at the first visit and kept by the browser: later ones start from it.
-// It belongs to one build of the site. Where it is missing, refused or of no use, Python starts from nothing.
+// What the page starts from, asked for at once. The image is the memory of a Python that has imported the course, made when the site was
+// built (compile.mjs). Where it is missing or does not start, Python starts from nothing.
 const BUILD = new URL(import.meta.url).searchParams.get("build") ?? "none";
-const IMAGE = new URL(`./image-${BUILD}`, import.meta.url).href;
+const at = (name) => new URL(`./${name}?build=${BUILD}`, import.meta.url).href;
+const LIBRARY = at("pyodide/python_stdlib.zip"), WASM = new URL("./pyodide/pyodide.asm.wasm", import.meta.url).href;
+const {fetch} = self, {instantiateStreaming} = WebAssembly;
 
-async function kept() {
-  try {
-    const had = await (await caches.open("speed-of-light-image")).match(IMAGE);
-    return had && new Uint8Array(await had.arrayBuffer());
-  } catch {
-    return undefined;
-  }
+async function unpressed(name) {
+  const answer = await fetch(at(name));
+  if (!answer.ok) throw new Error(`${name}: ${answer.status}`);
+  return new Uint8Array(await new Response(answer.body.pipeThrough(new DecompressionStream("gzip"))).arrayBuffer());
 }
 
-async function keep(image) {
-  try {
-    const cache = await caches.open("speed-of-light-image");
-    for (const old of await cache.keys()) await cache.delete(old);
-    await cache.put(IMAGE, new Response(image));
-  } catch {
-    // no room, or a private window: the next visit starts from nothing
-  }
-}
+// A host that does not know the type of the file cannot have it compiled while it arrives.
+const compiled = fetch(WASM).then((answer) => WebAssembly.compileStreaming(answer.clone())
+  .catch(async () => WebAssembly.compile(await answer.arrayBuffer())));
 
-// An archive that compile.mjs pressed.
-async function unpressed(address) {
-  const answer = await fetch(address);
-  if (!answer.ok) throw new Error(`${new URL(address).pathname.split("/").at(-1)}: ${answer.status}`);
-  return new Response(answer.body.pipeThrough(new DecompressionStream("gzip")));
-}
-
-// Pyodide fetches its library itself, beside its other parts.
-const LIBRARY = new URL(`./pyodide/python_stdlib.bin?build=${BUILD}`, import.meta.url).href, fetch = self.fetch;
-self.fetch = (address, ...more) => String(address) === LIBRARY ? unpressed(LIBRARY) : fetch(address, ...more);
-
-async function started() {
+async function started(image) {
   const plain = {indexURL: new URL("./pyodide/", import.meta.url).href, stdLibURL: LIBRARY, env: {LIGHTSPEED_DATA: "/progress", HOME: "/home/reader"}};
-  const image = await kept();
-  if (image) {
-    try {
-      return [await loadPyodide({...plain, _loadSnapshot: image}), true];
-    } catch (error) {
-      console.warn("The image of the memory does not start:", error);
-      await caches.delete("speed-of-light-image");
-    }
+  const usual = {fetch, instantiateStreaming};
+  // Pyodide asks for its module and its library itself: it gets the module that is being compiled, and no library where none is needed yet.
+  self.fetch = (address, ...more) => String(address) === WASM || (image && String(address) === LIBRARY) ? new Response() : fetch(address, ...more);
+  WebAssembly.instantiateStreaming = async (_, imports) => {
+    const module = await compiled, instance = await WebAssembly.instantiate(module, imports);
+    if (image) overlay(await image, imports.env.memory);
+    return {module, instance};
+  };
+  try {
+    return await loadPyodide(image ? {...plain, _loadSnapshot: image} : plain);
+  } finally {
+    self.fetch = usual.fetch;
+    WebAssembly.instantiateStreaming = usual.instantiateStreaming;
   }
-  return [await loadPyodide({...plain, _makeSnapshot: true}), false];
+}
+
+// The image lacks what the module itself brings into the memory.
+function overlay(image, memory) {
+  const [, head] = new Uint32Array(image.buffer, 0, 2), kept = new Uint32Array(image.buffer, head), brought = new Uint32Array(memory.buffer, 0, kept.length);
+  for (let k = 0; k < kept.length; k++) kept[k] ^= brought[k];
+}
+
+// A file that is fetched when it is first read. Python waits, as for a disk.
+function lazily(FS, path, size, address) {
+  FS.writeFile(path, "");
+  const {node} = FS.lookupPath(path);
+  node.usedBytes = size;
+  Object.defineProperty(node, "contents", {configurable: true, get() {
+    const asked = new XMLHttpRequest();
+    asked.open("GET", address, false);
+    asked.responseType = "arraybuffer";
+    try {
+      asked.send();
+    } catch {
+      throw new FS.ErrnoError(29); // an error of input or output, which Python tells
+    }
+    if (asked.status !== 200) throw new FS.ErrnoError(29);
+    Object.defineProperty(node, "contents", {value: new Uint8Array(asked.response), writable: true});
+    return node.contents;
+  }});
+}
+
+// Python from the image, with the files that it knows: those that come soon, and the others when they are read.
+async function fromImage(image, soon) {
+  const python = await started(image), given = await soon, {FS} = python;
+  const size = new DataView(given.buffer).getUint32(0, true), list = JSON.parse(new TextDecoder().decode(given.subarray(4, 4 + size)));
+  const sizes = new Map(list.files), here = new Set(list.soon), folders = new Set(list.files.map(([name]) => `/course/${name}`.replace(/\/[^/]*$/, "")));
+  for (const folder of folders) FS.mkdirTree(folder);
+  let start = 4 + size;
+  for (const name of list.soon) FS.writeFile(`/course/${name}`, given.subarray(start, start += sizes.get(name)));
+  for (const [name, length] of list.files) if (!here.has(name)) lazily(FS, `/course/${name}`, length, at(`course/${name}`));
+  lazily(FS, "/lib/python312.zip", list.library, LIBRARY);
+  return python;
+}
+
+async function fromNothing() {
+  const [python, course] = await Promise.all([started(null), unpressed("course.bin")]);
+  python.unpackArchive(course, "zip", {extractDir: "/course"});
+  python.runPython("import sys; sys.path.insert(0, '/course')");
+  return python;
 }
 
 async function begin() {
   const since = performance.now();
-  let base = null;
+  let base = null, warm = true;
   const rows = opened().then((found) => all(base = found)).catch((error) => (unkept(error), []));
   tell({note: "loading Python"});
-  const [[python, warm], course] = await Promise.all([
-    started(),
-    unpressed(new URL(`./course.bin?build=${BUILD}`, import.meta.url)).then((answer) => answer.arrayBuffer()),
-  ]);
-  tell({note: "loading the course"});
-  python.unpackArchive(course, "zip", {extractDir: "/course"});
-  if (!warm) {
-    python.runPython("import sys; sys.path.insert(0, '/course'); from lightspeed_course.web import live; live.warm(); del live");
-    try {
-      const image = python.makeMemorySnapshot(); // before anything of the page is known to it
-      setTimeout(() => keep(image), 4000);
-    } catch (error) {
-      console.warn("No image of the memory:", error);
-    }
-  }
-  python.runPython("import importlib; importlib.invalidate_caches()");
+  const python = await fromImage(unpressed("image.bin"), unpressed("soon.bin")).catch((error) => {
+    console.warn("The image of the memory does not start:", error);
+    warm = false;
+    return fromNothing();
+  });
   const live = python.pyimport("lightspeed_course.web.live");
   live.begin((text) => postMessage(text), JSON.stringify(await rows), keeper(base));
   tell({ready: Math.round(performance.now() - since), warm});
