@@ -95,8 +95,8 @@ class Points:
     to both axes: the point that moves. `keys` name each point: one that the next picture has too
     is seen to move there. `drag` names the controls of an explorer that move the first point along
     x and along y, None where none does: it can then be pulled. `tips` says what a pointer reads at
-    each, in place of its coordinates. `soft` ones are small, lie under all else, and labels do not
-    keep clear of them. Points outside an axis' `domain` are not drawn."""
+    each, in place of its coordinates. `soft` ones are faint, and labels do not keep clear of them;
+    they have tips and lie on the axes. Other points outside an axis' `domain` are not drawn."""
 
     x: tuple
     y: tuple

@@ -289,6 +289,8 @@ def _shapes(mark, chart, x, y):
     if isinstance(mark, Boxes):
         sides = mark.x1, mark.x2, mark.y1, mark.y2
         return [_rect(*sides, mark.color, shade=mark.soft, keys=mark.keys)]
+    if isinstance(mark, Points) and mark.soft:
+        return [_soft(mark)]
     if isinstance(mark, Points):
         keys, tips = (texts or ("",) * len(mark.x) for texts in (mark.keys, mark.tips))
         inside = [
@@ -307,9 +309,19 @@ def _shapes(mark, chart, x, y):
         dot["tips"] = [
             tip or f"{reading(chart.x, u)}, {reading(chart.y, v)}" for u, v, _, tip in inside
         ]
-        dot["drag"], dot["moves"], dot["soft"] = list(mark.drag), mark.drop, mark.soft
+        dot["drag"], dot["moves"], dot["soft"] = list(mark.drag), mark.drop, False
         return [*drops, dot | {"color": mark.color, "marker": mark.marker, "size": mark.size}]
     return []
+
+
+@functools.lru_cache(maxsize=64)
+def _soft(mark):
+    """Dots that stay where they are while the rest moves: worked out once."""
+    look = {"color": mark.color, "marker": mark.marker, "size": mark.size}
+    still = {"keys": [], "drag": [None, None], "moves": False, "soft": True}
+    return (
+        {"type": "dot", "x": _gs(mark.x), "y": _gs(mark.y), "tips": list(mark.tips)} | still | look
+    )
 
 
 def _side(ends, scale):
