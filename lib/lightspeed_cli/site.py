@@ -10,6 +10,9 @@ NAME = "site"
 def add(parser):
     """Where it goes, and whether to serve it."""
     parser.add_argument("folder", nargs="?", default=NAME, help="where the site goes: ./site")
+    parser.add_argument(
+        "--lite", action="store_true", help="with JupyterLite: each chapter as a live notebook"
+    )
     parser.add_argument("--serve", action="store_true", help="serve a site that is built")
     parser.add_argument("--port", type=int, default=8000, help="of --serve (8000)")
 
@@ -24,10 +27,11 @@ def run(options):
         serve(Path(options.folder), options.port)
         return
     from lightspeed_course.web.build import CannotBuild, build
+    from lightspeed_course.web.build_lite import build_lite
     from lightspeed_course.workspace import course_root
 
     try:
-        build(course_root(), options.folder)
+        build(course_root(), options.folder, lite=build_lite if options.lite else None)
     except CannotBuild as problem:
         raise UserError(str(problem)) from None
     print(f"The site is in {options.folder}: any static host can serve it, under any path.")

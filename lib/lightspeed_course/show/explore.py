@@ -349,6 +349,13 @@ class Explorer:
         from . import static
 
         stills = self.stills()
+        figure = {"text/html": self._figure(stills)} if static.can_draw() else {}
+        words = {"text/plain": stills[-1][1].verdict}
+        return {**widget_view(self.live().model_id), **figure, **words}
+
+    def _figure(self, stills):
+        from . import static
+
         shown = stills[-1][1]
         settings = static.joined(
             (control.label, control.text(control.value))
@@ -370,11 +377,7 @@ class Explorer:
             for chart in still.charts
         ]
         drawn = static.svg(charts, self.caption, self.alt, settings, shown.verdict, notes)
-        return {
-            **widget_view(self.live().model_id),
-            "text/html": static.image(drawn, f"{self.alt} {shown.verdict} {law}".strip()),
-            "text/plain": shown.verdict,
-        }
+        return static.image(drawn, f"{self.alt} {shown.verdict} {law}".strip())
 
 
 def explorer(view, controls, caption, alt, presets=None):

@@ -8,6 +8,7 @@ import anywidget
 import ipywidgets as W
 import traitlets as t
 
+from lightspeed_course.show.layout import still
 from lightspeed_course.show.live import ChartView, answer_while_cells_run
 
 HERE = Path(__file__).parent
@@ -61,7 +62,15 @@ def display(bundle):
 
 
 def picture(charts, alt, svg):
-    """A figure as SVG, in HTML that keeps its description."""
-    from lightspeed_course.show.static import image
+    """A figure as SVG, in HTML that keeps its description; where matplotlib is not installed, the
+    same charts live.
+    """
+    from lightspeed_course.show import static
 
-    display({"text/html": image(svg(), alt), "text/plain": alt})
+    if not charts or static.can_draw():
+        display({"text/html": static.image(svg(), alt), "text/plain": alt})
+        return
+    frame, content = still(charts, alt)
+    from IPython.display import display as show
+
+    show(ChartView(frame=frame, content=content))

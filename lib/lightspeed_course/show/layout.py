@@ -364,3 +364,10 @@ def _g(value):
 
 def _px(value):
     return math.ceil(value)
+
+
+def still(charts, alt):
+    """The frame and the content by which the live renderer draws charts without controls."""
+    frame = {"controls": [], "presets": [], "caption": "", "alt": alt}
+    drawn = {"charts": [lay_out(chart) for chart in charts], "verdict": "", "facts": []}
+    return frame, drawn | {"moments": 0, "error": "", "turn": 0, "at": {}}

@@ -1,5 +1,6 @@
 """The static renderer: charts as an SVG string drawn by matplotlib, the same bytes at every run."""
 
+import importlib.util
 import io
 import math
 import re
@@ -28,6 +29,11 @@ STYLE = [
 ]
 INK, SOFT, GRID = "#222222", "#595959", "#e4e4e4"
 MARKERS = {"circle": "o", "square": "s", "triangle": "^", "diamond": "D", "cross": "X", "star": "*"}
+
+
+def can_draw():
+    """Whether matplotlib is here, as it is not in a browser."""
+    return importlib.util.find_spec("matplotlib") is not None
 
 
 def svg(charts, title, description, settings="", verdict="", notes=()):

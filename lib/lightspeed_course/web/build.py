@@ -27,7 +27,7 @@ PACKAGES = ("lightspeed", "lightspeed_course")
 # What a page does not run. What it does need, Markdown for prompts and replies, comes along.
 LEFT_OUT = re.compile(
     r"__pycache__|/(authoring|web/static|_delivered|evidence)/|/measure/(pages|instruments)/"
-    r"|\.(js|css|html|csv|lock)$|gallery\.toml|/package.*json|\.mjs$"
+    r"|\.(js|css|html|csv|lock|in)$|gallery\.toml|/package.*json|/sizes\.json|\.mjs$"
 )
 KEPT = re.compile(r"/instruments/(__init__|timing|latency_levels)\.py$|/tuning.*\.csv$")
 ALONG = ("markdown_it", "mdurl", "mdit_py_plugins")
@@ -41,19 +41,21 @@ class CannotBuild(RuntimeError):
     """What is missing for the site, and how to get it."""
 
 
-def build(course, out, report=print):
+def build(course, out, report=print, lite=None):
     """Build the site from the chapters of the checkout `course` into the folder `out`, which is
-    replaced; return the pages. Raises CannotBuild.
+    replaced; return the pages. `lite` (build_lite's) adds JupyterLite. Raises CannotBuild.
     """
     packages = from_npm(report)
     with tempfile.TemporaryDirectory() as folder:
         source, built = Path(folder, "source"), Path(folder, "site")
-        chapters = write_source(Path(course), source)
+        chapters = write_source(Path(course), source, bool(lite))
         live = source / "_static" / "live"
         carry(live, packages)
         run_sphinx(source, built)
         for language in LANGUAGES:
             translate(source, built, language)
+        if lite:
+            lite(Path(course), built, packages, report)
         pages = finish(built, packages)
         report(f"{len(chapters)} chapters, {len(pages)} pages")
         replace(built, Path(out))
@@ -66,7 +68,7 @@ def from_npm(report=print):
     if not npm or not shutil.which("node"):
         raise CannotBuild(NODE)
     lock = (HERE / "package-lock.json").read_bytes()
-    folder = _cache() / f"npm-{hashlib.sha256(lock).hexdigest()[:12]}"
+    folder = cache() / f"npm-{hashlib.sha256(lock).hexdigest()[:12]}"
     if not (folder / "node_modules" / ".done").exists():
         report("Fetching Pyodide, KaTeX and CodeMirror from npm")
         folder.mkdir(parents=True, exist_ok=True)
@@ -82,7 +84,8 @@ def from_npm(report=print):
     return folder / "node_modules"
 
 
-def _cache():
+def cache():
+    """Where what was fetched for the site is kept."""
     import platformdirs
 
     return Path(platformdirs.user_cache_dir("speed-of-light", appauthor=False))
@@ -91,8 +94,10 @@ def _cache():
 # --- the source of the pages --------------------------------------------------------------------
 
 
-def write_source(course, source):
-    """Write what Sphinx reads, and return the names of the chapters."""
+def write_source(course, source, lite=False):
+    """Write what Sphinx reads, and return the names of the chapters. With `lite`, pages lead to
+    their notebooks in JupyterLite.
+    """
     (source / "chapters").mkdir(parents=True)
     rows, names, titles = [], [], []
     for path in sorted((course / "chapters").glob("[0-9][0-9]_*.ipynb")):
@@ -102,7 +107,7 @@ def write_source(course, source):
         text = re.sub(r"\]\((?:\./)?(\d\d_\w+)\.ipynb(#[^)]*)?\)", r"](\1.md)", text)
         text = re.sub(r"\[([^\]]*)\]\(\.\./[^)]*\)", r"\1", text)
         heading, rest = re.match(r"(# .+\n)?(.*)", text, re.S).groups()
-        text = (heading or "") + door(course, path) + rest
+        text = (heading or "") + door(course, path, lite) + rest
         (source / "chapters" / f"{path.stem}.md").write_text(text, "utf-8")
         names.append(path.stem)
         first = "".join(notebook["cells"][0]["source"])
@@ -121,18 +126,21 @@ def write_source(course, source):
     return names
 
 
-def door(course, path):
-    """A link that opens a notebook with a kernel, on Binder; nothing while pyproject.toml names no
-    public repository.
+def door(course, path, lite=False):
+    """Links that open a notebook with a kernel: in the browser, where JupyterLite is built beside
+    the pages, and on Binder, where pyproject.toml names a public repository.
     """
+    inside, doors = path.relative_to(course).as_posix(), []
+    if lite:
+        doors.append(f"[Open as a notebook in JupyterLite](../lite/lab/index.html?path={inside})")
     settings = tomllib.loads((course / "pyproject.toml").read_text("utf-8"))
     address = settings["project"].get("urls", {}).get("Repository", "")
     found = re.fullmatch(r"https://github\.com/([\w.-]+/[\w.-]+?)(\.git)?/?", address)
-    if not found:
-        return ""
-    inside = quote(f"lab/tree/{path.relative_to(course).as_posix()}", safe="")
-    address = f"https://mybinder.org/v2/gh/{found[1]}/HEAD?urlpath={inside}"
-    return f"\n[Open as a notebook on Binder]({address})\n"
+    if found:
+        tree = quote(f"lab/tree/{inside}", safe="")
+        address = f"https://mybinder.org/v2/gh/{found[1]}/HEAD?urlpath={tree}"
+        doors.append(f"[Open as a notebook on Binder]({address})")
+    return f"\n{' · '.join(doors)}\n" if doors else ""
 
 
 def write_exercises(course, source):
@@ -199,6 +207,8 @@ def carry(live, packages):
     (live / "pyodide" / "pyodide-lock.json").write_text(
         json.dumps(lock | {"packages": {}}), "utf-8"
     )
+    told = json.dumps(elsewhere(lock), separators=(",", ":"))
+    (live / "packages.json").write_text(told, "utf-8")
     licence = packages / "katex" / "LICENSE"
     (live / "katex").mkdir()
     shutil.copy(packages / "katex" / "dist" / "katex.mjs", live / "katex")
@@ -215,6 +225,23 @@ def carry(live, packages):
     bundle_editor(live, packages)
     zip_course(live / "course.zip")
     by_node("compile.mjs", live, fault="Python that the page cannot compile")
+
+
+def elsewhere(lock):
+    """Pyodide's list of the packages that a reader may load from its host, which the site has not:
+    {"place": its address, "packages": the list}. sizes.json has the bytes of those files whose
+    content, with the hash of the list, was at hand.
+    """
+    sizes = json.loads((HERE / "sizes.json").read_text("utf-8"))
+    place = f"https://cdn.jsdelivr.net/pyodide/v{lock['info']['version']}/full/"
+    return {
+        "place": place,
+        "packages": {
+            name: entry | {"bytes": sizes.get(entry["sha256"])}
+            for name, entry in lock["packages"].items()
+            if not name.endswith("-tests")
+        },
+    }
 
 
 def bundle_editor(live, packages):
@@ -328,7 +355,7 @@ SETTINGS = {
 
 def finish(built, packages):
     """Set the formulas, and put the service worker at the root with the mark of this build."""
-    pages = sorted(built.rglob("*.html"))
+    pages = sorted(p for p in built.rglob("*.html") if "lite" not in p.relative_to(built).parts)
     by_node("formulas.mjs", packages / "katex", *pages, fault="Formulas that KaTeX does not set")
     mark = hashlib.sha256()
     for file in sorted(p for p in built.rglob("*") if p.is_file()):

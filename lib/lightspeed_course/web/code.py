@@ -47,6 +47,11 @@ def _names(source):
     return bound, used
 
 
+def names_made(source):
+    """Names that a cell binds or changes."""
+    return _names(source)[0]
+
+
 def _imported(source):
     return {
         (alias.asname or alias.name).split(".")[0]
@@ -61,25 +66,34 @@ def run(source, above=()):
 
     What is shown is a bundle, mime type -> text, or an object that lives on the page.
     """
+    return begun(source, above).perform(source)
+
+
+def begun(source, above):
+    """The sheet on which the cells above have run that a cell needs."""
     sheet = Sheet()
     for cell in needed(above, source):
         sheet.perform(cell, forgiving=True)
-    return sheet.perform(source)
+    return sheet
 
 
 class Sheet:
-    """A namespace in which cells run, and why names are missing from it."""
+    """A namespace in which cells run, why names are missing from it, and the package for lack of
+    which the last cell stopped.
+    """
 
     def __init__(self):
         self.names = {"__name__": "__main__", "display": _display}
         self.why = {}  # name -> what became of it
+        self.of = {}  # name -> the package that it lacks
+        self.lacks = ""
 
     def perform(self, source, forgiving=False):
         """Run one cell, as `run` does; with `forgiving`, what its imports lack is told only to the
         cell that uses it.
         """
         _shown[:] = []
-        problem = ""
+        problem = self.lacks = ""
         with contextlib.redirect_stdout(_Out()):
             try:
                 value = self._value(source, forgiving)
@@ -113,6 +127,7 @@ class Sheet:
                 continue
             self.names.pop(name, None)
             self.why[name] = f"the cell above that makes {name} stopped. {problem}"
+            self.of[name] = self.lacks
 
     def _import(self, part):
         """Import each name by itself."""
@@ -122,7 +137,8 @@ class Sheet:
             try:
                 exec(compile(ast.Module([one], []), NAME, "exec"), self.names)
             except ModuleNotFoundError as error:
-                self.why[alias.asname or alias.name.split(".")[0]] = not_here(error.name)
+                name = alias.asname or alias.name.split(".")[0]
+                self.why[name], self.of[name] = not_here(error.name), error.name.split(".")[0]
 
     def _in_words(self, error):
         """The error and the line of the cell at which it arose."""
@@ -130,8 +146,10 @@ class Sheet:
         at = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
         where = f"Line {at}: " if at else ""
         if isinstance(error, ModuleNotFoundError) and error.name:
+            self.lacks = error.name.split(".")[0]
             return where + not_here(error.name)
         if isinstance(error, NameError) and error.name in self.why:
+            self.lacks = self.of.get(error.name, "")
             return where + self.why[error.name]
         message = error.msg if isinstance(error, SyntaxError) else str(error)
         return f"{where}{type(error).__name__}: {message}"

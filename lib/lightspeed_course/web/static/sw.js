@@ -11,6 +11,7 @@ self.addEventListener("activate", (event) => event.waitUntil((async () => {
 self.addEventListener("fetch", (event) => {
   const {request} = event;
   if (request.method !== "GET" || new URL(request.url).origin !== location.origin) return;
+  if (new URL(request.url).pathname.startsWith(new URL("./lite/", location).pathname)) return; // JupyterLite's files have no build in their address
   event.respondWith(request.mode === "navigate" ? fresh(request) : kept(request));
 });
 

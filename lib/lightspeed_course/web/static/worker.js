@@ -1,40 +1,9 @@
 // The worker: Pyodide's bare core, the course's Python, and the reader's progress. It speaks JSON with page.js.
 import {loadPyodide} from "./pyodide/pyodide.mjs";
+import {all, keeper, opened} from "./progress.js";
 
-const STORE = "events";
 const tell = (message) => postMessage(JSON.stringify(message));
 const unkept = (error) => tell({unkept: `This browser does not keep your progress: ${error?.message ?? error}. Export it before you leave.`});
-
-// IndexedDB: one row an event, by its key. Events are only ever added.
-function opened() {
-  return new Promise((resolve, reject) => {
-    const asked = indexedDB.open("speed-of-light", 1);
-    asked.onupgradeneeded = () => asked.result.createObjectStore(STORE, {keyPath: "number", autoIncrement: true}).createIndex("key", "key", {unique: true});
-    asked.onsuccess = () => resolve(asked.result);
-    asked.onerror = () => reject(asked.error);
-  });
-}
-
-function all(base) {
-  return new Promise((resolve, reject) => {
-    const asked = base.transaction(STORE).objectStore(STORE).getAll();
-    asked.onsuccess = () => resolve(asked.result.map(({row}) => row));
-    asked.onerror = () => reject(asked.error);
-  });
-}
-
-function keeper(base) {
-  return (text) => {
-    if (!base) return;
-    const work = base.transaction(STORE, "readwrite", {durability: "strict"});
-    for (const row of JSON.parse(text)) {
-      const asked = work.objectStore(STORE).add({key: row[0], row});
-      asked.onerror = (event) => event.preventDefault(); // one that is here already
-    }
-    work.oncomplete = () => tell({kept: true});
-    work.onabort = () => unkept(work.error);
-  };
-}
 
 // What the page starts from, asked for at once. The image is the memory of a Python that has imported the course, made when the site was
 // built (compile.mjs). Where it is missing or does not start, Python starts from nothing.
@@ -128,7 +97,7 @@ async function begin() {
     return fromNothing();
   });
   const live = python.pyimport("lightspeed_course.web.live");
-  live.begin((text) => postMessage(text), JSON.stringify(await rows), keeper(base));
+  live.begin((text) => postMessage(text), JSON.stringify(await rows), keeper(base, () => tell({kept: true}), unkept));
   tell({ready: Math.round(performance.now() - since), warm});
   return live;
 }
