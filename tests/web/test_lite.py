@@ -1,5 +1,5 @@
-"""JupyterLite beside the pages, built without them: chapter 2 opens in a browser, its explorer and a
-question live there, and nothing is asked of another host.
+"""JupyterLite beside the pages, built without them: chapter 2 opens in a browser, its explorer and
+a question live there, and nothing is asked of another host.
 """
 
 import re
