@@ -62,7 +62,7 @@ def test_python_starts_from_an_image_or_from_nothing(chromium, site, tmp_path, f
         assert not page.locator(".sol-fault").count()
         marks = page.evaluate("performance.getEntriesByType('mark').map(({name}) => name)")
         assert ("sol-ready-warm" in marks) == (fault == "none"), marks
-        cell = page.locator(".sol-cell:has(.sol-link)").first
+        cell = page.locator(".sol-cell:has(.sol-code)").first
         cell.get_by_role("button", name="Edit and run").click()
         # colorsys is in no image: it comes from the library's archive
         written(cell).fill("import colorsys\nprint(colorsys.rgb_to_hsv(1, 0, 0)[2])")
