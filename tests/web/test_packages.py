@@ -50,9 +50,14 @@ def test_a_cell_asks_for_the_package_that_stopped_it(source, above, lacks):
 def test_sizes_are_of_files_that_the_list_names():
     sizes = json.loads((build.HERE / "sizes.json").read_text("utf-8"))
     assert all(len(key) == 64 and size > 0 for key, size in sizes.items())
-    lock = {"info": {"version": "1.2"}, "packages": {
-        "numpy": {"sha256": next(iter(sizes))}, "new": {"sha256": "0"}, "numpy-tests": {"sha256": "1"}
-    }}  # fmt: skip
+    lock = {
+        "info": {"version": "1.2"},
+        "packages": {
+            "numpy": {"sha256": next(iter(sizes))},
+            "new": {"sha256": "0"},
+            "numpy-tests": {"sha256": "1"},
+        },
+    }
     told = build.elsewhere(lock)
     assert told["place"].endswith("/v1.2/full/")
     assert told["packages"]["numpy"]["bytes"] == next(iter(sizes.values()))
