@@ -313,6 +313,7 @@ def test_help_tells_the_tour(say):
         "history",
         "replay",
         "status",
+        "canvas",
         "nbgrader",
         "gradescope",
         "github",
