@@ -1,10 +1,21 @@
-"""A package that the site does not have: named with its host and size."""
+"""A package that the site does not have: named with its host and size, and loaded when the reader
+agrees, not before.
+"""
 
+import functools
+import hashlib
+import http.server
 import json
+import threading
+from typing import ClassVar
+from urllib.parse import urlsplit
 
 import pytest
+from site_reader import PATIENCE, alive, written
 
 from lightspeed_course.web import build, code, packages
+from lightspeed_course.web.build_lite import small_wheel
+from lightspeed_course.web.serve import Handler
 
 ENTRY = {"name": "numpy", "version": "0", "install_dir": "site", "package_type": "package",
          "imports": ["numpy"], "depends": [], "unvendored_tests": False}  # fmt: skip
@@ -62,3 +73,86 @@ def test_sizes_are_of_files_that_the_list_names():
     assert told["place"].endswith("/v1.2/full/")
     assert told["packages"]["numpy"]["bytes"] == next(iter(sizes.values()))
     assert told["packages"]["new"]["bytes"] is None and "numpy-tests" not in told["packages"]
+
+
+class Elsewhere(http.server.SimpleHTTPRequestHandler):
+    """Another host: it lets any site ask, and notes who did."""
+
+    asked: ClassVar[list] = []
+
+    def do_GET(self):
+        self.asked.append(self.path)
+        super().do_GET()
+
+    def end_headers(self):
+        self.send_header("Access-Control-Allow-Origin", "*")
+        super().end_headers()
+
+    def log_message(self, *arguments):
+        pass
+
+
+@pytest.mark.slow
+def test_a_reader_is_asked_before_another_host_is(chromium, site, tmp_path):
+    wheel = small_wheel(tmp_path, "numpy", "def add_up(numbers): return sum(numbers)\n")
+    place = served(Elsewhere, tmp_path)
+    entry = ENTRY | {"file_name": wheel.name, "bytes": wheel.stat().st_size,
+                     "sha256": hashlib.sha256(wheel.read_bytes()).hexdigest()}  # fmt: skip
+    told = json.dumps({"place": place, "packages": {"numpy": entry}}).encode()
+
+    class Site(Handler):
+        """The site, with a list of packages that names the other host of this test."""
+
+        def do_GET(self):
+            if not self.path.split("?")[0].endswith("/packages.json"):
+                super().do_GET()
+                return
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(told)))
+            self.end_headers()
+            self.wfile.write(told)
+
+    address = served(Site, site)
+    context = chromium.new_context()
+    context.set_default_timeout(PATIENCE)
+    hosts = set()
+    context.on("request", lambda request: hosts.add(urlsplit(request.url).netloc))
+    try:
+        page = context.new_page()
+        page.goto(address + "chapters/01_numbers_to_know.html")
+        alive(page)
+        cell = page.locator(".sol-cell:has(.sol-result):not(:has(details))").first
+        cell.get_by_role("button", name="Edit and run").click()
+        reply = cell.locator(".sol-reply")
+        offer, lack = reply.locator(".sol-offer"), reply.get_by_text("numpy is not on this page")
+        run = cell.get_by_role("button", name="Run", exact=True)
+
+        written(cell).fill("import numpy as np\nnp.add_up([40, 2])")
+        run.click()
+        lack.wait_for()
+        offer.wait_for()
+        assert urlsplit(place).netloc in offer.inner_text(), offer.inner_text()
+        assert not Elsewhere.asked, "not before the reader agrees"
+        offer.get_by_role("button", name="No").click()
+        written(cell).fill("1\nimport numpy as np\nnp.add_up([40, 2])")
+        run.click()
+        reply.get_by_text("Line 2: numpy is not on this page").wait_for()
+        assert not offer.count() and not Elsewhere.asked, "the page remembers a No"
+        page.reload()
+        alive(page)
+        cell.get_by_role("button", name="Your version of this cell").click()
+        run.click()
+        offer.get_by_role("button", name="Load numpy").click()
+        reply.locator(".sol-result").get_by_text("42").wait_for()
+        assert Elsewhere.asked == [f"/{wheel.name}"]
+        assert hosts - {""} == {urlsplit(address).netloc, urlsplit(place).netloc}
+    finally:
+        context.close()
+
+
+def served(handler, folder):
+    """The address at which a handler serves a folder until the tests end."""
+    made = functools.partial(handler, directory=str(folder))
+    running = http.server.ThreadingHTTPServer(("127.0.0.1", 0), made)
+    threading.Thread(target=running.serve_forever, daemon=True).start()
+    return f"http://127.0.0.1:{running.server_port}/"

@@ -17,8 +17,8 @@ import traceback
 from lightspeed_course import explorers as rooms
 from lightspeed_course.practice import store
 from lightspeed_course.show import host
-from lightspeed_course.show.explore import View
-from lightspeed_course.web import code
+from lightspeed_course.show.layout import still
+from lightspeed_course.web import code, packages
 
 PRACTICE = ("ask", "predict", "reveal", "cards", "today", "incident")
 _post = []  # how a message reaches the page
@@ -80,9 +80,10 @@ class Page:
 
     @staticmethod
     def picture(charts, alt, svg):
-        if not charts:
-            raise ModuleNotFoundError("No module named 'matplotlib'", name="matplotlib")
-        code.show(Picture(charts, alt))
+        if charts:
+            code.show(Picture(charts, alt))
+        else:  # a figure of matplotlib, which the reader has let in
+            code.show({"text/html": svg()})
 
 
 class Picture:
@@ -92,8 +93,7 @@ class Picture:
         self.charts, self.alt = charts, alt
 
     def live(self):
-        frame = {"controls": [], "presets": [], "caption": "", "alt": self.alt}
-        content = View(self.charts, self.alt).spec() | {"turn": 0, "at": {}, "verdict": ""}
+        frame, content = still(self.charts, self.alt)
         return Model("chart", frame=frame, content=content)
 
 
@@ -195,14 +195,43 @@ def _opened(cell, call, state):
 
 
 def _editor(source):
-    """A cell to be edited and run; the page sends the cells above it along, as they stand."""
+    """A cell to be edited and run; the page sends the cells above it along, as they stand. What it
+    lacks and the host of Pyodide's packages has is offered; the page asks the reader.
+    """
+    offered, brought = {}, set()
 
     def receive(content):
-        shown, problem = code.run(content["source"], content["above"])
+        if content.get("bring"):
+            packages.later(bring(content))
+            return
+        sheet = code.begun(content["source"], content["above"])
+        shown, problem = sheet.perform(content["source"])
         cell.parts, cell.problem = [_part(each) for each in shown], problem
         cell.busy = False
+        if sheet.lacks and sheet.lacks not in brought:
+            packages.later(offer(sheet.lacks))
 
-    cell = Model("code", receive, source=source, parts=[], problem="", busy=False)
+    async def offer(module):
+        found = await packages.offer(module)
+        if found is not None:
+            offered.update(found)
+            cell.offer = {name: found[name] for name in ("module", "host", "words")}
+
+    async def bring(content):
+        brought.add(offered["module"])  # once: who fails is not asked for again
+        try:
+            await packages.bring(offered)
+        except Exception as error:
+            cell.parts = []
+            cell.problem = (
+                f"{offered['module']} did not come from {offered['host']}: {error}. In the lab the"
+                " same cell runs as it is."
+            )
+            cell.busy = False
+        else:
+            receive(content | {"bring": False})
+
+    cell = Model("code", receive, source=source, parts=[], problem="", busy=False, offer=None)
     return cell
 
 

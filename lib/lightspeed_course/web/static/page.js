@@ -122,7 +122,29 @@ function code({model, el}) {
       console.warn("The editor stays a plain field:", error);
     }
   }, {once: true});
+  // A package that the site does not have is loaded from its host once the reader agrees; the page remembers the answer.
+  const bring = ({module, host}) => {
+    run.disabled = true;
+    busy.textContent = `loading ${module} from ${host} …`;
+    model.send({bring: true, source: editor.value, above: codeAbove(el)});
+  };
+  const offered = () => {
+    const offer = model.get("offer");
+    if (answers.has(offer.module)) return answers.get(offer.module) && bring(offer);
+    const box = element("div", "sol-offer"), [yes, no] = [`Load ${offer.module} from ${offer.host}`, "No"].map((words) => element("button", "", words));
+    const answer = (agreed) => {
+      answers.set(offer.module, agreed);
+      box.remove();
+      (proper ?? editor).focus();
+      if (agreed) bring(offer);
+    };
+    yes.addEventListener("click", () => answer(true));
+    no.addEventListener("click", () => answer(false));
+    box.append(element("p", "", offer.words), yes, no);
+    out.append(box);
+  };
   model.on("change:busy", done);
+  model.on("change:offer", offered);
   buttons.append(run, stop, back, busy, keys);
   el.append(label, editor, buttons, out);
 }
@@ -144,6 +166,8 @@ function codeAbove(el) {
 }
 
 const KEPT = `speed-of-light code ${location.pathname} `;
+
+const answers = new Map(); // package -> whether it may be loaded from elsewhere
 
 const written = new Map(); // for a browser that keeps nothing
 
