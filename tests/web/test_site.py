@@ -139,10 +139,20 @@ def test_progress_and_reading_survive_a_reload_without_a_network(reader, rooflin
     roofline.evaluate("navigator.serviceWorker.ready")
     roofline.reload()  # from now on the service worker answers
     roofline.wait_for_function(ALL_LIVE)
+    roofline.wait_for_function(
+        "async () => (await Promise.all((await caches.keys()).map(async name => "
+        "(await (await caches.open(name)).keys()).map(({url}) => url)))).flat()"
+        ".some(url => url.includes('python_stdlib.zip'))"
+    )
     reader.set_offline(True)
     try:
         roofline.reload()
         roofline.wait_for_function(ALL_LIVE)
+        cell = roofline.locator(".sol-cell:has(.sol-result):not(:has(details))").first
+        cell.get_by_role("button", name="Edit and run").click()
+        written(cell).fill("import colorsys\ncolorsys.rgb_to_hsv(1, 0, 0)")
+        cell.get_by_role("button", name="Run", exact=True).click()
+        cell.locator(".sol-reply").get_by_text("(0.0, 1.0, 1)").wait_for()
         guess = roofline.locator(".sol-predict").first
         guess.locator("input").fill("5")
         guess.locator("input").press("Enter")

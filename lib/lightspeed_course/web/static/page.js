@@ -289,8 +289,15 @@ function hear(message) {
   if (message.taken) return say(message.taken);
   if (message.unkept) return say(message.unkept, {bad: true});
   if (message.broken) return say(`Explorers and answers stay still: ${message.broken}`, {bad: true});
-  if (message.ready) performance.mark(message.warm ? "sol-ready-warm" : "sol-ready");
+  if (message.ready) ready(message);
   if (message.failed !== undefined) failed(message);
+}
+
+// Python reads the rest of its library when a cell asks for it. From the second visit on the browser keeps it, for a reader without a network.
+function ready({warm}) {
+  performance.mark(warm ? "sol-ready-warm" : "sol-ready");
+  if (!navigator.serviceWorker?.controller) return;
+  setTimeout(() => fetch(new URL("./pyodide/python_stdlib.zip?build=BUILD", HERE), {priority: "low"}).catch(() => {}), 4000);
 }
 
 function failed({failed: id, words, trace}) {
