@@ -157,7 +157,7 @@ def test_narrow_products_pay_for_their_activations():
         )
         off, shares = [], []
         for given in (known, without):
-            found = products.learnt(given, library, measured, by)
+            found = products.learner(given, library, measured)(by)
             shares.append(found[0][0])
             told = products.expected(given, library, own, *found)
             off.append(np.abs(told / measured[own] - 1).mean())

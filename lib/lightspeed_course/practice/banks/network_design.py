@@ -337,18 +337,19 @@ fabric = Question(
             "two to one",
             lambda **_: "r2",
             "Count leaves, spines and cables at 2 to 1, and add up. Can you pay for them, and could"
-            " you pay for 1 to 1?",
+            " you pay for a lower ratio?",
         ),
         Misconception(
             "three to one",
             lambda **_: "r3",
             "Count leaves, spines and cables at 3 to 1, and add up. Can you pay for them, and could"
-            " you pay for 2 to 1?",
+            " you pay for a lower ratio?",
         ),
         Misconception(
             "too dear",
             lambda **_: "none",
-            "Count leaves, spines and cables at 3 to 1, and add up. Can you not pay for them?",
+            "Count leaves, spines and cables at the last ratio of the list, and add up. Can you not"
+            " pay for them?",
         ),
     ),
 )
