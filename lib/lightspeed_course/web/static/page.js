@@ -297,7 +297,7 @@ function hear(message) {
 function ready({warm}) {
   performance.mark(warm ? "sol-ready-warm" : "sol-ready");
   if (!navigator.serviceWorker?.controller) return;
-  setTimeout(() => fetch(new URL("./pyodide/python_stdlib.zip?build=BUILD", HERE), {priority: "low"}).catch(() => {}), 4000);
+  setTimeout(() => fetch(new URL("./pyodide/python_stdlib.zip?build=BUILD", HERE), {priority: "low"}).catch(() => {}), 15000);
 }
 
 function failed({failed: id, words, trace}) {
