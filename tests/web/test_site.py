@@ -127,6 +127,12 @@ def test_a_function_is_written_run_and_stopped(visit):
     written(cell).fill(right + "\n\ncheck('roofline.attainable', roof)")
     cell.get_by_role("button", name="Run").click()
     cell.get_by_text("Right.", exact=True).wait_for()
+    figure = """from lightspeed_course import Axis, Chart, Line, figure
+chart = Chart(Axis("x"), Axis("y"), [Line([1, 2], [3, 4])])
+figure(chart, caption="A line.", alt="It rises.")"""
+    written(cell).fill(figure)
+    cell.get_by_role("button", name="Run").click()
+    cell.locator(".sol-reply svg").first.wait_for()
 
 
 def test_progress_and_reading_survive_a_reload_without_a_network(reader, roofline):

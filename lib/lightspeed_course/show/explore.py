@@ -19,7 +19,7 @@ from .chart import Chart
 from .format import si
 from .formula import Formula
 from .host import here, widget_view
-from .layout import lay_out
+from .layout import content
 from .page import words
 
 
@@ -48,15 +48,8 @@ class View:
 
     def spec(self):
         """The view as JSON, for the live renderer."""
-        return {
-            "charts": [lay_out(chart) for chart in self.charts],
-            "verdict": self.verdict,
-            "facts": [list(fact) for fact in self.facts],
-            "formula": self.formula.lines() if self.formula else [],
-            "moments": self.moments,
-            "measured": self.measured,
-            "error": "",
-        }
+        law = self.formula.lines() if self.formula else ()
+        return content(self.charts, self.verdict, self.facts, law, self.moments, self.measured)
 
 
 @dataclass(frozen=True)

@@ -369,5 +369,17 @@ def _px(value):
 def still(charts, alt):
     """The frame and the content by which the live renderer draws charts without controls."""
     frame = {"controls": [], "presets": [], "caption": "", "alt": alt}
-    drawn = {"charts": [lay_out(chart) for chart in charts], "verdict": "", "facts": []}
-    return frame, drawn | {"moments": 0, "error": "", "turn": 0, "at": {}}
+    return frame, content(charts) | {"turn": 0, "at": {}}
+
+
+def content(charts, verdict="", facts=(), formula=(), moments=0, measured=""):
+    """What the live renderer shows, as JSON."""
+    return {
+        "charts": [lay_out(chart) for chart in charts],
+        "verdict": verdict,
+        "facts": [list(fact) for fact in facts],
+        "formula": list(formula),
+        "moments": moments,
+        "measured": measured,
+        "error": "",
+    }
