@@ -29,13 +29,14 @@ def source(name):
     return f"{told['attribution']} ({told['repository']})"
 
 
-def dots(found, x, y):
-    """Dots of the rows (x, y, text) that lie on axes with these ends, and how many they are."""
+def dots(found, x, y, what):
+    """Dots of the rows (x, y, text) that lie on axes with these ends, and how many of what."""
     found = [r for r in found if x[0] <= r[0] <= x[1] and y[0] <= r[1] <= y[1]]
     if not found:
-        return (), 0
+        return (), NONE
     xs, ys, tips = zip(*found, strict=True)
-    return (Points(xs, ys, color="grey", size=2.5, tips=tips, soft=True),), len(found)
+    marks = (Points(xs, ys, color="grey", size=2.5, tips=tips, soft=True),)
+    return marks, f"Grey dots: {len(found)} {what}"
 
 
 @functools.lru_cache(maxsize=64)
@@ -51,13 +52,11 @@ def products(chip, weights, activations, compute, x, y):
         size = matmul_bytes(m, k, n, WIDTH[weights], WIDTH[activations], WIDTH["bf16"])
         text = f"measured: {m:,} × {k:,} × {n:,} in {si(time, 's')}\n{how}"
         found.append((arithmetic_intensity(flops, size), flops / time, text))
-    marks, count = dots(found, x, y)
-    if not count:
-        return (), NONE
-    return marks, (
-        f"Grey dots: {count} of {there['of']:,} products measured on this chip at these widths,"
+    what = (
+        f"of {there['of']:,} products measured on this chip at these widths,"
         f" with results in bf16, whatever their B, D and F. Source: {source('gemm')}."
     )
+    return dots(found, x, y, what)
 
 
 @functools.lru_cache(maxsize=64)
@@ -89,13 +88,11 @@ def collectives(collective, per_node, nodes, inside, network, line, x, y):
     for row in own:
         add(row.size, row.time, FABRICS[row.fabric].name)
     by += ["the published runs of this chapter"] * bool(own)
-    marks, count = dots(found, x, y)
-    if not count:
-        return (), NONE
-    return marks, (
-        f"Grey dots: {count} runs measured over these links and ranks, with the algorithm that NCCL"
+    what = (
+        f"runs measured over these links and ranks, with the algorithm that NCCL"
         f" chose. Source: {' and '.join(by)}."
     )
+    return dots(found, x, y, what)
 
 
 def joined(fabric, inside, network, nodes):
@@ -115,10 +112,8 @@ def serving(chip, chips, model, weights, x, y):
          f"answers of {tokens:,.0f} tokens; {task}")
         for time, rate, batch, tokens, task in there
     ]  # fmt: skip
-    marks, count = dots(found, x, y)
-    if not count:
-        return (), NONE
-    return marks, (
-        f"Grey dots: {count} batches of this model measured on so many of these chips, with the"
+    what = (
+        f"batches of this model measured on so many of these chips, with the"
         f" prompts and answers of a benchmark. Source: {source('serving_energy')}."
     )
+    return dots(found, x, y, what)

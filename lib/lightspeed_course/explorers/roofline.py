@@ -33,9 +33,8 @@ FACTS = (
 def choices():
     """The menu: accelerators with a bf16 peak; measured machines with any peak of ARITHMETIC."""
     some = machines("hbm_bandwidth", one_of=ARITHMETIC)
-    return machines("bf16", "hbm_bandwidth") | {
-        n: key for n, key in some.items() if key in measured()
-    }
+    known = measured()
+    return machines("bf16", "hbm_bandwidth") | {n: key for n, key in some.items() if key in known}
 
 
 def shape(batch, contraction, output, weights, activations):

@@ -77,7 +77,8 @@ def hardware(key):
     """
     if not key.startswith(SHIPPED):
         return accelerator(key)
-    return measured()[one_of("hardware", "key", key, (*measured(), *entries("accelerators")))]
+    known = measured()
+    return known[one_of("hardware", "key", key, (*known, *entries("accelerators")))]
 
 
 def measured():
