@@ -12,7 +12,7 @@ from lightspeed.units import Q
 from lightspeed_course import ask, calibration, cards, check, predict, reveal
 from lightspeed_course.practice import cards as d
 from lightspeed_course.practice import store
-from lightspeed_course.practice.predict import summary
+from lightspeed_course.practice.predict import misses, summary
 from lightspeed_course.practice.questions import question
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -146,6 +146,18 @@ def test_prediction_first_guess_counts_and_all_are_kept():
     assert [e.detail["value"] for e in store.events("guess")] == [15, 1.5]
     assert "1.0 decades too high, a factor of 10" in repr(reveal("sample.hop"))
     assert "1.5 µs" in repr(reveal("sample.hop"))
+
+
+def test_a_guess_at_other_numbers_is_judged_by_those():
+    id, seed = "scaling.affordable_share", "chapter"
+    canonical, drawn = (question(id).variant(s).right[0] for s in (None, seed))
+    assert drawn != canonical
+    predict(id, drawn, seed=seed)
+    assert "Right." in repr(reveal(id, seed=seed))
+    assert "The value, for when you have guessed" in static(reveal(id))
+    predict(id, canonical)
+    assert "Right." in repr(reveal(id))
+    assert misses() == {id: 0}
 
 
 def test_a_guess_can_be_typed_into_the_box():

@@ -1,7 +1,7 @@
 """Predictions: commit a guess, then see the value and by how many decades intuition was off.
 
-The first guess counts; later ones are kept beside it. Targets are number questions, always with
-their canonical values.
+The first guess counts; later ones are kept beside it. Targets are number questions; a page passes
+a seed where the exercise asks the same with the canonical values.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from lightspeed_course.practice.questions import UnknownQuestion, question
 _waiting: dict[str, list[Panel]] = {}  # question id -> reveals on the page that lack a guess
 
 
-def predict(id, guess=...):
+def predict(id, guess=..., seed=None):
     """Commit a guess at the value that question `id` asks for; `...` shows the question and a
-    box to type it in.
+    box to type it in. `seed` draws its values; without one they are the canonical ones.
     """
-    variant = _target(id)
+    variant = _target(id, seed)
     if guess is not ...:
         return Words(_noted(commit(variant, guess)))
 
@@ -63,8 +63,8 @@ def commit(variant, guess):
             "**Not recorded.** Guess a value above zero: guesses are compared by their powers of"
             " ten."
         )
-    first = first_guess(q.id)
-    store.record("guess", q.id, {"value": value})
+    first = first_guess(variant)
+    store.record("guess", q.id, {"value": value} | ({"seed": variant.seed} if variant.seed else {}))
     # After "run all" the reveals stand there already: they show once the guess is in.
     for panel in _waiting.pop(q.id, []):
         panel.enter()
@@ -76,15 +76,17 @@ def commit(variant, guess):
     )
 
 
-def reveal(id, skip=False):
+def reveal(id, skip=False, seed=None):
     """The value behind a prediction, and how far off the guess was. Without a guess it first
-    asks for one, unless `skip`.
+    asks for one, unless `skip`. `seed` as for `predict`.
     """
-    variant = _target(id)
-    guess = first_guess(id)
-    told = _noted(_revealed(variant, guess))
-    if guess is not None or skip:
-        return Words(told)
+    variant = _target(id, seed)
+
+    def shown():
+        return _noted(_revealed(variant, first_guess(variant)))
+
+    if skip or first_guess(variant) is not None:
+        return Words(shown())
     # A page that was not run yet, or is read without a kernel, must not tell before the reader has
     # guessed.
     folded = (
@@ -95,7 +97,11 @@ def reveal(id, skip=False):
         f'**No guess yet.** Commit one in the cell with `predict("{id}", ...)`: the value then'
         " shows here.",
         [],
-        lambda _: (_noted(_revealed(variant, first_guess(id))), "The value is shown.", "plain"),
+        lambda _: (
+            _noted(_revealed(variant, first_guess(variant))),
+            "The value is shown.",
+            "plain",
+        ),
         "Show it without a guess",
         static=folded,
     )
@@ -130,10 +136,13 @@ def decades(guess, true):
     return math.log10(guess) - math.log10(true)
 
 
-def first_guess(id):
-    """The guess that counts, in the asked unit, or None."""
-    guesses = store.events("guess", id)
-    return guesses[0].detail["value"] if guesses else None
+def first_guess(variant):
+    """The guess that counts, in the asked unit, or None; one at other numbers is no guess at
+    these.
+    """
+    guesses = store.events("guess", variant.question.id)
+    of_these = (g for g in guesses if g.detail.get("seed") == variant.seed)
+    return next((g.detail["value"] for g in of_these), None)
 
 
 def misses():
@@ -143,7 +152,8 @@ def misses():
         try:
             if event.question not in found:
                 found[event.question] = decades(
-                    event.detail["value"], _target(event.question).right[0]
+                    event.detail["value"],
+                    _target(event.question, event.detail.get("seed")).right[0],
                 )
         except UnknownQuestion:
             continue
@@ -194,11 +204,11 @@ def summary(values):
     )
 
 
-def _target(id):
+def _target(id, seed=None):
     q = question(id)
     if q.kind != "number":
         raise ValueError(f"question {id}: a prediction needs a number question, this is a {q.kind}")
-    return q.variant()
+    return q.variant(seed)
 
 
 def _noted(markdown):
