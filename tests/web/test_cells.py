@@ -19,6 +19,9 @@ CHAPTERS = sorted((Path(__file__).parents[2] / "chapters").glob("*.ipynb"))
     [
         ('ask("a.b")', ["ask", "a.b"]),
         ('predict("a.b", ...)', ["predict", "a.b"]),
+        ('ask("a.b", seed="chapter")', ["ask", "a.b", "chapter"]),
+        ('predict("a.b", ..., seed="chapter")', ["predict", "a.b", "chapter"]),
+        ('reveal("a.b", skip=True)', ["reveal", "a.b"]),
         ("explore()", None),
         (
             "from lightspeed_course.explorers.nccl import explore as shown\nshown()",
@@ -59,6 +62,16 @@ def test_every_explorer_and_question_of_the_chapters_is_live_and_no_picture_lack
         calls += found
     strange = {c[0] for c in calls if len(c) == 1} - set(made) - set(live.PRACTICE)
     assert not strange, f"no explorer {strange}: is a notebook older than its source?"
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_a_question_comes_alive_with_the_numbers_that_the_page_shows(path, own_store):
+    for cell in json.loads(path.read_text("utf-8"))["cells"]:
+        call = call_of("".join(cell["source"]), {}) if cell["cell_type"] == "code" else None
+        if call and call[0] in ("ask", "predict", "reveal"):
+            shown = live.practice(*call)
+            text = shown.static if hasattr(shown, "static") else shown.markdown
+            assert text == "".join(cell["outputs"][0]["data"]["text/markdown"]), call
 
 
 def test_a_link_restores_a_state_and_says_what_it_cannot():

@@ -2,13 +2,18 @@
 
 import gzip
 import re
+import sys
 import threading
 import urllib.request
 import zipfile
 from pathlib import Path
+from types import ModuleType
 
+import nbformat
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 
+from lightspeed_course.authoring.notebooks import page
 from lightspeed_course.explorers import roofline
 from lightspeed_course.web import build as site_build
 from lightspeed_course.web.build import (
@@ -19,6 +24,7 @@ from lightspeed_course.web.build import (
     replace,
     zip_course,
 )
+from lightspeed_course.web.cells import for_page
 from lightspeed_course.web.serve import server
 
 
@@ -48,7 +54,7 @@ def test_a_folder_that_is_no_site_stays(tmp_path):
     assert [p.name for p in mine.iterdir()] == ["sw.js"]
 
 
-def test_a_chapter_opens_on_binder_where_the_course_has_a_public_repository(tmp_path):
+def test_a_chapter_opens_elsewhere_where_the_course_has_a_public_repository(tmp_path):
     chapter, settings = tmp_path / "chapters" / "02_roofline.ipynb", tmp_path / "pyproject.toml"
     for said in ("", '[project.urls]\nRepository = ""', '[project.urls]\nRepository = "/srv/git"'):
         settings.write_text(f'[project]\nname = "x"\n{said}')
@@ -56,19 +62,43 @@ def test_a_chapter_opens_on_binder_where_the_course_has_a_public_repository(tmp_
     for end in ("", "/", ".git"):
         address = f"https://github.com/someone/speed.of-light{end}"
         settings.write_text(f'[project]\nname = "x"\n[project.urls]\nRepository = "{address}"')
-        assert (
-            door(tmp_path, chapter)
-            .strip()
-            .endswith(
-                "(https://mybinder.org/v2/gh/someone/speed.of-light/HEAD"
-                "?urlpath=lab%2Ftree%2Fchapters%2F02_roofline.ipynb)"
-            )
+        binder, colab = door(tmp_path, chapter).strip().split(" · ")
+        assert binder.endswith(
+            "(https://mybinder.org/v2/gh/someone/speed.of-light/HEAD"
+            "?urlpath=lab%2Ftree%2Fchapters%2F02_roofline.ipynb)"
+        )
+        assert colab.endswith(
+            "(https://colab.research.google.com/github/someone/speed.of-light/blob/HEAD"
+            "/chapters/02_roofline.ipynb)"
         )
     script = Path(__file__).parents[2] / ".binder" / "postBuild"
     readme = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
     for line in script.read_text("utf-8").splitlines():
         if "pip install" in line:
             assert line.removeprefix("python") in readme, "Binder installs as README says"
+
+
+def test_a_chapter_brings_the_course_to_colab_and_does_nothing_elsewhere(tmp_path, monkeypatch):
+    script = tmp_path / "chapters" / "02_x.py"
+    script.parent.mkdir()
+    script.write_text('# %% [markdown]\n# # X\n# %%\nprint("x")\n')
+    plain = page(script)
+    (tmp_path / "pyproject.toml").write_text(
+        '[project]\nname = "x"\n[project.urls]\nRepository = "https://github.com/someone/course"'
+    )
+    notebook = page(script)
+    title, added, *rest = notebook.cells
+    assert [title, *rest] == plain.cells and added.metadata.tags == ["colab"]
+    nbformat.validate(notebook)
+    assert "pip" not in for_page(notebook), "the site needs no installation"
+    asked = []
+    shell = InteractiveShell()
+    shell.register_magic_function(asked.append, magic_name="pip")
+    assert shell.run_cell(added.source).success and not asked
+    monkeypatch.setitem(sys.modules, "google.colab", ModuleType("google.colab"))
+    assert shell.run_cell(added.source).success and len(asked) == 1
+    readme = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+    assert "%pip " + asked[0].replace("someone/course", "OWNER/NAME") in readme
 
 
 def test_without_node_it_says_how_to_get_it(monkeypatch):

@@ -14,13 +14,16 @@ what the exercise has in their place (`...` if there are none), indented as the 
 A cell tagged `figure` does nothing but draw: JupyterLab folds its code away, behind a bar that
 opens it. A cell tagged `solution` (a worked explanation) is dropped from the exercise. An exercise
 keeps the outputs of cells that do nothing but show a question (`PROMPTS`); it has no other outputs,
-and its prose may not use what a solution computes.
+and its prose may not use what a solution computes. Where pyproject.toml names a public repository,
+the second cell of each chapter is `COLAB`.
 """
 
 from __future__ import annotations
 
 import ast
 import hashlib
+import re
+import tomllib
 from collections import Counter
 from copy import deepcopy
 from functools import lru_cache
@@ -38,6 +41,15 @@ METADATA = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
+# Colab has the other packages that the course needs, and what it has stays as it is.
+PACKAGES = "anywidget pint markdown-it-py mdit-py-plugins ml_dtypes"
+COLAB = """\
+# On Colab only: brings the course.
+import sys
+
+if "google.colab" in sys.modules:
+    %pip install -q {packages} "speed-of-light @ git+{address}"\
+"""
 _BEGIN, _END, _STUB = "# BEGIN SOLUTION", "# END SOLUTION", "# STUB:"
 
 
@@ -109,7 +121,22 @@ def page(path: Path, stubs: bool = False) -> NotebookNode:
             metadata["jupyter"] = {"source_hidden": True}
         new = new_code_cell if cell.cell_type == "code" else new_markdown_cell
         cells.append(new(source, id=identity, metadata=metadata))
+    if path.parent.name == "chapters" and (address := public_repository(path.parents[1])):
+        metadata = {"line": 1, "gates": [], "tags": ["colab"], "jupyter": {"source_hidden": True}}
+        source = COLAB.format(packages=PACKAGES, address=address)
+        cells.insert(1, new_code_cell(source, id="colab", metadata=metadata))
     return new_notebook(cells=cells, metadata=METADATA)
+
+
+def public_repository(course: Path) -> str:
+    """The address of the course's public repository on GitHub, as pyproject.toml names it; empty
+    if it names none.
+    """
+    settings = course / "pyproject.toml"
+    project = tomllib.loads(settings.read_text("utf-8"))["project"] if settings.exists() else {}
+    address = project.get("urls", {}).get("Repository", "")
+    found = re.fullmatch(r"(https://github\.com/[\w.-]+/[\w.-]+?)(\.git)?/?", address)
+    return found[1] if found else ""
 
 
 def _chosen_lines(source: str, stubs: bool) -> str:

@@ -343,13 +343,6 @@ function render({model, el}) {
     el.classList.toggle("sol-failed", words !== said);
     verdict.setAttribute("aria-live", play?.playing() ? "off" : "polite"); // who listens steps by hand
     if (verdict.textContent !== words) verdict.textContent = words;
-    keepHeights();
-  }
-
-  // A text that once took three lines keeps their room, so that what is below it does not jump while the reader drags.
-  function keepHeights() {
-    const heights = [verdict, formula, facts].map((node) => [node, node.offsetHeight]);
-    for (const [node, height] of heights) if (height) node.style.minHeight = `${height}px`;
   }
 
   function update() {
@@ -361,29 +354,16 @@ function render({model, el}) {
     if (answered === turn) clearTimeout(patience);
     send();
     if (answered === turn && !waiting) for (const [name, {show}] of controls) show(content.at[name]);
+    if (turn) room ||= charts.clientWidth; // moved where no observer has looked yet
     redraw(content);
     pull();
   }
 
   function redraw(content) {
     if (guess && !guess.at) return invite();
-    const {charts: specs, verdict: said, facts: named} = content, gap = 20;
-    if (room !== charts.clientWidth) for (const node of [verdict, formula, facts]) node.style.minHeight = "";
-    room = charts.clientWidth;
-    if (!room) return; // not on the page yet, or hidden; the observer below calls again
-    const columns = specs.length > 1 && room >= 2 * NARROWEST + gap ? 2 : 1;
-    const width = Math.floor((room - gap * (columns - 1)) / columns), share = Math.min(Math.max(width / NARROWEST, SMALLEST), 1);
-    const paint = (pictures) => charts.replaceChildren(...pictures.map((spec, i) => shrunk(draw(spec, sized(spec, width), play ? null : before[i], play ? null : kept?.charts[i]), share)));
-    cancelAnimationFrame(motion);
-    if (play && drawn.length === specs.length && !still()) moving(drawn, specs, paint);
-    else paint(specs);
-    drawn = specs;
-    if (guess) charts.children[guess.chart]?.append(shape("g", {class: "sol-guess"}, dot("star", guess.at.x, guess.at.y, 8, {fill: "none", stroke: "var(--sol-purple)", "stroke-width": 2}), words("your guess", guess.at.x + 12, guess.at.y, {halo: true, fill: "var(--sol-purple)"})));
+    const {charts: specs, verdict: said, facts: named} = content;
+    if (room) picture(specs); // else not on the page yet, hidden or far away; the observer below calls again
     charts.setAttribute("aria-label", `${alt} ${said}`);
-    // What is wider than a phone scrolls, so the keyboard has to reach it.
-    if (charts.scrollWidth > charts.clientWidth) charts.tabIndex = 0;
-    else charts.removeAttribute("tabindex");
-    el.classList.toggle("sol-wide", room < SMALLEST * NARROWEST);
     facts.replaceChildren(...named.map(([name, value]) => {
       const pair = element("div");
       pair.append(element("dt", "", name), element("dd", "", value));
@@ -397,6 +377,21 @@ function render({model, el}) {
     compared.hidden = !kept;
     if (kept) compare(content);
     say(content);
+  }
+
+  function picture(specs) {
+    const gap = 20, columns = specs.length > 1 && room >= 2 * NARROWEST + gap ? 2 : 1;
+    const width = Math.floor((room - gap * (columns - 1)) / columns), share = Math.min(Math.max(width / NARROWEST, SMALLEST), 1);
+    const paint = (pictures) => charts.replaceChildren(...pictures.map((spec, i) => shrunk(draw(spec, sized(spec, width), play ? null : before[i], play ? null : kept?.charts[i]), share)));
+    cancelAnimationFrame(motion);
+    if (play && drawn.length === specs.length && !still()) moving(drawn, specs, paint);
+    else paint(specs);
+    drawn = specs;
+    if (guess) charts.children[guess.chart]?.append(shape("g", {class: "sol-guess"}, dot("star", guess.at.x, guess.at.y, 8, {fill: "none", stroke: "var(--sol-purple)", "stroke-width": 2}), words("your guess", guess.at.x + 12, guess.at.y, {halo: true, fill: "var(--sol-purple)"})));
+    // What is wider than a phone scrolls, so the keyboard has to reach it.
+    if ([...charts.children].some((svg) => svg.getAttribute("width") > room)) charts.tabIndex = 0;
+    else charts.removeAttribute("tabindex");
+    el.classList.toggle("sol-wide", room < SMALLEST * NARROWEST);
   }
 
   // The state that the reader kept beside the present one: the settings that differ, then every number.
@@ -538,13 +533,30 @@ function render({model, el}) {
   for (const name of ["pointerup", "pointercancel"]) charts.addEventListener(name, () => (pulled = null));
   charts.addEventListener("pointerleave", () => charts.querySelector(".sol-hover")?.remove());
 
-  const sizes = new ResizeObserver(() => charts.clientWidth !== room && redraw(model.get("content")));
-  sizes.observe(charts);
+  // A redraw asks for no size: each question would have the whole page laid out. The browser tells sizes when it has them.
+  function measure(width) {
+    if (width === room) return;
+    room = width;
+    for (const node of lasting) node.style.minHeight = "";
+    redraw(model.get("content"));
+  }
+
+  // A text that once took three lines keeps their room, so that what is below it does not jump while the reader drags.
+  const lasting = [verdict, formula, facts];
+  const sizes = new ResizeObserver((seen) => {
+    for (const {target, borderBoxSize: [{blockSize}]} of seen) if (target !== charts && blockSize) target.style.minHeight = `${blockSize}px`;
+    if (seen.some(({target}) => target === charts)) measure(charts.clientWidth);
+  });
+  for (const node of [charts, ...lasting]) sizes.observe(node);
+  // What was never near the window is drawn for the printer.
+  const printed = () => measure(charts.clientWidth);
+  addEventListener("beforeprint", printed);
   model.on("change:content", update);
   turn = answered = model.get("content").turn;
   update();
   return () => {
     sizes.disconnect();
+    removeEventListener("beforeprint", printed);
     clearTimeout(patience);
     cancelAnimationFrame(motion);
     play?.halt();

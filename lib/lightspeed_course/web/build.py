@@ -14,12 +14,12 @@ import re
 import shutil
 import subprocess
 import tempfile
-import tomllib
 import zipfile
 from importlib.resources import files
 from pathlib import Path
 from urllib.parse import quote
 
+from lightspeed_course.authoring.notebooks import public_repository
 from lightspeed_course.web.cells import for_page
 
 HERE = Path(__file__).parent
@@ -128,18 +128,16 @@ def write_source(course, source, lite=False):
 
 def door(course, path, lite=False):
     """Links that open a notebook with a kernel: in the browser, where JupyterLite is built beside
-    the pages, and on Binder, where pyproject.toml names a public repository.
+    the pages, and on Binder and Colab, where pyproject.toml names a public repository.
     """
     inside, doors = path.relative_to(course).as_posix(), []
     if lite:
         doors.append(f"[Open as a notebook in JupyterLite](../lite/lab/index.html?path={inside})")
-    settings = tomllib.loads((course / "pyproject.toml").read_text("utf-8"))
-    address = settings["project"].get("urls", {}).get("Repository", "")
-    found = re.fullmatch(r"https://github\.com/([\w.-]+/[\w.-]+?)(\.git)?/?", address)
-    if found:
-        tree = quote(f"lab/tree/{inside}", safe="")
-        address = f"https://mybinder.org/v2/gh/{found[1]}/HEAD?urlpath={tree}"
-        doors.append(f"[Open as a notebook on Binder]({address})")
+    if address := public_repository(course):
+        name, tree = address.removeprefix("https://github.com/"), quote(f"lab/tree/{inside}", "")
+        binder = f"https://mybinder.org/v2/gh/{name}/HEAD?urlpath={tree}"
+        colab = f"https://colab.research.google.com/github/{name}/blob/HEAD/{inside}"
+        doors += [f"[Open as a notebook on Binder]({binder})", f"[on Colab]({colab})"]
     return f"\n{' · '.join(doors)}\n" if doors else ""
 
 

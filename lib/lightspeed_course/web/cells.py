@@ -29,8 +29,9 @@ def explorers_of(tree):
 
 
 def call_of(source, known):
-    """What a live cell calls, as a list: ["ask", "roofline.ridge"], ["roofline.explore"] or, with a
-    function to write, ["code", source]; an empty one for a check that another cell's box makes;
+    """What a live cell calls, as a list: ["ask", "roofline.ridge"], with a seed after the question
+    if the cell gives one, ["roofline.explore"] or, with a function to write, ["code", source]; an
+    empty one for a check that another cell's box makes;
     None for any other cell. `known` grows by the explorers that the cell imports.
     """
     try:
@@ -48,8 +49,10 @@ def call_of(source, known):
         return [known[last.func.id]]
     if last.func.id == "today" and not last.args:
         return ["today"]
-    plain = last.args and isinstance(last.args[0], ast.Constant)
-    return [last.func.id, last.args[0].value] if last.func.id in PRACTICE and plain else None
+    if last.func.id not in PRACTICE or not last.args or not isinstance(last.args[0], ast.Constant):
+        return None
+    seed = [word.value.value for word in last.keywords if word.arg == "seed"]
+    return [last.func.id, last.args[0].value, *seed]
 
 
 def _defines(tree):
@@ -90,6 +93,8 @@ def for_page(notebook):
         source = "".join(cell["source"])
         if cell["cell_type"] != "code":
             cells.append(source)
+            continue
+        if "colab" in cell["metadata"].get("tags", ()):
             continue
         results = [s for s in map(shown, cell["outputs"]) if s]
         call = call_of(source, known)

@@ -177,7 +177,7 @@ def _opened(cell, call, state):
     if name == "code":
         return _editor(*arguments)
     if name in PRACTICE:
-        shown = getattr(importlib.import_module("lightspeed_course"), name)(*arguments)
+        shown = practice(name, *arguments)
         if hasattr(shown, "box"):
             return shown.box
         from lightspeed_course.practice.forms import as_html
@@ -192,6 +192,14 @@ def _opened(cell, call, state):
         except ValueError as error:
             post(failed=cell, words=f"The link says what this explorer does not have: {error}.")
     return explorer.live()
+
+
+def practice(name, *arguments):
+    """What a cell of `PRACTICE` shows: `arguments` are a question's id and the seed that the page
+    gives it, if any.
+    """
+    seed = {"seed": arguments[1]} if arguments[1:] else {}
+    return getattr(importlib.import_module("lightspeed_course"), name)(*arguments[:1], **seed)
 
 
 def _editor(source):

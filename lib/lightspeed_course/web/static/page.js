@@ -249,13 +249,15 @@ function start() {
   early.heard?.forEach(worker.onmessage);
   if (early.failed) worker.onerror(early.failed);
   Object.assign(early, {taken: true, worker: null, heard: [], failed: null});
-  [...cells].sort((a, b) => away(a) - away(b)).forEach(open);
+  const places = new Map(cells.map((cell) => [cell, place(cell)]));
+  const sooner = ([mine, far], [its, away]) => mine - its || far - away;
+  [...cells].sort((a, b) => sooner(places.get(a), places.get(b))).forEach(open);
 }
 
-// How far a cell is from what is seen: the nearest come alive first.
-function away(cell) {
-  const {top, bottom} = cell.getBoundingClientRect();
-  return Math.max(top - innerHeight, -bottom, 0);
+// What is seen comes alive first; of the rest the explorers, as answers are typed later; of each the nearest.
+function place(cell) {
+  const {top, bottom} = cell.getBoundingClientRect(), far = Math.max(top - innerHeight, -bottom, 0);
+  return [far > 0 && !cell.classList.contains("sol-explore"), far];
 }
 
 // A cell that does not end is ended with its worker; progress is kept, and all cells open again.
@@ -288,7 +290,7 @@ function hear(message) {
   if (message.progress) return save(message.progress);
   if (message.taken) return say(message.taken);
   if (message.unkept) return say(message.unkept, {bad: true});
-  if (message.broken) return say(`Explorers and answers stay still: ${message.broken}`, {bad: true});
+  if (message.broken) return settle(), say(`Explorers and answers stay still: ${message.broken}`, {bad: true});
   if (message.ready) ready(message);
   if (message.failed !== undefined) failed(message);
 }
@@ -297,7 +299,10 @@ function hear(message) {
 function ready({warm}) {
   performance.mark(warm ? "sol-ready-warm" : "sol-ready");
   if (!navigator.serviceWorker?.controller) return;
-  setTimeout(() => fetch(new URL("./pyodide/python_stdlib.zip?build=BUILD", HERE), {priority: "low"}).catch(() => {}), 15000);
+  setTimeout(() => {
+    fetch(new URL("./pyodide/python_stdlib.zip?build=BUILD", HERE), {priority: "low"}).catch(() => {});
+    for (const font of document.fonts) font.load().catch(() => {}); // of formulas that were not near yet
+  }, 15000);
 }
 
 function failed({failed: id, words, trace}) {
@@ -321,7 +326,10 @@ function live(cell, model) {
   if (cell.classList.contains("sol-predict") || cell.classList.contains("sol-reveal")) refresh(cell);
   if (keep || cell.wanted) el.querySelector("input, select, textarea, button")?.focus();
   cell.wanted = false;
-  if (cells.every((each) => each.classList.contains("sol-is-live"))) say("", {gone: true});
+  if (cells.every((each) => each.classList.contains("sol-is-live"))) {
+    say("", {gone: true});
+    settle();
+  }
   performance.mark("sol-live");
 }
 
@@ -398,11 +406,12 @@ shade();
 
 // --- begin ----------------------------------------------------------------------------------------------------------
 
+const soon = window.requestIdleCallback?.bind(window) ?? ((work) => setTimeout(work, 200));
+
 (document.querySelector("article") ?? document.body).append(note);
 note.hidden = true;
 document.querySelectorAll(".sol-cell:has(.sol-code)").forEach(editable);
 if (cells.length) {
-  const soon = window.requestIdleCallback ?? ((work) => setTimeout(work, 200));
   soon(start, {timeout: 1500});
   for (const event of ["pointerdown", "focusin"]) document.addEventListener(event, ({target}) => target.closest?.(".sol-live") && start(), {once: true});
   if (/^#explore\b/.test(location.hash)) main?.scrollIntoView();
@@ -412,11 +421,23 @@ if ("serviceWorker" in navigator && isSecureContext) navigator.serviceWorker.reg
 // The theme turns pages with the arrow keys. In the text they belong to what has the focus: code that scrolls, a chart, a field.
 document.querySelector(".content")?.addEventListener("keydown", (event) => event.key.startsWith("Arrow") && event.stopPropagation());
 
-// What is wider than the window scrolls, so the keyboard has to reach it.
+// What is wider than its place scrolls, so the keyboard has to reach it.
 const WIDE = ".content pre, .sol-result, .katex-display, .table-wrapper, .table-container";
-function reachable() {
-  for (const node of document.querySelectorAll(WIDE)) {
-    if (node.scrollWidth > node.clientWidth) node.tabIndex = 0;
-  }
+const sizes = new ResizeObserver((seen) => {
+  for (const {target} of seen) if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
+});
+
+function settle() {
+  for (const node of document.querySelectorAll(WIDE)) sizes.observe(node);
+  lift();
 }
-new ResizeObserver(reachable).observe(document.documentElement);
+
+// Once the page lives, cells that are far away are laid out too, one whenever the browser has time: site.css spared them until then.
+function lift() {
+  const next = document.querySelector(":is(.sol-live, .sol-cell):not(.sol-seen)");
+  next?.classList.add("sol-seen");
+  if (next) soon(lift, {timeout: 500});
+  else performance.mark("sol-settled");
+}
+
+if (!cells.length) settle();

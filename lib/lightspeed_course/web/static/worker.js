@@ -1,16 +1,20 @@
 // The worker: Pyodide's bare core, the course's Python, and the reader's progress. It speaks JSON with page.js.
-import {loadPyodide} from "./pyodide/pyodide.mjs";
-import {all, keeper, opened} from "./progress.js";
-
 const tell = (message) => postMessage(JSON.stringify(message));
 const unkept = (error) => tell({unkept: `This browser does not keep your progress: ${error?.message ?? error}. Export it before you leave.`});
 
-// What the page starts from, asked for at once. The image is the memory of a Python that has imported the course, made when the site was
-// built (compile.mjs). Where it is missing or does not start, Python starts from nothing.
+// What the page starts from. The image is the memory of a Python that has imported the course, made when the site was built
+// (compile.mjs). Where it is missing or does not start, Python starts from nothing.
 const BUILD = new URL(import.meta.url).searchParams.get("build") ?? "none";
 const at = (name) => new URL(`./${name}?build=${BUILD}`, import.meta.url).href;
 const LIBRARY = at("pyodide/python_stdlib.zip"), WASM = new URL("./pyodide/pyodide.asm.wasm", import.meta.url).href;
 const {fetch} = self, {instantiateStreaming} = WebAssembly;
+
+// All of it is asked for at once: this file imports nothing that it would wait for, and Pyodide would ask for its second half late.
+// A host that does not know the type of the module cannot have it compiled while it arrives.
+const compiled = WebAssembly.compileStreaming(fetch(WASM)).catch(async () => WebAssembly.compile(await (await fetch(WASM)).arrayBuffer()));
+const image = unpressed("image.bin"), soon = unpressed("soon.bin").then(unpacked);
+const modules = Promise.all([import("./pyodide/pyodide.mjs"), import("./progress.js"), import("./pyodide/pyodide.asm.js")]);
+for (const coming of [compiled, image, soon, modules]) coming.catch(() => {}); // who waits for it is told
 
 async function unpressed(name) {
   const answer = await fetch(at(name));
@@ -18,11 +22,28 @@ async function unpressed(name) {
   return new Uint8Array(await new Response(answer.body.pipeThrough(new DecompressionStream("gzip"))).arrayBuffer());
 }
 
-// A host that does not know the type of the file cannot have it compiled while it arrives.
-const compiled = fetch(WASM).then((answer) => WebAssembly.compileStreaming(answer.clone())
-  .catch(async () => WebAssembly.compile(await answer.arrayBuffer())));
+// What pages import next, in one file: its list, then one after the other.
+function unpacked(given) {
+  const size = new DataView(given.buffer).getUint32(0, true), list = JSON.parse(new TextDecoder().decode(given.subarray(4, 4 + size)));
+  const sizes = new Map(list.files), contents = new Map();
+  let start = 4 + size;
+  for (const name of list.soon) contents.set(name, given.subarray(start, start += sizes.get(name)));
+  return {...list, contents};
+}
+
+// The banks of a topic, on their way while Python starts; what does not come is asked for again when it is read.
+const topics = new Map();
+function bring(topic) {
+  if (!topics.has(topic)) topics.set(topic, soon.then(({files, contents}) => Promise.all(files.map(async ([name]) => {
+    if (name.match(/\/banks\/([a-z]+)/)?.[1] !== topic) return;
+    const answer = await fetch(at(`course/${name}`));
+    if (answer.ok) contents.set(name, new Uint8Array(await answer.arrayBuffer()));
+  }))).catch(() => {}));
+  return topics.get(topic);
+}
 
 async function started(image) {
+  const [{loadPyodide}] = await modules;
   const plain = {indexURL: new URL("./pyodide/", import.meta.url).href, stdLibURL: LIBRARY, env: {LIGHTSPEED_DATA: "/progress", HOME: "/home/reader"}};
   const usual = {fetch, instantiateStreaming};
   // Pyodide asks for its module and its library itself: it gets the module that is being compiled, and no library where none is needed yet.
@@ -46,12 +67,15 @@ function overlay(image, memory) {
   for (let k = 0; k < kept.length; k++) kept[k] ^= brought[k];
 }
 
-// A file that is fetched when it is first read. Python waits, as for a disk.
-function lazily(FS, path, size, address) {
+// A file that is fetched when it is first read, if it did not come before. Python waits, as for a disk.
+function lazily(FS, path, size, address, here = () => undefined) {
   FS.writeFile(path, "");
   const {node} = FS.lookupPath(path);
+  const keep = (value) => Object.defineProperty(node, "contents", {value, writable: true});
   node.usedBytes = size;
   Object.defineProperty(node, "contents", {configurable: true, get() {
+    const had = here();
+    if (had) return keep(had).contents;
     const asked = new XMLHttpRequest();
     asked.open("GET", address, false);
     asked.responseType = "arraybuffer";
@@ -61,21 +85,16 @@ function lazily(FS, path, size, address) {
       throw new FS.ErrnoError(29); // an error of input or output, which Python tells
     }
     if (asked.status !== 200) throw new FS.ErrnoError(29);
-    Object.defineProperty(node, "contents", {value: new Uint8Array(asked.response), writable: true});
-    return node.contents;
+    return keep(new Uint8Array(asked.response)).contents;
   }});
 }
 
-// Python from the image, with the files that it knows: those that come soon, and the others when they are read.
-async function fromImage(image, soon) {
-  const python = await started(image), given = await soon, {FS} = python;
-  const size = new DataView(given.buffer).getUint32(0, true), list = JSON.parse(new TextDecoder().decode(given.subarray(4, 4 + size)));
-  const sizes = new Map(list.files), here = new Set(list.soon), folders = new Set(list.files.map(([name]) => `/course/${name}`.replace(/\/[^/]*$/, "")));
-  for (const folder of folders) FS.mkdirTree(folder);
-  let start = 4 + size;
-  for (const name of list.soon) FS.writeFile(`/course/${name}`, given.subarray(start, start += sizes.get(name)));
-  for (const [name, length] of list.files) if (!here.has(name)) lazily(FS, `/course/${name}`, length, at(`course/${name}`));
-  lazily(FS, "/lib/python312.zip", list.library, LIBRARY);
+// Python from the image, with the files that it knows: those that came, and the others when they are read.
+async function fromImage() {
+  const python = await started(image), {files, library, contents} = await soon, {FS} = python;
+  for (const folder of new Set(files.map(([name]) => `/course/${name}`.replace(/\/[^/]*$/, "")))) FS.mkdirTree(folder);
+  for (const [name, length] of files) lazily(FS, `/course/${name}`, length, at(`course/${name}`), () => contents.get(name));
+  lazily(FS, "/lib/python312.zip", library, LIBRARY);
   return python;
 }
 
@@ -89,9 +108,10 @@ async function fromNothing() {
 async function begin() {
   const since = performance.now();
   let base = null, warm = true;
-  const rows = opened().then((found) => all(base = found)).catch((error) => (unkept(error), []));
   tell({note: "loading Python"});
-  const python = await fromImage(unpressed("image.bin"), unpressed("soon.bin")).catch((error) => {
+  const [, {all, keeper, opened}] = await modules;
+  const rows = opened().then((found) => all(base = found)).catch((error) => (unkept(error), []));
+  const python = await fromImage().catch((error) => {
     console.warn("The image of the memory does not start:", error);
     warm = false;
     return fromNothing();
@@ -104,4 +124,9 @@ async function begin() {
 
 const live = begin();
 live.catch((error) => tell({broken: String(error?.message ?? error)}));
-onmessage = async ({data}) => (await live).hear(data);
+onmessage = async ({data}) => {
+  const {call: [, id] = []} = JSON.parse(data);
+  const banks = /^[a-z]+\./.test(id) && bring(id.split(".")[0]), {hear} = await live;
+  await banks;
+  hear(data);
+};
