@@ -7,8 +7,13 @@ from lightspeed.catalog import accelerator, memory
 from lightspeed_course.practice.banks.numbers import CHAPTER, horowitz
 from lightspeed_course.practice.derivation import derivation, step
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
+from lightspeed_course.show.format import si
 
-MEMORIES = {"cache_32kb": "a cache of 32 KB", "cache_1mb": "a cache of 1 MB", "dram": "DRAM"}
+MEMORIES = {
+    "cache_32kb": f"a cache of {si(32e3, 'byte')}",
+    "cache_1mb": f"a cache of {si(1e6, 'byte')}",
+    "dram": "DRAM",
+}
 SECTOR = 32  # bytes: the least that an NVIDIA GPU reads from its memory at a time
 
 balance = Question(
@@ -64,7 +69,8 @@ balance = Question(
         Misconception(
             "a small cache",
             lambda memory, arithmetic: horowitz.cache_8kb / multiply_add(arithmetic),
-            "That is what reading from a cache of 8 KB costs. Where is this word read from?",
+            f"That is what reading from a cache of {si(8e3, 'byte')} costs. Where is this word read"
+            " from?",
         ),
     ),
     smaller="numbers.dram_over_fma",

@@ -68,7 +68,7 @@ metres = Question(
     tolerance=0.02,
     solution=lambda speed: derivation(
         step(
-            "An hour has 3,600 seconds. Divide the way of an hour by them.",
+            "An hour has sixty minutes of sixty seconds. Divide its way by them.",
             "hourly / seconds",
             (speed, "m"),
             hourly=(3600 * speed, "m"),
@@ -77,7 +77,7 @@ metres = Question(
     ),
     misconceptions=(
         Misconception(
-            "multiplied by 3.6",
+            "multiplied, not divided",
             lambda speed: 3.6 * 3.6 * speed,
             "You multiplied. Should the way of a second be longer or shorter?",
         ),
