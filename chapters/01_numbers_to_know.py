@@ -491,8 +491,8 @@ table(
 # At {{budgets["braking"].speed.printed}} a car moves {{100 * budgets["braking"].distance:.0f}} cm
 # in {{si(budgets["braking"].latency, "s")}}.
 #
-# Nielsen's limits hold for any answer that a person waits for; which application needs which is our
-# choice. {{because history}} The other two are premises of a textbook.
+# Nielsen's limits are of any answer; the applications are our choice. {{because history}} The other
+# two budgets are premises of a textbook.
 #
 # ## The machines
 #
@@ -524,8 +524,7 @@ table(
 # %% [markdown]
 # Compare one precision at a time. Apple gives the phone's rate in "trillion operations per second"
 # and does not say of what width. If they are int8, the H100 does {{h100.int8 / phone.int8:.0f}}
-# times as many. {{holds h100.int8 > 50 * phone.int8}} Its bf16 rate over the same figure would give
-# half of that, {{h100.bf16 / phone.int8:.0f}}. {{holds h100.int8 == 2 * h100.bf16}}
+# times as many. {{holds h100.int8 > 50 * phone.int8}}
 
 # %%
 gb, gib = UNITS["GB"][0], UNITS["GiB"][0]
@@ -631,8 +630,8 @@ table(
 
 # %% [markdown]
 # The peak doubled fastest, and the size of the memory slowest. {{holds min(doubling,
-# key=doubling.get) == "bf16 peak" and max(doubling, key=doubling.get) == "memory"}} So the ratios
-# between them change as well. Which have lasted? Guess before you look.
+# key=doubling.get) == "bf16 peak" and max(doubling, key=doubling.get) == "memory"}} So ratios
+# between them change as well. Which have lasted? Guess first.
 
 # %%
 explore_generations()
@@ -645,14 +644,12 @@ ridges, ridges[1] / ridges[0]
 # The peak grew by {{factors["bf16 peak"]:.2g}}, the ridge by {{ridges[1] / ridges[0]:.2g}}. {{holds
 # 1 < ridges[1] / ridges[0] < factors["bf16 peak"]}} So file a number by what it is made of:
 #
-# - **What is physics or counting stays:** light in a kilometre of fibre, two FLOPs for a weight and
-#   a token, sixteen bytes for a parameter, as long as the recipe stays.
+# - **Physics and counting stay:** light in fibre, two FLOPs for a weight and a token.
 # - **A ratio drifts.** Keep its order of magnitude: hundreds of FLOPs while a byte arrives,
 #   hundreds of multiplications for the energy of a word. {{holds all(100 < r < 1000 for r in ridges
 #   + now_ratio)}}
 # - **A rate of one product goes out of date.** The peak doubled in {{si(doubling["bf16 peak"],
-#   digits=2)}} years. {{because definition: the table above}} Look it up, and ask whether it is
-#   dense, one way, and in bytes.
+#   digits=2)}} years. {{because definition: the table above}} Look it up.
 
 # %% [markdown]
 # ## Check: data sheets against their own arithmetic
@@ -922,7 +919,7 @@ table(
 # {{si(away, "s", 2)}} or can be asked for early, fetch it.**
 #
 # A third colleague would move the server. In the same data centre the answer is there in
-# {{si(nearby, "s")}}, sooner than the GPU has read the model. {{holds nearby < once}}
+# {{si(nearby, "s")}}, before the GPU has read the model. {{holds nearby < once}}
 #
 # ## Exercises
 #
@@ -931,9 +928,8 @@ table(
 #
 # ## What these numbers leave out
 #
-# They leave out contention: each is for one user of an idle machine, and chapter 4 is about the
-# others. They leave out tails: an average latency says little about the slow requests. And they
-# leave out prices, which change quickly.
+# They leave out contention: each is for one user of an idle machine (chapter 4 is about the
+# others). They leave out tails, of which an average says little, and prices, which change quickly.
 #
 # ## Further reading
 #
