@@ -691,7 +691,6 @@ table(
 #   often quoted for an H100, {{si(boost, "Hz")}} instead of {{si(h100.clock, "Hz")}}, its peak
 #   would come out {{datasheet.peak_from_clock(boost, h100.flop_per_cycle, h100.tensor_core_count) /
 #   h100.bf16 - 1:.0%}} too high.
-# - **A floor is not a forecast.** Real paths add equipment, detours and queues.
 # - **Latency has layers.** Beside the {{si(infiniband.end_to_end, "s")}} of a message over
 #   InfiniBand, NVIDIA's library NCCL (chapter 7) reckons with {{si(infiniband.nccl_step_simple,
 #   "s")}} for a step of a joint operation. Say which one you mean.
@@ -721,11 +720,6 @@ figure(
     alt="Rated over measured energy of a token. All dots lie on or above a rule at one, with "
     f"medians from {middles[-1]:.2f} with many requests in flight to {middles[0]:.2f} with few.",
 )
-
-# %% [markdown]
-# A budget made of ratings is too high
-# by {{middles[0] - 1:.0%}} in the median with few requests in flight, and by
-# {{middles[-1] - 1:.0%}} with many. {{holds middles[0] > middles[-1] > 1}}
 
 # %%
 ask("numbers.token_energy")
