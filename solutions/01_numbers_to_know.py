@@ -15,16 +15,6 @@ from lightspeed.units import Q
 # ## From memory
 
 # %%
-ask("numbers.dram_over_fma")
-
-# %%
-# BEGIN SOLUTION
-# STUB: answer = ...  # a ratio
-answer = find("horowitz_45nm").dram / find("horowitz_45nm").fp16_fma
-# END SOLUTION
-check("numbers.dram_over_fma", answer)
-
-# %%
 ask("numbers.training_bytes")
 
 # %%
@@ -35,16 +25,6 @@ answer = 2 + 2 + 4 + 4 + 4
 check("numbers.training_bytes", answer)
 
 # %%
-ask("numbers.fibre_kilometre")
-
-# %%
-# BEGIN SOLUTION
-# STUB: answer = ...  # microseconds
-answer = Q(1, "km") / Q(200, "km/ms")
-# END SOLUTION
-check("numbers.fibre_kilometre", answer)
-
-# %%
 ask("numbers.country_round_trip")
 
 # %%
@@ -53,16 +33,6 @@ ask("numbers.country_round_trip")
 answer = memory("path_country").round_trip.quantity
 # END SOLUTION
 check("numbers.country_round_trip", answer)
-
-# %%
-ask("numbers.hbm_latency")
-
-# %%
-# BEGIN SOLUTION
-# STUB: answer = ...  # nanoseconds
-answer = memory("gpu_hbm").latency.quantity
-# END SOLUTION
-check("numbers.hbm_latency", answer)
 
 # %%
 ask("numbers.h100_peak")
@@ -146,6 +116,36 @@ ask("numbers.training_flops")
 answer = 6 * 7e9 * 1e12
 # END SOLUTION
 check("numbers.training_flops", answer)
+
+# %%
+ask("numbers.uses_of_a_word")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # a number of multiply-adds
+answer = find("horowitz_45nm").dram / find("horowitz_45nm").fp32_fma
+# END SOLUTION
+check("numbers.uses_of_a_word", answer)
+
+# %%
+ask("numbers.chain_of_loads")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # milliseconds
+answer = 100_000 * memory("gpu_hbm").latency * 1e3
+# END SOLUTION
+check("numbers.chain_of_loads", answer)
+
+# %%
+ask("numbers.reach_of_a_ping")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # kilometres
+answer = Q(20, "ms") / 2 * Q(200, "km/ms")
+# END SOLUTION
+check("numbers.reach_of_a_ping", answer)
 
 # %%
 ask("numbers.transfer_time")

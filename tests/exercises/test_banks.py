@@ -409,6 +409,14 @@ def test_a_slip_that_readers_made_is_named(id, answer):
         )
 
 
+def test_what_cannot_be_told_from_the_value_is_not_said():
+    assert "binary" not in diagnose(variant_of("numbers.training_bytes"), 14).message
+    assert "less one" not in diagnose(variant_of("numbers.training_flops"), 4.2e10).message
+    known = diagnose(variant_of("numbers.hbm_latency"), 600).message
+    assert "number to know" in known and "factor with its unit" not in known
+    assert "factor with its unit" in diagnose(variant_of("numbers.human_scale"), 12).message
+
+
 def test_a_small_whole_number_is_not_taken_for_a_binary_prefix():
     assert diagnose(variant_of("serving.capped_rate_with_weights"), 17).kind == "close"
     time = variant_of("numbers.transfer_time")

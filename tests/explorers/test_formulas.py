@@ -9,9 +9,16 @@ import re
 import pytest
 
 from lightspeed import collectives, networks, queueing, scaling, serving
-from lightspeed.catalog import find, link
+from lightspeed.catalog import accelerator, find, link
 from lightspeed.precision import FORMATS
-from lightspeed.roofline import WIDTH, matmul_bytes, matmul_flops, time_bounds, transfer_time
+from lightspeed.roofline import (
+    WIDTH,
+    matmul_bytes,
+    matmul_flops,
+    ridge_point,
+    time_bounds,
+    transfer_time,
+)
 from lightspeed_course.explorers import precision
 from lightspeed_course.explorers.numbers import paths
 from lightspeed_course.explorers.queueing import limits as fit_and_allowed
@@ -101,6 +108,11 @@ def number_of(s):
     return f.decode(precision.code_of(f, s["rest"], s))
 
 
+def ridge(key):
+    chip = accelerator(key)
+    return ridge_point(chip.bf16, chip.hbm_bandwidth)
+
+
 # What the formula's result must be: by the law, or as a fact of the view that has tests of its own.
 RESULTS = {
     "roofline.explore": (lambda s, _: matmul(s), "s"),
@@ -109,6 +121,10 @@ RESULTS = {
             s["size"], paths()[s["path"]].bandwidth, paths()[s["path"]].latency
         ),
         "s",
+    ),
+    "numbers.explore_generations": (
+        lambda s, _: ridge(s["new"]) / ridge(s["old"]),
+        "",
     ),
     "scaling.explore": (
         lambda s, _: scaling.usl_speedup(s["n"], serial=s["serial"], kappa=s["kappa"]),

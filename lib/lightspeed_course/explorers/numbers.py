@@ -238,13 +238,22 @@ def generations_view(old="a100_80gb", new="b200"):
             *bars(factors, ratios, "ratios", "orange"),
             Rule(x=1),
         ),
-        height=380,
+        height=360,
     )
     facts = {
         name: f"{si(was, unit)} → {si(after[name][0], unit)}"
         for name, (was, unit, _) in before.items()
     }
-    return View(chart, words, facts)
+    law = Formula(
+        "growth of the ridge",
+        "growth_of_the_peak / growth_of_the_memory_bandwidth",
+        {
+            "growth_of_the_peak": (factors["bf16 peak"], ""),
+            "growth_of_the_memory_bandwidth": (factors["memory bandwidth"], ""),
+        },
+        (factors["ridge: peak over memory"], ""),
+    )
+    return View(chart, words, facts, formula=law)
 
 
 def bars(factors, names, label, color):

@@ -84,7 +84,7 @@ def _counts(variant, has):
     counts, name = _counted(variant), "one or all"
     for what, n in counts.items():
         yield name, n, f"The factor is that of {what}. {ONE_OR_ALL} together?"
-        if n > 2:
+        if n > 2 and not math.isclose(n, n - 1, rel_tol=variant.question.tolerance):
             others = f"The factor is that of {what} less one. {ONE_OR_ALL} the others together?"
             yield name, n - 1, others
         if 2 < n <= 100:
@@ -123,10 +123,10 @@ def _information(variant, has):
         return
     reason = "A factor of eight is the mark of bits taken for bytes. Which one does each rate"
     yield "bits and bytes", 8, f"{reason} and each size count?"
-    # Where bytes are counted, or timed; a number of requests, say, has other reasons to be off by
-    # so little.
+    # Where bytes are measured, or timed. A number of requests, say, or of bytes that must be exact
+    # has other reasons to be off by so little.
     asked = set(dimensions(variant.question.unit))
-    if "[information]" in asked or asked == {"[time]"}:
+    if variant.question.tolerance and ("[information]" in asked or asked == {"[time]"}):
         for power, (small, large) in enumerate(PREFIXES, 1):
             mixed = f"The factor is that between {small} and {large}: powers of ten and powers of"
             yield "binary prefix", 1.024**power, f"{mixed} two are mixed."

@@ -133,6 +133,7 @@ NEXT = (
     "Write down each factor with its unit, cancel the units, and estimate the powers of ten in your"
     " head."
 )
+KNOWN = "It is a number to know: look it up in the chapter, and keep its power of ten."
 
 
 def magnitude(variant, given, right):
@@ -145,6 +146,8 @@ def magnitude(variant, given, right):
         _size(g, r, q.tolerance) for g, r, ok in zip(given, right, good, strict=True) if not ok
     ]
     how, advice = sizes[0]
+    if advice == NEXT and q.level == "recall" and not q.parameters:
+        advice = KNOWN  # there are no factors to write down
     near = all("close" in how for how, _ in sizes)
     kind = "partial" if any(good) else "close" if near else "magnitude"
     unknown = "" if near else "Not a slip that I recognise. "

@@ -94,14 +94,15 @@ def compare_here(here, rows, caption=""):
         )
         return
     lawful = any(r.law is not None for r in rows)
-    others = record.shipped()
+    # A machine that none of these rows was measured on would be a column of dashes.
+    others = [r for r in record.shipped().values() if any(_find(r, one) for one in rows)]
     columns = [
         "quantity",
         *(["the law says, here"] if lawful else []),
         "here",
         "spread",
         *(["here over law"] if lawful else []),
-        *(r["name"] for r in others.values()),
+        *(r["name"] for r in others),
     ]
     lines = []
     for r in rows:
@@ -115,7 +116,7 @@ def compare_here(here, rows, caption=""):
                 amount(quantity),
                 spread(quantity),
                 *over,
-                *(amount(_find(other, r)) for other in others.values()),
+                *(amount(_find(other, r)) for other in others),
             ]
         )
     table(lines, columns, caption)

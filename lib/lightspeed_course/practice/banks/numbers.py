@@ -441,6 +441,7 @@ inference_memory = Question(
             "half a byte", lambda params, format: params / 2, "That would be a format of four bits."
         ),
     ),
+    smaller="units.matrix_bytes",
 )
 
 
@@ -712,6 +713,7 @@ braking = Question(
             "Go through the hours again: an hour has sixty minutes of sixty seconds.",
         ),
     ),
+    smaller="units.metres_a_second",
 )
 
 analogy = Question(
@@ -768,8 +770,14 @@ analogy = Question(
             lambda tick, felt, wait: wait / tick,
             "That is the number of ticks. How long does each one last?",
         ),
+        Misconception(
+            "ticks taken for hours",
+            lambda tick, felt, wait: wait / tick * 3600,
+            "So many ticks are in the wait. How long does each one last, and in which unit?",
+        ),
     ),
     valid=lambda tick, felt, wait: tick != 1e-9 and felt != 1,
+    smaller="units.stretch",
 )
 
 clock = Question(
@@ -823,6 +831,7 @@ clock = Question(
         ),
         Misconception("one core", lambda cores, fmas, clock: 2 * clock * fmas, "That is one core."),
     ),
+    smaller="units.core_rate",
 )
 
 iron_law = Question(

@@ -168,6 +168,12 @@ recompute = Question(
             "That is for one byte. How wide is a value?",
         ),
         Misconception(
+            "divided by the width",
+            lambda key: recompute_limit(key) / 4,
+            "You divided by the bytes of a value. While a wide one arrives, is there time for more"
+            " FLOPs or for fewer?",
+        ),
+        Misconception(
             "by energy",
             lambda key: horowitz.dram / horowitz.fp16_fma,
             "That compares energies. The question is about time.",
@@ -297,6 +303,7 @@ token_energy = Question(
             "That is the energy of one second, in which many tokens are made.",
         ),
     ),
+    smaller="units.request_energy",
 )
 
 register(what_helps, per_budget, recompute, gap, token_energy)
