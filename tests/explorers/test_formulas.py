@@ -11,7 +11,14 @@ import pytest
 from lightspeed import collectives, networks, queueing, scaling, serving
 from lightspeed.catalog import find, link
 from lightspeed.precision import FORMATS
-from lightspeed.roofline import WIDTH, matmul_bytes, matmul_flops, time_bounds, transfer_time
+from lightspeed.roofline import (
+    WIDTH,
+    matmul_bytes,
+    matmul_flops,
+    tiled_matmul_bytes,
+    time_bounds,
+    transfer_time,
+)
 from lightspeed_course.explorers import precision
 from lightspeed_course.explorers.numbers import paths
 from lightspeed_course.explorers.queueing import limits as fit_and_allowed
@@ -134,6 +141,18 @@ RESULTS = {
             s | {"weights": "bf16", "activations": "bf16", "compute": "bf16", "d": 8192},
             d="d",
             f="d",
+        ),
+        "s",
+    ),
+    "traffic.explore_tiles": (
+        lambda s, _: tiled_matmul_bytes(*[s["side"]] * 3, *[s["side"] // s["across"]] * 2),
+        "byte",
+    ),
+    # Each kernel reads the array and writes one; memory is the limit in all states.
+    "traffic.explore_fusion": (
+        lambda s, _: (
+            transfer_time(4 * s["elements"], hardware("h100_sxm").hbm_bandwidth)
+            * (1 if s["fused"] else s["passes"])
         ),
         "s",
     ),
