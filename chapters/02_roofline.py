@@ -4,8 +4,7 @@
 # The dashboard says that your GPU is fully utilized. The profiler says that it does a few per cent
 # of its peak FLOP/s. Both are right. You are asked whether a faster GPU would help.
 #
-# Two divisions and a comparison answer this, for a kernel that you have not run yet. The rest of
-# the course keeps using them.
+# Two divisions and a comparison answer this, for a kernel that you have not run yet.
 #
 # **You will be able to** say what bounds an operation before you run it; find the batch at which
 # that changes; read a roofline; and tell which upgrade would be wasted money.
@@ -67,13 +66,15 @@ there_and_back, round(could)
 reveal("roofline.relu_share", seed="number")
 
 # %% [markdown]
-# A chip that reaches this share on a ReLU is not broken. Its memory moves bytes at full speed. A
-# chip with twice the peak would show half the share, and take the same time. {{holds
-# attainable(elementwise_intensity(), 2 * h100.bf16, h100.hbm_bandwidth) ==
+# A chip that reaches this share on a ReLU is not broken. {{holds
+# __import__("importlib").import_module("lightspeed_course.practice.questions").question(
+# "roofline.relu_share").variant("number").values["key"] == h100.key}} Its memory moves bytes at
+# full speed. A chip with twice the peak would show half the share, and take the same time.
+# {{holds attainable(elementwise_intensity(), 2 * h100.bf16, h100.hbm_bandwidth) ==
 # attainable(elementwise_intensity(), h100.bf16, h100.hbm_bandwidth)}} This peak is that of the
-# matrix units. A ReLU runs on the vector units, which could do
-# {{there_and_back * h100.fp32_vector:.0f}} operations in that time. They wait as well. {{holds
-# there_and_back * h100.fp32_vector > 10}}
+# matrix units. A ReLU runs on the vector units, which could do {{there_and_back *
+# h100.fp32_vector:.0f}} operations in that time. They wait as well. {{holds there_and_back *
+# h100.fp32_vector > 10}}
 #
 # ## ◆ Two clocks
 #
@@ -110,11 +111,11 @@ t = time_bounds(flops=numbers, size=4 * numbers, peak=h100.bf16, bandwidth=h100.
 t
 
 # %% [markdown]
-# The two bounds are nearly one number here, because one clock is so much slower. {{holds t.upper <
-# 1.01 * t.lower}} They are never more than a factor of two apart, since a sum of two times is at
-# most twice the longer one. {{holds all(a + b <= 2 * max(a, b) for a in range(9) for b in
-# range(9))}} Overlap is worth that factor if the clocks are equal, and next to nothing if one of
-# them is much slower. {{holds time_bounds(1, 1, 1, 1).upper == 2 * time_bounds(1, 1, 1, 1).lower}}
+# The two bounds are never more than a factor of two apart, since a sum of two times is at most
+# twice the longer one. {{holds all(a + b <= 2 * max(a, b) for a in range(9) for b in range(9))}}
+# Overlap is worth that factor if the clocks are equal, and next to nothing if one of them is much
+# slower, as here. {{holds time_bounds(1, 1, 1, 1).upper == 2 * time_bounds(1, 1, 1, 1).lower and
+# t.upper < 1.01 * t.lower}}
 #
 # ## ◆ Which clock is slower?
 #
@@ -136,9 +137,8 @@ elementwise_intensity(), ridge
 
 # %% [markdown]
 # The ReLU does {{elementwise_intensity():.2f}} FLOPs for each byte. The H100 could do
-# {{ridge:.0f}}. The first over
-# the second is the share of the peak that you guessed.
-# {{holds abs(elementwise_intensity() / ridge - 1 / could) < 1e-12}}
+# {{ridge:.0f}}. The first over the second is the share of the peak that you guessed. {{holds
+# abs(elementwise_intensity() / ridge - 1 / could) < 1e-12}}
 #
 # ## ◆ The picture
 #
@@ -207,7 +207,7 @@ figure(
 #
 # With one token, each weight of two bytes serves one multiplication and one addition: one FLOP per
 # byte. {{because algebra}} With $B$ tokens it serves $B$ of each, so the intensity is about $B$.
-# Compare that with the ridge. **The batch at which a large bf16 matmul becomes compute-bound, its
+# **The batch at which a large bf16 matmul becomes compute-bound, its
 # critical batch, is about the ridge, counted in tokens.** {{holds 1 <= critical_batch_exact(8192,
 # 8192, ridge) / ridge < 1.1}}
 #
@@ -275,7 +275,7 @@ display(batch, answer)
 # {{because algebra: each matrix crosses the bus once in a matmul}} For one user the batch is one,
 # and the units idle nearly the whole time. {{holds reached(1) < 0.01}} That is why serving systems
 # batch. When the model reads a prompt (*prefill*), the tokens of the prompt pass together. In a
-# mixture of experts (*MoE*) each token passes a few of many matrices, so each sees fewer tokens.
+# mixture of experts (*MoE*) each token passes few of many matrices, so a matrix sees fewer tokens.
 # {{because definition}}
 #
 # ## ◆ Try it
@@ -390,8 +390,8 @@ explore_tiles()
 # {{2 * ridge:.0f}}, if the matmul is to be compute-bound.** {{holds tile_intensity(600, 600)
 # == 300}}
 #
-# Read and written once, the three matrices come to {{si(matmul_bytes(D, D, D), "byte")}}. The table
-# has what moves if every tile fetches its own strips. {{because definition: the premise}}
+# The table has what moves if every tile fetches its own strips, {{because definition: the premise}}
+# in place of {{si(matmul_bytes(D, D, D), "byte")}}.
 
 # %%
 def tiled(b):
@@ -411,11 +411,11 @@ table(
 
 # %% [markdown]
 # But large tiles are few. An H100 has {{h100.sm_count:.0f}} multiprocessors, each with a tile of
-# its own, and in the last row there are {{(D // 1024) ** 2}} tiles. So more than half would have
-# none. {{holds (D // 1024) ** 2 < h100.sm_count / 2}} Real kernels take smaller tiles, and let
-# neighbouring ones share strips in the L2 cache. On a GPU that cache is one more slope, between
-# those of HBM and of the shared memory. {{holds h100.hbm_bandwidth < h100.l2_bandwidth_measured <
-# h100.l2_bandwidth < h100.shared_bandwidth}}
+# its own, and in the last row of the table there are {{(D // 1024) ** 2}} tiles. So more than
+# half would have none. {{holds (D // 1024) ** 2 < h100.sm_count / 2}} Real kernels take smaller
+# tiles, and let neighbouring ones share strips in the L2 cache. On a GPU that cache is one more
+# slope, between those of HBM and of the shared memory. {{holds h100.hbm_bandwidth <
+# h100.l2_bandwidth_measured < h100.l2_bandwidth < h100.shared_bandwidth}}
 #
 # ## Fusion: a result that need not travel
 #
@@ -444,7 +444,7 @@ matmul_alone, relu_alone, fused
 # On an {{h100.name}}, with {{B}} tokens, the lower bound is {{si(matmul_alone, "s")}} for the
 # matmul and {{si(relu_alone, "s")}} for the ReLU, which does {{B * F / matmul_flops(B, D, F):.4%}}
 # of the FLOPs. Fusion saves {{si(saved, "s")}}, or {{saved / (matmul_alone + relu_alone):.0%}} of
-# the total. The arithmetic is the same, and fewer bytes move.
+# the total.
 
 # %% [markdown]
 # ## Worked problems
@@ -620,14 +620,13 @@ alone = attention_intensity(1, S, 1)
 prefill, decode, alone
 
 # %% [markdown]
-# These are for {{S}} cached tokens: prefill of a prompt of that length, decoding with {{G}} query
-# heads to each KV head, and decoding with a KV head for each query head. In prefill $S = T$, and
-# the formula is $TG / (G + 1)$, nearly $T$: {{ridge * (G + 1) / G:.0f}} tokens of a prompt reach
-# the ridge of an H100. {{holds abs(attention_intensity(3000, 3000, G) / (3000 * G / (G + 1)) - 1) <
-# 1e-12}} When decoding $T = 1$, and it is nearly $G$, however long the context is. {{holds
-# attention_intensity(1, 100 * S, G) < G < 1.01 * attention_intensity(1, S, G)}} So while $G$ is far
-# below the ridge, attention is memory-bound when decoding. {{holds G < min(ridges_of.values()) /
-# 10}} That is why heads came to share them.
+# These are for {{S}} cached tokens: prefill, decoding with {{G}} query heads to each KV head, and
+# decoding without sharing. In prefill $S = T$, and the formula is $TG / (G + 1)$, nearly $T$:
+# {{ridge * (G + 1) / G:.0f}} tokens of a prompt reach the ridge of an H100. {{holds
+# abs(attention_intensity(3000, 3000, G) / (3000 * G / (G + 1)) - 1) < 1e-12}} When decoding $T =
+# 1$, and it is nearly $G$, however long the context is. {{holds attention_intensity(1, 100 * S,
+# G) < G < 1.01 * attention_intensity(1, S, G)}} So while $G$ is far below the ridge, attention is
+# memory-bound when decoding. {{holds G < min(ridges_of.values()) / 10}}
 #
 # ### When does attention outweigh its own projections?
 #
@@ -718,14 +717,12 @@ figure(
 # ### Where it breaks
 #
 # - **Peaks are not reached.** The next table has the best matmul that a search over shapes has
-#   found on each chip. {{because definition: of MAMF}} Use it in place of the data sheet when you
-#   have it. Clocks fall as a chip heats up, and the units also wait for synchronisation and at the
-#   edges of tiles.
+#   found on each chip. {{because definition: of MAMF}} Clocks fall as a chip heats up, and the units
+#   also wait for synchronisation and at the edges of tiles.
 # - **Narrow formats gain less than their width promises.** {{holds max(s for _, s in groups["fp8"])
 #   < min(s for _, s in groups["bf16"])}} Look at the {{markers["fp8"]}} markers. With half the
 #   bytes and twice the peak, the kernels come to about six tenths of the roof. {{holds all(0.55 < s
-#   < 0.65 for _, s in groups["fp8"])}} One reason is that costs which do not shrink with the format
-#   weigh more.
+#   < 0.65 for _, s in groups["fp8"])}}
 # - **Short kernels.** At a few tens of microseconds, the launch and the start of a kernel count.
 #   The roofline does not have such a term, but the Iron Law of chapter 1 has.
 
@@ -764,11 +761,10 @@ table([[c, kind, m, f"{error:+.0%}"] for c, kind, m, error in errors], columns)
 # %% [markdown]
 # The median error is {{np.median([abs(x[-1]) for x in errors]):.0%}}, the largest
 # {{max(abs(x[-1]) for x in errors):.0%}}. {{holds max(abs(x[-1]) for x in errors) < 0.5}} In bf16
-# alone the largest is {{max(abs(x[-1]) for x in errors if x[1] == "bf16"):.0%}}, so two shares turn
-# the bound into a usable estimate there.
-# {{holds max(abs(x[-1]) for x in errors if x[1] == "bf16") < 0.4}} For narrow formats it is too
-# optimistic. {{holds all(x[-1]
-# < -0.15 for x in errors if x[1] != "bf16")}}
+# alone the largest is {{max(abs(x[-1]) for x in errors if x[1] == "bf16"):.0%}}, so two shares
+# turn the bound into a usable estimate there. {{holds max(abs(x[-1]) for x in errors if x[1] ==
+# "bf16") < 0.4}} For narrow formats it is too optimistic. {{holds all(x[-1] < -0.15 for x in
+# errors if x[1] != "bf16")}}
 #
 # ### The same bound against tens of thousands of products
 #
@@ -842,8 +838,7 @@ reveal("roofline.left_out_chip")
 #   sample has in both formats, in one library, are {{np.median(pairs):.1f}} times as fast, in the
 #   median. {{holds len(pairs) > 10 and np.median(pairs) < 3}}
 # - **A bound judges the data, too.** {{len(too_fast)}} rows were refused because no cache and no
-#   clock explains their speed. {{holds all(one.name for one in too_fast)}} The figure above is
-#   about the rest.
+#   clock explains their speed. {{holds all(one.name for one in too_fast)}}
 
 # %%
 ask("roofline.beaten_by_cache")
@@ -892,8 +887,7 @@ table(
 #   passes**, one for each operator.
 #
 # Which of them does the most FLOP/s, and which the least? How many times faster is the fused chain?
-# And which reach their roof? The roofline says that each of them can. Put your own shares in its
-# place.
+# And which reach their roof? Put in your own shares.
 
 # %%
 from lightspeed_course import measure_here, shipped
@@ -956,8 +950,7 @@ peaks_table(mine)
 #   and do not.
 # - **Small products do not reach the flat roof** though their intensity exceeds the ridge by far.
 #   {{because advice: what to look for in one's own figure}} Preparing the blocks, starting the
-#   threads and waiting for the last of them takes a time that does not shrink with the matrix. It
-#   is the fixed cost of short kernels again.
+#   threads and waiting for the last of them takes a time that does not shrink with the matrix.
 # - **A share of more than one** says that a roof was measured too low. {{because definition}} The
 #   slope comes from a few loops, not from a law of nature.
 #
@@ -980,8 +973,7 @@ max(first.peaks.values()) / first.memory
 # Compare this ridge, the highest of its types, with those of the ten chips. A CPU has few units for
 # its bandwidth, so its ridge is far lower than that of an accelerator. {{holds
 # max(first.peaks.values()) / first.memory < min(ridges_of.values()) / 2}} Work that starves a GPU
-# can keep a CPU busy, and a trick that saves bytes gains less there. The numbers that you remember
-# for one do not carry over to the other, but the two divisions do.
+# can keep a CPU busy, and a trick that saves bytes gains less there.
 #
 # ### And on another maker's
 #
@@ -1072,8 +1064,7 @@ table([[offer, *times] for offer, times in least.items()], ["lower bound on", *w
 # ## Exercises
 #
 # `exercises/02_roofline.ipynb` has the problems of this page and more: functions to write, a tile
-# to size, and a batch and a precision to choose for a latency budget. `check` tells you what went
-# wrong, not only that it did.
+# to size, and a batch and a precision to choose for a latency budget.
 #
 # ## What the model leaves out
 #

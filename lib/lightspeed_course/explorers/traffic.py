@@ -233,7 +233,7 @@ def tiles_chart(across, moment, rows, columns):
     x = RIGHT[0] - 0.3
     names = (LEFT[0], MIDDLE + 0.45, "X"), (x, TOP + deep - 0.3, "Y"), (x, FOOT + 0.3, "XY")
     marks += [Text(x, y, t, anchor="start" if t == "X" else "end") for x, y, t in names]
-    return bare_chart(marks, 380)
+    return bare_chart(marks, 350)
 
 
 def bare_chart(marks, height):
