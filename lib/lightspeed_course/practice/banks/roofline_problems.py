@@ -623,7 +623,7 @@ share = Question(
         Misconception(
             "time over bound",
             lambda bound, time: time / bound,
-            "That is the time over the bound. Can a kernel go through its roof?",
+            "That is the time over the bound. Would a slow kernel have a large share?",
         ),
         Misconception(
             "what is missing",
