@@ -4,8 +4,7 @@
 # The dashboard says that your GPU is fully utilized. The profiler says that it does a few per cent
 # of its peak FLOP/s. Both are right. You are asked whether a faster GPU would help.
 #
-# Two divisions and a comparison answer this, for a kernel that you have not run yet. The rest of
-# the course keeps using them.
+# Two divisions and a comparison answer this, for a kernel that you have not run yet.
 #
 # **You will be able to** say what bounds an operation before you run it; find the batch at which
 # that changes; read a roofline; and tell which upgrade would be wasted money.
@@ -29,11 +28,11 @@ from lightspeed.roofline import *
 # ## ◆ Before you read on
 #
 # A ReLU sets the negative numbers of a large tensor to zero. The tensor lies in the memory of an
-# A100, and the kernel may use the whole chip. Write down a guess: what share of the chip's peak
+# H100, and the kernel may use the whole chip. Write down a guess: what share of the chip's peak
 # does it reach?
 
 # %%
-predict("roofline.relu_share", ...)
+predict("roofline.relu_share", ..., seed="number")
 
 # %% [markdown]
 # ## ◆ Follow one number through the chip
@@ -49,27 +48,33 @@ predict("roofline.relu_share", ...)
 # bytes take?
 
 # %%
-a100 = accelerator("a100_80gb")
-a100.bf16, a100.hbm_bandwidth
+h100 = accelerator("h100_sxm")
+h100.bf16, h100.hbm_bandwidth
 
 # %%
-there_and_back = transfer_time(4, a100.hbm_bandwidth)
-could = there_and_back * a100.bf16
+there_and_back = transfer_time(4, h100.hbm_bandwidth)
+could = there_and_back * h100.bf16
 there_and_back, round(could)
 
 # %% [markdown]
-# They could do {{could:.0f}} operations, and they are asked for one. **The arithmetic and the bytes
-# run on two clocks, and the operation is done when the slower clock is.** {{because definition}}
-# Here the slow clock is the memory's. Now compare with your guess.
+# They could do {{could:,.0f}} operations, and they are asked for one: one over {{could:,.0f}} is
+# the share of the peak. **The arithmetic and the bytes run on two clocks, and the operation is done
+# when the slower clock is.** {{because definition}} Here the slow clock is the memory's. Now
+# compare with your guess.
 
 # %%
-reveal("roofline.relu_share")
+reveal("roofline.relu_share", seed="number")
 
 # %% [markdown]
-# A chip that reaches this share on a ReLU is not broken. Its memory moves bytes at full speed. A
-# chip with twice the peak would show half the share, and take the same time. {{holds
-# attainable(elementwise_intensity(), 2 * a100.bf16, a100.hbm_bandwidth) ==
-# attainable(elementwise_intensity(), a100.bf16, a100.hbm_bandwidth)}}
+# A chip that reaches this share on a ReLU is not broken. {{holds
+# __import__("importlib").import_module("lightspeed_course.practice.questions").question(
+# "roofline.relu_share").variant("number").values["key"] == h100.key}} Its memory moves bytes at
+# full speed. A chip with twice the peak would show half the share, and take the same time.
+# {{holds attainable(elementwise_intensity(), 2 * h100.bf16, h100.hbm_bandwidth) ==
+# attainable(elementwise_intensity(), h100.bf16, h100.hbm_bandwidth)}} This peak is that of the
+# matrix units. A ReLU runs on the vector units, which could do {{there_and_back *
+# h100.fp32_vector:.0f}} operations in that time. They wait as well. {{holds there_and_back *
+# h100.fp32_vector > 10}}
 #
 # ## ◆ Two clocks
 #
@@ -86,9 +91,10 @@ reveal("roofline.relu_share")
 # $$T_\text{lower} = \max(T_\text{math}, T_\text{comms})
 # \qquad T_\text{upper} = T_\text{math} + T_\text{comms}$$
 #
-# Watch both clocks run for a product of a few tokens with a weight matrix. It moves in pieces, and
-# a piece is computed once its bytes are there. Step through it, and say who waits for whom. Then
-# raise B, and watch the waiting change sides.
+# Watch both clocks run for a matmul. $B$ tokens, each a row of numbers, are multiplied with one
+# matrix of weights: a multiplication and an addition for each token and weight. It moves in pieces,
+# and a piece is computed once its bytes are there. Step through it, and say who waits for whom.
+# Then raise $B$, and watch the waiting change sides.
 
 # %%
 from lightspeed_course.explorers.traffic import explore_fusion, explore_tiles, explore_two_clocks
@@ -101,14 +107,15 @@ explore_two_clocks()
 
 # %%
 numbers = 1e9
-t = time_bounds(flops=numbers, size=4 * numbers, peak=a100.bf16, bandwidth=a100.hbm_bandwidth)
+t = time_bounds(flops=numbers, size=4 * numbers, peak=h100.bf16, bandwidth=h100.hbm_bandwidth)
 t
 
 # %% [markdown]
-# The two bounds are nearly one number here, because one clock is so much slower. {{holds t.upper <
-# 1.01 * t.lower}} They are never more than a factor of two apart, since a sum of two times is at
-# most twice the longer one. {{holds all(a + b <= 2 * max(a, b) for a in range(9) for b in
-# range(9))}}
+# The two bounds are never more than a factor of two apart, since a sum of two times is at most
+# twice the longer one. {{holds all(a + b <= 2 * max(a, b) for a in range(9) for b in range(9))}}
+# Overlap is worth that factor if the clocks are equal, and next to nothing if one of them is much
+# slower, as here. {{holds time_bounds(1, 1, 1, 1).upper == 2 * time_bounds(1, 1, 1, 1).lower and
+# t.upper < 1.01 * t.lower}}
 #
 # ## ◆ Which clock is slower?
 #
@@ -125,21 +132,20 @@ t
 # *memory-bound*, or *communication-bound* where the bytes cross a link. {{because definition}}
 
 # %%
-ridge = ridge_point(a100.bf16, a100.hbm_bandwidth)
+ridge = ridge_point(h100.bf16, h100.hbm_bandwidth)
 elementwise_intensity(), ridge
 
 # %% [markdown]
-# The ReLU does {{elementwise_intensity():.2f}} FLOPs for each byte. The A100 could do
-# {{ridge:.0f}}. The first over
-# the second is the share of the peak that you guessed.
-# {{holds abs(elementwise_intensity() / ridge - 1 / could) < 1e-12}}
+# The ReLU does {{elementwise_intensity():.2f}} FLOPs for each byte. The H100 could do
+# {{ridge:.0f}}. The first over the second is the share of the peak that you guessed. {{holds
+# abs(elementwise_intensity() / ridge - 1 / could) < 1e-12}}
 #
 # ## ◆ The picture
 #
 # Draw the rate that the two limits allow over the intensity, both axes logarithmic. Where memory
 # is the limit, twice the intensity gives twice the rate: a slope. {{because algebra}} Where the
 # units are, it adds nothing: a flat roof. {{because algebra}} They meet at the ridge. {{holds
-# ridge * a100.hbm_bandwidth == a100.bf16}}
+# abs(ridge * h100.hbm_bandwidth / h100.bf16 - 1) < 1e-12}}
 #
 # $$\text{attainable} = \min(\text{peak},\ \text{intensity} \times \text{bandwidth})$$
 #
@@ -149,7 +155,7 @@ elementwise_intensity(), ridge
 kernels = {
     "ReLU": elementwise_intensity(),
     "dot product": arithmetic_intensity(dot_flops(2**40), dot_bytes(2**40)),
-    "large matmul": matmul_intensity(4096, 4096, 4096),
+    "large matmul": matmul_intensity(8192, 8192, 8192),
 }
 kernels
 
@@ -158,30 +164,33 @@ import matplotlib.pyplot as plt
 
 x = np.geomspace(0.1, 1e4, 200)
 fig, ax = plt.subplots(figsize=(8, 3.6), layout="constrained")
-ax.loglog(x, attainable(x, a100.bf16, a100.hbm_bandwidth))
+ax.loglog(x, attainable(x, h100.bf16, h100.hbm_bandwidth))
 for name, intensity in kernels.items():
-    height = attainable(intensity, a100.bf16, a100.hbm_bandwidth)
+    height = attainable(intensity, h100.bf16, h100.hbm_bandwidth)
     ax.plot(intensity, height, "o", color="tab:orange")
     ax.annotate(name, (intensity, height), (9, -13), textcoords="offset points")
 ax.axvline(ridge, color="gray", linestyle="--", linewidth=1)
-ax.set(xlabel="intensity in FLOP/byte", ylabel="attainable FLOP/s", title=a100.name)
+ax.set(xlabel="intensity in FLOP/byte", ylabel="attainable FLOP/s", title=h100.name)
 plt.close(fig)
 figure(
     fig,
     # holds "The first two are far down the slope": max(list(kernels.values())[:2]) < ridge / 100
     #  and list(kernels.values())[2] > ridge
-    caption="Three kernels on an A100; the dashed line is the ridge. The first two are far down "
+    caption="Three kernels on an H100; the dashed line is the ridge. The first two are far down "
     "the slope, and the third is under the flat roof.",
     alt=f"A roofline with its ridge at {ridge:.0f} FLOP per byte. ReLU and the dot product lie low "
-    f"on the slope, a large matmul lies on the flat part at {si(a100.bf16, 'FLOP/s')}.",
+    f"on the slope, a large matmul lies on the flat part at {si(h100.bf16, 'FLOP/s')}.",
 )
 
 # %% [markdown]
 # The dot product reads two numbers for each multiplication and addition, so four bytes serve two
 # FLOPs, however long the vectors are: {{kernels["dot product"]:.1f}} FLOP/byte. {{holds
 # abs(arithmetic_intensity(dot_flops(64), dot_bytes(64)) - 0.5) < 0.01 and kernels["dot product"] <=
-# 0.5}} The product of two square matrices is another matter: it uses each number many times. What
-# makes a kernel move along this axis?
+# 0.5}} ReLU and dot product run on the vector units. Those have a lower roof of their own, with its
+# ridge at {{ridge_point(h100.fp32_vector, h100.hbm_bandwidth):.0f}} FLOP/byte. {{holds
+# h100.fp32_vector < h100.bf16}} The two are memory-bound even so. {{holds kernels["dot product"] <
+# ridge_point(h100.fp32_vector, h100.hbm_bandwidth)}} The product of two square matrices is another
+# matter: it uses each number many times. What makes a kernel move along this axis?
 #
 # ## ◆ Why the batch moves the point
 #
@@ -198,9 +207,9 @@ figure(
 #
 # With one token, each weight of two bytes serves one multiplication and one addition: one FLOP per
 # byte. {{because algebra}} With $B$ tokens it serves $B$ of each, so the intensity is about $B$.
-# Compare that with the ridge. **The batch at which a large bf16 matmul becomes compute-bound is
-# about the ridge, counted in tokens.** {{holds 1 <= critical_batch_exact(8192, 8192, ridge) / ridge
-# < 1.1}}
+# **The batch at which a large bf16 matmul becomes compute-bound, its
+# critical batch, is about the ridge, counted in tokens.** {{holds 1 <= critical_batch_exact(8192,
+# 8192, ridge) / ridge < 1.1}}
 #
 # In $X[B, D]\,Y[D, F] = Z[B, F]$ each element of $Z$ is a sum over $D$,
 # the dimension that is *contracted*. So there are $BDF$ multiplications and about as many
@@ -214,22 +223,22 @@ D = F = 8192
 
 
 def reached(B):
-    """The share of the peak of an A100 that B tokens can reach."""
-    return attainable(matmul_intensity(B, D, F), a100.bf16, a100.hbm_bandwidth) / a100.bf16
+    """The share of the peak of an H100 that B tokens can reach."""
+    return attainable(matmul_intensity(B, D, F), h100.bf16, h100.hbm_bandwidth) / h100.bf16
 
 
-batches = (1, 16, 64, 240, 512, 2048)
+batches = (1, 16, 64, 256, 512, 2048)
 # holds "The exact intensity stays below B": all(matmul_intensity(B, D, F) < B for B in batches)
 #  and 1 - matmul_intensity(1, D, F) < 0.001 and 1 - matmul_intensity(2048, D, F) / 2048 > 0.3
 table(
     [[B, matmul_intensity(B, D, F), si(reached(B), "%")] for B in batches],
     ["tokens B", "intensity", "share of peak at best"],
-    caption=f"D = F = {D} on an {a100.name}. The exact intensity stays below B, by more the larger "
+    caption=f"D = F = {D} on an {h100.name}. The exact intensity stays below B, by more the larger "
     "the batch.",
 )
 
 # %% [markdown]
-# For other batches, here is a slider made with ipywidgets alone.
+# For other batches, run this slider, made with ipywidgets alone.
 
 # %%
 from IPython.display import display
@@ -249,18 +258,25 @@ show()
 display(batch, answer)
 
 # %% [markdown]
-# By the short form, an intensity of $B$, the matmul becomes compute-bound at
-# {{critical_batch(ridge):.0f}} tokens, and by the exact count at {{critical_batch_exact(D, F,
-# ridge):.0f}}. The two are close because $B$ is small beside $D$ and $F$, the widths of the model,
-# which are thousands. {{holds critical_batch(ridge) < D / 10}} What counts is the tokens, of any
-# sequence, that pass *one copy* of the weights: eight hundred users on eight copies make a batch of
-# a hundred for each. {{because algebra}}
+# By the short form the critical batch is {{critical_batch(ridge):.0f}} tokens. For the exact one,
+# turn the formula upside down, and put the ridge in place of the intensity:
+#
+# $$\frac{1}{\text{intensity} } = \frac{1}{B} + \frac{1}{D} + \frac{1}{F}
+# \qquad \frac{1}{B_\text{crit} } = \frac{1}{\text{ridge} } - \frac{1}{D} - \frac{1}{F}$$
+#
+# That gives {{critical_batch_exact(D, F, ridge):.0f}}. {{holds abs(1 / (1 / ridge - 1 / D - 1 / F)
+# - critical_batch_exact(D, F, ridge)) < 1e-6}} It is close because $D$ and $F$, the widths of the
+# model, are thousands. What counts is the tokens, of any sequence, that pass *one copy* of the
+# weights: eight hundred users on eight copies make a batch of a hundred for each. {{because
+# algebra}}
 #
 # A dense language model that *decodes* makes one token per request and step. Each step multiplies
 # with the weight matrices of the whole model, so it reads each of them once, whatever the batch.
 # {{because algebra: each matrix crosses the bus once in a matmul}} For one user the batch is one,
 # and the units idle nearly the whole time. {{holds reached(1) < 0.01}} That is why serving systems
-# batch.
+# batch. When the model reads a prompt (*prefill*), the tokens of the prompt pass together. In a
+# mixture of experts (*MoE*) each token passes few of many matrices, so a matrix sees fewer tokens.
+# {{because definition}}
 #
 # ## ◆ Try it
 #
@@ -277,7 +293,7 @@ explore()
 # ## The ridges of ten chips
 
 # %%
-h100, v6e, v5e = accelerator("h100_sxm"), accelerator("tpu_v6e"), accelerator("tpu_v5e")
+v6e, v5e = accelerator("tpu_v6e"), accelerator("tpu_v5e")
 keys = (
     "v100_sxm", "a100_40gb", "a100_80gb", "h100_sxm", "h200_sxm", "b200", "mi300x",
     "tpu_v5e", "tpu_v5p", "tpu_v6e",
@@ -304,13 +320,6 @@ table(rows, columns, caption="Ridge points, for dense products of operands of tw
 # h200.hbm_bandwidth > h100.hbm_bandwidth}} The B200 has new units and new memory, and its ridge is
 # still below that of the H100. {{holds ridges_of["h200_sxm"] < ridges_of["b200"] <
 # ridges_of["h100_sxm"]}} So look it up for your chip.
-#
-# A chip can also have two ridges at once, because it has several kinds of units. A dot product
-# runs on the vector unit, whose peak is far below that of the matrix unit. {{holds
-# v5e.fp32_vector < v5e.bf16 / 10}} On a {{v5e.name}} that gives a ridge of
-# {{ridge_point(v5e.fp32_vector, v5e.hbm_bandwidth):.1f}} FLOP/byte instead of
-# {{ridges_of["tpu_v5e"]:.0f}}. The dot product is memory-bound even so. {{holds
-# kernels["dot product"] < ridge_point(v5e.fp32_vector, v5e.hbm_bandwidth)}}
 #
 # ## Two memories, one roof
 #
@@ -368,38 +377,45 @@ figure(
 explore_tiles()
 
 # %% [markdown]
-# **Each strip is read once for each tile that needs it.** So larger tiles read less. {{holds
-# tiled_matmul_bytes(D, D, D, 256, 256) < tiled_matmul_bytes(D, D, D, 128, 128)}} For each step
-# along the contracted dimension, a tile of $b_m \times b_n$ reads $b_m + b_n$ elements of two bytes
-# and does $b_m b_n$ multiplications and additions:
+# **Each strip is read once for each tile that needs it.** With $n$ tiles across, both matrices are
+# read $n$ times and the result is written once: $2n + 1$ matrices cross the bus in place of three.
+# {{holds tiled_matmul_bytes(D, D, D, D // 4, D // 4) == 9 * 2 * D * D}} So larger tiles read less.
+# {{holds tiled_matmul_bytes(D, D, D, 256, 256) < tiled_matmul_bytes(D, D, D, 128, 128)}} For each
+# step along the contracted dimension, a tile of $b_m \times b_n$ reads $b_m + b_n$ elements of two
+# bytes and does $b_m b_n$ multiplications and additions:
 #
 # $$\text{intensity of a tile} = \frac{2\,b_m b_n}{2\,(b_m + b_n)} = \frac{b_m b_n}{b_m + b_n}$$
 #
-# Read and written once, the three matrices come to {{si(matmul_bytes(D, D, D), "byte")}}. The table
-# has what moves if every tile fetches its own strips. {{because definition: the premise}}
+# For a square tile of side $b$ that is $b/2$. **Its side must be twice the ridge, here
+# {{2 * ridge:.0f}}, if the matmul is to be compute-bound.** {{holds tile_intensity(600, 600)
+# == 300}}
+#
+# The table has what moves if every tile fetches its own strips, {{because definition: the premise}}
+# in place of {{si(matmul_bytes(D, D, D), "byte")}}.
 
 # %%
 def tiled(b):
     """Tile side, its intensity, bytes moved and the lower bound, on an H100."""
     moved = tiled_matmul_bytes(D, D, D, b, b)
     lower = time_bounds(matmul_flops(D, D, D), moved, h100.bf16, h100.hbm_bandwidth).lower
-    return [b, tile_intensity(b, b), moved, lower]
+    bound = "memory" if tile_intensity(b, b) < ridge else "units"
+    return [b, tile_intensity(b, b), moved, lower, bound]
 
 
 # because "if every strip came from HBM": definition: the premise of the table
 table(
-    [tiled(b) for b in (32, 64, 128, 256, 512)],
-    ["tile side", "intensity", "bytes moved", "lower bound"],
+    [tiled(b) for b in (64, 128, 256, 512, 1024)],
+    ["tile side", "intensity", "bytes moved", "lower bound", "bound by"],
     caption=f"A bf16 matmul of side {D} on an {h100.name}, if every strip came from HBM.",
 )
 
 # %% [markdown]
-# Small tiles push a compute-bound matmul down the slope. A square tile of side $b$ has intensity
-# $b/2$, so its side must be twice the ridge if the matmul is to be compute-bound. {{holds
-# tile_intensity(600, 600) == 300}} Real kernels get by with smaller ones, because neighbouring
-# tiles share strips in the L2 cache. On a GPU that cache is one more slope, between those of HBM
-# and of the shared memory. {{holds h100.hbm_bandwidth < h100.l2_bandwidth_measured <
-# h100.l2_bandwidth < h100.shared_bandwidth}}
+# But large tiles are few. An H100 has {{h100.sm_count:.0f}} multiprocessors, each with a tile of
+# its own, and in the last row of the table there are {{(D // 1024) ** 2}} tiles. So more than
+# half would have none. {{holds (D // 1024) ** 2 < h100.sm_count / 2}} Real kernels take smaller
+# tiles, and let neighbouring ones share strips in the L2 cache. On a GPU that cache is one more
+# slope, between those of HBM and of the shared memory. {{holds h100.hbm_bandwidth <
+# h100.l2_bandwidth_measured < h100.l2_bandwidth < h100.shared_bandwidth}}
 #
 # ## Fusion: a result that need not travel
 #
@@ -428,24 +444,7 @@ matmul_alone, relu_alone, fused
 # On an {{h100.name}}, with {{B}} tokens, the lower bound is {{si(matmul_alone, "s")}} for the
 # matmul and {{si(relu_alone, "s")}} for the ReLU, which does {{B * F / matmul_flops(B, D, F):.4%}}
 # of the FLOPs. Fusion saves {{si(saved, "s")}}, or {{saved / (matmul_alone + relu_alone):.0%}} of
-# the total. The arithmetic is the same, and fewer bytes move.
-#
-# ## How much is overlap worth?
-#
-# That depends on how alike the two clocks are. Take a kernel whose two times add up to one second,
-# and change the share of arithmetic in it:
-
-# %%
-arithmetic = [0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99]
-bounds = [time_bounds(share, 1 - share, 1.0, 1.0) for share in arithmetic]
-# holds "is worth most where the clocks are equal": max(zip((b.upper / b.lower for b in bounds),
-#  arithmetic)) == (2.0, 0.5)
-table(
-    [[si(s, "%"), b.upper / b.lower] for s, b in zip(arithmetic, bounds)],
-    ["share of arithmetic", "upper over lower bound"],
-    caption="Overlap is worth most where the clocks are equal, and next to nothing where one of "
-    "them is much slower.",
-)
+# the total.
 
 # %% [markdown]
 # ## Worked problems
@@ -462,8 +461,8 @@ table(rows, columns, caption="Dense, per chip.")
 # %% [markdown]
 # ### Problem 1: int8 matmul
 #
-# The operands, the result and the arithmetic are int8. There are four small questions. How much
-# moves, how much is computed, at which batch does the matmul become compute-bound, and how long
+# The operands, the result and the arithmetic are int8. Four small questions, each with a shape or a
+# chip of its own: how much moves, how much is computed, what is the critical batch, and how long
 # does it take?
 
 # %%
@@ -473,7 +472,7 @@ ask("roofline.int8_bytes", seed="chapter")
 ask("roofline.int8_ops", seed="chapter")
 
 # %%
-ask("roofline.int8_critical_batch")
+ask("roofline.int8_critical_batch", seed="chapter")
 
 # %%
 ask("roofline.int8_bounds", seed="chapter")
@@ -481,8 +480,8 @@ ask("roofline.int8_bounds", seed="chapter")
 # %% [markdown]
 # ### Problem 2: int8 weights, bf16 everything else
 #
-# This is a common way to serve a model. The weights are stored narrow and widened on their way into
-# the units.
+# This is a common way to serve a model. The weights are stored narrow, and widened on the chip when
+# they have crossed the bus.
 
 # %%
 ask("roofline.weight_only_batch", seed="chapter")
@@ -491,52 +490,54 @@ ask("roofline.weight_only_batch", seed="chapter")
 # ### Problem 3: the exact curve
 #
 # Stay with problem 2, but count the activations as well. First the number, then the curve for two
-# sizes of matrix.
+# sizes of matrix on another chip.
 
 # %%
 ask("roofline.exact_critical_batch", seed="chapter")
 
 # %%
-tokens = np.arange(1.0, 513.0)
+tokens = np.arange(1.0, 1025.0)
 
 
 def curve(side):
-    """Attainable FLOP/s for each batch: int8 weights, bf16 activations and arithmetic on a v5e."""
+    """Attainable FLOP/s for each batch: int8 weights, bf16 activations and arithmetic on a v6e."""
     intensity = matmul_intensity(tokens, side, side, weight_bytes=1)
-    return attainable(intensity, v5e.bf16, v5e.hbm_bandwidth)
+    return attainable(intensity, v6e.bf16, v6e.hbm_bandwidth)
 
 
-ridge_v5e = ridges["HBM"]
-large, small = 4096, 1024
-turn = {d: critical_batch_exact(d, d, ridge_v5e, weight_bytes=1) for d in (large, small)}
+ridge_v6e = ridge_point(v6e.bf16, v6e.hbm_bandwidth)
+large, small = 4096, 2048
+turn = {d: critical_batch_exact(d, d, ridge_v6e, weight_bytes=1) for d in (large, small)}
 turn
 
 # %% tags=["figure"]
 figure(
     Chart(
-        Axis("batch", "token", domain=(0, 512)),
-        Axis("attainable", "FLOP/s", domain=(0, 2.2e14)),
+        Axis("batch", "token", domain=(0, 1024)),
+        Axis("attainable", "FLOP/s", domain=(0, 1.05e15)),
         [
             Line(tokens, curve(large), f"D = F = {large}", "blue"),
             Line(tokens, curve(small), f"D = F = {small}", "orange", dash=True),
             *[Rule(x=b, label=f"{b:.0f}") for b in turn.values()],
         ],
     ),
-    # holds "Both reach the peak": curve(large)[-1] == curve(small)[-1] == v5e.bf16
+    # holds "Both reach the peak": curve(large)[-1] == curve(small)[-1] == v6e.bf16
     # holds "The smaller matrix needs a batch": 1.2 < turn[small] / turn[large] < 2
     caption="Both reach the peak. The smaller matrix needs a batch "
     f"{turn[small] / turn[large]:.1f} times as large, because its activations are not small "
     "beside its weights.",
     # holds "tokens, the smaller at": turn[large] < turn[small]
-    alt=f"Two rising curves that flatten at the peak of a {v5e.name}: the larger matrix "
+    alt=f"Two rising curves that flatten at the peak of a {v6e.name}: the larger matrix "
     f"at {turn[large]:.0f} tokens, the smaller at {turn[small]:.0f}.",
 )
 
 # %% [markdown]
 # With weights of one byte half as much is read, so the short form promises half of the ridge,
-# {{critical_batch(ridge_v5e, 1):.0f}} tokens. {{holds critical_batch(ridge_v5e, 1) == ridge_v5e /
-# 2}} The large matrix needs {{turn[large] / critical_batch(ridge_v5e, 1) - 1:.0%}} more and the
-# small one {{turn[small] / critical_batch(ridge_v5e, 1) - 1:.0%}} more.
+# {{critical_batch(ridge_v6e, 1):.0f}} tokens. {{holds critical_batch(ridge_v6e, 1) == ridge_v6e /
+# 2}} The large matrix needs {{turn[large] / critical_batch(ridge_v6e, 1) - 1:.0%}} more, and the
+# small one {{turn[small] / critical_batch(ridge_v6e, 1) - 1:.0%}}. Half as wide once more, and no
+# batch reaches the ridge: the activations alone keep it away. {{holds critical_batch_exact(1024,
+# 1024, ridge_v6e, weight_bytes=1) == float("inf")}}
 #
 # ### Problem 4: a matrix of its own for each token
 #
@@ -551,31 +552,33 @@ ask("roofline.matrix_per_row", seed="chapter")
 # The number in the large print has a footnote.
 
 # %%
-ask("roofline.h100_critical_batch")
+ask("roofline.h100_critical_batch", seed="print")
 
 # %% [markdown]
 # ## A roofline with a link in it
 #
 # Split the contracted dimension over two chips. Each multiplies half of $X$'s columns with half of
 # $Y$'s rows and holds a partial sum of the whole result. {{because design}} They exchange those and
-# add. Each chip does half of the FLOPs, and sends $BF$ elements of two bytes over the link, both
-# ways at once. {{holds split_matmul_bounds(128, D, F, v5e.bf16, 45e9).math ==
-# compute_time(matmul_flops(128, D, F) / 2, v5e.bf16)}}
+# add. Each chip does half of the FLOPs, at $C$ FLOP/s, and sends $BF$ elements of two bytes over
+# the link, at $W$ bytes a second, both ways at once. {{holds split_matmul_bounds(1024, D, F,
+# v5e.bf16, 45e9).math == compute_time(matmul_flops(1024, D, F) / 2, v5e.bf16)}}
 #
 # $$T_\text{math} = \frac{2BDF}{2 C} \qquad T_\text{comms} = \frac{2BF}{W}
 # \qquad T_\text{math} > T_\text{comms} \iff \frac{D}{2} > \frac{C}{W}$$
 #
-# The batch cancels. What counts is $D$. The table is for two {{v5e.name}} chips and one link of
-# {{si(link("ici_v5e").bandwidth_per_link, "byte/s")}} in each direction.
+# The batch cancels. What counts is $D$. The table is for two {{accelerator("tpu_v5p").name}} chips
+# and one link of {{si(link("ici_v5p").bandwidth_per_link, "byte/s")}} in each direction.
 
 # %%
-one_way = link("ici_v5e").bandwidth_per_link
+v5p, one_way = accelerator("tpu_v5p"), link("ici_v5p").bandwidth_per_link
 contractions = [2048, 4096, 8192, 16384]
-sweep(split_matmul_bounds, D=contractions, B=128, F=F, peak=v5e.bf16, bandwidth=one_way)
+sweep(split_matmul_bounds, D=contractions, B=1024, F=F, peak=v5p.bf16, bandwidth=one_way)
 
 # %% [markdown]
-# The ridge of this link is {{ridge_point(v5e.bf16, one_way):.0f}} FLOP/byte and the turn comes at D
-# = {{critical_depth(v5e.bf16, one_way):.0f}}. Each memory and each link has a roofline of its own,
+# The batch is large enough that memory is not the limit. {{holds all(matmul_intensity(1024, d // 2,
+# F) > ridge_point(v5p.bf16, v5p.hbm_bandwidth) for d in contractions)}} The ridge of this link is
+# {{ridge_point(v5p.bf16, one_way):.0f}} FLOP/byte and the turn comes at D =
+# {{critical_depth(v5p.bf16, one_way):.0f}}. Each memory and each link has a roofline of its own,
 # and its critical quantity need not be the batch. Chapter 6 does this calculation for the ways to
 # split a model.
 
@@ -589,7 +592,7 @@ sweep(split_matmul_bounds, D=contractions, B=128, F=F, peak=v5e.bf16, bandwidth=
 # token of that sequence, $H$ numbers each. For each of them
 #
 # - the query is multiplied with the key: $H$ multiplications and additions, $2H$ FLOPs;
-# - the value is multiplied with the weight that results, and added up: $2H$ FLOPs more;
+# - the value is multiplied with the score that results, and added up: $2H$ FLOPs more;
 # - key and value are read: $2H$ numbers of two bytes, $4H$ bytes.
 #
 # That is $4H$ FLOPs for $4H$ bytes: one FLOP per byte, for any $H$ and any number of cached tokens.
@@ -598,8 +601,8 @@ sweep(split_matmul_bounds, D=contractions, B=128, F=F, peak=v5e.bf16, bandwidth=
 # sequence}}
 #
 # Two things do share it. In most models today, $G$ query heads use the keys and values of one *KV
-# head*. {{because history}} And when a prompt is read (*prefill*), its $T$ tokens pass the
-# cache together, as the tokens of a batch pass a weight matrix. So each cached number serves $TG$
+# head*. {{because history}} And in prefill the $T$ tokens of a prompt pass the cache together, as
+# the tokens of a batch pass a weight matrix. So each cached number serves $TG$
 # queries. With $K$ KV heads and $S$ cached tokens there are
 #
 # $$4\,TSGKH \text{ FLOPs} \qquad\text{and}\qquad
@@ -611,18 +614,19 @@ sweep(split_matmul_bounds, D=contractions, B=128, F=F, peak=v5e.bf16, bandwidth=
 # $$\text{intensity} = \frac{TSG}{TG + S}$$
 
 # %%
-G, S = 8, 8192
+G, S = 4, 32768
 prefill, decode = attention_intensity(S, S, G), attention_intensity(1, S, G)
 alone = attention_intensity(1, S, 1)
 prefill, decode, alone
 
 # %% [markdown]
-# These are for {{S}} cached tokens: prefill of a prompt of that length, decoding with {{G}} query
-# heads to each KV head, and decoding with a KV head for each query head. Prefill is far above the
-# ridges of the ten chips. {{holds attention_intensity(S, S, G) > 10 * max(ridges_of.values())}}
-# Decoding stays below $G$, however long the context is. {{holds attention_intensity(1, 100 * S, G)
-# < G}} So while $G$ is far below the ridge, attention is memory-bound when decoding. {{holds G <
-# min(ridges_of.values()) / 10}} That is why heads came to share them.
+# These are for {{S}} cached tokens: prefill, decoding with {{G}} query heads to each KV head, and
+# decoding without sharing. In prefill $S = T$, and the formula is $TG / (G + 1)$, nearly $T$:
+# {{ridge * (G + 1) / G:.0f}} tokens of a prompt reach the ridge of an H100. {{holds
+# abs(attention_intensity(3000, 3000, G) / (3000 * G / (G + 1)) - 1) < 1e-12}} When decoding $T =
+# 1$, and it is nearly $G$, however long the context is. {{holds attention_intensity(1, 100 * S,
+# G) < G < 1.01 * attention_intensity(1, S, G)}} So while $G$ is far below the ridge, attention is
+# memory-bound when decoding. {{holds G < min(ridges_of.values()) / 10}}
 #
 # ### When does attention outweigh its own projections?
 #
@@ -665,6 +669,7 @@ def bound(e):
 
 
 products = [e for e in entries("measured").values() if e.key.startswith("gemm_")]
+products.sort(key=lambda e: (e.accelerator, e.precision, e.m))
 rows = [(c, kind, e, i, i.lower / e.time) for e in products for c, kind, i in [bound(e)]]
 len(rows)
 
@@ -694,10 +699,10 @@ figure(
         ],
         height=320,
     ),
-    # holds "No kernel beats the roof": max(s for *_, s in rows) <= 1
+    # holds "None of them beats the roof": max(s for *_, s in rows) <= 1
     # holds "In bf16 they reach most of it": min(s for _, s in groups["bf16"]) > 0.6
     #  and all(0.55 < s < 0.65 for _, s in groups["fp8"] + groups["int8 weights"])
-    caption="No kernel beats the roof. In bf16 they reach most of it, in narrower formats about "
+    caption="None of them beats the roof. In bf16 they reach most of it, in narrower formats about "
     "six tenths.",
     # holds "Points below a rule at one hundred per cent": max(s for *_, s in rows) < 1
     alt=f"Points below a rule at one hundred per cent: bf16 products between {min(full):.0%} and "
@@ -712,14 +717,12 @@ figure(
 # ### Where it breaks
 #
 # - **Peaks are not reached.** The next table has the best matmul that a search over shapes has
-#   found on each chip. {{because definition: of MAMF}} Use it in place of the data sheet when you
-#   have it. Clocks fall as a chip heats up, and the units also wait for synchronisation and at the
-#   edges of tiles.
+#   found on each chip. {{because definition: of MAMF}} Clocks fall as a chip heats up, and the units
+#   also wait for synchronisation and at the edges of tiles.
 # - **Narrow formats gain less than their width promises.** {{holds max(s for _, s in groups["fp8"])
 #   < min(s for _, s in groups["bf16"])}} Look at the {{markers["fp8"]}} markers. With half the
 #   bytes and twice the peak, the kernels come to about six tenths of the roof. {{holds all(0.55 < s
-#   < 0.65 for _, s in groups["fp8"])}} One reason is that costs which do not shrink with the format
-#   weigh more.
+#   < 0.65 for _, s in groups["fp8"])}}
 # - **Short kernels.** At a few tens of microseconds, the launch and the start of a kernel count.
 #   The roofline does not have such a term, but the Iron Law of chapter 1 has.
 
@@ -758,18 +761,19 @@ table([[c, kind, m, f"{error:+.0%}"] for c, kind, m, error in errors], columns)
 # %% [markdown]
 # The median error is {{np.median([abs(x[-1]) for x in errors]):.0%}}, the largest
 # {{max(abs(x[-1]) for x in errors):.0%}}. {{holds max(abs(x[-1]) for x in errors) < 0.5}} In bf16
-# alone the largest is {{max(abs(x[-1]) for x in errors if x[1] == "bf16"):.0%}}, so two shares turn
-# the bound into a usable estimate there.
-# {{holds max(abs(x[-1]) for x in errors if x[1] == "bf16") < 0.4}} For narrow formats it is too
-# optimistic. {{holds all(x[-1]
-# < -0.15 for x in errors if x[1] != "bf16")}}
+# alone the largest is {{max(abs(x[-1]) for x in errors if x[1] == "bf16"):.0%}}, so two shares
+# turn the bound into a usable estimate there. {{holds max(abs(x[-1]) for x in errors if x[1] ==
+# "bf16") < 0.4}} For narrow formats it is too optimistic. {{holds all(x[-1] < -0.15 for x in
+# errors if x[1] != "bf16")}}
 #
 # ### The same bound against tens of thousands of products
 #
 # A handful of rows can agree by luck. NVIDIA publishes millions of products on ten GPUs, in several
 # libraries and formats. {{holds weigh("roofline-gemm").rows.record.full_rows > 2e6 and
 # len(weigh("roofline-gemm").rows["chip"].present()) == 10}} A sample comes with the course;
-# `lightspeed evidence roofline --data DIR` reads the whole. First a forecast.
+# `lightspeed evidence roofline --data DIR` reads the whole. The table sorts the rows by their
+# bound, not by the measured time. Memory-bound rows whose bytes fit into twice the L2 cache stand
+# apart. {{because definition: REGIMES of the pairing}} First a forecast.
 
 # %%
 predict("roofline.left_out_chip", ...)
@@ -834,9 +838,12 @@ reveal("roofline.left_out_chip")
 #   sample has in both formats, in one library, are {{np.median(pairs):.1f}} times as fast, in the
 #   median. {{holds len(pairs) > 10 and np.median(pairs) < 3}}
 # - **A bound judges the data, too.** {{len(too_fast)}} rows were refused because no cache and no
-#   clock explains their speed. {{holds all(one.name for one in too_fast)}} The figure above is
-#   about the rest.
-#
+#   clock explains their speed. {{holds all(one.name for one in too_fast)}}
+
+# %%
+ask("roofline.beaten_by_cache")
+
+# %% [markdown]
 # ### A forecast with an interval
 #
 # The roofline is a bound. `product_time` says what to expect: both clocks at a share of their
@@ -865,9 +872,6 @@ table(
 # min(forecast[c][2] for c in SET_BY)}} An interval speaks for chips like those that made it.
 # {{because advice}}
 
-# %%
-ask("roofline.beaten_by_cache")
-
 # %% [markdown]
 # ## Measure it here
 #
@@ -883,8 +887,7 @@ ask("roofline.beaten_by_cache")
 #   passes**, one for each operator.
 #
 # Which of them does the most FLOP/s, and which the least? How many times faster is the fused chain?
-# And which reach their roof? The roofline says that each of them can. Put your own shares in its
-# place.
+# And which reach their roof? Put in your own shares.
 
 # %%
 from lightspeed_course import measure_here, shipped
@@ -935,7 +938,7 @@ peaks_table(mine)
 #   line, a processor fetches that line. The count says {{PASSES["relu"][0] * width}} bytes per
 #   element; with that fetch {{(PASSES["relu"][0] + 1) * width}} cross the bus. So the kernel can
 #   reach {{PASSES["relu"][0] / (PASSES["relu"][0] + 1):.0%}} of the roof. `axpy` writes where it
-#   has just read, so its count is right. Some programs avoid the fetch with special stores.
+#   has just read, so its count is right.
 # - **A kernel that reads more than it writes, such as the dot product, can stay below it, too.**
 #   {{because advice: what to look for in one's own table}} The slope comes from a loop that reads
 #   and writes at once. A core can have only a limited number of reads in flight, however idle the
@@ -947,14 +950,9 @@ peaks_table(mine)
 #   and do not.
 # - **Small products do not reach the flat roof** though their intensity exceeds the ridge by far.
 #   {{because advice: what to look for in one's own figure}} Preparing the blocks, starting the
-#   threads and waiting for the last of them takes a time that does not shrink with the matrix. It
-#   is the fixed cost of short kernels again.
+#   threads and waiting for the last of them takes a time that does not shrink with the matrix.
 # - **A share of more than one** says that a roof was measured too low. {{because definition}} The
 #   slope comes from a few loops, not from a law of nature.
-# - **bf16 and int8**, if you have torch: if a type turns out slower than fp32, the processor
-#   computes it by other means. {{because advice}} A data sheet may list a type even if the chip has
-#   no dedicated units for it: the TPU v5p has one rate for fp8 and bf16. {{holds
-#   accelerator("tpu_v5p").fp8 == accelerator("tpu_v5p").bf16}}
 #
 # ### The same on a recorded machine
 #
@@ -968,18 +966,14 @@ roofline_figure(recorded)
 roofline_table(recorded)
 
 # %%
-peaks_table(recorded)
-
-# %%
 first = roof_of(recorded)
 max(first.peaks.values()) / first.memory
 
 # %% [markdown]
-# Compare the ridges with those at the top of this page. A CPU has few units for its bandwidth, so
-# its ridge is far lower than that of an accelerator. {{holds max(first.peaks.values()) /
-# first.memory < min(ridges_of.values()) / 2}} Work that starves a GPU can keep a CPU busy, and a
-# trick that saves bytes gains less there. The numbers that you remember for one do not carry over
-# to the other, but the two divisions do.
+# Compare this ridge, the highest of its types, with those of the ten chips. A CPU has few units for
+# its bandwidth, so its ridge is far lower than that of an accelerator. {{holds
+# max(first.peaks.values()) / first.memory < min(ridges_of.values()) / 2}} Work that starves a GPU
+# can keep a CPU busy, and a trick that saves bytes gains less there.
 #
 # ### And on another maker's
 #
@@ -990,12 +984,19 @@ other = shipped()["intel_xeon_2core"]
 roofline_figure(other)
 
 # %%
-peaks_table(other)
-
-# %%
 second = roof_of(other)
 gains = [r.peaks["bf16"] / r.peaks["fp32"] for r in (first, second)]
-gains
+table(
+    [
+        *(
+            [f"{kind} product", *(si(r.peaks[kind], "FLOP/s") for r in (first, second))]
+            for kind in ("fp32", "bf16")
+        ),
+        ["memory", *(si(r.memory, "byte/s") for r in (first, second))],
+        ["ridge in fp32", *(r.peaks["fp32"] / r.memory for r in (first, second))],
+    ],
+    ["all cores", "AMD EPYC", "Intel Xeon"],
+)
 
 # %% [markdown]
 # In fp32 the two are nearly alike: the second reaches {{second.peaks["fp32"] /
@@ -1029,42 +1030,41 @@ gallery("02")
 # chip change, and time two kernels: the ReLU over a billion numbers, and a matmul of a large batch.
 
 # %%
-many = 4096
+newer, newest, many = accelerator("h200_sxm"), accelerator("b200"), 4096
 work = {
     "the ReLU": (numbers, 4 * numbers),
     f"a matmul of {many:,} tokens": (matmul_flops(many, D, F), matmul_bytes(many, D, F)),
 }
 offers = {
-    "A100, as it is": (a100.bf16, a100.hbm_bandwidth),
-    "the same with twice the peak": (2 * a100.bf16, a100.hbm_bandwidth),
-    "the same with twice the bandwidth": (a100.bf16, 2 * a100.hbm_bandwidth),
-    "H100": (h100.bf16, h100.hbm_bandwidth),
-    "H200": (h200.bf16, h200.hbm_bandwidth),
+    "H100, as it is": (h100.bf16, h100.hbm_bandwidth),
+    "the same with twice the peak": (2 * h100.bf16, h100.hbm_bandwidth),
+    "the same with twice the bandwidth": (h100.bf16, 2 * h100.hbm_bandwidth),
+    "H200": (newer.bf16, newer.hbm_bandwidth),
+    "B200": (newest.bf16, newest.hbm_bandwidth),
 }
 least = {o: [time_bounds(*w, *rates).lower for w in work.values()] for o, rates in offers.items()}
-now, more_peak, more_bandwidth, on_h100, on_h200 = least.values()
+now, more_peak, more_bandwidth, on_newer, on_newest = least.values()
 table([[offer, *times] for offer, times in least.items()], ["lower bound on", *work])
 
 # %% [markdown]
 # **For the ReLU, a GPU is faster by as much as its memory is, and by nothing else.** {{holds
-# more_peak[0] == now[0] == 2 * more_bandwidth[0]}} The H100 has {{h100.bf16 / a100.bf16:.1f}} times
-# the peak of the A100, and is {{now[0] / on_h100[0]:.1f}} times as fast here. {{holds h100.bf16 /
-# a100.bf16 > 1.5 * now[0] / on_h100[0]}} The H200 has the units of the
-# H100, and gains again. {{holds h200.bf16 == h100.bf16 and on_h200[0] < on_h100[0]}} For the large
-# matmul it is the other way round: there the peak counts, and the H200 takes as long as the H100.
-# {{holds on_h200[1] == on_h100[1] and more_bandwidth[1] == now[1]}}
+# more_peak[0] == now[0] == 2 * more_bandwidth[0]}} The H200 has the units of the H100 and a faster
+# memory. It is {{now[0] / on_newer[0]:.1f}} times as fast here, {{holds newer.bf16 == h100.bf16 and
+# on_newer[0] < now[0]}} and takes as long for the large matmul. {{holds on_newer[1] == now[1] ==
+# more_bandwidth[1] == 2 * more_peak[1]}} There the peak counts. The B200 has more of both, and so
+# it is faster at both. {{holds on_newest[0] < on_newer[0] and on_newest[1] < on_newer[1]}}
 #
 # So before you buy, divide the kernel's FLOPs by its bytes, and compare with the ridge. Below the
-# ridge, three remedies cost no hardware: fuse it with its neighbours, so that fewer bytes move;
-# give it a larger batch; or store the numbers in a narrower format. {{because advice}} Above the
+# ridge, three remedies cost no hardware: let one kernel do the work of its neighbours as well, so
+# that a result between them need not travel (*fusion*); give it a larger batch; or store the
+# numbers in a narrower format. {{because advice}} Above the
 # ridge, more peak helps. {{because algebra}} And if the kernel takes much longer than both clocks
 # say, neither will: it waits for something that is not in this model. {{because advice}}
 #
 # ## Exercises
 #
 # `exercises/02_roofline.ipynb` has the problems of this page and more: functions to write, a tile
-# to size, and a batch and a precision to choose for a latency budget. `check` tells you what went
-# wrong, not only that it did.
+# to size, and a batch and a precision to choose for a latency budget.
 #
 # ## What the model leaves out
 #

@@ -103,7 +103,7 @@ ask("roofline.int8_ops")
 
 # %%
 # BEGIN SOLUTION
-# STUB: answer = ...  # FLOP
+# STUB: answer = ...  # OP
 answer = 2 * 64 * 4096 * 16384
 # END SOLUTION
 check("roofline.int8_ops", answer)

@@ -65,15 +65,15 @@ def test_lost_messages_do_not_end_an_explorer(chapter, explorer):
 
 
 def test_a_wrong_answer_is_diagnosed_and_a_right_one_taken(chapter):
-    question = chapter.run('ask("roofline.int8_critical_batch")')
-    chapter.answers(question, "480", "operations does one byte")
+    question = chapter.run('ask("roofline.int8_critical_batch"')
+    chapter.answers(question, "306", "operations does one byte")
     chapter.screenshot("02_roofline_wrong")
-    chapter.answers(question, "240", "Right")
+    chapter.answers(question, "153", "Right")
     chapter.screenshot("02_roofline_right")
 
 
 def test_explorer_and_question_answer_while_a_cell_is_busy(chapter, explorer, tmp_path):
-    question = chapter.run('ask("roofline.int8_critical_batch")')
+    question = chapter.run('ask("roofline.int8_critical_batch"')
     source = (
         "from pathlib import Path\nfrom time import sleep\nwhile not"
         f" Path({str(tmp_path / 'enough')!r}).exists():\n    sleep(0.1)"
@@ -92,7 +92,7 @@ def test_explorer_and_question_answer_while_a_cell_is_busy(chapter, explorer, tm
             chapter.keyboard.press("ArrowRight")
         chapter.says(explorer, "Compute-bound")
         question.scroll_into_view_if_needed()
-        chapter.answers(question, "240", "Right")
+        chapter.answers(question, "153", "Right")
         assert not chapter.all_ran(), "the cell had ended"
     finally:  # the tests after this one have the same kernel
         (tmp_path / "enough").touch()

@@ -16,6 +16,7 @@ from lightspeed.roofline import (
     matmul_bytes,
     matmul_flops,
     ridge_point,
+    tiled_matmul_bytes,
     time_bounds,
     transfer_time,
 )
@@ -150,6 +151,18 @@ RESULTS = {
             s | {"weights": "bf16", "activations": "bf16", "compute": "bf16", "d": 8192},
             d="d",
             f="d",
+        ),
+        "s",
+    ),
+    "traffic.explore_tiles": (
+        lambda s, _: tiled_matmul_bytes(*[s["side"]] * 3, *[s["side"] // s["across"]] * 2),
+        "byte",
+    ),
+    # Each kernel reads the array and writes one; memory is the limit in all states.
+    "traffic.explore_fusion": (
+        lambda s, _: (
+            transfer_time(4 * s["elements"], hardware("h100_sxm").hbm_bandwidth)
+            * (1 if s["fused"] else s["passes"])
         ),
         "s",
     ),

@@ -41,7 +41,7 @@ def dots(found, x, y, what):
 
 @functools.lru_cache(maxsize=64)
 def products(chip, weights, activations, compute, x, y):
-    """Products on this chip at these widths: FLOP/s over intensity."""
+    """Products on this chip in these formats: FLOP/s over intensity."""
     there = rows()["gemm"].get(chip, {}).get(f"{weights} {activations} {compute}")
     if there is None:
         return (), NONE
@@ -53,7 +53,7 @@ def products(chip, weights, activations, compute, x, y):
         text = f"measured: {m:,} × {k:,} × {n:,} in {si(time, 's')}\n{how}"
         found.append((arithmetic_intensity(flops, size), flops / time, text))
     what = (
-        f"of {there['of']:,} products measured on this chip at these widths,"
+        f"of {there['of']:,} products measured on this chip in these formats,"
         f" with results in bf16, whatever their B, D and F. Source: {source('gemm')}."
     )
     return dots(found, x, y, what)

@@ -172,7 +172,13 @@ def tiles_view(side=1024, across=4, moment=0):
         ),
     }
     words = tiles_verdict(side, across, moment, rows, columns, read + written, once)
-    return View(tiles_chart(across, moment, rows, columns), words, told, len(all_tiles) + 1)
+    law = Formula(
+        "bytes moved in all",
+        "(2 * tiles_across + 1) * a_matrix",
+        {"tiles_across": (across, ""), "a_matrix": (2 * side * side, "byte")},
+        (roofline.tiled_matmul_bytes(side, side, side, tile, tile), "byte"),
+    )
+    return View(tiles_chart(across, moment, rows, columns), words, told, len(all_tiles) + 1, law)
 
 
 def tiles_verdict(side, across, moment, rows, columns, moved, once):
@@ -227,7 +233,7 @@ def tiles_chart(across, moment, rows, columns):
     x = RIGHT[0] - 0.3
     names = (LEFT[0], MIDDLE + 0.45, "X"), (x, TOP + deep - 0.3, "Y"), (x, FOOT + 0.3, "XY")
     marks += [Text(x, y, t, anchor="start" if t == "X" else "end") for x, y, t in names]
-    return bare_chart(marks, 380)
+    return bare_chart(marks, 350)
 
 
 def bare_chart(marks, height):
@@ -277,7 +283,24 @@ def fusion_view(passes=3, fused=False, elements=2**28, moment=0):
         "time of the FLOPs": si(flops / machine.fp32, "s"),
     }
     words = fusion_verdict(passes, fused, moment, moved, flops)
-    return View(fusion_chart(passes, fused, moment), words, told, len(all_events) + 1)
+    kernels, array = 1 if fused else passes, 2 * elements
+    bounds = roofline.time_bounds(
+        passes * elements, kernels * 2 * array, machine.fp32, machine.hbm_bandwidth
+    )
+    law = Formula(
+        "time if all overlaps",
+        "max(2 * kernels * array / bandwidth, passes * FLOPs_of_a_pass / peak)",
+        {
+            "kernels": (kernels, ""),
+            "array": (array, "byte"),
+            "bandwidth": (machine.hbm_bandwidth, "byte/s"),
+            "passes": (passes, ""),
+            "FLOPs_of_a_pass": (elements, "FLOP"),
+            "peak": (machine.fp32, "FLOP/s"),
+        },
+        (bounds.lower, "s"),
+    )
+    return View(fusion_chart(passes, fused, moment), words, told, len(all_events) + 1, law)
 
 
 def fusion_verdict(passes, fused, moment, moved, flops):

@@ -455,23 +455,31 @@ per_row = Question(
     smaller="roofline.int8_bytes",
 )
 
+
+def printed_sparse(key):
+    """The chip, and the rate in large print on its data sheet."""
+    device = accelerator(key)
+    return f"{device.name} prints {device.bf16_sparse / 1e12:.0f} TFLOPS"
+
+
 spec_sheet = Question(
     id="roofline.h100_critical_batch",
     chapter=CHAPTER,
     level="apply",
     prompt=(
-        "The data sheet of an {{key}} prints {{printed}} for bf16, with a footnote: with sparsity."
+        "The data sheet of an {{key}} for bf16, with a footnote: with sparsity."
         " From which batch on is a dense bf16 matmul compute-bound, as long as B is far below D"
         " and F?"
     ),
     parameters={
-        "key": chip("h100_sxm"),
-        "printed": Parameter("h100_sxm", show=lambda key: accelerator(key).bf16_sparse.printed),
+        "key": Parameter(
+            "h100_sxm", ("h100_sxm", "h200_sxm", "b200", "a100_80gb"), show=printed_sparse
+        ),
     },
-    expected=lambda key, printed: r.critical_batch(ridge(key)),
+    expected=lambda key: r.critical_batch(ridge(key)),
     unit="token",
     tolerance=0.03,
-    solution=lambda key, printed: derivation(
+    solution=lambda key: derivation(
         step(
             "The printed rate counts zeros that are skipped. The dense rate is half.",
             "printed / 2",
@@ -488,23 +496,23 @@ spec_sheet = Question(
     ),
     holds={
         "The dense rate is half": (
-            lambda key, printed: accelerator(key).bf16 == accelerator(key).bf16_sparse / 2
+            lambda key: accelerator(key).bf16 == accelerator(key).bf16_sparse / 2
         )
     },
     misconceptions=(
         Misconception(
             "sparse peak",
-            lambda key, printed: r.critical_batch(2 * ridge(key)),
+            lambda key: r.critical_batch(2 * ridge(key)),
             "You used the sparse rate. What can a dense matmul reach?",
         ),
         Misconception(
             "halved twice",
-            lambda key, printed: r.critical_batch(ridge(key), 1),
+            lambda key: r.critical_batch(ridge(key), 1),
             "Sparsity halves the peak; did something halve the bytes as well?",
         ),
         Misconception(
             "the link, not the memory",
-            lambda key, printed: r.critical_batch(
+            lambda key: r.critical_batch(
                 r.ridge_point(accelerator(key).bf16, accelerator(key).link_bandwidth)
             ),
             "You divided by the rate of NVLink. The weights here come from HBM.",
@@ -586,6 +594,48 @@ left_out = Question(
             "A smaller chip has a lower roof, too. What is the share a share of?",
         ),
     ),
+    smaller="roofline.share_of_roof",
+)
+
+share = Question(
+    id="roofline.share_of_roof",
+    chapter=CHAPTER,
+    level="recall",
+    prompt=(
+        "The lower bound of a product on a chip is {{bound}}. It is timed at {{time}}."
+        " What share of the roof does it reach?"
+    ),
+    parameters={
+        "bound": Parameter(120e-6, (80e-6, 90e-6, 120e-6, 140e-6), "s"),
+        "time": Parameter(160e-6, (150e-6, 160e-6, 200e-6), "s"),
+    },
+    expected=lambda bound, time: bound / time,
+    unit="%",
+    tolerance=0.02,
+    solution=lambda bound, time: derivation(
+        "The roof is a rate, and the bound is the time at that rate. A rate is FLOPs over time, and"
+        " the FLOPs cancel.",
+        step(
+            "Bound over measured time.", "bound / time", (bound / time, "%"), bound=bound, time=time
+        ),
+    ),
+    misconceptions=(
+        Misconception(
+            "time over bound",
+            lambda bound, time: time / bound,
+            "That is the time over the bound. Would a slow kernel have a large share?",
+        ),
+        Misconception(
+            "what is missing",
+            lambda bound, time: 1 - bound / time,
+            "That is the part of the time that the bound leaves unexplained. What is the rest?",
+        ),
+        Misconception(
+            "over the bound",
+            lambda bound, time: time / bound - 1,
+            "That is the time lost, over the bound. Which of the two is the whole here?",
+        ),
+    ),
 )
 
 in_the_cache = Question(
@@ -639,11 +689,22 @@ in_the_cache = Question(
             "That is what fits the cache. Which bytes are read?",
         ),
         Misconception(
+            "the rate itself",
+            lambda bandwidth, cache, size, time: size / time / 1e12,
+            "That is the rate, in TB/s. How many times that of the memory is it?",
+        ),
+        Misconception(
+            "memory is the limit",
+            lambda **_: 1.0,
+            "That is all that memory can do. What rate do the bytes and the measured time give?",
+        ),
+        Misconception(
             "bits",
             lambda bandwidth, cache, size, time: 8 * r.transfer_time(size, bandwidth) / time,
             "Size and bandwidth are both in bytes. Where does the eight come from?",
         ),
     ),
+    smaller="roofline.share_of_roof",
 )
 
 register(
@@ -655,6 +716,7 @@ register(
     exact_batch,
     per_row,
     spec_sheet,
+    share,
     left_out,
     in_the_cache,
 )
