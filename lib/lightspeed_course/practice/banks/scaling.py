@@ -175,6 +175,9 @@ one_part = Question(
             "You took away what is left of loading. Take away what is saved.",
         ),
     ),
+    holds={
+        "Loading is made": "definition",
+    },
 )
 
 wait_for_both = Question(
@@ -266,6 +269,9 @@ share_of_step = Question(
             "That says how many times the part fits into the whole. Turn it over.",
         ),
     ),
+    holds={
+        "how many times the part": "definition",
+    },
 )
 
 half = Question(
