@@ -175,8 +175,8 @@ predict("scaling.affordable_share", ..., seed="guess")
 reveal("scaling.affordable_share", seed="guess")
 
 # %% [markdown]
-# At an efficiency of four fifths the job costs a quarter more, so $s (n - 1)$ may be a quarter. {{holds
-# abs(1 / 0.8 - 1.25) < 1e-9}} The larger the machine, the smaller the share that it forgives: on a
+# At an efficiency of four fifths the job costs a quarter more, so $s (n - 1)$ may be a quarter.
+# {{holds abs(1 / 0.8 - 1.25) < 1e-9}} The larger the machine, the smaller the share that it forgives: on a
 # thousand processors, even a serial share of one in a thousand costs half of the machine.
 # {{holds abs(efficiency(amdahl_speedup(1000, serial=0.001), 1000) - 0.5) < 0.001}}
 #
@@ -455,9 +455,9 @@ ask("scaling.diagnose", seed="chapter")
 #   serial=0, kappa=0.01), 10)) < 1e-9}}
 #
 # **The divided part shrinks with $n$, and a cost $c(n)$ grows with it.** {{because definition}} At
-# first one more processor saves more than it costs. Past some $n$, here ten, it costs more than it
-# saves, and the job becomes slower. {{holds [usl_speedup(n + 1, serial=0, kappa=0.01) >
-# usl_speedup(n, serial=0, kappa=0.01) for n in range(1, 99)] == [n < 10 for n in range(1, 99)]}}
+# first one more processor saves more than it costs; {{because algebra}} past some $n$, here ten, it
+# costs more than it saves, and the job becomes slower. {{holds [usl_speedup(n + 1, serial=0,
+# kappa=0.01) > usl_speedup(n, serial=0, kappa=0.01) for n in range(1, 99)] == [n < 10 for n in range(1, 99)]}}
 #
 # $$\frac{T(n)}{T(1)} = s + \frac{p}{n} + c(n)$$
 #
@@ -832,25 +832,28 @@ ask("scaling.critical_path", seed="chapter")
 # %% [markdown]
 # ## How long does the training take?
 #
-# Training takes $6$ FLOPs for each of $P$ parameters and $D$ tokens (chapter 1); attention scores
-# are not counted. On $N$ chips with a peak of $X$ FLOP/s, of which the run reaches a share $U$, it
-# lasts
-#
-# $$T = \frac{6\,P\,D}{N\,X\,U}$$
+# Somebody asks how long a model will train on a cluster that you do not have yet. Start small, with
+# one token on one chip. Training takes $6$ FLOPs for each parameter and token (chapter 1); attention
+# scores are not counted.
 
 # %%
-a100 = accelerator("a100_80gb")
-params, tokens_seen, used = 1e9, 20e9, 0.4
-alone_days = training_time(training_flops(params, tokens_seen), 1, a100.bf16, used)
-large, corpus, cluster, used_there = 70e9, 15e12, 4096, 0.45
-llama70 = training_time(training_flops(large, corpus), cluster, h100.bf16, used_there)
-human_time(alone_days), human_time(llama70)
+params, corpus, cluster, reached_there = 405e9, 15e12, 16384, 0.4
+a_token = training_flops(params, 1)
+a_second = h100.bf16 * reached_there / a_token
+alone, together = (
+    training_time(training_flops(params, corpus), n, h100.bf16, reached_there) for n in (1, cluster)
+)
+a_token, a_second, human_time(alone), human_time(together)
 
 # %% [markdown]
-# A model of {{si(params, "parameter")}} and {{si(tokens_seen, "token")}} keeps one A100 at
-# {{used:.0%}} of its peak busy for {{alone_days:,.0f}} seconds, or {{human_time(alone_days)}}. With
-# {{si(large, "parameter")}} and {{si(corpus, "token")}}, {{cluster:,}} H100 at {{used_there:.0%}}
-# take {{human_time(llama70)}}.
+# With {{si(params, "parameter")}}, a token takes {{si(a_token, "FLOP")}}. An H100 that reaches
+# {{reached_there:.0%}} of its peak gets through {{a_second:.0f}} tokens a second. It would be busy
+# with {{si(corpus, "token")}} for {{human_time(alone)}}, and {{cluster:,}} of them for
+# {{human_time(together)}}. {{holds abs(alone - corpus / a_second) < 1e-6 * alone}} In general, with
+# $P$ parameters and $D$ tokens, on $N$ chips with a peak of $X$ FLOP/s of which the run reaches a
+# share $U$, training lasts
+#
+# $$T = \frac{6\,P\,D}{N\,X\,U}$$
 #
 # The equation divides by $N$ as if the work split perfectly. Everything that this chapter is about
 # is hidden in $U$, which falls as more chips work on the same job. {{holds
@@ -867,11 +870,11 @@ ask("training.days", seed="chapter")
 # $6PD$. **Hardware FLOPs utilization** (HFU) also counts work that is done twice: to save memory,
 # training often throws activations away and runs the forward pass again, which makes $8PD$ if all
 # of it is repeated. {{because definition}} HFU is never below MFU. {{holds all(hfu(params,
-# tokens_seen, 1e6, 1, a100.bf16, share) >= mfu(params, tokens_seen, 1e6, 1, a100.bf16) for share in
+# corpus, 1e6, 1, h100.bf16, share) >= mfu(params, corpus, 1e6, 1, h100.bf16) for share in
 # (0.0, 0.5, 1.0))}} Only MFU belongs in the equation above. {{because definition}}
 
 # %%
-used_runs = runs["utilization"]
+used_runs, a100 = runs["utilization"], accelerator("a100_80gb")
 full = training_flops(1, 1, recomputed=1) / training_flops(1, 1)
 full
 

@@ -44,7 +44,9 @@ def view(n=8, serial=0.05, kappa=2e-4):
         "efficiency": si(scaling.efficiency(speedup, n), "%", 2),
         "cost of the job, one processor = 1": si(n / speedup, "", 2),
         "serial share of the time on n (Gustafson's)": si(on_n, "%"),
-        "on 2 n, if the job grows too (Gustafson)": times(scaling.gustafson_speedup(2 * n, serial=on_n)),
+        "on 2 n, if the job grows (Gustafson)": times(
+            scaling.gustafson_speedup(2 * n, serial=on_n)
+        ),
     }
     charts = (
         speedups(n, serial, on_n, kappa, speedup, peak),

@@ -305,8 +305,8 @@ large_batch = Question(
     chapter=CHAPTER,
     level="apply",
     prompt=(
-        "A benchmark reaches its target after {{samples}} samples if the batch is tiny. Its critical"
-        " batch is {{critical}}. To keep a large cluster busy it takes a batch of"
+        "A benchmark reaches its target after {{samples}} samples if the batch is tiny. Its"
+        " critical batch is {{critical}}. To keep a large cluster busy it takes a batch of"
         " {{batch}}. How many samples does it need?"
     ),
     parameters={
