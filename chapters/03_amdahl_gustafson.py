@@ -176,9 +176,9 @@ reveal("scaling.affordable_share", seed="guess")
 
 # %% [markdown]
 # At an efficiency of four fifths the job costs a quarter more, so $s (n - 1)$ may be a quarter.
-# {{holds abs(1 / 0.8 - 1.25) < 1e-9}} The larger the machine, the smaller the share that it forgives: on a
-# thousand processors, even a serial share of one in a thousand costs half of the machine.
-# {{holds abs(efficiency(amdahl_speedup(1000, serial=0.001), 1000) - 0.5) < 0.001}}
+# {{holds abs(1 / 0.8 - 1.25) < 1e-9}} On a thousand processors, even a serial share of one in a
+# thousand costs half of the machine. {{holds abs(efficiency(amdahl_speedup(1000, serial=0.001),
+# 1000) - 0.5) < 0.001}}
 #
 # ## ◆ From a profile to p
 #
@@ -273,10 +273,9 @@ table(
 # %% [markdown]
 # ### One fast processor, or many?
 #
-# There is one more way to spend the money. A faster processor shortens the serial part, too. Many
-# slower ones never give more than $1 / s$, so one that is faster than that beats any number of
-# them. {{holds all(amdahl_speedup(10.0**k, parallel=p) < 1 / (1 - p) for p in shares for k in
-# range(9))}}
+# A faster processor shortens the serial part, too. Many slower ones never give more than $1 / s$,
+# so one that is faster than that beats any number of them. {{holds all(amdahl_speedup(10.0**k,
+# parallel=p) < 1 / (1 - p) for p in shares for k in range(9))}}
 
 # %%
 ask("scaling.fast_or_many", seed="chapter")
@@ -457,7 +456,8 @@ ask("scaling.diagnose", seed="chapter")
 # **The divided part shrinks with $n$, and a cost $c(n)$ grows with it.** {{because definition}} At
 # first one more processor saves more than it costs; {{because algebra}} past some $n$, here ten, it
 # costs more than it saves, and the job becomes slower. {{holds [usl_speedup(n + 1, serial=0,
-# kappa=0.01) > usl_speedup(n, serial=0, kappa=0.01) for n in range(1, 99)] == [n < 10 for n in range(1, 99)]}}
+# kappa=0.01) > usl_speedup(n, serial=0, kappa=0.01) for n in range(1, 99)] == [n < 10 for n in
+# range(1, 99)]}}
 #
 # $$\frac{T(n)}{T(1)} = s + \frac{p}{n} + c(n)$$
 #
@@ -469,10 +469,9 @@ ask("scaling.diagnose", seed="chapter")
 #
 # $$S(n) = \frac{n}{1 + s\,(n - 1) + κ\,n\,(n - 1)} \qquad n^* = \sqrt{\frac{1 - s}{κ} }$$
 #
-# Gunther, who found it, calls $s$ contention, and $κ$ coherence: the cost of each processor having
-# to hear from each of the others. For a peak on a hundred times as many processors $κ$ must be ten
-# thousand times as small. {{holds abs(usl_peak(serial=0.1, kappa=1e-8) / usl_peak(serial=0.1,
-# kappa=1e-4) - 100) < 1e-6}}
+# Gunther, who found it, calls $s$ contention and $κ$ coherence. For a peak on a hundred times as
+# many processors $κ$ must be ten thousand times as small. {{holds abs(usl_peak(serial=0.1,
+# kappa=1e-8) / usl_peak(serial=0.1, kappa=1e-4) - 100) < 1e-6}}
 
 # %%
 ask("scaling.peak", seed="read")
@@ -678,25 +677,22 @@ figure(
 # %%
 load, compute, sync, k = 0.05, 0.45, 0.06, 8
 kernel, launch = 2e-6, 5e-6
-divergent = 0.3
 lost = [load / (load + compute), sync / (sync + compute), sync / (sync + k * compute)]
-lost += [1 - kernel / launch, divergent / (1 + divergent)]
+lost += [1 - kernel / launch]
 [si(share, "%") for share in lost]
 
 # %% tags=["figure"]
 cause = [
     "data loading, not overlapped", "gradient sync, not overlapped",
-    f"the same, gradients of {k} micro-batches", "many small kernels", "warp divergence",
+    f"the same, gradients of {k} micro-batches", "many small kernels",
 ]  # fmt: skip
 why = [
     "the step waits for its batch", "everybody waits for the slowest link",
     "accumulate, then reduce once", f"launched every {si(launch, 's')}, done in {si(kernel, 's')}",
-    f"both sides of a branch, for {divergent:.0%} of the work",
 ]  # fmt: skip
 remedy = [
     "prefetch; more loader processes", "overlap with backward; larger batch",
     "a larger batch, which training must tolerate", "fuse; launch many at once (CUDA graphs)",
-    "sort the work; branch per warp",
 ]  # fmt: skip
 table(
     zip(cause, why, [si(share, "%", 2) for share in lost], remedy),
@@ -705,10 +701,9 @@ table(
 )
 
 # %% [markdown]
-# A *warp* is a group of threads that run in step, so it takes both sides of a branch one after the
-# other. {{because definition}} And gradient accumulation does not make synchronisation cheaper. It
-# makes each step larger, so that the share falls from {{lost[1]:.0%}} to {{lost[2]:.0%}}: for the
-# step this is weak scaling. {{holds lost[2] < lost[1]}}
+# Gradient accumulation does not make synchronisation cheaper. It makes each step larger, so that
+# the share falls from {{lost[1]:.0%}} to {{lost[2]:.0%}}: for the step this is weak scaling.
+# {{holds lost[2] < lost[1]}}
 
 # %%
 ask("scaling.accumulation", seed="chapter")
@@ -813,9 +808,9 @@ figure(
 # {{si(shape["fast network"].work, "s")}} and {{si(shape["slow network"].work, "s")}}.
 # {{because definition}} With overlap they take {{si(shape["fast network"].span, "s")}} and
 # {{si(shape["slow network"].span, "s")}}. On the slow network the backward pass is over after
-# {{si(done["B1"], "s")}}, and the last reduction only after {{si(done["R1"], "s")}}: {{holds
-# done["B1"] < done["R1"]}} the path leaves the backward pass
-# after one layer: {{" → ".join(shape["slow network"].path[4:])}}.
+# {{si(done["B1"], "s")}}, the last reduction after {{si(done["R1"], "s")}}: {{holds done["B1"] <
+# done["R1"]}} the path leaves the backward pass after one layer:
+# {{" → ".join(shape["slow network"].path[4:])}}.
 # {{holds sum(v[0] == "B" for v in shape["slow network"].path) == 1}}
 #
 # What should you make faster there? A profile adds up all parts: it shows more time on the GPU than
@@ -833,8 +828,8 @@ ask("scaling.critical_path", seed="chapter")
 # ## How long does the training take?
 #
 # Somebody asks how long a model will train on a cluster that you do not have yet. Start small, with
-# one token on one chip. Training takes $6$ FLOPs for each parameter and token (chapter 1); attention
-# scores are not counted.
+# one token on one chip. Training takes $6$ FLOPs for each parameter and token (chapter 1);
+# attention scores are not counted.
 
 # %%
 params, corpus, cluster, reached_there = 405e9, 15e12, 16384, 0.4
@@ -900,10 +895,8 @@ needed = hardware * model_flops / transformer_training_flops(1.0, *shape_1t, rec
 si(hardware, "%"), si(needed, "%")
 
 # %% [markdown]
-# The paper on Megatron gives {{hardware:.0%}} of peak for
-# a model of a trillion parameters. Its count of FLOPs includes a repeated forward pass, so that is
-# HFU; the MFU is {{needed:.0%}}. Beside another paper's MFU of forty per cent, it is the lower of
-# the two. {{holds needed < 0.4 < hardware}}
+# The paper on Megatron gives {{hardware:.0%}} of peak for a model of a trillion parameters. Its
+# count of FLOPs includes a repeated forward pass, so that is HFU; the MFU is {{needed:.0%}}.
 
 # %%
 ask("training.mfu_from_hfu", seed="chapter")
@@ -932,10 +925,9 @@ table(
 )
 
 # %% [markdown]
-# For the largest model, whose hours were not used, the prediction is off by
-# {{abs(predicted[-1] / hours[-1] - 1):.0%}}; in the worst row it is off by
-# {{max(abs(predicted / hours - 1)):.0%}}. {{holds P.argmax() == 3}} An estimate within ten per cent
-# is worth having for a single division, but do not expect more of it.
+# For the largest model, whose hours were not used, the prediction is off by {{abs(predicted[-1] /
+# hours[-1] - 1):.0%}}; in the worst row it is off by {{max(abs(predicted / hours - 1)):.0%}}.
+# {{holds P.argmax() == 3}} An estimate within ten per cent is worth having for a single division.
 # {{holds 0.08 < max(abs(predicted / hours - 1)) < 0.1}}
 #
 # **Strong scaling.** Take the share from the first step of each table, and let Amdahl's law predict
@@ -1012,8 +1004,6 @@ figure(
 #   bad first measurement. The laws take one processor's speed as given.
 # - **The job is not quite the same.** A larger batch may need more tokens for the same quality.
 #   MLPerf times contain that; efficiency in FLOP/s does not.
-# - **Utilization is not a constant.** In one family of models it ranged from {{each.min():.0%}} to
-#   {{each.max():.0%}}.
 # - **$κ$ is a straight line.** The cost of a ring has a plateau and a slope, and that of a tree a
 #   logarithm. The law with one $κ$ fits well near the points and predicts little beyond them.
 
@@ -1022,9 +1012,8 @@ figure(
 #
 # Submitters to MLPerf time one benchmark on systems of several sizes. Take each such series, fit a
 # law to its smaller systems, and predict the largest, which the fit has not seen. The medians and
-# speedups are ours: MLCommons has not verified them. {{because definition}} A forecast should also
-# say how far off it may be. So each comes with an interval, taken from the series of *other*
-# benchmarks. {{because definition}}
+# speedups are ours: MLCommons has not verified them. {{because definition}} Each forecast comes
+# with an interval, taken from the series of *other* benchmarks. {{because definition}}
 
 # %%
 series = {n: weigh(f"{n}-mlperf") for n in ("amdahl", "usl", "linear")}
@@ -1036,8 +1025,8 @@ table(
         for law, *others in zip(*((w.all, *w.by_regime) for w in series.values()))
     ],
     ["largest over next", "series", "Amdahl", "with κ", "half the time on twice", "inside"],
-    caption="Median error by law, and the share of series inside Amdahl's interval, which is made to"
-    " hold nine of ten. Unverified by MLCommons.",
+    caption="Median error by law, and the share of series inside Amdahl's interval, which is made"
+    " to hold nine of ten. Unverified by MLCommons.",
 )
 
 # %%
@@ -1061,8 +1050,8 @@ figure(
 #   series["usl"].all.median > amdahl.all.median}} a few sizes cannot tell $κ$ from the serial
 #   share. {{because algebra: two times cannot fix three unknowns}}
 # - **A series is not one job.** In {{late}} of {{amdahl.all.rows}} series the forecast is too long,
-#   which no growing cost explains: with its size, a system may also change its batch, its layout or
-#   its software. {{holds late > amdahl.all.rows / 2}}
+#   which no growing cost explains: a larger system may also change its batch, layout or software.
+#   {{holds late > amdahl.all.rows / 2}}
 # - **A speedup needs an interval.** {{because advice}} The runs of one system differ among
 #   themselves: the standard deviation of their times is {{spread:.1%}} of the mean, in the median.
 # - **More GPUs, more work.** A larger system is kept busy by a larger batch $B$, and that may need
@@ -1080,9 +1069,8 @@ ask("training.large_batch")
 # %% [markdown]
 # ## Measure it here
 #
-# A law about processors should be tried on some. The library has three jobs whose serial share is
-# known, because it is *counted*: each job is a number of pieces of one size, and one process must
-# do the first of them before the rest is split.
+# The library has three jobs whose serial share is known, because it is *counted*: each job is a
+# number of pieces of one size, and one process must do the first of them before the rest is split.
 #
 # - **Counting loops** keeps a core busy. Processes beyond your cores have to share them.
 #   {{because definition}}
@@ -1285,11 +1273,11 @@ figure(
 # them in proportion to the speedup, and finds {{sql.serial:.2%}} and {{sql.kappa:.3%}}. {{because
 # measured elsewhere: tests/laws/test_scaling.py shows that the weights make the difference}} The
 # published share lies outside our interval, from {{sql.serial_interval[0]:.2%}} to
-# {{sql.serial_interval[1]:.2%}}. {{holds mysql["published_serial"] > sql.serial_interval[1]}} Both
-# fits answer their own question correctly. But the interval describes scatter around the law, and
-# where residuals wander, the law itself holds only approximately. {{because definition}} So trust
-# the peak near {{sql.peak:.0f}} threads more than the second digit of $s$.
-# {{holds np.ptp(sql.peak_interval) / sql.peak < np.ptp(sql.serial_interval) / sql.serial}}
+# {{sql.serial_interval[1]:.2%}}. {{holds mysql["published_serial"] > sql.serial_interval[1]}} But
+# the interval describes scatter around the law, and where residuals wander, the law itself holds
+# only approximately. {{because definition}} So trust the peak near {{sql.peak:.0f}} threads more
+# than the second digit of $s$. {{holds np.ptp(sql.peak_interval) / sql.peak <
+# np.ptp(sql.serial_interval) / sql.serial}}
 #
 # ## What the model leaves out
 #
