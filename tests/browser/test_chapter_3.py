@@ -13,7 +13,7 @@ def test_dragging_n_passes_the_peak(chapter):
     explorer = chapter.run("explore()")
     chapter.says(explorer, "Doubling them")
     explorer.get_by_label("n", exact=True).focus()
-    for _ in range(8):
+    for _ in range(14):
         chapter.keyboard.press("ArrowRight")
     chapter.says(explorer, "Past the peak")
     explorer.scroll_into_view_if_needed()

@@ -29,7 +29,7 @@ ROOM = 1.3  # beyond the last of them, so that a point there does not lie on the
 GRID = by_ratio(1, MOST, 81)
 
 
-def view(n=32, serial=0.05, kappa=2e-4):
+def view(n=8, serial=0.05, kappa=2e-4):
     """Speedup, efficiency and cost of a job with this serial share and this growing cost."""
     speedup = scaling.usl_speedup(n, serial=serial, kappa=kappa)
     peak = scaling.usl_peak(serial=serial, kappa=kappa)
@@ -44,7 +44,9 @@ def view(n=32, serial=0.05, kappa=2e-4):
         "efficiency": si(scaling.efficiency(speedup, n), "%", 2),
         "cost of the job, one processor = 1": si(n / speedup, "", 2),
         "serial share of the time on n (Gustafson's)": si(on_n, "%"),
-        "a job grown to 2 n (Gustafson)": times(scaling.gustafson_speedup(2 * n, serial=on_n)),
+        "on 2 n, if the job grows (Gustafson)": times(
+            scaling.gustafson_speedup(2 * n, serial=on_n)
+        ),
     }
     charts = (
         speedups(n, serial, on_n, kappa, speedup, peak),
@@ -168,7 +170,7 @@ def explore():
     return explorer(
         view,
         [
-            LogSlider("n", "n", 1, MOST, 32, whole=True, per_decade=10),
+            LogSlider("n", "n", 1, MOST, 8, whole=True, per_decade=10),
             LogSlider(
                 "serial",
                 "serial share s, on one",
@@ -182,9 +184,8 @@ def explore():
             LogSlider("kappa", "growing cost κ", 1e-7, 0.001, 2e-4, per_decade=5),
         ],
         caption=(
-            "s bends the curve, κ turns it down. Find the n at which half of the money is wasted,"
-            " and the one past which more makes it slower. Gustafson's line takes the serial share"
-            " that the same job has on n processors, without κ, so it meets Amdahl's curve there."
+            "s bends the curve, κ turns it down. Gustafson's line takes the serial share that the"
+            " same job has on n processors, without κ, so it meets Amdahl's curve there."
         ),
         alt=(
             "Two charts over the number of processors: speedup for a perfect machine, by Gustafson,"

@@ -332,7 +332,7 @@ def findings(scaling):
     )
     if scaling.amdahl:
         found.append(
-            f"The times themselves give a share of {scaling.amdahl.mean:.1%}"
+            f"The share that fits all of the times is {scaling.amdahl.mean:.1%}"
             f" ({scaling.amdahl.low:.1%} to {scaling.amdahl.high:.1%}); the serial part alone took"
             f" {scaling.timed:.1%}."
         )

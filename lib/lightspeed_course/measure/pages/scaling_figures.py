@@ -121,7 +121,7 @@ def scaling_table(shown, found):
         "processes",
         "speedup",
         "Amdahl, share by count",
-        "Karp–Flatt share (interval)",
+        "Karp–Flatt share (95 %)",
     ]
     serial = ", ".join(
         f"{scaling.PARTS[n][0]} of {sum(scaling.PARTS[n])} pieces of {scaling.JOBS[n]}"

@@ -131,6 +131,149 @@ grown = Question(
     },
 )
 
+one_part = Question(
+    id="scaling.one_part",
+    chapter=CHAPTER,
+    level="recall",
+    prompt=(
+        "A step takes {{whole}}, of which {{loading}} is loading. Loading is made {{factor}} times"
+        " faster, and the rest stays. How long does the step take now?"
+    ),
+    parameters={
+        "whole": Parameter(500, (400, 500, 600), "ms"),
+        "loading": Parameter(200, (120, 160, 200), "ms"),
+        "factor": Parameter(4, (4, 8)),
+    },
+    expected=lambda whole, loading, factor: whole - loading + loading / factor,
+    unit="ms",
+    tolerance=0.005,
+    solution=lambda whole, loading, factor: derivation(
+        step("What stays:", "whole - loading", whole=(whole, "s"), loading=(loading, "s")),
+        step(
+            "Add what is left of loading.",
+            "whole - loading + loading / factor",
+            (whole - loading + loading / factor, "s"),
+            whole=(whole, "s"),
+            loading=(loading, "s"),
+            factor=factor,
+        ),
+    ),
+    misconceptions=(
+        Misconception(
+            "everything faster",
+            lambda whole, loading, factor: whole / factor,
+            "That makes the whole step faster. Which part of it is loading?",
+        ),
+        Misconception(
+            "loading takes no time",
+            lambda whole, loading, factor: whole - loading,
+            "That is the step without loading. How long does loading still take?",
+        ),
+        Misconception(
+            "the new part subtracted",
+            lambda whole, loading, factor: whole - loading / factor,
+            "You took away what is left of loading. Take away what is saved.",
+        ),
+    ),
+    holds={
+        "Loading is made": "definition",
+    },
+)
+
+wait_for_both = Question(
+    id="scaling.wait_for_both",
+    chapter=CHAPTER,
+    level="recall",
+    prompt=(
+        "Two tasks start at the same moment, each on a GPU of its own. One takes {{one}}, the other"
+        " {{other}}. A third task needs both results. How soon can it start?"
+    ),
+    parameters={
+        "one": Parameter(40, (30, 40, 45), "ms"),
+        "other": Parameter(70, (50, 70, 80), "ms"),
+    },
+    expected=lambda one, other: max(one, other),
+    unit="ms",
+    tolerance=0.005,
+    solution=lambda one, other: derivation(
+        "The two run at the same time, so their times are not added.",
+        step(
+            "Both results are there when the slower task is done.",
+            "max(one, other)",
+            (max(one, other), "s"),
+            one=(one, "s"),
+            other=(other, "s"),
+        ),
+    ),
+    misconceptions=(
+        Misconception(
+            "one after the other",
+            lambda one, other: one + other,
+            "That adds them up, as on one GPU. When does each of them end?",
+        ),
+        Misconception(
+            "the first result",
+            lambda one, other: min(one, other),
+            "Then one result is there. What of the other?",
+        ),
+        Misconception(
+            "the mean",
+            lambda one, other: (one + other) / 2,
+            "Work that is not shared does not level out. When does each of them end?",
+        ),
+    ),
+    holds={
+        "at the same moment": "definition",
+        "Then one result is there": "definition",
+    },
+)
+
+share_of_step = Question(
+    id="scaling.share_of_step",
+    chapter=CHAPTER,
+    level="recall",
+    prompt=(
+        "A step computes for {{compute}} and then synchronises for {{sync}}. What share of the"
+        " step is synchronisation?"
+    ),
+    parameters={
+        "compute": Parameter(90, (80, 90, 120), "ms"),
+        "sync": Parameter(30, (20, 30, 36), "ms"),
+    },
+    expected=lambda compute, sync: sync / (compute + sync),
+    unit="%",
+    solution=lambda compute, sync: derivation(
+        step("The whole step:", "compute + sync", compute=(compute, "s"), sync=(sync, "s")),
+        step(
+            "The part over the whole.",
+            "sync / (compute + sync)",
+            (sync / (compute + sync), "%"),
+            compute=(compute, "s"),
+            sync=(sync, "s"),
+        ),
+    ),
+    misconceptions=(
+        Misconception(
+            "over the other part",
+            lambda compute, sync: sync / compute,
+            "You took it over the computation. What is the whole here?",
+        ),
+        Misconception(
+            "the other share",
+            lambda compute, sync: compute / (compute + sync),
+            "That is the share of the computation. Which of the two is asked?",
+        ),
+        Misconception(
+            "a factor",
+            lambda compute, sync: (compute + sync) / sync,
+            "That says how many times the part fits into the whole. Turn it over.",
+        ),
+    ),
+    holds={
+        "how many times the part": "definition",
+    },
+)
+
 half = Question(
     id="scaling.half_wasted",
     chapter=CHAPTER,
@@ -252,10 +395,10 @@ offer = Question(
 )
 
 PROFILE = {
-    "setup": Parameter(100, (50, 100, 150), "ms"),
-    "compute": Parameter(900, (800, 900, 1200), "ms"),
-    "finish": Parameter(100, (40, 100, 120), "ms"),
-    "n": Parameter(100, (50, 100, 200)),
+    "setup": Parameter(120, (100, 120, 150), "ms"),
+    "compute": Parameter(800, (800, 900, 1200), "ms"),
+    "finish": Parameter(80, (60, 80, 100), "ms"),
+    "n": Parameter(50, (50, 100, 200)),
 }
 
 
@@ -335,6 +478,7 @@ profile = Question(
         "That is what remains": "definition",
         "Even a compute part": "algebra",
     },
+    smaller="scaling.one_part",
 )
 
 affordable = Question(
@@ -442,7 +586,8 @@ measured = Question(
         Misconception(
             "not renormalised",
             lambda n, speedup: 1 / speedup - 1 / n,
-            "Nearly. In Amdahl's law s occurs in two places: the parallel share is 1 - s.",
+            "Nearly. In Amdahl's law s occurs in two places: as itself, and in the parallel share"
+            " 1 - s.",
         ),
         Misconception(
             "Gustafson's share",
@@ -549,6 +694,11 @@ price = Question(
         ),
         Misconception("the machines", lambda serial, n: n, "They are paid for a shorter time."),
         Misconception(
+            "the limit",
+            lambda serial, n: 1 / serial,
+            "That is the limit of the speedup. Has the bill one?",
+        ),
+        Misconception(
             "efficiency",
             lambda serial, n: s.amdahl_speedup(n, serial=serial) / n,
             "That is the value you get for the money. Turn it over.",
@@ -557,19 +707,22 @@ price = Question(
             "no loss", lambda serial, n: 1, "That is the price of a job that scales perfectly."
         ),
     ),
+    holds={
+        "That is the limit of the speedup": lambda serial, n: (
+            abs(s.amdahl_speedup(math.inf, serial=serial) - 1 / serial) < 1e-9
+        ),
+    },
     smaller="scaling.offer",
 )
 
-STEPS = ("load", "left", "right", "reduce")
 
-
-def task_graph(load, left, right, reduce):
+def task_graph(load, longer, shorter, reduce):
     return s.work_span(
         {
             "load": (load, ()),
-            "left": (left, ("load",)),
-            "right": (right, ("load",)),
-            "reduce": (reduce, ("left", "right")),
+            "longer": (longer, ("load",)),
+            "shorter": (shorter, ("load",)),
+            "reduce": (reduce, ("longer", "shorter")),
         }
     )
 
@@ -579,14 +732,14 @@ critical = Question(
     chapter=CHAPTER,
     level="apply",
     prompt=(
-        "A step loads a batch ({{load}}), then runs two independent branches ({{left}} and"
-        " {{right}}), then reduces both results ({{reduce}}). How long does it take at least, on"
+        "A step loads a batch ({{load}}), then runs two independent branches ({{longer}} and"
+        " {{shorter}}), then reduces both results ({{reduce}}). How long does it take at least, on"
         " any number of processors?"
     ),
     parameters={
         "load": Parameter(10, (5, 10, 15), "ms"),
-        "left": Parameter(60, (50, 60, 70), "ms"),
-        "right": Parameter(30, (20, 30, 35), "ms"),
+        "longer": Parameter(60, (50, 60, 70), "ms"),
+        "shorter": Parameter(30, (20, 30, 35), "ms"),
         "reduce": Parameter(20, (8, 20, 25), "ms"),
     },
     expected=lambda **steps: task_graph(**steps).span,
@@ -596,13 +749,13 @@ critical = Question(
         "The branches run at the same time, but the reduction waits for both of them.",
         step(
             "So the longest chain goes through the slower branch.",
-            "load + max(left, right) + reduce",
+            "load + max(longer, shorter) + reduce",
             (task_graph(**steps).span, "s"),
             **{name: (time, "s") for name, time in steps.items()},
         ),
         step(
             "The whole work, for comparison.",
-            "load + left + right + reduce",
+            "load + longer + shorter + reduce",
             (task_graph(**steps).work, "s"),
             **{name: (time, "s") for name, time in steps.items()},
         ),
@@ -619,23 +772,28 @@ critical = Question(
         ),
         Misconception(
             "the longest step",
-            lambda load, left, right, reduce: max(load, left, right, reduce),
+            lambda load, longer, shorter, reduce: max(load, longer, shorter, reduce),
             "Some steps cannot start before others end.",
         ),
         Misconception(
             "the shorter branch",
-            lambda load, left, right, reduce: load + min(left, right) + reduce,
+            lambda load, longer, shorter, reduce: load + min(longer, shorter) + reduce,
             "The reduction waits for both branches. For which of them longer?",
         ),
         Misconception(
             "branches averaged",
-            lambda load, left, right, reduce: load + (left + right) / 2 + reduce,
+            lambda load, longer, shorter, reduce: load + (longer + shorter) / 2 + reduce,
             "Two processors share the branches, but one step runs on one of them.",
         ),
     ),
     holds={
-        "the longest chain": lambda load, left, right, reduce: (
-            abs(task_graph(load, left, right, reduce).span - load - max(left, right) - reduce)
+        "the longest chain": lambda load, longer, shorter, reduce: (
+            abs(
+                task_graph(load, longer, shorter, reduce).span
+                - load
+                - max(longer, shorter)
+                - reduce
+            )
             < 1e-12
         ),
         "no machine gives more": lambda **steps: (
@@ -643,6 +801,7 @@ critical = Question(
             <= task_graph(**steps).work * (1 + 1e-12)
         ),
     },
+    smaller="scaling.wait_for_both",
 )
 
 accumulate = Question(
@@ -707,6 +866,7 @@ accumulate = Question(
         "That synchronises after every": "definition",
         "The whole becomes longer": lambda compute, sync, k: k * compute + sync > compute + sync,
     },
+    smaller="scaling.share_of_step",
 )
 
 # --- functions to write -----------------------------------------------------------------------
@@ -1215,6 +1375,9 @@ register(
     offer,
     limit,
     grown,
+    one_part,
+    wait_for_both,
+    share_of_step,
     half,
     profile,
     affordable,

@@ -253,23 +253,70 @@ from_hfu = Question(
     smaller="training.flops_per_parameter",
 )
 
+at_critical = Question(
+    id="training.critical_batch",
+    chapter=CHAPTER,
+    level="recall",
+    prompt=(
+        "A benchmark reaches its target after {{samples}} samples if the batch is tiny. How many"
+        " does it need at its critical batch?"
+    ),
+    parameters={
+        "samples": Parameter(4_000_000, (1_000_000, 4_000_000, 6_000_000), show=lambda v: f"{v:,}"),
+    },
+    expected=lambda samples: t.samples_to_target(1.0, samples, 1.0),
+    tolerance=0.01,
+    solution=lambda samples: derivation(
+        "Samples grow with the batch as $1 + B / B_c$, and here $B = B_c$.",
+        step(
+            "The samples of tiny batches are needed once, and once more for the one critical"
+            " batch.",
+            "samples * (1 + 1)",
+            t.samples_to_target(1.0, samples, 1.0),
+            samples=samples,
+        ),
+    ),
+    misconceptions=(
+        Misconception(
+            "free batch",
+            lambda samples: samples,
+            "That is the count for tiny batches. What does a larger batch cost?",
+        ),
+        Misconception(
+            "half as many",
+            lambda samples: samples / 2,
+            "It takes fewer steps, but each of them has a whole batch of samples.",
+        ),
+        Misconception(
+            "half as many more",
+            lambda samples: 1.5 * samples,
+            "How large is the batch over the critical one? Add that to one.",
+        ),
+    ),
+    holds={
+        "It takes fewer steps": lambda samples: (
+            t.samples_to_target(2.0, samples, 1.0) / 2.0 < t.samples_to_target(1.0, samples, 1.0)
+        ),
+    },
+)
+
 large_batch = Question(
     id="training.large_batch",
     chapter=CHAPTER,
     level="apply",
     prompt=(
-        "A benchmark reaches its target after {{least}} samples if the batch is tiny. Its critical"
-        " batch is {{critical}}. To keep a large cluster busy it takes a batch of"
+        "A benchmark reaches its target after {{samples}} samples if the batch is tiny. Its"
+        " critical batch is {{critical}}. To keep a large cluster busy it takes a batch of"
         " {{batch}}. How many samples does it need?"
     ),
     parameters={
-        "least": Parameter(2_000_000, (1_000_000, 3_000_000), show=lambda v: f"{v:,}"),
+        "samples": Parameter(2_000_000, (1_000_000, 3_000_000), show=lambda v: f"{v:,}"),
         "critical": Parameter(4096, (2048, 8192), show=lambda v: f"{v:,}"),
         "batch": Parameter(16384, (12288, 32768), show=lambda v: f"{v:,}"),
     },
-    expected=lambda least, critical, batch: t.samples_to_target(batch, least, critical),
+    expected=lambda samples, critical, batch: t.samples_to_target(batch, samples, critical),
     unit="",
-    solution=lambda least, critical, batch: derivation(
+    solution=lambda samples, critical, batch: derivation(
         step(
             "How many critical batches is the batch?",
             "batch / critical",
@@ -278,9 +325,9 @@ large_batch = Question(
         ),
         step(
             "The samples of tiny batches are needed once, and once more for each critical batch.",
-            "least * (1 + batch / critical)",
-            t.samples_to_target(batch, least, critical),
-            least=least,
+            "samples * (1 + batch / critical)",
+            t.samples_to_target(batch, samples, critical),
+            samples=samples,
             batch=batch,
             critical=critical,
         ),
@@ -288,26 +335,34 @@ large_batch = Question(
     ),
     holds={
         "but it has more to do": (
-            lambda least, critical, batch: t.samples_to_target(batch, least, critical) > 2 * least
+            lambda samples, critical, batch: (
+                t.samples_to_target(batch, samples, critical) > 2 * samples
+            )
         ),
     },
     misconceptions=(
         Misconception(
             "free batch",
-            lambda least, critical, batch: least,
+            lambda samples, critical, batch: samples,
             "That is the count for tiny batches. What does a batch above the critical one cost?",
         ),
         Misconception(
+            "at the critical batch",
+            lambda samples, critical, batch: 2 * samples,
+            "That holds at the critical batch. How many critical batches is this one?",
+        ),
+        Misconception(
             "in proportion",
-            lambda least, critical, batch: least * batch / critical,
+            lambda samples, critical, batch: samples * batch / critical,
             "The samples of a tiny batch are needed as well: they are the 1 in the sum.",
         ),
         Misconception(
             "steps",
-            lambda least, critical, batch: t.samples_to_target(batch, least, critical) / batch,
+            lambda samples, critical, batch: t.samples_to_target(batch, samples, critical) / batch,
             "That is how many steps it takes. A step has a whole batch of samples.",
         ),
     ),
+    smaller="training.critical_batch",
 )
 
-register(per_token, days, mfu, from_hfu, large_batch)
+register(per_token, days, mfu, from_hfu, at_critical, large_batch)
