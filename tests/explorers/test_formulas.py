@@ -12,7 +12,7 @@ from lightspeed import collectives, networks, queueing, scaling, serving
 from lightspeed.catalog import find, link
 from lightspeed.precision import FORMATS
 from lightspeed.roofline import WIDTH, matmul_bytes, matmul_flops, time_bounds, transfer_time
-from lightspeed_course.explorers import precision
+from lightspeed_course.explorers import precision, requests
 from lightspeed_course.explorers.numbers import paths
 from lightspeed_course.explorers.queueing import limits as fit_and_allowed
 from lightspeed_course.measure.machine import hardware
@@ -101,6 +101,12 @@ def number_of(s):
     return f.decode(precision.code_of(f, s["rest"], s))
 
 
+def queued(s, shown):
+    """The load at first; Little's law once somebody came."""
+    inside = dict(shown.facts)["inside, mean so far"]
+    return si(s["load"], "%") if shown.formula.name == "load" else inside
+
+
 # What the formula's result must be: by the law, or as a fact of the view that has tests of its own.
 RESULTS = {
     "roofline.explore": (lambda s, _: matmul(s), "s"),
@@ -119,6 +125,14 @@ RESULTS = {
         "%",
     ),
     "queueing.explore_serving": (decoding, "s"),
+    "requests.explore_queue": (queued, None),
+    "requests.explore_batching": (
+        lambda s, _: max(
+            sum(requests.lengths(s["seed"], s["mixed"])) / s["slots"],
+            max(requests.lengths(s["seed"], s["mixed"])),
+        ),
+        "",
+    ),
     "nccl.explore": (fact("busbw"), ""),
     "parallelism.explore": (fact("MFU"), "%"),
     "network.explore": (
