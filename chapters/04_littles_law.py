@@ -214,9 +214,9 @@ explore_queue()
 #   average. This part of your wait is two fifths of a second. {{holds abs(0.8 * 0.5 - 2 / 5) <
 #   1e-12}}
 # - Then there is the queue. By Little's law it holds as many requests as come during one mean wait.
-#   Four fifths of a request come in a second, {{holds abs(concurrency(0.8, 1) - 4 / 5) < 1e-12}}
-#   and each takes one second to serve. So this part is four fifths of the mean wait. {{because
-#   algebra}}
+#   {{because algebra}} Four fifths of a request come in a second, {{holds abs(concurrency(0.8, 1) -
+#   4 / 5) < 1e-12}} and each takes one second to serve. So this part is four fifths of the mean
+#   wait. {{because algebra}}
 # - The mean wait, then, is two fifths of a second and four fifths of itself. {{because algebra}} So
 #   two fifths of a second are one fifth of it, and the wait is {{md1(0.8, 1).Wq:.0f}} s. {{holds
 #   abs(md1(0.8, 1).Wq - 0.8 * 0.5 / (1 - 0.8)) < 1e-9}}
@@ -391,8 +391,7 @@ figure(
 # After $t$ means, the share $e^{-t}$ is still inside. So one request in a hundred takes more than
 # {{sojourn_percentile(0.99, 5, server) / mm1(5, server).W:.1f}} times the mean, the logarithm of a
 # hundred, at *every* load. {{holds abs(sojourn_percentile(0.99, 9, server) / mm1(9, server).W -
-# np.log(100)) < 1e-9}} A tail of that size is normal; a rising mean is the sign of trouble. So
-# compare the tail with the mean before you call it a problem.
+# np.log(100)) < 1e-9}} A tail of that size is normal; a rising mean is the sign of trouble.
 #
 # ### Answers of different length
 #
@@ -439,7 +438,8 @@ capped = np.minimum(mixed, mixed.max() / 2)
 shorter = mg1(rate, 1 / capped.mean(), capped.var()).Wq
 
 # %% [markdown]
-# Cap the longest answers at half their length, and the mean wait falls to {{shorter:.2f}} s. Both
+# Cap the longest answers at half their length, and the mean wait falls to {{shorter:.2f}} s.
+# {{holds shorter < mg1(rate, server, mixed.var()).Wq}} Both
 # parts of the formula help: $R$ falls to {{(capped**2).mean() / (mixed**2).mean():.0%}} of what it
 # was, because squares count, and the free share grows from {{1 - rate / server:.0%}} to {{1 - rate
 # * capped.mean():.0%}}, because a third of the work is gone. {{holds 0.3 < 1 - capped.mean() *
@@ -579,9 +579,8 @@ ask("queueing.where_to_queue", seed="chapter")
 mm1(12, server)
 
 # %% [markdown]
-# What happens instead takes time, and that is the danger: at first the dashboard looks fine. Of
-# these three runs, two have a load that the server can handle.
-# {{holds 0.8 < 1 and 0.95 < 1 < 1.2}}
+# What happens instead takes time: at first the dashboard looks fine. Of these three runs, two have
+# a load that the server can handle. {{holds 0.8 < 1 and 0.95 < 1 < 1.2}}
 
 # %%
 horizon, steps = 60, np.linspace(0, 60, 300)
@@ -665,10 +664,19 @@ table(
 # ## The join: serving a language model
 #
 # A replica of a language model decodes a batch of requests together: each step gives each of them
-# one token. {{because definition}} So a replica has slots, as a pool has servers. If it waits until
-# its whole batch is done, what do the slots of the short answers do meanwhile? *Continuous
-# batching* gives a slot to the next request as soon as it is free. {{because definition}} Play
-# both.
+# one token. {{because definition}} So a replica has slots, as a pool has servers. Do a case on
+# paper: two slots, and answers A of three tokens, B of one and C of two. A letter is a token.
+#
+# ```
+#          the whole batch first     a slot as soon as it is free
+# slot 0   A A A C C                 A A A
+# slot 1   B . . . .                 B C C
+# ```
+#
+# If C waits until the batch of A and B is done, that takes five steps, and B's slot is idle for
+# four of them. {{holds 3 + 2 == 5 and 2 * 5 - (3 + 1 + 2) == 4}} *Continuous batching* gives C the
+# slot as soon as it is free: three steps, and no way takes fewer, for two slots make two tokens a
+# step. {{holds max(3, 1 + 2) == 3 == (3 + 1 + 2) / 2}} Play both for longer answers.
 
 # %%
 from lightspeed_course.explorers.requests import explore_batching
@@ -744,11 +752,11 @@ table(
 # {{holds batches[2] < knee_batch(**replica) < batches[3]}} Kleinrock defines it as the point at
 # which throughput divided by latency is greatest. {{because definition}} Here that is $B / t(B)^2$.
 # One more request raises $B$ by $1/B$ of itself, and $t$ by the share of the step that reads one
-# cache, which counts twice in the square. So the two balance where all caches together are half of
-# the step: they take as long to read as the weights. {{because algebra}} If arithmetic catches up
-# with the weights before that, at the critical batch of chapter 2, the knee is there: {{holds
-# np.argmax([b / decode_step(b, **replica).time ** 2 for b in range(1, 400)]) + 1 ==
-# round(knee_batch(**replica))}}
+# cache, which counts twice in the square. {{because algebra}} So the two balance where all caches
+# together are half of the step: they take as long to read as the weights. {{because algebra}} If
+# arithmetic catches up with the weights before that, at the critical batch of chapter 2, the knee
+# is there: {{holds np.argmax([b / decode_step(b, **replica).time ** 2 for b in range(1, 400)]) + 1
+# == round(knee_batch(**replica))}}
 #
 # $$B_\text{knee} = \min\left(\frac{\text{weights} }{\text{cache} },\ B_\text{crit}\right)$$
 
@@ -868,8 +876,7 @@ figure(
 # ### Who reads the prompts?
 #
 # Every answer needs its prompt read first, at two FLOPs per parameter and token; attention scores
-# come on top. {{because definition}} Little's law counts the servers that this keeps busy: the rate
-# of requests, times how long each takes.
+# come on top. {{because definition}}
 
 # %%
 prompt = context - answer // 2
@@ -879,19 +886,22 @@ shared = 1 / (prefill + answer * step / allowed)
 prefill, round(feeders, 2), round(shared, 2)
 
 # %% [markdown]
-# With prompts of {{prompt:,}} tokens, reading them takes at least {{si(prefill, "s")}} each and is
-# most of the work: to keep this replica supplied, {{feeders:.1f}} others must do nothing else.
-# {{holds feeders > 1}} If one replica did both, each request would cost it its prefill and its
-# share of the steps, and the ceiling would fall from {{most:.1f}} to {{shared:.1f}} requests a
-# second. {{holds shared < most}} A ceiling computed from decoding alone holds only if other
-# machines read the prompts. {{because definition}}
+# A prompt of {{prompt:,}} tokens takes at least {{si(prefill, "s")}}. {{because algebra: attention
+# comes on top}} If the replica reads it itself, its {{allowed:.0f}} answers stand still for as long
+# as {{prefill / step:.0f}} steps. {{because definition}} If others read it, Little's law counts
+# them: the rate of requests, times how long each takes, is {{feeders:.1f}} replicas that do nothing
+# else. {{holds abs(feeders - most * prefill) < 1e-9}} If one replica did both, each request would
+# cost it its prefill and its share of the steps, and the ceiling would fall from {{most:.1f}} to
+# {{shared:.1f}} requests a second. {{holds shared < most}} A ceiling computed from decoding alone
+# holds only if other machines read the prompts. {{because definition}}
 
 # %% [markdown]
 # ## ◆ Try it
 #
 # Find the load at which a request takes twice its service time on average: for one server, then for
 # many. Each request in service holds memory, its KV cache. Make the caches so large that there is
-# no room for a request at every server: then memory is the limit.
+# no room for a request at every server: then memory is the limit. The upper curve is the 99th
+# percentile, the time that one request in a hundred exceeds. {{because definition}}
 
 # %%
 from lightspeed_course.explorers.queueing import explore, explore_serving
@@ -911,7 +921,8 @@ explore_serving()
 # ## Worked problems
 #
 # Work with a pencil first, and with the library where a law has too many terms for one. The first
-# two questions are from chapters 2 and 3: the same service, seen as hardware and as scaling.
+# two questions are from chapters 2 and 3: what a new chip does for a service, and what more of them
+# do.
 
 # %%
 ask("queueing.checkpoint_hardware", seed="read")
@@ -1034,7 +1045,7 @@ figure(
 #
 # - **One GPU in fp16** reaches {{span["one GPU, fp16"]}} of the bound, whatever the batch:
 #   {{holds np.ptp([s for _, s in groups["one GPU, fp16"]]) < 0.05}} bandwidth and peak are never
-#   used in full, and there are gaps between kernels. One factor for the chip would correct that.
+#   used in full, and there are gaps between kernels.
 # - **One GPU in fp8** reaches {{span["one GPU, fp8"]}}. It reaches least with the largest batch,
 #   the only one so large that arithmetic takes longer than reading the weights,
 #   {{holds min(groups["one GPU, fp8"], key=lambda p: p[1]) == max(groups["one GPU, fp8"])}} {{holds
@@ -1049,8 +1060,7 @@ figure(
 #   twice in every layer, and wait for each other. Chapters 6 and 7 compute what that costs. Until
 #   then, take the results for the replica of {{chips}} as upper bounds.
 #
-# Does one factor turn the bound into an estimate? Take it from the smallest batch of each group,
-# and predict the others.
+# Does one factor turn the bound into an estimate? Take it from the smallest batch of each group.
 
 # %%
 factors = {name: min(points) for name, points in groups.items()}
@@ -1145,10 +1155,9 @@ si(step, "s")
 # {{varies["Azure code"]:.0f}} times their mean, {{holds varies["Azure code"] > 10}} and the formula
 # gives {{by_trace["Azure code"].ratios[1]:.0%}} of the wait. {{holds
 # by_trace["Azure code"].ratios[2] < 0.2}} Mooncake's conversations look bursty as well, but their
-# clock has steps of {{step:.0f}} s: {{holds step > 1}} part of that is the clock. Look at how a
-# trace was stamped before you fit anything to it. {{because advice}} The synthetic trace is as good
-# as random, {{holds abs(varies["Mooncake synthetic"] - 1) < 0.05}} and says nothing of users.
-# {{because definition}}
+# clock has steps of {{step:.0f}} s: {{holds step > 1}} part of that is the clock. The synthetic
+# trace is as good as random, {{holds abs(varies["Mooncake synthetic"] - 1) < 0.05}} and says
+# nothing of users. {{because definition}}
 
 # %% [markdown]
 # ## Measure it here
@@ -1206,8 +1215,7 @@ queueing_little(mine)
 queueing_latency(mine)
 
 # %% [markdown]
-# There are three reasons why a point may lie off the curve, and the figure
-# keeps them apart.
+# A point may lie off the curve for three reasons, which the figure keeps apart.
 #
 # - **The run is short.** The formulas describe a queue that has run forever. This one began empty,
 #   and near full load it was not given the time to grow. The band shows where nine of ten runs of
@@ -1295,8 +1303,7 @@ gallery("04")
 # ## ◆ Back to the overnight traffic
 #
 # A fifth more traffic, and answers take far longer. {{because design: a story}} Here are the server
-# as it was, as it is, and two remedies. Beside the mean is the 99th percentile, the time that one
-# request in a hundred exceeds. {{because definition}}
+# as it was, as it is, and two remedies.
 
 # %%
 before, more = 0.8, 0.2  # load and growth; a service of the old server takes a second
@@ -1388,17 +1395,14 @@ limit, si(within, "%")
 
 # %% [markdown]
 # It does, up to {{within:.0%}} of the most, or {{within * most:.1f}} requests a second.
-# {{holds serving_queue(within * most, answer, int(allowed), **replica).W <= limit}} Alone, a
-# request would take {{si(answer * sizes[1], "s")}} for its tokens, and {{si(prefill, "s")}} or more
-# for its prompt. {{holds answer * sizes[1] + prefill < limit}}
+# {{holds serving_queue(within * most, answer, int(allowed), **replica).W <= limit}}
 
 # %% [markdown]
 # ### A burst, and a mean that can't be
 #
 # The Offline scenario of MLPerf inference hands all samples over at once. {{because definition}}
-# Serve them at a steady rate, and on average half of them are in flight. {{because algebra}} So by
-# Little's law the mean latency is half of the last. {{because algebra}} What is derived from these
-# results is ours: MLCommons has not verified it. {{because definition}}
+# Served at a steady rate, half of them are in flight on average, so by Little's law the mean
+# latency is half of the last. {{because algebra}}
 
 # %%
 at_once = weigh("little-burst")
@@ -1411,15 +1415,11 @@ table(
 
 # %% [markdown]
 # Where a sample takes a millisecond and more, half of the rows are off by less than
-# {{long_samples.median:.1%}}. {{holds long_samples.median < 0.01}} In the row above, the mean is
-# mostly later than half of the last: those samples do not come back at a steady rate. {{holds
-# at_once.by_regime[1].ratios[1] < 0.9}} {{len(at_once.rows.refused)}} rows are not in the
-# table, for they print a mean below half of their median. {{holds len(at_once.rows.refused) > 50}}
-# No latencies can have such a mean: half of the samples take the median or longer. {{because
-# algebra}} In these rows the samples are so many that the sum of their nanoseconds passes what a
-# counter of eight bytes holds. {{because measured elsewhere: tests/evidence/test_tables.py}} Such a
-# counter then begins again at zero. {{because definition}} Ask of a printed mean whether it can go
-# with its median. {{because advice}}
+# {{long_samples.median:.1%}}. {{holds long_samples.median < 0.01}} {{len(at_once.rows.refused)}}
+# rows are not in the table: they print a mean below half of their median, {{holds
+# len(at_once.rows.refused) > 50}} which no latencies can have, for half of the samples take the
+# median or longer. {{because algebra}} Their sum in nanoseconds did not fit a counter of eight
+# bytes. {{because measured elsewhere: tests/evidence/test_tables.py}}
 #
 # ## What the model leaves out
 #

@@ -762,7 +762,7 @@ staffing = Question(
         Misconception(
             "twice the share",
             lambda arrivals, service, share: q.servers_for(arrivals * service, 2 * share),
-            "That is for more of the requests to wait than may. Which share did you start from?",
+            "With so few slots, too many requests wait. Which share did you start from?",
         ),
         Misconception(
             "the share more",
