@@ -1,11 +1,10 @@
 # %% [markdown]
 # # 4. Little's law
 #
-# Traffic went up by about a seventh overnight. Nothing was deployed, nothing broke, and the GPUs
-# are not even full. {{because design: a story}} Yet answers take more than twice as long, and the
-# slowest ones time out. {{because design: the story of the first prediction; a gate holds it where
-# the answer is revealed}} How can so little extra load do that, and how much hardware would undo
-# it?
+# Traffic went up by a fifth overnight. Nothing was deployed, nothing broke, and the GPUs are not
+# even full. {{because design: a story}} Yet answers take far longer, and the slowest ones time out.
+# {{because design: the story of the first prediction; a gate holds it where the answer is
+# revealed}} How can so little extra load do that, and how much hardware would undo it?
 #
 # One law that assumes nothing about the traffic and one formula that assumes a little answer both.
 # {{because definition: the assumptions of each law are listed where it is derived}} Together with
@@ -45,7 +44,7 @@ from lightspeed.units import Q
 # The story of the opening, with numbers. Commit yourself first.
 
 # %%
-predict("queueing.a_little_more_traffic", ...)
+predict("queueing.a_little_more_traffic", ..., seed="dusk")
 
 # %% [markdown]
 # ## ◆ One law without assumptions
@@ -75,7 +74,7 @@ path = simulate(arrivals, services)
 seen = observed(path)
 events = np.unique([0, *arrivals, *path.departure])
 arrived, left = (np.searchsorted(t, events, "right") for t in (arrivals, path.departure))
-fig, ax = plt.subplots(figsize=(7, 3.2))
+fig, ax = plt.subplots(figsize=(7, 3.2), layout="constrained")
 ax.fill_between(events, left, arrived, step="post", alpha=0.2)
 ax.step(events, arrived, where="post", label="arrived")
 ax.step(events, left, where="post", label="left")
@@ -86,7 +85,7 @@ figure(
     fig,
     caption=(
         "The gap between the staircases, measured upwards, is how many are inside. Measured"
-        " sideways, it is how long a request stays."
+        " sideways, it is how long a request stays: these leave in the order in which they came."
     ),
     # holds "arrivals above departures": bool((arrived >= left).all())
     alt=(
@@ -100,8 +99,8 @@ figure(
 
 # %% [markdown]
 # The shaded band is that area. Cut upwards, it is the mean number inside, $L$, times the time that
-# you watch, $T$. Cut sideways, it is the number of requests, $n$, times their mean stay, $W$.
-# {{because algebra}}
+# you watch, $T$. Cut sideways, it is the number of requests, $n$, times their mean stay, $W$. In
+# another order of service the cuts change, but not the area: count squares. {{because algebra}}
 #
 # $$L\,T = n\,W \qquad\Longrightarrow\qquad L = \lambda\,W \quad\text{with}\quad \lambda = n / T$$
 #
@@ -151,21 +150,22 @@ table(
 #
 # ### What it sizes
 #
-# A service takes in `qps` requests a second and answers each in `stay` seconds. `concurrency`,
-# `throughput` and `latency` are the law, solved for each of its three quantities. They count
-# requests, tokens or bytes.
+# A service takes in `qps` requests a second and answers each in `stay`. While a request of a
+# language model is inside, it holds memory: its *KV cache*, the keys and values of the tokens so
+# far. {{because definition}} `concurrency`, `throughput` and `latency` are the law, solved for each
+# of its three quantities. They count requests, tokens or bytes.
 
 # %%
-qps, stay, per_request, accelerator_memory = 1000, Q(50, "ms"), Q(1, "GB/request"), Q(24, "GB")
+qps, stay, per_request, accelerator_memory = 400, Q(150, "ms"), Q(2, "GB/request"), Q(48, "GB")
 inside = concurrency(Q(qps, "request/s"), stay)
 cache = concurrency(Q(qps, "request/s") * per_request, stay)
 print(f"{inside.magnitude:.0f} requests at a time, which hold {cache.to('GB'):.0f~P}")
 
 # %% [markdown]
 # So {{qps:,}} requests a second at {{stay:~P}} are {{inside.magnitude:.0f}} requests in flight, and
-# if each holds {{si(per_request.to("byte/request").magnitude, "byte")}} of KV cache and
-# activations, they need {{cache.to("GB"):.0f~P}}. The law does not care what is counted: `cache` is
-# $L = \lambda W$ in bytes.
+# if each holds {{si(per_request.to("byte/request").magnitude, "byte")}}, they need
+# {{cache.to("GB"):.0f~P}}. The law does not care what is counted: `cache` is $L = \lambda W$ in
+# bytes.
 #
 # Now **turn the law round**. Suppose that an accelerator has {{accelerator_memory:~P}} for these
 # requests. It has room for only so many at a time, and each slot is free again after {{stay:~P}}.
@@ -213,10 +213,10 @@ explore_queue()
 # - Four times in five you find the server busy, and then half a second of that service is left on
 #   average. This part of your wait is two fifths of a second. {{holds abs(0.8 * 0.5 - 2 / 5) <
 #   1e-12}}
-# - Then there is the queue. By Little's law it holds as many requests as come during one mean wait:
-#   four fifths of a request for each second of it. {{holds abs(concurrency(0.8, 1) - 4 / 5) <
-#   1e-12}} Each of them takes one second. So this part is four fifths of the mean wait. {{because
-#   algebra}}
+# - Then there is the queue. By Little's law it holds as many requests as come during one mean wait.
+#   {{because algebra}} Four fifths of a request come in a second, {{holds abs(concurrency(0.8, 1) -
+#   4 / 5) < 1e-12}} and each takes one second to serve. So this part is four fifths of the mean
+#   wait. {{because algebra}}
 # - The mean wait, then, is two fifths of a second and four fifths of itself. {{because algebra}} So
 #   two fifths of a second are one fifth of it, and the wait is {{md1(0.8, 1).Wq:.0f}} s. {{holds
 #   abs(md1(0.8, 1).Wq - 0.8 * 0.5 / (1 - 0.8)) < 1e-9}}
@@ -248,9 +248,9 @@ figure(
         [Area(corners, 0 * corners, left_of, color="blue"), Rule(y=rest, label="mean")],
         height=240,
     ),
-    # because "Who arrives at random": definition
-    caption=f"Who arrives at random finds {rest:.2f} s of a service left, on average: the area of"
-    " the triangles over the time.",
+    # because "Whoever arrives at random": definition
+    caption=f"Whoever arrives at random finds {rest:.2f} s of a service left, on average: the area"
+    " of the triangles over the time.",
     # holds "two of them twice as high": sorted(services)[-2:] == [2, 2] and min(services) == 1
     alt=f"Seven triangles in a row, two of them twice as high as the lowest, and a line at their"
     f" mean height, {rest:.2f} s.",
@@ -266,11 +266,11 @@ figure(
 # length, and a common model is the *exponential* distribution: many short ones, a few long ones.
 # {{because definition}} Its mean square is twice that of equal services. {{because algebra}} So
 # twice as much is left, and you wait {{mm1(0.8, 1).Wq:.0f}} s where you waited {{md1(0.8,
-# 1).Wq:.0f}}. {{holds abs(mm1(0.8, 1).Wq - 2 * md1(0.8, 1).Wq) < 1e-9}} In general $R = \rho/\mu$:
-# whoever finds the server busy waits for a whole mean service, however long this one has lasted.
-# {{because algebra}} The distribution has *no memory*. {{because definition}} With Poisson arrivals
-# and one server, the queue is called M/M/1, and each M stands for *memoryless*. {{because
-# definition}} Add a request's own service to its wait:
+# 1).Wq:.0f}}. {{holds abs(mm1(0.8, 1).Wq - 2 * md1(0.8, 1).Wq) < 1e-9}} In general
+# $R = \lambda/\mu^2 = \rho/\mu$: whoever finds the server busy waits for a whole mean
+# service, however long this one has lasted. {{because algebra}} The distribution has *no memory*.
+# {{because definition}} With Poisson arrivals and one server, the queue is called M/M/1, and each M
+# stands for *memoryless*. {{because definition}} Add a request's own service to its wait:
 #
 # $$W = \frac{\rho/\mu}{1 - \rho} + \frac{1}{\mu} = \frac{1/\mu}{1 - \rho}
 # = \frac{1}{\mu - \lambda}$$
@@ -350,18 +350,19 @@ table(
 # guess.
 
 # %%
-reveal("queueing.a_little_more_traffic")
+reveal("queueing.a_little_more_traffic", seed="dusk")
 
 # %% [markdown]
-# A fifth of the capacity was free. {{holds abs(1 - 0.8 - 1 / 5) < 1e-12}} The new traffic took more
-# than half of that, and latency depends on what is left.
-# {{holds 0.8 * 0.15 > 0.5 * (1 - 0.8) and 2 < mm1(0.8 * 1.15, 1).W / mm1(0.8, 1).W}}
+# A fifth of the capacity was free. {{holds abs(1 - 0.8 - 1 / 5) < 1e-12}} The new traffic took four
+# fifths of that, so a fifth of it is left, and latency is one over what is left.
+# {{holds abs(0.8 * 0.2 - 4 / 5 * (1 - 0.8)) < 1e-9 and abs(mm1(0.8 * 1.2, 1).W / mm1(0.8, 1).W - 5)
+# < 1e-9}}
 #
 # ### The tail
 #
-# In M/M/1 the time in the system is itself exponential, so every percentile is a fixed multiple of
-# the mean. {{holds np.ptp([sojourn_percentile(0.99, r * server, server) / mm1(r * server, server).W
-# for r in dots]) < 1e-9}}
+# In M/M/1 the time in the system is itself exponential (Kleinrock has the proof), so every
+# percentile is a fixed multiple of the mean. {{holds np.ptp([sojourn_percentile(0.99, r * server,
+# server) / mm1(r * server, server).W for r in dots]) < 1e-9}}
 
 # %% tags=["figure"]
 shares = [0.5, 0.95, 0.99]
@@ -390,8 +391,7 @@ figure(
 # After $t$ means, the share $e^{-t}$ is still inside. So one request in a hundred takes more than
 # {{sojourn_percentile(0.99, 5, server) / mm1(5, server).W:.1f}} times the mean, the logarithm of a
 # hundred, at *every* load. {{holds abs(sojourn_percentile(0.99, 9, server) / mm1(9, server).W -
-# np.log(100)) < 1e-9}} A tail of that size is normal; a rising mean is the sign of trouble. So
-# compare the tail with the mean before you call it a problem.
+# np.log(100)) < 1e-9}} A tail of that size is normal; a rising mean is the sign of trouble.
 #
 # ### Answers of different length
 #
@@ -405,7 +405,7 @@ figure(
 # $$W_q = \frac{R}{1 - \rho} = \frac{\lambda\,(\sigma^2 + 1/\mu^2)}{2\,(1 - \rho)}$$
 
 # %%
-rate, spreads = 8, [0, 0.5, 1, 2, 4]
+rate, spreads = 8, [0, 0.5, 1, 1.5, 3]
 long_every, long_factor = 10, 20
 waits = {cv: mg1(rate, server, (cv / server) ** 2) for cv in spreads}
 [q.Wq for q in waits.values()]
@@ -438,9 +438,13 @@ capped = np.minimum(mixed, mixed.max() / 2)
 shorter = mg1(rate, 1 / capped.mean(), capped.var()).Wq
 
 # %% [markdown]
-# Cap the longest answers at half their length, and the mean wait falls without any more hardware:
-# to {{shorter:.2f}} s, from {{mg1(rate, server, mixed.var()).Wq:.2f}} s.
-# {{holds shorter < mg1(rate, server, mixed.var()).Wq}}
+# Cap the longest answers at half their length, and the mean wait falls to {{shorter:.2f}} s.
+# {{holds shorter < mg1(rate, server, mixed.var()).Wq}} Both
+# parts of the formula help: $R$ falls to {{(capped**2).mean() / (mixed**2).mean():.0%}} of what it
+# was, because squares count, and the free share grows from {{1 - rate / server:.0%}} to {{1 - rate
+# * capped.mean():.0%}}, because a third of the work is gone. {{holds 0.3 < 1 - capped.mean() *
+# server < 0.37 and abs(shorter / mg1(rate, server, mixed.var()).Wq / ((capped**2).mean() /
+# (mixed**2).mean() * (1 - rate / server) / (1 - rate * capped.mean())) - 1) < 1e-6}}
 #
 # ### More servers, one queue
 #
@@ -501,8 +505,10 @@ figure(
 # T = \frac{a^c/c!}{1 - \rho}$$
 #
 # If requests that find all servers busy go away instead, only the first of those bars is left.
-# {{because algebra}} Its share is $B$, **Erlang's loss formula** (Erlang B), {{because definition}}
-# and $C = B / (1 - \rho\,(1 - B))$. {{because algebra}}
+# {{because algebra}} Its share is $B$, **Erlang's loss formula** (Erlang B). {{because definition}}
+# To get $C$, make that bar $1/(1 - \rho)$ times as long, and leave the others, $1 - B$, as they
+# are: $C = B / (B + (1 - \rho)(1 - B))$. {{because algebra}} For many servers the factorials
+# overflow; the step from one bar to the next, $a/k$, does not. {{because algebra}}
 #
 # For those who wait, the pool is one server that is $c$ times as fast. {{because algebra}} As in
 # M/M/1, they wait for one over the capacity that is left, on average: {{because algebra}}
@@ -536,11 +542,11 @@ figure(
 )
 
 # %% [markdown]
-# How many servers does it take, so that most requests need not wait?
+# How many servers does it take, so that nine requests in ten need not wait?
 
 # %%
 promise = 0.1
-needs = {load: servers_for(load, promise) for load in (1, 10, 100, 1000)}
+needs = {load: servers_for(load, promise) for load in (2, 20, 200, 2000)}
 roots = [(c - load) / load**0.5 for load, c in needs.items()]
 needs
 
@@ -573,13 +579,12 @@ ask("queueing.where_to_queue", seed="chapter")
 mm1(12, server)
 
 # %% [markdown]
-# What happens instead takes time, and that is the danger: at first the dashboard looks fine. Of
-# these three runs, two have a load that the server can handle.
-# {{holds 0.8 < 1 and 0.95 < 1 < 1.2}}
+# What happens instead takes time: at first the dashboard looks fine. Of these three runs, two have
+# a load that the server can handle. {{holds 0.8 < 1 and 0.95 < 1 < 1.2}}
 
 # %%
 horizon, steps = 60, np.linspace(0, 60, 300)
-capacity, burst, normal, burst_length = 100, 120, 90, 300
+capacity, burst, normal, burst_length = 80, 100, 70, 180
 
 
 def live(load, seed=7):
@@ -659,10 +664,19 @@ table(
 # ## The join: serving a language model
 #
 # A replica of a language model decodes a batch of requests together: each step gives each of them
-# one token. {{because definition}} So a replica has slots, as a pool has servers. If it waits until
-# its whole batch is done, what do the slots of the short answers do meanwhile? *Continuous
-# batching* gives a slot to the next request as soon as it is free. {{because definition}} Play
-# both.
+# one token. {{because definition}} So a replica has slots, as a pool has servers. Do a case on
+# paper: two slots, and answers A of three tokens, B of one and C of two. A letter is a token.
+#
+# ```
+#          the whole batch first     a slot as soon as it is free
+# slot 0   A A A C C                 A A A
+# slot 1   B . . . .                 B C C
+# ```
+#
+# If C waits until the batch of A and B is done, that takes five steps, and B's slot is idle for
+# four of them. {{holds 3 + 2 == 5 and 2 * 5 - (3 + 1 + 2) == 4}} *Continuous batching* gives C the
+# slot as soon as it is free: three steps, and no way takes fewer, for two slots make two tokens a
+# step. {{holds max(3, 1 + 2) == 3 == (3 + 1 + 2) / 2}} Play both for longer answers.
 
 # %%
 from lightspeed_course.explorers.requests import explore_batching
@@ -709,10 +723,10 @@ per_token, si(kv, "byte"), slots
 # ten, each gets one after {{si(decode_step(10, **replica).time, "s")}}: ten times the tokens, and
 # each user waits {{decode_step(10, **replica).time / decode_step(1, **replica).time:.1f}} times as
 # long. {{holds decode_step(10, **replica).time < 1.25 * decode_step(1, **replica).time}} Arithmetic
-# takes {{si(2 * model.parameters / replica["peak"], "s")}} a request beside the reading of the
-# weights, and counts once it takes longer than that. {{because definition}} Attention is
-# memory-bound (chapter 2), so its time adds. {{because definition}} With $P$ parameters and a batch
-# of $B$ a step takes
+# takes {{si(2 * model.parameters / replica["peak"], "s")}} for each request. It runs while
+# the weights are read, so it counts only in a batch so large that it takes longer. {{because
+# definition}} Attention is memory-bound (chapter 2), so its time adds. {{because definition}} With
+# $P$ parameters and a batch of $B$ a step takes
 #
 # $$t(B) = \frac{B \times \text{cache} }{\text{bandwidth} }
 # + \max\left(\frac{\text{weights} }{\text{bandwidth} },\ \frac{2\,P\,B}{\text{peak} }\right)$$
@@ -736,10 +750,13 @@ table(
 # throughput grows by {{(batches[-1] / parts[-1].time) / (batches[3] / parts[3].time) - 1:.0%}} and
 # the token takes {{parts[-1].time / parts[3].time - 1:.0%}} longer. In between lies the **knee**.
 # {{holds batches[2] < knee_batch(**replica) < batches[3]}} Kleinrock defines it as the point at
-# which throughput divided by latency is greatest. {{because definition}} Here that is the batch at
-# which the caches take as long to read as the weights, or the critical batch of chapter 2, at which
-# the arithmetic does, if that comes first: {{holds np.argmax([b / decode_step(b, **replica).time **
-# 2 for b in range(1, 400)]) + 1 == round(knee_batch(**replica))}}
+# which throughput divided by latency is greatest. {{because definition}} Here that is $B / t(B)^2$.
+# One more request raises $B$ by $1/B$ of itself, and $t$ by the share of the step that reads one
+# cache, which counts twice in the square. {{because algebra}} So the two balance where all caches
+# together are half of the step: they take as long to read as the weights. {{because algebra}} If
+# arithmetic catches up with the weights before that, at the critical batch of chapter 2, the knee
+# is there: {{holds np.argmax([b / decode_step(b, **replica).time ** 2 for b in range(1, 400)]) + 1
+# == round(knee_batch(**replica))}}
 #
 # $$B_\text{knee} = \min\left(\frac{\text{weights} }{\text{cache} },\ B_\text{crit}\right)$$
 
@@ -764,8 +781,10 @@ figure(
         Axis("time per token", "s", domain=(0, 0.05)),
         Axis("throughput of the replica, token/s", domain=(0, 27_000)),
         [
-            *(Line(t[t < 0.05], (every / t)[t < 0.05], f"{c:,} tokens", colors[c])
-              for c, t in curves.items()),
+            *(
+                Line(t[t < 0.05], (every / t)[t < 0.05], f"{c:,} tokens", colors[c])
+                for c, t in curves.items()
+            ),
             Points(each, marked / each, labels=names),
             Rule(x=budget, label=f"{si(budget, 's')} a token"),
         ],
@@ -789,6 +808,8 @@ figure(
 # curve sinks, since every step reads the caches: at {{max(curves):,}} tokens throughput stays below
 # {{replica["bandwidth"] / (per_token * max(curves)):,.0f}} tokens a second, whatever the batch.
 # {{holds (every / curves[max(curves)]).max() < replica["bandwidth"] / (per_token * max(curves))}}
+# A curve ends flat where arithmetic counts: then all of the step grows with the batch. {{holds
+# np.ptp((every / curves[2048])[300:]) < 1e-6 * (every / curves[2048])[300]}}
 #
 # ### From tokens back to requests
 #
@@ -855,8 +876,7 @@ figure(
 # ### Who reads the prompts?
 #
 # Every answer needs its prompt read first, at two FLOPs per parameter and token; attention scores
-# come on top. {{because definition}} Little's law counts the servers that this keeps busy: the rate
-# of requests, times how long each takes.
+# come on top. {{because definition}}
 
 # %%
 prompt = context - answer // 2
@@ -866,19 +886,22 @@ shared = 1 / (prefill + answer * step / allowed)
 prefill, round(feeders, 2), round(shared, 2)
 
 # %% [markdown]
-# With prompts of {{prompt:,}} tokens, reading them takes at least {{si(prefill, "s")}} each and is
-# most of the work: to keep this replica supplied, {{feeders:.1f}} others must do nothing else.
-# {{holds feeders > 1}} If one replica did both, each request would cost it its prefill and its
-# share of the steps, and the ceiling would fall from {{most:.1f}} to {{shared:.1f}} requests a
-# second. {{holds shared < most}} A ceiling computed from decoding alone holds only if other
-# machines read the prompts. {{because definition}}
+# A prompt of {{prompt:,}} tokens takes at least {{si(prefill, "s")}}. {{because algebra: attention
+# comes on top}} If the replica reads it itself, its {{allowed:.0f}} answers stand still for as long
+# as {{prefill / step:.0f}} steps. {{because definition}} If others read it, Little's law counts
+# them: the rate of requests, times how long each takes, is {{feeders:.1f}} replicas that do nothing
+# else. {{holds abs(feeders - most * prefill) < 1e-9}} If one replica did both, each request would
+# cost it its prefill and its share of the steps, and the ceiling would fall from {{most:.1f}} to
+# {{shared:.1f}} requests a second. {{holds shared < most}} A ceiling computed from decoding alone
+# holds only if other machines read the prompts. {{because definition}}
 
 # %% [markdown]
 # ## ◆ Try it
 #
-# Here are two explorers. Find, in the first, the load at which a request takes twice its service
-# time on average: for one server, then for many. Then make the caches so large that memory is the
-# limit.
+# Find the load at which a request takes twice its service time on average: for one server, then for
+# many. Each request in service holds memory, its KV cache. Make the caches so large that there is
+# no room for a request at every server: then memory is the limit. The upper curve is the 99th
+# percentile, the time that one request in a hundred exceeds. {{because definition}}
 
 # %%
 from lightspeed_course.explorers.queueing import explore, explore_serving
@@ -886,8 +909,10 @@ from lightspeed_course.explorers.queueing import explore, explore_serving
 explore()
 
 # %% [markdown]
-# The second has a model on hardware. What limits the batch, the budget or the memory? Change the
-# hardware and see whether that changes; then lengthen the context.
+# ### A model on hardware
+#
+# What limits the batch, the budget or the memory? Change the hardware and see whether that changes;
+# then lengthen the context.
 
 # %%
 explore_serving()
@@ -895,7 +920,9 @@ explore_serving()
 # %% [markdown]
 # ## Worked problems
 #
-# Work with a pencil first. The first two repeat chapters 2 and 3.
+# Work with a pencil first, and with the library where a law has too many terms for one. The first
+# two questions are from chapters 2 and 3: what a new chip does for a service, and what more of them
+# do.
 
 # %%
 ask("queueing.checkpoint_hardware", seed="read")
@@ -1018,7 +1045,7 @@ figure(
 #
 # - **One GPU in fp16** reaches {{span["one GPU, fp16"]}} of the bound, whatever the batch:
 #   {{holds np.ptp([s for _, s in groups["one GPU, fp16"]]) < 0.05}} bandwidth and peak are never
-#   used in full, and there are gaps between kernels. One factor for the chip would correct that.
+#   used in full, and there are gaps between kernels.
 # - **One GPU in fp8** reaches {{span["one GPU, fp8"]}}. It reaches least with the largest batch,
 #   the only one so large that arithmetic takes longer than reading the weights,
 #   {{holds min(groups["one GPU, fp8"], key=lambda p: p[1]) == max(groups["one GPU, fp8"])}} {{holds
@@ -1033,8 +1060,7 @@ figure(
 #   twice in every layer, and wait for each other. Chapters 6 and 7 compute what that costs. Until
 #   then, take the results for the replica of {{chips}} as upper bounds.
 #
-# Does one factor turn the bound into an estimate? Take it from the smallest batch of each group,
-# and predict the others.
+# Does one factor turn the bound into an estimate? Take it from the smallest batch of each group.
 
 # %%
 factors = {name: min(points) for name, points in groups.items()}
@@ -1097,35 +1123,6 @@ figure(
 ask("queueing.mean_from_flight", seed="chapter")
 
 # %% [markdown]
-# ### A burst, and a mean that can't be
-#
-# The Offline scenario of MLPerf inference hands all samples over at once. {{because definition}}
-# Serve them at a steady rate, and on average half of them are in flight. {{because algebra}} So by
-# Little's law the mean latency is half of the last. {{because algebra}} What is derived from these
-# results is ours: MLCommons has not verified it. {{because definition}}
-
-# %%
-at_once = weigh("little-burst")
-long_samples = at_once.by_regime[-1]
-table(
-    [[e.regime, e.rows, e.ratios[1], si(e.median, "%")] for e in at_once.by_regime],
-    ["work of a sample", "rows", "half of the last over the mean", "median error"],
-    caption="A millisecond is that of one accelerator. Unverified by MLCommons.",
-)
-
-# %% [markdown]
-# Where a sample takes a millisecond and more, half of the rows are off by less than
-# {{long_samples.median:.1%}}. {{holds long_samples.median < 0.01}} In the row above, the mean is
-# mostly later than half of the last: those samples do not come back at a steady rate. {{holds
-# at_once.by_regime[1].ratios[1] < 0.9}} {{len(at_once.rows.refused)}} rows are not in the
-# table, for they print a mean below half of their median. {{holds len(at_once.rows.refused) > 50}}
-# No latencies can have such a mean: half of the samples take the median or longer. {{because
-# algebra}} In these rows the samples are so many that the sum of their nanoseconds passes what a
-# counter of eight bytes holds. {{because measured elsewhere: tests/evidence/test_tables.py}} Such a
-# counter then begins again at zero. {{because definition}} Ask of a printed mean whether it can go
-# with its median. {{because advice}}
-
-# %% [markdown]
 # ### Do requests come at random?
 #
 # M/M/c needs arrivals that are independent of each other. The standard deviation of the gaps is
@@ -1158,10 +1155,9 @@ si(step, "s")
 # {{varies["Azure code"]:.0f}} times their mean, {{holds varies["Azure code"] > 10}} and the formula
 # gives {{by_trace["Azure code"].ratios[1]:.0%}} of the wait. {{holds
 # by_trace["Azure code"].ratios[2] < 0.2}} Mooncake's conversations look bursty as well, but their
-# clock has steps of {{step:.0f}} s: {{holds step > 1}} part of that is the clock. Look at how a
-# trace was stamped before you fit anything to it. {{because advice}} The synthetic trace is as good
-# as random, {{holds abs(varies["Mooncake synthetic"] - 1) < 0.05}} and says nothing of users.
-# {{because definition}}
+# clock has steps of {{step:.0f}} s: {{holds step > 1}} part of that is the clock. The synthetic
+# trace is as good as random, {{holds abs(varies["Mooncake synthetic"] - 1) < 0.05}} and says
+# nothing of users. {{because definition}}
 
 # %% [markdown]
 # ## Measure it here
@@ -1219,13 +1215,12 @@ queueing_little(mine)
 queueing_latency(mine)
 
 # %% [markdown]
-# There are three reasons why a point may lie off the curve, and the figure
-# keeps them apart.
+# A point may lie off the curve for three reasons, which the figure keeps apart.
 #
 # - **The run is short.** The formulas describe a queue that has run forever. This one began empty,
 #   and near full load it was not given the time to grow. The band shows where nine of ten runs of
-#   this length fall, according to simulations. Towards full load it is wide, and most runs lie
-#   below the curve: a short load test makes a server look better than it is.
+#   this length fall, according to simulations. Towards full load it is wide, and most simulated
+#   runs lie below the curve: a short load test makes a server look better than it is.
 #   {{because measured elsewhere: tests/measure/test_measured_queueing.py simulates them}}
 # - **Chance.** A cross is an ideal queue that got the very same arrivals and services. The distance
 #   from the cross to the middle of the band is luck.
@@ -1260,9 +1255,6 @@ queueing_omission(mine)
 
 # %%
 recorded = shipped()["amd_epyc_2core"]
-queueing_little(recorded)
-
-# %%
 queueing_latency(recorded)
 
 # %%
@@ -1310,11 +1302,11 @@ gallery("04")
 # %% [markdown]
 # ## ◆ Back to the overnight traffic
 #
-# A little more traffic, and answers take more than twice as long. {{because design: a story}} Here
-# are the server as it was, as it is, and two remedies.
+# A fifth more traffic, and answers take far longer. {{because design: a story}} Here are the server
+# as it was, as it is, and two remedies.
 
 # %%
-before, more = 0.8, 0.15  # load and growth; times are in services of the old server
+before, more = 0.8, 0.2  # load and growth; a service of the old server takes a second
 traffic = before * (1 + more)
 ways = {
     "before": (before, 1, 1),
@@ -1326,31 +1318,32 @@ means = {name: mmc(*way).W for name, way in ways.items()}
 tails = {name: sojourn_percentile(0.99, *way) for name, way in ways.items()}
 mean_before, mean_after, mean_faster, mean_two = means.values()
 refused = mmck(traffic, 1, 1, 8)
-refused.W
+si(refused.shed, "%"), refused.W
 
 # %% tags=["figure"]
 table(
-    [[name, f"{means[name]:.1f}", f"{tails[name]:.1f}"] for name in ways],
+    [[name, f"{means[name]:.1f} s", f"{tails[name]:.1f} s"] for name in ways],
     ["", "mean time in system", "99th percentile"],
-    caption="In service times of the old server.",
+    caption="A service of the old server takes a second.",
 )
 
 # %% [markdown]
 # The server was {{before:.0%}} busy; with {{more:.0%}} more traffic it is at {{traffic:.0%}} and
 # still not full. {{holds traffic < 1}} But of the fifth of its capacity that was free,
 # {{1 - traffic:.0%}} is left, and latency is the service time over what is
-# left: {{mean_after / mean_before:.1f}} times as long. {{holds abs(mean_after /
+# left: {{mean_after / mean_before:.0f}} times as long. {{holds abs(mean_after /
 # mean_before - (1 - before) / (1 - traffic)) < 1e-9}} The slowest of a hundred take
-# {{tails["after"]:.0f}} service times where they took {{tails["before"]:.0f}}, because in this
-# queue every percentile grows with the mean. {{holds abs(tails["after"] / tails["before"] -
+# {{tails["after"]:.0f}} s where they took {{tails["before"]:.0f}} s: in this queue every percentile
+# grows as the mean does. {{holds abs(tails["after"] / tails["before"] -
 # mean_after / mean_before) < 1e-9}} Those are the ones that time out.
 #
 # How much hardware undoes it? Latency depends on what is *left*, so add as much capacity as traffic
 # was added: {{traffic - before:.0%}} of the server. {{holds abs(mean_faster - mean_before) < 1e-9}}
 # A second server behind the same queue does far more: no one waits unless both are busy, and the
-# mean falls to {{mean_two:.1f}}. {{holds mean_two < 0.5 * mean_before}} If you can buy nothing
-# before tonight, shed: room for eight requests turns {{refused.shed:.0%}} away and brings the
-# others back to {{refused.W:.1f}}. {{holds refused.W < mean_before}}
+# mean falls to {{mean_two:.1f}} s. {{holds mean_two < 0.5 * mean_before}} If you can buy nothing
+# before tonight, turn some requests away at once: room for eight of them inside turns away
+# {{refused.shed:.0%}} and brings the others back to {{refused.W:.1f}} s. {{holds refused.W <
+# mean_before}}
 #
 # ## Exercises
 #
@@ -1402,9 +1395,31 @@ limit, si(within, "%")
 
 # %% [markdown]
 # It does, up to {{within:.0%}} of the most, or {{within * most:.1f}} requests a second.
-# {{holds serving_queue(within * most, answer, int(allowed), **replica).W <= limit}} Alone, a
-# request would take {{si(answer * sizes[1], "s")}} for its tokens, and {{si(prefill, "s")}} or more
-# for its prompt. {{holds answer * sizes[1] + prefill < limit}}
+# {{holds serving_queue(within * most, answer, int(allowed), **replica).W <= limit}}
+
+# %% [markdown]
+# ### A burst, and a mean that can't be
+#
+# The Offline scenario of MLPerf inference hands all samples over at once. {{because definition}}
+# Served at a steady rate, half of them are in flight on average, so by Little's law the mean
+# latency is half of the last. {{because algebra}}
+
+# %%
+at_once = weigh("little-burst")
+long_samples = at_once.by_regime[-1]
+table(
+    [[e.regime, e.rows, e.ratios[1], si(e.median, "%")] for e in at_once.by_regime],
+    ["work of a sample", "rows", "half of the last over the mean", "median error"],
+    caption="A millisecond is that of one accelerator. Unverified by MLCommons.",
+)
+
+# %% [markdown]
+# Where a sample takes a millisecond and more, half of the rows are off by less than
+# {{long_samples.median:.1%}}. {{holds long_samples.median < 0.01}} {{len(at_once.rows.refused)}}
+# rows are not in the table: they print a mean below half of their median, {{holds
+# len(at_once.rows.refused) > 50}} which no latencies can have, for half of the samples take the
+# median or longer. {{because algebra}} Their sum in nanoseconds did not fit a counter of eight
+# bytes. {{because measured elsewhere: tests/evidence/test_tables.py}}
 #
 # ## What the model leaves out
 #

@@ -225,7 +225,7 @@ ask("serving.slots_in_memory")
 # BEGIN SOLUTION
 # STUB: answer = ...  # requests
 model, chip = find("llama3_70b"), accelerator("h100_sxm")
-cache = kv_cache_bytes(model.layers, model.kv_heads, model.head_width, tokens=8192)
+cache = kv_cache_bytes(model.layers, model.kv_heads, model.head_width, tokens=4096)
 answer = batch_that_fits(8 * chip.hbm_capacity, 2 * model.parameters, cache)
 # END SOLUTION
 check("serving.slots_in_memory", answer)
@@ -236,7 +236,9 @@ ask("serving.batch_within_budget")
 # %%
 # BEGIN SOLUTION
 # STUB: answer = ...  # requests
-read_weights, read_cache = (size / (8 * chip.hbm_bandwidth) for size in (2 * model.parameters, cache))
+read_weights, read_cache = (
+    size / (8 * chip.hbm_bandwidth) for size in (2 * model.parameters, cache)
+)
 answer = math.floor((12e-3 - read_weights) / read_cache)
 # END SOLUTION
 check("serving.batch_within_budget", answer)
@@ -272,7 +274,7 @@ answer = "budget"
 check("serving.what_limits_it", answer)
 
 # %% [markdown]
-# ## The rest of the checkpoint
+# ## From chapters 2 and 3
 
 # %%
 ask("queueing.checkpoint_hardware")
@@ -297,7 +299,7 @@ check("queueing.checkpoint_scaling", answer)
 # %% [markdown]
 # ## Judge these claims
 #
-# Work out the share that is free first.
+# Work out what is free first: a share of the server, or slots.
 
 # %%
 ask("queueing.claim_a_tenth")

@@ -370,10 +370,10 @@ MET = {
     ("parallelism.zero3_bytes", 42): "the whole model",
     ("parallelism.nic_time", 560): "twice",
     ("serving.capped_rate_with_weights", 17.46): "fractions of a request",
-    ("serving.slots_in_memory", 185): "decimal GB",
-    ("serving.slots_in_memory", 203): "all of the GiB or off by one",
-    ("serving.slots_in_memory", 404): "keys only or the width of an element",
-    ("serving.batch_within_budget", 202): "what fits the memory",
+    ("serving.slots_in_memory", 371): "decimal GB",
+    ("serving.slots_in_memory", 405): "all of the GiB or off by one",
+    ("serving.slots_in_memory", 808): "keys only or the width of an element",
+    ("serving.batch_within_budget", 404): "what fits the memory",
     ("queueing.tail_over_mean", 2.33): "a bell curve",
     ("queueing.slots_for_a_promise", 105): "loss, not waiting or the share more",
 }
@@ -392,7 +392,7 @@ SLIPPED = {
     ("roofline.relu_share", 0.00163): "percent",
     ("parallelism.checkpoint_interval", 0.22): "time unit",
     ("numbers.country_requests", 0.69): "time unit",
-    ("serving.slots_in_memory", 202.3): "not whole",
+    ("serving.slots_in_memory", 404.6): "not whole",
     ("scaling.deadline", 23.4): "not whole",
 }
 

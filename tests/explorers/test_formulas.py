@@ -21,6 +21,8 @@ from lightspeed.roofline import (
     transfer_time,
 )
 from lightspeed_course.explorers import precision
+from lightspeed.roofline import WIDTH, matmul_bytes, matmul_flops, time_bounds, transfer_time
+from lightspeed_course.explorers import precision, requests
 from lightspeed_course.explorers.numbers import paths
 from lightspeed_course.explorers.queueing import limits as fit_and_allowed
 from lightspeed_course.measure.machine import hardware
@@ -112,6 +114,10 @@ def number_of(s):
 def ridge(key):
     chip = accelerator(key)
     return ridge_point(chip.bf16, chip.hbm_bandwidth)
+def queued(s, shown):
+    """The load at first; Little's law once somebody came."""
+    inside = dict(shown.facts)["inside, mean so far"]
+    return si(s["load"], "%") if shown.formula.name == "load" else inside
 
 
 # What the formula's result must be: by the law, or as a fact of the view that has tests of its own.
@@ -136,6 +142,14 @@ RESULTS = {
         "%",
     ),
     "queueing.explore_serving": (decoding, "s"),
+    "requests.explore_queue": (queued, None),
+    "requests.explore_batching": (
+        lambda s, _: max(
+            sum(requests.lengths(s["seed"], s["mixed"])) / s["slots"],
+            max(requests.lengths(s["seed"], s["mixed"])),
+        ),
+        "",
+    ),
     "nccl.explore": (fact("busbw"), ""),
     "parallelism.explore": (fact("MFU"), "%"),
     "network.explore": (

@@ -15,6 +15,7 @@ from lightspeed_course.show import (
     Boxes,
     Chart,
     Choice,
+    Formula,
     Line,
     Play,
     Points,
@@ -70,7 +71,26 @@ def queue_view(load=0.9, servers=1, seed=25, moment=0):
     }
     words = queue_verdict(load, servers, visits, time, waiting)
     charts = queue_chart(servers, visits, time, waiting, busy), staircase(visits, time)
-    return View(charts, words, told, MOMENTS)
+    return View(charts, words, told, MOMENTS, formula=queue_law(load, servers, visits, time))
+
+
+def queue_law(load, servers, visits, time):
+    """What is sent in; once somebody came, Little's law over the time so far."""
+    stays = [min(v.leaves, time) - v.arrives for v in visits if v.arrives < time]
+    if not stays:
+        return Formula(
+            "load",
+            "arrivals_per_service_time / servers",
+            {"arrivals_per_service_time": (load * servers, ""), "servers": (servers, "")},
+            (load, "%"),
+        )
+    return Formula(
+        "inside, mean so far",
+        "arrived / time * stay_so_far",
+        {"arrived": (len(stays), ""), "time": (time, ""),
+         "stay_so_far": (sum(stays) / len(stays), "")},
+        (inside_so_far(visits, time), ""),
+    )  # fmt: skip
 
 
 def queue_verdict(load, servers, visits, time, waiting):
@@ -222,7 +242,15 @@ def batching_view(continuous=False, mixed=True, slots=4, seed=1, moment=0):
             f"Done in {steps} steps with {how} batching. With"
             f" {'static' if continuous else 'continuous'} batching the same answers take {other}."
         )
-    return View(batching_chart(visits, slots, steps, moment), words, told, steps + 1)
+    # Neither way is faster: a slot makes a token a step, and so does an answer.
+    law = Formula(
+        "steps, at least",
+        "max(tokens / slots, longest_answer)",
+        {"tokens": (sum(tokens), ""), "slots": (slots, ""), "longest_answer": (max(tokens), "")},
+        (max(sum(tokens) / slots, max(tokens)), ""),
+    )
+    chart = batching_chart(visits, slots, steps, moment)
+    return View(chart, words, told, steps + 1, formula=law)
 
 
 def batching_chart(visits, slots, steps, moment):

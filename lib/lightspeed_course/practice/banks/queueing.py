@@ -65,6 +65,12 @@ in_flight = Question(
             " combination leaves only requests?",
         ),
         Misconception(
+            "one at a time",
+            lambda arrival_rate, latency: 1 / latency,
+            "That is the rate per second of a server that takes one at a time. How many are inside"
+            " when all of these requests get through?",
+        ),
+        Misconception(
             "only those who wait",
             lambda arrival_rate, latency: arrival_rate * latency - 1,
             "You need not subtract anyone: the law counts those in service as well.",
@@ -327,6 +333,11 @@ growth = Question(
             " that is left, before and after.",
         ),
         Misconception(
+            "the time after",
+            lambda load, more: q.mm1(load * (1 + more), 1).W,
+            "That is the time after the growth, in service times. How long was it before?",
+        ),
+        Misconception(
             "no change below full load",
             lambda load, more: 1.0,
             "A server that is not full still makes some requests wait: they come in bunches.",
@@ -460,6 +471,66 @@ headroom = Question(
     valid=lambda service, budget: budget >= 2.2 * service,
 )
 
+rest_of_a_service = Question(
+    id="queueing.rest_of_a_service",
+    chapter=CHAPTER,
+    level="recall",
+    prompt=(
+        "Each request takes exactly {{service}} of one server, which is busy {{load}} of the time."
+        " Requests come at random, and some find it idle. How much of the service in progress does"
+        " a request find left, on average over all requests?"
+    ),
+    parameters={
+        "service": Parameter(100, (50, 100, 200), "ms"),
+        "load": Parameter(60, (30, 60, 70), "%"),
+    },
+    expected=lambda service, load: q.md1(load / service, 1 / service).Wq * (1 - load),
+    unit="s",
+    solution=lambda service, load: derivation(
+        step(
+            "Who finds the server busy comes at any moment of the service: half of it is left, on"
+            " average.",
+            "service / 2",
+            service=(service, "s"),
+        ),
+        step(
+            "Who finds it idle finds nothing. So take the share that finds it busy.",
+            "load * half",
+            (q.md1(load / service, 1 / service).Wq * (1 - load), "s"),
+            load=(load, "%"),
+            half=(service / 2, "s"),
+        ),
+        after=(
+            "Divide that by the share of the time in which the server is idle, and you have the"
+            " mean wait."
+        ),
+    ),
+    misconceptions=(
+        Misconception(
+            "always busy",
+            lambda service, load: service / 2,
+            "That is what those find who find the server busy. What do the others find?",
+        ),
+        Misconception(
+            "all of it",
+            lambda service, load: load * service,
+            "You let each service begin just as you come. When in the service do you come, on"
+            " average?",
+        ),
+        Misconception(
+            "the wait",
+            lambda service, load: q.md1(load / service, 1 / service).Wq,
+            "That is the whole wait. It also counts those who stand in front of you.",
+        ),
+    ),
+    holds={
+        "That is what those find": "definition",
+        "Who finds it idle": "definition",
+        "Who finds the server busy": "algebra",
+        "That is the whole wait": "definition",
+    },
+)
+
 any_service = Question(
     id="queueing.mixed_lengths",
     chapter=CHAPTER,
@@ -504,7 +575,7 @@ any_service = Question(
             f" {si(q.mm1(arrivals, 1 / service).Wq, 's')}. The spread makes the difference."
         ),
     ),
-    smaller="queueing.slowdown_at_ninety",
+    smaller="queueing.rest_of_a_service",
     misconceptions=(
         Misconception(
             "exponential",
@@ -689,6 +760,11 @@ staffing = Question(
             " slots busier.",
         ),
         Misconception(
+            "twice the share",
+            lambda arrivals, service, share: q.servers_for(arrivals * service, 2 * share),
+            "With so few slots, too many requests wait. Which share did you start from?",
+        ),
+        Misconception(
             "the share more",
             lambda arrivals, service, share: math.ceil(arrivals * service * (1 + share) - 1e-9),
             "The reserve does not go by that share. Ask for the chance that all slots are busy.",
@@ -762,6 +838,14 @@ drain = Question(
             "as long as the burst",
             lambda capacity, length, burst, normal: length,
             "Compare the rate at which it filled with the rate at which it empties.",
+        ),
+        Misconception(
+            "from the start of the burst",
+            lambda capacity, length, burst, normal: (
+                length + q.drain_time(burst, length, normal, capacity)
+            ),
+            "That counts from the moment at which the burst begins. From which moment does the"
+            " question count?",
         ),
         Misconception(
             "all of the burst",
@@ -896,6 +980,68 @@ mm1_function = Question(
     },
 )
 
+neighbouring_states = Question(
+    id="queueing.neighbouring_states",
+    chapter=CHAPTER,
+    level="recall",
+    prompt=(
+        "{{arrivals}} come at random to a pool with a server free for each of them, and a server"
+        " does {{service}} (M/M/c). Over a long time, there are {{inside}} requests inside for some"
+        " of the time, and one fewer for some. What is the first over the second?"
+    ),
+    parameters={
+        "arrivals": rate(6, 6, 12, 20),
+        "service": rate(2, 2, 4, 5),
+        "inside": plain(4, 4, 5, 6),
+    },
+    expected=lambda arrivals, service, inside: q.concurrency(arrivals, 1 / service) / inside,
+    tolerance=0.01,
+    solution=lambda arrivals, service, inside: derivation(
+        "Over a long time, the number inside goes up to this number as often as it comes down from"
+        " it. It goes up as requests arrive. It comes down as they leave.",
+        step(
+            "With so many inside, so many servers are at work.",
+            "inside * service",
+            inside=inside,
+            service=(service, RATE),
+        ),
+        step(
+            "The times are in proportion to the rates, turned round.",
+            "arrivals / leaving",
+            (q.concurrency(arrivals, 1 / service) / inside, ""),
+            arrivals=(arrivals, RATE),
+            leaving=(inside * service, RATE),
+        ),
+    ),
+    misconceptions=(
+        Misconception(
+            "one server at work",
+            lambda arrivals, service, inside: arrivals / service,
+            "That lets one server work at a time. How many are at work here?",
+        ),
+        Misconception(
+            "one fewer at work",
+            lambda arrivals, service, inside: arrivals / service / (inside - 1),
+            "From which of the two numbers does the last step down start? So many are at work.",
+        ),
+        Misconception(
+            "the other way up",
+            lambda arrivals, service, inside: inside * service / arrivals,
+            "Faster arrivals should make the larger number more frequent. Do they, in yours?",
+        ),
+    ),
+    valid=lambda arrivals, service, inside: arrivals != inside * service,
+    holds={
+        "That lets one server work": "definition",
+        "With so many inside": "definition",
+        "the number inside goes up to this number as often": "algebra",
+        "one fewer for some": "definition",
+        "Faster arrivals should make": lambda arrivals, service, inside: (
+            2 * arrivals / service / inside > arrivals / service / inside
+        ),
+    },
+)
+
 erlang_function = Question(
     id="queueing.erlang_c_function",
     chapter=CHAPTER,
@@ -928,7 +1074,7 @@ erlang_function = Question(
             "    rho = load / servers\n    return b / (1 - rho * (1 - b))\n```"
         ),
     ),
-    smaller="queueing.slots_for_a_promise",
+    smaller="queueing.neighbouring_states",
     misconceptions=(
         Misconception(
             "loss, not waiting",
@@ -963,52 +1109,51 @@ checkpoint_hardware = Question(
     kind="array",
     names=("memory_bound", "compute_bound"),
     prompt=(
-        "A new accelerator has {{factor}} the peak and the same memory bandwidth. What is the"
+        "A new accelerator has {{peaks}} the peak and the same memory bandwidth. What is the"
         " speedup of a workload that is memory-bound on the old one, and of one that stays"
         " compute-bound on the new?"
     ),
-    parameters={"factor": Parameter(2, (2, 3, 4), show=lambda n: f"{n}×")},
-    expected=lambda factor: tuple(
-        roofline.attainable(i, 1.0, 1.0) ** -1 * roofline.attainable(i, float(factor), 1.0)
+    parameters={"peaks": Parameter(2, (2, 3, 4), show=lambda n: f"{n}×")},
+    expected=lambda peaks: tuple(
+        roofline.attainable(i, 1.0, 1.0) ** -1 * roofline.attainable(i, float(peaks), 1.0)
         for i in (0.1, 100.0)
     ),
     tolerance=0.01,
-    solution=lambda factor: derivation(
+    solution=lambda peaks: derivation(
         "Memory-bound work runs at intensity times bandwidth, compute-bound work at the peak.",
         step("The bandwidth of the new chip over that of the old one.", "new / old", new=1, old=1),
-        step("The peak of the new chip over that of the old one.", "new / old", new=factor, old=1),
+        step("The peak of the new chip over that of the old one.", "new / old", new=peaks, old=1),
         after=(
             "The slope of the roof did not move, only its flat part. Memory-bound work gains"
             " nothing; compute-bound work gains all of it, as long as it stays right of the new"
             " ridge."
         ),
     ),
-    smaller="roofline.attainable",
+    smaller="roofline.ridge",
     misconceptions=(
         Misconception(
             "everything is faster",
-            lambda factor: (factor, factor),
+            lambda peaks: (peaks, peaks),
             "Which clock does memory-bound work wait for?",
         ),
         Misconception(
             "nothing is faster",
-            lambda factor: (1, 1),
+            lambda peaks: (1, 1),
             "Which clock does compute-bound work wait for?",
         ),
         Misconception(
             "the other way round",
-            lambda factor: (factor, 1),
+            lambda peaks: (peaks, 1),
             "Which of the two waits for arithmetic?",
         ),
     ),
     holds={
         "The slope of the roof": "definition",
-        "Memory-bound work gains nothing": lambda factor: (
-            roofline.attainable(0.1, float(factor), 1.0) == roofline.attainable(0.1, 1.0, 1.0)
+        "Memory-bound work gains nothing": lambda peaks: (
+            roofline.attainable(0.1, float(peaks), 1.0) == roofline.attainable(0.1, 1.0, 1.0)
             and abs(
-                roofline.attainable(100.0, float(factor), 1.0)
-                / roofline.attainable(100.0, 1.0, 1.0)
-                - factor
+                roofline.attainable(100.0, float(peaks), 1.0) / roofline.attainable(100.0, 1.0, 1.0)
+                - peaks
             )
             < 1e-9
         ),
@@ -1120,5 +1265,6 @@ mean_from_flight = Question(
 
 register(
     in_flight, how_long, checkpoint_memory, capped_rate, slowdown, growth, tail, headroom,
-    any_service, pooling, staffing, drain, shed, mm1_function, erlang_function,
+    rest_of_a_service, any_service, pooling, staffing, drain, shed, mm1_function,
+    neighbouring_states, erlang_function,
     checkpoint_hardware, checkpoint_scaling, mean_from_flight)  # fmt: skip

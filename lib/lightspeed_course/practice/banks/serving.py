@@ -102,6 +102,15 @@ with_weights = Question(
             slight=True,
         ),
         Misconception(
+            "the GB of the name",
+            lambda key, name, cache, latency: queueing.throughput(
+                max(0.0, label(key) * 1e9 - weight_bytes(name)) // cache, latency
+            ),
+            "You took the GB of the data sheet as decimal. The question says how many MiB the"
+            " device reports.",
+            slight=True,
+        ),
+        Misconception(
             "the slots",
             lambda key, name, cache, latency: slots(key, name, cache),
             "That is how many fit. How many leave in a second?",
@@ -131,7 +140,7 @@ SERVED = {
     "name": named(find, "llama3_70b", "llama2_70b", "llama3_70b"),
     "chips": plain(8, 4, 8, 16),
     "key": chip("h100_sxm", "a100_80gb", "h100_sxm", "h200_sxm", "b200"),
-    "context": plain(8192, 2048, 4096, 8192, 16384),
+    "context": plain(4096, 2048, 4096, 8192, 16384),
 }
 
 
@@ -160,6 +169,136 @@ ROOM = SERVED | {"key": chip_of("h100_sxm", "a100_80gb", "h100_sxm", "h200_sxm",
 THE_REPLICA = (
     "{{name}} runs in bf16 on {{chips}} chips of one kind, {{key}}, that act as one, with"
     " {{context}} tokens in the cache of each request."
+)
+
+cache_of_a_request = Question(
+    id="serving.cache_of_a_request",
+    chapter=CHAPTER,
+    level="recall",
+    prompt=(
+        "{{name}} keeps a key and a value of each token, in each layer and for each KV head, in"
+        " bf16. How large is the cache of a request with {{context}} tokens?"
+    ),
+    parameters={
+        "name": Parameter(
+            "llama3_70b",
+            ("llama2_7b", "llama3_8b", "llama3_70b"),
+            show=lambda key: (
+                f"{find(key).name} ({find(key).layers} layers, {find(key).kv_heads} KV heads,"
+                f" {find(key).head_width} numbers a head)"
+            ),
+        ),
+        "context": plain(4096, 2048, 4096, 8192),
+    },
+    expected=cache,
+    unit="GB",
+    solution=lambda name, context: derivation(
+        line(
+            "A token leaves a key and a value in each layer and KV head, in two bytes an element.",
+            "2 * layers * KV_heads * head_width * 2[byte/token]",
+            (cache(name, 1), "byte/token"),
+            layers=find(name).layers,
+            KV_heads=find(name).kv_heads,
+            head_width=find(name).head_width,
+        ),
+        line(
+            "The cache of a request.",
+            "token * context",
+            (cache(name, context), "byte"),
+            token=(cache(name, 1), "byte/token"),
+            context=(context, "token"),
+        ),
+    ),
+    misconceptions=(
+        Misconception(
+            "half of it",
+            lambda name, context: cache(name, context) / 2,
+            "A token leaves a key and a value, and a number in bf16 has two bytes. Which of these"
+            " twos is missing?",
+        ),
+        Misconception(
+            "a layer",
+            lambda name, context: cache(name, context) / find(name).layers,
+            "That is the cache of a layer. How many layers keep one?",
+        ),
+        Misconception(
+            "one head",
+            lambda name, context: cache(name, context) / find(name).kv_heads,
+            "That is for one head. How many keep a key and a value?",
+        ),
+    ),
+    holds={
+        "A token leaves a key and a value, and": "definition",
+        "That is for one head": "definition",
+    },
+)
+
+step_time = Question(
+    id="serving.step_time",
+    chapter=CHAPTER,
+    level="apply",
+    prompt=(
+        "A replica reads memory at {{bandwidth}}. Its weights take {{weights}}, and the cache of a"
+        " request {{kv}}. A batch of {{batch}} is decoded. How long does a step take, if it waits"
+        " for memory alone?"
+    ),
+    parameters={
+        "bandwidth": Parameter(20, (10, 20, 25), "TB/s"),
+        "weights": Parameter(140, (80, 140), "GB"),
+        "kv": Parameter(2, (1, 2, 4), "GB"),
+        "batch": plain(10, 10, 20, 30),
+    },
+    # A peak so high that arithmetic never counts.
+    expected=lambda bandwidth, weights, kv, batch: (
+        serving.decode_step(batch, weights / 2, kv, 1e21, bandwidth).time
+    ),
+    unit="ms",
+    solution=lambda bandwidth, weights, kv, batch: derivation(
+        line(
+            "The weights are read once for the whole batch, a cache for each request.",
+            "weights + batch * cache",
+            weights=(weights, "byte"),
+            batch=(batch, "request"),
+            cache=(kv, "byte/request"),
+        ),
+        line(
+            "All of that at the speed of the memory.",
+            "read / bandwidth",
+            (serving.decode_step(batch, weights / 2, kv, 1e21, bandwidth).time, "s"),
+            read=(weights + batch * kv, "byte"),
+            bandwidth=(bandwidth, "byte/s"),
+        ),
+    ),
+    smaller="serving.cache_of_a_request",
+    misconceptions=(
+        Misconception(
+            "weights for each",
+            lambda bandwidth, weights, kv, batch: batch * (weights + kv) / bandwidth,
+            "You read the weights for each request. Which reads does the batch share?",
+        ),
+        Misconception(
+            "one cache",
+            lambda bandwidth, weights, kv, batch: (weights + kv) / bandwidth,
+            "That is a batch of one. Whose cache may the others use?",
+        ),
+        Misconception(
+            "no caches",
+            lambda bandwidth, weights, kv, batch: weights / bandwidth,
+            "That reads the weights. What does attention read?",
+        ),
+        Misconception(
+            "no weights",
+            lambda bandwidth, weights, kv, batch: batch * kv / bandwidth,
+            "That reads the caches. What does each token have to pass?",
+        ),
+    ),
+    holds={
+        "The weights are read once": "definition",
+        "All of that at the speed": "definition",
+        "if it waits for memory alone": "definition",
+        "You read the weights for each": "definition",
+        "What does each token have": "definition",
+    },
 )
 
 slots_in_memory = Question(
@@ -202,7 +341,7 @@ slots_in_memory = Question(
             cache=(cache(name, context), "byte/request"),
         ),
     ),
-    smaller="serving.capped_rate_with_weights",
+    smaller="serving.cache_of_a_request",
     misconceptions=(
         Misconception(
             "no weights",
@@ -322,7 +461,7 @@ budget_batch = Question(
     expected=lambda budget, **p: serving.batch_within(budget, **replica(**p)),
     tolerance=0,
     solution=lambda budget, **p: derivation(*budget_steps(budget, **p)),
-    smaller="serving.slots_in_memory",
+    smaller="serving.step_time",
     misconceptions=(
         Misconception(
             "no caches",
@@ -460,7 +599,7 @@ knee = Question(
         ),
         after="Below the roof of the arithmetic, throughput over latency is best at that batch.",
     ),
-    smaller="serving.slots_in_memory",
+    smaller="serving.step_time",
     misconceptions=(
         Misconception(
             "the ridge",
@@ -657,5 +796,13 @@ capacity_function = Question(
 )
 
 register(
-    with_weights, slots_in_memory, budget_batch, replica_rate, knee, what_limits, capacity_function
+    with_weights,
+    cache_of_a_request,
+    step_time,
+    slots_in_memory,
+    budget_batch,
+    replica_rate,
+    knee,
+    what_limits,
+    capacity_function,
 )
