@@ -245,7 +245,7 @@ biased_exponent = Question(
         Misconception(
             "half of the codes",
             lambda name, field: field - FORMATS[name].bias - 1,
-            "You took off half of the codes. The bias is one less.",
+            "The bias is one less than what you took off.",
         ),
         Misconception(
             "the power of two itself",
@@ -267,7 +267,7 @@ biased_exponent = Question(
             FORMATS[name].bias == 2 ** FORMATS[name].exponent_bits / 2 - 1
         ),
         "Then no number would be below one": "algebra: a power of two from zero up",
-        "The bias is one less": lambda name, field: (
+        "The bias is one less than what": lambda name, field: (
             FORMATS[name].bias == 2 ** FORMATS[name].exponent_bits / 2 - 1
         ),
         "A larger field stands for a larger number": "definition",
@@ -749,7 +749,7 @@ loss_scaling = Question(
         Misconception(
             "not a power of two",
             lambda g, name: FORMATS[name].smallest_normal / g,
-            "So much is needed at least. Which power of two is the first that is enough?",
+            "That is what is needed. Which power of two is the first that is enough?",
             slight=True,
         ),
         Misconception(

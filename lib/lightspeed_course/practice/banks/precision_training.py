@@ -87,8 +87,8 @@ tensor_scale = Question(
         Misconception(
             "the format alone, and not half",
             lambda amax, name: FORMATS[name].smallest_subnormal,
-            "That is the smallest number of the format. What does the scale make of it, and what"
-            " does rounding?",
+            "The format itself has that number. What does the scale make of it, and what does"
+            " rounding?",
             slight=True,
         ),
         Misconception(

@@ -48,8 +48,8 @@ symmetric_scale = Question(
         Misconception(
             "amax is the scale",
             lambda amax, bits: amax,
-            "That is the largest magnitude, not the scale. What does one step of the code stand"
-            " for?",
+            "That is the largest magnitude, not the scale. The magnitude {{amax}} takes the last"
+            " code. What does one step of the code stand for?",
         ),
         Misconception(
             "one code too many",
@@ -330,7 +330,7 @@ outlier = Question(
         Misconception(
             "the factor itself",
             lambda factor: factor,
-            "The step grows by that factor. How many halvings of the step is that? Each is a bit.",
+            "The step grows {{factor}} times. How often has it doubled? Each time costs a bit.",
         ),
         Misconception(
             "the bits that are left",
