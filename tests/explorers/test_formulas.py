@@ -160,6 +160,7 @@ RESULTS = {
     ),
     "network.explore_fabric": (fact("it takes"), ""),
     "precision.explore": (lambda s, _: number_of(s), ""),
+    "number_line.explore_number_line": (fact("step"), ""),
     "traffic.explore_two_clocks": (
         lambda s, _: matmul(
             s | {"weights": "bf16", "activations": "bf16", "compute": "bf16", "d": 8192},

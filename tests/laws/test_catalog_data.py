@@ -407,7 +407,8 @@ def test_a_measured_matmul_stays_under_its_peak():
                 2 * e.m * e.n * e.k / machine.numbers[e.precision],
                 e.n * e.k * e.weight_bytes / machine.hbm_bandwidth,
             )
-            assert ideal < e.time < 2 * ideal, e.key
+            # A kernel of few bytes pays as much again for its start.
+            assert ideal < e.time < (2.5 if ideal < 1e-5 else 2) * ideal, e.key
 
 
 def _parameters(e):

@@ -6,7 +6,7 @@ import functools
 import math
 
 from lightspeed.precision import FORMATS
-from lightspeed_course.show import Axis, Chart, Choice, Play, Points, View, explorer, si
+from lightspeed_course.show import Axis, Chart, Choice, Formula, Play, Points, View, explorer, si
 
 NAMES = ("fp4_e2m1", "fp6_e2m3", "fp6_e3m2", "fp8_e4m3", "fp8_e5m2")
 
@@ -31,26 +31,40 @@ def view(format="fp4_e2m1", moment=0):
     gap = float(this.spacing(now[-1]))
     normal = moment > 0
     told = {
-        "step": f"{moment + 1} of {len(groups)}",
+        "stretch": f"{moment + 1} of {len(groups)}",
         "values in it": si(len(now)),
-        "apart by": si(gap),
-        "largest relative error": si(gap / 2 / now[0], "%", 2) if normal else "up to all of it",
+        "step": si(gap),
+        "largest relative error": si(gap / 2 / now[0], "%", 2) if normal else si(1, "%"),
         "values so far": f"{len(before) + len(now)} of {sum(map(len, groups))}",
     }
-    return View(charts(groups, before, now), verdict(this, groups, moment, gap), told, len(groups))
+    return View(
+        charts(groups, before, now),
+        verdict(this, groups, moment, gap),
+        told,
+        len(groups),
+        formula=law(this, moment, gap),
+    )
+
+
+def law(format, moment, gap):
+    """The step of a stretch; that of the subnormals is the step of the lowest power."""
+    power = math.ldexp(format.smallest_normal, max(moment - 1, 0))
+    parts = {"power_of_two": (power, ""), "mantissa_bits": (format.mantissa_bits, "")}
+    return Formula("step", "power_of_two / 2 ** mantissa_bits", parts, (gap, ""))
 
 
 def verdict(format, groups, moment, gap):
     now = groups[moment]
     if moment == 0:
         return (
-            f"Zero and the subnormals, {si(len(now))} value{'s' * (len(now) > 1)}, {si(gap)} apart."
-            " Press play, or step."
+            f"Zero and the subnormals, {si(len(now))} value{'s' * (len(now) > 1)}, a step of"
+            f" {si(gap)} apart. Press play."
         )
     if moment < len(groups) - 1:
         return (
-            f"From {si(now[0])} on: {si(len(now))} value{'s' * (len(now) > 1)}, {si(gap)} apart."
-            + (" As far apart as the subnormals." if moment == 1 else " The gaps have doubled.")
+            f"From {si(now[0])} on: {si(len(now))} value{'s' * (len(now) > 1)}, a step of"
+            f" {si(gap)} apart."
+            + (" The subnormals had the same step." if moment == 1 else " The step has doubled.")
         )
     every = [v for values in groups for v in values]
     below = sum(v < 1 for v in every) / len(every)
@@ -70,7 +84,7 @@ def charts(groups, before, now):
         ("log", bottom * 0.8, "on a logarithmic line"),
     ):
         marks = []
-        for values, label, color in ((before, "before", "blue"), (now, "this step", "orange")):
+        for values, label, color in ((before, "before", "blue"), (now, "this stretch", "orange")):
             seen = [v for v in values if v >= low]
             # Off the picture, so that the key stays where it is.
             xs, keys = ([*seen], [*map(str, seen)]) if seen else ([top * 9], [""])
@@ -95,7 +109,7 @@ def explore_number_line():
         view,
         [
             Choice("format", "format", list(NAMES), "fp4_e2m1"),
-            Play("moment", "step", max(len(binades(name)) for name in NAMES) - 1,
+            Play("moment", "stretch", max(len(binades(name)) for name in NAMES) - 1,
                  text=lambda i: str(i + 1)),
         ],
         caption="The values that a format has, from zero up. Negative ones mirror them.",

@@ -158,6 +158,7 @@ def _doubles(variant, has):
             "Elements of half or of twice the width lead there. How many bytes does one take here,"
             " in each operand?",
         ): q.kind != "function"
+        and "[information]" in asked | has
         and re.search(r"\b(bf16|fp16|fp32|fp8|int8|(two|four) bytes)\b", text),
         (
             "one pass or two",

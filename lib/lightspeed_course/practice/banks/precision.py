@@ -207,6 +207,74 @@ smallest = Question(
 )
 
 
+biased_exponent = Question(
+    id="precision.biased_exponent",
+    chapter=CHAPTER,
+    level="recall",
+    prompt=(
+        "In a normal number of {{name}} the exponent field is {{field}}, read as a whole number."
+        " The bias is half of the field's codes, less one. To what power is two raised?"
+    ),
+    parameters={
+        "name": one_of("fp16", "fp16", "fp8_e4m3", "bf16"),
+        "field": one_of(12, 2, 5, 12, 14, show=str),
+    },
+    expected=lambda name, field: field - FORMATS[name].bias,
+    tolerance=0,
+    solution=lambda name, field: derivation(
+        step(
+            "The bias is half of the codes that the exponent field has, less one.",
+            "codes / 2 - 1",
+            FORMATS[name].bias,
+            codes=2 ** FORMATS[name].exponent_bits,
+        ),
+        step(
+            "The power is the field, less the bias.",
+            "field - bias",
+            field - FORMATS[name].bias,
+            field=field,
+            bias=FORMATS[name].bias,
+        ),
+    ),
+    misconceptions=(
+        Misconception(
+            "the field is the power",
+            lambda name, field: field,
+            "Then no number would be below one. What is taken off the field?",
+        ),
+        Misconception(
+            "half of the codes",
+            lambda name, field: field - FORMATS[name].bias - 1,
+            "The bias is one less than what you took off.",
+        ),
+        Misconception(
+            "the power of two itself",
+            lambda name, field: 2.0 ** (field - FORMATS[name].bias),
+            "That is two raised to the power. The power is asked.",
+        ),
+        Misconception(
+            "the other way round",
+            lambda name, field: FORMATS[name].bias - field,
+            "A larger field stands for a larger number. Which is taken off which?",
+        ),
+    ),
+    valid=lambda name, field: field not in (FORMATS[name].bias, FORMATS[name].bias + 1),
+    holds={
+        "The bias is half of the field's codes": lambda name, field: (
+            FORMATS[name].bias == 2 ** FORMATS[name].exponent_bits / 2 - 1
+        ),
+        "half of the codes that the exponent field has": lambda name, field: (
+            FORMATS[name].bias == 2 ** FORMATS[name].exponent_bits / 2 - 1
+        ),
+        "Then no number would be below one": "algebra: a power of two from zero up",
+        "The bias is one less than what": lambda name, field: (
+            FORMATS[name].bias == 2 ** FORMATS[name].exponent_bits / 2 - 1
+        ),
+        "A larger field stands for a larger number": "definition",
+    },
+)
+
+
 def fields(code):
     """Exponent field and mantissa field of an E4M3 code as whole numbers."""
     return divmod(code, 2**E4M3.mantissa_bits)
@@ -281,6 +349,69 @@ decoding = Question(
             slight=True,
         ),
     ),
+    smaller="precision.biased_exponent",
+)
+
+numbers_per_power = Question(
+    id="precision.numbers_per_power",
+    chapter=CHAPTER,
+    level="recall",
+    prompt=(
+        "How many different numbers does {{name}} have from {{low}} up to, but not including, twice"
+        " that?"
+    ),
+    parameters={
+        "name": one_of("fp16", "bf16", "fp16", "fp8_e4m3"),
+        "low": one_of(64, 2, 16, 64, 128, show=str),
+    },
+    expected=lambda name, low: 2 ** FORMATS[name].mantissa_bits,
+    tolerance=0,
+    solution=lambda name, low: derivation(
+        "All of them have the same exponent field, so only the mantissa tells them apart.",
+        step(
+            "The mantissa runs from zero to all of its bits set.",
+            "all_set + 1",
+            2 ** FORMATS[name].mantissa_bits,
+            all_set=2 ** FORMATS[name].mantissa_bits - 1,
+        ),
+        after="It is the same number between any two powers of two, so the step doubles with each.",
+    ),
+    misconceptions=(
+        Misconception(
+            "the leading one is stored",
+            lambda name, low: 2 ** (FORMATS[name].mantissa_bits + 1),
+            "The leading one is the same in all of them. Which bits can differ?",
+        ),
+        Misconception(
+            "whole numbers",
+            lambda name, low: low,
+            "That many whole numbers lie there. The step of the format need not be one.",
+        ),
+        Misconception(
+            "the bits, not the codes",
+            lambda name, low: FORMATS[name].mantissa_bits,
+            "Those are the bits of the mantissa. How many codes do they make?",
+        ),
+        Misconception(
+            "all bits",
+            lambda name, low: 2 ** FORMATS[name].bits,
+            "Those are all codes of the format. Which fields are fixed in this stretch?",
+        ),
+    ),
+    valid=lambda name, low: low != 2 ** FORMATS[name].mantissa_bits,
+    holds={
+        "All of them have the same exponent field": lambda name, low: (
+            len({FORMATS[name].fields(FORMATS[name].encode(x))[1] for x in (low, 1.8 * low)}) == 1
+        ),
+        "to all of its bits set": "definition",
+        "The leading one is the same in all of them": "definition: of a normal number",
+        "It is the same number between any two powers of two": "definition: of normal numbers",
+        "the step doubles with each": lambda name, low: (
+            FORMATS[name].spacing(2 * low) == 2 * FORMATS[name].spacing(low)
+        ),
+        "That many whole numbers lie there": "algebra",
+        "Those are all codes of the format": "definition",
+    },
 )
 
 spacing = Question(
@@ -289,9 +420,11 @@ spacing = Question(
     level="apply",
     prompt="How far is it from {{x}} to the next larger number in {{name}}?",
     parameters={
-        "x": one_of(1000, 100, 300, 600, 1000, 1500, 3000, 5000, 20000, show=str),
+        "x": one_of(1000, 100, 300, 600, 1000, 1504, 3008, 5000, 20000, show=str),
         "name": one_of("bf16", "bf16", "fp16"),
     },
+    # From a number between two of the format the next one is nearer than a step.
+    valid=lambda x, name: FORMATS[name].round(x) == x,
     expected=lambda x, name: FORMATS[name].spacing(x),
     tolerance=0.001,
     solution=lambda x, name: derivation(
@@ -336,6 +469,7 @@ spacing = Question(
             "That is the step of fp32. How many mantissa bits are there here?",
         ),
     ),
+    smaller="precision.numbers_per_power",
     holds={
         "the power of two above the number": lambda x, name: 2 ** math.frexp(x)[1] > x,
         "the largest error of rounding to nearest": (
@@ -533,7 +667,7 @@ stall = Question(
             steps=2 ** FORMATS[name].mantissa_bits,
         ),
     ),
-    smaller="precision.spacing",
+    smaller="precision.numbers_per_power",
     misconceptions=(
         Misconception(
             "stored bits only",
@@ -613,6 +747,12 @@ loss_scaling = Question(
             "Check: does the scaled gradient reach the smallest normal number?",
         ),
         Misconception(
+            "not a power of two",
+            lambda g, name: FORMATS[name].smallest_normal / g,
+            "That is what is needed. Which power of two is the first that is enough?",
+            slight=True,
+        ),
+        Misconception(
             "up to the largest",
             lambda g, name: 2.0 ** math.floor(math.log2(FORMATS[name].max / g)),
             "With this scale a gradient twice as large overflows. You need the smallest scale that"
@@ -638,4 +778,15 @@ loss_scaling = Question(
     },
 )
 
-register(stall, largest, smallest, decoding, spacing, decode_fp16, round_bf16, loss_scaling)
+register(
+    stall,
+    largest,
+    smallest,
+    biased_exponent,
+    decoding,
+    numbers_per_power,
+    spacing,
+    decode_fp16,
+    round_bf16,
+    loss_scaling,
+)

@@ -78,6 +78,20 @@ tensor_scale = Question(
             "There full precision ends. Below it the format still has numbers.",
         ),
         Misconception(
+            "the scale itself",
+            lambda amax, name: amax / FORMATS[name].max,
+            "That is the scale, what a stored one stands for. Which stored number is the first to"
+            " become zero?",
+            slight=True,
+        ),
+        Misconception(
+            "the format alone, and not half",
+            lambda amax, name: FORMATS[name].smallest_subnormal,
+            "The format itself has that number. What does the scale make of it, and what does"
+            " rounding?",
+            slight=True,
+        ),
+        Misconception(
             "a scale up to one",
             lambda amax, name: vanishes(amax, name, largest=1.0),
             "That scale takes the largest gradient to one. How far does the format reach?",

@@ -31,7 +31,7 @@ symmetric_scale = Question(
         "The largest magnitude in a tensor is {{amax}}. Which scale does symmetric {{bits}}-bit"
         " quantization use, so that a value is code times scale?"
     ),
-    parameters={"amax": one_of(3.0, 0.5, 2.0, 3.0, 6.0, 12.0), "bits": one_of(8, 8, 4, 6)},
+    parameters={"amax": one_of(6.0, 0.5, 2.0, 3.0, 6.0, 12.0), "bits": one_of(8, 8, 4, 6)},
     expected=q.symmetric_scale,
     tolerance=0.001,
     solution=lambda amax, bits: derivation(
@@ -48,8 +48,8 @@ symmetric_scale = Question(
         Misconception(
             "amax is the scale",
             lambda amax, bits: amax,
-            "That is the largest magnitude, not the scale. What does one step of the code stand"
-            " for?",
+            "That is the largest magnitude, not the scale. The magnitude {{amax}} takes the last"
+            " code. What does one step of the code stand for?",
         ),
         Misconception(
             "one code too many",
@@ -133,6 +133,12 @@ zero = Question(
             "middle code",
             lambda low, high, bits: 2.0 ** (bits - 1),
             "That is the middle of the codes. Zero is not in the middle of this range.",
+        ),
+        Misconception(
+            "the last symmetric code",
+            lambda low, high, bits: 2.0 ** (bits - 1) - 1,
+            "That is the last code of a symmetric range. Zero is not in the middle of this one.",
+            slight=True,
         ),
         Misconception(
             "counted from the top",
@@ -322,6 +328,17 @@ outlier = Question(
     smaller="quantization.sqnr",
     misconceptions=(
         Misconception(
+            "the factor itself",
+            lambda factor: factor,
+            "The step grows {{factor}} times. How often has it doubled? Each time costs a bit.",
+        ),
+        Misconception(
+            "the bits that are left",
+            lambda factor: 8 - math.log2(factor),
+            "Those are the bits that the others keep. How many are gone?",
+            slight=True,
+        ),
+        Misconception(
             "decades",
             lambda factor: math.log10(factor),
             "You counted powers of ten. A bit is a power of two.",
@@ -447,6 +464,11 @@ model_bytes = Question(
             "Those are two bytes each. How wide is an element here?",
         ),
         Misconception(
+            "bits for bytes",
+            lambda parameters, name: parameters * q.BLOCK_FORMATS[name].bits_per_weight,
+            "You counted bits. How many of them are a byte?",
+        ),
+        Misconception(
             "a scale byte for each",
             lambda parameters, name: q.weight_bytes(
                 parameters, q.BLOCK_FORMATS[name].element.bits + 8
@@ -519,6 +541,13 @@ weight_only = Question(
             "ratio of the widths",
             lambda side, key, bits, fixed: 16 / bits,
             "That is what the bytes do. The fixed cost does not shrink with them.",
+        ),
+        Misconception(
+            "ratio of the widths to fp32",
+            lambda side, key, bits, fixed: 32 / bits,
+            "Those are the bytes against fp32. What are they against bf16, and what does not shrink"
+            " with them?",
+            slight=True,
         ),
         Misconception(
             "fixed cost once",
@@ -707,6 +736,7 @@ int8_energy = Question(
             "The weight is read once for the whole batch.",
         ),
     ),
+    smaller="numbers.dram_over_fma",
 )
 
 int8_batch = Question(
@@ -717,7 +747,7 @@ int8_batch = Question(
         "Weights are stored in int8 and widened to bf16 for the units of one {{key}}. From which"
         " batch on is a matmul compute-bound, B being far below D and F?"
     ),
-    parameters={"key": chip("tpu_v5e", *CHIPS)},
+    parameters={"key": chip("h200_sxm", *CHIPS)},
     expected=lambda key: r.critical_batch(
         r.ridge_point(accelerator(key).bf16, accelerator(key).hbm_bandwidth), 1
     ),
@@ -765,6 +795,13 @@ int8_batch = Question(
             "The units compute in bf16 here, so the peak is that of bf16.",
         ),
         Misconception(
+            "halved twice",
+            lambda key: r.critical_batch(
+                r.ridge_point(accelerator(key).bf16, accelerator(key).hbm_bandwidth), 0.5
+            ),
+            "That is the batch for weights of half a byte. How wide are they here?",
+        ),
+        Misconception(
             "narrower is harder",
             lambda key: 2 * r.ridge_point(accelerator(key).bf16, accelerator(key).hbm_bandwidth),
             "Fewer bytes for the same work: does the turn come earlier or later?",
@@ -778,6 +815,53 @@ int8_batch = Question(
             * 2
             == r.critical_batch(ridge, 2)
         )
+    },
+)
+
+reached = Question(
+    id="quantization.reached_rate",
+    chapter=CHAPTER,
+    level="recall",
+    prompt=(
+        "The peak of a chip is {{peak}} in bf16. Large products reach {{share}} of it. At what rate"
+        " do they run?"
+    ),
+    parameters={
+        "peak": Parameter(1000, (300, 1000, 2250), "TFLOP/s"),
+        "share": Parameter(72, (64, 72, 80), "%"),
+    },
+    expected=lambda peak, share: peak * share,
+    unit="TFLOP/s",
+    solution=lambda peak, share: derivation(
+        step(
+            "A share of the peak is a rate.",
+            "peak * share",
+            (peak * share, "FLOP/s"),
+            peak=(peak, "FLOP/s"),
+            share=(share, "%"),
+        ),
+        after="Shares of two formats are compared only after each is turned into its rate.",
+    ),
+    misconceptions=(
+        Misconception(
+            "the peak",
+            lambda peak, share: peak,
+            "That is what the chip could do. How much of it is reached?",
+        ),
+        Misconception(
+            "the rest",
+            lambda peak, share: peak * (1 - share),
+            "That is what is left over. What is reached?",
+        ),
+        Misconception(
+            "divided by the share",
+            lambda peak, share: peak / share,
+            "That is more than the peak. Can a product be faster than its roof?",
+        ),
+    ),
+    holds={
+        "only after each is turned into its rate": "definition: shares are of different peaks",
+        "That is more than the peak": lambda peak, share: peak / share > peak,
     },
 )
 
@@ -825,6 +909,11 @@ promised = Question(
             "That is the ratio of the peaks. What do the products reach of each?",
         ),
         Misconception(
+            "the shares alone",
+            lambda ratio, wide, narrow: narrow / wide,
+            "That compares the shares. Of which peak is each of them a share?",
+        ),
+        Misconception(
             "only the share of four bits",
             lambda ratio, wide, narrow: ratio * narrow,
             "bf16 does not reach its peak either.",
@@ -835,6 +924,7 @@ promised = Question(
             "The format that reaches less of its roof gains less.",
         ),
     ),
+    smaller="quantization.reached_rate",
 )
 
 register(
@@ -849,5 +939,6 @@ register(
     int8_batch,
     which_int8,
     int8_energy,
+    reached,
     promised,
 )
