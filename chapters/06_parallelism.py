@@ -321,13 +321,13 @@ figure(
 # by its own gradients alone, the copies of the model would drift apart. So the gradients are added
 # up over all GPUs before each optimizer step. {{because definition}}
 #
-# Your job does this for eight micro-batches at a time: it adds up their gradients on each GPU
+# Your job does this for sixteen micro-batches at a time: it adds up their gradients on each GPU
 # first, and then over the GPUs. It runs out of memory. You switch to ZeRO-3. Now it fits, but each
-# GPU sends far more than before. {{holds data_parallel_bytes(8e9, 64, 3, 8) > 2 *
-# data_parallel_bytes(8e9, 64, 0, 8)}} How many times as much? Commit yourself before you look.
+# GPU sends far more than before. {{holds data_parallel_bytes(8e9, 64, 3, 16) > 2 *
+# data_parallel_bytes(8e9, 64, 0, 16)}} How many times as much? Commit yourself before you look.
 
 # %%
-predict("parallelism.zero3_accumulated", ...)
+predict("parallelism.zero3_accumulated", ..., seed="chapter")
 
 # %% tags=["figure"]
 n = 4
@@ -390,7 +390,7 @@ explore_shards()
 # whole layer. {{because measured elsewhere: tests/laws/test_zero.py}} Now in bytes:
 
 # %%
-ways, micro = 64, 8
+ways, micro = 64, 16
 data_parallel_bytes(8e9, ways), data_parallel_bytes(8e9, ways, stage=3, micro_batches=micro)
 
 # %%
@@ -399,7 +399,7 @@ sweep(
 )
 
 # %%
-reveal("parallelism.zero3_accumulated")
+reveal("parallelism.zero3_accumulated", seed="chapter")
 
 # %% [markdown]
 # With one micro-batch, stage 3 sends one and a half times what plain data parallelism sends.
@@ -1048,7 +1048,7 @@ figure(
 # larger cluster. How often will something stop the job?
 
 # %%
-predict("parallelism.cluster_mtbf", ...)
+predict("parallelism.cluster_mtbf", ..., seed="run")
 
 # %% [markdown]
 # Failure rates add: $n$ devices fail $n$ times as often as one. {{holds all(cluster_mtbf(1e8, k) *
@@ -1058,11 +1058,11 @@ predict("parallelism.cluster_mtbf", ...)
 days, interruptions, gpus = 54, 419, 16384
 mtbf = observed_mtbf(days * 86400, interruptions)
 each = device_mtbf(mtbf, gpus)
-cluster_mtbf(each, 100_000)
+cluster_mtbf(each, 25_000)
 
 # %%
 # because "unexpected interruptions in": history
-counts = (8, 1024, 16384, 50_000, 100_000)
+counts = (8, 1024, 16384, 25_000, 50_000)
 between = {k: cluster_mtbf(each, k) for k in counts}
 rows = [[k, human_time(t), f"{survival(86400, t):.2%}"] for k, t in between.items()]
 columns = ["GPUs", "time between failures", "chance of a day without one"]
@@ -1073,7 +1073,7 @@ table(
 )
 
 # %%
-reveal("parallelism.cluster_mtbf")
+reveal("parallelism.cluster_mtbf", seed="run")
 
 # %% [markdown]
 # ### How often to save
@@ -1163,10 +1163,10 @@ explore()
 # ### Problem 1: what ZeRO saves, and what it costs
 
 # %%
-ask("parallelism.zero_states")
+ask("parallelism.zero_states", seed="other")
 
 # %%
-ask("parallelism.zero3_bytes")
+ask("parallelism.zero3_bytes", seed="chapter")
 
 # %% [markdown]
 # ### Problem 2: the bubble
@@ -1174,40 +1174,40 @@ ask("parallelism.zero3_bytes")
 # State the denominator.
 
 # %%
-ask("parallelism.bubble_over_total")
+ask("parallelism.bubble_over_total", seed="chapter")
 
 # %%
-ask("parallelism.pipeline_steps")
+ask("parallelism.pipeline_steps", seed="chapter")
 
 # %% [markdown]
 # ### Problem 3: attention on several GPUs
 
 # %%
-ask("parallelism.attention_forward")
+ask("parallelism.attention_forward", seed="chapter")
 
 # %%
-ask("parallelism.mlp_backward")
+ask("parallelism.mlp_backward", seed="other")
 
 # %% [markdown]
 # ### Problem 4: across nodes
 
 # %%
-ask("parallelism.critical_tokens")
+ask("parallelism.critical_tokens", seed="desk")
 
 # %%
-ask("parallelism.tensor_over_network")
+ask("parallelism.tensor_over_network", seed="chapter")
 
 # %% [markdown]
 # ### Problem 5: one slow GPU
 
 # %%
-ask("parallelism.straggler")
+ask("parallelism.straggler", seed="chapter")
 
 # %% [markdown]
 # ### Problem 6: when to save
 
 # %%
-ask("parallelism.checkpoint_interval")
+ask("parallelism.checkpoint_interval", seed="chapter")
 
 # %% [markdown]
 # ## Check: against published runs
