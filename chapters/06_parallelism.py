@@ -89,8 +89,8 @@ reveal("parallelism.room_for_training")
 # training.total}} So the job could not finish even one step.
 #
 # Recipes differ. Megatron keeps gradients in four bytes, and some frameworks keep them twice, in
-# two bytes and in four. Each recipe is named by the bytes of a parameter. {{holds
-# [sum(RECIPES[k]) for k in ("16", "18", "20")] == [16, 16 + 2, 16 + 4]}}
+# two bytes and in four. {{holds [sum(RECIPES[k]) for k in ("16", "18", "20")] == [16, 16 + 2, 16 +
+# 4]}} Each recipe is named by the bytes of a parameter.
 
 # %%
 sweep(training_state_bytes, parameters=params, recipe=list(RECIPES))
@@ -561,9 +561,10 @@ fair, skew = (skewed_exchange(tokens, 4096, experts, s) for s in (1 / experts, s
 sweep(skewed_exchange, tokens=tokens, width=4096, ways=experts, hot_share=[1 / experts, share_hot])
 
 # %% [markdown]
-# The hot GPU receives {{skew.hot_receives / fair.hot_receives:.1f}} times its fair share. GPUs send
-# and receive at once, so that is how many times as long the exchange takes. {{holds
-# max(vars(skew).values()) / max(vars(fair).values()) == skew.hot_receives / fair.hot_receives}} So
+# The hot GPU receives {{skew.hot_receives / fair.hot_receives:.1f}} times its fair share,
+# {{because definition: the fair router's column}} and GPUs send and receive at once, so that is how
+# many times as long the exchange takes. {{holds max(vars(skew).values()) /
+# max(vars(fair).values()) == skew.hot_receives / fair.hot_receives}} So
 # training of such models spends effort on balance: extra losses, biases, and limits to what an
 # expert takes.
 #
@@ -1070,9 +1071,9 @@ reveal("parallelism.cluster_mtbf", seed="run")
 #
 # Saving costs time, and not saving costs work. Say that a save takes two minutes, and that the job
 # fails once in a hundred. Save every twenty minutes: saving costs a tenth of the time, and a
-# failure destroys ten minutes on average, another tenth. Every ten minutes it is a fifth and a
-# twentieth, every forty a twentieth and a fifth. {{holds [round(lost_share(t, 2, 100), 9) for t in
-# (10, 20, 40)] == [0.25, 0.2, 0.25]}}
+# failure destroys ten minutes on average, another tenth. {{holds abs(lost_share(20, 2, 100) - 0.2)
+# < 1e-12}} Every ten minutes it is a fifth and a twentieth, every forty a twentieth and a fifth.
+# {{holds [round(lost_share(t, 2, 100), 9) for t in (10, 40)] == [0.25, 0.25]}}
 #
 # In letters: a save of $\delta$ after each stretch $\tau$ of work costs $\delta/\tau$. A failure
 # once in a time $M$ destroys half of a stretch, which costs $\tau/2M$. {{because algebra}} The sum

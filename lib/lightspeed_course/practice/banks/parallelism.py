@@ -644,7 +644,7 @@ hot = Question(
         Misconception(
             "all to one",
             lambda n, share: n,
-            "So it would be if all tokens wanted the same expert. How many do?",
+            "So it would be if each token wanted the same expert. How many do?",
         ),
     ),
 )

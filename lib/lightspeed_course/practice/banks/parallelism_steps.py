@@ -83,7 +83,7 @@ before_backward = Question(
             schedules.simulate("1f1b", p, m).peak_activations[0],
             stages=p,
         ),
-        after=f"GPipe would run all {m} first.",
+        after=f"GPipe would run {m} first.",
     ),
     misconceptions=(
         Misconception(
@@ -148,7 +148,7 @@ leaving = Question(
         Misconception(
             "to everybody",
             lambda n, tokens: tokens * (n - 1),
-            "That is a gather, which gives each token to all. A token goes to one expert here.",
+            "That is a gather, which hands each token round. Here a token goes to one expert.",
         ),
     ),
 )
@@ -166,9 +166,9 @@ rates = Question(
     unit="h",
     tolerance=0.01,
     solution=lambda hours, n: derivation(
-        "Rates of failure add up: so many GPUs fail as many times as often as one.",
+        "Rates of failure add up over the GPUs.",
         step(
-            "The time between two failures shrinks by as much.",
+            "So the time between two failures is shared by them.",
             "alone / n",
             (float(reliability.cluster_mtbf(hours * 3600, n)), "s"),
             alone=(hours * 3600, "s"),
@@ -189,8 +189,8 @@ rates = Question(
         Misconception(
             "half of it",
             lambda hours, n: hours * 3600 / n / 2,
-            "A time between failures is a mean already. What is halved in this chapter is the work"
-            " that a failure destroys.",
+            "Nearly: the time until a failure is a mean already. Is there a reason to take half of"
+            " it?",
         ),
     ),
 )
@@ -211,7 +211,7 @@ layer_keeps = Question(
     unit="kB",
     tolerance=0.01,
     solution=lambda width: derivation(
-        step("Vectors as wide as the model, in two bytes.", "2 * (2 + 2 + 3 + 1)"),
+        step("Vectors of the model's width, in two bytes.", "2 * (2 + 2 + 3 + 1)"),
         step("The hidden vector, twice, and four times as wide.", "2 * 2 * 4"),
         step("The dropouts.", "2 * 1"),
         step(
