@@ -90,7 +90,7 @@ reveal("parallelism.room_for_training")
 #
 # Recipes differ. Megatron keeps gradients in four bytes, and some frameworks keep them twice, in
 # two bytes and in four. {{holds [sum(RECIPES[k]) for k in ("16", "18", "20")] == [16, 16 + 2, 16 +
-# 4]}} When someone says "bytes a parameter", ask which.
+# 4]}} Each recipe is named by the bytes of a parameter.
 
 # %%
 sweep(training_state_bytes, parameters=params, recipe=list(RECIPES))
@@ -98,11 +98,11 @@ sweep(training_state_bytes, parameters=params, recipe=list(RECIPES))
 # %% [markdown]
 # ### ◆ More GPUs, and the same states on each
 #
-# *Data parallelism* gives each GPU other samples, and a copy of the whole model. A copy of the
-# whole model has whole states. So a thousand GPUs hold them a thousand times, and each is as full
-# as one would be alone. {{holds zero_bytes_per_device(1, 1000, 0) == 16}} *ZeRO* stops the
-# repetition. With each stage, one thing more is cut into shares, and a GPU keeps its own share.
-# {{because definition}} Count bytes per parameter on four GPUs:
+# *Data parallelism* gives each GPU other samples, and a copy of the whole model. Such a GPU is a
+# *rank* of its group. A copy of the whole model has whole states. So a thousand GPUs hold them a
+# thousand times, and each is as full as one would be alone. {{holds zero_bytes_per_device(1, 1000,
+# 0) == 16}} *ZeRO* stops the repetition. With each stage, one thing more is cut into shares, and a
+# GPU keeps its own share. {{because definition}} Count bytes per parameter on four GPUs:
 #
 # ```
 #             weights   gradients   optimizer
@@ -158,13 +158,13 @@ figure(
 # the model's width. All vectors are in two bytes; the hidden vector of the MLP is four times as
 # wide, and is kept before and after its non-linearity. {{because definition}}
 #
-# ```
-# inputs of the two norms         ■■ ■■
-# their outputs                   ■■ ■■
+# ```text
+# inputs of the two norms         □□ □□
+# their outputs                   □□ □□
 # queries, keys, values           ■■ ■■ ■■
 # the heads' result               ■■
 # hidden vectors of the MLP       ■■■■■■■■ ■■■■■■■■
-# which values dropout dropped    ■ ■                   ■ one byte
+# which values dropout dropped    □ □          ■ □ one byte   ■ cut by tensor parallelism
 # ```
 #
 # Count them, and then ask the library, which does it for any model: for a GPT it says
@@ -201,23 +201,25 @@ table(
 # {{si(long * token, "byte")}}. That is more than two H100 have, for a single sequence. {{holds
 # long * token > 2 * h100.hbm_capacity}} There are three remedies.
 #
-# **Do not keep the scores.** The last column counts the attention scores, which grow with the
-# square of the sequence length. {{holds activation_bytes(2 * long, 1, 1024, 8) - activation_bytes(2
-# * long, 1, 1024, 8, recompute="selective") == 4 * (activation_bytes(long, 1, 1024, 8) -
-# activation_bytes(long, 1, 1024, 8, recompute="selective"))}} At this length they would take more
-# room than everything else together, in each of these models. {{holds all(kept(m, "none") > 2 *
-# kept(m) for m in models.values())}} FlashAttention does not store them: it works through them in
-# blocks, and computes them again in the backward pass. From here on they are not kept unless we say
-# so.
+# **Do not keep the scores.** The last column counts the attention scores. A head has one for each
+# token of the sequence, in two bytes, or in five with a dropout on them. {{holds kept(llama,
+# "none") - kept(llama) == 2 * long * llama.heads / llama.width and kept(gpt3, "none") - kept(gpt3)
+# == 5 * long * gpt3.heads / gpt3.width}} So they grow with the square of the length. {{holds
+# activation_bytes(2 * long, 1, 1024, 8) - activation_bytes(2 * long, 1, 1024, 8,
+# recompute="selective") == 4 * (activation_bytes(long, 1, 1024, 8) - activation_bytes(long, 1,
+# 1024, 8, recompute="selective"))}} At this length they would take more room than everything else
+# together, in each of these models. {{holds all(kept(m, "none") > 2 * kept(m) for m in
+# models.values())}} FlashAttention does not store them: it works through them in blocks, and
+# computes them again in the backward pass. From here on they are not kept unless we say so.
 #
 # **Compute again.** *Selective* recomputation repeats the step from queries, keys and values to the
 # heads' result, and so frees the scores without such a kernel. {{because definition}} *Full*
 # recomputation keeps only a layer's input, and repeats the whole layer. {{because definition}}
 #
-# **Split the layer.** *Tensor parallelism*, explained below, splits {{by_tensor:.0f}} of a GPT's
-# {{per_layer:.0f}} bytes over its GPUs. *Sequence parallelism* splits the rest, which belongs to
-# the norms and to dropout, by tokens. {{holds kept(gpt3, tensor=8, split="tensor+sequence") ==
-# per_layer / 8}}
+# **Split the layer.** *Tensor parallelism* cuts each product of a layer (below). It splits the
+# {{by_tensor:.0f}} full bytes of the picture over its GPUs. *Sequence parallelism* splits the rest,
+# which belongs to the norms and to dropout, by tokens. {{holds kept(gpt3, tensor=8,
+# split="tensor+sequence") == per_layer / 8}}
 
 # %%
 splits, repeats = ("tensor", "tensor+sequence"), ("none", "selective")
@@ -226,9 +228,6 @@ sizes = [
     activation_bytes(2048, 1, gpt3.width, gpt3.heads, gpt3.layers, 8, split=o[0], recompute=o[1])
     for o in options
 ]
-sizes[0], sizes[-1]
-
-# %%
 rows = [[*o, size, f"{size / sizes[0]:.0%}"] for o, size in zip(options, sizes)]
 columns = ["split", "recomputed", "activations a GPU", "of the first"]
 table(rows, columns, "GPT-3 over eight GPUs, one sequence of its own length.")
@@ -247,7 +246,11 @@ table(rows, columns, "GPT-3 over eight GPUs, one sequence of its own length.")
 #
 # ### ◆ Does it fit, and what takes the room?
 #
-# One function answers. It takes the shape, the machine and the split, and adds up the parts.
+# Beside the states each layer keeps *activations*: what its backward pass needs of its forward
+# pass. {{because definition}} They grow with the tokens of a *micro-batch*, a part of the batch.
+# Most of them would be attention's scores, which one plan below keeps. {{holds 2 * kept(llama) <
+# kept(llama, "none")}} Recomputed ones are not kept. Tensor parallelism gives each GPU a part of
+# every layer, a pipeline some of the layers. {{because definition}} One function adds up the parts:
 
 # %%
 ranks = 64
@@ -299,9 +302,9 @@ figure(
 
 # %% [markdown]
 # ZeRO-3 alone does not fit here, because it leaves the activations whole. {{holds not
-# uses["ZeRO-3"].fits and uses["ZeRO-3"].largest == "activations"}} Each of the other split plans
-# fits. {{holds all(u.fits for n, u in uses.items() if n not in ("one GPU", "ZeRO-3, scores kept",
-# "ZeRO-3"))}}
+# uses["ZeRO-3"].fits and uses["ZeRO-3"].largest == "activations"}} Each of the plans under it in
+# the chart fits. {{holds all(u.fits for n, u in uses.items() if n not in
+# ("one GPU", "ZeRO-3, scores kept", "ZeRO-3"))}}
 #
 # Read the bars as causes. What is large says which split to think of:
 #
@@ -321,13 +324,13 @@ figure(
 # by its own gradients alone, the copies of the model would drift apart. So the gradients are added
 # up over all GPUs before each optimizer step. {{because definition}}
 #
-# Your job does this for eight micro-batches at a time: it adds up their gradients on each GPU
+# Your job does this for sixteen micro-batches at a time: it adds up their gradients on each GPU
 # first, and then over the GPUs. It runs out of memory. You switch to ZeRO-3. Now it fits, but each
-# GPU sends far more than before. {{holds data_parallel_bytes(8e9, 64, 3, 8) > 2 *
-# data_parallel_bytes(8e9, 64, 0, 8)}} How many times as much? Commit yourself before you look.
+# GPU sends far more than before. {{holds data_parallel_bytes(8e9, 64, 3, 16) > 2 *
+# data_parallel_bytes(8e9, 64, 0, 16)}} How many times as much? Commit yourself before you look.
 
 # %%
-predict("parallelism.zero3_accumulated", ...)
+predict("parallelism.zero3_accumulated", ..., seed="chapter")
 
 # %% tags=["figure"]
 n = 4
@@ -390,7 +393,7 @@ explore_shards()
 # whole layer. {{because measured elsewhere: tests/laws/test_zero.py}} Now in bytes:
 
 # %%
-ways, micro = 64, 8
+ways, micro = 64, 16
 data_parallel_bytes(8e9, ways), data_parallel_bytes(8e9, ways, stage=3, micro_batches=micro)
 
 # %%
@@ -399,7 +402,7 @@ sweep(
 )
 
 # %%
-reveal("parallelism.zero3_accumulated")
+reveal("parallelism.zero3_accumulated", seed="chapter")
 
 # %% [markdown]
 # With one micro-batch, stage 3 sends one and a half times what plain data parallelism sends.
@@ -409,7 +412,7 @@ reveal("parallelism.zero3_accumulated")
 # ways) and data_parallel_bytes(8e9, ways, 3, micro) == micro * data_parallel_bytes(8e9, ways, 3)}}
 #
 # **Try it.** From how many micro-batches on does stage 2 send twice as much as plain data
-# parallelism? Set $mG + W$ against $4G$, with $W = G$. Then set `micro` and read the table again.
+# parallelism? Find it by the law, then set `micro` and read the table again.
 # {{holds data_parallel_bytes(8e9, 64, 2, 3) == 2 * data_parallel_bytes(8e9, 64)}}
 #
 # **What this leaves out.** Frameworks can also keep whole gradients or weights between
@@ -503,10 +506,10 @@ np.allclose(attend(X, (0, 1)) + attend(X, (2, 3)), attend(X, range(heads)))
 # below runs it}} Data parallelism sums them, over other GPUs.
 
 # %%
-G = rng.standard_normal((5, 8))
+gradient = rng.standard_normal((5, 8))
 hidden = X @ up
-whole = X.T @ ((G @ down.T) * (hidden > 0))
-mine = X.T @ ((G @ down[:16].T) * (hidden[:, :16] > 0))
+whole = X.T @ ((gradient @ down.T) * (hidden > 0))
+mine = X.T @ ((gradient @ down[:16].T) * (hidden[:, :16] > 0))
 np.allclose(mine, whole[:, :16])
 
 # %% [markdown]
@@ -549,21 +552,21 @@ np.allclose(mine, whole[:, :16])
 # between, its expert has the most to compute, and all the others wait for it. {{because algebra}}
 #
 # A layer has four such exchanges: there and back, forward and backward. Each carries the tokens
-# times the experts that a token is sent to, less what stays at home. With eight GPUs:
+# times the experts that a token is sent to, less what stays at home. With sixteen GPUs, of which
+# one has the popular, *hot* expert:
 
 # %%
-experts, tokens, share_hot = 8, 1024, 0.5
+experts, tokens, share_hot = 16, 1024, 0.3
 fair, skew = (skewed_exchange(tokens, 4096, experts, s) for s in (1 / experts, share_hot))
-skew
-
-# %%
 sweep(skewed_exchange, tokens=tokens, width=4096, ways=experts, hot_share=[1 / experts, share_hot])
 
 # %% [markdown]
-# The hot GPU receives {{skew.hot_receives / fair.hot_receives:.1f}} times its fair share, and that
-# is how many times as long the exchange takes. {{holds max(vars(skew).values()) /
-# max(vars(fair).values()) == skew.hot_receives / fair.hot_receives}} So training of such models
-# spends effort on balance: extra losses, biases, and limits to what an expert takes.
+# The hot GPU receives {{skew.hot_receives / fair.hot_receives:.1f}} times its fair share,
+# {{because definition: the fair router's column}} and GPUs send and receive at once, so that is how
+# many times as long the exchange takes. {{holds max(vars(skew).values()) /
+# max(vars(fair).values()) == skew.hot_receives / fair.hot_receives}} So
+# training of such models spends effort on balance: extra losses, biases, and limits to what an
+# expert takes.
 #
 # ### Context: one sequence on several GPUs
 #
@@ -656,59 +659,59 @@ table(
 # | strategy | what it splits | collective | when | first bottleneck | where it belongs |
 # |---|---|---|---|---|---|
 # | data (DDP) | the batch | all-reduce of gradients | once a step, during the backward pass | bandwidth, stragglers | across nodes |
-# | ZeRO-1, ZeRO-2 | also the optimizer's states; gradients | reduce-scatter, all-gather | once a step; stage 2 each micro-batch | bandwidth | across nodes |
+# | ZeRO-1, ZeRO-2 | also the optimizer's states; gradients | reduce-scatter, all-gather | once a step; stage 2 scatters in each micro-batch | bandwidth | across nodes |
 # | ZeRO-3, FSDP | also the weights | two all-gathers, one reduce-scatter | each layer and micro-batch, ahead of time | bandwidth | across nodes, if the batch is large |
-# | tensor (+ sequence) | each product | all-reduce, or all-gather and reduce-scatter | in each layer, in the way | bandwidth and latency of the link inside | one node, one NVLink domain |
+# | tensor (+ sequence) | each product | all-reduce, or all-gather and reduce-scatter | in each layer, in the way | bandwidth of the link inside | one node, one NVLink domain |
 # | pipeline | the layers | send and receive | each micro-batch, beside work | the schedule | neighbouring nodes, one rail |
 # | expert | the experts | all-to-all {{because definition}} | in each expert layer, in the way | the receiver with a popular expert | near one another |
 # | context | the sequence | all-gather, reduce-scatter of K, V | in each layer, during attention | bandwidth | inside, then across |
 #
-# Stage-to-stage traffic from a GPU to the GPU of the same place stays on its rail. Traffic between
-# rails climbs to the spine, or crosses NVLink first. Frameworks number ranks tensor-first, so that
-# a tensor-parallel group shares a node, and the other groups join GPUs of the same place. {{because
-# design}}
+# Stage-to-stage traffic from a GPU to the GPU of the same place stays on its rail. Frameworks
+# number ranks tensor-first, so that a tensor-parallel group shares a node, and the other groups
+# join GPUs of the same place. {{because design}}
 #
 # ### ◆ Compute-bound or communication-bound?
 #
 # ZeRO-3 sends a lot. But while it sends, the GPU computes. When is that enough? Compare the two
-# clocks of chapter 2. From here on $W$ is the rate at which a chip sends, and $C$ is its peak.
+# clocks of chapter 2. Let $R$ be the rate at which a GPU sends, and $C$ its peak.
 #
 # **FSDP, seen from one weight.** In the backward pass a weight takes four FLOPs for each token that
 # passes it. It also takes four bytes: two to gather it, two to scatter its gradient. With $t$
-# tokens on the chip, arithmetic takes longer if
+# tokens on the GPU, arithmetic takes longer if
 #
-# $$\frac{4t}{C} > \frac{4}{W} \qquad\text{so}\qquad t > \frac{C}{W}$$
+# $$\frac{4t}{C} > \frac{4}{R} \qquad\text{so}\qquad t > \frac{C}{R}$$
 #
 # The size of the model has cancelled: what counts is the tokens that meet a weight while it is
-# there. {{because algebra}} With $k$ of $E$ experts used, all are sent and few compute, so the
+# there. {{because algebra}} The forward pass has half of both, and the same limit. {{because
+# algebra: two FLOPs a token, two bytes}} Where FSDP gathers $E$ experts and a token uses $k$, the
 # limit is $E/k$ times as high. {{holds data_parallel_tokens(9e14, 5e10, experts_over_active=4) == 4
 # * data_parallel_tokens(9e14, 5e10)}}
 
 # %%
 peak, inside, gpus_large = h100.bf16, h100.link_bandwidth, 16384
 outside = link("infiniband_ndr").bandwidth
-data_parallel_tokens(peak, inside), data_parallel_tokens(peak, outside)
+[round(data_parallel_tokens(peak, rate)) for rate in (inside, outside)]
 
 # %% [markdown]
-# The first is over NVLink, the second over one network port. But which $W$ holds between nodes? Ask
+# The first is over NVLink, the second over one network port. But which $R$ holds between nodes? Ask
 # how a weight gets into a node of eight GPUs:
 #
-# ```
+# ```text
 #                      one GPU of each     FSDP over           tensor 8 in the node,
 #                      node is in it       whole nodes         FSDP between nodes
 # through each port    the weight          an eighth of it     an eighth of it
 # over NVLink          nothing             the other eighths   activations
-# tokens a chip        C / W_out           C / 8 W_out         C / 8 W_out
+# tokens a GPU         C / R               C / (8 R)           C / (8 R)
 # ```
 #
-# In the second column each GPU needs the whole weight, but the *node* needs it once. Its eight
-# ports bring an eighth each, and NVLink hands the eighths round meanwhile. {{because definition: of
-# a gather in two levels}} (So the limit of NVLink holds, too.) In the third column a chip needs
-# just its eighth. Its group works on the tokens of eight chips, so a chip computes as much as
-# before. {{because algebra: an eighth of the weight for eight times the tokens}} With $Y$ chips in
-# the group:
+# Here $R$ is the rate of one port. In the second column each GPU needs the whole weight, but the
+# *node* needs it once. Its eight ports bring an eighth each, and NVLink hands the eighths round
+# meanwhile. {{because definition: of a gather in two levels}} (So the limit of NVLink holds, too.)
+# In the third column a GPU needs just its eighth. Its group works on the tokens of eight GPUs, so a
+# GPU computes as much as before. {{because algebra: an eighth of the weight for eight times the
+# tokens}} With $Y$ GPUs in the group:
 #
-# $$\text{FSDP beside tensor parallelism:}\quad t > \frac{C}{W_\text{out}\,Y}$$
+# $$\text{FSDP beside tensor parallelism:}\quad t > \frac{C}{R\,Y}$$
 #
 # So tensor parallelism does not spare the network. {{holds data_parallel_tokens(peak, outside,
 # tensor=8) == data_parallel_tokens(peak, 8 * outside)}} It spares memory: each GPU keeps an eighth
@@ -719,12 +722,13 @@ data_parallel_tokens(peak, inside), data_parallel_tokens(peak, outside)
 # sequences of {{long:,}} tokens, a sequence for each GPU makes a step of {{si(gpus_large * long,
 # "token")}}; a sequence for each node makes {{si(gpus_large / 8 * long, "token")}}.
 #
-# **What tensor parallelism costs.** A group of $Y$ chips works on $T$ tokens. In the forward pass
-# of an MLP of two matrices, of width $D$ and hidden width $F$, a chip does $4DFT/Y$ FLOPs and sends
-# nearly $4TD$ bytes, in an all-reduce of $TD$ elements. {{because algebra}} Arithmetic takes longer
+# **What tensor parallelism costs.** Each GPU of a group has a part of every layer, so their results
+# are parts of a sum. {{because definition}} Let $Y$ GPUs work on $t$ tokens. In the forward pass of
+# an MLP of two matrices, of width $D$ and hidden width $F$, a GPU does $4tDF/Y$ FLOPs and sends
+# nearly $4tD$ bytes, in an all-reduce of $tD$ elements. {{because algebra}} Arithmetic takes longer
 # if
 #
-# $$\frac{4DFT}{Y\,C} > \frac{4TD}{W} \qquad\text{so}\qquad Y < \frac{F\,W}{C}$$
+# $$\frac{4tDF}{Y\,C} > \frac{4tD}{R} \qquad\text{so}\qquad Y < \frac{F\,R}{C}$$
 #
 # Here the *tokens* have cancelled. {{because algebra}} A larger batch does not help; a wider model
 # or a faster link does.
@@ -741,14 +745,14 @@ places = {
 }
 limits = {}
 for name, (gpu, network) in places.items():
-    C, V, W = accelerator(gpu).bf16, accelerator(gpu).link_bandwidth, link(network).bandwidth
-    tokens_needed = [data_parallel_tokens(C, rate) for rate in (V, W, 8 * W)]
-    limits[name] = [*tokens_needed, tensor_parallel_ways(llama.hidden, C, V)]
+    C, near, far = accelerator(gpu).bf16, accelerator(gpu).link_bandwidth, link(network).bandwidth
+    tokens_needed = [data_parallel_tokens(C, rate) for rate in (near, far, 8 * far)]
+    limits[name] = [*tokens_needed, tensor_parallel_ways(llama.hidden, C, near)]
 rows = [
     [name, link(places[name][1]).name, *map(round, row[:3]), f"{row[3]:.1f}"]
     for name, row in limits.items()
 ]
-columns = ["chip", "network, a port a GPU", "tokens a chip: FSDP in a node", "one GPU of each node"]
+columns = ["GPU", "network, a port a GPU", "tokens a GPU: FSDP in a node", "one GPU of each node"]
 columns += ["whole nodes, or tensor 8 inside", "most ways of tensor parallelism in a node"]
 table(rows, columns,
     "Compute-bound above these numbers of tokens and below these numbers of ways; "
@@ -756,32 +760,21 @@ table(rows, columns,
 )
 
 # %% [markdown]
-# Inside a node, eight ways are within the limit on each of these chips. {{holds all(row[3] > 8 for
-# row in limits.values())}} On H100s sixteen ways over two nodes are beyond it, even if the ring
-# leaves each node through all ports. {{holds ways_out < 16}} A third matrix, as in Llama's MLP,
-# raises that limit by half, to {{1.5 * ways_out:.1f}}, which leaves sixteen ways little margin.
-# {{holds 16 < 1.5 * ways_out < 18}} **Hence tensor parallelism inside a node, and data parallelism
-# between nodes.**
+# Inside a node, eight ways are within the limit on each of these GPUs. {{holds all(row[3] > 8 for
+# row in limits.values())}} On H100s sixteen ways over two nodes are beyond it, even if the ring of
+# the all-reduce leaves each node through all ports. {{holds ways_out < 16}} A third matrix, as in
+# Llama's MLP, raises that limit by half, to {{1.5 * ways_out:.1f}}, which leaves sixteen ways
+# little margin. {{holds 16 < 1.5 * ways_out < 18}} **Hence tensor parallelism inside a node, and
+# data parallelism between nodes.**
 #
 # The formulas take traffic as hidden behind arithmetic. FSDP can fetch a layer ahead of time.
 # {{because definition}} An all-reduce of tensor parallelism stands in the way, so it usually adds
 # its time. {{because algebra: the next product needs it}} *For a second reading* says how to split
-# the chips then.
+# the GPUs then.
 #
-# ### What the network must be good at
-#
-# | property | whom it serves |
-# |---|---|
-# | bandwidth | gradients and shards: large messages, rarely |
-# | latency | tensor and expert parallelism: messages that someone waits for; decoding |
-# | low jitter | collectives: the last rank decides |
-# | lossless delivery | collectives: a lost packet is sent again, and the step stalls meanwhile |
-# | topology | frequent pairs near each other, rails aligned with NICs |
-# | congestion control | many to one: experts, and the egress buffers they fill |
-# | the collectives themselves | the algorithm, and switches that add (chapter 7) |
-#
-# Chapter 7 says how fast a collective can be, chapter 8 what happens when a network is not as it
-# is sold.
+# So training asks a network for bandwidth first. {{because advice}} Small messages, as in decoding,
+# ask for latency. Chapter 7 says how fast a collective can be, chapter 8 what happens when a
+# network is not as it is sold.
 #
 # ## Schedules that run
 #
@@ -855,8 +848,7 @@ figure(
 # abs(simulate("gpipe", p, m, 1, 2).bubble_over_total - bubble_over_total(p, m)) < 1e-12}}
 #
 # **Try it.** How many micro-batches bring the idle share of the step below a tenth? Decide first.
-# Then move the slider. A slider for a law of your own takes no more lines than this one. {{because
-# advice}}
+# Then move the slider.
 
 # %%
 slider = SelectionSlider(description="batches", options=range(1, 65), value=m)
@@ -1008,7 +1000,7 @@ figure(
 # A synchronous step ends when its last rank ends. Let each rank be slow in a step with a small
 # chance $q$, and then by a factor $f$:
 #
-# $$\frac{T}{T_0} = 1 + (f - 1)\left(1 - (1 - q)^n\right)$$
+# $$\frac{\text{mean step} }{\text{usual step} } = 1 + (f - 1)\left(1 - (1 - q)^n\right)$$
 
 # %%
 chance, factor = 0.001, 1.5
@@ -1038,9 +1030,8 @@ figure(
 )
 
 # %% [markdown]
-# So look for two things: a rank that is late *each time* (a GPU that throttles, a network adapter
-# on the wrong PCIe switch), and what is late *at times* (garbage collection, data loading, a link
-# that retransmits).
+# So look for a rank that is late *each time* (a GPU that throttles, an adapter on the wrong PCIe
+# switch), and for what is late *at times* (garbage collection, a link that retransmits).
 #
 # ### Failures
 #
@@ -1048,7 +1039,7 @@ figure(
 # larger cluster. How often will something stop the job?
 
 # %%
-predict("parallelism.cluster_mtbf", ...)
+predict("parallelism.cluster_mtbf", ..., seed="run")
 
 # %% [markdown]
 # Failure rates add: $n$ devices fail $n$ times as often as one. {{holds all(cluster_mtbf(1e8, k) *
@@ -1058,11 +1049,11 @@ predict("parallelism.cluster_mtbf", ...)
 days, interruptions, gpus = 54, 419, 16384
 mtbf = observed_mtbf(days * 86400, interruptions)
 each = device_mtbf(mtbf, gpus)
-cluster_mtbf(each, 100_000)
+cluster_mtbf(each, 25_000)
 
 # %%
 # because "unexpected interruptions in": history
-counts = (8, 1024, 16384, 50_000, 100_000)
+counts = (8, 1024, 16384, 25_000, 50_000)
 between = {k: cluster_mtbf(each, k) for k in counts}
 rows = [[k, human_time(t), f"{survival(86400, t):.2%}"] for k, t in between.items()]
 columns = ["GPUs", "time between failures", "chance of a day without one"]
@@ -1073,20 +1064,28 @@ table(
 )
 
 # %%
-reveal("parallelism.cluster_mtbf")
+reveal("parallelism.cluster_mtbf", seed="run")
 
 # %% [markdown]
 # ### How often to save
 #
-# Let a checkpoint stop the job for a time $\delta$, after each stretch $\tau$ of work, and let the
-# job fail once in a time $M$ on average. Saving costs $\delta/\tau$ of the work. Each failure
-# destroys, on average, half of an interval, which costs $\tau/2M$. {{because algebra}} The sum of
-# both is least at Young's interval, $\sqrt{2\delta M}$. {{holds min((0.5, 0.9, 1.0, 1.1, 2.0),
-# key=lambda f: lost_share(f * young_interval(50.0, 1e4), 50.0, 1e4)) == 1.0}} Daly's series is
-# closer to the exact optimum when $\delta$ is not small: {{holds all(stretch(daly_interval(d, 1.0),
-# d, 1.0) < stretch(young_interval(d, 1.0), d, 1.0) for d in (0.01, 0.1, 0.3))}}
+# Saving costs time, and not saving costs work. Say that a save takes two minutes, and that the job
+# fails once in a hundred. Save every twenty minutes: saving costs a tenth of the time, and a
+# failure destroys ten minutes on average, another tenth. {{holds abs(lost_share(20, 2, 100) - 0.2)
+# < 1e-12}} Every ten minutes it is a fifth and a twentieth, every forty a twentieth and a fifth.
+# {{holds [round(lost_share(t, 2, 100), 9) for t in (10, 40)] == [0.25, 0.25]}}
+#
+# In letters: a save of $\delta$ after each stretch $\tau$ of work costs $\delta/\tau$. A failure
+# once in a time $M$ destroys half of a stretch, which costs $\tau/2M$. {{because algebra}} The sum
+# of both is least at Young's interval, $\sqrt{2\delta M}$. {{holds min((0.5, 0.9, 1.0, 1.1, 2.0),
+# key=lambda f: lost_share(f * young_interval(50.0, 1e4), 50.0, 1e4)) == 1.0}} If the job needs a
+# time $r$ to get going again, each failure costs $r/M$ more, at any interval. {{holds
+# all(abs(lost_share(t, 30, 1e4, 300) - lost_share(t, 30, 1e4) - 300 / 1e4) < 1e-12 for t in (60,
+# 600))}} Daly's series is closer to the exact optimum when $\delta$ is not small: {{holds
+# all(stretch(daly_interval(d, 1.0), d, 1.0) < stretch(young_interval(d, 1.0), d, 1.0) for d in
+# (0.01, 0.1, 0.3))}}
 # $\tau = \sqrt{2\delta M}\,(1 + \tfrac13 x + \tfrac19 x^2) - \delta$ with $x = \sqrt{\delta/2M}$.
-# Note the minus sign; some sources print a plus by mistake.
+# Some sources print a plus by mistake.
 
 # %%
 size, storage = checkpoint_bytes(models["Llama 3.1 405B"].parameters), 200e9
@@ -1146,7 +1145,8 @@ figure(
 #
 # ## ◆ Try it
 #
-# Choose a model and a cluster, make it fit, then make it fast. Before each change say which bar
+# Choose a model and a cluster, make it fit, then make it fast. *MFU* is the share of the GPUs'
+# peak that the model's own FLOPs fill. {{because definition}} Before each change say which bar
 # will move. Then find a plan in which the bubble is the largest loss, one in which tensor
 # parallelism is, and one in which gradients are. {{because advice}}
 
@@ -1163,10 +1163,10 @@ explore()
 # ### Problem 1: what ZeRO saves, and what it costs
 
 # %%
-ask("parallelism.zero_states")
+ask("parallelism.zero_states", seed="other")
 
 # %%
-ask("parallelism.zero3_bytes")
+ask("parallelism.zero3_bytes", seed="chapter")
 
 # %% [markdown]
 # ### Problem 2: the bubble
@@ -1174,40 +1174,40 @@ ask("parallelism.zero3_bytes")
 # State the denominator.
 
 # %%
-ask("parallelism.bubble_over_total")
+ask("parallelism.bubble_over_total", seed="chapter")
 
 # %%
-ask("parallelism.pipeline_steps")
+ask("parallelism.pipeline_steps", seed="chapter")
 
 # %% [markdown]
 # ### Problem 3: attention on several GPUs
 
 # %%
-ask("parallelism.attention_forward")
+ask("parallelism.attention_forward", seed="chapter")
 
 # %%
-ask("parallelism.mlp_backward")
+ask("parallelism.mlp_backward", seed="other")
 
 # %% [markdown]
 # ### Problem 4: across nodes
 
 # %%
-ask("parallelism.critical_tokens")
+ask("parallelism.critical_tokens", seed="desk")
 
 # %%
-ask("parallelism.tensor_over_network")
+ask("parallelism.tensor_over_network", seed="chapter")
 
 # %% [markdown]
 # ### Problem 5: one slow GPU
 
 # %%
-ask("parallelism.straggler")
+ask("parallelism.straggler", seed="chapter")
 
 # %% [markdown]
 # ### Problem 6: when to save
 
 # %%
-ask("parallelism.checkpoint_interval")
+ask("parallelism.checkpoint_interval", seed="chapter")
 
 # %% [markdown]
 # ## Check: against published runs
@@ -1380,8 +1380,9 @@ table(rows, columns, "Each model is expected from constants that the other model
 # ### Three checks at scale
 #
 # **MFU.** A table of FSDP runs prints throughput and MFU for models of many sizes, on sequences
-# from short to very long. Work the MFU out with six FLOPs for each parameter and token, $6PD$,
-# then with attention's scores counted.
+# from short to very long. Work the MFU out with six FLOPs for each parameter and token. Then add
+# attention: $6 \cdot 2Ds$ for each layer and token, at width $D$, in sequences of $s$ tokens.
+# {{because algebra: scores and values, two FLOPs each for s and D, forward and twice backward}}
 
 # %%
 short, counted = weigh("mfu-6pd"), weigh("mfu-attention")
@@ -1390,7 +1391,7 @@ table(
         [a.regime, a.rows, si(a.median, "%"), si(b.median, "%")]
         for a, b in zip(short.by_regime, counted.by_regime)
     ],
-    ["sequences", "runs", "error of 6PD, median", "error with attention"],
+    ["sequences", "runs", "error of six FLOPs, median", "error with attention"],
     caption=f"{counted.rows.record.attribution}, {len(counted.rows)} runs on A100 and H100.",
 )
 
@@ -1399,15 +1400,15 @@ figure(
     residual_chart(short, dots=90, height=300),
     # holds "the longer the sequence": [e.median for e in short.by_regime] == sorted(
     #  e.median for e in short.by_regime)
-    caption="MFU by $6PD$ over the printed one: the longer the sequence, the more is forgotten.",
-    alt="MFU by 6PD over printed MFU, in the median: "
+    caption="MFU by six FLOPs over the printed one: the longer the sequence, the more is missing.",
+    alt="MFU by six FLOPs over printed MFU, in the median: "
     + ", ".join(f"{e.regime} {e.ratios[1]:.2f}" for e in short.by_regime),
 )
 
 # %% [markdown]
 # With attention counted, all {{counted.all.rows}} printed numbers come out within
-# {{max(abs(counted.ratio - 1)):.2%}}. {{holds max(abs(counted.ratio - 1)) < 5e-4}} $6PD$ is
-# {{short.by_regime[0].median:.0%}} off on short sequences, and on the longest it misses
+# {{max(abs(counted.ratio - 1)):.2%}}. {{holds max(abs(counted.ratio - 1)) < 5e-4}} Without it they
+# are {{short.by_regime[0].median:.0%}} off on short sequences, and the longest miss
 # {{short.by_regime[-1].median:.0%}} of the work. {{holds short.by_regime[-1].median > 0.5}}
 
 # %%
@@ -1442,8 +1443,8 @@ table(
 
 # %% [markdown]
 # **Decoding.** A decoding step reads the cache of keys and values, so the bytes of the cache over
-# the bandwidth bound its attention (chapter 4). {{because definition}} Here is that bound against
-# tables of three serving libraries, where the cache is too large for the L2.
+# the bandwidth bound its attention (chapter 4). {{because definition}} Tables of three serving
+# libraries, where the cache is too large for the L2:
 
 # %%
 decoding = weigh("kv-bandwidth")
@@ -1460,8 +1461,7 @@ table(
 # them. {{holds decoding.regime(faulty).beaten > 0.2}} In the others at most
 # {{max(e.beaten for e in beyond if e.regime != faulty):.1%}} are. {{holds
 # max(e.beaten for e in beyond if e.regime != faulty) < 0.03}} The same GPUs cannot have had two
-# bandwidths, so the table is wrong, not the law. {{because advice}} A planner that interpolates
-# such a table inherits its fault; a bound beside it would have found it.
+# bandwidths, so the table is wrong, not the law. {{because advice}}
 
 # %% [markdown]
 # ## Measure it here
@@ -1613,13 +1613,13 @@ table(
 #
 # **What helps?** More nodes would not: each GPU would gather as many weights for as few tokens.
 # {{because algebra: the share (n - 1)/n is near one already}} Larger micro-batches use each
-# gathered weight for more tokens. They need room for activations, so the forward pass runs twice.
-# {{because definition}} That does {{recomputed:.0%}}. Or leave the weights where they are: tensor
-# parallelism on the fast links inside a node, a pipeline between nodes, and gradients that cross
-# the network once a step. That does {{now:.0%}}, on the same machines. {{holds now > recomputed >
-# was}} A faster network would have done more, for more money. {{holds bought > now}} What the
-# better plan waits for most is tensor parallelism, which no network between nodes will mend.
-# {{holds results["tensor 8 inside, pipeline 4, ZeRO-1"].largest_loss == "tensor"}}
+# gathered weight for more tokens. They need room for activations, so these are thrown away and the
+# forward pass runs twice. {{because definition}} That does {{recomputed:.0%}}. Or leave the weights
+# where they are: tensor parallelism on the fast links inside a node, a pipeline between nodes, and
+# gradients that cross the network once a step. That does {{now:.0%}}, on the same machines. {{holds
+# now > recomputed > was}} A faster network would have done more, for more money. {{holds bought >
+# now}} What the better plan waits for most is tensor parallelism, which no network between nodes
+# will mend. {{holds results["tensor 8 inside, pipeline 4, ZeRO-1"].largest_loss == "tensor"}}
 #
 # ## Exercises
 #
@@ -1641,7 +1641,6 @@ table(
 # | FSDP | PyTorch's ZeRO: stage 3 (`FULL_SHARD`) or stage 2 (`SHARD_GRAD_OP`) |
 # | selective, full recomputation | the step from Q, K and V to the heads' result, or the whole layer, done again in the backward pass |
 # | straggler | the rank that the others wait for |
-# | high-speed domain | GPUs joined by NVLink and NVSwitch |
 # | rail | the GPUs of one place in each node and the switch that joins them |
 # | RDMA, RoCE | access to the memory of another host without its CPU; the same over Ethernet |
 # | MFU, HFU | FLOPs that the model needs, or that the hardware did, over the peak |
@@ -1714,22 +1713,21 @@ table(
 
 # %%
 words = rng.integers(0, 100, 6)
-E = rng.standard_normal((100, 8))
-first_rows = np.where((words < 50)[:, None], E[np.minimum(words, 49)], 0)
-second_rows = np.where((words >= 50)[:, None], E[np.maximum(words, 50)], 0)
-np.allclose(first_rows + second_rows, E[words])
+vectors = rng.standard_normal((100, 8))
+first_rows = np.where((words < 50)[:, None], vectors[np.minimum(words, 49)], 0)
+second_rows = np.where((words >= 50)[:, None], vectors[np.maximum(words, 50)], 0)
+np.allclose(first_rows + second_rows, vectors[words])
 
 # %% [markdown]
 # ### When the traffic of both adds up
 #
-# If tensor-parallel traffic cannot hide, it adds its time to that of FSDP. With $W$ for FSDP and
-# $V$ for tensor parallelism, the best split of the chips needs $4\,C^2/(W\,V\,F)$ tokens per chip.
-# {{because algebra: mixed_tokens}}
-# That beats FSDP alone at $W$ only where tensor parallelism could be more than four ways,
-# $F\,V/C > 4$. {{holds all((mixed_tokens(llama.hidden, accelerator(g).bf16, link(w).bandwidth,
-# rate) < data_parallel_tokens(accelerator(g).bf16, link(w).bandwidth)) ==
-# (tensor_parallel_ways(llama.hidden, accelerator(g).bf16, rate) > 4) for g, w in places.values()
-# for rate in (accelerator(g).link_bandwidth, link(w).bandwidth))}}
+# If tensor-parallel traffic cannot hide, it adds its time to that of FSDP. With $R_1$ for FSDP and
+# $R_2$ for tensor parallelism, the best split needs $4\,C^2/(R_1 R_2 F)$ tokens for each GPU.
+# {{because algebra: mixed_tokens}} That beats FSDP alone at $R_1$ only where tensor parallelism
+# could be more than four ways, $F\,R_2/C > 4$. {{holds all((mixed_tokens(llama.hidden,
+# accelerator(g).bf16, link(w).bandwidth, rate) < data_parallel_tokens(accelerator(g).bf16,
+# link(w).bandwidth)) == (tensor_parallel_ways(llama.hidden, accelerator(g).bf16, rate) > 4) for g,
+# w in places.values() for rate in (accelerator(g).link_bandwidth, link(w).bandwidth))}}
 #
 # ### What it costs to wait
 #
@@ -1758,10 +1756,9 @@ rows = [
 table(rows, ["premise", "power", "energy", "electricity"])
 
 # %% [markdown]
-# Hosts, switches, storage and the price of the machines come on top. At the last row's rate an
-# hour of the cluster takes {{cost_of(bills["and the building"], price) / (seconds / 3600):,.0f}}
-# USD of electricity alone, and GPUs that wait draw somewhat less. {{because design: the rows are at
-# rated power}}
+# Hosts, switches, storage and the machines come on top. An hour of the last row takes
+# {{cost_of(bills["and the building"], price) / (seconds / 3600):,.0f}} USD of electricity, and GPUs
+# that wait draw somewhat less. {{because design: the rows are at rated power}}
 #
 # ## What the model leaves out
 #

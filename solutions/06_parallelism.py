@@ -214,7 +214,7 @@ ask("parallelism.accumulation")
 # %%
 # BEGIN SOLUTION
 # STUB: answer = ...  # micro-batches
-answer = 2048 // (32 * 4)
+answer = 2048 // (1024 // (8 * 4) * 4)
 # END SOLUTION
 check("parallelism.accumulation", answer)
 

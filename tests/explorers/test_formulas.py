@@ -10,6 +10,8 @@ import pytest
 
 from lightspeed import collectives, networks, queueing, scaling, serving
 from lightspeed.catalog import accelerator, find, link
+from lightspeed.catalog import find, link
+from lightspeed.parallel import data_parallel_bytes
 from lightspeed.precision import FORMATS
 from lightspeed.roofline import (
     WIDTH,
@@ -25,6 +27,7 @@ from lightspeed.roofline import WIDTH, matmul_bytes, matmul_flops, time_bounds, 
 from lightspeed_course.explorers import precision, requests
 from lightspeed_course.explorers.numbers import paths
 from lightspeed_course.explorers.queueing import limits as fit_and_allowed
+from lightspeed_course.explorers.shards import PARAMETERS
 from lightspeed_course.measure.machine import hardware
 from lightspeed_course.show import Formula, si
 from lightspeed_course.simulators.schedules import simulate
@@ -195,6 +198,10 @@ RESULTS = {
             ).bubble_over_total
         ),
         "%",
+    ),
+    "shards.explore_shards": (
+        lambda s, _: data_parallel_bytes(PARAMETERS, s["gpus"], s["stage"], s["micro_batches"]),
+        "byte",
     ),
 }
 SLOW = {"network.explore": 16, "network.explore_fabric": 24}  # runs packets

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import functools
 
+from lightspeed.parallel import data_parallel_bytes
 from lightspeed_course.show import (
     Axis,
     Boxes,
     Chart,
     Choice,
+    Formula,
     Play,
     Slider,
     Text,
@@ -29,6 +31,8 @@ DOES = {
     "scatter": "sends off the gradients and keeps the sum of its own shard of",
     "drop": "drops what it does not own of",
 }
+# What a GPU sends in a step beside the share (n - 1) / n, as the chapter writes it.
+SENT = {0: "2 * G", 1: "(G + W)", 2: "(m * G + W)", 3: "(m * G + 2 * m * W)"}
 LEFT, WIDE, FULL = 2.0, 6.6, 13.8
 
 
@@ -65,7 +69,18 @@ def view(stage=3, gpus=4, micro_batches=1, moment=0):
         verdict(stage, moment, events, sent),
         told,
         len(events) + 1,
+        sent_in_a_step(stage, gpus, micro_batches),
     )
+
+
+def sent_in_a_step(stage, gpus, micro_batches):
+    """The law of what each GPU sends, for this stage of ZeRO."""
+    size = (2 * PARAMETERS, "byte")
+    names = {"n": (gpus, ""), "G": size}
+    names |= {"W": size} if stage else {}
+    names |= {"m": (micro_batches, "")} if stage > 1 else {}
+    law = data_parallel_bytes(PARAMETERS, gpus, stage, micro_batches)
+    return Formula("sent in a step", f"(n - 1) / n * {SENT[stage]}", names, (float(law), "byte"))
 
 
 def held_in_words(now, most):

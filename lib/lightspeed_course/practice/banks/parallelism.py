@@ -49,6 +49,7 @@ gradients = Question(
             buffer=(2 * params, "byte"),
         ),
     ),
+    smaller="parallelism.three_collectives",
     holds={
         "goes round with it twice": lambda params, n: (
             abs(gradient_bytes(params, n) / (2 * params) - 2 * (n - 1) / n) < 1e-12
@@ -115,6 +116,7 @@ bubble = Question(
             step=m + p - 1,
         ),
     ),
+    smaller="parallelism.idle_slots",
     holds={
         "of {{p}} equal stages": "design",
     },
@@ -156,7 +158,7 @@ collectives_in_a_step = Question(
     chapter=CHAPTER,
     level="apply",
     prompt=(
-        "Why is tensor parallelism so sensitive to latency? A model of {{layers}} layers is trained"
+        "What does tensor parallelism make a step wait for? A model of {{layers}} layers is trained"
         " with {{m}} micro-batches a step on a single tensor-parallel group, without recomputation."
         " How many all-reduces of activations stand in the way of a step, where data parallelism"
         " has one of gradients?"
@@ -177,6 +179,7 @@ collectives_in_a_step = Question(
         ),
         after="Each has to wait for the product before it, and the next product waits for it.",
     ),
+    smaller="parallelism.attention_forward",
     misconceptions=(
         Misconception(
             "forward only", lambda layers, m: 2 * layers * m, "The backward pass has its own."
@@ -498,6 +501,7 @@ states = Question(
             split=(14 * params / n, "byte"),
         ),
     ),
+    smaller="parallelism.room_for_training",
     misconceptions=(
         Misconception(
             "stage 1",
@@ -548,6 +552,7 @@ exchange = Question(
         ),
         after="A layer needs four of these: out and back, forward and backward.",
     ),
+    smaller="parallelism.tokens_that_leave",
     misconceptions=(
         Misconception(
             "all four",
@@ -636,6 +641,11 @@ hot = Question(
             lambda n, share: 1 / share,
             "Compare what the hot GPU receives with what a fair share would be.",
         ),
+        Misconception(
+            "all to one",
+            lambda n, share: n,
+            "So it would be if each token wanted the same expert. How many do?",
+        ),
     ),
 )
 
@@ -684,6 +694,7 @@ critical = Question(
             arithmetic=(4 / accelerator(gpu).bf16, "s/token"),
         ),
     ),
+    smaller="roofline.ridge",
     holds={
         "no more than its own part": "definition",
     },
@@ -847,6 +858,7 @@ straggler = Question(
         ),
         after=f"Fast means $(1 - q)^n$, here {(1 - chance) ** n:.1%} of the steps.",
     ),
+    smaller="network.any_hit",
     holds={
         "times its usual time": "definition",
         "wait for the slowest": "definition",
@@ -1088,6 +1100,11 @@ steps = Question(
             "That runs one micro-batch at a time through the pipeline.",
         ),
         Misconception("forward only", lambda p, m: m + p - 1, "And the way back?"),
+        Misconception(
+            "fill forward only",
+            lambda p, m: 2 * m + p - 1,
+            "That fills the pipeline once. Does the first stage get its first gradient at once?",
+        ),
     ),
 )
 

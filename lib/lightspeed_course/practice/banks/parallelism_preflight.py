@@ -63,39 +63,58 @@ accumulation = Question(
     chapter=CHAPTER,
     level="apply",
     prompt=(
-        "*Global batch, micro-batch, accumulation.* A step has {{batch}} sequences; {{data}}"
-        " replicas work on micro-batches of {{b}}. How many micro-batches does each replica run"
-        " before the optimizer steps?"
+        "*Global batch, micro-batch, accumulation.* {{gpus}} GPUs run with tensor parallelism over"
+        " {{t}} and pipeline parallelism over {{p}}. A step has {{batch}} sequences, in"
+        " micro-batches of {{size}}. How many micro-batches does each replica run before the"
+        " optimizer steps?"
     ),
-    parameters={"batch": plain(2048, 1024, 4096), "data": plain(32, 16, 64), "b": plain(4, 2, 8)},
-    expected=lambda batch, data, b: batch // (data * b),
+    parameters={
+        "gpus": plain(1024, 512),
+        "t": plain(8, 4),
+        "p": plain(4, 8),
+        "batch": plain(2048, 1024, 4096),
+        "size": plain(4, 2, 8),
+    },
+    expected=lambda gpus, t, p, batch, size: batch // (gpus // (t * p) * size),
     tolerance=0,
-    solution=lambda batch, data, b: derivation(
-        step("The sequences of one replica.", "batch / replicas", batch=batch, replicas=data),
+    solution=lambda gpus, t, p, batch, size: derivation(
+        step("A replica takes $t p$ GPUs. So there are", "gpus / (t * p)", gpus=gpus, t=t, p=p),
+        step(
+            "The sequences of one replica.",
+            "batch / replicas",
+            batch=batch,
+            replicas=gpus // (t * p),
+        ),
         step(
             "It takes them in micro-batches.",
-            "sequences / b",
-            batch // (data * b),
-            sequences=batch // data,
-            b=b,
+            "sequences / size",
+            batch // (gpus // (t * p) * size),
+            sequences=batch // (gpus // (t * p)),
+            size=size,
         ),
         after="Their *number* fills the pipeline; their *size* fills the GPU and its memory.",
     ),
+    smaller="parallelism.data_ranks",
     misconceptions=(
         Misconception(
             "sequences of a replica",
-            lambda batch, data, b: batch // data,
+            lambda gpus, t, p, batch, size: batch // (gpus // (t * p)),
             "Those are sequences. How many does one micro-batch hold?",
         ),
         Misconception(
             "replicas forgotten",
-            lambda batch, data, b: batch // b,
+            lambda gpus, t, p, batch, size: batch // size,
             "The replicas share the sequences of a step.",
         ),
         Misconception(
             "sizes multiplied",
-            lambda batch, data, b: batch * b // data,
+            lambda gpus, t, p, batch, size: batch * size // (gpus // (t * p)),
             "A larger micro-batch makes fewer of them.",
+        ),
+        Misconception(
+            "a replica on each tensor-parallel group",
+            lambda gpus, t, p, batch, size: batch / (gpus // t) / size,
+            "A replica has several stages, each on a group of its own. How many replicas are left?",
         ),
     ),
 )
@@ -125,6 +144,7 @@ mapping = Question(
         "From then on each backward pass frees what the next forward pass takes.",
         after=f"GPipe would hold {m}.",
     ),
+    smaller="parallelism.before_first_backward",
     misconceptions=(
         Misconception(
             "GPipe",
@@ -140,6 +160,11 @@ mapping = Question(
             "the stages before",
             lambda p, m, i: i,
             "Count the stages that a micro-batch still has to pass, there and back.",
+        ),
+        Misconception(
+            "without itself",
+            lambda p, m, i: p - i,
+            "So many stages come after it. Does it hold nothing of its own while they work?",
         ),
     ),
 )
@@ -496,6 +521,7 @@ failures = Question(
             more=more,
         ),
     ),
+    smaller="parallelism.rates_add",
     misconceptions=(
         Misconception(
             "the same job",
@@ -668,6 +694,7 @@ written = Question(
         ),
         after="Gradients are not saved: the next step makes new ones.",
     ),
+    smaller="parallelism.room_for_training",
     misconceptions=(
         Misconception(
             "weights only",
@@ -747,6 +774,7 @@ power = Question(
         ),
         after="Hosts, switches and storage come on top.",
     ),
+    smaller="numbers.token_energy",
     holds={
         "times that of the GPUs": "definition",
     },
@@ -875,7 +903,7 @@ ways = Question(
         "A GPU's part of the products shrinks with the group, and what it sends does not. Tokens"
         " are both computed and sent, so they cancel.",
         step(
-            "The two times are the same at $F W / C$.",
+            "With a rate $R$ and a peak $C$, the two times are the same at $F R / C$.",
             "hidden * rate / peak * 1[FLOP/byte]",
             float(
                 parallel.tensor_parallel_ways(
@@ -887,6 +915,7 @@ ways = Question(
             peak=(accelerator(gpu).bf16, "FLOP/s"),
         ),
     ),
+    smaller="parallelism.attention_forward",
     misconceptions=(
         Misconception(
             "both directions",
@@ -963,6 +992,7 @@ activations = Question(
             f" {si(memory.activation_bytes(s, 1, width, heads, layers, recompute='full'), 'byte')}."
         ),
     ),
+    smaller="parallelism.kept_by_a_layer",
     holds={
         "four times that width": "design",
     },
@@ -1068,9 +1098,9 @@ long_sequences = Question(
     level="apply",
     prompt=(
         "A model of {{layers}} layers, {{width}} wide, with a vocabulary of {{vocabulary}}, is"
-        " trained on sequences of {{sequence}} tokens, and its MFU is worked out with $6PD$. By"
-        " what factor does that fall short of the MFU with attention scores counted (without a"
-        " causal mask)?"
+        " trained on sequences of {{sequence}} tokens. Its MFU is worked out with six FLOPs for"
+        " each parameter and token, the table of words counted once. By what factor must that be"
+        " raised to count attention's scores, too, without a causal mask?"
     ),
     parameters={
         "layers": Parameter(32, (24, 32), show=str),
@@ -1112,11 +1142,12 @@ long_sequences = Question(
             products=6 * (12 * layers * width**2 + vocabulary * width),
         ),
     ),
+    smaller="training.flops_per_parameter",
     misconceptions=(
         Misconception(
             "nothing missing",
             lambda layers, width, vocabulary, sequence: 1.0,
-            "6 P D counts parameters. Which FLOPs of attention have none?",
+            "Six FLOPs a parameter count parameters. Which FLOPs of attention have none?",
         ),
         Misconception(
             "half of them",
@@ -1137,7 +1168,7 @@ long_sequences = Question(
                 training.training_flops(12 * layers * width**2 + vocabulary * width, 1)
                 / training.transformer_training_flops(1, layers, width, vocabulary, sequence)
             ),
-            "That is 6 P D over the whole. By what factor must it be raised?",
+            "That is the part over the whole. By what factor must it be raised?",
         ),
     ),
 )
