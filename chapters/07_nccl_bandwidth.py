@@ -128,8 +128,8 @@ figure(
 )
 
 # %% [markdown]
-# Now on real arrays. The library runs the same schedule and counts the steps. Does every GPU (in
-# NCCL's words, every *rank*) hold the sum at the end, and how much has each of them sent?
+# Now on real arrays, with the same schedule. Does every GPU (in NCCL's words, every *rank*) hold the
+# sum at the end, and how much has each of them sent?
 
 # %%
 rng = np.random.default_rng(7)
@@ -399,10 +399,9 @@ explore_tree()
 #
 # Three more algorithms put the idle links to use.
 #
-# - **Two trees.** Cut the buffer in two, and let the inner ranks of one tree be the leaves of the
-#   other, so that all ranks send. {{because definition}} Send in small pieces, so that a rank
-#   passes on the first while the second is arriving. That has a logarithm of steps, and almost the
-#   bytes of a ring. {{holds double_tree_time(0.0, 512, 1.0, 1.0) < 0.05 * ring_time(0.0, 512, 1.0,
+# - **Two trees.** Each has half of the buffer, and the inner ranks of one are the leaves of the
+#   other, so that all ranks send. {{because definition}} They pass it on in small pieces. That has a
+#   logarithm of steps, and almost the bytes of a ring. {{holds double_tree_time(0.0, 512, 1.0, 1.0) < 0.05 * ring_time(0.0, 512, 1.0,
 #   1.0) and double_tree_time(1.0, 512, 1.0) < 1.01 * ring_time(1.0, 512, 1.0)}}
 # - **Recursive doubling.** Partners swap all that they have added up: first neighbours, then
 #   ranks two apart, then four apart. {{because definition}} Eight GPUs are done in three swaps, the
@@ -583,8 +582,8 @@ ask("nccl.switch_busbw", seed="page")
 # Every byte is meant for one receiver, so nothing can be combined, and no algorithm saves a byte.
 # {{because definition: of an all-to-all}} Take two nodes: half of a buffer is for the other one.
 # {{because algebra}} With $k$ nodes the share $1/k$ stays inside, and the rest leaves through the
-# sender's own adapter: the line is a GPU's {{si(efa.bandwidth, "byte/s")}}, not the node's. (That is
-# with a switch between all nodes. Where ranks have links to neighbours alone, as in a torus, a byte
+# sender's own adapter: the line is a GPU's {{si(efa.bandwidth, "byte/s")}}, not the node's. (That takes
+# a switch between the nodes. Where ranks have links to neighbours alone, as in a torus, a byte
 # takes several links, and all of them count.) {{because definition: of a torus}} That is why an all-to-all between nodes looks so
 # slow beside an all-reduce on the same machine, and why expert parallelism is kept inside a node
 # while it can be. {{holds efa.bandwidth / (1 - 1 / nodes) < efa.bandwidth_per_node /
@@ -1047,7 +1046,7 @@ round(best_share, 2), round(within, 2)
 # tree_latency(n, nodes) < 0.01 * message / asked}} The run does not say which it was, nor where the
 # rest of the line goes.
 #
-# **What would not be normal?** That depends on the message: for {{si(message, "byte")}} an algbw
+# **What would not be normal?** For {{si(message, "byte")}} an algbw
 # below {{si(at_question.algbw / within, "byte/s")}}, if nine runs of ten are normal. {{because
 # definition}} For a small
 # message far less is normal, with the same nodes. {{holds expected_by_model("all_reduce", smaller,
@@ -1058,8 +1057,7 @@ round(best_share, 2), round(within, 2)
 # ### Have a log judged
 #
 # `lightspeed nccl report FILE` does this to what nccl-tests printed, and says what to look at first.
-# It counts the steps as the fitted model does, at the latency of short messages; the Simple steps
-# of the answer cost more. {{holds ring_latency(n,
+# It counts the steps at what NCCL charges for short messages, which is less than in the answer. {{holds ring_latency(n,
 # nodes, protocol="LL", net_overhead=overhead) < steps / 4}} The question again, and a run that is
 # not normal:
 
@@ -1124,8 +1122,8 @@ table(
 )
 
 # %% [markdown]
-# Two things follow. `all_reduce_perf` with NVLS flatters a machine that will run FSDP, because
-# switches that add do not shorten a gather or a scatter.
+# So `all_reduce_perf` with NVLS flatters a machine that will run FSDP: switches that add do not
+# shorten a gather or a scatter.
 # {{because algebra: a rank still has to receive, or to send, all that is not its own}} And a number
 # at {{si(message, "byte")}} says little about a job that sends buckets of {{si(bucket, "byte")}}.
 #
@@ -1135,8 +1133,7 @@ table(
 #
 # ### Processes of one machine
 #
-# Processes that MPI starts send to each other through memory: no NVLink, no network, but steps and
-# bytes as before. {{because design: of the experiment}} First comes a *shift*: every process sends
+# Processes that MPI starts send to each other through memory, in steps as before. {{because design: of the experiment}} First comes a *shift*: every process sends
 # to its right neighbour and receives from its left one, all at once, as in one step of a ring.
 # {{because definition: of a shift}} A line through the times of the shift gives α and $W$ of your
 # machine. From these two the ring's all-reduce is computed, and set beside the measured one;
@@ -1197,9 +1194,9 @@ collectives_findings(mine)
 #
 # ### Nodes, and links of a known rate
 #
-# The other experiment needs Linux and the right to make network namespaces (root has it). It builds
-# a network inside your machine: every node is a process with a network of its own and one link to a
-# switch, and the kernel lets through only so many bytes a second in each direction.
+# The other experiment needs Linux and the right to make network namespaces (root has it). Every node
+# is a process with one link to a switch, and the kernel lets through only so many bytes a second in
+# each direction.
 # {{because design: of the experiment}} The ring and the tree are short programs on plain sockets.
 # So this time $W$ is known beforehand, and the question is what the number of nodes does.
 #

@@ -251,7 +251,7 @@ ask("nccl.fsdp_over_ddp")
 # %%
 # BEGIN SOLUTION
 # STUB: answer = ...  # times
-answer = 4 * 3 / 2
+answer = 6 * 3 / 2
 # END SOLUTION
 check("nccl.fsdp_over_ddp", answer)
 

@@ -667,10 +667,12 @@ best_question = Question(
         ),
         "At this size steps": lambda size, n, bandwidth, latency: (
             fastest(size, n, bandwidth, latency) != "doubling"
-            or c.recursive_doubling_time(size, n, bandwidth)
-            < 0.5 * c.recursive_doubling_time(0.0, n, bandwidth, latency)
-            and c.recursive_doubling_time(0.0, n, bandwidth, latency)
-            == min(time(0.0, n, bandwidth, latency) for time in TIMES.values())
+            or (
+                c.recursive_doubling_time(size, n, bandwidth)
+                < 0.5 * c.recursive_doubling_time(0.0, n, bandwidth, latency)
+                and c.recursive_doubling_time(0.0, n, bandwidth, latency)
+                == min(time(0.0, n, bandwidth, latency) for time in TIMES.values())
+            )
         ),
     },
     misconceptions=(
@@ -725,12 +727,24 @@ MOVES = {
     "gradients of its own, and at the end the whole of their sum": "all_reduce",
     "tokens for every other rank, and at the end those that the others had for it": "alltoall",
 }
-NAMES = ("all_reduce", "all_gather", "reduce_scatter", "alltoall")
+# Whether numbers are added up on the way, and whether a rank ends with the whole.
+KINDS = {
+    "all_reduce": (True, True),
+    "all_gather": (False, True),
+    "reduce_scatter": (True, False),
+    "alltoall": (False, False),
+}
 
 
-def other_move(turn):
-    """A wrong collective, another for each turn."""
-    return lambda has: NAMES[(NAMES.index(MOVES[has]) + turn) % len(NAMES)]
+def other_kind(adds, whole):
+    """The collective that differs in adding, in what a rank ends with, or in both."""
+    kinds = {kind: name for name, kind in KINDS.items()}
+
+    def named(has):
+        added, ends = KINDS[MOVES[has]]
+        return kinds[added != adds, ends != whole]
+
+    return named
 
 
 name_question = Question(
@@ -740,7 +754,7 @@ name_question = Question(
     kind="choice",
     prompt="Each rank has {{has}}. Which collective does that?",
     parameters={"has": Parameter(next(iter(MOVES)), tuple(MOVES))},
-    options={name: f"`{name}`" for name in NAMES},
+    options={name: f"`{name}`" for name in KINDS},
     expected=lambda has: MOVES[has],
     solution=lambda has: derivation(
         "Are numbers added up on the way? If so it is a *reduce*.",
@@ -750,17 +764,17 @@ name_question = Question(
     ),
     misconceptions=(
         Misconception(
-            "the next one", other_move(1), "Is anything added up on the way? And who ends with it?"
+            "adding", other_kind(True, False), "Are numbers added up on the way, or only moved?"
         ),
         Misconception(
-            "the one after",
-            other_move(2),
-            "Look at what a rank has at the end: everything, or a part?",
+            "what is left with whom",
+            other_kind(False, True),
+            "What does a rank have at the end: the whole, or a part of its own?",
         ),
         Misconception(
-            "the last one",
-            other_move(3),
-            "Compare what a rank starts with and what it ends with: is it more, or less?",
+            "both",
+            other_kind(True, True),
+            "Ask two things: is anything added up, and does a rank end with the whole?",
         ),
     ),
 )
@@ -823,7 +837,7 @@ fsdp_question = Question(
         " and gradients have the same width. How many times the bytes of DDP does a rank send"
         " under FSDP?"
     ),
-    parameters={"micro_batches": Parameter(4, (2, 4, 8))},
+    parameters={"micro_batches": Parameter(6, (2, 6, 8))},
     expected=fsdp_over_ddp,
     solution=lambda micro_batches: derivation(
         step(
