@@ -47,8 +47,8 @@ efa.bandwidth_per_node
 # %% [markdown]
 # The line said: {{nodes}} nodes, {{n:,}} GPUs, {{si(message, "byte")}} in
 # {{si(message / asked, "s")}}, algbw {{si(asked, "byte/s")}}. The sales page says:
-# {{si(efa.bandwidth_per_node, "byte/s")}} a node, a machine that Amazon calls p5, in its network,
-# EFA. {{because definition}}
+# {{si(efa.bandwidth_per_node, "byte/s")}} a node. (The nodes are what Amazon calls p5, and EFA is
+# its network.)
 #
 # ## ◆ Before you read on
 #
@@ -1036,7 +1036,7 @@ round(best_share, 2), round(within, 2)
 # busbw_factor(r.collective, r.n) <= best_share * efa.bandwidth_per_node for r in p5 if r.nodes > 2)
 # and busbw("all_reduce", n, asked) < best_share * efa.bandwidth_per_node}}
 #
-# That does not hang on the ring. Where the GPUs of a node add first, the node still sends
+# That does not depend on the ring. Where the GPUs of a node add first, the node still sends
 # {{busbw_factor("all_reduce", nodes):.3f}} bytes for each byte, {{leaves[nodes] / line:.0%}} of its
 # line. {{holds leaves[nodes] == busbw_factor("all_reduce", nodes) * asked}}
 #
@@ -1173,8 +1173,7 @@ collectives_findings(mine)
 #   the shift does not contain that.
 # - **The link is a memory.** A small message stays in a cache. So the curves have a hump instead of
 #   a plateau, and no single $W$ is right for all sizes.
-#   {{because measured elsewhere: tests/measure/test_measured_collectives.py}} MPI also changes its
-#   *protocol* with the size, from copying at once to asking first, as NCCL goes from LL to Simple.
+#   {{because measured elsewhere: tests/measure/test_measured_collectives.py}}
 # - **α is software.** The findings say what an empty call costs. On GPUs a kernel is launched.
 # - **Memory that comes anew.** MPI's scratch memory may go back to the system after each call, and
 #   return page by page. Then a middle-sized message takes as long as a far larger one.
@@ -1234,7 +1233,7 @@ network_findings(network)
 #   {{holds all(tree_time(1.0, 2 * k, 1.0) == tree_time(1.0, k, 1.0) + 2 for k in range(2, 100))}}
 # - **The small message** is for the steps: by the law the ring's grow with every node, the tree's
 #   with every doubling. {{holds ring_time(0.0, 9, 1.0, 1.0) - ring_time(0.0, 8, 1.0, 1.0) == 2 ==
-#   tree_time(0.0, 16, 1.0, 1.0) - tree_time(0.0, 8, 1.0, 1.0)}} This is why a library has both.
+#   tree_time(0.0, 16, 1.0, 1.0) - tree_time(0.0, 8, 1.0, 1.0)}}
 # - **A rate not reached.** The kernel counts headers, too, nearly a twentieth of a full packet. So
 #   the fitted $W$ cannot reach the rate of the link.
 # - **A time off the line.** The nodes share your cores. The more of them there are, the longer each
@@ -1244,7 +1243,7 @@ network_findings(network)
 #
 # ### The same on a recorded machine
 #
-# This record was made for the course; its samples are in the repository.
+# This record was made for the course.
 
 # %%
 recorded = shipped()["amd_epyc_2core"]
