@@ -133,7 +133,7 @@ ask("nccl.share_of_line")
 # %%
 # BEGIN SOLUTION
 # STUB: answer = ...  # per cent
-answer = 100 * busbw("all_reduce", 125 * 8, 156e9) / link("efa_p5").bandwidth_per_node
+answer = 100 * busbw("all_reduce", 32 * 8, 170e9) / link("efa_p5").bandwidth_per_node
 # END SOLUTION
 check("nccl.share_of_line", answer)
 
@@ -176,9 +176,9 @@ ask("nccl.latency_share")
 # %%
 # BEGIN SOLUTION
 # STUB: answer = ...  # per cent
-across = ring_steps("all_reduce", 125)
-latency = 1.4 * (across * 14e-6 + (ring_steps("all_reduce", 1000) - across) * 6e-6)
-answer = 100 * latency / (latency + bandwidth_bound("all_reduce", 16e9, 1000, 370e9))
+across = ring_steps("all_reduce", 32)
+latency = 1.4 * (8.4e-6 + across * 14e-6 + (ring_steps("all_reduce", 32 * 8) - across) * 6e-6)
+answer = 100 * latency / (latency + bandwidth_bound("all_reduce", 2e9, 32 * 8, 370e9))
 # END SOLUTION
 check("nccl.latency_share", answer)
 
@@ -213,6 +213,16 @@ answer = Q(hierarchical_time(8e9, 8, 4, 450e9, 50e9).upper, "s")
 check("nccl.two_levels", answer)
 
 # %%
+ask("nccl.share_that_leaves")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # per cent
+answer = 100 * (1 - 1 / 5)
+# END SOLUTION
+check("nccl.share_that_leaves", answer)
+
+# %%
 ask("nccl.alltoall_across")
 
 # %%
@@ -241,9 +251,19 @@ ask("nccl.fsdp_over_ddp")
 # %%
 # BEGIN SOLUTION
 # STUB: answer = ...  # times
-answer = 3 / 2
+answer = 6 * 3 / 2
 # END SOLUTION
 check("nccl.fsdp_over_ddp", answer)
+
+# %%
+ask("nccl.collective_name")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # one of the words
+answer = "all_gather"
+# END SOLUTION
+check("nccl.collective_name", answer)
 
 # %%
 ask("nccl.which_test")

@@ -39,7 +39,7 @@ def test_the_ring_plays_to_its_end(chapter):
 
 
 def test_a_wrong_answer_is_diagnosed_and_a_right_one_taken(chapter):
-    question = chapter.run('ask("nccl.busbw")')
-    chapter.answers(question, "240", "Twice is the limit")
+    question = chapter.run('ask("nccl.busbw"')
+    chapter.answers(question, "320", "Twice is the limit")
     chapter.screenshot("07_nccl_wrong")
-    chapter.answers(question, "210", "Right")
+    chapter.answers(question, "280", "Right")

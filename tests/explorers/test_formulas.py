@@ -121,6 +121,11 @@ def queued(s, shown):
     """The load at first; Little's law once somebody came."""
     inside = dict(shown.facts)["inside, mean so far"]
     return si(s["load"], "%") if shown.formula.name == "load" else inside
+def all_reduced(s):
+    """Of a ring what is sent; of a tree what takes the time; of a switch what is printed."""
+    if s["algorithm"] == "tree":
+        return collectives.tree_time(1.0, s["ranks"], 1.0)
+    return collectives.busbw_factor("all_reduce", s["ranks"])
 
 
 # What the formula's result must be: by the law, or as a fact of the view that has tests of its own.
@@ -188,6 +193,10 @@ RESULTS = {
         lambda s, _: collectives.busbw_factor("all_reduce", s["ranks"]),
         "",
     ),
+    **{
+        f"allreduce.explore_{name}": (lambda s, _: all_reduced(s), "")
+        for name in ("all_reduce", "tree", "switch")
+    },
     "schedules.explore_schedules": (
         lambda s, _: (
             simulate(

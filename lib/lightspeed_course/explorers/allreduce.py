@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 
-from lightspeed.collectives import busbw_factor
+from lightspeed.collectives import algbw, busbw, busbw_factor, in_network_time, tree_time
 from lightspeed_course.show import (
     Axis,
     Boxes,
@@ -42,9 +42,9 @@ def places(algorithm, n):
     if algorithm == "switch":
         return [*((x, 1.2) for x in across), (WIDE / 2, 6.2)]
     # A GPU that hands over sooner is further down; nobody is above GPU 0.
-    levels = (n - 1).bit_length()
-    depth = [levels - (rank & -rank).bit_length() + 1 if rank else 0 for rank in range(n)]
-    return [(x, 6.6 - 5.6 * d / levels) for x, d in zip(across, depth, strict=True)]
+    below = levels(n)
+    depth = [below - (rank & -rank).bit_length() + 1 if rank else 0 for rank in range(n)]
+    return [(x, 6.6 - 5.6 * d / below) for x, d in zip(across, depth, strict=True)]
 
 
 def cell(algorithm, n, node, chunk, share):
@@ -72,7 +72,7 @@ def view(algorithm="ring", ranks=4, moment=0):
     before = found[max(moment - 1, 0)]
     chart = picture(algorithm, ranks, before, state, going)
     words = verdict(algorithm, ranks, moment, last, state)
-    return View(chart, words, told, last + 1, share_sent(ranks) if algorithm == "ring" else None)
+    return View(chart, words, told, last + 1, FORMULAS[algorithm](ranks))
 
 
 def share_sent(n):
@@ -81,9 +81,39 @@ def share_sent(n):
     return Formula("sent, in buffers", "2 * (n - 1) / n", {"n": (n, "")}, (factor, ""))
 
 
+def one_after_another(n):
+    """How many whole buffers follow one another up a tree and down again."""
+    return Formula(
+        "buffers one after another",
+        "2 * levels",
+        {"levels": (levels(n), "")},
+        (float(tree_time(1.0, n, 1.0)), ""),
+    )
+
+
+def printed_over_carried(n):
+    """The busbw that nccl-tests prints for a switch that adds, over the rate of a link."""
+    return Formula(
+        "busbw over the rate of a link",
+        "2 * (n - 1) / n / sent",
+        {"n": (n, ""), "sent": (max(run("switch", n)[-1].sent), "")},
+        (float(busbw("all_reduce", n, algbw(1.0, in_network_time(1.0, 1.0)))), ""),
+    )
+
+
+FORMULAS = {"ring": share_sent, "tree": one_after_another, "switch": printed_over_carried}
+
+
+def levels(n):
+    """Of a tree, below the GPU at its top."""
+    return (n - 1).bit_length()
+
+
 def verdict(algorithm, n, moment, last, state):
     if moment == 0:
         how = f", cut into {n} chunks" if algorithm == "ring" else ""
+        if algorithm == "tree":
+            how = f". The tree has {'one level' if n == 2 else f'{levels(n)} levels'} below GPU 0"
         return f"Each GPU holds a buffer of its own numbers{how}. Press play, or step."
     if moment == last:
         sent, taken = si(max(state.sent)), si(max(state.received))

@@ -289,6 +289,7 @@ sent_question = Question(
     expected=lambda size, n: size * c.busbw_factor("all_reduce", n),
     unit="GB",
     tolerance=0.01,
+    smaller="nccl.ring_steps",
     solution=lambda size, n: derivation(
         step(
             "The ring cuts the buffer into one chunk for each rank.",
@@ -401,9 +402,9 @@ share_question = Question(
         " A node can send {{network}} in one direction. What share of their line do the nodes use?"
     ),
     parameters={
-        "nodes": Parameter(125, (16, 32, 64, 125)),
+        "nodes": Parameter(32, (16, 32, 64, 125)),
         "per_node": Parameter(8, show=str),
-        "algbw": rate(156, 130, 140, 156, 170, 180),
+        "algbw": rate(170, 130, 140, 156, 170, 180),
         "network": rate(400, 400),
     },
     expected=lambda nodes, per_node, algbw, network: (

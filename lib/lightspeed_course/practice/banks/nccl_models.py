@@ -9,6 +9,7 @@ from lightspeed.catalog import accelerator, link, number
 from lightspeed_course.models.nccl_tuner import NET_OVERHEAD, PLATEAU, tables
 from lightspeed_course.practice.derivation import derivation, step
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
+from lightspeed_course.show.format import si
 
 CHAPTER = "07_nccl_bandwidth"
 
@@ -40,6 +41,13 @@ steps_question = Question(
             "nodes for ranks",
             lambda nodes, per_node: c.ring_steps("all_reduce", nodes),
             "Those are the steps between nodes. Who passes data on inside a node?",
+        ),
+        Misconception(
+            "inside the nodes alone",
+            lambda nodes, per_node: (
+                c.ring_steps("all_reduce", nodes * per_node) - c.ring_steps("all_reduce", nodes)
+            ),
+            "Those stay inside a node. How does a chunk get from one node to the next?",
         ),
         Misconception(
             "one pass",
@@ -85,15 +93,14 @@ latency_share_question = Question(
     level="apply",
     prompt=(
         "{{nodes}} nodes of {{per_node}} GPUs reduce {{size}} on a ring that carries {{network}}"
-        " past each node. NCCL's own tables charge {{inside}} for a step inside a node, since the"
-        " hosts have AMD processors, and {{across}} for a step between nodes. For a message of this"
-        " size they multiply the sum of the steps by {{factor}}. What share of the whole time is"
-        " that latency?"
+        f" past each node. NCCL's own tables charge {si(BASE, 's')} once, {{{{inside}}}} for a step"
+        " inside a node and {{across}} for a step between nodes. For a message of this size they"
+        " multiply the sum by {{factor}}. What share of the whole time is that latency?"
     ),
     parameters={
-        "nodes": Parameter(125, (16, 32, 64, 125)),
+        "nodes": Parameter(32, (16, 32, 64, 125)),
         "per_node": Parameter(8, show=str),
-        "size": Parameter(16, (1, 2, 8, 16), "GB"),
+        "size": Parameter(2, (1, 2, 8, 16), "GB"),
         "network": Parameter(370, unit="GB/s"),
         "inside": Parameter(INSIDE * 1e6, unit="µs"),
         "across": Parameter(STEP["NET"]["Ring"][2], unit="µs"),
@@ -106,24 +113,24 @@ latency_share_question = Question(
     tolerance=0.05,
     solution=lambda nodes, per_node, size, network, inside, across, factor: derivation(
         step(
-            "Of the ring's steps these cross the network.",
+            "A chunk goes around to be summed up, and around again: so often it changes nodes.",
             "2 * (nodes - 1)",
             c.ring_steps("all_reduce", nodes),
             nodes=nodes,
         ),
         step(
-            "The others stay inside a node.",
+            "Its other steps stay inside a node.",
             "2 * (nodes * per_node - 1) - crossing",
             nodes=nodes,
             per_node=per_node,
             crossing=c.ring_steps("all_reduce", nodes),
         ),
         step(
-            "The steps with NCCL's base, times its factor.",
-            "factor * (base + crossing * across + staying * inside)",
+            "The steps and what is charged once, times the factor.",
+            "factor * (once + crossing * across + staying * inside)",
             (float(latency_of_steps(nodes, per_node, inside, across, factor)), "s"),
             factor=factor,
-            base=(BASE, "s"),
+            once=(BASE, "s"),
             crossing=c.ring_steps("all_reduce", nodes),
             across=(across, "s"),
             staying=c.ring_steps("all_reduce", nodes * per_node)
@@ -322,6 +329,11 @@ ring_function = Question(
             "You made the sums, and did not hand them out.",
         ),
         Misconception(
+            "the buffer once",
+            lambda size, n, bandwidth, latency: 2 * (n - 1) * latency + size / bandwidth,
+            "The latencies are right. How much does a rank send in all of these steps?",
+        ),
+        Misconception(
             "n steps",
             lambda size, n, bandwidth, latency: 2 * n * (latency + size / (n * bandwidth)),
             "Try one rank: does it have to send anything?",
@@ -451,6 +463,63 @@ levels_question = Question(
             ),
             "There are two passes inside a node: one before the network and one after.",
         ),
+        Misconception(
+            "nothing stays at home",
+            lambda size, nodes, per_node, inside, network: (
+                2 * size / inside + 2 * size / per_node / network
+            ),
+            "In each pass a GPU has one share at home already. Where does that come in?",
+        ),
+    ),
+)
+
+leaving_question = Question(
+    id="nccl.share_that_leaves",
+    chapter=CHAPTER,
+    level="recall",
+    prompt=(
+        "In an `alltoall` over {{nodes}} nodes of {{per_node}} GPUs, the buffer of a GPU has a"
+        " piece for each GPU. What share of the buffer is for other nodes?"
+    ),
+    parameters={
+        "nodes": Parameter(5, (3, 5, 6, 10)),
+        "per_node": Parameter(8, (4, 8), show=str),
+    },
+    expected=lambda nodes, per_node: 1 - 1 / nodes,
+    unit="%",
+    tolerance=0.01,
+    solution=lambda nodes, per_node: derivation(
+        step(
+            "The pieces for GPUs of other nodes.",
+            "(nodes - 1) * per_node",
+            nodes=nodes,
+            per_node=per_node,
+        ),
+        step(
+            "Over the number of pieces.",
+            "leaving / (nodes * per_node)",
+            (1 - 1 / nodes, "%"),
+            leaving=(nodes - 1) * per_node,
+            nodes=nodes,
+            per_node=per_node,
+        ),
+    ),
+    misconceptions=(
+        Misconception(
+            "all but its own piece",
+            lambda nodes, per_node: 1 - 1 / (nodes * per_node),
+            "You kept one piece at home. How many receivers does a GPU have in its own node?",
+        ),
+        Misconception(
+            "what stays",
+            lambda nodes, per_node: 1 / nodes,
+            "That part is for the node itself. What is left?",
+        ),
+        Misconception(
+            "one other node",
+            lambda nodes, per_node: 1 / (nodes - 1),
+            "Count the pieces for all other nodes together. How many pieces are there in all?",
+        ),
     ),
 )
 
@@ -460,8 +529,8 @@ alltoall_question = Question(
     level="apply",
     prompt=(
         "An `alltoall` with a buffer of {{size}} on each GPU of {{nodes}} nodes, which have eight"
-        " GPUs each. A GPU has {{network}} to the network in one direction; what stays in its node"
-        " crosses NVLink meanwhile. Leave that out. How long does it take at best?"
+        " GPUs each. A GPU has {{network}} to the network in one direction. What stays in its node"
+        " crosses NVLink in the meantime and is done sooner. How long does it take at best?"
     ),
     parameters={
         "size": Parameter(1, (0.5, 1, 2, 4), "GB"),
@@ -487,6 +556,12 @@ alltoall_question = Question(
         ),
         after="A ring or a tree cannot save that: each byte is meant for one receiver.",
     ),
+    smaller="nccl.share_that_leaves",
+    holds={
+        "is done sooner": lambda size, nodes, network: (
+            1 / nodes / link("nvlink4").bandwidth < (1 - 1 / nodes) / network
+        ),
+    },
     misconceptions=(
         Misconception(
             "all but its own share",
@@ -534,6 +609,13 @@ def fastest(size, n, bandwidth, latency):
     return min(TIMES, key=lambda name: TIMES[name](size, n, bandwidth, latency))
 
 
+WON = {
+    "doubling": "At this size steps take more time than bytes, and doubling has the fewest.",
+    "double_tree": "Doubling sends far more bytes, and the ring takes far more steps. Two trees"
+    " have few of both.",
+}
+
+
 best_question = Question(
     id="nccl.best_algorithm",
     chapter=CHAPTER,
@@ -545,7 +627,7 @@ best_question = Question(
     ),
     parameters={
         "n": Parameter(512, (64, 128, 256, 512), show=str),
-        "size": Parameter(16, (1, 4, 16), "kB"),
+        "size": Parameter(16, (1, 4, 16, 4000), "kB", show=lambda kb: si(kb * 1e3, "byte")),
         "bandwidth": Parameter(50, (25, 50), "GB/s"),
         "latency": Parameter(5, (2, 5, 10), "µs"),
     },
@@ -576,7 +658,7 @@ best_question = Question(
                 ("double_tree", "Two trees share the message and send it in pieces"),
             )
         ),
-        after="At this size steps take more time than bytes, and doubling has the fewest.",
+        after=WON[fastest(size, n, bandwidth, latency)],
     ),
     smaller="nccl.half_size",
     holds={
@@ -584,17 +666,20 @@ best_question = Question(
             c.ring_time(1.0, n, 1.0) == min(time(1.0, n, 1.0) for time in TIMES.values())
         ),
         "At this size steps": lambda size, n, bandwidth, latency: (
-            c.recursive_doubling_time(size, n, bandwidth)
-            < 0.5 * c.recursive_doubling_time(0.0, n, bandwidth, latency)
-            and c.recursive_doubling_time(0.0, n, bandwidth, latency)
-            == min(time(0.0, n, bandwidth, latency) for time in TIMES.values())
+            fastest(size, n, bandwidth, latency) != "doubling"
+            or (
+                c.recursive_doubling_time(size, n, bandwidth)
+                < 0.5 * c.recursive_doubling_time(0.0, n, bandwidth, latency)
+                and c.recursive_doubling_time(0.0, n, bandwidth, latency)
+                == min(time(0.0, n, bandwidth, latency) for time in TIMES.values())
+            )
         ),
     },
     misconceptions=(
         Misconception(
             "fewest bytes wins",
             lambda **_: "ring",
-            "It sends the fewest bytes. Is it bytes that take the time here? Count the steps.",
+            "It sends the fewest bytes. What do its steps cost beside them? Count the steps.",
         ),
         Misconception(
             "a logarithm is a logarithm",
@@ -602,9 +687,10 @@ best_question = Question(
             "Up the tree and down again: how many steps is that in all?",
         ),
         Misconception(
-            "the best of both",
-            lambda **_: "double_tree",
-            "Halving the message helps when the message takes long. Compare the number of steps.",
+            "the other term",
+            lambda **v: "double_tree" if fastest(**v) == "doubling" else "doubling",
+            "One of the two has fewer steps, the other sends fewer bytes. Which takes longer at"
+            " this size?",
         ),
     ),
 )
@@ -634,6 +720,65 @@ def slip(which):
     return lambda strategy: SLIPS[STRATEGIES[strategy]][which]
 
 
+# What each rank has before and after, and the collective that does it.
+MOVES = {
+    "a shard of the weights, and at the end all shards": "all_gather",
+    "gradients of its own, and at the end one shard of their sum": "reduce_scatter",
+    "gradients of its own, and at the end the whole of their sum": "all_reduce",
+    "tokens for every other rank, and at the end those that the others had for it": "alltoall",
+}
+# Whether numbers are added up on the way, and whether a rank ends with the whole.
+KINDS = {
+    "all_reduce": (True, True),
+    "all_gather": (False, True),
+    "reduce_scatter": (True, False),
+    "alltoall": (False, False),
+}
+
+
+def other_kind(adds, whole):
+    """The collective that differs in adding, in what a rank ends with, or in both."""
+    kinds = {kind: name for name, kind in KINDS.items()}
+
+    def named(has):
+        added, ends = KINDS[MOVES[has]]
+        return kinds[added != adds, ends != whole]
+
+    return named
+
+
+name_question = Question(
+    id="nccl.collective_name",
+    chapter=CHAPTER,
+    level="recall",
+    kind="choice",
+    prompt="Each rank has {{has}}. Which collective does that?",
+    parameters={"has": Parameter(next(iter(MOVES)), tuple(MOVES))},
+    options={name: f"`{name}`" for name in KINDS},
+    expected=lambda has: MOVES[has],
+    solution=lambda has: derivation(
+        "Are numbers added up on the way? If so it is a *reduce*.",
+        "Does a rank end with the whole, or with a part of its own? The whole: *all-*; a part:"
+        " *scatter*.",
+        after=f"Here it is `{MOVES[has]}`.",
+    ),
+    misconceptions=(
+        Misconception(
+            "adding", other_kind(True, False), "Are numbers added up on the way, or only moved?"
+        ),
+        Misconception(
+            "what is left with whom",
+            other_kind(False, True),
+            "What does a rank have at the end: the whole, or a part of its own?",
+        ),
+        Misconception(
+            "both",
+            other_kind(True, True),
+            "Ask two things: is anything added up, and does a rank end with the whole?",
+        ),
+    ),
+)
+
 test_question = Question(
     id="nccl.which_test",
     chapter=CHAPTER,
@@ -655,6 +800,7 @@ test_question = Question(
             " it at your own message size."
         ),
     ),
+    smaller="nccl.collective_name",
     holds={"most bytes move": "definition: of the strategy"},
     misconceptions=(
         Misconception(
@@ -673,48 +819,67 @@ test_question = Question(
     ),
 )
 
+
+def fsdp_over_ddp(micro_batches):
+    """Bytes that a rank sends in a step, over those of one all-reduce; (n - 1)/n cancels."""
+    gather, scatter = (c.busbw_factor(name, 64) for name in ("all_gather", "reduce_scatter"))
+    return micro_batches * (2 * gather + scatter) / c.busbw_factor("all_reduce", 64)
+
+
 fsdp_question = Question(
     id="nccl.fsdp_over_ddp",
     chapter=CHAPTER,
     level="apply",
     prompt=(
-        "FSDP gathers the weights before the forward pass and again before the backward pass, and"
-        " scatters the reduced gradients. DDP all-reduces the gradients. Weights and gradients have"
-        " the same width. How many times the bytes of DDP does a rank send under FSDP?"
+        "A step adds up the gradients of {{micro_batches}} micro-batches. In each of them FSDP"
+        " gathers the weights before the forward pass and again before the backward pass, and"
+        " scatters the reduced gradients. DDP all-reduces the gradients once, at the end. Weights"
+        " and gradients have the same width. How many times the bytes of DDP does a rank send"
+        " under FSDP?"
     ),
-    expected=lambda: (
-        (2 * c.busbw_factor("all_gather", 64) + c.busbw_factor("reduce_scatter", 64))
-        / c.busbw_factor("all_reduce", 64)
-    ),
-    solution=derivation(
-        step("Two gathers and one scatter.", "2 * gather + scatter", gather=1, scatter=1),
+    parameters={"micro_batches": Parameter(6, (2, 6, 8))},
+    expected=fsdp_over_ddp,
+    solution=lambda micro_batches: derivation(
+        step(
+            "Two gathers and one scatter for each micro-batch.",
+            "micro_batches * (2 * gather + scatter)",
+            micro_batches=micro_batches,
+            gather=1,
+            scatter=1,
+        ),
         step(
             "An all-reduce is one scatter and one gather.", "scatter + gather", scatter=1, gather=1
         ),
         step(
             "The share $(n - 1)/n$ is in both, and cancels.",
             "passes / all_reduce",
-            passes=3,
+            float(fsdp_over_ddp(micro_batches)),
+            passes=3 * micro_batches,
             all_reduce=2,
         ),
     ),
     smaller="nccl.bytes_sent",
     misconceptions=(
         Misconception(
+            "one micro-batch",
+            lambda micro_batches: fsdp_over_ddp(1),
+            "That is for one micro-batch. What is done again for the next one, and what is not?",
+        ),
+        Misconception(
             "gathered once",
-            lambda: 1.0,
+            lambda micro_batches: 1.0 * micro_batches,
             "The weights were thrown away after the forward pass. What does the backward pass"
             " need?",
         ),
         Misconception(
             "an all-reduce is one pass",
-            lambda: 3.0,
+            lambda micro_batches: 3.0 * micro_batches,
             "An all-reduce adds up and hands out. How many passes is that?",
         ),
         Misconception(
-            "gathers alone",
-            lambda: 2.0,
-            "Count again what DDP and what FSDP send, pass by pass.",
+            "gradients scattered once",
+            lambda micro_batches: micro_batches + 0.5,
+            "You scatter the gradients once. How often does this FSDP scatter them?",
         ),
     ),
 )
@@ -777,11 +942,11 @@ left_out = Question(
         " out. What busbw do you expect of eight H200?"
     ),
     parameters={
-        "seen": Parameter(445e9, unit="byte/s"),
+        "seen": Parameter(445, unit="GB/s"),
         "size": Parameter(2**29, show=lambda size: f"{size / 2**20:.0f} MiB"),
     },
     expected=lambda seen, size: number("nvlink4_all_reduce.h200_sxm"),
-    unit="byte/s",
+    unit="GB/s",
     tolerance=0.05,
     solution=lambda seen, size: derivation(
         "What limits a message of this size: the link between the GPUs, or their memory?",
@@ -830,8 +995,10 @@ register(
     half_question,
     ring_function,
     levels_question,
+    leaving_question,
     alltoall_question,
     best_question,
+    name_question,
     test_question,
     fsdp_question,
     left_out,
