@@ -36,8 +36,9 @@ cable = Question(
     level="apply",
     prompt=(
         "A step computes for {{compute}} and then communicates for {{traffic}}. One cable begins to"
-        " lose {{loss}} of its packets. Its adapter goes back n, with {{window}} packets in a round"
-        " trip, and all ranks wait for it. What share of its speed does the job keep?"
+        " lose {{loss}} of its packets. Its adapter *goes back n*: for each loss it sends the"
+        " {{window}} packets of a round trip again. All ranks wait for it. What share of its speed"
+        " does the job keep?"
     ),
     parameters={
         "compute": Parameter(400, (200, 300, 400), "ms"),
@@ -72,7 +73,7 @@ cable = Question(
         ),
     ),
     holds={
-        "all ranks wait": "definition: of a synchronous step",
+        "All ranks wait": "definition: of a synchronous step",
         "The traffic takes as many times": lambda compute, traffic, loss, window: (
             abs(job_speed(0.0, traffic, loss, window) - net.go_back_n(loss, window)) < 1e-12
         ),
