@@ -42,8 +42,8 @@ wire, round(window)
 
 # %% [markdown]
 # An adapter of {{si(wire, "byte/s")}} sends packets of {{packet:.0f}} bytes. Across a few switches
-# a round trip takes some {{si(round_trip, "s")}}. In that time the adapter sends rate × round trip ÷
-# packet = {{window:.0f}} packets, before the answer to the first of them is back: its *window*.
+# a round trip takes some {{si(round_trip, "s")}}. In that time the adapter sends rate × round trip
+# ÷ packet = {{window:.0f}} packets, before the answer to the first of them is back: its *window*.
 # That number is the price of a loss.
 #
 # ## ◆ Before you read on
@@ -157,10 +157,10 @@ timer = roce.timeout * wire / packet  # in packet times
 {p: round(go_back_n(p, window, timer), 3) for p in losses}
 
 # %% [markdown]
-# The first loss of a packet costs a window, each further one the timer $T$:
+# The first loss of a packet costs a window, each further one the timer $T$: goodput is
 # $1/(1 + p\,W + \frac{p^2}{1-p}\,T)$. At a loss of {{losses[-1]:.0%}} one packet in
-# {{1 / losses[-1] ** 2:,.0f}} is lost twice. It costs {{si(timer, "")}} packet times, so each packet
-# pays {{timer * losses[-1] ** 2:.0f}} of them.
+# {{1 / losses[-1] ** 2:,.0f}} is lost twice. {{because algebra}} It costs {{timer:,.0f}} packet
+# times, so each packet pays {{timer * losses[-1] ** 2:.0f}} of them.
 #
 # So a network must be almost free of loss, or an adapter must be clever. {{because advice}}
 # Engineers took the first way with InfiniBand, whose links send nothing that the next one has no
@@ -220,9 +220,10 @@ reveal("network.cable", seed="cable")
 # how often is a step of a thousand ranks late? All are in time with a chance of $(1 - p)^n$, and
 # somebody is late in the other steps. {{because algebra}}
 #
-# The same step has a median. It is below a time if all ranks are below it. If a share $q$ of the
-# times of one rank is below it, so is a share $q^n$ of the steps. So the median of the step is
-# the quantile $q = (1/2)^{1/n}$ of one rank. {{because algebra}}
+# The same step has a median. It is below a time if all ranks are. {{because
+# definition}} If a share $q$ of the
+# times of one rank is below it, so is a share $q^n$ of the steps. {{because algebra}} So the median
+# of the step is the quantile $q = (1/2)^{1/n}$ of one rank. {{because algebra}}
 
 # %%
 ranks = [1, 8, 128, 1024, 8192]
@@ -236,9 +237,9 @@ reveal("network.any_hit", seed="chapter")
 
 # %% [markdown]
 # So *jitter* is a matter of scale. If delays are exponential, the mean of the largest of $n$ is
-# $1 + 1/2 + \dots + 1/n$ times the mean of one: {{slowest_of(0, 1, 8) / 1:.3g}} times for eight ranks,
-# {{slowest_of(0, 1, 8192) / 1:.3g}} times for eight thousand. {{because algebra}} The mean of one
-# rank tells you neither. Look at the quantile in the last column. {{because advice}}
+# $1 + 1/2 + \dots + 1/n$ times the mean of one: {{slowest_of(0, 1, 8):.3g}} times for eight ranks,
+# {{slowest_of(0, 1, 8192):.3g}} times for eight thousand. {{because algebra}} Look at the
+# quantile of a rank, not at its mean. {{because advice}}
 
 # %%
 ask("network.quantile", seed="first")
@@ -275,7 +276,7 @@ ask("network.incast_queue", seed="chapter")
 #    the receiver tells the sender, and the sender slows down. DCQCN is the rule by which adapters
 #    for RoCE do this. {{because definition}}
 #
-# Try them. Start with nothing and a buffer that is too small, and look at the time that it takes.
+# Try them, and look at the time that it takes.
 
 # %%
 from lightspeed_course.explorers.network import explore, explore_fabric
@@ -288,12 +289,11 @@ explore()
 # meanwhile. {{because measured elsewhere: tests/laws/test_networks.py}} With pauses nothing is lost
 # while the headroom fits into the buffer. {{because measured elsewhere:
 # tests/explorers/test_network_verdicts.py}} With the settings that the explorer starts with, it
-# then takes as long as the link takes. The senders stand still for most of it; there is nothing
-# else that they could do. {{because measured elsewhere: tests/explorers/test_network_verdicts.py}}
-# With little room beside the headroom, the queue runs empty after each pause, and it takes longer.
-# And marks alone? A burst is out in {{si(262144 / wire, "s")}}, and hardly a packet of it was marked
-# by then: here they are as late as nothing. {{because measured elsewhere:
-# tests/explorers/test_network_verdicts.py}}
+# then takes as long as the link takes, and the senders stand still for most of it. {{because
+# measured elsewhere: tests/explorers/test_network_verdicts.py}} With little room beside the
+# headroom, the queue runs empty after each pause, and it takes longer. And marks alone? A burst is
+# out in {{si(262144 / wire, "s")}}, and hardly a packet of it was marked by then: here they are as
+# late as nothing. {{because measured elsewhere: tests/explorers/test_network_verdicts.py}}
 
 # %%
 ask("network.incast_senders", seed="chapter")
@@ -305,8 +305,7 @@ ask("network.incast_senders", seed="chapter")
 # definition: of PFC}} A receiver that is slow stops its switch, this one stops the next, and in the
 # end senders stand still that had nothing to do with it. {{because definition: of PFC}} Guo and
 # others (2016) met adapters that sent pauses without an end, and stopped a whole network: a *pause
-# storm*. {{because history}} A single frame stops a link for the time in its field. The
-# largest that fits is
+# storm*. {{because history}} A single frame stops a link for the time in its field, up to
 
 # %%
 pause_time(65535, wire)  # sixteen bits; a unit is the time of sixty-four bytes
@@ -325,10 +324,10 @@ pause_spread(3, paper.pfc_threshold, wire, 1e-6)
 # {{because definition}} And pauses can wait for each other in a ring: a *deadlock*. {{because
 # definition}}
 #
-# Headroom is not free either. The pause travels to the sender, and the last byte travels back:
-# room for twice delay × rate. At either end a packet may just have begun: two packets more. {{because
-# algebra}} Each port and each class needs it. Here is a cable of half a microsecond, a hundred
-# metres, and one of fifty, between two sites:
+# Headroom is not free either. The pause travels to the sender, and the last byte travels back: room
+# for twice delay × rate. {{because algebra}} At either end a packet may just have begun: two
+# packets more. {{because algebra}} Each port and each class needs it. For a cable of a hundred
+# metres, and for one between two sites:
 
 # %%
 pfc_headroom(wire, 0.5e-6, packet), pfc_headroom(wire, 50e-6, packet)
@@ -343,8 +342,9 @@ ask("network.headroom", seed="chapter")
 # %% [markdown]
 # ### Mark early, pause late
 #
-# The two are set up so that marks come first. Each port and class has a queue, and an equal part
-# of the buffer. Of that part the headroom stays free, and a queue that fills the rest pauses:
+# The two are set up so that marks come first. Each port and class has a queue, and an equal part of
+# the buffer. {{because definition}} Of that part the headroom stays free, and a queue that fills
+# the rest pauses:
 #
 # $$\text{pause from} = \frac{\text{buffer} }{\text{ports} \cdot \text{classes} } - \text{headroom}
 # \qquad\qquad \text{mark before} = \frac{\beta}{\beta + 1} \cdot \text{pause from}$$
@@ -371,8 +371,8 @@ ask("network.pause_threshold", seed="chapter")
 # ### How DCQCN settles
 #
 # *For a second reading.* A sender that is told of a mark cuts its rate by up to a half. {{because
-# definition}} Without news it climbs back: each of five raises goes half of the way to where it was,
-# each further one adds {{si(paper.increase, "byte/s")}}. {{because definition}} A switch marks
+# definition}} Without news it climbs back: each of five raises goes half of the way to where it
+# was, each further one adds {{si(paper.increase, "byte/s")}}. {{because definition}} A switch marks
 # nothing while the queue is below Kmin ({{si(paper.kmin, "byte")}}), everything above Kmax
 # ({{si(paper.kmax, "byte")}}), and in between a share that rises to Pmax ({{si(paper.pmax, "%")}}).
 # {{because definition}} Treat rates and queue as a fluid. They come to rest where the marks that
@@ -423,8 +423,8 @@ figure(
 )
 
 # %% [markdown]
-# The formula ({{first:.2%}}) is {{first / rest.marking - 1:.0%}} above the exact resting point. {{holds 0 <
-# first / rest.marking - 1 < 0.33}}
+# The formula ({{first:.2%}}) is {{first / rest.marking - 1:.0%}} above the exact resting point.
+# {{holds 0 < first / rest.marking - 1 < 0.33}}
 #
 # **Where it breaks.** A flow's rate goes up once in {{si(paper.timer, "s")}}. If its fair share is
 # less than one packet in that time, it speeds up again before it could be told to slow down.
@@ -435,14 +435,12 @@ fast, slow_line = (dcqcn_flows(line, paper.packet) for line in (paper.line, pape
 fast, slow_line
 
 # %% [markdown]
-# So many flows at {{si(paper.line, "byte/s")}} and at {{si(paper.line_10g, "byte/s")}}. The authors
-# of DCQCN+ simulated it, and queues were no longer drained from about {{paper.fails_from:.0f}} and
-# {{paper.fails_from_10g:.0f}} flows on: the rule of thumb is off by {{fast / paper.fails_from -
-# 1:+.0%}} and {{slow_line / paper.fails_from_10g - 1:+.0%}}. {{because quotation: of DCQCN+,
-# 'about 80 (160)'}} In our packet simulator the mean queue passes Kmax sooner than in theirs: on
-# the fast line between {{paper.fails_from / 2:.0f}} and {{paper.fails_from:.0f}} flows, on the slow
-# one below {{paper.fails_from_10g / 2:.0f}}. We have not found why. {{because measured elsewhere:
-# tests/published/test_networks_published.py}}
+# So many flows, on a fast and on a slow line. The authors of DCQCN+ simulated both: from about
+# {{paper.fails_from:.0f}} and {{paper.fails_from_10g:.0f}} flows on, queues were no longer drained.
+# {{because quotation: of DCQCN+, 'about 80 (160)'}} In our packet simulator the mean queue passes
+# Kmax sooner: between half of their number and their number on the fast line, below half on the
+# slow one. {{because measured elsewhere: tests/published/test_networks_published.py}} We have not
+# found why.
 
 # %%
 ask("network.flows_in_step", seed="first")
@@ -453,19 +451,19 @@ ask("network.flows_in_step", seed="first")
 # A node's adapters hang on *leaf* switches, leaves hang on *spines*. The nodes that share leaves
 # are a *pod*. How many links do switches of $k$ ports join?
 #
-# Let each layer pass on what it gets: a *fat tree*. {{because definition}} A leaf then turns half of
-# its ports down and half up, and so does each layer but the top. The top needs no port up, and turns
-# twice as many down. So $L$ layers join $2\,(k/2)^L$ links. {{because algebra}}
+# Let each layer pass on what it gets: a *fat tree*. {{because definition}} A leaf then turns half
+# of its ports down and half up, and so does each layer but the top. {{because definition}} The top
+# needs no port up, and turns twice as many down. {{because definition}} So $L$ layers join
+# $2\,(k/2)^L$ links. {{because algebra}}
 
 # %%
 k = 32
 fat_tree_hosts(k, 2), fat_tree_switches(k, 2)
 
 # %% [markdown]
-# With {{k}} ports to a switch, two layers join {{fat_tree_hosts(k, 2):.0f}} links, and take
-# {{leaf_spine(fat_tree_hosts(k, 2), k).leaves:.0f}} leaves and
-# {{leaf_spine(fat_tree_hosts(k, 2), k).spines:.0f}} spines. Three layers join
-# {{fat_tree_hosts(k, 3):,.0f}}.
+# With {{k}} ports, two layers join so many links with so many switches: {{k}} leaves, and half as
+# many spines. {{holds leaf_spine(fat_tree_hosts(k, 2), k).leaves == k == 2
+# * leaf_spine(fat_tree_hosts(k, 2), k).spines}}
 
 # %%
 ask("network.fat_tree", seed="chapter")
@@ -484,7 +482,7 @@ ask("network.fat_tree", seed="chapter")
 colors, at = ("blue", "orange", "green", "purple"), (1.7, 5.1, 8.5, 11.9)
 marks = [
     Boxes(
-        [x - 1.4 for x in at], [x + 1.4 for x in at], [0.1] * 4, [1.9] * 4, color="grey", soft=True
+        [x - 1.4 for x in at], [x + 1.4 for x in at], [0.1] * 4, [1.6] * 4, color="grey", soft=True
     )
 ]
 marks += [
@@ -492,14 +490,16 @@ marks += [
 ]
 for rail, color in enumerate(colors):
     gpus = [x - 1.05 + 0.7 * rail for x in at]
-    marks += [Line([gpu, at[rail]], [1.0, 4.0], color=color, width=1.5) for gpu in gpus]
+    marks += [Line([gpu, at[rail]], [1.4, 4.0], color=color, width=1.5) for gpu in gpus]
     marks.append(
-        Boxes([x - 0.28 for x in gpus], [x + 0.28 for x in gpus], [0.5] * 4, [1.0] * 4, color=color)
+        Boxes(
+            [x - 0.28 for x in gpus], [x + 0.28 for x in gpus], [0.85] * 4, [1.4] * 4, color=color
+        )
     )
     marks.append(Boxes([at[rail] - 0.9], [at[rail] + 0.9], [4], [4.7], f"rail {rail}", color=color))
 marks.append(Boxes([3.4, 8.4], [5.2, 10.2], [6.5] * 2, [7.2] * 2, color="grey"))
-marks += [Text(x, 1.35, f"node {i}") for i, x in enumerate(at)]
-marks += [Text(11.4, 6.7, "spines", anchor="start"), Text(13.1, 4.2, "leaves", anchor="start")]
+marks += [Text(x, 0.35, f"node {i}") for i, x in enumerate(at)]
+marks += [Text(10.5, 6.7, "spines", anchor="start"), Text(13.1, 4.2, "leaves", anchor="start")]
 figure(
     Chart(Axis(domain=(0, 14.5)), Axis(domain=(0, 7.5)), marks, height=300, bare=True),
     caption="Four nodes of four GPUs on rails: one pod. GPUs of one color share a leaf.",
@@ -509,10 +509,10 @@ figure(
 
 # %% [markdown]
 # An all-to-all doesn't stay there. {{because definition}} A token of a blue GPU may want an orange
-# one of another node. Of the $ng - 1$ other GPUs in $n$ nodes of $g$, $(n-1)(g-1)$ have another color
-# *and* another node: their share crosses a spine. {{because algebra}} NCCL's *PXN* (PCIe × NVLink)
-# helps: the blue GPU hands the token over NVLink to the orange one of its own node, which sends it
-# along its rail. {{because definition}}
+# one of another node. Of the $ng - 1$ other GPUs in $n$ nodes of $g$, $(n-1)(g-1)$ have another
+# color *and* another node: their share crosses a spine. {{because algebra}} NCCL's *PXN* (PCIe ×
+# NVLink) helps: the blue GPU hands the token over NVLink to the orange one of its own node, which
+# sends it along its rail. {{because definition}}
 
 # %%
 # GPUs of a node, nodes of the job, nodes of a pod
@@ -536,13 +536,13 @@ ask("network.rail_spine", seed="page")
 #
 # Between two leaves there are many ways, all alike. {{because definition: of a leaf and spine}}
 # Switches pick one by a hash of addresses and ports, so that the packets of a flow stay in order
-# (ECMP, *equal-cost multipath*). {{because definition}} A web server has thousands of small flows, and a hash spreads them
-# well. A GPU has a few, each as fast as a link, and two that share one get half. {{because history:
-# Meta and Alibaba both report it}}
+# (ECMP, *equal-cost multipath*). {{because definition}} A web server has thousands of small flows,
+# and a hash spreads them well. A GPU has a few, each as fast as a link, and two that share one get
+# half. {{because history: Meta and Alibaba both report it}}
 #
-# Hash $F$ flows to $L$ links. The second flow misses the first with a chance of $1 - 1/L$, the third
-# both with $1 - 2/L$, and so on: multiply, and you have the chance that each gets its own. A given
-# link is missed by one flow with $1 - 1/L$, by all with $(1 - 1/L)^F$: that share stays idle.
+# Hash $F$ flows to $L$ links. The second flow misses the first with a chance of $1 - 1/L$, the
+# third both with $1 - 2/L$, and so on: multiply, and you have the chance that each gets its own. A
+# given link is missed by one flow with $1 - 1/L$, by all with $(1 - 1/L)^F$: that share stays idle.
 # {{because algebra}}
 
 # %%
@@ -569,8 +569,8 @@ ask("network.ecmp_idle", seed="page")
 # ### Which links carry what
 #
 # The ring of this job is crossed: a wrong list of adapters in `NCCL_IB_HCA` has each GPU send to
-# another rail. Mend it, and a quarter still crosses a spine, for eight nodes are two pods here. Then
-# scatter the job over pods, take uplinks away, and give each flow more connections. {{because
+# another rail. Mend it, and a quarter still crosses a spine, for eight nodes are two pods here.
+# Then scatter the job over pods, take uplinks away, and give each flow more connections. {{because
 # measured elsewhere: tests/explorers/test_network_verdicts.py}}
 
 # %%
@@ -580,9 +580,10 @@ explore_fabric()
 # ### Oversubscription
 #
 # If rings stay under their leaf, why pay for full bandwidth above it? A leaf that takes $r$ times
-# what it can send up is *oversubscribed* $r$ to 1. {{because definition}} A GPU's part of the uplinks
-# is then its adapter's rate $b$ over $r$. If a share $s$ of what it sends leaves the leaf, that part
-# is full when it sends $b / (r\,s)$ in all. So it sends $b / \max(r\,s, 1)$. {{because algebra}}
+# what it can send up is *oversubscribed* $r$ to 1. {{because definition}} A GPU's part of the
+# uplinks is then its adapter's rate $b$ over $r$. If a share $s$ of what it sends leaves the leaf,
+# that part is full when it sends $b / (r\,s)$ in all. {{because algebra}} So it sends
+# $b / \max(r\,s, 1)$. {{because algebra}}
 
 # %%
 ratios, leaving = (1, 2, 4), (0.1, 0.5, 1.0)
@@ -598,13 +599,12 @@ ask("network.across_rate", seed="read")
 # %% [markdown]
 # ### Larger domains, and switches that add
 #
-# Two other ways to need less network. In the two levels of chapter 7, a GPU in a domain of $d$ takes
-# $S/d$ across, to its peers in the $m$ other domains and its own: $\frac{2(m-1)}{m} \cdot
-# \frac{S}{d\,b}$. {{because algebra: chapter 7}} An NVLink domain of seventy-two GPUs in place of
-# eight cuts $S/d$ to a ninth. {{holds 72 == 8 * 9}} It also leaves fewer peers, so the time falls by
-# more. {{holds hierarchical_time(8e9, 8, 144, 450e9, wire).across > 9
-# * hierarchical_time(8e9, 72, 16, 450e9, wire).across}} And switches
-# that add (SHARP) let each byte cross an adapter once in place of almost twice: $S/(d\,b)$. {{holds
+# Two other ways to need less network. In the two levels of chapter 7 a GPU of a domain of $d$ takes
+# $S/d$ across, around a ring of the $m$ domains: $\frac{2(m-1)}{m} \cdot \frac{S}{d\,b}$. {{because
+# algebra: chapter 7}} An NVLink domain of seventy-two GPUs in place of eight cuts $S/d$ to a ninth,
+# and fewer domains are fewer peers: the time falls by more. {{holds hierarchical_time(8e9, 8, 144,
+# 450e9, wire).across > 9 * hierarchical_time(8e9, 72, 16, 450e9, wire).across}} And switches that
+# add (SHARP) let each byte cross an adapter once in place of almost twice: $S/(d\,b)$. {{holds
 # abs(hierarchical_time(8e9, 8, 10**6, 450e9, wire).across / sharp_time(8e9, 8, 10**6, 450e9,
 # wire).across - 2) < 1e-3}}
 
@@ -659,8 +659,7 @@ ask("network.budget", seed="bill")
 # %% [markdown]
 # Which ratio do you *need*? Go back to chapter 6 and list what the job sends, and to whom. Rings of
 # data parallelism stay on their rail within a pod. Experts send each to each: with PXN that stays
-# on the leaves of a pod, beyond the pod it does not. Tensor groups stay inside a node or they are
-# too slow anyway. {{because advice: chapter 6 derives it}} So choose pods as large as the leaf
+# on the leaves of a pod, beyond the pod it does not. So choose pods as large as the leaf
 # allows, keep expert groups within a pod, and buy full bandwidth above only if groups span pods.
 # {{because advice}}
 #
@@ -687,9 +686,8 @@ ask("network.budget", seed="bill")
 # ## Check it against what was published
 #
 # Each row is a number that a paper prints, beside what the laws of this chapter say, and the error.
-# {{because measured elsewhere: tests/published/test_networks_published.py}} HPCC is a rule like DCQCN,
-# run at a load of {{find("hpcc").load:.0%}}; its wire carries headers, too: `wire_share` is payload
-# over payload and headers. HPN is a fabric of Alibaba's.
+# {{because measured elsewhere: tests/published/test_networks_published.py}} `wire_share` is
+# payload over payload and headers.
 
 # %%
 hpcc, hpn, tail = find("hpcc"), find("hpn"), find("tail")
@@ -811,11 +809,11 @@ gallery("08")
 # overflow. The cable was up, and the losses were bit errors. They show at the end of the cable that
 # receives, in its port's count of bits that came in wrong (`symbol_error`), and in the adapters
 # behind it, which count gaps in the numbers of packets (`out_of_sequence`); no queue notices them.
-# {{because quotation}} How would one find it on Tuesday? Run the collective that is slow on
-# halves of the hosts, then on halves of the slow half. Eight runs find one of the {{gpus // 8}}
-# hosts of {{gpus:,}} GPUs. {{holds 2**8 >= gpus // 8}} What would have made it harmless? Selective repeat: the step would have
-# taken {{si(compute + traffic / selective_repeat(lossy), "s")}}. {{holds compute + traffic /
-# selective_repeat(lossy) < 1.01 * before}}
+# {{because quotation}} How would one find it on Tuesday? Run the collective that is slow on halves
+# of the hosts, then on halves of the slow half. Eight runs find one of the {{gpus // 8}} hosts of
+# {{gpus:,}} GPUs. {{holds 2**8 >= gpus // 8}} What would have made it harmless? Selective repeat:
+# the step would have taken {{si(compute + traffic / selective_repeat(lossy), "s")}}. {{holds
+# compute + traffic / selective_repeat(lossy) < 1.01 * before}}
 #
 # ## Exercises
 #
@@ -858,10 +856,11 @@ gallery("08")
 #
 # ## Terms
 #
-# More of them, on training, are at the end of chapter 6.
+# Those of training are at the end of chapter 6.
 #
 # | term | meaning |
 # |---|---|
+# | model parallelism | a model cut up over GPUs, by layers or inside them |
 # | pipeline parallelism | layers in stages, one behind the other |
 # | tensor parallelism | matrix products cut up inside a layer |
 # | expert parallelism | experts of a layer on different GPUs |
@@ -869,6 +868,7 @@ gallery("08")
 # | RDMA | access to another host's memory without its CPU |
 # | RoCEv2 | RDMA in UDP packets over Ethernet |
 # | rail | the GPUs of one place in each node, and their leaf |
+# | DMA | copies without the CPU |
 # | incast | many senders, one receiver |
 # | PFC, ECN, DCQCN | pauses for a class; marks for losses; the rule by which senders obey marks |
 # | go back n, selective repeat | sent again after a loss: also what followed, or the packet alone |
