@@ -42,7 +42,7 @@ ask("network.cable")
 # %%
 # BEGIN SOLUTION
 # STUB: answer = ...  # per cent
-answer = 100 * (300 + 100) / (300 + 100 / go_back_n(0.01, 200))
+answer = 100 * (400 + 100) / (400 + 100 / go_back_n(0.005, 300))
 # END SOLUTION
 check("network.cable", answer)
 
@@ -73,6 +73,16 @@ check("network.go_back_function", goodput)
 
 # %% [markdown]
 # ## Many senders, one port
+
+# %%
+ask("network.queue_growth")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # GB/s
+answer = 5 * 25 - 25
+# END SOLUTION
+check("network.queue_growth", answer)
 
 # %%
 ask("network.incast_queue")
@@ -120,7 +130,7 @@ ask("network.flows_in_step")
 # %%
 # BEGIN SOLUTION
 # STUB: answer = ...  # flows
-answer = 40e9 / 8 * 55e-6 / 1000
+answer = 40e9 / 8 * 100e-6 / 1000
 # END SOLUTION
 check("network.flows_in_step", answer)
 
@@ -128,12 +138,22 @@ check("network.flows_in_step", answer)
 # ## One slow among many
 
 # %%
+ask("network.both_in_time")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # per cent
+answer = 100 * (1 - 0.1) ** 2
+# END SOLUTION
+check("network.both_in_time", answer)
+
+# %%
 ask("network.any_hit")
 
 # %%
 # BEGIN SOLUTION
 # STUB: answer = ...  # per cent
-answer = 100 * any_hit(0.001, 1024)
+answer = 100 * any_hit(0.0005, 1024)
 # END SOLUTION
 check("network.any_hit", answer)
 
@@ -149,6 +169,16 @@ check("network.quantile", answer)
 
 # %% [markdown]
 # ## Fabrics
+
+# %%
+ask("network.ecmp_pair")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # per cent
+answer = 100 / 8
+# END SOLUTION
+check("network.ecmp_pair", answer)
 
 # %%
 ask("network.ecmp_none")
@@ -171,12 +201,22 @@ answer = 100 * (15 / 16) ** 16
 check("network.ecmp_idle", answer)
 
 # %%
+ask("network.rail_mates")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # GPUs
+answer = 16 - 1
+# END SOLUTION
+check("network.rail_mates", answer)
+
+# %%
 ask("network.rail_spine")
 
 # %%
 # BEGIN SOLUTION
 # STUB: answer = ...  # per cent
-answer = 100 * (16 - 1) * (8 - 1) / (16 * 8 - 1)
+answer = 100 * (32 - 1) * (8 - 1) / (32 * 8 - 1)
 # END SOLUTION
 check("network.rail_spine", answer)
 
@@ -208,9 +248,9 @@ ask("network.budget")
 # STUB: answer = ...  # the key of an option
 costs = {}
 for ratio in (1, 2, 3):
-    parts = leaf_spine(2048, 64, ratio)
-    costs[f"r{ratio}"] = (parts.leaves + parts.spines) * 30_000 + parts.cables * 600
-answer = next((name for name, cost in costs.items() if cost <= 4_300_000), "none")
+    parts = leaf_spine(1024, 64, ratio)
+    costs[f"r{ratio}"] = (parts.leaves + parts.spines) * 20_000 + parts.cables * 1000
+answer = next((name for name, cost in costs.items() if cost <= 3_000_000), "none")
 # END SOLUTION
 check("network.budget", answer)
 
@@ -234,6 +274,16 @@ ask("network.sharp")
 answer = Q(sharp_time(1e9, 8, 32, 450e9, 50e9).across, "s")
 # END SOLUTION
 check("network.sharp", answer)
+
+# %%
+ask("network.which_counter")
+
+# %%
+# BEGIN SOLUTION
+# STUB: answer = ...  # the key of an option
+answer = "gap"
+# END SOLUTION
+check("network.which_counter", answer)
 
 # %%
 ask("network.first_counter")

@@ -50,6 +50,21 @@ def test_pauses_cost_nothing_with_room_and_time_without():
     assert "fills the buffer: it cannot pause" in full.verdict
 
 
+def test_marks_alone_come_too_late_for_a_burst():
+    here = (16, 262144.0, "ethernet_400g", 2e6)
+    marks, nothing = (network.run(*here, c, network.TIMERS[1]) for c in ("marks", "nothing"))
+    assert 0 < marks.marked < 0.01 * marks.sent
+    assert marks.lost == nothing.lost and marks.end == pytest.approx(nothing.end)
+
+
+def test_a_crossed_ring_is_mended_but_for_a_quarter():
+    explorer = network.explore_fabric()
+    assert "The job waits for a link" in explorer.first.verdict
+    assert "100 % of the bytes cross a spine" in explorer.first.verdict
+    mended = explorer.view(**explorer.params | {"traffic": "ring"}).verdict
+    assert "waits for its own adapters" in mended and "25 % of the bytes cross a spine" in mended
+
+
 @pytest.mark.slow
 def test_an_incast_says_what_its_packets_did():
     explorer, met = network.explore(), Counter()
@@ -79,7 +94,7 @@ def test_an_incast_says_what_its_packets_did():
         first, short = re.search(r"first done: (.*?); shortest queue: (.*?)\.", words).groups()
         # every setting of the menu was run: those named end first, and no other does
         for name in everything:
-            named_first, named_short = name in first.split(", "), name in short.split(", ")
+            named_first, named_short = (f"“{name}”" in names for names in (first, short))
             soonest = min(run.end for run in runs.values())
             shortest = min(run.longest_queue for run in runs.values())
             assert named_first == (runs[name].end <= soonest * 1.001), (state, name)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from lightspeed import networks as net
 from lightspeed_course.practice.derivation import derivation, step
-from lightspeed_course.practice.parameters import plain
+from lightspeed_course.practice.parameters import plain, rate
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
 
 CHAPTER = "08_network"
@@ -36,14 +36,15 @@ cable = Question(
     level="apply",
     prompt=(
         "A step computes for {{compute}} and then communicates for {{traffic}}. One cable begins to"
-        " lose {{loss}} of its packets. Its adapter goes back n, with {{window}} packets in a round"
-        " trip, and all ranks wait for it. What share of its speed does the job keep?"
+        " lose {{loss}} of its packets. Its adapter *goes back n*: for each loss it sends the"
+        " {{window}} packets of a round trip again. All ranks wait for it. What share of its speed"
+        " does the job keep?"
     ),
     parameters={
-        "compute": Parameter(300, (200, 300, 400), "ms"),
+        "compute": Parameter(400, (200, 300, 400), "ms"),
         "traffic": Parameter(100, (100, 150), "ms"),
-        "loss": loss(1, 0.5, 1, 2),
-        "window": plain(200, 100, 200, 300),
+        "loss": loss(0.5, 0.5, 1, 2),
+        "window": plain(300, 100, 300, 200),
     },
     expected=job_speed,
     unit="%",
@@ -72,7 +73,7 @@ cable = Question(
         ),
     ),
     holds={
-        "all ranks wait": "definition: of a synchronous step",
+        "All ranks wait": "definition: of a synchronous step",
         "The traffic takes as many times": lambda compute, traffic, loss, window: (
             abs(job_speed(0.0, traffic, loss, window) - net.go_back_n(loss, window)) < 1e-12
         ),
@@ -96,6 +97,11 @@ cable = Question(
             "what it lost",
             lambda compute, traffic, loss, window: 1 - job_speed(compute, traffic, loss, window),
             "You give the share that is gone. The question asks for what is kept.",
+        ),
+        Misconception(
+            "times as long",
+            lambda compute, traffic, loss, window: 1 / job_speed(compute, traffic, loss, window),
+            "That is the step now over the step before. Is a speed a time, or one over it?",
         ),
     ),
 )
@@ -291,6 +297,54 @@ go_back = Question(
 
 # --- incast -----------------------------------------------------------------------------------
 
+growth = Question(
+    id="network.queue_growth",
+    chapter=CHAPTER,
+    level="recall",
+    prompt=(
+        "{{senders}} senders send at {{bandwidth}} each to one receiver, whose port passes on"
+        " {{bandwidth}}. How fast does the queue at that port grow?"
+    ),
+    parameters={"senders": plain(5, 3, 5, 9), "bandwidth": rate(25, 25, 50)},
+    # a queue's growth in a second is the queue of a burst that takes a second
+    expected=lambda senders, bandwidth: float(
+        net.incast_queue(senders, bandwidth, bandwidth, bandwidth)
+    ),
+    unit="GB/s",
+    solution=lambda senders, bandwidth: derivation(
+        step(
+            "What comes in.",
+            "senders * bandwidth",
+            senders=senders,
+            bandwidth=(bandwidth, "byte/s"),
+        ),
+        step(
+            "Less what goes out.",
+            "came - bandwidth",
+            ((senders - 1) * bandwidth, "byte/s"),
+            came=(senders * bandwidth, "byte/s"),
+            bandwidth=(bandwidth, "byte/s"),
+        ),
+    ),
+    misconceptions=(
+        Misconception(
+            "nothing leaves",
+            lambda senders, bandwidth: senders * bandwidth,
+            "That comes in. What does the port send on meanwhile?",
+        ),
+        Misconception(
+            "the port's rate",
+            lambda senders, bandwidth: bandwidth,
+            "So much leaves. How much comes in?",
+        ),
+        Misconception(
+            "shared out",
+            lambda senders, bandwidth: bandwidth / senders,
+            "You shared the port out among the senders. Do they know that they should slow down?",
+        ),
+    ),
+)
+
 queue = Question(
     id="network.incast_queue",
     chapter=CHAPTER,
@@ -317,6 +371,7 @@ queue = Question(
             burst=(burst, "byte"),
         ),
     ),
+    smaller="network.queue_growth",
     misconceptions=(
         Misconception(
             "nothing leaves",
@@ -421,7 +476,13 @@ headroom = Question(
             packets=(2 * packet, "byte"),
         ),
     ),
+    smaller="network.window",
     misconceptions=(
+        Misconception(
+            "no packets at the ends",
+            lambda bandwidth, delay, packet: 2 * bandwidth * delay,
+            "A packet that has begun is not cut off. Who may be in the middle of one?",
+        ),
         Misconception(
             "one way",
             lambda bandwidth, delay, packet: bandwidth * delay + 2 * packet,
@@ -445,41 +506,41 @@ threshold = Question(
     chapter=CHAPTER,
     level="apply",
     prompt=(
-        "A switch has {{ports}} ports, {{priorities}} lossless classes and {{buffer}} of buffer;"
+        "A switch has {{ports}} ports, {{classes}} lossless classes and {{buffer}} of buffer;"
         " each port and class needs {{headroom}} of headroom. How long may each queue get before it"
         " pauses, if all get the same?"
     ),
     parameters={
         "ports": plain(32, 32, 64),
-        "priorities": plain(8, 4, 8),
+        "classes": plain(8, 4, 8),
         "buffer": Parameter(12, (12, 16, 24), "MB"),
         "headroom": Parameter(20, (15, 20, 22.4), "kB"),
     },
-    valid=lambda ports, priorities, buffer, headroom: (
-        net.pfc_threshold(buffer, ports, priorities, headroom) > 2e3
+    valid=lambda ports, classes, buffer, headroom: (
+        net.pfc_threshold(buffer, ports, classes, headroom) > 2e3
     ),
-    expected=lambda ports, priorities, buffer, headroom: net.pfc_threshold(
-        buffer, ports, priorities, headroom
+    expected=lambda ports, classes, buffer, headroom: net.pfc_threshold(
+        buffer, ports, classes, headroom
     ),
     unit="kB",
-    solution=lambda ports, priorities, buffer, headroom: derivation(
+    solution=lambda ports, classes, buffer, headroom: derivation(
         step(
             "Each class of each port has a queue.",
             "ports * classes",
             ports=ports,
-            classes=priorities,
+            classes=classes,
         ),
         step(
             "A queue's part of the buffer.",
             "buffer / queues",
             buffer=(buffer, "byte"),
-            queues=ports * priorities,
+            queues=ports * classes,
         ),
         step(
             "Of that, the headroom has to stay free.",
             "part - headroom",
-            (net.pfc_threshold(buffer, ports, priorities, headroom), "byte"),
-            part=(buffer / (ports * priorities), "byte"),
+            (net.pfc_threshold(buffer, ports, classes, headroom), "byte"),
+            part=(buffer / (ports * classes), "byte"),
             headroom=(headroom, "byte"),
         ),
     ),
@@ -488,19 +549,17 @@ threshold = Question(
     misconceptions=(
         Misconception(
             "one class",
-            lambda ports, priorities, buffer, headroom: net.pfc_threshold(
-                buffer, ports, 1, headroom
-            ),
+            lambda ports, classes, buffer, headroom: net.pfc_threshold(buffer, ports, 1, headroom),
             "Each class of each port has a queue of its own.",
         ),
         Misconception(
             "headroom forgotten",
-            lambda ports, priorities, buffer, headroom: buffer / (ports * priorities),
+            lambda ports, classes, buffer, headroom: buffer / (ports * classes),
             "You gave the queue its whole part. Where does what comes after the pause go?",
         ),
         Misconception(
             "one headroom for all",
-            lambda ports, priorities, buffer, headroom: (buffer - headroom) / (ports * priorities),
+            lambda ports, classes, buffer, headroom: (buffer - headroom) / (ports * classes),
             "The ports may pause at the same time. How many headrooms is that?",
         ),
     ),
@@ -515,7 +574,7 @@ flows = Question(
         " {{packet}}, at how many equal flows does each send one packet between two raises?"
     ),
     parameters={
-        "timer": Parameter(55, (55, 100), "µs"),
+        "timer": Parameter(100, (55, 100), "µs"),
         "bandwidth": Parameter(40, (10, 40, 100), "Gbit/s"),
         "packet": Parameter(1000, (1000, 4000), "byte"),
     },
@@ -543,6 +602,7 @@ flows = Question(
             )
         )
     },
+    smaller="network.window",
     misconceptions=(
         Misconception(
             "bits for bytes",
@@ -564,6 +624,51 @@ flows = Question(
 
 # --- the slowest of many ----------------------------------------------------------------------
 
+both = Question(
+    id="network.both_in_time",
+    chapter=CHAPTER,
+    level="recall",
+    prompt=(
+        "Two ranks wait for each other. Each is late with probability {{chance}}, by itself. In"
+        " what share of the steps are both in time?"
+    ),
+    parameters={"chance": Parameter(10, (5, 10, 20), "%")},
+    expected=lambda chance: float(1 - net.any_hit(chance, 2)),
+    unit="%",
+    tolerance=0.001,
+    solution=lambda chance: derivation(
+        step("One of them is in time with probability", "1 - p", p=chance),
+        step(
+            "They do not know of each other: multiply.",
+            "in_time * in_time",
+            float(1 - net.any_hit(chance, 2)),
+            in_time=1 - chance,
+        ),
+    ),
+    misconceptions=(
+        Misconception(
+            "chances added",
+            lambda chance: 1 - 2 * chance,
+            "You took off both chances. What of the steps in which both are late?",
+        ),
+        Misconception(
+            "one rank",
+            lambda chance: 1 - chance,
+            "That is one of them. What of the steps in which it is in time and the other is not?",
+        ),
+        Misconception(
+            "both late",
+            lambda chance: chance**2,
+            "In that share both are late. What is asked?",
+        ),
+        Misconception(
+            "somebody late",
+            lambda chance: float(net.any_hit(chance, 2)),
+            "In that share somebody is late. What is asked?",
+        ),
+    ),
+)
+
 hit = Question(
     id="network.any_hit",
     chapter=CHAPTER,
@@ -573,7 +678,7 @@ hit = Question(
         " be done. In what share of the steps is somebody late?"
     ),
     parameters={
-        "chance": Parameter(0.1, (0.05, 0.1, 0.2), "%"),
+        "chance": Parameter(0.05, (0.05, 0.1, 0.2), "%"),
         "ranks": plain(1024, 512, 1024, 2048),
     },
     expected=lambda chance, ranks: net.any_hit(chance, ranks),
@@ -597,6 +702,7 @@ hit = Question(
             abs((1 - chance) ** ranks + net.any_hit(chance, ranks) - 1) < 1e-12
         )
     },
+    smaller="network.both_in_time",
     misconceptions=(
         Misconception(
             "chances added",
@@ -652,6 +758,12 @@ quantile = Question(
             "That holds for one rank. What if the others are in time and one is not?",
         ),
         Misconception(
+            "the half shared out",
+            lambda ranks: 1 - MEDIAN / ranks,
+            "You shared the late half out among the ranks. Raise your share to the number of"
+            " ranks: is it a half?",
+        ),
+        Misconception(
             "one in so many",
             lambda ranks: 1 - 1 / ranks,
             "Check it: raised to the number of ranks, what share of the steps do you get?",
@@ -665,5 +777,6 @@ quantile = Question(
 )
 
 register(
-    cable, window, goodput, budget, go_back, queue, fit, headroom, threshold, flows, hit, quantile
-)
+    cable, window, goodput, budget, go_back, growth, queue, fit, headroom, threshold, flows, both,
+    hit, quantile,
+)  # fmt: skip

@@ -20,6 +20,45 @@ RATIOS = (1, 2, 3)
 
 # --- collisions -------------------------------------------------------------------------------
 
+pair = Question(
+    id="network.ecmp_pair",
+    chapter=CHAPTER,
+    level="recall",
+    prompt=(
+        "Two flows are hashed to {{paths}} links that are alike, each by itself. With what"
+        " probability do they share one?"
+    ),
+    parameters={"paths": plain(8, 4, 8, 16)},
+    expected=lambda paths: 1 - fabrics.ecmp_collisions(2, paths).none,
+    unit="%",
+    solution=lambda paths: derivation(
+        "Put the first flow anywhere.",
+        step(
+            "The second draws the link of the first with probability",
+            "1 / paths",
+            float(1 - fabrics.ecmp_collisions(2, paths).none),
+            paths=paths,
+        ),
+    ),
+    misconceptions=(
+        Misconception(
+            "one link named",
+            lambda paths: 1 / paths**2,
+            "So often do both draw one link that you named before. Does it matter which it is?",
+        ),
+        Misconception(
+            "one for each flow",
+            lambda paths: 2 / paths,
+            "You counted a chance for each of them. The first cannot collide: with whom?",
+        ),
+        Misconception(
+            "apart",
+            lambda paths: 1 - 1 / paths,
+            "So often do they stay apart. What is asked?",
+        ),
+    ),
+)
+
 apart = Question(
     id="network.ecmp_none",
     chapter=CHAPTER,
@@ -40,7 +79,14 @@ apart = Question(
             paths=paths,
         ),
     ),
+    smaller="network.ecmp_pair",
     misconceptions=(
+        Misconception(
+            "flows over links",
+            lambda flows, paths: flows / paths,
+            "That share of the links would carry a flow if they were dealt out. But they are"
+            " hashed: write the chance of the second flow, then of the third.",
+        ),
         Misconception(
             "enough links",
             lambda flows, paths: 1.0,
@@ -92,6 +138,11 @@ idle = Question(
             "You dealt them out like cards. A hash deals with its eyes shut.",
         ),
         Misconception(
+            "one over links",
+            lambda flows, paths: 1 / paths,
+            "One flow hits a given link so often. How often does it miss it, and how often do all?",
+        ),
+        Misconception(
             "the busy ones",
             lambda flows, paths: 1 - fabrics.ecmp_collisions(flows, paths).idle,
             "That is the share of links that carry something.",
@@ -112,6 +163,42 @@ def on_spines(per_node, nodes):
     return fabrics.alltoall_places(per_node, nodes, nodes).spine
 
 
+mates = Question(
+    id="network.rail_mates",
+    chapter=CHAPTER,
+    level="recall",
+    prompt=(
+        "{{nodes}} nodes of {{per_node}} GPUs hang on rails: GPU i of each node on leaf i. How many"
+        " other GPUs hang on the same leaf as yours?"
+    ),
+    parameters={"nodes": plain(16, 8, 16, 32), "per_node": plain(8, 4, 8)},
+    expected=lambda nodes, per_node: (
+        fabrics.alltoall_places(per_node, nodes, nodes).leaf * (nodes * per_node - 1)
+    ),
+    tolerance=0.001,
+    solution=lambda nodes, per_node: derivation(
+        f"Of each node's {per_node} GPUs one is on your rail.",
+        step("Leave out your own node.", "nodes - 1", nodes=nodes),
+    ),
+    misconceptions=(
+        Misconception(
+            "yours, too",
+            lambda nodes, per_node: nodes,
+            "How many of these are others?",
+        ),
+        Misconception(
+            "those of the node",
+            lambda nodes, per_node: per_node - 1,
+            "Those share your node. Do they share your leaf?",
+        ),
+        Misconception(
+            "everybody else",
+            lambda nodes, per_node: nodes * per_node - 1,
+            "Those are the other GPUs of the job. Which of them have your place in their node?",
+        ),
+    ),
+)
+
 rails = Question(
     id="network.rail_spine",
     chapter=CHAPTER,
@@ -121,7 +208,7 @@ rails = Question(
         " sends the same to each other GPU, each message straight from its own adapter to"
         " the receiver's. What share of what a GPU sends crosses a spine?"
     ),
-    parameters={"nodes": plain(16, 8, 16, 32), "per_node": plain(8, 4, 8)},
+    parameters={"nodes": plain(32, 8, 16, 32), "per_node": plain(8, 4, 8)},
     expected=lambda nodes, per_node: on_spines(per_node, nodes),
     unit="%",
     solution=lambda nodes, per_node: derivation(
@@ -144,7 +231,18 @@ rails = Question(
             " empty."
         ),
     ),
+    smaller="network.rail_mates",
     misconceptions=(
+        Misconception(
+            "handed over first",
+            lambda nodes, per_node: 0.0,
+            "With PXN, yes. But here each message goes straight to its receiver's adapter.",
+        ),
+        Misconception(
+            "all other rails",
+            lambda nodes, per_node: (per_node - 1) / per_node,
+            "Some GPUs on other rails sit in your own node. Does what they get go through a leaf?",
+        ),
         Misconception(
             "rails keep it all",
             lambda nodes, per_node: (per_node - 1) / (nodes * per_node - 1),
@@ -194,7 +292,13 @@ across = Question(
             leaving=leaving,
         ),
     ),
+    smaller="nccl.rate_per_gpu",
     misconceptions=(
+        Misconception(
+            "the part that leaves",
+            lambda bandwidth, ratio, leaving: leaving * bandwidth,
+            "So much wants to leave at full rate. How much of it can the uplinks take?",
+        ),
         Misconception(
             "all of it leaves",
             lambda bandwidth, ratio, leaving: bandwidth / ratio,
@@ -249,6 +353,11 @@ hosts = Question(
             "If a switch turns its ports down, how does it reach the layer above?",
         ),
         Misconception(
+            "not halved",
+            lambda radix, levels: 2 * radix**levels,
+            "How many of its ports does a leaf turn down?",
+        ),
+        Misconception(
             "half in each layer",
             lambda radix, levels: (radix / 2) ** levels,
             "The top layer does not have to go up.",
@@ -286,11 +395,11 @@ fabric = Question(
         " oversubscription that you can pay?"
     ),
     parameters={
-        "gpus": plain(2048, 1024, 2048),
+        "gpus": plain(1024, 1024, 2048),
         "radix": plain(64, 64, 128),
-        "switch": Parameter(30_000, (20_000, 30_000), show=lambda v: f"{v:,}"),
-        "cable": Parameter(600, (600, 1000), show=lambda v: f"{v:,}"),
-        "budget": Parameter(4_300_000, (2_000_000, 3_000_000, 4_300_000), show=lambda v: f"{v:,}"),
+        "switch": Parameter(20_000, (20_000, 30_000), show=lambda v: f"{v:,}"),
+        "cable": Parameter(1000, (600, 1000), show=lambda v: f"{v:,}"),
+        "budget": Parameter(3_000_000, (2_000_000, 3_000_000, 4_300_000), show=lambda v: f"{v:,}"),
     },
     options={
         "r1": "1 to 1, full bandwidth",
@@ -400,6 +509,7 @@ domains = Question(
             large=(across_time(LARGE_DOMAIN, size, gpus, 450e9, network), "s"),
         ),
     ),
+    smaller="nccl.two_levels",
     misconceptions=(
         Misconception(
             "the domains' ratio",
@@ -498,6 +608,55 @@ CAUSES = {
     "hash": "flows that the hash put on the same uplinks",
 }
 
+CAUGHT = {
+    "packets of a flow come out of order, or are missing": "gap",
+    "a queue was full, and packets were thrown away": "drop",
+    "a port was told to stop": "pause",
+    "a queue grew, and the sender has to slow down": "mark",
+}
+COUNTERS = {
+    "gap": "`out_of_sequence`",
+    "drop": "`rx_discards_phy`",
+    "pause": "`rx_prio3_pause`",
+    "mark": "`np_ecn_marked_roce_packets`",
+}
+
+which = Question(
+    id="network.which_counter",
+    chapter=CHAPTER,
+    level="recall",
+    kind="choice",
+    prompt="Which counter of an adapter tells you this: {{event}}?",
+    parameters={"event": Parameter(next(iter(CAUGHT)), tuple(CAUGHT))},
+    options=COUNTERS,
+    expected=lambda event: CAUGHT[event],
+    solution=lambda event: derivation(
+        "Read the name: out of sequence, discards, pause, ECN marked.",
+        f"It is {COUNTERS[CAUGHT[event]]}.",
+    ),
+    misconceptions=(
+        Misconception(
+            "gaps",
+            lambda **_: "gap",
+            "That one counts gaps in the numbers of packets. Is that what happened?",
+        ),
+        Misconception(
+            "drops",
+            lambda **_: "drop",
+            "That one counts packets that found a full queue. Is that what happened?",
+        ),
+        Misconception(
+            "pauses",
+            lambda **_: "pause",
+            "That one counts pause frames that came in. Is that what happened?",
+        ),
+        Misconception(
+            "marks",
+            lambda **_: "mark",
+            "That one counts packets that a switch marked. Is that what happened?",
+        ),
+    ),
+)
 
 counter = Question(
     id="network.first_counter",
@@ -525,6 +684,7 @@ counter = Question(
             "hash": "More connections, or routing that looks at the load, spread it.",
         }[SIGNS[sign]],
     ),
+    smaller="network.which_counter",
     misconceptions=(
         Misconception(
             "a line that loses packets",
@@ -552,4 +712,4 @@ counter = Question(
     ),
 )
 
-register(apart, idle, rails, across, hosts, fabric, domains, sharp, counter)
+register(pair, apart, idle, mates, rails, across, hosts, fabric, domains, sharp, which, counter)
