@@ -10,7 +10,6 @@ import pytest
 
 from lightspeed import collectives, networks, queueing, scaling, serving
 from lightspeed.catalog import accelerator, find, link
-from lightspeed.catalog import find, link
 from lightspeed.parallel import data_parallel_bytes
 from lightspeed.precision import FORMATS
 from lightspeed.roofline import (
@@ -22,8 +21,6 @@ from lightspeed.roofline import (
     time_bounds,
     transfer_time,
 )
-from lightspeed_course.explorers import precision
-from lightspeed.roofline import WIDTH, matmul_bytes, matmul_flops, time_bounds, transfer_time
 from lightspeed_course.explorers import precision, requests
 from lightspeed_course.explorers.numbers import paths
 from lightspeed_course.explorers.queueing import limits as fit_and_allowed
@@ -117,10 +114,14 @@ def number_of(s):
 def ridge(key):
     chip = accelerator(key)
     return ridge_point(chip.bf16, chip.hbm_bandwidth)
+
+
 def queued(s, shown):
     """The load at first; Little's law once somebody came."""
     inside = dict(shown.facts)["inside, mean so far"]
     return si(s["load"], "%") if shown.formula.name == "load" else inside
+
+
 def all_reduced(s):
     """Of a ring what is sent; of a tree what takes the time; of a switch what is printed."""
     if s["algorithm"] == "tree":
@@ -188,10 +189,6 @@ RESULTS = {
             * (1 if s["fused"] else s["passes"])
         ),
         "s",
-    ),
-    "allreduce.explore_all_reduce": (
-        lambda s, _: collectives.busbw_factor("all_reduce", s["ranks"]),
-        "",
     ),
     **{
         f"allreduce.explore_{name}": (lambda s, _: all_reduced(s), "")
