@@ -342,8 +342,7 @@ SETTINGS = {
     "html_static_path": ["_static"],
     "html_css_files": ["live/katex/katex.min.css", "live/view.css", "live/form.css",
                        "live/site.css"],
-    "html_js_files": [("live/early.js", {"type": "module", "async": "async"}),
-                      ("live/page.js", {"type": "module"})],
+    "html_js_files": [("live/page.js", {"type": "module"})],
     "html_show_sphinx": False,
     "html_copy_source": False,
     "html_show_sourcelink": False,
@@ -363,8 +362,21 @@ def finish(built, packages):
     for file in (built / "sw.js", live / "early.js", live / "page.js"):
         text = file.read_text("utf-8").replace("BUILD", mark.hexdigest()[:12])
         file.write_text(text, "utf-8")
+    start_early(pages, live)
     (built / ".nojekyll").touch()  # GitHub Pages else leaves out folders that begin with _
     return pages
+
+
+def start_early(pages, live):
+    """Put early.js into the head of the pages that have live cells."""
+    script = (live / "early.js").read_text("utf-8")
+    (live / "early.js").unlink()
+    for page in pages:
+        text = page.read_text("utf-8")
+        if 'class="sol-live' in text:
+            own = script.replace("LIVE", Path(os.path.relpath(live, page.parent)).as_posix())
+            text = text.replace("</head>", f"<script>\n{own}</script>\n</head>", 1)
+            page.write_text(text, "utf-8")
 
 
 def replace(built, out):

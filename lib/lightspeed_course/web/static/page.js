@@ -251,7 +251,14 @@ function start() {
   Object.assign(early, {taken: true, worker: null, heard: [], failed: null});
   const places = new Map(cells.map((cell) => [cell, place(cell)]));
   const sooner = ([mine, far], [its, away]) => mine - its || far - away;
-  [...cells].sort((a, b) => sooner(places.get(a), places.get(b))).forEach(open);
+  [first, ...rest] = [...cells].sort((a, b) => sooner(places.get(a), places.get(b)));
+  open(first);
+}
+
+// The first is seen before the worker turns to the others.
+let first, rest = [];
+function others() {
+  requestAnimationFrame(() => setTimeout(() => rest.splice(0).forEach(open)));
 }
 
 // What is seen comes alive first; of the rest the explorers, as answers are typed later; of each the nearest.
@@ -308,6 +315,7 @@ function ready({warm}) {
 function failed({failed: id, words, trace}) {
   if (trace) console.error(trace);
   const cell = document.getElementById(id);
+  if (cell === first) others();
   if (cell) cell.append(element("p", "sol-fault", words));
   else say(words, {bad: true});
 }
@@ -331,6 +339,7 @@ function live(cell, model) {
     settle();
   }
   performance.mark("sol-live");
+  if (cell === first) others();
 }
 
 // Of an explorer that shows its picture first: the controls that a newcomer wants, and the others behind a button.

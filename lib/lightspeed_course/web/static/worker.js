@@ -31,11 +31,11 @@ function unpacked(given) {
   return {...list, contents};
 }
 
-// The banks of a topic, on their way while Python starts; what does not come is asked for again when it is read.
+// The banks and the simulator of a topic, on their way while Python starts; what does not come is asked for again when it is read.
 const topics = new Map();
 function bring(topic) {
   if (!topics.has(topic)) topics.set(topic, soon.then(({files, contents}) => Promise.all(files.map(async ([name]) => {
-    if (name.match(/\/banks\/([a-z]+)/)?.[1] !== topic) return;
+    if (name.match(/\/(?:banks|simulators)\/([a-z]+)/)?.[1] !== topic) return;
     const answer = await fetch(at(`course/${name}`));
     if (answer.ok) contents.set(name, new Uint8Array(await answer.arrayBuffer()));
   }))).catch(() => {}));
@@ -125,8 +125,8 @@ async function begin() {
 const live = begin();
 live.catch((error) => tell({broken: String(error?.message ?? error)}));
 onmessage = async ({data}) => {
-  const {call: [, id] = []} = JSON.parse(data);
-  const banks = /^[a-z]+\./.test(id) && bring(id.split(".")[0]), {hear} = await live;
-  await banks;
+  const topical = (JSON.parse(data).call ?? []).filter((part) => /^[a-z]+\.\w+$/.test(part));
+  const brought = Promise.all(topical.map((part) => bring(part.split(".")[0]))), {hear} = await live;
+  await brought;
   hear(data);
 };
