@@ -9,7 +9,7 @@ import pytest
 
 from lightspeed_course.explorers import roofline
 from lightspeed_course.web import live
-from lightspeed_course.web.cells import call_of, for_page
+from lightspeed_course.web.cells import call_of, for_page, shown
 
 CHAPTERS = sorted((Path(__file__).parents[2] / "chapters").glob("*.ipynb"))
 
@@ -69,9 +69,19 @@ def test_a_question_comes_alive_with_the_numbers_that_the_page_shows(path, own_s
     for cell in json.loads(path.read_text("utf-8"))["cells"]:
         call = call_of("".join(cell["source"]), {}) if cell["cell_type"] == "code" else None
         if call and call[0] in ("ask", "predict", "reveal"):
-            shown = live.practice(*call)
-            text = shown.static if hasattr(shown, "static") else shown.markdown
+            posed = live.practice(*call)
+            text = posed.static if hasattr(posed, "static") else posed.markdown
             assert text == "".join(cell["outputs"][0]["data"]["text/markdown"]), call
+
+
+def test_a_control_of_jupyter_is_told_and_its_first_words_are_shown():
+    told = []
+    for path in CHAPTERS:
+        for cell in json.loads(path.read_text("utf-8"))["cells"]:
+            told += [text for text in map(shown, cell.get("outputs", ())) if text]
+    assert not [text for text in told if re.search(r"(SelectionSlider|Output)\(", text)]
+    sliders = [n for n, text in enumerate(told) if "In Jupyter a slider" in text]
+    assert sliders and all(re.search(r">[^<]*\d[^<]*</pre>", told[n + 1]) for n in sliders)
 
 
 def test_a_link_restores_a_state_and_says_what_it_cannot():

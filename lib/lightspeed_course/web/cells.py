@@ -83,6 +83,12 @@ def shown(output):
     if "text/markdown" in data:
         return as_html("".join(data["text/markdown"]), own=True)
     text = "".join(data.get("text/plain", ""))
+    if control := re.match(r"SelectionSlider\(description='([^']*)'", text):
+        name = html.escape(control[1])
+        return f"<p class='sol-note'>In Jupyter a slider ({name}) stands here, and moves this:</p>"
+    if text.startswith("Output("):
+        parts = re.findall(r"'text': ('(?:[^'\\]|\\.)*')", text)
+        text = "".join(map(ast.literal_eval, parts))
     return f"<pre class='sol-out'>{html.escape(text)}</pre>" if text else None
 
 
