@@ -579,8 +579,8 @@ figure(
     # holds "There is no serial work": abs(communication_speedup(1e9, serial=0.0, overhead=0.0) -
     #   1e9) < 1
     caption=f"Strong scaling of {llama.name} at {reached:.0%} of peak, with gradients in bf16 over "
-    f"a port of {si(ndr.bandwidth, 'byte/s')} for each GPU, {si(ndr.nccl_step_simple, 's')} for each "
-    "step of the ring, no overlap: "
+    f"a port of {si(ndr.bandwidth, 'byte/s')} for each GPU, {si(ndr.nccl_step_simple, 's')} for "
+    "each step of the ring, no overlap: "
     f"batches of {si(batches['small batch'], 'token')} and {si(batches['large batch'], 'token')}. "
     "There is no serial work in this model at all.",
     alt="Two curves that follow the diagonal, flatten and then fall: the small batch peaks at a "
