@@ -508,7 +508,8 @@ figure(
 # {{because algebra}} Its share is $B$, **Erlang's loss formula** (Erlang B). {{because definition}}
 # To get $C$, make that bar $1/(1 - \rho)$ times as long, and leave the others, $1 - B$, as they
 # are: $C = B / (B + (1 - \rho)(1 - B))$. {{because algebra}} For many servers the factorials
-# overflow; the step from one bar to the next, $a/k$, does not. {{because algebra}}
+# overflow, and so do bars measured in the first. Measure them in the bar of $c$ instead, and go
+# down: the bar of $k - 1$ is $k/a$ of that of $k$. {{because algebra}}
 #
 # For those who wait, the pool is one server that is $c$ times as fast. {{because algebra}} As in
 # M/M/1, they wait for one over the capacity that is left, on average: {{because algebra}}
@@ -725,8 +726,8 @@ per_token, si(kv, "byte"), slots
 # long. {{holds decode_step(10, **replica).time < 1.25 * decode_step(1, **replica).time}} Arithmetic
 # takes {{si(2 * model.parameters / replica["peak"], "s")}} for each request. It runs while
 # the weights are read, so it counts only in a batch so large that it takes longer. {{because
-# definition}} Attention is memory-bound (chapter 2), so its time adds. {{because definition}} With
-# $P$ parameters and a batch of $B$ a step takes
+# definition}} Attention is a kernel of its own, and memory-bound (chapter 2), so its time adds.
+# {{because definition}} With $P$ parameters and a batch of $B$ a step takes
 #
 # $$t(B) = \frac{B \times \text{cache} }{\text{bandwidth} }
 # + \max\left(\frac{\text{weights} }{\text{bandwidth} },\ \frac{2\,P\,B}{\text{peak} }\right)$$
@@ -864,7 +865,7 @@ figure(
 )
 
 # %% [markdown]
-# At half of that rate, an answer takes {{half.W:.1f}} s; alone it would take
+# At half of that rate, an answer takes {{half.W:.2f}} s; alone it would take
 # {{answer * decode_step(1, **replica).time:.1f}} s.
 # {{holds answer * decode_step(1, **replica).time < half.W < answer * step}} Monitoring that watches
 # the length of the queue sees next to nothing until
@@ -886,14 +887,15 @@ shared = 1 / (prefill + answer * step / allowed)
 prefill, round(feeders, 2), round(shared, 2)
 
 # %% [markdown]
-# A prompt of {{prompt:,}} tokens takes at least {{si(prefill, "s")}}. {{because algebra: attention
-# comes on top}} If the replica reads it itself, its {{allowed:.0f}} answers stand still for as long
-# as {{prefill / step:.0f}} steps. {{because definition}} If others read it, Little's law counts
-# them: the rate of requests, times how long each takes, is {{feeders:.1f}} replicas that do nothing
-# else. {{holds abs(feeders - most * prefill) < 1e-9}} If one replica did both, each request would
-# cost it its prefill and its share of the steps, and the ceiling would fall from {{most:.1f}} to
-# {{shared:.1f}} requests a second. {{holds shared < most}} A ceiling computed from decoding alone
-# holds only if other machines read the prompts. {{because definition}}
+# The {{context:,}} tokens are those of a request halfway through its answer, so its prompt has
+# {{prompt:,}}. {{because definition}} Reading it takes at least {{si(prefill, "s")}}. {{because
+# algebra: attention comes on top}} If the replica reads it itself, its {{allowed:.0f}} answers
+# stand still for as long as {{prefill / step:.0f}} steps. {{because definition}} If others read it,
+# Little's law counts them: the rate of requests, times how long each takes, is {{feeders:.1f}}
+# replicas that do nothing else. {{holds abs(feeders - most * prefill) < 1e-9}} If one replica did
+# both, each request would cost it its prefill and its share of the steps, and the ceiling would
+# fall from {{most:.1f}} to {{shared:.1f}} requests a second. {{holds shared < most}} A ceiling
+# computed from decoding alone holds only if other machines read the prompts. {{because definition}}
 
 # %% [markdown]
 # ## ◆ Try it
@@ -1096,11 +1098,13 @@ off = {
 
 # %%
 served = weigh("little-serving")
+several = served.rows["data"] > 1
+tails = (served.rows["latency_p99"] / served.rows["latency_median"])[several]
 table(
     [[e.regime, e.rows, e.ratios[1], si(e.median, "%")] for e in served.by_regime],
     ["times between tokens", "rows", "rate × median over in flight", "median error"],
-    caption=f"{served.rows.record.attribution}: {len(served.rows)} rows. Several replicas: plans "
-    "of data parallelism, kept apart.",
+    caption=f"{served.rows.record.attribution}: {len(served.rows)} rows. Several replicas are kept "
+    f"apart; their p99 is {min(tails):.0f} to {max(tails):.0f} medians.",
 )
 
 # %% tags=["figure"]
@@ -1149,9 +1153,9 @@ step = float(np.median(np.diff(stamps)))
 si(step, "s")
 
 # %% [markdown]
-# Chat comes almost at random, {{holds 0.9 < varies["Azure conv"] < 1.2}} and in half of
+# Chat (conv) comes almost at random, {{holds 0.9 < varies["Azure conv"] < 1.2}} and in half of
 # its runs M/M/c is off by less than {{by_trace["Azure conv"].median:.0%}}. {{because definition:
-# the median of the errors}} Code completion does not: its gaps vary by
+# the median of the errors}} Code completion (code) does not: its gaps vary by
 # {{varies["Azure code"]:.0f}} times their mean, {{holds varies["Azure code"] > 10}} and the formula
 # gives {{by_trace["Azure code"].ratios[1]:.0%}} of the wait. {{holds
 # by_trace["Azure code"].ratios[2] < 0.2}} Mooncake's conversations look bursty as well, but their
@@ -1180,7 +1184,7 @@ from lightspeed_course.measure.pages.scaling_figures import (
     queueing_omission,
     queueing_tail,
 )
-from lightspeed_course.measure.instruments.queueing_load import LOADS
+from lightspeed_course.measure.instruments.queueing_load import CLOSED, LOADS
 
 rows = [[mm1(level, 1).W, md1(level, 1).W, mmc(4 * level, 1, 4).W] for level in LOADS]
 table(
@@ -1207,7 +1211,9 @@ queueing_little(mine)
 # {{because algebra}} The ratio is not quite one, for two reasons. One is chance: $L$ comes from
 # looks at random moments, and the deviation after ± says how far off that may be. The other is
 # where the two draw the border of the system: the sender's $W$ includes the way to the server and
-# back, but for the server a request on its way is not inside. {{because definition}}
+# back, but for the server a request on its way is not inside. {{because definition}} All rows are
+# watched until the last answer in any of them, for a while after the last sending: so $\lambda$
+# is less than the load over the service time. {{because design}}
 #
 # ### The formula, and so short a run
 
@@ -1235,7 +1241,7 @@ queueing_latency(mine)
 #
 # Many load testers send a request, wait for the answer, and only then send the next one.
 # {{because definition}} Here such a tester has the same arrivals and services as the open loop at
-# one of the loads of the table, and starts its clock when it sends. {{because definition}}
+# {{CLOSED:.0%}} load, and starts its clock when it sends. {{because definition}}
 
 # %% tags=["measured"]
 queueing_omission(mine)

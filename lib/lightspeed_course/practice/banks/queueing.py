@@ -610,8 +610,8 @@ pooling = Question(
     kind="choice",
     prompt=(
         "Two replicas, each with a queue of its own, get half of the traffic each and are {{load}}"
-        " busy. A request takes {{service}} of work. Which one change lowers the mean time in the"
-        " system the most?"
+        " busy. A request takes {{service}} of work; arrivals and service times are random. Which"
+        " one change lowers the mean time in the system the most?"
     ),
     parameters={
         "load": Parameter(90, (80, 85, 90, 95), "%"),
