@@ -695,19 +695,21 @@ left_out = 20 * np.log10(1 - 2.0 ** (1 - bits))
 laws = [Line(bits, law[n], "", c, dash=True) for n, c in colors.items()]
 found = [Points(bits, measured[n], n, color=c) for n, c in colors.items()]
 rest = [Points(bits, measured[n] - law[n], n, color=c) for n, c in colors.items()]
-rest += [Line(bits, left_out, "one code less", "black", dash=True), Rule(y=0)]
+rest += [Line(bits, left_out, "two steps fewer", "black", dash=True), Rule(y=0)]
 figure(
     [
         Chart(widths, Axis("SQNR, dB", domain=(0, 80)), laws + found),
         Chart(widths, Axis("measured less law, dB", domain=(-7, 1)), rest, height=280),
     ],
     caption="Dashed: the law with each signal's own crest factor. Below: what is left. Uniform"
-    " numbers follow the black line: symmetric quantization has one code less than the law"
-    " counts; with two bits the others lose less than that.",
+    " numbers follow the black line: symmetric codes make two steps fewer between the peaks than"
+    " the law counts; with two bits the others lose less than that.",
     alt="Three rising series of points on dashed lines that climb six decibels a bit; in the"
     " lower panel, residuals that rise from several decibels below zero at two bits and are"
     " at zero from eight bits on.",
 )
+# holds "two steps fewer between the peaks": all(2 * FORMATS[n].max == 2**FORMATS[n].bits - 2 for n
+#   in ("int8", "int4")) and np.allclose(left_out, 20 * np.log10((2**bits - 2) / 2**bits))
 # holds "with two bits the others lose less than that": min(measured[n][0] - law[n][0] for n in
 #   ("sine", "normal")) > 20 * np.log10(1 / 2) + 1 and np.abs(measured["uniform"] - law["uniform"] -
 #   20 * np.log10(1 - 2.0 ** (1 - bits))).max() < 0.03
@@ -715,7 +717,8 @@ figure(
 #   in law) < -3 and max(np.abs(measured[n] - law[n])[bits >= 8].max() for n in law) < 0.1
 
 # %% [markdown]
-# How many bits would you pay for? Move the slider. It is made with ipywidgets alone.
+# How many bits would you pay for? In the notebook, move the slider. It is made with ipywidgets
+# alone.
 
 # %%
 from ipywidgets import Output, SelectionSlider
@@ -752,17 +755,17 @@ float(peak)
 
 # %%
 others = [sqnr(normal, quantize_symmetric(y).values[:-1]) for y in with_outlier]
-predicted = [sqnr_law(8, peak * h / normal.std()) for h in heights]
+crests = [peak * h / normal.std() for h in heights]  # the others' rms: the noise is theirs
+predicted = [sqnr_law(8, crest) for crest in crests]
 float(predicted[0] - predicted[1])
 
 # %% tags=["figure"]
-crests = [crest_factor(y) for y in with_outlier]
 table(
     [
         [h, f"{crest:.1f}", f"{other:.1f}", f"{said:.1f}"]
         for h, crest, other, said in zip(heights, crests, others, predicted)
     ],
-    ["outlier over the peak", "crest factor", "SQNR of the others, dB", "law, dB"],
+    ["outlier over the peak", "over the others' rms", "SQNR of the others, dB", "law, dB"],
     caption="One value among a hundred thousand, int8, one scale for all.",
 )
 # holds "One value among a hundred thousand": normal.size == 100_000
@@ -893,7 +896,12 @@ table(
 # the matching row of $W$ by it, chosen so that both end with the same largest magnitude. {{holds
 # np.allclose(np.abs(outlying / channel).max(axis=0), np.abs(W * channel[:, None]).max(axis=1))}}
 # The product is the same, and {{smooth_case["int8 both, by token and channel"] -
-# outlier_case["int8 both, by token and channel"]:.0f}} dB come back (Xiao et al., 2023).
+# outlier_case["int8 both, by token and channel"]:.0f}} dB come back (Xiao et al., 2023). int4 in
+# blocks gains too: the three rows of $W$ that carry most of the product grow, {{holds
+# ((outlying[:, [7, 300, 801]] @ W[[7, 300, 801]]) ** 2).sum() > 0.8 * ((outlying @ W) ** 2).sum()
+# and channel[[7, 300, 801]].min() > 2 * np.delete(channel, [7, 300, 801]).max()}} and each takes
+# the largest codes of its blocks. {{holds smooth_case["int4 weights only, in blocks"] -
+# outlier_case["int4 weights only, in blocks"] > 4}}
 #
 # ## Will the answers still be right?
 #

@@ -630,6 +630,11 @@ round_bf16 = Question(
             "Eight bits of significand count the leading one, which is not stored.",
         ),
         Misconception(
+            "one bit too few",
+            lambda x: misread(FORMATS["bf16"], mantissa_bits=6).round(x),
+            "The stored bits do not count the leading one: the significand has one bit more.",
+        ),
+        Misconception(
             "fp16",
             lambda x: FORMATS["fp16"].round(x, saturate=True),
             "Those are the bits of fp16. bf16 has others.",

@@ -208,6 +208,13 @@ quantize = Question(
             "How many codes are there above zero?",
         ),
         Misconception(
+            "all codes of the integer",
+            lambda x, amax, bits: max(
+                -(2 ** (bits - 1)), min(2 ** (bits - 1) - 1, round(x * 2 ** (bits - 1) / amax))
+            ),
+            "The last code below zero has no partner above. Symmetric quantization leaves it out.",
+        ),
+        Misconception(
             "value, not code",
             lambda x, amax, bits: (
                 clipped(round(x * (2 ** (bits - 1) - 1) / amax), bits)
@@ -233,8 +240,8 @@ noise = Question(
     chapter=CHAPTER,
     level="recall",
     prompt=(
-        "A sine that fills the range is quantized to {{bits}} bits. What is the ratio of signal to"
-        " quantization noise, in decibels?"
+        "A sine that fills the range is quantized to {{bits}} bits. By the law for evenly spread"
+        " errors, what is the ratio of signal to quantization noise, in decibels?"
     ),
     parameters={"bits": one_of(8, 4, 6, 8, 12, 16)},
     expected=lambda bits: q.sqnr_law(bits),
