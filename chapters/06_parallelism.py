@@ -723,10 +723,10 @@ outside = link("infiniband_ndr").bandwidth
 # "token")}}; a sequence for each node makes {{si(gpus_large / 8 * long, "token")}}.
 #
 # **What tensor parallelism costs.** Each GPU of a group has a part of every layer, so their results
-# are parts of a sum. {{because definition}} Let $Y$ GPUs work on $t$ tokens. In the forward pass of
-# an MLP of two matrices, of width $D$ and hidden width $F$, a GPU does $4tDF/Y$ FLOPs and sends
-# nearly $4tD$ bytes, in an all-reduce of $tD$ elements. {{because algebra}} Arithmetic takes longer
-# if
+# are parts of a sum. {{because definition}} Let $t$ now be the tokens of a group of $Y$ GPUs. In
+# the forward pass of an MLP of two matrices, of width $D$ and hidden width $F$, a GPU does
+# $4tDF/Y$ FLOPs and sends nearly $4tD$ bytes, in an all-reduce of $tD$ elements. {{because
+# algebra}} Arithmetic takes longer if
 #
 # $$\frac{4tDF}{Y\,C} > \frac{4tD}{R} \qquad\text{so}\qquad Y < \frac{F\,R}{C}$$
 #
@@ -848,7 +848,7 @@ figure(
 # abs(simulate("gpipe", p, m, 1, 2).bubble_over_total - bubble_over_total(p, m)) < 1e-12}}
 #
 # **Try it.** How many micro-batches bring the idle share of the step below a tenth? Decide first.
-# Then move the slider.
+# Then run the cell and move the slider.
 
 # %%
 slider = SelectionSlider(description="batches", options=range(1, 65), value=m)
@@ -956,9 +956,9 @@ table(
 # abs(runs["interleaved"].bubble_over_ideal - runs["1f1b"].bubble_over_ideal / 2) < 1e-12 and
 # pipeline_bytes(1, 1, 2) == 2 * pipeline_bytes(1, 1)}} Zero-bubble schedules hold more on the later
 # GPUs. {{holds runs["zb_h1"].peak_activations[0] == p and min(runs["zb_h1"].peak_activations) ==
-# p > runs["1f1b"].peak_activations[-1]}} The last one leaves no GPU idle between its own first
-# and last pass, provided that the next step may begin before all GPUs have finished this one.
-# {{holds runs["zb_h2"].window == max(runs["zb_h2"].busy) == min(runs["zb_h2"].busy)}}
+# p > runs["1f1b"].peak_activations[-1]}} The one with more in flight leaves no GPU idle between its
+# own first and last pass, provided that the next step may begin before all GPUs have finished this
+# one. {{holds runs["zb_h2"].window == max(runs["zb_h2"].busy) == min(runs["zb_h2"].busy)}}
 #
 # Having *more* micro-batches and having *larger* ones are two things. At a given batch, fewer and
 # larger ones fill each GPU better and make the bubble larger. {{holds bubble_over_total(8, 16) >
@@ -1070,8 +1070,8 @@ reveal("parallelism.cluster_mtbf", seed="run")
 # ### How often to save
 #
 # Saving costs time, and not saving costs work. Say that a save takes two minutes, and that the job
-# fails once in a hundred. Save every twenty minutes: saving costs a tenth of the time, and a
-# failure destroys ten minutes on average, another tenth. {{holds abs(lost_share(20, 2, 100) - 0.2)
+# fails once in a hundred minutes. Save every twenty minutes: saving costs a tenth of the time, and
+# a failure destroys ten minutes on average, another tenth. {{holds abs(lost_share(20, 2, 100) - 0.2)
 # < 1e-12}} Every ten minutes it is a fifth and a twentieth, every forty a twentieth and a fifth.
 # {{holds [round(lost_share(t, 2, 100), 9) for t in (10, 40)] == [0.25, 0.25]}}
 #

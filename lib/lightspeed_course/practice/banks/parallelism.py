@@ -517,6 +517,11 @@ states = Question(
             "nothing split", lambda params, n: 16 * params, "That is DDP: the states are not split."
         ),
         Misconception("weights only", lambda params, n: 2 * params, "And the shares of the rest?"),
+        Misconception(
+            "no gradients",
+            lambda params, n: 2 * params + 12 * params / n,
+            "These are the weights and a share of the optimizer. What else do the states hold?",
+        ),
     ),
 )
 

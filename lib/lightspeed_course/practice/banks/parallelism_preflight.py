@@ -14,7 +14,7 @@ from lightspeed_course.models import training_step as ts
 from lightspeed_course.models.plan import Plan, machine
 from lightspeed_course.practice.banks.parallelism import CHAPTER, CLUSTER
 from lightspeed_course.practice.derivation import derivation, step
-from lightspeed_course.practice.parameters import counted, named, plain
+from lightspeed_course.practice.parameters import chip, counted, named, plain
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
 from lightspeed_course.show.format import si
 from lightspeed_course.simulators import schedules
@@ -269,7 +269,7 @@ policy = Question(
             }[k],
         ),
         "n": plain(8, 16, 32),
-        "gpu": named(accelerator, "h100_sxm", "a100_40gb", "h200_sxm"),
+        "gpu": chip("h100_sxm", "a100_40gb", "h200_sxm", facts=("hbm_capacity",)),
     },
     options={
         "ddp": "Plain DDP, without any split.",
@@ -889,9 +889,9 @@ ways = Question(
     chapter=CHAPTER,
     level="apply",
     prompt=(
-        "*Tensor-parallel group.* An MLP has a hidden width of {{hidden}}; the GPUs ({{gpu}}) are"
-        " joined by their own links. Over how many GPUs, not rounded, can it be split before it"
-        " sends longer than it computes?"
+        "*Tensor-parallel group.* An MLP of two matrices has a hidden width of {{hidden}}; the GPUs"
+        " ({{gpu}}) are joined by their own links. Over how many GPUs, not rounded, can it be split"
+        " before it sends longer than it computes?"
     ),
     parameters={"hidden": plain(28672, 14336, 53248), "gpu": CLUSTER["gpu"]},
     expected=lambda hidden, gpu: parallel.tensor_parallel_ways(
@@ -917,6 +917,13 @@ ways = Question(
     ),
     smaller="parallelism.attention_forward",
     misconceptions=(
+        Misconception(
+            "a third matrix",
+            lambda hidden, gpu: (
+                1.5 * hidden * accelerator(gpu).link_bandwidth / accelerator(gpu).bf16
+            ),
+            "A gated MLP has three matrices. How many has this one?",
+        ),
         Misconception(
             "both directions",
             lambda hidden, gpu: (
@@ -1013,6 +1020,11 @@ activations = Question(
             "Those grow with the square of the sequence, and are what this drops.",
         ),
         Misconception(
+            "what tensor parallelism cuts",
+            lambda layers, width, heads, s: 24 * s * width * layers,
+            "Those are the bytes that tensor parallelism would cut. Which does one GPU keep, too?",
+        ),
+        Misconception(
             "bytes counted twice",
             lambda layers, width, heads, s: (
                 2 * memory.activation_bytes(s, 1, width, heads, layers, recompute="selective")
@@ -1097,10 +1109,11 @@ long_sequences = Question(
     chapter=CHAPTER,
     level="apply",
     prompt=(
-        "A model of {{layers}} layers, {{width}} wide, with a vocabulary of {{vocabulary}}, is"
-        " trained on sequences of {{sequence}} tokens. Its MFU is worked out with six FLOPs for"
-        " each parameter and token, the table of words counted once. By what factor must that be"
-        " raised to count attention's scores, too, without a causal mask?"
+        "A GPT of {{layers}} layers, {{width}} wide, its MLP four times that width, with a"
+        " vocabulary of {{vocabulary}}, is trained on sequences of {{sequence}} tokens. Its MFU is"
+        " worked out with six FLOPs for each parameter and token, the table of words counted once."
+        " By what factor must that be raised to count attention's scores, too, without a causal"
+        " mask?"
     ),
     parameters={
         "layers": Parameter(32, (24, 32), show=str),
@@ -1143,6 +1156,9 @@ long_sequences = Question(
         ),
     ),
     smaller="training.flops_per_parameter",
+    holds={
+        "four times that width": "design",
+    },
     misconceptions=(
         Misconception(
             "nothing missing",
