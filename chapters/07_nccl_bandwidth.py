@@ -241,7 +241,7 @@ figure(
 )
 
 # %% [markdown]
-# Drag the number of ranks: the algbw of the question stays.
+# In Jupyter, drag the number of ranks: the algbw of the question stays.
 
 # %%
 choices = [2, 4, 8, 16, 32, 64]
@@ -358,6 +358,7 @@ ask("nccl.possible_algbw", seed="chapter")
 #
 # $$t_\text{ring} = 2\,(n - 1)\left(\alpha + \frac{S}{n\,W}\right)$$
 #
+# That is the *α–β model*, with $1/W$ for β. {{because definition}}
 # Which of the two terms counts? For a long message the bytes, for a short one the steps. Half of
 # the best rate is reached where both are equal, at $S = n\,\alpha\,W$: **the longer the ring, the
 # larger the message that it needs.** {{holds abs(ring_time(8 * 5.0 * 3.0, 8, 3.0, 5.0) - 2 *
@@ -643,7 +644,9 @@ for size in (2.0**13, 2.0**20, 2.0**24, 2.0**28, 2.0**34):
 table(
     rows,
     ["message", f"one node of {per_node} H100", "its estimate", "sixteen nodes", "its estimate"],
-    caption="What the tables choose, and the time that they expect.",
+    # because definition: of NCCL's name for it
+    caption="What the tables choose, and the time that they expect. NVLSTree: switches add inside "
+    "the nodes, and a tree across them.",
 )
 
 # %% [markdown]
@@ -663,7 +666,7 @@ predict("nccl.latency_share", ..., seed="opening")
 # %% [markdown]
 # The steps take {{si(ring_latency(n, nodes, net_overhead=overhead, plateau=PLATEAU), "s")}}, and the
 # bytes {{si(bandwidth_bound("all_reduce", message, n, steady), "s")}}. The {{si(steady, "byte/s")}}
-# are about what large messages reach in rings on this network; a later section fits it.
+# are about what large messages reach on this network; a later section fits it.
 
 # %%
 reveal("nccl.latency_share", seed="opening")
@@ -688,7 +691,7 @@ ring_latency(n, nodes, **hosts), declared
 # and for a large message NCCL counts it twice. {{holds abs(ring_latency(16, 2, net_latency=1.0) -
 # ring_latency(16, 2) - 4) < 1e-9 and abs(ring_latency(16, 2, protocol="LL", net_latency=1.0) -
 # ring_latency(16, 2, protocol="LL") - 2) < 1e-9}} With that, it expects {{si(declared, "s")}} for
-# the steps alone, and for the whole ring half as much time again as it really took. {{holds 1.4 <
+# the steps alone, and for the whole ring half as much time again as the run took. {{holds 1.4 <
 # (ring_latency(n, nodes, net_overhead=overhead, net_latency=efa.nccl_latency, plateau=PLATEAU) +
 # bandwidth_bound("all_reduce", message, n, steady)) / (message / asked) < 1.6}} Its authors write
 # why: with this value NCCL chose better. So a constant of these tables may be far from any latency
@@ -702,8 +705,10 @@ ring_latency(n, nodes, **hosts), declared
 # A *step* takes a time of its own, however little it carries. {{because definition}} Algorithms
 # differ in how many steps they take and how many bytes they send: beside the ring there are trees,
 # swaps with ever farther partners (*doubling*), and a ring inside each node with one across (*two
-# levels*). {{because definition}} The picture opens with the question of this chapter, at line
-# rate, and takes whichever is fastest: a *double tree*, with far fewer steps than the ring. {{holds
+# levels*). {{because definition}} The picture opens with the question of this chapter, at line rate
+# and with cheaper steps inside a node than NCCL's tables charge: the ring is quicker here. {{holds
+# number("nvlink4.nccl_step_simple") < 3 * overhead and steady < efa.bandwidth_per_node}} It takes
+# whichever is fastest: a *double tree*, with far fewer steps than the ring. {{holds
 # double_tree_time(0.0, nodes, 1.0, 1.0) + 2 * (per_node - 1) < ring_steps("all_reduce", n) / 10}}
 # Halve the nodes: what changes? Make the message a thousand times smaller and do it again. Then one
 # node, and let the switch between its GPUs add (*NVLS*).
@@ -1047,7 +1052,8 @@ round(best_share, 2), round(within, 2)
 # rest of the line goes.
 #
 # **What would not be normal?** For {{si(message, "byte")}} an algbw
-# below {{si(at_question.algbw / within, "byte/s")}}, if nine runs of ten are normal. {{because
+# below {{si(at_question.algbw / within, "byte/s")}}, the fitted model's
+# {{si(at_question.algbw, "byte/s")}} over {{within:.2f}}, if nine runs of ten are normal. {{because
 # definition}} For a small
 # message far less is normal, with the same nodes. {{holds expected_by_model("all_reduce", smaller,
 # n, nodes, "p5").algbw < 0.5 * at_question.algbw}} And if a number is not normal, the cause may
@@ -1175,6 +1181,9 @@ collectives_findings(mine)
 #   a plateau, and no single $W$ is right for all sizes.
 #   {{because measured elsewhere: tests/measure/test_measured_collectives.py}}
 # - **α is software.** The findings say what an empty call costs. On GPUs a kernel is launched.
+#   And two processes may swap whole buffers in one step, where the ring takes two: a tiny message
+#   can beat it. {{holds recursive_doubling_time(0.0, 2, 1.0, 1.0) == 1 and ring_time(0.0, 2, 1.0,
+#   1.0) == 2}}
 # - **Memory that comes anew.** MPI's scratch memory may go back to the system after each call, and
 #   return page by page. Then a middle-sized message takes as long as a far larger one.
 # - **Processes share.** If there are more processes than cores, a message waits until its receiver
@@ -1237,9 +1246,10 @@ network_findings(network)
 # - **A rate not reached.** The kernel counts headers, too, nearly a twentieth of a full packet. So
 #   the fitted $W$ cannot reach the rate of the link.
 # - **A time off the line.** The nodes share your cores. The more of them there are, the longer each
-#   waits to be woken, so here α itself grows with the nodes.
+#   waits to be woken, so here α itself grows with the nodes. In a ring all of them send in each
+#   step, in a tree at most half. {{because algebra: shown above, where both are played}}
 # - **Too short a time?** A shaper lets the first few packets pass at once, so a short test misleads.
-#   {{because definition: of a token bucket}} Clouds shape traffic in this way, too.
+#   {{because definition: of a token bucket}}
 #
 # ### The same on a recorded machine
 #

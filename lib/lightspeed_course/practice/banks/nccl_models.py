@@ -191,6 +191,17 @@ latency_share_question = Question(
             "How many of the steps leave a node?",
         ),
         Misconception(
+            "steps of one pass",
+            lambda nodes, per_node, size, network, inside, across, factor: of_the_whole(
+                latency_of_steps(nodes, per_node, inside, across, factor) / 2,
+                nodes,
+                per_node,
+                size,
+                network,
+            ),
+            "A chunk goes around to be summed up. What has to happen to the sum?",
+        ),
+        Misconception(
             "without the factor",
             lambda nodes, per_node, size, network, inside, across, factor: of_the_whole(
                 latency_of_steps(nodes, per_node, inside, across), nodes, per_node, size, network
@@ -837,7 +848,7 @@ fsdp_question = Question(
         " and gradients have the same width. How many times the bytes of DDP does a rank send"
         " under FSDP?"
     ),
-    parameters={"micro_batches": Parameter(6, (2, 6, 8))},
+    parameters={"micro_batches": Parameter(6, (4, 6, 8))},
     expected=fsdp_over_ddp,
     solution=lambda micro_batches: derivation(
         step(
@@ -875,6 +886,12 @@ fsdp_question = Question(
             "an all-reduce is one pass",
             lambda micro_batches: 3.0 * micro_batches,
             "An all-reduce adds up and hands out. How many passes is that?",
+        ),
+        Misconception(
+            "three calls to one",
+            lambda micro_batches: 3.0,
+            "You counted calls, and those of one micro-batch. How many passes is an all-reduce,"
+            " and how often is each call made?",
         ),
         Misconception(
             "gradients scattered once",
