@@ -196,8 +196,8 @@ table(
 #
 # A collective ends when its last rank has its data. So the loss of one link is a loss of all.
 # {{because definition: of a collective}} Give the job of that Tuesday numbers: seconds of
-# computing and of traffic in a step, and the loss. All of the traffic waits for the one link.
-# {{because design: premises}}
+# computing and of traffic in a step, and the loss. All of the traffic waits for the one link. {{because design: premises}} Its
+# adapter asks again after each loss, so nobody waits for the timer. {{because design: premises}}
 
 # %%
 compute, traffic, lossy = 0.3, 0.1, 0.01
@@ -212,7 +212,9 @@ reveal("network.cable", seed="cable")
 # One cable lost one packet in a hundred, so one link kept {{go_back_n(lossy, window):.0%}} of its
 # rate. A step of {{si(before, "s")}} takes {{si(now, "s")}} now, and {{1 - before / now:.0%}} of
 # everybody's speed has gone. {{holds 0.25 < 1 - before / now < 0.4 and go_back_n(lossy, window) <
-# 0.5}}
+# 0.5}} An adapter that asks only once would wait for its timer, and the step would take
+# {{si(compute + traffic / go_back_n(lossy, window, timer), "s")}}. {{holds compute + traffic /
+# go_back_n(lossy, window, timer) > 10 * now}}
 #
 # ### ◆ Many wait for the last
 #
@@ -220,10 +222,10 @@ reveal("network.cable", seed="cable")
 # how often is a step of a thousand ranks late? All are in time with a chance of $(1 - p)^n$, and
 # somebody is late in the other steps. {{because algebra}}
 #
-# The same step has a median. It is below a time if all ranks are. {{because
-# definition}} If a share $q$ of the
-# times of one rank is below it, so is a share $q^n$ of the steps. {{because algebra}} So the median
-# of the step is the quantile $q = (1/2)^{1/n}$ of one rank. {{because algebra}}
+# And the median of the step? A step is shorter than a time if all its ranks are. {{because
+# definition}} If a share $q$ of the times of one rank is, so is a share $q^n$ of the steps.
+# {{because algebra}} So the median of the step is the quantile $q = (1/2)^{1/n}$ of one rank.
+# {{because algebra}}
 
 # %%
 ranks = [1, 8, 128, 1024, 8192]
@@ -349,8 +351,9 @@ ask("network.headroom", seed="chapter")
 # $$\text{pause from} = \frac{\text{buffer} }{\text{ports} \cdot \text{classes} } - \text{headroom}
 # \qquad\qquad \text{mark before} = \frac{\beta}{\beta + 1} \cdot \text{pause from}$$
 #
-# A switch that shares its free buffer has a setting $\beta$, for how much of it one queue may take.
-# {{because definition}} The paper of DCQCN prints both thresholds for {{paper.ports:.0f}} ports,
+# A switch that shares its free buffer lets a queue take $\beta$ times its part of it. {{because
+# definition}} With all queues at $t$, it pauses none while $t < \beta\,(\text{pause from} - t)$:
+# solve for $t$. {{because algebra}} The paper of DCQCN prints both thresholds for {{paper.ports:.0f}} ports,
 # {{si(paper.buffer, "byte")}}, {{paper.priorities:.0f}} classes, a headroom of
 # {{si(paper.headroom, "byte")}} and $\beta$ = {{paper.beta:.0f}}:
 
@@ -435,11 +438,12 @@ fast, slow_line = (dcqcn_flows(line, paper.packet) for line in (paper.line, pape
 fast, slow_line
 
 # %% [markdown]
-# So many flows, on a fast and on a slow line. The authors of DCQCN+ simulated both: from about
+# So many flows, on a fast line of {{paper.line * 8 / 1e9:.0f}} Gbit/s and on a slow one of
+# {{paper.line_10g * 8 / 1e9:.0f}}. The authors of DCQCN+ simulated both: from about
 # {{paper.fails_from:.0f}} and {{paper.fails_from_10g:.0f}} flows on, queues were no longer drained.
 # {{because quotation: of DCQCN+, 'about 80 (160)'}} In our packet simulator the mean queue passes
-# Kmax sooner: between half of their number and their number on the fast line, below half on the
-# slow one. {{because measured elsewhere: tests/published/test_networks_published.py}} We have not
+# Kmax sooner: between {{paper.fails_from / 2:.0f}} and {{paper.fails_from:.0f}} flows on the fast
+# line, below {{paper.fails_from_10g / 2:.0f}} on the slow one. {{because measured elsewhere: tests/published/test_networks_published.py}} We have not
 # found why.
 
 # %%
@@ -570,7 +574,8 @@ ask("network.ecmp_idle", seed="page")
 #
 # The ring of this job is crossed: a wrong list of adapters in `NCCL_IB_HCA` has each GPU send to
 # another rail. Mend it, and a quarter still crosses a spine, for eight nodes are two pods here.
-# Then scatter the job over pods, take uplinks away, and give each flow more connections. {{because
+# Then scatter the job over pods, take uplinks away, and give each flow more connections, or
+# *spread* it evenly over all uplinks. {{because
 # measured elsewhere: tests/explorers/test_network_verdicts.py}}
 
 # %%
@@ -715,10 +720,10 @@ table(
 # starts, not when a queue stays full. {{holds max(ours, key=lambda r: abs(float(r[1]) / float(r[2])
 # - 1))[0].startswith("DCQCN+")}} HPN has one segment less than its spines have ports for; the notes
 #   that we could read do not say what the others do. {{holds hpn.segments == hpn.switch / (2 *
-#   hpn.port) / hpn.rails - 1}} And a published sentence says that go back n falls to "nearly zero"
-#   at a loss of {{roce.loss_collapse:.0%}}, and to {{roce.improved_share:.0%}} if the adapter asks
-#   again. {{because quotation}} The paper does not print its window. {{because history}} The second
-#   number makes it {{asked_again:.0f}} packets, and with those and the timer the law gives
+#   hpn.port) / hpn.rails - 1}} And Wang and others (2019) print that go back n falls to "nearly
+#   zero" at a loss of {{roce.loss_collapse:.0%}}, and to {{roce.improved_share:.0%}} if the adapter
+#   asks again. {{because quotation}} They do not print the window. {{because history}} The second
+#   number makes it {{asked_again:.0f}} packets, and with those and the timer of *Lost again* we get
 #   {{go_back_n(roce.loss_collapse, asked_again, roce.timeout * roce.line / 1000):.2%}} for the
 #   first. {{holds go_back_n(roce.loss_collapse, asked_again, roce.timeout * roce.line / 1000) <
 #   0.01}}

@@ -570,8 +570,9 @@ flows = Question(
     chapter=CHAPTER,
     level="apply",
     prompt=(
-        "DCQCN raises a flow's rate once in {{timer}}. On a line of {{bandwidth}} with packets of"
-        " {{packet}}, at how many equal flows does each send one packet between two raises?"
+        "DCQCN is set to raise a flow's rate once in {{timer}}. On a line of {{bandwidth}} with"
+        " packets of {{packet}}, at how many equal flows does each send one packet between two"
+        " raises?"
     ),
     parameters={
         "timer": Parameter(100, (55, 100), "µs"),

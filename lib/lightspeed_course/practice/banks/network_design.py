@@ -517,6 +517,11 @@ domains = Question(
             "The shares are in that ratio. But fewer domains have fewer peers, too.",
         ),
         Misconception(
+            "the ratio twice",
+            lambda gpus, size, network: 81.0,
+            "The shares are in that ratio. Is a ring of nine times the peers nine times as long?",
+        ),
+        Misconception(
             "no difference",
             lambda gpus, size, network: 1.0,
             "How large is the share that a GPU takes across, with each of them?",
