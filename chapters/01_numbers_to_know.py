@@ -470,8 +470,8 @@ table(
     pyramid,
     ["level", "latency", "the latency of", "bandwidth, one way", "holds, or leads to"],
     caption="An H100 in a server, and what is around it. The rate and the size of the first row "
-    f"are of its {h100.sm_count} processors (SMs) together. Two programs measured the latency of "
-    "HBM; the bandwidth of the L2 was measured, and computed from its width.",
+    f"are of its {h100.sm_count:.0f} processors (SMs) together. Two programs measured the latency "
+    "of HBM; the bandwidth of the L2 was measured, and computed from its width.",
 )
 
 # %% [markdown]
