@@ -173,17 +173,17 @@ felt
 # So if you have the pencil after {{human_time(scale.feels_like)}}, main memory is {{felt[0]}} away,
 # a walk across town. Light alone takes {{felt[1]}} to cross the country, one way.
 #
-# Read the ladder in two steps. First, its three groups are three kinds of latency. In a memory it
-# is the wait of one *load*, a read that the program needs before it goes on. {{because definition}}
-# On a link it is the time of a small message from program to program, software included. *NVLink*
-# joins the GPUs of a host, *InfiniBand* and Ethernet join hosts, and *PCIe* joins a GPU to its CPU.
-# {{because definition}} A *leaf switch* is the one that a host is plugged into, and *RoCE* is
-# remote memory access, as on InfiniBand, over Ethernet. {{because definition}} For a distance it is
-# the time of light, alone.
+# Read the ladder in two steps. First, latency is of several kinds, and the orange bars mix them. In
+# a memory it is the wait of one *load*, a read that the program needs before it goes on. {{because
+# definition}} For a drive it is one read or one seek. On a link it is the time of a small message
+# from program to program, software included. *NVLink* joins the GPUs of a host, *InfiniBand* and
+# Ethernet join hosts, and *PCIe* joins a GPU to its CPU. {{because definition}} A *leaf switch* is
+# the one that a host is plugged into, and *RoCE* is remote memory access, as on InfiniBand, over
+# Ethernet. {{because definition}} For a distance it is the time of light, alone.
 #
-# Second, compare within a group. A CPU's caches are built to answer quickly, a GPU's to serve
-# thousands of threads, so a latency of one divided by a latency of the other says little about
-# either.
+# Second, compare latencies of one kind, and loads on one chip. A CPU's caches are built to answer
+# quickly, a GPU's to serve thousands of threads, so a latency of one divided by a latency of the
+# other says little about either.
 #
 # Now look at the messages. From program to program, a GPU in the next host is about as far as the
 # next GPU of the same host. {{holds 0.7 < infiniband.end_to_end / nvlink.end_to_end < 1.3}} Wires
@@ -391,11 +391,11 @@ table([*parts.items(), ["sum", total]], ["what", "bytes per parameter"])
 # ### Rules of arithmetic
 #
 # In a dense transformer, a token that passes through meets each weight once: one multiplication and
-# one addition, which is two FLOPs. {{because algebra}} Training also goes back. The gradient of the
-# output, times the weight, is added to the gradient of the input; times the input, to that of the
-# weight. That is two FLOPs each, so training takes six. {{because algebra}} Both counts leave
-# attention out (chapter 6), which is small as long as the context is short beside the length of a
-# token's vector.
+# one addition, which is two FLOPs. {{because algebra}} Training also goes back, with two such steps
+# for each weight. The output's gradient times the weight is added to the input's gradient. The
+# output's gradient times the input is added to the weight's. So training takes six. {{because
+# algebra}} Both counts leave attention out (chapter 6), which is small as long as the context is
+# short beside the length of a token's vector.
 
 # %%
 tokens = 1e12
@@ -469,8 +469,9 @@ pyramid = [
 table(
     pyramid,
     ["level", "latency", "the latency of", "bandwidth, one way", "holds, or leads to"],
-    caption="An H100 in a server, and what is around it. Two programs measured the latency of HBM; "
-    "the bandwidth of the L2 was measured, and computed from its width.",
+    caption="An H100 in a server, and what is around it. The rate and the size of the first row "
+    f"are of its {h100.sm_count:.0f} processors (SMs) together. Two programs measured the latency "
+    "of HBM; the bandwidth of the L2 was measured, and computed from its width.",
 )
 
 # %% [markdown]
@@ -557,7 +558,7 @@ table(rows, ["link", "one way", "both ways"], "NVLink and ICI: the links of a ch
 # %% [markdown]
 # ## ◆ Try it
 #
-# Choose a path, from main memory to the far side of an ocean. Before you move the slider, say which
+# Choose a path, from a cache to the far side of an ocean. Before you move the slider, say which
 # term decides, or whether both do.
 
 # %%
@@ -631,7 +632,7 @@ table(
 # %% [markdown]
 # The peak doubled fastest, and the size of the memory slowest. {{holds min(doubling,
 # key=doubling.get) == "bf16 peak" and max(doubling, key=doubling.get) == "memory"}} So ratios
-# between them change as well. Which have lasted? Guess first.
+# between them change as well. Which have lasted?
 
 # %%
 explore_generations()
