@@ -224,7 +224,10 @@ quantize = Question(
             "That is the value that the code stands for. The code itself is a whole number.",
         ),
     ),
-    holds={"Cutting off the fraction doubles": "algebra: a whole step against half of one"},
+    holds={
+        "Cutting off the fraction doubles": "algebra: a whole step against half of one",
+        "has no partner above": "definition: two's complement",
+    },
 )
 
 
