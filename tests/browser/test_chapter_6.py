@@ -34,6 +34,6 @@ def test_a_smaller_batch_makes_the_bubble_the_largest_loss(chapter, explorer):
 
 
 def test_a_wrong_answer_is_diagnosed_and_a_right_one_taken(chapter):
-    question = chapter.run('ask("parallelism.bubble_over_total")')
-    chapter.answers(question, "21.9", "divided the idle time by the time of the work")
-    chapter.answers(question, "17.95", "Right")
+    question = chapter.run('ask("parallelism.bubble_over_total"')
+    chapter.answers(question, "18.75", "divided the idle time by the time of the work")
+    chapter.answers(question, "15.79", "Right")
