@@ -102,7 +102,7 @@ def lives(page):
 def judges(page):
     """A question is answered wrongly, then rightly."""
     page.evaluate(RUN, f'ask("{QUESTION}"')
-    right = question(QUESTION).variant().right[0]
+    right = question(QUESTION).variant("chapter").right[0]
     typed = page.locator("form.sol-form input")
     for factor, words in ((3.7, "Not yet."), (1, "Right.")):
         typed.fill(f"{right * factor:.6g}")

@@ -120,6 +120,9 @@ def collectives_table(shown, found):
             " from it."
         )
         return
+    if not times["all_reduce"]:
+        print(f"{about(shown)} The all-reduce scatters too much at each size to stand in a table.")
+        return
     fit = collectives.neighbour_fit(times["sendrecv"])
     rows = []
     for size, time in times["all_reduce"]:
