@@ -1,4 +1,4 @@
-"""Parameters as the banks write them: the canonical value, then those that variants draw from. The
+"""Parameters as questions write them: the canonical value, then those that variants draw from. The
 canonical value is one of these, named again or not; without any, it is the only one.
 """
 
@@ -12,6 +12,11 @@ FACTS = {
     "hbm_bandwidth": ("HBM at", "byte/s"),
     "hbm_capacity": ("HBM of", "byte"),
 }
+
+
+def given(canonical, *choices, unit="", show=None):
+    """A value in `unit` as the prompt shows it, or as `show(value)` writes it."""
+    return _parameter(canonical, choices, unit, show)
 
 
 def plain(canonical, *choices):

@@ -7,15 +7,14 @@ with the canonical values of its parameters in self-study, with values drawn fro
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
+from pathlib import Path
 
 from lightspeed.errors import nearest
-from lightspeed_course.practice import banks
+from lightspeed_course import content
 from lightspeed_course.practice.amounts import amount, si_factor
 from lightspeed_course.practice.derivation import Derivation
 from lightspeed_course.practice.variants import Variant, draw, seeded
@@ -101,6 +100,7 @@ class Question:
     edges: tuple[Mapping, ...] = ()
     valid: Callable | None = None
     smaller: str = ""
+    rests: tuple[str, ...] = ()
     holds: Mapping[str, Callable | str] = field(default_factory=dict)
 
     def __post_init__(self):
@@ -156,22 +156,29 @@ def register(*questions):
         _registry[q.id] = q
 
 
+@cache
+def _topics():
+    return sorted(Path(file).stem for place in content.__path__ for file in Path(place).glob("*.md"))
+
+
 def topics():
-    """The topics that have a bank, in the order of their first question's chapter."""
-    names = {name.split("_")[0] for name in _banks()}
-    return sorted(names, key=lambda name: (min((q.chapter for q in bank(name)), default=""), name))
+    """The course's topics, in the order of their first question's chapter."""
+    return sorted(_topics(), key=lambda name: (min(q.chapter for q in bank(name)), name))
 
 
 @cache
-def _banks():
-    return sorted(m.name for m in pkgutil.iter_modules(banks.__path__))
+def _of_course(topic):
+    from lightspeed_course.practice.question_files import of_topic
+
+    found = of_topic(topic)
+    register(*found)
+    return found
 
 
 def bank(topic):
-    """All questions of a topic, in the order of its bank."""
-    for name in _banks():
-        if name.split("_")[0] == topic:
-            importlib.import_module(f"{banks.__name__}.{name}")
+    """All questions of a topic, in the order of its file."""
+    if topic in _topics():
+        _of_course(topic)
     return [q for q in _registry.values() if q.id.partition(".")[0] == topic]
 
 

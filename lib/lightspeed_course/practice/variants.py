@@ -183,7 +183,7 @@ class Variant:
         """What leads to the solution, one step at a time and without its numbers; none where the
         solution is a text.
         """
-        return getattr(self._worked, "hints", [])
+        return [self.fill(hint) for hint in getattr(self._worked, "hints", ())]
 
     @property
     def solution(self):

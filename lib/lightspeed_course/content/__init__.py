@@ -1,0 +1,1 @@
+"""Questions as text: a Markdown file a topic, and beside it the Python that its formulas call."""

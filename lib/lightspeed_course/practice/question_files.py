@@ -1,0 +1,489 @@
+"""Questions as text: a Markdown file a topic, whose formulas are Python.
+
+    ## network.copy_time
+
+    - level: apply
+    - unit: s
+    - `size = given(2, 1, 2, 8, unit="GB")`
+    - `link = given(50, 25, 50, unit="GB/s")`
+
+    A link carries {{link}}. How long does a copy of {{size}} take?
+
+    1. The bytes over what the link carries.
+       `size / link == collectives.transfer_time(size, link)`
+
+    - **upside down** `link / size`
+      Is that a time?
+
+After the facts and parameters come the prompt, the `key` and text of each option, the steps of the
+solution, a remark, the misconceptions, `assert`s that hold its sentences to be true, and a quotation
+of what learners answered. The last step is the answer, by the law behind `==` where there is one,
+unless `answer:` says another. A step may name its result, which later formulas take, and have lines
+`name = expression` for what its formula calls otherwise; `[byte]` behind a value is its unit. A step
+without words is Python that gives steps. Formulas know the parameters in SI, the results, the
+library's modules, `parameters.py`, and the Python file of the same name.
+
+`load` reads a file of one's own. Errors (QuestionError) name file, line and what is expected.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.util
+import math
+import pkgutil
+import re
+import types
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+import lightspeed
+from lightspeed.catalog import accelerator, find, link, number
+from lightspeed.errors import did_you_mean
+from lightspeed_course import content
+from lightspeed_course.practice import derivation, parameters
+from lightspeed_course.practice.amounts import nice, powers_of_two
+from lightspeed_course.practice.derivation import FUNCTIONS, Derivation, Step, measured
+from lightspeed_course.practice.questions import Misconception, Parameter, Question
+from lightspeed_course.practice.unit_table import UnknownUnit, known, unit
+from lightspeed_course.show.format import plain, si
+
+FACTS = ("chapter level kind unit tolerance smaller rests names edges valid answer why").split()
+WORDS = re.compile(r"\{\{((?:[^{}]|\{[^{}]*\})+?)\}\}")
+CODES = re.compile(r"(?:^|(?<=\n))(?:`[^`]+`(?:\n|\Z))+\Z")
+MISCONCEPTION = re.compile(r"\*\*(.+?)\*\*( \(slight\))?\s*`([^`]+)`\s*(.+)\Z", re.S)
+OPTION = re.compile(r"`(\w+)`:?\s+(.+)\Z", re.S)
+MET = re.compile(r"`([^`]+)`\s+([^:]+):\s+(.+?)\s+→\s+`([^`]+)`\Z", re.S)
+
+
+class QuestionError(ValueError):
+    """A question that cannot be read: file, line and what is expected."""
+
+    def __init__(self, file, line, reason):
+        super().__init__(f"{file}:{line}: {reason}")
+
+
+@dataclass
+class Text:
+    """What a file says of one question, nothing of it evaluated; each part with its line."""
+
+    id: str
+    line: int
+    facts: dict = field(default_factory=dict)  # key -> (value, line)
+    parameters: dict = field(default_factory=dict)  # name -> (Python, line)
+    prompt: str = ""
+    options: dict = field(default_factory=dict)
+    steps: list = field(default_factory=list)  # (words, lines of Python, line)
+    after: str = ""
+    misconceptions: list = field(default_factory=list)  # (name, slight, Python, hint, line)
+    holds: list = field(default_factory=list)  # (words, Python, line)
+    right: list = field(default_factory=list)  # honest answers of learners
+    wrong: list = field(default_factory=list)  # (answer, class, mistake, pattern)
+
+
+# --- Markdown ------------------------------------------------------------------------------------
+
+
+def read(text, file):
+    """The questions that a text has, each as a `Text`. `file` is its name in errors."""
+    found, facts = [], {}
+    for kind, content, line in _blocks(text):
+        try:
+            if kind == "h2":
+                found.append(Text(content, line, dict(facts)))
+            elif found:
+                _take(found[-1], kind, content, line)
+            elif kind == "bullets":
+                facts = {_fact(item)[0]: (_fact(item)[1], at) for item, at in content}
+        except ValueError as error:
+            raise QuestionError(file, getattr(error, "line", line), error) from None
+    if not found:
+        raise QuestionError(file, 1, "no question: one begins with a line such as ## network.copy")
+    return found
+
+
+def _blocks(text):
+    """(kind, content, line) of each block: of a list the items with their lines, else the text."""
+    from markdown_it import MarkdownIt
+
+    reader, tokens, lines = MarkdownIt("commonmark"), [], text.split("\n")
+    reader.block.parse(text, reader, {}, tokens)
+    for at, token in enumerate(tokens):
+        if token.level or not token.map:
+            continue
+        line = token.map[0] + 1
+        source = "\n".join(lines[token.map[0] : token.map[1]]).rstrip()
+        if token.type in ("bullet_list_open", "ordered_list_open"):
+            inside = range(at, _end(tokens, at))
+            items = [n for n in inside if tokens[n].type == "list_item_open" and tokens[n].level == 1]
+            content = [(tokens[n + 2].content, tokens[n].map[0] + 1) for n in items]
+            yield token.type.split("_")[0].replace("bullet", "bullets"), content, line
+        elif token.type == "heading_open":
+            yield token.tag, tokens[at + 1].content, line
+        elif token.type == "blockquote_open":
+            inside = tokens[at : _end(tokens, at)]
+            yield "quote", [(t.content, t.map[0] + 1) for t in inside if t.type == "inline"], line
+        elif token.type != "html_block" and token.nesting >= 0:
+            kind = "asserts" if re.match(r"```python\n\s*assert\b", source) else "words"
+            yield kind, _joined(source) if token.type == "paragraph_open" else source, line
+
+
+def _end(tokens, start):
+    return next(n for n in range(start + 1, len(tokens)) if tokens[n].level == 0)
+
+
+def _take(into, kind, content, line):
+    """Put a block where its place among the others says that it belongs."""
+    if kind == "bullets":
+        for text, at in content:
+            _item(into, text, at)
+    elif kind == "ordered":
+        into.steps += [(*_step(text), at) for text, at in content]
+    elif kind == "words":
+        part = "after" if into.steps else "prompt"
+        setattr(into, part, "\n\n".join(filter(None, (getattr(into, part), content))))
+    elif kind == "asserts":
+        body = content.removeprefix("```python\n").removesuffix("```")
+        for node in ast.parse(body).body:
+            if not (isinstance(node, ast.Assert) and isinstance(node.msg, ast.Constant)):
+                raise ValueError('expected assert CONDITION, "words of the question"')
+            into.holds.append((node.msg.value, ast.unparse(node.test), line + node.lineno))
+    elif kind == "quote":
+        for text, _ in content:
+            if text.startswith("Right:"):
+                into.right += [ast.literal_eval(a) for a in re.findall(r"`([^`]+)`", text)]
+            elif met := MET.match(text):
+                answer, of, mistake, says = map(_joined, met.groups())
+                into.wrong.append((ast.literal_eval(answer), of, mistake, says))
+            else:
+                raise ValueError("expected Right: `answer`, … or - `answer` class: mistake → `says`")
+    else:
+        raise ValueError(f"a {kind} has no place in a question")
+
+
+def _item(into, text, line):
+    if met := MISCONCEPTION.match(text):
+        name, slight, python, hint = met.groups()
+        into.misconceptions.append((name, bool(slight), _joined(python), _joined(hint), line))
+    elif text.startswith("`") and (named := re.match(r"`(\w+)\s+=\s+([^`]+)`\Z", text)):
+        into.parameters[named[1]] = (_joined(named[2]), line)
+    elif met := OPTION.match(text):
+        into.options[met[1]] = _joined(met[2])
+    else:
+        key, value = _fact(text)
+        into.facts[key] = (value, line)
+
+
+def _fact(text):
+    key, colon, value = text.partition(":")
+    if not colon or key not in FACTS:
+        meant = did_you_mean(key, FACTS) or f"There are {', '.join(FACTS)}."
+        raise ValueError(
+            f"{text.splitlines()[0]!r}: expected - key: value, - `name = given(...)`, - `key`: an "
+            f"option, or - **misconception** `Python` and a hint. {meant}"
+        )
+    return key, _joined(value.strip().strip("`"))
+
+
+def _step(text):
+    codes = CODES.search(text)
+    lines = [_joined(c) for c in re.findall(r"`([^`]+)`", codes[0])] if codes else []
+    return _joined(text[: codes.start()] if codes else text), lines
+
+
+def _joined(text):
+    return re.sub(r"\s*\n\s*", " ", text.strip())
+
+
+# --- Python --------------------------------------------------------------------------------------
+
+
+class _Python:
+    """The Python of one question, whose parameters in SI are the arguments of its functions."""
+
+    def __init__(self, text, names, file):
+        self.text, self.names, self.file = text, names, file
+        self.arguments = tuple(text.parameters)
+        self.results, self.last = {}, None  # name -> the number of its step; that of the last formula
+        for n, (words, lines, line) in enumerate(text.steps):
+            if words and lines:
+                self.last, name = n, self.named(lines[0], line)[0]
+                if name in {*self.arguments, *self.results, *names}:
+                    self.fail(line, f"the name {name!r} is taken: expected is another")
+                self.results |= {name: n} if name else {}
+
+    def fail(self, line, reason):
+        raise QuestionError(self.file, line, reason) from None
+
+    def parse(self, python, line):
+        try:
+            return ast.parse(python.strip()).body
+        except SyntaxError as error:
+            self.fail(line, f"{python!r} is not Python: {error.msg}")
+
+    def named(self, python, line):
+        """(name or "", tree) of a line of a step."""
+        match self.parse(python, line):
+            case [ast.Assign([ast.Name(name)], tree)]:
+                return name, tree
+            case [ast.Expr(tree)]:
+                return "", tree
+        self.fail(line, f"{python!r}: expected is a formula, or name = formula")
+
+    def function(self, python, line, arguments=None):
+        """The function of the parameters that Python, or its tree, is."""
+        arguments = self.arguments if arguments is None else arguments
+        if not isinstance(python, str):
+            python = ast.unparse(_Inserted(self).visit(python))
+        elif not self.results.keys().isdisjoint(re.findall(r"\w+", python)):
+            python = ast.unparse(_Inserted(self).visit(self.named(python, line)[1]))
+        try:
+            whole = compile(f"lambda {', '.join(arguments)}: ({python}\n)", self.file, "eval")
+        except SyntaxError as error:
+            self.fail(line, f"{python!r} is not Python: {error.msg}")
+        code = next(part for part in whole.co_consts if isinstance(part, types.CodeType))
+        for name in code.co_names:
+            if name not in self.names and name in _modules():
+                self.names[name] = importlib.import_module(f"lightspeed.{name}")
+        return types.FunctionType(code.replace(co_firstlineno=line), self.names, self.text.id)
+
+    def value(self, python, line):
+        """What Python gives that knows no parameters."""
+        try:
+            return self.function(python, line, ())()
+        except QuestionError:
+            raise
+        except Exception as error:
+            self.fail(line, f"{python}: {error}")
+
+    def template(self, text, line, arguments=None):
+        """A function that writes a text: what stands in braces is worked out, but a parameter's
+        name stays to be filled in.
+        """
+        parts = WORDS.split(text)
+        if all(part.strip() in self.arguments for part in parts[1::2]):
+            return lambda **_: text
+        for n, part in enumerate(parts):
+            stays = n % 2 and part.strip() in self.arguments
+            worked = n % 2 and not stays
+            parts[n] = f"f'''{{{part}}}'''" if worked else repr(f"{{{{{part}}}}}" if stays else part)
+        return self.function(" ".join(parts), line, arguments)
+
+    def words(self, text, line):
+        return self.template(text, line, ())()
+
+    def formula(self, n):
+        """(name, formula, law or None, {name: tree} of the other lines) of a step."""
+        _, (first, *others), line = self.text.steps[n]
+        name, tree = self.named(first, line)
+        law = tree.comparators[0] if isinstance(tree, ast.Compare) else None
+        return name, tree.left if law else tree, law, dict(self.named(o, line) for o in others)
+
+    def result(self, n):
+        """What a step comes to, as a tree: its law, or its formula on plain numbers."""
+        _, formula, law, inputs = self.formula(n)
+        if law:
+            return _Inserted(self).visit(self.in_unit(law)[0])
+        inside = {name: self.in_unit(tree)[0] for name, tree in inputs.items()}
+        return _Inserted(self).visit(_Inserted(inside).visit(_Plain().visit(formula)))
+
+    def in_unit(self, tree):
+        """(tree, unit): x[byte] is x in byte."""
+        if isinstance(tree, ast.Subscript) and (names := _names(tree.slice)):
+            there = {*self.arguments, *self.results, *self.names}
+            if all(name not in there or known(name) for name in names):
+                return tree.value, ast.unparse(tree.slice).replace(" ", "").replace("percent", "%")
+        return tree, ""
+
+    def measured(self, tree, line):
+        """(function, unit or "", name that it is or "")."""
+        tree, of = self.in_unit(tree)
+        return self.function(tree, line), of, "" if of else getattr(tree, "id", "")
+
+
+class _Inserted(ast.NodeTransformer):
+    """Puts in place of the name of a result what it is worked out from."""
+
+    def __init__(self, python):
+        self.python = python
+
+    def visit_Name(self, node):
+        if not isinstance(node.ctx, ast.Load):
+            return node
+        if isinstance(self.python, dict):
+            return self.python.get(node.id, node)
+        n = self.python.results.get(node.id)
+        return node if n is None else self.python.result(n)
+
+
+class _Plain(ast.NodeTransformer):
+    """2 for 2[FLOP]."""
+
+    def visit_Subscript(self, node):
+        return node.value
+
+
+def _names(tree):
+    return {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
+
+
+@cache
+def _modules():
+    return {module.name for module in pkgutil.iter_modules(lightspeed.__path__)}
+
+
+# --- questions -----------------------------------------------------------------------------------
+
+
+def built(text, names, file):
+    """The Question of a text; `names` is what its Python knows beside its parameters."""
+    python = _Python(text, names, file)
+
+    def fact(key, default=""):
+        return text.facts.get(key, (default, text.line))
+
+    def listed(key):
+        return tuple(re.findall(r"[\w.]+", fact(key)[0]))
+
+    given = {}
+    for name, (source, line) in text.parameters.items():
+        given[name] = python.value(source, line)
+        if not isinstance(given[name], Parameter):
+            python.fail(line, f"{name} = {source}: expected is a parameter, as given(2, 1, 2, 8)")
+    units = [fact("unit"), *((p.unit, text.parameters[n][1]) for n, p in given.items())]
+    for name, line in units:
+        try:
+            unit(name)
+        except UnknownUnit as error:
+            python.fail(line, f"{error}; expected is one of the course, such as GB/s, or none")
+    if "answer" not in text.facts and python.last is None:
+        python.fail(text.line, "no answer: expected is a formula in the last step, or - answer:")
+    answer = fact("answer", python.last is not None and python.result(python.last))
+    tolerance, line = fact("tolerance", "2 %")
+    share = re.fullmatch(r"([\d.e-]+)( ?%)?", tolerance)
+    if not share:
+        python.fail(line, f"tolerance: {tolerance}: expected is a share, such as 2 % or 0.02")
+    kind = "choice" if text.options else "array" if "names" in text.facts else "number"
+    try:
+        return Question(
+            id=text.id,
+            chapter=fact("chapter")[0],
+            level=fact("level")[0],
+            prompt=python.words(text.prompt, text.line),
+            expected=python.function(*answer),
+            solution=_solution(python, given),
+            misconceptions=tuple(
+                Misconception(name, python.function(wrong, at), python.words(hint, at), slight)
+                for name, slight, wrong, hint, at in text.misconceptions
+            ),
+            parameters=given,
+            unit=fact("unit")[0],
+            tolerance=float(share[1]) / (100 if share[2] else 1),
+            kind=fact("kind", kind)[0],
+            options={key: python.words(said, text.line) for key, said in text.options.items()},
+            names=listed("names"),
+            edges=tuple(python.value(*fact("edges", "()"))),
+            valid=python.function(*fact("valid")) if "valid" in text.facts else None,
+            smaller=fact("smaller")[0],
+            rests=listed("rests"),
+            holds={words: python.function(held, at) for words, held, at in text.holds},
+        )
+    except QuestionError:
+        raise
+    except ValueError as error:
+        python.fail(text.line, error)
+
+
+def _solution(python, parameters):
+    """The derivation, a function of the parameters, compiled when it is first asked for."""
+
+    @cache
+    def compiled():
+        after = python.template(python.text.after, python.text.line)
+        return [_compiled(python, n) for n in range(len(python.text.steps))], after
+
+    def solution(**given):
+        lines, after = compiled()
+        measures = {n: (v, _si(parameters[n].unit)) for n, v in given.items()}
+        done = []
+        for add in lines:
+            done += add(given, measures)
+        return Derivation(tuple(done), after(**given))
+
+    return solution
+
+
+def _compiled(python, n):
+    """A function of the parameters, and of what names stand for, that gives the steps of a line."""
+    words, lines, line = python.text.steps[n]
+    if not words:
+        several = python.function(" ".join(lines), line)
+        return lambda given, _: [s] if isinstance(s := several(**given), Step) else s
+    words = python.template(words, line)
+    if not lines:
+        return lambda given, _: [Step(words(**given))]
+    name, formula, law, others = python.formula(n)
+    written = ast.unparse(formula)
+    others = {other: python.measured(tree, line) for other, tree in others.items()}
+    law = python.measured(law, line) if law else None
+    for read in _names(_Plain().visit(formula)) - {*FUNCTIONS, *others, *python.arguments}:
+        if python.results.get(read, n) < n:
+            continue
+        if read not in python.names:
+            expected = "expected is a parameter, the result of a step before, or below it a line"
+            python.fail(line, f"{written}: there is no {read!r}: {expected} `{read} = ...`")
+        others[read] = python.measured(ast.Name(read, ast.Load()), line)
+
+    def add(given, measures):
+        inputs = {name: measures[name] for name in _names(formula) if name in measures}
+        for name_, (value, of, same) in others.items():
+            inputs[name_] = measures[same] if same in measures else _in(value(**given), of)
+        gives = law and _in(law[0](**given), law[1])
+        if law and not measured(gives)[1]:
+            gives = gives, Step("", written, None, inputs).result[1]
+        made = Step(words(**given), written, gives, inputs)
+        if name:
+            measures[name] = made.result[:2]
+        return [made]
+
+    return add
+
+
+def _in(value, of):
+    return (value, of) if of else value
+
+
+@cache
+def _si(of):
+    """The unit of the library that a parameter's unit is counted in: byte/s for GB/s."""
+    return re.sub(r"[^\W\d]+", lambda m: _base(m[0]), of)
+
+
+def _base(word):
+    bases = ("byte", "s", "m", "FLOP", "OP", "Hz", "W", "J")
+    return next((b for b in bases if unit(b).dimensions == unit(word).dimensions), word)
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+
+def of_topic(topic):
+    """The questions of one of the course's topics."""
+    beside = f"{content.__name__}.{topic}"
+    helpers = importlib.import_module(beside) if importlib.util.find_spec(beside) else None
+    file = Path(content.__path__[0], f"{topic}.md")
+    names = _common() | (vars(helpers) if helpers else {})
+    return [built(text, names, file.name) for text in read(file.read_text("utf-8"), file.name)]
+
+
+@cache
+def _common():
+    """What the Python of every question knows."""
+    given = ("given", "plain", "rate", "counted", "named", "chip")
+    return FUNCTIONS | {name: getattr(parameters, name) for name in given} | {
+        "Parameter": Parameter, "accelerator": accelerator, "derivation": derivation.derivation,
+        "find": find, "link": link, "math": math, "nice": nice, "number": number,
+        "powers_of_two": powers_of_two, "si": si, "step": derivation.step, "written": plain,
+    }  # fmt: skip
