@@ -541,6 +541,11 @@ states = Question(
             lambda params, n: 2 * params + 12 * params / n,
             "These are the weights and a share of the optimizer. What else do the states hold?",
         ),
+        Misconception(
+            "GiB",
+            lambda params, n: (memory.training_state_bytes(params, n=n, stage=2).total) / 1.024**3,
+            "Is that in GiB? The question asks for GB.",
+        ),
     ),
 )
 

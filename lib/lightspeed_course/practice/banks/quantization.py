@@ -440,6 +440,12 @@ block_bits = Question(
             lambda block, bits, scale: bits + scale / 8 / block,
             "Your scale is an eighth as wide. Is its width given in bits, or in bytes?",
         ),
+        Misconception(
+            "a scale in fp32",
+            lambda block, bits, scale: bits + 32 / block,
+            "Your scale looks like one in fp32. How wide is the scale here?",
+            slight=True,
+        ),
     ),
     valid=lambda block, bits, scale: block != scale,
 )

@@ -491,6 +491,11 @@ per_row = Question(
             ),
             "The matrices are int8.",
         ),
+        Misconception(
+            "shared weights, one side",
+            lambda B, D, F: 2 * B * D * F / (D * F + B * F),
+            "You read one matrix, and one of the two sides. How many matrices are there here?",
+        ),
     ),
     smaller="roofline.int8_bytes",
 )
