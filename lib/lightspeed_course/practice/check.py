@@ -18,10 +18,11 @@ from lightspeed_course.practice.causes import BANK, VAGUE
 from lightspeed_course.practice.explain import explain, is_right
 from lightspeed_course.practice.parse_answer import Unreadable, numbers, option
 from lightspeed_course.practice.questions import INCIDENT, question
-from lightspeed_course.practice.unexplained import magnitude, reordered, unrounded
+from lightspeed_course.practice.unexplained import NEXT, magnitude, reordered, unrounded
 from lightspeed_course.practice.values import finite
 
 COUNT = {2: "Two", 3: "Three"}
+UNTOLD = f"More than one slip leads there, and the value does not tell which. {NEXT}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -249,6 +250,8 @@ def _number(variant, given, failure, answer):
     told = told or (None if exact else unrounded(variant, given, right))
     if told:
         return verdict("slip", f"You have {seen}. {told[1]}", told[0])
+    if len(found) > 1 and found[0].rank != BANK:
+        return verdict("magnitude", f"You have {seen}. {UNTOLD}")
     if found:
         kind = "misconception" if found[0].rank == BANK else "slip"
         return verdict(
