@@ -187,6 +187,11 @@ power = Question(
             lambda n, gpu, days: bill(n, days, accelerator(gpu).power, PUE) / 2,
             "The job runs at night, too.",
         ),
+        Misconception(
+            "an hour a day",
+            lambda n, gpu, days: (bill(n, days, accelerator(gpu).power, PUE)) / 24,
+            "You paid for an hour of each day. How long does the job run?",
+        ),
     ),
 )
 

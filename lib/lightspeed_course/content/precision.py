@@ -188,6 +188,11 @@ smallest = Question(
             lambda name: FORMATS["bf16"].smallest_subnormal,
             "That is what eight bits of exponent give. How many are there here?",
         ),
+        Misconception(
+            "half of it",
+            lambda name: FORMATS[name].smallest_subnormal / 2,
+            "There rounding to zero begins. Which number does the format still hold itself?",
+        ),
     ),
     holds={
         "The format goes on below it": (

@@ -124,6 +124,9 @@ def int8_clocks(B, D, F, key, width=1):
         key, "int8", r.matmul_flops(B, D, F), r.matmul_bytes(B, D, F, width, width, width)
     )
 
+def bf16_bounds(B, D, F, key):
+    return both(bounds(key, "bf16", r.matmul_flops(B, D, F), r.matmul_bytes(B, D, F, 1, 1, 1)))
+
 def both(t):
     return t.lower, t.upper
 
