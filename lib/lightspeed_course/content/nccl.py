@@ -3,42 +3,49 @@
 from __future__ import annotations
 
 from lightspeed import collectives as c
-from lightspeed.catalog import link
-from lightspeed_course.models.nccl_tuner import NET_OVERHEAD
+from lightspeed_course.models.nccl_tuner import NET_OVERHEAD, tables
 from lightspeed_course.models.nccl_tuner import PLATEAU as PLATEAU
-from lightspeed_course.models.nccl_tuner import tables
 from lightspeed_course.practice.questions import Parameter
 
 RANKS = (4, 6, 8, 12, 16)
 
+
 def gigabytes(canonical, *choices):
     return Parameter(canonical, choices, "GB")
 
+
 def ranks(canonical=8, *choices):
     return Parameter(canonical, choices or RANKS, show=str)
+
 
 def factor_of(name):
     """A wrong factor that treats every collective as this one."""
     return lambda collective, n: c.busbw_factor(name, n)
 
+
 RATE = 50e9  # byte/s of a rank, before its links are doubled
+
 
 def of_the_link(algbw, n, link):
     return c.busbw("all_reduce", n, algbw) / link
+
 
 def speedup(n, size, latency):
     """How many times as fast a ring gets with links of twice the rate."""
     return c.ring_time(size, n, RATE, latency) / c.ring_time(size, n, 2 * RATE, latency)
 
+
 def of_the_whole(latency, nodes, per_node, size, network):
     """The share of a latency in a time whose other term is the bandwidth bound."""
     return latency / (latency + c.bandwidth_bound("all_reduce", size, nodes * per_node, network))
+
 
 BASE, STEP = tables().base["Ring"][2] * 1e-6, tables().step
 
 # On AMD hosts, such as those of a p5, posting a Simple message three times costs more than the step
 # itself.
 INSIDE = max(STEP["NVLINK"]["Ring"][2] * 1e-6, 3 * NET_OVERHEAD["amd"])
+
 
 def latency_of_steps(nodes, per_node, inside, across, factor=1.0):
     """Seconds of all steps of a ring, with NCCL's base and its factor for large messages."""
@@ -47,6 +54,7 @@ def latency_of_steps(nodes, per_node, inside, across, factor=1.0):
         BASE + between * across + (c.ring_steps("all_reduce", nodes * per_node) - between) * inside
     )
 
+
 TIMES = {
     "ring": c.ring_time,
     "doubling": c.recursive_doubling_time,
@@ -54,8 +62,10 @@ TIMES = {
     "double_tree": c.double_tree_time,
 }
 
+
 def fastest(size, n, bandwidth, latency):
     return min(TIMES, key=lambda name: TIMES[name](size, n, bandwidth, latency))
+
 
 WON = {
     "doubling": "At this size steps take more time than bytes, and doubling has the fewest.",
@@ -85,8 +95,10 @@ SLIPS = {
     "sendrecv": ("all_reduce", "gather_scatter", "alltoall"),
 }
 
+
 def slip(which):
     return lambda strategy: SLIPS[STRATEGIES[strategy]][which]
+
 
 # What each rank has before and after, and the collective that does it.
 MOVES = {
@@ -104,6 +116,7 @@ KINDS = {
     "alltoall": (False, False),
 }
 
+
 def other_kind(adds, whole):
     """The collective that differs in adding, in what a rank ends with, or in both."""
     kinds = {kind: name for name, kind in KINDS.items()}
@@ -113,6 +126,7 @@ def other_kind(adds, whole):
         return kinds[added != adds, ends != whole]
 
     return named
+
 
 def fsdp_over_ddp(micro_batches):
     """Bytes that a rank sends in a step, over those of one all-reduce; (n - 1)/n cancels."""

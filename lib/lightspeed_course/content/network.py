@@ -5,26 +5,27 @@ from __future__ import annotations
 from lightspeed import fabrics
 from lightspeed import networks as net
 from lightspeed.collectives import hierarchical_time
-from lightspeed_course.practice.derivation import derivation
-from lightspeed_course.practice.derivation import step
+from lightspeed_course.practice.derivation import derivation, step
 from lightspeed_course.practice.parameters import plain
-from lightspeed_course.practice.questions import Misconception
-from lightspeed_course.practice.questions import Parameter
-from lightspeed_course.practice.questions import Question
+from lightspeed_course.practice.questions import Misconception, Parameter, Question
 
 CHAPTER = "08_network"
+
 
 def loss(canonical, *choices):
     return Parameter(canonical, choices, "%")
 
+
 def line(canonical=400, *choices):
     return Parameter(canonical, choices or (100, 200, 400), "Gbit/s")
+
 
 def job_speed(compute, traffic, loss, window):
     """Speed of a job over that of one without a loss: its traffic takes longer, the rest does
     not.
     """
     return (compute + traffic) / (compute + traffic / net.go_back_n(loss, window))
+
 
 cable = Question(
     id="network.cable",
@@ -203,21 +204,26 @@ LARGE_DOMAIN = 72  # GPUs of one NVLink domain
 
 RATIOS = (1, 2, 3)
 
+
 def on_spines(per_node, nodes):
     return fabrics.alltoall_places(per_node, nodes, nodes).spine
+
 
 def price(gpus, radix, ratio, switch, cable):
     """Dollars for a leaf-spine of this ratio."""
     parts = fabrics.leaf_spine(gpus, radix, ratio)
     return (parts.leaves + parts.spines) * switch + parts.cables * cable
 
+
 def fitting(gpus, radix, switch, cable, budget):
     """The name of the smallest ratio that the budget pays for."""
     ratio = next((r for r in RATIOS if price(gpus, radix, r, switch, cable) <= budget), None)
     return f"r{ratio}" if ratio else "none"
 
+
 def across_time(domain, size, gpus, inside, network):
     return hierarchical_time(size, domain, gpus // domain, inside, network).across
+
 
 SIGNS = {
     "an adapter's `out_of_sequence` counter grows on one host, and its link is never paused": (

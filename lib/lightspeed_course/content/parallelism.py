@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from lightspeed import energy
-from lightspeed import memory
-from lightspeed import parallel
-from lightspeed import pipeline
-from lightspeed.catalog import accelerator
-from lightspeed.catalog import link
-from lightspeed.catalog import number
+from lightspeed import energy, memory, parallel, pipeline
+from lightspeed.catalog import accelerator, link, number
 from lightspeed.collectives import bandwidth_bound
 from lightspeed.transformer import transformer
 from lightspeed_course.models import training_step as ts
-from lightspeed_course.models.plan import Plan
-from lightspeed_course.models.plan import machine
-from lightspeed_course.practice.derivation import derivation
-from lightspeed_course.practice.derivation import step
-from lightspeed_course.practice.parameters import named
-from lightspeed_course.practice.parameters import plain
-from lightspeed_course.practice.questions import Misconception
-from lightspeed_course.practice.questions import Question
+from lightspeed_course.models.plan import Plan, machine
+from lightspeed_course.practice.derivation import derivation, step
+from lightspeed_course.practice.parameters import named, plain
+from lightspeed_course.practice.questions import Misconception, Question
 from lightspeed_course.show.format import si
 from lightspeed_course.simulators import schedules as schedules
 
@@ -30,13 +21,16 @@ STATES = memory.training_state_bytes(1)
 
 SPLIT = float(STATES.gradients + STATES.optimizer)
 
+
 def gradient_bytes(params, n):
     return parallel.data_parallel_bytes(params, n)
+
 
 def three_collectives(size, n):
     return tuple(
         bandwidth_bound(c, size, n, 1.0) for c in ("all_reduce", "all_gather", "reduce_scatter")
     )
+
 
 def times_plain(m, stage):
     """Bytes of this stage of ZeRO over those of plain data parallelism, with m micro-batches;
@@ -46,20 +40,25 @@ def times_plain(m, stage):
         1.0, 64, 0, m
     )
 
+
 CLUSTER = {
     "gpu": named(accelerator, "h100_sxm", "a100_80gb", "b200"),
     "network": named(link, "infiniband_ndr", "infiniband_hdr", "ethernet_400g"),
 }
 
+
 def all_reduce_time(rate, tokens, width, t):
     return parallel.tensor_parallel_bytes(tokens, width, t) / rate
+
 
 def one_sum(tokens, width, t):
     return parallel.tensor_parallel_bytes(tokens, width, t) / 4
 
+
 def needed(gpu, network):
     """The tokens of a GPU for which arithmetic takes as long as the traffic."""
     return parallel.data_parallel_tokens(accelerator(gpu).bf16, link(network).bandwidth)
+
 
 GPT3 = "gpt3_175b"
 
@@ -68,11 +67,13 @@ TOKENS = 4096  # of the sequence in the question of ZeRO's stages
 # bytes a layer keeps for each of s b h
 PER_ELEMENT = memory.activation_bytes(1, 1, 1, 1, recompute="selective")
 
+
 def fewest_micro_batches(p, share):
     """The first m whose bubble is at most this share of the step: (p - 1) (1 - share) / share,
     rounded up.
     """
     return next(m for m in range(1, 10_000) if pipeline.bubble_over_total(p, m) <= share + 1e-12)
+
 
 def smallest_stage(model, gpu, n, recompute="full"):
     """The lowest stage of ZeRO with which one sequence fits; 4 if none does."""
@@ -82,6 +83,7 @@ def smallest_stage(model, gpu, n, recompute="full"):
         for s in range(4)
     )
     return next((stage for stage, u in enumerate(use) if u.fits), 4)
+
 
 def policy_use(model, gpu, n, stage):
     """What one GPU needs in this stage of ZeRO."""
@@ -94,6 +96,7 @@ def policy_use(model, gpu, n, stage):
         recompute="full",
     )
 
+
 NIC = ("infiniband_hdr", "infiniband_ndr", "infiniband_xdr")
 
 NEEDED = {
@@ -103,9 +106,11 @@ NEEDED = {
     "a pipeline with its stages on different nodes": "pairs",
 }
 
+
 def bill(n, days, power, pue):
     joules = energy.energy_of(power, days * 86400, n, pue)
     return energy.cost_of(joules, number("data_centre.electricity_price"))
+
 
 PUE = float(number("data_centre.pue"))
 
@@ -195,14 +200,17 @@ power = Question(
     ),
 )
 
+
 def first_loss(model, t, p, data, m, gpu, network):
     plan = Plan(data=data, tensor=t, pipeline=p, micro_batches=m, recompute="selective")
     return ts.step(transformer(model), 2048, plan, machine(gpu, network)).largest_loss
+
 
 def terms_of(t, p, data, m):
     """Seconds of a step of GPT-3 by what takes them."""
     plan = Plan(data=data, tensor=t, pipeline=p, micro_batches=m, recompute="selective")
     return ts.step(transformer(GPT3), 2048, plan, machine("a100_80gb", "infiniband_hdr")).terms
+
 
 FIRST = {
     "tensor": "The tensor-parallel traffic: a smaller group, or a faster link inside.",
@@ -213,8 +221,10 @@ FIRST = {
 
 KEPT = float(memory.activation_bytes(1, 1, 1, 1, recompute="selective"))
 
+
 def idle_slots(p, m):
     return round(2 * m * pipeline.bubble_over_ideal(p, m))
+
 
 def leave(n, tokens):
     return parallel.expert_parallel_bytes(tokens, 1, n, 1, element_bytes=1) / 4

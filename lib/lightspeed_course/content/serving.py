@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from lightspeed import serving
-from lightspeed.catalog import accelerator
-from lightspeed.catalog import find
-from lightspeed.catalog import number
+from lightspeed.catalog import accelerator, find, number
 from lightspeed_course.practice.derivation import step as line
 from lightspeed_course.practice.questions import Parameter
+
 
 def chip_of(canonical, *choices):
     """A chip whose memory counts, shown with what the device reports of it."""
@@ -20,19 +19,24 @@ def chip_of(canonical, *choices):
         ),
     )
 
+
 def label(key):
     """The GB of memory that the data sheet prints, as a number."""
     return float(number(f"{key}.hbm_capacity").others[0]["printed"].split()[0])
 
+
 def weight_bytes(name, width=2):
     return find(name).parameters * width
+
 
 def slots(key, name, cache):
     return serving.batch_that_fits(accelerator(key).hbm_capacity, weight_bytes(name), cache)
 
+
 def cache(name, context):
     m = find(name)
     return serving.kv_cache_bytes(m.layers, m.kv_heads, m.head_width, context)
+
 
 def replica(name, chips, key, context):
     """Arguments of the laws of `serving` for bf16 weights and caches."""
@@ -43,10 +47,12 @@ def replica(name, chips, key, context):
         "bandwidth": chips * accelerator(key).hbm_bandwidth,
     }
 
+
 def in_memory(name, chips, key, context):
     return serving.batch_that_fits(
         chips * accelerator(key).hbm_capacity, weight_bytes(name), cache(name, context)
     )
+
 
 def budget_steps(budget, **p):
     """The lines that work out the largest batch whose step keeps the budget."""
@@ -102,16 +108,20 @@ def budget_steps(budget, **p):
         ),
     )
 
+
 def power(batch, **p):
     """Throughput over latency, Kleinrock's power, at a batch that need not be whole."""
     step = serving.decode_step.__wrapped__(batch, **replica(**p))
     return batch / step.time**2
 
+
 def power_at_best(**p):
     return max(power(batch, **p) for batch in range(1, 2000))
 
+
 def best_change(**p):
     return max(after_change(**p).items(), key=lambda pair: pair[1])[0]
+
 
 def after_change(budget, **p):
     """Tokens per second at the best batch allowed, after each of the changes."""

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from lightspeed import training as t
 from lightspeed.catalog import accelerator
-from lightspeed_course.practice.derivation import derivation
-from lightspeed_course.practice.derivation import step
-from lightspeed_course.practice.questions import Misconception
-from lightspeed_course.practice.questions import Parameter
-from lightspeed_course.practice.questions import Question
+from lightspeed_course.practice.derivation import derivation, step
+from lightspeed_course.practice.questions import Misconception, Parameter, Question
 
 CHAPTER = "03_amdahl_gustafson"
+
 
 def percent(*choices):
     """A share, shown in per cent; the first one is canonical."""
     return Parameter(100 * choices[0], tuple(100 * c for c in choices), "%")
+
 
 per_token = Question(
     id="training.flops_per_parameter",
@@ -60,8 +59,10 @@ per_token = Question(
     ),
 )
 
+
 def run(flops, n, key, utilization):
     return t.training_time(flops, n, accelerator(key).bf16, utilization)
+
 
 def reached(params, rate, key, per_token):
     return per_token * params * rate / accelerator(key).bf16

@@ -2,6 +2,4 @@
 
 from __future__ import annotations
 
-
-
 WIDTHS = {"bf16": 2, "fp32": 4}

@@ -16,12 +16,12 @@
       Is that a time?
 
 After the facts and parameters come the prompt, the `key` and text of each option, the steps of the
-solution, a remark, the misconceptions, `assert`s that hold its sentences to be true, and a quotation
-of what learners answered. The last step is the answer, by the law behind `==` where there is one,
-unless `answer:` says another. A step may name its result, which later formulas take, and have lines
-`name = expression` for what its formula calls otherwise; `[byte]` behind a value is its unit. A step
-without words is Python that gives steps. Formulas know the parameters in SI, the results, the
-library's modules, `parameters.py`, and the Python file of the same name.
+solution, a remark, the misconceptions, `assert`s that hold its sentences to be true, and in a
+quotation what learners answered. The last step is the answer, by the law behind `==` where there is
+one, unless `answer:` says another. A step may name its result, which later formulas take, and have
+lines `name = expression` for what its formula calls otherwise; `[byte]` behind a value is its unit.
+A step without words is Python that gives steps. Formulas know the parameters in SI, the results, the
+library's modules, the verbs of `parameters.py`, and the Python file of the same name.
 
 `load` reads a file of one's own. Errors (QuestionError) name file, line and what is expected.
 """
@@ -34,8 +34,9 @@ import importlib.util
 import math
 import pkgutil
 import re
+import runpy
 import types
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -46,12 +47,23 @@ from lightspeed_course import content
 from lightspeed_course.practice import derivation, parameters
 from lightspeed_course.practice.amounts import nice, powers_of_two
 from lightspeed_course.practice.derivation import FUNCTIONS, Derivation, Step, measured
-from lightspeed_course.practice.questions import Misconception, Parameter, Question
+from lightspeed_course.practice.questions import (
+    Misconception,
+    Parameter,
+    Question,
+    forget,
+    register,
+    topics,
+)
 from lightspeed_course.practice.unit_table import UnknownUnit, known, unit
 from lightspeed_course.show.format import plain, si
 
-FACTS = ("chapter level kind unit tolerance smaller rests names edges valid answer why").split()
+FACTS = (
+    *("chapter", "level", "kind", "unit", "tolerance", "names", "edges", "valid", "answer"),
+    *("smaller", "rests", "why"),
+)
 WORDS = re.compile(r"\{\{((?:[^{}]|\{[^{}]*\})+?)\}\}")
+NAMED = re.compile(r"(?:(\w+)\s*=(?!=))?")
 CODES = re.compile(r"(?:^|(?<=\n))(?:`[^`]+`(?:\n|\Z))+\Z")
 MISCONCEPTION = re.compile(r"\*\*(.+?)\*\*( \(slight\))?\s*`([^`]+)`\s*(.+)\Z", re.S)
 OPTION = re.compile(r"`(\w+)`:?\s+(.+)\Z", re.S)
@@ -89,14 +101,14 @@ class Text:
 def read(text, file):
     """The questions that a text has, each as a `Text`. `file` is its name in errors."""
     found, facts = [], {}
-    for kind, content, line in _blocks(text):
+    for kind, block, line in _blocks(text):
         try:
             if kind == "h2":
-                found.append(Text(content, line, dict(facts)))
+                found.append(Text(block, line, dict(facts)))
             elif found:
-                _take(found[-1], kind, content, line)
+                _take(found[-1], kind, block, line)
             elif kind == "bullets":
-                facts = {_fact(item)[0]: (_fact(item)[1], at) for item, at in content}
+                facts = {_fact(item)[0]: (_fact(item)[1], at) for item, at in block}
         except ValueError as error:
             raise QuestionError(file, getattr(error, "line", line), error) from None
     if not found:
@@ -117,9 +129,11 @@ def _blocks(text):
         source = "\n".join(lines[token.map[0] : token.map[1]]).rstrip()
         if token.type in ("bullet_list_open", "ordered_list_open"):
             inside = range(at, _end(tokens, at))
-            items = [n for n in inside if tokens[n].type == "list_item_open" and tokens[n].level == 1]
-            content = [(tokens[n + 2].content, tokens[n].map[0] + 1) for n in items]
-            yield token.type.split("_")[0].replace("bullet", "bullets"), content, line
+            items = [
+                n for n in inside if tokens[n].type == "list_item_open" and tokens[n].level == 1
+            ]
+            block = [(tokens[n + 2].content, tokens[n].map[0] + 1) for n in items]
+            yield token.type.split("_")[0].replace("bullet", "bullets"), block, line
         elif token.type == "heading_open":
             yield token.tag, tokens[at + 1].content, line
         elif token.type == "blockquote_open":
@@ -134,31 +148,33 @@ def _end(tokens, start):
     return next(n for n in range(start + 1, len(tokens)) if tokens[n].level == 0)
 
 
-def _take(into, kind, content, line):
+def _take(into, kind, block, line):
     """Put a block where its place among the others says that it belongs."""
     if kind == "bullets":
-        for text, at in content:
+        for text, at in block:
             _item(into, text, at)
     elif kind == "ordered":
-        into.steps += [(*_step(text), at) for text, at in content]
+        into.steps += [(*_step(text), at) for text, at in block]
     elif kind == "words":
         part = "after" if into.steps else "prompt"
-        setattr(into, part, "\n\n".join(filter(None, (getattr(into, part), content))))
+        setattr(into, part, "\n\n".join(filter(None, (getattr(into, part), block))))
     elif kind == "asserts":
-        body = content.removeprefix("```python\n").removesuffix("```")
+        body = block.removeprefix("```python\n").removesuffix("```")
         for node in ast.parse(body).body:
             if not (isinstance(node, ast.Assert) and isinstance(node.msg, ast.Constant)):
                 raise ValueError('expected assert CONDITION, "words of the question"')
             into.holds.append((node.msg.value, ast.unparse(node.test), line + node.lineno))
     elif kind == "quote":
-        for text, _ in content:
+        for text, _ in block:
             if text.startswith("Right:"):
                 into.right += [ast.literal_eval(a) for a in re.findall(r"`([^`]+)`", text)]
             elif met := MET.match(text):
                 answer, of, mistake, says = map(_joined, met.groups())
                 into.wrong.append((ast.literal_eval(answer), of, mistake, says))
             else:
-                raise ValueError("expected Right: `answer`, … or - `answer` class: mistake → `says`")
+                raise ValueError(
+                    "expected Right: `answer`, … or - `answer` class: mistake → `says`"
+                )
     else:
         raise ValueError(f"a {kind} has no place in a question")
 
@@ -203,13 +219,16 @@ def _joined(text):
 class _Python:
     """The Python of one question, whose parameters in SI are the arguments of its functions."""
 
-    def __init__(self, text, names, file):
-        self.text, self.names, self.file = text, names, file
+    def __init__(self, text, names, file, codes):
+        self.text, self.names, self.file, self.codes = text, names, file, codes
         self.arguments = tuple(text.parameters)
-        self.results, self.last = {}, None  # name -> the number of its step; that of the last formula
+        self.results, self.last = (
+            {},
+            None,
+        )  # name -> the number of its step; that of the last formula
         for n, (words, lines, line) in enumerate(text.steps):
             if words and lines:
-                self.last, name = n, self.named(lines[0], line)[0]
+                self.last, name = n, NAMED.match(lines[0])[1]
                 if name in {*self.arguments, *self.results, *names}:
                     self.fail(line, f"the name {name!r} is taken: expected is another")
                 self.results |= {name: n} if name else {}
@@ -235,19 +254,27 @@ class _Python:
     def function(self, python, line, arguments=None):
         """The function of the parameters that Python, or its tree, is."""
         arguments = self.arguments if arguments is None else arguments
-        if not isinstance(python, str):
-            python = ast.unparse(_Inserted(self).visit(python))
-        elif not self.results.keys().isdisjoint(re.findall(r"\w+", python)):
-            python = ast.unparse(_Inserted(self).visit(self.named(python, line)[1]))
-        try:
-            whole = compile(f"lambda {', '.join(arguments)}: ({python}\n)", self.file, "eval")
-        except SyntaxError as error:
-            self.fail(line, f"{python!r} is not Python: {error.msg}")
-        code = next(part for part in whole.co_consts if isinstance(part, types.CodeType))
+        source = f"lambda {', '.join(arguments)}: ({self.expanded(python, line)}\n)"
+        code = self.codes.get(source)
+        if not code:
+            try:
+                whole = compile(source, self.file, "eval")
+            except SyntaxError as error:
+                self.fail(line, f"{python!r} is not Python: {error.msg}")
+            code = next(part for part in whole.co_consts if isinstance(part, types.CodeType))
+            self.codes[source] = code
         for name in code.co_names:
             if name not in self.names and name in _modules():
                 self.names[name] = importlib.import_module(f"lightspeed.{name}")
         return types.FunctionType(code.replace(co_firstlineno=line), self.names, self.text.id)
+
+    def expanded(self, python, line):
+        """Python in which results stand for what they are worked out from."""
+        if isinstance(python, str):
+            if self.results.keys().isdisjoint(re.findall(r"\w+", python)):
+                return python
+            python = self.named(python, line)[1]
+        return ast.unparse(_Inserted(self).visit(python))
 
     def value(self, python, line):
         """What Python gives that knows no parameters."""
@@ -268,7 +295,9 @@ class _Python:
         for n, part in enumerate(parts):
             stays = n % 2 and part.strip() in self.arguments
             worked = n % 2 and not stays
-            parts[n] = f"f'''{{{part}}}'''" if worked else repr(f"{{{{{part}}}}}" if stays else part)
+            parts[n] = (
+                f"f'''{{{part}}}'''" if worked else repr(f"{{{{{part}}}}}" if stays else part)
+            )
         return self.function(" ".join(parts), line, arguments)
 
     def words(self, text, line):
@@ -337,9 +366,11 @@ def _modules():
 # --- questions -----------------------------------------------------------------------------------
 
 
-def built(text, names, file):
-    """The Question of a text; `names` is what its Python knows beside its parameters."""
-    python = _Python(text, names, file)
+def built(text, names, file, codes):
+    """The Question of a text; `names` is what its Python knows beside its parameters, `codes` what
+    was compiled of it.
+    """
+    python = _Python(text, names, file, codes)
 
     def fact(key, default=""):
         return text.facts.get(key, (default, text.line))
@@ -441,9 +472,12 @@ def _compiled(python, n):
         for name_, (value, of, same) in others.items():
             inputs[name_] = measures[same] if same in measures else _in(value(**given), of)
         gives = law and _in(law[0](**given), law[1])
-        if law and not measured(gives)[1]:
-            gives = gives, Step("", written, None, inputs).result[1]
-        made = Step(words(**given), written, gives, inputs)
+        try:
+            if law and not measured(gives)[1]:
+                gives = gives, Step("", written, None, inputs).result[1]
+            made = Step(words(**given), written, gives, inputs)
+        except ValueError as error:
+            python.fail(line, error)
         if name:
             measures[name] = made.result[:2]
         return [made]
@@ -468,14 +502,73 @@ def _base(word):
 
 # --- files ---------------------------------------------------------------------------------------
 
+_OWN: dict[Path, list[str]] = {}  # files of one's own -> the questions that they gave
 
-def of_topic(topic):
-    """The questions of one of the course's topics."""
-    beside = f"{content.__name__}.{topic}"
-    helpers = importlib.import_module(beside) if importlib.util.find_spec(beside) else None
+
+def load(path):
+    """The questions of a file of one's own, from now on found by `question`; its Python is in the
+    file of the same name that ends in .py, if there is one. Loaded again it takes the place of
+    what it gave before. Raises QuestionError.
+    """
+    from lightspeed_course.practice.question_proof import faults
+
+    file = Path(path).resolve()
+    if not file.is_file():
+        raise QuestionError(path, 1, "there is no such file; expected is one such as energy.md")
+    beside = file.with_suffix(".py")
+    names = _common() | (runpy.run_path(str(beside)) if beside.is_file() else {})
+    texts = read(file.read_text("utf-8"), file.name)
+    found = [built(text, names, file.name, {}) for text in texts]
+    for text, one in zip(texts, found, strict=True):
+        if one.id.partition(".")[0] in topics():
+            reason = "is a topic of the course; expected is a name of your own before the dot"
+            raise QuestionError(file.name, text.line, f"{one.id.partition('.')[0]} {reason}")
+        for line, fault in faults(text, one):
+            raise QuestionError(file.name, line, fault)
+    forget(_OWN.pop(file, ()))
+    register(*found)
+    _OWN[file] = [one.id for one in found]
+    return found
+
+
+def of_topic(topic, codes=None):
+    """The questions of one of the course's topics; the site has them compiled."""
+    beside, ready = (f"{content.__name__}.{topic}{end}" for end in ("", "_questions"))
+    names = _common() | (vars(importlib.import_module(beside)) if _there(beside) else {})
+    if _there(ready):
+        made = importlib.import_module(ready)
+        return [built(Text(*each), names, f"{topic}.md", made.CODES) for each in made.TEXTS]
+    codes = {} if codes is None else codes
+    return [built(text, names, f"{topic}.md", codes) for text in texts(topic)]
+
+
+def texts(topic):
+    """What the file of a topic says."""
     file = Path(content.__path__[0], f"{topic}.md")
-    names = _common() | (vars(helpers) if helpers else {})
-    return [built(text, names, file.name) for text in read(file.read_text("utf-8"), file.name)]
+    return read(file.read_text("utf-8"), file.name)
+
+
+def compiled(topic):
+    """A module, as text, that has a topic read and compiled, for where that takes long."""
+    codes: dict[str, object] = {}
+    said = texts(topic)
+    names = _common() | (vars(importlib.import_module(f"{content.__name__}.{topic}")))
+    for text in said:
+        built(text, names, f"{topic}.md", codes)
+        python = _Python(text, names, f"{topic}.md", codes)
+        if "answer" not in text.facts:
+            text.facts["answer"] = (python.expanded(python.result(python.last), 0), text.line)
+        text.misconceptions = [
+            (name, slight, python.expanded(wrong, at), hint, at)
+            for name, slight, wrong, hint, at in text.misconceptions
+        ]
+        text.holds, text.right, text.wrong = {}, [], []
+    rows = [f"    {source!r}: ({source}).__code__," for source in codes]
+    return "\n".join([f"TEXTS = {[astuple(text) for text in said]!r}", "CODES = {", *rows, "}\n"])
+
+
+def _there(module):
+    return importlib.util.find_spec(module) is not None
 
 
 @cache

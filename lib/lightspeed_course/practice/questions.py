@@ -1,12 +1,14 @@
 """Questions: data plus functions of the library, so that no answer is ever typed.
 
-A bank (`banks/<topic>.py`, `banks/<topic>_<part>.py`) calls `register(Question(...), ...)`;
-`question("topic.name")` finds it by the prefix of its id. A learner meets a `Variant`: the question
-with the canonical values of its parameters in self-study, with values drawn from a seed in a class.
+They are written as text, `content/<topic>.md`, which `question_files` reads;
+`question("topic.name")` finds one by the prefix of its id. A learner meets a `Variant`: the
+question with the canonical values of its parameters in self-study, with values drawn from a seed in
+a class.
 """
 
 from __future__ import annotations
 
+import pkgutil
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -79,9 +81,11 @@ class Question:
 
     `valid(**parameters)` refuses draws that would change what the question is about.
 
+    `rests` names the questions that it rests on: who answers it has used them.
+
     `holds` keeps its statements true: words of the prompt, an option, a hint or the solution -> a
-    function of the parameters that is True for each variant, or a reason
-    (lightspeed_course.authoring.gates). Tests evaluate it, a learner's machine never.
+    function of the parameters that is True for each variant. Tests evaluate it, a learner's machine
+    never.
     """
 
     id: str
@@ -101,7 +105,7 @@ class Question:
     valid: Callable | None = None
     smaller: str = ""
     rests: tuple[str, ...] = ()
-    holds: Mapping[str, Callable | str] = field(default_factory=dict)
+    holds: Mapping[str, Callable] = field(default_factory=dict)
 
     def __post_init__(self):
         def refuse(condition, reason):
@@ -149,16 +153,25 @@ class UnknownQuestion(LookupError):
 
 
 def register(*questions):
-    """Add questions to the registry; a bank calls this when it is imported."""
+    """Add questions to the registry."""
     for q in questions:
         if q.id in _registry:
             raise ValueError(f"question {q.id} is registered twice")
         _registry[q.id] = q
 
 
+def forget(ids):
+    """Take questions out of the registry."""
+    for id in ids:
+        del _registry[id]
+    _variant.cache_clear()
+
+
 @cache
 def _topics():
-    return sorted(Path(file).stem for place in content.__path__ for file in Path(place).glob("*.md"))
+    texts = {file.stem for file in Path(content.__path__[0]).glob("*.md")}
+    modules = (module.name for module in pkgutil.iter_modules(content.__path__))
+    return sorted(texts | {n.removesuffix("_questions") for n in modules if "_questions" in n})
 
 
 def topics():
