@@ -163,6 +163,15 @@ def test_of_two_slips_that_fit_as_well_neither_is_told():
     assert "bits" in diagnose(TRANSFER.variant(), TRANSFER.variant().right[0] * 8).message
 
 
+def test_who_is_right_reads_why_it_matters_and_nobody_else():
+    asked = replace(TRANSFER, why="It takes {{size}} to say so.")
+    right, wrong = (diagnose(asked.variant(), value) for value in (640, 100))
+    size = TRANSFER.parameters["size"].text(TRANSFER.parameters["size"].canonical)
+    assert right.why == f"It takes {size} to say so." and wrong.why == ""
+    assert f"\n\n{right.why}" in right._repr_markdown_() and right.why in repr(right)
+    assert diagnose(TRANSFER.variant(), 640).why == ""
+
+
 def test_a_written_diagnosis_stands_alone():
     right = TRANSFER.variant().right[0]
     written = Misconception(

@@ -419,6 +419,7 @@ def built(text, names, file, codes):
             valid=python.function(*fact("valid")) if "valid" in text.facts else None,
             smaller=fact("smaller")[0],
             rests=listed("rests"),
+            why=python.words(*fact("why")),
             holds={words: python.function(held, at) for words, held, at in text.holds},
         )
     except QuestionError:

@@ -86,6 +86,9 @@ class Question:
     `holds` keeps its statements true: words of the prompt, an option, a hint or the solution -> a
     function of the parameters that is True for each variant. Tests evaluate it, a learner's machine
     never.
+
+    `why` is one sentence, true for each variant, on why the answer matters; it is shown to who is
+    right.
     """
 
     id: str
@@ -106,6 +109,7 @@ class Question:
     smaller: str = ""
     rests: tuple[str, ...] = ()
     holds: Mapping[str, Callable] = field(default_factory=dict)
+    why: str = ""
 
     def __post_init__(self):
         def refuse(condition, reason):
