@@ -5,6 +5,7 @@ from __future__ import annotations
 from lightspeed import collectives as c
 from lightspeed_course.models.nccl_tuner import NET_OVERHEAD, tables
 from lightspeed_course.models.nccl_tuner import PLATEAU as PLATEAU
+from lightspeed_course.practice.derivation import step
 from lightspeed_course.practice.questions import Parameter
 
 RANKS = (4, 6, 8, 12, 16)
@@ -132,3 +133,19 @@ def fsdp_over_ddp(micro_batches):
     """Bytes that a rank sends in a step, over those of one all-reduce; (n - 1)/n cancels."""
     gather, scatter = (c.busbw_factor(name, 64) for name in ("all_gather", "reduce_scatter"))
     return micro_batches * (2 * gather + scatter) / c.busbw_factor("all_reduce", 64)
+
+
+def best_algorithm_steps(n, size, bandwidth, latency):
+    return [
+        step(
+            f"{words}. Its time, over that of the ring.",
+            "time / ring",
+            time=(float(TIMES[name](size, n, bandwidth, latency)), "s"),
+            ring=(float(c.ring_time(size, n, bandwidth, latency)), "s"),
+        )
+        for name, words in (
+            ("doubling", "Recursive doubling has $\\log_2 n$ rounds of swaps"),
+            ("tree", "One tree goes up and down with the whole message"),
+            ("double_tree", "Two trees share the message and send it in pieces"),
+        )
+    ]

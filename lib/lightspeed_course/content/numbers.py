@@ -39,6 +39,7 @@ MEMORIES = {
     "dram": "DRAM",
 }
 
+SMALL_CACHE = 8e3  # bytes: the smallest of Horowitz's table
 SECTOR = 32  # bytes: the least that an NVIDIA GPU reads from its memory at a time
 
 

@@ -8,13 +8,9 @@ from lightspeed.collectives import bandwidth_bound
 from lightspeed.transformer import transformer
 from lightspeed_course.models import training_step as ts
 from lightspeed_course.models.plan import Plan, machine
-from lightspeed_course.practice.derivation import derivation, step
-from lightspeed_course.practice.parameters import named, plain
-from lightspeed_course.practice.questions import Misconception, Question
-from lightspeed_course.show.format import si
+from lightspeed_course.practice.derivation import step
+from lightspeed_course.practice.parameters import named
 from lightspeed_course.simulators import schedules as schedules
-
-CHAPTER = "06_parallelism"
 
 # What ZeRO-2 splits of a parameter's states.
 STATES = memory.training_state_bytes(1)
@@ -114,92 +110,6 @@ def bill(n, days, power, pue):
 
 PUE = float(number("data_centre.pue"))
 
-power = Question(
-    id="parallelism.power_bill",
-    chapter=CHAPTER,
-    level="apply",
-    prompt=(
-        "What does the electricity of a run cost? {{n}} GPUs ({{gpu}}) run at their rated power for"
-        " {{days}} days. Electricity costs "
-    )
-    + si(number("data_centre.electricity_price") * energy.JOULES_PER_KWH, "dollar", 2)
-    + " a kWh, and with the building the power is "
-    + f"{PUE:.2g}"
-    + " times that of the GPUs. What is the bill, in dollars?",
-    parameters={
-        "n": plain(50_000, 10_000, 16_384),
-        "gpu": named(accelerator, "h100_sxm", "b200"),
-        "days": plain(60, 30, 90),
-    },
-    expected=lambda n, gpu, days: bill(n, days, accelerator(gpu).power, PUE),
-    unit="dollar",
-    tolerance=0.01,
-    solution=lambda n, gpu, days: derivation(
-        step(
-            "The power of the GPUs, with the building.",
-            "n * power * PUE",
-            (n * accelerator(gpu).power * PUE, "W"),
-            n=n,
-            power=(accelerator(gpu).power, "W"),
-            PUE=PUE,
-        ),
-        step(
-            "Its energy over the time.",
-            "power * time / joules_per_kWh",
-            (energy.energy_of(accelerator(gpu).power, days * 86400, n, PUE) / 3.6e6, "kWh"),
-            power=(n * accelerator(gpu).power * PUE, "W"),
-            time=(days * 86400, "s"),
-            joules_per_kWh=(energy.JOULES_PER_KWH, "J/kWh"),
-        ),
-        step(
-            "The bill.",
-            "energy * price",
-            (float(bill(n, days, accelerator(gpu).power, PUE)), "dollar"),
-            energy=(
-                energy.energy_of(accelerator(gpu).power, days * 86400, n, PUE)
-                / energy.JOULES_PER_KWH,
-                "kWh",
-            ),
-            price=(
-                number("data_centre.electricity_price") * energy.JOULES_PER_KWH,
-                "dollar/kWh",
-            ),
-        ),
-        after="Hosts, switches and storage come on top.",
-    ),
-    smaller="numbers.token_energy",
-    holds={
-        "times that of the GPUs": "definition",
-    },
-    misconceptions=(
-        Misconception(
-            "the PCIe card",
-            lambda n, gpu, days: bill(n, days, accelerator("h100_pcie").power, PUE),
-            "That is the power of the PCIe card. Which form is asked?",
-        ),
-        Misconception(
-            "no building",
-            lambda n, gpu, days: bill(n, days, accelerator(gpu).power, 1),
-            "Cooling and conversion take power, too.",
-        ),
-        Misconception(
-            "the PCIe card, no building",
-            lambda n, gpu, days: bill(n, days, accelerator("h100_pcie").power, 1),
-            "That is the bill of PCIe cards without the building. Check both premises.",
-        ),
-        Misconception(
-            "a day has twelve hours",
-            lambda n, gpu, days: bill(n, days, accelerator(gpu).power, PUE) / 2,
-            "The job runs at night, too.",
-        ),
-        Misconception(
-            "an hour a day",
-            lambda n, gpu, days: (bill(n, days, accelerator(gpu).power, PUE)) / 24,
-            "You paid for an hour of each day. How long does the job run?",
-        ),
-    ),
-)
-
 
 def first_loss(model, t, p, data, m, gpu, network):
     plan = Plan(data=data, tensor=t, pipeline=p, micro_batches=m, recompute="selective")
@@ -228,3 +138,29 @@ def idle_slots(p, m):
 
 def leave(n, tokens):
     return parallel.expert_parallel_bytes(tokens, 1, n, 1, element_bytes=1) / 4
+
+
+def zero_stage_steps(model, n, gpu):
+    return [
+        step(
+            f"Stage {stage}: what is held, and a tenth for buffers, beside what the GPU has.",
+            "need / capacity",
+            (policy_use(model, gpu, n, stage).total / accelerator(gpu).hbm_capacity, "%"),
+            need=(float(policy_use(model, gpu, n, stage).total), "byte"),
+            capacity=(accelerator(gpu).hbm_capacity, "byte"),
+        )
+        for stage in range(4)
+    ]
+
+
+def what_first_steps(t, p, data, m):
+    return [
+        step(
+            f"{name.capitalize()}, as a share of the step.",
+            "loss / step",
+            loss=(float(seconds), "s"),
+            step=(float(sum(terms_of(t, p, data, m).values())), "s"),
+        )
+        for name, seconds in terms_of(t, p, data, m).items()
+        if seconds
+    ]

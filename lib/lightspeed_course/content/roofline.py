@@ -171,3 +171,38 @@ def roof_share(key):
 
 def share_on(key):
     return f"{si(roof_share(key), '%', 2)} of the roof on an {accelerator(key).name}"
+
+
+def budget_precision_steps(params):
+    return [
+        step(
+            f"In {format} the weights take",
+            "parameters * width",
+            parameters=(params, "parameter"),
+            width=(WIDTH[format], "byte/parameter"),
+        )
+        for format in ("bf16", "int8", "int4")
+    ]
+
+
+def budget_precision_steps2(params, key):
+    return [
+        step(
+            f"In {format} reading them takes",
+            "weights / bandwidth",
+            weights=(params * WIDTH[format], "byte"),
+            bandwidth=accelerator(key).hbm_bandwidth,
+        )
+        for format in ("int8", "int4")
+    ]
+
+
+def left_out_chip_step():
+    return step(
+        "The three shares, in the mean.",
+        "(first + second + third) / 3",
+        **{
+            name: (roof_share(key), "%")
+            for name, key in zip(("first", "second", "third"), SEEN, strict=True)
+        },
+    )

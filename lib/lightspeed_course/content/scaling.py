@@ -6,11 +6,9 @@ import math
 
 from lightspeed import scaling as s
 from lightspeed_course.practice.amounts import powers_of_two
-from lightspeed_course.practice.derivation import derivation, step
-from lightspeed_course.practice.questions import Misconception, Parameter, Question
+from lightspeed_course.practice.derivation import step
+from lightspeed_course.practice.questions import Parameter
 from lightspeed_course.show.format import si
-
-CHAPTER = "03_amdahl_gustafson"
 
 SHARES = (0.01, 0.02, 0.04, 0.05, 0.08, 0.1, 0.2)
 
@@ -76,93 +74,6 @@ def needed(hours, deadline, serial):
     return math.ceil((1 - serial) / (1 / wanted - serial) - 1e-9)
 
 
-deadline = Question(
-    id="scaling.deadline",
-    chapter=CHAPTER,
-    level="design",
-    prompt=(
-        "An evaluation takes {{hours}} on one GPU and must be done in {{deadline}}. {{serial}} of"
-        " it is serial. How many GPUs does it take?"
-    ),
-    parameters={
-        "hours": Parameter(100, (80, 100, 120), "h"),
-        "deadline": Parameter(9, (8.5, 9, 9.5), "h"),
-        "serial": share(0.05, 0.03, 0.05),
-    },
-    expected=needed,
-    tolerance=0,
-    solution=lambda hours, deadline, serial: derivation(
-        step(
-            "How many times faster must it be?",
-            "time / deadline",
-            time=(hours / 3600, "h"),
-            deadline=(deadline / 3600, "h"),
-        ),
-        step(
-            "Amdahl allows less than one over the serial share, so it can be done.",
-            "1 / serial",
-            serial=(serial, "%"),
-        ),
-        "Solve $1/S = s + (1 - s)/n$ for $n$, and round up.",
-        step(
-            "The number of GPUs.",
-            "ceil((1 - serial) / (1 / speedup - serial))",
-            needed(hours, deadline, serial),
-            serial=(serial, "%"),
-            speedup=hours / deadline,
-        ),
-        step(
-            "On that many the job costs this many times what it costs on one.",
-            "1 + serial * (n - 1)",
-            serial=(serial, "%"),
-            n=needed(hours, deadline, serial),
-        ),
-    ),
-    misconceptions=(
-        Misconception(
-            "perfect scaling",
-            lambda hours, deadline, serial: math.ceil(hours / deadline),
-            "That many would do if nothing were serial.",
-        ),
-        Misconception(
-            "the next power of two",
-            lambda hours, deadline, serial: 2 ** math.ceil(math.log2(hours / deadline)),
-            "That is the first power of two above perfect scaling. Does the serial part leave that"
-            " much time to the rest?",
-        ),
-        Misconception(
-            "rounded down",
-            lambda hours, deadline, serial: needed(hours, deadline, serial) - 1,
-            "Nearly. Is the job done in time on that many?",
-        ),
-        Misconception(
-            "the parallel part alone",
-            lambda hours, deadline, serial: math.ceil((1 - serial) * hours / deadline),
-            "The serial part also needs its share of the deadline.",
-        ),
-        Misconception(
-            "the limit",
-            lambda hours, deadline, serial: math.ceil(1 / serial),
-            "That is the highest speedup, not the number of GPUs.",
-        ),
-    ),
-    holds={
-        "That many would do": "algebra",
-        "That is the first power of two": "definition",
-        "That is the highest speedup": (
-            lambda hours, deadline, serial: s.amdahl_speedup(1e12, serial=serial) < 1 / serial
-        ),
-        "Amdahl allows": lambda hours, deadline, serial: hours / deadline < 1 / serial,
-        "On that many the job costs": lambda hours, deadline, serial: (
-            s.amdahl_speedup(needed(hours, deadline, serial), serial=serial)
-            >= hours / deadline - 1e-9
-            > s.amdahl_speedup(needed(hours, deadline, serial) - 1, serial=serial)
-        ),
-    },
-    smaller="scaling.limit",
-)
-
-
 def growth(small, large):
     """How many times larger the Karp-Flatt share is on 16 processors than on 4."""
     return s.karp_flatt(large, 16) / s.karp_flatt(small, 4)
@@ -177,3 +88,28 @@ def diagnosis(small, large):
 
 
 LINEAR = 0.9
+
+
+def profile_step(setup, compute, finish):
+    return step(
+        "Add up the whole profile.", "setup + compute + finish", **times_of(setup, compute, finish)
+    )
+
+
+def profile_step2(setup, compute, finish, n):
+    return step(
+        "Add it up again for afterwards: one part becomes shorter, the others stay.",
+        "setup + compute / n + finish",
+        **times_of(setup, compute, finish),
+        n=n,
+    )
+
+
+def profile_step3(setup, compute, finish, n):
+    return step(
+        "Before over afterwards.",
+        "(setup + compute + finish) / (setup + compute / n + finish)",
+        s.profile_speedup(parts(setup, compute, finish), {"compute": n}),
+        **times_of(setup, compute, finish),
+        n=n,
+    )
