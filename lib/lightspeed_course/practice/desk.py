@@ -27,7 +27,7 @@ HARDER = {level: float(n) for n, level in enumerate(LEVELS)}  # FSRS difficulty,
 
 @cache
 def catalogue():
-    """Question id -> question, of all banks, in the order of the chapters."""
+    """Question id -> question, of all topics, in the order of the chapters."""
     return {q.id: q for topic in topics() for q in bank(topic)}
 
 
@@ -132,7 +132,7 @@ def day_of(at):
 
 @cache
 def _level(id):
-    """The level of a question, from its own bank alone; "" for one of an earlier version."""
+    """The level of a question, from its own topic alone; "" for one of an earlier version."""
     try:
         return question(id).level
     except UnknownQuestion:

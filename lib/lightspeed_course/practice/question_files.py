@@ -20,10 +20,11 @@ solution, a remark, the misconceptions, `assert`s that hold its sentences to be 
 quotation what learners answered. The last step is the answer, by the law behind `==` where there is
 one, unless `answer:` says another. A step may name its result, which later formulas take, and have
 lines `name = expression` for what its formula calls otherwise; `[byte]` behind a value is its unit.
-A step without words is Python that gives steps. Formulas know the parameters in SI, the results, the
-library's modules, the verbs of `parameters.py`, and the Python file of the same name.
+A step without words is Python that gives steps. Formulas know the parameters in SI, the results,
+the library's modules, the verbs of `parameters.py`, and the Python file of the same name.
 
-`load` reads a file of one's own. Errors (QuestionError) name file, line and what is expected.
+`questions.load` reads a file of one's own. An error, QuestionError, names file, line and what is
+expected.
 """
 
 from __future__ import annotations
@@ -47,14 +48,7 @@ from lightspeed_course import content
 from lightspeed_course.practice import derivation, parameters
 from lightspeed_course.practice.amounts import nice, powers_of_two
 from lightspeed_course.practice.derivation import FUNCTIONS, Derivation, Step, measured
-from lightspeed_course.practice.questions import (
-    Misconception,
-    Parameter,
-    Question,
-    forget,
-    register,
-    topics,
-)
+from lightspeed_course.practice.question_model import Misconception, Parameter, Question
 from lightspeed_course.practice.unit_table import UnknownUnit, known, unit
 from lightspeed_course.show.format import plain, si
 
@@ -105,6 +99,8 @@ def read(text, file):
         try:
             if kind == "h2":
                 found.append(Text(block, line, dict(facts)))
+            elif re.fullmatch("h[3-6]", kind):
+                raise ValueError(f"{block!r}: a question begins with two signs, as ## network.copy")
             elif found:
                 _take(found[-1], kind, block, line)
             elif kind == "bullets":
@@ -155,7 +151,7 @@ def _take(into, kind, block, line):
             _item(into, text, at)
     elif kind == "ordered":
         into.steps += [(*_step(text), at) for text, at in block]
-    elif kind == "words":
+    elif kind == "words" and not into.misconceptions:
         part = "after" if into.steps else "prompt"
         setattr(into, part, "\n\n".join(filter(None, (getattr(into, part), block))))
     elif kind == "asserts":
@@ -176,7 +172,7 @@ def _take(into, kind, block, line):
                     "expected Right: `answer`, … or - `answer` class: mistake → `says`"
                 )
     else:
-        raise ValueError(f"a {kind} has no place in a question")
+        raise ValueError('expected assert CONDITION, "words of the question", or a quotation')
 
 
 def _item(into, text, line):
@@ -503,33 +499,13 @@ def _base(word):
 
 # --- files ---------------------------------------------------------------------------------------
 
-_OWN: dict[Path, list[str]] = {}  # files of one's own -> the questions that they gave
 
-
-def load(path):
-    """The questions of a file of one's own, from now on found by `question`; its Python is in the
-    file of the same name that ends in .py, if there is one. Loaded again it takes the place of
-    what it gave before. Raises QuestionError.
-    """
-    from lightspeed_course.practice.question_proof import faults
-
-    file = Path(path).resolve()
-    if not file.is_file():
-        raise QuestionError(path, 1, "there is no such file; expected is one such as energy.md")
+def of_file(file):
+    """(text, question) of each of a file of one's own; its Python stands beside it."""
     beside = file.with_suffix(".py")
     names = _common() | (runpy.run_path(str(beside)) if beside.is_file() else {})
     texts = read(file.read_text("utf-8"), file.name)
-    found = [built(text, names, file.name, {}) for text in texts]
-    for text, one in zip(texts, found, strict=True):
-        if one.id.partition(".")[0] in topics():
-            reason = "is a topic of the course; expected is a name of your own before the dot"
-            raise QuestionError(file.name, text.line, f"{one.id.partition('.')[0]} {reason}")
-        for line, fault in faults(text, one):
-            raise QuestionError(file.name, line, fault)
-    forget(_OWN.pop(file, ()))
-    register(*found)
-    _OWN[file] = [one.id for one in found]
-    return found
+    return [(text, built(text, names, file.name, {})) for text in texts]
 
 
 def of_topic(topic, codes=None):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import traceback
 
 from lightspeed_course.practice.amounts import close
 from lightspeed_course.practice.derivation import measured, unit_of
+from lightspeed_course.practice.question_files import QuestionError
 from lightspeed_course.practice.unit_table import UnknownUnit, unit
 
 COUNTED = {"[request]", "[token]"}  # a plain number may be a count of these
@@ -17,9 +19,12 @@ def faults(text, question, seeds=(None, 0, 1)):
         try:
             variant = question.variant(seed)
             found = list(_of_variant(text, question, variant))
+        except QuestionError:
+            raise
         except Exception as error:
-            line = text.facts.get("answer", (None, text.line))[1]
-            found = [(line, f"{type(error).__name__}: {error}")]
+            frames = traceback.walk_tb(error.__traceback__)
+            lines = [line for frame, line in frames if frame.f_code.co_filename.endswith(".md")]
+            found = [((lines or [text.line])[-1], f"{type(error).__name__}: {error}")]
         yield from found
         if found:
             return
