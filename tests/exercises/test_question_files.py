@@ -140,6 +140,12 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
         load(tmp_path / "none.md")
 
 
+def test_a_module_of_the_library_is_there_by_its_name_inside_a_comprehension_too(mine):
+    slip = "max(roofline.transfer_time(s, link) for s in [size])"
+    (q,) = load(mine(COPY.replace("`size / link`", f"`{slip}`")))
+    assert list(q.variant().wrong(q.misconceptions[0])) == [40.0]
+
+
 def test_lines_break_anywhere():
     (text,) = read(COPY, "mine.md")
     assert text.prompt.endswith("How long does a copy of {{size}} take?")

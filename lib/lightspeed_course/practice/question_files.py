@@ -259,7 +259,7 @@ class _Python:
                 self.fail(line, f"{python!r} is not Python: {error.msg}")
             code = next(part for part in whole.co_consts if isinstance(part, types.CodeType))
             self.codes[source] = code
-        for name in code.co_names:
+        for name in _named_in(code):
             if name not in self.names and name in _modules():
                 self.names[name] = importlib.import_module(f"lightspeed.{name}")
         return types.FunctionType(code.replace(co_firstlineno=line), self.names, self.text.id)
@@ -352,6 +352,11 @@ class _Plain(ast.NodeTransformer):
 
 def _names(tree):
     return {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
+
+
+def _named_in(code):
+    inside = (part for part in code.co_consts if isinstance(part, types.CodeType))
+    return {*code.co_names}.union(*map(_named_in, inside))
 
 
 @cache
