@@ -196,7 +196,8 @@ def _fact(text):
             f"{text.splitlines()[0]!r}: expected - key: value, - `name = given(...)`, - `key`: an "
             f"option, or - **misconception** `Python` and a hint. {meant}"
         )
-    return key, _joined(value.strip().strip("`"))
+    code = re.fullmatch(r"`([^`]+)`", value.strip())
+    return key, _joined(code[1] if code else value)
 
 
 def _step(text):
