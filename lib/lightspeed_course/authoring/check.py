@@ -105,8 +105,9 @@ def unbound_in_library() -> list[str]:
         )
     ]
     for text in (text for topic in topics() for text in texts(topic)):
-        words = (text.prompt, *text.options.values(), *(s[0] for s in text.steps), text.after)
-        for said in (*words, *(m[3] for m in text.misconceptions)):
+        words = [text.prompt, *text.options.values(), *(s[0] for s in text.steps), text.after]
+        words += [*(m[3] for m in text.misconceptions), text.facts.get("why", ("",))[0]]
+        for said in words:
             found += [
                 f"content/{text.id.partition('.')[0]}.md: {text.id}: typed number: {typed}"
                 for _, typed in typed_numbers(said.replace("}}}", "}} }"))
