@@ -6,8 +6,9 @@ import pytest
 
 from lightspeed_course import diagnose
 from lightspeed_course.practice import questions
-from lightspeed_course.practice.question_files import QuestionError, compiled, read, texts
+from lightspeed_course.practice.question_files import compiled, texts
 from lightspeed_course.practice.question_proof import faults
+from lightspeed_course.practice.question_text import QuestionError, read
 from lightspeed_course.practice.questions import load, question, topics
 
 COPY = """# Mine

@@ -7,7 +7,7 @@ import traceback
 
 from lightspeed_course.practice.amounts import close
 from lightspeed_course.practice.derivation import measured, unit_of
-from lightspeed_course.practice.question_files import QuestionError
+from lightspeed_course.practice.question_text import QuestionError
 from lightspeed_course.practice.unit_table import UnknownUnit, unit
 
 COUNTED = {"[request]", "[token]"}  # a plain number may be a count of these

@@ -1,6 +1,6 @@
 """Questions: data plus functions of the library, so that no answer is ever typed.
 
-They are written as text, `content/<topic>.md`, which `question_files` reads;
+They are written as text, `content/<topic>.md`, which `question_text` reads;
 `question("topic.name")` finds one by the prefix of its id. A learner meets a `Variant`: the
 question with the canonical values of its parameters in self-study, with values drawn from a seed in
 a class.
@@ -87,8 +87,9 @@ def load(path):
     file of the same name that ends in .py, if there is one. Loaded again it takes the place of
     what it gave before. Raises QuestionError, which names file, line and what is expected.
     """
-    from lightspeed_course.practice.question_files import QuestionError, of_file
+    from lightspeed_course.practice.question_files import of_file
     from lightspeed_course.practice.question_proof import faults
+    from lightspeed_course.practice.question_text import QuestionError
 
     file = Path(path).resolve()
     if not file.is_file():
