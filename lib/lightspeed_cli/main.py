@@ -16,6 +16,7 @@ VERBS = {
     "lab": "open the course in JupyterLab, in a folder of your own",
     "reset": "restore a notebook as delivered; your version is kept as a backup",
     "number": "show a constant: value, source, date, and who uses it",
+    "law": "show a law: equation, arguments with units, chapter",
     "nccl": "judge what nccl-tests printed: whether it is normal, and what bounds it",
     "measure": (
         "measure this machine: latency, bandwidth, peaks, scaling, queues, collectives; compare two"

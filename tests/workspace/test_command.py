@@ -21,7 +21,7 @@ def run(*words, **environment):
 
 
 SLIPS = {
-    "lba": "lightspeed: there is no 'lba'; did you mean lab?",
+    "labb": "lightspeed: there is no 'labb'; did you mean lab?",
     "number h100_sxm.hbm_bandwith": "did you mean h100_sxm.hbm_bandwidth?",
     "number h100_sxm.zzzzzzzz": "there are h100_sxm.",
     "number": "required",
