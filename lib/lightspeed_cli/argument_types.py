@@ -46,6 +46,18 @@ def count(text):
     raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
 
 
+def tokens(text):
+    """Tokens, as people write a context: 4096, 32k (of 1,024), 1M.
+
+    >>> tokens("32k"), tokens("1M"), tokens("0")
+    (32768, 1048576, 0)
+    """
+    found = re.fullmatch(r"(\d+)([kKmM]?)", text.strip())
+    if not found:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected tokens, such as 4096 or 32k")
+    return int(found[1]) * {"": 1, "k": 2**10, "m": 2**20}[found[2].lower()]
+
+
 def seconds(text):
     """A time above 0, in seconds."""
     if number(text) > 0:

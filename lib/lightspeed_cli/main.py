@@ -16,6 +16,7 @@ VERBS = {
     "lab": "open the course in JupyterLab, in a folder of your own",
     "reset": "restore a notebook as delivered; your version is kept as a backup",
     "number": "show a constant: value, source, date, and who uses it",
+    "model": "count a model from its config.json: parameters, FLOPs, what a request holds",
     "law": "show a law: equation, arguments with units, chapter",
     "nccl": "judge what nccl-tests printed: whether it is normal, and what bounds it",
     "measure": (
