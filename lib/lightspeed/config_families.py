@@ -7,6 +7,7 @@ and the models' own repositories for MiniMax-M2 and Nemotron's search).
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from lightspeed.config_keys import ConfigRefused, Keys
 from lightspeed.config_parts import (
@@ -173,27 +174,18 @@ def _deepseek(steered: bool = True) -> Callable[[Keys], Decoder]:
         width, count, _ = shape(k)
         k.only("attention_bias", False)
         k.asked.update({"num_key_value_heads", "head_dim", "num_attention_heads"})
-        index = [True] * count
+        sizes = ("kv_lora_rank", "qk_rope_head_dim", "qk_nope_head_dim", "v_head_dim")
+        latent = replace(
+            LatentAttention(width, *k.wholes("num_attention_heads", *sizes)),
+            query_rank=k("q_lora_rank", default=0),
+            index_heads=k("index_n_heads", default=0),
+            index_width=k("index_head_dim", default=0),
+            index_top=k("index_topk", default=0),
+        )
+        shared = [False] * count
         if "indexer_types" in k.config:
-            index = [kind == "full" for kind in k.list("indexer_types", count)]
-        mixers = [
-            LatentAttention(
-                width,
-                *k.wholes(
-                    "num_attention_heads",
-                    "kv_lora_rank",
-                    "qk_rope_head_dim",
-                    "qk_nope_head_dim",
-                    "v_head_dim",
-                ),
-                k("q_lora_rank", default=0),
-                k("index_n_heads", default=0),
-                k("index_head_dim", default=0),
-                k("index_topk", default=0),
-                borrowed_index=not own,
-            )
-            for own in index
-        ]
+            shared = [kind == "shared" for kind in k.list("indexer_types", count)]
+        mixers = [replace(latent, borrowed_index=on) for on in shared]
         chosen = k("topk_method", default="")
         experts = _routed(k, width, steered=steered or chosen == "noaux_tc")
         plain = Mlp(width, k.whole("intermediate_size"))
@@ -371,13 +363,10 @@ def _nemotron_h(k: Keys) -> Decoder:
     parts: dict[str, tuple[Mixer | None, Mlp | Experts | None]] = {}
     for letter in dict.fromkeys(pattern):
         if letter == "M":
-            mamba = Mamba(
-                width,
-                *k.wholes("mamba_num_heads", "mamba_head_dim", "ssm_state_size", "n_groups"),
-                k.whole("conv_kernel", default=4),
-                k.flag("use_conv_bias", True),
-            )
-            parts[letter] = mamba, None
+            sizes = ("mamba_num_heads", "mamba_head_dim", "ssm_state_size", "n_groups")
+            mamba = Mamba(width, *k.wholes(*sizes, "conv_kernel"))
+            bias = k.flag("use_conv_bias", True)
+            parts[letter] = replace(mamba, convolution_bias=bias), None
         elif letter == "*":
             parts[letter] = attention(k, width, kv=8, head_width=128), None
         elif letter == "-":
@@ -447,8 +436,8 @@ def _mimo_v2(k: Keys) -> Decoder:
         width,
         heads,
         *k.wholes("swa_num_key_value_heads", "swa_head_dim", "swa_v_head_dim", "sliding_window"),
-        vectors=heads * k.flag("add_swa_attention_sink_bias"),
     )
+    window = replace(window, vectors=heads * k.flag("add_swa_attention_sink_bias"))
     k.only("add_full_attention_sink_bias", False)
     experts, plain = _routed(k, width, steered=True), Mlp(width, k.whole("intermediate_size"))
     layers = [
