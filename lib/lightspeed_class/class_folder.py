@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lightspeed.errors import meant
-from lightspeed_class.gradebook import Gradebook
+from lightspeed_class.gradebook.book import Gradebook
 from lightspeed_class.intake.lateness import Rule
 from lightspeed_class.intake.notebooks import Assignment
 from lightspeed_course.workspace import course_root

@@ -20,7 +20,7 @@ import pytest
 from scored import OUT_OF
 
 from lightspeed_class.class_folder import Course
-from lightspeed_class.gradebook import Gradebook
+from lightspeed_class.gradebook.book import Gradebook
 from lightspeed_cli import main
 from lightspeed_course.practice.questions import question
 

@@ -11,7 +11,7 @@ import pytest
 from scored import OUT_OF, graded, right, wrong
 from test_class_cli import ROSTER, AtOnce
 
-from lightspeed_class.gradebook import Gradebook
+from lightspeed_class.gradebook.book import Gradebook
 from lightspeed_class.grading import batch
 from lightspeed_class.intake.lateness import late
 from lightspeed_cli import main

@@ -10,7 +10,7 @@ import pytest
 from scored import RECORD, Page, assignment_of, graded, right, wrong
 
 from lightspeed_class import class_folder
-from lightspeed_class.gradebook import Gradebook
+from lightspeed_class.gradebook.book import Gradebook
 from lightspeed_class.grading.grade import Score, refused
 from lightspeed_class.grading.hidden_inputs import hidden
 from lightspeed_class.intake.notebooks import Assignment

@@ -14,7 +14,7 @@ from scored import OUT_OF, Page, assignment_of, graded, right
 from test_class_cli import ROSTER, AtOnce, answered
 
 from lightspeed_class.class_folder import Course, CourseError
-from lightspeed_class.gradebook import Gradebook
+from lightspeed_class.gradebook.book import Gradebook
 from lightspeed_class.grading import batch
 from lightspeed_class.reports.class_report import opening, statistics
 from lightspeed_class.reports.export import Outdated, export_csv

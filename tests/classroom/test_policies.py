@@ -9,7 +9,7 @@ import pytest
 from scored import Page, assignment_of, graded, right
 
 from lightspeed_class.class_folder import Course, CourseError, new
-from lightspeed_class.gradebook import Gradebook
+from lightspeed_class.gradebook.book import Gradebook
 from lightspeed_class.intake.lateness import Lateness, Rule, late, settle
 from lightspeed_class.reports.export import export_csv
 from lightspeed_class.reports.feedback import write_feedback

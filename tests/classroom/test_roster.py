@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lightspeed_class.class_folder import CourseError
-from lightspeed_class.gradebook import Gradebook
+from lightspeed_class.gradebook.book import Gradebook
 from lightspeed_class.roster import add_roster, read_roster
 
 PLAIN = "id,name,email\nada,Ada Lovelace,ada@example.org\nbob,Bob Ross,bob.r@example.org\n"

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lightspeed_class.class_folder import CourseError
-from lightspeed_class.gradebook_records import Submission
+from lightspeed_class.gradebook.records import Submission
 from lightspeed_class.intake.gradescope_export import signed
 from lightspeed_class.intake.kept_files import KeptFiles, shown
 from lightspeed_class.intake.lateness import FROM_WORKSHEET, late

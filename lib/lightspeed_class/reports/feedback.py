@@ -24,9 +24,9 @@ from lightspeed_class.intake.origins import Origins, told_student
 from lightspeed_class.intake.prose import answer
 from lightspeed_class.posed import posed
 from lightspeed_class.reports.results import number, outcomes, short, to_mark
-from lightspeed_course.html import coded, ours, page, theirs
 from lightspeed_course.practice.amounts import amount
 from lightspeed_course.practice.questions import INCIDENT
+from lightspeed_show.html import coded, ours, page, theirs
 
 WORDS = {
     "right": "Right",

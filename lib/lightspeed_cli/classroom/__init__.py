@@ -104,7 +104,7 @@ def _run(options):
     import sqlite3
 
     from lightspeed_class.class_folder import Course, CourseError
-    from lightspeed_class.gradebook_schema import Newer
+    from lightspeed_class.gradebook.schema import Newer
     from lightspeed_class.grading.cluster import NoCluster
     from lightspeed_class.grading.sandbox import NoSandbox
     from lightspeed_class.handout.release import find

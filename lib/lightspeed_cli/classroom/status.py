@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from lightspeed_class.words import listed
+from lightspeed_class.listed import listed
 from lightspeed_cli.classroom.common import (
     SECTION,
     due_words,
