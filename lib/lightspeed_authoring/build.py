@@ -38,7 +38,8 @@ from nbformat import NotebookNode
 from lightspeed import catalog
 from lightspeed_authoring.gates import separate
 from lightspeed_authoring.notebooks import METADATA, BuildError, exercise, label, page, read
-from lightspeed_authoring.prose import expressions, fill, typed_in_code, typed_numbers
+from lightspeed_authoring.prose import typed_in_code, typed_numbers
+from lightspeed_show.bound import expressions, fill
 from lightspeed_show.host import WIDGET
 
 ROOT = Path(__file__).parents[2]

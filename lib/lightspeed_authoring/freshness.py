@@ -94,10 +94,10 @@ def unbound_in_library() -> list[str]:
     """
     from lightspeed_course.content.wrong_claims import claims
 
-    package = Path(__file__).parents[1]
+    course = Path(__file__).parents[1] / "lightspeed_course"
     found = [
         f"{label(file)}:{line}: typed number: {text}"
-        for file in sorted([*package.glob("practice/banks/*.py"), *package.glob("explorers/*.py")])
+        for file in sorted([*course.glob("practice/banks/*.py"), *course.glob("explorers/*.py")])
         for line, text in typed_in_code(
             file.read_text(encoding="utf-8"), comments=False, docstrings=False
         )

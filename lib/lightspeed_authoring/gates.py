@@ -80,13 +80,6 @@ class Gate:
         return f"does not hold: {self.words}\n    {' '.join(self.condition.split())} {what}"
 
 
-def held(value: object) -> bool:
-    """Whether a condition came to True; TypeError for what is neither True nor False."""
-    if type(value).__name__ not in ("bool", "bool_"):
-        raise TypeError(f"a condition is True or False, not {value!r:.80}")
-    return bool(value)
-
-
 def refusal(reason: str) -> str | None:
     """What is wrong with a reason."""
     kind = next((kind for kind in REASONS if re.match(rf"{kind}(?![\w-])", reason)), None)

@@ -34,7 +34,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from lightspeed_authoring.gates import GateError, separate
-from lightspeed_authoring.prose import expressions
+from lightspeed_show.bound import expressions
 
 PROMPTS = ("ask", "question")
 METADATA = {

@@ -1,13 +1,8 @@
-"""Numbers in prose: bound to an expression, or refused.
+"""Numbers in prose: bound to an expression (lightspeed_show.bound), or refused.
 
-A Markdown cell of a chapter holds expressions in double braces, each with an optional format:
-
-    The ridge of the {{gpu.name}} is {{ridge_point(gpu.bf16, gpu.hbm_bandwidth):.0f}} FLOP/byte.
-
-`expressions` finds them, `fill` puts the values in; `lightspeed_authoring.build` has the
-page's own kernel evaluate them. `typed_numbers` and `typed_in_code` find what was typed instead of
-bound. All that a reader sees counts: prose, headings, tables, inline code, LaTeX, alt text,
-captions, labels and comments in code.
+`typed_numbers` and `typed_in_code` find what was typed instead of bound. All that a reader sees
+counts: prose, headings, tables, inline code, LaTeX, alt text, captions, labels and comments in
+code.
 
 Refused   two or more digits; a decimal point; a power of ten; a single digit with a unit, a percent
           sign or a factor; a number that is the whole of a table cell; an expression that only
@@ -25,60 +20,10 @@ import re
 import tokenize
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-_BRACES = re.compile(r"\{\{(.+?)\}\}(?!\})", re.S)
-
-
-@dataclass(frozen=True)
-class Expression:
-    """One `{{code:spec}}` of a Markdown text."""
-
-    text: str
-    code: str
-    spec: str
-
-    @property
-    def python(self) -> str:
-        """An expression whose value is the text to print."""
-        return f"format(({self.code}), {self.spec!r})"
-
-
-def expressions(markdown: str) -> list[Expression]:
-    """The expressions of a text, in order; ValueError if one is not Python or the braces do not
-    pair.
-    """
-    rest = _BRACES.sub("", markdown)
-    for brace in ("{{", "}}"):
-        if brace in rest:
-            raise ValueError(f"{brace} without its partner (LaTeX: put a space between two braces)")
-    return [_split(match[1]) for match in _BRACES.finditer(markdown)]
-
-
-def fill(markdown: str, values: list[str]) -> str:
-    """The text with each expression replaced by its value."""
-    left = iter(values)
-    return _BRACES.sub(lambda match: next(left), markdown)
-
-
-def _split(text: str) -> Expression:
-    # The format begins at the first colon that leaves a whole expression before it:
-    # d["a:b"][1:2]:.1f
-    text = text.strip()
-    ends = [len(text), *(i for i, char in enumerate(text) if char == ":")]
-    for end in ends:
-        code = text[:end].strip()
-        if not code:
-            continue
-        try:
-            ast.parse(f"({code}\n)", mode="eval")
-        except SyntaxError:
-            continue
-        return Expression(text, code, text[end + 1 :].strip())
-    raise ValueError(f"{{{{{text}}}}} is not a Python expression with an optional :format")
-
+from lightspeed_show.bound import BRACES, split
 
 # --- what counts as a typed number ----------------------------------------------------------------
 
@@ -199,11 +144,11 @@ _LENGTH = re.compile(r"(?:\d+(?:\.\d+)?(?:px|em|rem|ch|fr|vh|vw|deg)\s*)+|1fr")
 
 def typed_numbers(text: str) -> Iterator[tuple[int, str]]:
     """Each number of a reader's text that is bound to nothing: its offset and a short excerpt."""
-    for match in _BRACES.finditer(text):
+    for match in BRACES.finditer(text):
         reason = _unbound_expression(match[1])
         if reason:
             yield match.start(), f"{match[0]}: {reason}"
-    text = _BRACES.sub(lambda match: _blank(match[0], "\ufffc"), text)
+    text = BRACES.sub(lambda match: _blank(match[0], "\ufffc"), text)
     shown = re.sub(_TAG, _keep_alt_text, text)
     for pattern in (_catalog_names(), *_NAMES):
         shown = pattern.sub(lambda match: _blank(match[0]), shown)
@@ -281,7 +226,7 @@ def _unbound_expression(text: str) -> str | None:
     {{"240 GB"}}.
     """
     try:
-        tree = ast.parse(f"({_split(text).code}\n)", mode="eval")
+        tree = ast.parse(f"({split(text).code}\n)", mode="eval")
     except ValueError as error:
         return str(error)
     for node in ast.walk(tree):

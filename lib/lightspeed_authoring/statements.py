@@ -19,9 +19,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from lightspeed_authoring.gates import Gate, Sentence, held, occurs, refusal, sentences
+from lightspeed_authoring.gates import Gate, Sentence, occurs, refusal, sentences
 from lightspeed_authoring.notebooks import label, read
 from lightspeed_authoring.prose import strings
+from lightspeed_show.bound import held
 
 ROOT = Path(__file__).parents[2]
 

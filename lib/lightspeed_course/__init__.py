@@ -18,8 +18,8 @@ __getattr__, __dir__, __all__ = lazy(
         ".practice.own_numbers": ("own_numbers",),
         ".practice.progress": ("progress",),
         ".practice.today": ("today",),
-        ".incidents.exercise": ("incident_sheet",),
-        ".incidents.room": ("incident",),
+        ".practice.incident_question": ("incident_sheet",),
+        ".practice.incident_room": ("incident",),
         "lightspeed_show.format": ("human_time", "plain", "si"),
         "lightspeed_show.chart": (
             "Area",

@@ -7,8 +7,8 @@ from lightspeed_show.lazy import lazy
 __getattr__, __dir__, __all__ = lazy(
     __name__,
     {
-        "format": ("si", "human_time", "plain"),
-        "chart": (
+        ".format": ("si", "human_time", "plain"),
+        ".chart": (
             "Axis",
             "Line",
             "Points",
@@ -21,9 +21,9 @@ __getattr__, __dir__, __all__ = lazy(
             "Chart",
             "human_axis",
         ),
-        "roof": ("roof_chart",),
-        "page": ("figure", "table"),
-        "formula": ("Formula",),
-        "explore": ("View", "explorer", "Choice", "Slider", "LogSlider", "Play", "Toggle"),
+        ".roof": ("roof_chart",),
+        ".page": ("figure", "table"),
+        ".formula": ("Formula",),
+        ".explore": ("View", "explorer", "Choice", "Slider", "LogSlider", "Play", "Toggle"),
     },
 )

@@ -7,7 +7,7 @@ import importlib
 
 def lazy(package, homes):
     """`__getattr__`, `__dir__` and `__all__` of a package whose names live in the modules `homes`
-    (module -> names).
+    (module -> names). A module of the package itself begins with a dot.
 
     No module of the package may have the name of an export: once imported, it would hide it.
     """
@@ -16,6 +16,6 @@ def lazy(package, homes):
     def getattr_(name):
         if name not in home:
             raise AttributeError(f"{package} has no {name!r}; it has {', '.join(sorted(home))}")
-        return getattr(importlib.import_module(f"{package}.{home[name]}"), name)
+        return getattr(importlib.import_module(home[name], package), name)
 
     return getattr_, lambda: sorted(home), sorted(home)

@@ -17,8 +17,9 @@ from lightspeed_class.reports.class_report import statistics
 from lightspeed_class.reports.feedback import write_feedback
 from lightspeed_cli.main import main
 from lightspeed_course import check
-from lightspeed_course.incidents import exercise, policy
+from lightspeed_course.incidents import policy
 from lightspeed_course.incidents.score import score
+from lightspeed_course.practice import incident_question as exercise
 from lightspeed_course.practice.questions import UnknownQuestion, question
 
 ID, SECRET = "incident.training", "of the class"
@@ -177,7 +178,7 @@ def test_the_student_cannot_reach_the_truth_from_inside(path):
     spy = """\
 import sys, importlib
 found = []
-for name in ("incidents.incident", "incidents.exercise", "practice.questions"):
+for name in ("incidents.incident", "practice.incident_question", "practice.questions"):
     try:
         found.append(importlib.import_module(f"lightspeed_course.{name}"))
     except ImportError:

@@ -23,11 +23,17 @@ from lightspeed_authoring.notebooks import public_repository
 from lightspeed_authoring.site.cells import for_page
 
 HERE = Path(__file__).parent
-PACKAGES = ("lightspeed", "lightspeed_course")
+PACKAGES = (
+    "lightspeed",
+    "lightspeed_show",
+    "lightspeed_models",
+    "lightspeed_tools",
+    "lightspeed_course",
+)
 # What a page does not run. What it does need, Markdown for prompts and replies, comes along.
 LEFT_OUT = re.compile(
-    r"__pycache__|/(authoring|web/static|_delivered|evidence)/|/measure/(pages|instruments)/"
-    r"|\.(js|css|html|csv|lock|in)$|gallery\.toml|/package.*json|/sizes\.json|\.mjs$"
+    r"__pycache__|/(_delivered|evidence)/|/measure/(pages|instruments)/"
+    r"|\.(js|css|html|csv)$|gallery\.toml"
 )
 KEPT = re.compile(r"/instruments/(__init__|timing|latency_levels)\.py$|/tuning.*\.csv$")
 ALONG = ("markdown_it", "mdurl", "mdit_py_plugins")

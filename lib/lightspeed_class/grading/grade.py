@@ -28,7 +28,14 @@ from lightspeed_class.posed import posed
 from lightspeed_course.practice.check import diagnose
 
 BY_HAND = "by hand"  # the kind of a score that is none yet: people mark the question
-PACKAGES = ("lightspeed", "lightspeed_course", "lightspeed_class")
+PACKAGES = (
+    "lightspeed",
+    "lightspeed_show",
+    "lightspeed_models",
+    "lightspeed_tools",
+    "lightspeed_course",
+    "lightspeed_class",
+)
 UNREACHED = "Not reached: the program ended, or was ended, before the end of this cell."
 
 

@@ -26,7 +26,14 @@ from lightspeed_class.grading.autograder import CONFIG, SECRET
 from lightspeed_course.practice.questions import INCIDENT
 from lightspeed_course.workspace import course_root
 
-PACKAGES = ("lightspeed", "lightspeed_course", "lightspeed_class")
+PACKAGES = (
+    "lightspeed",
+    "lightspeed_show",
+    "lightspeed_models",
+    "lightspeed_tools",
+    "lightspeed_course",
+    "lightspeed_class",
+)
 LEFT_OUT = ("__pycache__", "_delivered", "node_modules")
 FIRST_DAY = (1980, 1, 1, 0, 0, 0)  # the same class gives the same bytes
 HIDDEN = ".lightspeed"

@@ -10,8 +10,8 @@ The claims are in chapters/gallery.toml. Its expressions may use
     si, plain, human_time   from lightspeed_show.format, to write numbers
     claimed, right          in `because`, `sound` and `holds`: both values, in SI
 
-`holds` is what keeps the statements of an entry true (lightspeed_authoring.gates): words of
-`because` or `sound` -> a condition, or "because: " and a reason. A claim with a condition that is
+`holds` is what keeps the statements of an entry true: words of `because` or `sound` -> a
+condition, or "because: " and a reason. A claim with a condition that is
 false is not shown; it raises.
 """
 
@@ -37,10 +37,9 @@ from lightspeed import (
     serving,
     training,
 )
-from lightspeed_authoring.gates import held
-from lightspeed_authoring.prose import expressions, fill
 from lightspeed_course.workspace import course_root
 from lightspeed_models import nccl_tuner
+from lightspeed_show.bound import expressions, fill, held
 from lightspeed_show.format import human_time, plain, plural, si
 
 

@@ -11,8 +11,8 @@ from lightspeed_show.lazy import lazy
 __getattr__, __dir__, __all__ = lazy(
     __name__,
     {
-        "sets": ("Dataset", "dataset"),
-        "pairing": ("Judged", "Pairing", "pairings"),
-        "residuals": ("Residuals", "judged", "weigh"),
+        ".sets": ("Dataset", "dataset"),
+        ".pairing": ("Judged", "Pairing", "pairings"),
+        ".residuals": ("Residuals", "judged", "weigh"),
     },
 )

@@ -10,8 +10,8 @@ from lightspeed_show.lazy import lazy
 __getattr__, __dir__, __all__ = lazy(
     __name__,
     {
-        "instruments.timing": ("LIMIT", "Missing", "Quantity", "Unavailable", "seconds_of"),
-        "records.record": (
+        ".instruments.timing": ("LIMIT", "Missing", "Quantity", "Unavailable", "seconds_of"),
+        ".records.record": (
             "NotMeasured",
             "RecordError",
             "all_of",
@@ -21,8 +21,8 @@ __getattr__, __dir__, __all__ = lazy(
             "save",
             "shipped",
         ),
-        "runner": ("measure",),
-        "machine": ("as_accelerator", "hardware"),
-        "pages.record_tables": ("compare_here", "measure_here", "row", "show_recorded"),
+        ".runner": ("measure",),
+        ".machine": ("as_accelerator", "hardware"),
+        ".pages.record_tables": ("compare_here", "measure_here", "row", "show_recorded"),
     },
 )

@@ -15,7 +15,7 @@ from lightspeed_models.evidence.chips import FORMATS, MOVED
 from lightspeed_models.evidence.pairings.serving import CHIPS
 from lightspeed_models.evidence.sets import dataset, records
 
-FILE = Path(__file__).parents[2] / "explorers" / "published.json"
+FILE = Path(__file__).parents[3] / "lightspeed_course" / "explorers" / "published.json"
 PRODUCTS = 100  # of a chip and a format
 DIGITS = 4
 # How the explorer of chapter 2 sets weights, activations and arithmetic for a format of the set.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lightspeed_course.incidents import session
+from lightspeed_course.practice import incident_session as session
 from lightspeed_course.practice.forms import Panel, as_html
 
 HOW = (
