@@ -18,8 +18,8 @@ from pathlib import Path
 
 from lightspeed.errors import meant
 from lightspeed_class.gradebook.book import Gradebook
-from lightspeed_class.intake.lateness import Rule
-from lightspeed_class.intake.notebooks import Assignment
+from lightspeed_class.lateness import Rule
+from lightspeed_class.notebooks import Assignment
 from lightspeed_course.workspace import course_root
 
 SETTINGS, BOOK, ROSTER = "class.toml", "gradebook.sqlite", "roster.csv"

@@ -16,10 +16,11 @@ from cases import notebook as packed
 
 from lightspeed_class.class_folder import CourseError, new
 from lightspeed_class.grading import autograder
-from lightspeed_class.grading.grade import BY_HAND, Graded, Score, grade
+from lightspeed_class.grading.grade import grade
 from lightspeed_class.handout.autograder import github, gradescope
-from lightspeed_class.intake.notebooks import Assignment
-from lightspeed_class.intake.prose import Prose
+from lightspeed_class.notebooks import Assignment
+from lightspeed_class.prose import Prose
+from lightspeed_class.score import BY_HAND, Graded, Score
 from lightspeed_cli import main
 
 NAME = ASSIGNMENT.name

@@ -14,7 +14,7 @@ from lightspeed_class.canvas.client import connect
 from lightspeed_class.canvas.pull import pull
 from lightspeed_class.canvas.push import alone
 from lightspeed_class.class_folder import Course, CourseError
-from lightspeed_class.intake.notebooks import Assignment
+from lightspeed_class.notebooks import Assignment
 from lightspeed_class.reports.results import outcomes
 from lightspeed_cli import main
 

@@ -13,7 +13,7 @@ from test_class_cli import ROSTER, AtOnce
 
 from lightspeed_class.gradebook.book import Gradebook
 from lightspeed_class.grading import batch
-from lightspeed_class.intake.lateness import late
+from lightspeed_class.lateness import late
 from lightspeed_cli import main
 from lightspeed_cli.argument_types import when
 

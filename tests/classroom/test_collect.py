@@ -24,9 +24,9 @@ from lightspeed_class.handout.release import notebook_for
 from lightspeed_class.intake import kept_files, unpack
 from lightspeed_class.intake.collect import collect
 from lightspeed_class.intake.kept_files import put_aside
-from lightspeed_class.intake.lateness import late
-from lightspeed_class.intake.notebooks import LARGEST, Assignment
 from lightspeed_class.intake.origins import Origins, remarks, told_student
+from lightspeed_class.lateness import late
+from lightspeed_class.notebooks import LARGEST, Assignment
 from lightspeed_class.reports.feedback import write_feedback
 
 NAME = "02_roofline"

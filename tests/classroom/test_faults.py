@@ -16,7 +16,7 @@ from test_gradebook import children, wait_until_gone
 
 from lightspeed_class.gradebook.book import Gradebook
 from lightspeed_class.grading.sandbox import FIRST_UID
-from lightspeed_class.intake.notebooks import Assignment
+from lightspeed_class.notebooks import Assignment
 
 COUNT, KILLS = 200, 10
 ASSIGNMENT = Assignment("short", {"word": ((QUESTIONS["word"], "answer"),)})

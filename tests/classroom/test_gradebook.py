@@ -20,7 +20,7 @@ from lightspeed_class.gradebook.book import Gradebook
 from lightspeed_class.gradebook.schema import MIGRATIONS, Newer
 from lightspeed_class.grading import batch
 from lightspeed_class.grading.batch import grade_all, replay
-from lightspeed_class.grading.grade import Graded, Score
+from lightspeed_class.score import Graded, Score
 
 GRADE = """
 import sys

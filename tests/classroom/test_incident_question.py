@@ -11,7 +11,7 @@ from lightspeed_class.class_folder import Course, new
 from lightspeed_class.grading.batch import grade_all
 from lightspeed_class.grading.grade import grade, repriced
 from lightspeed_class.handout.release import notebook_for
-from lightspeed_class.intake.notebooks import Assignment
+from lightspeed_class.notebooks import Assignment
 from lightspeed_class.posed import posed
 from lightspeed_class.reports.class_report import statistics
 from lightspeed_class.reports.feedback import write_feedback

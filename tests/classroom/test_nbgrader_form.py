@@ -13,7 +13,7 @@ import pytest
 from lightspeed_authoring.notebooks import BuildError
 from lightspeed_authoring.solved import solved
 from lightspeed_class.handout.nbgrader import export_nbgrader
-from lightspeed_class.intake.notebooks import Assignment
+from lightspeed_class.notebooks import Assignment
 from lightspeed_course.practice.questions import question
 
 ROOT = Path(__file__).parents[2]

@@ -10,7 +10,7 @@ from scored import Page, assignment_of, graded, right
 
 from lightspeed_class.class_folder import Course, CourseError, new
 from lightspeed_class.gradebook.book import Gradebook
-from lightspeed_class.intake.lateness import Lateness, Rule, late, settle
+from lightspeed_class.lateness import Lateness, Rule, late, settle
 from lightspeed_class.reports.export import export_csv
 from lightspeed_class.reports.feedback import write_feedback
 from lightspeed_class.reports.results import outcomes

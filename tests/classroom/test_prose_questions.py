@@ -13,16 +13,17 @@ from test_marking_desk import notebook as packed
 
 from lightspeed_class.class_folder import CourseError, new
 from lightspeed_class.gradebook.book import Gradebook
-from lightspeed_class.grading.grade import BY_HAND, Graded, Score, refused, repriced
+from lightspeed_class.grading.grade import refused, repriced
 from lightspeed_class.handout.prose_notebook import BLANK, write
-from lightspeed_class.intake.notebooks import Assignment, all_cells
-from lightspeed_class.intake.prose import answer
 from lightspeed_class.marking_desk import cards
+from lightspeed_class.notebooks import Assignment, all_cells
+from lightspeed_class.prose import answer
 from lightspeed_class.reports.class_report import statistics
 from lightspeed_class.reports.class_report_page import to_html
 from lightspeed_class.reports.export import KINDS, Unmarked, export_csv
 from lightspeed_class.reports.feedback import write_feedback
 from lightspeed_class.reports.results import Outcome
+from lightspeed_class.score import BY_HAND, Graded, Score
 from lightspeed_cli import main
 
 NAME, WHY, RIDGE = "02_roofline", "prose.why", "roofline.ridge"  # the desk's fixture has this name

@@ -14,7 +14,7 @@ from lightspeed_class import class_folder as courses
 from lightspeed_class.class_folder import Course, CourseError
 from lightspeed_class.handout import release as releases
 from lightspeed_class.handout.release import ABOUT, REVEALING, SETUP, find, notebook_for, release
-from lightspeed_class.intake.notebooks import Assignment
+from lightspeed_class.notebooks import Assignment
 from lightspeed_course.practice.questions import question
 from lightspeed_course.workspace import course_root
 

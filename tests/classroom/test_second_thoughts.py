@@ -14,8 +14,8 @@ from lightspeed_class.gradebook.book import Gradebook
 from lightspeed_class.gradebook.schema import MIGRATIONS
 from lightspeed_class.intake.collect import collect
 from lightspeed_class.intake.kept_files import put_aside
-from lightspeed_class.intake.lateness import late
 from lightspeed_class.intake.origins import remarks
+from lightspeed_class.lateness import late
 from lightspeed_class.reports.results import outcomes
 from lightspeed_cli import main
 

@@ -17,7 +17,7 @@ import httpx
 
 from lightspeed.errors import meant
 from lightspeed_class.class_folder import SETTINGS, CourseError
-from lightspeed_class.intake.notebooks import LARGEST, TOO_LARGE, Refused
+from lightspeed_class.notebooks import LARGEST, TOO_LARGE, Refused
 
 TOKEN = "LIGHTSPEED_CANVAS_TOKEN"
 HERE = ("127.0.0.1", "::1")  # where plain http reaches nobody else

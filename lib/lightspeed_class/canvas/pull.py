@@ -14,9 +14,9 @@ from datetime import datetime
 
 from lightspeed_class.class_folder import CourseError, write_whole
 from lightspeed_class.intake.collect import take_in
-from lightspeed_class.intake.lateness import CANVAS, FROM_CANVAS, canvas_name
 from lightspeed_class.intake.match_submissions import squash
 from lightspeed_class.intake.unpack import Item, clean
+from lightspeed_class.lateness import CANVAS, FROM_CANVAS, canvas_name
 
 BY = "Canvas"
 HEADINGS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Integration ID", "Email", "Section")

@@ -18,7 +18,8 @@ from lightspeed_class.canvas.client import AGAIN, Unsure
 from lightspeed_class.canvas.pull import seconds
 from lightspeed_class.class_folder import CourseError
 from lightspeed_class.reports.export import refuse_outdated, refuse_unmarked
-from lightspeed_class.reports.results import number, outcomes
+from lightspeed_class.reports.results import outcomes
+from lightspeed_class.score import number
 
 GRADED = ("points", "percent", "letter_grade", "gpa_scale")
 EXCUSED = "EX"

@@ -23,10 +23,10 @@ from lightspeed_class.gradebook.records import (
     standing,
 )
 from lightspeed_class.gradebook.roster import Roster
-from lightspeed_class.grading.grade import Graded, Score
-from lightspeed_class.intake.lateness import Lateness, how_late, settle
-from lightspeed_class.intake.notebooks import Assignment
-from lightspeed_class.intake.prose import Prose
+from lightspeed_class.lateness import Lateness, how_late, settle
+from lightspeed_class.notebooks import Assignment
+from lightspeed_class.prose import Prose
+from lightspeed_class.score import Graded, Score
 
 
 class Gradebook(Roster):

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from lightspeed_class.gradebook.file import GradebookFile
 from lightspeed_class.gradebook.records import Decision, Item, Manual, standing
 from lightspeed_class.gradebook.schema import Changed
-from lightspeed_class.intake.lateness import Rule
+from lightspeed_class.lateness import Rule
 
 
 class Marks(GradebookFile):

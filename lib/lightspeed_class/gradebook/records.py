@@ -6,8 +6,8 @@ import math
 import re
 from dataclasses import dataclass, field, replace
 
-from lightspeed_class.grading.grade import BY_HAND, Graded, Score
-from lightspeed_class.intake.lateness import Lateness
+from lightspeed_class.lateness import Lateness
+from lightspeed_class.score import BY_HAND, Graded, Score
 
 
 @dataclass(frozen=True)

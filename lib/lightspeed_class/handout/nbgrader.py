@@ -17,7 +17,7 @@ from pathlib import Path
 import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from lightspeed_class.intake.notebooks import Assignment
+from lightspeed_class.notebooks import Assignment
 from lightspeed_course.practice.questions import question
 
 SCHEMA_VERSION = 3  # nbgrader 0.6 to 0.9.6 at least

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lightspeed_class.class_folder import CourseError
 from lightspeed_class.handout.own_notebook import write_notebook
-from lightspeed_class.intake.prose import NAME, PROSE, TAG
+from lightspeed_class.prose import NAME, PROSE, TAG
 
 BLANK = "*Write here, in place of this line. A person reads and marks it.*"
 

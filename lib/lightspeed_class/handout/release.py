@@ -32,9 +32,9 @@ from pathlib import Path
 from lightspeed_class.class_folder import CourseError, exercises, write_whole
 from lightspeed_class.handout.handout_list import write_handout
 from lightspeed_class.intake.match_submissions import People
-from lightspeed_class.intake.notebooks import checks
-from lightspeed_class.intake.prose import name_of
+from lightspeed_class.notebooks import checks
 from lightspeed_class.posed import posed
+from lightspeed_class.prose import name_of
 from lightspeed_class.roster import IDENTIFIERS
 from lightspeed_course.practice.own_numbers import SALT, seal
 from lightspeed_course.practice.questions import INCIDENT, UnknownQuestion, question

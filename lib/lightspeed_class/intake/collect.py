@@ -21,12 +21,12 @@ from lightspeed_class.class_folder import CourseError
 from lightspeed_class.gradebook.records import Submission
 from lightspeed_class.intake.gradescope_export import signed
 from lightspeed_class.intake.kept_files import KeptFiles, shown
-from lightspeed_class.intake.lateness import FROM_WORKSHEET, late
 from lightspeed_class.intake.match_submissions import BY_ID, MOODLE, People
 from lightspeed_class.intake.moodle_worksheet import has_no_time, worksheets
-from lightspeed_class.intake.notebooks import Refused, code_cells
 from lightspeed_class.intake.origins import BY_ID_ALONE, Origins, same_bytes
 from lightspeed_class.intake.unpack import items
+from lightspeed_class.lateness import FROM_WORKSHEET, late
+from lightspeed_class.notebooks import Refused, code_cells
 
 CHECKED = re.compile(rb"""check\(\s*\\?["']([a-z][a-z0-9]*\.[a-z]\w*)""")
 

@@ -8,8 +8,8 @@ import contextlib
 from datetime import datetime
 
 from lightspeed_class.class_folder import CourseError
-from lightspeed_class.intake.lateness import FROM_WORKSHEET
 from lightspeed_class.intake.match_submissions import People
+from lightspeed_class.lateness import FROM_WORKSHEET
 from lightspeed_class.roster import rows_of
 
 WORKSHEET_TIMES = (

@@ -10,8 +10,8 @@ import binascii
 import re
 from dataclasses import dataclass
 
-from lightspeed_class.intake.notebooks import homes, text_of
-from lightspeed_class.intake.prose import written
+from lightspeed_class.notebooks import homes, text_of
+from lightspeed_class.prose import written
 
 ORDERS = ("question", "student")
 PICTURES = ("image/png", "image/jpeg", "image/gif", "image/svg+xml")

@@ -13,12 +13,13 @@ from tornado.web import HTTPError
 
 from lightspeed_class.gradebook.schema import Changed
 from lightspeed_class.intake.origins import Origins
-from lightspeed_class.intake.prose import answer
 from lightspeed_class.marking_desk import cards
 from lightspeed_class.marking_desk.request import Page, link
 from lightspeed_class.posed import posed
+from lightspeed_class.prose import answer
 from lightspeed_class.reports.feedback import cells_of, seed_of, stops, told_notes, told_question
-from lightspeed_class.reports.results import Outcome, number, said
+from lightspeed_class.reports.results import Outcome, said
+from lightspeed_class.score import number
 
 LONGEST, MOST_POINTS = 10_000, 1e6
 _NOTHING = (None, [], "")

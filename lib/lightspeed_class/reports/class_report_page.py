@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lightspeed_class.class_folder import write_whole
 from lightspeed_class.reports.class_report import FEWEST, histogram, opening, statistics, times
-from lightspeed_class.reports.results import number, short
+from lightspeed_class.score import number, short
 from lightspeed_show.format import plain, si
 from lightspeed_show.html import page
 

@@ -71,7 +71,7 @@ def _policies(result):
 
 def _show_status(course, book, name, section):
     from lightspeed_class.intake.kept_files import put_aside
-    from lightspeed_class.intake.lateness import late
+    from lightspeed_class.lateness import late
 
     results = [r for r in book.results(name, section=section) if not r.student.left]
     here = {r.student.id for r in results}

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lightspeed_class.intake.prose import Prose, prose_at
+from lightspeed_class.prose import Prose, prose_at
 from lightspeed_course.practice.questions import question
 
 LARGEST = 16 << 20  # bytes of a notebook; with many figures it has one or two million
