@@ -11,7 +11,7 @@ import pytest
 from scored import Page, assignment_of, graded, right, wrong
 from test_marking_desk import NAME, Browser, code, desk, notebook  # noqa: F401
 
-from lightspeed_class.class_folder import Course, CourseError, new
+from lightspeed_class.class_folder import ClassError, ClassFolder, new
 from lightspeed_class.gradebook.book import Gradebook
 from lightspeed_class.handout.release import notebook_for
 from lightspeed_class.intake.collect import collect
@@ -239,8 +239,8 @@ def test_verbs_and_slips(tmp_path, capsys, monkeypatch):
         assert status == 2 and told in out
     (course.root / "class.toml").write_text(f'alone = ["{NAME}"]')
     assert say("status")[0] == 0
-    with Course.find(course.root).book() as book:
+    with ClassFolder.find(course.root).book() as book:
         assert book.teams(NAME)["ada"] == ("ada",)
-    with pytest.raises(CourseError):
+    with pytest.raises(ClassError):
         (course.root / "class.toml").write_text("alone = [3]")
-        Course.find(course.root)
+        ClassFolder.find(course.root)

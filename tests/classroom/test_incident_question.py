@@ -7,7 +7,7 @@ import json
 import pytest
 from scored import Page
 
-from lightspeed_class.class_folder import Course, new
+from lightspeed_class.class_folder import ClassFolder, new
 from lightspeed_class.grading.batch import grade_all
 from lightspeed_class.grading.grade import grade, repriced
 from lightspeed_class.handout.release import notebook_for
@@ -194,7 +194,7 @@ assert not found, "Breach"
 def test_from_release_to_feedback(course, path):
     folder = course.root
     assert main(["class", "release", str(path), "--class", str(folder)]) == 0
-    with Course.find(folder).book() as book:
+    with ClassFolder.find(folder).book() as book:
         for student, seed in ((s.id, s.seed) for s in book.students()):
             truth = posed(ID, seed, book.secret)
             file = folder / "released" / NAME / "v1" / student / f"{NAME}.ipynb"
