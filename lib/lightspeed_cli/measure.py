@@ -2,7 +2,6 @@
 dated record.
 """
 
-import contextlib
 import os
 import sys
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 from lightspeed.errors import meant
 from lightspeed_cli.argument_types import count, seconds
 from lightspeed_cli.errors import UserError, cause
+from lightspeed_show.new_file import write_new
 
 VERBS = """verbs:
   all                 every part (the default); one that this machine cannot give is named and
@@ -156,19 +156,16 @@ def _keep(said, report, options):
             )
             continue
         print(f"Record: {path}")
-        with contextlib.suppress(FileExistsError):
-            try:
-                page = path.with_suffix(".html")
-                with page.open("x", encoding="utf-8") as file:
-                    file.write(report.to_html(said))
-                print(f"Page:   {page}")
-            except OSError as failure:
-                page.unlink(missing_ok=True)
-                print(
-                    f"Its page could not be written: {failure.strerror or failure}. Later:"
-                    f" lightspeed measure show {path} --page FILE",
-                    file=sys.stderr,
-                )
+        try:
+            page = path.with_suffix(".html")
+            write_new(page, report.to_html(said))
+            print(f"Page:   {page}")
+        except OSError as failure:
+            print(
+                f"Its page could not be written: {failure.strerror or failure}. Later:"
+                f" lightspeed measure show {path} --page FILE",
+                file=sys.stderr,
+            )
         return 1 if options.into and folder != first else 0  # kept, but not where it was asked for
     print(
         "Here it is; save it, or measure again with --into a folder that can be written:",
@@ -248,8 +245,7 @@ def _write(path, make):
     if not path:
         return
     try:
-        with open(path, "x", encoding="utf-8") as file:  # never over a file that is there
-            file.write(make())
+        write_new(path, make())
     except OSError as failure:
         raise UserError(cause(failure)) from failure
     print(f"Page: {path}")

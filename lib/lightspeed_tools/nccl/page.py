@@ -105,13 +105,6 @@ def to_json(paths, files):
     return json.dumps({"files": told, "compared": pairs}, indent=1, allow_nan=False)
 
 
-def write_page(path, files, names):
-    """Write the page of judged runs; never over a file that is there (OSError)."""
-    runs = [run for found in files for run in found]
-    with open(path, "x", encoding="utf-8") as new:
-        new.write(to_html(runs, " and ".join(Path(name).name for name in names)))
-
-
 def to_html(runs, name):
     """One page for the judged runs of a file: the same input gives the same bytes."""
     return html_page(

@@ -24,6 +24,7 @@ import re
 from importlib.resources import files
 from pathlib import Path
 
+from lightspeed_show.new_file import write_new
 from lightspeed_tools.measure.instruments.timing import Missing, Quantity
 
 SCHEMA = 1
@@ -142,14 +143,7 @@ def save(record, into=None):
     while True:
         path = into / (f"{stem}.json" if number == 1 else f"{stem}-{number}.json")
         try:
-            with path.open("x", encoding="utf-8") as file:
-                try:
-                    file.write(text)
-                    file.flush()
-                    os.fsync(file.fileno())
-                except BaseException:
-                    path.unlink()
-                    raise
+            write_new(path, text)
             return path
         except FileExistsError:
             number += 1
