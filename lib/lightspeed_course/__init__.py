@@ -1,5 +1,4 @@
-"""What makes a page live: drawings, explorers, questions, measurements, and the tools that build
-the course.
+"""What makes a page live: drawings, explorers, questions, measurements.
 
     from lightspeed_course import ask, check, figure, predict, reveal, table
 
@@ -20,18 +19,10 @@ __getattr__, __dir__, __all__ = lazy(
         ".practice.today": ("today",),
         ".practice.incident_question": ("incident_sheet",),
         ".practice.incident_room": ("incident",),
+        ".content.wrong_claims": ("gallery",),
         "lightspeed_show.format": ("human_time", "plain", "si"),
         "lightspeed_show.chart": (
-            "Area",
-            "Axis",
-            "Bars",
-            "Boxes",
-            "Chart",
-            "Line",
-            "Points",
-            "Rule",
-            "Span",
-            "Text",
+            "Area", "Axis", "Bars", "Boxes", "Chart", "Line", "Points", "Rule", "Span", "Text",
             "human_axis",
         ),
         "lightspeed_show.roof": ("roof_chart",),
@@ -40,13 +31,26 @@ __getattr__, __dir__, __all__ = lazy(
         "lightspeed_show.explore": ("Choice", "LogSlider", "Slider", "Toggle", "View", "explorer"),
         "lightspeed_models.evidence.residuals": ("weigh",),
         "lightspeed_models.evidence.page": ("residual_chart",),
+        "lightspeed_models.evidence.sets": ("dataset",),
+        "lightspeed_models.evidence.nccl_pictures": (
+            "busbw_over_nodes", "busbw_over_size", "residual_rows",
+        ),
         "lightspeed_tools.measure.records.record": ("shipped",),
         "lightspeed_tools.measure.pages.record_tables": (
-            "compare_here",
-            "measure_here",
-            "row",
-            "show_recorded",
+            "compare_here", "measure_here", "row", "show_recorded",
         ),
-        ".content.wrong_claims": ("gallery",),
+        "lightspeed_tools.measure.pages.loss_figures": ("loss_figure", "loss_table"),
+        "lightspeed_tools.measure.pages.machine_figures": (
+            "in_flight", "ladder_figure", "ladder_findings", "peaks_table", "products_table",
+            "roofline_figure", "roofline_table", "sums_table",
+        ),
+        "lightspeed_tools.measure.pages.network_figures": (
+            "collectives_figure", "collectives_findings", "collectives_table", "network_figure",
+            "network_findings", "split_figure", "split_table",
+        ),
+        "lightspeed_tools.measure.pages.scaling_figures": (
+            "queueing_latency", "queueing_little", "queueing_omission", "queueing_tail",
+            "scaling_figure", "scaling_findings", "scaling_table",
+        ),
     },
-)
+)  # fmt: skip
