@@ -11,10 +11,8 @@ on inputs that are drawn from a secret, for this student and submission, once th
 from __future__ import annotations
 
 import hashlib
-import json
-import math
 import platform
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from functools import cache
 from importlib.metadata import version
 
@@ -23,52 +21,20 @@ from lightspeed_class.grading.decode import decode
 from lightspeed_class.grading.hidden_inputs import hidden
 from lightspeed_class.grading.run import Run
 from lightspeed_class.grading.sandbox import COURSE, Limits, Sandbox
-from lightspeed_class.intake.notebooks import Refused, code_cells
+from lightspeed_class.notebooks import Refused, code_cells
 from lightspeed_class.posed import posed
+from lightspeed_class.score import BY_HAND, Graded, Score, fingerprint
 from lightspeed_course.practice.check import diagnose
 
-BY_HAND = "by hand"  # the kind of a score that is none yet: people mark the question
-PACKAGES = ("lightspeed", "lightspeed_course", "lightspeed_class")
+PACKAGES = (
+    "lightspeed",
+    "lightspeed_show",
+    "lightspeed_models",
+    "lightspeed_tools",
+    "lightspeed_course",
+    "lightspeed_class",
+)
 UNREACHED = "Not reached: the program ended, or was ended, before the end of this cell."
-
-
-@dataclass(frozen=True)
-class Score:
-    """What an answer earned. `kind`, `name` and `message` are the diagnosis; `found`: check,
-    cell, name or nothing.
-    """
-
-    question: str
-    points: float
-    out_of: float
-    kind: str
-    name: str = ""
-    message: str = ""
-    given: str = ""
-    found: str = ""
-    share: float | None = None  # of the points, where it is not all or nothing
-
-
-@dataclass(frozen=True)
-class Graded:
-    """All that became of a submission. `status` is ok, refused or why the program ended; `notes`
-    are for the student; `late`: something ran out of time.
-    """
-
-    status: str
-    scores: tuple[Score, ...]
-    notes: tuple[str, ...]
-    record: dict
-    late: bool = field(default=False, compare=False)
-
-    @property
-    def points(self):
-        return math.fsum(s.points for s in self.scores)
-
-    @property
-    def digest(self):
-        """Equal for equal results."""
-        return _hash([self.status, [vars(s) for s in self.scores]])
 
 
 def grade(content, assignment, seed=None, secret="", limits=None, isolated=True):
@@ -80,7 +46,7 @@ def grade(content, assignment, seed=None, secret="", limits=None, isolated=True)
         "submission": hashlib.sha256(content).hexdigest(),
         "assignment": identity(assignment),
         "seed": seed,
-        "secret": _hash(secret),
+        "secret": fingerprint(secret),
         "grader": grader(),
         "environment": environment(),
         "limits": asdict(limits),
@@ -126,7 +92,7 @@ def _earned(score):
 
 def identity(assignment):
     """A hash of what is asked, and for how many points."""
-    return _hash([assignment.name, assignment.cells, assignment.points])
+    return fingerprint([assignment.name, assignment.cells, assignment.points])
 
 
 def refused(reason, assignment, record=None):
@@ -199,7 +165,7 @@ def grader():
     files = [
         f for f in files if f.suffix in (".py", ".toml", ".txt") and "_delivered" not in f.parts
     ]
-    return _hash(
+    return fingerprint(
         [[str(f.relative_to(home)), hashlib.sha256(f.read_bytes()).hexdigest()] for f in files]
     )
 
@@ -213,7 +179,3 @@ def environment():
         "system": f"{platform.system()} {platform.machine()}",
         **packages,
     }
-
-
-def _hash(value):
-    return hashlib.sha256(json.dumps(value, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
