@@ -72,10 +72,10 @@ def test_a_chapter_opens_elsewhere_where_the_course_has_a_public_repository(tmp_
             "/chapters/02_roofline.ipynb)"
         )
     script = Path(__file__).parents[2] / ".binder" / "postBuild"
-    readme = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+    doc = (Path(__file__).parents[2] / "docs/web.md").read_text("utf-8")
     for line in script.read_text("utf-8").splitlines():
         if "pip install" in line:
-            assert line.removeprefix("python") in readme, "Binder installs as README says"
+            assert line.removeprefix("python") in doc, "Binder installs as docs/web.md says"
 
 
 def test_a_chapter_brings_the_course_to_colab_and_does_nothing_elsewhere(tmp_path, monkeypatch):
@@ -97,8 +97,8 @@ def test_a_chapter_brings_the_course_to_colab_and_does_nothing_elsewhere(tmp_pat
     assert shell.run_cell(added.source).success and not asked
     monkeypatch.setitem(sys.modules, "google.colab", ModuleType("google.colab"))
     assert shell.run_cell(added.source).success and len(asked) == 1
-    readme = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
-    assert "%pip " + asked[0].replace("someone/course", "OWNER/NAME") in readme
+    doc = (Path(__file__).parents[2] / "docs/web.md").read_text("utf-8")
+    assert "%pip " + asked[0].replace("someone/course", "OWNER/NAME") in doc
 
 
 def test_without_node_it_says_how_to_get_it(monkeypatch):
