@@ -738,9 +738,9 @@ ask("numbers.token_energy")
 
 # %%
 from lightspeed_course import compare_here, measure_here, row, shipped, show_recorded
-from lightspeed_course.measure import find as find_quantity
-from lightspeed_course.measure.environment import usable_cores
-from lightspeed_course.measure.pages.machine_figures import (
+from lightspeed_tools.measure import find as find_quantity
+from lightspeed_tools.measure.environment import usable_cores
+from lightspeed_tools.measure.pages.machine_figures import (
     in_flight,
     ladder_figure,
     ladder_findings,

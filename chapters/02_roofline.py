@@ -21,7 +21,7 @@ from lightspeed_course import (
     ask, Axis, Chart, figure, Line, Points, predict, residual_chart, reveal, roof_chart, Rule, si,
     Span, sweep, table, weigh,
 )
-from lightspeed_course.evidence.pairings.products import in_both, left_out, SET_BY
+from lightspeed_models.evidence.pairings.products import in_both, left_out, SET_BY
 from lightspeed.roofline import *
 
 # %% [markdown]
@@ -895,9 +895,9 @@ table(
 
 # %%
 from lightspeed_course import measure_here, shipped
-from lightspeed_course.measure.instruments.kernels import FLOPS, PASSES
-from lightspeed_course.measure.instruments.roofline import roof as roof_of
-from lightspeed_course.measure.pages.machine_figures import (
+from lightspeed_tools.measure.instruments.kernels import FLOPS, PASSES
+from lightspeed_tools.measure.instruments.roofline import roof as roof_of
+from lightspeed_tools.measure.pages.machine_figures import (
     peaks_table,
     roofline_figure,
     roofline_table,

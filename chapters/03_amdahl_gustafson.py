@@ -25,8 +25,8 @@ import numpy as np
 from lightspeed.catalog import accelerator, find, link
 from lightspeed_course import Axis, Bars, Chart, Line, Points, Rule, figure, human_time, si, sweep
 from lightspeed_course import ask, cards, predict, residual_chart, reveal, table, weigh
-from lightspeed_course.models.fits import fit_usl
-from lightspeed_course.profiles import read_profile, scaling_runs
+from lightspeed_models.fits import fit_usl
+from lightspeed_models.profiles import read_profile, scaling_runs
 from lightspeed.roofline import transfer_time
 from lightspeed.scaling import *
 from lightspeed.training import *
@@ -1084,12 +1084,12 @@ ask("training.large_batch")
 
 # %%
 from lightspeed_course import measure_here, shipped
-from lightspeed_course.measure.pages.scaling_figures import (
+from lightspeed_tools.measure.pages.scaling_figures import (
     scaling_figure,
     scaling_findings,
     scaling_table,
 )
-from lightspeed_course.measure.instruments.scaling import PARTS
+from lightspeed_tools.measure.instruments.scaling import PARTS
 
 pieces = sum(PARTS["wait"])
 first = PARTS["wait"][0] / pieces

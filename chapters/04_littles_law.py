@@ -25,8 +25,8 @@ import numpy as np
 from lightspeed.catalog import accelerator, find, number
 from lightspeed_course import Area, Axis, Bars, Chart, Line, Points, Rule, figure, human_time, si
 from lightspeed_course import ask, predict, residual_chart, reveal, sweep, table, weigh
-from lightspeed_course.evidence.pairings.arrivals import BLOCK, variation
-from lightspeed_course.simulators.queue_simulation import (
+from lightspeed_models.evidence.pairings.arrivals import BLOCK, variation
+from lightspeed_models.simulators.queue_simulation import (
     batch_means,
     number_inside,
     observed,
@@ -1178,13 +1178,13 @@ si(step, "s")
 
 # %%
 from lightspeed_course import measure_here, shipped
-from lightspeed_course.measure.pages.scaling_figures import (
+from lightspeed_tools.measure.pages.scaling_figures import (
     queueing_latency,
     queueing_little,
     queueing_omission,
     queueing_tail,
 )
-from lightspeed_course.measure.instruments.queueing_load import CLOSED, LOADS
+from lightspeed_tools.measure.instruments.queueing_load import CLOSED, LOADS
 
 rows = [[mm1(level, 1).W, md1(level, 1).W, mmc(4 * level, 1, 4).W] for level in LOADS]
 table(
@@ -1275,8 +1275,8 @@ other = shipped()["intel_xeon_2core"]
 queueing_little(other)
 
 # %%
-from lightspeed_course.measure.instruments.queueing_results import little, overheads
-from lightspeed_course.measure.records.record import quantities
+from lightspeed_tools.measure.instruments.queueing_results import little, overheads
+from lightspeed_tools.measure.records.record import quantities
 
 found = [quantities(machine) for machine in (recorded, other)]
 table(

@@ -25,7 +25,7 @@ from lightspeed_course.explorers.number_line import explore_number_line
 from lightspeed_course.explorers.precision import number as written
 from lightspeed_course import ask, Axis, Bars, Chart, figure, Line, Points, predict, residual_chart
 from lightspeed_course import reveal, Rule, si, table, Text, weigh
-from lightspeed_course.simulators.sums import accumulate
+from lightspeed_models.simulators.sums import accumulate
 from lightspeed.precision import *
 from lightspeed.quantization import *
 from lightspeed.roofline import *
@@ -1556,8 +1556,8 @@ ask("quantization.share_of_the_promise", seed="first")
 
 # %%
 from lightspeed_course import measure_here, shipped
-from lightspeed_course.measure.instruments.precision import SUMMED, predicted_sum_error, sum_bound
-from lightspeed_course.measure.pages.machine_figures import products_table, sums_table
+from lightspeed_tools.measure.instruments.precision import SUMMED, predicted_sum_error, sum_bound
+from lightspeed_tools.measure.pages.machine_figures import products_table, sums_table
 
 SUMMED
 

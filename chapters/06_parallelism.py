@@ -33,13 +33,13 @@ from lightspeed.roofline import transfer_time
 from lightspeed.transformer import transformer
 from lightspeed_course import Axis, Bars, Chart, Line, Points, Rule, figure, human_time, si, sweep
 from lightspeed_course import Boxes, Text, ask, predict, residual_chart, reveal, table, weigh
-from lightspeed_course.evidence.pairings.training import judge_memory, regret, sweep as swept_runs
-from lightspeed_course.evidence.sets import dataset
-from lightspeed_course.models.plan import Plan, machine
-from lightspeed_course.models.stack import stack
-from lightspeed_course.models.training_runs import calibration, fit_share, predicted, training_runs
-from lightspeed_course.models.training_step import memory_use, step
-from lightspeed_course.simulators.schedules import order, simulate
+from lightspeed_models.evidence.pairings.training import judge_memory, regret, sweep as swept_runs
+from lightspeed_models.evidence.sets import dataset
+from lightspeed_models.plan import Plan, machine
+from lightspeed_models.stack import stack
+from lightspeed_models.training_runs import calibration, fit_share, predicted, training_runs
+from lightspeed_models.training_step import memory_use, step
+from lightspeed_models.simulators.schedules import order, simulate
 
 # %% [markdown]
 # ## ◆ Before you read on
@@ -1482,8 +1482,8 @@ table(
 
 # %%
 from lightspeed_course import measure_here, shipped
-from lightspeed_course.measure.instruments.split_mlp import FLOPS, HIDDEN, TOKENS, WIDTH
-from lightspeed_course.measure.pages.network_figures import split_figure, split_table
+from lightspeed_tools.measure.instruments.split_mlp import FLOPS, HIDDEN, TOKENS, WIDTH
+from lightspeed_tools.measure.pages.network_figures import split_figure, split_table
 
 work = {k: {how: FLOPS[how] / 2 * k * WIDTH * HIDDEN for how in FLOPS} for k in TOKENS}
 rows = [

@@ -33,10 +33,10 @@ from lightspeed.catalog import find, link, number
 from lightspeed.collectives import *
 from lightspeed_course import Area, Axis, Chart, Line, Points, Rule
 from lightspeed_course import ask, figure, predict, residual_chart, reveal, si, sweep, table, weigh
-from lightspeed_course.evidence.nccl_pictures import busbw_over_nodes, busbw_over_size
-from lightspeed_course.evidence.nccl_pictures import residual_rows
-from lightspeed_course.evidence.peers import percentile
-from lightspeed_course.nccl_report.published import spread as nine_of_ten
+from lightspeed_models.evidence.nccl_pictures import busbw_over_nodes, busbw_over_size
+from lightspeed_models.evidence.nccl_pictures import residual_rows
+from lightspeed_models.evidence.peers import percentile
+from lightspeed_tools.nccl.published import spread as nine_of_ten
 
 # %%
 per_node, nodes, message, asked = 8, 125, 16e9, 156e9
@@ -86,8 +86,8 @@ predict("nccl.share_of_line", ..., seed="said")
 # follow one chunk on its way.
 
 # %%
-from lightspeed_course.simulators.allreduce import states
-from lightspeed_course.simulators.ring import run_ring
+from lightspeed_models.simulators.allreduce import states
+from lightspeed_models.simulators.ring import run_ring
 from lightspeed_course.explorers.allreduce import explore_all_reduce, explore_switch, explore_tree
 
 explore_all_reduce()
@@ -305,8 +305,8 @@ reveal("nccl.share_of_line", seed="said")
 # {{because algebra: the count above, with a node for a rank}} Both counts, beside a public run:
 
 # %%
-from lightspeed_course.models.nccl_fit import calibrate, measurements, residuals
-from lightspeed_course.models.nccl_fit import predict as expected_by_model
+from lightspeed_models.nccl_fit import calibrate, measurements, residuals
+from lightspeed_models.nccl_fit import predict as expected_by_model
 
 p5 = [row for row in measurements() if row.series == "p5_all_reduce"]
 published = {row.nodes: algbw(row.size, row.time) for row in p5 if row.size == 2**33}
@@ -610,8 +610,8 @@ ask("nccl.alltoall_across", seed="chapter")
 # bandwidth. They change from release to release; the next table names the one that this page uses.
 
 # %%
-from lightspeed_course.models.nccl_tuner import NET_OVERHEAD, NEWEST, PLATEAU, PROTOCOLS
-from lightspeed_course.models.nccl_tuner import nccl_choices, nccl_time, ring_latency, tree_latency
+from lightspeed_models.nccl_tuner import NET_OVERHEAD, NEWEST, PLATEAU, PROTOCOLS
+from lightspeed_models.nccl_tuner import nccl_choices, nccl_time, ring_latency, tree_latency
 
 overhead, steady = NET_OVERHEAD["amd"], 370e9
 one_node = [[ring_latency(8, 1, protocol=p), tree_latency(8, 1, p)] for p in PROTOCOLS]
@@ -698,7 +698,7 @@ ring_latency(n, nodes, **hosts), declared
 # that you can measure.
 #
 # NCCL prints what it charged your own job with `NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,TUNING`;
-# `lightspeed_course.nccl_report.tuning_log` reads that.
+# `lightspeed_tools.nccl.tuning_log` reads that.
 #
 # ## ◆ Try it
 #
@@ -1068,10 +1068,10 @@ round(best_share, 2), round(within, 2)
 # not normal:
 
 # %%
-from lightspeed_course.nccl_report.judge import judge_report
-from lightspeed_course.nccl_report.log import parse
-from lightspeed_course.nccl_report.machine import described
-from lightspeed_course.nccl_report.words import in_words
+from lightspeed_tools.nccl.judge import judge_report
+from lightspeed_tools.nccl.log import parse
+from lightspeed_tools.nccl.machine import described
+from lightspeed_tools.nccl.sentences import in_words
 
 (run,) = parse(HEAD + row(message, asked, n))
 judged = judge_report(run, described("p5"), ranks=n, nodes=nodes)
@@ -1150,7 +1150,7 @@ table(
 
 # %%
 from lightspeed_course import measure_here, shipped
-from lightspeed_course.measure.pages.network_figures import (
+from lightspeed_tools.measure.pages.network_figures import (
     collectives_figure,
     collectives_findings,
     collectives_table,
@@ -1212,7 +1212,7 @@ collectives_findings(mine)
 # large one? And the tree? By the formulas of this chapter:
 
 # %%
-from lightspeed_course.measure.instruments.network import NODES, RATE, SIZES
+from lightspeed_tools.measure.instruments.network import NODES, RATE, SIZES
 
 steps = {k: [float(law(0.0, k, 1.0, 1.0)) for law in (ring_time, tree_time)] for k in NODES}
 bytes_sent = {k: [float(law(1.0, k, 1.0)) for law in (ring_time, tree_time)] for k in NODES}

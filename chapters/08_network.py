@@ -176,7 +176,7 @@ timer = roce.timeout * wire / packet  # in packet times
 # %%
 from random import Random
 
-from lightspeed_course.simulators.network_simulation import simulate_transport
+from lightspeed_models.simulators.network_simulation import simulate_transport
 
 runs = {
     loss: simulate_transport("go_back_n", 60_000, loss, round(window), Random(8))
@@ -390,8 +390,8 @@ ask("network.pause_threshold", seed="chapter")
 # $R_{AI}$. How deep it cuts is revised after each time $\tau'$. {{because definition}}
 
 # %%
-from lightspeed_course.simulators.congestion import dcqcn_fluid, dcqcn_resting
-from lightspeed_course.simulators.network_simulation import DCQCN, Port, Senders, simulate_incast
+from lightspeed_models.simulators.congestion import dcqcn_fluid, dcqcn_resting
+from lightspeed_models.simulators.network_simulation import DCQCN, Port, Senders, simulate_incast
 
 marks = (float(paper.kmin), float(paper.kmax), float(paper.pmax))
 port = Port(float(paper.line), marks=marks, pause=4.9e6)
@@ -739,8 +739,8 @@ table(
 
 # %%
 from lightspeed_course import measure_here, shipped
-from lightspeed_course.measure.instruments.lossy import DELAY, LOSSES, SLOT, WINDOW
-from lightspeed_course.measure.pages.loss_figures import loss_figure, loss_table
+from lightspeed_tools.measure.instruments.lossy import DELAY, LOSSES, SLOT, WINDOW
+from lightspeed_tools.measure.pages.loss_figures import loss_figure, loss_table
 
 # %% tags=["figure"]
 table(

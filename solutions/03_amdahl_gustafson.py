@@ -14,8 +14,8 @@ import numpy as np
 
 from lightspeed.catalog import accelerator
 from lightspeed_course import ask, check
-from lightspeed_course.models.fits import fit_usl
-from lightspeed_course.profiles import scaling_runs
+from lightspeed_models.fits import fit_usl
+from lightspeed_models.profiles import scaling_runs
 from lightspeed.scaling import *
 from lightspeed.training import *
 

@@ -10,8 +10,8 @@ def add(parser):
 
 def run(options):
     """Print what differs; the exit status is 1 if anything does."""
-    from lightspeed_course.authoring import new, statements
-    from lightspeed_course.authoring.check import check_course
+    from lightspeed_authoring import new, statements
+    from lightspeed_authoring.freshness import check_course
 
     # What is not written yet is found at once; comparing takes minutes and would find less.
     if left := [] if options.names else list(new.todos()):

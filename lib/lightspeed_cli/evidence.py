@@ -20,14 +20,14 @@ def add(parser):
 
 def run(options):
     """Print what the measurements say of the laws that were asked for."""
-    from lightspeed_course.evidence import report
+    from lightspeed_models.evidence import report
 
     try:
         found, missing = report.run(options.what, options.data)
         if options.json:
             _write(options.json, json.dumps(list(map(report.as_json, found)), indent=1) + "\n")
         if options.html:
-            from lightspeed_course.evidence.page import to_html
+            from lightspeed_models.evidence.page import to_html
 
             _write(options.html, to_html(found))
     except ModuleNotFoundError as error:

@@ -28,10 +28,10 @@ from pathlib import Path
 from lightspeed.errors import BadArgument
 from lightspeed.transformer import Transformer, transformer
 from lightspeed_cli.errors import UserError
-from lightspeed_course.models.plan import Plan, machine
-from lightspeed_course.models.stack import BOUND, Stack, stack
-from lightspeed_course.models.stack_fit import HEALTHY, Timed, fit_stack, impossible
-from lightspeed_course.show import si
+from lightspeed_models.plan import Plan, machine
+from lightspeed_models.stack import BOUND, Stack, stack
+from lightspeed_models.stack_fit import HEALTHY, Timed, fit_stack, impossible
+from lightspeed_show import si
 
 SHAPE = ("layers", "width", "heads", "hidden", "vocabulary")
 MORE_SHAPE = ("kv_heads", "mlp_matrices", "head_width")

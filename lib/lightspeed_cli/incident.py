@@ -30,8 +30,8 @@ def add(parser):
 
 def run(options):
     """Show an incident, sell measurements, take the answer."""
-    from lightspeed_course.incidents import session
     from lightspeed_course.incidents.incident import UnknownChoice
+    from lightspeed_course.practice import incident_session as session
     from lightspeed_course.practice import store
 
     o = options

@@ -71,10 +71,8 @@ def open_lab(workspace, port=None, browser=True, arguments=()):
     # for the last. So a machine late by milliseconds lost its connection, and what was on it.
     defaults.ServerApp.tornado_settings = {"ws_ping_interval": 0}
     # A slider feels the 40 ms that the usual connection may wait before it sends.
-    defaults.ServerApp.kernel_websocket_connection_class = (
-        "lightspeed_course.show.server.PromptConnection"
-    )
-    defaults.ServerApp.contents_manager_class = "lightspeed_course.show.server.StillPages"
+    defaults.ServerApp.kernel_websocket_connection_class = "lightspeed_show.server.PromptConnection"
+    defaults.ServerApp.contents_manager_class = "lightspeed_show.server.StillPages"
     # Looking for language servers asks npm, where there is one, and the course has none to offer.
     defaults.LanguageServerManager.autodetect = False
     if os.name != "nt":

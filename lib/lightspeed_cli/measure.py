@@ -60,7 +60,7 @@ def add(parser):
 
 def run(options):
     """Measure, compare or show; the exit status."""
-    from lightspeed_course.measure import runner
+    from lightspeed_tools.measure import runner
 
     if options.what == "compare":
         return _compare(options)
@@ -117,8 +117,8 @@ def _can_be_written(options):
 
 
 def _measure(names, options):
-    from lightspeed_course.measure import runner
-    from lightspeed_course.measure.pages import report
+    from lightspeed_tools.measure import runner
+    from lightspeed_tools.measure.pages import report
 
     said = runner.measure(names, not options.full, report=lambda line: print(line, flush=True))
     if not said["quantities"] and not said["complete"]:
@@ -143,7 +143,7 @@ def _keep(said, report, options):
     """Save the record and its page; where that fails, somewhere else, and at last on the screen:
     nothing is lost.
     """
-    from lightspeed_course.measure.records import record
+    from lightspeed_tools.measure.records import record
 
     first = Path(options.into) if options.into else record.folder()
     for folder in dict.fromkeys((first, Path.cwd())):
@@ -193,14 +193,14 @@ def _words(options):
 
 def _launched():
     """Whether mpirun, srun or torchrun started this process as one of several."""
-    from lightspeed_course.measure.instruments.launch import world
+    from lightspeed_tools.measure.instruments.launch import world
 
     return world()
 
 
 def _compare(options):
-    from lightspeed_course.measure.pages import report
-    from lightspeed_course.measure.records import compare
+    from lightspeed_tools.measure.pages import report
+    from lightspeed_tools.measure.records import compare
 
     if len(options.files) != 2:
         raise UserError(
@@ -213,8 +213,8 @@ def _compare(options):
 
 
 def _show(options):
-    from lightspeed_course.measure.pages import report
-    from lightspeed_course.measure.records import record
+    from lightspeed_tools.measure.pages import report
+    from lightspeed_tools.measure.records import record
 
     if len(options.files) > 1:
         raise UserError("show takes one record; two are for `lightspeed measure compare`")
@@ -232,7 +232,7 @@ def _show(options):
 
 
 def _load(name):
-    from lightspeed_course.measure.records import compare, record
+    from lightspeed_tools.measure.records import compare, record
 
     try:
         return compare.load(name)

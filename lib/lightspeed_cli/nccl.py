@@ -52,7 +52,7 @@ def add(parser):
 
 def run(options):
     """Print the verdict on one file, or on two side by side."""
-    from lightspeed_course.nccl_report import page
+    from lightspeed_tools.nccl import page
 
     o = options
     if len(o.file) > 2:

@@ -10,8 +10,8 @@ from pathlib import Path
 from lightspeed import catalog
 from lightspeed.errors import meant
 from lightspeed_cli.errors import UserError
-from lightspeed_course.show import si
 from lightspeed_course.workspace import course_root
+from lightspeed_show import si
 
 # Inside the package: the constants themselves, this command, and a wheel's own copy of the course.
 _NO_USERS = ("lightspeed/catalog", "lightspeed_cli", "lightspeed_course/_delivered")

@@ -20,14 +20,14 @@ def add(parser):
 def run(options):
     """Build the site from the chapters of this checkout, or serve it."""
     if options.serve:
-        from lightspeed_course.web.serve import serve
+        from lightspeed_authoring.site.serve import serve
 
         if not Path(options.folder, "index.html").is_file():
             raise UserError(f"there is no site in {options.folder}: build it with lightspeed site")
         serve(Path(options.folder), options.port)
         return
-    from lightspeed_course.web.build import CannotBuild, build
-    from lightspeed_course.web.build_lite import build_lite
+    from lightspeed_authoring.site.build import CannotBuild, build
+    from lightspeed_authoring.site.build_lite import build_lite
     from lightspeed_course.workspace import course_root
 
     try:

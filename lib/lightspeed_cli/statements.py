@@ -14,8 +14,8 @@ def add(parser):
 
 def run(options):
     """Print them; the exit status is 1 if there are any."""
-    from lightspeed_course.authoring import statements
-    from lightspeed_course.authoring.notebooks import BuildError
+    from lightspeed_authoring import statements
+    from lightspeed_authoring.notebooks import BuildError
 
     try:
         print("\n".join(statements.report(options.names, options.all)))

@@ -6,22 +6,22 @@ the course.
 These are the verbs of a page; the laws are in `lightspeed`. Nothing heavy loads before it is used.
 """
 
-from lightspeed_course.lazy import lazy
+from lightspeed_show.lazy import lazy
 
 __getattr__, __dir__, __all__ = lazy(
     __name__,
     {
-        "practice.ask": ("ask",),
-        "practice.check": ("check", "diagnose"),
-        "practice.predict": ("calibration", "predict", "reveal"),
-        "practice.cards": ("cards",),
-        "practice.own_numbers": ("own_numbers",),
-        "practice.progress": ("progress",),
-        "practice.today": ("today",),
-        "incidents.exercise": ("incident_sheet",),
-        "incidents.room": ("incident",),
-        "show.format": ("human_time", "plain", "si"),
-        "show.chart": (
+        ".practice.ask": ("ask",),
+        ".practice.check": ("check", "diagnose"),
+        ".practice.predict": ("calibration", "predict", "reveal"),
+        ".practice.cards": ("cards",),
+        ".practice.own_numbers": ("own_numbers",),
+        ".practice.progress": ("progress",),
+        ".practice.today": ("today",),
+        ".practice.incident_question": ("incident_sheet",),
+        ".practice.incident_room": ("incident",),
+        "lightspeed_show.format": ("human_time", "plain", "si"),
+        "lightspeed_show.chart": (
             "Area",
             "Axis",
             "Bars",
@@ -34,14 +34,19 @@ __getattr__, __dir__, __all__ = lazy(
             "Text",
             "human_axis",
         ),
-        "show.roof": ("roof_chart",),
-        "show.page": ("figure", "table"),
-        "show.sweep": ("sweep",),
-        "show.explore": ("Choice", "LogSlider", "Slider", "Toggle", "View", "explorer"),
-        "evidence.residuals": ("weigh",),
-        "evidence.page": ("residual_chart",),
-        "measure.records.record": ("shipped",),
-        "measure.pages.record_tables": ("compare_here", "measure_here", "row", "show_recorded"),
-        "wrong_claims": ("gallery",),
+        "lightspeed_show.roof": ("roof_chart",),
+        "lightspeed_show.page": ("figure", "table"),
+        "lightspeed_show.sweep": ("sweep",),
+        "lightspeed_show.explore": ("Choice", "LogSlider", "Slider", "Toggle", "View", "explorer"),
+        "lightspeed_models.evidence.residuals": ("weigh",),
+        "lightspeed_models.evidence.page": ("residual_chart",),
+        "lightspeed_tools.measure.records.record": ("shipped",),
+        "lightspeed_tools.measure.pages.record_tables": (
+            "compare_here",
+            "measure_here",
+            "row",
+            "show_recorded",
+        ),
+        ".content.wrong_claims": ("gallery",),
     },
 )

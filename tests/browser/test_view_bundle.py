@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lightspeed_course import show
-from lightspeed_course.show.layout import lay_out
+import lightspeed_show as show
+from lightspeed_show.layout import lay_out
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "explorers"))
 from test_show import CHARTS, explorer

@@ -14,12 +14,12 @@ import yaml
 from cases import ANSWERS, ASSIGNMENT, QUESTIONS, STUBS, exercises, right
 from cases import notebook as packed
 
-from lightspeed_class.class_folder import CourseError, new
+from lightspeed_class.class_folder import ClassError, new
 from lightspeed_class.grading import autograder
 from lightspeed_class.grading.grade import BY_HAND, Graded, Score, grade
 from lightspeed_class.handout.autograder import github, gradescope
-from lightspeed_class.intake.notebooks import Assignment
-from lightspeed_class.intake.prose import Prose
+from lightspeed_class.notebooks import Assignment
+from lightspeed_class.prose import Prose
 from lightspeed_cli import main
 
 NAME = ASSIGNMENT.name
@@ -200,13 +200,13 @@ def test_github_gets_a_workflow_that_calls_the_same_grader(book, tmp_path):
             ["bash", "-c", f"{sys.executable} {words}"], cwd=folder, env=env, capture_output=True
         )
         assert done.returncode == status, (words, done.stderr)
-    with pytest.raises(CourseError, match="is not empty"):
+    with pytest.raises(ClassError, match="is not empty"):
         github(book, NAME, released, folder)
     book.add_assignment(Assignment(NAME, ASSIGNMENT.cells, {asked[0]: 0.5}), seeded=False)
-    with pytest.raises(CourseError, match="whole points"):
+    with pytest.raises(ClassError, match="whole points"):
         github(book, NAME, released, tmp_path / "other")
     book.add_assignment(ASSIGNMENT, seeded=True)
-    with pytest.raises(CourseError, match="variants = false"):
+    with pytest.raises(ClassError, match="variants = false"):
         github(book, NAME, released, tmp_path / "other")
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from lightspeed_authoring.notebooks import BuildError
 from lightspeed_class.handout.nbgrader import export_nbgrader
-from lightspeed_class.intake.notebooks import Assignment
-from lightspeed_course.authoring.notebooks import BuildError
+from lightspeed_class.notebooks import Assignment
 from lightspeed_course.practice.questions import question
 
 ROOT = Path(__file__).parents[2]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from lightspeed_class.gradebook import Gradebook
+from lightspeed_class.gradebook.book import Gradebook
 
 ROOT = Path(__file__).parents[2]
 TOUR = "\n".join(

@@ -12,11 +12,12 @@ import pytest
 
 from lightspeed_cli.main import main
 from lightspeed_course import incident
-from lightspeed_course.incidents import policy, session
+from lightspeed_course.incidents import policy
 from lightspeed_course.incidents.incident import CASES, NOTICED, UnknownChoice, incident_of
 from lightspeed_course.incidents.score import score
-from lightspeed_course.nccl_report.log import parse
+from lightspeed_course.practice import incident_session as session
 from lightspeed_course.practice import store
+from lightspeed_tools.nccl.log import parse
 
 
 @functools.cache

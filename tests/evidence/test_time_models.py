@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from lightspeed.catalog import fitted
-from lightspeed_course.evidence.pairings import products, training
-from lightspeed_course.evidence.sets import dataset
-from lightspeed_course.models.products import kernel
-from lightspeed_course.models.stack import stack
-from lightspeed_course.models.stack_fit import fit_stack
+from lightspeed_models.evidence.pairings import products, training
+from lightspeed_models.evidence.sets import dataset
+from lightspeed_models.products import kernel
+from lightspeed_models.stack import stack
+from lightspeed_models.stack_fit import fit_stack
 
 
 def errors(predicted, measured):

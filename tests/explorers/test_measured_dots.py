@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from lightspeed.catalog import link
-from lightspeed_course.evidence import dataset
-from lightspeed_course.evidence.samplers import explorers as sampler
 from lightspeed_course.explorers import nccl, published, queueing, roofline
-from lightspeed_course.models.nccl_fit import FABRICS, measurements
+from lightspeed_models.evidence import dataset
+from lightspeed_models.evidence.samplers import explorers as sampler
+from lightspeed_models.nccl_fit import FABRICS, measurements
 
 MOST = 200  # dots of a state
 WEIGHT = 60_000  # bytes, compressed

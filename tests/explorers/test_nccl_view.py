@@ -6,7 +6,7 @@ import pytest
 
 from lightspeed import collectives
 from lightspeed_course.explorers import nccl
-from lightspeed_course.show import Bars
+from lightspeed_show import Bars
 
 MACHINE = {"inside": 450e9, "network": 50e9, "hop": 3.4e-6, "alpha": 14e-6}
 ADDS = 275e9

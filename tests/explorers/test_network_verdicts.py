@@ -13,8 +13,8 @@ import pytest
 from lightspeed import networks as net
 from lightspeed.catalog import link
 from lightspeed_course.explorers import network
-from lightspeed_course.show import si
-from lightspeed_course.simulators.fabric_traffic import TRAFFIC, Fabric, flows_of, load
+from lightspeed_models.simulators.fabric_traffic import TRAFFIC, Fabric, flows_of, load
+from lightspeed_show import si
 
 STATES = 40
 

@@ -7,11 +7,11 @@ import pytest
 from lightspeed.memory import training_memory
 from lightspeed.transformer import transformer
 from lightspeed_course.explorers import parallelism
-from lightspeed_course.models.plan import Plan, machine
-from lightspeed_course.models.training_runs import fit_share
-from lightspeed_course.models.training_step import step
-from lightspeed_course.show import Bars, Points
-from lightspeed_course.simulators.schedules import simulate
+from lightspeed_models.plan import Plan, machine
+from lightspeed_models.simulators.schedules import simulate
+from lightspeed_models.training_runs import fit_share
+from lightspeed_models.training_step import step
+from lightspeed_show import Bars, Points
 
 
 def test_every_setting_can_be_drawn():

@@ -15,10 +15,10 @@ from lightspeed.pipeline import bubble_over_total, zero_bubble_over_ideal
 from lightspeed.precision import FORMATS
 from lightspeed.queueing import mmc
 from lightspeed_course.explorers import allreduce, number_line, requests, schedules, shards, traffic
-from lightspeed_course.show import Axis, Boxes, Chart, Play, Points, Slider, Text, View, explorer
-from lightspeed_course.simulators.allreduce import states
-from lightspeed_course.simulators.requests import decoded
-from lightspeed_course.simulators.traffic import chain, overlapped, reads_of_strips, tile_order
+from lightspeed_models.simulators.allreduce import states
+from lightspeed_models.simulators.requests import decoded
+from lightspeed_models.simulators.traffic import chain, overlapped, reads_of_strips, tile_order
+from lightspeed_show import Axis, Boxes, Chart, Play, Points, Slider, Text, View, explorer
 
 PICTURES = {
     "all-reduce": allreduce.explore_all_reduce,

@@ -17,8 +17,8 @@ from lightspeed_course.explorers.precision import (
     number,
     view,
 )
-from lightspeed_course.show import Points
-from lightspeed_course.show.layout import lay_out
+from lightspeed_show import Points
+from lightspeed_show.layout import lay_out
 
 EDGE_BITS = [
     [0] * TOGGLES,

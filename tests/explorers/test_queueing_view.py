@@ -15,7 +15,7 @@ from lightspeed_course.explorers.queueing import (
     serving_view,
     view,
 )
-from lightspeed_course.show import Points, Rule, si
+from lightspeed_show import Points, Rule, si
 
 
 @pytest.mark.parametrize(("make", "each", "most"), [(explore, 3, 120), (explore_serving, 2, 60)])

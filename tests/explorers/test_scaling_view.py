@@ -7,8 +7,8 @@ import pytest
 
 from lightspeed.scaling import usl_peak
 from lightspeed_course.explorers.scaling import explore, view
-from lightspeed_course.show import Line, Points
-from lightspeed_course.show.layout import lay_out
+from lightspeed_show import Line, Points
+from lightspeed_show.layout import lay_out
 
 
 @pytest.mark.parametrize("each", [3, pytest.param(5, marks=pytest.mark.slow)])

@@ -22,11 +22,11 @@ from lightspeed.precision import FORMATS
 from lightspeed.roofline import time_bounds
 from lightspeed.transformer import transformer
 from lightspeed_course.explorers import numbers, parallelism, precision, queueing, roofline, scaling
-from lightspeed_course.measure.machine import hardware
-from lightspeed_course.models.plan import Plan, machine
-from lightspeed_course.models.training_runs import fit_share
-from lightspeed_course.models.training_step import memory_use, step
-from lightspeed_course.show import Line, si
+from lightspeed_models.plan import Plan, machine
+from lightspeed_models.training_runs import fit_share
+from lightspeed_models.training_step import memory_use, step
+from lightspeed_show import Line, si
+from lightspeed_tools.measure.machine import hardware
 
 STATES = 320
 

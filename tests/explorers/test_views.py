@@ -17,7 +17,7 @@ from lightspeed_course.explorers import (
     roofline,
     scaling,
 )
-from lightspeed_course.show import Points
+from lightspeed_show import Points
 
 EXPLORERS = {
     "roofline": roofline.explore,

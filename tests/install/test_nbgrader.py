@@ -12,7 +12,7 @@ import pytest
 
 from lightspeed_class.grading.grade import grade
 from lightspeed_class.handout.nbgrader import export_nbgrader
-from lightspeed_class.intake.notebooks import Assignment
+from lightspeed_class.notebooks import Assignment
 from lightspeed_course.practice.questions import question
 
 ROOT = Path(__file__).parents[2]

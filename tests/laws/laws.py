@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 import lightspeed
+import lightspeed_models as models
 from lightspeed.law import Argument
-from lightspeed_course import models, simulators
+from lightspeed_models import simulators
 
 # The laws, and what the course puts together of them.
 LIBRARY = [

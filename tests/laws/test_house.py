@@ -74,7 +74,7 @@ def test_packages_import_one_way():
 
 def test_models_and_simulators_rest_on_the_laws_alone():
     """A student's notebook imports them where there is no rest of the course: see sandbox.py."""
-    rooms = ("lightspeed_course.models", "lightspeed_course.simulators")
+    rooms = ("lightspeed_models", "lightspeed_models.simulators")
     wrong = [
         f"{name} imports {other}"
         for name, path in MODULES.items()

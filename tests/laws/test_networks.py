@@ -11,8 +11,8 @@ from laws import each
 
 from lightspeed import networks as net
 from lightspeed.errors import BadArgument
-from lightspeed_course.simulators.congestion import dcqcn_fluid, dcqcn_resting
-from lightspeed_course.simulators.network_simulation import (
+from lightspeed_models.simulators.congestion import dcqcn_fluid, dcqcn_resting
+from lightspeed_models.simulators.network_simulation import (
     DCQCN,
     Port,
     Senders,

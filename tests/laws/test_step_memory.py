@@ -6,8 +6,8 @@ import pytest
 
 from lightspeed.memory import training_memory
 from lightspeed.transformer import transformer
-from lightspeed_course.models.plan import Plan, machine
-from lightspeed_course.models.step_memory import Footprint, expected_memory, footprint
+from lightspeed_models.plan import Plan, machine
+from lightspeed_models.step_memory import Footprint, expected_memory, footprint
 
 LLAMA, H100 = transformer("llama3_8b"), machine("h100_sxm", "infiniband_ndr")
 COUNTED = Footprint()

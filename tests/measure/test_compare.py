@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from lightspeed_course.measure.instruments.timing import Missing, Quantity
-from lightspeed_course.measure.pages import charts, report
-from lightspeed_course.measure.records import compare, record
+from lightspeed_tools.measure.instruments.timing import Missing, Quantity
+from lightspeed_tools.measure.pages import charts, report
+from lightspeed_tools.measure.records import compare, record
 
 SHIPPED = record.shipped()
 

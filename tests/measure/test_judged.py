@@ -5,13 +5,13 @@ import random
 import pytest
 from test_measured_roofline import machine as whole_machine
 
-from lightspeed_course.measure import conditions, machine
-from lightspeed_course.measure.instruments import roofline
-from lightspeed_course.measure.instruments.queueing_results import LATE
-from lightspeed_course.measure.instruments.timing import Quantity
-from lightspeed_course.measure.pages import report
-from lightspeed_course.measure.records import compare, record, trust
-from lightspeed_course.show.layout import lay_out
+from lightspeed_show.layout import lay_out
+from lightspeed_tools.measure import conditions, machine
+from lightspeed_tools.measure.instruments import roofline
+from lightspeed_tools.measure.instruments.queueing_results import LATE
+from lightspeed_tools.measure.instruments.timing import Quantity
+from lightspeed_tools.measure.pages import report
+from lightspeed_tools.measure.records import compare, record, trust
 
 
 def served(lateness, seed=0):

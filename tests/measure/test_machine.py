@@ -10,10 +10,10 @@ from lightspeed.catalog import accelerator
 from lightspeed.errors import BadArgument
 from lightspeed.roofline import critical_batch, time_bounds
 from lightspeed_course.explorers import menus, numbers, queueing, roofline
-from lightspeed_course.measure import compare_here, find, machine, row, show_recorded
-from lightspeed_course.measure.instruments.timing import Missing, Quantity
-from lightspeed_course.measure.pages import record_tables
-from lightspeed_course.measure.records import record
+from lightspeed_tools.measure import compare_here, find, machine, row, show_recorded
+from lightspeed_tools.measure.instruments.timing import Missing, Quantity
+from lightspeed_tools.measure.pages import record_tables
+from lightspeed_tools.measure.records import record
 
 
 def laptop(**more):

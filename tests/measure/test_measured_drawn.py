@@ -6,9 +6,9 @@ import pytest
 from test_measured_queueing import ideal
 from test_measured_scaling import N, amdahl, made_up, usl
 
-from lightspeed_course.measure.instruments import queueing, queueing_load, scaling
-from lightspeed_course.measure.pages import scaling_figures
-from lightspeed_course.measure.records import record
+from lightspeed_tools.measure.instruments import queueing, queueing_load, scaling
+from lightspeed_tools.measure.pages import scaling_figures
+from lightspeed_tools.measure.records import record
 
 SHOWS = [
     getattr(scaling_figures, name)

@@ -8,9 +8,9 @@ import sys
 import pytest
 
 from lightspeed.catalog import accelerator
-from lightspeed_course.measure.instruments import gpu, launch, split_mlp
-from lightspeed_course.measure.instruments.timing import Quantity, Unavailable
-from lightspeed_course.measure.records import record
+from lightspeed_tools.measure.instruments import gpu, launch, split_mlp
+from lightspeed_tools.measure.instruments.timing import Quantity, Unavailable
+from lightspeed_tools.measure.records import record
 
 HAS_MPI = importlib.util.find_spec("mpi4py")
 

@@ -5,10 +5,10 @@ again here with rates of our own: what each says is read, what it does not say i
 import pytest
 from nccl_samples import printed
 
-from lightspeed_course.nccl_report.facts import facts_of
-from lightspeed_course.nccl_report.judge import judge_report
-from lightspeed_course.nccl_report.log import parse
-from lightspeed_course.nccl_report.words import in_words
+from lightspeed_tools.nccl.facts import facts_of
+from lightspeed_tools.nccl.judge import judge_report
+from lightspeed_tools.nccl.log import parse
+from lightspeed_tools.nccl.sentences import in_words
 
 ROWS = [(2**26, 2**26 / 50e9), (2**30, 2**30 / 60e9)]
 H100 = "NVIDIA H100 80GB HBM3"

@@ -9,9 +9,9 @@ import shutil
 import nbformat
 import pytest
 
-from lightspeed_course.authoring.build import build, build_course, sources
-from lightspeed_course.authoring.check import check_course, differences
-from lightspeed_course.authoring.notebooks import BuildError, page
+from lightspeed_authoring.build import build, build_course, sources
+from lightspeed_authoring.freshness import check_course, differences
+from lightspeed_authoring.notebooks import BuildError, page
 
 CHAPTER, SOLUTION = "chapters/01_sample.ipynb", "solutions/01_sample.ipynb"
 
@@ -210,13 +210,13 @@ def edit(path, old, new):
 @pytest.mark.slow
 def test_a_fresh_course_passes_the_check(course, monkeypatch):
     # of the real course, which has its own test
-    monkeypatch.setattr("lightspeed_course.authoring.check.unbound_in_library", list)
+    monkeypatch.setattr("lightspeed_authoring.freshness.unbound_in_library", list)
     assert check_course(root=course) == []
 
 
 @pytest.mark.slow
 def test_check_names_each_stale_file_and_cell(course, monkeypatch):
-    monkeypatch.setattr("lightspeed_course.authoring.check.unbound_in_library", list)
+    monkeypatch.setattr("lightspeed_authoring.freshness.unbound_in_library", list)
     edit(course / CHAPTER, "is 153 FLOP/byte, in", "is 154 FLOP/byte, in")
     edit(course / "exercises/01_sample.ipynb", "raise NotImplementedError", "return 42")
     (course / SOLUTION).unlink()

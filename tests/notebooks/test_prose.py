@@ -4,7 +4,7 @@ not.
 
 import pytest
 
-from lightspeed_course.authoring.prose import expressions, fill, typed_in_code, typed_numbers
+from lightspeed_authoring.prose import expressions, fill, typed_in_code, typed_numbers
 
 REFUSED = [
     # text, how many numbers are typed in it

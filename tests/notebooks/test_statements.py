@@ -7,12 +7,11 @@ import re
 
 import pytest
 
-from lightspeed_cli import main
-from lightspeed_course.authoring.build import build
-from lightspeed_course.authoring.check import check_course
-from lightspeed_course.authoring.gates import GateError, occurs, refusal, sentences, separate
-from lightspeed_course.authoring.notebooks import read
-from lightspeed_course.authoring.statements import (
+from lightspeed_authoring.build import build
+from lightspeed_authoring.freshness import check_course
+from lightspeed_authoring.gates import GateError, occurs, refusal, sentences, separate
+from lightspeed_authoring.notebooks import read
+from lightspeed_authoring.statements import (
     BOUND,
     EXCUSED,
     OPEN,
@@ -22,8 +21,9 @@ from lightspeed_course.authoring.statements import (
     trigger,
     ungated,
 )
+from lightspeed_cli import main
+from lightspeed_course.content.wrong_claims import claims
 from lightspeed_course.practice.questions import bank, topics
-from lightspeed_course.wrong_claims import claims
 
 # --- the course -----------------------------------------------------------------------------------
 
@@ -356,10 +356,10 @@ def test_the_command_knows_no_file_of_that_name(capsys):
 
 def test_check_says_where_statements_are_open(monkeypatch, samples):
     monkeypatch.setattr(
-        "lightspeed_course.authoring.check.ungated",
+        "lightspeed_authoring.freshness.ungated",
         lambda: ["chapters/01: 2 statements that nothing holds"],
     )
-    monkeypatch.setattr("lightspeed_course.authoring.check.unbound_in_library", list)
+    monkeypatch.setattr("lightspeed_authoring.freshness.unbound_in_library", list)
     assert check_course(root=samples) == ["chapters/01: 2 statements that nothing holds"]
 
 

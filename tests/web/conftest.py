@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 import pytest
 from site_reader import COURSE, PATIENCE, alive
 
-from lightspeed_course.web.build import build
-from lightspeed_course.web.serve import server
+from lightspeed_authoring.site.build import build
+from lightspeed_authoring.site.serve import server
 
 
 @pytest.fixture(scope="session")

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from lightspeed_course.practice import store
-from lightspeed_course.show import host
 from lightspeed_course.web import live
 from lightspeed_course.web.code import needed, run
+from lightspeed_show import host
 
 ROOF = "def roof(i, p, b): return {}\ncheck('roofline.attainable', roof)"
 CHECK = "from lightspeed_course import check"

@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 import pytest
 from site_reader import COURSE, PATIENCE
 
+from lightspeed_authoring.site import build_lite
+from lightspeed_authoring.site.build import CannotBuild, from_npm
+from lightspeed_authoring.site.serve import server
 from lightspeed_course.explorers.roofline import explore
 from lightspeed_course.practice.questions import question
-from lightspeed_course.web import build_lite
-from lightspeed_course.web.build import CannotBuild, from_npm
-from lightspeed_course.web.serve import server
 
 QUESTION, SEED = "roofline.h100_critical_batch", "print"  # as chapter 2 asks it
 SESSION = "jupyterapp.shell.currentWidget?.sessionContext?.session?.kernel"

@@ -13,10 +13,9 @@ import nbformat
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
-from lightspeed_course.authoring.notebooks import page
-from lightspeed_course.explorers import roofline
-from lightspeed_course.web import build as site_build
-from lightspeed_course.web.build import (
+from lightspeed_authoring.notebooks import page
+from lightspeed_authoring.site import build as site_build
+from lightspeed_authoring.site.build import (
     CannotBuild,
     door,
     first_explorer,
@@ -24,8 +23,9 @@ from lightspeed_course.web.build import (
     replace,
     zip_course,
 )
-from lightspeed_course.web.cells import for_page
-from lightspeed_course.web.serve import server
+from lightspeed_authoring.site.cells import for_page
+from lightspeed_authoring.site.serve import server
+from lightspeed_course.explorers import roofline
 
 
 def test_the_start_page_shows_a_roofline():

@@ -8,9 +8,9 @@ import pytest
 
 from lightspeed.transformer import transformer
 from lightspeed_cli.main import main
-from lightspeed_course.models.plan import Plan, machine
-from lightspeed_course.models.stack import stack
-from lightspeed_course.models.training_step import step
+from lightspeed_models.plan import Plan, machine
+from lightspeed_models.stack import stack
+from lightspeed_models.training_step import step
 
 NAMES = [
     "model",

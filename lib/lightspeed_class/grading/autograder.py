@@ -18,8 +18,8 @@ from pathlib import Path
 
 from lightspeed_class.grading.grade import BY_HAND, grade, refused
 from lightspeed_class.grading.sandbox import NoSandbox
-from lightspeed_class.intake.notebooks import Assignment, Refused, code_cells, read
-from lightspeed_class.intake.prose import Prose
+from lightspeed_class.notebooks import Assignment, Refused, code_cells, read
+from lightspeed_class.prose import Prose
 from lightspeed_class.reports.results import number, short
 
 CONFIG = "autograder.json"

@@ -23,7 +23,7 @@ from lightspeed_class.grading.decode import decode
 from lightspeed_class.grading.hidden_inputs import hidden
 from lightspeed_class.grading.run import Run
 from lightspeed_class.grading.sandbox import COURSE, Limits, Sandbox
-from lightspeed_class.intake.notebooks import Refused, code_cells
+from lightspeed_class.notebooks import Refused, code_cells
 from lightspeed_class.posed import posed
 from lightspeed_course.practice.check import diagnose
 

@@ -17,8 +17,8 @@ from pathlib import Path
 import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from lightspeed_class.intake.notebooks import Assignment
-from lightspeed_course.authoring.notebooks import METADATA, BuildError, page, read
+from lightspeed_authoring.notebooks import METADATA, BuildError, page, read
+from lightspeed_class.notebooks import Assignment
 from lightspeed_course.practice.questions import question
 
 SCHEMA_VERSION = 3  # nbgrader 0.6 to 0.9.6 at least
@@ -34,7 +34,7 @@ def export_nbgrader(name, folder, points=None, secret=None):
     a class. Takes a checkout of the course, with its solutions built (BuildError). What is in the
     folder already is never written over (FileExistsError for the notebook).
     """
-    from lightspeed_course.authoring.build import sources
+    from lightspeed_authoring.build import sources
 
     (script,) = sources([f"solutions/{name}"])
     name, course = script.stem, script.parents[1]

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lightspeed_class.gradebook_records import Result
+from lightspeed_class.gradebook.records import Result
 from lightspeed_class.grading.grade import BY_HAND
-from lightspeed_class.intake.lateness import late
-from lightspeed_course.show.format import human_time
+from lightspeed_class.lateness import late
+from lightspeed_show.format import human_time
 
 
 @dataclass(frozen=True)

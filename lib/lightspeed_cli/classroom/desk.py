@@ -23,7 +23,7 @@ ARGUMENTS = (
 
 
 def run(options, course, book):
-    from lightspeed_class.desk.server import Desk, serve
+    from lightspeed_class.marking_desk.server import Desk, serve
 
     name, graders = known(book, options.name), list(dict.fromkeys(options.by))
     if not all(who.strip() for who in graders):

@@ -7,9 +7,9 @@ ARGUMENTS = (("into", {"metavar": "DIR"}),)
 
 
 def run(options):
+    from lightspeed_authoring.notebooks import BuildError
     from lightspeed_class.handout.nbgrader import export_nbgrader
     from lightspeed_class.handout.release import find
-    from lightspeed_course.authoring.notebooks import BuildError
 
     try:
         print(export_nbgrader(find(options.name).stem, options.into))

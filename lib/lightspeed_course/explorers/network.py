@@ -11,7 +11,9 @@ from random import Random
 
 from lightspeed import networks as net
 from lightspeed.catalog import find, link, number
-from lightspeed_course.show import (
+from lightspeed_models.simulators.fabric_traffic import DESIGNS, TRAFFIC, Fabric, flows_of, load
+from lightspeed_models.simulators.network_simulation import DCQCN, Port, Senders, simulate_incast
+from lightspeed_show import (
     Axis,
     Bars,
     Chart,
@@ -25,8 +27,6 @@ from lightspeed_course.show import (
     explorer,
     si,
 )
-from lightspeed_course.simulators.fabric_traffic import DESIGNS, TRAFFIC, Fabric, flows_of, load
-from lightspeed_course.simulators.network_simulation import DCQCN, Port, Senders, simulate_incast
 
 CONTROLS = ("nothing", "pauses", "marks", "marks and pauses")
 LINKS = ("ethernet_100g", "ethernet_400g")

@@ -6,7 +6,7 @@ import functools
 import math
 
 from lightspeed.precision import FORMATS
-from lightspeed_course.show import Axis, Chart, Choice, Formula, Play, Points, View, explorer, si
+from lightspeed_show import Axis, Chart, Choice, Formula, Play, Points, View, explorer, si
 
 NAMES = ("fp4_e2m1", "fp6_e2m3", "fp6_e3m2", "fp8_e4m3", "fp8_e5m2")
 

@@ -16,10 +16,11 @@ from lightspeed.memory import RECOMPUTE, MemoryUse
 from lightspeed.pipeline import bubble_over_total
 from lightspeed.transformer import transformer
 from lightspeed_course.explorers.menus import one_change
-from lightspeed_course.models.plan import Plan, machine
-from lightspeed_course.models.training_runs import fit_share
-from lightspeed_course.models.training_step import Step, memory_use, step
-from lightspeed_course.show import (
+from lightspeed_models.plan import Plan, machine
+from lightspeed_models.simulators.schedules import simulate
+from lightspeed_models.training_runs import fit_share
+from lightspeed_models.training_step import Step, memory_use, step
+from lightspeed_show import (
     Axis,
     Bars,
     Chart,
@@ -33,8 +34,7 @@ from lightspeed_course.show import (
     explorer,
     si,
 )
-from lightspeed_course.show.spaced import evenly
-from lightspeed_course.simulators.schedules import simulate
+from lightspeed_show.spaced import evenly
 
 MODELS = ("llama3_8b", "llama3_70b", "llama3_405b", "gpt3_175b", "mixtral_8x7b", "deepseek_v3")
 GPUS = ("a100_80gb", "h100_sxm", "h200_sxm", "b200", "mi300x")

@@ -16,8 +16,8 @@ from lightspeed import queueing, serving
 from lightspeed.catalog import entries, find
 from lightspeed_course.explorers import published
 from lightspeed_course.explorers.menus import listed, machines
-from lightspeed_course.measure.machine import hardware as hardware_of
-from lightspeed_course.show import (
+from lightspeed_models.simulators.queue_simulation import serve
+from lightspeed_show import (
     Axis,
     Chart,
     Choice,
@@ -30,8 +30,8 @@ from lightspeed_course.show import (
     explorer,
     si,
 )
-from lightspeed_course.show.spaced import by_ratio, evenly
-from lightspeed_course.simulators.queue_simulation import serve
+from lightspeed_show.spaced import by_ratio, evenly
+from lightspeed_tools.measure.machine import hardware as hardware_of
 
 # Where memory is never what is short.
 BUSY = {"service_time": 0.1, "kv_bytes": 1e9, "memory": 100e9}

@@ -1,6 +1,6 @@
 """Chapter 4 in motion: a queue that fills, request by request, and slots that decode.
 
-Each moment is a state of `lightspeed_course.simulators.requests`.
+Each moment is a state of `lightspeed_models.simulators.requests`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ import functools
 import random
 
 from lightspeed import queueing
-from lightspeed_course.show import (
+from lightspeed_models.simulators.requests import decoded, drawn, served
+from lightspeed_show import (
     Axis,
     Bars,
     Boxes,
@@ -27,7 +28,6 @@ from lightspeed_course.show import (
     explorer,
     si,
 )
-from lightspeed_course.simulators.requests import decoded, drawn, served
 
 # ---------------------------------------------------------------- a queue that fills
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from lightspeed import scaling
-from lightspeed_course.show import (
+from lightspeed_show import (
     Axis,
     Chart,
     Formula,
@@ -22,7 +22,7 @@ from lightspeed_course.show import (
     explorer,
     si,
 )
-from lightspeed_course.show.spaced import by_ratio
+from lightspeed_show.spaced import by_ratio
 
 MOST = 10_000  # processors drawn
 ROOM = 1.3  # beyond the last of them, so that a point there does not lie on the names of the lines

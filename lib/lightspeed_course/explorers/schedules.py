@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 
 from lightspeed.pipeline import bubble_over_total
-from lightspeed_course.show import (
+from lightspeed_models.simulators.schedules import simulate
+from lightspeed_show import (
     Axis,
     Bars,
     Chart,
@@ -18,7 +19,6 @@ from lightspeed_course.show import (
     explorer,
     si,
 )
-from lightspeed_course.simulators.schedules import simulate
 
 LOOKS = {
     "F": ("forward", "blue"),

@@ -1,6 +1,6 @@
 """Chapter 2 in motion: two clocks, tiles that read strips again, and a chain of passes.
 
-Each moment is a state of `lightspeed_course.simulators.traffic`.
+Each moment is a state of `lightspeed_models.simulators.traffic`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import functools
 from lightspeed import roofline
 from lightspeed.catalog import accelerator
 from lightspeed_course.explorers.menus import machines
-from lightspeed_course.measure.machine import hardware as hardware_of
-from lightspeed_course.show import (
+from lightspeed_models.simulators.traffic import chain, overlapped, reads_of_strips, tile_order
+from lightspeed_show import (
     Axis,
     Bars,
     Boxes,
@@ -29,7 +29,7 @@ from lightspeed_course.show import (
     explorer,
     si,
 )
-from lightspeed_course.simulators.traffic import chain, overlapped, reads_of_strips, tile_order
+from lightspeed_tools.measure.machine import hardware as hardware_of
 
 SIDE = 8192  # D and F of the matmul on two clocks
 SLICES = 24  # moments of it

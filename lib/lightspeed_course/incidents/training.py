@@ -23,8 +23,8 @@ from lightspeed_course.incidents.training_job import (
     terms,
     time,
 )
-from lightspeed_course.models.training_runs import fit_share
-from lightspeed_course.show.format import si
+from lightspeed_models.training_runs import fit_share
+from lightspeed_show.format import si
 
 HOP = 5e-6  # seconds of a ring's step over a network, of the order of what NCCL's tuner assumes
 HOUR = (5, 20, 40, 60)  # minutes after the start at which clocks are read

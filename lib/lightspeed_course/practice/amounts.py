@@ -24,7 +24,7 @@ def amount(value, unit="", digits=4):
     """A number in `unit`, written to so many digits; in powers of ten where it would be a row of
     zeros. A count below a million stands in full: 65,536.
     """
-    from lightspeed_course.show.format import prefixed, si
+    from lightspeed_show.format import prefixed, si
 
     size = abs(value)
     if size < 1e6 and value % 1 == 0 and unit != "%" and not prefixed(unit):

@@ -170,7 +170,7 @@ def calibration():
                 " stand here."
             )
         )
-    from lightspeed_course.show import Axis, Chart, Points, Rule, figure
+    from lightspeed_show import Axis, Chart, Points, Rule, figure
 
     reach = max(1, math.ceil(max(map(abs, off.values()))))
     names = [id.partition(".")[2].replace("_", " ") for id in off]

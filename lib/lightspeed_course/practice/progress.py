@@ -15,8 +15,8 @@ def progress(clock=time.time):
     """Show a table of the chapters: questions, tried, solved, solved at the first try, cards
     due.
     """
-    from lightspeed_course.show import table
-    from lightspeed_course.show.host import here
+    from lightspeed_show import table
+    from lightspeed_show.host import here
 
     table(summary(clock()), COLUMNS, "Your progress")
     if notice := store.take_notice():

@@ -82,7 +82,7 @@ class Question:
 
     `holds` keeps its statements true: words of the prompt, an option, a hint or the solution -> a
     function of the parameters that is True for each variant, or a reason
-    (lightspeed_course.authoring.gates). Tests evaluate it, a learner's machine never.
+    (lightspeed_authoring.gates). Tests evaluate it, a learner's machine never.
     """
 
     id: str
@@ -178,7 +178,7 @@ def bank(topic):
 def question(id):
     """The question of this id. Raises UnknownQuestion, naming the nearest."""
     if str(id).partition(".")[0] == INCIDENT:  # of no bank: a simulator makes them
-        from lightspeed_course.incidents.exercise import incident_question
+        from lightspeed_course.practice.incident_question import incident_question
 
         try:
             return incident_question(id)

@@ -16,9 +16,9 @@ import traceback
 
 from lightspeed_course import explorers as rooms
 from lightspeed_course.practice import store
-from lightspeed_course.show import host
-from lightspeed_course.show.layout import still
 from lightspeed_course.web import code, packages
+from lightspeed_show import host
+from lightspeed_show.layout import still
 
 PRACTICE = ("ask", "predict", "reveal", "cards", "today", "incident")
 _post = []  # how a message reaches the page

@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass, field, replace
 
 from lightspeed_class.grading.sandbox import Limits
-from lightspeed_class.intake.notebooks import LARGEST, Assignment
+from lightspeed_class.notebooks import LARGEST, Assignment
 from lightspeed_course.practice.questions import question
 
 QUESTIONS = {

@@ -9,7 +9,7 @@ from lightspeed.catalog import link
 from lightspeed_course.practice.derivation import derivation, step
 from lightspeed_course.practice.parameters import rate
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
-from lightspeed_course.show.format import si
+from lightspeed_show.format import si
 
 CHAPTER = "07_nccl_bandwidth"
 RANKS = (4, 6, 8, 12, 16)

@@ -7,7 +7,7 @@ from lightspeed_course.practice.banks.nccl import CHAPTER, ranks
 from lightspeed_course.practice.derivation import derivation, step
 from lightspeed_course.practice.parameters import rate
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
-from lightspeed_course.show.format import si
+from lightspeed_show.format import si
 
 RATE = 50e9  # byte/s of a rank, before its links are doubled
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from lightspeed import collectives as c
 from lightspeed.catalog import accelerator, link, number
-from lightspeed_course.models.nccl_tuner import NET_OVERHEAD, PLATEAU, tables
 from lightspeed_course.practice.derivation import derivation, step
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
-from lightspeed_course.show.format import si
+from lightspeed_models.nccl_tuner import NET_OVERHEAD, PLATEAU, tables
+from lightspeed_show.format import si
 
 CHAPTER = "07_nccl_bandwidth"
 

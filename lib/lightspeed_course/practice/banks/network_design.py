@@ -10,7 +10,7 @@ from lightspeed_course.practice.banks.network import CHAPTER
 from lightspeed_course.practice.derivation import derivation, step
 from lightspeed_course.practice.parameters import plain, rate
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
-from lightspeed_course.show.format import si
+from lightspeed_show.format import si
 
 LINK = 400e9  # bit/s
 LARGE_DOMAIN = 72  # GPUs of one NVLink domain

@@ -6,7 +6,7 @@ from lightspeed import datasheet, roofline
 from lightspeed.catalog import accelerator, find, link, memory
 from lightspeed_course.practice.derivation import derivation, step
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
-from lightspeed_course.show.format import si
+from lightspeed_show.format import si
 
 CHAPTER = "01_numbers_to_know"
 ROUGH = 0.25  # a number to know is known when it is right within a quarter

@@ -8,7 +8,7 @@ from lightspeed_course.practice.amounts import nice
 from lightspeed_course.practice.banks.numbers import CHAPTER, horowitz
 from lightspeed_course.practice.derivation import derivation, step
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
-from lightspeed_course.show.format import si
+from lightspeed_show.format import si
 
 what_helps = Question(
     id="numbers.what_helps",

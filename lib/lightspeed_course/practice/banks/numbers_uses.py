@@ -7,7 +7,7 @@ from lightspeed.catalog import accelerator, memory
 from lightspeed_course.practice.banks.numbers import CHAPTER, horowitz
 from lightspeed_course.practice.derivation import derivation, step
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
-from lightspeed_course.show.format import si
+from lightspeed_show.format import si
 
 MEMORIES = {
     "cache_32kb": f"a cache of {si(32e3, 'byte')}",

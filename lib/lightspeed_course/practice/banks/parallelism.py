@@ -10,8 +10,8 @@ from lightspeed.collectives import bandwidth_bound
 from lightspeed_course.practice.derivation import derivation, step
 from lightspeed_course.practice.parameters import counted, named, plain
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
-from lightspeed_course.show.format import si
-from lightspeed_course.simulators import schedules
+from lightspeed_models.simulators import schedules
+from lightspeed_show.format import si
 
 CHAPTER = "06_parallelism"
 # What ZeRO-2 splits of a parameter's states.

@@ -10,14 +10,14 @@ from lightspeed import energy, memory, parallel, pipeline, reliability, training
 from lightspeed.catalog import accelerator, link, number
 from lightspeed.collectives import bandwidth_bound
 from lightspeed.transformer import transformer
-from lightspeed_course.models import training_step as ts
-from lightspeed_course.models.plan import Plan, machine
 from lightspeed_course.practice.banks.parallelism import CHAPTER, CLUSTER
 from lightspeed_course.practice.derivation import derivation, step
 from lightspeed_course.practice.parameters import chip, counted, named, plain
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
-from lightspeed_course.show.format import si
-from lightspeed_course.simulators import schedules
+from lightspeed_models import training_step as ts
+from lightspeed_models.plan import Plan, machine
+from lightspeed_models.simulators import schedules
+from lightspeed_show.format import si
 
 GPT3 = "gpt3_175b"
 TOKENS = 4096  # of the sequence in the question of ZeRO's stages

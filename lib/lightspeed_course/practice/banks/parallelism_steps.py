@@ -9,7 +9,7 @@ from lightspeed_course.practice.banks.parallelism import CHAPTER
 from lightspeed_course.practice.derivation import derivation, step
 from lightspeed_course.practice.parameters import plain
 from lightspeed_course.practice.questions import Misconception, Question, register
-from lightspeed_course.simulators import schedules
+from lightspeed_models.simulators import schedules
 
 KEPT = float(memory.activation_bytes(1, 1, 1, 1, recompute="selective"))
 

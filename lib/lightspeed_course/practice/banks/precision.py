@@ -9,8 +9,8 @@ import math
 from lightspeed.precision import FORMATS, Format
 from lightspeed_course.practice.derivation import derivation, step
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
-from lightspeed_course.show.format import plain
-from lightspeed_course.simulators.sums import accumulate
+from lightspeed_models.simulators.sums import accumulate
+from lightspeed_show.format import plain
 
 CHAPTER = "05_precision"
 E4M3 = FORMATS["fp8_e4m3"]

@@ -8,7 +8,7 @@ from lightspeed.precision import FORMATS
 from lightspeed_course.practice.banks.precision import CHAPTER, one_of
 from lightspeed_course.practice.derivation import derivation, step
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
-from lightspeed_course.show.format import plain
+from lightspeed_show.format import plain
 
 NARROW = ("fp8_e4m3", "fp8_e5m2", "fp4_e2m1")
 

@@ -15,7 +15,7 @@ from lightspeed_course.practice.banks.precision import CHAPTER, one_of
 from lightspeed_course.practice.derivation import derivation, step
 from lightspeed_course.practice.parameters import chip
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
-from lightspeed_course.show.format import si
+from lightspeed_show.format import si
 
 TABLE = energy("horowitz_45nm")
 CHIPS = ("tpu_v5e", "tpu_v6e", "a100_80gb", "h100_sxm", "h200_sxm")

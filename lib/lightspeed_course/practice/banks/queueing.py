@@ -11,7 +11,7 @@ from lightspeed_course.practice.amounts import nice
 from lightspeed_course.practice.derivation import derivation, step
 from lightspeed_course.practice.parameters import plain
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
-from lightspeed_course.show.format import si
+from lightspeed_show.format import si
 
 CHAPTER = "04_littles_law"
 RATE = "request/s"

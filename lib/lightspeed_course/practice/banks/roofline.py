@@ -11,7 +11,7 @@ from lightspeed_course.practice.amounts import powers_of_two
 from lightspeed_course.practice.derivation import derivation, step
 from lightspeed_course.practice.parameters import chip
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
-from lightspeed_course.show.format import si
+from lightspeed_show.format import si
 
 CHAPTER = "02_roofline"
 GPUS = ("v100_sxm", "a100_80gb", "h100_sxm", "h200_sxm", "b200", "mi300x")

@@ -16,7 +16,7 @@ from lightspeed_course.practice.banks.roofline import (
 from lightspeed_course.practice.derivation import derivation, step
 from lightspeed_course.practice.parameters import chip
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
-from lightspeed_course.show.format import si
+from lightspeed_show.format import si
 
 INT8_CHIPS = ("tpu_v5e", "tpu_v5p", "tpu_v6e", "a100_80gb", "h100_sxm")
 SHAPE = {"B": size(64, 16, 512), "D": size(4096, 1024, 8192), "F": size(16384, 2048, 32768)}

@@ -12,7 +12,7 @@ from lightspeed_course.practice.derivation import derivation
 from lightspeed_course.practice.derivation import step as line
 from lightspeed_course.practice.parameters import chip, named, plain
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
-from lightspeed_course.show.format import si
+from lightspeed_show.format import si
 
 CHAPTER = "04_littles_law"
 RATE = "request/s"

@@ -1,0 +1,1 @@
+"""What the course asks and shows: wrong claims."""
