@@ -390,8 +390,9 @@ table([*parts.items(), ["sum", total]], ["what", "bytes per parameter"])
 #
 # ### Rules of arithmetic
 #
-# In a dense transformer, a token that passes through meets each weight once: one multiplication and
-# one addition, which is two FLOPs. {{because algebra}} Training also goes back, with two such steps
+# In a dense transformer, a token that passes through meets each weight of its matrices once: one
+# multiplication and one addition, which is two FLOPs. {{because definition: of a matrix product}}
+# (Its row of the embedding table is looked up, not multiplied.) Training also goes back, with two such steps
 # for each weight. The output's gradient times the weight is added to the input's gradient. The
 # output's gradient times the input is added to the weight's. So training takes six. {{because
 # algebra}} Both counts leave attention out (chapter 6), which is small as long as the context is

@@ -28,8 +28,8 @@ from lightspeed.roofline import *
 # ## ◆ Before you read on
 #
 # A ReLU sets the negative numbers of a large tensor to zero. The tensor lies in the memory of an
-# H100, and the kernel may use the whole chip. Write down a guess: what share of the chip's peak
-# does it reach?
+# H100, and the kernel may use the whole chip. A profiler divides its rate by the largest peak on the
+# data sheet, that of matrix products. Write down a guess: what share of that peak does it reach?
 
 # %%
 predict("roofline.relu_share", ..., seed="number")
@@ -66,15 +66,15 @@ there_and_back, round(could)
 reveal("roofline.relu_share", seed="number")
 
 # %% [markdown]
-# A chip that reaches this share on a ReLU is not broken. {{holds
-# __import__("importlib").import_module("lightspeed_course.practice.questions").question(
-# "roofline.relu_share").variant("number").values["key"] == h100.key}} Its memory moves bytes at
-# full speed. A chip with twice the peak would show half the share, and take the same time.
+# A chip that reaches this share on a ReLU is not broken. Its memory moves bytes at full speed.
+# {{holds (slow := time_bounds(1e9, 4e9, h100.bf16, h100.hbm_bandwidth)).lower == slow.comms and
+# abs(4e9 / slow.lower / h100.hbm_bandwidth - 1) < 1e-12}} A chip with twice the peak would show half the share, and take the same time.
 # {{holds attainable(elementwise_intensity(), 2 * h100.bf16, h100.hbm_bandwidth) ==
-# attainable(elementwise_intensity(), h100.bf16, h100.hbm_bandwidth)}} This peak is that of the
-# matrix units. A ReLU runs on the vector units, which could do {{there_and_back *
-# h100.fp32_vector:.0f}} operations in that time. They wait as well. {{holds there_and_back *
-# h100.fp32_vector > 10}}
+# attainable(elementwise_intensity(), h100.bf16, h100.hbm_bandwidth)}} And this peak is not even its
+# own: it is that of the matrix units, and a ReLU runs on the vector units. Those could do
+# {{there_and_back * h100.fp32_vector:.0f}} operations in that time, so of *their* peak it reaches
+# {{1 / (there_and_back * h100.fp32_vector):.1%}}. They wait as well. {{holds
+# attainable(elementwise_intensity(), h100.fp32_vector, h100.hbm_bandwidth) < h100.fp32_vector / 10}}
 #
 # ## ◆ Two clocks
 #
@@ -601,8 +601,9 @@ sweep(split_matmul_bounds, D=contractions, B=1024, F=F, peak=v5p.bf16, bandwidth
 # weights are to a matmul, but users do not share it.** {{because definition: a cache belongs to its
 # sequence}}
 #
-# Two things do share it. In most models today, $G$ query heads use the keys and values of one *KV
-# head*. {{because history}} And in prefill the $T$ tokens of a prompt pass the cache together, as
+# Two things do share it. In most models of our catalog, $G$ query heads use the keys and values of
+# one *KV head*. {{holds np.mean([m.about.get("kv_heads", m.heads) < m.heads for m in
+# entries("models").values() if "heads" in m.about]) > 0.5}} And in prefill the $T$ tokens of a prompt pass the cache together, as
 # the tokens of a batch pass a weight matrix. So each cached number serves $TG$
 # queries. With $K$ KV heads and $S$ cached tokens there are
 #
@@ -627,7 +628,10 @@ prefill, decode, alone
 # H100. {{holds abs(attention_intensity(3000, 3000, G) / (3000 * G / (G + 1)) - 1) < 1e-12}} When
 # decoding $T = 1$, and it is nearly $G$, however long the context is. {{holds
 # attention_intensity(1, 100 * S, G) < G < 1.01 * attention_intensity(1, S, G)}} So while $G$ is
-# far below the ridge, attention is memory-bound when decoding. {{holds G < min(ridges_of.values()) / 10}}
+# far below the ridge, attention is memory-bound when decoding. {{holds G < min(ridges_of.values())
+# / 10}} All this is *full* attention, in which a token attends to all before it. Sparse attention
+# reads a selection of the cache, and linear attention a state that does not grow. {{because
+# definition}}
 #
 # ### When does attention outweigh its own projections?
 #
@@ -711,7 +715,8 @@ figure(
 )
 
 # %% [markdown]
-# The roofline bounds {{len(rows)}} of {{len(rows)}} measurements from below. Its error is the gap:
+# The roofline bounds {{sum(share <= 1 for *_, share in rows)}} of {{len(rows)}} measurements from
+# below. {{holds all(share <= 1 for *_, share in rows)}} Its error is the gap:
 # in bf16 the kernels reach {{min(s for _, s in groups["bf16"]):.0%}} to
 # {{max(s for _, s in groups["bf16"]):.0%}} of it.
 #
@@ -840,7 +845,8 @@ reveal("roofline.left_out_chip")
 #   sample has in both formats, in one library, are {{np.median(pairs):.1f}} times as fast, in the
 #   median. {{holds len(pairs) > 10 and np.median(pairs) < 3}}
 # - **A bound judges the data, too.** {{len(too_fast)}} rows were refused because no cache and no
-#   clock explains their speed. {{holds all(one.name for one in too_fast)}} The zero in the table is
+#   clock explains their speed. {{holds 0 < len(too_fast) and all("faster" in one.reason for one in
+#   too_fast)}} The zero in the table is
 #   without the {{sum("peak" in one.reason for one in too_fast)}} of them that beat a peak.
 #   {{holds gemms.regime("compute-bound").beaten == 0}}
 

@@ -23,6 +23,7 @@ import networkx as nx
 import numpy as np
 
 from lightspeed.catalog import accelerator, find, link
+from lightspeed.collectives import bandwidth_bound
 from lightspeed_course import Axis, Bars, Chart, Line, Points, Rule, figure, human_time, si, sweep
 from lightspeed_course import ask, cards, predict, residual_chart, reveal, table, weigh
 from lightspeed_models.fits import fit_usl
@@ -176,7 +177,8 @@ reveal("scaling.affordable_share", seed="guess")
 
 # %% [markdown]
 # At an efficiency of four fifths the job costs a quarter more, so $s (n - 1)$ may be a quarter.
-# {{holds abs(1 / 0.8 - 1.25) < 1e-9}} On a thousand processors, even a serial share of one in a
+# {{holds all(abs(efficiency(amdahl_speedup(n, serial=1 / 4 / (n - 1)), n) - 4 / 5) < 1e-9 for n in
+# (2, 8, 1000))}} On a thousand processors, even a serial share of one in a
 # thousand costs half of the machine. {{holds abs(efficiency(amdahl_speedup(1000, serial=0.001),
 # 1000) - 0.5) < 0.001}}
 #
@@ -524,8 +526,8 @@ table(
 # long. {{holds seconds["large"][-1] / seconds["large"][0] < 1.2 and 2 < seconds["small"][-1] /
 # seconds["small"][0] < 2.1}} The usual model says why. In a *ring* each GPU passes pieces of the
 # array on to the next one, until the sums have come round. {{because definition}} Each sends fewer
-# than two copies of the array, however many GPUs there are. {{holds all(1 <= 2 * (k - 1) / k < 2
-# for k in range(2, 10_000))}} It does so in $2 (n - 1)$ steps, and each of them has a latency:
+# than two copies of the array, however many GPUs there are. {{holds all(1 <= bandwidth_bound(
+# "all_reduce", 1, k, 1) < 2 for k in range(2, 10_000))}} It does so in $2 (n - 1)$ steps, and each of them has a latency:
 # {{because algebra}}
 #
 # $$t(n) = \underbrace{2\,\frac{n - 1}{n}\,\frac{\text{bytes} }{\text{bandwidth} } }

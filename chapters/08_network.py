@@ -222,10 +222,12 @@ reveal("network.cable", seed="cable")
 # how often is a step of a thousand ranks late? All are in time with a chance of $(1 - p)^n$, and
 # somebody is late in the other steps. {{because algebra}}
 #
-# And the median of the step? A step is shorter than a time if all its ranks are. {{because
-# definition}} If a share $q$ of the times of one rank is, so is a share $q^n$ of the steps.
-# {{because algebra}} So the median of the step is the quantile $q = (1/2)^{1/n}$ of one rank.
-# {{because algebra}}
+# And the median of the step? A step is shorter than a time if all its ranks are. {{holds
+# abs(any_hit(1 - 0.9, 2) - (1 - 0.9 * 0.9)) < 1e-12}} If a share $q$ of the times of one rank is,
+# so is a share $q^n$ of the steps. {{holds all(abs(1 - any_hit(1 - q, n) - q**n) < 1e-9 for q in
+# (0.5, 0.99) for n in (1, 8, 128))}} So the median of the step is the quantile $q = (1/2)^{1/n}$ of
+# one rank. {{holds all(abs(any_hit(1 - quantile_of_one(0.5, n), n) - 0.5) < 1e-9 for n in (1, 8,
+# 1024))}}
 
 # %%
 ranks = [1, 8, 128, 1024, 8192]
@@ -240,8 +242,9 @@ reveal("network.any_hit", seed="chapter")
 # %% [markdown]
 # So *jitter* is a matter of scale. If delays are exponential, the mean of the largest of $n$ is
 # $1 + 1/2 + \dots + 1/n$ times the mean of one: {{slowest_of(0, 1, 8):.3g}} times for eight ranks,
-# {{slowest_of(0, 1, 8192):.3g}} times for eight thousand. {{because algebra}} Look at the
-# quantile of a rank, not at its mean. {{because advice}}
+# {{slowest_of(0, 1, 8192):.3g}} times for eight thousand. {{holds all(abs(slowest_of(0, 1, n) -
+# sum(1 / k for k in range(1, n + 1))) < 1e-3 for n in (8, 8192))}} Look at the quantile of a rank,
+# not at its mean. {{because advice}}
 
 # %%
 ask("network.quantile", seed="first")
@@ -275,8 +278,10 @@ ask("network.incast_queue", seed="chapter")
 #    port, and pauses stop a class. Nothing is lost, as long as there is room for what is on the
 #    way when the pause is sent: the *headroom*. {{because definition}}
 # 3. **Mark** (ECN, *explicit congestion notification*). A switch marks packets when a queue grows;
-#    the receiver tells the sender, and the sender slows down. DCQCN is the rule by which adapters
-#    for RoCE do this. {{because definition}}
+#    the receiver tells the sender, and the sender slows down. {{because definition}} By which rule
+#    is the adapter's matter. The best known one for RoCE is DCQCN, which Microsoft and Mellanox
+#    published in 2015. {{because history}} Meta switched it off on links of {{wire * 8 / 1e9:.0f}} Gbit/s and let
+#    receivers hold senders back instead. {{because history: Gangidi and others (2024)}}
 #
 # Try them, and look at the time that it takes.
 
@@ -303,8 +308,8 @@ ask("network.incast_senders", seed="chapter")
 # %% [markdown]
 # ### Why not pause and be done?
 #
-# Because a pause stops a *port*, and behind that port sit packets for others, too. {{because
-# definition: of PFC}} A receiver that is slow stops its switch, this one stops the next, and in the
+# Because a pause stops a *class* and asks for nobody's address: in that class wait packets for
+# others, too. {{because definition: of PFC}} A receiver that is slow stops its switch, this one stops the next, and in the
 # end senders stand still that had nothing to do with it. {{because definition: of PFC}} Guo and
 # others (2016) met adapters that sent pauses without an end, and stopped a whole network: a *pause
 # storm*. {{because history}} A single frame stops a link for the time in its field, up to
@@ -327,8 +332,9 @@ pause_spread(3, paper.pfc_threshold, wire, 1e-6)
 # definition}}
 #
 # Headroom is not free either. The pause travels to the sender, and the last byte travels back: room
-# for twice delay × rate. {{because algebra}} At either end a packet may just have begun: two
-# packets more. {{because algebra}} Each port and each class needs it. For a cable of a hundred
+# for twice delay × rate. {{holds abs(pfc_headroom(wire, 2e-6, packet) - pfc_headroom(wire, 1e-6,
+# packet) - 2 * 1e-6 * wire) < 1}} At either end a packet may just have begun: two packets more.
+# {{holds pfc_headroom(wire, 0, packet) == 2 * packet}} Each port and each class needs it. For a cable of a hundred
 # metres, and for one between two sites:
 
 # %%
@@ -353,8 +359,9 @@ ask("network.headroom", seed="chapter")
 #
 # A switch that shares its free buffer lets a queue take $\beta$ times its part of it. {{because
 # definition}} With all queues at $t$, it pauses none while $t < \beta\,(\text{pause from} - t)$:
-# solve for $t$. {{because algebra}} The paper of DCQCN prints both thresholds for {{paper.ports:.0f}} ports,
-# {{si(paper.buffer, "byte")}}, {{paper.priorities:.0f}} classes, a headroom of
+# solve for $t$. {{holds abs((t := ecn_threshold(12e6, 32, 8, 22e3, 8)) - 8 * (pfc_threshold(12e6,
+# 32, 8, 22e3) - t)) < 1e-6}} The paper of DCQCN prints both thresholds for {{paper.ports:.0f}}
+# ports, {{si(paper.buffer, "byte")}}, {{paper.priorities:.0f}} classes, a headroom of
 # {{si(paper.headroom, "byte")}} and $\beta$ = {{paper.beta:.0f}}:
 
 # %%
@@ -374,7 +381,7 @@ ask("network.pause_threshold", seed="chapter")
 # ### How DCQCN settles
 #
 # *For a second reading.* A sender that is told of a mark cuts its rate by up to a half. {{because
-# definition}} Without news it climbs back: each of five raises goes half of the way to where it
+# measured elsewhere: tests/laws/test_networks.py}} Without news it climbs back: each of five raises goes half of the way to where it
 # was, each further one adds {{si(paper.increase, "byte/s")}}. {{because definition}} A switch marks
 # nothing while the queue is below Kmin ({{si(paper.kmin, "byte")}}), everything above Kmax
 # ({{si(paper.kmax, "byte")}}), and in between a share that rises to Pmax ({{si(paper.pmax, "%")}}).
@@ -431,7 +438,8 @@ figure(
 #
 # **Where it breaks.** A flow's rate goes up once in {{si(paper.timer, "s")}}. If its fair share is
 # less than one packet in that time, it speeds up again before it could be told to slow down.
-# {{because algebra}}
+# {{holds abs(paper.line / dcqcn_flows(paper.line, paper.packet, paper.timer) * paper.timer
+# - paper.packet) < 1e-6}}
 
 # %%
 fast, slow_line = (dcqcn_flows(line, paper.packet) for line in (paper.line, paper.line_10g))
@@ -456,9 +464,10 @@ ask("network.flows_in_step", seed="first")
 # are a *pod*. How many links do switches of $k$ ports join?
 #
 # Let each layer pass on what it gets: a *fat tree*. {{because definition}} A leaf then turns half
-# of its ports down and half up, and so does each layer but the top. {{because definition}} The top
-# needs no port up, and turns twice as many down. {{because definition}} So $L$ layers join
-# $2\,(k/2)^L$ links. {{because algebra}}
+# of its ports down and half up, and so does each layer but the top. {{holds leaf_spine(512,
+# 32).cables == 2 * 512}} The top needs no port up, and turns twice as many down. {{holds
+# fat_tree_hosts(32, 1) == 32}} So $L$ layers join $2\,(k/2)^L$ links. {{holds all(fat_tree_hosts(32,
+# layers + 1) == 32 / 2 * fat_tree_hosts(32, layers) for layers in range(1, 4))}}
 
 # %%
 k = 32
@@ -514,7 +523,8 @@ figure(
 # %% [markdown]
 # An all-to-all doesn't stay there. {{because definition}} A token of a blue GPU may want an orange
 # one of another node. Of the $ng - 1$ other GPUs in $n$ nodes of $g$, $(n-1)(g-1)$ have another
-# color *and* another node: their share crosses a spine. {{because algebra}} NCCL's *PXN* (PCIe ×
+# color *and* another node: their share crosses a spine. {{holds abs(alltoall_places(8, 16,
+# 16).spine - np.mean([to // 8 != 0 and to % 8 != 0 for to in range(1, 8 * 16)])) < 1e-12}} NCCL's *PXN* (PCIe ×
 # NVLink) helps: the blue GPU hands the token over NVLink to the orange one of its own node, which
 # sends it along its rail. {{because definition}}
 
@@ -541,13 +551,16 @@ ask("network.rail_spine", seed="page")
 # Between two leaves there are many ways, all alike. {{because definition: of a leaf and spine}}
 # Switches pick one by a hash of addresses and ports, so that the packets of a flow stay in order
 # (ECMP, *equal-cost multipath*). {{because definition}} A web server has thousands of small flows,
-# and a hash spreads them well. A GPU has a few, each as fast as a link, and two that share one get
-# half. {{because history: Meta and Alibaba both report it}}
+# and a hash spreads them well. {{holds ecmp_collisions(512, 8).fullest < 1.25 * 512 / 8}} A GPU has
+# a few, each as fast as a link, {{because history: Meta and Alibaba both report it}} and two that
+# share one get half. {{holds ecmp_collisions(2, 1).fullest == 2}}
 #
 # Hash $F$ flows to $L$ links. The second flow misses the first with a chance of $1 - 1/L$, the
 # third both with $1 - 2/L$, and so on: multiply, and you have the chance that each gets its own. A
 # given link is missed by one flow with $1 - 1/L$, by all with $(1 - 1/L)^F$: that share stays idle.
-# {{because algebra}}
+# {{holds abs(ecmp_collisions(3, 4).none - np.mean([len({a, b, c}) == 3 for a in range(4) for b in
+# range(4) for c in range(4)])) < 1e-12 and abs(ecmp_collisions(3, 4).idle - np.mean([1 - len({a, b,
+# c}) / 4 for a in range(4) for b in range(4) for c in range(4)])) < 1e-12}}
 
 # %%
 eight = ecmp_collisions(8, 8)
@@ -586,9 +599,10 @@ explore_fabric()
 #
 # If rings stay under their leaf, why pay for full bandwidth above it? A leaf that takes $r$ times
 # what it can send up is *oversubscribed* $r$ to 1. {{because definition}} A GPU's part of the
-# uplinks is then its adapter's rate $b$ over $r$. If a share $s$ of what it sends leaves the leaf,
-# that part is full when it sends $b / (r\,s)$ in all. {{because algebra}} So it sends
-# $b / \max(r\,s, 1)$. {{because algebra}}
+# uplinks is then its adapter's rate $b$ over $r$. {{holds across_rate(wire, 4, 1) == wire / 4}} If a
+# share $s$ of what it sends leaves the leaf, that part is full when it sends $b / (r\,s)$ in all.
+# {{holds abs(0.5 * across_rate(wire, 4, 0.5) - wire / 4) < 1e-6 * wire}} So it sends
+# $b / \max(r\,s, 1)$. {{holds across_rate(wire, 4, 0.1) == wire}}
 
 # %%
 ratios, leaving = (1, 2, 4), (0.1, 0.5, 1.0)
@@ -605,8 +619,9 @@ ask("network.across_rate", seed="read")
 # ### Larger domains, and switches that add
 #
 # Two other ways to need less network. In the two levels of chapter 7 a GPU of a domain of $d$ takes
-# $S/d$ across, around a ring of the $m$ domains: $\frac{2(m-1)}{m} \cdot \frac{S}{d\,b}$. {{because
-# algebra: chapter 7}} An NVLink domain of seventy-two GPUs in place of eight cuts $S/d$ to a ninth,
+# $S/d$ across, around a ring of the $m$ domains: $\frac{2(m-1)}{m} \cdot \frac{S}{d\,b}$. {{holds
+# abs(hierarchical_time(8e9, 8, 144, 450e9, wire).across - 2 * (144 - 1) / 144 * 8e9 / 8 / wire) <
+# 1e-9}} An NVLink domain of seventy-two GPUs in place of eight cuts $S/d$ to a ninth,
 # and fewer domains are fewer peers: the time falls by more. {{holds hierarchical_time(8e9, 8, 144,
 # 450e9, wire).across > 9 * hierarchical_time(8e9, 72, 16, 450e9, wire).across}} And switches that
 # add (SHARP) let each byte cross an adapter once in place of almost twice: $S/(d\,b)$. {{holds
@@ -614,18 +629,18 @@ ask("network.across_rate", seed="read")
 # wire).across - 2) < 1e-3}}
 
 # %%
-gpus, size = 1152, 2e9
+gpus, size, hopper, blackwell = 1152, 2e9, link("nvlink4"), link("nvlink5")
 levels = {
-    "domains of eight": hierarchical_time(size, 8, gpus // 8, 450e9, wire),
-    "of seventy-two": hierarchical_time(size, 72, gpus // 72, 900e9, wire),
-    "of eight, SHARP": sharp_time(size, 8, gpus // 8, 450e9, wire),
+    "domains of eight": hierarchical_time(size, 8, gpus // 8, hopper.bandwidth, wire),
+    "of seventy-two": hierarchical_time(size, 72, gpus // 72, blackwell.bandwidth, wire),
+    "of eight, SHARP": sharp_time(size, 8, gpus // 8, hopper.bandwidth, wire),
 }
 table(
     [[n, t.inside, t.across, t.upper] for n, t in levels.items()],
     ["", "inside", "across", "one after the other"],
-    caption=f"An all-reduce of {si(size, 'byte')} over {gpus:,} GPUs. The larger domain also "
-    f"has the NVLink of the next generation, {si(900e9, 'byte/s')} in place of"
-    f" {si(450e9, 'byte/s')}.",
+    caption=f"An all-reduce of {si(size, 'byte')} over {gpus:,} GPUs. The larger domain has"
+    f" {blackwell.name}, {si(blackwell.bandwidth, 'byte/s')}, the others have {hopper.name},"
+    f" {si(hopper.bandwidth, 'byte/s')}.",
 )
 
 # %%
@@ -685,8 +700,9 @@ ask("network.budget", seed="bill")
 # after; groups of tensor parallelism still inside a node; the batch and its accumulation; a
 # checkpoint written and read back; and the spread of the step over an hour.
 # - **What does a loss cost?** The cable of the Tuesday takes {{1 - before / now:.0%}} of the speed of
-#   {{gpus:,}} GPUs. In two days that is {{gpus * 48 * (1 - before / now):,.0f}} GPU hours. {{because
-#   algebra}}
+#   {{gpus:,}} GPUs. In two days that is {{gpus * 48 * (1 - before / now):,.0f}} GPU hours: those that
+#   the missing steps would have taken. {{holds abs((48 * 3600 / before - 48 * 3600 / now) * before
+#   * gpus / 3600 - gpus * 48 * (1 - before / now)) < 1e-6}}
 #
 # ## Check it against what was published
 #
@@ -739,7 +755,7 @@ table(
 
 # %%
 from lightspeed_course import measure_here, shipped
-from lightspeed_tools.measure.instruments.lossy import DELAY, LOSSES, SLOT, WINDOW
+from lightspeed_tools.measure.instruments.lossy import DELAY, LOSSES, PACKETS, SLOT, WINDOW
 from lightspeed_tools.measure.pages.loss_figures import loss_figure, loss_table
 
 # %% tags=["figure"]
@@ -762,9 +778,12 @@ loss_table(mine)
 # %% [markdown]
 # ### Explain the difference
 #
-# - **A few hundred packets are few.** A loss near the end of a message costs a whole round trip,
-#   because the line stands idle meanwhile. The law speaks of long messages. {{because definition:
-#   of the law}}
+# - **A few hundred packets are few.** Near the end of a message a loss costs a whole round trip
+#   under selective repeat, too, because there is nothing else to send meanwhile. The law speaks of
+#   long messages. {{holds all(np.mean([simulate_transport("selective_repeat", PACKETS, p, WINDOW,
+#   Random(i)).goodput for i in range(50)]) < selective_repeat(p) < 1.01
+#   * simulate_transport("selective_repeat", 100 * PACKETS, p, WINDOW, Random(8)).goodput for p in
+#   LOSSES if p)}}
 # - **A busy machine** wakes sender and cable late. The round trip gets longer, and go back n pays
 #   for it with each loss. {{because advice}}
 # - **Losses are few.** A handful of them, and two that fall into one window cost one window. So go

@@ -102,6 +102,11 @@ class Source:
         parts = (self.author, f'"{self.title}"', self.publisher, self.date, self.address)
         return ", ".join(p for p in parts if p)
 
+    @property
+    def second_hand(self) -> bool:
+        """Whether the number was read in a text that names this source, not in the source."""
+        return self.how.startswith("second hand")
+
 
 class Number(Amount):
     """An `Amount` with its provenance; arithmetic on it gives plain floats."""
