@@ -1,6 +1,10 @@
-"""A cluster, and how a training step is split over it. Used in chapter 6.
+"""A cluster, how a training step is split over it, and which ranks share a node. Used in chapter 6.
 
-Rates are plain numbers in SI; `network` is what one GPU sends, in one direction.
+Rates are plain numbers in SI; `network` is what one GPU sends, in one direction. The degrees of a
+`Plan` may be numpy arrays, an element a plan: then so is what is worked out from them.
+
+Sources: Narayanan et al. (2021) for the order of ranks; Liu et al., "MoE Parallel Folding" (2025)
+for experts over data, tensor and context ranks; Megatron-LM, arguments.py, for chunks.
 """
 
 from __future__ import annotations
@@ -9,13 +13,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from lightspeed.catalog import find, link
-from lightspeed.errors import BadArgument, one_of
+from lightspeed.elementwise import Value, any_of, is_array, maximum, minimum, where
+from lightspeed.errors import BadArgument
 from lightspeed.law import checked, count, positive
 from lightspeed.memory import RECOMPUTE, STAGE
 from lightspeed.roofline import SHARE
+from lightspeed.transformer import Transformer
 
-__all__ = ("Machine", "Plan", "machine", "model_parallel", "plan_of_batch")
+__all__ = (
+    "AXES", "SCHEDULES", "Machine", "Plan", "checked_for", "expert_neighbours", "machine",
+    "model_parallel", "neighbours", "plan_of_batch", "spans",
+)  # fmt: skip
 
+AXES = ("tensor", "context", "data", "pipeline")  # nearest first, as Megatron numbers its ranks
+SCHEDULES = ("1f1b", "gpipe", "zb_h1")
+ENDS = 3  # what may stand in a layer's place: the table, the logits, a module of a token more
 OF_CHIP = ("bf16", "hbm_bandwidth", "hbm_capacity", "link_bandwidth")
 
 
@@ -58,9 +70,11 @@ def machine(gpu: str, network: str, per_node: int = 8, share: float = 1.0) -> Ma
 
 @dataclass(frozen=True)
 class Plan:
-    """How a step is split. `micro_size` counts the sequences of a micro-batch, `expert` the ranks
-    of a data-parallel group over which experts are spread, `chunks` what a GPU of an interleaved
-    pipeline holds.
+    """How a step is split, or many plans as arrays. `micro_size` counts the sequences of a
+    micro-batch, `expert` the ranks of a stage (data x context x tensor) over which experts are
+    spread, `chunks` what a GPU of an interleaved pipeline holds. `placement` is the order in which
+    ranks are numbered, the axis whose ranks are next to each other first; a node takes the next
+    `per_node` of them.
     """
 
     data: int = 1
@@ -73,6 +87,8 @@ class Plan:
     chunks: int = 1
     stage: int = 0
     recompute: str = "selective"
+    schedule: str = "1f1b"
+    placement: tuple[str, ...] = AXES
 
     def __post_init__(self) -> None:
         for name in (
@@ -87,20 +103,111 @@ class Plan:
         ):
             checked("Plan", name, getattr(self, name), count())
         checked("Plan", "stage", self.stage, STAGE)
-        one_of("Plan", "recompute", self.recompute, RECOMPUTE)
-        if self.data % self.expert:
-            raise BadArgument(
-                "Plan", "expert", self.expert, f"a divisor of the {self.data} data-parallel ranks"
-            )
+        checked("Plan", "recompute", self.recompute, RECOMPUTE)
+        checked("Plan", "schedule", self.schedule, SCHEDULES)
+        if sorted(self.placement) != sorted(AXES):
+            raise BadArgument("Plan", "placement", self.placement, f"{AXES} in some order")
+        if _some((self.chunks > 1) & (self.schedule != "1f1b")):
+            wanted = "'1f1b' where GPUs hold several chunks"
+            raise BadArgument("Plan", "schedule", self.schedule, wanted)
+        if _some(self.ranks * self.tensor % self.expert):
+            wanted = f"a divisor of the {self.ranks * self.tensor} ranks of a stage"
+            hint = "Those are data x context x tensor."
+            raise BadArgument("Plan", "expert", self.expert, wanted, hint)
 
     @property
     def gpus(self) -> int:
         return self.data * self.tensor * self.pipeline * self.context
 
     @property
+    def ranks(self) -> int:
+        """Ranks that work on other tokens with the same weights: data x context."""
+        return self.data * self.context
+
+    @property
+    def expert_tensor(self) -> Value:
+        """Ranks that share the matrices of one expert: those of tensor parallelism, or one where
+        `expert` takes these ranks too.
+        """
+        return where(self.ranks % self.expert == 0, self.tensor, 1)
+
+    @property
     def sequences(self) -> int:
         """Sequences in one step of the whole job."""
         return self.data * self.micro_batches * self.micro_size
+
+
+def _some(condition: Any) -> bool:
+    return bool(any_of(condition))
+
+
+def checked_for(model: Transformer, plan: Plan) -> None:
+    """Raise BadArgument where experts are spread over more ranks than the model has experts, or
+    chunks do not divide its layers: counted with none, one or more of the table of tokens, the
+    logits and a module that predicts one token more, each of which frameworks let stand in a
+    layer's place.
+    """
+    if _some(plan.expert > max(1, model.experts)):
+        wanted = f"at most the {model.experts} experts of the model" if model.experts else "1"
+        hint = "" if model.experts else "The model has no experts."
+        raise BadArgument("Plan", "expert", plan.expert, wanted, hint)
+    uneven = plan.chunks > 1
+    for ends in range(ENDS + 1):
+        uneven = uneven & ((model.layers + ends) % (plan.pipeline * plan.chunks) != 0)
+    if _some(uneven):
+        both: tuple[Any, Any] = plan.chunks, plan.pipeline
+        if is_array(uneven):  # the first of them
+            both = tuple((n + 0 * uneven)[uneven][0].item() for n in both)
+        chunks, stages = both
+        wanted = f"a number that cuts {model.layers} layers over {stages:g} stages evenly"
+        hint = f"The table and the logits may count as layers: up to {model.layers + ENDS} in all."
+        raise BadArgument("Plan", "chunks", chunks, wanted, hint)
+
+
+# ---------------------------------------------------------------- who shares a node
+
+
+def neighbours(plan: Plan, per_node: Value, *axes: str) -> Value:
+    """How many ranks of a group over these axes share a node, itself included.
+
+    All groups share its slots: an axis that is placed later finds as many taken as the axes before
+    it have ranks. Where sizes do not divide a node it is a mean.
+
+    >>> plan = Plan(data=8, pipeline=8)
+    >>> neighbours(plan, 8, "data"), neighbours(plan, 8, "pipeline")
+    (8, 1)
+    """
+    together: Value = 1
+    for axis in axes:
+        free = maximum(1, per_node / _stride(plan, axis))
+        together = together * minimum(getattr(plan, axis), free)
+    return together
+
+
+def spans(plan: Plan, per_node: Value, *axes: str) -> Any:
+    """Whether a group over these axes has ranks in more than one node."""
+    apart: Any = False
+    for axis in axes:
+        size = getattr(plan, axis)
+        cut = per_node % (_stride(plan, axis) * size) != 0
+        apart = apart | ((size > 1) & cut & (plan.gpus > per_node))
+    return apart
+
+
+def expert_neighbours(plan: Plan, per_node: Value) -> Value:
+    """How many of the ranks over which experts are spread share a node. They are laid over the
+    ranks of a stage anew, those that share an expert next to each other.
+    """
+    slots = neighbours(plan, per_node, "tensor", "context", "data")
+    return minimum(plan.expert, maximum(1, slots / plan.expert_tensor))
+
+
+def _stride(plan: Plan, axis: str) -> Value:
+    """Ranks from one of a group to the next."""
+    step: Value = 1
+    for nearer in plan.placement[: plan.placement.index(axis)]:
+        step = step * getattr(plan, nearer)
+    return step
 
 
 def plan_of_batch(

@@ -1,8 +1,10 @@
 """A stack: the few constants that turn the bound of a training step into an expectation.
 Used in chapter 6.
 
-A stack belongs to one framework on one kind of machine. Its constants were fitted to measured runs
-or counted, as catalog/fitted_stacks.toml says of each; `BOUND` has none of them. A cluster may also
+A stack belongs to one framework on one kind of machine, and so do its constants, wherever they are
+used: nanotron's, fitted to untuned runs, are half as slow again as tuned runs of other frameworks.
+They were fitted to measured runs or counted, as catalog/fitted_stacks.toml says of each; `BOUND`
+has none of them. A cluster may also
 be in a bad *state*, which no plan explains: `Stack.slow`, `far` and `stall` describe one.
 """
 
@@ -13,7 +15,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from lightspeed.catalog import fitted
-from lightspeed.elementwise import Value, minimum, where
+from lightspeed.elementwise import Value, where
 from lightspeed.errors import one_of
 from lightspeed.law import ELEMENT_BYTES, checked, nonnegative
 from lightspeed.memory import SPLITS
@@ -73,11 +75,13 @@ class Stack:
                 checked("Stack", name, getattr(self, name), spec)
         one_of("Stack", "split", self.split, SPLITS)
 
-    def wait(self, ways: Value, per_node: Value, across: Value) -> Value:
-        """Seconds a layer and micro-batch for the hops of tensor parallelism over so many ranks."""
+    def wait(self, ways: Value, near: Value, across: Value) -> Value:
+        """Seconds a layer and micro-batch for the hops of tensor parallelism over so many ranks,
+        `near` of them in a node.
+        """
         if self.slow or self.far:
-            nodes = where(across, ways / per_node - 1, 0)
-            return self.slow * (minimum(ways, per_node) - 1) + self.far * nodes
+            nodes = where(across, ways / near - 1, 0)
+            return self.slow * (near - 1) + self.far * nodes
         return where(across, self.ring * ways, 0.0)
 
 
@@ -89,7 +93,7 @@ def stack(key: str, state: str = "") -> Stack:
 
     >>> healthy, ailing = stack("nanotron_h100"), stack("nanotron_h100", "slow_collectives")
     >>> healthy.host, healthy.slow, ailing.slow
-    (0.00427, 0.0, 0.00271)
+    (0.00425, 0.0, 0.00261)
     """
     tables = _tables()
     table = tables[one_of("stack", "key", key, tuple(tables))]

@@ -1,9 +1,10 @@
 """One training step of a plan, term by term (chapter 6).
 
-One law, two calls. `step` alone is a *bound*: arithmetic at a share of the peak, the tensors that
-cross HBM beside it, the bytes of each way of splitting on the link that it uses, and the pipeline's
-bubble; no latency, no host, no cut of whole layers. With a `Stack` of fitted constants it is an
-*expectation*. Rates are plain numbers in SI; `network` is what one GPU sends, in one direction.
+One law, two calls, for one plan or for arrays of them. `step` alone is a *bound*: arithmetic at a
+share of the peak, the tensors that cross HBM beside it, the bytes of each way of splitting on the
+link that it uses, and the pipeline's bubble; no latency, no host, no cut of whole layers. With a
+`Stack` of fitted constants it is an *expectation*: for that framework on that kind of machine, and
+no other. Rates are plain numbers in SI; `network` is what one GPU sends, in one direction.
 
 Sources: those of parallel.py, memory.py and pipeline.py; stacks: catalog/fitted_stacks.toml.
 Measured runs to hold it to are `training_runs` beside it.
@@ -11,11 +12,9 @@ Measured runs to hold it to are `training_runs` beside it.
 
 from __future__ import annotations
 
-import itertools
-import math
 from dataclasses import dataclass, replace
 
-from lightspeed.elementwise import Value, maximum, minimum, where
+from lightspeed.elementwise import Value, floor, maximum, minimum, where
 from lightspeed.law import checked, positive
 from lightspeed.memory import (
     MemoryUse,
@@ -31,12 +30,19 @@ from lightspeed.parallel import (
     tensor_parallel_bytes,
 )
 from lightspeed.transformer import Transformer
-from lightspeed_models.plan import Machine, Plan
+from lightspeed_models.plan import (
+    Machine,
+    Plan,
+    checked_for,
+    expert_neighbours,
+    neighbours,
+    spans,
+)
 from lightspeed_models.stack import BOUND, Stack
 
 __all__ = (
-    "Step", "Work", "flops", "flops_per_gpu", "memory_use", "seconds", "step", "whole_layers",
-    "work",
+    "Step", "Work", "flops", "flops_per_gpu", "layers_of_stage", "memory_use", "seconds", "step",
+    "whole_layers", "work",
 )  # fmt: skip
 
 
@@ -120,14 +126,9 @@ def flops_per_gpu(
 def flops(model: Transformer, sequences: float, sequence: float, recompute: str = "none") -> float:
     """FLOPs of a step over so many sequences; `recompute` as in `lightspeed.memory`."""
     tokens = sequences * sequence
-    if recompute == "full":
-        return model.training_flops(tokens, sequence, 1.0)
-    again = (
-        model.flops_per_token(sequence) - model.flops_per_token(0)
-        if recompute == "selective"
-        else 0.0
-    )
-    return model.training_flops(tokens, sequence) + tokens * again
+    scores = model.flops_per_token(sequence) - model.flops_per_token(0)
+    again = where(recompute == "selective", tokens * scores, 0.0)
+    return model.training_flops(tokens, sequence, where(recompute == "full", 1.0, 0.0)) + again
 
 
 def step(
@@ -155,8 +156,9 @@ class Work:
 
     Of one layer and micro-batch: `compute`, `memory`, `tensor`, `expert`, `context`. Of one
     micro-batch: `head` and `logits` (the product with the vocabulary, and its result in HBM) and
-    `hop`. Of the step: `synced`, `optimizer`. The rest counts; `_across` says that a group spans
-    nodes. Rows of many plans become one `Work` of arrays.
+    `hop`. Of the step: `synced`, `optimizer`. The rest counts; `near` are the ranks of a tensor
+    group in one node, `idle` is what a schedule leaves of the bubble of 1F1B, `_across` says that a
+    group spans nodes. Rows of many plans become one `Work` of arrays.
     """
 
     compute: Value
@@ -173,11 +175,12 @@ class Work:
     stages: Value
     micro_batches: Value
     chunks: Value
+    idle: Value
     fullest: Value
     last: Value
     zero: Value
     ways: Value
-    per_node: Value
+    near: Value
     ranks: Value
     tensors: Value
     tensor_across: Value
@@ -190,8 +193,13 @@ class Work:
 def work(
     model: Transformer, sequence: int, plan: Plan, machine: Machine, stack: Stack = BOUND
 ) -> Work:
-    """The `Work` of a plan; of the `Stack` only what is counted matters: passes, bytes."""
-    again = 1.0 if plan.recompute == "full" else 0.0
+    """The `Work` of a plan, of arrays for a plan of arrays; of the `Stack` only what is counted
+    matters: passes, bytes.
+
+    Raises BadArgument for chunks that don't divide the layers, or more ways than experts.
+    """
+    checked_for(model, plan)
+    again = where(plan.recompute == "full", 1.0, 0.0)
     # The tokens of one micro-batch that this GPU works on.
     tokens = plan.micro_size * sequence / plan.context
     split, rate = plan.tensor * plan.context, machine.peak * machine.share
@@ -202,64 +210,74 @@ def work(
     )
     passes = stack.passes * (1 + again / 2)
     held = model.parameters / (plan.tensor * plan.pipeline)
-    ranks = plan.data * plan.context
     kv_width = (model.kv_heads or model.heads) * model.head_width / plan.tensor
     sent = data_parallel_bytes(
-        held, ranks, plan.stage, plan.micro_batches, stack.weight_bytes, stack.gradient_bytes
+        held, plan.ranks, plan.stage, plan.micro_batches, stack.weight_bytes, stack.gradient_bytes
     )
     hop = pipeline_bytes(tokens, model.width) / 2 / plan.tensor
     bytes_of_tensor = tensor_parallel_bytes(tokens, model.width, plan.tensor, 1, again)
-    nodes = max(1, plan.tensor / machine.per_node)  # a ring over nodes leaves each by all its ports
     fullest, last = whole_layers(model, plan.pipeline)
-    groups = {
-        "expert": plan.expert,
-        "context": plan.context,
-        "pipeline": plan.pipeline,
-        "data": ranks,
-    }
+    # Forward, backward and weight passes of one length: of (p - 1)(F + B + W) a third is left.
+    idle = where(plan.schedule == "zb_h1", 1 / 3, 1 / plan.chunks)
     return Work(
         compute=blocks / split / rate / model.layers,
         memory=passes * kept / model.layers / plan.context / machine.memory,
-        tensor=bytes_of_tensor
-        / (machine.network * machine.per_node if nodes > 1 else machine.link),
-        expert=_expert(model, tokens, plan) / _rate(plan, machine, plan.expert),
-        context=_context(tokens, kv_width, plan) / _rate(plan, machine, plan.context),
+        tensor=bytes_of_tensor / _rate(plan, machine, "tensor"),
+        expert=_expert(model, tokens, plan, machine),
+        context=context_parallel_bytes(tokens, kv_width, plan.context)
+        / _rate(plan, machine, "context"),
         head=logits / split / rate,
         logits=stack.logits_passes * 4 * tokens * model.vocabulary / plan.tensor / machine.memory,
-        hop=hop / _rate(plan, machine, plan.pipeline),
-        synced=sent / _rate(plan, machine, ranks),
-        optimizer=stack.optimizer_bytes * held / (ranks if plan.stage else 1) / machine.memory,
+        hop=hop / _rate(plan, machine, "pipeline"),
+        synced=sent / _rate(plan, machine, "context", "data"),
+        optimizer=stack.optimizer_bytes
+        * held
+        / where(plan.stage >= 1, plan.ranks, 1)
+        / machine.memory,
         layers=model.layers,
         stages=plan.pipeline,
         micro_batches=plan.micro_batches,
         chunks=plan.chunks,
+        idle=idle,
         fullest=fullest,
         last=last,
         zero=plan.stage,
         ways=plan.tensor,
-        per_node=machine.per_node,
-        ranks=ranks,
+        near=neighbours(plan, machine.per_node, "tensor"),
+        ranks=plan.ranks,
         tensors=(4 + model.mlp_matrices) * model.layers / plan.pipeline,
-        tensor_across=nodes > 1,
-        **{f"{name}_across": _across(plan, machine, ways) for name, ways in groups.items()},
+        tensor_across=spans(plan, machine.per_node, "tensor"),
+        expert_across=plan.expert > expert_neighbours(plan, machine.per_node),
+        context_across=spans(plan, machine.per_node, "context"),
+        pipeline_across=spans(plan, machine.per_node, "pipeline"),
+        data_across=spans(plan, machine.per_node, "context", "data"),
     )
 
 
-def whole_layers(model: Transformer, stages: int) -> tuple[int, int]:
-    """Layers on the fullest stage and on the last, where a stage ends with the layer that takes it
+def layers_of_stage(model: Transformer, stages: Value, place: Value) -> Value:
+    """Layers on the stage at this place, from 0, where a stage ends with the layer that takes it
     past its even share: nanotron's cut. The product with the vocabulary is the last to be placed,
     and weighs as many layers as cost the same.
 
     >>> from lightspeed.transformer import transformer
-    >>> whole_layers(transformer("llama3_8b"), 8)
-    (5, 1)
+    >>> [layers_of_stage(transformer("llama3_8b"), 8, place) for place in range(8)]
+    [5.0, 4.0, 4.0, 5.0, 4.0, 4.0, 5.0, 1.0]
     """
     head = model.width * model.vocabulary * model.layers / model.block_matrices
     share = (model.layers + head) / stages
-    ends = [min(model.layers, math.floor(share * k) + 1) for k in range(1, stages)]
-    cuts = [0, *ends, model.layers]
-    held = [end - start for start, end in itertools.pairwise(cuts)]
-    return max(held), held[-1]
+    start = where(place == 0, 0, minimum(model.layers, floor(share * place) + 1))
+    ends = minimum(model.layers, floor(share * (place + 1)) + 1)
+    return where(place == stages - 1, model.layers, ends) - start
+
+
+def whole_layers(model: Transformer, stages: Value) -> tuple[Value, Value]:
+    """Layers on the fullest stage, which is the first, and on the last.
+
+    >>> from lightspeed.transformer import transformer
+    >>> whole_layers(transformer("llama3_8b"), 8)
+    (5.0, 1.0)
+    """
+    return layers_of_stage(model, stages, 0), layers_of_stage(model, stages, stages - 1)
 
 
 def seconds(work: Work, stack: Stack) -> dict[str, Value]:
@@ -274,7 +292,7 @@ def seconds(work: Work, stack: Stack) -> dict[str, Value]:
     expert, context = over(w.expert, w.expert_across), over(w.context, w.context_across)
     asked = compute + w.memory + tensor + expert + context
     # Launches run ahead of the GPU, so the longer of the two sets the pace of a layer.
-    layer = maximum(asked, stack.host + stack.wait(w.ways, w.per_node, w.tensor_across))
+    layer = maximum(asked, stack.host + stack.wait(w.ways, w.near, w.tensor_across))
     whole = w.layers * layer + head + w.logits
     stage = whole / w.stages
     if stack.whole_layers:
@@ -293,7 +311,7 @@ def seconds(work: Work, stack: Stack) -> dict[str, Value]:
         "context": each * context,
         "host": each * (layer - asked),
         "uneven": m * (stage - whole / w.stages),
-        "bubble": (whole - stage) / w.chunks,
+        "bubble": (whole - stage) * w.idle,
         "pipeline": 2 * (w.stages - 1) * w.chunks * over(w.hop, w.pipeline_across),
         "data": synced - hidden,
         "hidden": hidden,
@@ -304,35 +322,29 @@ def seconds(work: Work, stack: Stack) -> dict[str, Value]:
     }
 
 
-def _rate(plan: Plan, machine: Machine, ways: int) -> float:
-    """byte/s of a GPU in a group of so many: the link inside a node, or its part of the node's
-    networks.
-
-    Tensor parallelism is placed first, in a node; the members of a group that share a node share
-    its networks.
+def _rate(plan: Plan, machine: Machine, *axes: str) -> Value:
+    """byte/s of a GPU in a ring over these axes: the link inside a node; over nodes what the ports
+    of its members there carry, if the link does.
     """
-    inside = max(1, machine.per_node // plan.tensor)
-    return machine.network * inside if _across(plan, machine, ways) else machine.link
+    ports = neighbours(plan, machine.per_node, *axes)
+    outside = minimum(machine.link, machine.network * ports)
+    return where(spans(plan, machine.per_node, *axes), outside, machine.link)
 
 
-def _across(plan: Plan, machine: Machine, ways: int) -> bool:
-    """Whether a group of so many, placed after tensor parallelism, spans nodes."""
-    return ways > max(1, machine.per_node // plan.tensor)
-
-
-def _expert(model: Transformer, tokens: float, plan: Plan) -> float:
-    if not model.experts or plan.expert == 1:
-        return 0.0
+def _expert(model: Transformer, tokens: Value, plan: Plan, machine: Machine) -> Value:
+    """Seconds of a layer's exchanges, by the link and beside it by the GPU's own port. A token goes
+    to each of its experts in the node, and to another node once, however many of them are there.
+    """
+    if not model.experts:
+        return 0.0 * plan.expert
     sparse = (model.layers - model.dense_layers) / model.layers
-    return (
-        sparse
-        * expert_parallel_bytes(tokens, model.width, plan.expert, model.active_experts)
-        / plan.tensor
-    )
-
-
-def _context(tokens: float, kv_width: float, plan: Plan) -> float:
-    return context_parallel_bytes(tokens, kv_width, plan.context) if plan.context > 1 else 0.0
+    near = expert_neighbours(plan, machine.per_node)
+    nodes = plan.expert / near
+    inside = model.active_experts * (near - 1) / plan.expert
+    outside = (nodes - 1) * (1 - (1 - 1 / nodes) ** model.active_experts)
+    # Of two ways each sends half of its tokens, out and back, forward and backward.
+    copy = 2 * expert_parallel_bytes(tokens, model.width, 2, 1) / plan.tensor
+    return sparse * copy * maximum(inside / machine.link, outside / machine.network)
 
 
 def memory_use(
@@ -346,23 +358,24 @@ def memory_use(
     """The `MemoryUse` of a GPU under a plan: `lightspeed.memory.training_memory`, with experts
     spread over ranks.
 
-    The copies of an expert are data / expert, so its states are split over those ranks only.
+    An expert has as many copies as the ranks of a stage hold sets of experts, and its states are
+    split over those only.
     """
+    checked_for(model, plan)
     per_gpu = plan.tensor * plan.pipeline
-    mine, replicas = sequence // plan.context, plan.data * plan.context
     use = training_memory(
-        model, machine.capacity, mine, plan.micro_size, replicas, plan.tensor, plan.pipeline,
-        plan.chunks, plan.stage, recipe, split, plan.recompute,
+        model, machine.capacity, sequence // plan.context, plan.micro_size, plan.ranks, plan.tensor,
+        plan.pipeline, plan.chunks, plan.stage, recipe, split, plan.recompute,
     )  # fmt: skip
-    if plan.expert == 1:
+    if not model.experts:
         return use
     experts = model.expert_matrices * model.experts * (model.layers - model.dense_layers)
     common = training_state_bytes(
-        (model.parameters - experts) / per_gpu, recipe, plan.data, plan.stage
+        (model.parameters - experts) / per_gpu, recipe, plan.ranks, plan.stage
     )
-    spread = training_state_bytes(
-        experts / per_gpu / plan.expert, recipe, plan.data // plan.expert, plan.stage
-    )
+    ways = plan.expert * plan.expert_tensor
+    copies = plan.ranks * plan.tensor / ways
+    spread = training_state_bytes(experts / plan.pipeline / ways, recipe, copies, plan.stage)
     states = {
         n: getattr(common, n) + getattr(spread, n) for n in ("weights", "gradients", "optimizer")
     }

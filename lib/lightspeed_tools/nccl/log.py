@@ -205,6 +205,7 @@ class _Reader:
         self.pending = self.half = self.program = None
         self.command, self.opened = "", set()
         self.neuron = 0  # line of a header of nccom-test, which AWS Neuron has
+        self.listed = Counter()  # rank -> lines of a list that name it
         self.fenced = False  # whether the list of devices ended with its block of Markdown
 
     def feed(self, number, line):
@@ -252,6 +253,7 @@ class _Reader:
     def _device(self, number, match):
         report, self.fenced = self._new_run(number), False
         rank = int(match["rank"])
+        self.listed[rank] += 1
         if not report.devices or rank in {d.rank for d in report.devices}:
             report.devices.clear()
             report.lists += 1
@@ -387,10 +389,17 @@ class _Reader:
         reports = tuple(report for report in self.reports if report.rows)
         if reports:
             return reports
+        apart = ""
+        if self.listed[0] > 1 and len(self.listed) == 1:
+            apart = (
+                f"; {self.listed[0]} processes list themselves as rank 0 and none as another, so"
+                " each tests by itself: build nccl-tests with make MPI=1 and start it with mpirun"
+                " or srun"
+            )
         failed = next((f for report in self.reports for f in report.failures), None)
         if failed:
             raise ReportError(
-                failed.line, "the test failed before it measured anything", failed.text
+                failed.line, f"the test failed before it measured anything{apart}", failed.text
             )
         if self.neuron:
             raise ReportError(
@@ -400,11 +409,11 @@ class _Reader:
             )
         unread = next((f for report in self.reports for f in report.left_out), None)
         if unread:
-            raise ReportError(unread.line, f"no row can be read; {unread.text}")
+            raise ReportError(unread.line, f"no row can be read; {unread.text}{apart}")
         raise ReportError(
             0,
             "no table of nccl-tests found: a line '# size count type ... time algbw busbw' and"
-            " rows below it",
+            f" rows below it{apart}",
         )
 
 

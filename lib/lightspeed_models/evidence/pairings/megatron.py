@@ -131,8 +131,7 @@ def timed(row, rows):
         stage=3 if rows["sharded"][row] > 0 else 1,
     )  # fmt: skip
     if model.experts:
-        # Experts may lie over ranks of tensor and context parallelism too.
-        plan = replace(plan, expert=int(np.gcd(plan.data, cell("expert"))))
+        plan = replace(plan, expert=cell("expert"))
     time = plan.sequences * sequence / (rows["rate"][row] * plan.gpus)
     return Timed(f"row {row}", model, sequence, plan, cluster, float(time))
 
