@@ -104,6 +104,12 @@ def test_each_kind_of_answer_is_judged_and_kept(roofline):
         changed = "([button, label]) => button.textContent !== label"
         roofline.wait_for_function(changed, arg=[more.element_handle(), label])
     cell.locator(".sol-reply").get_by_text("A worked solution", exact=True).wait_for()
+    cell.get_by_role("button", name="Try a smaller question").click()
+    inner = cell.locator(".sol-practice .sol-practice")
+    inner.get_by_text("How many bytes are read").or_(inner.locator("input").first).first.wait_for()
+    inner.locator("input").first.fill("3")
+    inner.locator("input").first.press("Enter")
+    inner.locator(".sol-reply strong").first.wait_for()
     guess = roofline.locator(".sol-predict").first
     guess.locator("input").fill("2")
     guess.locator("input").press("Enter")

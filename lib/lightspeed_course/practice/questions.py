@@ -83,6 +83,9 @@ class Question:
     `holds` keeps its statements true: words of the prompt, an option, a hint or the solution -> a
     function of the parameters that is True for each variant, or a reason. Tests evaluate it, a
     learner's machine never.
+
+    `why` is one sentence, true for each variant, on why the answer matters; it is shown to who is
+    right.
     """
 
     id: str
@@ -102,6 +105,7 @@ class Question:
     valid: Callable | None = None
     smaller: str = ""
     holds: Mapping[str, Callable | str] = field(default_factory=dict)
+    why: str = ""
 
     def __post_init__(self):
         def refuse(condition, reason):

@@ -72,6 +72,11 @@ algbw_question = Question(
             "You counted what a rank sends in one of two passes. Algbw does not count what is"
             " sent.",
         ),
+        Misconception(
+            "multiplied",
+            lambda size, time, n: size * time * 1e3,
+            "You multiplied the numbers as they stand. What are gigabytes times milliseconds?",
+        ),
     ),
 )
 
@@ -120,7 +125,7 @@ busbw_question = Question(
         Misconception(
             "nodes for ranks",
             lambda algbw, nodes, per_node: c.busbw("all_reduce", nodes, algbw),
-            "You counted nodes. Who are the ranks of an all-reduce?",
+            "You counted nodes, or took the algbw as it is. Who are the ranks of an all-reduce?",
         ),
         Misconception(
             "ranks of one node",
@@ -131,6 +136,14 @@ busbw_question = Question(
             "half the work",
             lambda algbw, nodes, per_node: c.busbw("all_gather", nodes * per_node, algbw),
             "An all-reduce is two passes. You counted one of them.",
+        ),
+        Misconception(
+            "divided by the factor",
+            lambda algbw, nodes, per_node: (
+                algbw**2 / (c.busbw("all_reduce", nodes * per_node, algbw))
+            ),
+            "You divided by the factor. Does a rank of an all-reduce send more than its buffer, or"
+            " less?",
         ),
     ),
 )
@@ -194,6 +207,20 @@ factor_question = Question(
             ),
             "For gathers and scatters, nccl-tests counts the whole buffer, not one shard.",
         ),
+        Misconception(
+            "all-to-all as a broadcast",
+            lambda collective, n: (
+                1
+                if collective in ("broadcast", "alltoall")
+                else (1 + (collective == "all_reduce")) * (n - 1) / n
+            ),
+            "Look at your all-to-all: does a rank send itself its own piece?",
+        ),
+        Misconception(
+            "a broadcast as a gather",
+            lambda collective, n: (1 + (collective == "all_reduce")) * (n - 1) / n,
+            "Look at your broadcast: how much of the buffer does its root have to send?",
+        ),
     ),
 )
 
@@ -243,6 +270,11 @@ busbw_function = Question(
             "steps, not shares",
             lambda size, time, n: size / time * 2 * (n - 1),
             "In each of these steps a part of the buffer moves. What part?",
+        ),
+        Misconception(
+            "multiplied by the time",
+            lambda size, time, n: 2 * (n - 1) / n * size * time,
+            "In yours an all-reduce that takes longer has a higher rate. Is that so?",
         ),
     ),
 )
@@ -315,12 +347,13 @@ sent_question = Question(
         Misconception(
             "the buffer once",
             lambda size, n: size,
-            "A rank does not send its whole buffer once. Follow one chunk.",
+            "A rank does not send its whole buffer once. Follow one chunk around the ring.",
         ),
         Misconception(
             "twice",
             lambda size, n: 2 * size,
-            "Nearly. In each of the two passes a rank does not send one of the chunks. Which one?",
+            "Nearly. In each of the two passes a rank keeps one of the chunks as its own. Which"
+            " one?",
         ),
         Misconception(
             "one pass",
@@ -330,7 +363,8 @@ sent_question = Question(
         Misconception(
             "the whole buffer in each step",
             lambda size, n: size * 2 * (n - 1),
-            "The buffer is cut. How large is what a step sends?",
+            "The buffer is cut. How large is what a step sends? And is your answer in bits, or in"
+            " bytes?",
         ),
     ),
 )
@@ -382,6 +416,18 @@ gather_question = Question(
             "as an all-reduce",
             lambda shard, n, bandwidth: c.bandwidth_bound("all_reduce", n * shard, n, bandwidth),
             "Here the data are not added up. You took the factor of another collective.",
+        ),
+        Misconception(
+            "one shard",
+            lambda shard, n, bandwidth: shard / bandwidth,
+            "That is one shard. How many have to arrive?",
+        ),
+        Misconception(
+            "both directions",
+            lambda shard, n, bandwidth: (
+                (c.bandwidth_bound("all_gather", n * shard, n, bandwidth)) / 2
+            ),
+            "You gave what arrives the rate of both directions. How fast is one?",
         ),
     ),
 )
@@ -487,7 +533,9 @@ node_rate_question = Question(
         Misconception(
             "the node's rate",
             lambda adapters, adapter: adapters * adapter,
-            "That is the whole node's. How many GPUs share it?",
+            "That is the whole node's, or one GPU's in bits. How many GPUs share it, and which"
+            " unit is"
+            " asked?",
         ),
         Misconception(
             "one adapter",
@@ -559,6 +607,12 @@ possible_question = Question(
             lambda nodes, inside: c.algbw_from_busbw("all_gather", 8 * nodes, inside),
             "That would hold for a gather. Here two passes use the link.",
         ),
+        Misconception(
+            "multiplied",
+            lambda nodes, inside: inside * c.busbw_factor("all_reduce", 8 * nodes),
+            "You multiplied by the factor. Which of the two rates of an all-reduce is the higher"
+            " one?",
+        ),
     ),
 )
 
@@ -600,19 +654,28 @@ switch_question = Question(
         Misconception(
             "the wire",
             lambda n, rate: rate,
-            "That is what the wire carries. nccl-tests does not know about the switch: what does it"
-            " multiply by?",
+            "That is what the wire carries. nccl-tests does not know about the switch: by what"
+            " factor does it multiply?",
         ),
         Misconception(
             "always twice",
             lambda n, rate: 2 * rate,
-            "The factor depends on the number of ranks, here too.",
+            "The factor depends on the number of ranks, here too. What does a rank keep as its"
+            " own?",
         ),
         Misconception(
             "one pass",
             lambda n, rate: rate * (n - 1) / n,
             "The program applies the factor of the collective, not that of the algorithm. Which"
-            " collective is it?",
+            " collective is it, and has it one pass or two?",
+        ),
+        Misconception(
+            "divided by the factor",
+            lambda n, rate: (
+                rate**2 / (c.busbw("all_reduce", n, c.algbw(1e9, c.in_network_time(1e9, rate))))
+            ),
+            "You divided by the factor. Which of its two columns does the program work out from"
+            " the other, and how?",
         ),
     ),
 )

@@ -289,6 +289,12 @@ half_question = Question(
             lambda n, bandwidth, latency: (n - 1) * latency * bandwidth,
             "Nearly. Into how many chunks is the buffer cut?",
         ),
+        Misconception(
+            "a two too many",
+            lambda n, bandwidth, latency: 2 * (n * latency * bandwidth),
+            "Nearly. In both passes there are steps, and bytes to send. Did you count the two in"
+            " one of the terms only?",
+        ),
     ),
 )
 
@@ -348,6 +354,11 @@ ring_function = Question(
             "n steps",
             lambda size, n, bandwidth, latency: 2 * n * (latency + size / (n * bandwidth)),
             "Try one rank: does it have to send anything?",
+        ),
+        Misconception(
+            "no latency",
+            lambda size, n, bandwidth, latency: 2 * (n - 1) / n * size / bandwidth,
+            "Try a tiny message. How long does it take in yours?",
         ),
     ),
 )
@@ -598,6 +609,17 @@ alltoall_question = Question(
             "what stays",
             lambda size, nodes, network: size / nodes / network,
             "That is the part for its own node. What part crosses the network?",
+        ),
+        Misconception(
+            "both directions",
+            lambda size, nodes, network: (size * (1 - 1 / nodes) / network) / 2,
+            "Does a GPU that receives at the same time send any faster?",
+        ),
+        Misconception(
+            "one adapter for the node",
+            lambda size, nodes, network: 8 * (size * (1 - 1 / nodes) / network),
+            "That sends what the whole node has through one adapter, or counts bits. How many"
+            " adapters has the node, and what does each rate count?",
         ),
     ),
 )

@@ -498,6 +498,12 @@ headroom = Question(
             lambda bandwidth, delay, packet: bandwidth * delay,
             "Follow the pause frame to the sender, and the last byte back.",
         ),
+        Misconception(
+            "one packet",
+            lambda bandwidth, delay, packet: 2 * delay * bandwidth + packet,
+            "Nearly. At which ends of the cable may somebody be in the middle of a packet?",
+            slight=True,
+        ),
     ),
 )
 
@@ -561,6 +567,11 @@ threshold = Question(
             "one headroom for all",
             lambda ports, classes, buffer, headroom: (buffer - headroom) / (ports * classes),
             "The ports may pause at the same time. How many headrooms is that?",
+        ),
+        Misconception(
+            "one port",
+            lambda ports, classes, buffer, headroom: buffer / classes - headroom,
+            "Each port has queues of its own. Among how many is the buffer shared?",
         ),
     ),
 )

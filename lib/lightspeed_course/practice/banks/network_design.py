@@ -102,6 +102,13 @@ apart = Question(
             lambda flows, paths: 1 - fabrics.ecmp_collisions(flows, paths).none,
             "That is the chance that some of them share a link.",
         ),
+        Misconception(
+            "pairs by themselves",
+            lambda flows, paths: (1 - 1 / paths) ** (flows * (flows - 1) // 2),
+            "That takes the pairs as independent. What does a third flow have to miss, once two"
+            " have missed each other?",
+            slight=True,
+        ),
     ),
 )
 

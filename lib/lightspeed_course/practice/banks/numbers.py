@@ -84,6 +84,11 @@ CARDS = (
             horowitz.dram / horowitz.fp16_multiply,
             "You divided by a multiplication. What else does a multiply-add do?",
         ),
+        mistake(
+            "one of two",
+            horowitz.dram / horowitz.fp16_fma / 2,
+            "Is one of the two numbers read from DRAM, or the whole word?",
+        ),
     ),
     recall(
         "training_bytes",
@@ -153,6 +158,9 @@ CARDS = (
             adam.total - adam.weights - adam.gradients,
             "Those are the master weights and the two moments. What else is kept?",
         ),
+        mistake(
+            "all in bf16", 10.0, "That is five things of two bytes each. Which of them are fp32?"
+        ),
         tolerance=0,
     ),
     recall(
@@ -181,6 +189,11 @@ CARDS = (
             "software's round trip",
             1e-3,
             "A millisecond is what software and queues make of it. How far would light be by then?",
+        ),
+        mistake(
+            "glass that speeds light up",
+            1e3 / (memory("light").vacuum ** 2 / memory("light").fibre),
+            "Which way does glass change the speed of light? Compare the time with that in vacuum.",
         ),
         holds={
             "two thirds of its speed in vacuum": (
@@ -226,6 +239,11 @@ CARDS = (
             memory("path_pacific").round_trip,
             "That is about the Pacific. How wide is the country?",
         ),
+        mistake(
+            "Atlantic",
+            memory("path_atlantic").round_trip,
+            "That is the path across the Atlantic. How wide is the country?",
+        ),
         holds={"Real cables take detours": "history"},
     ),
     recall(
@@ -262,7 +280,12 @@ CARDS = (
             memory("cpu_dram").latency,
             "That is how long a CPU waits for its main memory.",
         ),
-        tolerance=0.3,  # from the smaller of the two measurements up
+        mistake(
+            "the L2 cache",
+            memory("gpu_l2").latency,
+            "That is how long a GPU waits for its L2 cache. Where does this word lie?",
+        ),
+        tolerance=0.35,  # from the smaller of the two measurements up, and half a microsecond
     ),
     recall(
         "h100_peak",
@@ -290,6 +313,12 @@ CARDS = (
             accelerator("h100_pcie").bf16,
             "That is the PCIe card, with fewer units at a lower clock. SXM was asked.",
         ),
+        mistake(
+            "half of it",
+            h100.bf16 / 2,
+            "That is the dense rate of tf32, or a multiply-add counted as one operation. Which"
+            " format is asked, and what do peaks count?",
+        ),
         tolerance=0.15,  # the PCIe card is a quarter below
     ),
     recall(
@@ -314,6 +343,11 @@ CARDS = (
             "That is the H200: the same units, newer memory.",
         ),
         mistake("the link", h100.link_bandwidth, "That is NVLink, the way to other GPUs."),
+        mistake(
+            "A100 of 80 GB",
+            accelerator("a100_80gb").hbm_bandwidth,
+            "That is the generation before, in its larger version. Which one is asked?",
+        ),
     ),
     recall(
         "nvlink_one_way",
@@ -347,6 +381,11 @@ CARDS = (
             "That is one link. How many does the chip have?",
         ),
         mistake("A100", link("nvlink3").bandwidth, "That is NVLink 3."),
+        mistake(
+            "the network",
+            link("infiniband_ndr").bandwidth,
+            "That is a port of the network. Which link joins the GPUs of a node?",
+        ),
     ),
     recall(
         "infiniband_ndr",
@@ -373,6 +412,11 @@ CARDS = (
             "You added both directions.",
         ),
         mistake("HDR", link("infiniband_hdr").bandwidth, "That is HDR, the generation before."),
+        mistake(
+            "one lane",
+            link("infiniband_ndr").bandwidth / 4,
+            "That is one lane. How many does a port have?",
+        ),
     ),
     recall(
         "pcie5",
@@ -402,6 +446,11 @@ CARDS = (
             "PCIe 4.0", link("pcie4_x16").bandwidth, "That is PCIe 4.0, the generation before."
         ),
         mistake("one lane", link("pcie5_x16").bandwidth / 16, "That is one lane of sixteen."),
+        mistake(
+            "bits",
+            8 * link("pcie5_x16").bandwidth,
+            "That counts bits: a transfer moves one on each lane. How many of them are a byte?",
+        ),
         tolerance=0.1,
     ),
 )
@@ -507,6 +556,11 @@ training_memory = Question(
             lambda params: (adam.total + adam.gradients) * params,
             "The gradients are bf16 here, two bytes each.",
         ),
+        Misconception(
+            "all in bf16",
+            lambda params: 10 * params,
+            "That is five things of two bytes each. Which of them are fp32?",
+        ),
     ),
     smaller="numbers.inference_memory",
 )
@@ -552,6 +606,11 @@ training_flops = Question(
             "with recomputation",
             lambda params, tokens: 8 * params * tokens,
             "That recomputes the forward pass. The question does not.",
+        ),
+        Misconception(
+            "a multiply-add is one",
+            lambda params, tokens: 3 * params * tokens,
+            "Three passes may be right. How many FLOPs is a multiply-add?",
         ),
     ),
     smaller="training.flops_per_parameter",
@@ -613,7 +672,13 @@ transfer = Question(
         Misconception(
             "the larger term",
             lambda size, bandwidth, latency: min(size / bandwidth, latency),
-            "The two terms add up.",
+            "That is one of two terms, which add up. How long does the transfer itself take, or"
+            " the wait for its first byte?",
+        ),
+        Misconception(
+            "latency taken off",
+            lambda size, bandwidth, latency: size / bandwidth - latency,
+            "Does waiting for the first byte make the transfer shorter?",
         ),
     ),
     valid=lambda size, bandwidth, latency: latency / 20 < size / bandwidth < 20 * latency,
@@ -665,6 +730,11 @@ crossover = Question(
             lambda latency, bandwidth: 2 * latency * bandwidth,
             "Put your size into both terms. Do they come to the same time?",
         ),
+        Misconception(
+            "the other quotient",
+            lambda latency, bandwidth: latency / bandwidth,
+            "Write the units of your expression: what are seconds over bytes a second?",
+        ),
     ),
     smaller="numbers.transfer_time",
 )
@@ -711,6 +781,12 @@ braking = Question(
             "a minute has a hundred seconds",
             lambda speed, latency: speed * latency * 0.36,
             "Go through the hours again: an hour has sixty minutes of sixty seconds.",
+        ),
+        Misconception(
+            "multiplied as they stand",
+            lambda speed, latency: speed * 3.6 * latency * 1e3 / 100,
+            "You multiplied the numbers as they stand. What are kilometres an hour times"
+            " milliseconds?",
         ),
     ),
     smaller="units.metres_a_second",
@@ -829,7 +905,16 @@ clock = Question(
             lambda cores, fmas, clock: 4 * clock * fmas * cores,
             "That is the rate with sparsity. Your matrices are dense.",
         ),
-        Misconception("one core", lambda cores, fmas, clock: 2 * clock * fmas, "That is one core."),
+        Misconception(
+            "one core",
+            lambda cores, fmas, clock: 2 * clock * fmas,
+            "That is one core. How many tensor cores work at once?",
+        ),
+        Misconception(
+            "one multiply-add a cycle",
+            lambda cores, fmas, clock: 2 * cores * clock,
+            "You let a core finish one multiply-add in a cycle. How many does this one finish?",
+        ),
     ),
     smaller="units.core_rate",
 )
@@ -889,6 +974,13 @@ iron_law = Question(
             ),
             "What is left of the time if you move no bytes and compute no FLOPs?",
         ),
+        Misconception(
+            "no utilization",
+            lambda flops, size, peak, bandwidth, utilization, latency: (
+                flops / peak + size / bandwidth + latency
+            ),
+            "Lower the utilization. Does your step change?",
+        ),
     ),
     smaller="numbers.transfer_time",
 )
@@ -943,7 +1035,8 @@ dense = Question(
         Misconception(
             "tf32",
             lambda key, printed: accelerator(key).tf32,
-            "That is the dense rate of tf32, which is wider than bf16 in the units.",
+            "That is the dense rate of tf32, which is wider than bf16 in the units. How often is"
+            " the printed rate to be halved?",
         ),
     ),
     smaller="numbers.h100_peak",

@@ -186,6 +186,11 @@ recompute = Question(
             ),
             "That is the fp32 vector rate; the question takes the bf16 peak.",
         ),
+        Misconception(
+            "twice the peak",
+            lambda key: 2 * (recompute_limit(key)),
+            "Is your peak the dense one, or one with sparsity? And how wide is a bf16 value?",
+        ),
     ),
     smaller="roofline.ridge",
 )
@@ -246,6 +251,11 @@ gap = Question(
             lambda calls: calls * 2 * memory("path_country").distance / memory("light").vacuum,
             "That is light in vacuum. Glass slows it down by a third.",
         ),
+        Misconception(
+            "Atlantic",
+            lambda calls: calls * memory("path_atlantic").round_trip,
+            "That is the path across the Atlantic. How wide is the country?",
+        ),
     ),
     smaller="numbers.country_round_trip",
 )
@@ -301,6 +311,12 @@ token_energy = Question(
             "a second, not a token",
             lambda devices, power, rate: devices * power,
             "That is the energy of one second, in which many tokens are made.",
+        ),
+        Misconception(
+            "tokens a joule",
+            lambda devices, power, rate: rate / (devices * power),
+            "Yours is turned upside down: it is how many tokens a joule makes. What is asked for"
+            " one of what?",
         ),
     ),
     smaller="units.request_energy",

@@ -72,6 +72,11 @@ balance = Question(
             f"That is what reading from a cache of {si(8e3, 'byte')} costs. Where is this word read"
             " from?",
         ),
+        Misconception(
+            "an addition only",
+            lambda memory, arithmetic: reading(memory) / getattr(horowitz, f"{arithmetic}_add"),
+            "You divided by an addition. What else does a multiply-add do?",
+        ),
     ),
     smaller="numbers.dram_over_fma",
 )
@@ -130,6 +135,11 @@ ping = Question(
             lambda wait: wait / 2 * 5e9,
             "You went five kilometres in a microsecond. How long does light need for one?",
         ),
+        Misconception(
+            "one way, and in vacuum",
+            lambda wait: wait * memory("light").vacuum,
+            "Two things are missing: the way back, and the glass.",
+        ),
     ),
     holds={
         "Switches and software take a part": "definition",
@@ -151,7 +161,7 @@ chase = Question(
     },
     expected=lambda entries: entries * memory("gpu_hbm").latency,
     unit="ms",
-    tolerance=0.3,  # as wide as the two measurements of one load are apart
+    tolerance=0.35,  # as wide as that of one load
     solution=lambda entries: derivation(
         "An address is known when the load before has arrived. So no two loads are on their way at"
         " once, and the waits add up.",
@@ -192,6 +202,11 @@ chase = Question(
             "the L2 cache",
             lambda entries: entries * memory("gpu_l2").latency,
             "That is how long a GPU waits for its L2 cache. This list lies in HBM.",
+        ),
+        Misconception(
+            "cycles, not nanoseconds",
+            lambda entries: entries * memory("gpu_hbm").cycles / 1e9,
+            "You counted cycles of the GPU as nanoseconds. How long does one take, at its clock?",
         ),
     ),
     smaller="numbers.hbm_latency",

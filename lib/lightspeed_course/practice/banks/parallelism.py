@@ -198,6 +198,11 @@ collectives_in_a_step = Question(
             "The first matrix of each block is split by columns. Does its result have to be put"
             " together?",
         ),
+        Misconception(
+            "one layer",
+            lambda layers, m: 4 * m,
+            "That is for one layer. How many does the model have?",
+        ),
     ),
 )
 
@@ -255,6 +260,15 @@ three = Question(
             lambda size, n: (2 * size, size, size),
             "A rank keeps one share to itself and need not send it.",
         ),
+        Misconception(
+            "a gather like a sum",
+            lambda size, n: (
+                bandwidth_bound("all_reduce", size, n, 1.0),
+                bandwidth_bound("all_reduce", size, n, 1.0),
+                bandwidth_bound("all_gather", size, n, 1.0),
+            ),
+            "Is anything added up in an all-gather? Compare the passes of the two.",
+        ),
     ),
 )
 
@@ -305,7 +319,7 @@ zero3 = Question(
         Misconception(
             "weights only",
             lambda params, n: parallel.data_parallel_bytes(params, n, 3) * 2 / 3,
-            "The gradients must be summed as well.",
+            "The gradients must be summed as well. And how often are the weights gathered?",
         ),
         Misconception(
             "the whole model",
@@ -324,6 +338,11 @@ zero3 = Question(
             "optimizer too",
             lambda params, n: 16 * params * (n - 1) / n,
             "Each rank updates its own share. Do the optimizer's states ever travel?",
+        ),
+        Misconception(
+            "fp32",
+            lambda params, n: 2 * (parallel.data_parallel_bytes(params, n, stage=3)),
+            "How wide are the weights and the gradients here? Yours look like fp32.",
         ),
     ),
 )
@@ -522,6 +541,11 @@ states = Question(
             lambda params, n: 2 * params + 12 * params / n,
             "These are the weights and a share of the optimizer. What else do the states hold?",
         ),
+        Misconception(
+            "GiB",
+            lambda params, n: (memory.training_state_bytes(params, n=n, stage=2).total) / 1.024**3,
+            "Is that in GiB? The question asks for GB.",
+        ),
     ),
 )
 
@@ -578,6 +602,22 @@ exchange = Question(
             "an n-th leaves",
             lambda n, tokens, width, k: tokens * width * 2 * k / n,
             "That is what stays, or goes to one of them.",
+        ),
+        Misconception(
+            "one expert a token",
+            lambda n, tokens, width, k: (
+                (parallel.expert_parallel_bytes(tokens, width, n, k) / 4) / k
+            ),
+            "You sent each token to one expert. How many does its router choose?",
+            slight=True,
+        ),
+        Misconception(
+            "there and back",
+            lambda n, tokens, width, k: (
+                2 * (parallel.expert_parallel_bytes(tokens, width, n, k) / 4)
+            ),
+            "That is the way there and the way back. How many exchanges does the question ask"
+            " about?",
         ),
     ),
 )
@@ -650,6 +690,11 @@ hot = Question(
             "all to one",
             lambda n, share: n,
             "So it would be if each token wanted the same expert. How many do?",
+        ),
+        Misconception(
+            "the share itself",
+            lambda n, share: share,
+            "That is the share of the tokens. How large is a fair share?",
         ),
     ),
 )
@@ -732,6 +777,22 @@ critical = Question(
             lambda gpu, network: accelerator(gpu).bf16 / link(network).bandwidth / 8,
             "You gave a GPU the ports of its whole node, and let it send no more than its own"
             " part.",
+        ),
+        Misconception(
+            "twice",
+            lambda gpu, network: (
+                2 * (parallel.data_parallel_tokens(accelerator(gpu).bf16, link(network).bandwidth))
+            ),
+            "Is your peak the dense one, or one with sparsity? And is the port's rate that of each"
+            " direction?",
+        ),
+        Misconception(
+            "half",
+            lambda gpu, network: (
+                (parallel.data_parallel_tokens(accelerator(gpu).bf16, link(network).bandwidth)) / 2
+            ),
+            "That is half. Did you add the two directions of the port, or count a multiply-add as"
+            " one operation?",
         ),
     ),
 )
@@ -825,6 +886,20 @@ nvlink = Question(
             "the activations once",
             lambda width, t, tokens, gpu, network: 4 * tokens * width * 2 / link(network).bandwidth,
             "That sends each result once. How often does a buffer go round in a ring?",
+        ),
+        Misconception(
+            "one all-reduce",
+            lambda width, t, tokens, gpu, network: (
+                (all_reduce_time(link(network).bandwidth, tokens, width, t)) / 4
+            ),
+            "That is one of the four all-reduces. What of the others?",
+        ),
+        Misconception(
+            "bits as bytes",
+            lambda width, t, tokens, gpu, network: (
+                (all_reduce_time(link(network).bandwidth, tokens, width, t)) / 8
+            ),
+            "A factor of eight may be bits taken for bytes: ports are named by bits a second.",
         ),
     ),
 )
@@ -978,6 +1053,18 @@ scaling_out = Question(
             ),
             "The traffic now leaves the node.",
         ),
+        Misconception(
+            "twice",
+            lambda n, gpu, network: (
+                2
+                * (
+                    n
+                    * parallel.data_parallel_tokens(accelerator(gpu).bf16, link(network).bandwidth)
+                )
+            ),
+            "Is your peak the dense one, or one with sparsity? And is the port's rate that of each"
+            " direction?",
+        ),
     ),
 )
 
@@ -1024,7 +1111,7 @@ attention = Question(
         Misconception(
             "Q and K gathered, then the sum",
             lambda width, t, tokens: 2 * one_sum(tokens, width, t),
-            "Which head would read the K of another head?",
+            "Which head would read the K of another head? Or did you count the backward pass, too?",
         ),
         Misconception(
             "Q, K and V gathered",
@@ -1047,6 +1134,23 @@ attention = Question(
             "the whole layer",
             lambda width, t, tokens: 4 * one_sum(tokens, width, t),
             "That includes the MLP or the backward pass.",
+        ),
+        Misconception(
+            "nothing is sent",
+            lambda width, t, tokens: 0,
+            "Each head has its own Q, K and V, so they need not travel. What does the output"
+            " projection leave on each GPU?",
+        ),
+        Misconception(
+            "an all-reduce each",
+            lambda width, t, tokens: 3 * one_sum(tokens, width, t),
+            "You sum up Q, K and V. Which result of the block is a sum of parts that lie on"
+            " different GPUs?",
+        ),
+        Misconception(
+            "the buffer once",
+            lambda width, t, tokens: 2 * tokens * width,
+            "That is how large the activations are. How often does a buffer go round in a ring?",
         ),
     ),
 )
@@ -1109,6 +1213,11 @@ steps = Question(
             "fill forward only",
             lambda p, m: 2 * m + p - 1,
             "That fills the pipeline once. Does the first stage get its first gradient at once?",
+        ),
+        Misconception(
+            "all stages",
+            lambda p, m: 2 * (p + m),
+            "Does a stage wait for itself? How many others have to come before the last one?",
         ),
     ),
 )
@@ -1174,6 +1283,19 @@ backward = Question(
             "a gather",
             lambda width, hidden, t, tokens: one_sum(tokens, width, t) / 2,
             "The parts must be added up, and each GPU needs the sum.",
+        ),
+        Misconception(
+            "an all-reduce for each matrix",
+            lambda width, hidden, t, tokens: 2 * one_sum(tokens, width, t),
+            "You sum up behind both matrices. Which of the two gradients has its parts on"
+            " different GPUs?",
+        ),
+        Misconception(
+            "weight gradients of one matrix",
+            lambda width, hidden, t, tokens: one_sum(hidden, width, t),
+            "So large are the gradients of weights, of one matrix or in one pass. Does any other"
+            " GPU of the group hold these weights?",
+            slight=True,
         ),
     ),
 )

@@ -599,6 +599,17 @@ interval = Question(
             lambda write, mtbf: mtbf / 2,
             "Then a failure often comes before the next checkpoint. What does writing cost?",
         ),
+        Misconception(
+            "no root, or the time between failures",
+            lambda write, mtbf: 2 * write * mtbf / 60,
+            "Is that a product of two times? Its root is still to be taken. Or the time between"
+            " failures? Would a job then get to its next checkpoint?",
+        ),
+        Misconception(
+            "two twice",
+            lambda write, mtbf: math.sqrt(4 * write * mtbf),
+            "Where does each two in your root come from? Is one of them there by mistake?",
+        ),
     ),
 )
 
@@ -660,6 +671,18 @@ lost = Question(
                 + (reliability.young_interval(write, mtbf) + restart) / mtbf
             ),
             "A failure comes anywhere in the interval. How much of it is lost on average?",
+        ),
+        Misconception(
+            "no writing",
+            lambda write, mtbf, restart: (
+                (
+                    reliability.lost_share(
+                        reliability.young_interval(write, mtbf), write, mtbf, restart
+                    )
+                )
+                - write / reliability.young_interval(write, mtbf)
+            ),
+            "The checkpoints themselves take time, too. Where is it in yours?",
         ),
     ),
 )
@@ -798,6 +821,11 @@ power = Question(
             "a day has twelve hours",
             lambda n, gpu, days: bill(n, days, accelerator(gpu).power, PUE) / 2,
             "The job runs at night, too.",
+        ),
+        Misconception(
+            "an hour a day",
+            lambda n, gpu, days: (bill(n, days, accelerator(gpu).power, PUE)) / 24,
+            "You paid for an hour of each day. How long does the job run?",
         ),
     ),
 )
@@ -950,6 +978,13 @@ ways = Question(
             ),
             "Write the two times and set them equal: each of the rates occurs once.",
         ),
+        Misconception(
+            "the network",
+            lambda hidden, gpu: parallel.tensor_parallel_ways(
+                hidden, accelerator(gpu).bf16, link("infiniband_ndr").bandwidth
+            ),
+            "That is the rate of the network. Which link joins these GPUs?",
+        ),
     ),
 )
 
@@ -1101,6 +1136,11 @@ schedule = Question(
             lambda p, m, forward, backward: m * p * (forward + backward),
             "Stages work on different micro-batches at once.",
         ),
+        Misconception(
+            "forward only",
+            lambda p, m, forward, backward: (m + p - 1) * forward,
+            "Those are the forward passes. When do the backward passes come?",
+        ),
     ),
 )
 
@@ -1185,6 +1225,17 @@ long_sequences = Question(
                 / training.transformer_training_flops(1, layers, width, vocabulary, sequence)
             ),
             "That is the part over the whole. By what factor must it be raised?",
+        ),
+        Misconception(
+            "what is added",
+            lambda layers, width, vocabulary, sequence: (
+                (
+                    training.transformer_training_flops(1, layers, width, vocabulary, sequence)
+                    / training.training_flops(12 * layers * width**2 + vocabulary * width, 1)
+                )
+                - 1
+            ),
+            "That is what attention adds. By what factor does the whole grow?",
         ),
     ),
 )

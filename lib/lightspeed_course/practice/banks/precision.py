@@ -194,6 +194,11 @@ smallest = Question(
             lambda name: FORMATS["bf16"].smallest_subnormal,
             "That is what eight bits of exponent give. How many are there here?",
         ),
+        Misconception(
+            "half of it",
+            lambda name: FORMATS[name].smallest_subnormal / 2,
+            "There rounding to zero begins. Which number does the format still hold itself?",
+        ),
     ),
     holds={
         "The format goes on below it": (
@@ -348,6 +353,18 @@ decoding = Question(
             "That is the significand. The exponent field, less the bias, is still to be applied.",
             slight=True,
         ),
+        Misconception(
+            "bias one too small",
+            lambda code, bias: 2 * E4M3.decode(code),
+            "You are one power of two too high. Which field stands for an exponent of zero?",
+        ),
+        Misconception(
+            "the mantissa misread",
+            lambda code, bias: 2 ** (code // 8 - bias) * (2 - code % 8 / 8),
+            "Your power of two may well be right. What is each bit of the mantissa worth, from the"
+            " first one after the point?",
+            slight=True,
+        ),
     ),
     smaller="precision.biased_exponent",
 )
@@ -468,6 +485,12 @@ spacing = Question(
             lambda x, name: FORMATS["fp32"].spacing(x),
             "That is the step of fp32. How many mantissa bits are there here?",
         ),
+        Misconception(
+            "whole numbers",
+            lambda x, name: 1,
+            "Whole numbers are that far apart. Does the format have every one of them there?",
+            slight=True,
+        ),
     ),
     smaller="precision.numbers_per_power",
     holds={
@@ -547,6 +570,13 @@ decode_fp16 = Question(
                 int(exponent) * 2**10 + int(mantissa)
             ),
             "What does the first field do?",
+        ),
+        Misconception(
+            "no leading one",
+            lambda sign, exponent, mantissa: (
+                (-1) ** sign * mantissa / 1024 * 2.0 ** (max(exponent, 1) - 15)
+            ),
+            "A normal number has a one before its point that is not stored. Where is it in yours?",
         ),
     ),
     holds={
@@ -638,6 +668,12 @@ round_bf16 = Question(
             "fp16",
             lambda x: FORMATS["fp16"].round(x, saturate=True),
             "Those are the bits of fp16. bf16 has others.",
+        ),
+        Misconception(
+            "ties up",
+            lambda x: math.ldexp(math.floor(math.frexp(x)[0] * 256 + 0.5), math.frexp(x)[1] - 8),
+            "Nearly. Look at numbers just halfway between two: which neighbour does yours take,"
+            " and which one is even?",
         ),
     ),
     holds={
@@ -767,6 +803,11 @@ loss_scaling = Question(
             "up to one",
             lambda g, name: 2.0 ** math.ceil(-math.log2(g)),
             "They need not become one. Where does full precision begin?",
+        ),
+        Misconception(
+            "one power too many",
+            lambda g, name: 2 * loss_scale(g, name),
+            "That does it. Is it the smallest power of two that does?",
         ),
     ),
     holds={

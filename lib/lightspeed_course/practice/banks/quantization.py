@@ -155,6 +155,11 @@ zero = Question(
             lambda low, high, bits: -low * (2**bits - 1) / (high - low),
             "A code is a whole number. That is what makes zero exact.",
         ),
+        Misconception(
+            "symmetric",
+            lambda low, high, bits: 0,
+            "Zero has that code in symmetric quantization. Which value takes the code zero here?",
+        ),
     ),
     valid=lambda low, high, bits: -low * (2**bits - 1) / (high - low) % 1 > 0,
     holds={
@@ -222,6 +227,12 @@ quantize = Question(
                 / (2 ** (bits - 1) - 1)
             ),
             "That is the value that the code stands for. The code itself is a whole number.",
+        ),
+        Misconception(
+            "one code too many, not clipped",
+            lambda x, amax, bits: round(x / (amax / 2 ** (bits - 1))),
+            "Two things: how many codes are there above zero, and does the code of a large x fit"
+            " its bits?",
         ),
     ),
     holds={
@@ -419,13 +430,24 @@ block_bits = Question(
             "Spread the scale over the block, not the block over the scale.",
         ),
         Misconception(
-            "two scales",
+            "twice the scale",
             lambda block, bits, scale: bits + 2 * scale / block,
-            "Here a block has one scale and no minimum beside it.",
+            "How wide is the scale of this block, and how many elements share it? Is there another"
+            " one in yours?",
+        ),
+        Misconception(
+            "the scale in bytes",
+            lambda block, bits, scale: bits + scale / 8 / block,
+            "Your scale is an eighth as wide. Is its width given in bits, or in bytes?",
+        ),
+        Misconception(
+            "a scale in fp32",
+            lambda block, bits, scale: bits + 32 / block,
+            "Your scale looks like one in fp32. How wide is the scale here?",
+            slight=True,
         ),
     ),
     valid=lambda block, bits, scale: block != scale,
-    holds={"one scale and no minimum": "definition: a premise"},
 )
 
 model_bytes = Question(
@@ -814,7 +836,8 @@ int8_batch = Question(
         Misconception(
             "narrower is harder",
             lambda key: 2 * r.ridge_point(accelerator(key).bf16, accelerator(key).hbm_bandwidth),
-            "Fewer bytes for the same work: does the turn come earlier or later?",
+            "Fewer bytes for the same work: does the turn come earlier, or later? And is your peak"
+            " that of bf16, or of int8?",
         ),
     ),
     holds={
@@ -932,6 +955,11 @@ promised = Question(
             "shares upside down",
             lambda ratio, wide, narrow: ratio * wide / narrow,
             "The format that reaches less of its roof gains less.",
+        ),
+        Misconception(
+            "only the share of bf16",
+            lambda ratio, wide, narrow: ratio / wide,
+            "You let four bits reach their roof. Do they?",
         ),
     ),
     smaller="quantization.reached_rate",

@@ -175,6 +175,11 @@ checkpoint_memory = Question(
             lambda arrivals, latency, cache: arrivals / latency * cache,
             "A longer stay needs more room. Multiply, and look at the units.",
         ),
+        Misconception(
+            "the number in flight",
+            lambda arrivals, latency, cache: arrivals * latency * 1e9,
+            "That is how many requests are in flight. How much does each of them hold?",
+        ),
     ),
     holds={
         "Every request in flight": "definition",
@@ -276,6 +281,17 @@ slowdown = Question(
             "fixed service times",
             lambda load: q.md1(load, 1).W,
             "That is for service times that never vary.",
+        ),
+        Misconception(
+            "over the load",
+            lambda load: 1 / load,
+            "You divided by the load. What part of the server is left?",
+        ),
+        Misconception(
+            "the free share",
+            lambda load: 1 - load,
+            "That is the part of the server that is free. Does the time become longer with it, or"
+            " the other way round?",
         ),
     ),
     holds={
@@ -402,6 +418,17 @@ tail = Question(
             "the wait",
             lambda share: q.waiting_percentile(share, 1, 2) / q.mm1(1, 2).W,
             "That is the percentile of the wait alone, and it depends on the load.",
+        ),
+        Misconception(
+            "the wrong tail",
+            lambda share: -math.log(share),
+            "You took the logarithm of the share that is below. Which share is to be above the"
+            " percentile?",
+        ),
+        Misconception(
+            "decades",
+            lambda share: -math.log10(1 - share),
+            "You counted powers of ten. By which base does this tail fall?",
         ),
     ),
     holds={
@@ -597,6 +624,12 @@ any_service = Question(
             lambda arrivals, service, spread: q.mg1(arrivals, 1 / service, spread**2).W,
             "That is the whole time in the system. How much of it is waiting?",
         ),
+        Misconception(
+            "without the half",
+            lambda arrivals, service, spread: 2 * (q.mg1(arrivals, 1 / service, spread**2).Wq),
+            "An arrival finds the service in progress half through, on average. Where is that in"
+            " yours?",
+        ),
     ),
     holds={
         "That assumes exponential": "definition",
@@ -751,13 +784,14 @@ staffing = Question(
         Misconception(
             "a share on top",
             lambda arrivals, service, share: math.ceil(arrivals * service / (1 - share)),
-            "Headroom does not go by that share. Ask for the chance that all slots are busy.",
+            "Is that the load with the share on top of it? The reserve does not go by that share:"
+            " ask for the chance that all slots are busy.",
         ),
         Misconception(
-            "loss, not waiting",
+            "loss, or a share on top",
             lambda arrivals, service, share: loss_servers(arrivals * service, share),
-            "That is for requests that go away when all slots are busy. These wait, and so keep the"
-            " slots busier.",
+            "Do requests go away here that find the slots busy, or do they wait? And if it is the"
+            " load with the share on top: what does the reserve go by?",
         ),
         Misconception(
             "twice the share",
@@ -765,14 +799,17 @@ staffing = Question(
             "With so few slots, too many requests wait. Which share did you start from?",
         ),
         Misconception(
-            "the share more",
-            lambda arrivals, service, share: math.ceil(arrivals * service * (1 + share) - 1e-9),
-            "The reserve does not go by that share. Ask for the chance that all slots are busy.",
+            "a bell curve",
+            lambda arrivals, service, share: math.ceil(
+                arrivals * service + NormalDist().inv_cdf(1 - share) * math.sqrt(arrivals * service)
+            ),
+            "That is a normal approximation, without a queue. What do those who wait add to the"
+            " busy slots?",
+            slight=True,
         ),
     ),
     valid=lambda arrivals, service, share: arrivals * service >= 20,
     holds={
-        "That is for requests that go away": "definition",
         "Erlang C falls below": lambda arrivals, service, share: (
             q.erlang_c(arrivals * service, q.servers_for(arrivals * service, share))
             <= share
@@ -973,6 +1010,14 @@ mm1_function = Question(
                 q.mm1(arrival_rate, service_rate).L if arrival_rate < service_rate else math.inf
             ),
             "That is how many requests are inside. Little's law makes a time of it.",
+        ),
+        Misconception(
+            "no queue below full load",
+            lambda arrival_rate, service_rate: (
+                1 / service_rate if arrival_rate < service_rate else math.inf
+            ),
+            "Is that the time of a request that meets others? What happens as the arrivals near"
+            " the service rate?",
         ),
     ),
     holds={
@@ -1203,6 +1248,25 @@ checkpoint_scaling = Question(
             lambda serial, n: (1 / serial, n),
             "The scaled job has a serial part too. It just does not grow.",
         ),
+        Misconception(
+            "Amdahl on this many",
+            lambda serial, n: (
+                scaling.amdahl_speedup(n, serial=serial),
+                scaling.gustafson_speedup(n, serial=serial),
+            ),
+            "Your first number is for this many accelerators. What is the most with any number?",
+        ),
+        Misconception(
+            "one over the parallel share",
+            lambda serial, n: (1 / (1 - serial), scaling.gustafson_speedup(n, serial=serial)),
+            "You divided by the part that goes away. Which part is left in the end?",
+        ),
+        Misconception(
+            "shares interchanged",
+            lambda serial, n: (1 / serial, 1 - serial + serial * n),
+            "In your second number the serial part grows. Which part of the job grows with the"
+            " machine?",
+        ),
     ),
     holds={
         "The serial part does not get": "definition",
@@ -1259,6 +1323,12 @@ mean_from_flight = Question(
             "number from the median",
             lambda inside, rate, median: rate * median,
             "That is a number in flight, if the median were the mean. The number is given.",
+        ),
+        Misconception(
+            "between two tokens of all",
+            lambda inside, rate, median: 1 / rate,
+            "That is the time between two tokens of the whole server. How many requests share"
+            " them?",
         ),
     ),
 )

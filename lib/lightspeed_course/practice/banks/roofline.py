@@ -126,6 +126,12 @@ ridge_question = Question(
             lambda key: r.ridge_point(accelerator(key).fp32_vector, accelerator(key).hbm_bandwidth),
             "You took the fp32 rate of the vector units. Which units run a bf16 matmul?",
         ),
+        Misconception(
+            "half of the peak",
+            lambda key: ridge(key) / 2,
+            "That is half. Is yours the dense peak of bf16, and is a multiply-add two operations"
+            " in it?",
+        ),
     ),
 )
 
@@ -173,6 +179,12 @@ dot_question = Question(
             lambda format: 1 / (4 * WIDTH[format]),
             "Count again what is done with one pair of elements.",
         ),
+        Misconception(
+            "bytes for a FLOP",
+            lambda format: WIDTH[format],
+            "That is the ratio turned round: bytes for each FLOP. Which of the two is asked for"
+            " one of the other?",
+        ),
     ),
 )
 
@@ -212,9 +224,10 @@ relu_question = Question(
             "The result has to go somewhere. Count the writes.",
         ),
         Misconception(
-            "sparse peak",
+            "half of it",
             lambda key: r.elementwise_intensity() / ridge_fp16(key) / 2,
-            "You divided by the sparse peak.",
+            "That is half. Is your peak the dense one, or one with sparsity? And how many bytes"
+            " does an element take each way?",
         ),
         Misconception(
             "vector peak",
@@ -290,6 +303,11 @@ gemm_question = Question(
             lambda n: r.matmul_intensity(n, n, n, 4, 4, 4),
             "How wide is a bf16 element?",
         ),
+        Misconception(
+            "one byte an element",
+            lambda n: 2 * (r.matmul_intensity(n, n, n)),
+            "How many bytes does a bf16 element take, and how many operations is a multiply-add?",
+        ),
     ),
     smaller="roofline.dot_intensity",
 )
@@ -334,6 +352,11 @@ attainable_question = Question(
             "the higher of the two",
             lambda intensity, peak, bandwidth: max(peak, intensity * bandwidth),
             "Both limits hold at once. Which one do you meet first?",
+        ),
+        Misconception(
+            "divided by the intensity",
+            lambda intensity, peak, bandwidth: min(peak, bandwidth / intensity),
+            "Write the units: does a byte that serves more FLOPs let the units do more, or less?",
         ),
     ),
     smaller="roofline.ridge",
@@ -444,7 +467,8 @@ depth = Question(
         Misconception(
             "ridge of the link",
             lambda key, link: accelerator(key).bf16 / link,
-            "That is the ridge of the link. What is the intensity of the exchange, in terms of D?",
+            "That is the ridge of the link. What is the intensity of the exchange, in terms of D,"
+            " when two chips split the work?",
         ),
         Misconception(
             "memory instead of link",
@@ -455,6 +479,12 @@ depth = Question(
             "all the FLOPs on one chip",
             lambda key, link: accelerator(key).bf16 / link / 2,
             "The work is shared by two chips. How much does each do?",
+        ),
+        Misconception(
+            "one direction at a time",
+            lambda key, link: 2 * (r.critical_depth(accelerator(key).bf16, link)),
+            "That has the two chips send one after the other. How many directions does the link"
+            " have?",
         ),
     ),
     smaller="roofline.ridge",
@@ -515,6 +545,12 @@ decode = Question(
             lambda S, G: 2 * r.attention_intensity(1, S, G),
             "You read the keys. The values are read as well.",
         ),
+        Misconception(
+            "half",
+            lambda S, G: (r.attention_intensity(1, S, G)) / 2,
+            "That is half. Is a multiply-add two operations, and how many bytes does an element"
+            " take?",
+        ),
     ),
     smaller="roofline.dot_intensity",
 )
@@ -552,8 +588,8 @@ tile = Question(
         Misconception(
             "intensity is the side",
             ridge,
-            "Work out the intensity of one tile: what does it read for each step of the"
-            " contraction?",
+            "Work out the intensity of one tile: how many bytes are the two strips that it reads"
+            " for each step of the contraction?",
         ),
         Misconception(
             "one strip",
@@ -564,6 +600,12 @@ tile = Question(
             "sparse peak",
             lambda key: 2 * ridge(key) * WIDTH["bf16"],
             "You aimed for the sparse peak.",
+        ),
+        Misconception(
+            "as for whole matrices",
+            lambda key: 3 * ridge(key),
+            "So long a side have square matrices that are read whole and written once. What does a"
+            " tile read for a step of the contraction?",
         ),
     ),
     smaller="roofline.ridge",

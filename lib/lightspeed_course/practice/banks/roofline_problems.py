@@ -79,6 +79,11 @@ int8_bytes = Question(
             lambda B, D, F: (read_and_written(B, D, F)[0], B * D),
             "What shape has Z?",
         ),
+        Misconception(
+            "the result read as well",
+            lambda B, D, F: (B * D + D * F + B * F, B * F),
+            "You read the result as well. Is it there before the matmul?",
+        ),
     ),
     smaller="roofline.int8_ops",
 )
@@ -106,7 +111,9 @@ int8_ops = Question(
     ),
     misconceptions=(
         Misconception(
-            "multiplies only", lambda B, D, F: B * D * F, "Each product is also added to a sum."
+            "multiplies only",
+            lambda B, D, F: B * D * F,
+            "Each product is also added to a sum. Is a multiply-add one operation?",
         ),
         Misconception(
             "int8 counts half",
@@ -114,6 +121,11 @@ int8_ops = Question(
             "A narrower operand makes an operation cheaper. Does it make it fewer?",
         ),
         Misconception("weights once", lambda B, D, F: 2 * D * F, "That is the work of one token."),
+        Misconception(
+            "doubled twice",
+            lambda B, D, F: 2 * r.matmul_flops(B, D, F),
+            "A multiply-add is two operations. Where does your other factor of two come from?",
+        ),
     ),
 )
 
@@ -156,8 +168,8 @@ int8_batch = Question(
         Misconception(
             "intensity B",
             lambda key: ridge(key, "int8"),
-            "You set the intensity to B, as in bf16. How many operations does one byte of int8"
-            " weight serve for each token?",
+            "That is the ridge, with the intensity set to B as in bf16. How many operations does"
+            " one byte of int8 weight serve for each token?",
         ),
         Misconception(
             "bf16 peak",
@@ -257,6 +269,19 @@ int8_times = Question(
             ),
             "You added one clock to itself. Do the two clocks show the same time here?",
         ),
+        Misconception(
+            "the two clocks, memory first",
+            lambda B, D, F, key: (int8_clocks(B, D, F, key).comms, int8_clocks(B, D, F, key).math),
+            "Those are the two clocks: that of the bytes, and that of the arithmetic. Each has to"
+            " run out; how long is it if they run at once, and how long if one after the other?",
+            slight=True,
+        ),
+        Misconception(
+            "bf16 peak",
+            lambda B, D, F, key: bf16_bounds(B, D, F, key),
+            "You took the peak of bf16 for the arithmetic. In which format is it?",
+            slight=True,
+        ),
     ),
     smaller="roofline.int8_bytes",
 )
@@ -266,6 +291,10 @@ def int8_clocks(B, D, F, key, width=1):
     return bounds(
         key, "int8", r.matmul_flops(B, D, F), r.matmul_bytes(B, D, F, width, width, width)
     )
+
+
+def bf16_bounds(B, D, F, key):
+    return both(bounds(key, "bf16", r.matmul_flops(B, D, F), r.matmul_bytes(B, D, F, 1, 1, 1)))
 
 
 def both(t):
@@ -319,6 +348,12 @@ weights_only = Question(
             "a quarter",
             lambda key: r.critical_batch(ridge(key), 0.5),
             "You changed too much. Which of the two has changed, traffic or arithmetic?",
+        ),
+        Misconception(
+            "narrower is harder",
+            lambda key: 2 * ridge(key),
+            "Fewer bytes for the same work: does the turn come earlier, or later? And is your peak"
+            " that of bf16, or of int8?",
         ),
     ),
     smaller="roofline.ridge",
@@ -377,6 +412,11 @@ exact_batch = Question(
             "one-byte activations",
             lambda D, key: r.critical_batch_exact(D, D, ridge(key), 1, 1, 1),
             "The weights are int8. Are the activations?",
+        ),
+        Misconception(
+            "int8 arithmetic",
+            lambda D, key: r.critical_batch_exact(D, D, ridge(key, "int8"), 1, 2, 2),
+            "You used the int8 peak. In which format is the arithmetic?",
         ),
     ),
     smaller="roofline.weight_only_batch",
@@ -450,6 +490,11 @@ per_row = Question(
                 r.matmul_flops(B, D, F), r.batched_matmul_bytes(B, D, F)
             ),
             "The matrices are int8.",
+        ),
+        Misconception(
+            "shared weights, one side",
+            lambda B, D, F: 2 * B * D * F / (D * F + B * F),
+            "You read one matrix, and one of the two sides. How many matrices are there here?",
         ),
     ),
     smaller="roofline.int8_bytes",

@@ -77,6 +77,11 @@ limit = Question(
             lambda serial: s.gustafson_speedup(100, serial=serial),
             "That is a job that grows with the machine. This one is fixed.",
         ),
+        Misconception(
+            "the share itself",
+            lambda serial: serial,
+            "That is the share itself. Which one over which is asked?",
+        ),
     ),
     holds={
         "the rest shrinks": "algebra",
@@ -122,6 +127,12 @@ grown = Question(
             "the limit",
             lambda n, serial: 1 / serial,
             "That is the limit of a fixed job. This one grew with the machine.",
+        ),
+        Misconception(
+            "the serial part grown",
+            lambda n, serial: n * serial,
+            "You let the serial part grow with the machine. Which part takes longer on one"
+            " processor?",
         ),
     ),
     holds={
@@ -174,6 +185,11 @@ one_part = Question(
             lambda whole, loading, factor: whole - loading / factor,
             "You took away what is left of loading. Take away what is saved.",
         ),
+        Misconception(
+            "what is saved",
+            lambda whole, loading, factor: loading * (1 - 1 / factor),
+            "That is the time that is saved. How long does the step still take?",
+        ),
     ),
     holds={
         "Loading is made": "definition",
@@ -220,6 +236,11 @@ wait_for_both = Question(
             "the mean",
             lambda one, other: (one + other) / 2,
             "Work that is not shared does not level out. When does each of them end?",
+        ),
+        Misconception(
+            "how long one waits",
+            lambda one, other: abs(one - other),
+            "So long the first result waits for the second. From when does the question count?",
         ),
     ),
     holds={
@@ -313,6 +334,12 @@ half = Question(
             lambda serial: 2 / serial,
             "There the efficiency is lower still. Set the speedup over n to one half and solve.",
         ),
+        Misconception(
+            "one over the share",
+            lambda serial: 1 / serial,
+            "Nearly. Put that number into the efficiency: does it come to a half?",
+            slight=True,
+        ),
     ),
     holds={
         "That is half of the largest speedup": lambda serial: (
@@ -389,6 +416,13 @@ offer = Question(
             "a speedup",
             lambda days, serial, n: 86400 * s.amdahl_speedup(n, serial=serial),
             "That is a speedup, and not a time. How long does the job take, then?",
+        ),
+        Misconception(
+            "all of it divided",
+            lambda days, serial, n: days * (serial + 1 / n),
+            "You divided the whole job and added the part that stays. Was that part divided as"
+            " well?",
+            slight=True,
         ),
     ),
     smaller="scaling.profile",
@@ -768,7 +802,8 @@ critical = Question(
         Misconception(
             "all the work",
             lambda **steps: task_graph(**steps).work,
-            "That is the time on one processor. Which steps need not wait for each other?",
+            "That is the time on one processor. Which steps need not wait for each other, and can"
+            " run at the same time?",
         ),
         Misconception(
             "the longest step",
@@ -784,6 +819,17 @@ critical = Question(
             "branches averaged",
             lambda load, longer, shorter, reduce: load + (longer + shorter) / 2 + reduce,
             "Two processors share the branches, but one step runs on one of them.",
+        ),
+        Misconception(
+            "before the reduction, in a row",
+            lambda load, longer, shorter, reduce: load + longer + shorter,
+            "Those are the steps before the reduction, one after the other. Which can run at the"
+            " same time, and what comes after them?",
+        ),
+        Misconception(
+            "no reduction",
+            lambda load, longer, shorter, reduce: load + longer,
+            "Your step ends with the longer branch. What needs its result?",
         ),
     ),
     holds={
@@ -861,6 +907,12 @@ accumulate = Question(
             lambda compute, sync, k: sync / (sync + compute) / k,
             "The whole becomes longer, too. Add up the times of one optimizer step.",
         ),
+        Misconception(
+            "one computation, many synchronisations",
+            lambda compute, sync, k: k * sync / (k * sync + compute),
+            "You synchronise several times for one micro-batch. Which of the two happens more"
+            " often?",
+        ),
     ),
     holds={
         "That synchronises after every": "definition",
@@ -920,6 +972,11 @@ write_amdahl = Question(
             lambda n, serial: serial + (1 - serial) / n,
             "That is the time that remains. How many times shorter is it?",
         ),
+        Misconception(
+            "the limit",
+            lambda n, serial: 1 / serial,
+            "Try one processor. What is your speedup there?",
+        ),
     ),
     holds={
         "Only one of the two parts": "algebra",
@@ -973,6 +1030,11 @@ write_usl = Question(
             lambda n, serial, kappa: s.amdahl_speedup(n, serial=serial) - kappa * (n - 1),
             "The cost is a time. Add it where the other times are.",
         ),
+        Misconception(
+            "n for n - 1",
+            lambda n, serial, kappa: n / (1 + serial * n + kappa * n * n),
+            "What is your speedup on one processor? Count those beyond the first, in both terms.",
+        ),
     ),
     smaller="scaling.write_amdahl",
 )
@@ -1025,6 +1087,11 @@ write_share = Question(
             lambda speedup, n: (n - speedup) / (n - 1),
             "That is the share of the time on n processors, Gustafson's baseline. Amdahl's is the"
             " time on one.",
+        ),
+        Misconception(
+            "one over the speedup",
+            lambda speedup, n: 1 / speedup,
+            "That is the time that is left. Is a part of it parallel work?",
         ),
     ),
     holds={

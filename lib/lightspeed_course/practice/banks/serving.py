@@ -122,6 +122,13 @@ with_weights = Question(
             ),
             "You filled the room of the weights with caches. It is the rest that is free.",
         ),
+        Misconception(
+            "multiplied",
+            lambda key, name, cache, latency: (
+                (queueing.throughput(slots(key, name, cache), latency)) * latency**2
+            ),
+            "In yours a longer stay raises the rate. Does it?",
+        ),
     ),
 )
 
@@ -225,6 +232,11 @@ cache_of_a_request = Question(
             "one head",
             lambda name, context: cache(name, context) / find(name).kv_heads,
             "That is for one head. How many keep a key and a value?",
+        ),
+        Misconception(
+            "one token",
+            lambda name, context: cache(name, context) / context,
+            "That is the cache of one token. How many does the request have?",
         ),
     ),
     holds={
@@ -358,7 +370,8 @@ slots_in_memory = Question(
                 / find(name).heads
                 // cache(name, context)
             ),
-            "Groups of query heads share one KV head. Which count belongs in the cache?",
+            "Groups of query heads share one KV head. Which count belongs in the cache, and is the"
+            " cache in bytes or in bits?",
         ),
         Misconception(
             "decimal GB",
@@ -374,7 +387,8 @@ slots_in_memory = Question(
             lambda name, chips, key, context: (
                 (chips * label(key) * 2**30 - weight_bytes(name)) // cache(name, context)
             ),
-            "That takes every GiB of the data sheet. A device may report a little less, or more.",
+            "That takes every GiB of the data sheet, or rounds up. What does the device report,"
+            " and does a part of a request count?",
             slight=True,
         ),
         Misconception(
@@ -617,6 +631,12 @@ knee = Question(
             lambda **p: 1.0,
             "A batch of one has the best latency, but little throughput. Divide one by the other.",
         ),
+        Misconception(
+            "keys only",
+            lambda **p: 2 * (serving.knee_batch(**replica(**p))),
+            "A token leaves a key and a value: are both in your cache? And how wide is an element,"
+            " two bytes?",
+        ),
     ),
     valid=lambda **p: (
         p["chips"] * accelerator(p["key"]).hbm_capacity > 1.2 * weight_bytes(p["name"])
@@ -787,6 +807,20 @@ capacity_function = Question(
                 (memory - weight_bytes) // kv_bytes / latency
             ),
             "What do you return when the weights are larger than the memory?",
+        ),
+        Misconception(
+            "the slots",
+            lambda memory, weight_bytes, kv_bytes, latency: max(
+                0, (memory - weight_bytes) // kv_bytes
+            ),
+            "That is how many fit. How many of them leave in a second?",
+        ),
+        Misconception(
+            "multiplied by the latency",
+            lambda memory, weight_bytes, kv_bytes, latency: (
+                max(0, (memory - weight_bytes) // kv_bytes) * latency
+            ),
+            "In yours a longer stay raises the rate. Does it?",
         ),
     ),
     holds={

@@ -132,6 +132,21 @@ days = Question(
             ),
             "Runs do not reach the peak. Where does the utilization go?",
         ),
+        Misconception(
+            "half",
+            lambda params, tokens, n, key, utilization: (
+                (run(t.training_flops(params, tokens), n, key, utilization)) / 2
+            ),
+            "Is your peak the dense one, or one with sparsity? And is a multiply-add two FLOPs in"
+            " the model, too?",
+        ),
+        Misconception(
+            "utilization speeds it up",
+            lambda params, tokens, n, key, utilization: (
+                (run(t.training_flops(params, tokens), n, key, utilization)) * utilization**2
+            ),
+            "Should a lower utilization make the run longer, or shorter? What does it in yours?",
+        ),
     ),
     smaller="numbers.training_flops",
 )
@@ -360,6 +375,12 @@ large_batch = Question(
             "steps",
             lambda samples, critical, batch: t.samples_to_target(batch, samples, critical) / batch,
             "That is how many steps it takes. A step has a whole batch of samples.",
+        ),
+        Misconception(
+            "critical over batch",
+            lambda samples, critical, batch: samples * (1 + critical / batch),
+            "By yours a larger batch needs fewer samples. Is the ratio of the two batches turned"
+            " upside down?",
         ),
     ),
     smaller="training.critical_batch",
