@@ -46,6 +46,13 @@ def count(text):
     raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
 
 
+def port(text):
+    """A port of TCP; 0 takes any that is free."""
+    if text.isdecimal() and int(text) < 2**16:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not a port: expected a number up to {2**16 - 1}")
+
+
 def seconds(text):
     """A time above 0, in seconds."""
     if number(text) > 0:
