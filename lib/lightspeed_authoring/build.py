@@ -10,9 +10,9 @@ evaluated by the page's own kernel at that place of the page. A page fails to bu
 anything written to stderr (so on a warning), on a number that was typed instead of bound and on a
 statement that does not hold (`lightspeed_authoring.gates`).
 
-Tags. `measured`: the cell measures this machine; its output is kept as long as its source is, and
-never compared. `raises-exception`: the cell is meant to fail; only the message of its error is
-stored. `figure`, `solution`: see `pages`.
+Tags. `measured`: the cell measures this machine. Its output is never compared, and kept as long as
+the sources of all such cells of its page are; then none of them runs. `raises-exception`: the cell
+is meant to fail; only the message of its error is stored. `figure`, `solution`: see `pages`.
 
 The same source gives the same bytes: ids are hashes of the source, counts are positions, and
 neither widget state nor times nor versions are stored.
@@ -45,9 +45,13 @@ from lightspeed_show.host import WIDGET
 ROOT = Path(__file__).parents[2]
 BIBLIOGRAPHY = ROOT / "BIBLIOGRAPHY.md"
 CELL_TIMEOUT = 60
+MEASURED = "measured"
+MEASURING_TIMEOUT = 600  # a measurement takes as long as its machine is slow and busy
 WORKERS = 2
 # A warning that the course's own code causes is an error even where Python would hide it.
 _WARNINGS = "__import__('warnings').filterwarnings('error', module=r'__main__|lightspeed\\b')"
+
+Outputs = dict[str, list[NotebookNode]]  # id of a cell -> what it showed
 
 
 # --- executing ------------------------------------------------------------------------------------
@@ -61,18 +65,21 @@ class _Kernel(NotebookClient):
     cell: NotebookNode | None = None
     line = 0  # in the cell, of the gate that is held
 
-    def __init__(self, notebook: NotebookNode, folder: Path, scratch: Path):
+    def __init__(
+        self, notebook: NotebookNode, folder: Path, scratch: Path, measurements: Outputs | None
+    ):
         super().__init__(
             notebook,
             kernel_name="python3",
             resources={"metadata": {"path": str(folder)}},
-            timeout=CELL_TIMEOUT,
+            timeout_func=lambda cell: MEASURING_TIMEOUT if _measures(cell) else CELL_TIMEOUT,
             record_timing=False,
             store_widget_state=False,
             shutdown_kernel="immediate",
             extra_arguments=[f"--IPKernelApp.exec_lines={_WARNINGS}"],
         )
         self.scratch = scratch
+        self.measurements = measurements
         # nbval knows no output widgets: what they would capture must show here too
         self.widget_registry = {}
 
@@ -92,6 +99,9 @@ class _Kernel(NotebookClient):
         if cell.cell_type == "markdown":
             await self._hold(cell)
             await self._fill(cell)
+            return cell
+        if self.measurements is not None and _measures(cell):
+            cell.outputs = self.measurements.get(cell.id, [])
             return cell
         # No history, as in nbval: a trailing `;` hides nothing and `_` is not set.
         self.changes = []
@@ -143,12 +153,12 @@ class _Kernel(NotebookClient):
         return super().process_message(msg, cell, cell_index)
 
 
-def run(notebook: NotebookNode, path: Path) -> NotebookNode:
+def run(notebook: NotebookNode, path: Path, measurements: Outputs | None = None) -> NotebookNode:
     """Execute a page of `page()` in place, in the folder of its script; BuildError names the
-    failing cell.
+    failing cell. With `measurements` cells that measure do not run: these are their outputs.
     """
     with tempfile.TemporaryDirectory(prefix="lightspeed-") as scratch:
-        kernel = _Kernel(notebook, path.parent, Path(scratch))
+        kernel = _Kernel(notebook, path.parent, Path(scratch), measurements)
         library = [str(ROOT / "lib"), *filter(None, [os.environ.get("PYTHONPATH")])]
         environment = {
             **os.environ,
@@ -235,22 +245,24 @@ def unbound(path: Path) -> list[str]:
 def build(paths: list[Path], out: Path, kept: Path | None = None) -> list[str]:
     """Build scripts into out/chapters, out/solutions and out/exercises; what failed, one text each.
 
-    `kept` is the course whose measurements are carried over where the measuring cell is unchanged.
+    `kept` is the course whose measurements are carried over, so that nothing is measured; without
+    it a page is measured anew where a cell that measures was changed.
     """
     with ThreadPoolExecutor(WORKERS) as pool:  # the work is in the kernels, one process a page
-        results = list(pool.map(lambda path: _build_page(path, out, kept or out), paths))
+        results = list(pool.map(lambda path: _build_page(path, out, kept), paths))
     return [fault for faults in results for fault in faults]
 
 
-def _build_page(path: Path, out: Path, kept: Path) -> list[str]:
+def _build_page(path: Path, out: Path, kept: Path | None) -> list[str]:
     begun = time.perf_counter()
     try:
         faults = unbound(path)
         if faults:
             return faults
-        notebook = run(page(path), path)
         target = Path(path.parent.name, f"{path.stem}.ipynb")
-        _keep_measurements(notebook, kept / target)
+        notebook, earlier = page(path), _measurements((kept or out) / target)
+        there = all(cell.id in earlier for cell in notebook.cells if _measures(cell))
+        run(notebook, path, earlier if kept or there else None)
         made = {target: notebook}
         if path.parent.name == "solutions":
             made["exercises" / Path(target.name)] = exercise(path, notebook)
@@ -266,13 +278,14 @@ def _build_page(path: Path, out: Path, kept: Path) -> list[str]:
     return []
 
 
-def _keep_measurements(notebook: NotebookNode, earlier: Path) -> None:
-    if not earlier.exists():
-        return
-    outputs = {cell.id: cell.get("outputs") for cell in nbformat.read(earlier, as_version=4).cells}
-    for cell in notebook.cells:
-        if "measured" in cell.metadata.get("tags", []) and outputs.get(cell.id):
-            cell.outputs = outputs[cell.id]
+def _measurements(notebook: Path) -> Outputs:
+    """The outputs of the cells of a notebook that measure, where it is there."""
+    cells = nbformat.read(notebook, as_version=4).cells if notebook.exists() else ()
+    return {cell.id: cell.outputs for cell in cells if _measures(cell) and cell.outputs}
+
+
+def _measures(cell: NotebookNode) -> bool:
+    return MEASURED in cell.metadata.get("tags", [])
 
 
 def _write(notebook: NotebookNode, path: Path) -> None:

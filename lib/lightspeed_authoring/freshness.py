@@ -1,53 +1,82 @@
-"""Whether what is committed is what a build makes, and whether what the library shows readers
-binds its numbers: `lightspeed check`.
+"""`lightspeed check`: `gates` look at the sources and take seconds; `check_course` looks whether
+what is committed is what a build makes, and takes minutes.
 """
 
 from __future__ import annotations
 
 import difflib
 import json
+import subprocess
+import sys
 import tempfile
 from itertools import zip_longest
 from pathlib import Path
 
 import nbformat
 
-from lightspeed_authoring.build import BIBLIOGRAPHY, ROOT, bibliography, build, sources
+from lightspeed_authoring.build import (
+    BIBLIOGRAPHY,
+    ROOT,
+    bibliography,
+    build,
+    sources,
+    unbound,
+)
+from lightspeed_authoring.new import todos
 from lightspeed_authoring.notebooks import label
 from lightspeed_authoring.prose import typed_in_code, typed_numbers
 from lightspeed_authoring.statements import ungated
 
+WIDTH, BEFORE = 160, 40  # characters of a line that are shown, and of them before a difference
+
+
+def gates(root: Path = ROOT) -> list[str]:
+    """What is wrong in the sources, one text a fault, without running any of them: what is not
+    written yet, typed numbers, statements that nothing holds, notebooks without a source, a stale
+    bibliography, format and lint.
+    """
+    scripts = sources(root=root)
+    sourced = {label(path.with_suffix(".ipynb")) for path in scripts}
+    sourced |= {name.replace("solutions/", "exercises/") for name in sourced}
+    found = [*todos(root), *(fault for path in scripts for fault in unbound(path))]
+    found += unbound_in_library() + ungated()
+    found += [
+        f"{label(path)}: no source makes this notebook"
+        for folder in ("chapters", "solutions", "exercises")
+        for path in sorted((root / folder).glob("*.ipynb"))
+        if label(path) not in sourced
+    ]
+    if root != ROOT:
+        return found
+    if BIBLIOGRAPHY.read_text("utf-8") != bibliography():
+        found.append("BIBLIOGRAPHY.md: not what the catalog's sources make; run `lightspeed build`")
+    return found + ruff()
+
+
+def ruff() -> list[str]:
+    """The files that are not formatted, and what the linter finds."""
+    found = []
+    for words in (["format", "--check"], ["check"]):
+        command = [sys.executable, "-m", "ruff", *words, "--output-format", "concise", "--no-cache"]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+        if done.returncode:
+            found += [*done.stdout.splitlines(), *done.stderr.splitlines()]
+    return found
+
 
 def check_course(names: list[str] | None = None, root: Path = ROOT) -> list[str]:
     """What a fresh build would change in the committed notebooks, one text a difference; empty
-    when nothing.
+    when nothing. Nothing is measured for it.
     """
-    scripts = sources(names, root)
     with tempfile.TemporaryDirectory(prefix="lightspeed-check-") as folder:
         fresh = Path(folder)
-        found = build(scripts, fresh, kept=root)
+        found = build(sources(names, root), fresh, kept=root)
         for made in sorted(fresh.glob("*/*.ipynb")):
             name = made.relative_to(fresh)
             if (root / name).exists():
                 found += differences(root / name, made)
             else:
                 found.append(f"{name}: missing; run `lightspeed build`")
-    if root == ROOT and not names and BIBLIOGRAPHY.read_text("utf-8") != bibliography():
-        found.append("BIBLIOGRAPHY.md: not what the catalog's sources make; run `lightspeed build`")
-    if not names:
-        found += unbound_in_library() + ungated()
-        sourced = {label(path.with_suffix(".ipynb")) for path in scripts}
-        sourced |= {name.replace("solutions/", "exercises/") for name in sourced}
-        stray = sorted(
-            path
-            for folder in ("chapters", "solutions", "exercises")
-            for path in (root / folder).glob("*.ipynb")
-        )
-        found += [
-            f"{label(path)}: no source makes this notebook"
-            for path in stray
-            if label(path) not in sourced
-        ]
     return found
 
 
@@ -80,12 +109,30 @@ def differences(committed: Path, fresh: Path) -> list[str]:
 
 
 def _diff(committed, fresh) -> str:
-    texts = [
-        value if isinstance(value, str) else json.dumps(value, indent=1)
+    """The lines that differ, each from shortly before the place where it does."""
+    old, new = (
+        (value if isinstance(value, str) else json.dumps(value, indent=1)).splitlines()
         for value in (committed, fresh)
-    ]
-    lines = list(difflib.unified_diff(*(text.splitlines() for text in texts), n=0, lineterm=""))[2:]
-    return "".join(f"\n    {line[:160]}" for line in lines if not line.startswith("@@"))[:1200]
+    )
+    told = []
+    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
+    for kind, a, b, c, d in matcher.get_opcodes():
+        for pair in zip_longest(old[a:b], new[c:d]) if kind != "equal" else ():
+            start = _start(*pair)
+            told += [
+                f"\n    {sign}{'…' * bool(start)}{line[start : start + WIDTH]}"
+                for sign, line in zip("-+", pair, strict=True)
+                if line is not None
+            ]
+    return "".join(told)[:1200]
+
+
+def _start(old: str | None, new: str | None) -> int:
+    """Where to begin to show two lines, so that what differs is seen."""
+    if old is None or new is None or max(len(old), len(new)) <= WIDTH:
+        return 0
+    same = next((n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), len(old))
+    return max(0, same - BEFORE)
 
 
 def unbound_in_library() -> list[str]:

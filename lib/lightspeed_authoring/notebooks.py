@@ -103,7 +103,7 @@ def page(path: Path, stubs: bool = False) -> NotebookNode:
         if stubs and "solution" in tags:
             continue
         if "measured" in tags:
-            tags.append("nbval-skip")  # `make check` runs them; no output of theirs can be compared
+            tags.append("nbval-skip")  # no output of theirs can be compared
         try:
             source = _chosen_lines(cell.source, stubs) if cell.cell_type == "code" else cell.source
         except ValueError as error:

@@ -58,6 +58,13 @@ def tokens(text):
     return int(found[1]) * {"": 1, "k": 2**10, "m": 2**20}[found[2].lower()]
 
 
+def port(text):
+    """A port of TCP; 0 takes any that is free."""
+    if text.isdecimal() and int(text) < 2**16:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not a port: expected a number up to {2**16 - 1}")
+
+
 def seconds(text):
     """A time above 0, in seconds."""
     if number(text) > 0:

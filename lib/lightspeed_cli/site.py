@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from lightspeed_cli.argument_types import port
 from lightspeed_cli.errors import UserError
 
 NAME = "site"
@@ -14,7 +15,7 @@ def add(parser):
         "--lite", action="store_true", help="with JupyterLite: each chapter as a live notebook"
     )
     parser.add_argument("--serve", action="store_true", help="serve a site that is built")
-    parser.add_argument("--port", type=int, default=8000, help="of --serve (8000)")
+    parser.add_argument("--port", type=port, default=8000, help="of --serve (8000)")
 
 
 def run(options):

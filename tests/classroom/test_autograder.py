@@ -59,6 +59,7 @@ def who(root, *mails):
     (root / "submission_metadata.json").write_text(json.dumps(metadata))
 
 
+@pytest.mark.usefixtures("sandboxed")
 @pytest.mark.slow
 def test_run_autograder_gives_the_scores_of_grade(book, tmp_path):
     path, root = tmp_path / "auto.zip", tmp_path / "autograder"
@@ -167,6 +168,7 @@ def test_prose_is_no_part_of_what_an_autograder_says():
     )
 
 
+@pytest.mark.usefixtures("sandboxed")
 @pytest.mark.slow
 def test_github_gets_a_workflow_that_calls_the_same_grader(book, tmp_path):
     released = tmp_path / "released.ipynb"

@@ -406,6 +406,7 @@ def home():
     shutil.rmtree(path)
 
 
+@pytest.mark.usefixtures("sandboxed")
 @pytest.mark.slow
 def test_an_ordinary_user_can_grade(home):
     """Where this runs as root: as a user without rights, to whom the interpreter is shown if it

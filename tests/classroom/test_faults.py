@@ -120,6 +120,7 @@ def owners():
     return found
 
 
+@pytest.mark.usefixtures("sandboxed")
 @pytest.mark.slow
 def test_killed_ten_times(tmp_path):
     rng, had = random.Random(2), []

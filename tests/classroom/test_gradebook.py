@@ -211,6 +211,7 @@ def test_replay_gives_the_same(book):
     assert same and not differ and before.scores == after.scores and before.points == 4
 
 
+@pytest.mark.usefixtures("sandboxed")
 @pytest.mark.slow
 def test_killed_at_any_moment_it_goes_on(tmp_path):
     count, rng = 16, random.Random(5)

@@ -18,6 +18,7 @@ TOUR = "\n".join(
 )
 
 
+@pytest.mark.usefixtures("sandboxed")
 @pytest.mark.slow
 def test_the_tour(tmp_path):
     course = tmp_path / "course"  # stands for a clone in which `make env` was run

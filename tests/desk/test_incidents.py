@@ -3,6 +3,7 @@ what was bought is never lost.
 """
 
 import functools
+import os
 import random
 import subprocess
 import sys
@@ -196,6 +197,29 @@ def test_the_command_goes_step_by_step(capsys):
     assert main(["incident", "7", "--cause", cause, "--fix", str(fix)]) == 0
     assert "100 of 100" in capsys.readouterr().out
     assert session.state(case).bought == tuple(best)
+
+
+FULL = """
+import resource, signal, sys
+from lightspeed_cli import main
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_what_a_full_disk_does_not_keep_is_an_error(tmp_path):
+    store.record("guess", "roofline.ridge", {"value": 1.0})
+    (tmp_path / "taken").write_text(store.dumps())
+    best, _ = policy.solve(incident_of(7))
+    for words in ("incident", "7", "--buy", best[0]), ("progress", "--take", tmp_path / "taken"):
+        done = subprocess.run(
+            [sys.executable, "-c", FULL, *words], capture_output=True, text=True, timeout=60,
+            env=os.environ | {"LIGHTSPEED_DATA": str(tmp_path / "full")},
+        )  # fmt: skip
+        assert done.returncode == 2 and "not being saved in" in done.stderr, done.stderr
+        assert done.stderr.endswith("Nothing of this was kept.\n") and "goes on" not in done.stderr
+        assert "taken in" not in done.stdout
 
 
 def test_step_by_step_by_hand_a_slip_costs_nothing(capsys, monkeypatch):

@@ -29,9 +29,7 @@ HAS_MPI = bool(
         "mpiexec", path=f"{os.path.dirname(sys.executable)}:{os.environ.get('PATH', '')}"
     )
 )
-needs_mpi = pytest.mark.skipif(
-    not HAS_MPI, reason="no mpi4py or mpiexec: pip install 'speed-of-light[measure]'"
-)
+needs_mpi = pytest.mark.skipif(not HAS_MPI, reason="no mpi4py or mpiexec: pip install '.[measure]'")
 
 
 # ---------------------------------------------------------------- who started us

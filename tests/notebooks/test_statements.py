@@ -8,7 +8,7 @@ import re
 import pytest
 
 from lightspeed_authoring.build import build
-from lightspeed_authoring.freshness import check_course
+from lightspeed_authoring.freshness import gates
 from lightspeed_authoring.gates import GateError, occurs, refusal, sentences, separate
 from lightspeed_authoring.notebooks import read
 from lightspeed_authoring.statements import (
@@ -360,7 +360,7 @@ def test_check_says_where_statements_are_open(monkeypatch, samples):
         lambda: ["chapters/01: 2 statements that nothing holds"],
     )
     monkeypatch.setattr("lightspeed_authoring.freshness.unbound_in_library", list)
-    assert check_course(root=samples) == ["chapters/01: 2 statements that nothing holds"]
+    assert gates(root=samples) == ["chapters/01: 2 statements that nothing holds"]
 
 
 def test_a_gate_may_break_lines_in_a_quotation():

@@ -34,10 +34,8 @@ RUN = """async (call) => {
 
 
 @pytest.fixture(scope="module")
-def beside(tmp_path_factory):
+def beside(nodejs, tmp_path_factory):
     """A folder with JupyterLite and what of the site it stands on."""
-    if not shutil.which("node") or not shutil.which("npm"):
-        pytest.skip("no Node.js: the site's Python comes from npm (apt-get install nodejs npm)")
     packages = from_npm(lambda words: None)
     try:
         build_lite.from_pypi(lambda words: None)

@@ -317,9 +317,7 @@ def run_sphinx(source, out, more=()):
         from sphinx.application import Sphinx
         from sphinx.util.docutils import docutils_namespace
     except ImportError:
-        raise CannotBuild(
-            "The site is built by Sphinx: pip install 'speed-of-light[web]'"
-        ) from None
+        raise CannotBuild("The site is built by Sphinx: pip install '.[web]'") from None
     with docutils_namespace():
         app = Sphinx(
             source, None, out, source / ".doctrees", "html", SETTINGS | dict(more),

@@ -225,9 +225,7 @@ def _child(name, module, effort):
         text = {
             "quantities": [],
             "missing": [
-                _missing(
-                    name, f"{error.name} is not installed.", "pip install 'speed-of-light[measure]'"
-                )
+                _missing(name, f"{error.name} is not installed.", "pip install '.[measure]'")
             ],
         }
     except (Exception, SystemExit) as error:

@@ -2,5 +2,5 @@
 
     python -m lightspeed_models.evidence.samplers FOLDER     # a folder of checkouts
 
-Parquet needs pyarrow: pip install 'speed-of-light[evidence]'.
+Parquet needs pyarrow: pip install '.[evidence]'.
 """

@@ -112,7 +112,7 @@ def _parquet(path, words, values):
         from pyarrow import parquet
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            "pyarrow is not installed, which reads Parquet: pip install 'speed-of-light[evidence]'",
+            "pyarrow is not installed, which reads Parquet: pip install '.[evidence]'",
             name="pyarrow",
         ) from error
     there = set(parquet.read_schema(path).names)

@@ -28,7 +28,7 @@ WITHOUT_NUMBA = (
     " make more passes."
 )
 CALL = 0.002  # s that a call takes at least: starting the threads takes some tens of microseconds
-INSTALL = "Install it with: pip install 'speed-of-light[measure]'"
+INSTALL = "Install it with: pip install '.[measure]'"
 
 # Arrays read or written per element: (compiled, numpy). What the hardware moves beyond that is not
 # counted.

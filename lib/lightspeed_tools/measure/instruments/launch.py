@@ -24,7 +24,7 @@ from pathlib import Path
 from lightspeed_tools.measure.environment import usable_cores
 from lightspeed_tools.measure.instruments.timing import Unavailable
 
-INSTALL = "pip install 'speed-of-light[measure]'"
+INSTALL = "pip install '.[measure]'"
 # Name, and the variables of rank, size and rank on its node. The innermost launcher comes first:
 # mpiexec inside a Slurm job leaves Slurm's variables in place. Slurm's count is that of the step:
 # an sbatch script is no rank.
