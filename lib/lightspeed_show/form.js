@@ -23,6 +23,9 @@ function field(spec, name) {
   return element("div", { className: "sol-field" }, label, input, unit);
 }
 
+const PATIENCE = 4000; // ms
+const SILENCE = "No answer from Python, and nothing was kept. If it is busy, wait: this line goes when it answers. If the kernel was restarted, run this cell again and answer there.";
+
 function render({ model, el }) {
   const prefix = `sol-${Math.random().toString(36).slice(2)}`; // ids are the page's, and a form may be shown twice
   const fields = element("div", { className: "sol-fields" });
@@ -30,7 +33,27 @@ function render({ model, el }) {
   const extra = element("button", { type: "button" });
   const status = element("output", { className: "sol-status" });
   status.setAttribute("aria-live", "polite");
-  const form = element("form", { className: "sol-form", noValidate: true }, fields, element("div", { className: "sol-form-buttons" }, action, extra), status);
+  const silence = element("p", { className: "sol-silence", hidden: true, textContent: SILENCE });
+  silence.setAttribute("role", "alert");
+  const form = element("form", { className: "sol-form", noValidate: true }, fields, element("div", { className: "sol-form-buttons" }, action, extra), silence, status);
+  let turn = model.get("heard"), patience;
+  // Whoever restarted the kernel would else press a button that nobody hears.
+  const unheard = () => (silence.hidden = false);
+  const send = (message) => {
+    clearTimeout(patience);
+    patience = setTimeout(unheard, PATIENCE);
+    try {
+      model.send({ ...message, turn: ++turn });
+    } catch {
+      unheard(); // Jupyter knows already that the kernel is another
+    }
+  };
+  const heard = () => {
+    turn = Math.max(turn, model.get("heard")); // another view of the same box may have asked
+    if (model.get("heard") < turn) return;
+    clearTimeout(patience);
+    silence.hidden = true;
+  };
 
   const drawFields = () => {
     fields.replaceChildren(...model.get("fields").map((spec, i) => field(spec, `${prefix}-${i}`)));
@@ -46,13 +69,13 @@ function render({ model, el }) {
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     const entered = new FormData(form);
-    model.send({ event: "submit", values: model.get("fields").map((_, i) => entered.get(`${prefix}-${i}`) ?? "") });
+    send({ event: "submit", values: model.get("fields").map((_, i) => entered.get(`${prefix}-${i}`) ?? "") });
   });
   // Else JupyterLab takes Enter, letters and arrows as shortcuts of its own; those with Ctrl, such as saving, it may have.
   form.addEventListener("keydown", (event) => {
     if (!event.ctrlKey && !event.metaKey) event.stopPropagation();
   });
-  extra.addEventListener("click", () => model.send({ event: "extra" }));
+  extra.addEventListener("click", () => send({ event: "extra" }));
   const refill = () => {
     drawFields();
     fields.querySelector("input")?.focus();
@@ -60,12 +83,15 @@ function render({ model, el }) {
   model.on("change:fields", refill);
   const watched = ["action", "extra", "extra_enabled", "status"].map((name) => `change:${name}`).join(" ");
   model.on(watched, drawButtons);
+  model.on("change:heard", heard);
   drawFields();
   drawButtons();
   el.append(form);
   return () => {
     model.off("change:fields", refill);
     model.off(watched, drawButtons);
+    model.off("change:heard", heard);
+    clearTimeout(patience);
   };
 }
 
