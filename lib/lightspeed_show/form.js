@@ -23,6 +23,9 @@ function field(spec, name) {
   return element("div", { className: "sol-field" }, label, input, unit);
 }
 
+const PATIENCE = 4000; // ms
+const SILENCE = "No answer from Python, and nothing was kept. If it is busy, wait: this line goes when it answers. If the kernel was restarted, run this cell again and answer there.";
+
 function render({ model, el }) {
   const prefix = `sol-${Math.random().toString(36).slice(2)}`; // ids are the page's, and a form may be shown twice
   const fields = element("div", { className: "sol-fields" });
@@ -30,8 +33,28 @@ function render({ model, el }) {
   const extra = element("button", { type: "button" });
   const status = element("output", { className: "sol-status" });
   status.setAttribute("aria-live", "polite");
+  const silence = element("p", { className: "sol-silence", hidden: true, textContent: SILENCE });
+  silence.setAttribute("role", "alert");
   const buttons = element("div", { className: "sol-form-buttons" }, action, extra);
-  const form = element("form", { className: "sol-form", noValidate: true }, fields, buttons, status);
+  const form = element("form", { className: "sol-form", noValidate: true }, fields, buttons, silence, status);
+  let turn = model.get("heard"), patience;
+  // Whoever restarted the kernel would else press a button that nobody hears.
+  const unheard = () => (silence.hidden = false);
+  const send = (message) => {
+    clearTimeout(patience);
+    patience = setTimeout(unheard, PATIENCE);
+    try {
+      model.send({ ...message, turn: ++turn });
+    } catch {
+      unheard(); // Jupyter knows already that the kernel is another
+    }
+  };
+  const heard = () => {
+    turn = Math.max(turn, model.get("heard")); // another view of the same box may have asked
+    if (model.get("heard") < turn) return;
+    clearTimeout(patience);
+    silence.hidden = true;
+  };
 
   const drawFields = () => {
     fields.replaceChildren(...model.get("fields").map((spec, i) => field(spec, `${prefix}-${i}`)));
@@ -47,7 +70,7 @@ function render({ model, el }) {
   const drawOffers = () => {
     const offers = model.get("offers").map((label) => {
       const button = element("button", { type: "button", textContent: label });
-      button.addEventListener("click", () => model.send({ event: "offer", label }));
+      button.addEventListener("click", () => send({ event: "offer", label }));
       return button;
     });
     const left = buttons.contains(document.activeElement) && ![action, extra].includes(document.activeElement);
@@ -57,13 +80,13 @@ function render({ model, el }) {
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     const entered = new FormData(form);
-    model.send({ event: "submit", values: model.get("fields").map((_, i) => entered.get(`${prefix}-${i}`) ?? "") });
+    send({ event: "submit", values: model.get("fields").map((_, i) => entered.get(`${prefix}-${i}`) ?? "") });
   });
   // Else JupyterLab takes Enter, letters and arrows as shortcuts of its own; those with Ctrl, such as saving, it may have.
   form.addEventListener("keydown", (event) => {
     if (!event.ctrlKey && !event.metaKey) event.stopPropagation();
   });
-  extra.addEventListener("click", () => model.send({ event: "extra" }));
+  extra.addEventListener("click", () => send({ event: "extra" }));
   const refill = () => {
     drawFields();
     fields.querySelector("input")?.focus();
@@ -72,6 +95,7 @@ function render({ model, el }) {
   const watched = ["action", "extra", "extra_enabled", "status"].map((name) => `change:${name}`).join(" ");
   model.on(watched, drawButtons);
   model.on("change:offers", drawOffers);
+  model.on("change:heard", heard);
   drawFields();
   drawButtons();
   drawOffers();
@@ -80,6 +104,8 @@ function render({ model, el }) {
     model.off("change:fields", refill);
     model.off("change:offers", drawOffers);
     model.off(watched, drawButtons);
+    model.off("change:heard", heard);
+    clearTimeout(patience);
   };
 }
 

@@ -27,6 +27,7 @@ class Form(anywidget.AnyWidget):
     extra_enabled = t.Bool(False).tag(sync=True)
     offers = t.List().tag(sync=True)
     status = t.Unicode("").tag(sync=True)
+    heard = t.Int(0).tag(sync=True)  # the last message that was answered
 
 
 def chart(frame, content, receive):
@@ -36,7 +37,13 @@ def chart(frame, content, receive):
 
 def form(receive, **state):
     """A form with this state."""
-    return _heard(Form(**state), receive)
+
+    def heard(message):
+        receive(message)
+        made.heard = message.get("turn", 0)
+
+    made = Form(**state)
+    return _heard(made, heard)
 
 
 def _heard(widget, receive):

@@ -325,9 +325,13 @@ function render({model, el}) {
   function send() {
     if (!waiting || turn - answered >= ON_THE_WAY) return;
     waiting = false;
-    model.send({turn: ++turn, at: Object.fromEntries([...controls].map(([name, {at}]) => [name, at()]))});
     clearTimeout(patience);
     patience = setTimeout(giveUp, PATIENCE);
+    try {
+      model.send({turn: ++turn, at: Object.fromEntries([...controls].map(([name, {at}]) => [name, at()]))});
+    } catch {
+      giveUp(); // Jupyter knows already that the kernel is another
+    }
   }
 
   // What was on its way may be lost (a connection that dropped), so it must not keep later changes back.

@@ -51,7 +51,11 @@ def test_every_explorer_and_question_of_the_chapters_is_live_and_no_picture_lack
         sources = ["".join(c["source"]) for c in notebook["cells"] if c["cell_type"] == "code"]
         expected = sum(
             bool(
-                re.search(r"^(explore\w*\(\)|(ask|predict|reveal|cards|today|incident)\()", s, re.M)
+                re.search(
+                    r"^(explore\w*\(\)|(ask|predict|reveal|cards|today|incident|progress)\()",
+                    s,
+                    re.M,
+                )
             )
             for s in sources
         )

@@ -12,13 +12,12 @@ from types import ModuleType
 import nbformat
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
+from lightspeed_course.web.pages import door, first_explorer
 
 from lightspeed_authoring.notebooks import page
 from lightspeed_authoring.site import build as site_build
 from lightspeed_authoring.site.build import (
     CannotBuild,
-    door,
-    first_explorer,
     from_npm,
     replace,
     zip_course,

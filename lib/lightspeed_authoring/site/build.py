@@ -17,10 +17,11 @@ import tempfile
 import zipfile
 from importlib.resources import files
 from pathlib import Path
-from urllib.parse import quote
 
-from lightspeed_authoring.notebooks import public_repository
-from lightspeed_authoring.site.cells import for_page
+from lightspeed_course.web.pages import notebooks, write_source
+
+from lightspeed_course.web import edition
+from lightspeed_course.web.packages import offered
 
 HERE = Path(__file__).parent
 PACKAGES = (
@@ -53,16 +54,19 @@ def build(course, out, report=print, lite=None):
     """
     packages = from_npm(report)
     with tempfile.TemporaryDirectory() as folder:
-        source, built = Path(folder, "source"), Path(folder, "site")
-        chapters = write_source(Path(course), source, bool(lite))
+        source, built, course = Path(folder, "source"), Path(folder, "site"), Path(course)
         live = source / "_static" / "live"
         carry(live, packages)
-        run_sphinx(source, built)
+        chapters = write_source(course, source, stopped(course, live), bool(lite))
+        address = edition.site_address(course)
+        if address:
+            shutil.copy(course / "docs" / "explorer.png", built.parent / "source" / edition.CARD)
+        run_sphinx(source, built, {"html_baseurl": address})
         for language in LANGUAGES:
-            translate(source, built, language)
+            translate(source, built, language, address)
         if lite:
-            lite(Path(course), built, packages, report)
-        pages = finish(built, packages)
+            lite(course, built, packages, report)
+        pages = finish(built, packages, address)
         report(f"{len(chapters)} chapters, {len(pages)} pages")
         replace(built, Path(out))
     return pages
@@ -97,114 +101,39 @@ def cache():
     return Path(platformdirs.user_cache_dir("speed-of-light", appauthor=False))
 
 
-# --- the source of the pages --------------------------------------------------------------------
+# --- what stands beside the pages -----------------------------------------------------------------
 
 
-def write_source(course, source, lite=False):
-    """Write what Sphinx reads, and return the names of the chapters. With `lite`, pages lead to
-    their notebooks in JupyterLite.
+def stopped(course, live):
+    """Which cells do not run on a page as they stand, as the page's Python finds: (folder, name) ->
+    number -> (the package that is missing, whether a reader may load it).
     """
-    (source / "chapters").mkdir(parents=True)
-    rows, names, titles = [], [], []
-    for path in sorted((course / "chapters").glob("[0-9][0-9]_*.ipynb")):
-        notebook = json.loads(path.read_text("utf-8"))
-        text = for_page(notebook)
-        # Links between chapters lead to pages here; to other files of the course, to nothing.
-        text = re.sub(r"\]\((?:\./)?(\d\d_\w+)\.ipynb(#[^)]*)?\)", r"](\1.md)", text)
-        text = re.sub(r"\[([^\]]*)\]\(\.\./[^)]*\)", r"\1", text)
-        heading, rest = re.match(r"(# .+\n)?(.*)", text, re.S).groups()
-        text = (heading or "") + door(course, path, lite) + rest
-        (source / "chapters" / f"{path.stem}.md").write_text(text, "utf-8")
-        names.append(path.stem)
-        first = "".join(notebook["cells"][0]["source"])
-        titles.append(_title(path.stem, first))
-        rows.append(f"| [{titles[-1]}](chapters/{path.stem}.md) | {_question(first)} |")
-    exercises = write_exercises(course, source)
-    start = (HERE / "start.md").read_text("utf-8").replace("EXERCISES", exercises)
-    listed = "\n".join(
-        f"{title} <chapters/{name}>" for name, title in zip(names, titles, strict=True)
-    )
-    start = start.replace("CHAPTERS", "\n".join(rows)).replace("TREE", listed)
-    (source / "index.md").write_text(start.replace("EXPLORER", first_explorer(course)), "utf-8")
-    shutil.copytree(HERE / "static", source / "_static" / "live")
-    for name in ("view.js", "view.css", "form.js", "form.css"):
-        shutil.copy(files("lightspeed_show").joinpath(name), source / "_static" / "live")
-    return names
-
-
-def door(course, path, lite=False):
-    """Links that open a notebook with a kernel: in the browser, where JupyterLite is built beside
-    the pages, and on Binder and Colab, where pyproject.toml names a public repository.
-    """
-    inside, doors = path.relative_to(course).as_posix(), []
-    if lite:
-        doors.append(f"[Open as a notebook in JupyterLite](../lite/lab/index.html?path={inside})")
-    if address := public_repository(course):
-        name, tree = address.removeprefix("https://github.com/"), quote(f"lab/tree/{inside}", "")
-        binder = f"https://mybinder.org/v2/gh/{name}/HEAD?urlpath={tree}"
-        colab = f"https://colab.research.google.com/github/{name}/blob/HEAD/{inside}"
-        doors += [f"[Open as a notebook on Binder]({binder})", f"[on Colab]({colab})"]
-    return f"\n{' · '.join(doors)}\n" if doors else ""
-
-
-def write_exercises(course, source):
-    """Write the pages of the exercises, and return their lines of the table of contents."""
-    (source / "exercises").mkdir()
-    lines = []
-    for path in sorted((course / "exercises").glob("[0-9][0-9]_*.ipynb")):
-        notebook = json.loads(path.read_text("utf-8"))
-        text = for_page(notebook)
-        # The page has a box in place of each cell with dots.
-        text = re.sub(
-            r"^(# .+\n\n)Write your answer.*?(?=\n\n|\Z)", r"\1" + BOXES, text, flags=re.S
-        )
-        text = re.sub(
-            r"\[([^\]]*)\]\(\.\./chapters/(\d\d_\w+)\.ipynb\)", r"[\1](../chapters/\2.md)", text
-        )
-        (source / "exercises" / f"{path.stem}.md").write_text(text, "utf-8")
-        title = re.search(r"^# (.+)$", text, re.M)[1]
-        lines.append(f"{title} <exercises/{path.stem}>")
-    return "\n".join(lines)
-
-
-BOXES = (
-    "Answer in the boxes: each says whether it is right and, if not, what may have happened. Where"
-    " a function is asked, write it and run it."
-)
-
-
-def _title(stem, first):
-    """The title of a chapter with its number: "2. The roofline"."""
-    title = re.search(r"^# (.+)$", first, re.M)[1]
-    own = title if title[0].isdigit() else stem[3:].replace("_", " ").capitalize()
-    return own if own[0].isdigit() else f"{int(stem[:2])}. {own}"
-
-
-def _question(first):
-    """What a chapter asks: the first paragraph under its title."""
-    return next(
-        (" ".join(p.split()) for p in first.split("\n\n") if not p.lstrip().startswith("#")), ""
-    ).replace("|", "\\|")
-
-
-FIRST = "hardware weights batch"
-
-
-def first_explorer(course):
-    """The roofline of chapter 2, as its page has it, for the start page: the picture first, then
-    the controls that FIRST names.
-    """
-    notebook = json.loads((course / "chapters" / "02_roofline.ipynb").read_text("utf-8"))
-    page = for_page(notebook)
-    call = html.escape(json.dumps(["roofline.explore"]))
-    start = rf'^<div class="sol-live sol-explore" id="[^"]*" data-call="{re.escape(call)}">'
-    shown = re.search(rf"{start}.*?(?=\n\n|\Z)", page, re.S | re.M)[0]
-    return shown.replace('sol-explore"', f'sol-explore sol-first" data-first="{FIRST}"', 1)
+    sources, failing = {}, {}
+    for path, notebook in notebooks(course):
+        page = sources[f"{path.parent.name}/{path.stem}"] = []
+        for number, cell in enumerate(notebook["cells"]):
+            if cell["cell_type"] == "code" and "colab" not in cell["metadata"].get("tags", ()):
+                if any(output["output_type"] == "error" for output in cell["outputs"]):
+                    failing[f"{path.parent.name}/{path.stem}", number] = "as it is meant to"
+                page.append([number, "".join(cell["source"])])
+    cells = live / "cells.json"
+    cells.write_text(json.dumps(sources), "utf-8")
+    told = by_node("run.mjs", live, HERE / "try_cells.py", cells, fault="Cells that were not tried")
+    cells.unlink()
+    listed, found = json.loads((live / "packages.json").read_text("utf-8")), {}
+    for page, number, _, problem, lacks in map(json.loads, told.splitlines()):
+        if problem and (page, number) not in failing:
+            brought = bool(lacks) and offered(lacks, listed) is not None
+            found.setdefault(tuple(page.split("/")), {})[number] = lacks, brought
+    return found
 
 
 def carry(live, packages):
     """Put Python for the browser, KaTeX and the course's own files beside the pages."""
-    (live / "pyodide").mkdir(parents=True)
+    shutil.copytree(HERE / "static", live)
+    for name in ("view.js", "view.css", "form.js", "form.css"):
+        shutil.copy(files("lightspeed_show").joinpath(name), live)
+    (live / "pyodide").mkdir()
     for name in PYODIDE:
         shutil.copy(packages / "pyodide" / name, live / "pyodide")
     lock = json.loads((live / "pyodide" / "pyodide-lock.json").read_text("utf-8"))
@@ -263,13 +192,14 @@ def bundle_editor(live, packages):
 
 
 def by_node(script, *arguments, fault, environment=()):
-    """Run a script of this folder, or of a package, in Node; what it says is a fault."""
+    """What a script of this folder, or of a package, prints in Node. Raises CannotBuild."""
     run = subprocess.run(
         ["node", HERE / script, *arguments],
         env=os.environ | dict(environment), capture_output=True, text=True,
     )  # fmt: skip
     if run.returncode:
         raise CannotBuild(f"{fault}:\n{run.stderr.strip()}")
+    return run.stdout
 
 
 def zip_course(path):
@@ -291,7 +221,7 @@ def zip_course(path):
 # --- Sphinx and what follows it -----------------------------------------------------------------
 
 
-def translate(source, built, language):
+def translate(source, built, language, address):
     """The start page in another language, from its catalogue: `locale/<language>`. Its explorer and
     the chapters that it links to are those of the site.
     """
@@ -300,6 +230,7 @@ def translate(source, built, language):
     shutil.copytree(HERE / "locale", own / "locale")
     text = (source / "index.md").read_text("utf-8").partition("```{toctree}")[0]
     text = re.sub(r"\]\(chapters/(\w+)\.md\)", r"](<../chapters/\1.html>)", text)
+    text = re.sub(r'<p lang="ko">.*', '<p lang="en"><a href="../index.html">English</a></p>', text)
     (own / "index.md").write_text(text, "utf-8")
     carried = {
         name: [f"../../_static/{file}" for file in SETTINGS[name]] for name in ("html_css_files",)
@@ -307,8 +238,17 @@ def translate(source, built, language):
     script = [(f"../../_static/{file}", kind) for file, kind in SETTINGS["html_js_files"]]
     more = {"language": language, "locale_dirs": ["locale"], "html_static_path": [],
             "html_favicon": None, "html_js_files": script, "exclude_patterns": ["locale"],
-            "html_title": "Speed of Light", "myst_all_links_external": True, **carried}  # fmt: skip
+            "html_title": "Speed of Light", "myst_all_links_external": True,
+            "html_baseurl": address and f"{address}{language}/", **carried}  # fmt: skip
     run_sphinx(own, built / language, more)
+    # Its sidebar leads to the chapters, as everywhere; its icon is that of the site.
+    tree = re.compile(r'<div class="sidebar-tree">.*?</div>', re.S)
+    theirs = tree.search((built / "index.html").read_text("utf-8"))[0]
+    theirs = re.sub(r'href="(?!#)', 'href="../', theirs)
+    icon = '<link rel="icon" href="../_static/icon.svg">'
+    for page in (built / language).glob("*.html"):
+        text = tree.sub(lambda _: theirs, page.read_text("utf-8"))
+        page.write_text(text.replace("</head>", f"{icon}\n</head>", 1), "utf-8")
 
 
 def run_sphinx(source, out, more=()):
@@ -354,10 +294,36 @@ SETTINGS = {
 }  # fmt: skip
 
 
-def finish(built, packages):
-    """Set the formulas, and put the service worker at the root with the mark of this build."""
+# What the theme and Markdown leave out for those who listen: pattern -> replacement.
+LISTENERS = {
+    r'(<p class="caption" role="heading")>': r'\1 aria-level="2">',
+    r"<th\b([^>]*)>\s*(?:<p>\s*</p>)?\s*</th>": r"<td\1></td>",
+    r'<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="Contents">',
+    r'<aside class="toc-drawer([^"]*)">': r'<aside class="toc-drawer\1" aria-label="On this page">',
+}
+
+
+def finish(built, packages, address=""):
+    """Set the formulas, mend what the theme leaves out, and put the service worker at the root
+    with the mark of this build.
+    """
     pages = sorted(p for p in built.rglob("*.html") if "lite" not in p.relative_to(built).parts)
     by_node("formulas.mjs", packages / "katex", *pages, fault="Formulas that KaTeX does not set")
+    for page in pages:
+        text = page.read_text("utf-8")
+        for pattern, better in LISTENERS.items():
+            text = re.sub(pattern, better, text)
+        if page.name == "search.html":
+            title = re.search(r"<title>(.*?) - ", text)[1]
+            text = text.replace("<noscript>", f"<h1>{title}</h1>\n<noscript>", 1)
+        if page.name == "404.html" and address:  # it stands for pages of every depth
+            text = text.replace("<head>", f'<head><base href="{html.escape(address)}">', 1)
+        page.write_text(text, "utf-8")
+    if address:
+        names = [page.relative_to(built).as_posix() for page in pages]
+        listed = [n for n in names if not re.search(r"(404|search|genindex)\.html$", n)]
+        (built / "sitemap.xml").write_text(edition.sitemap(address, listed), "utf-8")
+        (built / "robots.txt").write_text(f"Sitemap: {address}sitemap.xml\n", "utf-8")
     mark = hashlib.sha256()
     for file in sorted(p for p in built.rglob("*") if p.is_file()):
         mark.update(file.relative_to(built).as_posix().encode() + file.read_bytes())

@@ -16,6 +16,8 @@ from lightspeed_course.web.live import PRACTICE
 ROOMS = "lightspeed_course.explorers."
 PICTURE = re.compile(r'<img [^>]*?src="data:image/svg\+xml(?:;[^,"]*)?,([^"]*)"[^>]*>')
 MEASURED = "measured"  # the tag of cells that measure the machine they run on
+CLASSES = {"code": "edit", "progress": "tally"}  # of live cells; others by what they call
+OURS = ("lightspeed", "lightspeed_course")
 
 
 def explorers_of(tree):
@@ -47,8 +49,8 @@ def call_of(source, known):
         return ["code", source] if len(tree.body) > 1 and _defines(tree) else []
     if last.func.id in known and not last.args:
         return [known[last.func.id]]
-    if last.func.id == "today" and not last.args:
-        return ["today"]
+    if last.func.id in ("today", "progress") and not last.args:
+        return [last.func.id]
     if last.func.id not in PRACTICE or not last.args or not isinstance(last.args[0], ast.Constant):
         return None
     seed = [word.value.value for word in last.keywords if word.arg == "seed"]
@@ -92,9 +94,11 @@ def shown(output):
     return f"<pre class='sol-out'>{html.escape(text)}</pre>" if text else None
 
 
-def for_page(notebook):
-    """The cells of a notebook as Markdown cells of a page."""
-    known, cells = {}, []
+def for_page(notebook, stopped=()):
+    """The cells of a notebook as Markdown cells of a page. `stopped`: number -> (the package that
+    a cell lacks on a page, whether a reader may load it there).
+    """
+    known, cells, stopped = {}, [], dict(stopped)
     for number, cell in enumerate(notebook["cells"]):
         source = "".join(cell["source"])
         if cell["cell_type"] != "code":
@@ -107,32 +111,57 @@ def for_page(notebook):
         if call and call[0] == "code":
             results = [_source(source)]
         if call != []:
-            made = _live(number, call, results) if call else _code(number, cell, source, results)
+            if call:
+                made = _live(number, call, results, _before_the_call(source))
+            else:
+                made = _code(number, cell, source, results, stopped.get(number))
             cells.append(made)
     return "\n\n".join(filter(None, cells))
 
 
-def _live(number, call, results):
-    name = call[0] if call[0] in PRACTICE else "edit" if call[0] == "code" else "explore"
+def _before_the_call(source):
+    """What a live cell makes for the cells below it: all but its last expression."""
+    *lines, _ = ast.parse(source).body
+    return "\n".join(source.splitlines()[: lines[-1].end_lineno]) if lines else ""
+
+
+def _live(number, call, results, makes):
+    name = CLASSES.get(call[0], call[0] if call[0] in PRACTICE else "explore")
     told = html.escape(json.dumps(call), quote=True)
     # No empty line inside: Markdown would end the HTML there.
     still = _one_block("".join(results))
-    return (
-        f'<div class="sol-live sol-{name}" id="cell-{number}" data-call="{told}">'
+    made = f' data-makes="{html.escape(makes, quote=True)}"' if makes and name != "edit" else ""
+    return _one_block(
+        f'<div class="sol-live sol-{name}" id="cell-{number}" data-call="{told}"{made}>'
         f'<div class="sol-still">{still}</div></div>'
     )
 
 
-def _code(number, cell, source, results):
+def _code(number, cell, source, results, lack=None):
     tags = cell["metadata"].get("tags", ())
     hidden = cell["metadata"].get("jupyter", {}).get("source_hidden")
-    code = f"<div class='sol-still'>{_source(source)}</div>"
+    told = f"<p class='sol-note sol-lack'>{_lacking(*lack, MEASURED in tags)}</p>" if lack else ""
+    code = f"<div class='sol-still'>{_source(source)}{told}</div>"
     if hidden or "figure" in tags:
         code = f"<details class='sol-folded'><summary>Code of the figure</summary>{code}</details>"
     if MEASURED in tags and not results:
         results = ["<p class='sol-note'>This cell measures your machine; it runs in the lab.</p>"]
     shown = "".join(f"<div class='sol-result'>{result}</div>" for result in results)
-    return _one_block(f"<div class='sol-cell' id='cell-{number}'>{code}{shown}</div>")
+    only = " sol-lab" if lack and not lack[1] else ""
+    return _one_block(f"<div class='sol-cell{only}' id='cell-{number}'>{code}{shown}</div>")
+
+
+def _lacking(package, brought, measures):
+    """Why a cell does not run on a page as it stands."""
+    if brought:
+        return (
+            f"This cell needs {package}, which the page has not. Run it in the lab, or here once"
+            " you let the page load it from another host."
+        )
+    if measures:
+        return "This cell measures a machine. Run it in the lab."
+    needs = package if package and package not in OURS else "what only the lab has"
+    return f"This cell needs {needs}. Run it in the lab."
 
 
 def _source(source):

@@ -7,7 +7,7 @@ const HERE = new URL(".", import.meta.url);
 const cells = [...document.querySelectorAll(".sol-live")];
 // The one that #explore means: the chapter's own `explore`, whatever pictures stand before it.
 const main = cells.find(({dataset}) => JSON.parse(dataset.call)[0].endsWith(".explore")) ?? document.querySelector(".sol-explore");
-const models = new Map();
+const models = new Map(), opened = new Map(); // by name; by the cell that shows it
 let worker = null;
 
 function element(tag, className, content) {
@@ -168,10 +168,10 @@ const part = ({html, model}) => {
 // The outputs of the chapter that stand below a cell.
 const committed = (el) => [...(el.closest(".sol-cell")?.children ?? [])].filter((node) => node.matches(".sol-result"));
 
-// Sources of the cells above this one, as they stand on the page.
+// Sources of the cells above this one, as they stand on the page; of live ones what they make for others.
 function codeAbove(el) {
-  const own = el.closest(".sol-cell, .sol-edit"), all = [...document.querySelectorAll(".sol-cell, .sol-edit")];
-  return all.slice(0, all.indexOf(own)).map((cell) => cell.querySelector("textarea")?.value ?? cell.querySelector(".sol-code")?.textContent ?? "");
+  const code = ".sol-cell, .sol-edit, .sol-live[data-makes]", own = el.closest(code), all = [...document.querySelectorAll(code)];
+  return all.slice(0, all.indexOf(own)).map((cell) => cell.dataset.makes ?? cell.querySelector("textarea")?.value ?? cell.querySelector(".sol-code")?.textContent ?? "");
 }
 
 const KEPT = `speed-of-light code ${location.pathname} `;
@@ -276,22 +276,52 @@ function place(cell) {
   return [far > 0 && !cell.classList.contains("sol-explore"), far];
 }
 
-// A cell that does not end is ended with its worker; progress is kept, and all cells open again.
+// A cell that does not end is ended with its worker; progress is kept, and all cells open again, with what can be put back: the settings
+// of explorers and what was typed into boxes.
+const STOPPED = "Stopped. Explorers stand where you had left them, and what you typed is still there. Drills, hints and results of cells that you ran begin anew.";
+const settings = new Map(), typed = new Map();
+let stopped = false;
+
 function restart() {
   worker.terminate();
   worker = null;
-  models.clear();
+  stopped = true;
   for (const cell of cells) {
+    const at = opened.get(cell)?.get("content")?.at;
+    if (at) settings.set(cell, at);
+    typed.set(cell, boxes(cell).map(({value}) => value));
     cell.classList.remove("sol-is-live");
     cell.inert = true; // nobody hears it until it is opened again
   }
+  models.clear();
+  opened.clear();
   start();
 }
 
-const stateOf = (cell) => {
-  const [, name, state] = location.hash.match(/^#([\w-]+)\?(.*)$/) ?? [];
-  return name && (name === cell.id || (name === "explore" && cell === main)) ? state : "";
-};
+const boxes = (cell) => [...cell.querySelectorAll(".sol-form input[type=text]")];
+
+function putBack(cell, model) {
+  if (settings.has(cell)) model.send({turn: model.get("content").turn + 1, at: settings.get(cell)});
+  boxes(cell).forEach((box, k) => (box.value ||= typed.get(cell)?.[k] ?? ""));
+  settings.delete(cell);
+  typed.delete(cell);
+}
+
+const linked = () => location.hash.match(/^#([\w-]+)(?:\?(.*))?$/) ?? [];
+const called = (name) => (name === "explore" ? main : cells.find(({id}) => id === name));
+const stateOf = (cell) => (called(linked()[1]) === cell && linked()[2]) || "";
+
+// A link with a state leads to its explorer: at once, and again whenever cells that come alive may have moved it, until the reader moves.
+let lead = called(linked()[1]);
+const MOVES = ["wheel", "touchmove", "pointerdown", "keydown"];
+const leave = () => (lead = null);
+for (const event of MOVES) addEventListener(event, leave, {once: true, passive: true});
+const arrive = () => lead?.scrollIntoView({behavior: "instant", block: "start"});
+addEventListener("hashchange", () => {
+  const cell = called(linked()[1]);
+  if (linked()[2] && cell?.classList.contains("sol-is-live")) open(cell);
+  cell?.scrollIntoView({behavior: "instant", block: "start"});
+});
 
 function open(cell) {
   ask({open: cell.id, call: JSON.parse(cell.dataset.call), state: stateOf(cell)});
@@ -302,6 +332,7 @@ function hear(message) {
   if (message.set) return models.get(message.set).set(message.name, message.value);
   if (message.opened) return live(document.getElementById(message.opened), models.get(message.model));
   if (message.note) return say(`Explorers and answers: ${message.note} (once ${document.documentElement.dataset.size ?? "8 MB"}, then kept) …`);
+  if (message.kept) return keepForGood();
   if (message.link !== undefined) return copy(document.getElementById(message.link), message.state);
   if (message.progress) return save(message.progress);
   if (message.taken) return say(message.taken);
@@ -321,6 +352,15 @@ function ready({warm}) {
   }, 15000);
 }
 
+// A browser may throw away what a page has not asked to keep; Safari does after seven days. Asked with the first answer.
+let forGood = false;
+function keepForGood() {
+  for (const cell of cells) if (cell.matches(".sol-tally.sol-is-live")) open(cell);
+  if (forGood) return;
+  forGood = true;
+  navigator.storage?.persist?.().catch(() => {});
+}
+
 function failed({failed: id, words, trace}) {
   if (trace) console.error(trace);
   const cell = document.getElementById(id);
@@ -338,27 +378,32 @@ function live(cell, model) {
   else cell.replaceChildren(el);
   cell.classList.add("sol-is-live");
   cell.inert = false;
+  opened.set(cell, model);
+  putBack(cell, model);
   if (cell.dataset.first) fold(cell, model);
   if (cell.classList.contains("sol-explore")) cell.append(linker(cell));
   if (cell.classList.contains("sol-predict") || cell.classList.contains("sol-reveal")) refresh(cell);
   if (keep || cell.wanted) el.querySelector("input, select, textarea, button")?.focus();
   cell.wanted = false;
+  arrive();
   if (cells.every((each) => each.classList.contains("sol-is-live"))) {
-    say("", {gone: true});
+    say(stopped ? STOPPED : "", {gone: !stopped});
+    stopped = false;
     settle();
   }
   performance.mark("sol-live");
   if (cell === first) others();
 }
 
-// Of an explorer that shows its picture first: the controls that a newcomer wants, and the others behind a button.
+// Of an explorer that shows its picture first: the controls that a newcomer wants, and the others with the numbers behind a button.
 function fold(cell, model) {
-  const wanted = cell.dataset.first.split(" "), panel = cell.querySelector(".sol-controls"), more = element("button", "sol-link", "More controls");
+  const wanted = cell.dataset.first.split(" "), panel = cell.querySelector(".sol-controls"), more = element("button", "sol-link", "More controls and numbers");
+  cell.querySelector(".sol-frame").classList.remove("sol-beside");
   model.get("frame").controls.forEach(({name}, k) => panel.children[k].classList.toggle("sol-later", !wanted.includes(name)));
   Object.assign(more, {type: "button", ariaExpanded: "false"});
   more.addEventListener("click", () => {
     const open = cell.classList.toggle("sol-all");
-    Object.assign(more, {textContent: open ? "Fewer controls" : "More controls", ariaExpanded: String(open)});
+    Object.assign(more, {textContent: open ? "Fewer controls" : "More controls and numbers", ariaExpanded: String(open)});
   });
   panel.after(more);
 }
@@ -428,11 +473,11 @@ const soon = window.requestIdleCallback?.bind(window) ?? ((work) => setTimeout(w
 
 (document.querySelector("article") ?? document.body).append(note);
 note.hidden = true;
-document.querySelectorAll(".sol-cell:has(.sol-code)").forEach(editable);
+document.querySelectorAll(".sol-cell:not(.sol-lab):has(.sol-code)").forEach(editable);
 if (cells.length) {
   soon(start, {timeout: 1500});
   for (const event of ["pointerdown", "focusin"]) document.addEventListener(event, ({target}) => target.closest?.(".sol-live") && start(), {once: true});
-  if (/^#explore\b/.test(location.hash)) main?.scrollIntoView();
+  arrive();
 }
 if ("serviceWorker" in navigator && isSecureContext) navigator.serviceWorker.register(new URL("../../sw.js", HERE)).catch(() => {});
 
@@ -454,8 +499,40 @@ function settle() {
 function lift() {
   const next = document.querySelector(":is(.sol-live, .sol-cell):not(.sol-seen)");
   next?.classList.add("sol-seen");
-  if (next) soon(lift, {timeout: 500});
-  else performance.mark("sol-settled");
+  if (next) return soon(lift, {timeout: 500});
+  arrive();
+  leave();
+  performance.mark("sol-settled");
 }
+
+// --- a still figure that is smaller than it was drawn opens large ------------------------------------------------------
+
+const SMALL = 0.8, LARGE = 1.4; // of the width that a figure was drawn for, in points
+
+function enlarge(figure) {
+  const large = element("dialog", "sol-large"), close = element("button", "", "Close"), copy = figure.cloneNode(true);
+  copy.style.width = `${LARGE * figure.viewBox.baseVal.width}px`;
+  close.addEventListener("click", () => large.close());
+  large.addEventListener("click", ({target}) => target === large && large.close());
+  large.addEventListener("close", () => large.remove());
+  large.append(close, copy);
+  document.body.append(large);
+  large.showModal();
+}
+
+const fits = new ResizeObserver((seen) => {
+  for (const {target, contentRect: {width}} of seen) {
+    const button = target.nextElementSibling?.matches(".sol-enlarge") ? target.nextElementSibling : null;
+    const small = width > 0 && width < SMALL * target.viewBox.baseVal.width;
+    if (small === Boolean(button)) continue;
+    if (!small) button.remove();
+    else target.after(Object.assign(element("button", "sol-link sol-enlarge", "Open large"), {type: "button", onclick: () => enlarge(target)}));
+  }
+});
+for (const figure of document.querySelectorAll(":is(.sol-still, .sol-result) svg[viewBox]")) fits.observe(figure);
+document.addEventListener("click", ({target}) => {
+  const figure = target.closest?.("svg");
+  if (figure?.nextElementSibling?.matches(".sol-enlarge")) enlarge(figure);
+});
 
 if (!cells.length) settle();

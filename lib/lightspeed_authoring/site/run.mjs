@@ -1,4 +1,4 @@
-// Runs a Python script in Pyodide under Node: node compare.mjs SITE_LIVE_FOLDER SCRIPT [CELLS]; prints what the script prints, which
+// Runs a Python script in Pyodide under Node: node run.mjs LIVE_FOLDER SCRIPT [CELLS]; prints what the script prints, which
 // finds the file CELLS as /cells.json.
 import {readFileSync} from "node:fs";
 import {join} from "node:path";

@@ -1,5 +1,6 @@
-"""Run by test_same_numbers.py in the page's Python: every code cell of every chapter, in order, as a
-page runs cells. One line a cell: its chapter, number, what it shows, and its error in words.
+"""Run in the page's Python when the site is built, and by tests: every code cell of every notebook
+in /cells.json, in order, as a page runs cells. One line a cell: its notebook, number, what it
+shows, its error in words, and the package for lack of which it stopped.
 """
 
 import json
@@ -18,4 +19,4 @@ for name, cells in json.loads(Path("/cells.json").read_text("utf-8")).items():
             each if isinstance(each, dict) else {"text/markdown": getattr(each, "static", "")}
             for each in shown
         ]
-        print(json.dumps([name, number, texts, problem]))
+        print(json.dumps([name, number, texts, problem, sheet.lacks]))
