@@ -13,9 +13,7 @@ import pytest
 from lightspeed_class.gradebook.book import Gradebook
 
 ROOT = Path(__file__).parents[2]
-TOUR = "\n".join(
-    re.findall(r"```sh\n(.*?)```", (ROOT / "docs/teach.md").read_text("utf-8"), re.S)
-)
+TOUR = "\n".join(re.findall(r"```sh\n(.*?)```", (ROOT / "docs/teach.md").read_text("utf-8"), re.S))
 
 
 @pytest.mark.usefixtures("sandboxed")

@@ -26,6 +26,7 @@ TABLES = {
     "RECIPES",
     "JOULES_PER_KWH",
     "FABRICS",
+    "FAMILIES",
     "KINDS",
     "BOUND",
     "FITTED",

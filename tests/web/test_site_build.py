@@ -12,7 +12,6 @@ from types import ModuleType
 import nbformat
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
-from lightspeed_course.web.pages import door, first_explorer
 
 from lightspeed_authoring.notebooks import page
 from lightspeed_authoring.site import build as site_build
@@ -23,6 +22,7 @@ from lightspeed_authoring.site.build import (
     zip_course,
 )
 from lightspeed_authoring.site.cells import for_page
+from lightspeed_authoring.site.pages import door, first_explorer
 from lightspeed_authoring.site.serve import server
 from lightspeed_course.explorers import roofline
 

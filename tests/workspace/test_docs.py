@@ -1,7 +1,8 @@
-"""README and docs/ keep their word: each command in them is run by a test, each link leads somewhere,
-and README is one screen.
+"""README and docs/ keep their word: each command in them is run by a test, each link leads
+somewhere, and README is one screen.
 """
 
+import json
 import os
 import re
 import shutil
@@ -34,10 +35,11 @@ def blocks(page):
     return re.findall(r"```sh\n(.*?)```", page.read_text("utf-8"), re.S)
 
 
+# The recipes of CONTRIBUTING are walked through by tests/notebooks/test_new.py.
 HERE = [
     pytest.param(block, id=f"{page.name} {number}")
     for page in PAGES
-    if page.name != "CONTRIBUTING.md"  # its recipes are walked through by tests/notebooks/test_new.py
+    if page.name != "CONTRIBUTING.md"
     for number, block in enumerate(blocks(page))
     if not block.startswith(tuple(ELSEWHERE))
 ]
@@ -46,9 +48,11 @@ HERE = [
 @pytest.mark.parametrize("block", HERE)
 def test_commands_run_word_for_word(block, tmp_path):
     """In a folder that has what the page says that you bring: a log, a config.json."""
-    log = next((ROOT / "tests/nccl/logs").glob("*all_reduce*.log"), None)
-    shutil.copy(log or next((ROOT / "tests/nccl/logs").glob("*.log")), tmp_path / "all_reduce.log")
-    shutil.copy(ROOT / "tests/workspace/config.json", tmp_path / "config.json")
+    log = ROOT / "tests/nccl/logs/01_h100_1node_nvls.log"
+    shutil.copy(log, tmp_path / "all_reduce.log")
+    models = json.loads((ROOT / "tests/published/model_configs.json").read_text("utf-8"))
+    config = models["Qwen3-30B-A3B"]["config"]
+    (tmp_path / "config.json").write_text(json.dumps(config), "utf-8")
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", block],
         cwd=tmp_path,
