@@ -195,8 +195,9 @@ def _control(name, label, options, value, kind):
 
 class Explorer:
     """Made by `explorer`. `.set(batch=8)` moves controls as a reader would and returns the new
-    View; `.params` and `.shown` tell what is there; `.error` is the exception of the last redraw,
-    or None; `.grid()` yields parameter sets that cover the controls, for tests."""
+    View; `.params` and `.shown` tell what is there, `.at(batch=8)` what would be; `.error` is the
+    exception of the last redraw, or None; `.grid()` yields parameter sets that cover the controls,
+    for tests."""
 
     def __init__(self, view, controls, caption, alt, presets=None):
         self.view, self.controls = view, {control.name: control for control in controls}
@@ -218,6 +219,10 @@ class Explorer:
         self.first.spec()  # an error in either stops the cell: what a reader sees first must work
         self.error = None
         self.chart = None
+
+    def at(self, **changes):
+        """The view of the first state with these changes of it; nothing is redrawn."""
+        return self.view(**{c.name: c.value for c in self.controls.values()} | changes)
 
     def set(self, **values):
         """Set parameters to values of their controls' options, and redraw."""
@@ -289,15 +294,11 @@ class Explorer:
         """(title, `View`) of some moments of a picture from early to its last, else of what was
         shown first.
         """
-        at = {name: control.value for name, control in self.controls.items()}
         if not self.play:
             return [("", self.first)]
         control, last = self.controls[self.play], self.first.moments - 1
         moments = sorted({round(last * (i + 1) / count) for i in range(count)})
-        return [
-            (f"{control.label}: {control.text(m)}", self.view(**at | {self.play: m}))
-            for m in moments
-        ]
+        return [(f"{control.label}: {control.text(m)}", self.at(**{self.play: m})) for m in moments]
 
     def _seen(self):
         """The view of the parameters; past the last moment of a picture it is that moment's."""

@@ -118,7 +118,7 @@ def test_labels_can_be_read_in_every_state(name, most):
 
 def test_the_roof_has_room_for_the_point_at_any_batch():
     for _, batch in roofline.explore().controls["batch"].options:
-        (chart,) = roofline.view(batch=batch).charts
+        (chart,) = roofline.explore().at(batch=batch).charts
         assert unreadable(chart) == [], batch
 
 

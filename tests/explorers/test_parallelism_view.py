@@ -41,7 +41,7 @@ def test_moving_a_control_redraws_without_error():
 
 
 def test_the_numbers_are_those_of_the_laws():
-    shown, model = parallelism.view(), transformer("llama3_70b")
+    shown, model = parallelism.explore().first, transformer("llama3_70b")
     cluster = machine("h100_sxm", "infiniband_ndr", share=fit_share())
     plan = Plan(data=16, tensor=8, pipeline=4, micro_batches=32, stage=1, recompute="selective")
     took = step(model, 8192, plan, cluster)
@@ -63,7 +63,7 @@ def test_the_numbers_are_those_of_the_laws():
 
 
 def test_what_does_not_fit_is_said_and_mended():
-    shown = parallelism.view(tensor=1, pipeline=1, stage=0)
+    shown = parallelism.explore().at(tensor=1, pipeline=1, stage=0)
     assert shown.verdict.startswith("Does not fit")
     assert "no single change" in shown.verdict
     small = {
@@ -74,12 +74,12 @@ def test_what_does_not_fit_is_said_and_mended():
         "sequence": 4096,
         "stage": 0,
     }
-    assert parallelism.view(**small).verdict.startswith("Does not fit")
-    assert "It then fits" in parallelism.view(**small).verdict
+    assert parallelism.explore().at(**small).verdict.startswith("Does not fit")
+    assert "It then fits" in parallelism.explore().at(**small).verdict
 
 
 def test_the_advice_is_a_setting_that_the_reader_can_make():
-    shown, better = parallelism.view(), parallelism.view(pipeline=1)
+    shown, better = parallelism.explore().first, parallelism.explore().at(pipeline=1)
     assert (
         f"set pipeline stages to 1, for an MFU of {dict(better.facts)['MFU']} at the same batch"
         in shown.verdict
@@ -96,13 +96,13 @@ def test_traffic_behind_the_step_is_drawn_beside_it():
         ]
         return found
 
-    one, three = parallelism.view(stage=1), parallelism.view(stage=3)
+    one, three = parallelism.explore().at(stage=1), parallelism.explore().at(stage=3)
     # neither adds to the step
     assert row(one, "gradients and shards")[0] == row(three, "gradients and shards")[0]
     took = float(dict(three.facts)["time of a step"].split()[0])
     assert row(three, parallelism.HIDDEN) == (0, pytest.approx(7.94 / took, rel=0.01))
     assert row(one, parallelism.HIDDEN)[1] < row(three, parallelism.HIDDEN)[1] / 10
-    alone = parallelism.view(gpus=32)
+    alone = parallelism.explore().at(gpus=32)
     assert dict(alone.facts)["gradients and shards"] == "none" and row(
         alone, parallelism.HIDDEN
     ) == (0, 0)
@@ -137,18 +137,20 @@ def test_a_long_step_is_drawn_as_it_runs(stages, micro_batches):
     ],
 )
 def test_an_impossible_split_says_why(params, words):
-    verdict = parallelism.view(**params).verdict
+    verdict = parallelism.explore().at(**params).verdict
     assert words in verdict
     assert "=" not in verdict and "expected" not in verdict  # no message of a program
 
 
 def test_each_loss_reads_as_a_sentence():
-    verdict = parallelism.view(model="llama3_8b", gpus=64, tensor=1, pipeline=1, stage=2).verdict
+    verdict = (
+        parallelism.explore().at(model="llama3_8b", gpus=64, tensor=1, pipeline=1, stage=2).verdict
+    )
     assert "passes through HBM" in verdict and "What helps: more fusion of" in verdict
 
 
 def test_both_bubbles_are_named():
-    shown = parallelism.view(model="mixtral_8x7b", batch=16)
+    shown = parallelism.explore().at(model="mixtral_8x7b", batch=16)
     share = shown.verdict.partition("loses most to bubble: ")[2].partition(" of it")[0]
     assert dict(shown.facts)["bubble"] == f"75 % of the pipeline's time, {share} of the step"
 
@@ -162,8 +164,8 @@ def test_memory_past_the_edge_is_marked():
             if isinstance(mark, Points)
         ]
 
-    assert marked(parallelism.view()) == []
-    shown = parallelism.view(tensor=1, pipeline=1, stage=0)
+    assert marked(parallelism.explore().first) == []
+    shown = parallelism.explore().at(tensor=1, pipeline=1, stage=0)
     ((label, rows),) = marked(shown)
     total = dict(shown.facts)["memory a GPU"].partition(" of ")[0]
     assert label.startswith("goes on: ") and total.endswith("TB")

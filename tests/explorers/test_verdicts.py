@@ -597,12 +597,15 @@ def test_a_plan_that_is_not_possible_is_not():
 
 def test_the_states_that_were_wrong_are_right():
     """As readers found them."""
-    assert "compute-bound on AMD EPYC (measured), Intel Xeon (measured)" in roofline.view().verdict
+    assert (
+        "compute-bound on AMD EPYC (measured), Intel Xeon (measured)"
+        in roofline.explore().first.verdict
+    )
     plain = {"tensor": 1, "pipeline": 1, "sequence": 1024}
-    assert "then fits" in parallelism.view(gpus=64, batch=64, **plain).verdict
-    assert "then fits" in parallelism.view(gpus=16384, batch=16384, **plain).verdict
-    assert "then fits" in parallelism.view(model="deepseek_v3").verdict
-    fact = [dict(parallelism.view(stage=s).facts)["gradients and shards"] for s in (1, 3)]
+    assert "then fits" in parallelism.explore().at(gpus=64, batch=64, **plain).verdict
+    assert "then fits" in parallelism.explore().at(gpus=16384, batch=16384, **plain).verdict
+    assert "then fits" in parallelism.explore().at(model="deepseek_v3").verdict
+    fact = [dict(parallelism.explore().at(stage=s).facts)["gradients and shards"] for s in (1, 3)]
     assert fact[0] != fact[1] and fact[1] == "7.94 s of traffic, which adds nothing to the step"
-    assert "at most 4.85 requests/s" in queueing.serving_view().verdict
-    assert "is the limit" not in queueing.view(1).verdict
+    assert "at most 4.85 requests/s" in queueing.explore_serving().first.verdict
+    assert "is the limit" not in queueing.explore().at(arrival_rate=1).verdict

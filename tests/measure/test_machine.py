@@ -166,7 +166,7 @@ def test_every_measured_machine_can_be_drawn(name, own_records):
 
 
 def test_the_roofline_of_a_laptop():
-    shown = roofline.view(
+    shown = roofline.explore().at(
         hardware="measured:notes_2core_48mib",
         compute="fp32",
         weights="fp32",
@@ -174,7 +174,7 @@ def test_the_roofline_of_a_laptop():
         batch=4096,
     )
     assert shown.verdict.startswith("Compute-bound")
-    lacking = roofline.view(hardware="measured:notes_2core_48mib", compute="fp8")
+    lacking = roofline.explore().at(hardware="measured:notes_2core_48mib", compute="fp8")
     assert "was not measured with fp8" in lacking.verdict and "this is bf16" in lacking.verdict
 
 

@@ -56,7 +56,7 @@ def cell(algorithm, n, node, chunk, share):
     return left, left + wide / chunks, low, low + high * share
 
 
-def view(algorithm="ring", ranks=4, moment=0):
+def view(algorithm, ranks, moment):
     """Who holds how much of the sum after so many rounds, and what has just arrived."""
     found, after = run(algorithm, ranks), rounds(algorithm, ranks)
     state, last = found[moment], len(found) - 1

@@ -177,15 +177,15 @@ def best_link(state, size):
 
 
 def view(
-    collective="all_reduce",
-    per_node=8,
-    nodes=125,
-    size=16e9,
-    inside="nvlink4",
-    network="efa_p5",
-    hop=3.4e-6,
-    alpha=14e-6,
-    switch=False,
+    collective,
+    per_node,
+    nodes,
+    size,
+    inside,
+    network,
+    hop,
+    alpha,
+    switch,
 ):
     """Time, rates and verdict of one collective of `size` bytes."""
     n = per_node * nodes

@@ -71,12 +71,12 @@ def run(senders, burst, link_key, buffer, control, timer):
 
 
 def view(
-    senders=16,
-    burst=262144.0,
-    link_key="ethernet_400g",
-    buffer=2e6,
-    control="nothing",
-    timer=TIMERS[1],
+    senders,
+    burst,
+    link_key,
+    buffer,
+    control,
+    timer,
 ):
     """`senders` send `burst` bytes each through one port, at the same moment."""
     line = float(link(link_key).bandwidth)
@@ -260,12 +260,12 @@ def carried(design, traffic, place, nodes, oversubscription, route):
 
 
 def fabric_view(
-    design="rail",
-    traffic="ring",
-    place="packed",
-    nodes=8,
-    oversubscription=1,
-    route="one connection",
+    design,
+    traffic,
+    place,
+    nodes,
+    oversubscription,
+    route,
 ):
     """A collective on `nodes` nodes: what each link carries, and which one it waits for."""
     here = carried(design, traffic, place, nodes, oversubscription, route)

@@ -86,7 +86,7 @@ def capacity_of(path):
     return measured()[path.removesuffix(".memory")].numbers.get("hbm_capacity", math.inf)
 
 
-def view(path="pcie5_x16", size=65536):
+def view(path, size):
     """How long `size` bytes take over a path, and which term of the sum decides."""
     name, latency, bandwidth, holds = paths()[path]
     crossover = crossover_size(latency, bandwidth)
@@ -218,7 +218,7 @@ def measures(machine):
 SURVIVES = 1.5  # a ratio that changed by less than this factor kept its size
 
 
-def generations_view(old="a100_80gb", new="b200"):
+def generations_view(old, new):
     """What changed from one machine to another, and which ratios kept their size."""
     before, after = measures(accelerator(old)), measures(accelerator(new))
     factors = {name: float(after[name][0] / before[name][0]) for name in before}

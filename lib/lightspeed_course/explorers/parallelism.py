@@ -80,8 +80,8 @@ WORTH = 1.01  # an MFU that is not this many times as high is no reason to chang
 
 
 def view(
-    model="llama3_70b", gpu="h100_sxm", network="infiniband_ndr", gpus=512, tensor=8, pipeline=4,
-    expert=1, stage=1, recompute="selective", batch=512, sequence=8192,
+    model, gpu, network, gpus, tensor, pipeline,
+    expert, stage, recompute, batch, sequence,
 ):  # fmt: skip
     """Memory of a GPU, the terms of a step and the busy GPUs, for this split."""
     at = {

@@ -38,7 +38,7 @@ class Bit(Control):
         return [self.value]
 
 
-def view(format="bf16", rest=0, **bits):
+def view(format, rest, **bits):
     """What the bits b1 (the first), b2, ... stand for; `rest` fills bits past the last."""
     f = FORMATS[format]
     code = code_of(f, rest, bits)

@@ -46,8 +46,8 @@ def shape(batch, contraction, output, weights, activations):
 
 
 def view(
-    hardware="h100_sxm", weights="bf16", activations="bf16", compute="bf16",
-    batch=128, contraction=8192, output=8192,
+    hardware, weights, activations, compute,
+    batch, contraction, output,
 ):  # fmt: skip
     """The point of a matmul X[batch, contraction] Y[contraction, output] under a machine's roof."""
     machine = hardware_of(hardware)

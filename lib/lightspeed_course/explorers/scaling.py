@@ -29,7 +29,7 @@ ROOM = 1.3  # beyond the last of them, so that a point there does not lie on the
 GRID = by_ratio(1, MOST, 81)
 
 
-def view(n=8, serial=0.05, kappa=2e-4):
+def view(n, serial, kappa):
     """Speedup, efficiency and cost of a job with this serial share and this growing cost."""
     speedup = scaling.usl_speedup(n, serial=serial, kappa=kappa)
     peak = scaling.usl_peak(serial=serial, kappa=kappa)

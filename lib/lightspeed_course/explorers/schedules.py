@@ -73,7 +73,7 @@ def held(timeline, time):
     return [k / timeline.chunks for k in kept]
 
 
-def view(schedule="1f1b", stages=4, micro_batches=8, moment=0):
+def view(schedule, stages, micro_batches, moment):
     """The pipeline after some slots: a bar for each pass that has begun, cut off at that time."""
     if schedule == "interleaved" and micro_batches % stages:
         words = (

@@ -48,7 +48,7 @@ def layers_held(states, gpus):
     return sum({"whole": 1.0, "shard": 1 / gpus, "none": 0.0}[s] for s in states)
 
 
-def view(stage=3, gpus=4, micro_batches=1, moment=0):
+def view(stage, gpus, micro_batches, moment):
     """Which parts of weights and gradients each GPU holds after some events, and what it sent."""
     states, events = run(stage, gpus, micro_batches)
     now, layer = states[moment], 2 * PARAMETERS / LAYERS  # bytes of a layer
