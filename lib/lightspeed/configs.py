@@ -16,7 +16,7 @@ from lightspeed.config_keys import ConfigRefused, Keys
 from lightspeed.decoder import Decoder
 from lightspeed.errors import nearest
 
-__all__ = ("ConfigRefused", "read_config")
+__all__ = ("read_config",)
 
 
 def read_config(config: str | Path | Mapping[str, Any]) -> Decoder:

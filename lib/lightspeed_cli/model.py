@@ -2,7 +2,8 @@
 
 import json
 
-from lightspeed.configs import ConfigRefused, read_config
+from lightspeed.config_keys import ConfigRefused
+from lightspeed.configs import read_config
 from lightspeed.values import si
 from lightspeed_cli import argument_types
 from lightspeed_cli.errors import UserError

@@ -7,7 +7,8 @@ import pytest
 from laws import each
 
 from lightspeed.config_families import FAMILIES
-from lightspeed.configs import ConfigRefused, read_config
+from lightspeed.config_keys import ConfigRefused
+from lightspeed.configs import read_config
 from lightspeed.decoder import Attention, DeltaNet, LatentAttention
 from lightspeed.transformer import transformer
 from lightspeed_cli import main
