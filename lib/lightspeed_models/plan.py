@@ -21,8 +21,8 @@ from lightspeed.roofline import SHARE
 from lightspeed.transformer import Transformer
 
 __all__ = (
-    "AXES", "SCHEDULES", "Machine", "Plan", "checked_for", "expert_neighbours", "machine",
-    "model_parallel", "neighbours", "plan_of_batch", "spans",
+    "AXES", "SCHEDULES", "Machine", "Plan", "checked_for", "copy_neighbours",
+    "expert_neighbours", "machine", "model_parallel", "neighbours", "plan_of_batch", "spans",
 )  # fmt: skip
 
 AXES = ("tensor", "context", "data", "pipeline")  # nearest first, as Megatron numbers its ranks
@@ -132,6 +132,11 @@ class Plan:
         return where(self.ranks % self.expert == 0, self.tensor, 1)
 
     @property
+    def expert_copies(self) -> Value:
+        """Ranks of a stage that hold the same part of the same experts."""
+        return self.ranks * self.tensor / (self.expert * self.expert_tensor)
+
+    @property
     def sequences(self) -> int:
         """Sequences in one step of the whole job."""
         return self.data * self.micro_batches * self.micro_size
@@ -200,6 +205,12 @@ def expert_neighbours(plan: Plan, per_node: Value) -> Value:
     """
     slots = neighbours(plan, per_node, "tensor", "context", "data")
     return minimum(plan.expert, maximum(1, slots / plan.expert_tensor))
+
+
+def copy_neighbours(plan: Plan, per_node: Value) -> Value:
+    """How many of the ranks that hold the same experts share a node."""
+    slots = neighbours(plan, per_node, "tensor", "context", "data")
+    return minimum(plan.expert_copies, maximum(1, slots / plan.expert / plan.expert_tensor))
 
 
 def _stride(plan: Plan, axis: str) -> Value:

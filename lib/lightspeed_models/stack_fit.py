@@ -15,7 +15,7 @@ from typing import Any
 from lightspeed.errors import BadArgument, one_of
 from lightspeed.law import checked, count, positive
 from lightspeed.transformer import Transformer
-from lightspeed_models.plan import Machine, Plan
+from lightspeed_models.plan import Machine, Plan, checked_for
 from lightspeed_models.stack import BOUND, Stack
 from lightspeed_models.training_step import Work, seconds, work
 
@@ -60,6 +60,7 @@ class Timed:
     def __post_init__(self) -> None:
         checked("Timed", "time", self.time, positive("s"))
         checked("Timed", "sequence", self.sequence, count())
+        checked_for(self.model, self.plan)
 
 
 @dataclass(frozen=True)

@@ -108,12 +108,11 @@ def stage_memory(
     table = where(ends, model.vocabulary * model.width, 0)
     tables = where(plan.pipeline == 1, model.embeddings, table)
     # An expert lies on fewer ranks than the rest of a layer, and has as many copies fewer.
-    experts = model.expert_matrices * model.experts * (model.layers - model.dense_layers)
-    ways = plan.expert * plan.expert_tensor
-    mine = experts / model.layers / ways
+    experts = model.spread_experts
+    mine = experts / model.layers / plan.expert / plan.expert_tensor
     rest = (model.parameters - model.embeddings - experts) / model.layers / plan.tensor
     held: tuple[tuple[Value, Value], ...] = (
-        (layers * mine, plan.ranks * plan.tensor / ways),
+        (layers * mine, plan.expert_copies),
         (layers * rest + tables / plan.tensor, plan.ranks),
     )
 

@@ -34,6 +34,7 @@ from lightspeed_models.plan import (
     Machine,
     Plan,
     checked_for,
+    copy_neighbours,
     expert_neighbours,
     neighbours,
     spans,
@@ -209,10 +210,15 @@ def work(
         model, sequence, plan.micro_size, plan.tensor, split=stack.split
     )
     passes = stack.passes * (1 + again / 2)
-    held = model.parameters / (plan.tensor * plan.pipeline)
+    spread = model.spread_experts / plan.pipeline / plan.expert / plan.expert_tensor
+    common = (model.parameters - model.spread_experts) / (plan.tensor * plan.pipeline)
     kv_width = (model.kv_heads or model.heads) * model.head_width / plan.tensor
-    sent = data_parallel_bytes(
-        held, plan.ranks, plan.stage, plan.micro_batches, stack.weight_bytes, stack.gradient_bytes
+    copies, copies_near = plan.expert_copies, copy_neighbours(plan, machine.per_node)
+    sent, sent_of_experts = (
+        data_parallel_bytes(
+            held, ranks, plan.stage, plan.micro_batches, stack.weight_bytes, stack.gradient_bytes
+        )
+        for held, ranks in ((common, plan.ranks), (spread, copies))
     )
     hop = pipeline_bytes(tokens, model.width) / 2 / plan.tensor
     bytes_of_tensor = tensor_parallel_bytes(tokens, model.width, plan.tensor, 1, again)
@@ -229,10 +235,13 @@ def work(
         head=logits / split / rate,
         logits=stack.logits_passes * 4 * tokens * model.vocabulary / plan.tensor / machine.memory,
         hop=hop / _rate(plan, machine, "pipeline"),
-        synced=sent / _rate(plan, machine, "context", "data"),
+        synced=sent / _rate(plan, machine, "context", "data")
+        + sent_of_experts / where(copies > copies_near, _over(machine, copies_near), machine.link),
         optimizer=stack.optimizer_bytes
-        * held
-        / where(plan.stage >= 1, plan.ranks, 1)
+        * (
+            common / where(plan.stage >= 1, plan.ranks, 1)
+            + spread / where(plan.stage >= 1, copies, 1)
+        )
         / machine.memory,
         layers=model.layers,
         stages=plan.pipeline,
@@ -323,12 +332,16 @@ def seconds(work: Work, stack: Stack) -> dict[str, Value]:
 
 
 def _rate(plan: Plan, machine: Machine, *axes: str) -> Value:
-    """byte/s of a GPU in a ring over these axes: the link inside a node; over nodes what the ports
-    of its members there carry, if the link does.
+    """byte/s of a GPU in a ring over these axes."""
+    near = neighbours(plan, machine.per_node, *axes)
+    return where(spans(plan, machine.per_node, *axes), _over(machine, near), machine.link)
+
+
+def _over(machine: Machine, near: Value) -> Value:
+    """byte/s of a GPU in a ring over nodes: what the ports of its members in one carry, if the link
+    does.
     """
-    ports = neighbours(plan, machine.per_node, *axes)
-    outside = minimum(machine.link, machine.network * ports)
-    return where(spans(plan, machine.per_node, *axes), outside, machine.link)
+    return minimum(machine.link, machine.network * near)
 
 
 def _expert(model: Transformer, tokens: Value, plan: Plan, machine: Machine) -> Value:
@@ -362,23 +375,21 @@ def memory_use(
     split over those only.
     """
     checked_for(model, plan)
-    per_gpu = plan.tensor * plan.pipeline
     use = training_memory(
         model, machine.capacity, sequence // plan.context, plan.micro_size, plan.ranks, plan.tensor,
         plan.pipeline, plan.chunks, plan.stage, recipe, split, plan.recompute,
     )  # fmt: skip
-    if not model.experts:
-        return use
-    experts = model.expert_matrices * model.experts * (model.layers - model.dense_layers)
-    common = training_state_bytes(
-        (model.parameters - experts) / per_gpu, recipe, plan.ranks, plan.stage
-    )
-    ways = plan.expert * plan.expert_tensor
-    copies = plan.ranks * plan.tensor / ways
-    spread = training_state_bytes(experts / plan.pipeline / ways, recipe, copies, plan.stage)
-    states = {
-        n: getattr(common, n) + getattr(spread, n) for n in ("weights", "gradients", "optimizer")
-    }
+    states = {n: getattr(use, n) for n in ("weights", "gradients", "optimizer")}
+    if model.experts:
+        mine = model.spread_experts / plan.pipeline / plan.expert / plan.expert_tensor
+        rest = (model.parameters - model.spread_experts) / (plan.tensor * plan.pipeline)
+        common = training_state_bytes(rest, recipe, plan.ranks, plan.stage)
+        spread = training_state_bytes(mine, recipe, plan.expert_copies, plan.stage)
+        states = {n: getattr(common, n) + getattr(spread, n) for n in states}
+    # 1F1B has a micro-batch in flight for each stage, GPipe all of them.
+    more = where(plan.schedule == "gpipe", plan.micro_batches / plan.pipeline, 1)
+    activations = use.activations * more
     waste = use.buffers / (use.total - use.buffers)
-    needed = sum(states.values()) + use.activations + use.logits
-    return replace(use, **states, buffers=waste * needed, total=(1 + waste) * needed)
+    needed = sum(states.values()) + activations + use.logits
+    total = (1 + waste) * needed
+    return replace(use, **states, activations=activations, buffers=waste * needed, total=total)

@@ -2,13 +2,14 @@
 
 import itertools
 import random
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 
 from lightspeed.errors import BadArgument
 from lightspeed.memory import MemoryUse
+from lightspeed.parallel import data_parallel_bytes
 from lightspeed.transformer import Transformer, transformer
 from lightspeed_models.plan import AXES, Plan, checked_for, machine
 from lightspeed_models.simulators.schedules import simulate
@@ -133,6 +134,20 @@ def test_in_flight_is_what_the_schedules_hold():
         assert [in_flight(plan, place) for place in range(p)] == pytest.approx(list(held))
 
 
+def test_gpipe_holds_all_micro_batches():
+    model = transformer("llama3_70b")
+    for m in (4, 32):
+        plan = Plan(pipeline=4, micro_batches=m)
+        usual, all_of_them = (
+            memory_use(model, 4096, replace(plan, schedule=name), H100)
+            for name in ("1f1b", "gpipe")
+        )
+        assert all_of_them.activations == pytest.approx(usual.activations * m / 4)
+        assert all_of_them.total - usual.total == pytest.approx(
+            1.1 * (all_of_them.activations - usual.activations)
+        )
+
+
 def test_a_zero_bubble_is_a_third_as_long():
     plan = Plan(pipeline=8, micro_batches=32)
     model = transformer("llama3_70b")
@@ -169,6 +184,38 @@ def test_experts_over_tensor_and_context_ranks():
         step(transformer("llama3_8b"), 4096, Plan(data=16, expert=16), H100)
     with pytest.raises(BadArgument, match="expert"):
         Plan(data=np.array([4, 4]), tensor=8, expert=np.array([8, 24]))
+
+
+def test_gradients_of_an_expert_go_to_its_copies():
+    """Eight ranks of eight experts have nothing to tell each other of them; sixteen have, each to
+    the one other that holds the same, in the next node.
+    """
+    mixtral = transformer("mixtral_8x7b")
+    experts = mixtral.expert_matrices * mixtral.experts * mixtral.layers
+    assert mixtral.spread_experts == experts
+    common = mixtral.parameters - experts
+    one = work(mixtral, 4096, Plan(data=8, expert=8), H100)
+    assert one.synced == pytest.approx(data_parallel_bytes(common, 8) / H100.link)
+    two = work(mixtral, 4096, Plan(data=16, expert=8), H100)
+    ports = min(H100.link, 8 * H100.network)
+    assert two.synced == pytest.approx(
+        data_parallel_bytes(common, 16) / ports + data_parallel_bytes(experts / 8, 2) / H100.network
+    )
+
+
+def test_an_exchange_over_nodes_goes_through_its_own_port():
+    """Sixteen ranks of sixteen experts, one a token: half of the tokens leave their node, each by
+    its GPU's port. Of tokens with two, three quarters have one or both over there, and cross once.
+    """
+    small = Transformer(16, 2048, 16, 128, 4096, 32000, experts=16, active_experts=1)
+    plan, tokens = Plan(data=16, expert=16), 1024
+    copy = 4 * tokens * small.width * 2  # out and back, forward and backward
+    one = work(small, tokens, plan, H100)
+    assert one.expert == pytest.approx(copy / 2 / H100.network)
+    two = work(replace(small, active_experts=2), tokens, plan, H100)
+    assert two.expert == pytest.approx(copy * (1 - 1 / 4) / H100.network)
+    inside = work(small, tokens, Plan(data=8, expert=8), H100)
+    assert inside.expert == pytest.approx(copy * 7 / 8 / H100.link)
 
 
 def test_chunks_divide_the_layers():

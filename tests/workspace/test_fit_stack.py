@@ -79,6 +79,15 @@ def test_bad_rows_are_refused_by_name(tmp_path, capsys):
     assert "23 rows" in said
 
 
+def test_chunks_that_do_not_divide_the_layers_are_refused(tmp_path, capsys):
+    rows = [[*row, 1] for row in lines()]
+    rows[3][-1] = 9
+    assert main(["fit-stack", table(tmp_path / "s.csv", rows, [*NAMES, "chunks"])]) == 0
+    said = capsys.readouterr().out
+    assert "refused: line 5: Plan: chunks = 9: expected a number that cuts 32 layers" in said
+    assert "31 rows" in said
+
+
 @pytest.mark.parametrize(
     ("names", "rows", "words"),
     [
