@@ -27,6 +27,7 @@ TABLES = {
     "JOULES_PER_KWH",
     "FABRICS",
     "FAMILIES",
+    "Mixer",
     "KINDS",
     "BOUND",
     "FITTED",

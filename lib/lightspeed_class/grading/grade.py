@@ -17,6 +17,7 @@ from functools import cache
 from importlib.metadata import version
 
 from lightspeed_class.grading.answer_text import came
+from lightspeed_class.grading.closure import deciding
 from lightspeed_class.grading.decode import decode
 from lightspeed_class.grading.hidden_inputs import hidden
 from lightspeed_class.grading.run import Run
@@ -26,14 +27,6 @@ from lightspeed_class.posed import posed
 from lightspeed_class.score import BY_HAND, Graded, Score, fingerprint
 from lightspeed_course.practice.check import diagnose
 
-PACKAGES = (
-    "lightspeed",
-    "lightspeed_show",
-    "lightspeed_models",
-    "lightspeed_tools",
-    "lightspeed_course",
-    "lightspeed_class",
-)
 UNREACHED = "Not reached: the program ended, or was ended, before the end of this cell."
 
 
@@ -158,15 +151,13 @@ def _score(run, id, out_of, verdict):
 
 
 @cache
-def grader():
-    """A hash of all code that has a say in a score."""
-    home = COURSE.parent
-    files = [f for package in PACKAGES for f in sorted((home / package).rglob("*"))]
-    files = [
-        f for f in files if f.suffix in (".py", ".toml", ".txt") and "_delivered" not in f.parts
-    ]
+def grader(home=COURSE.parent):
+    """A hash of all code that has a say in a score; `home` is the folder of the packages."""
     return fingerprint(
-        [[str(f.relative_to(home)), hashlib.sha256(f.read_bytes()).hexdigest()] for f in files]
+        [
+            [str(file.relative_to(home)), hashlib.sha256(file.read_bytes()).hexdigest()]
+            for file in deciding(home)
+        ]
     )
 
 
