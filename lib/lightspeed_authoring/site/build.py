@@ -18,9 +18,8 @@ import zipfile
 from importlib.resources import files
 from pathlib import Path
 
-from lightspeed_course.web.pages import notebooks, write_source
-
-from lightspeed_course.web import edition
+from lightspeed_authoring.site import edition
+from lightspeed_authoring.site.pages import notebooks, write_source
 from lightspeed_course.web.packages import offered
 
 HERE = Path(__file__).parent

@@ -9,8 +9,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from lightspeed_authoring.notebooks import public_repository
+from lightspeed_authoring.site import edition
 from lightspeed_authoring.site.cells import for_page
-from lightspeed_course.web import edition
 
 HERE = Path(__file__).parent
 
