@@ -28,6 +28,7 @@ TABLES = {
     "FABRICS",
     "FAMILIES",
     "Mixer",
+    "AXES",
     "KINDS",
     "BOUND",
     "FITTED",
