@@ -24,6 +24,7 @@ from lightspeed_course import (
     ask, Axis, Bars, calibration, cards, Chart, figure, human_axis, human_time, predict,
     residual_chart, reveal, si, table, weigh,
 )
+from lightspeed.transformer import transformer
 from lightspeed.units import Q
 
 # %% [markdown]
@@ -391,8 +392,9 @@ table([*parts.items(), ["sum", total]], ["what", "bytes per parameter"])
 # ### Rules of arithmetic
 #
 # In a dense transformer, a token that passes through meets each weight of its matrices once: one
-# multiplication and one addition, which is two FLOPs. {{because definition: of a matrix product}}
-# (Its row of the embedding table is looked up, not multiplied.) Training also goes back, with two such steps
+# multiplication and one addition, which is two FLOPs. {{holds (lambda m: 0 < m.parameters - m.width
+# * m.vocabulary - m.flops_per_token() / 2 < 1e-4 * m.parameters)(transformer("llama3_8b"))}} (Its row
+# of the embedding table is looked up, not multiplied.) Training also goes back, with two such steps
 # for each weight. The output's gradient times the weight is added to the input's gradient. The
 # output's gradient times the input is added to the weight's. So training takes six. {{because
 # algebra}} Both counts leave attention out (chapter 6), which is small as long as the context is

@@ -28,8 +28,8 @@ from lightspeed.roofline import *
 # ## ◆ Before you read on
 #
 # A ReLU sets the negative numbers of a large tensor to zero. The tensor lies in the memory of an
-# H100, and the kernel may use the whole chip. A profiler divides its rate by the largest peak on the
-# data sheet, that of matrix products. Write down a guess: what share of that peak does it reach?
+# H100, and the kernel may use the whole chip. A profiler divides its rate by the data sheet's peak of
+# matrix products. Write down a guess: what share of that peak does it reach?
 
 # %%
 predict("roofline.relu_share", ..., seed="number")
@@ -629,9 +629,9 @@ prefill, decode, alone
 # decoding $T = 1$, and it is nearly $G$, however long the context is. {{holds
 # attention_intensity(1, 100 * S, G) < G < 1.01 * attention_intensity(1, S, G)}} So while $G$ is
 # far below the ridge, attention is memory-bound when decoding. {{holds G < min(ridges_of.values())
-# / 10}} All this is *full* attention, in which a token attends to all before it. Sparse attention
-# reads a selection of the cache, and linear attention a state that does not grow. {{because
-# definition}}
+# / 10}} All this is *full* attention, in which a token attends to all before it. {{because
+# definition}} Sparse attention reads a selection of the cache, and linear attention a state that does
+# not grow. {{because definition}}
 #
 # ### When does attention outweigh its own projections?
 #
@@ -845,8 +845,8 @@ reveal("roofline.left_out_chip")
 #   sample has in both formats, in one library, are {{np.median(pairs):.1f}} times as fast, in the
 #   median. {{holds len(pairs) > 10 and np.median(pairs) < 3}}
 # - **A bound judges the data, too.** {{len(too_fast)}} rows were refused because no cache and no
-#   clock explains their speed. {{holds 0 < len(too_fast) and all("faster" in one.reason for one in
-#   too_fast)}} The zero in the table is
+#   clock explains their speed. {{holds (lambda m, n, k, ms: matmul_flops(m, n, k) / (ms / 1e3) >
+#   h100.bf16)(*(float(part.split()[1]) for part in too_fast[0].name.split(", ")[3:]))}} The zero in the table is
 #   without the {{sum("peak" in one.reason for one in too_fast)}} of them that beat a peak.
 #   {{holds gemms.regime("compute-bound").beaten == 0}}
 

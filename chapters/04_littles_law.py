@@ -727,7 +727,7 @@ per_token, si(kv, "byte"), slots
 # weights take {{si(weights, "byte")}} of the {{si(chips * chip.hbm_capacity, "byte")}} of memory,
 # and what is left holds {{slots:.0f}} requests. Activations and the framework need some of that
 # too; this count leaves them out. And the model attends to all that it has cached, in every layer.
-# Models that read a selection of their cache, or keep a state of fixed size in some of their layers,
+# {{because definition: of full attention}} Models that read a selection of their cache, or keep a state of fixed size in some of their layers,
 # need less of both room and time for a long context. {{because definition: of sparse and of linear
 # attention}}
 #
@@ -1106,7 +1106,8 @@ off = {
 # {{holds off["one GPU, fp8"][-1] == max(off["one GPU, fp8"]) > 0.25}} and across several GPUs a
 # single factor is off by a quarter or more in each of these {{len(off["several GPUs, fp8"])}} rows.
 # {{holds min(map(abs, off["several GPUs, fp8"])) > 0.25}} No factor mends a law that leaves a term
-# out. The course has a fuller one (`models/inference_step.py`), with the exchanges of each layer,
+# out. {{holds (lambda shares: max(shares) / min(shares) > 1.5)([s for _, s in
+# groups["several GPUs, fp8"]])}} The course has a fuller one (`models/inference_step.py`), with the exchanges of each layer,
 # the host's launches and the experts that a batch reads, and `lightspeed evidence inference` holds
 # it against public rows. {{because measured elsewhere: tests/evidence/test_served_models.py}}
 

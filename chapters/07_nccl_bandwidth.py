@@ -783,8 +783,8 @@ table(
 # On EFA the factor is {{fits["efa_p5.bandwidth_per_node", "ring"].latency:.2f}}: with the overhead
 # of the right processor, NCCL's latency for short messages needs no correction there. {{holds
 # all(abs(fit.latency - 1) < 0.05 for (key, _), fit in fits.items() if key.startswith("efa"))}} And
-# its $W$ is {{si(fits["efa_p5.bandwidth_per_node", "ring"].bandwidth, "byte/s")}}, NVIDIA's figure
-# for large messages. {{holds abs(fits["efa_p5.bandwidth_per_node", "ring"].bandwidth / steady - 1) <
+# its $W$ is {{si(fits["efa_p5.bandwidth_per_node", "ring"].bandwidth, "byte/s")}}, close to what
+# NVIDIA showed for large messages. {{holds abs(fits["efa_p5.bandwidth_per_node", "ring"].bandwidth / steady - 1) <
 # 0.05}}
 
 # %%

@@ -100,7 +100,7 @@ class Source:
 
     def __str__(self) -> str:
         parts = (self.author, f'"{self.title}"', self.publisher, self.date, self.address)
-        return ", ".join(p for p in parts if p)
+        return ", ".join(p for p in parts if p) + " (second hand)" * self.second_hand
 
     @property
     def second_hand(self) -> bool:

@@ -30,10 +30,9 @@ def loss_figure(shown, found):
         mine = [(r.counted, r.measured, r.steady) for r in rows if r.scheme == scheme]
         marks += [Line(grid, laws[scheme], scheme.replace("_", " "), color)]
         marks += _marked(mine, color, marker, "")
-    off = {
-        scheme: max(abs(r.measured / r.law - 1) for r in rows if r.scheme == scheme)
-        for scheme in LOOKS
-    }
+    off = {r.scheme: [] for r in rows}
+    for r in rows:
+        off[r.scheme].append(abs(r.measured / r.law - 1))
     figure(
         Chart(
             Axis("share of packets lost", "%", domain=(0, most)),
@@ -45,8 +44,9 @@ def loss_figure(shown, found):
         alt=(
             "Goodput over loss. The line of selective repeat falls to"
             f" {laws['selective_repeat'][-1]:.0%}, that of go back n to"
-            f" {laws['go_back_n'][-1]:.0%}. The points lie within {off['selective_repeat']:.0%} and"
-            f" {off['go_back_n']:.0%} of them."
+            f" {laws['go_back_n'][-1]:.0%}. Off their line are the points of "
+            + " and of ".join(f"{s.replace('_', ' ')} by {max(x):.0%}" for s, x in off.items())
+            + " at most."
         ),
     )
 
