@@ -59,6 +59,18 @@ def test_delivered_figures_show_before_anything_runs(page):
     page.locator(FIGURE).nth(2).wait_for(state="attached")
 
 
+def test_a_still_figure_is_no_white_box_in_the_dark(page):
+    page.open_notebook("chapters/02_roofline.ipynb")
+    figure = page.locator(FIGURE).first
+    figure.wait_for(state="attached")
+    filtered = "img => getComputedStyle(img).filter"
+    assert figure.evaluate(filtered) == "none"
+    page.evaluate("document.body.dataset.jpThemeLight = 'false'")
+    assert "invert" in figure.evaluate(filtered)
+    page.emulate_media(media="print")
+    assert figure.evaluate(filtered) == "none", "paper is white"
+
+
 def test_every_image_has_words(page):
     """axe's own rules for images, over a page of figures, before and after it was run."""
     page.open_notebook("chapters/02_roofline.ipynb")

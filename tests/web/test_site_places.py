@@ -190,3 +190,17 @@ def test_progress_is_kept_for_good_and_its_table_is_the_reader_s(stranger, addre
 def test_where_motion_is_unwanted_the_page_jumps(stranger, address):
     page = stranger(address + "index.html", SIZES[0], reduced_motion="reduce")
     assert page.evaluate("getComputedStyle(document.documentElement).scrollBehavior") == "auto"
+
+
+@pytest.mark.parametrize(
+    "name", ["index.html", "ko/index.html", "search.html", "404.html", "chapters/02_roofline.html"]
+)
+@pytest.mark.parametrize("size", SIZES, ids=["desk", "phone"])
+def test_axe_finds_nothing_at_all_in_the_whole_page(stranger, address, name, size):
+    """The theme's part of the page too; contrast is asked for elsewhere."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    page = stranger(address + name, size)
+    alive(page)
+    options = {"resultTypes": ["violations"], "rules": {"color-contrast": {"enabled": False}}}
+    found = axe.Axe().run(page, options=options).response["violations"]
+    assert not found, [(v["id"], v["nodes"][0]["html"][:200]) for v in found]
