@@ -250,7 +250,7 @@ def translate(source, built, language, address):
         page.write_text(text.replace("</head>", f"{icon}\n</head>", 1), "utf-8")
 
 
-def run_sphinx(source, out, more=()):
+def run_sphinx(source, out, more=(), builder="html"):
     """The pages, with `more` settings than the usual ones."""
     try:
         from sphinx.application import Sphinx
@@ -259,7 +259,7 @@ def run_sphinx(source, out, more=()):
         raise CannotBuild("The site is built by Sphinx: pip install '.[web]'") from None
     with docutils_namespace():
         app = Sphinx(
-            source, None, out, source / ".doctrees", "html", SETTINGS | dict(more),
+            source, None, out, source / ".doctrees", builder, SETTINGS | dict(more),
             status=None, warningiserror=False,
         )  # fmt: skip
         app.build()
@@ -295,6 +295,7 @@ SETTINGS = {
 
 # What the theme and Markdown leave out for those who listen: pattern -> replacement.
 LISTENERS = {
+    r'(<div class="highlight"><pre)>': r'\1 tabindex="0">',
     r'(<p class="caption" role="heading")>': r'\1 aria-level="2">',
     r"<th\b([^>]*)>\s*(?:<p>\s*</p>)?\s*</th>": r"<td\1></td>",
     r'<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="Contents">',
