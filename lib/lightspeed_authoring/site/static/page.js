@@ -59,11 +59,8 @@ function stack({model, el}) {
     for (const part of model.get("parts")) if (!drawn.has(part)) el.append(shown(models.get(part)));
     model.get("parts").forEach((part) => drawn.add(part));
   };
-  const dress = () => (el.className = (model.get("classes") ?? []).join(" "));
   model.on("change:parts", draw);
-  model.on("change:classes", dress);
   draw();
-  dress();
   const dress = () => (el.className = (model.get("classes") ?? []).join(" "));
   model.on("change:classes", dress);
   dress();
