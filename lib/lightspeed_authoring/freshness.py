@@ -15,7 +15,6 @@ import nbformat
 from lightspeed_authoring.build import BIBLIOGRAPHY, ROOT, bibliography, build, sources
 from lightspeed_authoring.notebooks import label
 from lightspeed_authoring.prose import typed_in_code, typed_numbers
-from lightspeed_authoring.statements import ungated
 
 
 def check_course(names: list[str] | None = None, root: Path = ROOT) -> list[str]:
@@ -35,7 +34,7 @@ def check_course(names: list[str] | None = None, root: Path = ROOT) -> list[str]
     if root == ROOT and not names and BIBLIOGRAPHY.read_text("utf-8") != bibliography():
         found.append("BIBLIOGRAPHY.md: not what the catalog's sources make; run `lightspeed build`")
     if not names:
-        found += unbound_in_library() + ungated()
+        found += unbound_in_library()
         sourced = {label(path.with_suffix(".ipynb")) for path in scripts}
         sourced |= {name.replace("solutions/", "exercises/") for name in sourced}
         stray = sorted(

@@ -50,7 +50,8 @@ def of_entry(entry):
 
 
 def _line(key, value):
-    return f"{key:<42} {_amount(value)}"
+    second_hand = ", second hand" * any(source.second_hand for source in value.sources)
+    return f"{key:<42} {_amount(value)}{second_hand}"
 
 
 def nearby(key):

@@ -1,5 +1,5 @@
 """A forward pass of a `Transformer` on the GPUs of a replica: a bound, or with the constants of an
-`Engine` what to expect. Used in chapter 4.
+`Engine` what to expect. The evidence holds it against served models; no chapter derives it.
 
 One function for both phases of serving: decoding is a pass with one new token a request, prefill
 one with all of the prompt. Rates are plain numbers in SI, of one GPU.

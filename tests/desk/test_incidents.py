@@ -7,12 +7,13 @@ import random
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
 from lightspeed_cli.main import main
 from lightspeed_course import incident
-from lightspeed_course.incidents import policy
+from lightspeed_course.incidents import policy, training
 from lightspeed_course.incidents.incident import CASES, NOTICED, UnknownChoice, incident_of
 from lightspeed_course.incidents.score import score
 from lightspeed_course.practice import incident_session as session
@@ -129,6 +130,25 @@ def test_the_score_sees_guesses_wrong_purchases_and_what_was_paid():
     assert score(case, best, "padding", cause).points == 0
     with pytest.raises(UnknownChoice, match="did you mean clocks"):
         score(case, ["clock"], cause, cause)
+
+
+def test_node_0_is_said_to_be_sound_and_is():
+    """A slow adapter of node 0 would be in every pair, and look like processes on the wrong socket:
+    a reader who named it would be as right as the room.
+    """
+    wrong_socket = named()["training: numa"]
+    pairs = wrong_socket.setting.measurement("pairs")
+    job = replace(wrong_socket.job, socket=1.0, adapter=(0, 0.5))
+    assert pairs.tell(job, pairs.read(job, random.Random(0))) == "all pairs are slow"
+    assert wrong_socket.findings["pairs"] == "all pairs are slow"
+    for cause in wrong_socket.setting.causes:
+        for n in range(40):
+            case = incident_of(f"sound {n}", wrong_socket.setting, cause)
+            assert training.SOUND in case.brief
+            faults = case.job.adapter, case.job.hot_node
+            assert all(node or share == 1 for node, share in faults)
+            rank, share = case.job.busy_gpu
+            assert share == 1 or rank >= training.PER_NODE
 
 
 def test_a_log_that_is_bought_is_one_of_nccl_tests():

@@ -77,6 +77,15 @@ def test_number_shows_value_source_date_and_users(capsys):
     )
 
 
+def test_number_says_what_was_read_at_second_hand(capsys):
+    main(["number", "h100_sxm"])
+    lines = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
+    assert lines["h100_sxm.bf16"].endswith(", second hand"), "by what it is derived from"
+    assert not lines["h100_sxm.hbm_capacity"].endswith("hand"), "read from the device"
+    main(["number", "h100_sxm.bf16"])
+    assert "(second hand)" in capsys.readouterr().out
+
+
 def test_number_expands_a_formula_and_lists_its_sources_once(capsys):
     main(["number", "h100_sxm.link_bandwidth"])
     shown = capsys.readouterr().out

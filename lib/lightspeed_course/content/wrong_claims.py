@@ -10,9 +10,8 @@ The claims are in chapters/gallery.toml. Its expressions may use
     si, plain, human_time   from lightspeed_show.format, to write numbers
     claimed, right          in `because`, `sound` and `holds`: both values, in SI
 
-`holds` is what keeps the statements of an entry true (lightspeed_authoring.gates): words of
-`because` or `sound` -> a condition, or "because: " and a reason. A claim with a condition that is
-false is not shown; it raises.
+`holds` is what keeps the statements of an entry true (lightspeed_authoring.claims): words of
+`because` or `sound` -> a condition. A claim with a condition that is false is not shown; it raises.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from lightspeed import (
     serving,
     training,
 )
-from lightspeed_authoring.gates import held
+from lightspeed_authoring.claims import held
 from lightspeed_authoring.prose import expressions, fill
 from lightspeed_course.workspace import course_root
 from lightspeed_models import nccl_tuner
@@ -84,12 +83,9 @@ class Claim:
         """The statements of `because` and `sound` whose conditions do not hold, each with its
         condition.
         """
-        conditions = {
-            words: text for words, text in self.holds.items() if not text.startswith("because:")
-        }
         return [
             f"{words}: {text}"
-            for words, text in conditions.items()
+            for words, text in self.holds.items()
             if not held(eval(f"(\n{text}\n)", self._values()))
         ]
 

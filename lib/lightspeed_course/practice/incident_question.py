@@ -203,7 +203,10 @@ class Variant:
         told = ["The cause is right."]
         wrong = "The fix is another one." if answer.fix else "No fix is named."
         told.append("The fix is right." if s.fix else wrong)
-        told.append(f"You paid {s.minutes} min; the best policy pays {s.best} here.")
+        told.append(
+            f"You paid {s.minutes} min; the policy that is cheapest on average over all causes pays"
+            f" {s.best} here."
+        )
         if not s.proved:
             told.append("What you bought left another cause possible, so this was a guess.")
         if s.wrong and s.proved:

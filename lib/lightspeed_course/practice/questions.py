@@ -82,7 +82,7 @@ class Question:
 
     `holds` keeps its statements true: words of the prompt, an option, a hint or the solution -> a
     function of the parameters that is True for each variant, or a reason
-    (lightspeed_authoring.gates). Tests evaluate it, a learner's machine never.
+    (lightspeed_authoring.claims). Tests evaluate it, a learner's machine never.
     """
 
     id: str

@@ -93,9 +93,10 @@ def scaling_figure(shown, found):
         ),
         alt=(
             "Measured speedups of three jobs. The one that waits reaches"
-            f" {jobs['wait'].speedup[-1]:.1f} with {jobs['wait'].n[-1]} processes, close to its"
-            f" curve; the one with messages at most {max(message.speedup):.1f}; the one that counts"
-            f" at most {max(jobs['count'].speedup):.1f}."
+            f" {jobs['wait'].speedup[-1]:.1f} with {jobs['wait'].n[-1]} processes, where its law"
+            f" says {jobs['wait'].predicted()[-1]:.1f}; the one with messages at most"
+            f" {max(message.speedup):.1f}; the one that counts at most"
+            f" {max(jobs['count'].speedup):.1f}."
         ),
     )
 

@@ -4,7 +4,8 @@ noise.
 A difference is claimed where both spreads are within the limit and neither is doubted (`judged`),
 the interval of the ratio leaves out one, and the ratio is farther from one than the larger spread
 and than `DRIFT`, for samples taken within seconds do not show how much a machine changes between
-two runs. Otherwise nothing is claimed, and it is said why.
+two runs. Where a spread is too wide but all of the interval is beyond `CLEAR`, only the direction
+is claimed, and no figure. Otherwise nothing is, and it is said why.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy as np
 from lightspeed_show import si
 from lightspeed_tools.measure import conditions
 from lightspeed_tools.measure.instruments.latency_levels import binary
-from lightspeed_tools.measure.instruments.timing import Quantity
+from lightspeed_tools.measure.instruments.timing import FEWEST, Quantity
 from lightspeed_tools.measure.pages.record_tables import amount, label
 from lightspeed_tools.measure.records import record, trust
 from lightspeed_tools.measure.records.record import quantities
@@ -28,6 +29,8 @@ LEVEL = 0.99
 RESAMPLES = 4000
 # two runs on one machine differ by so much without any cause that a reader would care for
 DRIFT = 0.05
+# what makes samples scatter changes between runs, too, but seldom a median by so much
+CLEAR = 1.5
 
 
 @dataclass(frozen=True)
@@ -215,18 +218,27 @@ def _pair(a, b, doubt_a="", doubt_b=""):
     # Of stated spreads the number of samples is not known: twice the spread is wide for any number.
     far = math.exp(2 * math.hypot(a.spread, b.spread)) if not sampled else 1
     low, high = ratio_interval(a.samples, b.samples) if sampled else (ratio / far, ratio * far)
+    good = (ratio > 1) == (b.better == "higher")
+    way = "better" if good else "worse"
     if noisy:
-        return Pair(a, b, ratio, (low, high), "noisy", "; ".join(noisy))
+        enough = not (doubt_a or doubt_b) and min(len(a.samples), len(b.samples)) >= FEWEST
+        least = max(low, 1 / high)
+        if not enough or least < CLEAR:
+            return Pair(a, b, ratio, (low, high), "noisy", "; ".join(noisy))
+        wide = " and ".join(
+            f"{name}'s spread of {si(q.spread, '%', 2)}"
+            for name, q in (("A", a), ("B", b))
+            if not q.trusted
+        )
+        words = f"B is {way}, at least {least:.2g} times; no figure, for {wide} is too wide"
+        return Pair(a, b, ratio, (low, high), way, words)
     # The spread of what varies by nature is NaN: it is in the interval already.
     margin = 1 + max([DRIFT, *(q.spread for q in (a, b) if not q.varies)])
     if low <= 1 <= high or 1 / margin < ratio < margin:
         return Pair(a, b, ratio, (low, high), "same", "no difference beyond the spreads")
-    good = (ratio > 1) == (b.better == "higher")
     factor = max(ratio, 1 / ratio)
-    words = f"B is {'better' if good else 'worse'}, {factor:.3g} times" + (
-        "" if sampled else ", by stated spreads alone"
-    )
-    return Pair(a, b, ratio, (low, high), "better" if good else "worse", words)
+    words = f"B is {way}, {factor:.3g} times" + ("" if sampled else ", by stated spreads alone")
+    return Pair(a, b, ratio, (low, high), way, words)
 
 
 def interval(pair):
