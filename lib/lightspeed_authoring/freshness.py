@@ -25,21 +25,20 @@ from lightspeed_authoring.build import (
 from lightspeed_authoring.new import todos
 from lightspeed_authoring.notebooks import label
 from lightspeed_authoring.prose import typed_in_code, typed_numbers
-from lightspeed_authoring.statements import ungated
 
 WIDTH, BEFORE = 160, 40  # characters of a line that are shown, and of them before a difference
 
 
 def gates(root: Path = ROOT) -> list[str]:
     """What is wrong in the sources, one text a fault, without running any of them: what is not
-    written yet, typed numbers, statements that nothing holds, notebooks without a source, a stale
+    written yet, typed numbers, claims without an anchor, notebooks without a source, a stale
     bibliography, format and lint.
     """
     scripts = sources(root=root)
     sourced = {label(path.with_suffix(".ipynb")) for path in scripts}
     sourced |= {name.replace("solutions/", "exercises/") for name in sourced}
     found = [*todos(root), *(fault for path in scripts for fault in unbound(path))]
-    found += unbound_in_library() + ungated()
+    found += unbound_in_library()
     found += [
         f"{label(path)}: no source makes this notebook"
         for folder in ("chapters", "solutions", "exercises")

@@ -86,7 +86,7 @@ class Question:
     `valid(**parameters)` refuses draws that would change what the question is about.
 
     `holds` keeps its statements true: words of the prompt, an option, a hint or the solution -> a
-    function of the parameters that is True for each variant, or a reason. Tests evaluate it, a
+    function of the parameters that is True for each variant. Tests evaluate it, a
     learner's machine never.
 
     `why` is one sentence, true for each variant, on why the answer matters; it is shown to who is
