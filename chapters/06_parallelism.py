@@ -729,12 +729,7 @@ table(
 # number ranks tensor-first, so that a tensor-parallel group shares a node, and the other groups
 # join GPUs of the same place. All groups share a node's slots: of eight replicas and eight stages
 # only one kind can be inside nodes of eight, that which is placed first.
-
-# %% tags=["holds"]
-assert not spans(Plan(data=8, pipeline=8), 8, "data"), "only one kind"
-assert spans(Plan(data=8, pipeline=8), 8, "pipeline"), "only one kind"
-
-# %% [markdown]
+#
 # ### ◆ Compute-bound or communication-bound?
 #
 # ZeRO-3 sends a lot. But while it sends, the GPU computes. When is that enough? Compare the two
@@ -755,6 +750,8 @@ assert (
     max(messages, key=messages.get).startswith("tensor")
     and hides[max(messages, key=messages.get)] == "no"
 ), "goes on the nearest"
+assert not spans(Plan(data=8, pipeline=8), 8, "data"), "only one kind"
+assert spans(Plan(data=8, pipeline=8), 8, "pipeline"), "only one kind"
 assert data_parallel_tokens(9e14, 5e10, experts_over_active=4) == 4 * data_parallel_tokens(
     9e14, 5e10
 ), "experts and a token"

@@ -224,7 +224,11 @@ def unbound(path: Path) -> list[str]:
     of a chapter assigns without a source: "file:line: text".
     """
     found = []
-    for cell in read(path):
+    try:
+        cells = read(path)
+    except BuildError as error:
+        return [str(error)]
+    for cell in cells:
         source = cell.source
         if cell.cell_type == "markdown":
             typed = [(source[:at].count("\n") + 1, text) for at, text in typed_numbers(source)]
