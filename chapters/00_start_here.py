@@ -56,7 +56,7 @@ reveal("roofline.ridge")
 
 # %% [markdown]
 # **Questions** are checked at once. A wrong answer gets a diagnosis, not a red cross: try the
-# sparse peak of the data sheet, or forget that a byte has eight bits. It also names a smaller
+# sparse peak of the data sheet, or forget that a byte has eight bits. It also offers a smaller
 # question, to try first. Hints come one step at a time, and after a try there is the whole
 # derivation. {{because measured elsewhere: tests/exercises/test_derivations.py}}
 

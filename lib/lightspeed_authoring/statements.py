@@ -6,8 +6,8 @@ condition, *excused* if one gives a reason, else it is *open*. Questions and wha
 of `DEMANDS` ("Find the largest number") state nothing.
 
 Read are the Markdown and the strings of chapters and solutions, `because` and `sound` of the
-gallery's entries, and prompts, options, hints and solutions of the banks' questions. Explorers are
-not: tests try every choice of their menus. `lightspeed check` fails on an open one.
+gallery's entries, and prompts, options, hints and solutions of the questions. Explorers are
+not: tests try every choice of their menus. `lightspeed check` fails on an open one of a page.
 """
 
 from __future__ import annotations
@@ -178,14 +178,7 @@ def of_gallery(folder: Path = ROOT / "chapters") -> list[Statement]:
 def of_question(question) -> list[Statement]:
     """The statements of a question; its solution is that of the canonical values."""
     texts = texts_of(question)
-    held_to = [
-        (
-            (words, "", given)
-            if isinstance(given, str)
-            else (words, "a function of the parameters", "")
-        )
-        for words, given in question.holds.items()
-    ]
+    held_to = [(words, "a function of the parameters", "") for words in question.holds]
     gates = list(_named(held_to, "\n".join(texts.values()), question.id))
     return [
         found
@@ -210,10 +203,10 @@ def texts_of(question) -> dict[str, str]:
 def false_statements(question, seeds: Iterable = (None, *range(20))) -> list[str]:
     """The statements of a question that do not hold for the variants of these seeds."""
     found = []
-    for seed in seeds if any(callable(condition) for condition in question.holds.values()) else ():
+    for seed in seeds if question.holds else ():
         variant = question.variant(seed)
         for words, condition in question.holds.items():
-            for sample in variant.samples if callable(condition) else ():
+            for sample in variant.samples:
                 if not held(condition(**variant.inputs(sample))):
                     found.append(
                         f"{question.id}, seed {seed}, {dict(sample)}: does not hold: {words}"
@@ -232,19 +225,8 @@ def _named(held_to: list[tuple[str, str, str]], texts: str, where: str) -> Itera
 
 
 def _file(question) -> str:
-    """The bank that a question is in, as banks/roofline.py."""
-    functions = [
-        question.expected,
-        *(m.wrong for m in question.misconceptions),
-        question.solution,
-        question.valid,
-    ]
-    names = [getattr(function, "__module__", None) or "" for function in functions]
-    module = next(
-        (name.rpartition(".")[2] for name in names if ".banks." in name),
-        question.id.partition(".")[0],
-    )
-    return f"banks/{module}.py"
+    """The text that a question is in, as content/roofline.md."""
+    return f"content/{question.id.partition('.')[0]}.md"
 
 
 # --- the course ----------------------------------------------------------------------------------
@@ -277,12 +259,12 @@ def count(statements: list[Statement], state: str) -> int:
 
 
 def ungated(*names: str) -> list[str]:
-    """The files (of these names, or all) with open statements, one text each."""
+    """The pages (of these names, or all) with open statements, one text each."""
     return [
         f"{file}: {n} statements that nothing holds: run `lightspeed statements {file}`, then "
         "write {{holds ...}} or {{because ...}} behind each"
         for file, found in of_course(*names).items()
-        if (n := count(found, OPEN))
+        if not file.startswith("content/") and (n := count(found, OPEN))
     ]
 
 

@@ -1,4 +1,4 @@
-// A form: an input or a group of radio buttons per field, a button, and a second button. What was entered travels
+// A form: an input or a group of radio buttons per field, a button, a second button, and one for each offer. What was entered travels
 // in one message with the event, so that a busy kernel never checks half of what was typed.
 function element(tag, properties = {}, ...children) {
   const node = Object.assign(document.createElement(tag), properties);
@@ -30,7 +30,8 @@ function render({ model, el }) {
   const extra = element("button", { type: "button" });
   const status = element("output", { className: "sol-status" });
   status.setAttribute("aria-live", "polite");
-  const form = element("form", { className: "sol-form", noValidate: true }, fields, element("div", { className: "sol-form-buttons" }, action, extra), status);
+  const buttons = element("div", { className: "sol-form-buttons" }, action, extra);
+  const form = element("form", { className: "sol-form", noValidate: true }, fields, buttons, status);
 
   const drawFields = () => {
     fields.replaceChildren(...model.get("fields").map((spec, i) => field(spec, `${prefix}-${i}`)));
@@ -42,6 +43,16 @@ function render({ model, el }) {
     extra.hidden = !model.get("extra");
     extra.disabled = !model.get("extra_enabled");
     status.textContent = model.get("status");
+  };
+  const drawOffers = () => {
+    const offers = model.get("offers").map((label) => {
+      const button = element("button", { type: "button", textContent: label });
+      button.addEventListener("click", () => model.send({ event: "offer", label }));
+      return button;
+    });
+    const left = buttons.contains(document.activeElement) && ![action, extra].includes(document.activeElement);
+    buttons.replaceChildren(action, extra, ...offers);
+    if (left) (extra.hidden || extra.disabled ? action : extra).focus(); // the button that was pressed may be gone
   };
   form.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -60,11 +71,14 @@ function render({ model, el }) {
   model.on("change:fields", refill);
   const watched = ["action", "extra", "extra_enabled", "status"].map((name) => `change:${name}`).join(" ");
   model.on(watched, drawButtons);
+  model.on("change:offers", drawOffers);
   drawFields();
   drawButtons();
+  drawOffers();
   el.append(form);
   return () => {
     model.off("change:fields", refill);
+    model.off("change:offers", drawOffers);
     model.off(watched, drawButtons);
   };
 }

@@ -2,7 +2,8 @@
 
 A host makes four things, and each takes what is set on it to the reader's screen: `chart(frame,
 content, receive)`, `form(receive, **state)`, `text(html)` and `stack(parts)`. `receive` is called
-with each message of the reader's. Below the cell that runs it shows what does not change:
+with each message of the reader's; `below(stack, part)` puts one more part at its end. Below the
+cell that runs it shows what does not change:
 `display(bundle)`, mime type -> text, and `picture(charts, alt, svg)`, where `svg()` draws what is
 none of our charts too.
 """

@@ -15,8 +15,8 @@ HERE = Path(__file__).parent
 
 
 class Form(anywidget.AnyWidget):
-    """Fields ({label, unit, placeholder} or {label, options: [key, text] pairs}), a button and a
-    second one; see form.js.
+    """Fields ({label, unit, placeholder} or {label, options: [key, text] pairs}), a button, a
+    second one, and one for each of the labels in `offers`; see form.js.
     """
 
     _esm = HERE / "form.js"
@@ -25,6 +25,7 @@ class Form(anywidget.AnyWidget):
     action = t.Unicode("Check").tag(sync=True)
     extra = t.Unicode("").tag(sync=True)
     extra_enabled = t.Bool(False).tag(sync=True)
+    offers = t.List().tag(sync=True)
     status = t.Unicode("").tag(sync=True)
 
 
@@ -52,6 +53,11 @@ def text(html=""):
 def stack(parts):
     """The parts one below the other."""
     return W.VBox(parts)
+
+
+def below(stack, part):
+    """One more part at the end of a stack."""
+    stack.children = (*stack.children, part)
 
 
 def display(bundle):

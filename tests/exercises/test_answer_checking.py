@@ -17,6 +17,7 @@ from lightspeed.catalog import accelerator
 from lightspeed.units import Q
 from lightspeed_course import check, diagnose
 from lightspeed_course.practice.questions import Misconception, Parameter, UnknownQuestion, question
+from lightspeed_course.practice.slips import factors
 from lightspeed_course.practice.store import events
 
 TRANSFER, RIDGE, HOP = (question(f"sample.{name}") for name in ("transfer", "ridge", "hop"))
@@ -109,7 +110,8 @@ def test_bytes_are_not_brought_up_where_there_are_none(factor):
 
 def test_a_factor_of_two_has_the_reasons_of_its_dimensions():
     def told(**changes):
-        return diagnose(replace(TRANSFER, **{**TIME_ONLY, **changes}).variant(), 1280).message
+        variant = replace(TRANSFER, **{**TIME_ONLY, **changes}).variant()
+        return " ".join(reason for _, factor, reason in factors(variant) if factor == 2)
 
     assert (
         "multiply-add" not in told()
@@ -146,17 +148,53 @@ def test_a_misconception_rounded_to_three_digits_goes_before_a_slip():
 
 def test_the_neighbour_of_an_exact_count_is_close():
     asked = replace(TRANSFER, **{**TIME_ONLY, "unit": "", "expected": lambda: 640, "tolerance": 0})
-    assert (
-        diagnose(asked.variant(), 641).name == "off by one"
-        and "One more than" in diagnose(asked.variant(), 641).message
-    )
+    above, below = (diagnose(asked.variant(), value) for value in (641, 639))
+    assert above.name == below.name == "off by one"
+    same = (v.message.partition(". ")[2] for v in (above, below))
+    assert len(set(same)) == 1, "which side it is off to is for the learner to find"
     assert diagnose(asked.variant(), 643).kind == "magnitude"
 
 
-def test_a_slip_with_two_usual_reasons_tells_both():
+def test_of_two_slips_that_fit_as_well_neither_is_told():
     eight = replace(TRANSFER, parameters={**TRANSFER.parameters, "gpus": Parameter(8)})
-    message = diagnose(eight.variant(), eight.variant().right[0] * 8).message
-    assert "bits" in message and "gpus" in message and "Two slips lead there" in message
+    verdict = diagnose(eight.variant(), eight.variant().right[0] * 8)
+    assert verdict.kind == "magnitude" and "does not tell which" in verdict.message
+    assert "bits" not in verdict.message and "gpus" not in verdict.message
+    assert "bits" in diagnose(TRANSFER.variant(), TRANSFER.variant().right[0] * 8).message
+
+
+def test_who_is_right_reads_why_it_matters_and_nobody_else():
+    asked = replace(TRANSFER, why="It takes {{size}} to say so.")
+    right, wrong = (diagnose(asked.variant(), value) for value in (640, 100))
+    size = TRANSFER.parameters["size"].text(TRANSFER.parameters["size"].canonical)
+    assert right.why == f"It takes {size} to say so." and wrong.why == ""
+    assert f"\n\n{right.why}" in right._repr_markdown_() and right.why in repr(right)
+    assert diagnose(TRANSFER.variant(), 640).why == ""
+
+
+def test_a_written_diagnosis_stands_alone():
+    right = TRANSFER.variant().right[0]
+    written = Misconception(
+        "eight links", lambda **p: 8 * right / 1000, "How many links are there?"
+    )
+    verdict = diagnose(replace(TRANSFER, misconceptions=(written,)).variant(), 8 * right)
+    assert (verdict.kind, verdict.name) == ("misconception", "eight links")
+    assert "bits" not in verdict.message
+
+
+def test_a_sparse_peak_is_suspected_only_where_a_data_sheet_was_read():
+    def suspected(shown):
+        chip = Parameter("h100_sxm", show=lambda key: shown)
+        asked = replace(
+            RIDGE,
+            parameters={"key": chip},
+            expected=lambda key: 295.0,
+            misconceptions=(),
+            solution="",
+        )
+        return "a sparse peak" in {name for name, _, _ in factors(asked.variant())}
+
+    assert suspected("an H100") and not suspected("an H100 (bf16 peak 989 TFLOP/s)")
 
 
 def test_the_answer_in_the_library_s_own_unit_is_recognised():

@@ -36,6 +36,8 @@ READ = {
     "0.8 μs": Q(0.8, "us"),
     "12%": Q(12, "percent"),
     "400 Gbit/s": Q(400, "Gbit/s"),
+    "400 Gb/s": Q(400, "Gbit/s"),
+    "64 kb": Q(64, "kbit"),
     "64 GiB": Q(64, "GiB"),
     "2 FLOP/byte": Q(2, "FLOP/byte"),
     "989 TFLOP/s": Q(989, "TFLOP/s"),
@@ -82,7 +84,6 @@ REFUSED = {
     "1/0": "division by zero",
     "0^-1": "division by zero",
     "10^999": "too high",
-    "400 Gb/s": "no unit 'Gb/s'",
     "3 parsecs": "no unit",
     "5 eval": "no unit",
 }

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from lightspeed_course.practice.ask import ask
+from lightspeed_course.practice.ask import SMALLER, SOLUTION, ask
 from lightspeed_course.practice.check import check
 from lightspeed_course.practice.derivation import Step, derivation, step
 from lightspeed_course.practice.questions import bank, question, topics
@@ -125,12 +125,48 @@ def test_hints_come_one_at_a_time_and_the_solution_after_a_try():
     assert [e.kind for e in events()] == ["hint", "hint", "hint", "try", "solution"]
 
 
+def test_a_wrong_try_brings_the_whole_derivation_and_a_smaller_question_in_place():
+    panel = ask("roofline.exact_critical_batch")
+    assert panel.form.offers == [] and panel.form.extra.startswith("Show hint 1")
+    panel.enter("120")
+    assert "ask(" not in panel.reply.value, "no call is to be typed"
+    assert panel.form.offers == [SMALLER, SOLUTION] and panel.form.extra.startswith("Show hint 1")
+    panel.press_extra()
+    assert panel.form.offers == [SMALLER, SOLUTION] and "Hints" in panel.after.value
+    panel.press_offer(SMALLER)
+    assert panel.form.offers == [SOLUTION] and "Hints" in panel.after.value
+    heading, inner = panel.box.children[-2:]
+    assert "smaller question" in heading.value and "stored as int8" in inner.children[0].value
+    inner.children[1]._handle_custom_msg({"event": "submit", "values": ["120"]}, [])
+    assert "Right." in inner.children[2].value
+    panel.press_offer(SOLUTION)
+    assert "226.8 tokens" in panel.after.value
+    panel.enter("120")
+    assert panel.form.offers == [SMALLER, SOLUTION], "the first one is solved: the next"
+    panel.enter("226.8")
+    assert panel.form.offers == [] and panel.form.extra == SOLUTION and panel.form.extra_enabled
+    again = ask("roofline.exact_critical_batch")
+    assert again.form.offers == [SOLUTION], "tried in an earlier session"
+
+
+def test_a_smaller_question_that_is_a_function_is_asked_in_words():
+    panel = ask("roofline.ridge")
+    panel.open("**A smaller question**", ask("scaling.write_amdahl"))
+    assert "Write it in a cell" in panel.box.children[-1].value
+
+
 def test_who_is_right_needs_no_hints_and_a_class_gets_none(monkeypatch):
     panel = ask("roofline.ridge")
     panel.enter("153")
     assert panel.form.extra == "Show a worked solution" and panel.form.extra_enabled
+    assert panel.form.offers == []
     monkeypatch.setenv("LIGHTSPEED_CLASS", "full")
-    assert ask("roofline.ridge").form.extra == ""
+    panel = ask("roofline.exact_critical_batch")
+    panel.enter("120")
+    assert panel.form.extra == "" and panel.form.offers == [SMALLER]
+    monkeypatch.setenv("LIGHTSPEED_CLASS", "format")
+    panel.enter("120")
+    assert panel.form.offers == [], "what is not judged is not called wrong"
 
 
 def test_a_text_is_a_step_without_a_formula():

@@ -21,13 +21,15 @@ from urllib.parse import quote
 
 from lightspeed_authoring.notebooks import public_repository
 from lightspeed_authoring.site.cells import for_page
+from lightspeed_course.practice.question_files import compiled
+from lightspeed_course.practice.questions import topics
 
 HERE = Path(__file__).parent
 PACKAGES = ("lightspeed", "lightspeed_course")
 # What a page does not run. What it does need, Markdown for prompts and replies, comes along.
 LEFT_OUT = re.compile(
     r"__pycache__|/(authoring|web/static|_delivered|evidence)/|/measure/(pages|instruments)/"
-    r"|\.(js|css|html|csv|lock|in)$|gallery\.toml|/package.*json|/sizes\.json|\.mjs$"
+    r"|\.(js|css|html|csv|lock|in)$|/content/\w+\.md$|gallery\.toml|/package.*json|/sizes\.json|\.mjs$"
 )
 KEPT = re.compile(r"/instruments/(__init__|timing|latency_levels)\.py$|/tuning.*\.csv$")
 ALONG = ("markdown_it", "mdurl", "mdit_py_plugins")
@@ -270,6 +272,11 @@ def zip_course(path):
     """What of the course, and of Markdown, the page imports; the same bytes at every build."""
     import importlib
 
+    def add(archive, inside, content):
+        entry = zipfile.ZipInfo(inside, (1980, 1, 1, 0, 0, 0))
+        entry.compress_type = zipfile.ZIP_DEFLATED
+        archive.writestr(entry, content)
+
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for name in (*PACKAGES, *ALONG):
             root = Path(importlib.import_module(name).__file__).parent
@@ -277,9 +284,10 @@ def zip_course(path):
                 inside = f"{name}/{file.relative_to(root).as_posix()}"
                 if LEFT_OUT.search(inside) and not KEPT.search(inside):
                     continue
-                entry = zipfile.ZipInfo(inside, (1980, 1, 1, 0, 0, 0))
-                entry.compress_type = zipfile.ZIP_DEFLATED
-                archive.writestr(entry, file.read_bytes())
+                add(archive, inside, file.read_bytes())
+        for topic in topics():  # read and compiled here, where it does not keep a reader waiting
+            inside = f"lightspeed_course/content/{topic}_questions.py"
+            add(archive, inside, compiled(topic))
 
 
 # --- Sphinx and what follows it -----------------------------------------------------------------

@@ -1,10 +1,11 @@
 """ask: a question on the page, with a box for the answer, the diagnosis, hints one step at a time,
-and a worked solution after a try.
+and after a try a worked solution and a smaller question on the way.
 """
 
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 from lightspeed_course.practice import store
 from lightspeed_course.practice.check import check, chosen_seed, classwork
@@ -12,6 +13,9 @@ from lightspeed_course.practice.desk import state_words
 from lightspeed_course.practice.forms import Panel, Words, as_html, number_field, unread
 from lightspeed_course.practice.parse_answer import Unreadable, parse
 from lightspeed_course.practice.questions import INCIDENT, question
+
+SOLUTION = "Show a worked solution"
+SMALLER = "Try a smaller question"
 
 
 def ask(id, seed=None):
@@ -32,11 +36,14 @@ def ask(id, seed=None):
         )
 
     def submit(values):
+        nonlocal smaller
         try:
             verdict = check(q.id, read_answer(q, values), seed)
         except Unreadable as problem:
             return unread(problem)
+        smaller = verdict.smaller
         next_help(tried=True, solved=verdict.correct)
+        verdict = replace(verdict, smaller="")  # a button opens it
         return (
             verdict._repr_markdown_(),
             repr(verdict),
@@ -44,22 +51,34 @@ def ask(id, seed=None):
         )
 
     def next_help(tried, solved=False):
-        """What the second button does next: a hint, or the solution once there was a try."""
+        """What the other buttons do next: a hint, the solution once there was a try, and after a
+        wrong one the next smaller question.
+        """
         left = hints[len(told) :] if not solved else []
+        offers = [SMALLER] if smaller and smaller not in opened else []
         if not classwork():
-            panel.form.extra = (
-                f"Show hint {len(told) + 1} of {len(hints)}" if left else "Show a worked solution"
-            )
-        panel.form.extra_enabled = bool(left) or tried
+            panel.form.extra = f"Show hint {len(told) + 1} of {len(hints)}" if left else SOLUTION
+            panel.form.extra_enabled = bool(left) or tried
+            offers += [SOLUTION] if left and tried else []
+        panel.form.offers = offers
 
     def more():
-        if panel.form.extra == "Show a worked solution":
+        if panel.form.extra == SOLUTION:
             return solve()
         told.append(hints[len(told)])
         store.record("hint", q.id, {"seed": variant.seed, "number": len(told)})
         next_help(tried=bool(store.events("try", q.id)))
         lines = [f"{n}. " + hint.replace("\n", "\n   ") for n, hint in enumerate(told, 1)]
         return "**Hints**\n\n" + "\n".join(lines), f"Hint {len(told)}: {told[-1]}", "plain"
+
+    def offered(label):
+        return solve() if label == SOLUTION else open_smaller()
+
+    def open_smaller():
+        opened.append(smaller)
+        panel.open("**A smaller question on the way**", ask(smaller, seed))
+        next_help(tried=True)
+        return None, "A smaller question is open below.", "plain"
 
     def solve():
         store.record("solution", q.id, {"seed": variant.seed})
@@ -71,8 +90,15 @@ def ask(id, seed=None):
 
     # The form shows the options of a choice itself.
     prompt = variant.fill(q.prompt) if q.kind == "choice" else variant.prompt
-    hints, told = variant.hints, []
-    panel = Panel(prompt, fields_of(variant), submit, on_extra=more, static=variant.prompt)
+    hints, told, opened, smaller = variant.hints, [], [], ""
+    panel = Panel(
+        prompt,
+        fields_of(variant),
+        submit,
+        on_extra=more,
+        static=variant.prompt,
+        on_offer=offered,
+    )
     next_help(tried=bool(store.events("try", q.id)))
     if state := "" if classwork() else state_words(q.id, time.time()):
         # On the live page only: a committed notebook is the same for everybody.

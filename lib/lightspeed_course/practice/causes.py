@@ -13,6 +13,7 @@ BANK, PARTICULAR, PREMISE, VAGUE = range(4)
 # Who speaks of this in a hint speaks of the same slip.
 ABOUT = {
     "prefix": r"own unit",
+    "time unit": r"own unit",
     "percent": r"per ?cent|fraction",
     "bits and bytes": r"\bbits?\b",
     "a sparse peak": r"spars",

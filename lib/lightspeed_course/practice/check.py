@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from lightspeed_course.practice.amounts import amount, close
 from lightspeed_course.practice.call_function import called_otherwise, inputs_in_words, results
@@ -18,10 +19,11 @@ from lightspeed_course.practice.causes import BANK, VAGUE
 from lightspeed_course.practice.explain import explain, is_right
 from lightspeed_course.practice.parse_answer import Unreadable, numbers, option
 from lightspeed_course.practice.questions import INCIDENT, question
-from lightspeed_course.practice.unexplained import magnitude, reordered, unrounded
-from lightspeed_course.practice.values import finite
+from lightspeed_course.practice.unexplained import NEXT, magnitude, reordered, unrounded
+from lightspeed_course.practice.values import Values, finite
 
 COUNT = {2: "Two", 3: "Three"}
+UNTOLD = f"More than one slip leads there, and the value does not tell which. {NEXT}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -31,7 +33,8 @@ class Verdict:
     `kind`: right, unanswered, type, dimension, sign, error, misconception, slip, partial, close,
     magnitude, cause or fix (what is wrong of an incident's), or read (not judged); `name`: that of
     the misconception or slip; `given`: the answer as it was read; `smaller`: the id of a question
-    that is a step of this one; `share`: of the points, where it is not all or nothing.
+    that is a step of this one; `why`: why a right answer matters; `share`: of the points, where it
+    is not all or nothing.
     """
 
     id: str
@@ -42,6 +45,7 @@ class Verdict:
     given: str = ""
     note: str = ""
     smaller: str = ""
+    why: str = ""
     share: float | None = None
 
     @property
@@ -65,11 +69,12 @@ class Verdict:
         return f'A smaller question on the way, `ask("{self.smaller}")`: {asked}'
 
     def _repr_markdown_(self):
-        parts = f"**{self.heading}** {self.message}", self.offer, self.note and f"*{self.note}*"
+        said = f"**{self.heading}** {self.message}"
+        parts = said, self.why, self.offer, self.note and f"*{self.note}*"
         return "\n\n".join(part for part in parts if part)
 
     def __repr__(self):
-        parts = f"{self.heading} {self.message}", self.offer, self.note
+        parts = f"{self.heading} {self.message}", self.why, self.offer, self.note
         return "\n".join(part for part in parts if part)
 
 
@@ -148,6 +153,13 @@ def acknowledge(variant, answer):
 
 def diagnose(variant, answer):
     """The verdict on an answer to a variant; pure, and the same each time."""
+    verdict = _judged(variant, answer)
+    if not (verdict.correct and variant.question.why):
+        return verdict
+    return replace(verdict, why=variant.fill(variant.question.why))
+
+
+def _judged(variant, answer):
     try:
         if variant.question.kind == INCIDENT:
             return _incident(variant, variant.read(answer))
@@ -162,7 +174,8 @@ def diagnose(variant, answer):
             variant,
             Unreadable("type", f"This answer cannot be read as a number ({type(error).__name__})."),
         )
-    return _number(variant, given, failure, answer)
+    found = _Given(variant, given, failure, answer)
+    return next(verdict(found) for holds, verdict in VERDICTS if holds(found))
 
 
 def _refused(variant, problem):
@@ -216,60 +229,94 @@ def _values(variant, answer):
     return numbers(answer, q.unit, q.names), None
 
 
-def _number(variant, given, failure, answer):
-    q, right = variant.question, variant.right
+@dataclass(frozen=True)
+class _Given:
+    """What was given, as values, and what is found out about it once it is asked for."""
 
-    def verdict(kind, message, name=""):
-        return Verdict(
-            q.id, kind == "right", kind, message, name, " ".join(f"{v:.6g}" for v in given[:8])
-        )
+    variant: object
+    values: Values
+    failure: Unreadable | None
+    answer: object
 
-    if is_right(variant, given):
-        if q.kind == "function":
-            return verdict(
-                "right", f"Your function agrees with the library on all {len(right)} inputs tried."
-            )
-        return verdict("right", f"You have {_seen(variant, given, right)}.")
-    found = explain(variant, given)
-    here = finite(given)
-    # What gives right numbers wherever it gives any has another fault than an order.
-    off = not any(here) or not close(given.where(here), right.where(here), q.tolerance)
-    told = (
-        reordered(variant, given, right) or called_otherwise(variant, answer, right)
-        if off
-        else None
-    )
-    if told and any(c.rank == BANK for c in found):
-        told = None
-    if failure and not found and not told:
-        return _refused(variant, failure)
-    seen = _seen(variant, given, right)
-    # A count that kept its fraction may be near a misconception's, and is not for that one of them.
-    exact = found and found[0].rank == BANK and close(given, found[0].values, 1e-3)
-    told = told or (None if exact else unrounded(variant, given, right))
-    if told:
-        return verdict("slip", f"You have {seen}. {told[1]}", told[0])
-    if found:
-        kind = "misconception" if found[0].rank == BANK else "slip"
-        return verdict(
-            kind,
-            f"You have {seen}. {_told(found)}",
-            " or ".join(dict.fromkeys(c.name for c in found)),
+    @cached_property
+    def right(self):
+        return is_right(self.variant, self.values)
+
+    @cached_property
+    def causes(self):
+        return explain(self.variant, self.values)
+
+    @property
+    def written(self):
+        return bool(self.causes) and self.causes[0].rank == BANK
+
+    @cached_property
+    def order(self):
+        """(name, reason) if the values, or the arguments, are right in another order; or None."""
+        right, here = self.variant.right, finite(self.values)
+        seen, expected = self.values.where(here), right.where(here)
+        # What gives right numbers wherever it gives any has another fault than an order.
+        if self.written or (seen and close(seen, expected, self.variant.question.tolerance)):
+            return None
+        moved = reordered(self.variant, self.values, right)
+        return moved or called_otherwise(self.variant, self.answer, right)
+
+    @cached_property
+    def slip(self):
+        """(name, reason) of a slip that no cause is needed for; or None."""
+        # A count that kept its fraction may be near a misconception's, and is not for that one.
+        if self.order or (self.written and close(self.values, self.causes[0].values, 1e-3)):
+            return self.order
+        return unrounded(self.variant, self.values, self.variant.right)
+
+    @property
+    def below(self):
+        right = self.variant.right
+        return any(value < 0 for value in self.values) and all(value >= 0 for value in right)
+
+    @property
+    def near(self):
+        return close(self.values, self.variant.right, self.variant.question.tolerance)
+
+    def verdict(self, kind, reason, name="", below=False):
+        seen = _seen(self.variant, self.values, self.variant.right, below)
+        return self.says(kind, f"You have {seen}. {reason}".rstrip(), name)
+
+    def says(self, kind, message, name=""):
+        given = " ".join(f"{value:.6g}" for value in self.values[:8])
+        return Verdict(self.variant.question.id, kind == "right", kind, message, name, given)
+
+
+def _right(given):
+    if given.variant.question.kind == "function":
+        inputs = len(given.variant.right)
+        return given.says(
+            "right", f"Your function agrees with the library on all {inputs} inputs tried."
         )
-    if any(value < 0 for value in given) and all(value >= 0 for value in right):
-        return verdict(
-            "sign",
-            f"You have {_seen(variant, given, right, below=True)}. The sign is wrong: nothing here"
-            " is below zero. Where does the minus come from?",
-        )
-    if close(given, right, q.tolerance):
-        return verdict(
-            "close",
-            f"You have {seen}. Another number of the same table is nearer to it than the one that"
-            " is asked.",
-        )
-    kind, reason = magnitude(variant, given, right)
-    return verdict(kind, f"You have {seen}. {reason}")
+    return given.verdict("right", "")
+
+
+def _caused(given):
+    name = " or ".join(dict.fromkeys(c.name for c in given.causes))
+    return given.verdict("misconception" if given.written else "slip", _told(given.causes), name)
+
+
+BELOW = "The sign is wrong: nothing here is below zero. Where does the minus come from?"
+NEARER = "Another number of the same table is nearer to it than the one that is asked."
+# (condition, verdict): the first condition that holds of what was given has the verdict.
+VERDICTS = (
+    (lambda g: g.right, _right),
+    (
+        lambda g: g.failure and not g.causes and not g.order,
+        lambda g: _refused(g.variant, g.failure),
+    ),
+    (lambda g: g.slip, lambda g: g.verdict("slip", g.slip[1], g.slip[0])),
+    (lambda g: len(g.causes) > 1 and not g.written, lambda g: g.verdict("magnitude", UNTOLD)),
+    (lambda g: g.causes, _caused),
+    (lambda g: g.below, lambda g: g.verdict("sign", BELOW, below=True)),
+    (lambda g: g.near, lambda g: g.verdict("close", NEARER)),
+    (lambda g: True, lambda g: g.verdict(*magnitude(g.variant, g.values, g.variant.right))),
+)
 
 
 def _told(found):

@@ -1,8 +1,8 @@
 """Whether an answer is right, and else one ranking of all causes of a wrong one.
 
-A candidate is named only if it explains every value that is wrong. One that does so alone is
-likely; several that do so equally well are all named; where none does, nothing is guessed. The
-misconceptions of a bank are candidates like the rest.
+A candidate is named only if it explains every value that is wrong. What a bank has written comes
+first and alone; a slip that is worked out by machine is named only where no written one fits, and
+where none other does equally well. Else nothing is guessed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lightspeed_course.practice.values import ratio
 
 # a learner rounds on the way; the nearest factors, 1.0995 and 1.0737, are further apart
 WINDOW = 5e-3
-MOST = 3  # causes told of one answer
+MOST = 3  # written causes told of one answer
 
 
 def causes(variant):
@@ -68,8 +68,8 @@ def _bank(variant):
 
 
 def explain(variant, given):
-    """The causes to name for these values: those that explain them best, the particular before
-    the vague; none if none does.
+    """The causes that explain these values best: those of a bank alone, or else the strongest of
+    the others, the first of each name; none if none does.
     """
     found, exact = _fitting(variant, given, variant.causes)
     if not (exact and any(c.rank == BANK for c in found)):
@@ -118,18 +118,19 @@ def _fitting(variant, given, candidates):
 
 
 def _distinct(found):
-    """Without those that say again what one before them says, and without the vague if there is
-    any other.
+    """The written ones alone, if there are any; else the first of each name and each reason. Where
+    several are left, what says no more than they have in common stands for them.
     """
+    if written := [c for c in found if c.rank == BANK]:
+        return written[:MOST]
     told = []
     for cause in found:
         said = " ".join(t.words for t in told)
         again = cause.said_by and re.search(cause.said_by, said, re.IGNORECASE)
-        if not again and cause.reason not in (t.reason for t in told):
+        if not again and not any(cause.name == t.name for t in told):
             told.append(cause)
-    for rank in (VAGUE, PREMISE):
-        told = [c for c in told if c.rank < rank] or told
-    return told[:MOST]
+    strong = [c for c in told if c.rank == told[0].rank]
+    return [c for c in told if c.rank == VAGUE] or strong if len(strong) > 1 else strong
 
 
 def _wrong(variant, given):

@@ -16,13 +16,23 @@ from lightspeed_show.host import here, widget_view
 
 
 class Panel:
-    """A form between a prompt and the replies. `submit(values)` and `extra()` return replies.
+    """A form between a prompt and the replies, which `submit(values)`, `extra()` and `offer(label)`
+    return.
 
-    A reply is (Markdown, plain text, look), with look "good", "bad" or "plain".
+    A reply is (Markdown, plain text, look), with look "good", "bad" or "plain". Markdown that is
+    None leaves the place of the reply as it is.
     """
 
     def __init__(
-        self, prompt, fields, submit, action="Check", extra="", on_extra=None, static=None
+        self,
+        prompt,
+        fields,
+        submit,
+        action="Check",
+        extra="",
+        on_extra=None,
+        static=None,
+        on_offer=None,
     ):
         self.static = prompt if static is None else static
         self.error = None
@@ -32,7 +42,11 @@ class Panel:
         self.reply, self.after = _reply(host), _reply(host)
         self.box = host.stack([self.prompt, self.form, self.reply, self.after])
         self.box.add_class("sol-practice")
-        self._handlers = {"submit": (self.reply, submit), "extra": (self.after, on_extra)}
+        self._handlers = {
+            "submit": (self.reply, submit),
+            "extra": (self.after, on_extra),
+            "offer": (self.after, on_offer),
+        }
 
     def enter(self, *values):
         """Do what a reader does who fills in the fields and presses Enter."""
@@ -42,9 +56,20 @@ class Panel:
         """Do what a reader does who presses the second button."""
         self._receive({"event": "extra"})
 
+    def press_offer(self, label):
+        """Do what a reader does who presses the button of an offer."""
+        self._receive({"event": "offer", "label": label})
+
+    def open(self, heading, shown):
+        """Open another panel, or words, below this one."""
+        host = here()
+        host.below(self.box, host.text(as_html(heading)))
+        inner = shown.box if hasattr(shown, "box") else host.text(as_html(shown.markdown))
+        host.below(self.box, inner)
+
     def _receive(self, content):
         place, handler = self._handlers[content["event"]]
-        arguments = [content["values"]] if content["event"] == "submit" else []
+        arguments = [content[name] for name in ("values", "label") if name in content]
         try:
             markdown, plain, look = handler(*arguments)
             self.error = None
@@ -56,7 +81,8 @@ class Panel:
                 f" answer.**\n\n```\n{''.join(traceback.format_exception(error))}\n```"
             )
             plain, look = "A fault in the course, not in your answer.", "bad"
-        show(place, markdown, look)
+        if markdown is not None:
+            show(place, markdown, look)
         self.form.status = plain
 
     def _repr_mimebundle_(self, **_):

@@ -48,6 +48,7 @@ class Question:
     unit: str = ""
     names: tuple = ()
     smaller: str = ""
+    why: str = ""
 
     @property
     def setting(self):

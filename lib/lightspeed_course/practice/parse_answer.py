@@ -64,62 +64,8 @@ def _count(n):
 
 
 def _plain(answer, unit, size):
-    kind, numpy = type(answer), sys.modules.get("numpy")
-    if kind is Values:
-        return answer
-    if answer is None or answer is Ellipsis:
-        raise Unreadable("unanswered", "Put your answer in place of the dots.")
-    if issubclass(kind, (bool, numpy.bool_) if numpy else bool):
-        raise Unreadable(
-            "type", "You gave True or False; a number is asked. Did a comparison slip in?"
-        )
-    if issubclass(kind, str):
-        return _plain(parse(str.__str__(answer), unit), unit, size)
-    if issubclass(kind, bytes):
-        raise Unreadable(
-            "type",
-            "You gave text in bytes; a number is asked. Leave out the quotation marks and the b.",
-        )
-    if issubclass(kind, (complex, numpy.complexfloating) if numpy else complex):
-        raise Unreadable(
-            "type", "You gave a complex number. Look for a root or a power of a negative number."
-        )
-    if issubclass(kind, (list, tuple)) and size > 1:
-        if len(answer) != size:
-            raise Unreadable("type", f"You gave {_count(len(answer))}; {_count(size)} are asked.")
-        return joined(numbers(value, unit) for value in answer)
-    if (pint := sys.modules.get("pint")) and issubclass(kind, pint.Quantity):
-        return _of_pint(answer, unit, size)
-    if kind is Measured:
-        return _in_unit(answer.magnitude, answer.unit, unit, size)
-    if "lightspeed.catalog" in sys.modules and kind is sys.modules["lightspeed.catalog"].Number:
-        return _in_unit(float(answer), answer.unit, unit, size)
-    if numpy and issubclass(kind, numpy.ndarray):
-        return _array(numpy.ndarray.view(answer, numpy.ndarray))
-    if numpy and issubclass(kind, numpy.generic) and not issubclass(kind, float):
-        answer, kind = numpy.generic.item(answer), float
-    if issubclass(kind, float):
-        return Values([float.__pos__(answer) if isinstance(answer, float) else float(answer)])
-    if issubclass(kind, int):
-        if int.bit_length(answer) > 1000:
-            raise Unreadable(
-                "type",
-                "You gave a whole number of hundreds of digits. Which unit, or which power, made it"
-                " so large?",
-            )
-        return Values([float(int.__pos__(answer))])
-    if kind in (Fraction, Decimal):
-        return Values([float(answer)])
-    if callable(answer):
-        raise Unreadable(
-            "type", "You gave a function; a number is asked. Did you forget to call it?"
-        )
-    asked = (
-        "a number or a quantity is asked"
-        if size == 1
-        else f"{size} numbers are asked, as a list or a tuple, in the order of the question"
-    )
-    raise Unreadable("type", f"You gave {_article(kind)}; {asked}.")
+    """The values of an answer of any type, by the first row of READERS that takes it."""
+    return next(read(answer, unit, size) for takes, read in READERS if takes(answer, size))
 
 
 def _array(values):
@@ -131,6 +77,65 @@ def _array(values):
 def _article(kind):
     name = type.__dict__["__name__"].__get__(kind)
     return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
+
+
+def _of_type(*types, numpy=(), size=1):
+    """Whether an answer's own type is one of these, or of numpy's of these names; where `size` or
+    more values are asked.
+    """
+
+    def takes(answer, asked):
+        loaded = sys.modules.get("numpy")
+        known = (*types, *(getattr(loaded, name) for name in numpy if loaded))
+        return asked >= size and issubclass(type(answer), known)
+
+    return takes
+
+
+def _of_pints(answer, size):
+    pint = sys.modules.get("pint")
+    return pint is not None and issubclass(type(answer), pint.Quantity)
+
+
+def _of_catalog(answer, size):
+    catalog = sys.modules.get("lightspeed.catalog")
+    return catalog is not None and type(answer) is catalog.Number
+
+
+def _refuse(kind, message):
+    def read(answer, unit, size):
+        raise Unreadable(kind, message)
+
+    return read
+
+
+def _several(answer, unit, size):
+    if len(answer) != size:
+        raise Unreadable("type", f"You gave {_count(len(answer))}; {_count(size)} are asked.")
+    return joined(numbers(value, unit) for value in answer)
+
+
+def _float(answer, unit, size):
+    return Values([float.__pos__(answer) if isinstance(answer, float) else float(answer)])
+
+
+def _int(answer, unit, size):
+    if int.bit_length(answer) > 1000:
+        raise Unreadable(
+            "type",
+            "You gave a whole number of hundreds of digits. Which unit, or which power, made it so"
+            " large?",
+        )
+    return Values([float(int.__pos__(answer))])
+
+
+def _other(answer, unit, size):
+    asked = (
+        "a number or a quantity is asked"
+        if size == 1
+        else f"{size} numbers are asked, as a list or a tuple, in the order of the question"
+    )
+    raise Unreadable("type", f"You gave {_article(type(answer))}; {asked}.")
 
 
 def _of_pint(quantity, unit, size):
@@ -201,3 +206,66 @@ def option(answer, options):
 def _joined(text):
     """A name without spaces or hyphens after its letters: "zero 1" and "zero-1" are "zero1"."""
     return re.sub(r"(?<=[a-z])[\s_-]+(?=\w)", "", text)
+
+
+# (condition, reader): the first condition that takes an answer has the reader. What is a subclass
+# of something that is read, as a bool is an int, stands before it.
+READERS = (
+    (lambda answer, size: type(answer) is Values, lambda answer, *_: answer),
+    (
+        lambda answer, size: answer is None or answer is Ellipsis,
+        _refuse("unanswered", "Put your answer in place of the dots."),
+    ),
+    (
+        _of_type(bool, numpy=("bool_",)),
+        _refuse("type", "You gave True or False; a number is asked. Did a comparison slip in?"),
+    ),
+    (
+        _of_type(str),
+        lambda answer, unit, size: _plain(parse(str.__str__(answer), unit), unit, size),
+    ),
+    (
+        _of_type(bytes),
+        _refuse(
+            "type",
+            "You gave text in bytes; a number is asked. Leave out the quotation marks and the b.",
+        ),
+    ),
+    (
+        _of_type(complex, numpy=("complexfloating",)),
+        _refuse(
+            "type", "You gave a complex number. Look for a root or a power of a negative number."
+        ),
+    ),
+    (_of_type(list, tuple, size=2), _several),
+    (_of_pints, _of_pint),
+    (
+        lambda answer, size: type(answer) is Measured,
+        lambda answer, unit, size: _in_unit(answer.magnitude, answer.unit, unit, size),
+    ),
+    (
+        _of_catalog,
+        lambda answer, unit, size: _in_unit(float(answer), answer.unit, unit, size),
+    ),
+    (
+        _of_type(numpy=("ndarray",)),
+        lambda answer, *_: _array(
+            sys.modules["numpy"].ndarray.view(answer, sys.modules["numpy"].ndarray)
+        ),
+    ),
+    (_of_type(float), _float),
+    (
+        _of_type(numpy=("generic",)),
+        lambda answer, unit, size: _float(sys.modules["numpy"].generic.item(answer), unit, size),
+    ),
+    (_of_type(int), _int),
+    (
+        lambda answer, size: type(answer) in (Fraction, Decimal),
+        lambda answer, *_: Values([float(answer)]),
+    ),
+    (
+        lambda answer, size: callable(answer),
+        _refuse("type", "You gave a function; a number is asked. Did you forget to call it?"),
+    ),
+    (lambda answer, size: True, _other),
+)

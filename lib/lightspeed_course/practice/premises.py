@@ -60,16 +60,13 @@ def _shares(q, right):
 
 
 def _neighbours(q, right):
-    if right[0] % 1 and not q.tolerance:
+    if right[0] % 1:
         return
-    for by, more in ((1, "more"), (-1, "fewer")):
-        if right[0] % 1:
-            reason = "The difference is one. Does the part that one stands for belong to what is"
-            yield Cause("off by one", right + by, f"{reason} asked?", about=r"wait|itself")
-            continue
-        reason = f"One {more} than the law gives. Is it rounded to the side that is asked, and is"
-        about = r"round|one (more|too|less|fewer)|n minus one|off by one"
-        yield Cause("off by one", right + by, f"{reason} an end counted once?", about=about)
+    # Both sides alike: which of them is right is for the learner to find.
+    reason = "Is it rounded to the side that is asked, and is each end counted as often as it is"
+    about = r"round|one (more|too|less|fewer)|n minus one|off by one"
+    for by in (1, -1):
+        yield Cause("off by one", right + by, f"{reason} there?", about=about)
 
 
 def given(variant):

@@ -51,7 +51,8 @@ def _units(variant, has):
     q = variant.question
     if q.unit != "%" and not math.isclose(si_factor(q.unit), 1):
         reason = f"A plain number is read in {q.unit}; yours looks like one in the library's own"
-        yield "unit", si_factor(q.unit), f"{reason} unit. Convert it, or give a quantity."
+        which = ", seconds" if set(dimensions(q.unit)) == {"[time]"} else ""
+        yield "unit", si_factor(q.unit), f"{reason} unit{which}. Convert it, or give a quantity."
     share = not q.unit and (
         all(abs(value) <= 1 for value in variant.right)
         or "%" in {p.unit for p in q.parameters.values()}
@@ -148,7 +149,7 @@ def _doubles(variant, has):
         (
             "a sparse peak",
             "A data sheet's sparse peak is twice the dense one. Which one is yours?",
-        ): by_peak(variant),
+        ): by_peak(variant) and not _peak_given(variant),
         (
             "both directions",
             "A link's two directions were added, or one of them halved. How much goes one way?",
@@ -176,6 +177,15 @@ def _doubles(variant, has):
         ): True,
     }
     yield from ((name, 2, reason) for (name, reason), here in doubles.items() if here)
+
+
+def _peak_given(variant):
+    """Whether the question itself has the dense peak, so that no data sheet is read."""
+    parameters = variant.question.parameters
+    return any(
+        "peak" in p.text(variant.values[n]) or set(dimensions(p.unit)) == {"[operation]", "[time]"}
+        for n, p in parameters.items()
+    )
 
 
 def _logarithms(variant, has):

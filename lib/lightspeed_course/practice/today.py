@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from lightspeed_course.practice import desk
-from lightspeed_course.practice.ask import fields_of, read_answer
+from lightspeed_course.practice.ask import SOLUTION, fields_of, read_answer
 from lightspeed_course.practice.forms import Panel, as_html, unread
 from lightspeed_course.practice.parse_answer import Unreadable
 
@@ -80,7 +80,7 @@ class Today(Panel):
     def _draw(self):
         heading, lines = desk.told(self.clock())
         variant, form = self.sitting.variant, self.form
-        form.extra, form.extra_enabled = ("Show a worked solution" if variant else ""), False
+        form.extra, form.extra_enabled = (SOLUTION if variant else ""), False
         listed = "\n".join(f"- {line}" for line in lines)
         if variant is None:
             self.prompt.value = as_html(f"**Done for today.** {heading}\n\n{listed}")

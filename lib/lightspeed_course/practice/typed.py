@@ -67,7 +67,7 @@ SPELLED = (
     (r"\b(?:USD|US)\b", "dollar"),
     (r"\b[bB]yte/s(?:ec)?\b", "byte/s"),
     (r"\b([KMGTP])[bB]ytes?\b", r"\1B"),
-    (r"\b([kKMGTP])b(?:it)?s\b", r"\1bit"),
+    (r"\b([kKMGTP])b(?:its?|s)?\b", r"\1bit"),
     (r"/sec\b", "/s"),
 )
 # What is counted: a plain number where one is asked.

@@ -63,7 +63,7 @@ class Page:
 
     @staticmethod
     def form(receive, **state):
-        usual = {"action": "Check", "extra": "", "extra_enabled": False, "status": ""}
+        usual = {"action": "Check", "extra": "", "extra_enabled": False, "offers": [], "status": ""}
         return Model("form", receive, **(usual | state))
 
     @staticmethod
@@ -73,6 +73,10 @@ class Page:
     @staticmethod
     def stack(parts):
         return Model("stack", parts=[part._name for part in parts])
+
+    @staticmethod
+    def below(stack, part):
+        stack.parts = [*stack.parts, part._name]
 
     @staticmethod
     def display(bundle):

@@ -54,7 +54,13 @@ function text({model, el}) {
 }
 
 function stack({model, el}) {
-  for (const part of model.get("parts")) el.append(shown(models.get(part)));
+  const drawn = new Set();
+  const draw = () => {
+    for (const part of model.get("parts")) if (!drawn.has(part)) el.append(shown(models.get(part)));
+    model.get("parts").forEach((part) => drawn.add(part));
+  };
+  model.on("change:parts", draw);
+  draw();
   const dress = () => (el.className = (model.get("classes") ?? []).join(" "));
   model.on("change:classes", dress);
   dress();
