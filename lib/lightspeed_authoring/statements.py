@@ -6,7 +6,7 @@ one of `TRIGGERS`. It is *held* if a claim (`lightspeed_authoring.claims`) has i
 it. Questions and what begins with a word of `DEMANDS` ("Find the largest number") state nothing.
 
 Read are the Markdown and the strings of chapters and solutions, `because` and `sound` of the
-gallery's entries, prompts, options, hints and solutions of the banks' questions, and, outside the
+gallery's entries, prompts, options, hints and solutions of questions, and, outside the
 pages, README, docs and the strings of `ROOMS`, whose claims stand in tests/notebooks/outside.py.
 """
 
@@ -166,7 +166,7 @@ def of_gallery(folder: Path = ROOT / "chapters") -> list[Statement]:
 def of_question(question) -> list[Statement]:
     """The statements of a question; its solution is that of the canonical values."""
     texts = texts_of(question)
-    anchors = [words for words, condition in question.holds.items() if callable(condition)]
+    anchors = list(question.holds)
     _refuse_stray(question.holds, "\n".join(texts.values()), question.id)
     return [
         found
@@ -216,10 +216,10 @@ def texts_of(question) -> dict[str, str]:
 def false_statements(question, seeds: Iterable = (None, *range(20))) -> list[str]:
     """The statements of a question that do not hold for the variants of these seeds."""
     found = []
-    for seed in seeds if any(callable(condition) for condition in question.holds.values()) else ():
+    for seed in seeds if question.holds else ():
         variant = question.variant(seed)
         for words, condition in question.holds.items():
-            for sample in variant.samples if callable(condition) else ():
+            for sample in variant.samples:
                 if not held(condition(**variant.inputs(sample))):
                     found.append(
                         f"{question.id}, seed {seed}, {dict(sample)}: does not hold: {words}"
@@ -235,19 +235,8 @@ def _refuse_stray(anchors: Iterable[str], texts: str, where: str) -> None:
 
 
 def _file(question) -> str:
-    """The bank that a question is in, as banks/roofline.py."""
-    functions = [
-        question.expected,
-        *(m.wrong for m in question.misconceptions),
-        question.solution,
-        question.valid,
-    ]
-    names = [getattr(function, "__module__", None) or "" for function in functions]
-    module = next(
-        (name.rpartition(".")[2] for name in names if ".banks." in name),
-        question.id.partition(".")[0],
-    )
-    return f"banks/{module}.py"
+    """The text that a question is in, as content/roofline.md."""
+    return f"content/{question.id.partition('.')[0]}.md"
 
 
 # --- the course ----------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from lightspeed_cli.errors import UserError
 
 def add(parser):
     """Put the arguments of the verb on its parser."""
-    files = "such as chapters/02, banks/roofline or gallery; all if none"
+    files = "such as chapters/02, content/roofline or gallery; all if none"
     parser.add_argument("names", nargs="*", metavar="FILE", help=files)
     parser.add_argument("--all", action="store_true", help="those too that a claim holds")
 
