@@ -32,7 +32,7 @@ from statistics import median
 
 import _beside
 
-from lightspeed_course.measure.instruments import collectives, launch
+from lightspeed_tools.measure.instruments import collectives, launch
 
 RANKS, ROUNDS, OFF, LARGE = 2, 7, 0.10, 2**18
 BLOCKS = 9

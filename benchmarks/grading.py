@@ -26,10 +26,10 @@ from pathlib import Path
 
 import _beside
 
-from lightspeed_class.gradebook import Gradebook
+from lightspeed_class.gradebook.book import Gradebook
 from lightspeed_class.grading.batch import grade_all
 from lightspeed_class.handout.nbgrader import export_nbgrader
-from lightspeed_class.intake.notebooks import Assignment
+from lightspeed_class.notebooks import Assignment
 
 NAME, VERSION = "nbgrader", "0.9.6"
 ROOT = Path(__file__).resolve().parents[1]

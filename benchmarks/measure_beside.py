@@ -23,8 +23,8 @@ from pathlib import Path
 import _beside
 import numpy as np
 
-from lightspeed_course.measure.environment import usable_cores
-from lightspeed_course.measure.instruments import kernels, roofline
+from lightspeed_tools.measure.environment import usable_cores
+from lightspeed_tools.measure.instruments import kernels, roofline
 
 CARM, VERSION = "carm-roofline", "1.5.1"
 HOME = _beside.BENCH / f"{CARM}-{VERSION}"

@@ -17,8 +17,8 @@ import time
 
 import ciw
 
-from lightspeed_course.measure.instruments.queue_server import ANSWER, BEGIN, END, REQUEST, serve
-from lightspeed_course.measure.instruments.workers import crew, receive
+from lightspeed_tools.measure.instruments.queue_server import ANSWER, BEGIN, END, REQUEST, serve
+from lightspeed_tools.measure.instruments.workers import crew, receive
 
 SERVICE, SECONDS, RUNS = 0.010, 15.0, 60
 CASES = {"M/M/1": (0.5, 1), "M/M/1, busier": (0.8, 1), "M/M/4": (0.8, 4)}  # load, servers

@@ -13,8 +13,8 @@ from collections import defaultdict
 
 from _beside import show
 
-from lightspeed_course.measure import runner
-from lightspeed_course.measure.records import record
+from lightspeed_tools.measure import runner
+from lightspeed_tools.measure.records import record
 
 MOST = 0.10
 

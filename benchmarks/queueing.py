@@ -15,7 +15,7 @@ import numpy as np
 import simpy
 
 from lightspeed.queueing import mm1
-from lightspeed_course.simulators.queue_simulation import poisson_arrivals, simulate
+from lightspeed_models.simulators.queue_simulation import poisson_arrivals, simulate
 
 RATE, SERVICE_RATE, ROUNDS, LEAST = 9.0, 10.0, 5, 1e6
 

@@ -11,9 +11,9 @@ holds, the serial part ran in the process that receives.) Prints TOML, with ever
 
 import datetime
 
-from lightspeed_course.measure import environment
-from lightspeed_course.measure.instruments import scaling
-from lightspeed_course.measure.instruments.workers import crew
+from lightspeed_tools.measure import environment
+from lightspeed_tools.measure.instruments import scaling
+from lightspeed_tools.measure.instruments.workers import crew
 
 # serial, divided, bytes sent, n
 CPU = (("count", 4_000_000), ("count", 16_000_000), 0, (1, 2, 3, 4))

@@ -37,7 +37,7 @@ DEMO = """
 import numpy as np
 from lightspeed.catalog import accelerator
 from lightspeed.roofline import attainable, ridge_point, time_bounds, matmul_bytes, matmul_flops
-from lightspeed_course.show import (
+from lightspeed_show import (
     Axis, Chart, Choice, Line, LogSlider, Points, Rule, View, explorer, si
 )
 

@@ -18,8 +18,8 @@ from pathlib import Path
 from _beside import show
 from playwright.sync_api import sync_playwright
 
-from lightspeed_course.web.build import build
-from lightspeed_course.web.serve import server
+from lightspeed_authoring.site.build import build
+from lightspeed_authoring.site.serve import server
 
 PAGE, VISITS, MOVES = "chapters/02_roofline.html", 5, 60
 LIVE = ".sol-explore.sol-is-live"

@@ -13,8 +13,8 @@ from lightspeed.parallel import *
 from lightspeed.pipeline import *
 from lightspeed_course import ask, check
 from lightspeed.reliability import *
-from lightspeed_course.models.plan import Plan, machine
-from lightspeed_course.models.training_step import step
+from lightspeed_models.plan import Plan, machine
+from lightspeed_models.training_step import step
 from lightspeed.transformer import transformer
 from lightspeed.units import Q
 

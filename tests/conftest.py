@@ -1,9 +1,9 @@
 import itertools
-import os
 import shutil
 import signal
 
 import pytest
+from needs import lacks, not_proved
 
 from lightspeed_course.practice import store_file
 
@@ -35,6 +35,19 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.slow)
 
 
+def pytest_terminal_summary(terminalreporter):
+    """One line for all tests that this machine could not run."""
+    if line := not_proved(terminalreporter.stats.get("skipped", ())):
+        terminalreporter.write_line(f"\n{line}", yellow=True)
+
+
+@pytest.fixture(scope="session")
+def nodejs():
+    """Node.js with npm, from which the site's Python comes."""
+    if not shutil.which("node") or not shutil.which("npm"):
+        lacks("Node.js")
+
+
 @pytest.fixture(scope="session")
 def chromium():
     """A headless Chromium of the system, one for each test process: Playwright starts no second."""
@@ -42,11 +55,7 @@ def chromium():
         filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
     )
     if program is None:
-        reason = (
-            "no Chromium found: install chromium, chromium-browser or google-chrome to run the"
-            " browser tests"
-        )
-        pytest.fail(reason) if os.environ.get("CI") == "true" else pytest.skip(reason)
+        lacks("Chromium")
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:

@@ -5,7 +5,7 @@ Derived in chapter 8.
 `bandwidth` (byte/s) is one link's in one direction; `oversubscription` is what a leaf takes from
 its hosts over what it can send up. `per_node` counts the GPUs of a node, and its rails: GPU i of
 every node hangs on the leaf of rail i. Collectives on two levels are `lightspeed.collectives`; what
-a job puts on each link is `lightspeed_course.simulators.fabric_traffic`.
+a job puts on each link is `lightspeed_models.simulators.fabric_traffic`.
 
 Sources: Al-Fares, Loukissas and Vahdat, "A Scalable, Commodity Data Center Network Architecture"
 (SIGCOMM 2008); Qian et al., "Alibaba HPN" (SIGCOMM 2024); NVIDIA, "Doubling all2all Performance

@@ -131,6 +131,10 @@ def checked(law: str, name: str, value: Any, spec: Spec) -> Any:
     A `spec` that is a tuple lists the names allowed for an argument that is a choice.
     """
     if isinstance(spec, tuple):
+        if is_array(value):
+            for one in set(value.tolist()):
+                one_of(law, name, one, spec)
+            return value
         return one_of(law, name, value, spec)
     if type(value) is Amount:
         value = float(value)

@@ -12,10 +12,9 @@ Scale Your Model" (2025).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lightspeed.elementwise import Value, maximum, where
-from lightspeed.errors import one_of
 from lightspeed.law import ELEMENT_BYTES, Argument, checked, count, law, nonnegative, positive
 
 if TYPE_CHECKING:
@@ -167,23 +166,28 @@ def activation_bytes(
 
     A GPT's layer, its MLP four times as wide as the model, keeps s b h (34 + 5 a s / h), 24 of the
     34 split over t, all with "tensor+sequence". "selective" does the scores again and drops 5 a s /
-    h; "full" keeps the layer's input, 2 s b h, alone. In 1F1B the first of p stages has p
+    h; "full" keeps the layer's input, 2 s b h, alone, which sequence parallelism splits too. In
+    1F1B the first of p stages has p
     micro-batches in flight over 1/p of the layers, so p cancels; interleaving v chunks adds (p - 1)
     / (p v).
 
     >>> round(activation_bytes(2048, 4, 6144, 64, 48, tensor=8) / 2**30, 2)
     59.25
     """
-    scores = 0 if recompute == "selective" else 5 * heads * sequence / width
-    kept = 2 if recompute == "full" else _on_a_rank(10, 24 + scores, tensor, split)
+    scores = where(recompute == "none", 5 * heads * sequence / width, 0)
+    kept = _on_a_rank(10, 24 + scores, 2, tensor, split, recompute)
     return sequence * batch * width * layers * kept * _in_flight(pipeline, interleave)
 
 
-def _on_a_rank(whole: Value, divided: Value, tensor: Value, split: str) -> Value:
+def _on_a_rank(
+    whole: Value, divided: Value, entering: Value, tensor: Value, split: str, recompute: Any
+) -> Value:
     """Bytes on one tensor-parallel rank: sequence parallelism splits also what tensor
-    parallelism leaves whole.
+    parallelism leaves whole, such as what enters a layer, which is all that full recomputation
+    keeps.
     """
-    return whole / (tensor if split == "tensor+sequence" else 1) + divided / tensor
+    apart = tensor if split == "tensor+sequence" else 1
+    return where(recompute == "full", entering / apart, whole / apart + divided / tensor)
 
 
 def _in_flight(pipeline: Value, interleave: Value) -> Value:
@@ -224,12 +228,11 @@ def transformer_activation_bytes(
     whole = count()
     for name, value in shape.items():
         checked("transformer_activation_bytes", name, value, whole)
-    one_of("transformer_activation_bytes", "split", split, SPLITS)
-    one_of("transformer_activation_bytes", "recompute", recompute, RECOMPUTE)
+    checked("transformer_activation_bytes", "split", split, SPLITS)
+    checked("transformer_activation_bytes", "recompute", recompute, RECOMPUTE)
     undivided, divided = model.kept_bytes_per_token()
-    if recompute == "none":
-        divided += (5 if model.gpt else 2) * model.heads * sequence
-    kept = 2 * model.width if recompute == "full" else _on_a_rank(undivided, divided, tensor, split)
+    divided += where(recompute == "none", (5 if model.gpt else 2) * model.heads * sequence, 0)
+    kept = _on_a_rank(undivided, divided, 2 * model.width, tensor, split, recompute)
     return sequence * batch * model.layers * kept * _in_flight(pipeline, interleave)
 
 
@@ -328,7 +331,7 @@ def training_memory(
     activations = transformer_activation_bytes(
         model, sequence, batch, tensor, pipeline, interleave, split, recompute
     )
-    logits = 4 * sequence * batch * model.vocabulary / tensor if pipeline == 1 else 0.0
+    logits = where(pipeline == 1, 4 * sequence * batch * model.vocabulary / tensor, 0.0)
     needed = states.total + activations + logits
     return MemoryUse(
         states.weights,

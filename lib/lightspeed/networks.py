@@ -5,7 +5,7 @@ Derived in chapter 8.
 sender puts on the wire in one round trip, the lost one included. `bandwidth` (byte/s) is that of
 one link in one direction, `packet` its payload in bytes. Fabrics of many links are
 `lightspeed.fabrics`; what runs packet by packet is
-`lightspeed_course.simulators.network_simulation`.
+`lightspeed_models.simulators.network_simulation`.
 
 Sources: Bertsekas and Gallager, "Data Networks" (1992) for go back n; Guo et al., "RDMA over
 Commodity Ethernet at Scale" (SIGCOMM 2016) for restarts; Zhu et al., "Congestion Control for

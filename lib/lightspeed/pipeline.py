@@ -3,7 +3,7 @@
 
 `stages` (p) counts GPUs in the pipeline, `micro_batches` (m) what a step is cut into, `chunks` (v)
 the pieces of the model that each GPU holds. Stages and passes are taken as equal; schedules of any
-others are run by `lightspeed_course.simulators.schedules`.
+others are run by `lightspeed_models.simulators.schedules`.
 
 Sources: Huang et al., GPipe (2019); Narayanan et al. (2019, 2021) for 1F1B and interleaving; Qi et
 al., Zero Bubble Pipeline Parallelism (2023).

@@ -106,6 +106,11 @@ class Transformer:
         """Parameters of the matrices of one expert, or of the MLP if there are none."""
         return self.mlp_matrices * self.width * (self.expert_hidden or self.hidden)
 
+    @property
+    def spread_experts(self) -> int:
+        """Parameters of all experts that are chosen, which expert parallelism spreads."""
+        return self.expert_matrices * self.experts * (self.layers - self.dense_layers)
+
     def _mlp_matrices(self, experts: int) -> int:
         """Parameters of all layers' MLP matrices with so many experts on, their choosers
         included.

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lightspeed.errors import meant
-from lightspeed_class.gradebook import Gradebook
-from lightspeed_class.intake.lateness import Rule
-from lightspeed_class.intake.notebooks import Assignment
+from lightspeed_class.gradebook.book import Gradebook
+from lightspeed_class.lateness import Rule
+from lightspeed_class.notebooks import Assignment
 from lightspeed_course.workspace import course_root
 
 SETTINGS, BOOK, ROSTER = "class.toml", "gradebook.sqlite", "roster.csv"
@@ -70,12 +70,12 @@ feedback = "full"
 """
 
 
-class CourseError(Exception):
+class ClassError(Exception):
     """What is wrong and what to do about it, as one line for the instructor."""
 
 
 @dataclass(frozen=True)
-class Course:
+class ClassFolder:
     """A class folder and the settings of its class.toml."""
 
     root: Path
@@ -90,12 +90,12 @@ class Course:
     @classmethod
     def find(cls, folder=None):
         """The class in `folder`; without one, that of the current folder or the nearest above.
-        Raises CourseError.
+        Raises ClassError.
         """
         if folder is not None:
             root = Path(folder).resolve()
             if not (root / SETTINGS).is_file():
-                raise CourseError(
+                raise ClassError(
                     f"{folder} is no class: it has no {SETTINGS}. Make one: lightspeed class new"
                     f" {folder}"
                 )
@@ -104,7 +104,7 @@ class Course:
         for root in (here, *here.parents):
             if (root / SETTINGS).is_file():
                 return cls._load(root)
-        raise CourseError(
+        raise ClassError(
             f"no {SETTINGS} here or in a folder above: go to the folder of the class, name it with"
             " --class DIR, or make one: lightspeed class new DIR"
         )
@@ -120,7 +120,7 @@ class Course:
                 if "Invalid value" in str(error)
                 else ""
             )
-            raise CourseError(f"{path}: {error}{hint}") from None
+            raise ClassError(f"{path}: {error}{hint}") from None
         found = cls(
             root,
             kept.get("name", root.name),
@@ -144,17 +144,17 @@ class Course:
             ("canvas", isinstance(found.canvas, dict), "a table [canvas]"),
         ):
             if not sound:
-                raise CourseError(f"{path}: {key} must be {wanted}")
+                raise ClassError(f"{path}: {key} must be {wanted}")
         known = ("name", "variants", "feedback", "points", "late", "alone", "canvas")
         if unknown := set(kept) - set(known):
-            raise CourseError(
+            raise ClassError(
                 f"{path}: there is no setting {', '.join(sorted(unknown))}; there are"
                 f" {', '.join(known)}"
             )
         return found
 
     def book(self):
-        """The gradebook, for a `with`. Raises CourseError where one must have been, and is not."""
+        """The gradebook, for a `with`. Raises ClassError where one must have been, and is not."""
         path = self.root / BOOK
         used = [
             f"{folder}/"
@@ -163,7 +163,7 @@ class Course:
         ]
         # an empty one in its place would look as if nothing had been
         if used and not (path.exists() and path.stat().st_size):
-            raise CourseError(
+            raise ClassError(
                 f"{path} is missing or empty, but there are files in {' and '.join(used)}: it has"
                 " the students, their seeds and all scores. Put it back from a backup; to begin"
                 f" anew, move {' and '.join(used)} away"
@@ -182,19 +182,19 @@ class Course:
 
     def assignment(self, path):
         """The assignment that the notebook at `path` poses, with the points of class.toml.
-        Raises CourseError.
+        Raises ClassError.
         """
         try:
             assignment = Assignment.of(path, self.points.get(Path(path).stem))
         except SyntaxError as error:
-            raise CourseError(f"{path}: a cell is not plain Python: {error}") from None
+            raise ClassError(f"{path}: a cell is not plain Python: {error}") from None
         except ValueError as error:
-            raise CourseError(f"{path}: {error}") from None
+            raise ClassError(f"{path}: {error}") from None
         self._check_points(assignment.name, assignment.points)
         return assignment
 
     def check_points(self, book, releasing=""):
-        """Look for slips in the points of class.toml. Raises CourseError.
+        """Look for slips in the points of class.toml. Raises ClassError.
 
         `releasing`: the name of an assignment on its way, at whose questions assignment() looks.
         """
@@ -209,21 +209,21 @@ class Course:
                 self._check_points(name, asked)
             elif name != releasing:
                 own = "a notebook of your own gets its points when it is released, not before"
-                raise CourseError(
+                raise ClassError(
                     f"{SETTINGS} has [points.{name}], which is no assignment;"
                     f" {meant(name, dict.fromkeys([*delivered, *released]))} ({own})"
                 )
 
         for name in self.alone:
             if name not in {*delivered, *released, releasing}:
-                raise CourseError(
+                raise ClassError(
                     f"{SETTINGS} says that {name} is handed in alone, which is no assignment;"
                     f" {meant(name, dict.fromkeys([*delivered, *released]))}"
                 )
 
     def _check_points(self, name, asked):
         for unknown in sorted(set(self.points.get(name, {})) - set(asked)):
-            raise CourseError(
+            raise ClassError(
                 f"{SETTINGS} gives points to {unknown}, which {name} does not ask;"
                 f" {meant(unknown, asked)}"
             )
@@ -240,13 +240,13 @@ def exercises():
 
 
 def new(folder):
-    """Make a class folder; one that is there already stays as it is. Raises CourseError for a
+    """Make a class folder; one that is there already stays as it is. Raises ClassError for a
     folder with anything else.
     """
     root = Path(folder).resolve()
     if not (root / SETTINGS).is_file():
         if root.exists() and (not root.is_dir() or any(root.iterdir())):
-            raise CourseError(
+            raise ClassError(
                 f"{folder} is not empty and is no class; choose a folder that is new or empty"
             )
         try:
@@ -258,8 +258,8 @@ def new(folder):
                 TEMPLATE.format(name=json.dumps(root.name, ensure_ascii=False)).encode(),
             )
         except OSError as error:
-            raise CourseError(f"{folder} cannot be made: {error.strerror}") from None
-    course = Course.find(root)
+            raise ClassError(f"{folder} cannot be made: {error.strerror}") from None
+    course = ClassFolder.find(root)
     with course.book():
         pass
     return course
@@ -308,19 +308,19 @@ def _runs(pid):
 
 
 def _rule(path, kept):
-    """The rule of the table [late]. Raises CourseError."""
+    """The rule of the table [late]. Raises ClassError."""
     sound = {
         "points_per_day": lambda v: type(v) in (int, float) and 0 <= v < 1e6,
         "late_days": lambda v: type(v) is int and 0 <= v < 1e6,
     }
     if not isinstance(kept, dict):
-        raise CourseError(f"{path}: late must be a table [late] with {' and '.join(sound)}")
+        raise ClassError(f"{path}: late must be a table [late] with {' and '.join(sound)}")
     for key, value in kept.items():
         if key not in sound:
-            raise CourseError(f"{path}: [late] has no {key}; {meant(key, sound)}")
+            raise ClassError(f"{path}: [late] has no {key}; {meant(key, sound)}")
         if not sound[key](value):
             whole = " whole" * (key == "late_days")
-            raise CourseError(
+            raise ClassError(
                 f"{path}: {key} in [late] is {value!r}; expected a{whole} number from 0"
             )
     return Rule(**kept)

@@ -22,7 +22,7 @@ import secrets
 import sys
 from dataclasses import dataclass
 
-from lightspeed_class.class_folder import CourseError
+from lightspeed_class.class_folder import ClassError
 
 LARGEST = 32 << 20  # bytes of a file of students
 # Heading in lower case -> what it is here.
@@ -90,7 +90,7 @@ def add_roster(book, path):
     """Bring the students of the file into the gradebook, and say on stderr what the instructor may
     not have meant.
 
-    Raises CourseError before anything is changed.
+    Raises ClassError before anything is changed.
     """
     entries, skipped, remarks = read_roster(path)
     students = {s.id: s for s in book.students()}
@@ -102,13 +102,13 @@ def add_roster(book, path):
     for entry in entries:
         found = {known[i] for i in _identifiers(entry.id, entry.details) if i in known}
         if len(found) > 1:
-            raise CourseError(
+            raise ClassError(
                 f"{path}, line {entry.line}: {entry.name or entry.id} has identifiers of two"
                 f" students: {', '.join(sorted(found))}"
             )
         id = found.pop() if found else entry.id
         if id in seen:
-            raise CourseError(
+            raise ClassError(
                 f"{path}, line {entry.line}: {id} is the same student as in line {seen[id]}. Leave"
                 " one of the lines out."
             )
@@ -176,7 +176,7 @@ def _spread(book):
 
 
 def read_roster(path):
-    """([Entry], [what was skipped], [what may not be meant]) of a file. Raises CourseError,
+    """([Entry], [what was skipped], [what may not be meant]) of a file. Raises ClassError,
     which names the line.
     """
     rows = rows_of(path)
@@ -186,13 +186,13 @@ def read_roster(path):
     if not {"name", "first", "last"} & set(columns) or not {"id", "canvas_id", *IDENTIFIERS} & set(
         columns
     ):
-        raise CourseError(
+        raise ClassError(
             f"{path}, line 1: these are no headings of a roster:"
             f" {', '.join(heading)[:200] or 'none'}. Expected id,name,email, or what Canvas"
             " (Gradebook > Export) or Moodle (Grades > Export > Plain text file) writes."
         )
     if twice := [c for c in columns if c and columns.count(c) > 1]:
-        raise CourseError(f"{path}, line 1: two columns are for {twice[0]}. Leave one out.")
+        raise ClassError(f"{path}, line 1: two columns are for {twice[0]}. Leave one out.")
     entries, skipped, remarks, owners = [], [], [], {}
     if not canvas and "id" not in columns and not MOODLE & {h.casefold() for h in heading}:
         columns, remark = _without_id(heading, columns)
@@ -200,7 +200,7 @@ def read_roster(path):
     for line, cells in rows:
         row = {c: v for c, v in zip(columns, cells, strict=False) if c and v}
         if len(cells) > len(columns) and any(cells[len(columns) :]):
-            raise CourseError(
+            raise ClassError(
                 f"{path}, line {line}: {len(cells)} values under {len(columns)} headings. Is a"
                 " comma in a name without quotation marks?"
             )
@@ -218,14 +218,14 @@ def read_roster(path):
                 what = (
                     identifier if isinstance(identifier, str) else f"the Canvas ID {identifier[1]}"
                 )
-                raise CourseError(
+                raise ClassError(
                     f"{path}, line {line}: {entry.name or entry.id} has {what}, and so has"
                     f" {first.name or first.id} in line {first.line}. Only one student can: correct"
                     " one of the lines, or leave it out."
                 )
         entries.append(entry)
     if not entries:
-        raise CourseError(
+        raise ClassError(
             f"{path}: there are no students in it. Put a line for each below the headings."
         )
     return entries, skipped, remarks
@@ -258,17 +258,17 @@ def _entry(path, line, row, canvas, sources, has_left=False):
         name = f"{first.strip()} {last.strip()}"
     id = next((row[column] for column in sources if column in row), "")
     if not id:
-        raise CourseError(
+        raise ClassError(
             f"{path}, line {line}: {name or 'this student'} has no id. Each needs one that no other"
             " has, such as the login."
         )
     if not ID.fullmatch(id):
-        raise CourseError(
+        raise ClassError(
             f"{path}, line {line}: {id!a} cannot be an id: letters, digits and . _ @ + - are"
             " allowed, up to 64, as files are named after it."
         )
     if not all(part.isprintable() for part in row.values()):
-        raise CourseError(
+        raise ClassError(
             f"{path}, line {line}: there are characters that cannot be seen in it. Type the line"
             " anew."
         )
@@ -282,7 +282,7 @@ def _entry(path, line, row, canvas, sources, has_left=False):
     if has_left:
         said = details.get("left", "no").casefold()
         if said not in YES + NO:
-            raise CourseError(
+            raise ClassError(
                 f"{path}, line {line}: left is {details['left']!a} for {name or id}, which is"
                 " neither yes nor no"
             )
@@ -330,11 +330,11 @@ def rows_of(path):
         with open(path, "rb") as file:
             content = file.read(LARGEST + 1)
     except OSError as error:
-        raise CourseError(f"{path} cannot be read: {error.strerror}") from None
+        raise ClassError(f"{path} cannot be read: {error.strerror}") from None
     if len(content) > LARGEST:
-        raise CourseError(f"{path} is larger than {LARGEST >> 20} MiB; that is no roster")
+        raise ClassError(f"{path} is larger than {LARGEST >> 20} MiB; that is no roster")
     if content[:4] == b"PK\x03\x04":
-        raise CourseError(
+        raise ClassError(
             f"{path} is a spreadsheet, not CSV. Save it as CSV (UTF-8) there, and give that."
         )
     try:
@@ -343,7 +343,7 @@ def rows_of(path):
         )
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
-        raise CourseError(
+        raise ClassError(
             f"{path}, line {line}: it is not UTF-8. Save it as CSV UTF-8 in the spreadsheet."
         ) from None
     first = text.lstrip("\r\n").partition("\n")[0]
@@ -358,7 +358,7 @@ def rows_of(path):
             rows.append((line, [cell.strip() for cell in cells]))
             line = reader.line_num + 1
     except csv.Error as error:
-        raise CourseError(
+        raise ClassError(
             f"{path}, line {line}: this is no CSV: {error}. Is a quotation mark missing?"
         ) from None
     while rows and not any(rows[0][1]):

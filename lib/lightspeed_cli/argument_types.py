@@ -46,6 +46,25 @@ def count(text):
     raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
 
 
+def tokens(text):
+    """Tokens, as people write a context: 4096, 32k (of 1,024), 1M.
+
+    >>> tokens("32k"), tokens("1M"), tokens("0")
+    (32768, 1048576, 0)
+    """
+    found = re.fullmatch(r"(\d+)([kKmM]?)", text.strip())
+    if not found:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected tokens, such as 4096 or 32k")
+    return int(found[1]) * {"": 1, "k": 2**10, "m": 2**20}[found[2].lower()]
+
+
+def port(text):
+    """A port of TCP; 0 takes any that is free."""
+    if text.isdecimal() and int(text) < 2**16:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is not a port: expected a number up to {2**16 - 1}")
+
+
 def seconds(text):
     """A time above 0, in seconds."""
     if number(text) > 0:

@@ -10,7 +10,7 @@ def add(parser):
 
 def run(options):
     """Build the pages named; the exit status is 1 if one failed."""
-    from lightspeed_course.authoring.build import BuildError, build_course
+    from lightspeed_authoring.build import BuildError, build_course
 
     try:
         build_course(options.names or None)

@@ -11,3 +11,16 @@ def cause(error):
         return str(error)
     said = error.strerror[0].lower() + error.strerror[1:]
     return f"{error.filename}: {said}" if error.filename else said
+
+
+def tell_of_the_store(store):
+    """Print why progress can't be kept, if so. Raises UserError where this command's own is lost:
+    its process ends, and nothing waits for a disk with room.
+    """
+    from lightspeed_course.practice import store_file
+
+    notice = store.take_notice()
+    if notice and store_file.unwritten():
+        raise UserError(f"{notice.removesuffix(store_file.MEANWHILE)} Nothing of this was kept.")
+    if notice:
+        print(notice)

@@ -4,6 +4,7 @@ import json
 
 from lightspeed.errors import meant
 from lightspeed_cli.errors import UserError, cause
+from lightspeed_show.new_file import write_new
 
 
 def add(parser):
@@ -20,16 +21,16 @@ def add(parser):
 
 def run(options):
     """Print what the measurements say of the laws that were asked for."""
-    from lightspeed_course.evidence import report
+    from lightspeed_models.evidence import report
 
     try:
         found, missing = report.run(options.what, options.data)
         if options.json:
-            _write(options.json, json.dumps(list(map(report.as_json, found)), indent=1) + "\n")
+            write_new(options.json, json.dumps(list(map(report.as_json, found)), indent=1) + "\n")
         if options.html:
-            from lightspeed_course.evidence.page import to_html
+            from lightspeed_models.evidence.page import to_html
 
-            _write(options.html, to_html(found))
+            write_new(options.html, to_html(found))
     except ModuleNotFoundError as error:
         if error.name != "pyarrow":
             raise
@@ -40,8 +41,3 @@ def run(options):
     for sentence in missing:
         print(sentence)
     print("\n\n".join("\n".join(report.in_words(one)) for one in found))
-
-
-def _write(path, text):
-    with open(path, "x", encoding="utf-8") as new:  # never over a file that is there
-        new.write(text)

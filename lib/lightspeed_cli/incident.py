@@ -3,7 +3,7 @@
 import sys
 
 from lightspeed_cli.argument_types import count
-from lightspeed_cli.errors import UserError
+from lightspeed_cli.errors import UserError, tell_of_the_store
 
 
 def add(parser):
@@ -30,8 +30,8 @@ def add(parser):
 
 def run(options):
     """Show an incident, sell measurements, take the answer."""
-    from lightspeed_course.incidents import session
     from lightspeed_course.incidents.incident import UnknownChoice
+    from lightspeed_course.practice import incident_session as session
     from lightspeed_course.practice import store
 
     o = options
@@ -55,8 +55,7 @@ def run(options):
         _standing(session, case)
     else:
         _ask(session, case)
-    if notice := store.take_notice():
-        print(notice)
+    tell_of_the_store(store)
 
 
 def plain(markdown):

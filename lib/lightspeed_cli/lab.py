@@ -2,22 +2,25 @@
 written anywhere else.
 """
 
+import importlib.util
 import os
 import secrets
 import sys
 from pathlib import Path
 
+from lightspeed_cli.argument_types import port
 from lightspeed_cli.errors import UserError
 from lightspeed_course import workspace as folders
 from lightspeed_course.workspace import PRIVATE, START, trust
 
 CONFIG = Path(__file__).parent / "labconfig"
+NEEDED = ("jupyterlab", "zmq", "nbformat", "jupytext", "ipykernel", "ipywidgets", "anywidget")
 
 
 def add(parser):
     """Put the arguments of the verb on its parser."""
-    port = "the port to serve at (default: the first free from 8888)"
-    parser.add_argument("--port", type=int, metavar="N", help=port)
+    where = "the port to serve at (default: the first free from 8888)"
+    parser.add_argument("--port", type=port, metavar="N", help=where)
     parser.add_argument(
         "--no-browser", action="store_true", help="print the address, open no browser"
     )
@@ -29,6 +32,10 @@ def add(parser):
 
 def run(options):
     """Bring the workspace up to date and serve it."""
+    # Asked for before anything is written; loading them takes a second, and comes after.
+    for package in NEEDED:
+        if not importlib.util.find_spec(package):
+            raise ModuleNotFoundError(name=package)
     try:
         folder = folders.workspace_root(options.dir)
         for line in folders.describe(folders.sync(folder), folder):
@@ -71,10 +78,8 @@ def open_lab(workspace, port=None, browser=True, arguments=()):
     # for the last. So a machine late by milliseconds lost its connection, and what was on it.
     defaults.ServerApp.tornado_settings = {"ws_ping_interval": 0}
     # A slider feels the 40 ms that the usual connection may wait before it sends.
-    defaults.ServerApp.kernel_websocket_connection_class = (
-        "lightspeed_course.show.server.PromptConnection"
-    )
-    defaults.ServerApp.contents_manager_class = "lightspeed_course.show.server.StillPages"
+    defaults.ServerApp.kernel_websocket_connection_class = "lightspeed_show.server.PromptConnection"
+    defaults.ServerApp.contents_manager_class = "lightspeed_show.server.StillPages"
     # Looking for language servers asks npm, where there is one, and the course has none to offer.
     defaults.LanguageServerManager.autodetect = False
     if os.name != "nt":

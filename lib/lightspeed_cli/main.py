@@ -5,36 +5,51 @@ import importlib
 import os
 import re
 import sys
+import textwrap
 
 from lightspeed.errors import meant
 from lightspeed_cli.errors import UserError
 
 DESCRIPTION = "Speed of Light: an executable course on the performance of ML systems."
-# Verb -> what it does. Its module has the same name, and is imported when it is asked for: help and
-# errors come at once.
-VERBS = {
+# Verb -> what it does, for each group of people. Its module has the same name, and is imported when
+# it is asked for: help and errors come at once.
+LEARNING = {
     "lab": "open the course in JupyterLab, in a folder of your own",
-    "reset": "restore a notebook as delivered; your version is kept as a backup",
+    "today": "ask what is due and what comes next, in ten minutes",
+    "progress": "show what you have answered and predicted so far",
+    "incident": "find what slows a job down: buy measurements, name cause and fix",
     "number": "show a constant: value, source, date, and who uses it",
-    "nccl": "judge what nccl-tests printed: whether it is normal, and what bounds it",
+    "law": "show a law: equation, arguments with units, chapter",
+    "model": "count a model from its config.json: parameters, FLOPs, what a request holds",
     "measure": (
         "measure this machine: latency, bandwidth, peaks, scaling, queues, collectives; compare two"
         " machines"
     ),
+    "nccl": "judge what nccl-tests printed: whether it is normal, and what bounds it",
     "evidence": "hold the laws against public measurements: error by regime, bounds beaten",
     "fit-stack": "fit the constants of a training stack to measured steps of your own",
-    "today": "ask what is due and what comes next, in ten minutes",
-    "progress": "show what you have answered and predicted so far",
-    "incident": "find what slows a job down: buy measurements, name cause and fix",
-    "new": "make the skeleton of a chip, a question, a law or a chapter (for authors)",
-    "build": "execute chapters and derive exercises (for authors)",
-    "statements": "list the sentences that nothing holds to be true (for authors)",
-    "check": "fail if a derived file is not what its source makes (for authors)",
-    "class": "release assignments, collect, grade and return them, for a class",
-    "site": "build the web edition, or serve it (for authors)",
+    "reset": "restore a notebook as delivered; your version is kept as a backup",
     "where": "show folders and versions, for a report of a bug",
 }
-INSTALL = "The laws need Python alone; this needs more: pip install 'speed-of-light[{}]'"
+TEACHING = {"class": "release assignments, collect, grade and return them, for a class"}
+WRITING = {
+    "new": "make the skeleton of a chip, a question, a law or a chapter",
+    "build": "execute chapters and derive exercises",
+    "statements": "list the sentences that nothing holds to be true",
+    "check": "fail if a derived file is not what its source makes",
+    "site": "build the web edition, or serve it",
+}
+GROUPS = {
+    "for learners": LEARNING,
+    "for instructors": TEACHING,
+    "for authors, in a checkout of the course": WRITING,
+}
+VERBS = LEARNING | TEACHING | WRITING
+EXTRAS = dict.fromkeys(WRITING, "dev") | {"class": "class", "site": "web"}
+INSTALL = (
+    "The laws need Python alone; this needs more, in a checkout of the course: pip install '.[{}]'"
+)
+CHECKOUT = "this is for authors, and needs a checkout of the course, with `make dev` run in it"
 # "class" is a word of Python's own, and a module has no hyphen.
 MODULES = {"class": "classroom", "fit-stack": "fit_stack"}
 
@@ -64,6 +79,9 @@ def main(argv=None):
         return 0
     try:
         options.jupyter = _jupyter_options(options, unknown) + theirs
+        # A site that is built is served anywhere.
+        if options.verb in WRITING and not getattr(options, "serve", False):
+            _ask_for_a_checkout()
         return options.run(options) or 0
     except UserError as error:
         print(f"lightspeed {options.verb}: {error}", file=sys.stderr)
@@ -71,13 +89,7 @@ def main(argv=None):
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("lightspeed"):
             raise
-        extra = (
-            "dev"
-            if options.verb in ("new", "build", "check", "statements")
-            else "class"
-            if options.verb == "class"
-            else "lab"
-        )
+        extra = EXTRAS.get(options.verb, "lab")
         print(
             f"lightspeed {options.verb}: {error.name} is not installed. {INSTALL.format(extra)}",
             file=sys.stderr,
@@ -91,15 +103,47 @@ def main(argv=None):
 
 
 def _parser(asked):
-    parser = Parser(prog="lightspeed", description=DESCRIPTION)
-    verbs = parser.add_subparsers(dest="verb", metavar="COMMAND", parser_class=Parser)
+    name, plainly = "lightspeed", argparse.RawDescriptionHelpFormatter
+    parser = Parser(
+        prog=name,
+        usage=f"{name} [-h] COMMAND ...",
+        description=DESCRIPTION,
+        epilog=_groups(),
+        formatter_class=plainly,
+    )
+    # The groups list the verbs, in place of argparse.
+    verbs = parser.add_subparsers(
+        dest="verb", metavar="COMMAND", parser_class=Parser, prog=name, help=argparse.SUPPRESS
+    )
     for name, words in VERBS.items():
-        added = verbs.add_parser(name, help=words, description=words[0].upper() + words[1:] + ".")
+        added = verbs.add_parser(name, description=words[0].upper() + words[1:] + ".")
         if name == asked:
             verb = importlib.import_module(f"lightspeed_cli.{MODULES.get(name, name)}")
             added.set_defaults(run=verb.run, parser=added)
             verb.add(added)
     return parser
+
+
+def _groups():
+    """The verbs as `--help` lists them, a group after the other."""
+    lines = []
+    for heading, verbs in GROUPS.items():
+        lines += ["", f"{heading}:"]
+        for name, words in verbs.items():
+            first, *more = textwrap.wrap(words, 74)
+            lines += [f"  {name:<12}{first}", *(f"{'':14}{line}" for line in more)]
+    return "\n".join(lines).strip()
+
+
+def _ask_for_a_checkout():
+    from lightspeed_course.workspace import WorkspaceError, course_root
+
+    try:
+        there = (course_root() / "solutions").is_dir()  # a wheel carries none
+    except WorkspaceError:
+        there = False
+    if not there:
+        raise UserError(CHECKOUT)
 
 
 def _jupyter_options(options, unknown):

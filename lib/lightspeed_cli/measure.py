@@ -2,7 +2,6 @@
 dated record.
 """
 
-import contextlib
 import os
 import sys
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 from lightspeed.errors import meant
 from lightspeed_cli.argument_types import count, seconds
 from lightspeed_cli.errors import UserError, cause
+from lightspeed_show.new_file import write_new
 
 VERBS = """verbs:
   all                 every part (the default); one that this machine cannot give is named and
@@ -60,7 +60,7 @@ def add(parser):
 
 def run(options):
     """Measure, compare or show; the exit status."""
-    from lightspeed_course.measure import runner
+    from lightspeed_tools.measure import runner
 
     if options.what == "compare":
         return _compare(options)
@@ -117,8 +117,8 @@ def _can_be_written(options):
 
 
 def _measure(names, options):
-    from lightspeed_course.measure import runner
-    from lightspeed_course.measure.pages import report
+    from lightspeed_tools.measure import runner
+    from lightspeed_tools.measure.pages import report
 
     said = runner.measure(names, not options.full, report=lambda line: print(line, flush=True))
     if not said["quantities"] and not said["complete"]:
@@ -143,7 +143,7 @@ def _keep(said, report, options):
     """Save the record and its page; where that fails, somewhere else, and at last on the screen:
     nothing is lost.
     """
-    from lightspeed_course.measure.records import record
+    from lightspeed_tools.measure.records import record
 
     first = Path(options.into) if options.into else record.folder()
     for folder in dict.fromkeys((first, Path.cwd())):
@@ -156,19 +156,16 @@ def _keep(said, report, options):
             )
             continue
         print(f"Record: {path}")
-        with contextlib.suppress(FileExistsError):
-            try:
-                page = path.with_suffix(".html")
-                with page.open("x", encoding="utf-8") as file:
-                    file.write(report.to_html(said))
-                print(f"Page:   {page}")
-            except OSError as failure:
-                page.unlink(missing_ok=True)
-                print(
-                    f"Its page could not be written: {failure.strerror or failure}. Later:"
-                    f" lightspeed measure show {path} --page FILE",
-                    file=sys.stderr,
-                )
+        try:
+            page = path.with_suffix(".html")
+            write_new(page, report.to_html(said))
+            print(f"Page:   {page}")
+        except OSError as failure:
+            print(
+                f"Its page could not be written: {failure.strerror or failure}. Later:"
+                f" lightspeed measure show {path} --page FILE",
+                file=sys.stderr,
+            )
         return 1 if options.into and folder != first else 0  # kept, but not where it was asked for
     print(
         "Here it is; save it, or measure again with --into a folder that can be written:",
@@ -193,14 +190,14 @@ def _words(options):
 
 def _launched():
     """Whether mpirun, srun or torchrun started this process as one of several."""
-    from lightspeed_course.measure.instruments.launch import world
+    from lightspeed_tools.measure.instruments.launch import world
 
     return world()
 
 
 def _compare(options):
-    from lightspeed_course.measure.pages import report
-    from lightspeed_course.measure.records import compare
+    from lightspeed_tools.measure.pages import report
+    from lightspeed_tools.measure.records import compare
 
     if len(options.files) != 2:
         raise UserError(
@@ -213,8 +210,8 @@ def _compare(options):
 
 
 def _show(options):
-    from lightspeed_course.measure.pages import report
-    from lightspeed_course.measure.records import record
+    from lightspeed_tools.measure.pages import report
+    from lightspeed_tools.measure.records import record
 
     if len(options.files) > 1:
         raise UserError("show takes one record; two are for `lightspeed measure compare`")
@@ -232,7 +229,7 @@ def _show(options):
 
 
 def _load(name):
-    from lightspeed_course.measure.records import compare, record
+    from lightspeed_tools.measure.records import compare, record
 
     try:
         return compare.load(name)
@@ -248,8 +245,7 @@ def _write(path, make):
     if not path:
         return
     try:
-        with open(path, "x", encoding="utf-8") as file:  # never over a file that is there
-            file.write(make())
+        write_new(path, make())
     except OSError as failure:
         raise UserError(cause(failure)) from failure
     print(f"Page: {path}")

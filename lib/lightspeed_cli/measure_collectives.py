@@ -7,11 +7,11 @@ import functools
 import sys
 
 from lightspeed_cli.argument_types import count, seconds, sizes_of
-from lightspeed_course.measure import conditions, environment
-from lightspeed_course.measure.instruments import collectives, ranks
-from lightspeed_course.measure.instruments.launch import LIMIT, Watch, needs, turns, world
-from lightspeed_course.measure.instruments.timing import Unavailable
-from lightspeed_course.measure.records import record
+from lightspeed_tools.measure import conditions, environment
+from lightspeed_tools.measure.instruments import collectives, ranks
+from lightspeed_tools.measure.instruments.launch import LIMIT, Watch, needs, turns, world
+from lightspeed_tools.measure.instruments.timing import Unavailable
+from lightspeed_tools.measure.records import record
 
 
 def main(words):

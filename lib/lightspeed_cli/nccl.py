@@ -3,9 +3,11 @@
 import argparse
 import re
 import sys
+from pathlib import Path
 
 from lightspeed_cli.argument_types import count
 from lightspeed_cli.errors import UserError, cause
+from lightspeed_show.new_file import write_new
 
 
 def share(text):
@@ -52,7 +54,7 @@ def add(parser):
 
 def run(options):
     """Print the verdict on one file, or on two side by side."""
-    from lightspeed_course.nccl_report import page
+    from lightspeed_tools.nccl import page
 
     o = options
     if len(o.file) > 2:
@@ -64,7 +66,9 @@ def run(options):
             page.to_json(o.file, files) if o.json else "\n".join(page.report_lines(o.file, files))
         )
         if o.page:
-            page.write_page(o.page, files, o.file)
+            runs = [run for found in files for run in found]
+            names = " and ".join(Path(name).name for name in o.file)
+            write_new(o.page, page.to_html(runs, names))
     except (OSError, ValueError) as error:
         raise UserError(cause(error)) from error
     print(told)

@@ -12,8 +12,8 @@ def add(parser):
 
 def run(options):
     """Write it, and list what is to be filled in."""
-    from lightspeed_course.authoring.new import ROOT, new, todos
-    from lightspeed_course.authoring.notebooks import BuildError
+    from lightspeed_authoring.new import ROOT, new, todos
+    from lightspeed_authoring.notebooks import BuildError
 
     try:
         made = {str(path.relative_to(ROOT)) for path in new(options.kind, options.name)}

@@ -8,10 +8,10 @@ import re
 from pathlib import Path
 
 from lightspeed import catalog
-from lightspeed.errors import meant
+from lightspeed.errors import meant, nearest
 from lightspeed_cli.errors import UserError
-from lightspeed_course.show import si
 from lightspeed_course.workspace import course_root
+from lightspeed_show import si
 
 # Inside the package: the constants themselves, this command, and a wheel's own copy of the course.
 _NO_USERS = ("lightspeed/catalog", "lightspeed_cli", "lightspeed_course/_delivered")
@@ -29,15 +29,29 @@ def constants():
 
 
 def search(word):
-    """One line for each constant with the word in its key, name, note or source; the empty word
-    is in all.
+    """(lines, whole): one line for each constant with the word in its key, name, note or source;
+    where it is a word of none, `whole` is False, and the lines are those that have it inside one.
     """
-    lines = []
-    for key, value in constants().items():
-        text = " ".join((key, _entry(key).name, value.note, *map(str, value.sources)))
-        if word.lower() in text.lower():
-            lines.append(_line(key, value))
-    return lines
+    texts = {key: _text(key, value) for key, value in constants().items()}
+    # "nvlink" is a word of nvlink4, but "l4" is none of l40s.
+    after = r"(?![^\W_])" if word[-1:].isdigit() else r"(?![^\W\d_])"
+    whole = re.compile(rf"(?<![^\W_]){re.escape(word)}{after}", re.IGNORECASE)
+    found = [key for key, text in texts.items() if whole.search(text)]
+    keys = found or [key for key, text in texts.items() if word.lower() in text.lower()]
+    return [_line(key, constants()[key]) for key in keys], bool(found)
+
+
+def _text(key, value):
+    return " ".join((key, _entry(key).name, value.note, *map(str, value.sources)))
+
+
+def _similar(word):
+    """What was probably meant by a word that no constant has, to end a sentence with; or ""."""
+    words = {
+        part for key in constants() for part in re.findall(r"\w+", f"{key} {_entry(key).name}")
+    }
+    near = nearest(word.lower(), {part.lower() for part in words})
+    return f"; did you mean {near}?" if near else ""
 
 
 def of_entry(entry):
@@ -50,7 +64,8 @@ def of_entry(entry):
 
 
 def _line(key, value):
-    return f"{key:<42} {_amount(value)}"
+    second_hand = ", second hand" * any(source.second_hand for source in value.sources)
+    return f"{key:<42} {_amount(value)}{second_hand}"
 
 
 def nearby(key):
@@ -173,18 +188,33 @@ def run(options):
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         # Somebody is at work on the catalog: what is not right yet, not where it was noticed.
         raise UserError(f"the catalog does not hold together: {error}") from error
+    if options.list:
+        print("\n".join(_line(key, value) for key, value in constants().items()))
+        return
     if not options.key:
-        found = search(options.search or "")
-        if not found:
-            raise UserError(f"no constant has '{options.search}' in its key, name, note or source")
-        print("\n".join(found))
-    elif options.key in constants():
-        print(describe(options.key))
-    elif found := of_entry(options.key):
+        _search(options.search)
+        return
+    key = options.key.lower()
+    if key in constants():
+        print(describe(key))
+    elif found := of_entry(key):
         print("\n".join(found))
     else:
         # Keys of one entry are alike already in their first half.
         raise UserError(
-            f"there is no '{options.key}'; {meant(options.key, nearby(options.key), 0.8)};"
-            f" `lightspeed number --search {options.key.partition('.')[0]}` looks for a word"
+            f"there is no '{options.key}'; {meant(key, nearby(key), 0.8)};"
+            f" `lightspeed number --search {key.partition('.')[0]}` looks for a word"
         )
+
+
+def _search(word):
+    if not word.strip():
+        raise UserError("--search '': expected a word, such as nvlink; --list shows all")
+    found, whole = search(word)
+    if not found:
+        raise UserError(
+            f"no constant has '{word}' in its key, name, note or source{_similar(word)}"
+        )
+    if not whole:
+        print(f"No constant has the word '{word}'; these have it inside one:")
+    print("\n".join(found))

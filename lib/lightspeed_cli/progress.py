@@ -3,7 +3,7 @@
 import time
 from pathlib import Path
 
-from lightspeed_cli.errors import UserError
+from lightspeed_cli.errors import UserError, cause, tell_of_the_store
 
 
 def add(parser):
@@ -26,22 +26,34 @@ def run(options):
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for name, *counts in rows:
         print("  ".join([name.ljust(widths[0]), *map(str.rjust, counts, widths[1:])]))
-    if notice := store.take_notice():
-        print(notice)
+    tell_of_the_store(store)
 
 
 def _carry(store, options):
+    name = options.save or options.take
     try:
         if options.save:
-            with Path(options.save).open("x", encoding="utf-8") as file:
-                file.write(store.dumps() + "\n")
-            print(f"Your progress is in {options.save}.")
+            _save(Path(name), store.dumps() + "\n")
+            print(f"Your progress is in {name}.")
         else:
-            count = store.loads(Path(options.take).read_text("utf-8"))
+            count = store.loads(Path(name).read_bytes().decode("utf-8", "replace"))
+            tell_of_the_store(store)
             print(f"{count} new event{'s' * (count != 1)} taken in.")
     except FileExistsError:
-        raise UserError(f"{options.save} is there already, and stays: name a new file.") from None
-    except (OSError, ValueError) as error:
-        raise UserError(str(error)) from None
-    if notice := store.take_notice():
-        print(notice)
+        raise UserError(f"{name} is there already, and stays: name a new file.") from None
+    except OSError as error:
+        raise UserError(cause(error)) from None
+    except ValueError as error:
+        raise UserError(f"{name}: {error}") from None
+    tell_of_the_store(store)
+
+
+def _save(path, text):
+    """A new file with this text, or none."""
+    with path.open("x", encoding="utf-8") as file:
+        try:
+            file.write(text)
+            file.flush()
+        except OSError:
+            path.unlink()
+            raise

@@ -4,6 +4,14 @@ import re
 import sys
 import time
 
+from lightspeed_cli.errors import tell_of_the_store
+
+LEAVE, SKIP, HELP = {"q", "quit", "exit"}, {"s", "skip"}, {"?", "h", "help"}
+HOW = (
+    "Type an answer: a number, with its unit or without, or an expression such as 2/3; of a choice"
+    " its letter.\nskip leaves this question for another day, q (or Ctrl-D) ends the sitting."
+)
+
 
 def add(parser):
     """Put the arguments of the verb on its parser."""
@@ -21,8 +29,7 @@ def run(options):
     print("\n".join([heading, *lines]))
     if not options.list and sys.stdin.isatty():
         hold(desk.Sitting(time.time, options.placement))
-    if notice := store.take_notice():
-        print(notice)
+    tell_of_the_store(store)
 
 
 def plain(markdown):
@@ -34,17 +41,23 @@ def hold(sitting):
     """Ask until the sitting is over or the reader leaves; what was answered stays."""
     from lightspeed_course.practice import desk
 
-    print("Ctrl-D leaves; what you answered stays.")
+    print("Ctrl-D leaves, or q; skip goes on, ? says more. What you answered stays.")
     while sitting.variant is not None:
         id = sitting.variant.question.id
-        print(f"\n{id}\n{plain(sitting.variant.prompt)}")
+        print(f"\n{sitting.variant.question.title}\n{plain(sitting.variant.prompt)}")
         try:
             given = input("> ").strip()
         except EOFError:
             print()
             return
-        if not given:
-            print("Type an answer, or press Ctrl-D to leave.")
+        word = given.lower()
+        if word in LEAVE:
+            return
+        if word in SKIP:
+            sitting.advance()
+            continue
+        if not given or word in HELP:
+            print(HOW)
             continue
         if sitting.variant.question.names:
             given = [part.strip() for part in given.split(",")]

@@ -1,47 +1,56 @@
-"""What makes a page live: drawings, explorers, questions, measurements, and the tools that build
-the course.
+"""What makes a page live: drawings, explorers, questions, measurements.
 
     from lightspeed_course import ask, check, figure, predict, reveal, table
 
 These are the verbs of a page; the laws are in `lightspeed`. Nothing heavy loads before it is used.
 """
 
-from lightspeed_course.lazy import lazy
+from lightspeed_show.lazy import lazy
 
 __getattr__, __dir__, __all__ = lazy(
     __name__,
     {
-        "practice.ask": ("ask",),
-        "practice.check": ("check", "diagnose"),
-        "practice.predict": ("calibration", "predict", "reveal"),
-        "practice.cards": ("cards",),
-        "practice.own_numbers": ("own_numbers",),
-        "practice.progress": ("progress",),
-        "practice.today": ("today",),
-        "incidents.exercise": ("incident_sheet",),
-        "incidents.room": ("incident",),
-        "show.format": ("human_time", "plain", "si"),
-        "show.chart": (
-            "Area",
-            "Axis",
-            "Bars",
-            "Boxes",
-            "Chart",
-            "Line",
-            "Points",
-            "Rule",
-            "Span",
-            "Text",
+        ".practice.ask": ("ask",),
+        ".practice.check": ("check", "diagnose"),
+        ".practice.predict": ("calibration", "predict", "reveal"),
+        ".practice.cards": ("cards",),
+        ".practice.own_numbers": ("own_numbers",),
+        ".practice.progress": ("progress",),
+        ".practice.today": ("today",),
+        ".practice.incident_question": ("incident_sheet",),
+        ".practice.incident_room": ("incident",),
+        ".content.wrong_claims": ("gallery",),
+        "lightspeed_show.format": ("human_time", "plain", "si"),
+        "lightspeed_show.chart": (
+            "Area", "Axis", "Bars", "Boxes", "Chart", "Line", "Points", "Rule", "Span", "Text",
             "human_axis",
         ),
-        "show.roof": ("roof_chart",),
-        "show.page": ("figure", "table"),
-        "show.sweep": ("sweep",),
-        "show.explore": ("Choice", "LogSlider", "Slider", "Toggle", "View", "explorer"),
-        "evidence.residuals": ("weigh",),
-        "evidence.page": ("residual_chart",),
-        "measure.records.record": ("shipped",),
-        "measure.pages.record_tables": ("compare_here", "measure_here", "row", "show_recorded"),
-        "wrong_claims": ("gallery",),
+        "lightspeed_show.roof": ("roof_chart",),
+        "lightspeed_show.page": ("figure", "table"),
+        "lightspeed_show.sweep": ("sweep",),
+        "lightspeed_show.explore": ("Choice", "LogSlider", "Slider", "Toggle", "View", "explorer"),
+        "lightspeed_models.evidence.residuals": ("weigh",),
+        "lightspeed_models.evidence.page": ("residual_chart",),
+        "lightspeed_models.evidence.sets": ("dataset",),
+        "lightspeed_models.evidence.nccl_pictures": (
+            "busbw_over_nodes", "busbw_over_size", "residual_rows",
+        ),
+        "lightspeed_tools.measure.records.record": ("shipped",),
+        "lightspeed_tools.measure.pages.record_tables": (
+            "compare_here", "measure_here", "row", "show_recorded",
+        ),
+        "lightspeed_tools.measure.pages.loss_figures": ("loss_figure", "loss_table"),
+        "lightspeed_tools.measure.pages.machine_figures": (
+            "in_flight", "ladder_figure", "ladder_findings", "peaks_table", "products_table",
+            "roofline_figure", "roofline_table", "sums_table",
+        ),
+        "lightspeed_tools.measure.pages.network_figures": (
+            "collectives_figure", "collectives_findings", "collectives_table", "network_figure",
+            "network_findings", "split_figure", "split_table",
+        ),
+        "lightspeed_tools.measure.pages.scaling_figures": (
+            "queueing_latency", "queueing_little", "queueing_omission", "queueing_tail",
+            "scaling_figure", "scaling_findings", "scaling_table",
+        ),
     },
-)
+)  # fmt: skip

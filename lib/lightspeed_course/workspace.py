@@ -248,12 +248,15 @@ def _cells(data):
 
 def _find(name, delivered):
     """The notebook meant; a name without its folder that a chapter and its exercises share is
-    the chapter's.
+    the chapter's, and so is a bare number, such as 02.
     """
     wanted = name.replace("\\", "/").removeprefix("./").removesuffix(".ipynb")
-    names = [one for one in delivered if wanted in (one.removesuffix(".ipynb"), Path(one).stem)]
-    if names:
-        return names[0]
+    for shortened in (False, True):
+        for one in delivered:
+            folder, _, stem = one.removesuffix(".ipynb").rpartition("/")
+            stem = stem.partition("_")[0] if shortened else stem
+            if wanted in (f"{folder}/{stem}", stem):
+                return one
     close = nearest(wanted, [part for one in delivered for part in (one[:-6], Path(one).stem)])
     hint = f"; did you mean {close}?" if close else f"; there are {', '.join(delivered)}"
     raise WorkspaceError(f"no notebook is called {name}{hint}")

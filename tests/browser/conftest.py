@@ -294,7 +294,7 @@ def opened(chromium):
 
     Its messages wait in `sent`, or, with `answers`, are answered as by a kernel.
     """
-    from lightspeed_course.show import live
+    from lightspeed_show import live
 
     contexts = []
 

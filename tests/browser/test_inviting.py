@@ -62,7 +62,7 @@ def test_the_state_before_a_move_stays_as_a_ghost(page):
 def test_values_are_read_under_the_pointer(page):
     page.mouse.move(*middle(page))
     page.wait_for_function("document.querySelector('.sol-hover')?.textContent.includes('FLOP')")
-    shown = roofline.view()
+    shown = roofline.explore().first
     intensity = dict(shown.facts)["intensity"]
     assert page.locator(".sol-hover").text_content().startswith(f"{intensity}, ")
     x, y = middle(page)
@@ -110,7 +110,7 @@ def row(page, name):
 
 def test_a_state_that_is_kept_stands_beside_the_next_ones(page):
     hold = page.get_by_role("button", name="keep this state")
-    facts = dict(roofline.view().facts)
+    facts = dict(roofline.explore().first.facts)
     hold.focus()
     page.keyboard.press("Enter")
     assert hold.get_attribute("aria-pressed") == "true"
@@ -120,7 +120,7 @@ def test_a_state_that_is_kept_stands_beside_the_next_ones(page):
     for state in ({"batch": 1, "weights": "int4"}, {"batch": 8192, "weights": "bf16"}):
         name = "decode, int4 weights" if state["batch"] == 1 else "prefill"
         page.get_by_role("button", name=name, exact=True).click()
-        after = dict(roofline.view(**state).facts)
+        after = dict(roofline.explore().at(**state).facts)
         page.wait_for_function(
             "text => [...document.querySelectorAll('.sol-compared td')]"
             ".some(d => d.textContent === text)",
@@ -144,9 +144,9 @@ def test_a_state_that_is_kept_stands_beside_the_next_ones(page):
 
 def test_the_law_moves_with_its_numbers(page):
     law = page.locator(".sol-formula span")
-    assert law.all_inner_texts() == roofline.view().formula.lines()
+    assert law.all_inner_texts() == roofline.explore().first.formula.lines()
     page.get_by_role("button", name="decode for one user").click()
-    after = roofline.view(**roofline.STORIES["decode for one user"]).formula.lines()
+    after = roofline.explore().at(**roofline.STORIES["decode for one user"]).formula.lines()
     page.wait_for_function(
         "text => document.querySelector('.sol-formula').lastChild.textContent === text",
         arg=after[1],
@@ -158,7 +158,7 @@ def test_the_law_moves_with_its_numbers(page):
 
 def test_a_measured_dot_says_what_was_measured_and_is_not_in_the_way(page):
     said = page.locator(".sol-measured").inner_text()
-    assert said == roofline.view().measured and "Source" in said
+    assert said == roofline.explore().first.measured and "Source" in said
     dots = page.locator("svg .sol-dot circle").all()
     boxes = [d.bounding_box() for d in dots if d.get_attribute("stroke") == "none"]
     assert len(boxes) > 50

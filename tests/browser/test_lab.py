@@ -59,6 +59,18 @@ def test_delivered_figures_show_before_anything_runs(page):
     page.locator(FIGURE).nth(2).wait_for(state="attached")
 
 
+def test_a_still_figure_is_no_white_box_in_the_dark(page):
+    page.open_notebook("chapters/02_roofline.ipynb")
+    figure = page.locator(FIGURE).first
+    figure.wait_for(state="attached")
+    filtered = "img => getComputedStyle(img).filter"
+    assert figure.evaluate(filtered) == "none"
+    page.evaluate("document.body.dataset.jpThemeLight = 'false'")
+    assert "invert" in figure.evaluate(filtered)
+    page.emulate_media(media="print")
+    assert figure.evaluate(filtered) == "none", "paper is white"
+
+
 def test_every_image_has_words(page):
     """axe's own rules for images, over a page of figures, before and after it was run."""
     page.open_notebook("chapters/02_roofline.ipynb")
@@ -169,3 +181,48 @@ def test_jupyter_prints_nothing_but_the_address_and_leaves_no_configuration(
     assert list((fresh_lab.workspace / ".lightspeed/tabs").iterdir()), (
         "the open tabs are kept with the workspace"
     )
+
+
+RESTART = "() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()"
+SAVE = "() => window.jupyterapp.commands.execute('docmanager:save')"
+
+
+def test_after_a_restart_a_box_and_a_saved_page_say_what_to_do(page):
+    """Nobody hears a box whose kernel is gone, and its widget is in no kernel."""
+    page.open_notebook(START)
+    for source in ("from lightspeed_course import", 'ask("'):
+        page.evaluate(RUN_FIRST, source)
+        page.wait_idle()
+    box = page.locator(".sol-practice").first
+    box.locator("input").first.fill("7")
+    box.get_by_role("button", name="Check").click()
+    page.says(box, "Not yet|Right|Not answered")
+    assert not box.locator(".sol-silence").is_visible(), "who was answered is not told of a silence"
+    page.evaluate(SAVE)
+    page.open_notebook(START)
+    page.locator(".sol-practice").first.wait_for()  # a kernel that lives has its boxes
+    page.evaluate(RESTART)
+    page.wait_idle()
+    box = page.locator(".sol-practice").first
+    box.locator("input").first.fill("7")
+    box.locator("input").first.press("Enter")
+    page.says(box, "No answer from Python.*run this cell again")
+    page.evaluate(SAVE)
+    page.open_notebook(START)
+    page.says(page.locator(".jp-Notebook"), "in a kernel that is gone. Run the cell again")
+    assert not page.get_by_text("Error displaying widget").count()
+    assert not page.locator(".sol-practice").count()
+    page.evaluate(RUN_FIRST, "from lightspeed_course import")
+    page.evaluate(RUN_FIRST, 'ask("')
+    page.locator(".sol-practice").first.wait_for()
+    # JupyterLab logs the requests of its own that the restart cancelled.
+    page.errors[:] = [text for text in page.errors if "Canceled future" not in text]
+
+
+RUN_FIRST = """async (start) => {
+    const notebook = window.jupyterapp.shell.currentWidget.content;
+    notebook.activeCellIndex = notebook.widgets.findIndex(({model}) => model.type === 'code' &&
+        model.sharedModel.source.split('\\n').some((line) => line.startsWith(start)));
+    await notebook.scrollToItem(notebook.activeCellIndex);
+    await window.jupyterapp.commands.execute('notebook:run-cell');
+}"""

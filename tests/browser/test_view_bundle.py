@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lightspeed_course import show
-from lightspeed_course.show.layout import lay_out
+import lightspeed_show as show
+from lightspeed_show.layout import lay_out
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "explorers"))
 from test_show import CHARTS, explorer
@@ -300,3 +300,12 @@ def test_dark_theme_keeps_texts_readable(opened):
     for light in ("true", "false"):
         page.evaluate("(light) => (document.body.dataset.jpThemeLight = light)", light)
         assert min(page.evaluate(contrast)) >= 4.5
+
+
+def test_a_kernel_that_jupyter_knows_to_be_gone_is_reported_at_once(opened):
+    """Jupyter's own way to send then throws."""
+    page = opened(drawn(next(iter(CHARTS.values()))()))
+    page.evaluate("() => { sent.push = () => { throw new Error('Cannot send'); }; }")
+    page.locator("input[type=range]").first.press("ArrowRight")
+    page.get_by_text("If it was restarted, run this cell again").wait_for(timeout=2000)
+    assert page.failures == []

@@ -2,8 +2,8 @@
 
 import html.parser
 
-from lightspeed_class.grading.grade import Graded, Score
-from lightspeed_class.intake.notebooks import Assignment
+from lightspeed_class.notebooks import Assignment
+from lightspeed_class.score import Graded, Score
 from lightspeed_course.practice.check import diagnose
 from lightspeed_course.practice.questions import question
 from lightspeed_course.workspace import course_root

@@ -14,12 +14,13 @@ import yaml
 from cases import ANSWERS, ASSIGNMENT, QUESTIONS, STUBS, exercises, right
 from cases import notebook as packed
 
-from lightspeed_class.class_folder import CourseError, new
+from lightspeed_class.class_folder import ClassError, new
 from lightspeed_class.grading import autograder
-from lightspeed_class.grading.grade import BY_HAND, Graded, Score, grade
+from lightspeed_class.grading.grade import grade
 from lightspeed_class.handout.autograder import github, gradescope
-from lightspeed_class.intake.notebooks import Assignment
-from lightspeed_class.intake.prose import Prose
+from lightspeed_class.notebooks import Assignment
+from lightspeed_class.prose import Prose
+from lightspeed_class.score import BY_HAND, Graded, Score
 from lightspeed_cli import main
 
 NAME = ASSIGNMENT.name
@@ -58,6 +59,7 @@ def who(root, *mails):
     (root / "submission_metadata.json").write_text(json.dumps(metadata))
 
 
+@pytest.mark.usefixtures("sandboxed")
 @pytest.mark.slow
 def test_run_autograder_gives_the_scores_of_grade(book, tmp_path):
     path, root = tmp_path / "auto.zip", tmp_path / "autograder"
@@ -166,6 +168,7 @@ def test_prose_is_no_part_of_what_an_autograder_says():
     )
 
 
+@pytest.mark.usefixtures("sandboxed")
 @pytest.mark.slow
 def test_github_gets_a_workflow_that_calls_the_same_grader(book, tmp_path):
     released = tmp_path / "released.ipynb"
@@ -200,13 +203,13 @@ def test_github_gets_a_workflow_that_calls_the_same_grader(book, tmp_path):
             ["bash", "-c", f"{sys.executable} {words}"], cwd=folder, env=env, capture_output=True
         )
         assert done.returncode == status, (words, done.stderr)
-    with pytest.raises(CourseError, match="is not empty"):
+    with pytest.raises(ClassError, match="is not empty"):
         github(book, NAME, released, folder)
     book.add_assignment(Assignment(NAME, ASSIGNMENT.cells, {asked[0]: 0.5}), seeded=False)
-    with pytest.raises(CourseError, match="whole points"):
+    with pytest.raises(ClassError, match="whole points"):
         github(book, NAME, released, tmp_path / "other")
     book.add_assignment(ASSIGNMENT, seeded=True)
-    with pytest.raises(CourseError, match="variants = false"):
+    with pytest.raises(ClassError, match="variants = false"):
         github(book, NAME, released, tmp_path / "other")
 
 

@@ -13,8 +13,8 @@ from lightspeed_class.canvas import client
 from lightspeed_class.canvas.client import connect
 from lightspeed_class.canvas.pull import pull
 from lightspeed_class.canvas.push import alone
-from lightspeed_class.class_folder import Course, CourseError
-from lightspeed_class.intake.notebooks import Assignment
+from lightspeed_class.class_folder import ClassError, ClassFolder
+from lightspeed_class.notebooks import Assignment
 from lightspeed_class.reports.results import outcomes
 from lightspeed_cli import main
 
@@ -411,7 +411,7 @@ def test_the_token_comes_from_the_environment_or_a_file_of_ones_own(course, canv
         return {"url": canvas.url, "course": COURSE, **more}
 
     def course_with(**kept):
-        return Course(course.root, "c", True, "full", {}, canvas=kept)
+        return ClassFolder(course.root, "c", True, "full", {}, canvas=kept)
 
     file = course.root / "token"
     file.write_text(f"{TOKEN}\n")
@@ -434,10 +434,10 @@ def test_the_token_comes_from_the_environment_or_a_file_of_ones_own(course, canv
         ({"course": 1}, "has no url"),
         (settings(assignments={NAME: "x"}), "expected its number"),
     ):
-        with pytest.raises(CourseError, match=words):
+        with pytest.raises(ClassError, match=words):
             connect(course_with(**kept))
     monkeypatch.setenv(client.TOKEN, "two words")
-    with pytest.raises(CourseError, match="is no token") as told:
+    with pytest.raises(ClassError, match="is no token") as told:
         connect(course_with(**settings()))
     assert "two words" not in str(told.value)
 
@@ -446,9 +446,9 @@ def test_a_list_does_not_lead_elsewhere(course, canvas):
     """A Link header is Canvas's; the token goes nowhere else, even where it says so."""
     kept = {"url": canvas.url, "course": COURSE}
     canvas._page = lambda *args: (200, [], {"Link": f'<{canvas.store_url}/kept/1>; rel="next"'})
-    with connect(Course(course.root, "c", True, "full", {}, canvas=kept)) as open_:
-        with pytest.raises(CourseError, match="another host"):
+    with connect(ClassFolder(course.root, "c", True, "full", {}, canvas=kept)) as open_:
+        with pytest.raises(ClassError, match="another host"):
             list(open_.pages(f"/api/v1/courses/{COURSE}/users"))
-        with pytest.raises(CourseError, match="no number of 03"):
+        with pytest.raises(ClassError, match="no number of 03"):
             pull(open_, course, None, "03")
     assert not canvas.leaks

@@ -19,8 +19,8 @@ from pathlib import Path
 import pytest
 from scored import OUT_OF
 
-from lightspeed_class.class_folder import Course
-from lightspeed_class.gradebook import Gradebook
+from lightspeed_class.class_folder import ClassFolder
+from lightspeed_class.gradebook.book import Gradebook
 from lightspeed_cli import main
 from lightspeed_course.practice.questions import question
 
@@ -341,7 +341,7 @@ def test_without_bubblewrap_it_refuses_and_the_other_way_is_recorded(folder, tmp
         [*command, "grade", "02", "--not-isolated"], env=bare, capture_output=True, text=True
     )
     assert graded.returncode == 0 and "NOT ISOLATED" in graded.stdout
-    with Course.find(folder).book() as book:
+    with ClassFolder.find(folder).book() as book:
         assert {
             r.grading.graded.record["isolation"] for r in book.results("02_roofline") if r.grading
         } == {"not isolated"}
@@ -406,6 +406,7 @@ def home():
     shutil.rmtree(path)
 
 
+@pytest.mark.usefixtures("sandboxed")
 @pytest.mark.slow
 def test_an_ordinary_user_can_grade(home):
     """Where this runs as root: as a user without rights, to whom the interpreter is shown if it

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from scored import Page, answer, assignment_of, graded, right, times, wrong
 
-from lightspeed_class.gradebook import Gradebook
+from lightspeed_class.gradebook.book import Gradebook
 from lightspeed_class.grading.grade import refused
 from lightspeed_class.handout.release import notebook_for
-from lightspeed_class.intake.notebooks import Assignment
+from lightspeed_class.notebooks import Assignment
 from lightspeed_class.reports.class_report import (
     FEWEST,
     Answer,

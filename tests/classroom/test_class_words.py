@@ -11,9 +11,9 @@ import pytest
 from scored import OUT_OF, graded, right, wrong
 from test_class_cli import ROSTER, AtOnce
 
-from lightspeed_class.gradebook import Gradebook
+from lightspeed_class.gradebook.book import Gradebook
 from lightspeed_class.grading import batch
-from lightspeed_class.intake.lateness import late
+from lightspeed_class.lateness import late
 from lightspeed_cli import main
 from lightspeed_cli.argument_types import when
 

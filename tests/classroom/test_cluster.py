@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from cases import ASSIGNMENT, QUESTIONS, code, idle, notebook, right
 
-from lightspeed_class.gradebook import Gradebook
+from lightspeed_class.gradebook.book import Gradebook
 from lightspeed_class.grading import cluster
 from lightspeed_class.grading.batch import grade_all
 from lightspeed_class.grading.cluster import NoCluster, about, connected, unfit

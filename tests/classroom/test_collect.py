@@ -19,14 +19,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lightspeed_class import class_folder as courses
-from lightspeed_class.class_folder import CourseError
+from lightspeed_class.class_folder import ClassError
 from lightspeed_class.handout.release import notebook_for
 from lightspeed_class.intake import kept_files, unpack
 from lightspeed_class.intake.collect import collect
 from lightspeed_class.intake.kept_files import put_aside
-from lightspeed_class.intake.lateness import late
-from lightspeed_class.intake.notebooks import LARGEST, Assignment
 from lightspeed_class.intake.origins import Origins, remarks, told_student
+from lightspeed_class.lateness import late
+from lightspeed_class.notebooks import LARGEST, Assignment
 from lightspeed_class.reports.feedback import write_feedback
 
 NAME = "02_roofline"
@@ -337,7 +337,7 @@ def test_the_roster_grows_and_the_unknown_are_found(course, book, tmp_path):
     ("who", "words"), [("nobody", "is not on the roster"), ("Dan Ng", "could be dan or dan2")]
 )
 def test_as_somebody_who_is_not_one_person(course, book, tmp_path, who, words):
-    with pytest.raises(CourseError, match=words):
+    with pytest.raises(ClassError, match=words):
         collect(course, book, NAME, [folder(tmp_path / "in", {"x.ipynb": notebook(1)})], who)
 
 
@@ -874,10 +874,10 @@ def test_what_is_no_file_in_a_folder(course, book, tmp_path):
 
 
 def test_what_cannot_be_collected_at_all(course, book, tmp_path):
-    with pytest.raises(CourseError, match="there is no file or folder"):
+    with pytest.raises(ClassError, match="there is no file or folder"):
         collect(course, book, NAME, [tmp_path / "nowhere"])
-    with pytest.raises(CourseError, match="was not released; there are 02_roofline"):
+    with pytest.raises(ClassError, match="was not released; there are 02_roofline"):
         collect(course, book, "03", [tmp_path])
     (tmp_path / "x.csv").write_text("a,b\n")
-    with pytest.raises(CourseError, match="no grading worksheet"):
+    with pytest.raises(ClassError, match="no grading worksheet"):
         collect(course, book, NAME, [tmp_path / "x.csv"])

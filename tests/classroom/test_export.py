@@ -9,7 +9,7 @@ import pytest
 from scored import assignment_of, graded, right, wrong
 
 from lightspeed_class import class_folder
-from lightspeed_class.gradebook import Gradebook
+from lightspeed_class.gradebook.book import Gradebook
 from lightspeed_class.reports.export import KINDS, Incomplete, cell, export_csv, identifier
 from lightspeed_class.sample_class import roster
 

@@ -14,9 +14,9 @@ import pytest
 from cases import QUESTIONS, call, code, notebook
 from test_gradebook import children, wait_until_gone
 
-from lightspeed_class.gradebook import Gradebook
+from lightspeed_class.gradebook.book import Gradebook
 from lightspeed_class.grading.sandbox import FIRST_UID
-from lightspeed_class.intake.notebooks import Assignment
+from lightspeed_class.notebooks import Assignment
 
 COUNT, KILLS = 200, 10
 ASSIGNMENT = Assignment("short", {"word": ((QUESTIONS["word"], "answer"),)})
@@ -27,7 +27,7 @@ def told(*_):
     print("one", flush=True)
     sys.stdin.readline()
 from lightspeed_class.grading.batch import grade_all
-from lightspeed_class.gradebook import Gradebook
+from lightspeed_class.gradebook.book import Gradebook
 if __name__ == "__main__":
     with Gradebook(sys.argv[1]) as book:
         tally = grade_all(book, "short", progress=told)
@@ -120,6 +120,7 @@ def owners():
     return found
 
 
+@pytest.mark.usefixtures("sandboxed")
 @pytest.mark.slow
 def test_killed_ten_times(tmp_path):
     rng, had = random.Random(2), []

@@ -10,14 +10,15 @@ import pytest
 from scored import RECORD, Page, assignment_of, graded, right, wrong
 
 from lightspeed_class import class_folder
-from lightspeed_class.gradebook import Gradebook
-from lightspeed_class.grading.grade import Score, refused
+from lightspeed_class.gradebook.book import Gradebook
+from lightspeed_class.grading.grade import refused
 from lightspeed_class.grading.hidden_inputs import hidden
-from lightspeed_class.intake.notebooks import Assignment
+from lightspeed_class.notebooks import Assignment
 from lightspeed_class.reports.canvas_feedback import write_canvas_zip
 from lightspeed_class.reports.feedback import to_html, write_feedback
 from lightspeed_class.reports.moodle_feedback import write_moodle_zip
 from lightspeed_class.reports.results import outcomes
+from lightspeed_class.score import Score
 from lightspeed_course.practice.amounts import amount
 from lightspeed_course.practice.questions import question
 

@@ -13,8 +13,8 @@ import pytest
 from scored import OUT_OF, Page, assignment_of, graded, right
 from test_class_cli import ROSTER, AtOnce, answered
 
-from lightspeed_class.class_folder import Course, CourseError
-from lightspeed_class.gradebook import Gradebook
+from lightspeed_class.class_folder import ClassError, ClassFolder
+from lightspeed_class.gradebook.book import Gradebook
 from lightspeed_class.grading import batch
 from lightspeed_class.reports.class_report import opening, statistics
 from lightspeed_class.reports.export import Outdated, export_csv
@@ -330,7 +330,7 @@ def test_left_maybe_is_refused(tmp_path):
     with Gradebook(tmp_path / "book") as book:
         (tmp_path / "r.csv").write_text("id,name,left\nada,Ada,\nbob,Bob,maybe\n")
         with pytest.raises(
-            CourseError, match="line 3: left is 'maybe' for Bob, which is neither yes nor no"
+            ClassError, match="line 3: left is 'maybe' for Bob, which is neither yes nor no"
         ):
             add_roster(book, tmp_path / "r.csv")
         assert book.students() == []
@@ -347,8 +347,8 @@ def test_a_gradebook_that_has_gone_is_not_made_anew(folder, say):
         )
         assert out.count("\n") == 1 + (verb[0] == "new") and not Path("gradebook.sqlite").exists()
     Path("gradebook.sqlite").touch()
-    with pytest.raises(CourseError, match="missing or empty"):
-        Course.find(folder).book()
+    with pytest.raises(ClassError, match="missing or empty"):
+        ClassFolder.find(folder).book()
     shutil.move("backup", "gradebook.sqlite")
     assert "3 students, 1 assignment" in say("status")
     Path("gradebook.sqlite").unlink()

@@ -16,16 +16,16 @@ from pathlib import Path
 import pytest
 from cases import ASSIGNMENT, QUESTIONS, right
 
-from lightspeed_class.gradebook import Gradebook
-from lightspeed_class.gradebook_schema import MIGRATIONS, Newer
+from lightspeed_class.gradebook.book import Gradebook
+from lightspeed_class.gradebook.schema import MIGRATIONS, Newer
 from lightspeed_class.grading import batch
 from lightspeed_class.grading.batch import grade_all, replay
-from lightspeed_class.grading.grade import Graded, Score
+from lightspeed_class.score import Graded, Score
 
 GRADE = """
 import sys
 from lightspeed_class.grading.batch import grade_all
-from lightspeed_class.gradebook import Gradebook
+from lightspeed_class.gradebook.book import Gradebook
 if __name__ == "__main__":
     with Gradebook(sys.argv[1]) as book:
         print(grade_all(book, "hostile", progress=lambda *_: print("one", flush=True)).failed, flush=True)
@@ -151,7 +151,7 @@ def test_the_secret_is_made_once_and_a_newer_file_is_refused(book, tmp_path):
 
 def test_a_migration_that_fails_changes_nothing(book, monkeypatch):
     monkeypatch.setattr(
-        "lightspeed_class.gradebook_file.MIGRATIONS",
+        "lightspeed_class.gradebook.file.MIGRATIONS",
         (*MIGRATIONS, "CREATE TABLE more (x);\nCREATE TABLE more (x);"),
     )
     with pytest.raises(sqlite3.OperationalError):
@@ -211,6 +211,7 @@ def test_replay_gives_the_same(book):
     assert same and not differ and before.scores == after.scores and before.points == 4
 
 
+@pytest.mark.usefixtures("sandboxed")
 @pytest.mark.slow
 def test_killed_at_any_moment_it_goes_on(tmp_path):
     count, rng = 16, random.Random(5)

@@ -1,6 +1,7 @@
 """Grading finds answers by id, judges values alone, and its record says how a score came about."""
 
 import dataclasses
+import inspect
 import json
 import math
 from pathlib import Path
@@ -15,7 +16,7 @@ from lightspeed_class.grading.decode import decode
 from lightspeed_class.grading.grade import grade
 from lightspeed_class.grading.hidden_inputs import hidden
 from lightspeed_class.grading.sandbox import Limits, NoSandbox
-from lightspeed_class.intake.notebooks import Assignment
+from lightspeed_class.notebooks import Assignment
 from lightspeed_course.practice.check import diagnose
 from lightspeed_course.practice.questions import bank, question, topics
 
@@ -149,13 +150,12 @@ def test_a_message_never_tells_a_hidden_input():
 
 
 def test_without_bubblewrap_it_refuses_with_a_hint(monkeypatch):
-    sandbox.available.cache_clear()
+    monkeypatch.setattr(sandbox, "available", inspect.unwrap(sandbox.available))
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(NoSandbox, match="apt install bubblewrap"):
         grade(right(), ASSIGNMENT)
     graded = grade(right(), ASSIGNMENT, isolated=False)
     assert graded.record["isolation"] == "not isolated" and graded.points == 4
-    sandbox.available.cache_clear()
 
 
 def test_a_sandbox_that_does_not_start_costs_no_points(monkeypatch):

@@ -11,12 +11,12 @@ import pytest
 from scored import Page, assignment_of, graded, right, wrong
 from test_marking_desk import NAME, Browser, code, desk, notebook  # noqa: F401
 
-from lightspeed_class.class_folder import Course, CourseError, new
-from lightspeed_class.desk import cards
-from lightspeed_class.gradebook import Gradebook
+from lightspeed_class.class_folder import ClassError, ClassFolder, new
+from lightspeed_class.gradebook.book import Gradebook
 from lightspeed_class.handout.release import notebook_for
 from lightspeed_class.intake.collect import collect
 from lightspeed_class.intake.origins import Origins, remarks
+from lightspeed_class.marking_desk import cards
 from lightspeed_class.reports.class_report import statistics
 from lightspeed_class.reports.export import export_csv
 from lightspeed_class.reports.feedback import write_feedback
@@ -239,8 +239,8 @@ def test_verbs_and_slips(tmp_path, capsys, monkeypatch):
         assert status == 2 and told in out
     (course.root / "class.toml").write_text(f'alone = ["{NAME}"]')
     assert say("status")[0] == 0
-    with Course.find(course.root).book() as book:
+    with ClassFolder.find(course.root).book() as book:
         assert book.teams(NAME)["ada"] == ("ada",)
-    with pytest.raises(CourseError):
+    with pytest.raises(ClassError):
         (course.root / "class.toml").write_text("alone = [3]")
-        Course.find(course.root)
+        ClassFolder.find(course.root)

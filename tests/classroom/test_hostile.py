@@ -14,11 +14,11 @@ from unittest import mock
 import pytest
 from cases import ASSIGNMENT, CASES, QUESTIONS, canary_case
 
-from lightspeed_class.gradebook import Gradebook
+from lightspeed_class.gradebook.book import Gradebook
 from lightspeed_class.grading import forkserver, sandbox
 from lightspeed_class.grading.grade import grade, refused
 from lightspeed_class.grading.sandbox import FIRST_UID
-from lightspeed_class.intake.notebooks import Refused, read
+from lightspeed_class.notebooks import Refused, read
 
 pytestmark = pytest.mark.slow
 

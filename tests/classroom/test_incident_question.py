@@ -7,18 +7,19 @@ import json
 import pytest
 from scored import Page
 
-from lightspeed_class.class_folder import Course, new
+from lightspeed_class.class_folder import ClassFolder, new
 from lightspeed_class.grading.batch import grade_all
 from lightspeed_class.grading.grade import grade, repriced
 from lightspeed_class.handout.release import notebook_for
-from lightspeed_class.intake.notebooks import Assignment
+from lightspeed_class.notebooks import Assignment
 from lightspeed_class.posed import posed
 from lightspeed_class.reports.class_report import statistics
 from lightspeed_class.reports.feedback import write_feedback
 from lightspeed_cli.main import main
 from lightspeed_course import check
-from lightspeed_course.incidents import exercise, policy
+from lightspeed_course.incidents import policy
 from lightspeed_course.incidents.score import score
+from lightspeed_course.practice import incident_question as exercise
 from lightspeed_course.practice.questions import UnknownQuestion, question
 
 ID, SECRET = "incident.training", "of the class"
@@ -177,7 +178,7 @@ def test_the_student_cannot_reach_the_truth_from_inside(path):
     spy = """\
 import sys, importlib
 found = []
-for name in ("incidents.incident", "incidents.exercise", "practice.questions"):
+for name in ("incidents.incident", "practice.incident_question", "practice.questions"):
     try:
         found.append(importlib.import_module(f"lightspeed_course.{name}"))
     except ImportError:
@@ -193,7 +194,7 @@ assert not found, "Breach"
 def test_from_release_to_feedback(course, path):
     folder = course.root
     assert main(["class", "release", str(path), "--class", str(folder)]) == 0
-    with Course.find(folder).book() as book:
+    with ClassFolder.find(folder).book() as book:
         for student, seed in ((s.id, s.seed) for s in book.students()):
             truth = posed(ID, seed, book.secret)
             file = folder / "released" / NAME / "v1" / student / f"{NAME}.ipynb"

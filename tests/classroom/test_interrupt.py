@@ -76,6 +76,7 @@ def running(run, what):
         time.sleep(0.02)
 
 
+@pytest.mark.usefixtures("sandboxed")
 @pytest.mark.parametrize(
     ("words", "student"),
     [
@@ -113,6 +114,7 @@ def test_an_interrupt_waits_though_another_thread_takes_it():
     assert done == ["to the end"]
 
 
+@pytest.mark.usefixtures("sandboxed")
 def test_while_the_workers_start(start):
     run = start("grade", "hostile")
     had = running(run, "spawn_main")
@@ -122,6 +124,7 @@ def test_while_the_workers_start(start):
     wait_until_gone(had)
 
 
+@pytest.mark.usefixtures("sandboxed")
 def test_a_second_one_does_not_wait(start):
     run = start("grade", "hostile", program=("-c", STUBBORN))
     assert run.stderr.readline().startswith("graded 1 of 7")

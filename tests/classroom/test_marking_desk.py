@@ -19,13 +19,14 @@ from tornado.httpserver import HTTPServer
 from tornado.netutil import bind_sockets
 
 from lightspeed_class.class_folder import new
-from lightspeed_class.desk import cards
-from lightspeed_class.desk.request import HERE, POLICY
-from lightspeed_class.desk.server import Desk
-from lightspeed_class.gradebook import Gradebook
-from lightspeed_class.gradebook_schema import Changed
-from lightspeed_class.grading.grade import UNREACHED, Graded, Score
+from lightspeed_class.gradebook.book import Gradebook
+from lightspeed_class.gradebook.schema import Changed
+from lightspeed_class.grading.grade import UNREACHED
+from lightspeed_class.marking_desk import cards
+from lightspeed_class.marking_desk.request import HERE, POLICY
+from lightspeed_class.marking_desk.server import Desk
 from lightspeed_class.reports.feedback import write_feedback
+from lightspeed_class.score import Graded, Score
 from lightspeed_cli import main
 
 RIDGE, WORD = "roofline.ridge", "roofline.what_shortens_it"

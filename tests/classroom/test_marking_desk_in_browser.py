@@ -10,7 +10,7 @@ import pytest
 from scored import right, wrong
 from test_marking_desk import ASSIGNMENT, HOSTILE, NAME, PIXEL, RIDGE, WORD, code, hand_in, prose
 
-from lightspeed_class.class_folder import Course, new
+from lightspeed_class.class_folder import ClassFolder, new
 
 PATIENCE = 60_000  # ms
 DRAWN = (
@@ -28,7 +28,7 @@ def folder(tmp_path):
         {"output_type": "display_data", "data": {"text/html": HOSTILE, "text/plain": "plain"}},
         {"output_type": "display_data", "data": {"image/svg+xml": DRAWN}},
     ]  # fmt: skip
-    with Course.find(folder).book() as book:
+    with ClassFolder.find(folder).book() as book:
         book.add_assignment(ASSIGNMENT, seeded=False)
         for student, name in (("ada", "Ada"), ("mal", HOSTILE)):
             book.add_student(student, name)
@@ -120,7 +120,7 @@ def test_two_graders_mark_by_keyboard_what_hostile_students_wrote(graders, folde
     finn.get_by_text("The whole notebook").click()
     finn.get_by_role("heading", name="Notebook").wait_for()
     assert finn.evaluate("document.title !== 'owned' && !document.querySelector('pre *')")
-    with Course.find(folder).book() as book:
+    with ClassFolder.find(folder).book() as book:
         kept = [(m.student, m.items, m.by, bool(m.undoes)) for m in book.manual(NAME)]
         assert {r.student.id: r.points for r in book.results(NAME)} == {"ada": 1.5, "mal": 1.5}
     assert kept == [

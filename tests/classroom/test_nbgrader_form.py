@@ -10,9 +10,10 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from lightspeed_authoring.notebooks import BuildError
+from lightspeed_authoring.solved import solved
 from lightspeed_class.handout.nbgrader import export_nbgrader
-from lightspeed_class.intake.notebooks import Assignment
-from lightspeed_course.authoring.notebooks import BuildError
+from lightspeed_class.notebooks import Assignment
 from lightspeed_course.practice.questions import question
 
 ROOT = Path(__file__).parents[2]
@@ -53,7 +54,7 @@ def broken_rules(notebook):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_form(name, tmp_path):
-    path = export_nbgrader(name, tmp_path)
+    path = export_nbgrader(solved(name), tmp_path)
     notebook = json.loads(path.read_text())
     nbformat.validate(notebook)
     assert path == tmp_path / f"source/{name}/{name}.ipynb" and list(broken_rules(notebook)) == []
@@ -82,7 +83,7 @@ def test_the_form(name, tmp_path):
 
 
 def test_the_rules_are_not_vacuous(tmp_path):
-    notebook = json.loads(export_nbgrader("02_roofline", tmp_path).read_text())
+    notebook = json.loads(export_nbgrader(solved("02_roofline"), tmp_path).read_text())
     graded = next(cell for cell in notebook["cells"] if cell["metadata"]["nbgrader"]["grade"])
     for rule, change in (
         ("points", {"points": -1}),
@@ -97,14 +98,14 @@ def test_the_rules_are_not_vacuous(tmp_path):
 
 def test_it_asks_what_the_exercise_asks(tmp_path):
     points = {"roofline.ridge": 3, "roofline.relu_share": 0.5}
-    exported = Assignment.of(export_nbgrader("02", tmp_path, points), points)
+    exported = Assignment.of(export_nbgrader(solved("02"), tmp_path, points), points)
     exercise = Assignment.of(ROOT / "exercises/02_roofline.ipynb", points)
     assert exported.points == exercise.points and exported.functions == exercise.functions
 
 
 def test_hidden_inputs_are_drawn_afresh_or_as_asked(tmp_path):
     texts = [
-        export_nbgrader("02_roofline", tmp_path / str(n), secret=secret).read_text()
+        export_nbgrader(solved("02_roofline"), tmp_path / str(n), secret=secret).read_text()
         for n, secret in enumerate((None, None, "mine", "mine"))
     ]
     assert texts[0] != texts[1] and texts[2] == texts[3] and '\\"mine\\"' in texts[2]
@@ -112,11 +113,11 @@ def test_hidden_inputs_are_drawn_afresh_or_as_asked(tmp_path):
 
 def test_nothing_is_written_over(tmp_path):
     (tmp_path / "nbgrader_config.py").write_text("# mine")
-    path = export_nbgrader("02_roofline", tmp_path)
+    path = export_nbgrader(solved("02_roofline"), tmp_path)
     path.write_text("mine")
     with pytest.raises(FileExistsError):
-        export_nbgrader("02_roofline", tmp_path)
-    export_nbgrader("03", tmp_path)
+        export_nbgrader(solved("02_roofline"), tmp_path)
+    export_nbgrader(solved("03"), tmp_path)
     assert path.read_text() == "mine" and (tmp_path / "nbgrader_config.py").read_text() == "# mine"
     with pytest.raises(BuildError, match=r"there are .*02_roofline"):
-        export_nbgrader("nothing", tmp_path)
+        export_nbgrader(solved("nothing"), tmp_path)

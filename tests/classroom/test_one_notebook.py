@@ -9,7 +9,7 @@ import re
 import pytest
 from scored import ROOFLINE, right
 
-from lightspeed_class.class_folder import Course, CourseError
+from lightspeed_class.class_folder import ClassError, ClassFolder
 from lightspeed_class.grading.grade import grade
 from lightspeed_class.handout.incident_notebook import write as write_incident
 from lightspeed_class.handout.prose_notebook import write as write_prose
@@ -190,12 +190,12 @@ def test_who_hands_in_together_is_graded_by_the_id_of_any_of_them(course, book):
 
 def test_what_cannot_be_one_notebook_says_so(course, book):
     path = write_incident(course, "training")
-    with pytest.raises(CourseError, match="without --one-notebook"):
+    with pytest.raises(ClassError, match="without --one-notebook"):
         release(course, book, str(path), one=True)
     settings = course.root / "class.toml"
     settings.write_text(settings.read_text().replace("variants = true", "variants = false"))
-    with pytest.raises(CourseError, match="anyway"):
-        release(Course.find(course.root), book, NAME, one=True)
+    with pytest.raises(ClassError, match="anyway"):
+        release(ClassFolder.find(course.root), book, NAME, one=True)
 
 
 def test_prose_and_functions_are_asked_as_ever(course, book):

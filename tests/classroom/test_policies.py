@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from scored import Page, assignment_of, graded, right
 
-from lightspeed_class.class_folder import Course, CourseError, new
-from lightspeed_class.gradebook import Gradebook
-from lightspeed_class.intake.lateness import Lateness, Rule, late, settle
+from lightspeed_class.class_folder import ClassError, ClassFolder, new
+from lightspeed_class.gradebook.book import Gradebook
+from lightspeed_class.lateness import Lateness, Rule, late, settle
 from lightspeed_class.reports.export import export_csv
 from lightspeed_class.reports.feedback import write_feedback
 from lightspeed_class.reports.results import outcomes
@@ -202,5 +202,5 @@ def test_a_roster_that_takes_somebody_out_is_in_the_history_too(book):
 def test_a_slip_in_the_rule_is_told(tmp_path, lines, told):
     new(tmp_path / "class")
     Path(tmp_path / "class" / "class.toml").write_text(lines)
-    with pytest.raises(CourseError, match=told.replace("?", r"\?")):
-        Course.find(tmp_path / "class")
+    with pytest.raises(ClassError, match=told.replace("?", r"\?")):
+        ClassFolder.find(tmp_path / "class")

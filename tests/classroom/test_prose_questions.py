@@ -11,18 +11,19 @@ from test_marking_desk import Browser, desk  # noqa: F401
 from test_marking_desk import code as code_cell
 from test_marking_desk import notebook as packed
 
-from lightspeed_class.class_folder import CourseError, new
-from lightspeed_class.desk import cards
-from lightspeed_class.gradebook import Gradebook
-from lightspeed_class.grading.grade import BY_HAND, Graded, Score, refused, repriced
+from lightspeed_class.class_folder import ClassError, new
+from lightspeed_class.gradebook.book import Gradebook
+from lightspeed_class.grading.grade import refused, repriced
 from lightspeed_class.handout.prose_notebook import BLANK, write
-from lightspeed_class.intake.notebooks import Assignment, all_cells
-from lightspeed_class.intake.prose import answer
+from lightspeed_class.marking_desk import cards
+from lightspeed_class.notebooks import Assignment, all_cells
+from lightspeed_class.prose import answer
 from lightspeed_class.reports.class_report import statistics
 from lightspeed_class.reports.class_report_page import to_html
 from lightspeed_class.reports.export import KINDS, Unmarked, export_csv
 from lightspeed_class.reports.feedback import write_feedback
 from lightspeed_class.reports.results import Outcome
+from lightspeed_class.score import BY_HAND, Graded, Score
 from lightspeed_cli import main
 
 NAME, WHY, RIDGE = "02_roofline", "prose.why", "roofline.ridge"  # the desk's fixture has this name
@@ -105,7 +106,7 @@ def test_an_answer_is_found_wherever_it_was_written(tmp_path):
 def test_a_slip_of_the_instructor_is_told(course, tmp_path, cells, told):
     path = tmp_path / "own.ipynb"
     path.write_bytes(packed(*cells, ASKS[2]))
-    with pytest.raises(CourseError, match=told):
+    with pytest.raises(ClassError, match=told):
         course.assignment(path)
 
 
@@ -201,7 +202,7 @@ def test_the_verb_writes_one_that_is_released_and_graded(tmp_path, capsys, monke
     assert say("roster")[0] == say(*asks)[0] == 0
     assert "exists" in say(*asks)[1]
     assert say("prose", "Why So", "x")[0] == 2 and say("prose", "why", " ")[0] == 2
-    with pytest.raises(CourseError, match="has the cells prose-why-slower"):
+    with pytest.raises(ClassError, match="has the cells prose-why-slower"):
         write(course, "why_slower", "Again?", "prose_why_slower.ipynb")
     both = write(course, "and_then", "What then?", "prose_why_slower.ipynb")
     name = both.stem

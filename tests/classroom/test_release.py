@@ -11,10 +11,10 @@ import pytest
 from scored import OUT_OF, ROOFLINE
 
 from lightspeed_class import class_folder as courses
-from lightspeed_class.class_folder import Course, CourseError
+from lightspeed_class.class_folder import ClassError, ClassFolder
 from lightspeed_class.handout import release as releases
 from lightspeed_class.handout.release import ABOUT, REVEALING, SETUP, find, notebook_for, release
-from lightspeed_class.intake.notebooks import Assignment
+from lightspeed_class.notebooks import Assignment
 from lightspeed_course.practice.questions import question
 from lightspeed_course.workspace import course_root
 
@@ -252,7 +252,7 @@ def test_the_same_numbers_for_all_if_the_class_wants_it(course, book):
     (course.root / "class.toml").write_text(
         'variants = false\n[points.02_roofline]\n"roofline.ridge" = 2.5\n'
     )
-    course = Course.find(course.root)
+    course = ClassFolder.find(course.root)
     release(course, book, "02")
     folder = course.released("02_roofline")
     assert [p.name for p in (folder / "v1").iterdir()] == ["02_roofline.ipynb"]
@@ -291,7 +291,7 @@ def test_the_same_numbers_for_all_if_the_class_wants_it(course, book):
     (str(course_root() / "README.md"), "there is no one assignment"),
 ])  # fmt: skip
 def test_what_is_no_assignment(name, words):
-    with pytest.raises(CourseError, match=re.escape(words)):
+    with pytest.raises(ClassError, match=re.escape(words)):
         find(name)
 
 
@@ -304,12 +304,12 @@ def test_the_names_of_an_assignment(name, tmp_path, monkeypatch):
 def test_solutions_are_not_released(tmp_path):
     (tmp_path / "solutions").mkdir()
     (tmp_path / "solutions" / "02.ipynb").write_bytes(ROOFLINE.read_bytes())
-    with pytest.raises(CourseError, match="solutions"):
+    with pytest.raises(ClassError, match="solutions"):
         find(str(tmp_path / "solutions" / "02.ipynb"))
 
 
 def test_nobody_to_release_to(course):
-    with course.book() as book, pytest.raises(CourseError, match="no students yet"):
+    with course.book() as book, pytest.raises(ClassError, match="no students yet"):
         release(course, book, "02")
 
 
@@ -323,8 +323,8 @@ def test_nobody_to_release_to(course):
 ])  # fmt: skip
 def test_a_class_toml_with_a_mistake(course, book, text, words):
     (course.root / "class.toml").write_text(text)
-    with pytest.raises(CourseError, match=re.escape(words)):
-        release(Course.find(course.root), book, "02")
+    with pytest.raises(ClassError, match=re.escape(words)):
+        release(ClassFolder.find(course.root), book, "02")
 
 
 @pytest.mark.parametrize(("text", "words"), [
@@ -338,14 +338,14 @@ def test_a_class_toml_with_a_mistake(course, book, text, words):
 ])  # fmt: skip
 def test_points_that_would_be_for_nothing(course, book, text, words, tmp_path):
     (course.root / "class.toml").write_text(text)
-    with pytest.raises(CourseError, match=re.escape(words)):
-        Course.find(course.root).check_points(book)
+    with pytest.raises(ClassError, match=re.escape(words)):
+        ClassFolder.find(course.root).check_points(book)
 
 
 def test_points_of_an_own_notebook(course, book, tmp_path):
     (tmp_path / "own.ipynb").write_bytes(ROOFLINE.read_bytes())
     (course.root / "class.toml").write_text('[points.own]\n"roofline.ridge" = 2')
-    course = Course.find(course.root)
+    course = ClassFolder.find(course.root)
     course.check_points(book, releasing="own")
     release(course, book, tmp_path / "own.ipynb")
     course.check_points(book)
@@ -359,7 +359,7 @@ def test_other_points_are_told_and_change_no_notebook(course, book):
     assert release(course, book, "02").repriced == ()
     before = of(course, "ada")
     (course.root / "class.toml").write_text('[points.02_roofline]\n"roofline.budget_batch" = 3')
-    course = Course.find(course.root)
+    course = ClassFolder.find(course.root)
     assert course.changed_points(book, "02_roofline")
     done = release(course, book, "02")
     assert (done.points, done.repriced, done.version, done.given) == (
@@ -407,7 +407,7 @@ def test_the_first_cell_says_what_is_needed(course, book, monkeypatch):
 
 def test_a_new_class_leaves_other_folders_alone(tmp_path):
     (tmp_path / "thesis.tex").write_text("years of work")
-    with pytest.raises(CourseError, match="not empty"):
+    with pytest.raises(ClassError, match="not empty"):
         courses.new(tmp_path)
     assert [p.name for p in tmp_path.iterdir()] == ["thesis.tex"]
     made = courses.new(tmp_path / 'a "quoted" name')
@@ -425,8 +425,8 @@ def test_a_new_class_leaves_other_folders_alone(tmp_path):
 def test_a_class_is_found_from_below(course, monkeypatch, tmp_path):
     (course.root / "released" / "x").mkdir(parents=True)
     monkeypatch.chdir(course.root / "released" / "x")
-    assert Course.find().root == course.root
+    assert ClassFolder.find().root == course.root
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(CourseError, match="--class DIR"):
-        Course.find()
-    assert Course.find(Path("class")).root == course.root
+    with pytest.raises(ClassError, match="--class DIR"):
+        ClassFolder.find()
+    assert ClassFolder.find(Path("class")).root == course.root

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightspeed_class.class_folder import CourseError
-from lightspeed_class.gradebook import Gradebook
+from lightspeed_class.class_folder import ClassError
+from lightspeed_class.gradebook.book import Gradebook
 from lightspeed_class.roster import add_roster, read_roster
 
 PLAIN = "id,name,email\nada,Ada Lovelace,ada@example.org\nbob,Bob Ross,bob.r@example.org\n"
@@ -144,7 +144,7 @@ def test_what_spreadsheets_make_of_it(book, file, encoded):
 def test_a_mistake_names_its_line_and_changes_nothing(book, file, text, line, words):
     add_roster(book, file("id,name,email\nada,Ada Lovelace,ada@example.org\n", "old.csv"))
     before = who(book)
-    with pytest.raises(CourseError, match=f"line {line}: ") as error:
+    with pytest.raises(ClassError, match=f"line {line}: ") as error:
         add_roster(book, file(text))
     assert words in str(error.value) and "\n" not in str(error.value)
     assert who(book) == before
@@ -206,13 +206,13 @@ def test_who_has_left_keeps_everything(book, file):
     [(b"PK\x03\x04...", "a spreadsheet, not CSV"), (b"id,name\n", "no students")],
 )
 def test_a_file_that_is_no_roster(file, content, words):
-    with pytest.raises(CourseError, match=words):
+    with pytest.raises(ClassError, match=words):
         read_roster(file(content))
 
 
 def test_one_row_cannot_be_two_students(book, file):
     add_roster(book, file(PLAIN))
-    with pytest.raises(CourseError, match=r"line 2: Ada has identifiers of two students: ada, bob"):
+    with pytest.raises(ClassError, match=r"line 2: Ada has identifiers of two students: ada, bob"):
         add_roster(book, file("id,name,email\nada,Ada,bob.r@example.org\n"))
 
 
@@ -223,5 +223,5 @@ def test_any_bytes_give_students_or_one_line(tmp_path_factory, content):
     try:
         entries, _, _ = read_roster(path)
         assert entries and all(e.id for e in entries)
-    except CourseError as error:
+    except ClassError as error:
         assert "\n" not in str(error).replace(str(path), "")

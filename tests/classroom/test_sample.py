@@ -14,10 +14,10 @@ import pytest
 from scored import OUT_OF, Page
 
 from lightspeed.units import Q
-from lightspeed_class.gradebook import Gradebook
+from lightspeed_class.gradebook.book import Gradebook
 from lightspeed_class.grading.batch import grade_all
 from lightspeed_class.grading.sandbox import Limits
-from lightspeed_class.intake.notebooks import Assignment, Refused, code_cells
+from lightspeed_class.notebooks import Assignment, Refused, code_cells
 from lightspeed_class.reports.class_report import opening, statistics
 from lightspeed_class.reports.class_report_page import write_report
 from lightspeed_class.reports.export import export_csv

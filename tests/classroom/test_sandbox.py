@@ -68,6 +68,7 @@ print(graded.points, graded.notes)
 """
 
 
+@pytest.mark.usefixtures("sandboxed")
 @pytest.mark.slow
 def test_a_course_that_lies_below_tmp_is_not_hidden_by_the_sandboxs_own():
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from test_collect import NAME, archive, fill, folder, kept, notebook
 
-from lightspeed_class.gradebook import Gradebook
-from lightspeed_class.gradebook_schema import MIGRATIONS
+from lightspeed_class.gradebook.book import Gradebook
+from lightspeed_class.gradebook.schema import MIGRATIONS
 from lightspeed_class.intake.collect import collect
 from lightspeed_class.intake.kept_files import put_aside
-from lightspeed_class.intake.lateness import late
 from lightspeed_class.intake.origins import remarks
+from lightspeed_class.lateness import late
 from lightspeed_class.reports.results import outcomes
 from lightspeed_cli import main
 
@@ -143,7 +143,7 @@ def test_a_time_from_elsewhere_is_not_replaced(course, book, tmp_path):
 
 
 def test_a_gradebook_of_the_first_schema_goes_on(tmp_path, monkeypatch):
-    monkeypatch.setattr("lightspeed_class.gradebook_file.MIGRATIONS", MIGRATIONS[:1])
+    monkeypatch.setattr("lightspeed_class.gradebook.file.MIGRATIONS", MIGRATIONS[:1])
     with Gradebook(tmp_path / "book") as book:
         fill(book)
     with sqlite3.connect(tmp_path / "book") as file:

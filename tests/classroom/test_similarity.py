@@ -6,7 +6,7 @@ import pytest
 from scored import assignment_of, graded, right
 from test_marking_desk import NAME, Browser, code, desk, notebook  # noqa: F401
 
-from lightspeed_class.gradebook import Gradebook
+from lightspeed_class.gradebook.book import Gradebook
 from lightspeed_class.intake.similarity import FEWEST, alike, statements
 from lightspeed_class.reports.class_report import statistics
 from lightspeed_class.sample_class import make_sample

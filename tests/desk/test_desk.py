@@ -13,7 +13,7 @@ import pytest
 from lightspeed_cli.main import main
 from lightspeed_cli.today import hold
 from lightspeed_course import ask, check, predict, reveal, today
-from lightspeed_course.practice import desk, store
+from lightspeed_course.practice import desk, progress, store
 from lightspeed_course.practice import memory as m
 from lightspeed_course.practice.questions import question
 
@@ -305,7 +305,23 @@ def test_the_command_lists(capsys):
     tried(RIDGE, False, START)
     assert main(["today"]) == 0
     shown = capsys.readouterr().out
-    assert f"Missed last time: {RIDGE}" in shown and "Next: numbers." in shown
+    assert f"Missed last time: {question(RIDGE).title}" in shown and "Next: DRAM over FMA" in shown
+    assert "_" not in shown, "titles, not ids"
+
+
+def test_progress_and_today_agree_on_what_is_due(capsys):
+    for at in (START, START + 400 * DAY):
+        due = desk.read().due(at)
+        assert sum(row["due"] for row in progress.summary(at)) == len(due)
+        assert desk.told(at)[1][0].startswith("Due: none.") == (not due)
+        tried(RIDGE, True, START)
+    assert due
+
+
+def test_titles_tell_questions_apart():
+    titles = {(q.chapter, q.title) for q in desk.catalogue().values()}
+    assert len(titles) == len(desk.catalogue())
+    assert question("numbers.dram_over_fma").title == "DRAM over FMA"
 
 
 def test_a_sitting_in_a_terminal(capsys, monkeypatch):
@@ -325,6 +341,34 @@ def test_a_sitting_in_a_terminal(capsys, monkeypatch):
     said = capsys.readouterr().out
     assert "Type an answer" in said and "Ctrl-D leaves" in said
     assert "It comes again at the end, with other numbers." in said and "*" not in said
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("q", ""),
+        ("quit", ""),
+        ("?", "skip leaves this question"),
+        ("help", "a number"),
+        ("Skip", ""),
+    ],
+)
+def test_a_word_of_command_is_no_answer(word, said, capsys, monkeypatch):
+    words, prompts = [word], []
+
+    def answer(_):
+        prompts.append(capsys.readouterr().out)
+        if words:
+            return words.pop()
+        raise EOFError
+
+    monkeypatch.setattr("builtins.input", answer)
+    hold(desk.Sitting(lambda: START))
+    assert not store.events() and len(prompts) == (1 if word in ("q", "quit") else 2)
+    if len(prompts) == 2:
+        first, second = (text.strip().split("\n") for text in prompts)
+        assert said in " ".join(second)
+        assert (first[-3:] != second[-3:]) == (word == "Skip"), "another question, or the same"
 
 
 def test_a_placement_test_in_a_terminal_says_what_it_found(capsys, monkeypatch):

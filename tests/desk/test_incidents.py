@@ -3,20 +3,23 @@ what was bought is never lost.
 """
 
 import functools
+import os
 import random
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
 from lightspeed_cli.main import main
 from lightspeed_course import incident
-from lightspeed_course.incidents import policy, session
+from lightspeed_course.incidents import policy, training
 from lightspeed_course.incidents.incident import CASES, NOTICED, UnknownChoice, incident_of
 from lightspeed_course.incidents.score import score
-from lightspeed_course.nccl_report.log import parse
+from lightspeed_course.practice import incident_session as session
 from lightspeed_course.practice import store
+from lightspeed_tools.nccl.log import parse
 
 
 @functools.cache
@@ -130,6 +133,25 @@ def test_the_score_sees_guesses_wrong_purchases_and_what_was_paid():
         score(case, ["clock"], cause, cause)
 
 
+def test_node_0_is_said_to_be_sound_and_is():
+    """A slow adapter of node 0 would be in every pair, and look like processes on the wrong socket:
+    a reader who named it would be as right as the room.
+    """
+    wrong_socket = named()["training: numa"]
+    pairs = wrong_socket.setting.measurement("pairs")
+    job = replace(wrong_socket.job, socket=1.0, adapter=(0, 0.5))
+    assert pairs.tell(job, pairs.read(job, random.Random(0))) == "all pairs are slow"
+    assert wrong_socket.findings["pairs"] == "all pairs are slow"
+    for cause in wrong_socket.setting.causes:
+        for n in range(40):
+            case = incident_of(f"sound {n}", wrong_socket.setting, cause)
+            assert training.SOUND in case.brief
+            faults = case.job.adapter, case.job.hot_node
+            assert all(node or share == 1 for node, share in faults)
+            rank, share = case.job.busy_gpu
+            assert share == 1 or rank >= training.PER_NODE
+
+
 def test_a_log_that_is_bought_is_one_of_nccl_tests():
     case = named()["training: slow_nic"]
     (report,) = parse(case.show("nccl"))
@@ -175,6 +197,29 @@ def test_the_command_goes_step_by_step(capsys):
     assert main(["incident", "7", "--cause", cause, "--fix", str(fix)]) == 0
     assert "100 of 100" in capsys.readouterr().out
     assert session.state(case).bought == tuple(best)
+
+
+FULL = """
+import resource, signal, sys
+from lightspeed_cli import main
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_what_a_full_disk_does_not_keep_is_an_error(tmp_path):
+    store.record("guess", "roofline.ridge", {"value": 1.0})
+    (tmp_path / "taken").write_text(store.dumps())
+    best, _ = policy.solve(incident_of(7))
+    for words in ("incident", "7", "--buy", best[0]), ("progress", "--take", tmp_path / "taken"):
+        done = subprocess.run(
+            [sys.executable, "-c", FULL, *words], capture_output=True, text=True, timeout=60,
+            env=os.environ | {"LIGHTSPEED_DATA": str(tmp_path / "full")},
+        )  # fmt: skip
+        assert done.returncode == 2 and "not being saved in" in done.stderr, done.stderr
+        assert done.stderr.endswith("Nothing of this was kept.\n") and "goes on" not in done.stderr
+        assert "taken in" not in done.stdout
 
 
 def test_step_by_step_by_hand_a_slip_costs_nothing(capsys, monkeypatch):

@@ -8,15 +8,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from lightspeed_course.evidence.chips import FORMATS
-from lightspeed_course.evidence.pairing import Judged, pairings
-from lightspeed_course.evidence.pairings import scaling
-from lightspeed_course.evidence.pairings.arrivals import blocks, variation
-from lightspeed_course.evidence.pairings.roofline import KINDS
-from lightspeed_course.evidence.report import furthest
-from lightspeed_course.evidence.residuals import judged, weigh
-from lightspeed_course.evidence.sets import Dataset, dataset, records
-from lightspeed_course.evidence.words import Words
+from lightspeed_models.evidence.chips import FORMATS
+from lightspeed_models.evidence.pairing import Judged, pairings
+from lightspeed_models.evidence.pairings import scaling
+from lightspeed_models.evidence.pairings.arrivals import blocks, variation
+from lightspeed_models.evidence.pairings.roofline import KINDS
+from lightspeed_models.evidence.report import furthest
+from lightspeed_models.evidence.residuals import judged, weigh
+from lightspeed_models.evidence.sets import Dataset, dataset, records
+from lightspeed_models.evidence.word_column import Words
 
 found = functools.cache(lambda key: weigh(pairings()[key]))
 
@@ -285,7 +285,7 @@ def test_the_command(tmp_path, capsys):
 
 @pytest.mark.slow
 def test_the_page_fetches_nothing_and_ranks_what_cannot_be_predicted():
-    from lightspeed_course.evidence.page import ranking, to_html
+    from lightspeed_models.evidence.page import ranking, to_html
 
     shown = [found(key) for key in ("little-serving", "mfu-6pd", "energy-token")]
     text = to_html(shown)

@@ -6,8 +6,8 @@ import pytest
 from lightspeed.catalog import find
 from lightspeed.collectives import busbw_factor
 from lightspeed.errors import BadArgument
-from lightspeed_course.evidence.peers import OPERATIONS, percentile
-from lightspeed_course.evidence.sets import dataset
+from lightspeed_models.evidence.peers import OPERATIONS, percentile
+from lightspeed_models.evidence.sets import dataset
 
 rows = dataset("nccl")
 NVLINK4 = ("h100_sxm", "h200_sxm")

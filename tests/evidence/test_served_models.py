@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from lightspeed_course.evidence.pairings import inference
-from lightspeed_course.evidence.pairings.collectives import size_of
-from lightspeed_course.evidence.residuals import weigh
-from lightspeed_course.evidence.sets import dataset
-from lightspeed_course.models.inference_step import engine
+from lightspeed_models.evidence.pairings import inference
+from lightspeed_models.evidence.pairings.collectives import size_of
+from lightspeed_models.evidence.residuals import weigh
+from lightspeed_models.evidence.sets import dataset
+from lightspeed_models.inference_step import engine
 
 
 @pytest.fixture(scope="module")

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from lightspeed.errors import BadArgument
-from lightspeed_course.evidence import sets
-from lightspeed_course.evidence.samplers.draw import packed
-from lightspeed_course.evidence.samplers.mlperf import trained
-from lightspeed_course.evidence.sets import checked, dataset, read_csv, records
-from lightspeed_course.evidence.words import Words
+from lightspeed_models.evidence import sets
+from lightspeed_models.evidence.samplers.draw import packed
+from lightspeed_models.evidence.samplers.mlperf import trained
+from lightspeed_models.evidence.sets import checked, dataset, read_csv, records
+from lightspeed_models.evidence.word_column import Words
 
 DATA = Path(sets.__file__).parent / "data"
 
@@ -25,7 +25,7 @@ def test_every_set_has_its_origin_its_file_and_its_reader():
         told = (record.title, record.repository, record.commit, record.place, record.licence)
         assert all((*told, record.attribution, record.row, record.sample)), key
         module, _, function = record.sampler.partition(".")
-        module = importlib.import_module(f"lightspeed_course.evidence.samplers.{module}")
+        module = importlib.import_module(f"lightspeed_models.evidence.samplers.{module}")
         assert callable(getattr(module, function)), key
     derived = {key for key, record in records().items() if "mlcommons" in record.repository}
     assert derived == {key for key, record in records().items() if record.unverified}

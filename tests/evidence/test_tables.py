@@ -4,9 +4,9 @@ import functools
 
 import numpy as np
 
-from lightspeed_course.evidence.pairings import megascale, megatron
-from lightspeed_course.evidence.residuals import judged, weigh
-from lightspeed_course.evidence.sets import Dataset, checked, dataset, read_csv, records, shipped
+from lightspeed_models.evidence.pairings import megascale, megatron
+from lightspeed_models.evidence.residuals import judged, weigh
+from lightspeed_models.evidence.sets import Dataset, checked, dataset, read_csv, records, shipped
 
 found = functools.cache(weigh)
 

@@ -5,7 +5,7 @@ slip.
 from lightspeed import roofline as r
 from lightspeed_course.practice.amounts import nice, powers_of_two
 from lightspeed_course.practice.questions import Misconception, Parameter, Question, register
-from lightspeed_course.show.format import si
+from lightspeed_show.format import si
 
 CHIPS = {"fast": ("the fast chip", 400e12, 2e12), "slow": ("the slow chip", 100e12, 1e12)}
 

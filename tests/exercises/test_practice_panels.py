@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import time
 
 import pytest
 from hypothesis import given
@@ -11,9 +12,9 @@ from hypothesis import strategies as st
 from lightspeed.units import Q
 from lightspeed_course import ask, calibration, cards, check, predict, reveal
 from lightspeed_course.practice import cards as d
-from lightspeed_course.practice import store
+from lightspeed_course.practice import desk, store
 from lightspeed_course.practice.predict import misses, summary
-from lightspeed_course.practice.questions import question
+from lightspeed_course.practice.questions import bank, question
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
@@ -144,7 +145,7 @@ def test_prediction_first_guess_counts_and_all_are_kept():
     assert repr(predict("sample.hop", 15)).startswith("**Recorded:** 15 µs")
     assert repr(predict("sample.hop", 1.5)).startswith("**Your first guess stays:** 15 µs")
     assert [e.detail["value"] for e in store.events("guess")] == [15, 1.5]
-    assert "1.0 decades too high, a factor of 10" in repr(reveal("sample.hop"))
+    assert "About ten times too high" in repr(reveal("sample.hop"))
     assert "1.5 µs" in repr(reveal("sample.hop"))
 
 
@@ -165,7 +166,7 @@ def test_a_guess_can_be_typed_into_the_box():
     asked.enter("150 ns")
     assert "<strong>Recorded:</strong>" in asked.reply.value
     assert asked.form.status.startswith("Recorded: 0.15 µs")
-    assert "1.0 decades too low" in repr(reveal("sample.hop"))
+    assert "About ten times too low" in repr(reveal("sample.hop"))
 
 
 @pytest.mark.parametrize("guess", [0, -1, math.nan, math.inf, Q(3, "GB"), None, True])
@@ -191,7 +192,7 @@ def test_reveal_asks_for_a_guess_first_but_stands_on_the_page_without_one():
         (1.5, "Right."),
         (1.6, "Right."),
         (1.66, "A little too high"),
-        (1.2e-3, "3.1 decades too low"),
+        (1.2e-3, "About a thousand times too low"),
     ],
 )
 def test_what_reveal_says(guess, said):
@@ -211,17 +212,14 @@ def test_calibration(capsys):
     predict("sample.hop", 1.5)
     assert calibration() is None
     said = capsys.readouterr().out
-    assert "hop: +1.0 decades; ridge: -2.0 decades" in said
+    assert "hop: about ten times too high; ridge: about a hundred times too low" in said
 
 
 def test_calibration_in_a_sentence():
-    assert (
-        summary([1.0])
-        == "Your prediction was off by a factor of 10 (1.0 decades), too high (1 of 1)."
-    )
+    assert summary([1.0]) == "Your prediction was off by a factor of 10, too high (1 of 1)."
     assert (
         summary([-1.0, -2.0, 0.0])
-        == "Your 3 predictions were typically off by a factor of 10 (1.0 decades), too low (2"
+        == "Your 3 predictions were typically off by a factor of 10, too low (2"
         " of 3)."
     )
     assert "equally often too high and too low" in summary([1.0, -1.0])
@@ -263,7 +261,9 @@ def test_a_drill_from_the_first_card_to_the_next_day():
     session.enter("")
     assert "Card 2 of 2" in session.prompt.value and session.reply.value == ""
     session.enter(str(question("sample.ridge").variant().right[0] * 100))
-    assert "2.0 decades too high" in session.reply.value and session.form.action == "Finish"
+    assert (
+        "about a hundred times too high" in session.reply.value and session.form.action == "Finish"
+    )
     session.enter("")
     assert (
         "1 of 2 known" in session.prompt.value
@@ -292,18 +292,20 @@ def test_progress_by_chapter(monkeypatch, capsys):
     from lightspeed_course.practice import progress
 
     monkeypatch.setattr(progress, "topics", lambda: ["sample"])
+    monkeypatch.setattr(desk, "catalogue", lambda: {q.id: q for q in bank("sample")})
     check("sample.transfer", 600)
     check("sample.transfer", 640)
     check("sample.hop", 1.5)
     check("sample.hop", 99)
     check("sample.ridge", 1)
-    rows = progress.summary(1e9)
+    rows, later = progress.summary(time.time()), progress.summary(time.time() + 400 * d.DAY)
     assert [list(row.values()) for row in rows] == [
-        ["01_numbers_to_know", 2, 1, 1, 1, 1],
-        ["02_roofline", 4, 2, 1, 0, 1],
+        ["01_numbers_to_know", 2, 1, 1, 1, 0],
+        ["02_roofline", 4, 2, 1, 0, 0],
     ]
+    assert [row["due"] for row in later] == [1, 2], "what was answered; what is new is not due"
     progress.progress()
-    assert "| 02_roofline | 4 | 2 | 1 | 0 | 1 |" in capsys.readouterr().out
+    assert "| 02_roofline | 4 | 2 | 1 | 0 | 0 |" in capsys.readouterr().out
 
 
 def test_the_notice_that_nothing_is_saved_is_shown_once_in_the_panel(monkeypatch, tmp_path):

@@ -25,10 +25,10 @@ from lightspeed_course.explorers import precision, requests
 from lightspeed_course.explorers.numbers import paths
 from lightspeed_course.explorers.queueing import limits as fit_and_allowed
 from lightspeed_course.explorers.shards import PARAMETERS
-from lightspeed_course.measure.machine import hardware
-from lightspeed_course.show import Formula, si
-from lightspeed_course.simulators.schedules import simulate
 from lightspeed_course.web.live import explorers
+from lightspeed_models.simulators.schedules import simulate
+from lightspeed_show import Formula, si
+from lightspeed_tools.measure.machine import hardware
 
 PREFIX = {
     "f": -15,

@@ -21,11 +21,11 @@ from lightspeed_course.explorers import (
     shards,
     traffic,
 )
-from lightspeed_course.measure.instruments.roofline import machine_chart
-from lightspeed_course.measure.pages.charts import ladder_chart
-from lightspeed_course.measure.records.record import shipped
-from lightspeed_course.show.label_placement import Scale, text_width
-from lightspeed_course.show.layout import NARROWEST, lay_out
+from lightspeed_show.label_placement import Scale, text_width
+from lightspeed_show.layout import NARROWEST, lay_out
+from lightspeed_tools.measure.instruments.roofline import machine_chart
+from lightspeed_tools.measure.pages.charts import ladder_chart
+from lightspeed_tools.measure.records.record import shipped
 
 EXPLORERS = {
     "roofline": roofline.explore, "transfer": numbers.explore,
@@ -118,7 +118,7 @@ def test_labels_can_be_read_in_every_state(name, most):
 
 def test_the_roof_has_room_for_the_point_at_any_batch():
     for _, batch in roofline.explore().controls["batch"].options:
-        (chart,) = roofline.view(batch=batch).charts
+        (chart,) = roofline.explore().at(batch=batch).charts
         assert unreadable(chart) == [], batch
 
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from lightspeed.catalog import link
-from lightspeed_course.evidence import dataset
-from lightspeed_course.evidence.samplers import explorers as sampler
 from lightspeed_course.explorers import nccl, published, queueing, roofline
-from lightspeed_course.models.nccl_fit import FABRICS, measurements
+from lightspeed_models.evidence import dataset
+from lightspeed_models.evidence.samplers import explorers as sampler
+from lightspeed_models.nccl_fit import FABRICS, measurements
 
 MOST = 200  # dots of a state
 WEIGHT = 60_000  # bytes, compressed
@@ -47,9 +47,10 @@ def test_dots_of_a_roof_are_products_of_that_chip_at_those_widths():
         ("fp8", "fp8", "fp8"): ["fp8", "fp8_static", "fp8_block"],
     }  # fmt: skip
     widths = {"bf16": 2, "int8": 1, "fp8": 1, "int4": 0.5}
+    sizes = {name: roofline.explore().params[name] for name in ("batch", "contraction", "output")}
     for chip in (*NAMES, "gb200", "mi300x", "tpu_v5p"):
         for kind in itertools.product(widths, ("bf16", "int8", "fp8"), ("bf16", "int8", "fp8")):
-            shown = dots(roofline.view(chip, *kind))
+            shown = dots(roofline.view(chip, *kind, **sizes))
             own = (rows["chip"] == chip) & rows["format"].isin(formats.get(kind, []))
             if not own.any():
                 assert not shown, (chip, kind)
@@ -113,7 +114,9 @@ def test_dots_of_a_replica_are_that_model_on_so_many_of_those_chips():
     for (key, chip), (model, start), count, weights in itertools.product(
         chips.items(), names.items(), (1, 2, 4, 8), ("bf16", "int8")
     ):
-        shown = dots(queueing.serving_view(key, count, model, weights))
+        shown = dots(
+            queueing.explore_serving().at(hardware=key, chips=count, model=model, weights=weights)
+        )
         mine = [name for name in rows["model"].names if name.startswith(start)]
         mine = [name for name in mine if "70B" in name] if model == "llama3_70b" else mine
         own = (rows["chip"] == chip) & rows["model"].isin(mine) & (rows["devices"] == count)
@@ -128,10 +131,11 @@ def test_dots_of_a_replica_are_that_model_on_so_many_of_those_chips():
 @pytest.mark.parametrize(
     ("explorer", "state"),
     [
-        (nccl.view, {"nodes": 1}), (queueing.serving_view, {"chips": 4}), (roofline.view, {}),
+        (nccl.explore, {"nodes": 1}), (queueing.explore_serving, {"chips": 4}),
+        (roofline.explore, {}),
     ],
 )  # fmt: skip
 def test_each_dot_says_what_was_measured(explorer, state):
-    charts = explorer(**state).spec()["charts"]
+    charts = explorer().at(**state).spec()["charts"]
     tips = [t for c in charts for m in c["marks"] if m.get("soft") for t in m["tips"]]
     assert len(tips) > 20 and all(tip.startswith("measured: ") for tip in tips)

@@ -12,7 +12,7 @@ from lightspeed.catalog import link
 from lightspeed.units import Q
 from lightspeed_course.explorers import nccl
 from lightspeed_course.explorers.numbers import DECIDES
-from lightspeed_course.show import si
+from lightspeed_show import si
 
 STATES, SEED = 320, 20261122
 NAMES = {link(key).name: key for key in (*nccl.INSIDE, *nccl.NETWORK)}

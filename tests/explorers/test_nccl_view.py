@@ -6,7 +6,7 @@ import pytest
 
 from lightspeed import collectives
 from lightspeed_course.explorers import nccl
-from lightspeed_course.show import Bars
+from lightspeed_show import Bars
 
 MACHINE = {"inside": 450e9, "network": 50e9, "hop": 3.4e-6, "alpha": 14e-6}
 ADDS = 275e9
@@ -38,22 +38,22 @@ def test_it_opens_with_the_question():
 
 
 def test_a_small_message_is_latency_bound():
-    assert nccl.view(size=1e4).verdict.startswith("Latency-bound")
-    assert dict(nccl.view(size=1e5).facts)["fastest"] == "doubling"
+    assert nccl.explore().at(size=1e4).verdict.startswith("Latency-bound")
+    assert dict(nccl.explore().at(size=1e5).facts)["fastest"] == "doubling"
 
 
 def test_the_switch_lifts_busbw_above_the_link_and_says_why():
-    shown = nccl.view(nodes=1, switch=True)
+    shown = nccl.explore().at(nodes=1, switch=True)
     assert "the switch adds" in shown.verdict
     measured = [475e9, 482.5e9]  # busbw of eight H100 and H200 whose switch adds, 8 GiB
     line = nccl.line_rates("nvlink4", "efa_p5")["inside"]
     ratio = float(dict(shown.facts)["busbw over line rate"].split()[0]) / 100
     assert measured[0] * 0.98 <= ratio * line <= measured[1] * 1.005
-    assert dict(nccl.view(nodes=1).facts)["busbw over line rate"] == "99.9 %"
+    assert dict(nccl.explore().at(nodes=1).facts)["busbw over line rate"] == "99.9 %"
 
 
 def test_one_rank_sends_nothing():
-    shown = nccl.view(nodes=1, per_node=1)
+    shown = nccl.explore().at(nodes=1, per_node=1)
     assert "nothing is sent" in shown.verdict
     bars = [mark for chart in shown.charts for mark in chart.marks if isinstance(mark, Bars)]
     assert bars and all(
@@ -64,19 +64,19 @@ def test_one_rank_sends_nothing():
 def test_where_steps_and_bytes_take_half_each_both_matter():
     alone = nccl.algorithms("all_reduce", 8, 125, switch=0.0, **MACHINE)["double tree"](0.0)
     for size in (alone * 400e9 / 2, alone * 400e9 / 2 * 1.2, alone * 400e9 / 2 / 1.2):
-        assert nccl.view(size=size).verdict.startswith("Both matter")
+        assert nccl.explore().at(size=size).verdict.startswith("Both matter")
 
 
 def test_verdict_and_facts_show_the_same_digits():
     for params in ({}, {"size": 5e7}, {"nodes": 1}, {"nodes": 1, "switch": True}):
-        shown = nccl.view(**params)
+        shown = nccl.explore().at(**params)
         facts = dict(shown.facts)
         assert f"{facts['busbw over line rate']} of the line rate" in shown.verdict
         assert f"from {facts['half of peak from']} on" in shown.verdict
 
 
 def test_an_alltoall_is_held_against_one_adapter():
-    assert dict(nccl.view(collective="alltoall", nodes=32).facts)["line rate"] == "50 GB/s"
+    assert dict(nccl.explore().at(collective="alltoall", nodes=32).facts)["line rate"] == "50 GB/s"
 
 
 @pytest.mark.parametrize("collective", nccl.COLLECTIVES)

@@ -13,8 +13,8 @@ import pytest
 from lightspeed import networks as net
 from lightspeed.catalog import link
 from lightspeed_course.explorers import network
-from lightspeed_course.show import si
-from lightspeed_course.simulators.fabric_traffic import TRAFFIC, Fabric, flows_of, load
+from lightspeed_models.simulators.fabric_traffic import TRAFFIC, Fabric, flows_of, load
+from lightspeed_show import si
 
 STATES = 40
 
@@ -40,13 +40,13 @@ def test_settings_can_be_drawn_and_have_the_same_facts():
 
 
 def test_pauses_cost_nothing_with_room_and_time_without():
-    kept = network.view(control="pauses")
+    kept = network.explore().at(control="pauses")
     assert "Nothing was lost" in kept.verdict and "as long as the link takes" in kept.verdict
     assert network.run(16, 262144.0, "ethernet_400g", 2e6, "pauses", network.TIMERS[1]).paused > 0.5
     tight = 16 * net.pfc_headroom(link("ethernet_400g").bandwidth, network.DELAY, network.PACKET)
-    narrow = network.view(buffer=float(tight) + 3 * network.PACKET, control="pauses")
+    narrow = network.explore().at(buffer=float(tight) + 3 * network.PACKET, control="pauses")
     assert "Nothing was lost" in narrow.verdict and "longer than the link needs" in narrow.verdict
-    full = network.view(buffer=float(tight) + network.PACKET, control="pauses")
+    full = network.explore().at(buffer=float(tight) + network.PACKET, control="pauses")
     assert "fills the buffer: it cannot pause" in full.verdict
 
 

@@ -7,11 +7,11 @@ import pytest
 from lightspeed.memory import training_memory
 from lightspeed.transformer import transformer
 from lightspeed_course.explorers import parallelism
-from lightspeed_course.models.plan import Plan, machine
-from lightspeed_course.models.training_runs import fit_share
-from lightspeed_course.models.training_step import step
-from lightspeed_course.show import Bars, Points
-from lightspeed_course.simulators.schedules import simulate
+from lightspeed_models.plan import Plan, machine
+from lightspeed_models.simulators.schedules import simulate
+from lightspeed_models.training_runs import fit_share
+from lightspeed_models.training_step import step, work
+from lightspeed_show import Bars, Points
 
 
 def test_every_setting_can_be_drawn():
@@ -41,7 +41,7 @@ def test_moving_a_control_redraws_without_error():
 
 
 def test_the_numbers_are_those_of_the_laws():
-    shown, model = parallelism.view(), transformer("llama3_70b")
+    shown, model = parallelism.explore().first, transformer("llama3_70b")
     cluster = machine("h100_sxm", "infiniband_ndr", share=fit_share())
     plan = Plan(data=16, tensor=8, pipeline=4, micro_batches=32, stage=1, recompute="selective")
     took = step(model, 8192, plan, cluster)
@@ -63,7 +63,7 @@ def test_the_numbers_are_those_of_the_laws():
 
 
 def test_what_does_not_fit_is_said_and_mended():
-    shown = parallelism.view(tensor=1, pipeline=1, stage=0)
+    shown = parallelism.explore().at(tensor=1, pipeline=1, stage=0)
     assert shown.verdict.startswith("Does not fit")
     assert "no single change" in shown.verdict
     small = {
@@ -74,12 +74,12 @@ def test_what_does_not_fit_is_said_and_mended():
         "sequence": 4096,
         "stage": 0,
     }
-    assert parallelism.view(**small).verdict.startswith("Does not fit")
-    assert "It then fits" in parallelism.view(**small).verdict
+    assert parallelism.explore().at(**small).verdict.startswith("Does not fit")
+    assert "It then fits" in parallelism.explore().at(**small).verdict
 
 
 def test_the_advice_is_a_setting_that_the_reader_can_make():
-    shown, better = parallelism.view(), parallelism.view(pipeline=1)
+    shown, better = parallelism.explore().first, parallelism.explore().at(pipeline=1)
     assert (
         f"set pipeline stages to 1, for an MFU of {dict(better.facts)['MFU']} at the same batch"
         in shown.verdict
@@ -96,13 +96,13 @@ def test_traffic_behind_the_step_is_drawn_beside_it():
         ]
         return found
 
-    one, three = parallelism.view(stage=1), parallelism.view(stage=3)
+    one, three = parallelism.explore().at(stage=1), parallelism.explore().at(stage=3)
     # neither adds to the step
     assert row(one, "gradients and shards")[0] == row(three, "gradients and shards")[0]
     took = float(dict(three.facts)["time of a step"].split()[0])
     assert row(three, parallelism.HIDDEN) == (0, pytest.approx(7.94 / took, rel=0.01))
     assert row(one, parallelism.HIDDEN)[1] < row(three, parallelism.HIDDEN)[1] / 10
-    alone = parallelism.view(gpus=32)
+    alone = parallelism.explore().at(gpus=32)
     assert dict(alone.facts)["gradients and shards"] == "none" and row(
         alone, parallelism.HIDDEN
     ) == (0, 0)
@@ -137,18 +137,20 @@ def test_a_long_step_is_drawn_as_it_runs(stages, micro_batches):
     ],
 )
 def test_an_impossible_split_says_why(params, words):
-    verdict = parallelism.view(**params).verdict
+    verdict = parallelism.explore().at(**params).verdict
     assert words in verdict
     assert "=" not in verdict and "expected" not in verdict  # no message of a program
 
 
 def test_each_loss_reads_as_a_sentence():
-    verdict = parallelism.view(model="llama3_8b", gpus=64, tensor=1, pipeline=1, stage=2).verdict
+    verdict = (
+        parallelism.explore().at(model="llama3_8b", gpus=64, tensor=1, pipeline=1, stage=2).verdict
+    )
     assert "passes through HBM" in verdict and "What helps: more fusion of" in verdict
 
 
 def test_both_bubbles_are_named():
-    shown = parallelism.view(model="mixtral_8x7b", batch=16)
+    shown = parallelism.explore().at(model="mixtral_8x7b", batch=16)
     share = shown.verdict.partition("loses most to bubble: ")[2].partition(" of it")[0]
     assert dict(shown.facts)["bubble"] == f"75 % of the pipeline's time, {share} of the step"
 
@@ -162,9 +164,30 @@ def test_memory_past_the_edge_is_marked():
             if isinstance(mark, Points)
         ]
 
-    assert marked(parallelism.view()) == []
-    shown = parallelism.view(tensor=1, pipeline=1, stage=0)
+    assert marked(parallelism.explore().first) == []
+    shown = parallelism.explore().at(tensor=1, pipeline=1, stage=0)
     ((label, rows),) = marked(shown)
     total = dict(shown.facts)["memory a GPU"].partition(" of ")[0]
     assert label.startswith("goes on: ") and total.endswith("TB")
     assert rows[-1].startswith("buffers")
+
+
+def test_a_plan_that_does_not_fit_has_no_step():
+    facts = dict(parallelism.view(tensor=1, pipeline=1, stage=0).facts)
+    assert facts["memory a GPU"] != "–" and facts["data-parallel replicas"] != "–"
+    assert {facts[name] for name in parallelism.FACTS[5:]} == {"–"}
+    assert parallelism.view(tensor=1, pipeline=1, stage=0).formula is None
+
+
+def test_a_group_inside_a_node_is_not_told_to_buy_a_network():
+    shape, plan = "deepseek_v3", {"tensor": 2, "pipeline": 16, "expert": 2, "stage": 3}
+    state = {"model": shape, "gpu": "mi300x", "gpus": 128, "sequence": 2048, "batch": 512}
+    verdict = parallelism.view(**state, **plan).verdict
+    cluster = machine("mi300x", "infiniband_ndr", share=fit_share())
+    took = work(transformer(shape), 2048, Plan(data=4, micro_batches=128, **plan), cluster)
+    assert parallelism.SHOWN["data"] in verdict
+    assert f"What helps: a lower stage of ZeRO or {parallelism.LINKS[took.data_across]}." in verdict
+    one_node = {"model": "llama3_8b", "tensor": 1, "pipeline": 1, "batch": 64, "gpus": 8}
+    for stage in range(4):
+        for gpu in parallelism.GPUS:
+            assert "network" not in parallelism.view(**one_node, stage=stage, gpu=gpu).verdict

@@ -15,10 +15,10 @@ from lightspeed.pipeline import bubble_over_total, zero_bubble_over_ideal
 from lightspeed.precision import FORMATS
 from lightspeed.queueing import mmc
 from lightspeed_course.explorers import allreduce, number_line, requests, schedules, shards, traffic
-from lightspeed_course.show import Axis, Boxes, Chart, Play, Points, Slider, Text, View, explorer
-from lightspeed_course.simulators.allreduce import states
-from lightspeed_course.simulators.requests import decoded
-from lightspeed_course.simulators.traffic import chain, overlapped, reads_of_strips, tile_order
+from lightspeed_models.simulators.allreduce import states
+from lightspeed_models.simulators.requests import decoded
+from lightspeed_models.simulators.traffic import chain, overlapped, reads_of_strips, tile_order
+from lightspeed_show import Axis, Boxes, Chart, Play, Points, Slider, Text, View, explorer
 
 PICTURES = {
     "all-reduce": allreduce.explore_all_reduce,
@@ -181,7 +181,7 @@ def test_the_most_micro_batches_held_is_the_peak_of_the_schedule():
 
 
 def test_a_schedule_that_is_not_possible_says_why():
-    found = schedules.view("interleaved", 4, 6)
+    found = schedules.explore_schedules().at(schedule="interleaved", stages=4, micro_batches=6)
     assert found.moments == 1 and "6 is no multiple of 4" in found.verdict
 
 
@@ -227,9 +227,10 @@ def test_overlap_is_between_the_bounds_and_falls_with_the_pieces_as_the_closed_f
 
 
 def test_both_clocks_end_with_all_bytes_and_all_flops():
+    clocks = traffic.explore_two_clocks().at
     for batch in (1, 64, 4096):
         for pieces in (1, 4, 16):
-            facts = shown(traffic.clocks_view, batch=batch, pieces=pieces, moment=traffic.SLICES)
+            facts = shown(clocks, batch=batch, pieces=pieces, moment=traffic.SLICES)
             for name, law in (
                 ("moved", roofline.matmul_bytes),
                 ("computed", roofline.matmul_flops),
@@ -349,14 +350,13 @@ def test_many_runs_have_the_mean_of_the_formula():
 
 
 def test_slots_at_work_add_up_to_the_tokens():
+    at = requests.explore_batching().at
     for continuous in (False, True):
         for slots in range(2, requests.SLOTS + 1):
             last = requests.batching_view(continuous, True, slots, 1, 0).moments - 1
             made = 0
             for moment in range(1, last + 1):
-                facts = shown(
-                    requests.batching_view, continuous=continuous, slots=slots, moment=moment
-                )
+                facts = shown(at, continuous=continuous, slots=slots, moment=moment)
                 made += int(facts["slots at work"].split()[0])
                 assert facts["tokens so far"].split()[0] == str(made)
             assert made == sum(requests.lengths(1, True))
@@ -421,7 +421,12 @@ def test_the_bytes_sent_in_the_end_are_those_of_the_law():
     for stage in range(4):
         for gpus in range(2, shards.MOST_GPUS + 1):
             for micro_batches in range(1, shards.MICRO_BATCHES + 1):
-                last = shards.view(stage, gpus, micro_batches).moments - 1
+                last = (
+                    shards.explore_shards()
+                    .at(stage=stage, gpus=gpus, micro_batches=micro_batches)
+                    .moments
+                    - 1
+                )
                 facts = dict(shards.view(stage, gpus, micro_batches, last).facts)
                 law = data_parallel_bytes(shards.PARAMETERS, gpus, stage, micro_batches)
                 assert facts["sent by each GPU"] == shards.si(law, "byte")

@@ -17,8 +17,8 @@ from lightspeed_course.explorers.precision import (
     number,
     view,
 )
-from lightspeed_course.show import Points
-from lightspeed_course.show.layout import lay_out
+from lightspeed_show import Points
+from lightspeed_show.layout import lay_out
 
 EDGE_BITS = [
     [0] * TOGGLES,
@@ -54,7 +54,7 @@ def test_the_words_fit_the_code(name, codes):
     for code in np.unique(np.linspace(0, 2**f.bits - 1, codes).astype(int)):
         bits = bits_of(f, int(code))
         assert code_of(f, 0, bits) == code
-        value, verdict = f.decode(int(code)), view(name, **bits).verdict
+        value, verdict = f.decode(int(code)), view(name, 0, **bits).verdict
         if isinstance(f, Integer):
             assert verdict.startswith(f"The integer {value:,.0f}")
         elif math.isnan(value):
@@ -81,7 +81,8 @@ def test_the_first_bits_of_fp32_are_bf16():
 
 def test_neighbours_are_told_apart_in_wide_formats():
     for name in ("fp32", "fp64", "tf32"):
-        facts = dict(view(name, **bits_of(FORMATS["bf16"], FORMATS["bf16"].encode(math.pi))).facts)
+        bits = bits_of(FORMATS["bf16"], FORMATS["bf16"].encode(math.pi))
+        facts = dict(view(name, 0, **bits).facts)
         assert len({facts["value"], facts["next below"], facts["next above"]}) == 3
 
 
@@ -130,7 +131,7 @@ def test_what_is_no_number_has_no_neighbours():
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_facts_that_name_one_value_write_it_alike(name):
-    f, facts = FORMATS[name], dict(view(name).facts)
+    f, facts = FORMATS[name], dict(view(name, 0).facts)
     if not isinstance(f, Integer) and not f.scale:  # all bits are zero: zero
         assert facts["next above"] == facts["smallest above zero"]
     assert dict(at(name, f.max, rest=1).facts)["value"] == facts["largest"]

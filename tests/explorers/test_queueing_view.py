@@ -15,7 +15,7 @@ from lightspeed_course.explorers.queueing import (
     serving_view,
     view,
 )
-from lightspeed_course.show import Points, Rule, si
+from lightspeed_show import Points, Rule, si
 
 
 @pytest.mark.parametrize(("make", "each", "most"), [(explore, 3, 120), (explore_serving, 2, 60)])
@@ -83,14 +83,14 @@ def test_the_lower_cap_is_named():
     ],
 )
 def test_the_words_for_a_replica(changed, words):
-    assert words in serving_view(**changed).verdict
+    assert words in explore_serving().at(**changed).verdict
 
 
 SMALL = {"model": "gpt2", "weights": "int4", "context": 512, "output": 512}
 
 
 def test_the_batch_is_what_memory_and_budget_allow_however_many():
-    shown = serving_view(**SMALL)
+    shown = explore_serving().at(**SMALL)
     facts = dict(shown.facts)
     fit, allowed = limits("h100_sxm", 8, "gpt2", "int4", 512, 0.03)
     assert facts["batch that fits"] == f"{fit:,}" and fit < allowed
@@ -107,7 +107,7 @@ def test_more_slots_than_the_queue_counts_change_no_time():
 
 def test_the_knee_is_on_the_chart_of_a_small_model():
     for params in (SMALL, SMALL | {"chips": 64, "hardware": "b200"}, {}):
-        (chart,) = serving_view(**params).charts
+        (chart,) = explore_serving().at(**params).charts
         assert {
             label for mark in chart.marks if isinstance(mark, Points) for label in mark.labels
         } == {"knee", "memory full"}
@@ -115,7 +115,7 @@ def test_the_knee_is_on_the_chart_of_a_small_model():
 
 
 def test_who_reads_the_prompts_is_said():
-    alone, fed = serving_view(arrival_rate=4.8), serving_view(arrival_rate=4.9)
+    alone, fed = explore_serving().at(arrival_rate=4.8), explore_serving().at(arrival_rate=4.9)
     assert "even if it reads the prompts itself" in alone.verdict
     assert (
         "only if other replicas read the prompts" in fed.verdict
@@ -130,7 +130,7 @@ def test_no_number_is_given_to_what_never_happens():
     assert "of which less than 1 ns waiting" in shown.verdict
     assert dict(shown.facts)["have to wait"] == "practically none"
     for params in explore().grid(each=4):
-        shown = view(**params)
+        shown = explore().at(**params)
         assert "⁻" not in shown.verdict + dict(shown.facts)["have to wait"], params
 
 
@@ -138,7 +138,10 @@ def test_a_load_past_the_chart_is_marked_as_such():
     def you(load):
         return next(
             (mark.x, mark.label)
-            for mark in view(24 * load, 1, 24).charts[0].marks
+            for mark in explore()
+            .at(arrival_rate=24 * load, service_time=1, servers=24)
+            .charts[0]
+            .marks
             if isinstance(mark, Rule) and mark.label.startswith("you")
         )
 

@@ -7,8 +7,8 @@ import pytest
 
 from lightspeed.scaling import usl_peak
 from lightspeed_course.explorers.scaling import explore, view
-from lightspeed_course.show import Line, Points
-from lightspeed_course.show.layout import lay_out
+from lightspeed_show import Line, Points
+from lightspeed_show.layout import lay_out
 
 
 @pytest.mark.parametrize("each", [3, pytest.param(5, marks=pytest.mark.slow)])
@@ -38,14 +38,14 @@ def test_the_largest_part_of_the_time_is_named():
 
 
 def test_one_processor_is_said_in_words():
-    shown = view(1)
+    shown = explore().at(n=1)
     assert dict(shown.facts)["speedup"] == "none"
     assert "A second one would gain" in shown.verdict and "them" not in shown.verdict
-    assert "Doubling them" in view(2).verdict
+    assert "Doubling them" in explore().at(n=2).verdict
 
 
 def test_the_point_at_the_end_leaves_the_names_of_the_lines_free():
-    for chart in view(10_000).charts:
+    for chart in explore().at(n=10_000).charts:
         spec = lay_out(chart)
         (dot,) = (mark for mark in spec["marks"] if mark["type"] == "dot")
         low, high = spec["x"]["domain"]
@@ -56,6 +56,6 @@ def test_the_point_at_the_end_leaves_the_names_of_the_lines_free():
 
 
 def test_the_peak_is_a_whole_number_of_processors():
-    assert "Past the peak: 69 processors" in view(70).verdict
-    assert "This is the peak: more or fewer would be slower" in view(69).verdict
-    assert "Going on to the peak at 69" in view(68).verdict
+    assert "Past the peak: 69 processors" in explore().at(n=70).verdict
+    assert "This is the peak: more or fewer would be slower" in explore().at(n=69).verdict
+    assert "Going on to the peak at 69" in explore().at(n=68).verdict

@@ -14,11 +14,11 @@ from urllib.parse import unquote
 import numpy as np
 import pytest
 
-from lightspeed_course import show
-from lightspeed_course.show import static
-from lightspeed_course.show.chart import COLORS
-from lightspeed_course.show.label_placement import text_width
-from lightspeed_course.show.layout import NARROWEST, lay_out
+import lightspeed_show as show
+from lightspeed_show import static
+from lightspeed_show.chart import COLORS
+from lightspeed_show.label_placement import text_width
+from lightspeed_show.layout import NARROWEST, lay_out
 
 
 def drawing(html):
@@ -405,7 +405,7 @@ def test_points_outside_a_given_domain_are_left_out():
 def test_svg_is_the_same_in_two_processes(tmp_path):
     program = (
         f"import sys; sys.path.insert(0, {str(__file__.rpartition('/')[0])!r}); import test_show as"
-        " t; from lightspeed_course.show import static\nsys.stdout.write(static.svg([make() for"
+        " t; from lightspeed_show import static\nsys.stdout.write(static.svg([make() for"
         " make in t.CHARTS.values()], 'a', 'b', 'c: d', 'e', ['f']))"
     )
     first, second = (
@@ -696,7 +696,7 @@ def test_controls_read_as_quantities():
 
 def test_importing_show_loads_nothing_heavy():
     program = (
-        "import sys, lightspeed_course.show as s; s.Chart, s.si; print([m for m in ('matplotlib',"
+        "import sys, lightspeed_show as s; s.Chart, s.si; print([m for m in ('matplotlib',"
         " 'ipywidgets', 'anywidget', 'numpy', 'IPython') if m in sys.modules])"
     )
     assert (

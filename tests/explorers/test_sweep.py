@@ -6,8 +6,8 @@ import pytest
 from lightspeed.catalog import accelerator
 from lightspeed.roofline import attainable, ridge_point, time_bounds
 from lightspeed.serving import decode_step
-from lightspeed_course.show.layout import lay_out
-from lightspeed_course.show.sweep import sweep
+from lightspeed_show.layout import lay_out
+from lightspeed_show.sweep import sweep
 
 CHIPS = {"A100": accelerator("a100_80gb").bf16, "H100": accelerator("h100_sxm").bf16}
 REPLICA = {"kv_bytes": 1e9, "peak": 1e15, "bandwidth": 3.5e12}

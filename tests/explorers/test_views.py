@@ -17,7 +17,7 @@ from lightspeed_course.explorers import (
     roofline,
     scaling,
 )
-from lightspeed_course.show import Points
+from lightspeed_show import Points
 
 EXPLORERS = {
     "roofline": roofline.explore,
@@ -66,15 +66,17 @@ def test_the_point_stays_on_the_chart(name, most):
 
 
 def test_the_lowest_intensity_of_the_roofline_is_on_the_chart():
-    (chart,) = roofline.view(
-        batch=1, contraction=128, output=128, weights="fp32", activations="fp32"
-    ).charts
+    (chart,) = (
+        roofline.explore()
+        .at(batch=1, contraction=128, output=128, weights="fp32", activations="fp32")
+        .charts
+    )
     (point,) = (mark for mark in chart.marks if isinstance(mark, Points))
     assert point.x[0] < 1 and inside(chart.x, point.x) and inside(chart.y, point.y)
 
 
 def test_verdict_and_fact_name_the_same_batch():
-    shown = roofline.view()
+    shown = roofline.explore().first
     batch = dict(shown.facts)["B_crit, exact"]
     exact = roofline.roofline.critical_batch_exact(
         8192, 8192, accelerator("h100_sxm").bf16 / accelerator("h100_sxm").hbm_bandwidth
@@ -98,12 +100,12 @@ def test_the_verdict_turns_at_the_exact_batch():
     b = math.ceil(
         roofline.roofline.critical_batch_exact(8192, 8192, h100.bf16 / h100.hbm_bandwidth)
     )
-    assert roofline.view(batch=b - 1).verdict.startswith("Memory-bound")
-    assert roofline.view(batch=b).verdict.startswith("Compute-bound")
+    assert roofline.explore().at(batch=b - 1).verdict.startswith("Memory-bound")
+    assert roofline.explore().at(batch=b).verdict.startswith("Compute-bound")
 
 
 def test_a_missing_peak_is_said_and_never_replaced():
-    shown = roofline.view(hardware="a100_80gb", compute="fp8")
+    shown = roofline.explore().at(hardware="a100_80gb", compute="fp8")
     assert "no dense peak for fp8" in shown.verdict
     assert "PFLOP" not in str(shown.facts)
 

@@ -1,4 +1,5 @@
-"""The course installs from a clean clone with empty caches, in each way that the README describes.
+"""The course installs from a clean clone with empty caches, in each way that README and
+docs/learn.md describe.
 
 Run by `make test-install`: these ask the package index for everything, and take a minute or two.
 """
@@ -120,10 +121,10 @@ def test_make_lab_on_a_bare_machine(clone):
 
 
 def readme_commands(word):
-    """The commands of the README's block that begins with this word, but for the last, which
+    """The commands of the block in docs/learn.md that begins so, but for the last, which
     opens the lab.
     """
-    blocks = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    blocks = re.findall(r"```sh\n(.*?)```", (ROOT / "docs/learn.md").read_text(), re.DOTALL)
     [block] = [block for block in blocks if block.startswith(word)]
     lines = block.strip().splitlines()
     assert lines[-1].endswith("lightspeed lab")

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from lightspeed_authoring.solved import solved
 from lightspeed_class.grading.grade import grade
 from lightspeed_class.handout.nbgrader import export_nbgrader
-from lightspeed_class.intake.notebooks import Assignment
+from lightspeed_class.notebooks import Assignment
 from lightspeed_course.practice.questions import question
 
 ROOT = Path(__file__).parents[2]
@@ -69,7 +70,7 @@ def nbgrader(tmp_path_factory):
         assert done.returncode == 0, f"{arguments}:\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
         return done.stdout + done.stderr
 
-    export_nbgrader(NAME, folder, POINTS, SECRET)
+    export_nbgrader(solved(NAME), folder, POINTS, SECRET)
     run.folder = folder
     return run
 

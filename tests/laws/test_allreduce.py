@@ -8,7 +8,7 @@ import pytest
 
 from lightspeed import collectives as c
 from lightspeed.errors import BadArgument
-from lightspeed_course.simulators.allreduce import ALGORITHMS, rounds, states
+from lightspeed_models.simulators.allreduce import ALGORITHMS, rounds, states
 
 EVERY = [(algorithm, n) for algorithm in ALGORITHMS for n in range(2, 18)]
 

@@ -13,7 +13,7 @@ from laws import each
 
 from lightspeed import catalog
 from lightspeed.units import Q
-from lightspeed_course.wrong_claims import claims
+from lightspeed_course.content.wrong_claims import claims
 
 RAW = {
     k: tomllib.loads(files("lightspeed.catalog").joinpath(f"{k}.toml").read_text("utf-8"))

@@ -14,10 +14,10 @@ from laws import each
 from lightspeed import collectives as c
 from lightspeed.errors import BadArgument
 from lightspeed.units import Q
-from lightspeed_course.models import nccl_fit, nccl_tuner
-from lightspeed_course.models.fits import fit_alpha_beta
-from lightspeed_course.simulators import ring
-from lightspeed_course.simulators.ring import ring_schedule, run_ring
+from lightspeed_models import nccl_fit, nccl_tuner
+from lightspeed_models.fits import fit_alpha_beta
+from lightspeed_models.simulators import ring
+from lightspeed_models.simulators.ring import ring_schedule, run_ring
 
 ranks = st.integers(2, 4096)
 sizes = st.floats(1.0, 1e12)

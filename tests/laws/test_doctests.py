@@ -3,15 +3,15 @@
 import doctest
 import importlib
 import pkgutil
+from pathlib import Path
 
 from laws import LAWS, each
 
 import lightspeed
-import lightspeed_class
-import lightspeed_course
 
-PACKAGES = (lightspeed, lightspeed_course, lightspeed_class)
-MODULES = [m.name for p in PACKAGES for m in pkgutil.walk_packages(p.__path__, f"{p.__name__}.")]
+LIB = Path(lightspeed.__file__).parents[1]
+PACKAGES = sorted(p.name for p in LIB.glob("lightspeed*") if p.name != "lightspeed_cli")
+MODULES = [m.name for p in PACKAGES for m in pkgutil.walk_packages([str(LIB / p)], f"{p}.")]
 
 
 @each("name", MODULES)

@@ -11,7 +11,7 @@ from laws import each
 
 from lightspeed import collectives, fabrics
 from lightspeed.errors import BadArgument
-from lightspeed_course.simulators.fabric_traffic import DESIGNS, TRAFFIC, Fabric, flows_of, load
+from lightspeed_models.simulators.fabric_traffic import DESIGNS, TRAFFIC, Fabric, flows_of, load
 
 
 def built_fat_tree(radix, levels):

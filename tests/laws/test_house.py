@@ -5,18 +5,32 @@ start at once.
 import ast
 import functools
 import graphlib
+import itertools
 import pkgutil
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
-import pytest
-
 import lightspeed
+from lightspeed_authoring.site import build as site
+from lightspeed_class.grading import sandbox
+from lightspeed_class.handout import autograder as for_autograders
 
 LIB = Path(lightspeed.__file__).parents[1]
-# each may import those before it
-PACKAGES = ("lightspeed", "lightspeed_course", "lightspeed_class", "lightspeed_cli")
+# each may import those before it, and authoring and the class not each other
+PACKAGES = (
+    "lightspeed",
+    "lightspeed_show",
+    "lightspeed_models",
+    "lightspeed_tools",
+    "lightspeed_course",
+    "lightspeed_authoring",
+    "lightspeed_class",
+    "lightspeed_cli",
+)
+APART = {"lightspeed_authoring", "lightspeed_class"}
 FILES = sorted(path for package in PACKAGES for path in (LIB / package).rglob("*.py"))
 LAWS = sorted(m.name for m in pkgutil.iter_modules(lightspeed.__path__) if not m.ispkg)
 
@@ -62,35 +76,96 @@ def test_every_file_of_lib_belongs_to_a_package():
     )
 
 
+def wrong_way(importer, name):
+    here, there = importer.split(".")[0], name.split(".")[0]
+    return PACKAGES.index(there) > PACKAGES.index(here) or {here, there} == APART
+
+
 def test_packages_import_one_way():
     wrong = [
         f"{dotted(path)} imports {name}"
         for path in FILES
         for name in imported(path)
-        if PACKAGES.index(name.split(".")[0]) > PACKAGES.index(dotted(path).split(".")[0])
+        if wrong_way(dotted(path), name)
     ]
     assert not wrong, "\n".join(wrong)
+
+
+def test_a_wrong_way_is_seen():
+    for importer, name in (
+        ("lightspeed.law", "lightspeed_show.chart"),
+        ("lightspeed_course.practice.ask", "lightspeed_authoring.build"),
+        ("lightspeed_class.roster", "lightspeed_authoring.build"),
+        ("lightspeed_authoring.build", "lightspeed_class.roster"),
+    ):
+        assert wrong_way(importer, name) and not wrong_way("lightspeed_cli.main", name)
 
 
 def test_models_and_simulators_rest_on_the_laws_alone():
     """A student's notebook imports them where there is no rest of the course: see sandbox.py."""
-    rooms = ("lightspeed_course.models", "lightspeed_course.simulators")
     wrong = [
         f"{name} imports {other}"
         for name, path in MODULES.items()
-        if name.startswith(rooms)
+        if name.startswith("lightspeed_models") and ".evidence" not in name
         for other in imported(path)
-        if other.split(".")[0] != "lightspeed" and not other.startswith(rooms)
+        if other.split(".")[0] not in ("lightspeed", "lightspeed_models") or ".evidence" in other
     ]
     assert not wrong, "\n".join(wrong)
 
 
-def test_no_circle_of_files():
-    graph = {name: {i for i in imported(path) if i != name} for name, path in MODULES.items()}
+def circle(files, room):
+    """The imports that lead round in a circle of rooms, "" if none do. `files` is a module -> what
+    it imports; `room` gives a module its room.
+    """
+    graph = {}
+    for name, others in files.items():
+        ways = {room(other): f"{name} imports {other}" for other in others}
+        graph.setdefault(room(name), {}).update(ways)
+    for here, ways in graph.items():
+        ways.pop(here, None)
     try:
         graphlib.TopologicalSorter(graph).prepare()
     except graphlib.CycleError as error:
-        pytest.fail(" imports ".join(reversed(error.args[1])))
+        steps = error.args[1][::-1]
+        return ", ".join(graph[a][b] for a, b in itertools.pairwise(steps))
+    return ""
+
+
+def package(name):
+    return name.split(".")[0]
+
+
+def folder(name):
+    """The folder, or the file, of a package that a module is in."""
+    parts = name.split(".")
+    return ".".join(parts[:2]) if parts[1:] else f"{name}.__init__"
+
+
+def test_no_circle_of_files_or_rooms():
+    files = {name: imported(path) for name, path in MODULES.items()}
+    for room in (str, folder, package):
+        assert not (found := circle(files, room)), found
+
+
+def test_a_circle_is_seen():
+    files = {"a.x.one": ["a.y.one"], "a.y.two": ["a.x.two", "b.z"], "b.z": []}
+    assert not circle(files, str) and not circle(files, package)
+    assert circle(files, folder) in (
+        "a.x.one imports a.y.one, a.y.two imports a.x.two",
+        "a.y.two imports a.x.two, a.x.one imports a.y.one",
+    )
+
+
+def test_what_a_student_gets_has_no_authoring():
+    """What an autograder brings along, what the sandbox shows, what the browser loads."""
+    for packed in (for_autograders.PACKAGES, sandbox.WHOLE, site.PACKAGES):
+        reached = {
+            package(other)
+            for name, path in MODULES.items()
+            if package(name) in packed and ".evidence" not in name
+            for other in imported(path)
+        }
+        assert reached <= set(packed) < set(PACKAGES) - {"lightspeed_authoring"}
 
 
 def test_laws_load_nothing_heavy():
@@ -115,16 +190,44 @@ def test_the_roofline_runs_without_numpy():
 
 
 def test_the_library_is_an_afternoon_of_reading():
-    """What runs event by event or is fitted stands in the course's `simulators` and `models`."""
+    """What runs event by event or is fitted stands in lightspeed_models. Docstrings are for who
+    asks for help, and don't count.
+    """
     lines = sum(
-        len(path.read_text("utf-8").splitlines())
+        lines_of_code(path.read_text("utf-8"))
         for name, path in MODULES.items()
-        if name.split(".")[0] == "lightspeed"
+        if package(name) == "lightspeed"
     )
     assert lines <= 6000, f"{lines} lines: is all of it laws and constants?"
+
+
+def lines_of_code(source):
+    """The lines of a file less those of docstrings."""
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    texts = [
+        node.body[0]
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, documented) and ast.get_docstring(node) is not None
+    ]
+    return len(source.splitlines()) - sum(t.end_lineno - t.lineno + 1 for t in texts)
+
+
+def test_docstrings_are_no_lines_of_code():
+    assert lines_of_code('"""A module\n\nof two parts."""\n\nx = """a\nb"""\n') == 3
+    assert lines_of_code('def f():\n    """One."""\n    return 1\n') == 2
 
 
 def test_files_stay_one_room():
     lines = {dotted(p): len(p.read_text("utf-8").splitlines()) for p in FILES}
     long = {name: n for name, n in lines.items() if n > 600}
     assert not long, f"longer than 600 lines, so more than one thing: {long}"
+
+
+def test_the_changelog_the_citation_and_the_package_name_one_release():
+    root = LIB.parent
+    told = re.search(r"^## (\d\S*), (\d{4}-\d\d-\d\d)$", (root / "CHANGELOG.md").read_text(), re.M)
+    cited = dict(
+        re.findall(r"^(version|date-released): (.*)$", (root / "CITATION.cff").read_text(), re.M)
+    )
+    version = tomllib.loads((root / "pyproject.toml").read_text())["project"]["version"]
+    assert told[1] == cited["version"] == version and told[2] == cited["date-released"]

@@ -21,7 +21,7 @@ from lightspeed.inference import (
 )
 from lightspeed.serving import decode_step, prefill_time
 from lightspeed.transformer import transformer
-from lightspeed_course.models.inference_step import (
+from lightspeed_models.inference_step import (
     Engine,
     Replica,
     engine,

@@ -4,10 +4,10 @@ consistency.
 
 import pytest
 
-from lightspeed_course.nccl_report.check import check
-from lightspeed_course.nccl_report.facts import facts_of, ranks_of_rates
-from lightspeed_course.nccl_report.log import ReportError, parse
-from lightspeed_course.nccl_report.page import read_runs
+from lightspeed_tools.nccl.consistency import check
+from lightspeed_tools.nccl.facts import facts_of, ranks_of_rates
+from lightspeed_tools.nccl.log import ReportError, parse
+from lightspeed_tools.nccl.page import read_runs
 
 # nccl-tests 2.17, 2 nodes x 4 GH200 under srun (CSCS documentation); sizes in between left out.
 TODAY = """\

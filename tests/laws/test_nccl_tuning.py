@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from lightspeed.errors import BadArgument
-from lightspeed_course.models import nccl_tuner
-from lightspeed_course.nccl_report.tuning_log import read_tuning_tables
+from lightspeed_models import nccl_tuner
+from lightspeed_tools.nccl.tuning_log import read_tuning_tables
 
 EXPECTED = Path(__file__).with_name("nccl_tuning_expected.csv")
 LOG = Path(__file__).parents[1].joinpath("nccl", "tuning_2.29.7.log").read_text()

@@ -11,8 +11,8 @@ from laws import each
 
 from lightspeed import networks as net
 from lightspeed.errors import BadArgument
-from lightspeed_course.simulators.congestion import dcqcn_fluid, dcqcn_resting
-from lightspeed_course.simulators.network_simulation import (
+from lightspeed_models.simulators.congestion import dcqcn_fluid, dcqcn_resting
+from lightspeed_models.simulators.network_simulation import (
     DCQCN,
     Port,
     Senders,
@@ -203,6 +203,19 @@ def test_marked_packets_keep_the_queue_near_where_the_fluid_rests():
         Senders(8, math.inf), Port(5e9, buffer=1e7), random.Random(1), until=1e-2
     )
     assert wild.longest_queue == pytest.approx(1e7, rel=1e-3)
+
+
+def test_a_sender_that_is_told_of_a_mark_halves_its_rate():
+    # Two senders at line rate, every packet marked: told once, they send what the port drains, and
+    # the queue stands still until they raise.
+    port = Port(5e9, marks=(0, 1, 1.0))
+    told = Senders(2, math.inf, control=DCQCN())
+    run = simulate_incast(told, port, random.Random(1), until=60e-6)
+    queue = dict(run.samples)
+    still = [q for t, q in queue.items() if 10e-6 < t < DCQCN().between]
+    assert max(still) - min(still) <= 2 * port.packet < min(still)
+    before = [q for t, q in queue.items() if 3e-6 < t < 6e-6]
+    assert (before[-1] - before[0]) / 3e-6 == pytest.approx(port.bandwidth, rel=0.1)
 
 
 @given(marking=st.floats(0, 1))

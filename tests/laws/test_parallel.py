@@ -14,10 +14,9 @@ from lightspeed import parallel as par
 from lightspeed.errors import BadArgument
 from lightspeed.memory import training_memory
 from lightspeed.transformer import transformer
-from lightspeed_course import profiles
-from lightspeed_course.models import training_runs
-from lightspeed_course.models import training_step as ts
-from lightspeed_course.models.plan import Machine, Plan, machine, model_parallel, plan_of_batch
+from lightspeed_models import profiles, training_runs
+from lightspeed_models import training_step as ts
+from lightspeed_models.plan import Machine, Plan, machine, model_parallel, plan_of_batch
 
 ways = st.integers(2, 512)
 tokens, width = st.integers(1, 10**5), st.integers(64, 20_000)

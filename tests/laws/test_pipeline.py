@@ -9,7 +9,7 @@ from laws import each
 
 from lightspeed import pipeline as pl
 from lightspeed.errors import BadArgument
-from lightspeed_course.simulators import schedules
+from lightspeed_models.simulators import schedules
 
 stages, micro = st.integers(1, 7), st.integers(1, 12)
 seconds = st.floats(0.1, 10)

@@ -22,7 +22,7 @@ from lightspeed.quantization import (
     sqnr,
     sqnr_law,
 )
-from lightspeed_course.simulators.sums import accumulate
+from lightspeed_models.simulators.sums import accumulate
 
 # Everything of at most 16 bits that another library also has.
 TWINS = {ours: np.dtype(getattr(ml_dtypes, theirs, theirs)) for theirs, ours in ALIASES.items()}

@@ -7,7 +7,7 @@ import pytest
 from lightspeed.catalog import accelerator, fitted
 from lightspeed.errors import BadArgument
 from lightspeed.roofline import time_bounds
-from lightspeed_course.models.products import kernel, narrowing_bytes, product_time
+from lightspeed_models.products import kernel, narrowing_bytes, product_time
 
 H100 = accelerator("h100_sxm")
 CHIP = (H100.bf16, H100.hbm_bandwidth)

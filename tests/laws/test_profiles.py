@@ -6,7 +6,7 @@ import json
 import pytest
 
 from lightspeed.errors import BadArgument
-from lightspeed_course.profiles import REST, read_breakdown, read_profile
+from lightspeed_models.profiles import REST, read_breakdown, read_profile
 
 clock = [0.0]  # the profiler's: what others do with the machine is not in it
 

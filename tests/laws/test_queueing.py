@@ -13,7 +13,7 @@ from lightspeed import queueing as q
 from lightspeed import serving
 from lightspeed.errors import BadArgument
 from lightspeed.units import Q
-from lightspeed_course.simulators.queue_simulation import (
+from lightspeed_models.simulators.queue_simulation import (
     Path,
     batch_means,
     number_inside,

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from lightspeed.errors import BadArgument
-from lightspeed_course.simulators import queue_simulation
-from lightspeed_course.simulators.requests import decoded, drawn, served
+from lightspeed_models.simulators import queue_simulation
+from lightspeed_models.simulators.requests import decoded, drawn, served
 
 RUNS = [
     (load, servers, seed) for load in (0.5, 0.9, 1.2) for servers in (1, 2, 5) for seed in range(6)

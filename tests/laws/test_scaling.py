@@ -15,8 +15,8 @@ from lightspeed import scaling as s
 from lightspeed import training as t
 from lightspeed.errors import BadArgument
 from lightspeed.units import Q
-from lightspeed_course.models.fits import fit_usl
-from lightspeed_course.profiles import scaling_runs
+from lightspeed_models.fits import fit_usl
+from lightspeed_models.profiles import scaling_runs
 
 INF, NAN = math.inf, math.nan
 shares = st.floats(0, 1)

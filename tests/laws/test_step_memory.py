@@ -6,8 +6,8 @@ import pytest
 
 from lightspeed.memory import training_memory
 from lightspeed.transformer import transformer
-from lightspeed_course.models.plan import Plan, machine
-from lightspeed_course.models.step_memory import Footprint, expected_memory, footprint
+from lightspeed_models.plan import Plan, machine
+from lightspeed_models.step_memory import Footprint, expected_memory, footprint
 
 LLAMA, H100 = transformer("llama3_8b"), machine("h100_sxm", "infiniband_ndr")
 COUNTED = Footprint()
@@ -60,3 +60,21 @@ def test_more_gpus_hold_less():
     mixtral = transformer("mixtral_8x7b")
     spread, whole = Plan(data=8, expert=8), Plan(data=8)
     assert of(spread, holds, mixtral).weights < 0.3 * of(whole, holds, mixtral).weights
+
+
+def test_full_recomputation_keeps_a_part_of_each_input():
+    """TorchTitan's Llama 3.1 70B on 256 H100: FSDP 32, TP 8 with sequence parallelism, sixteen
+    sequences of 8,192 a micro-batch, everything recomputed: 67.6 GiB in all, 72.6 GB (torchtitan
+    31a17bf, benchmarks/llama3_h100_202412_torchtitan.md, table 4). Undivided, the layers' inputs
+    alone would be 171.8 GB.
+    """
+    llama, took = transformer("llama3_70b"), 67.6 * 2**30
+    plan = Plan(data=32, tensor=8, micro_size=16, stage=3, recompute="full")
+    use = expected_memory(llama, 8192, plan, H100, Footprint(logits_bytes=10))
+    inputs = 80 * 2 * 8192 * 16 * 8192
+    assert inputs == pytest.approx(171.8e9, rel=1e-3)
+    assert use.activations == pytest.approx(inputs / 8)
+    # What is counted is most of what was measured, and no more.
+    assert 0.6 * took < use.total < took
+    apart = expected_memory(llama, 8192, plan, H100, COUNTED, split="tensor")
+    assert apart.activations == pytest.approx(inputs)

@@ -12,10 +12,10 @@ import pytest
 from lightspeed.catalog import fitted
 from lightspeed.errors import BadArgument
 from lightspeed.transformer import transformer
-from lightspeed_course.models import stack_fit
-from lightspeed_course.models import training_step as ts
-from lightspeed_course.models.plan import Plan, machine
-from lightspeed_course.models.stack import BOUND, Stack, stack
+from lightspeed_models import stack_fit
+from lightspeed_models import training_step as ts
+from lightspeed_models.plan import Plan, machine
+from lightspeed_models.stack import BOUND, Stack, stack
 
 LLAMA = transformer("llama3_8b")
 H100 = machine("h100_sxm", "infiniband_ndr")

@@ -25,7 +25,7 @@ for name in blocked:
 failed, skipped = [], set()
 for module in map(importlib.import_module, names):
     for test in doctest.DocTestFinder(exclude_empty=True).find(module):
-        short = test.name.removeprefix("lightspeed.").removeprefix("lightspeed_course.")
+        short = test.name.removeprefix("lightspeed.").removeprefix("lightspeed_models.")
         if short in needs_arrays:
             skipped.add(short)
         elif doctest.DocTestRunner().run(test).failed:

@@ -5,7 +5,7 @@ import pytest
 from lightspeed.errors import BadArgument
 from lightspeed.memory import training_state_bytes
 from lightspeed.parallel import data_parallel_bytes
-from lightspeed_course.simulators.zero import step_events, step_states
+from lightspeed_models.simulators.zero import step_events, step_states
 
 EVERY = [
     (stage, n, layers, m)

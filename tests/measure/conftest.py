@@ -1,6 +1,6 @@
 import pytest
 
-from lightspeed_course.measure import machine
+from lightspeed_tools.measure import machine
 
 
 @pytest.fixture(autouse=True)

@@ -2,10 +2,10 @@
 process imports.
 """
 
-from lightspeed_course.measure.runner import Part
+from lightspeed_tools.measure.runner import Part
 
 HEAD = (
-    "import os, signal, subprocess, sys, time\nfrom lightspeed_course.measure.instruments.timing"
+    "import os, signal, subprocess, sys, time\nfrom lightspeed_tools.measure.instruments.timing"
     " import Quantity, Missing, Unavailable\ndef measure(quick=True, report=None):\n    "
 )
 BODIES = {

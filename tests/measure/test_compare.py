@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from lightspeed_course.measure.instruments.timing import Missing, Quantity
-from lightspeed_course.measure.pages import charts, report
-from lightspeed_course.measure.records import compare, record
+from lightspeed_tools.measure.instruments.timing import Missing, Quantity
+from lightspeed_tools.measure.pages import charts, report
+from lightspeed_tools.measure.records import compare, record
 
 SHIPPED = record.shipped()
 
@@ -79,15 +79,25 @@ def test_few_samples_leave_the_interval_open():
     assert pair.a.trusted and pair.b.trusted and pair.interval[0] <= 1 and pair.verdict == "same"
 
 
+@pytest.mark.parametrize("a, b, who", [(0.9, 0, "A's spread"), (0, 0.9, "B's spread")])
+def test_a_wide_spread_leaves_the_direction_and_no_figure(a, b, who):
+    pair = only(one(around(100, a)), one(around(900, b)))
+    least = float(re.search(r"better, at least ([\d.]+) times; no figure", pair.words)[1])
+    assert pair.verdict == "better" and who in pair.words
+    assert least == pytest.approx(pair.interval[0], rel=0.05)
+    assert compare.CLEAR < pair.interval[0] < pair.ratio
+    assert only(one(around(900, b)), one(around(100, a))).verdict == "worse"
+
+
 @pytest.mark.parametrize(
     "a, b, who",
     [
-        (around(100, 0.9), around(900), "A: spread"),
-        (around(100), around(900, 0.9), "B: spread"),
-        ([100, 101], around(100), "A: only 2 samples"),
+        (around(100, 0.9), around(140), "A: spread"),
+        (around(100), around(140, 0.9), "B: spread"),
+        ([100, 101], around(900), "A: only 2 samples"),
     ],
 )
-def test_noise_forbids_a_conclusion_however_large_the_ratio(a, b, who):
+def test_noise_forbids_a_conclusion_about_less(a, b, who):
     pair = only(one(a), one(b))
     assert (
         pair.verdict == "noisy"

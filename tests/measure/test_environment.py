@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from lightspeed_course.measure import conditions, environment
-from lightspeed_course.measure.records import record
+from lightspeed_tools.measure import conditions, environment
+from lightspeed_tools.measure.records import record
 
 XEON = """\
 processor\t: {n}

@@ -5,13 +5,13 @@ import random
 import pytest
 from test_measured_roofline import machine as whole_machine
 
-from lightspeed_course.measure import conditions, machine
-from lightspeed_course.measure.instruments import roofline
-from lightspeed_course.measure.instruments.queueing_results import LATE
-from lightspeed_course.measure.instruments.timing import Quantity
-from lightspeed_course.measure.pages import report
-from lightspeed_course.measure.records import compare, record, trust
-from lightspeed_course.show.layout import lay_out
+from lightspeed_show.layout import lay_out
+from lightspeed_tools.measure import conditions, machine
+from lightspeed_tools.measure.instruments import roofline
+from lightspeed_tools.measure.instruments.queueing_results import LATE
+from lightspeed_tools.measure.instruments.timing import Quantity
+from lightspeed_tools.measure.pages import report
+from lightspeed_tools.measure.records import compare, record, trust
 
 
 def served(lateness, seed=0):
@@ -157,12 +157,12 @@ def test_bytes_and_rates_are_written_as_people_write_them():
 
 
 def test_a_measured_machine_shows_a_format_that_it_has(own_records):
-    from lightspeed_course.explorers.roofline import view
+    from lightspeed_course.explorers.roofline import explore
 
     record.save(whole_machine(torch=False) | {"name": "Laptop"})
-    shown = view(hardware=machine.OWN, compute="bf16")
+    shown = explore().at(hardware=machine.OWN, compute="bf16")
     assert "was not measured with bf16 matmuls; this is fp32" in shown.verdict
-    assert shown.charts == view(hardware=machine.OWN, compute="fp32").charts
+    assert shown.charts == explore().at(hardware=machine.OWN, compute="fp32").charts
 
 
 @pytest.mark.slow

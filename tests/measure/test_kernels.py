@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from lightspeed import roofline as law
-from lightspeed_course.measure.instruments import kernels
-from lightspeed_course.measure.instruments.timing import Unavailable
+from lightspeed_tools.measure.instruments import kernels
+from lightspeed_tools.measure.instruments.timing import Unavailable
 
 N = 1000
 VALUES = {
@@ -133,8 +133,8 @@ def python(code, **environment):
 WITHOUT = """
 import json, sys
 sys.modules["numba"] = None
-from lightspeed_course.measure.instruments import memory_and_io as host, kernels, roofline
-from lightspeed_course.measure.instruments.timing import Missing, Unavailable
+from lightspeed_tools.measure.instruments import memory_and_io as host, kernels, roofline
+from lightspeed_tools.measure.instruments.timing import Missing, Unavailable
 k = kernels.load()
 host._free_memory = lambda: 2**24
 try:
@@ -170,7 +170,7 @@ def test_without_numba_the_rest_is_measured_and_the_gaps_are_named():
 
 KEEPING = """
 import numba, numpy
-from lightspeed_course.measure.instruments import kernels
+from lightspeed_tools.measure.instruments import kernels
 k = kernels.load()
 x, y = numpy.ones(4), numpy.zeros(4)
 k.copy(y, x, 1)
@@ -197,7 +197,7 @@ def test_compiled_code_is_kept_in_the_users_cache_folder_or_nowhere(tmp_path):
 def test_one_core_means_one_thread():
     code = (
         "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); from"
-        " lightspeed_course.measure.instruments import kernels; print(kernels.thread_counts())"
+        " lightspeed_tools.measure.instruments import kernels; print(kernels.thread_counts())"
     )
     assert python(code).strip() == "[1]"
 

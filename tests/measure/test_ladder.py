@@ -5,9 +5,9 @@ not show.
 import numpy as np
 import pytest
 
-from lightspeed_course.measure.instruments import kernels, latency_levels
-from lightspeed_course.measure.instruments.timing import Quantity
-from lightspeed_course.measure.records import record
+from lightspeed_tools.measure.instruments import kernels, latency_levels
+from lightspeed_tools.measure.instruments.timing import Quantity
+from lightspeed_tools.measure.records import record
 
 KIB, MIB = 2**10, 2**20
 

@@ -10,10 +10,10 @@ from lightspeed.catalog import accelerator
 from lightspeed.errors import BadArgument
 from lightspeed.roofline import critical_batch, time_bounds
 from lightspeed_course.explorers import menus, numbers, queueing, roofline
-from lightspeed_course.measure import compare_here, find, machine, row, show_recorded
-from lightspeed_course.measure.instruments.timing import Missing, Quantity
-from lightspeed_course.measure.pages import record_tables
-from lightspeed_course.measure.records import record
+from lightspeed_tools.measure import compare_here, find, machine, row, show_recorded
+from lightspeed_tools.measure.instruments.timing import Missing, Quantity
+from lightspeed_tools.measure.pages import record_tables
+from lightspeed_tools.measure.records import record
 
 
 def laptop(**more):
@@ -166,7 +166,7 @@ def test_every_measured_machine_can_be_drawn(name, own_records):
 
 
 def test_the_roofline_of_a_laptop():
-    shown = roofline.view(
+    shown = roofline.explore().at(
         hardware="measured:notes_2core_48mib",
         compute="fp32",
         weights="fp32",
@@ -174,7 +174,7 @@ def test_the_roofline_of_a_laptop():
         batch=4096,
     )
     assert shown.verdict.startswith("Compute-bound")
-    lacking = roofline.view(hardware="measured:notes_2core_48mib", compute="fp8")
+    lacking = roofline.explore().at(hardware="measured:notes_2core_48mib", compute="fp8")
     assert "was not measured with fp8" in lacking.verdict and "this is bf16" in lacking.verdict
 
 

@@ -17,9 +17,9 @@ import fakes
 import pytest
 
 from lightspeed_cli import main
-from lightspeed_course.measure import runner
-from lightspeed_course.measure.instruments.timing import Quantity
-from lightspeed_course.measure.records import record
+from lightspeed_tools.measure import runner
+from lightspeed_tools.measure.instruments.timing import Quantity
+from lightspeed_tools.measure.records import record
 
 LIB = str(Path(runner.__file__).parents[2])
 # The command with parts of our own, in a process of its own.
@@ -27,7 +27,7 @@ COMMAND = """
 import sys
 sys.path[:0] = {paths!r}
 import fakes
-from lightspeed_course.measure import runner as parts
+from lightspeed_tools.measure import runner as parts
 parts.PARTS = {{name: fakes.Part("fake_" + name, name, 1, 2) for name in {names!r}}}
 from lightspeed_cli import main
 sys.exit(main(["measure", *{words!r}]))
@@ -287,7 +287,7 @@ def test_what_cannot_be_written_is_said_before_anything_is_measured(room, words)
 
 
 def test_a_folder_that_is_lost_while_measuring_does_not_lose_the_record(room, monkeypatch, capsys):
-    from lightspeed_course.measure import runner as of
+    from lightspeed_tools.measure import runner as of
 
     def measured(*words, **more):
         (room / "into").write_text("no folder")

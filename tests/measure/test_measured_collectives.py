@@ -16,12 +16,12 @@ import pytest
 
 from lightspeed.collectives import ring_time
 from lightspeed_cli.argument_types import sizes_of
-from lightspeed_course.measure.instruments import collectives, launch, ranks
-from lightspeed_course.measure.instruments.timing import Missing, Quantity, Unavailable
-from lightspeed_course.measure.records import record
-from lightspeed_course.nccl_report.check import check
-from lightspeed_course.nccl_report.facts import facts_of
-from lightspeed_course.nccl_report.log import parse
+from lightspeed_tools.measure.instruments import collectives, launch, ranks
+from lightspeed_tools.measure.instruments.timing import Missing, Quantity, Unavailable
+from lightspeed_tools.measure.records import record
+from lightspeed_tools.nccl.consistency import check
+from lightspeed_tools.nccl.facts import facts_of
+from lightspeed_tools.nccl.log import parse
 
 HAS_MPI = bool(
     importlib.util.find_spec("mpi4py")
@@ -29,9 +29,7 @@ HAS_MPI = bool(
         "mpiexec", path=f"{os.path.dirname(sys.executable)}:{os.environ.get('PATH', '')}"
     )
 )
-needs_mpi = pytest.mark.skipif(
-    not HAS_MPI, reason="no mpi4py or mpiexec: pip install 'speed-of-light[measure]'"
-)
+needs_mpi = pytest.mark.skipif(not HAS_MPI, reason="no mpi4py or mpiexec: pip install '.[measure]'")
 
 
 # ---------------------------------------------------------------- who started us
@@ -360,7 +358,7 @@ def test_a_lost_rank_ends_in_words(tmp_path, sign, words):
         "limit": 2,
     }
     program.write_text(
-        "import os, threading\nfrom lightspeed_course.measure.instruments import rank_worker\nif"
+        "import os, threading\nfrom lightspeed_tools.measure.instruments import rank_worker\nif"
         " os.environ['PMI_RANK'] == '1':\n    threading.Timer(1, lambda: os.kill(os.getpid(),"
         f" {int(sign)})).start()\nrank_worker.main({job!r})\n"
     )
@@ -389,7 +387,7 @@ def test_the_job_is_json():
         [
             sys.executable,
             "-m",
-            "lightspeed_course.measure.instruments.rank_worker",
+            "lightspeed_tools.measure.instruments.rank_worker",
             json.dumps({"backend": "gloo", "limit": 60}),
         ],
         env=launch.clean(),

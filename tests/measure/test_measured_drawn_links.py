@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from lightspeed.collectives import ring_time
-from lightspeed_course.measure.instruments import collectives, network, split_mlp
-from lightspeed_course.measure.instruments.timing import Quantity
-from lightspeed_course.measure.pages import network_figures
-from lightspeed_course.measure.records import record
+from lightspeed_tools.measure.instruments import collectives, network, split_mlp
+from lightspeed_tools.measure.instruments.timing import Quantity
+from lightspeed_tools.measure.pages import network_figures
+from lightspeed_tools.measure.records import record
 
 SHOWN = [
     f

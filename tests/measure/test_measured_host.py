@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from lightspeed_course.measure.instruments import kernels, latency_levels, memory_and_io
-from lightspeed_course.measure.instruments.timing import FEWEST, Missing
+from lightspeed_tools.measure.instruments import kernels, latency_levels, memory_and_io
+from lightspeed_tools.measure.instruments.timing import FEWEST, Missing
 
 MIB = 2**20
 
@@ -71,7 +71,7 @@ FULL = """
 import resource, sys
 # the first write beyond a MiB fails, as on a full disk
 resource.setrlimit(resource.RLIMIT_FSIZE, (2**20, 2**20))
-from lightspeed_course.measure.instruments import memory_and_io as host
+from lightspeed_tools.measure.instruments import memory_and_io as host
 for m in host.storage():
     print(type(m).__name__, m)
 """

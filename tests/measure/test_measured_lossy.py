@@ -3,9 +3,9 @@
 import pytest
 
 from lightspeed import networks
-from lightspeed_course.measure.instruments import lossy
-from lightspeed_course.measure.instruments.timing import Quantity
-from lightspeed_course.measure.records import record
+from lightspeed_tools.measure.instruments import lossy
+from lightspeed_tools.measure.instruments.timing import Quantity
+from lightspeed_tools.measure.records import record
 
 
 @pytest.mark.parametrize("scheme", lossy.SCHEMES)

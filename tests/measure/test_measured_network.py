@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 from lightspeed.collectives import busbw_factor, ring_time, tree_time
-from lightspeed_course.measure.instruments import network
-from lightspeed_course.measure.instruments.nodes import Node
-from lightspeed_course.measure.instruments.timing import Quantity, Unavailable
-from lightspeed_course.measure.records import record
-from lightspeed_course.simulators.ring import run_ring
+from lightspeed_models.simulators.ring import run_ring
+from lightspeed_tools.measure.instruments import network
+from lightspeed_tools.measure.instruments.nodes import Node
+from lightspeed_tools.measure.instruments.timing import Quantity, Unavailable
+from lightspeed_tools.measure.records import record
 
 
 class Wires:
@@ -190,7 +190,7 @@ def processes(word):
 def test_nothing_outlives_a_parent_that_is_killed(measured):
     mark = "77773"  # a rate that no other run uses
     code = (
-        f"from lightspeed_course.measure.instruments import network; network.run(rate={mark},"
+        f"from lightspeed_tools.measure.instruments import network; network.run(rate={mark},"
         " sizes=(2**20,), repeat=50)"
     )
     before = set(Path("/sys/class/net").iterdir())
@@ -205,7 +205,7 @@ def test_nothing_outlives_a_parent_that_is_killed(measured):
     while len(nodes) < max(network.NODES) and time.monotonic() < deadline:
         nodes = [
             p
-            for p in processes("lightspeed_course.measure.instruments.nodes")
+            for p in processes("lightspeed_tools.measure.instruments.nodes")
             if parent_of(p) in holder
         ]
         time.sleep(0.05)

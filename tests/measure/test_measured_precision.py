@@ -9,10 +9,10 @@ import pytest
 
 from lightspeed.errors import BadArgument
 from lightspeed.precision import FORMATS
-from lightspeed_course.measure import all_of, find, shipped
-from lightspeed_course.measure.instruments import precision as measured
-from lightspeed_course.measure.instruments.timing import Missing
-from lightspeed_course.simulators.sums import accumulate
+from lightspeed_models.simulators.sums import accumulate
+from lightspeed_tools.measure import all_of, find, shipped
+from lightspeed_tools.measure.instruments import precision as measured
+from lightspeed_tools.measure.instruments.timing import Missing
 
 
 @pytest.fixture(scope="module")

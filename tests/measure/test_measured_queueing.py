@@ -15,11 +15,11 @@ import pytest
 from test_measured_workers import gone
 
 from lightspeed.queueing import md1, mm1
-from lightspeed_course.measure.instruments import queueing, queueing_load, queueing_results
-from lightspeed_course.measure.instruments.queue_server import Sent
-from lightspeed_course.measure.instruments.timing import Missing
-from lightspeed_course.measure.records import record
-from lightspeed_course.simulators.queue_simulation import Path, observed, simulate
+from lightspeed_models.simulators.queue_simulation import Path, observed, simulate
+from lightspeed_tools.measure.instruments import queueing, queueing_load, queueing_results
+from lightspeed_tools.measure.instruments.queue_server import Sent
+from lightspeed_tools.measure.instruments.timing import Missing
+from lightspeed_tools.measure.records import record
 
 
 @pytest.fixture(scope="module")
@@ -269,7 +269,7 @@ def test_slices_keep_everything_in_order():
 
 KILLED = """
 import multiprocessing, sys
-from lightspeed_course.measure.instruments import queueing
+from lightspeed_tools.measure.instruments import queueing
 if __name__ == "__main__":
     alive = multiprocessing.active_children
     queueing.observe(60, lambda text: print(*(p.pid for p in alive()), flush=True))

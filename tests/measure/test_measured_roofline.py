@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from lightspeed import roofline as law
-from lightspeed_course.measure.instruments import blas, kernels, latency_levels
-from lightspeed_course.measure.instruments import roofline as measured
-from lightspeed_course.measure.instruments.timing import Missing, Quantity, Unavailable
-from lightspeed_course.measure.records import record
-from lightspeed_course.show.layout import lay_out
+from lightspeed_show.layout import lay_out
+from lightspeed_tools.measure.instruments import blas, kernels, latency_levels
+from lightspeed_tools.measure.instruments import roofline as measured
+from lightspeed_tools.measure.instruments.timing import Missing, Quantity, Unavailable
+from lightspeed_tools.measure.records import record
 
 MIB = 2**20
 
@@ -196,7 +196,7 @@ def test_a_product_is_counted_by_the_laws_and_runs_on_one_thread_when_told(dtype
 ONE_THREAD = """
 import time
 import numpy as np
-from lightspeed_course.measure.instruments import blas
+from lightspeed_tools.measure.instruments import blas
 x = np.ones((1024, 1024), np.float32)
 with blas.threads(1):
     mine, all_of_them = time.thread_time(), time.process_time()

@@ -7,9 +7,9 @@ import random
 import pytest
 
 from lightspeed.scaling import amdahl_speedup, usl_speedup
-from lightspeed_course.measure.instruments import scaling
-from lightspeed_course.measure.instruments.timing import Missing, Quantity
-from lightspeed_course.measure.instruments.workers import crew
+from lightspeed_tools.measure.instruments import scaling
+from lightspeed_tools.measure.instruments.timing import Missing, Quantity
+from lightspeed_tools.measure.instruments.workers import crew
 
 N = (1, 2, 4, 8, 16)
 

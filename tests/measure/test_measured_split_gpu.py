@@ -8,9 +8,9 @@ import sys
 import pytest
 
 from lightspeed.catalog import accelerator
-from lightspeed_course.measure.instruments import gpu, launch, split_mlp
-from lightspeed_course.measure.instruments.timing import Quantity, Unavailable
-from lightspeed_course.measure.records import record
+from lightspeed_tools.measure.instruments import gpu, launch, split_mlp
+from lightspeed_tools.measure.instruments.timing import Quantity, Unavailable
+from lightspeed_tools.measure.records import record
 
 HAS_MPI = importlib.util.find_spec("mpi4py")
 
@@ -82,9 +82,7 @@ def test_what_was_too_slow_is_left_out():
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(
-    not HAS_MPI, reason="mpi4py is not installed: pip install 'speed-of-light[measure]'"
-)
+@pytest.mark.skipif(not HAS_MPI, reason="mpi4py is not installed: pip install '.[measure]'")
 def test_the_split_mlp_is_the_whole_one(monkeypatch):
     said, real = [], split_mlp.answers
     monkeypatch.setattr(split_mlp, "answers", lambda *a: (said.append(x) or x for x in real(*a)))
@@ -96,9 +94,7 @@ def test_the_split_mlp_is_the_whole_one(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(
-    not HAS_MPI, reason="mpi4py is not installed: pip install 'speed-of-light[measure]'"
-)
+@pytest.mark.skipif(not HAS_MPI, reason="mpi4py is not installed: pip install '.[measure]'")
 def test_a_wrong_split_is_told(monkeypatch):
     real = split_mlp.answers
     monkeypatch.setattr(

@@ -12,8 +12,8 @@ import time
 
 import pytest
 
-from lightspeed_course.measure.instruments.timing import Unavailable
-from lightspeed_course.measure.instruments.workers import crew, receive
+from lightspeed_tools.measure.instruments.timing import Unavailable
+from lightspeed_tools.measure.instruments.workers import crew, receive
 
 
 def echo(pipe):
@@ -93,7 +93,7 @@ def test_one_that_does_not_answer_is_given_up_and_ended():
 SCRIPT = """
 import sys, time
 from test_measured_workers import deaf
-from lightspeed_course.measure.instruments.workers import crew, receive
+from lightspeed_tools.measure.instruments.workers import crew, receive
 if __name__ == "__main__":
     with crew(deaf, deaf) as pipes:
         print(*(receive(pipe, 20) for pipe in pipes), flush=True)
@@ -134,7 +134,7 @@ def echoing(pipe):
 @pytest.mark.slow
 def test_a_script_that_forgets_its_guard_is_told_so(tmp_path):
     (tmp_path / "script.py").write_text(
-        "from lightspeed_course.measure.instruments import scaling\nscaling.measure()\n"
+        "from lightspeed_tools.measure.instruments import scaling\nscaling.measure()\n"
     )
     run = subprocess.run(
         [sys.executable, tmp_path / "script.py"], capture_output=True, text=True, timeout=120

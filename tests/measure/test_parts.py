@@ -13,8 +13,8 @@ import time
 import fakes
 import pytest
 
-from lightspeed_course.measure import runner
-from lightspeed_course.measure.records import record
+from lightspeed_tools.measure import runner
+from lightspeed_tools.measure.records import record
 
 
 @pytest.fixture

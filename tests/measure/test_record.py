@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightspeed_course.measure.instruments.timing import Missing, Quantity
-from lightspeed_course.measure.records import record
-from lightspeed_course.measure.records.record import (
+from lightspeed_tools.measure.instruments.timing import Missing, Quantity
+from lightspeed_tools.measure.records import record
+from lightspeed_tools.measure.records.record import (
     NotMeasured,
     RecordError,
     all_of,

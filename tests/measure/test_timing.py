@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lightspeed_course.measure.instruments import timing
-from lightspeed_course.measure.instruments.timing import (
+from lightspeed_tools.measure.instruments import timing
+from lightspeed_tools.measure.instruments.timing import (
     FEWEST,
     LIMIT,
     Quantity,

@@ -3,7 +3,7 @@
 """
 
 from lightspeed.collectives import busbw_factor
-from lightspeed_course.models.nccl_fit import measurements
+from lightspeed_models.nccl_fit import measurements
 
 HEAD_NOW = (
     "#       size         count      type   redop    root     time   algbw   busbw  #wrong     time"

@@ -5,10 +5,10 @@ again here with rates of our own: what each says is read, what it does not say i
 import pytest
 from nccl_samples import printed
 
-from lightspeed_course.nccl_report.facts import facts_of
-from lightspeed_course.nccl_report.judge import judge_report
-from lightspeed_course.nccl_report.log import parse
-from lightspeed_course.nccl_report.words import in_words
+from lightspeed_tools.nccl.facts import facts_of
+from lightspeed_tools.nccl.judge import judge_report
+from lightspeed_tools.nccl.log import ReportError, parse
+from lightspeed_tools.nccl.sentences import in_words
 
 ROWS = [(2**26, 2**26 / 50e9), (2**30, 2**30 / 60e9)]
 H100 = "NVIDIA H100 80GB HBM3"
@@ -152,6 +152,23 @@ def test_processes_that_do_not_join_are_told():
     twice = "\n".join(line for line in text.splitlines() for _ in range(2))
     run = judge_report(*parse(twice))
     assert run.level == "invalid" and "MPI=1" in "\n".join(in_words(run))
+
+
+def test_single_ranks_are_told_where_nothing_was_measured():
+    """Eight processes built without MPI take the same GPU, and most of them find it full."""
+    full = "node1: Test CUDA failure common.cu:1005 'out of memory'"
+    heads = [
+        f"#  Rank  0 Group  0 Pid {pid} on node1 device  0 [0x1a] NVIDIA H100" for pid in range(8)
+    ]
+    cause = "8 processes list themselves as rank 0 .* make MPI=1"
+    for log in (heads, [line for head in heads for line in (head, full)], [*heads, full]):
+        with pytest.raises(ReportError, match=cause):
+            parse("\n".join(log))
+    joined = [head.replace("Rank  0", f"Rank  {rank}") for rank, head in enumerate(heads)]
+    for log in (joined, heads[:1]):
+        with pytest.raises(ReportError, match="failed before") as refused:
+            parse("\n".join([*log, full]))
+        assert "MPI" not in str(refused.value)
 
 
 def test_adapters_are_those_that_nccl_names():

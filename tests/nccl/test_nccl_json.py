@@ -7,9 +7,9 @@ import pytest
 from nccl_samples import measured, printed
 
 from lightspeed_cli import main
-from lightspeed_course.nccl_report.json_log import parse_json
-from lightspeed_course.nccl_report.log import ReportError, parse
-from lightspeed_course.nccl_report.page import read_runs
+from lightspeed_tools.nccl.json_log import parse_json
+from lightspeed_tools.nccl.log import ReportError, parse
+from lightspeed_tools.nccl.page import read_runs
 
 
 def written(rows, n, gpus=1, collective="all_reduce", device="NVIDIA A100-SXM4-80GB"):

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from lightspeed_course.nccl_report.facts import facts_of
-from lightspeed_course.nccl_report.judge import judge_report
-from lightspeed_course.nccl_report.log import ReportError, parse
-from lightspeed_course.nccl_report.page import to_html
-from lightspeed_course.nccl_report.words import in_words
+from lightspeed_tools.nccl.facts import facts_of
+from lightspeed_tools.nccl.judge import judge_report
+from lightspeed_tools.nccl.log import ReportError, parse
+from lightspeed_tools.nccl.page import to_html
+from lightspeed_tools.nccl.sentences import in_words
 
 LOGS = Path(__file__).parent / "logs"
 EXPECTED = tomllib.loads((LOGS / "expected.toml").read_text())

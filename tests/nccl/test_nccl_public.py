@@ -2,11 +2,11 @@
 
 from nccl_samples import printed
 
-from lightspeed_course.nccl_report.cases import sold_nodes
-from lightspeed_course.nccl_report.judge import judge_report
-from lightspeed_course.nccl_report.log import parse
-from lightspeed_course.nccl_report.machine import described
-from lightspeed_course.nccl_report.published import public_near, public_runs
+from lightspeed_tools.nccl.cases import sold_nodes
+from lightspeed_tools.nccl.judge import judge_report
+from lightspeed_tools.nccl.log import parse
+from lightspeed_tools.nccl.machine import described
+from lightspeed_tools.nccl.published import public_near, public_runs
 
 DEVICES = {
     "A100": "NVIDIA A100-SXM4-40GB", "H100": "NVIDIA H100 80GB HBM3", "MI300X":

@@ -10,14 +10,15 @@ from nccl_samples import measured, printed, under_mpirun
 
 from lightspeed.collectives import busbw_factor
 from lightspeed.errors import BadArgument
-from lightspeed_course.models.nccl_fit import FABRICS, measurements
-from lightspeed_course.nccl_report.advice import checks_of
-from lightspeed_course.nccl_report.judge import judge, judge_report
-from lightspeed_course.nccl_report.log import ReportError, parse
-from lightspeed_course.nccl_report.machine import described
-from lightspeed_course.nccl_report.page import read_runs, report_lines, to_html, write_page
-from lightspeed_course.nccl_report.published import kind, published_near, spread
-from lightspeed_course.nccl_report.words import in_words, sentences
+from lightspeed_models.nccl_fit import FABRICS, measurements
+from lightspeed_show.new_file import write_new
+from lightspeed_tools.nccl.advice import checks_of
+from lightspeed_tools.nccl.judge import judge, judge_report
+from lightspeed_tools.nccl.log import ReportError, parse
+from lightspeed_tools.nccl.machine import described
+from lightspeed_tools.nccl.page import read_runs, report_lines, to_html
+from lightspeed_tools.nccl.published import kind, published_near, spread
+from lightspeed_tools.nccl.sentences import in_words, sentences
 
 H200 = "NVIDIA H200"
 EFA = (
@@ -38,7 +39,7 @@ def judged(text, hardware=None, nic=None, domain=None, **stated):
 def report_file(path, page=None):
     files = [read_runs(path)]
     if page:
-        write_page(page, files, [path])
+        write_new(page, to_html(files[0], path))
     return report_lines([path], files)
 
 

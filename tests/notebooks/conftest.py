@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from lightspeed_course.authoring.build import build, sources
+from lightspeed_authoring.build import build, sources
 
 SAMPLES = Path(__file__).parent / "samples"
 

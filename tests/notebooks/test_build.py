@@ -9,9 +9,9 @@ import shutil
 import nbformat
 import pytest
 
-from lightspeed_course.authoring.build import build, build_course, sources
-from lightspeed_course.authoring.check import check_course, differences
-from lightspeed_course.authoring.notebooks import BuildError, page
+from lightspeed_authoring.build import build, build_course, sources
+from lightspeed_authoring.freshness import _diff, check_course, differences, gates
+from lightspeed_authoring.notebooks import BuildError, page
 
 CHAPTER, SOLUTION = "chapters/01_sample.ipynb", "solutions/01_sample.ipynb"
 
@@ -109,6 +109,20 @@ def test_a_measurement_stays_until_its_cell_changes(samples, tmp_path):
     script.write_text(script.read_text().replace("time.perf_counter()", "time.perf_counter() + 1"))
     build_course(["01"], tmp_path)
     assert "measured earlier" not in (tmp_path / CHAPTER).read_text()
+
+
+@pytest.mark.slow
+def test_nothing_is_measured_again_without_need(tmp_path):
+    script, ran = tmp_path / "chapters/01_counts.py", tmp_path / "chapters/ran"
+    script.parent.mkdir()
+    script.write_text("# %% tags=['measured']\nwith open('ran', 'a') as f:\n    f.write('x')\n")
+    build_course(["01"], tmp_path)
+    build_course(["01"], tmp_path)
+    assert check_course(["01"], tmp_path) == [] and ran.read_text() == "x"
+    script.write_text(script.read_text().replace("'x'", "'y'"))
+    assert check_course(["01"], tmp_path) and ran.read_text() == "x", "a check measures nothing"
+    build_course(["01"], tmp_path)
+    assert ran.read_text() == "xy"
 
 
 def test_no_machine_in_the_file(samples):
@@ -210,18 +224,19 @@ def edit(path, old, new):
 @pytest.mark.slow
 def test_a_fresh_course_passes_the_check(course, monkeypatch):
     # of the real course, which has its own test
-    monkeypatch.setattr("lightspeed_course.authoring.check.unbound_in_library", list)
-    assert check_course(root=course) == []
+    monkeypatch.setattr("lightspeed_authoring.freshness.unbound_in_library", list)
+    assert gates(root=course) == check_course(root=course) == []
 
 
 @pytest.mark.slow
 def test_check_names_each_stale_file_and_cell(course, monkeypatch):
-    monkeypatch.setattr("lightspeed_course.authoring.check.unbound_in_library", list)
+    monkeypatch.setattr("lightspeed_authoring.freshness.unbound_in_library", list)
     edit(course / CHAPTER, "is 153 FLOP/byte, in", "is 154 FLOP/byte, in")
     edit(course / "exercises/01_sample.ipynb", "raise NotImplementedError", "return 42")
     (course / SOLUTION).unlink()
     shutil.copy(course / CHAPTER, course / "chapters" / "09_stray.ipynb")
-    prose, exercise, missing, stray = check_course(root=course)
+    (stray,) = gates(root=course)
+    prose, exercise, missing = check_course(root=course)
     assert prose.startswith("chapters/01_sample.ipynb: cell 2 (")
     assert "154 FLOP/byte" in prose and "153 FLOP/byte" in prose
     assert exercise.startswith("exercises/01_sample.ipynb: cell 5 (") and "42" in exercise
@@ -250,6 +265,17 @@ def test_differences(course, samples, old, new, words):
     edit(course / CHAPTER, old, new)
     (found,) = differences(course / CHAPTER, samples / CHAPTER)
     assert re.match(f"{CHAPTER}: {words}", found), found
+
+
+def test_a_long_line_is_shown_where_it_differs():
+    row = "<path d='" + " ".join(f"L {n} {n}" for n in range(100))
+    shown = _diff(f"first\n{row} Z'>", f"first\n{row} M'>\nlast").splitlines()[1:]
+    old, new, added = (line.strip() for line in shown)
+    assert (
+        old.startswith("-…") and old.endswith("Z'>") and new.endswith("M'>") and old[3:] != new[3:]
+    )
+    assert len(old) < 60 and added == "+last"
+    assert _diff("x" * 200, "x" * 200 + "y").endswith("xy")
 
 
 def test_a_cell_too_many_and_one_too_few(course, samples):

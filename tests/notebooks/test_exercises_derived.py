@@ -5,8 +5,8 @@ import ast
 import nbformat
 import pytest
 
-from lightspeed_course.authoring.build import ROOT, sources
-from lightspeed_course.authoring.notebooks import BuildError, exercise, page, read
+from lightspeed_authoring.build import ROOT, sources
+from lightspeed_authoring.notebooks import BuildError, exercise, page, read
 
 SOLUTIONS = sources(["solutions/"])
 

@@ -9,8 +9,8 @@ from decimal import Decimal
 import pytest
 
 from lightspeed import catalog
-from lightspeed_course.authoring.prose import typed_numbers
-from lightspeed_course.wrong_claims import claims, gallery
+from lightspeed_authoring.prose import typed_numbers
+from lightspeed_course.content.wrong_claims import claims, gallery
 
 CLAIMS = claims()
 WITH_NUMBER = [claim for claim in CLAIMS if claim.claimed is not None]

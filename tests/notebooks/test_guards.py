@@ -10,9 +10,9 @@ import pytest
 from guards import bare_integers, faults, repeated_prose
 from nbformat.v4 import new_output
 
-from lightspeed_course.authoring.build import ROOT, sources, unbound
-from lightspeed_course.authoring.check import unbound_in_library
-from lightspeed_course.authoring.notebooks import page
+from lightspeed_authoring.build import ROOT, sources, unbound
+from lightspeed_authoring.freshness import unbound_in_library
+from lightspeed_authoring.notebooks import page
 
 EXECUTED = [path.with_suffix(".ipynb") for path in sources()]
 EXERCISES = [ROOT / "exercises" / f"{path.stem}.ipynb" for path in sources(["solutions/"])]
@@ -136,7 +136,7 @@ DEFECTS = {
         new_output("display_data", data={"application/vnd.jupyter.widget-view+json": {}})),
         "widget"),
     "an address": (showing(output_type="stream", text="<function f at 0x7f3a2b1c9d00>"), "address"),
-    "a repr": (data(text_plain="<lightspeed_course.show.explore.Explorer>"), "bare repr"),
+    "a repr": (data(text_plain="<lightspeed_show.explore.Explorer>"), "bare repr"),
     "a widget's repr": (data(text_plain="HBox(children=(IntSlider(value=3),))"), "bare repr"),
     "a semicolon": (written("f(x);  # hidden"), "semicolon"),
     "an empty cell": (written(""), "empty"),

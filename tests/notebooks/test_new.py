@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from lightspeed_course.authoring.new import KINDS, new, todos
-from lightspeed_course.authoring.notebooks import BuildError
+from lightspeed_authoring.new import KINDS, new, todos
+from lightspeed_authoring.notebooks import BuildError
 
 ROOT = Path(__file__).parents[2]
 

@@ -11,7 +11,7 @@ import sys
 import nbformat
 import pytest
 
-from lightspeed_course.authoring.build import ROOT
+from lightspeed_authoring.build import ROOT
 
 NBVAL = [
     "--nbval",
@@ -88,7 +88,7 @@ def test_check_names_the_cell_of_an_edited_number(course):
         result = in_copy(
             course,
             "-c",
-            "from lightspeed_course.authoring.check import check_course; print(*check_course(['chapters/02']),"
+            "from lightspeed_authoring.freshness import check_course; print(*check_course(['chapters/02']),"
             " sep='\\n')",
         )
     finally:

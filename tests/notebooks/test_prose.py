@@ -4,7 +4,8 @@ not.
 
 import pytest
 
-from lightspeed_course.authoring.prose import expressions, fill, typed_in_code, typed_numbers
+from lightspeed_authoring.prose import typed_in_code, typed_numbers
+from lightspeed_show.bound import expressions, fill
 
 REFUSED = [
     # text, how many numbers are typed in it

@@ -33,9 +33,9 @@ from lightspeed import (
     training,
 )
 from lightspeed.transformer import Transformer, transformer
-from lightspeed_course.models import nccl_fit, nccl_tuner, training_runs, training_step
-from lightspeed_course.models.plan import Plan, model_parallel, plan_of_batch
-from lightspeed_course.simulators import schedules
+from lightspeed_models import nccl_fit, nccl_tuner, training_runs, training_step
+from lightspeed_models.plan import Plan, model_parallel, plan_of_batch
+from lightspeed_models.simulators import schedules
 
 RELATIONS = {}
 # Of measurements: a model comes near them, and a test of their own says how near.

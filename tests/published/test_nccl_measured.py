@@ -16,7 +16,7 @@ from adapter import evaluate
 
 from lightspeed import collectives
 from lightspeed.errors import BadArgument
-from lightspeed_course.models import fits, nccl_fit, nccl_tuner
+from lightspeed_models import fits, nccl_fit, nccl_tuner
 
 CASES = [
     c

@@ -10,7 +10,7 @@ import pytest
 from lightspeed import fabrics
 from lightspeed import networks as net
 from lightspeed.catalog import find, number
-from lightspeed_course.simulators.network_simulation import DCQCN, Port, Senders, simulate_incast
+from lightspeed_models.simulators.network_simulation import DCQCN, Port, Senders, simulate_incast
 
 DCQCN_PAPER, ROCE, HPCC, HPN = find("dcqcn"), find("roce"), find("hpcc"), find("hpn")
 SWITCH = [DCQCN_PAPER.buffer, DCQCN_PAPER.ports, DCQCN_PAPER.priorities, DCQCN_PAPER.headroom]

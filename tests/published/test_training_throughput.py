@@ -13,9 +13,9 @@ from statistics import median
 import pytest
 from adapter import LLAMA, evaluate
 
-from lightspeed_course.models import training_runs
-from lightspeed_course.models import training_step as ts
-from lightspeed_course.profiles import scaling_runs
+from lightspeed_models import training_runs
+from lightspeed_models import training_step as ts
+from lightspeed_models.profiles import scaling_runs
 
 CASES = [
     c

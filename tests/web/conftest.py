@@ -4,21 +4,18 @@ a real headless Chromium that reads it. They wait for states, never for a time.
 
 import fcntl
 import os
-import shutil
 import threading
 from urllib.parse import urlsplit
 
 import pytest
 from site_reader import COURSE, PATIENCE, alive
 
-from lightspeed_course.web.build import build
-from lightspeed_course.web.serve import server
+from lightspeed_authoring.site.build import build
+from lightspeed_authoring.site.serve import server
 
 
 @pytest.fixture(scope="session")
-def site(tmp_path_factory):
-    if not shutil.which("node") or not shutil.which("npm"):
-        pytest.skip("no Node.js: the site's Python comes from npm (apt-get install nodejs npm)")
+def site(nodejs, tmp_path_factory):
     folder = tmp_path_factory.getbasetemp()
     # Processes of one run (pytest-xdist) have folders of their own in one: there the site is shared.
     folder = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder

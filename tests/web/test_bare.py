@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from lightspeed_authoring.site.build import zip_course
 from lightspeed_course.practice.questions import bank, topics
-from lightspeed_course.web.build import zip_course
 
 BLOCKED = (
     "numpy", "pint", "sqlite3", "platformdirs", "scipy", "matplotlib", "networkx", "IPython",

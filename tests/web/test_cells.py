@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from lightspeed_authoring.site.cells import call_of, for_page, shown
 from lightspeed_course.explorers import roofline
 from lightspeed_course.web import live
-from lightspeed_course.web.cells import call_of, for_page, shown
 
 CHAPTERS = sorted((Path(__file__).parents[2] / "chapters").glob("*.ipynb"))
 
@@ -51,7 +51,11 @@ def test_every_explorer_and_question_of_the_chapters_is_live_and_no_picture_lack
         sources = ["".join(c["source"]) for c in notebook["cells"] if c["cell_type"] == "code"]
         expected = sum(
             bool(
-                re.search(r"^(explore\w*\(\)|(ask|predict|reveal|cards|today|incident)\()", s, re.M)
+                re.search(
+                    r"^(explore\w*\(\)|(ask|predict|reveal|cards|today|incident|progress)\()",
+                    s,
+                    re.M,
+                )
             )
             for s in sources
         )
@@ -98,7 +102,7 @@ def test_a_link_restores_a_state_and_says_what_it_cannot():
 
 def test_a_page_hears_what_its_cells_say(monkeypatch):
     from lightspeed_course.practice import store
-    from lightspeed_course.show import host
+    from lightspeed_show import host
 
     monkeypatch.setattr(host, "_here", {})
     monkeypatch.setattr(store, "_host", {})

@@ -1,13 +1,14 @@
 """Cells that are edited and run on a page."""
 
 import json
+import re
 
 import pytest
 
 from lightspeed_course.practice import store
-from lightspeed_course.show import host
-from lightspeed_course.web import live
+from lightspeed_course.web import code, live
 from lightspeed_course.web.code import needed, run
+from lightspeed_show import host
 
 ROOF = "def roof(i, p, b): return {}\ncheck('roofline.attainable', roof)"
 CHECK = "from lightspeed_course import check"
@@ -107,3 +108,33 @@ ask("roofline.ridge")"""
     assert [m["value"] for m in said if m.get("name") == "problem"][-1].startswith(
         "Line 1: matplotlib"
     )
+
+
+def test_an_error_names_the_line_that_called_and_a_cell_above():
+    above = ["def f(x):\n    y = 2\n    return y / x"]
+    assert run("def g(x):\n    return 1 / x\n\ng(0)")[1].startswith(
+        "Line 2, called from line 4: Zero"
+    )
+    assert run("a = 1\nf(0)", above)[1].startswith("Line 2, in f of a cell above: ZeroDivision")
+    assert run("a = 1\n1 / 0")[1].startswith("Line 2: ZeroDivision")
+
+
+def test_a_page_has_no_keyboard_for_input_and_room_for_so_much():
+    assert "write the value into the code" in run("input('Your name? ')")[1]
+    for source in (
+        "print('x' * 10**7)",
+        "for _ in range(10**4):\n    print('x' * 999)",
+        "'x' * 10**7",
+    ):
+        shown, problem = run(source)
+        size = sum(len(text) for each in shown for text in each.values())
+        assert not problem and size < code.MOST + 200, source
+        assert re.search(r"… 9,\d{3},\d{3} characters more", str(shown)), source
+
+
+def test_imports_run_and_a_cell_that_stops_keeps_what_it_had_finished():
+    cell = "import no_such_package as np\nfrom math import pi\nD = 4\nx = np.zeros(D)\ny = 2"
+    shown, problem = run("import no_such_package as np\nfrom math import pi")
+    assert not problem and "Not on this page: np" in shown[0]["stream"]
+    assert run("D + round(pi)", [cell]) == ([{"text/plain": "7"}], "")
+    assert "no_such_package" in run("x", [cell])[1] and "no_such_package" in run("y", [cell])[1]

@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 import pytest
 from site_reader import COURSE, PATIENCE
 
+from lightspeed_authoring.site import build_lite
+from lightspeed_authoring.site.build import CannotBuild, from_npm
+from lightspeed_authoring.site.serve import server
 from lightspeed_course.explorers.roofline import explore
 from lightspeed_course.practice.questions import question
-from lightspeed_course.web import build_lite
-from lightspeed_course.web.build import CannotBuild, from_npm
-from lightspeed_course.web.serve import server
 
 QUESTION, SEED = "roofline.h100_critical_batch", "print"  # as chapter 2 asks it
 SESSION = "jupyterapp.shell.currentWidget?.sessionContext?.session?.kernel"
@@ -34,10 +34,8 @@ RUN = """async (call) => {
 
 
 @pytest.fixture(scope="module")
-def beside(tmp_path_factory):
+def beside(nodejs, tmp_path_factory):
     """A folder with JupyterLite and what of the site it stands on."""
-    if not shutil.which("node") or not shutil.which("npm"):
-        pytest.skip("no Node.js: the site's Python comes from npm (apt-get install nodejs npm)")
     packages = from_npm(lambda words: None)
     try:
         build_lite.from_pypi(lambda words: None)

@@ -13,9 +13,10 @@ from urllib.parse import urlsplit
 import pytest
 from site_reader import PATIENCE, alive, written
 
-from lightspeed_course.web import build, code, packages
-from lightspeed_course.web.build_lite import small_wheel
-from lightspeed_course.web.serve import Handler
+from lightspeed_authoring.site import build
+from lightspeed_authoring.site.build_lite import small_wheel
+from lightspeed_authoring.site.serve import Handler
+from lightspeed_course.web import code, packages
 
 ENTRY = {"name": "numpy", "version": "0", "install_dir": "site", "package_type": "package",
          "imports": ["numpy"], "depends": [], "unvendored_tests": False}  # fmt: skip

@@ -12,7 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from lightspeed_authoring.site import build
+
 HERE = Path(__file__).parent
+WEB = Path(build.__file__).parent
 CHAPTERS = sorted((HERE.parents[1] / "chapters").glob("[0-9][0-9]_*.ipynb"))
 NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*\.?\d*(?:e[+-]?\d+)?")
 
@@ -21,7 +24,7 @@ def on_page(site, script, *more):
     """The lines that a script prints in the page's Python."""
     live = site / "_static" / "live"
     run = subprocess.run(
-        ["node", HERE / "compare.mjs", live, HERE / script, *more], capture_output=True, text=True
+        ["node", WEB / "run.mjs", live, script, *more], capture_output=True, text=True
     )
     assert run.returncode == 0, run.stderr[-2000:]
     return run.stdout.splitlines()
@@ -29,7 +32,7 @@ def on_page(site, script, *more):
 
 @pytest.mark.slow
 def test_pyodide_and_cpython_show_the_same(site):
-    there = on_page(site, "states.py")
+    there = on_page(site, HERE / "states.py")
     lab = subprocess.run(
         [sys.executable, HERE / "states.py"], capture_output=True, text=True, check=True,
         env=os.environ | {"LIGHTSPEED_DATA": "/nowhere"},
@@ -58,8 +61,8 @@ def test_every_cell_of_the_chapters_shows_what_was_committed_or_says_why_not(sit
                 committed[path.stem, number] = cell
     (tmp_path / "cells.json").write_text(json.dumps(cells), "utf-8")
     wrong, same = [], dict.fromkeys(cells, 0)
-    for line in on_page(site, "chapters.py", tmp_path / "cells.json"):
-        chapter, number, shown, problem = json.loads(line)
+    for line in on_page(site, WEB / "try_cells.py", tmp_path / "cells.json"):
+        chapter, number, shown, problem, _ = json.loads(line)
         cell = committed.pop((chapter, number))
         where = f"{chapter} cell {number}"
         if "is not on this page" in problem:

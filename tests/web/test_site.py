@@ -10,8 +10,8 @@ import pytest
 from site_reader import ALL_LIVE, PATIENCE, serious, written
 
 from lightspeed.catalog import accelerator
+from lightspeed_authoring.site.serve import server
 from lightspeed_course.practice.questions import question
-from lightspeed_course.web.serve import server
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("reader")]
 

@@ -9,7 +9,7 @@ import re
 import pytest
 from site_reader import alive, written
 
-from lightspeed_course.incidents import session
+from lightspeed_course.practice import incident_session as session
 from lightspeed_course.practice.questions import bank, question
 
 pytestmark = pytest.mark.slow

@@ -1,31 +1,41 @@
 """What building and serving do to the files of the one who asks."""
 
 import gzip
+import html
+import os
 import re
+import shutil
+import subprocess
 import sys
 import threading
 import urllib.request
 import zipfile
 from pathlib import Path
 from types import ModuleType
+from urllib.parse import parse_qs, urlsplit
+from xml.etree import ElementTree
 
 import nbformat
 import pytest
+import yaml
 from IPython.core.interactiveshell import InteractiveShell
 
-from lightspeed_course.authoring.notebooks import page
-from lightspeed_course.explorers import roofline
-from lightspeed_course.web import build as site_build
-from lightspeed_course.web.build import (
+from lightspeed_authoring.notebooks import page
+from lightspeed_authoring.site import build as site_build
+from lightspeed_authoring.site import edition
+from lightspeed_authoring.site.book import CHROMIUM, print_book
+from lightspeed_authoring.site.build import (
     CannotBuild,
-    door,
-    first_explorer,
     from_npm,
     replace,
     zip_course,
 )
-from lightspeed_course.web.cells import for_page
-from lightspeed_course.web.serve import server
+from lightspeed_authoring.site.cells import for_page
+from lightspeed_authoring.site.pages import door, first_explorer
+from lightspeed_authoring.site.serve import server
+from lightspeed_course.explorers import roofline
+
+COURSE = Path(__file__).parents[2]
 
 
 def test_the_start_page_shows_a_roofline():
@@ -72,10 +82,10 @@ def test_a_chapter_opens_elsewhere_where_the_course_has_a_public_repository(tmp_
             "/chapters/02_roofline.ipynb)"
         )
     script = Path(__file__).parents[2] / ".binder" / "postBuild"
-    readme = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+    doc = (Path(__file__).parents[2] / "docs/web.md").read_text("utf-8")
     for line in script.read_text("utf-8").splitlines():
         if "pip install" in line:
-            assert line.removeprefix("python") in readme, "Binder installs as README says"
+            assert line.removeprefix("python") in doc, "Binder installs as docs/web.md says"
 
 
 def test_a_chapter_brings_the_course_to_colab_and_does_nothing_elsewhere(tmp_path, monkeypatch):
@@ -97,8 +107,8 @@ def test_a_chapter_brings_the_course_to_colab_and_does_nothing_elsewhere(tmp_pat
     assert shell.run_cell(added.source).success and not asked
     monkeypatch.setitem(sys.modules, "google.colab", ModuleType("google.colab"))
     assert shell.run_cell(added.source).success and len(asked) == 1
-    readme = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
-    assert "%pip " + asked[0].replace("someone/course", "OWNER/NAME") in readme
+    doc = (Path(__file__).parents[2] / "docs/web.md").read_text("utf-8")
+    assert "%pip " + asked[0].replace("someone/course", "OWNER/NAME") in doc
 
 
 def test_without_node_it_says_how_to_get_it(monkeypatch):
@@ -136,3 +146,80 @@ def test_files_are_served_compressed_to_who_takes_it_and_asked_for_once(tmp_path
             get(**again)
     finally:
         running.shutdown()
+
+
+def test_a_page_says_its_version_its_date_and_where_to_mend_it(tmp_path):
+    source, settings = tmp_path / "chapters" / "02_x.py", tmp_path / "pyproject.toml"
+    settings.write_text('[project]\nname = "x"\nversion = "1.2"')
+    (tmp_path / "CHANGELOG.md").write_text("# Changelog\n\n## Unreleased\n\n## 1.2 (2026-02-03)\n")
+    said = edition.closing(tmp_path, source, "2. A & B")
+    assert "Version 1.2, 3 February 2026" in said and "<a" not in said, "no link to nowhere"
+    assert "og:url" not in edition.front_matter(tmp_path, "index.html", "Start", "Words.")
+    settings.write_text(
+        '[project]\nname = "x"\nversion = "1.2"\n[project.urls]\n'
+        'Repository = "https://github.com/a/b"\nHomepage = "https://a.example/course"'
+    )
+    said = edition.closing(tmp_path, source, "2. A & B")
+    assert 'href="https://github.com/a/b/edit/HEAD/chapters/02_x.py"' in said
+    asked = parse_qs(urlsplit(html.unescape(re.search(r'href="([^"]*/new[^"]*)"', said)[1])).query)
+    assert asked["title"] == ["A wrong number: 2. A & B"] and "Version 1.2" in asked["body"][0]
+    head = yaml.safe_load(
+        edition.front_matter(tmp_path, "chapters/02_x.html", "X", 'It is **"so"**, $x$.').split(
+            "---"
+        )[1]
+    )["myst"]["html_meta"]
+    assert head["description"] == 'It is "so", x.'
+    assert head["property=og:url"] == "https://a.example/course/chapters/02_x.html"
+
+
+@pytest.mark.parametrize(
+    "named, address",
+    [
+        ("https://a.example", "https://a.example/"),
+        ("https://a.example/course/", "https://a.example/course/"),
+        ("https://github.com/a/b", ""),
+        ("http://localhost:8000", ""),
+        ("", ""),
+    ],
+)
+def test_the_address_of_the_site_is_the_homepage(tmp_path, named, address):
+    urls = f'[project]\nname = "x"\n[project.urls]\nHomepage = "{named}"'
+    (tmp_path / "pyproject.toml").write_text(urls)
+    assert edition.site_address(tmp_path) == address
+
+
+def test_the_day_of_a_page_is_that_of_its_commit(tmp_path):
+    def git(*words):
+        who = ("-c", "user.name=a", "-c", "user.email=a@b.example")
+        when = os.environ | {"GIT_COMMITTER_DATE": "2025-04-05T12:00:00 +0000"}
+        run = ["git", *who, *words]
+        subprocess.run(run, cwd=tmp_path, check=True, capture_output=True, env=when)
+
+    assert edition.day(tmp_path) is None
+    git("init")
+    git("commit", "--allow-empty", "-m", "x")
+    assert edition.day(tmp_path).isoformat() == "2025-04-05"
+
+
+def test_a_sitemap_names_each_page_by_its_address():
+    told = edition.sitemap("https://a.example/x/", ["index.html", "chapters/02_x.html"])
+    found = [node.text for node in ElementTree.fromstring(told).iter() if node.tag.endswith("loc")]
+    assert found == ["https://a.example/x/index.html", "https://a.example/x/chapters/02_x.html"]
+
+
+@pytest.mark.slow
+def test_the_book_has_every_lesson_and_leaves_what_is_no_pdf_alone(tmp_path):
+    thesis = tmp_path / "thesis.pdf"
+    thesis.write_text("years of work")
+    with pytest.raises(CannotBuild, match="not a PDF"):
+        print_book(COURSE, thesis)
+    assert thesis.read_text() == "years of work"
+    book = tmp_path / "book.pdf"
+    if not (any(map(shutil.which, CHROMIUM)) and shutil.which("npm")):
+        pytest.skip("no Chromium or no Node.js (apt-get install chromium nodejs npm)")
+    # In a process of its own: Playwright's loop is another one here.
+    command = [sys.executable, "-m", "lightspeed_cli", "site", "--book", book]
+    subprocess.run(command, cwd=COURSE, check=True, capture_output=True)
+    pdf = book.read_bytes()
+    assert pdf.startswith(b"%PDF") and b"/Outlines" in pdf
+    assert len(re.findall(rb"/Type\s*/Page\b", pdf)) > 10 * len(list(COURSE.glob("chapters/*.py")))

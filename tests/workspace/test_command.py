@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -10,6 +11,7 @@ import pytest
 
 from lightspeed_cli import main
 from lightspeed_cli import number as lookup
+from lightspeed_cli.main import CHECKOUT, GROUPS, VERBS
 from lightspeed_course import workspace
 
 
@@ -21,7 +23,7 @@ def run(*words, **environment):
 
 
 SLIPS = {
-    "lba": "lightspeed: there is no 'lba'; did you mean lab?",
+    "labb": "lightspeed: there is no 'labb'; did you mean lab?",
     "number h100_sxm.hbm_bandwith": "did you mean h100_sxm.hbm_bandwidth?",
     "number h100_sxm.zzzzzzzz": "there are h100_sxm.",
     "number": "required",
@@ -29,7 +31,15 @@ SLIPS = {
     "number --search zzzzz": "no constant has 'zzzzz'",
     "number --list --search x": "not allowed with",
     "lab --prot 3": "there is no '--prot'; did you mean --port?",
-    "lab --port many": "invalid int value: 'many'",
+    "lab --port many": "'many' is not a port: expected a number up to 65535",
+    "lab --port 80000": "'80000' is not a port: expected a number up to 65535",
+    "site --serve --port -1": "'-1' is not a port",
+    "number --search nvlnk": "in its key, name, note or source; did you mean nvlink?",
+    "number H100_SXM.HBM_BANDWITH": "did you mean h100_sxm.hbm_bandwidth?",
+    "reset 09": "no notebook is called 09",
+    "progress --take /dev/null": "/dev/null: This is no file of progress: expected one that",
+    "progress --take /nowhere/file": "progress: /nowhere/file: no such file or directory",
+    "progress --save /nowhere/file": "progress: /nowhere/file: no such file or directory",
     "lab extra": "there is no 'extra'",
     "reset": "required: name",
     "reset 99_nothing": "no notebook is called 99_nothing",
@@ -49,6 +59,67 @@ def test_a_slip_is_one_line_and_status_2(words, capsys, tmp_path, monkeypatch):
     out, err = capsys.readouterr()
     assert code == 2 and out == ""
     assert SLIPS[words] in err and err.count("\n") == 1 and err.startswith("lightspeed")
+
+
+def test_help_lists_each_verb_once_with_those_it_is_for(capsys):
+    assert main([]) == 0
+    shown = capsys.readouterr().out
+    places = [shown.index(f"\n{heading}:") for heading in GROUPS]
+    assert places == sorted(places)
+    for verb in VERBS:
+        assert len(re.findall(rf"^  {verb} ", shown, re.MULTILINE)) == 1
+    assert "authors" not in shown[: places[2]] and "(for authors)" not in shown
+
+
+def without_a_checkout(tmp_path, *words):
+    """A command as from a bare wheel: the library, the delivered notebooks, and no packages."""
+    lib = tmp_path / "lib"
+    if not lib.exists():
+        root = workspace.course_root()
+        ignored = shutil.ignore_patterns("__pycache__", "shipped")
+        shutil.copytree(root / "lib", lib, ignore=ignored)
+        for folder in workspace.FOLDERS:
+            shutil.copytree(
+                root / folder,
+                lib / "lightspeed_course/_delivered" / folder,
+                ignore=shutil.ignore_patterns("*.py"),
+            )
+    code = (
+        "import sys; sys.path[:] = [p for p in sys.path if 'site-packages' not in p];"
+        "sys.meta_path = [f for f in sys.meta_path if 'editable' not in repr(f).lower()];"
+        f"sys.path.insert(0, {str(lib)!r});"
+        "from lightspeed_cli import main; sys.exit(main())"
+    )
+    return subprocess.run(
+        [sys.executable, "-c", code, *words],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        timeout=60,
+        env={"HOME": str(tmp_path / "home"), "PATH": os.environ["PATH"]},
+    )
+
+
+def test_a_bare_wheel_writes_nothing_before_what_it_needs_is_there(tmp_path):
+    done = without_a_checkout(tmp_path, "lab")
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr.startswith("lightspeed lab: jupyterlab is not installed.")
+    assert "pip install '.[lab]'" in done.stderr and done.stderr.count("\n") == 1
+    assert not (tmp_path / "home").exists(), "no notebook was copied"
+    for words in (
+        "new law roofline.x", "build", "statements", "check", "check --fast", "site"
+    ):  # fmt: skip
+        done = without_a_checkout(tmp_path, *words.split())
+        assert done.returncode == 2 and done.stdout == ""
+        assert done.stderr == f"lightspeed {words.split()[0]}: {CHECKOUT}\n"
+    done = without_a_checkout(tmp_path, "site", "--serve", str(tmp_path / "nothing"))
+    assert "there is no site in" in done.stderr, "a site that is built is served anywhere"
+
+
+def test_no_hint_names_a_distribution_that_is_not_ours_on_the_index():
+    root = workspace.course_root()
+    for path in (root / "lib").rglob("*.py"):
+        assert "install 'speed-of-light" not in path.read_text("utf-8"), path
 
 
 def test_help_and_errors_come_at_once():
@@ -77,6 +148,15 @@ def test_number_shows_value_source_date_and_users(capsys):
     )
 
 
+def test_number_says_what_was_read_at_second_hand(capsys):
+    main(["number", "h100_sxm"])
+    lines = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
+    assert lines["h100_sxm.bf16"].endswith(", second hand"), "by what it is derived from"
+    assert not lines["h100_sxm.hbm_capacity"].endswith("hand"), "read from the device"
+    main(["number", "h100_sxm.bf16"])
+    assert "(second hand)" in capsys.readouterr().out
+
+
 def test_number_expands_a_formula_and_lists_its_sources_once(capsys):
     main(["number", "h100_sxm.link_bandwidth"])
     shown = capsys.readouterr().out
@@ -93,6 +173,21 @@ def test_number_lists_and_searches_every_constant(capsys):
     main(["number", "--search", "TRAINIUM"])
     found = capsys.readouterr().out.splitlines()
     assert found and set(found) < set(listed)
+
+
+def test_number_searches_words_before_parts_of_words(capsys):
+    main(["number", "--search", "l40s"])
+    l40s = capsys.readouterr().out
+    assert l40s.startswith("l40s.")
+    main(["number", "--search", "l4"])
+    assert capsys.readouterr().out.startswith("No constant has the word 'l4'; these have it inside")
+    main(["number", "--search", "NVLINK"])
+    assert "\nnvlink4." in capsys.readouterr().out, "a number behind a word is no part of it"
+
+
+def test_a_key_is_found_whatever_its_case(capsys):
+    assert main(["number", "H100_SXM.HBM_BANDWIDTH"]) == main(["number", "H100_SXM"]) == 0
+    assert "h100_sxm.hbm_bandwidth = 3.35e+12" in capsys.readouterr().out
 
 
 def test_number_lists_the_constants_of_an_entry(capsys):
@@ -141,6 +236,14 @@ def test_reset_through_the_command(tmp_path, capsys):
     assert re.search(
         r"is as delivered\. Your version is kept: chapters/02_roofline\.backup-\S+\.ipynb", said
     )
+
+
+@pytest.mark.parametrize("name", ["02", "chapters/02", "exercises/02", "02_roofline.ipynb"])
+def test_reset_takes_a_number_as_build_does(name, tmp_path, capsys):
+    workspace.sync(tmp_path)
+    folder = "exercises" if "exercises" in name else "chapters"
+    assert main(["reset", name, "--dir", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.startswith(f"{folder}/02_roofline.ipynb in ")
 
 
 def test_reset_acts_on_the_workspace_it_stands_in(tmp_path, capsys, monkeypatch):

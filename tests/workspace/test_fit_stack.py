@@ -8,9 +8,9 @@ import pytest
 
 from lightspeed.transformer import transformer
 from lightspeed_cli.main import main
-from lightspeed_course.models.plan import Plan, machine
-from lightspeed_course.models.stack import stack
-from lightspeed_course.models.training_step import step
+from lightspeed_models.plan import Plan, machine
+from lightspeed_models.stack import stack
+from lightspeed_models.training_step import step
 
 NAMES = [
     "model",
@@ -77,6 +77,15 @@ def test_bad_rows_are_refused_by_name(tmp_path, capsys):
         )
         assert word in found
     assert "23 rows" in said
+
+
+def test_chunks_that_do_not_divide_the_layers_are_refused(tmp_path, capsys):
+    rows = [[*row, 1] for row in lines()]
+    rows[3][-1] = 9
+    assert main(["fit-stack", table(tmp_path / "s.csv", rows, [*NAMES, "chunks"])]) == 0
+    said = capsys.readouterr().out
+    assert "refused: line 5: Plan: chunks = 9: expected a number that cuts 32 layers" in said
+    assert "31 rows" in said
 
 
 @pytest.mark.parametrize(

@@ -419,7 +419,9 @@ def test_a_folder_without_permission_is_said_plainly():
         world.sync()
         world.deliver({ROOFLINE: NEW})
         os.chmod(folder, 0o755)
-        world.home.chmod(0o555)
+        closed = [world.home, *(path for path in world.home.rglob("*") if path.is_dir())]
+        for path in closed:
+            path.chmod(0o555)
 
         def as_an_ordinary_user():
             if os.geteuid() == 0:
@@ -428,7 +430,8 @@ def test_a_folder_without_permission_is_said_plainly():
 
         assert in_child(as_an_ordinary_user) == 3
         assert world.read(ROOFLINE) == OLD
-        world.home.chmod(0o755)
+        for path in closed:
+            path.chmod(0o755)
 
 
 def test_two_labs_at_once_deliver_once(world):

@@ -100,7 +100,12 @@ class Source:
 
     def __str__(self) -> str:
         parts = (self.author, f'"{self.title}"', self.publisher, self.date, self.address)
-        return ", ".join(p for p in parts if p)
+        return ", ".join(p for p in parts if p) + " (second hand)" * self.second_hand
+
+    @property
+    def second_hand(self) -> bool:
+        """Whether the number was read in a text that names this source, not in the source."""
+        return self.how.startswith("second hand")
 
 
 class Number(Amount):

@@ -16,8 +16,8 @@ from time import sleep
 import httpx
 
 from lightspeed.errors import meant
-from lightspeed_class.class_folder import SETTINGS, CourseError
-from lightspeed_class.intake.notebooks import LARGEST, TOO_LARGE, Refused
+from lightspeed_class.class_folder import SETTINGS, ClassError
+from lightspeed_class.notebooks import LARGEST, TOO_LARGE, Refused
 
 TOKEN = "LIGHTSPEED_CANVAS_TOKEN"
 HERE = ("127.0.0.1", "::1")  # where plain http reaches nobody else
@@ -53,9 +53,9 @@ class Canvas:
         self._http.close()
 
     def assignment(self, name):
-        """The path of an assignment. Raises CourseError where class.toml has no number for it."""
+        """The path of an assignment. Raises ClassError where class.toml has no number for it."""
         if name not in self._assignments:
-            raise CourseError(
+            raise ClassError(
                 f"{SETTINGS} has no number of {name} on Canvas: under [canvas], write"
                 f" assignments = {{ {name} = 5678 }}, as in the assignment's address"
             )
@@ -66,32 +66,32 @@ class Canvas:
         return f"{self.home}{self.assignment(name)}"
 
     def get(self, path, **wanted):
-        """What one request answers. Raises CourseError."""
+        """What one request answers. Raises ClassError."""
         return _json(self._told(self._send("GET", self._url(path), params=wanted)))
 
     def pages(self, path, **wanted):
-        """All that a list has, page by page. Raises CourseError."""
+        """All that a list has, page by page. Raises ClassError."""
         answer = self._told(self._send("GET", self._url(path), params={"per_page": 100, **wanted}))
         for _ in range(MOST_PAGES):
             found = _json(answer)
             if not isinstance(found, list):
-                raise CourseError(f"{self.home} answers {path} with no list: is that a Canvas?")
+                raise ClassError(f"{self.home} answers {path} with no list: is that a Canvas?")
             yield from found
             following = answer.links.get("next", {}).get("url")
             if not following:
                 return
             url = self.home.join(following)
             if not self._is_own(url):  # it would get the token
-                raise CourseError(f"{self.home} sends to another host for the rest of {path}")
+                raise ClassError(f"{self.home} sends to another host for the rest of {path}")
             answer = self._told(self._send("GET", url))
-        raise CourseError(f"{self.home} has no end of pages for {path}")
+        raise ClassError(f"{self.home} has no end of pages for {path}")
 
     def put(self, path, fields, repeatable=True):
-        """Change something. Raises CourseError, and Unsure if it is not to be tried twice."""
+        """Change something. Raises ClassError, and Unsure if it is not to be tried twice."""
         return _json(self._told(self._send("PUT", self._url(path), repeatable, data=fields)))
 
     def upload(self, path, name, content, kind):
-        """Upload a file in three steps, and give its number. Raises CourseError. A file that no
+        """Upload a file in three steps, and give its number. Raises ClassError. A file that no
         comment has is shown to nobody, so all three can be tried again.
         """
         for turn in range(TRIES):
@@ -100,13 +100,13 @@ class Canvas:
             with contextlib.suppress(Unsure):
                 if number := self._uploaded(path, name, content, kind):
                     return number
-        raise CourseError(f"{self.home} did not take {name}, {TRIES} times in a row. {AGAIN}")
+        raise ClassError(f"{self.home} did not take {name}, {TRIES} times in a row. {AGAIN}")
 
     def _uploaded(self, path, name, content, kind):
         fields = {"name": name, "size": str(len(content)), "content_type": kind}
         asked = _json(self._told(self._send("POST", self._url(path), data=fields)))
         if not isinstance(asked, dict) or not asked.get("upload_url"):
-            raise CourseError(f"{self.home} names no place to upload {name} to")
+            raise ClassError(f"{self.home} names no place to upload {name} to")
         target = _safe(self.home.join(asked["upload_url"]))
         # signed by its own fields, as they are, the file last; never with the token
         fields = {key: str(value) for key, value in (asked.get("upload_params") or {}).items()}
@@ -124,7 +124,7 @@ class Canvas:
 
     def download(self, url):
         """The bytes of a file that was handed in. Raises Refused for one that is gone or too large,
-        CourseError where Canvas does not answer.
+        ClassError where Canvas does not answer.
         """
         url, content = _safe(self.home.join(url)), bytearray()
         for _ in range(5):  # Canvas sends on to where files are kept
@@ -135,7 +135,7 @@ class Canvas:
         if answer.status_code in (404, 410):
             raise Refused("Canvas does not have this file any more.")
         if answer.status_code != 200:
-            raise CourseError(f"{self.home} gives no file: {_status(answer)}. {AGAIN}")
+            raise ClassError(f"{self.home} gives no file: {_status(answer)}. {AGAIN}")
         return bytes(content)
 
     def _url(self, path):
@@ -179,7 +179,7 @@ class Canvas:
                     pause = min(max(float(answer.headers.get("Retry-After", 0)), pause), LONGEST)
             if not (sure or repeatable):
                 raise Unsure(why)
-        raise CourseError(f"{url.host} does not answer: {why}, {turn + 1} times. {AGAIN}")
+        raise ClassError(f"{url.host} does not answer: {why}, {turn + 1} times. {AGAIN}")
 
     def _once(self, method, url, into, **what):
         if into is None:
@@ -194,31 +194,31 @@ class Canvas:
         return answer, bytes(into)
 
     def _told(self, answer):
-        """The answer, if it is one. Raises CourseError with what to do about any other."""
+        """The answer, if it is one. Raises ClassError with what to do about any other."""
         code, said = answer.status_code, _said(answer)
         if code < 300:
             return answer
         if answer.has_redirect_location:
-            raise CourseError(
+            raise ClassError(
                 f"{self.home} sends on to {httpx.URL(answer.headers['Location']).host or 'another'}"
                 f" page; is url under [canvas] of {SETTINGS} that of the Canvas itself?"
             )
         if code == 401 and "WWW-Authenticate" in answer.headers:
-            raise CourseError(
+            raise ClassError(
                 f"{self.home} does not know the token: it has expired, or is another Canvas's."
                 " Make a new one there: Account > Settings > New access token"
             )
         if code in (401, 403):
-            raise CourseError(
+            raise ClassError(
                 f"the token's owner may not do this in course {self.course}: {said}. It takes a"
                 " teacher of the course"
             )
         if code == 404:
-            raise CourseError(
+            raise ClassError(
                 f"{self.home} has no {answer.request.url.path}: are the numbers under [canvas] of"
                 f" {SETTINGS} those of the course and the assignment?"
             )
-        raise CourseError(f"{self.home} refuses {answer.request.url.path}: {said}")
+        raise ClassError(f"{self.home} refuses {answer.request.url.path}: {said}")
 
 
 AGAIN = "The same command goes on where it was"
@@ -235,21 +235,21 @@ class _Secret:
 
 
 def connect(course):
-    """The Canvas of class.toml. Raises CourseError for what is missing or unsafe."""
+    """The Canvas of class.toml. Raises ClassError for what is missing or unsafe."""
     settings, path = course.canvas, course.root / SETTINGS
     if not settings:
-        raise CourseError(f"{path} has no table [canvas]; the file says what stands in it")
+        raise ClassError(f"{path} has no table [canvas]; the file says what stands in it")
     for key, value in settings.items():
         if key not in KEYS:
-            raise CourseError(f"{path}: [canvas] has no {key}; {meant(key, KEYS)}")
+            raise ClassError(f"{path}: [canvas] has no {key}; {meant(key, KEYS)}")
         if type(value) is not KEYS[key]:
-            raise CourseError(f"{path}: {key} under [canvas] is {value!r}; expected {_form(key)}")
+            raise ClassError(f"{path}: {key} under [canvas] is {value!r}; expected {_form(key)}")
     for key in ("url", "course"):
         if key not in settings:
-            raise CourseError(f"{path}: [canvas] has no {key}; expected {_form(key)}")
+            raise ClassError(f"{path}: [canvas] has no {key}; expected {_form(key)}")
     for name, number in settings.get("assignments", {}).items():
         if type(number) is not int:
-            raise CourseError(
+            raise ClassError(
                 f"{path}: the assignment {name} under [canvas] is {number!r}; expected its number"
             )
     with contextlib.suppress(httpx.InvalidURL):
@@ -257,7 +257,7 @@ def connect(course):
         if url.host and url.path == "/" and not url.query and not url.userinfo:
             _safe(url)
             return Canvas(settings, token_of(settings))
-    raise CourseError(
+    raise ClassError(
         f"{path}: url under [canvas] is {settings['url']!r}; expected {_form('url')}, and nothing"
         " behind it"
     )
@@ -265,7 +265,7 @@ def connect(course):
 
 def token_of(settings):
     """The token, from the environment or from a file that nobody else can read. Raises
-    CourseError.
+    ClassError.
     """
     text, where = os.environ.get(TOKEN, ""), f"${TOKEN}"
     if not text and "token_file" in settings:
@@ -275,19 +275,19 @@ def token_of(settings):
             with open(path, encoding="utf-8") as file:
                 about = os.fstat(file.fileno())
                 if not stat.S_ISREG(about.st_mode) or about.st_mode & 0o077:
-                    raise CourseError(f"others can read the token in {where}: chmod 600 {where}")
+                    raise ClassError(f"others can read the token in {where}: chmod 600 {where}")
                 text = file.read(4096)
         except (OSError, UnicodeDecodeError) as error:
             why = getattr(error, "strerror", None) or "it is no text"
-            raise CourseError(f"no token in {where}: {why}") from None
+            raise ClassError(f"no token in {where}: {why}") from None
     text = text.strip()
     if not text:
-        raise CourseError(
+        raise ClassError(
             f"{ASKS_FOR} a token (Canvas: Account > Settings > New access token), in ${TOKEN} or in"
             f" a file of your own: token_file under [canvas] of {SETTINGS}, mode 600"
         )
     if not (text.isascii() and text.isprintable()) or " " in text:
-        raise CourseError(f"what stands in {where} is no token; expected one word")
+        raise ClassError(f"what stands in {where} is no token; expected one word")
     return text
 
 
@@ -301,10 +301,10 @@ def _form(key):
 
 
 def _safe(url):
-    """An address that may be asked. Raises CourseError for one that others can listen to."""
+    """An address that may be asked. Raises ClassError for one that others can listen to."""
     if url.host and (url.scheme == "https" or (url.scheme == "http" and url.host in HERE)):
         return url
-    raise CourseError(f"{url.scheme}://{url.host} is not safe; expected an address with https://")
+    raise ClassError(f"{url.scheme}://{url.host} is not safe; expected an address with https://")
 
 
 def _pause(turn):
@@ -331,7 +331,7 @@ def _json(answer):
     try:
         return answer.json()
     except ValueError:
-        raise CourseError(
+        raise ClassError(
             f"{answer.request.url.host} answers with no JSON: is url under [canvas] of {SETTINGS}"
             " that of the Canvas itself?"
         ) from None

@@ -12,11 +12,11 @@ import io
 from dataclasses import dataclass
 from datetime import datetime
 
-from lightspeed_class.class_folder import CourseError, write_whole
+from lightspeed_class.class_folder import ClassError, write_whole
 from lightspeed_class.intake.collect import take_in
-from lightspeed_class.intake.lateness import CANVAS, FROM_CANVAS, canvas_name
 from lightspeed_class.intake.match_submissions import squash
 from lightspeed_class.intake.unpack import Item, clean
+from lightspeed_class.lateness import CANVAS, FROM_CANVAS, canvas_name
 
 BY = "Canvas"
 HEADINGS = ("Student", "ID", "SIS User ID", "SIS Login ID", "Integration ID", "Email", "Section")
@@ -57,7 +57,7 @@ def write_roster(canvas, path):
         joined = " and ".join(sorted(filter(None, set(theirs))))
         rows[user["id"]] = ["" if c is None else str(c) for c in cells] + [joined]
     if not rows:
-        raise CourseError(f"course {canvas.course} on {canvas.home} has no active students")
+        raise ClassError(f"course {canvas.course} on {canvas.home} has no active students")
     text = io.StringIO(newline="")
     csv.writer(text).writerows([HEADINGS, *rows.values()])
     write_whole(path, text.getvalue().encode())
@@ -65,7 +65,7 @@ def write_roster(canvas, path):
 
 def pull(canvas, course, book, name):
     """Take in what was handed in for an assignment since the last time, and when it was due. Raises
-    CourseError; then the same again goes on.
+    ClassError; then the same again goes on.
     """
     path = canvas.assignment(name)
     told = [*_due(canvas, book, name, path)]
@@ -177,11 +177,11 @@ def _who(row):
 
 
 def seconds(text):
-    """A time of Canvas's, in seconds since 1970; None where there is none. Raises CourseError."""
+    """A time of Canvas's, in seconds since 1970; None where there is none. Raises ClassError."""
     try:
         return datetime.fromisoformat(text).timestamp() if text else None
     except ValueError:
-        raise CourseError(f"Canvas gives {text!a} for a time; expected one of ISO 8601") from None
+        raise ClassError(f"Canvas gives {text!a} for a time; expected one of ISO 8601") from None
 
 
 def _date(at):

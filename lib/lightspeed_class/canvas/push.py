@@ -16,9 +16,10 @@ from dataclasses import dataclass
 
 from lightspeed_class.canvas.client import AGAIN, Unsure
 from lightspeed_class.canvas.pull import seconds
-from lightspeed_class.class_folder import CourseError
+from lightspeed_class.class_folder import ClassError
 from lightspeed_class.reports.export import refuse_outdated, refuse_unmarked
-from lightspeed_class.reports.results import number, outcomes
+from lightspeed_class.reports.results import outcomes
+from lightspeed_class.score import number
 
 GRADED = ("points", "percent", "letter_grade", "gpa_scale")
 EXCUSED = "EX"
@@ -42,7 +43,7 @@ class Sending:
 
 def plan(canvas, book, name, pages, leave_unmarked=False, replace=False):
     """([Sending], ids of those who cannot be found on Canvas), from what stands there now. `pages`:
-    student id -> path; without any, grades alone. Raises CourseError and Incomplete.
+    student id -> path; without any, grades alone. Raises ClassError and Incomplete.
     """
     found = [o for o in outcomes(book, name) if not o.result.student.left]
     refuse_outdated(book, [name], "push")
@@ -69,18 +70,18 @@ def plan(canvas, book, name, pages, leave_unmarked=False, replace=False):
 
 @contextlib.contextmanager
 def alone(book):
-    """While nobody else sends from this gradebook: both might send the same. Raises CourseError."""
+    """While nobody else sends from this gradebook: both might send the same. Raises ClassError."""
     path = book.path.with_name(".canvas-push")
     with open(path, "w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise CourseError("another push is at work in this class; wait for its end") from None
+            raise ClassError("another push is at work in this class; wait for its end") from None
         yield
 
 
 def push(canvas, book, name, todo, pages, say):
-    """Send what is planned, one student after the other; `say` is told of each. Raises CourseError;
+    """Send what is planned, one student after the other; `say` is told of each. Raises ClassError;
     then the same again goes on.
     """
     path, place = canvas.assignment(name), canvas.place(name)
@@ -158,7 +159,7 @@ def _comment(canvas, own, name, one, content):
             why = unsure
         if _has(canvas.get(own, **{"include[]": "submission_comments"}), one.page):
             return
-    raise CourseError(f"Canvas does not take the feedback of {one.student}: {why}. {AGAIN}")
+    raise ClassError(f"Canvas does not take the feedback of {one.student}: {why}. {AGAIN}")
 
 
 def _has(row, mark):
@@ -172,15 +173,15 @@ def _has(row, mark):
 
 
 def _check(about, canvas, name, out_of):
-    """Whether the assignment takes our points. Raises CourseError."""
+    """Whether the assignment takes our points. Raises ClassError."""
     kind, theirs = about.get("grading_type"), about.get("points_possible")
     if kind not in GRADED:
-        raise CourseError(
+        raise ClassError(
             f"{about.get('name') or name} on Canvas is graded as {kind}, which takes no points; set"
             " it to points there"
         )
     if theirs is None or float(theirs) != out_of:
-        raise CourseError(
+        raise ClassError(
             f"{about.get('name') or name} has {number(theirs or 0)} points on Canvas, and {name}"
             f" {number(out_of)} here: set Points there to {number(out_of)}"
         )

@@ -14,8 +14,8 @@ from itertools import islice
 
 import numpy as np
 
-from lightspeed_course.html import seen
 from lightspeed_course.practice.amounts import amount
+from lightspeed_show.html import seen
 
 LONGEST = 80  # characters of a text
 MOST = 8  # values of a list

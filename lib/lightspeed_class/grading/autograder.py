@@ -16,11 +16,11 @@ import sys
 import time
 from pathlib import Path
 
-from lightspeed_class.grading.grade import BY_HAND, grade, refused
+from lightspeed_class.grading.grade import grade, refused
 from lightspeed_class.grading.sandbox import NoSandbox
-from lightspeed_class.intake.notebooks import Assignment, Refused, code_cells, read
-from lightspeed_class.intake.prose import Prose
-from lightspeed_class.reports.results import number, short
+from lightspeed_class.notebooks import Assignment, Refused, code_cells, read
+from lightspeed_class.prose import Prose
+from lightspeed_class.score import BY_HAND, number, short
 
 CONFIG = "autograder.json"
 SECRET = "LIGHTSPEED_SECRET"  # where the pack can be read by students, the secret is not in it

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import hashlib
-import json
 import multiprocessing
 import os
 import signal
@@ -33,6 +31,7 @@ from lightspeed_class.grading.grade import (
 )
 from lightspeed_class.grading.sandbox import Limits, available
 from lightspeed_class.intake.origins import Origins
+from lightspeed_class.score import fingerprint
 
 GRACE = 3  # seconds for a worker to close its sandbox before it is killed
 # jobs for each worker that are handed out at a time, so that memory does not grow with the class
@@ -264,11 +263,7 @@ def key_of(assignment, secret, limits, isolated, kinds):
         grader(),
         environment(),
     ]
-    return _hash(work)[:WORK] + _hash(assignment.points)[:WORK]
-
-
-def _hash(value):
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+    return fingerprint(work)[:WORK] + fingerprint(assignment.points)[:WORK]
 
 
 def print_progress(done, total, seconds):

@@ -35,8 +35,8 @@ from lightspeed_class.grading.sandbox import NoSandbox, available
 
 PATIENCE = 10  # seconds for the scheduler to answer
 INSTALL = (
-    "Grading on a cluster needs Dask: pip install distributed, or install the course with its extra"
-    " classroom-dask."
+    "Grading on a cluster needs Dask: pip install distributed; in a checkout of the course,"
+    " pip install '.[dask]'"
 )
 # the limit of processes holds for a user, and a worker's sandboxes are of one
 _alone = threading.Lock()

@@ -11,64 +11,23 @@ on inputs that are drawn from a secret, for this student and submission, once th
 from __future__ import annotations
 
 import hashlib
-import json
-import math
 import platform
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from functools import cache
 from importlib.metadata import version
 
 from lightspeed_class.grading.answer_text import came
+from lightspeed_class.grading.closure import deciding
 from lightspeed_class.grading.decode import decode
 from lightspeed_class.grading.hidden_inputs import hidden
 from lightspeed_class.grading.run import Run
 from lightspeed_class.grading.sandbox import COURSE, Limits, Sandbox
-from lightspeed_class.intake.notebooks import Refused, code_cells
+from lightspeed_class.notebooks import Refused, code_cells
 from lightspeed_class.posed import posed
+from lightspeed_class.score import BY_HAND, Graded, Score, fingerprint
 from lightspeed_course.practice.check import diagnose
 
-BY_HAND = "by hand"  # the kind of a score that is none yet: people mark the question
-PACKAGES = ("lightspeed", "lightspeed_course", "lightspeed_class")
 UNREACHED = "Not reached: the program ended, or was ended, before the end of this cell."
-
-
-@dataclass(frozen=True)
-class Score:
-    """What an answer earned. `kind`, `name` and `message` are the diagnosis; `found`: check,
-    cell, name or nothing.
-    """
-
-    question: str
-    points: float
-    out_of: float
-    kind: str
-    name: str = ""
-    message: str = ""
-    given: str = ""
-    found: str = ""
-    share: float | None = None  # of the points, where it is not all or nothing
-
-
-@dataclass(frozen=True)
-class Graded:
-    """All that became of a submission. `status` is ok, refused or why the program ended; `notes`
-    are for the student; `late`: something ran out of time.
-    """
-
-    status: str
-    scores: tuple[Score, ...]
-    notes: tuple[str, ...]
-    record: dict
-    late: bool = field(default=False, compare=False)
-
-    @property
-    def points(self):
-        return math.fsum(s.points for s in self.scores)
-
-    @property
-    def digest(self):
-        """Equal for equal results."""
-        return _hash([self.status, [vars(s) for s in self.scores]])
 
 
 def grade(content, assignment, seed=None, secret="", limits=None, isolated=True):
@@ -80,7 +39,7 @@ def grade(content, assignment, seed=None, secret="", limits=None, isolated=True)
         "submission": hashlib.sha256(content).hexdigest(),
         "assignment": identity(assignment),
         "seed": seed,
-        "secret": _hash(secret),
+        "secret": fingerprint(secret),
         "grader": grader(),
         "environment": environment(),
         "limits": asdict(limits),
@@ -126,7 +85,7 @@ def _earned(score):
 
 def identity(assignment):
     """A hash of what is asked, and for how many points."""
-    return _hash([assignment.name, assignment.cells, assignment.points])
+    return fingerprint([assignment.name, assignment.cells, assignment.points])
 
 
 def refused(reason, assignment, record=None):
@@ -192,15 +151,13 @@ def _score(run, id, out_of, verdict):
 
 
 @cache
-def grader():
-    """A hash of all code that has a say in a score."""
-    home = COURSE.parent
-    files = [f for package in PACKAGES for f in sorted((home / package).rglob("*"))]
-    files = [
-        f for f in files if f.suffix in (".py", ".toml", ".txt") and "_delivered" not in f.parts
-    ]
-    return _hash(
-        [[str(f.relative_to(home)), hashlib.sha256(f.read_bytes()).hexdigest()] for f in files]
+def grader(home=COURSE.parent):
+    """A hash of all code that has a say in a score; `home` is the folder of the packages."""
+    return fingerprint(
+        [
+            [str(file.relative_to(home)), hashlib.sha256(file.read_bytes()).hexdigest()]
+            for file in deciding(home)
+        ]
     )
 
 
@@ -213,7 +170,3 @@ def environment():
         "system": f"{platform.system()} {platform.machine()}",
         **packages,
     }
-
-
-def _hash(value):
-    return hashlib.sha256(json.dumps(value, sort_keys=True, ensure_ascii=True).encode()).hexdigest()

@@ -8,7 +8,7 @@ import json
 
 from lightspeed_class.grading.decode import decode, is_pair, safe_name
 from lightspeed_class.grading.sandbox import NOT_STARTED, WAITING, Ended, NoSandbox
-from lightspeed_class.intake.notebooks import homes
+from lightspeed_class.notebooks import homes
 
 ANSWERS_IN = 5  # seconds in which a call that was stopped is told
 STATUS = {

@@ -29,15 +29,13 @@ from functools import cache
 from pathlib import Path
 
 import lightspeed
-import lightspeed_course
 from lightspeed_class.grading import cgroups, forkserver, seccomp
 
-LIBRARY = Path(lightspeed.__file__).resolve().parent  # laws and constants: no answers
-COURSE = Path(lightspeed_course.__file__).resolve().parent
-# of the course; practice/ and all else holds answers
-EXPOSED = (
-    "__init__.py", "lazy.py", "profiles.py", "show", "explorers", "models", "simulators",
-)  # fmt: skip
+LIB = Path(lightspeed.__file__).resolve().parents[1]
+COURSE = LIB / "lightspeed_course"
+WHOLE = ("lightspeed", "lightspeed_show", "lightspeed_models")  # packages that hold no answers
+EVIDENCE = LIB / "lightspeed_models" / "evidence"  # but for its data, which take long to read
+EXPOSED = ("__init__.py", "explorers")  # of the course; practice/ and all else holds answers
 PROGRAM = Path(__file__).with_name("student.py")
 INSIDE = Path(__file__).with_name("inside")  # what it imports
 HINT = (
@@ -311,7 +309,7 @@ def _command(program):
     command += ["--size", str(SCRATCH), "--perms", "1777", "--tmpfs", "/tmp", "--chdir", "/tmp"]
     made = {"/", "/usr", "/tmp"}
     whole = ["/usr", *map(_inside, _readable())]
-    for folder in ("/usr", *_readable(), str(LIBRARY)):
+    for folder in ("/usr", *_readable(), *(str(LIB / name) for name in WHOLE)):
         for parent in map(str, reversed(Path(_inside(folder)).parents)):
             if parent not in made and not any(parent.startswith(f"{m}/") for m in whole):
                 command += ["--perms", "0755", "--dir", parent]
@@ -321,10 +319,11 @@ def _command(program):
         if Path(f"/{name}").exists():
             command += ["--symlink", f"usr/{name}", f"/{name}"]
     # Of the course only what holds no answers, whether it is a checkout or lies among the packages.
-    seen = any(COURSE.is_relative_to(folder) for folder in ("/usr", *_readable()))
-    beside = COURSE.parent.glob("lightspeed*") if seen else ()
-    hidden = [p for p in beside if p.is_dir() and p not in (LIBRARY, COURSE)]
-    for folder in (COURSE, *sorted(hidden)):
+    seen = any(LIB.is_relative_to(folder) for folder in ("/usr", *_readable()))
+    beside = LIB.glob("lightspeed*") if seen else ()
+    hidden = [p for p in beside if p.is_dir() and p.name not in WHOLE and p != COURSE]
+    hidden = [COURSE, EVIDENCE, *sorted(hidden)]
+    for folder in hidden:
         command += ["--perms", "0755", "--tmpfs", _inside(folder)]
     for name in EXPOSED:
         command += ["--ro-bind", str(COURSE / name), _inside(COURSE / name)]
@@ -333,7 +332,7 @@ def _command(program):
     command += ["--perms", "0755", "--dir", "/dev", "--perms", "1777", "--dir", "/dev/shm"]
     for device in ("/dev/null", "/dev/urandom"):
         command += ["--dev-bind", device, device]
-    for folder in (*map(_inside, (COURSE, *sorted(hidden))), "/"):
+    for folder in (*map(_inside, hidden), "/"):
         command += ["--remount-ro", folder]
     interpreter, *options = _python("/student.py")
     return [*command, "--", _inside(interpreter), *options, "serve"]
@@ -370,7 +369,7 @@ def _readable():
 def _paths():
     """What student.py puts on the path for the packages and the course."""
     paths = sysconfig.get_paths()
-    return list(dict.fromkeys([str(COURSE.parent), paths["purelib"], paths["platlib"]]))
+    return list(dict.fromkeys([str(LIB), paths["purelib"], paths["platlib"]]))
 
 
 def _environment(home):

@@ -32,8 +32,8 @@ MOST_TOLD = 50  # messages at a time
 PRACTICE = "lightspeed_course.practice"
 # what nearly every notebook of the course imports; a process that serves many imports them once
 USUAL = (
-    "numpy", "lightspeed.roofline", "lightspeed_course", "lightspeed_course.show.page",
-    "lightspeed_course.show.explore", "ipywidgets", "matplotlib.pyplot", "IPython.core.logger",
+    "numpy", "lightspeed.roofline", "lightspeed_course", "lightspeed_show.page",
+    "lightspeed_show.explore", "ipywidgets", "matplotlib.pyplot", "IPython.core.logger",
     "bdb",
 )  # fmt: skip
 

@@ -21,12 +21,19 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 
 import lightspeed_class
-from lightspeed_class.class_folder import CourseError, unfinished
+from lightspeed_class.class_folder import ClassError, unfinished
 from lightspeed_class.grading.autograder import CONFIG, SECRET
 from lightspeed_course.practice.questions import INCIDENT
 from lightspeed_course.workspace import course_root
 
-PACKAGES = ("lightspeed", "lightspeed_course", "lightspeed_class")
+PACKAGES = (
+    "lightspeed",
+    "lightspeed_show",
+    "lightspeed_models",
+    "lightspeed_tools",
+    "lightspeed_course",
+    "lightspeed_class",
+)
 LEFT_OUT = ("__pycache__", "_delivered", "node_modules")
 FIRST_DAY = (1980, 1, 1, 0, 0, 0)  # the same class gives the same bytes
 HIDDEN = ".lightspeed"
@@ -119,7 +126,7 @@ STEP = """\
 def gradescope(book, name, path, isolated=True, feedback="full"):
     """Write the zip for an assignment to `path`, and give the ids of those whom it could not know.
     Where `feedback` is not "full", students see results once they are published. Raises
-    CourseError.
+    ClassError.
     """
     config, people = config_of(book, name, isolated), book.students()
     config["visibility"] = "visible" if feedback == "full" else "after_published"
@@ -148,22 +155,22 @@ def gradescope(book, name, path, isolated=True, feedback="full"):
 
 def github(book, name, released, folder):
     """Write what the template repository needs into a folder that is new or empty: the notebook for
-    all, the workflow, the grader. Raises CourseError.
+    all, the workflow, the grader. Raises ClassError.
     """
     config, assignment = config_of(book, name, isolated=True), book.assignment(name)
     if config["seeded"]:
-        raise CourseError(
+        raise ClassError(
             "GitHub Classroom gives all the same notebook: set variants = false in class.toml and"
             f" release {name} again"
         )
     if released is None:
-        raise CourseError(f"the notebook for all is gone: lightspeed class release {name}")
+        raise ClassError(f"the notebook for all is gone: lightspeed class release {name}")
     uneven = [q for q in assignment.judged if not assignment.points[q].is_integer()]
     if uneven:
-        raise CourseError(f"GitHub Classroom takes whole points; {uneven[0]} has others")
+        raise ClassError(f"GitHub Classroom takes whole points; {uneven[0]} has others")
     folder = Path(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise CourseError(f"{folder} is not empty; name a folder that is new or empty")
+        raise ClassError(f"{folder} is not empty; name a folder that is new or empty")
     steps = [
         STEP.format(question=q, number=i, points=int(assignment.points[q]))
         for i, q in enumerate(assignment.judged, 1)
@@ -185,12 +192,12 @@ def github(book, name, released, folder):
 
 
 def config_of(book, name, isolated):
-    """What the packed grader needs to know. Raises CourseError for what cannot be packed."""
+    """What the packed grader needs to know. Raises ClassError for what cannot be packed."""
     assignment, kinds = book.assignment(name), book.kinds(name)
     if not assignment.judged:
-        raise CourseError(f"{name} asks only for prose, which no autograder marks")
+        raise ClassError(f"{name} asks only for prose, which no autograder marks")
     if any(q.partition(".")[0] == INCIDENT for q in assignment.judged):
-        raise CourseError(
+        raise ClassError(
             f"{name} asks an incident, whose truth is drawn from the secret of the class; that does"
             " not leave this folder. Grade it here"
         )
@@ -232,6 +239,6 @@ def _requirements():
         names = [r.split(";")[0].split(">")[0].split("<")[0].split("=")[0].strip() for r in wanted]
         return "".join(f"{name}=={version(name)}\n" for name in names)
     except PackageNotFoundError as error:
-        raise CourseError(
+        raise ClassError(
             f"{error.name} is not installed, so it cannot be named for others"
         ) from None

@@ -37,7 +37,7 @@ check("{id}", answer)""",
 
 def write(course, kind, beside=None):
     """Write the notebook into the folder of the class, with the cells of an exercise before it if
-    one is named, and give its path. Raises CourseError.
+    one is named, and give its path. Raises ClassError.
     """
     words = {"kind": kind, "id": f"{INCIDENT}.{kind}"}
     cells = [(type, id.format(**words), source.format(**words), []) for type, id, source in CELLS]

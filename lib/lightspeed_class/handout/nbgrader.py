@@ -17,39 +17,28 @@ from pathlib import Path
 import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from lightspeed_class.intake.notebooks import Assignment
-from lightspeed_course.authoring.notebooks import METADATA, BuildError, page, read
+from lightspeed_class.notebooks import Assignment
 from lightspeed_course.practice.questions import question
 
 SCHEMA_VERSION = 3  # nbgrader 0.6 to 0.9.6 at least
 _ASK = re.compile(r"""ask\(\s*["']([\w.]+)["']\s*\)\s*""")
 
 
-def export_nbgrader(name, folder, points=None, secret=None):
-    """Write the assignment `name` (as "02_roofline") to folder/source/name/name.ipynb, and give
-    that path.
+def export_nbgrader(solved, folder, points=None, secret=None):
+    """Write an exercise with its solutions (lightspeed_authoring.solved) to
+    folder/source/name/name.ipynb, and give that path.
 
     `points`: question -> points, 1 where none are given. `secret` draws the hidden inputs of
     functions, afresh for each export if it is None; submissions can read it, so it is never that of
-    a class. Takes a checkout of the course, with its solutions built (BuildError). What is in the
-    folder already is never written over (FileExistsError for the notebook).
+    a class. What is in the folder already is never written over (FileExistsError for the notebook).
     """
-    from lightspeed_course.authoring.build import sources
-
-    (script,) = sources([f"solutions/{name}"])
-    name, course = script.stem, script.parents[1]
-    assignment = Assignment.of(course / f"exercises/{name}.ipynb", points)
-    built = nbformat.read(script.with_suffix(".ipynb"), as_version=4)
-    if [cell.id for cell in built.cells] != [cell.id for cell in page(script).cells]:
-        raise BuildError(
-            f"solutions/{name}.ipynb is not what its source makes: run `lightspeed build {name}`"
-        )
+    assignment = Assignment.of(solved.exercise, points)
     notebook = new_notebook(
-        cells=list(_cells(script, built, assignment, secret or secrets.token_hex(16))),
-        metadata=METADATA,
+        cells=list(_cells(solved, assignment, secret or secrets.token_hex(16))),
+        metadata=nbformat.read(solved.exercise, as_version=4).metadata,
     )
     nbformat.validate(notebook)
-    target = Path(folder) / "source" / name / f"{name}.ipynb"
+    target = Path(folder) / "source" / solved.name / f"{solved.name}.ipynb"
     target.parent.mkdir(parents=True, exist_ok=True)
     with open(target, "x", encoding="utf-8") as file:
         file.write(nbformat.writes(notebook) + "\n")
@@ -62,33 +51,31 @@ def export_nbgrader(name, folder, points=None, secret=None):
     return target
 
 
-def _cells(script, built, assignment, secret):
-    given = [cell for cell in read(script) if "solution" not in cell.metadata.tags]
-    filled = [cell for cell in built.cells if "solution" not in cell.metadata.get("tags", [])]
-    for cell, done, stub in zip(given, filled, page(script, stubs=True).cells, strict=True):
-        pairs = assignment.cells.get(stub.id, ())
-        if cell.cell_type == "markdown":
-            yield _cell(new_markdown_cell, done.source, stub.id, f"text_{stub.id}", locked=True)
+def _cells(solved, assignment, secret):
+    for cell in solved.cells:
+        pairs = assignment.cells.get(cell.id, ())
+        if cell.kind == "markdown":
+            yield _cell(new_markdown_cell, cell.built, cell.id, f"text_{cell.id}", locked=True)
         elif asked := _ASK.fullmatch(cell.source):
             # The prompt as text: no widget to wait for, and nothing there that shows a solution.
             yield _cell(
                 new_markdown_cell,
                 question(asked[1]).variant().prompt,
-                stub.id,
-                f"ask_{stub.id}",
+                cell.id,
+                f"ask_{cell.id}",
                 locked=True,
             )
         elif "# BEGIN SOLUTION" in cell.source:
             yield _cell(
                 new_code_cell,
                 _regions(_without_checks(cell.source)),
-                stub.id,
-                f"answer_{stub.id}",
+                cell.id,
+                f"answer_{cell.id}",
                 solution=True,
             )
         else:
             yield _cell(
-                new_code_cell, _without_checks(cell.source), stub.id, f"code_{stub.id}", locked=True
+                new_code_cell, _without_checks(cell.source), cell.id, f"code_{cell.id}", locked=True
             )
         for id, variable in pairs:
             grade_id = id.replace(".", "-")

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 
-from lightspeed_class.class_folder import CourseError, write_whole
+from lightspeed_class.class_folder import ClassError, write_whole
 from lightspeed_class.handout.release import find
 
 
 def write_notebook(course, name, cells, beside=None):
     """Write (kind, id, source, tags) cells as NAME.ipynb into the folder of the class, behind those
-    of an exercise or a notebook if one is named, and give its path. Raises CourseError.
+    of an exercise or a notebook if one is named, and give its path. Raises ClassError.
     """
     before, metadata = [], {}
     if beside:
@@ -24,9 +24,9 @@ def write_notebook(course, name, cells, beside=None):
         name = f"{found.stem}_{name}"
     path = course.root / f"{name}.ipynb"
     if path.exists():
-        raise CourseError(f"{path} exists; delete it, or release it as it is")
+        raise ClassError(f"{path} exists; delete it, or release it as it is")
     if twice := {cell["id"] for cell in before} & {id for _, id, _, _ in cells}:
-        raise CourseError(f"{beside} has the cells {', '.join(sorted(twice))} already")
+        raise ClassError(f"{beside} has the cells {', '.join(sorted(twice))} already")
     whole = {
         "cells": [*before, *(_cell(*cell) for cell in cells)],
         "metadata": metadata,

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from lightspeed_class.class_folder import CourseError
+from lightspeed_class.class_folder import ClassError
 from lightspeed_class.handout.own_notebook import write_notebook
-from lightspeed_class.intake.prose import NAME, PROSE, TAG
+from lightspeed_class.prose import NAME, PROSE, TAG
 
 BLANK = "*Write here, in place of this line. A person reads and marks it.*"
 
 
 def write(course, name, prompt, beside=None):
     """Write a notebook that asks `prompt` as the question prose.`name`, with the cells of an
-    exercise or a notebook before it if one is named, and give its path. Raises CourseError.
+    exercise or a notebook before it if one is named, and give its path. Raises ClassError.
     """
     if not NAME.fullmatch(name):
-        raise CourseError(
+        raise ClassError(
             f"{name!a} is no name of a question; expected a word in lower case, such as why_slower"
         )
     if not prompt.strip():
-        raise CourseError("the question is empty; write what is asked, in quotation marks")
+        raise ClassError("the question is empty; write what is asked, in quotation marks")
     cells = [
         ("markdown", f"{PROSE}-{name}-asks".replace("_", "-"), prompt.strip(), []),
         ("markdown", f"{PROSE}-{name}".replace("_", "-"), BLANK, [TAG + name]),

@@ -29,12 +29,12 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from lightspeed_class.class_folder import CourseError, exercises, write_whole
+from lightspeed_class.class_folder import ClassError, exercises, write_whole
 from lightspeed_class.handout.handout_list import write_handout
 from lightspeed_class.intake.match_submissions import People
-from lightspeed_class.intake.notebooks import checks
-from lightspeed_class.intake.prose import name_of
+from lightspeed_class.notebooks import checks
 from lightspeed_class.posed import posed
+from lightspeed_class.prose import name_of
 from lightspeed_class.roster import IDENTIFIERS
 from lightspeed_course.practice.own_numbers import SALT, seal
 from lightspeed_course.practice.questions import INCIDENT, UnknownQuestion, question
@@ -112,10 +112,10 @@ def release(course, book, name, due=None, one=False):
 
     Students who have this version keep their files. An assignment that has changed is a new
     version, for all of them, in a folder of its own; so is one notebook for all, once it has to
-    know more students. Raises CourseError.
+    know more students. Raises ClassError.
     """
     if one and not course.variants:
-        raise CourseError(
+        raise ClassError(
             "class.toml says variants = false: all get one notebook with the same numbers anyway."
             " Leave --one-notebook out, or set variants = true"
         )
@@ -124,7 +124,7 @@ def release(course, book, name, due=None, one=False):
     name = assignment.name
     students = [s for s in book.students() if not s.details.get("left")]
     if not students:
-        raise CourseError(
+        raise ClassError(
             "there are no students yet: fill in roster.csv and run lightspeed class roster"
             " roster.csv"
         )
@@ -203,7 +203,7 @@ def spoken(name):
 
 
 def find(name):
-    """The notebook of an exercise, by name, by its number or by its path. Raises CourseError."""
+    """The notebook of an exercise, by name, by its number or by its path. Raises ClassError."""
     found, known = Path(name), exercises()
     if found.suffix != ".ipynb" or not found.is_file():
         wanted = spoken(name) if found.name == str(name) else str(name)
@@ -212,25 +212,25 @@ def find(name):
         ]
         if len(matching) != 1:
             what = "notebook" if found.suffix == ".ipynb" else "one assignment"
-            raise CourseError(
+            raise ClassError(
                 f"there is no {what} {name}; there are {', '.join(e.stem for e in known)}, or a"
                 " path to a notebook"
             )
         found = matching[0]
     if found.resolve().parent.name == "solutions":
-        raise CourseError(f"{name} holds the solutions; release exercises/{found.name}")
+        raise ClassError(f"{name} holds the solutions; release exercises/{found.name}")
     try:
         cells = json.loads(found.read_text("utf-8"))["cells"]
         asked = any('check("' in "".join(c["source"]) or name_of(c) for c in cells)
         whole = all(isinstance(cell["id"], str) for cell in cells)
     except (OSError, json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError):
-        raise CourseError(
+        raise ClassError(
             f"{name} is not a notebook whose cells have ids; save it from JupyterLab"
         ) from None
     except ValueError as error:
-        raise CourseError(f"{name}: {error}") from None
+        raise ClassError(f"{name}: {error}") from None
     if not (asked and whole):
-        raise CourseError(
+        raise ClassError(
             f'{name} asks nothing: an assignment has cells that end with check("question",'
             " variable), or Markdown cells with a tag prose:NAME"
         )
@@ -242,7 +242,7 @@ def notebook_for(path, seed, student="", feedback="full", secret="", sealed=""):
     (None: canonical ones); what an incident hides, `secret` draws with it. `sealed`: the seeds of
     all (own_numbers), of which it draws by the id that is written in it.
 
-    The same arguments give the same bytes. Raises CourseError for a question that the library does
+    The same arguments give the same bytes. Raises ClassError for a question that the library does
     not have.
     """
     path = Path(path)
@@ -252,9 +252,9 @@ def notebook_for(path, seed, student="", feedback="full", secret="", sealed=""):
         cells = [cell for cell in cells if cell]
         incidents = [id for id in _asked(cells) if question(id).kind == INCIDENT]
     except UnknownQuestion as error:
-        raise CourseError(f"{path.name}: {error}") from None
+        raise ClassError(f"{path.name}: {error}") from None
     if incidents and sealed:
-        raise CourseError(
+        raise ClassError(
             f"{path.name} asks an incident, and each student's own stands in their notebook:"
             " release it without --one-notebook"
         )

@@ -17,16 +17,16 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from lightspeed_class.class_folder import CourseError
-from lightspeed_class.gradebook_records import Submission
+from lightspeed_class.class_folder import ClassError
+from lightspeed_class.gradebook.records import Submission
 from lightspeed_class.intake.gradescope_export import signed
 from lightspeed_class.intake.kept_files import KeptFiles, shown
-from lightspeed_class.intake.lateness import FROM_WORKSHEET, late
 from lightspeed_class.intake.match_submissions import BY_ID, MOODLE, People
 from lightspeed_class.intake.moodle_worksheet import has_no_time, worksheets
-from lightspeed_class.intake.notebooks import Refused, code_cells
 from lightspeed_class.intake.origins import BY_ID_ALONE, Origins, same_bytes
 from lightspeed_class.intake.unpack import items
+from lightspeed_class.lateness import FROM_WORKSHEET, late
+from lightspeed_class.notebooks import Refused, code_cells
 
 CHECKED = re.compile(rb"""check\(\s*\\?["']([a-z][a-z0-9]*\.[a-z]\w*)""")
 
@@ -73,18 +73,18 @@ def collect(course, book, name, paths, student=None):
     """Take in folders, notebooks, zip archives, and Moodle's grading worksheet (.csv), which has
     the times.
 
-    `student`: whose all of it is, whatever it is called. Raises CourseError for a name that was not
+    `student`: whose all of it is, whatever it is called. Raises ClassError for a name that was not
     released, a path that is not there or a student who is not on the roster; nothing that is in a
     file or an archive raises.
     """
     if name not in book.assignments():
-        raise CourseError(
+        raise ClassError(
             f"{name} was not released; there {_are(book.assignments())}. lightspeed class release"
             f" {name}"
         )
     for path in paths:
         if not os.path.lexists(path):
-            raise CourseError(f"there is no file or folder {path}")
+            raise ClassError(f"there is no file or folder {path}")
     students = book.students()
     sheets = [path for path in paths if str(path).lower().endswith(".csv") and Path(path).is_file()]
     participants, times = worksheets(sheets, students)
@@ -136,11 +136,11 @@ def take_in(course, book, name, items, left=()):
 
 
 def one_of(people, text):
-    """The id of the one student who goes by this. Raises CourseError."""
+    """The id of the one student who goes by this. Raises ClassError."""
     found = people.named(text)
     if len(found) != 1:
         why = f"could be {' or '.join(sorted(found))}" if found else "is not on the roster"
-        raise CourseError(f"{text} {why}; give an id as it is in the roster")
+        raise ClassError(f"{text} {why}; give an id as it is in the roster")
     return next(iter(found))
 
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from lightspeed_class.intake.match_submissions import STRANGER
-from lightspeed_class.intake.notebooks import Refused
+from lightspeed_class.notebooks import Refused
 
 METADATA = "submission_metadata.yml"
 LARGEST = 8 << 20

@@ -21,7 +21,7 @@ import re
 import unicodedata
 from pathlib import PurePosixPath
 
-from lightspeed_class.intake.lateness import ANONYMOUS, CANVAS
+from lightspeed_class.lateness import ANONYMOUS, CANVAS
 from lightspeed_class.roster import IDENTIFIERS
 
 MOODLE = re.compile(

@@ -7,9 +7,9 @@ from __future__ import annotations
 import contextlib
 from datetime import datetime
 
-from lightspeed_class.class_folder import CourseError
-from lightspeed_class.intake.lateness import FROM_WORKSHEET
+from lightspeed_class.class_folder import ClassError
 from lightspeed_class.intake.match_submissions import People
+from lightspeed_class.lateness import FROM_WORKSHEET
 from lightspeed_class.roster import rows_of
 
 WORKSHEET_TIMES = (
@@ -23,7 +23,7 @@ WORKSHEET_TIMES = (
 
 def worksheets(paths, students):
     """Participant -> student id, and participant -> time of the submission, of all these files.
-    Raises CourseError.
+    Raises ClassError.
     """
     participants, times = {}, {}
     people = People(students)
@@ -31,7 +31,7 @@ def worksheets(paths, students):
         (_, heading), *rows = rows_of(path) or [(1, [])]
         columns = {h.casefold(): i for i, h in enumerate(heading)}
         if "identifier" not in columns:
-            raise CourseError(
+            raise ClassError(
                 f"{path}: this is no grading worksheet of Moodle: it has no column Identifier"
             )
         for _, cells in rows:

@@ -12,7 +12,7 @@ import ast
 import warnings
 from collections import Counter, defaultdict
 
-from lightspeed_class.intake.notebooks import Refused, code_cells
+from lightspeed_class.notebooks import Refused, code_cells
 
 SHORTEST = 7  # parts of a statement, below which many come to the same
 FEWEST = 4  # statements that two have and nobody else, from which it is told

@@ -19,8 +19,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from lightspeed_class.intake.notebooks import LARGEST, TOO_LARGE, Refused
-from lightspeed_class.intake.notebooks import read as read_file
+from lightspeed_class.notebooks import LARGEST, TOO_LARGE, Refused
+from lightspeed_class.notebooks import read as read_file
 
 MOST_FILES = 20_000
 MOST_BYTES = 8 << 30  # of all files of an archive, unpacked

@@ -15,8 +15,8 @@ import re
 
 from markupsafe import Markup
 
-from lightspeed_class.intake.lateness import ANONYMOUS, canvas_name
 from lightspeed_class.intake.match_submissions import People
+from lightspeed_class.lateness import ANONYMOUS, canvas_name
 from lightspeed_class.reports.moodle_feedback import pack
 
 SHOWN = "# Your feedback stands below; there is nothing to run."

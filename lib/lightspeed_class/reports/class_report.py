@@ -15,12 +15,12 @@ from itertools import islice
 
 import numpy as np
 
-from lightspeed_class.grading.grade import BY_HAND
 from lightspeed_class.intake.origins import remarks
 from lightspeed_class.intake.similarity import alike
-from lightspeed_class.reports.results import number, outcomes
+from lightspeed_class.reports.results import outcomes
+from lightspeed_class.score import BY_HAND, number
 from lightspeed_course.practice.questions import question
-from lightspeed_course.show.format import plain
+from lightspeed_show.format import plain
 
 # students below which no discrimination is given: its interval would reach from nearly -1 to nearly
 # 1

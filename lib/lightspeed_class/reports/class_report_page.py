@@ -9,9 +9,9 @@ from pathlib import Path
 
 from lightspeed_class.class_folder import write_whole
 from lightspeed_class.reports.class_report import FEWEST, histogram, opening, statistics, times
-from lightspeed_class.reports.results import number, short
-from lightspeed_course.html import page
-from lightspeed_course.show.format import plain, si
+from lightspeed_class.score import number, short
+from lightspeed_show.format import plain, si
+from lightspeed_show.html import page
 
 MOST = 25  # rows of a table of mistakes; what comes after them is rare
 ENDS = {

@@ -34,9 +34,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from lightspeed_class.class_folder import write_whole
-from lightspeed_class.grading.grade import BY_HAND
-from lightspeed_class.reports.results import number, outcomes, outdated, to_mark
-from lightspeed_class.words import listed
+from lightspeed_class.listed import listed
+from lightspeed_class.reports.results import outcomes, outdated, to_mark
+from lightspeed_class.score import BY_HAND, number
 
 KINDS = ("plain", "canvas", "moodle")
 FORMULA = re.compile(r"\s*[=+\-@＝＋－＠\t\r\n]")

@@ -18,15 +18,15 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from lightspeed_class.class_folder import write_whole
-from lightspeed_class.grading.grade import BY_HAND
-from lightspeed_class.intake.notebooks import Refused, all_cells, code_of, homes, sources
 from lightspeed_class.intake.origins import Origins, told_student
-from lightspeed_class.intake.prose import answer
+from lightspeed_class.notebooks import Refused, all_cells, code_of, homes, sources
 from lightspeed_class.posed import posed
-from lightspeed_class.reports.results import number, outcomes, short, to_mark
-from lightspeed_course.html import coded, ours, page, theirs
+from lightspeed_class.prose import answer
+from lightspeed_class.reports.results import outcomes, to_mark
+from lightspeed_class.score import BY_HAND, number, short
 from lightspeed_course.practice.amounts import amount
 from lightspeed_course.practice.questions import INCIDENT
+from lightspeed_show.html import coded, ours, page, theirs
 
 WORDS = {
     "right": "Right",

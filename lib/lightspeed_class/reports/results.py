@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lightspeed_class.gradebook_records import Result
-from lightspeed_class.grading.grade import BY_HAND
-from lightspeed_class.intake.lateness import late
-from lightspeed_course.show.format import human_time
+from lightspeed_class.gradebook.records import Result
+from lightspeed_class.lateness import late
+from lightspeed_class.score import BY_HAND, number
+from lightspeed_show.format import human_time
 
 
 @dataclass(frozen=True)
@@ -93,16 +93,6 @@ def to_mark(questions):
     """How many questions nobody has marked yet, in words; "" for none."""
     count = len(questions)
     return f"{count} question{'s' * (count > 1)} not marked yet" if count else ""
-
-
-def number(value):
-    """Points as people write them: 14, 14.5."""
-    return f"{value:.10g}"
-
-
-def short(question):
-    """The name of a question without its topic, as a heading: "What shortens it"."""
-    return question.partition(".")[2].replace("_", " ").capitalize()
 
 
 def said(entry):

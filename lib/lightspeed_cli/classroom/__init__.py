@@ -103,8 +103,8 @@ def run(options):
 def _run(options):
     import sqlite3
 
-    from lightspeed_class.class_folder import Course, CourseError
-    from lightspeed_class.gradebook_schema import Newer
+    from lightspeed_class.class_folder import ClassError, ClassFolder
+    from lightspeed_class.gradebook.schema import Newer
     from lightspeed_class.grading.cluster import NoCluster
     from lightspeed_class.grading.sandbox import NoSandbox
     from lightspeed_class.handout.release import find
@@ -113,13 +113,13 @@ def _run(options):
     try:
         if options.act in WITHOUT_CLASS:
             return options.act.run(options)
-        course = Course.find(options.folder)
+        course = ClassFolder.find(options.folder)
         with course.book() as book:
             course.check_points(
                 book, releasing=find(options.name).stem if options.act is release else ""
             )
             return options.act.run(options, course, book)
-    except (CourseError, Newer) as error:
+    except (ClassError, Newer) as error:
         raise UserError(error) from error
     except NoSandbox as error:
         raise UserError(f"{error} To do so: --not-isolated") from error

@@ -2,7 +2,7 @@
 
 import time
 
-from lightspeed_class.words import listed
+from lightspeed_class.listed import listed
 from lightspeed_cli.classroom.collect import say_collected
 from lightspeed_cli.classroom.common import known, many
 from lightspeed_cli.classroom.roster import read_roster

@@ -2,7 +2,7 @@
 
 import getpass
 
-from lightspeed_cli.argument_types import count
+from lightspeed_cli.argument_types import port
 from lightspeed_cli.classroom.common import SECTION, known, the_section
 from lightspeed_cli.errors import UserError
 
@@ -17,19 +17,17 @@ ARGUMENTS = (
             "help": "who marks, once for each; default: your user name",
         },
     ),
-    ("--port", {"type": count, "default": 0, "metavar": "N", "help": "default: one that is free"}),
+    ("--port", {"type": port, "default": 0, "metavar": "N", "help": "default: one that is free"}),
     SECTION,
 )
 
 
 def run(options, course, book):
-    from lightspeed_class.desk.server import Desk, serve
+    from lightspeed_class.marking_desk.server import Desk, serve
 
     name, graders = known(book, options.name), list(dict.fromkeys(options.by))
     if not all(who.strip() for who in graders):
         raise UserError("--by is empty; give a name")
-    if options.port > 65535:
-        raise UserError(f"--port {options.port}: expected a number up to 65535")
     desk = Desk(book, name, graders or [getpass.getuser()], the_section(book, options.section))
     try:
         serve(desk, options.port, _say)

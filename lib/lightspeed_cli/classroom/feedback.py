@@ -1,6 +1,6 @@
 """Give feedback back."""
 
-from lightspeed_class.words import listed
+from lightspeed_class.listed import listed
 from lightspeed_cli.classroom.common import known, many, say_outdated, the_student
 
 WORDS = "write a page for each student"

@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 
-from lightspeed_class.words import listed
+from lightspeed_class.listed import listed
 from lightspeed_cli.argument_types import count
 from lightspeed_cli.classroom.common import known, say_outdated, say_points, who
 

@@ -2,7 +2,7 @@
 
 import os
 
-from lightspeed_class.words import listed
+from lightspeed_class.listed import listed
 from lightspeed_cli.classroom.common import known
 from lightspeed_cli.errors import UserError
 

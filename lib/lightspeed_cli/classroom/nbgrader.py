@@ -7,12 +7,12 @@ ARGUMENTS = (("into", {"metavar": "DIR"}),)
 
 
 def run(options):
+    from lightspeed_authoring.solved import BuildError, solved
     from lightspeed_class.handout.nbgrader import export_nbgrader
     from lightspeed_class.handout.release import find
-    from lightspeed_course.authoring.notebooks import BuildError
 
     try:
-        print(export_nbgrader(find(options.name).stem, options.into))
+        print(export_nbgrader(solved(find(options.name).stem), options.into))
     except BuildError as error:
         raise UserError(error) from error
     except FileExistsError as error:

@@ -2,7 +2,7 @@
 
 import time
 
-from lightspeed_class.words import listed
+from lightspeed_class.listed import listed
 from lightspeed_cli.argument_types import when
 from lightspeed_cli.classroom.common import due_words, many
 from lightspeed_cli.classroom.roster import read_roster

@@ -1,6 +1,6 @@
 """Read the roster."""
 
-from lightspeed_class.words import listed
+from lightspeed_class.listed import listed
 
 WORDS = "read students from a CSV file: plain, or an export of Canvas or Moodle"
 ARGUMENTS = (("file", {"nargs": "?", "metavar": "FILE"}),)

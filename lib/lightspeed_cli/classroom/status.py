@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from lightspeed_class.words import listed
+from lightspeed_class.listed import listed
 from lightspeed_cli.classroom.common import (
     SECTION,
     due_words,
@@ -71,7 +71,7 @@ def _policies(result):
 
 def _show_status(course, book, name, section):
     from lightspeed_class.intake.kept_files import put_aside
-    from lightspeed_class.intake.lateness import late
+    from lightspeed_class.lateness import late
 
     results = [r for r in book.results(name, section=section) if not r.student.left]
     here = {r.student.id for r in results}

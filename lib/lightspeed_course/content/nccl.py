@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from lightspeed import collectives as c
-from lightspeed_course.models.nccl_tuner import NET_OVERHEAD, tables
-from lightspeed_course.models.nccl_tuner import PLATEAU as PLATEAU
 from lightspeed_course.practice.derivation import step
 from lightspeed_course.practice.questions import Parameter
+from lightspeed_models.nccl_tuner import NET_OVERHEAD, tables
+from lightspeed_models.nccl_tuner import PLATEAU as PLATEAU
 
 RANKS = (4, 6, 8, 12, 16)
 

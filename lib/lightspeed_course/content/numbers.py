@@ -5,7 +5,7 @@ from __future__ import annotations
 from lightspeed import roofline
 from lightspeed.catalog import accelerator, find
 from lightspeed_course.practice.questions import Parameter
-from lightspeed_course.show.format import si
+from lightspeed_show.format import si
 
 h100, horowitz, adam = accelerator("h100_sxm"), find("horowitz_45nm"), find("adam_mixed_precision")
 

@@ -6,11 +6,11 @@ from lightspeed import energy, memory, parallel, pipeline
 from lightspeed.catalog import accelerator, link, number
 from lightspeed.collectives import bandwidth_bound
 from lightspeed.transformer import transformer
-from lightspeed_course.models import training_step as ts
-from lightspeed_course.models.plan import Plan, machine
 from lightspeed_course.practice.derivation import step
 from lightspeed_course.practice.parameters import named
-from lightspeed_course.simulators import schedules as schedules
+from lightspeed_models import training_step as ts
+from lightspeed_models.plan import Plan, machine
+from lightspeed_models.simulators import schedules as schedules
 
 # What ZeRO-2 splits of a parameter's states.
 STATES = memory.training_state_bytes(1)

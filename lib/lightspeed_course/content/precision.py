@@ -7,7 +7,7 @@ import math
 from lightspeed.precision import FORMATS, Format
 from lightspeed_course.content.quantization import bound_after
 from lightspeed_course.practice.questions import Parameter
-from lightspeed_course.simulators.sums import accumulate as accumulate
+from lightspeed_models.simulators.sums import accumulate as accumulate
 
 E4M3 = FORMATS["fp8_e4m3"]
 

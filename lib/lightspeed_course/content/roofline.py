@@ -10,7 +10,7 @@ from lightspeed.roofline import WIDTH
 from lightspeed_course.practice.amounts import powers_of_two
 from lightspeed_course.practice.derivation import step
 from lightspeed_course.practice.questions import Parameter
-from lightspeed_course.show.format import si
+from lightspeed_show.format import si
 
 GPUS = ("v100_sxm", "a100_80gb", "h100_sxm", "h200_sxm", "b200", "mi300x")
 

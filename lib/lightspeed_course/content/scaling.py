@@ -8,7 +8,7 @@ from lightspeed import scaling as s
 from lightspeed_course.practice.amounts import powers_of_two
 from lightspeed_course.practice.derivation import step
 from lightspeed_course.practice.questions import Parameter
-from lightspeed_course.show.format import si
+from lightspeed_show.format import si
 
 SHARES = (0.01, 0.02, 0.04, 0.05, 0.08, 0.1, 0.2)
 

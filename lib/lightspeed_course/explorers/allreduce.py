@@ -1,4 +1,4 @@
-"""Chapter 7: an all-reduce, round by round, as `lightspeed_course.simulators.allreduce` runs it."""
+"""Chapter 7: an all-reduce, round by round, as `lightspeed_models.simulators.allreduce` runs it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import functools
 import math
 
 from lightspeed.collectives import algbw, busbw, busbw_factor, in_network_time, tree_time
-from lightspeed_course.show import (
+from lightspeed_models.simulators.allreduce import rounds, states
+from lightspeed_show import (
     Axis,
     Boxes,
     Chart,
@@ -20,7 +21,6 @@ from lightspeed_course.show import (
     explorer,
     si,
 )
-from lightspeed_course.simulators.allreduce import rounds, states
 
 NAMES = {"ring": "ring", "tree": "tree", "a switch that adds (NVLS)": "switch"}
 MOST = 8  # GPUs
@@ -56,7 +56,7 @@ def cell(algorithm, n, node, chunk, share):
     return left, left + wide / chunks, low, low + high * share
 
 
-def view(algorithm="ring", ranks=4, moment=0):
+def view(algorithm, ranks, moment):
     """Who holds how much of the sum after so many rounds, and what has just arrived."""
     found, after = run(algorithm, ranks), rounds(algorithm, ranks)
     state, last = found[moment], len(found) - 1

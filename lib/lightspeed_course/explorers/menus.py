@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from lightspeed.catalog import entries
-from lightspeed_course.measure.machine import measured
+from lightspeed_tools.measure.machine import measured
 
 
 def machines(*needed, one_of=()):

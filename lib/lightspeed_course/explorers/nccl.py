@@ -3,7 +3,7 @@ nccl-tests would print.
 
 `view` is pure: parameters in, a `View` out. `explore()` puts controls on it. Links run at their
 line rate here, switches that add at the best rate measured: what NCCL reaches of a link,
-`lightspeed_course.models.nccl_fit` knows.
+`lightspeed_models.nccl_fit` knows.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from lightspeed import collectives as c
 from lightspeed.catalog import link, number
 from lightspeed_course.explorers import published
 from lightspeed_course.explorers.numbers import DECIDES
-from lightspeed_course.models.nccl_fit import FABRICS, measurements
-from lightspeed_course.show import (
+from lightspeed_models.nccl_fit import FABRICS, measurements
+from lightspeed_show import (
     Axis,
     Bars,
     Chart,
@@ -177,15 +177,15 @@ def best_link(state, size):
 
 
 def view(
-    collective="all_reduce",
-    per_node=8,
-    nodes=125,
-    size=16e9,
-    inside="nvlink4",
-    network="efa_p5",
-    hop=3.4e-6,
-    alpha=14e-6,
-    switch=False,
+    collective,
+    per_node,
+    nodes,
+    size,
+    inside,
+    network,
+    hop,
+    alpha,
+    switch,
 ):
     """Time, rates and verdict of one collective of `size` bytes."""
     n = per_node * nodes

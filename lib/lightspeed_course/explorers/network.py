@@ -11,7 +11,9 @@ from random import Random
 
 from lightspeed import networks as net
 from lightspeed.catalog import find, link, number
-from lightspeed_course.show import (
+from lightspeed_models.simulators.fabric_traffic import DESIGNS, TRAFFIC, Fabric, flows_of, load
+from lightspeed_models.simulators.network_simulation import DCQCN, Port, Senders, simulate_incast
+from lightspeed_show import (
     Axis,
     Bars,
     Chart,
@@ -25,8 +27,6 @@ from lightspeed_course.show import (
     explorer,
     si,
 )
-from lightspeed_course.simulators.fabric_traffic import DESIGNS, TRAFFIC, Fabric, flows_of, load
-from lightspeed_course.simulators.network_simulation import DCQCN, Port, Senders, simulate_incast
 
 CONTROLS = ("nothing", "pauses", "marks", "marks and pauses")
 LINKS = ("ethernet_100g", "ethernet_400g")
@@ -71,12 +71,12 @@ def run(senders, burst, link_key, buffer, control, timer):
 
 
 def view(
-    senders=16,
-    burst=262144.0,
-    link_key="ethernet_400g",
-    buffer=2e6,
-    control="nothing",
-    timer=TIMERS[1],
+    senders,
+    burst,
+    link_key,
+    buffer,
+    control,
+    timer,
 ):
     """`senders` send `burst` bytes each through one port, at the same moment."""
     line = float(link(link_key).bandwidth)
@@ -260,12 +260,12 @@ def carried(design, traffic, place, nodes, oversubscription, route):
 
 
 def fabric_view(
-    design="rail",
-    traffic="ring",
-    place="packed",
-    nodes=8,
-    oversubscription=1,
-    route="one connection",
+    design,
+    traffic,
+    place,
+    nodes,
+    oversubscription,
+    route,
 ):
     """A collective on `nodes` nodes: what each link carries, and which one it waits for."""
     here = carried(design, traffic, place, nodes, oversubscription, route)

@@ -6,7 +6,7 @@ import functools
 import math
 
 from lightspeed.precision import FORMATS
-from lightspeed_course.show import Axis, Chart, Choice, Formula, Play, Points, View, explorer, si
+from lightspeed_show import Axis, Chart, Choice, Formula, Play, Points, View, explorer, si
 
 NAMES = ("fp4_e2m1", "fp6_e2m3", "fp6_e3m2", "fp8_e4m3", "fp8_e5m2")
 
@@ -24,7 +24,7 @@ def binades(name):
     return tuple(tuple(values) for _, values in sorted(found.items()))
 
 
-def view(format="fp4_e2m1", moment=0):
+def view(format, moment):
     """The values of a format up to some power of two, on a plain and on a logarithmic line."""
     groups, this = binades(format), FORMATS[format]
     now, before = groups[moment], [v for values in groups[:moment] for v in values]

@@ -12,9 +12,7 @@ from typing import NamedTuple
 from lightspeed.catalog import accelerator, link, memory
 from lightspeed.roofline import crossover_size, ridge_point, transfer_time
 from lightspeed_course.explorers.menus import machines
-from lightspeed_course.measure.machine import measured
-from lightspeed_course.measure.machine import paths as measured_paths
-from lightspeed_course.show import (
+from lightspeed_show import (
     Axis,
     Bars,
     Chart,
@@ -28,7 +26,9 @@ from lightspeed_course.show import (
     explorer,
     si,
 )
-from lightspeed_course.show.spaced import by_ratio
+from lightspeed_show.spaced import by_ratio
+from lightspeed_tools.measure.machine import measured
+from lightspeed_tools.measure.machine import paths as measured_paths
 
 SMALLEST, LARGEST = 1, 1e12  # bytes
 # A term with this share of the time decides; to halve the other one saves a twentieth at most.
@@ -86,7 +86,7 @@ def capacity_of(path):
     return measured()[path.removesuffix(".memory")].numbers.get("hbm_capacity", math.inf)
 
 
-def view(path="pcie5_x16", size=65536):
+def view(path, size):
     """How long `size` bytes take over a path, and which term of the sum decides."""
     name, latency, bandwidth, holds = paths()[path]
     crossover = crossover_size(latency, bandwidth)
@@ -218,7 +218,7 @@ def measures(machine):
 SURVIVES = 1.5  # a ratio that changed by less than this factor kept its size
 
 
-def generations_view(old="a100_80gb", new="b200"):
+def generations_view(old, new):
     """What changed from one machine to another, and which ratios kept their size."""
     before, after = measures(accelerator(old)), measures(accelerator(new))
     factors = {name: float(after[name][0] / before[name][0]) for name in before}

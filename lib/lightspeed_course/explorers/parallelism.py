@@ -16,10 +16,11 @@ from lightspeed.memory import RECOMPUTE, MemoryUse
 from lightspeed.pipeline import bubble_over_total
 from lightspeed.transformer import transformer
 from lightspeed_course.explorers.menus import one_change
-from lightspeed_course.models.plan import Plan, machine
-from lightspeed_course.models.training_runs import fit_share
-from lightspeed_course.models.training_step import Step, memory_use, step
-from lightspeed_course.show import (
+from lightspeed_models.plan import Plan, machine
+from lightspeed_models.simulators.schedules import simulate
+from lightspeed_models.training_runs import fit_share
+from lightspeed_models.training_step import Step, memory_use, step, work
+from lightspeed_show import (
     Axis,
     Bars,
     Chart,
@@ -33,8 +34,7 @@ from lightspeed_course.show import (
     explorer,
     si,
 )
-from lightspeed_course.show.spaced import evenly
-from lightspeed_course.simulators.schedules import simulate
+from lightspeed_show.spaced import evenly
 
 MODELS = ("llama3_8b", "llama3_70b", "llama3_405b", "gpt3_175b", "mixtral_8x7b", "deepseek_v3")
 GPUS = ("a100_80gb", "h100_sxm", "h200_sxm", "b200", "mi300x")
@@ -66,8 +66,9 @@ REMEDY = {
     "expert": "experts over fewer ranks",
     "pipeline": "fewer stages",
     "bubble": "a larger batch or fewer stages",
-    "data": "a larger batch or a faster network",
+    "data": "a larger batch or ",
 }
+LINKS = {True: "a faster network", False: "a faster link inside the node"}  # of a group over nodes
 # What a plan is compared in: the model, the GPUs, the sequence and the batch stay.
 SPLIT = ("tensor", "pipeline", "expert", "stage", "recompute")
 SMALL = {
@@ -79,8 +80,8 @@ WORTH = 1.01  # an MFU that is not this many times as high is no reason to chang
 
 
 def view(
-    model="llama3_70b", gpu="h100_sxm", network="infiniband_ndr", gpus=512, tensor=8, pipeline=4,
-    expert=1, stage=1, recompute="selective", batch=512, sequence=8192,
+    model, gpu, network, gpus, tensor, pipeline,
+    expert, stage, recompute, batch, sequence,
 ):  # fmt: skip
     """Memory of a GPU, the terms of a step and the busy GPUs, for this split."""
     at = {
@@ -94,14 +95,13 @@ def view(
         words = f"This split is not possible: {reason}"
         return View(charts(None), words, dict.fromkeys(FACTS, "–"))
     use, took, plan = here.use, here.took, here.plan
+    if not use.fits:  # nothing runs, so there is no step to speak of
+        told = plan_facts(plan, sequence, use)
+        return View(charts(here), in_words(at, here), dict.fromkeys(FACTS, "–") | told)
     tokens = plan.sequences * sequence
     whole = bubble_over_total(pipeline, plan.micro_batches)
     facts = (
-        si(plan.data, ""),
-        si(plan.micro_batches, ""),
-        si(float(tokens), "token"),
-        room(use),
-        f"{use.largest}, {si(getattr(use, use.largest), 'byte')}",
+        *plan_facts(plan, sequence, use).values(),
         si(took.time, "s"),
         si(took.mfu, "%", 2),
         si(tokens / took.time, "token"),
@@ -121,6 +121,18 @@ def view(
     return View(charts(here), in_words(at, here), dict(zip(FACTS, facts, strict=True)), formula=law)
 
 
+def plan_facts(plan, sequence, use):
+    """The first of FACTS: what a plan is, and what a GPU would hold."""
+    facts = (
+        si(plan.data, ""),
+        si(plan.micro_batches, ""),
+        si(float(plan.sequences * sequence), "token"),
+        room(use),
+        f"{use.largest}, {si(getattr(use, use.largest), 'byte')}",
+    )
+    return dict(zip(FACTS, facts, strict=False))
+
+
 def share(seconds, took):
     return si(seconds / took.time, "%", 2)
 
@@ -131,11 +143,14 @@ class Impossible(ValueError):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a plan takes: the memory of a GPU, and the time of a step."""
+    """What a plan takes: the memory of a GPU, and the time of a step; whether the group that
+    shares gradients spans nodes.
+    """
 
     plan: Plan
     use: MemoryUse
     took: Step
+    across: bool
 
     @property
     def synced(self):
@@ -149,7 +164,10 @@ def outcome(model, gpu, network, gpus, sequence, batch, **how):
     shape, cluster = transformer(model), machine(gpu, network, share=fit_share())
     plan = split(shape, gpus, batch, **how)
     return Outcome(
-        plan, memory_use(shape, sequence, plan, cluster), step(shape, sequence, plan, cluster)
+        plan,
+        memory_use(shape, sequence, plan, cluster),
+        step(shape, sequence, plan, cluster),
+        bool(work(shape, sequence, plan, cluster).data_across),
     )
 
 
@@ -214,7 +232,7 @@ def in_words(at, here):
     head = (
         f"Fits: {room(use)}. MFU {si(took.mfu, '%', 2)}. Beside arithmetic the step loses most to "
         f"{SHOWN[loss]}: {share(getattr(took, loss), took)} of it. "
-        f"What helps: {remedy(loss, here.plan)}."
+        f"What helps: {remedy(loss, here.plan, here.across)}."
     )
     if best and best[1].took.mfu > WORTH * took.mfu:
         mfu = si(best[1].took.mfu, "%", 2)
@@ -222,15 +240,18 @@ def in_words(at, here):
     return f"{head} At this batch no single change of the split gains more than a hundredth."
 
 
-def remedy(loss, plan):
-    """What makes a term a smaller part of the step.
+def remedy(loss, plan, across):
+    """What makes a term a smaller part of the step; `across` says that the data-parallel group
+    spans nodes.
 
     From stage 2 on ZeRO sends once for each micro-batch: more of them do not thin out its traffic.
     """
-    if loss != "data" or plan.stage < 2:
+    if loss != "data":
         return REMEDY[loss]
+    if plan.stage < 2:
+        return REMEDY[loss] + LINKS[across]
     lower = "" if plan.stage == 2 and plan.micro_batches == 1 else "a lower stage of ZeRO or "
-    return f"{lower}a faster network"
+    return lower + LINKS[across]
 
 
 def room(use):
@@ -264,10 +285,13 @@ def charts(here):
     """Three charts on axes that stay where they are; empty ones if there is no plan."""
     memory, seconds = dict.fromkeys(PARTS, 0.0), dict.fromkeys(SHOWN, 0.0)
     capacity, whole, hidden = 1.0, 1.0, 0.0
+    runs = here and here.use.fits
     if here:
         memory = {part: getattr(here.use, part) for part in PARTS}
+        capacity = here.use.capacity
+    if runs:
         seconds = {name: here.took.terms[name] for name in SHOWN}
-        capacity, whole, hidden = here.use.capacity, here.took.time, here.took.hidden
+        whole, hidden = here.took.time, here.took.hidden
     parts = {name: (v / capacity, si(v, "byte", 2)) for name, v in memory.items()}
     terms = {SHOWN[name]: (v / whole, si(v, "s", 2)) for name, v in seconds.items()}
     beside = {HIDDEN: (hidden / whole, si(hidden, "s", 2))}
@@ -277,7 +301,7 @@ def charts(here):
         Chart(
             Axis("of the way through the step", "%", domain=(0, 1)),
             Axis("", "%", domain=(0, 1.05)),
-            (Line(*busy(here.plan), "", "green"),) if here else (Rule(y=0),),
+            (Line(*busy(here.plan), "", "green"),) if runs else (Rule(y=0),),
             title="Busy GPUs of a pipeline: fill and drain (1F1B, equal stages)",
             height=118,
         ),

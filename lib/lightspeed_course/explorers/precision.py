@@ -10,7 +10,7 @@ import string
 import textwrap
 
 from lightspeed.precision import FORMATS, Integer
-from lightspeed_course.show import (
+from lightspeed_show import (
     Axis,
     Bars,
     Chart,
@@ -22,7 +22,7 @@ from lightspeed_course.show import (
     explorer,
     si,
 )
-from lightspeed_course.show.explore import Control
+from lightspeed_show.explore import Control
 
 THIN = 0.4  # of the room for a bar: leaves some above it for the number
 TOGGLES = 16  # bits that the reader sets one by one; wider formats fill up the rest
@@ -38,7 +38,7 @@ class Bit(Control):
         return [self.value]
 
 
-def view(format="bf16", rest=0, **bits):
+def view(format, rest, **bits):
     """What the bits b1 (the first), b2, ... stand for; `rest` fills bits past the last."""
     f = FORMATS[format]
     code = code_of(f, rest, bits)

@@ -13,7 +13,7 @@ from importlib.resources import files
 from lightspeed.catalog import accelerator
 from lightspeed.collectives import algbw, busbw
 from lightspeed.roofline import WIDTH, arithmetic_intensity, matmul_bytes, matmul_flops
-from lightspeed_course.show import Points, si
+from lightspeed_show import Points, si
 
 NONE = "No measured rows for this state."
 
@@ -63,7 +63,7 @@ def products(chip, weights, activations, compute, x, y):
 def collectives(collective, per_node, nodes, inside, network, line, x, y):
     """Busbw over the line rate, over the size of the message: as NCCL chose to run it."""
     # Here, so that a page with a roofline alone does not wait for it.
-    from lightspeed_course.models.nccl_fit import FABRICS, measurements
+    from lightspeed_models.nccl_fit import FABRICS, measurements
 
     n, found, by, seen = per_node * nodes, [], [], set()
 

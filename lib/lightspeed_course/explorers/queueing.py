@@ -16,8 +16,8 @@ from lightspeed import queueing, serving
 from lightspeed.catalog import entries, find
 from lightspeed_course.explorers import published
 from lightspeed_course.explorers.menus import listed, machines
-from lightspeed_course.measure.machine import hardware as hardware_of
-from lightspeed_course.show import (
+from lightspeed_models.simulators.queue_simulation import serve
+from lightspeed_show import (
     Axis,
     Chart,
     Choice,
@@ -30,8 +30,8 @@ from lightspeed_course.show import (
     explorer,
     si,
 )
-from lightspeed_course.show.spaced import by_ratio, evenly
-from lightspeed_course.simulators.queue_simulation import serve
+from lightspeed_show.spaced import by_ratio, evenly
+from lightspeed_tools.measure.machine import hardware as hardware_of
 
 # Where memory is never what is short.
 BUSY = {"service_time": 0.1, "kv_bytes": 1e9, "memory": 100e9}
@@ -56,7 +56,7 @@ CAPACITY = (
 # --- a queue ----------------------------------------------------------------------------------
 
 
-def view(arrival_rate=400, service_time=0.05, servers=32, kv_bytes=1e9, memory=24e9):
+def view(arrival_rate, service_time, servers, kv_bytes, memory):
     """Requests that each hold `kv_bytes` of `memory` and a server for `service_time` on average."""
     fit = math.floor(memory / kv_bytes)
     slots = min(servers, fit)
@@ -291,8 +291,8 @@ def decides(fit, allowed):
 
 
 def serving_view(
-    hardware="h100_sxm", chips=8, model="llama3_70b", weights="bf16",
-    context=8192, output=512, budget=0.03, arrival_rate=8,
+    hardware, chips, model, weights,
+    context, output, budget, arrival_rate,
 ):  # fmt: skip
     """A replica of `chips` that act as one: what it can give, and what its requests get."""
     arguments, memory, weight_bytes = replica(hardware, chips, model, weights, context)

@@ -1,6 +1,6 @@
 """Chapter 4 in motion: a queue that fills, request by request, and slots that decode.
 
-Each moment is a state of `lightspeed_course.simulators.requests`.
+Each moment is a state of `lightspeed_models.simulators.requests`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ import functools
 import random
 
 from lightspeed import queueing
-from lightspeed_course.show import (
+from lightspeed_models.simulators.requests import decoded, drawn, served
+from lightspeed_show import (
     Axis,
     Bars,
     Boxes,
@@ -27,7 +28,6 @@ from lightspeed_course.show import (
     explorer,
     si,
 )
-from lightspeed_course.simulators.requests import decoded, drawn, served
 
 # ---------------------------------------------------------------- a queue that fills
 
@@ -53,7 +53,7 @@ def inside_so_far(visits, time):
     return stays / time if time else 0.0
 
 
-def queue_view(load=0.9, servers=1, seed=25, moment=0):
+def queue_view(load, servers, seed, moment):
     """Who waits, who is served and who has left after some time."""
     visits, time = run(load, servers, seed), moment * STEP
     waiting = [i for i, v in enumerate(visits) if v.arrives <= time < v.starts]
@@ -212,7 +212,7 @@ def lengths(seed, mixed):
     return tuple(rng.randint(1, LONGEST) if mixed else LONGEST // 2 for _ in range(REQUESTS))
 
 
-def batching_view(continuous=False, mixed=True, slots=4, seed=1, moment=0):
+def batching_view(continuous, mixed, slots, seed, moment):
     """The slots of a replica after some steps: a bar for each answer, as far as it has come."""
     tokens = lengths(seed, mixed)
     visits = decoded(tokens, slots, continuous)

@@ -12,9 +12,9 @@ from lightspeed import roofline
 from lightspeed.roofline import WIDTH
 from lightspeed_course.explorers import published
 from lightspeed_course.explorers.menus import listed, machines
-from lightspeed_course.measure.machine import hardware as hardware_of
-from lightspeed_course.measure.machine import measured
-from lightspeed_course.show import Choice, Formula, LogSlider, View, explorer, roof_chart, si
+from lightspeed_show import Choice, Formula, LogSlider, View, explorer, roof_chart, si
+from lightspeed_tools.measure.machine import hardware as hardware_of
+from lightspeed_tools.measure.machine import measured
 
 ARITHMETIC = ("bf16", "fp8", "int8", "fp32")
 STORIES = {
@@ -46,8 +46,8 @@ def shape(batch, contraction, output, weights, activations):
 
 
 def view(
-    hardware="h100_sxm", weights="bf16", activations="bf16", compute="bf16",
-    batch=128, contraction=8192, output=8192,
+    hardware, weights, activations, compute,
+    batch, contraction, output,
 ):  # fmt: skip
     """The point of a matmul X[batch, contraction] Y[contraction, output] under a machine's roof."""
     machine = hardware_of(hardware)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from lightspeed import scaling
-from lightspeed_course.show import (
+from lightspeed_show import (
     Axis,
     Chart,
     Formula,
@@ -22,14 +22,14 @@ from lightspeed_course.show import (
     explorer,
     si,
 )
-from lightspeed_course.show.spaced import by_ratio
+from lightspeed_show.spaced import by_ratio
 
 MOST = 10_000  # processors drawn
 ROOM = 1.3  # beyond the last of them, so that a point there does not lie on the names of the lines
 GRID = by_ratio(1, MOST, 81)
 
 
-def view(n=8, serial=0.05, kappa=2e-4):
+def view(n, serial, kappa):
     """Speedup, efficiency and cost of a job with this serial share and this growing cost."""
     speedup = scaling.usl_speedup(n, serial=serial, kappa=kappa)
     peak = scaling.usl_peak(serial=serial, kappa=kappa)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 
 from lightspeed.pipeline import bubble_over_total
-from lightspeed_course.show import (
+from lightspeed_models.simulators.schedules import simulate
+from lightspeed_show import (
     Axis,
     Bars,
     Chart,
@@ -18,7 +19,6 @@ from lightspeed_course.show import (
     explorer,
     si,
 )
-from lightspeed_course.simulators.schedules import simulate
 
 LOOKS = {
     "F": ("forward", "blue"),
@@ -73,7 +73,7 @@ def held(timeline, time):
     return [k / timeline.chunks for k in kept]
 
 
-def view(schedule="1f1b", stages=4, micro_batches=8, moment=0):
+def view(schedule, stages, micro_batches, moment):
     """The pipeline after some slots: a bar for each pass that has begun, cut off at that time."""
     if schedule == "interleaved" and micro_batches % stages:
         words = (

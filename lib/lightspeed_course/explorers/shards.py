@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 
 from lightspeed.parallel import data_parallel_bytes
-from lightspeed_course.show import (
+from lightspeed_models.simulators.zero import step_events, step_states
+from lightspeed_show import (
     Axis,
     Boxes,
     Chart,
@@ -18,7 +19,6 @@ from lightspeed_course.show import (
     explorer,
     si,
 )
-from lightspeed_course.simulators.zero import step_events, step_states
 
 LAYERS, MOST_GPUS, MICRO_BATCHES = 4, 4, 3
 PARAMETERS = 8e9  # of the model, for the bytes; weights and gradients in two bytes
@@ -48,7 +48,7 @@ def layers_held(states, gpus):
     return sum({"whole": 1.0, "shard": 1 / gpus, "none": 0.0}[s] for s in states)
 
 
-def view(stage=3, gpus=4, micro_batches=1, moment=0):
+def view(stage, gpus, micro_batches, moment):
     """Which parts of weights and gradients each GPU holds after some events, and what it sent."""
     states, events = run(stage, gpus, micro_batches)
     now, layer = states[moment], 2 * PARAMETERS / LAYERS  # bytes of a layer

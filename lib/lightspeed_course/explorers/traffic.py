@@ -1,6 +1,6 @@
 """Chapter 2 in motion: two clocks, tiles that read strips again, and a chain of passes.
 
-Each moment is a state of `lightspeed_course.simulators.traffic`.
+Each moment is a state of `lightspeed_models.simulators.traffic`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import functools
 from lightspeed import roofline
 from lightspeed.catalog import accelerator
 from lightspeed_course.explorers.menus import machines
-from lightspeed_course.measure.machine import hardware as hardware_of
-from lightspeed_course.show import (
+from lightspeed_models.simulators.traffic import chain, overlapped, reads_of_strips, tile_order
+from lightspeed_show import (
     Axis,
     Bars,
     Boxes,
@@ -29,7 +29,7 @@ from lightspeed_course.show import (
     explorer,
     si,
 )
-from lightspeed_course.simulators.traffic import chain, overlapped, reads_of_strips, tile_order
+from lightspeed_tools.measure.machine import hardware as hardware_of
 
 SIDE = 8192  # D and F of the matmul on two clocks
 SLICES = 24  # moments of it
@@ -50,7 +50,7 @@ def clocks(hardware, batch, pieces):
     return size, flops, bounds, overlapped(pieces, float(bounds.comms), float(bounds.math))
 
 
-def clocks_view(hardware=HERE, batch=64, pieces=8, moment=0):
+def clocks_view(hardware, batch, pieces, moment):
     """The work of a matmul after a part of its time: pieces moved, and pieces worked on."""
     size, flops, bounds, run = clocks(hardware, batch, pieces)
     time = run[-1].ends * moment / SLICES
@@ -154,7 +154,7 @@ def explore_two_clocks():
 LEFT, RIGHT, FOOT, MIDDLE, TOP = (0.6, 6.6), (9.2, 15.2), 0.3, 5.4, 6.2
 
 
-def tiles_view(side=1024, across=4, moment=0):
+def tiles_view(side, across, moment):
     """X, Y and their product after some tiles: what was read, and how often."""
     tile, all_tiles = side // across, tile_order(across, across)
     rows, columns = reads_of_strips(across, across, moment)
@@ -266,7 +266,7 @@ def events(passes, fused):
     return chain(passes, BLOCKS, fused)
 
 
-def fusion_view(passes=3, fused=False, elements=2**28, moment=0):
+def fusion_view(passes, fused, elements, moment):
     """An array of four blocks on its way through the units and back, after some events."""
     all_events = events(passes, fused)
     done = all_events[:moment]

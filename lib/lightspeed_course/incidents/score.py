@@ -1,4 +1,5 @@
-"""The score of an incident: cause, fix, and what was paid for knowing, beside the best policy.
+"""The score of an incident: cause, fix, and what was paid for knowing, beside what the policy pays
+that is cheapest over all causes. In one incident luck may pay less.
 
 A purchase is wrong if nothing that was still possible would have shown anything else. A cause that
 was named while another was possible is a guess: right or wrong, it earns nothing for its cost.
@@ -15,7 +16,7 @@ CAUSE, FIX, COST, WRONG = 50, 20, 30, 5
 
 @dataclass(frozen=True)
 class Score:
-    """What became of an incident; minutes are those paid, and those of the best policy here."""
+    """What became of an incident; minutes are those paid, and those of the policy here."""
 
     cause: bool
     fix: bool
@@ -87,7 +88,10 @@ def debrief(incident, bought, cause, fix):
     )
     if s.cause and not s.proved:
         lines.append("What you bought left another cause possible: this was a guess.")
-    lines.append(f"**{s.points} of 100.** You paid {s.minutes} min; the best policy {s.best}.")
+    lines.append(
+        f"**{s.points} of 100.** You paid {s.minutes} min. The policy that is cheapest on average"
+        f" over all causes pays {s.best} here."
+    )
     if bought:
         lines.append(f"What you bought:\n{path(dict.fromkeys(bought), s.wrong)}")
     lines.append(f"What the policy buys:\n{path(best)}")

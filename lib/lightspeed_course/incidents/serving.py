@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 from lightspeed.queueing import waiting_percentile
 from lightspeed_course.incidents.setting import Cause, Measurement, Setting, grid, noisy
-from lightspeed_course.show.format import si
-from lightspeed_course.simulators.queue_simulation import serve
+from lightspeed_models.simulators.queue_simulation import serve
+from lightspeed_show.format import si
 
 REQUESTS = 4000
 PROMISE = 0.95

@@ -1,6 +1,6 @@
 """A training job as planned and as it runs: seconds of its ranks, and what may be wrong with it.
 
-The plan and the job are both `lightspeed_course.models.training_step`; the job has one fault. Ranks
+The plan and the job are both `lightspeed_models.training_step`; the job has one fault. Ranks
 meet in collectives, so the slowest sets the pace. A group that straddles nodes has the adapters of
 its members on each node.
 """
@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 
 from lightspeed.catalog import accelerator
 from lightspeed.transformer import transformer
-from lightspeed_course.models.plan import Plan, machine
-from lightspeed_course.models.training_runs import fit_share
-from lightspeed_course.models.training_step import Step, step
+from lightspeed_models.plan import Plan, machine
+from lightspeed_models.training_runs import fit_share
+from lightspeed_models.training_step import Step, step
 
 PER_NODE = 8
 

@@ -8,6 +8,9 @@ from functools import cache
 from lightspeed_course.practice.unit_table import unit as unit_of
 from lightspeed_course.practice.values import values_of
 
+_ONES = "a two three four five six seven eight nine"
+_TENS = "ten twenty thirty forty fifty sixty seventy eighty ninety"
+
 
 def close(a, b, tolerance):
     """Whether all of `a` is within the relative tolerance of `b`; equal infinities are close."""
@@ -24,7 +27,7 @@ def amount(value, unit="", digits=4):
     """A number in `unit`, written to so many digits; in powers of ten where it would be a row of
     zeros. A count below a million stands in full: 65,536.
     """
-    from lightspeed_course.show.format import prefixed, si
+    from lightspeed_show.format import prefixed, si
 
     size = abs(value)
     if size < 1e6 and value % 1 == 0 and unit != "%" and not prefixed(unit):
@@ -34,6 +37,23 @@ def amount(value, unit="", digits=4):
         return si(value / 100 if unit == "%" else value, unit, digits)
     mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
     return f"{float(mantissa):g}e{int(exponent)} {unit}".rstrip()
+
+
+def times(decades):
+    """So many powers of ten as a factor, roughly and in words: its digits might be the answer's.
+
+    >>> times(0.6), times(-2.3), times(4.5)
+    ('4 times', 'about two hundred times', 'about thirty thousand times')
+    """
+    factor = 10 ** min(abs(decades), 9)
+    if factor < 9.5:
+        return f"{factor:.2g} times"
+    digit, zeros = (int(part) for part in f"{factor:.0e}".split("e"))
+    if zeros > 5:
+        return "a million times or more"
+    word = (_TENS if zeros % 3 == 1 else _ONES).split()[digit - 1]
+    parts = [word, *["hundred"] * (zeros % 3 == 2), *["thousand"] * (zeros > 2)]
+    return f"about {' '.join(parts)} times"
 
 
 def unit_words(unit):

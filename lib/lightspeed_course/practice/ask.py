@@ -24,7 +24,7 @@ def ask(id, seed=None):
     Raises UnknownQuestion for an unknown id.
     """
     if question(id).kind == INCIDENT:
-        from lightspeed_course.incidents.exercise import here
+        from lightspeed_course.practice.incident_question import here
 
         return Words(here(id, chosen_seed(seed)).prompt)
     variant = question(id).variant(chosen_seed(seed))

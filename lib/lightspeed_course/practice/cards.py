@@ -10,7 +10,7 @@ import math
 import time
 
 from lightspeed_course.practice import store
-from lightspeed_course.practice.amounts import amount
+from lightspeed_course.practice.amounts import amount, times
 from lightspeed_course.practice.forms import Panel, as_html, number_field, unread
 from lightspeed_course.practice.parse_answer import Unreadable, numbers
 from lightspeed_course.practice.predict import decades
@@ -108,11 +108,7 @@ class Drill(Panel):
         self.form.action = "Next card" if len(self.queue) > 1 else "Finish"
         days = 2 ** (box_after([*past, off]) - 1)
         verdict = "Known." if abs(off) <= KNOWN else "Near." if abs(off) <= NEAR else "Not yet."
-        way = (
-            ""
-            if abs(off) < 0.05
-            else f", {abs(off):.1f} decades too {'high' if off > 0 else 'low'}"
-        )
+        way = "" if abs(off) < 0.05 else f", {times(off)} too {'high' if off > 0 else 'low'}"
         again = f"Again in {days} day{'s' * (days > 1)}."
         text = f"You said {amount(given, unit)}{way}."
         reply = f"**{verdict}** {text} {again}\n\n{variant.solution}" + _notice()

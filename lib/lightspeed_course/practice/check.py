@@ -88,7 +88,7 @@ def check(id, answer, seed=None, at=None):
     from lightspeed_course.practice import store
 
     if question(id).kind == INCIDENT:
-        from lightspeed_course.incidents.exercise import here
+        from lightspeed_course.practice.incident_question import here
 
         variant = here(id, chosen_seed(seed))
         verdict = _bought(variant, answer)

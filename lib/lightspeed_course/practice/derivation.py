@@ -20,7 +20,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from lightspeed_course.show.format import plain, plural, si
+from lightspeed_show.format import plain, plural, si
 
 # 38 must not become 39 by rounding
 FUNCTIONS = {

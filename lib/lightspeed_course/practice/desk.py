@@ -371,7 +371,7 @@ def _some(ids, shown=4):
     if not ids:
         return "none."
     more = f" and {len(ids) - shown} more" if len(ids) > shown else ""
-    return f"{', '.join(ids[:shown])}{more}."
+    return f"{', '.join(question(id).title for id in ids[:shown])}{more}."
 
 
 def state_words(id, now):

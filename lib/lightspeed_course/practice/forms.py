@@ -12,7 +12,7 @@ import traceback
 from functools import cache
 
 from lightspeed_course.practice.amounts import unit_words
-from lightspeed_course.show.host import here, widget_view
+from lightspeed_show.host import here, widget_view
 
 
 class Panel:

@@ -4,7 +4,7 @@ canonical value is one of these, named again or not; without any, it is the only
 
 from lightspeed.catalog import accelerator
 from lightspeed_course.practice.question_model import Parameter
-from lightspeed_course.show.format import si
+from lightspeed_show.format import si
 
 FACTS = {
     "bf16": ("bf16 peak", "FLOP/s"),

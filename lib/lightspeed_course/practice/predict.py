@@ -10,7 +10,7 @@ import math
 import statistics
 
 from lightspeed_course.practice import store
-from lightspeed_course.practice.amounts import amount, unit_words
+from lightspeed_course.practice.amounts import amount, times, unit_words
 from lightspeed_course.practice.forms import Panel, Words, number_field, unread
 from lightspeed_course.practice.parse_answer import Unreadable, numbers, parse
 from lightspeed_course.practice.questions import UnknownQuestion, question
@@ -124,7 +124,7 @@ def _miss(off, tolerance):
         return "Right."
     if abs(off) < 0.05:
         return f"A little too {_way(off)}."
-    return f"{abs(off):.1f} decades too {_way(off)}, a factor of {10 ** abs(off):.2g}."
+    return f"{times(off)} too {_way(off)}.".capitalize()
 
 
 def _way(off):
@@ -161,7 +161,7 @@ def misses():
 
 
 def calibration():
-    """A chart of how far off each first guess was, in decades, and what it says about you."""
+    """A chart of how far off each first guess was, and what it says about you."""
     off = misses()
     if not off:
         return Words(
@@ -170,16 +170,18 @@ def calibration():
                 " stand here."
             )
         )
-    from lightspeed_course.show import Axis, Chart, Points, Rule, figure
+    from lightspeed_show import Axis, Chart, Points, Rule, figure
 
     reach = max(1, math.ceil(max(map(abs, off.values()))))
     names = [id.partition(".")[2].replace("_", " ") for id in off]
-    x = Axis("decades off: too low on the left, too high on the right", domain=(-reach, reach))
+    words = "off by so many powers of ten: too low on the left, too high on the right"
+    x = Axis(words, domain=(-reach, reach))
     y = Axis(scale="category", categories=names)
     marks = [Rule(x=0, label="right"), Points(list(off.values()), names)]
     chart = Chart(x, y, marks, height=110 + 26 * len(names))
     alt = "; ".join(
-        f"{name}: {value:+.1f} decades" for name, value in zip(names, off.values(), strict=True)
+        f"{name}: {times(value)} too {_way(value)}" if abs(value) >= 0.05 else f"{name}: right"
+        for name, value in zip(names, off.values(), strict=True)
     )
     figure(chart, caption=summary(list(off.values())), alt=alt)
     return None
@@ -198,10 +200,7 @@ def summary(values):
     )
     share = f" ({max(high, low)} of {len(values)})" if high != low else ""
     plural = "prediction was" if len(values) == 1 else f"{len(values)} predictions were typically"
-    return (
-        f"Your {plural} off by a factor of {10**typical:.2g} ({typical:.1f} decades),"
-        f" {lean}{share}."
-    )
+    return f"Your {plural} off by a factor of {10**typical:.2g}, {lean}{share}."
 
 
 def _target(id, seed=None):

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import time
 
-from lightspeed_course.practice import store
-from lightspeed_course.practice.cards import due
+from lightspeed_course.practice import desk, store
 from lightspeed_course.practice.questions import bank, topics
 
-COLUMNS = ("chapter", "questions", "tried", "solved", "solved at first try", "cards due")
+COLUMNS = ("chapter", "questions", "tried", "solved", "solved at first try", "due")
 
 
 def progress(clock=time.time):
-    """Show a table of the chapters: questions, tried, solved, solved at the first try, cards
-    due.
-    """
-    from lightspeed_course.show import table
-    from lightspeed_course.show.host import here
+    """Show a table of the chapters: questions, tried, solved, solved at the first try, due."""
+    from lightspeed_show import table
+    from lightspeed_show.host import here
 
     table(summary(clock()), COLUMNS, "Your progress")
     if notice := store.take_notice():
@@ -30,14 +27,14 @@ def summary(now):
         first.setdefault(event.question, event.detail["correct"])
         if event.detail["correct"]:
             solved.add(event.question)
+    due = set(desk.read().due(now))  # as `today` has it
     chapters = {}
     for topic in topics():
-        waiting = {q.id for q in due(topic, now)}
         for q in bank(topic):
             row = chapters.setdefault(q.chapter, dict.fromkeys(COLUMNS, 0) | {"chapter": q.chapter})
             row["questions"] += 1
             row["tried"] += q.id in first
             row["solved"] += q.id in solved
             row["solved at first try"] += first.get(q.id, False)
-            row["cards due"] += q.id in waiting
+            row["due"] += q.id in due
     return [chapters[name] for name in sorted(chapters)]

@@ -23,7 +23,7 @@ from lightspeed_course.practice.derivation import FUNCTIONS, Derivation, Step, m
 from lightspeed_course.practice.question_model import Misconception, Parameter, Question
 from lightspeed_course.practice.question_text import QuestionError, Text, read
 from lightspeed_course.practice.unit_table import UnknownUnit, known, unit
-from lightspeed_course.show.format import plain, si
+from lightspeed_show.format import plain, si
 
 WORDS = re.compile(r"\{\{((?:[^{}]|\{[^{}]*\})+?)\}\}")
 NAMED = re.compile(r"(?:(\w+)\s*=(?!=))?")

@@ -13,6 +13,11 @@ from lightspeed_course.practice.variants import Variant, draw, seeded
 
 LEVELS = ("recall", "apply", "design", "judge")
 KINDS = ("number", "choice", "array", "function")
+# Words of ids that a title has in capitals.
+ACRONYMS = {
+    *("ddp", "dram", "ecmp", "fma", "flop", "fsdp", "gemm", "gpu", "h100", "hbm", "hfu", "l1"),
+    *("mfu", "mlp", "mtbf", "ndr", "nic", "sqnr", "usl"),
+}
 INCIDENT = "incident"  # the topic of incidents, and their kind
 
 
@@ -118,6 +123,13 @@ class Question:
         )
         refuse((self.kind == "array") != bool(self.names), "an array, and only an array, has names")
         refuse(not 0 <= self.tolerance < 0.5, "tolerance is relative, from 0 to below 0.5")
+
+    @property
+    def title(self):
+        """What a reader sees in place of the id: "DRAM over FMA" of numbers.dram_over_fma."""
+        words = self.id.partition(".")[2].split("_")
+        first, *more = [word.upper() if word in ACRONYMS else word for word in words]
+        return " ".join([first[0].upper() + first[1:], *more])
 
     def variant(self, seed=None):
         """The question with the parameters that `seed` draws; the canonical ones without a seed."""

@@ -114,7 +114,7 @@ def load(path):
 def question(id):
     """The question of this id. Raises UnknownQuestion, naming the nearest."""
     if str(id).partition(".")[0] == INCIDENT:  # of no text: a simulator makes them
-        from lightspeed_course.incidents.exercise import incident_question
+        from lightspeed_course.practice.incident_question import incident_question
 
         try:
             return incident_question(id)

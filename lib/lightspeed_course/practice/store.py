@@ -79,10 +79,13 @@ def loads(text):
     """
     try:
         told = json.loads(text)
-    except ValueError as error:
-        raise ValueError(f"This is no file of progress: {error}.") from None
+    except ValueError:
+        told = None
     if not isinstance(told, dict) or told.get("format") != FORMAT:
-        raise ValueError(f"This is no file of progress: it has no {FORMAT!r} in it.")
+        raise ValueError(
+            "This is no file of progress: expected one that `lightspeed progress --save FILE`, or"
+            " the export of the web edition, has written."
+        )
     if told.get("version") != 1 or not isinstance(told.get("events"), list):
         raise ValueError("This file of progress is of another version: update the course.")
     for number, event in enumerate(told["events"], 1):

@@ -14,6 +14,7 @@ import sqlite3
 from pathlib import Path
 
 BUSY_SECONDS = 5
+MEANWHILE = " Practice goes on, and is kept until you close this session."
 ONLY_ADDED = "BEGIN SELECT RAISE(ABORT, 'events are only added'); END"
 # One step per version of the schema; a step is never changed once it has been released.
 MIGRATIONS = (
@@ -95,6 +96,11 @@ def _read(opening):
         ).fetchall()
 
 
+def unwritten():
+    """How many events the file has not taken yet."""
+    return len(_waiting)
+
+
 def take_notice():
     """Why events are not kept on disk, the first time it is asked; else an empty text."""
     text = "" if _notice["told"] else _notice["text"]
@@ -117,10 +123,7 @@ def _explain(error):
             str(error),
             "Free some room there, or set LIGHTSPEED_DATA to a folder that can be written.",
         )
-    _notice["text"] = (
-        f"Your progress is not being saved in {path()}: {reason}. {cure} Practice goes on, and is"
-        " kept until you close this session."
-    )
+    _notice["text"] = f"Your progress is not being saved in {path()}: {reason}. {cure}{MEANWHILE}"
 
 
 def _open():

@@ -93,4 +93,4 @@ class Today(Panel):
             form.fields, form.action, form.extra, form.extra_enabled = [], "Go on", LEAVE, True
         else:
             form.fields, form.action = fields_of(variant), "Check"
-        self.prompt.value = as_html(f"*{heading}*\n\n{listed}\n\n**{q.id}.** {prompt}")
+        self.prompt.value = as_html(f"*{heading}*\n\n{listed}\n\n**{q.title}.** {prompt}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from itertools import combinations, permutations
 
-from lightspeed_course.practice.amounts import close
+from lightspeed_course.practice.amounts import close, times
 from lightspeed_course.practice.premises import result
 from lightspeed_course.practice.values import Values, finite
 
@@ -195,5 +195,4 @@ def _size(given, right, tolerance):
         return f"{way}, but within a factor of three", NEXT
     if decades < 1:
         return f"{way}, by less than a factor of ten", NEXT
-    whole = round(decades)
-    return f"{way} by about {whole} decade{'s' * (whole > 1)}", NEXT
+    return f"{times(decades)} {way}", NEXT

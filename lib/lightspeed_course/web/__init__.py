@@ -1,6 +1,3 @@
-"""The web edition: the chapters as a static site, live by the same Python in a worker.
-
-    make site && make serve
-
-`live` runs in the reader's browser; all else builds the site.
+"""The web edition's pages come alive by these files, in the reader's browser: the worker's Python,
+and JupyterLite's. What builds the site is `lightspeed_authoring.site`.
 """

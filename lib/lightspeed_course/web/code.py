@@ -10,8 +10,16 @@ import copy
 import io
 import traceback
 
-NAME = "<your cell>"
+MOST = 100_000  # characters of what a cell prints or returns; more would only slow the page
 _shown = []  # of the cell that runs
+
+
+class NotOnPage(Exception):
+    """What a lab has and a page has not; its words are for the reader."""
+
+
+def _input(*_):
+    raise NotOnPage("input() has no keyboard on a page: write the value into the code instead.")
 
 
 def needed(above, source):
@@ -83,44 +91,68 @@ class Sheet:
     """
 
     def __init__(self):
-        self.names = {"__name__": "__main__", "display": _display}
+        self.names = {"__name__": "__main__", "display": _display, "input": _input}
         self.why = {}  # name -> what became of it
         self.of = {}  # name -> the package that it lacks
         self.lacks = ""
+        self.cells = (
+            0  # that ran; each has a file name of its own, so that an error finds its lines
+        )
 
     def perform(self, source, forgiving=False):
-        """Run one cell, as `run` does; with `forgiving`, what its imports lack is told only to the
-        cell that uses it.
+        """Run one cell, as `run` does. What its imports lack is told to whoever uses it; a cell
+        that gets nothing of what it imports says so itself, unless `forgiving`.
         """
         _shown[:] = []
         problem = self.lacks = ""
-        with contextlib.redirect_stdout(_Out()):
+        self.cells += 1
+        self._missed = []  # names that this cell imports in vain
+        self._left = []  # statements of this cell that have not run to their end
+        with contextlib.redirect_stdout(out := _Out()):
             try:
                 value = self._value(source, forgiving)
                 if value is not None:
                     _display(value)
             except (Exception, SystemExit) as error:
                 problem = self._in_words(error)
-                self._forget(source, problem)
+                self._forget("\n".join(map(ast.unparse, self._left)), problem)
+        if out.room < 0:
+            _shown.append({"stream": _more(-out.room)})
+        if self._missed and not forgiving and not problem:
+            self.lacks = self.of[self._missed[0]]
+            _shown.append(
+                {"stream": f"Not on this page: {', '.join(self._missed)}. All else ran.\n"}
+            )
         return list(_shown), problem
 
     def _value(self, source, forgiving):
-        tree = ast.parse(source, NAME)
+        name = self._file()
+        tree = ast.parse(source, name)
         last = tree.body[-1] if tree.body else None
         body = tree.body[:-1] if isinstance(last, ast.Expr) else tree.body
+        strict = not forgiving and self._imports_alone(tree.body)
+        self._left = list(tree.body)
         for part in body:
-            if forgiving and isinstance(part, ast.Import | ast.ImportFrom):
+            if isinstance(part, ast.Import | ast.ImportFrom) and not strict:
                 self._import(part)
             else:
-                exec(compile(ast.Module([part], []), NAME, "exec"), self.names)
+                exec(compile(ast.Module([part], []), name, "exec"), self.names)
+            self._left.remove(part)
         if isinstance(last, ast.Expr):
-            value = eval(compile(ast.Expression(last.value), NAME, "eval"), self.names)
+            value = eval(compile(ast.Expression(last.value), name, "eval"), self.names)
             return None if source.rstrip().endswith(";") else value
         return None
 
+    def _file(self):
+        return f"<cell {self.cells}>"
+
+    def _imports_alone(self, body):
+        """Whether the cell is one import: then there is no one else to tell."""
+        return len(body) == 1 and isinstance(body[0], ast.Import | ast.ImportFrom)
+
     def _forget(self, source, problem):
-        """What a cell that stopped had begun to make is no value to go on with. Functions and what
-        it imported are whole.
+        """What a cell that stopped had still to make, or to change, is no value to go on with.
+        Functions and what it imported are whole.
         """
         for name in _names(source)[0]:
             if name in self.names and (callable(self.names[name]) or name in _imported(source)):
@@ -135,16 +167,17 @@ class Sheet:
             one = copy.copy(part)
             one.names = [alias]
             try:
-                exec(compile(ast.Module([one], []), NAME, "exec"), self.names)
+                exec(compile(ast.Module([one], []), self._file(), "exec"), self.names)
             except ModuleNotFoundError as error:
                 name = alias.asname or alias.name.split(".")[0]
                 self.why[name], self.of[name] = not_here(error.name), error.name.split(".")[0]
+                self._missed.append(name)
 
     def _in_words(self, error):
         """The error and the line of the cell at which it arose."""
-        lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == NAME]
-        at = error.lineno if isinstance(error, SyntaxError) else lines[-1] if lines else None
-        where = f"Line {at}: " if at else ""
+        where = self._where(error)
+        if isinstance(error, NotOnPage):
+            return f"{where}{error}"
         if isinstance(error, ModuleNotFoundError) and error.name:
             self.lacks = error.name.split(".")[0]
             return where + not_here(error.name)
@@ -154,24 +187,49 @@ class Sheet:
         message = error.msg if isinstance(error, SyntaxError) else str(error)
         return f"{where}{type(error).__name__}: {message}"
 
+    def _where(self, error):
+        """The line that failed and, inside a function, the line of this cell that called it."""
+        if isinstance(error, SyntaxError):
+            return f"Line {error.lineno}: " if error.lineno else ""
+        frames = [
+            f for f in traceback.extract_tb(error.__traceback__) if f.filename[:6] == "<cell "
+        ]
+        own = [f.lineno for f in frames if f.filename == self._file()]
+        if not own:
+            return ""
+        if frames[-1].filename != self._file():
+            return f"Line {own[0]}, in {frames[-1].name} of a cell above: "
+        called = f", called from line {own[0]}" if len(own) > 1 else ""
+        return f"Line {own[-1]}{called}: "
+
 
 def not_here(module):
     """What a page says of a module that it does not have."""
-    ours = module.split(".")[0] in ("lightspeed", "lightspeed_course")
+    ours = module.split(".")[0].startswith("lightspeed")
     has = "which has the laws, the explorers and the questions" if ours else None
     has = has or "whose Python has its standard library alone"
     return f"{module} is not on this page, {has}. In the lab the same cell runs as it is."
 
 
+def _more(left):
+    return f"\n… {left:,} characters more; a page shows {MOST:,}.\n"
+
+
 class _Out(io.TextIOBase):
-    """What is printed, where it stands among what is shown."""
+    """What is printed, where it stands among what is shown, as long as there is room."""
+
+    room = MOST
 
     def write(self, text):
+        size, text = len(text), text[: max(self.room, 0)]
+        self.room -= size
+        if not text:
+            return size
         if _shown and isinstance(_shown[-1], dict) and "stream" in _shown[-1]:
             _shown[-1]["stream"] += text
         else:
             _shown.append({"stream": text})
-        return len(text)
+        return size
 
 
 def show(bundle):
@@ -186,7 +244,9 @@ def _display(*values):
         elif hasattr(value, "_repr_mimebundle_"):
             show(value)
         else:
-            bundle = {"text/plain": repr(value)}
+            text = repr(value)
+            left = len(text) - MOST
+            bundle = {"text/plain": text[:MOST] + _more(left) if left > 0 else text}
             for mime, method in (("html", "_repr_html_"), ("markdown", "_repr_markdown_")):
                 if text := getattr(value, method, lambda: None)():
                     bundle[f"text/{mime}"] = text

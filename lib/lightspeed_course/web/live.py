@@ -16,11 +16,11 @@ import traceback
 
 from lightspeed_course import explorers as rooms
 from lightspeed_course.practice import store
-from lightspeed_course.show import host
-from lightspeed_course.show.layout import still
 from lightspeed_course.web import code, packages
+from lightspeed_show import host
+from lightspeed_show.layout import still
 
-PRACTICE = ("ask", "predict", "reveal", "cards", "today", "incident")
+PRACTICE = ("ask", "predict", "reveal", "cards", "today", "incident", "progress")
 _post = []  # how a message reaches the page
 _models = {}
 
@@ -63,8 +63,13 @@ class Page:
 
     @staticmethod
     def form(receive, **state):
+        def heard(message):
+            receive(message)
+            made.heard = message.get("turn", 0)
+
         usual = {"action": "Check", "extra": "", "extra_enabled": False, "offers": [], "status": ""}
-        return Model("form", receive, **(usual | state))
+        made = Model("form", heard, **(usual | {"heard": 0} | state))
+        return made
 
     @staticmethod
     def text(html=""):
@@ -180,6 +185,9 @@ def _opened(cell, call, state):
     name, *arguments = call
     if name == "code":
         return _editor(*arguments)
+    if name == "progress":
+        shown, _ = code.run("from lightspeed_course import progress\nprogress()")
+        return Model("text", value="".join(_part(each)["html"] for each in shown))
     if name in PRACTICE:
         shown = practice(name, *arguments)
         if hasattr(shown, "box"):

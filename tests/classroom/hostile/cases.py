@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass, field, replace
 
 from lightspeed_class.grading.sandbox import Limits
-from lightspeed_class.intake.notebooks import LARGEST, Assignment
+from lightspeed_class.notebooks import LARGEST, Assignment
 from lightspeed_course.practice.questions import question
 
 QUESTIONS = {
@@ -328,7 +328,8 @@ case(
     "reads solutions, questions and tests",
     idle(
         "import lightspeed_course\nroot = os.path.dirname(lightspeed_course.__file__)\nfor p in"
-        " ('practice', 'content', 'authoring', 'measure', '_delivered', '../lightspeed_class/grading',"
+        " ('practice', 'content', '_delivered', '../lightspeed_tools', '../lightspeed_authoring',"
+        " '../lightspeed_models/evidence/data', '../lightspeed_class/grading',"
         " '../lightspeed_cli/main.py', '../../solutions', '../../tests', '../../exercises',"
         " '../../.git'):\n    if os.path.exists(os.path.join(root, p)): raise Breach(p)"
     ),

@@ -1,0 +1,539 @@
+"""Families of models: how each architecture's config.json becomes a `Decoder`.
+
+Sources: the public configuration and modelling code of each architecture (huggingface/transformers,
+and the models' own repositories for MiniMax-M2 and Nemotron's search).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from lightspeed.config_keys import ConfigRefused, Keys
+from lightspeed.config_parts import (
+    alike,
+    attention,
+    bloom,
+    cohere,
+    decoder,
+    dense,
+    every_other,
+    falcon,
+    five_to_one,
+    gpt2,
+    olmo3_windows,
+    one_window,
+    phi,
+    qwen_windows,
+    shape,
+    windows,
+)  # fmt: skip
+from lightspeed.decoder import (
+    Attention,
+    Decoder,
+    DeltaNet,
+    Experts,
+    LatentAttention,
+    Layer,
+    LightningAttention,
+    Mamba,
+    Mixer,
+    Mlp,
+)
+
+__all__ = ("FAMILIES",)
+
+
+def _mixtral(k: Keys) -> Decoder:
+    width, count, _ = shape(k)
+    experts = Experts(
+        width,
+        k.whole("intermediate_size"),
+        k.whole("num_local_experts", default=8),
+        k.whole("num_experts_per_tok", default=2),
+    )
+    layers = [
+        Layer(attention(k, width, kv=8, window=window), experts, 2 * width)
+        for window in one_window(k, count)
+    ]
+    return decoder(k, layers)
+
+
+def _qwen_mlps(k: Keys, width: int, count: int, shared: bool) -> list[Mlp | Experts]:
+    """Experts in each `decoder_sparse_step`-th layer, but not in those of `mlp_only_layers`."""
+    step, plain = k("decoder_sparse_step", default=1), k("mlp_only_layers", default=())
+    size = k("shared_expert_intermediate_size", default=0)
+    if size and not shared:
+        k.refused.append(f"shared_expert_intermediate_size = {size}: this family has none")
+    experts = Experts(
+        width,
+        k.whole("moe_intermediate_size"),
+        k.whole("num_experts", "num_local_experts"),
+        k.whole("num_experts_per_tok"),
+        shared=Mlp(width, size) if size else None,
+        router_vectors=width if size else 0,
+    )
+    hidden = k("intermediate_size", default=0)
+    sparse = [i not in plain and (i + 1) % step == 0 for i in range(count)]
+    if not all(sparse) and not hidden:
+        raise ConfigRefused(["intermediate_size is missing, and some layers have a plain MLP"])
+    return [experts if on else Mlp(width, hidden) for on in sparse]
+
+
+def _qwen2_moe(k: Keys) -> Decoder:
+    width, count, _ = shape(k)
+    bias = k.flag("qkv_bias", True)
+    mlps = _qwen_mlps(k, width, count, shared=True)
+    layers = [
+        Layer(attention(k, width, window=window, qkv_bias=bias), mlp, 2 * width)
+        for mlp, window in zip(mlps, qwen_windows(k, count), strict=True)
+    ]
+    return decoder(k, layers)
+
+
+def _qwen3_moe(k: Keys) -> Decoder:
+    width, count, _ = shape(k)
+    k.only("use_qk_norm", True)
+    bias = k.flag("attention_bias") or k.flag("qkv_bias")
+    mlps = _qwen_mlps(k, width, count, shared=False)
+    layers = [
+        Layer(
+            attention(k, width, kv=4, window=w, qkv_bias=bias, out_bias=bias, norm="head"),
+            mlp,
+            2 * width,
+        )
+        for mlp, w in zip(mlps, qwen_windows(k, count), strict=True)
+    ]
+    return decoder(k, layers)
+
+
+def _qwen_hybrid(k: Keys) -> Decoder:
+    """Qwen3-Next and Qwen3.5: three gated delta layers to one of gated attention."""
+    width, count, _ = shape(k)
+    each = k("full_attention_interval", default=4)
+    kinds = k.list(
+        "layer_types",
+        count,
+        ["linear_attention" if (i + 1) % each else "full_attention" for i in range(count)],
+    )
+    bias = k.flag("attention_bias")
+    k.only("attn_output_gate", True)
+    delta = DeltaNet(
+        width,
+        k.whole("linear_num_key_heads", default=16),
+        k.whole("linear_num_value_heads", default=32),
+        k.whole("linear_key_head_dim", default=128),
+        k.whole("linear_value_head_dim", default=128),
+        k.whole("linear_conv_kernel_dim", default=4),
+    )
+    full = attention(
+        k, width, kv=2, head_width=256, qkv_bias=bias, out_bias=bias, norm="head", gated=True
+    )
+    if k.config.get("num_experts"):
+        mlps = _qwen_mlps(k, width, count, shared=True)
+    else:
+        mlps = [Mlp(width, k.whole("intermediate_size"))] * count
+    mixers: dict[str, Mixer] = {"linear_attention": delta, "full_attention": full}
+    for kind in set(kinds) - set(mixers):
+        raise ConfigRefused([f"layer_types has {kind!r}: known are {', '.join(mixers)}"])
+    layers = [Layer(mixers[kind], mlp, 2 * width) for kind, mlp in zip(kinds, mlps, strict=True)]
+    return decoder(k, layers)
+
+
+def _sparse_from(k: Keys, count: int) -> list[bool]:
+    """Which layers have experts: by `moe_layer_freq` as a list, or all from `first_k_dense_replace`
+    on.
+    """
+    each = k("moe_layer_freq", default=1)
+    kinds = k("mlp_layer_types", default=None) if "mlp_layer_types" in k.config else None
+    first = k("first_k_dense_replace", default=0)
+    if isinstance(each, list):
+        return [bool(x) for x in each[:count]]
+    if kinds:
+        return [kind == "sparse" for kind in kinds[:count]]
+    return [i >= first and i % each == 0 for i in range(count)]
+
+
+def _routed(k: Keys, width: int, *, steered: bool) -> Experts:
+    """DeepSeek's experts; `steered` by a bias each."""
+    hidden = k.whole("moe_intermediate_size")
+    experts = k.whole("n_routed_experts", "num_experts")
+    shared = k("n_shared_experts", "num_shared_experts", default=0)
+    return Experts(
+        width,
+        hidden,
+        experts,
+        k.whole("num_experts_per_tok"),
+        shared=Mlp(width, shared * hidden) if shared else None,
+        router_vectors=experts * steered,
+    )
+
+
+def _deepseek(steered: bool = True) -> Callable[[Keys], Decoder]:
+    def read(k: Keys) -> Decoder:
+        width, count, _ = shape(k)
+        k.only("attention_bias", False)
+        k.asked.update({"num_key_value_heads", "head_dim", "num_attention_heads"})
+        sizes = ("kv_lora_rank", "qk_rope_head_dim", "qk_nope_head_dim", "v_head_dim")
+        latent = replace(
+            LatentAttention(width, *k.wholes("num_attention_heads", *sizes)),
+            query_rank=k("q_lora_rank", default=0),
+            index_heads=k("index_n_heads", default=0),
+            index_width=k("index_head_dim", default=0),
+            index_top=k("index_topk", default=0),
+        )
+        shared = [False] * count
+        if "indexer_types" in k.config:
+            shared = [kind == "shared" for kind in k.list("indexer_types", count)]
+        mixers = [replace(latent, borrowed_index=on) for on in shared]
+        chosen = k("topk_method", default="")
+        experts = _routed(k, width, steered=steered or chosen == "noaux_tc")
+        plain = Mlp(width, k.whole("intermediate_size"))
+        layers = [
+            Layer(mixer, experts if sparse else plain, 2 * width)
+            for mixer, sparse in zip(mixers, _sparse_from(k, count), strict=True)
+        ]
+        return decoder(k, layers)
+
+    return read
+
+
+def _glm4_moe(k: Keys) -> Decoder:
+    width, count, _ = shape(k)
+    bias, norm = k.flag("attention_bias"), "head" if k.flag("use_qk_norm") else ""
+    mixer = attention(k, width, head_width=128, qkv_bias=bias, norm=norm)
+    experts, plain = _routed(k, width, steered=True), Mlp(width, k.whole("intermediate_size"))
+    layers = [
+        Layer(mixer, experts if sparse else plain, 2 * width) for sparse in _sparse_from(k, count)
+    ]
+    return decoder(k, layers)
+
+
+def _minimax_m2(k: Keys) -> Decoder:
+    width, count, _ = shape(k)
+    k.only("qk_norm_type", "per_layer")
+    k.only("shared_intermediate_size", 0)
+    if any(kind != 1 for kind in k.list("attn_type_list", count, [1] * count)):
+        k.refused.append("attn_type_list: known here is 1 in each layer, full attention")
+    mixer = attention(k, width, norm="whole" if k.flag("use_qk_norm", True) else "")
+    experts = k.whole("num_local_experts")
+    mlp = Experts(
+        width,
+        k.whole("intermediate_size"),
+        experts,
+        k.whole("num_experts_per_tok"),
+        router_vectors=experts * k.flag("use_routing_bias", True),
+    )
+    return decoder(k, [Layer(mixer, mlp, 2 * width)] * count)
+
+
+def _minimax_m1(k: Keys) -> Decoder:
+    """MiniMax-Text-01 and M1: seven lightning layers to one of softmax."""
+    width, count, _ = shape(k)
+    k.only("shared_intermediate_size", 0)
+    kinds = k.list("attn_type_list", count, [0] * count)
+    if "layer_types" in k.config:
+        kinds = [int(kind == "full_attention") for kind in k.list("layer_types", count)]
+    full = attention(k, width, kv=8)
+    linear = LightningAttention(width, full.heads, full.head_width)
+    experts = Experts(
+        width,
+        *k.wholes("intermediate_size", "num_local_experts", "num_experts_per_tok"),
+    )
+    layers = [Layer(full if kind else linear, experts, 2 * width) for kind in kinds]
+    return decoder(k, layers)
+
+
+def _gpt_oss(k: Keys) -> Decoder:
+    width, count, _ = shape(k)
+    k.asked.add("experts_per_token")
+    kinds = [["sliding_attention", "full_attention"][i % 2] for i in range(count)]
+    experts = k.whole("num_local_experts", default=128)
+    mlp = Experts(
+        width,
+        k.whole("intermediate_size"),
+        experts,
+        k.whole("num_experts_per_tok", "experts_per_token", default=4),
+        bias=True,
+        router_vectors=experts,
+    )
+    bias = k.flag("attention_bias", True)
+    layers = [
+        Layer(
+            attention(
+                k, width, kv=8, head_width=64, window=w, qkv_bias=bias, out_bias=bias, sinks=True
+            ),
+            mlp,
+            2 * width,
+        )
+        for w in windows(k, count, default=kinds)
+    ]
+    return decoder(k, layers)
+
+
+def _llama4(k: Keys) -> Decoder:
+    width, count, _ = shape(k)
+    k.asked.add("use_qk_norm")  # its norm of queries has no parameters
+    bias = k.flag("attention_bias")
+    step = k("interleave_moe_layer_step", default=1)
+    sparse = k("moe_layers", default=None) if "moe_layers" in k.config else None
+    sparse = set(range(step - 1, count, step)) if sparse is None else set(sparse)
+    hidden = k.whole("intermediate_size", default=8192)
+    plain = Mlp(width, k.whole("intermediate_size_mlp", default=16384))
+    experts = Experts(
+        width,
+        hidden,
+        k.whole("num_local_experts", default=16),
+        k.whole("num_experts_per_tok", default=1),
+        shared=Mlp(width, hidden),
+    )
+    # Rotary layers see chunks; each fourth has no positions and sees all.
+    rotary = k.list("no_rope_layers", count, [(i + 1) % 4 for i in range(count)]) or [
+        (i + 1) % 4 for i in range(count)
+    ]
+    chunk = k.whole("attention_chunk_size", default=8192)
+    layers = [
+        Layer(
+            attention(
+                k, width, kv=8, head_width=128, window=chunk if rotary[i] else 0, qkv_bias=bias,
+                out_bias=bias,
+            ),
+            experts if i in sparse else plain,
+            2 * width,
+        )
+        for i in range(count)
+    ]  # fmt: skip
+    return decoder(k, layers)
+
+
+def _gemma4(k: Keys) -> Decoder:
+    """Layers that see all have wider heads, and may take their keys as values; experts stand beside
+    a plain MLP.
+    """
+    width, count, _ = shape(k)
+    for name, usual in (("hidden_size_per_layer_input", 256), ("num_kv_shared_layers", 0)):
+        if value := k(name, default=usual):
+            k.refused.append(f"{name} = {value}: embeddings or caches of layers together")
+    k.asked.update({"use_double_wide_mlp", "expert_intermediate_size"})
+    k.only("attention_bias", False)
+    each, wide = k.whole("head_dim", default=256), k.whole("global_head_dim", default=512)
+    heads, kv = k.whole("num_attention_heads", default=8), k.whole("num_key_value_heads", default=4)
+    same = k.flag("attention_k_eq_v")
+    kv_all = k("num_global_key_value_heads", default=None) or kv
+    spans = five_to_one(6, 512)(k, count)
+    mlp = Mlp(width, k.whole("intermediate_size", default=9216))
+    norms = 4 * width
+    both: Mlp | Experts = mlp
+    if k.flag("enable_moe_block"):
+        experts = k.whole("num_experts")
+        both = Experts(
+            width,
+            k.whole("moe_intermediate_size", "expert_intermediate_size"),
+            experts,
+            k.whole("top_k_experts"),
+            shared=mlp,
+            router_vectors=width + experts,
+        )
+        norms = 7 * width
+    local = Attention(width, heads, kv, each, vectors=2 * each, window=max(spans))
+    every = Attention(width, heads, kv_all if same else kv, wide, shared_kv=same, vectors=2 * wide)
+    layers = [Layer(local if window else every, both, norms) for window in spans]
+    return decoder(k, layers, tied=True)
+
+
+def _nemotron_h(k: Keys) -> Decoder:
+    """One mixer or one MLP a layer, by a pattern: M Mamba-2, * attention, - MLP, E experts."""
+    width, vocabulary = k.whole("hidden_size"), k.whole("vocab_size")
+    names = {"mamba": "M", "attention": "*", "mlp": "-", "moe": "E"}
+    pattern = k("hybrid_override_pattern", default="")
+    if not pattern:
+        kinds = k("layers_block_type")
+        pattern = "".join(names.get(kind, "?") for kind in kinds)
+    count = k("num_hidden_layers", default=len(pattern))
+    for letter in set(pattern) - set("M*-E"):
+        raise ConfigRefused([f"hybrid_override_pattern has {letter!r}: known are M * - E"])
+    if count != len(pattern):
+        raise ConfigRefused([f"hybrid_override_pattern has {len(pattern)} of {count} layers"])
+    for name in ("attention_bias", "mlp_bias", "mamba_proj_bias", "use_bias"):
+        k.only(name, False)
+    k.only("sliding_window", 0)
+    if k.config.get("attention_head_dim") and not k.config.get("head_dim"):
+        k.config = {**k.config, "head_dim": k("attention_head_dim")}
+    k.asked.add("attention_head_dim")
+    parts: dict[str, tuple[Mixer | None, Mlp | Experts | None]] = {}
+    for letter in dict.fromkeys(pattern):
+        if letter == "M":
+            sizes = ("mamba_num_heads", "mamba_head_dim", "ssm_state_size", "n_groups")
+            mamba = Mamba(width, *k.wholes(*sizes, "conv_kernel"))
+            bias = k.flag("use_conv_bias", True)
+            parts[letter] = replace(mamba, convolution_bias=bias), None
+        elif letter == "*":
+            parts[letter] = attention(k, width, kv=8, head_width=128), None
+        elif letter == "-":
+            parts[letter] = None, Mlp(width, k.whole("intermediate_size"), 2)
+        else:
+            experts, shared = k.whole("n_routed_experts"), k("n_shared_experts", default=0)
+            beside = k("moe_shared_expert_intermediate_size", default=0) * shared
+            parts[letter] = (
+                None,
+                Experts(
+                    width,
+                    k.whole("moe_intermediate_size"),
+                    experts,
+                    k.whole("num_experts_per_tok"),
+                    2,
+                    shared=Mlp(width, beside, 2) if beside else None,
+                    latent=k("moe_latent_size", default=0),
+                    router_vectors=experts,
+                ),
+            )
+    # Of a kind that the pattern leaves out, the sizes say nothing.
+    k.asked.update({"intermediate_size", "moe_intermediate_size", "moe_latent_size",
+                    "moe_shared_expert_intermediate_size", "n_routed_experts", "n_shared_experts",
+                    "num_experts_per_tok", "layers_block_type", "num_attention_heads",
+                    "num_key_value_heads", "head_dim", "mamba_num_heads", "mamba_head_dim",
+                    "ssm_state_size", "n_groups", "conv_kernel"})  # fmt: skip
+    layers = alike([Layer(*parts[letter], width) for letter in pattern])
+    tied = k.flag("tie_word_embeddings")
+    return Decoder(width, vocabulary, tied, layers, width)
+
+
+def _nemotron_nas(k: Keys) -> Decoder:
+    """Llama's layers, of which a search left out or narrowed some."""
+    width, count, _ = shape(k)
+    k.only("attention_bias", False)
+    k.only("mlp_bias", False)
+    heads = k.whole("num_attention_heads")
+    k.asked.update({"num_key_value_heads", "intermediate_size", "head_dim"})
+    each = k.config.get("head_dim") or width // heads
+    layers = []
+    for block in k.list("block_configs", count):
+        attention, ffn = block["attention"], block["ffn"]
+        if attention.get("replace_with_linear") or ffn.get("replace_with_linear"):
+            raise ConfigRefused(["block_configs: replace_with_linear is not known here"])
+        mixer = None
+        if not attention.get("no_op"):
+            mixer = Attention(width, heads, heads // attention["n_heads_in_group"], each)
+        hidden = ffn.get("intermediate_size") or 0
+        if not hidden and not ffn.get("no_op"):
+            hidden = -(-int(2 * ffn["ffn_mult"] * width / 3) // 256) * 256
+        norms = width * ((mixer is not None) + (hidden > 0))
+        layers.append(Layer(mixer, Mlp(width, hidden) if hidden else None, norms))
+    return decoder(k, layers)
+
+
+def _mimo_v2(k: Keys) -> Decoder:
+    """MiMo-V2-Flash: windows with sinks and heads of their own; values narrower than keys."""
+    width, count, _ = shape(k)
+    k.only("attention_bias", False)
+    k.asked.update({"sliding_window_size", "attention_chunk_size"})
+    full = Attention(
+        width,
+        *k.wholes("num_attention_heads", "num_key_value_heads", "head_dim", "v_head_dim"),
+    )
+    heads = k.whole("swa_num_attention_heads")
+    window = Attention(
+        width,
+        heads,
+        *k.wholes("swa_num_key_value_heads", "swa_head_dim", "swa_v_head_dim", "sliding_window"),
+    )
+    window = replace(window, vectors=heads * k.flag("add_swa_attention_sink_bias"))
+    k.only("add_full_attention_sink_bias", False)
+    experts, plain = _routed(k, width, steered=True), Mlp(width, k.whole("intermediate_size"))
+    layers = [
+        Layer(window if local else full, experts if sparse else plain, 2 * width)
+        for local, sparse in zip(
+            k.list("hybrid_layer_pattern", count), _sparse_from(k, count), strict=True
+        )
+    ]
+    return decoder(k, layers)
+
+
+def _olmoe(k: Keys) -> Decoder:
+    width, count, _ = shape(k)
+    k.only("attention_bias", False)
+    experts = Experts(
+        width,
+        k.whole("intermediate_size"),
+        k.whole("num_experts", default=64),
+        k.whole("num_experts_per_tok", default=8),
+    )
+    layer = Layer(attention(k, width, norm="whole"), experts, 2 * width)
+    return decoder(k, [layer] * count)
+
+
+_DEEPSEEK = _deepseek()
+_LLAMA = dense(qkv_bias="attention_bias", out_bias="attention_bias", mlp_bias="mlp_bias")
+_NEOX = dense(qkv_bias=True, out_bias=True, mlp_bias=True, norms=2, norm_bias=True, matrices=2)
+FAMILIES: dict[str, Callable[[Keys], Decoder]] = {
+    "BloomForCausalLM": bloom,
+    "CohereForCausalLM": cohere,
+    "DeciLMForCausalLM": _nemotron_nas,
+    "DeepseekV2ForCausalLM": _deepseek(steered=False),
+    "DeepseekV3ForCausalLM": _DEEPSEEK,
+    "DeepseekV32ForCausalLM": _DEEPSEEK,
+    "FalconForCausalLM": falcon,
+    "GPT2LMHeadModel": gpt2,
+    "GPTNeoXForCausalLM": _NEOX,
+    "GemmaForCausalLM": dense(head_width=256, tied=True, qkv_bias="attention_bias"),
+    "Gemma2ForCausalLM": dense(
+        kv=4, head_width=256, norms=4, tied=True, windows=every_other, qkv_bias="attention_bias"
+    ),
+    "Gemma3ForCausalLM": dense(
+        kv=4, head_width=256, norms=4, norm="head", tied=True, windows=five_to_one(6, 4096)
+    ),
+    "Gemma4ForCausalLM": _gemma4,
+    "Glm4MoeForCausalLM": _glm4_moe,
+    "GlmMoeDsaForCausalLM": _DEEPSEEK,
+    "GptOssForCausalLM": _gpt_oss,
+    "GraniteForCausalLM": _LLAMA,
+    "KimiK2ForCausalLM": _DEEPSEEK,
+    "Llama4ForCausalLM": _llama4,
+    "LlamaForCausalLM": _LLAMA,
+    "MiMoForCausalLM": dense(qkv_bias="attention_bias", windows=qwen_windows),
+    "MiMoV2FlashForCausalLM": _mimo_v2,
+    "MiniMaxForCausalLM": _minimax_m1,
+    "MiniMaxM1ForCausalLM": _minimax_m1,
+    "MiniMaxM2ForCausalLM": _minimax_m2,
+    "MiniMaxText01ForCausalLM": _minimax_m1,
+    "MistralForCausalLM": dense(kv=8, windows=one_window),
+    "MixtralForCausalLM": _mixtral,
+    "NemotronForCausalLM": dense(
+        matrices=2, norm_bias=True, qkv_bias="attention_bias", out_bias="attention_bias",
+        mlp_bias="mlp_bias",
+    ),
+    "NemotronHForCausalLM": _nemotron_h,
+    "OlmoForCausalLM": dense(norms=0, last_norm=0, qkv_bias="attention_bias"),
+    "Olmo2ForCausalLM": dense(norm="whole", qkv_bias="attention_bias"),
+    "Olmo3ForCausalLM": dense(norm="whole", windows=olmo3_windows),
+    "OlmoeForCausalLM": _olmoe,
+    "PhiForCausalLM": phi,
+    "Phi3ForCausalLM": dense(windows=one_window),
+    "Qwen2ForCausalLM": dense(qkv_bias=True, windows=qwen_windows),
+    "Qwen2MoeForCausalLM": _qwen2_moe,
+    "Qwen3ForCausalLM": dense(
+        head_width=128, norm="head", windows=qwen_windows, qkv_bias="attention_bias",
+        out_bias="attention_bias",
+    ),
+    "Qwen3MoeForCausalLM": _qwen3_moe,
+    "Qwen3NextForCausalLM": _qwen_hybrid,
+    "Qwen3_5ForCausalLM": _qwen_hybrid,
+    "Qwen3_5MoeForCausalLM": _qwen_hybrid,
+    "SmolLM3ForCausalLM": _LLAMA,
+    "Starcoder2ForCausalLM": dense(
+        qkv_bias=True, out_bias=True, mlp_bias=True, norm_bias=True, matrices=2, tied=True,
+        windows=one_window,
+    ),
+}  # fmt: skip
+# A model that also sees: its text half is one of the above.
+FAMILIES |= {
+    "Gemma3ForConditionalGeneration": FAMILIES["Gemma3ForCausalLM"],
+    "Gemma4ForConditionalGeneration": _gemma4,
+    "KimiK25ForConditionalGeneration": _DEEPSEEK,
+    "Llama4ForConditionalGeneration": _llama4,
+    "Mistral3ForConditionalGeneration": FAMILIES["MistralForCausalLM"],
+    "Qwen3VLForConditionalGeneration": FAMILIES["Qwen3ForCausalLM"],
+    "Qwen3VLMoeForConditionalGeneration": _qwen3_moe,
+    "Qwen3_5ForConditionalGeneration": _qwen_hybrid,
+    "Qwen3_5MoeForConditionalGeneration": _qwen_hybrid,
+}

@@ -1,0 +1,220 @@
+"""Parts that the keys of a config.json describe, and families whose layers are dense.
+
+Sources: the public configuration and modelling code of each architecture (huggingface/transformers,
+and the models' own repositories for MiniMax-M2 and Nemotron's search).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lightspeed.config_keys import ConfigRefused, Keys
+from lightspeed.decoder import (
+    Attention,
+    Decoder,
+    Layer,
+    Mlp,
+)
+
+__all__ = (
+    "alike", "attention", "bloom", "cohere", "decoder", "dense", "every_other", "falcon",
+    "five_to_one", "gpt2", "olmo3_windows", "one_window", "phi", "qwen_windows", "shape", "windows",
+)  # fmt: skip
+
+# --- parts -------------------------------------------------------------------------------------
+
+
+def attention(
+    k: Keys, width: int, *, kv: int | str = "heads", head_width: int = 0, window: int = 0,
+    qkv_bias: bool = False, out_bias: bool = False, norm: str = "", sinks: bool = False,
+    gated: bool = False,
+) -> Attention:  # fmt: skip
+    """Attention by the usual keys. `kv` and `head_width` are a family's defaults; `norm` is the
+    norm of queries and keys: by "head", or over the "whole" of them.
+    """
+    heads = k.whole("num_attention_heads", "n_head", "num_heads")
+    kv_heads = k.whole("num_key_value_heads", default=heads if kv == "heads" else kv)
+    if heads % kv_heads:
+        raise ConfigRefused([f"num_key_value_heads = {kv_heads}: a divisor of {heads} heads"])
+    if not head_width and k.config.get("head_dim") is None and width % heads:
+        raise ConfigRefused([f"head_dim is missing, and {heads} heads don't divide {width}"])
+    each = k.config.get("head_dim") or head_width or width // heads
+    k.asked.add("head_dim")
+    vectors = (heads + 2 * kv_heads) * each * qkv_bias + width * out_bias + heads * sinks
+    vectors += {"": 0, "head": 2 * each, "whole": (heads + kv_heads) * each}[norm]
+    return Attention(width, heads, kv_heads, each, window=window, gated=gated, vectors=vectors)
+
+
+def windows(
+    k: Keys, layers: int, window: str = "sliding_window", default: list[str] | None = None
+) -> list[int]:
+    """The window of each layer, 0 for the whole context, by `layer_types`."""
+    kinds = k.list("layer_types", layers, default or ["full_attention"] * layers)
+    known = ("full_attention", "sliding_attention", "chunked_attention")
+    for kind in set(kinds) - set(known):
+        raise ConfigRefused([f"layer_types has {kind!r}: known are {', '.join(known)}"])
+    k.asked.add(window)
+    size = k.whole(window) if set(kinds) != {"full_attention"} else 0
+    return [0 if kind == "full_attention" else size for kind in kinds]
+
+
+def alike(layers: list[Layer]) -> tuple[Layer, ...]:
+    """Equal layers as one with a count, in order of first appearance."""
+    counts: dict[Layer, int] = {}
+    for layer in layers:
+        counts[layer] = counts.get(layer, 0) + 1
+    return tuple(Layer(one.mixer, one.mlp, one.norms, n) for one, n in counts.items())
+
+
+def shape(k: Keys) -> tuple[int, int, int]:
+    """Width, layers, vocabulary."""
+    return (
+        k.whole("hidden_size", "n_embd", "n_embed", "d_model"),
+        k.whole("num_hidden_layers", "n_layer", "n_layers"),
+        k.whole("vocab_size"),
+    )
+
+
+def decoder(
+    k: Keys, layers: list[Layer], *, tied: bool = False, extras: int | None = None
+) -> Decoder:
+    width, _, vocabulary = shape(k)
+    tie = k.flag("tie_word_embeddings", tied)
+    return Decoder(width, vocabulary, tie, alike(layers), width if extras is None else extras)
+
+
+def dense(
+    *, kv: int | str = "heads", head_width: int = 0, qkv_bias: bool | str = False,
+    out_bias: bool | str = False, mlp_bias: bool | str = False, norm: str = "", norms: int = 2,
+    norm_bias: bool = False, last_norm: int = 1, matrices: int = 3, tied: bool = False,
+    windows: Callable[[Keys, int], list[int]] | None = None,
+) -> Callable[[Keys], Decoder]:  # fmt: skip
+    """A family of dense layers that are alike but for their windows. A bias that is a word is that
+    key's value; `norms` counts vectors of the model's width a layer.
+    """
+
+    def read(k: Keys) -> Decoder:
+        width, count, _ = shape(k)
+        on = [k.flag(b) if isinstance(b, str) else b for b in (qkv_bias, out_bias, mlp_bias)]
+        vectors = width * (2 if norm_bias else 1)
+        mlp = Mlp(width, k.whole("intermediate_size", "n_inner"), matrices, on[2])
+        spans = windows(k, count) if windows else no_window(k, count)
+        layers = [
+            Layer(
+                attention(
+                    k, width, kv=kv, head_width=head_width, window=window, qkv_bias=on[0],
+                    out_bias=on[1], norm=norm,
+                ),
+                mlp,
+                norms * vectors,
+            )
+            for window in spans
+        ]  # fmt: skip
+        return decoder(k, layers, tied=tied, extras=last_norm * vectors)
+
+    return read
+
+
+def no_window(k: Keys, layers: int) -> list[int]:
+    k.only("sliding_window", 0)
+    return windows(k, layers)
+
+
+def one_window(k: Keys, layers: int) -> list[int]:
+    """Mistral's: the same window in each layer where there is one."""
+    return [k("sliding_window", default=0)] * layers
+
+
+def qwen_windows(k: Keys, layers: int) -> list[int]:
+    """Qwen's: off unless it is said, then in the layers from `max_window_layers` on."""
+    window, first = k("sliding_window", default=0), k("max_window_layers", default=0)
+    on = k.flag("use_sliding_window")
+    kinds = ["sliding_attention" if on and i >= first else "full_attention" for i in range(layers)]
+    return windows(k, layers, default=kinds) if window else windows(k, layers)
+
+
+def every_other(k: Keys, layers: int) -> list[int]:
+    """Gemma 2's: the even layers see a window."""
+    kinds = [["sliding_attention", "full_attention"][i % 2] for i in range(layers)]
+    if k.config.get("sliding_window") is None:
+        k.config = {**k.config, "sliding_window": k("sliding_window", default=4096)}
+    return windows(k, layers, default=kinds)
+
+
+def five_to_one(default: int, window: int) -> Callable[[Keys, int], list[int]]:
+    """Gemma 3's: each sixth layer sees all."""
+
+    def read(k: Keys, layers: int) -> list[int]:
+        each = k("sliding_window_pattern", "_sliding_window_pattern", default=default)
+        kinds = ["sliding_attention" if (i + 1) % each else "full_attention" for i in range(layers)]
+        if k.config.get("sliding_window") is None:
+            k.config = {**k.config, "sliding_window": k("sliding_window", default=window)}
+        return windows(k, layers, default=kinds)
+
+    return read
+
+
+# --- families ---
+
+
+def olmo3_windows(k: Keys, layers: int) -> list[int]:
+    kinds = ["full_attention" if (i + 1) % 4 == 0 else "sliding_attention" for i in range(layers)]
+    return windows(k, layers, default=kinds)
+
+
+def gpt2(k: Keys) -> Decoder:
+    width, count, _ = shape(k)
+    hidden = k("n_inner", default=0) or 4 * width
+    layer = Layer(
+        attention(k, width, qkv_bias=True, out_bias=True), Mlp(width, hidden, 2, True), 4 * width
+    )
+    positions = k.whole("n_positions", "n_ctx", default=1024) * width
+    return decoder(k, [layer] * count, tied=True, extras=positions + 2 * width)
+
+
+def bloom(k: Keys) -> Decoder:
+    width, count, _ = shape(k)
+    layer = Layer(
+        attention(k, width, qkv_bias=True, out_bias=True),
+        Mlp(width, k("n_inner", "ffn_hidden_size", default=0) or 4 * width, 2, True),
+        4 * width,
+    )
+    return decoder(k, [layer] * count, tied=True, extras=4 * width)
+
+
+def falcon(k: Keys) -> Decoder:
+    width, count, _ = shape(k)
+    bias, new = k.flag("bias"), k.flag("new_decoder_architecture")
+    parallel, one = k.flag("parallel_attn", True), k.flag("multi_query", True)
+    k.only("ff_factor", 4)
+    heads = k.whole("num_attention_heads", "n_head")
+    groups = k("num_kv_heads", "n_head_kv", default=0) if new else 0
+    kv = groups or (1 if one and not new else heads)
+    each = width // heads
+    vectors = bias * ((heads + 2 * kv) * each + width)
+    k.asked.update({"ffn_hidden_size", "num_ln_in_parallel_attn", "num_key_value_heads", "alibi"})
+    mlp = Mlp(width, k.config.get("ffn_hidden_size") or 4 * width, 2, bias)
+    two = k.config.get("num_ln_in_parallel_attn") or (2 if new else 1)
+    norms = 2 * width * (two if parallel else 2)
+    layer = Layer(Attention(width, heads, kv, each, vectors=vectors), mlp, norms)
+    return decoder(k, [layer] * count, tied=True, extras=2 * width)
+
+
+def phi(k: Keys) -> Decoder:
+    """Phi-1 and Phi-2: attention and MLP beside each other behind one norm, biases everywhere."""
+    width, count, vocabulary = shape(k)
+    k.only("qk_layernorm", False)
+    layer = Layer(
+        attention(k, width, qkv_bias=True, out_bias=True),
+        Mlp(width, k.whole("intermediate_size"), 2, True),
+        2 * width,
+    )
+    return decoder(k, [layer] * count, extras=2 * width + vocabulary)
+
+
+def cohere(k: Keys) -> Decoder:
+    width, count, _ = shape(k)
+    k.only("use_qk_norm", False)
+    k.only("attention_bias", False)
+    layer = Layer(attention(k, width), Mlp(width, k.whole("intermediate_size")), width)
+    return decoder(k, [layer] * count, tied=True)

@@ -1,0 +1,66 @@
+"""A model's config.json, read into a `Decoder`: an allow-list of architectures, each with its own
+defaults. Every key is used, known to change no count, or refused by name: a plausible wrong count
+is worse than none.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from lightspeed.config_families import FAMILIES
+from lightspeed.config_keys import ConfigRefused, Keys
+from lightspeed.decoder import Decoder
+from lightspeed.errors import nearest
+
+__all__ = ("read_config",)
+
+
+def read_config(config: str | Path | Mapping[str, Any]) -> Decoder:
+    """The decoder that a config.json describes, given as a path or as a dict.
+
+    Beside a path, `model.safetensors.index.json` is compared if it is there.
+
+    Raises:
+        ConfigRefused: an architecture that is not known, or a key that may change the count.
+        FileNotFoundError, ValueError: no such file, or no JSON object in it.
+    """
+    path = None if isinstance(config, Mapping) else Path(config)
+    if path is not None:
+        path = path / "config.json" if path.is_dir() else path
+        try:
+            config = json.loads(path.read_text("utf-8"))
+        except (UnicodeDecodeError, json.JSONDecodeError) as error:
+            raise ValueError(f"{path} is no JSON: {error}") from error
+    if not isinstance(config, Mapping):
+        raise ValueError("a config.json holds one object, {...}")
+    named = config.get("architectures") or []
+    name = named[0] if isinstance(named, list) and named else str(named or "")
+    if name not in FAMILIES:
+        near = nearest(name, FAMILIES) if name else None
+        hint = f"; the nearest that is known: {near}" if near else ""
+        raise ConfigRefused([f"architectures = {named or None}: not known here{hint}"])
+    inner = config.get("text_config")
+    keys = Keys({**config, **inner, "text_config": None} if inner else config)
+    decoder = FAMILIES[name](keys)
+    keys.end()
+    assumed = tuple(dict.fromkeys(keys.assumed))
+    if path is not None:
+        assumed += _compared(path, decoder)
+    return replace(decoder, name=str(config.get("_name_or_path") or name), assumed=assumed)
+
+
+def _compared(path: Path, decoder: Decoder) -> tuple[str, ...]:
+    """What the index of the weights beside a config.json says of the count."""
+    index = path.with_name("model.safetensors.index.json")
+    if not index.exists():
+        return ()
+    try:
+        size = json.loads(index.read_text("utf-8"))["metadata"]["total_size"]
+    except (ValueError, KeyError, TypeError):
+        return (f"{index.name} has no metadata.total_size to compare with",)
+    each = size / decoder.parameters
+    return (f"{index.name}: {size:,} bytes, {each:.4g} for each parameter counted here",)

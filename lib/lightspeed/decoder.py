@@ -1,0 +1,469 @@
+"""A decoder layer by layer: what each kind of attention and MLP holds, computes and remembers.
+Derived in chapter 6.
+
+A `Decoder` is a list of layers. A layer has a mixer, which lets tokens see one another (attention
+in one of its kinds, or a recurrence), and an MLP, dense or of experts; either may be missing. All
+mixers answer the same questions, for one token while a request holds `context` tokens:
+
+    matrices, vectors          parameters that a token is multiplied with, and the few others
+    flops(context)             FLOPs beyond the matrices: scores, their use, updates of a state
+    growth(element_bytes)      bytes that each further token adds to the request, for good
+    state(element_bytes)       bytes that a request holds however long it is: windows, recurrences
+    read_bytes(context, ...)   bytes of the request's memory that one decode step reads
+
+Sources: Shazeer (2019) and Ainslie et al. (2023) for shared heads; DeepSeek-V2 (2024) for latent
+attention, DeepSeek-V3.2 (2025) for its index; Yang et al., Gated Delta Networks (2024); Dao and Gu,
+Mamba-2 (2024); MiniMax-01 (2025) for lightning attention; the public modelling code of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from lightspeed.errors import BadArgument
+from lightspeed.law import ELEMENT_BYTES, checked, count
+from lightspeed.values import Amount, Whole
+
+__all__ = (
+    "Attention", "Decoder", "DeltaNet", "Experts", "LatentAttention", "Layer", "LightningAttention",
+    "Mamba", "Mixer", "Mlp",
+)  # fmt: skip
+
+STATE_BYTES = 4  # recurrent states are kept in fp32: rounding would add up over a text
+
+
+@dataclass(frozen=True)
+class Attention:
+    """Softmax attention: `kv_heads` keys and values that `heads` queries share, over all tokens or
+    over the last `window` of them.
+
+    `gated` gives each head an output gate, as wide as its value; `shared_kv` takes keys as values;
+    `borrowed_kv` uses the cache of a layer before. `vectors` counts biases, norms and sinks.
+    """
+
+    width: int
+    heads: int
+    kv_heads: int
+    head_width: int
+    value_width: int = 0
+    window: int = 0
+    gated: bool = False
+    shared_kv: bool = False
+    borrowed_kv: bool = False
+    vectors: int = 0
+
+    @property
+    def _value(self) -> int:
+        return self.value_width or self.head_width
+
+    @property
+    def matrices(self) -> int:
+        queries = self.heads * self.head_width + self.gated * self.heads * self._value
+        values = 0 if self.shared_kv else self._value
+        keys = 0 if self.borrowed_kv else self.kv_heads * (self.head_width + values)
+        return self.width * (queries + keys + self.heads * self._value)
+
+    def _seen(self, context: float) -> float:
+        return min(context, self.window) if self.window else context
+
+    def flops(self, context: float, decoding: bool = True) -> float:
+        """Q K' and A V."""
+        return 2 * self.heads * (self.head_width + self._value) * self._seen(context)
+
+    def _token(self, element_bytes: float) -> float:
+        return self.kv_heads * (self.head_width + self._value) * element_bytes
+
+    def growth(self, element_bytes: float) -> float:
+        return 0 if self.window or self.borrowed_kv else self._token(element_bytes)
+
+    def state(self, element_bytes: float) -> float:
+        return 0 if self.borrowed_kv else self.window * self._token(element_bytes)
+
+    def read_bytes(self, context: float, element_bytes: float) -> float:
+        return self._token(element_bytes) * self._seen(context)
+
+
+@dataclass(frozen=True)
+class LatentAttention:
+    """DeepSeek's: all heads' keys and values come from one compressed vector a token and a rotary
+    part. With an index (`index_heads`), a token attends to the `index_top` others that a small
+    second attention picks, and only that one looks at all.
+
+    Decoding absorbs the matrices that expand the compressed vector into queries and results, so its
+    scores are as wide as the vector; reading a prompt expands it for each head.
+    """
+
+    width: int
+    heads: int
+    kv_rank: int
+    rotary: int
+    plain: int
+    value_width: int
+    query_rank: int = 0
+    index_heads: int = 0
+    index_width: int = 0
+    index_top: int = 0
+    borrowed_index: bool = False
+
+    @property
+    def _owns_index(self) -> bool:
+        return bool(self.index_heads) and not self.borrowed_index
+
+    @property
+    def matrices(self) -> int:
+        query = self.heads * (self.plain + self.rotary)
+        queries = self.query_rank * (self.width + query) or self.width * query
+        compressed = self.width * (self.kv_rank + self.rotary)
+        expanded = self.kv_rank * self.heads * (self.plain + self.value_width)
+        return (
+            queries
+            + compressed
+            + expanded
+            + self.heads * self.value_width * self.width
+            + (self._index_matrices if self._owns_index else 0)
+        )
+
+    @property
+    def _index_matrices(self) -> int:
+        queries = (self.query_rank or self.width) * self.index_heads * self.index_width
+        return queries + self.width * (self.index_width + self.index_heads)
+
+    @property
+    def vectors(self) -> int:
+        return self.query_rank + self.kv_rank + (2 * self.index_width if self._owns_index else 0)
+
+    def _seen(self, context: float) -> float:
+        return min(context, self.index_top) if self.index_top else context
+
+    def flops(self, context: float, decoding: bool = True) -> float:
+        widths = 2 * self.kv_rank if decoding else self.plain + self.value_width
+        scores = 2 * self.heads * (widths + self.rotary) * self._seen(context)
+        index = 2 * self.index_heads * self.index_width * context if self._owns_index else 0
+        return scores + index
+
+    def growth(self, element_bytes: float) -> float:
+        """The compressed vector and its rotary part; the index's keys are kept in one byte each,
+        with a scale of four.
+        """
+        return (self.kv_rank + self.rotary) * element_bytes + self._index_token
+
+    @property
+    def _index_token(self) -> int:
+        return self.index_width + 4 if self._owns_index else 0
+
+    def state(self, element_bytes: float) -> float:
+        return 0
+
+    def read_bytes(self, context: float, element_bytes: float) -> float:
+        vectors = (self.kv_rank + self.rotary) * element_bytes * self._seen(context)
+        return vectors + self._index_token * context
+
+
+@dataclass(frozen=True)
+class DeltaNet:
+    """Gated delta rule: each value head keeps a `key_width` × `value_width` matrix and corrects it
+    by each token; a short convolution runs before it.
+    """
+
+    width: int
+    key_heads: int
+    value_heads: int
+    key_width: int
+    value_width: int
+    kernel: int
+
+    @property
+    def _channels(self) -> int:
+        """What the convolution runs over: queries, keys and values."""
+        return 2 * self.key_heads * self.key_width + self.value_heads * self.value_width
+
+    @property
+    def matrices(self) -> int:
+        values = self.value_heads * self.value_width
+        return self.width * (self._channels + 2 * values + 2 * self.value_heads)
+
+    @property
+    def vectors(self) -> int:
+        return self._channels * self.kernel + 2 * self.value_heads + self.value_width
+
+    def flops(self, context: float, decoding: bool = True) -> float:
+        """Decay, read by the key, write the correction, read by the query; the convolution."""
+        cells = self.value_heads * self.key_width * self.value_width
+        return 7 * cells + 2 * self._channels * self.kernel
+
+    def growth(self, element_bytes: float) -> float:
+        return 0
+
+    def state(self, element_bytes: float) -> float:
+        cells = self.value_heads * self.key_width * self.value_width
+        return cells * STATE_BYTES + self._channels * (self.kernel - 1) * element_bytes
+
+    def read_bytes(self, context: float, element_bytes: float) -> float:
+        return self.state(element_bytes)
+
+
+@dataclass(frozen=True)
+class Mamba:
+    """Mamba-2: each of `inner` channels keeps `state_width` numbers; `groups` share what writes and
+    reads them.
+    """
+
+    width: int
+    heads: int
+    head_width: int
+    state_width: int
+    groups: int
+    kernel: int
+    convolution_bias: bool = True
+
+    @property
+    def inner(self) -> int:
+        return self.heads * self.head_width
+
+    @property
+    def _channels(self) -> int:
+        return self.inner + 2 * self.groups * self.state_width
+
+    @property
+    def matrices(self) -> int:
+        """In: a gate, what the convolution runs over, a step for each head. Out: the channels."""
+        return self.width * (2 * self.inner + self._channels + self.heads)
+
+    @property
+    def vectors(self) -> int:
+        """The convolution; decay, skip and step of each head; the gated norm."""
+        return self._channels * (self.kernel + self.convolution_bias) + 3 * self.heads + self.inner
+
+    def flops(self, context: float, decoding: bool = True) -> float:
+        """Decay, write, read; the convolution."""
+        return 5 * self.inner * self.state_width + 2 * self._channels * self.kernel
+
+    def growth(self, element_bytes: float) -> float:
+        return 0
+
+    def state(self, element_bytes: float) -> float:
+        kept = self._channels * (self.kernel - 1) * element_bytes
+        return self.inner * self.state_width * STATE_BYTES + kept
+
+    def read_bytes(self, context: float, element_bytes: float) -> float:
+        return self.state(element_bytes)
+
+
+@dataclass(frozen=True)
+class LightningAttention:
+    """MiniMax's linear attention: each head adds up k v' in a square matrix, with a decay."""
+
+    width: int
+    heads: int
+    head_width: int
+
+    @property
+    def matrices(self) -> int:
+        """Q, K, V, the output gate, the output."""
+        return 5 * self.width * self.heads * self.head_width
+
+    @property
+    def vectors(self) -> int:
+        return self.heads * self.head_width
+
+    def flops(self, context: float, decoding: bool = True) -> float:
+        """Decay, write, read."""
+        return 5 * self.heads * self.head_width**2
+
+    def growth(self, element_bytes: float) -> float:
+        return 0
+
+    def state(self, element_bytes: float) -> float:
+        return self.heads * self.head_width**2 * STATE_BYTES
+
+    def read_bytes(self, context: float, element_bytes: float) -> float:
+        return self.state(element_bytes)
+
+
+Mixer: TypeAlias = Attention | LatentAttention | DeltaNet | Mamba | LightningAttention
+
+
+@dataclass(frozen=True)
+class Mlp:
+    """`matrices_each` is 3 with a gate and 2 without; with `bias` each matrix has one."""
+
+    width: int
+    hidden: int
+    matrices_each: int = 3
+    bias: bool = False
+
+    @property
+    def matrices(self) -> int:
+        return self.matrices_each * self.width * self.hidden
+
+    @property
+    def vectors(self) -> int:
+        return ((self.matrices_each - 1) * self.hidden + self.width) * self.bias
+
+    active_matrices, active_vectors = matrices, vectors  # a token passes all of it
+
+
+@dataclass(frozen=True)
+class Experts:
+    """`active` of `experts` MLPs a token, beside `shared`, which each token passes.
+
+    Experts may work on a narrower vector of `latent` numbers, with a projection to it and back.
+    `router_vectors` counts what chooses beside its matrix: biases, scales, the gate of the shared.
+    """
+
+    width: int
+    hidden: int
+    experts: int
+    active: int
+    matrices_each: int = 3
+    bias: bool = False
+    shared: Mlp | None = None
+    latent: int = 0
+    router_vectors: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.active <= self.experts:
+            expected = f"1 to the {self.experts} experts"
+            raise BadArgument("Experts", "active", self.active, expected)
+
+    @property
+    def expert(self) -> Mlp:
+        return Mlp(self.latent or self.width, self.hidden, self.matrices_each, self.bias)
+
+    def _matrices(self, experts: int) -> int:
+        always = self.width * self.experts + 2 * self.width * self.latent
+        shared = self.shared.matrices if self.shared else 0
+        return experts * self.expert.matrices + always + shared
+
+    @property
+    def matrices(self) -> int:
+        return self._matrices(self.experts)
+
+    @property
+    def active_matrices(self) -> int:
+        """Those that one token is multiplied with."""
+        return self._matrices(self.active)
+
+    def _vectors(self, experts: int) -> int:
+        shared = self.shared.vectors if self.shared else 0
+        return experts * self.expert.vectors + shared + self.router_vectors
+
+    @property
+    def vectors(self) -> int:
+        return self._vectors(self.experts)
+
+    @property
+    def active_vectors(self) -> int:
+        return self._vectors(self.active)
+
+
+@dataclass(frozen=True)
+class Layer:
+    """`repeat` layers that are alike. `norms` counts the parameters of one layer's norms."""
+
+    mixer: Mixer | None
+    mlp: Mlp | Experts | None
+    norms: int
+    repeat: int = 1
+
+
+@dataclass(frozen=True)
+class Decoder:
+    """A language model: layers between a table of tokens and the logits.
+
+    `extras` counts the parameters outside the layers that are neither table nor matrix of logits:
+    the last norm, learned positions, biases. `assumed` says in words what nobody wrote down.
+
+    >>> tiny = Decoder(64, 1000, True, (Layer(Attention(64, 4, 2, 16), Mlp(64, 256), 128, 2),), 64)
+    >>> tiny.parameters, tiny.kv_cache_bytes_per_token()
+    (187,200 parameters, 256 bytes)
+    """
+
+    width: int
+    vocabulary: int
+    tied_embeddings: bool
+    layers: tuple[Layer, ...]
+    extras: int = 0
+    name: str = ""
+    assumed: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("width", "vocabulary"):
+            checked("Decoder", name, getattr(self, name), count())
+
+    def _mixers(self) -> Iterator[tuple[Mixer, int]]:
+        return ((layer.mixer, layer.repeat) for layer in self.layers if layer.mixer)
+
+    @property
+    def depth(self) -> int:
+        """Layers, of all kinds."""
+        return sum(layer.repeat for layer in self.layers)
+
+    @property
+    def embeddings(self) -> int:
+        """Parameters of the tables: tokens in and logits out, one table if they are tied."""
+        return self.vocabulary * self.width * (1 if self.tied_embeddings else 2)
+
+    @property
+    def parameters(self) -> int:
+        """All parameters."""
+        return self._parameters(lambda mlp: mlp.matrices + mlp.vectors)
+
+    @property
+    def active_parameters(self) -> int:
+        """Parameters that one token uses: all, but for the experts that are not chosen for it."""
+        return self._parameters(lambda mlp: mlp.active_matrices + mlp.active_vectors)
+
+    def _parameters(self, of_mlp: Callable[[Mlp | Experts], int]) -> int:
+        mixers = sum((m.matrices + m.vectors) * repeat for m, repeat in self._mixers())
+        mlps = sum(of_mlp(layer.mlp) * layer.repeat for layer in self.layers if layer.mlp)
+        norms = sum(layer.norms * layer.repeat for layer in self.layers)
+        return Whole(mixers + mlps + norms + self.embeddings + self.extras, "parameter")
+
+    def flops_per_token(self, context: float = 0, decoding: bool = True) -> float:
+        """FLOPs of a forward pass for one token that sees `context` others: 2 a matrix's parameter,
+        scores or states, logits. Latent attention expands its vectors unless it is `decoding`.
+        """
+        context = checked("flops_per_token", "context", context, count(low=0))
+        mlps = sum(layer.mlp.active_matrices * layer.repeat for layer in self.layers if layer.mlp)
+        mixers = sum(
+            (2 * mixer.matrices + mixer.flops(context, decoding)) * repeat
+            for mixer, repeat in self._mixers()
+        )
+        return Amount(mixers + 2 * (mlps + self.width * self.vocabulary), "FLOP/token")
+
+    def training_flops_per_token(self, sequence: float = 0) -> float:
+        """Three forward passes; scores as the field counts them, as if each token saw all of its
+        sequence.
+        """
+        return Amount(3 * self.flops_per_token(sequence, decoding=False), "FLOP/token")
+
+    def kv_cache_bytes_per_token(self, element_bytes: float = 2) -> float:
+        """Bytes that each further token of a request keeps for good: caches of layers that look at
+        the whole context.
+        """
+        return self._over_mixers("kv_cache_bytes_per_token", "growth", element_bytes)
+
+    def state_bytes(self, element_bytes: float = 2) -> float:
+        """Bytes that a request holds however long it is: windows that are full, states."""
+        return self._over_mixers("state_bytes", "state", element_bytes)
+
+    def request_bytes(self, context: float, element_bytes: float = 2) -> float:
+        """Bytes that a request of `context` tokens holds, its windows full."""
+        context = checked("request_bytes", "context", context, count(low=0))
+        growth = self.kv_cache_bytes_per_token(element_bytes)
+        return Amount(self.state_bytes(element_bytes) + context * growth, "byte")
+
+    def read_bytes(self, context: float, element_bytes: float = 2) -> float:
+        """Bytes of one request's memory that a decode step reads at `context` tokens."""
+        context = checked("read_bytes", "context", context, count(low=0))
+        checked("read_bytes", "element_bytes", element_bytes, ELEMENT_BYTES)
+        read = (m.read_bytes(context, element_bytes) * repeat for m, repeat in self._mixers())
+        return Amount(sum(read), "byte")
+
+    def _over_mixers(self, law: str, name: str, element_bytes: float) -> float:
+        checked(law, "element_bytes", element_bytes, ELEMENT_BYTES)
+        kept = (getattr(mixer, name)(element_bytes) * repeat for mixer, repeat in self._mixers())
+        return Amount(sum(kept), "byte")

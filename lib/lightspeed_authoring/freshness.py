@@ -1,0 +1,167 @@
+"""`lightspeed check`: `gates` look at the sources and take seconds; `check_course` looks whether
+what is committed is what a build makes, and takes minutes.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import subprocess
+import sys
+import tempfile
+from itertools import zip_longest
+from pathlib import Path
+
+import nbformat
+
+from lightspeed_authoring.build import (
+    BIBLIOGRAPHY,
+    ROOT,
+    bibliography,
+    build,
+    sources,
+    unbound,
+)
+from lightspeed_authoring.new import todos
+from lightspeed_authoring.notebooks import label
+from lightspeed_authoring.prose import typed_in_code, typed_numbers
+
+WIDTH, BEFORE = 160, 40  # characters of a line that are shown, and of them before a difference
+
+
+def gates(root: Path = ROOT) -> list[str]:
+    """What is wrong in the sources, one text a fault, without running any of them: what is not
+    written yet, typed numbers, claims without an anchor, notebooks without a source, a stale
+    bibliography, format and lint.
+    """
+    scripts = sources(root=root)
+    sourced = {label(path.with_suffix(".ipynb")) for path in scripts}
+    sourced |= {name.replace("solutions/", "exercises/") for name in sourced}
+    found = [*todos(root), *(fault for path in scripts for fault in unbound(path))]
+    found += unbound_in_library()
+    found += [
+        f"{label(path)}: no source makes this notebook"
+        for folder in ("chapters", "solutions", "exercises")
+        for path in sorted((root / folder).glob("*.ipynb"))
+        if label(path) not in sourced
+    ]
+    if root != ROOT:
+        return found
+    if BIBLIOGRAPHY.read_text("utf-8") != bibliography():
+        found.append("BIBLIOGRAPHY.md: not what the catalog's sources make; run `lightspeed build`")
+    return found + ruff()
+
+
+def ruff() -> list[str]:
+    """The files that are not formatted, and what the linter finds."""
+    found = []
+    for words in (["format", "--check"], ["check"]):
+        command = [sys.executable, "-m", "ruff", *words, "--output-format", "concise", "--no-cache"]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+        if done.returncode:
+            found += [*done.stdout.splitlines(), *done.stderr.splitlines()]
+    return found
+
+
+def check_course(names: list[str] | None = None, root: Path = ROOT) -> list[str]:
+    """What a fresh build would change in the committed notebooks, one text a difference; empty
+    when nothing. Nothing is measured for it.
+    """
+    with tempfile.TemporaryDirectory(prefix="lightspeed-check-") as folder:
+        fresh = Path(folder)
+        found = build(sources(names, root), fresh, kept=root)
+        for made in sorted(fresh.glob("*/*.ipynb")):
+            name = made.relative_to(fresh)
+            if (root / name).exists():
+                found += differences(root / name, made)
+            else:
+                found.append(f"{name}: missing; run `lightspeed build`")
+    return found
+
+
+def differences(committed: Path, fresh: Path) -> list[str]:
+    """How a committed notebook differs from a fresh build of it, cell by cell."""
+    if committed.read_bytes() == fresh.read_bytes():
+        return []
+    name, found = label(committed), []
+    old, new = (nbformat.read(path, as_version=4).cells for path in (committed, fresh))
+    matcher = difflib.SequenceMatcher(
+        None, [cell.id for cell in old], [cell.id for cell in new], autojunk=False
+    )
+    for _, a, b, c, d in matcher.get_opcodes():
+        for index, (left, right) in enumerate(zip_longest(old[a:b], new[c:d]), c):
+            if left is None or right is None:
+                cell, what = (
+                    (right, "is missing") if left is None else (left, "is not in the source")
+                )
+                found.append(
+                    f"{name}: cell {index} ({cell.id}) {what}: {cell.source.splitlines()[0]}"
+                )
+                continue
+            for part in sorted({*left, *right}):
+                if left.get(part) != right.get(part):
+                    found.append(
+                        f"{name}: cell {index} ({right.id}):"
+                        f" {part}{_diff(left.get(part), right.get(part))}"
+                    )
+    return found or [f"{name}: the layout of the file; run `lightspeed build`"]
+
+
+def _diff(committed, fresh) -> str:
+    """The lines that differ, each from shortly before the place where it does."""
+    old, new = (
+        (value if isinstance(value, str) else json.dumps(value, indent=1)).splitlines()
+        for value in (committed, fresh)
+    )
+    told = []
+    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
+    for kind, a, b, c, d in matcher.get_opcodes():
+        for pair in zip_longest(old[a:b], new[c:d]) if kind != "equal" else ():
+            start = _start(*pair)
+            told += [
+                f"\n    {sign}{'…' * bool(start)}{line[start : start + WIDTH]}"
+                for sign, line in zip("-+", pair, strict=True)
+                if line is not None
+            ]
+    return "".join(told)[:1200]
+
+
+def _start(old: str | None, new: str | None) -> int:
+    """Where to begin to show two lines, so that what differs is seen."""
+    if old is None or new is None or max(len(old), len(new)) <= WIDTH:
+        return 0
+    same = next((n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), len(old))
+    return max(0, same - BEFORE)
+
+
+def unbound_in_library() -> list[str]:
+    """Every number typed in what the library shows readers: questions, explorers and the
+    rebuttals of the gallery.
+    """
+    from lightspeed_course.content.wrong_claims import claims
+    from lightspeed_course.practice.question_files import texts
+    from lightspeed_course.practice.questions import topics
+
+    course = Path(__file__).parents[1] / "lightspeed_course"
+    found = [
+        f"{label(file)}:{line}: typed number: {text}"
+        for file in sorted([*course.glob("content/*.py"), *course.glob("explorers/*.py")])
+        for line, text in typed_in_code(
+            file.read_text(encoding="utf-8"), comments=False, docstrings=False
+        )
+    ]
+    for text in (text for topic in topics() for text in texts(topic)):
+        words = [text.prompt, *text.options.values(), *(s[0] for s in text.steps), text.after]
+        words += [*(m[3] for m in text.misconceptions), text.facts.get("why", ("",))[0]]
+        for said in words:
+            found += [
+                f"content/{text.id.partition('.')[0]}.md: {text.id}: typed number: {typed}"
+                for _, typed in typed_numbers(said.replace("}}}", "}} }"))
+            ]
+    for claim in claims():
+        for text in (claim.because, claim.sound):
+            found += [
+                f"chapters/gallery.toml: {claim.id}: typed number: {typed}"
+                for _, typed in typed_numbers(text)
+            ]
+    return found

@@ -1,0 +1,133 @@
+"""Skeletons for authors: a chip, a question, a law or a chapter, with a TODO for
+all that is missing.
+
+Nothing is written over: a chip, a question and a law are added at the end of the file where
+their like stands, a chapter makes files of its own. `todos` lists what is left; `lightspeed check`
+fails on it.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from string import Template
+
+from lightspeed.errors import did_you_mean
+from lightspeed_authoring.notebooks import BuildError
+
+ROOT = Path(__file__).parents[2]
+KINDS = ("chip", "question", "law", "chapter")
+SHAPES = {
+    "chip": (r"[a-z]\w*", "a key such as gh200"),
+    "question": (r"[a-z]\w*\.[a-z]\w*", "topic.name, such as roofline.gh200_ridge"),
+    "law": (r"[a-z]\w*\.[a-z]\w*", "module.function, such as roofline.copy_time"),
+    "chapter": (r"\d\d_[a-z]\w*", "number_name, such as 09_storage"),
+}
+
+
+def new(kind: str, name: str, root: Path = ROOT) -> list[Path]:
+    """Write the skeleton and return the files that hold it. Raises BuildError for a name that is
+    not of the right form, is taken, or asks for a file that does not exist.
+    """
+    shape, such_as = SHAPES[kind]
+    if not re.fullmatch(shape, name):
+        raise BuildError(f"'{name}' is not the name of a {kind}: expected {such_as}")
+    return {"chip": _chip, "question": _question, "law": _law, "chapter": _chapter}[kind](
+        name, root
+    )
+
+
+def todos(root: Path = ROOT) -> Iterator[str]:
+    """Every TODO in catalog, laws, questions and pages: "file:line: what is missing"."""
+    files = [
+        *root.glob("lib/lightspeed/**/*.py"),
+        *root.glob("lib/lightspeed/catalog/*.toml"),
+        *root.glob("lib/lightspeed_course/content/*.[mp][dy]"),
+        *root.glob("chapters/*.py"),
+        *root.glob("solutions/*.py"),
+    ]
+    for path in sorted(files):
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+            if found := re.search(r"\bTODO\b:?.*", line):
+                yield f"{path.relative_to(root)}:{number}: {found[0].strip()}"
+
+
+def _chip(name: str, root: Path) -> list[Path]:
+    # A key is one of the whole catalog: a second entry would hide the first without a word.
+    for file in sorted((root / "lib/lightspeed/catalog").glob("*.toml")):
+        _free(file, rf"^\[{name}\]", name)
+    return [_add(root / "lib/lightspeed/catalog/accelerators.toml", "chip.toml", name=name)]
+
+
+def _question(name: str, root: Path) -> list[Path]:
+    topic, _, _ = name.partition(".")
+    file = _there(root / "lib/lightspeed_course/content", topic, "topic", ".md")
+    _free(file, rf"^## {re.escape(name)}$", name)
+    chapter = re.search(r"^- chapter: (\w+)$", file.read_text("utf-8"), re.MULTILINE)
+    if not chapter:
+        raise BuildError(f"{file.relative_to(root)} does not say its chapter")
+    page = root / "solutions" / f"{chapter[1]}.py"
+    return [_add(file, "question.md", name=name), _add(page, "question_page.py", name=name)]
+
+
+def _law(name: str, root: Path) -> list[Path]:
+    module, _, function = name.partition(".")
+    file = _there(root / "lib/lightspeed", module, "module")
+    _free(file, rf"^def {function}\(", name)
+    _import(file, "lightspeed.elementwise", "Value")
+    _import(file, "lightspeed.law", "law", "nonnegative", "positive")
+    return [_add(file, "law.py", name=function)]
+
+
+def _chapter(name: str, root: Path) -> list[Path]:
+    made = [root / folder / f"{name}.py" for folder in ("chapters", "solutions")]
+    for file in made:
+        if file.exists():
+            raise BuildError(f"{file.relative_to(root)} is there already, and is not written over")
+    for file, skeleton in zip(made, ("chapter.py", "solutions.py"), strict=True):
+        file.write_text(_skeleton(skeleton, number=name[:2]), encoding="utf-8")
+    return made
+
+
+def _there(folder: Path, name: str, what: str, suffix: str = ".py") -> Path:
+    file = folder / f"{name}{suffix}"
+    if not file.exists():
+        names = sorted(path.stem for path in folder.glob(f"[a-z]*{suffix}"))
+        meant = did_you_mean(name, names) or f"There are {', '.join(names)}."
+        raise BuildError(f"there is no {what} '{name}'. {meant}")
+    return file
+
+
+def _free(file: Path, pattern: str, name: str) -> None:
+    if re.search(pattern, file.read_text("utf-8"), re.MULTILINE):
+        more = (
+            ", as a chip that only a table of measurements names: fill it up there, or move it to"
+            " accelerators.toml, where the explorers and the chapters see it"
+        )
+        moved = more if file.name == "tested.toml" else ""
+        raise BuildError(f"{file.name} has {name} already{moved}")
+
+
+def _add(file: Path, skeleton: str, /, **values: str) -> Path:
+    text = file.read_text("utf-8").rstrip("\n") + "\n" + _skeleton(skeleton, **values)
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def _import(file: Path, module: str, *names: str) -> None:
+    """Import what a skeleton uses and the file does not."""
+    text = file.read_text("utf-8")
+    imports = [node for node in ast.parse(text).body if isinstance(node, ast.ImportFrom)]
+    there = {alias.asname or alias.name for node in imports for alias in node.names}
+    if lacks := [name for name in names if name not in there]:
+        lines = text.splitlines(keepends=True)
+        first = next(node.lineno for node in imports if node.module != "__future__")
+        lines.insert(first - 1, f"from {module} import {', '.join(lacks)}\n")
+        file.write_text("".join(lines), encoding="utf-8")
+
+
+def _skeleton(file: str, /, **values: str) -> str:
+    text = (Path(__file__).parent / "skeletons" / f"{file}.txt").read_text("utf-8")
+    return Template(text).safe_substitute(values)

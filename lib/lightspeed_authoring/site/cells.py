@@ -1,0 +1,191 @@
+"""A committed notebook as the web edition shows it: live cells wrapped, pictures inline, tables and
+formulas as they stand.
+"""
+
+from __future__ import annotations
+
+import ast
+import html
+import json
+import re
+from urllib.parse import unquote
+
+from lightspeed_course.practice.forms import as_html
+from lightspeed_course.web.live import PRACTICE
+
+ROOMS = "lightspeed_course.explorers."
+PICTURE = re.compile(r'<img [^>]*?src="data:image/svg\+xml(?:;[^,"]*)?,([^"]*)"[^>]*>')
+MEASURED = "measured"  # the tag of cells that measure the machine they run on
+CLASSES = {"code": "edit", "progress": "tally"}  # of live cells; others by what they call
+OURS = (
+    "lightspeed",
+    "lightspeed_show",
+    "lightspeed_models",
+    "lightspeed_tools",
+    "lightspeed_course",
+)
+
+
+def explorers_of(tree):
+    """Name in this cell -> "roofline.explore", of the explorers that it imports."""
+    return {
+        alias.asname or alias.name: f"{node.module.removeprefix(ROOMS)}.{alias.name}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(ROOMS)
+        for alias in node.names
+    }
+
+
+def call_of(source, known):
+    """What a live cell calls, as a list: ["ask", "roofline.ridge"], with a seed after the question
+    if the cell gives one, ["roofline.explore"] or, with a function to write, ["code", source]; an
+    empty one for a check that another cell's box makes;
+    None for any other cell. `known` grows by the explorers that the cell imports.
+    """
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:  # a magic
+        return None
+    known |= explorers_of(tree)
+    last = tree.body[-1].value if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    if not isinstance(last, ast.Call) or not isinstance(last.func, ast.Name):
+        return None
+    if last.func.id == "check" and len(last.args) == 2:
+        # The box of the question above takes an answer; a function takes an editor.
+        return ["code", source] if len(tree.body) > 1 and _defines(tree) else []
+    if last.func.id in known and not last.args:
+        return [known[last.func.id]]
+    if last.func.id in ("today", "progress") and not last.args:
+        return [last.func.id]
+    if last.func.id not in PRACTICE or not last.args or not isinstance(last.args[0], ast.Constant):
+        return None
+    seed = [word.value.value for word in last.keywords if word.arg == "seed"]
+    return [last.func.id, last.args[0].value, *seed]
+
+
+def _defines(tree):
+    return any(isinstance(node, ast.FunctionDef) for node in tree.body)
+
+
+def inline(text):
+    """HTML with the pictures in it as SVG, so that a reader's tools find their words."""
+
+    def drawn(match):
+        svg = unquote(html.unescape(match[1]))
+        return svg[svg.index("<svg") :]
+
+    return PICTURE.sub(drawn, text)
+
+
+def shown(output):
+    """An output as HTML, or None for one that shows nothing."""
+    if output["output_type"] == "stream":
+        text = "".join(output["text"])
+        return f"<pre class='sol-out'>{html.escape(text)}</pre>" if text.strip() else None
+    if output["output_type"] == "error":
+        words = html.escape(f"{output['ename']}: {output['evalue']}")
+        return f"<pre class='sol-out sol-error'>{words}</pre>"
+    data = output.get("data", {})
+    if "text/html" in data:
+        return inline("".join(data["text/html"]))
+    if "text/markdown" in data:
+        return as_html("".join(data["text/markdown"]), own=True)
+    text = "".join(data.get("text/plain", ""))
+    if control := re.match(r"SelectionSlider\(description='([^']*)'", text):
+        name = html.escape(control[1])
+        return f"<p class='sol-note'>In Jupyter a slider ({name}) stands here, and moves this:</p>"
+    if text.startswith("Output("):
+        parts = re.findall(r"'text': ('(?:[^'\\]|\\.)*')", text)
+        text = "".join(map(ast.literal_eval, parts))
+    return f"<pre class='sol-out'>{html.escape(text)}</pre>" if text else None
+
+
+def for_page(notebook, stopped=()):
+    """The cells of a notebook as Markdown cells of a page. `stopped`: number -> (the package that
+    a cell lacks on a page, whether a reader may load it there).
+    """
+    known, cells, stopped = {}, [], dict(stopped)
+    for number, cell in enumerate(notebook["cells"]):
+        source = "".join(cell["source"])
+        if cell["cell_type"] != "code":
+            cells.append(source)
+            continue
+        if "colab" in cell["metadata"].get("tags", ()):
+            continue
+        results = [s for s in map(shown, cell["outputs"]) if s]
+        call = call_of(source, known)
+        if call and call[0] == "code":
+            results = [_source(source)]
+        if call != []:
+            if call:
+                made = _live(number, call, results, _before_the_call(source))
+            else:
+                made = _code(number, cell, source, results, stopped.get(number))
+            cells.append(made)
+    return "\n\n".join(filter(None, cells))
+
+
+def _before_the_call(source):
+    """What a live cell makes for the cells below it: all but its last expression."""
+    *lines, _ = ast.parse(source).body
+    return "\n".join(source.splitlines()[: lines[-1].end_lineno]) if lines else ""
+
+
+def _live(number, call, results, makes):
+    name = CLASSES.get(call[0], call[0] if call[0] in PRACTICE else "explore")
+    told = html.escape(json.dumps(call), quote=True)
+    # No empty line inside: Markdown would end the HTML there.
+    still = _one_block("".join(results))
+    made = f' data-makes="{html.escape(makes, quote=True)}"' if makes and name != "edit" else ""
+    return _one_block(
+        f'<div class="sol-live sol-{name}" id="cell-{number}" data-call="{told}"{made}>'
+        f'<div class="sol-still">{still}</div></div>'
+    )
+
+
+def _code(number, cell, source, results, lack=None):
+    tags = cell["metadata"].get("tags", ())
+    hidden = cell["metadata"].get("jupyter", {}).get("source_hidden")
+    told = f"<p class='sol-note sol-lack'>{_lacking(*lack, MEASURED in tags)}</p>" if lack else ""
+    code = f"<div class='sol-still'>{_source(source)}{told}</div>"
+    if hidden or "figure" in tags:
+        code = f"<details class='sol-folded'><summary>Code of the figure</summary>{code}</details>"
+    if MEASURED in tags and not results:
+        results = ["<p class='sol-note'>This cell measures your machine; it runs in the lab.</p>"]
+    shown = "".join(f"<div class='sol-result'>{result}</div>" for result in results)
+    only = " sol-lab" if lack and not lack[1] else ""
+    return _one_block(f"<div class='sol-cell{only}' id='cell-{number}'>{code}{shown}</div>")
+
+
+def _lacking(package, brought, measures):
+    """Why a cell does not run on a page as it stands."""
+    if brought:
+        return (
+            f"This cell needs {package}, which the page has not. Run it in the lab, or here once"
+            " you let the page load it from another host."
+        )
+    if measures:
+        return "This cell measures a machine. Run it in the lab."
+    needs = package if package and package not in OURS else "what only the lab has"
+    return f"This cell needs {needs}. Run it in the lab."
+
+
+def _source(source):
+    code = f'<pre class="sol-code" tabindex="0">{highlighted(source)}</pre>'
+    return f'<div class="highlight">{code}</div>'
+
+
+def highlighted(source):
+    """Python as HTML with Pygments' classes."""
+    from pygments import highlight
+    from pygments.formatters import HtmlFormatter
+    from pygments.lexers import PythonLexer
+
+    return highlight(source, PythonLexer(), HtmlFormatter(nowrap=True))
+
+
+def _one_block(text):
+    """HTML without the empty lines at which Markdown would end it: the line feed before one is
+    written as a reference.
+    """
+    return re.sub(r"\n(?=[ \t]*\n)", "&#10;", text)

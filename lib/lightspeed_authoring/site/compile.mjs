@@ -1,0 +1,130 @@
+// Makes what the worker of a page starts from, by the very Python that runs there: node compile.mjs LIVE_FOLDER
+//   image.bin               the memory of a Python that has imported what every page needs
+//   soon.bin                what pages import next: laws and explorers
+//   course/, python_stdlib.zip   all else, fetched file by file when it is read
+//   course.bin              the course in one, for where the image does not start
+// Python is compiled, without docstrings in the standard library and with one line number a function: more takes longer to download
+// than it tells a reader, who has no source beside it.
+import {mkdirSync, readFileSync, rmSync, writeFileSync} from "node:fs";
+import {dirname, join} from "node:path";
+import {pathToFileURL} from "node:url";
+import {gzipSync} from "node:zlib";
+
+const COMPILE = `
+import sys, zipfile
+from importlib._bootstrap_external import _code_to_hash_pyc
+
+def bare(code):
+    "Each instruction on the first line of its function: entries of at most eight, without columns."
+    full, rest = divmod(len(code.co_code) // 2, 8)
+    lines = b"\\xef\\0" * full + bytes([0xE8 + rest - 1, 0]) * bool(rest)
+    parts = (bare(part) if hasattr(part, "co_code") else part for part in code.co_consts)
+    return code.replace(co_linetable=lines, co_consts=tuple(parts))
+
+def compiled(chosen, optimize, level):
+    with zipfile.ZipFile("/sources.zip") as given, zipfile.ZipFile("/compiled.zip", "w", level) as made:
+        for entry in given.infolist():
+            content, name = given.read(entry), entry.filename
+            if name.endswith(".py") and chosen(name):
+                # Nothing compares it with a source: there is none beside it.
+                code = bare(compile(content, "/" + name, "exec", dont_inherit=True, optimize=optimize))
+                content, name = _code_to_hash_pyc(code, bytes(8), False), name + "c"
+            entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+            entry.compress_type = level
+            made.writestr(entry, bytes(content))
+
+def loaded():
+    "The paths in its archive of what of the standard library is loaded."
+    archive = next(path for path in sys.path if path.endswith(".zip")) + "/"
+    files = [getattr(module, "__file__", None) or "" for module in list(sys.modules.values())]
+    return frozenset(file.removeprefix(archive) for file in files if file.startswith(archive))
+`;
+const OPEN = "import sys; sys.path.insert(0, '/course'); from lightspeed_course.web import live; live.warm(); del live";
+const SOON = /^lightspeed\/[^/]+$|^lightspeed_show\/(explore|formula|page|roof|spaced)\.|^lightspeed_models\/(simulators\/)?__init__|^lightspeed_course\/(explorers\/|practice\/parameters)/;
+
+const live = process.argv[2], pyodide = join(live, "pyodide") + "/", library = join(pyodide, "python_stdlib.zip");
+const {loadPyodide} = await import(pathToFileURL(join(pyodide, "pyodide.mjs")));
+const pressed = (name, content) => writeFileSync(join(live, name), gzipSync(content, {level: 9}));
+
+function python(more) {
+  const env = {LIGHTSPEED_DATA: "/progress", HOME: "/home/reader", PYTHONHASHSEED: "0"};
+  return loadPyodide({indexURL: pyodide, stdLibURL: library, env, ...more});
+}
+
+// The archives, compiled; what is in that of the course, name by name.
+async function archives() {
+  const first = await python();
+  const take = (from, rule) => {
+    first.FS.writeFile("/sources.zip", readFileSync(from));
+    first.runPython(`compiled(${rule})`);
+    return first.FS.readFile("/compiled.zip");
+  };
+  first.unpackArchive(new Uint8Array(readFileSync(join(live, "course.zip"))), "zip", {extractDir: "/course"});
+  first.runPython(OPEN);
+  first.runPython(COMPILE);
+  writeFileSync(library, take(library, "loaded().__contains__, 2, zipfile.ZIP_DEFLATED"));
+  const course = take(join(live, "course.zip"), "lambda name: True, 0, zipfile.ZIP_STORED");
+  rmSync(join(live, "course.zip"));
+  pressed("course.bin", course);
+  const names = first.runPython("with zipfile.ZipFile('/compiled.zip') as made: made.extractall('/made'); names = made.namelist()\nnames").toJs();
+  return new Map(names.map((name) => [name, first.FS.readFile(`/made/${name}`)]));
+}
+
+// Memory that is free holds what was in it: an image is a third larger with that than without. Blocks of every size are taken up to
+// the end of what is in use, and given back blank.
+function blank({HEAPU8: heap, ...python}) {
+  let end = heap.length;
+  while (!heap[end - 1]) end--;
+  const sweep = (take, give, sizes) => {
+    const taken = [];
+    for (const size of sizes) {
+      do taken.push(take(size));
+      while (taken.at(-1) + size <= end && heap.fill(0, taken.at(-1), taken.at(-1) + size));
+    }
+    taken.forEach((block) => give(block));
+  };
+  sweep(python._PyObject_Malloc, python._PyObject_Free, Array.from({length: 32}, (_, k) => 16 * (k + 1)));
+  sweep((size) => python._PyMem_RawRealloc(0, size), python._PyMem_RawFree, Array.from({length: 13}, (_, k) => 2 ** (16 - k)));
+}
+
+// The memory, less what the module itself brings into it: the worker has that already. Returns the files it was made from.
+async function image(files) {
+  const instantiate = WebAssembly.instantiate;
+  let brought;
+  WebAssembly.instantiate = async (binary, imports) => {
+    const made = await instantiate(binary, imports);
+    brought ??= new Uint8Array(imports.env.memory.buffer.slice(0));
+    return made;
+  };
+  const second = await python({_makeSnapshot: true});
+  WebAssembly.instantiate = instantiate;
+  for (const [name, content] of files) {
+    second.FS.mkdirTree(dirname(`/course/${name}`));
+    second.FS.writeFile(`/course/${name}`, content);
+  }
+  second.runPython(`${OPEN}\nimport gc; gc.collect()`);
+  const used = second.runPython("[module.__file__ for module in sys.modules.values() if getattr(module, '__file__', None)]").toJs();
+  blank(second._module);
+  const taken = second.makeMemorySnapshot(), memory = taken.subarray(taken.length - second._module.HEAPU8.length);
+  for (let k = 0; k < brought.length; k++) memory[k] ^= brought[k];
+  pressed("image.bin", taken);
+  return new Set(used.map((path) => path.replace(/^\/course\//, "")));
+}
+
+try {
+  const files = await archives(), used = await image(files);
+  const soon = [...files].filter(([name]) => SOON.test(name) && !used.has(name)).map(([name]) => name);
+  const list = {library: readFileSync(library).length, files: [...files].map(([name, content]) => [name, content.length]), soon};
+  const head = Buffer.from(JSON.stringify(list)), size = Buffer.alloc(4);
+  size.writeUInt32LE(head.length);
+  pressed("soon.bin", Buffer.concat([size, head, ...soon.map((name) => files.get(name))]));
+  for (const [name, content] of files) {
+    const path = join(live, "course", name);
+    mkdirSync(dirname(path), {recursive: true});
+    writeFileSync(path, content);
+  }
+} catch (error) {
+  console.error(error.message); // Node would print the line of Pyodide that threw, which is a megabyte
+  process.exit(1);
+}
+process.exit(0);

@@ -1,0 +1,105 @@
+"""What a page says of itself: its version and date, where to mend it, and what search engines and
+those who share a link read.
+
+The address of the site is `Homepage`, and that of the source `Repository`, of `[project.urls]` in
+pyproject.toml; without them a page leaves out what needs them.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import shutil
+import subprocess
+import tomllib
+from datetime import date
+from urllib.parse import quote
+
+from lightspeed_authoring.notebooks import public_repository
+
+CARD = "_static/live/card.png"
+
+
+def project(course):
+    """The table `project` of pyproject.toml; empty where there is none."""
+    settings = course / "pyproject.toml"
+    return tomllib.loads(settings.read_text("utf-8"))["project"] if settings.exists() else {}
+
+
+def site_address(course):
+    """Where the site stands, with a slash at its end; empty if pyproject.toml names no address."""
+    address = project(course).get("urls", {}).get("Homepage", "")
+    if not re.fullmatch(r"https://[\w.-]+(:\d+)?(/[\w.~%/-]*)?", address):
+        return ""
+    return "" if address.startswith("https://github.com/") else address.rstrip("/") + "/"
+
+
+def day(course):
+    """The day of the commit that is built; of the newest release where there is no history. None
+    if neither is known.
+    """
+    if shutil.which("git") and (course / ".git").exists():
+        asked = subprocess.run(
+            ["git", "log", "-1", "--format=%cs"], cwd=course, capture_output=True, text=True
+        )
+        if not asked.returncode and asked.stdout.strip():
+            return date.fromisoformat(asked.stdout.strip())
+    changes = course / "CHANGELOG.md"
+    found = re.search(r"^## .*?(\d{4}-\d\d-\d\d)", changes.read_text("utf-8"), re.M) \
+        if changes.exists() else None  # fmt: skip
+    return date.fromisoformat(found[1]) if found else None
+
+
+def closing(course, source, title):
+    """The last line of a page: its version and date, and, where a repository is set, links that
+    report a wrong number and edit its `source`.
+    """
+    version, built = project(course).get("version", ""), day(course)
+    said = [f"Version {version}"] * bool(version)
+    said += [f"{built.day} {built:%B %Y}"] * bool(built)
+    parts = [html.escape(", ".join(said))]
+    if repository := public_repository(course):
+        body = f"Page: {title}\n{', '.join(said)}\n\nThe page says:\n\nIt should say, because:\n"
+        asked = f"title={quote(f'A wrong number: {title}', '')}&body={quote(body, '')}"
+        parts.append(_link("Report a wrong number", f"{repository}/issues/new?{asked}"))
+        if source.is_relative_to(course):
+            path = source.relative_to(course).as_posix()
+            parts.append(_link("Edit this page", f"{repository}/edit/HEAD/{path}"))
+    return f'<p class="sol-edition">{" · ".join(filter(None, parts))}</p>\n'
+
+
+def _link(words, address):
+    return f'<a href="{html.escape(address)}">{words}</a>'
+
+
+def front_matter(course, page, title, description):
+    """The head of a page in Markdown: what a search engine and a shared link show."""
+    title, words = f"{title} · Speed of Light", plain(description)
+    meta = {
+        "description": words,
+        "property=og:type": "website",
+        "property=og:title": title,
+        "property=og:description": words,
+    }
+    if address := site_address(course):
+        meta |= {
+            "property=og:url": address + page,
+            "property=og:image": address + CARD,
+            "twitter:card": "summary_large_image",
+        }
+    return f"---\n{json.dumps({'myst': {'html_meta': meta}}, ensure_ascii=False)}\n---\n"
+
+
+def plain(markdown):
+    """A paragraph without its marks, not longer than search engines show."""
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", " ".join(markdown.split()))
+    text = re.sub(r"[*`$]", "", text)
+    return text if len(text) <= 200 else text[:200].rpartition(" ")[0] + " …"
+
+
+def sitemap(address, pages):
+    """A sitemap of pages, paths below the site's address."""
+    rows = "".join(f"<url><loc>{html.escape(address + page)}</loc></url>\n" for page in pages)
+    space = "http://www.sitemaps.org/schemas/sitemap/0.9"
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="{space}">\n{rows}</urlset>\n'

@@ -1,0 +1,542 @@
+// A page of the web edition: finds its live cells, starts the worker when the reader needs it, and gives the models that the
+// course's Python makes to the same files that Jupyter runs.
+import view from "./view.js?build=BUILD";
+import form from "./form.js?build=BUILD";
+
+const HERE = new URL(".", import.meta.url);
+const cells = [...document.querySelectorAll(".sol-live")];
+// The one that #explore means: the chapter's own `explore`, whatever pictures stand before it.
+const main = cells.find(({dataset}) => JSON.parse(dataset.call)[0].endsWith(".explore")) ?? document.querySelector(".sol-explore");
+const models = new Map(), opened = new Map(); // by name; by the cell that shows it
+let worker = null;
+
+function element(tag, className, content) {
+  const node = document.createElement(tag);
+  if (className) node.className = className;
+  if (content !== undefined) node.textContent = content;
+  return node;
+}
+
+// --- the bridge: what view.js and form.js ask of a host -------------------------------------------------------------
+
+class Model {
+  constructor(name, kind, state) {
+    Object.assign(this, {name, kind, state, listeners: new Map()});
+  }
+  get(name) {
+    return this.state[name];
+  }
+  on(events, listener) {
+    for (const event of events.split(" ")) this.listeners.set(event, [...(this.listeners.get(event) ?? []), listener]);
+  }
+  off(events, listener) {
+    for (const event of events.split(" ")) this.listeners.set(event, (this.listeners.get(event) ?? []).filter((each) => each !== listener));
+  }
+  send(content) {
+    ask({to: this.name, content});
+  }
+  set(name, value) {
+    this.state[name] = value;
+    for (const listener of this.listeners.get(`change:${name}`) ?? []) listener();
+  }
+}
+
+function text({model, el}) {
+  const update = () => {
+    el.innerHTML = model.get("value");
+    typeset(el);
+  };
+  const dress = () => (el.className = ["sol-text", ...(model.get("classes") ?? [])].join(" "));
+  model.on("change:value", update);
+  model.on("change:classes", dress);
+  update();
+  dress();
+}
+
+function stack({model, el}) {
+  const drawn = new Set();
+  const draw = () => {
+    for (const part of model.get("parts")) if (!drawn.has(part)) el.append(shown(models.get(part)));
+    model.get("parts").forEach((part) => drawn.add(part));
+  };
+  model.on("change:parts", draw);
+  draw();
+  const dress = () => (el.className = (model.get("classes") ?? []).join(" "));
+  model.on("change:classes", dress);
+  dress();
+}
+
+// Code to be edited and run; Ctrl-Enter runs. What was written is kept in this browser. A plain field stands until it is entered: then the
+// editor proper is loaded, with colours, brackets and Tab. Where it does not load, the field goes on.
+let editing;
+
+function code({model, el}) {
+  el.className = "sol-editor";
+  const source = model.get("source"), label = element("label", "", "Your code"), editor = element("textarea");
+  const [run, stop, back] = ["Run", "Stop", "Put back"].map((words) => element("button", "", words)), buttons = element("div", "sol-acts");
+  const out = element("div", "sol-reply"), busy = element("span", "sol-busy"), keys = element("span", "sol-keys", "Ctrl-Enter runs.");
+  let proper = null;
+  editor.value = keptCode(source) ?? source;
+  const grow = () => (editor.rows = editor.value.split("\n").length + 1);
+  grow();
+  Object.assign(editor, {spellcheck: false, autocapitalize: "off", id: `code-${model.name}`});
+  Object.assign(label, {htmlFor: editor.id, id: `${editor.id}-label`});
+  keys.id = `${label.id}-keys`;
+  out.setAttribute("aria-live", "polite");
+  stop.hidden = true;
+  let patience;
+  const begin = () => {
+    if (run.disabled) return;
+    run.disabled = true;
+    busy.textContent = "running …";
+    patience = setTimeout(() => (stop.hidden = false), 3000);
+    model.send({source: editor.value, above: codeAbove(el)});
+  };
+  const done = () => {
+    clearTimeout(patience);
+    [run.disabled, stop.hidden, busy.textContent] = [false, true, ""];
+    out.replaceChildren(...model.get("parts").map(part));
+    if (model.get("problem")) out.append(element("p", "sol-problem", model.get("problem")));
+    if (!out.childNodes.length) out.append(element("p", "sol-note", "It ran, and shows nothing."));
+    for (const old of committed(el)) old.hidden = true;
+    typeset(out);
+  };
+  run.addEventListener("click", begin);
+  stop.addEventListener("click", restart);
+  back.addEventListener("click", () => {
+    editor.value = source;
+    keepCode(source, source);
+    grow();
+    out.replaceChildren();
+    for (const old of committed(el)) old.hidden = false;
+    proper?.refresh();
+    (proper ?? editor).focus();
+  });
+  editor.addEventListener("input", () => (keepCode(source, editor.value), grow()));
+  editor.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+    event.preventDefault();
+    begin();
+  });
+  editor.addEventListener("focus", async () => {
+    editing ??= import("./editor.js?build=BUILD");
+    try {
+      const {edit} = await editing;
+      proper ??= edit(editor, label, begin);
+      keys.textContent = "Ctrl-Enter runs. Tab indents; Esc, then Tab leaves the editor.";
+    } catch (error) {
+      console.warn("The editor stays a plain field:", error);
+    }
+  }, {once: true});
+  // A package that the site does not have is loaded from its host once the reader agrees; the page remembers the answer.
+  const bring = ({module, host}) => {
+    run.disabled = true;
+    busy.textContent = `loading ${module} from ${host} …`;
+    model.send({bring: true, source: editor.value, above: codeAbove(el)});
+  };
+  const offered = () => {
+    const offer = model.get("offer");
+    if (answers.has(offer.module)) return answers.get(offer.module) && bring(offer);
+    const box = element("div", "sol-offer"), [yes, no] = [`Load ${offer.module} from ${offer.host}`, "No"].map((words) => element("button", "", words));
+    const answer = (agreed) => {
+      answers.set(offer.module, agreed);
+      box.remove();
+      (proper ?? editor).focus();
+      if (agreed) bring(offer);
+    };
+    yes.addEventListener("click", () => answer(true));
+    no.addEventListener("click", () => answer(false));
+    box.append(element("p", "", offer.words), yes, no);
+    out.append(box);
+  };
+  model.on("change:busy", done);
+  model.on("change:offer", offered);
+  buttons.append(run, stop, back, busy, keys);
+  el.append(label, editor, buttons, out);
+}
+
+const part = ({html, model}) => {
+  if (model) return shown(models.get(model));
+  const node = element("div", "sol-result");
+  node.innerHTML = html;
+  return node;
+};
+
+// The outputs of the chapter that stand below a cell.
+const committed = (el) => [...(el.closest(".sol-cell")?.children ?? [])].filter((node) => node.matches(".sol-result"));
+
+// Sources of the cells above this one, as they stand on the page; of live ones what they make for others.
+function codeAbove(el) {
+  const code = ".sol-cell, .sol-edit, .sol-live[data-makes]", own = el.closest(code), all = [...document.querySelectorAll(code)];
+  return all.slice(0, all.indexOf(own)).map((cell) => cell.dataset.makes ?? cell.querySelector("textarea")?.value ?? cell.querySelector(".sol-code")?.textContent ?? "");
+}
+
+const KEPT = `speed-of-light code ${location.pathname} `;
+
+const answers = new Map(); // package -> whether it may be loaded from elsewhere
+
+const written = new Map(); // for a browser that keeps nothing
+
+function keptCode(source) {
+  try {
+    if (written.has(source)) return written.get(source);
+    return localStorage.getItem(KEPT + source);
+  } catch {
+    return null;
+  }
+}
+
+function keepCode(source, text) {
+  written.set(source, text);
+  try {
+    if (text === source) localStorage.removeItem(KEPT + source);
+    else localStorage.setItem(KEPT + source, text);
+  } catch {
+    // what was written stays as long as the page
+  }
+}
+
+// A cell of a chapter becomes an editor when the reader asks for it.
+function editable(cell) {
+  const source = cell.querySelector(".sol-code").textContent, had = keptCode(source) !== null;
+  const button = element("button", "sol-link", had ? "Your version of this cell" : "Edit and run");
+  button.type = "button";
+  button.addEventListener("click", () => {
+    button.remove();
+    cell.dataset.call = JSON.stringify(["code", source]);
+    cells.push(cell);
+    if (worker) open(cell);
+    else start();
+    cell.wanted = true;
+  });
+  cell.querySelector(".sol-still").append(button);
+}
+
+const KINDS = {chart: view.render, form: form.render, text, stack, code};
+
+function shown(model) {
+  const el = element("div");
+  KINDS[model.kind]({model, el});
+  return el;
+}
+
+// Formulas of replies; those of the page itself were set when it was built.
+let setter;
+async function typeset(el) {
+  const formulas = [...el.querySelectorAll(".sol-math")];
+  if (!formulas.length) return;
+  setter ??= import("./katex/katex.mjs");
+  const {default: katex} = await setter;
+  for (const node of formulas) {
+    const displayMode = node.textContent.startsWith("$$");
+    katex.render(node.textContent.replace(/^\$\$?|\$\$?$/g, ""), node, {displayMode, throwOnError: false});
+    node.classList.remove("sol-math");
+  }
+}
+
+// --- the worker -----------------------------------------------------------------------------------------------------
+
+const ask = (message) => (start(), worker.postMessage(JSON.stringify(message)));
+const note = element("p", "sol-progress");
+note.setAttribute("role", "status");
+
+function say(words, {gone = false, bad = false} = {}) {
+  note.textContent = words;
+  note.classList.toggle("sol-bad", bad);
+  note.hidden = gone;
+}
+
+function start() {
+  if (worker) return;
+  const early = (globalThis.solEarly ??= {});
+  worker = early.worker ?? new Worker(new URL("./worker.js?build=BUILD", import.meta.url), {type: "module"});
+  worker.onmessage = ({data}) => hear(JSON.parse(data));
+  worker.onerror = (event) => say(`Explorers and answers stay still: ${event.message ?? "the worker did not start"}.`, {bad: true});
+  early.heard?.forEach(worker.onmessage);
+  if (early.failed) worker.onerror(early.failed);
+  Object.assign(early, {taken: true, worker: null, heard: [], failed: null});
+  const places = new Map(cells.map((cell) => [cell, place(cell)]));
+  const sooner = ([mine, far], [its, away]) => mine - its || far - away;
+  [first, ...rest] = [...cells].sort((a, b) => sooner(places.get(a), places.get(b)));
+  open(first);
+}
+
+// The first is seen before the worker turns to the others.
+let first, rest = [];
+function others() {
+  requestAnimationFrame(() => setTimeout(() => rest.splice(0).forEach(open)));
+}
+
+// What is seen comes alive first; of the rest the explorers, as answers are typed later; of each the nearest.
+function place(cell) {
+  const {top, bottom} = cell.getBoundingClientRect(), far = Math.max(top - innerHeight, -bottom, 0);
+  return [far > 0 && !cell.classList.contains("sol-explore"), far];
+}
+
+// A cell that does not end is ended with its worker; progress is kept, and all cells open again, with what can be put back: the settings
+// of explorers and what was typed into boxes.
+const STOPPED = "Stopped. Explorers stand where you had left them, and what you typed is still there. Drills, hints and results of cells that you ran begin anew.";
+const settings = new Map(), typed = new Map();
+let stopped = false;
+
+function restart() {
+  worker.terminate();
+  worker = null;
+  stopped = true;
+  for (const cell of cells) {
+    const at = opened.get(cell)?.get("content")?.at;
+    if (at) settings.set(cell, at);
+    typed.set(cell, boxes(cell).map(({value}) => value));
+    cell.classList.remove("sol-is-live");
+    cell.inert = true; // nobody hears it until it is opened again
+  }
+  models.clear();
+  opened.clear();
+  start();
+}
+
+const boxes = (cell) => [...cell.querySelectorAll(".sol-form input[type=text]")];
+
+function putBack(cell, model) {
+  if (settings.has(cell)) model.send({turn: model.get("content").turn + 1, at: settings.get(cell)});
+  boxes(cell).forEach((box, k) => (box.value ||= typed.get(cell)?.[k] ?? ""));
+  settings.delete(cell);
+  typed.delete(cell);
+}
+
+const linked = () => location.hash.match(/^#([\w-]+)(?:\?(.*))?$/) ?? [];
+const called = (name) => (name === "explore" ? main : cells.find(({id}) => id === name));
+const stateOf = (cell) => (called(linked()[1]) === cell && linked()[2]) || "";
+
+// A link with a state leads to its explorer: at once, and again whenever cells that come alive may have moved it, until the reader moves.
+let lead = called(linked()[1]);
+const MOVES = ["wheel", "touchmove", "pointerdown", "keydown"];
+const leave = () => (lead = null);
+for (const event of MOVES) addEventListener(event, leave, {once: true, passive: true});
+const arrive = () => lead?.scrollIntoView({behavior: "instant", block: "start"});
+addEventListener("hashchange", () => {
+  const cell = called(linked()[1]);
+  if (linked()[2] && cell?.classList.contains("sol-is-live")) open(cell);
+  cell?.scrollIntoView({behavior: "instant", block: "start"});
+});
+
+function open(cell) {
+  ask({open: cell.id, call: JSON.parse(cell.dataset.call), state: stateOf(cell)});
+}
+
+function hear(message) {
+  if (message.made) return models.set(message.made, new Model(message.made, message.kind, message.state));
+  if (message.set) return models.get(message.set).set(message.name, message.value);
+  if (message.opened) return live(document.getElementById(message.opened), models.get(message.model));
+  if (message.note) return say(`Explorers and answers: ${message.note} (once ${document.documentElement.dataset.size ?? "8 MB"}, then kept) …`);
+  if (message.kept) return keepForGood();
+  if (message.link !== undefined) return copy(document.getElementById(message.link), message.state);
+  if (message.progress) return save(message.progress);
+  if (message.taken) return say(message.taken);
+  if (message.unkept) return say(message.unkept, {bad: true});
+  if (message.broken) return settle(), say(`Explorers and answers stay still: ${message.broken}`, {bad: true});
+  if (message.ready) ready(message);
+  if (message.failed !== undefined) failed(message);
+}
+
+// Python reads the rest of its library when a cell asks for it. From the second visit on the browser keeps it, for a reader without a network.
+function ready({warm}) {
+  performance.mark(warm ? "sol-ready-warm" : "sol-ready");
+  if (!navigator.serviceWorker?.controller) return;
+  setTimeout(() => {
+    fetch(new URL("./pyodide/python_stdlib.zip?build=BUILD", HERE), {priority: "low"}).catch(() => {});
+    for (const font of document.fonts) font.load().catch(() => {}); // of formulas that were not near yet
+  }, 15000);
+}
+
+// A browser may throw away what a page has not asked to keep; Safari does after seven days. Asked with the first answer.
+let forGood = false;
+function keepForGood() {
+  for (const cell of cells) if (cell.matches(".sol-tally.sol-is-live")) open(cell);
+  if (forGood) return;
+  forGood = true;
+  navigator.storage?.persist?.().catch(() => {});
+}
+
+function failed({failed: id, words, trace}) {
+  if (trace) console.error(trace);
+  const cell = document.getElementById(id);
+  if (cell === first) others();
+  if (cell) cell.append(element("p", "sol-fault", words));
+  else say(words, {bad: true});
+}
+
+function live(cell, model) {
+  const still = cell.querySelector(".sol-still");
+  const el = shown(cell.dataset.first ? brief(model) : model);
+  const keep = still?.contains(document.activeElement);
+  if (still) still.replaceWith(el);
+  else if (cell.matches(".sol-cell")) cell.querySelector(".sol-editor").replaceWith(el); // opened again, as below
+  else cell.replaceChildren(el);
+  cell.classList.add("sol-is-live");
+  cell.inert = false;
+  opened.set(cell, model);
+  putBack(cell, model);
+  if (cell.dataset.first) fold(cell, model);
+  if (cell.classList.contains("sol-explore")) cell.append(linker(cell));
+  if (cell.classList.contains("sol-predict") || cell.classList.contains("sol-reveal")) refresh(cell);
+  if (keep || cell.wanted) el.querySelector("input, select, textarea, button")?.focus();
+  cell.wanted = false;
+  arrive();
+  if (cells.every((each) => each.classList.contains("sol-is-live"))) {
+    say(stopped ? STOPPED : "", {gone: !stopped});
+    stopped = false;
+    settle();
+  }
+  performance.mark("sol-live");
+  if (cell === first) others();
+}
+
+// What a newcomer needs of a verdict: what holds this back, and what would change it.
+const SENTENCES = /^(?:.+?[.!?](?=\s|$)\s*){1,2}/;
+function brief(model) {
+  const first = (content) => ({...content, verdict: content.verdict.match(SENTENCES)?.[0].trim() ?? content.verdict});
+  return Object.assign(Object.create(model), {get: (name) => (name === "content" ? first(model.get(name)) : model.get(name))});
+}
+
+// Of an explorer that shows its picture first: the controls that a newcomer wants, and the others with the numbers behind a button.
+function fold(cell, model) {
+  const wanted = cell.dataset.first.split(" "), panel = cell.querySelector(".sol-controls"), more = element("button", "sol-link", "More controls and numbers");
+  cell.querySelector(".sol-frame").classList.remove("sol-beside");
+  model.get("frame").controls.forEach(({name}, k) => panel.children[k].classList.toggle("sol-later", !wanted.includes(name)));
+  Object.assign(more, {type: "button", ariaExpanded: "false"});
+  more.addEventListener("click", () => {
+    const open = cell.classList.toggle("sol-all");
+    Object.assign(more, {textContent: open ? "Fewer controls" : "More controls and numbers", ariaExpanded: String(open)});
+  });
+  panel.after(more);
+}
+
+// A guess that was made opens the value behind it: a reveal asks again once its prediction was answered.
+function refresh(cell) {
+  if (!cell.classList.contains("sol-predict")) return;
+  const [, id] = JSON.parse(cell.dataset.call);
+  const reveals = cells.filter((each) => each.classList.contains("sol-reveal") && JSON.parse(each.dataset.call)[1] === id);
+  cell.addEventListener("submit", () => setTimeout(() => reveals.forEach((each) => {
+    each.replaceChildren();
+    open(each);
+  }), 300));
+}
+
+function linker(cell) {
+  const button = element("button", "sol-link", "Copy link to this state");
+  button.type = "button";
+  button.addEventListener("click", () => ask({link: cell.id}));
+  return button;
+}
+
+async function copy(cell, state) {
+  const name = cell === main ? "explore" : cell.id;
+  const address = `${location.href.split("#")[0]}#${name}${state ? `?${state}` : ""}`;
+  history.replaceState(null, "", address);
+  const button = cell.querySelector(".sol-link");
+  try {
+    await navigator.clipboard.writeText(address);
+    button.textContent = "Copied: the address bar has it too";
+  } catch {
+    button.textContent = "The address bar has the link";
+  }
+  setTimeout(() => (button.textContent = "Copy link to this state"), 2500);
+}
+
+// --- progress as a file ---------------------------------------------------------------------------------------------
+
+function save(text) {
+  const anchor = element("a");
+  anchor.href = URL.createObjectURL(new Blob([text], {type: "application/json"}));
+  anchor.download = "speed-of-light-progress.json";
+  anchor.click();
+  setTimeout(() => URL.revokeObjectURL(anchor.href), 1000);
+}
+
+document.querySelector("#sol-export")?.addEventListener("click", () => ask({progress: true}));
+document.querySelector("#sol-import")?.addEventListener("change", async ({target}) => {
+  if (target.files[0]) ask({take: await target.files[0].text()});
+  target.value = "";
+});
+
+// --- light and dark: view.css and form.css ask for the mark that JupyterLab sets --------------------------------------
+
+const dark = matchMedia("(prefers-color-scheme: dark)");
+function shade() {
+  const theme = document.body.dataset.theme ?? "auto";
+  document.body.dataset.jpThemeLight = String(theme === "light" || (theme === "auto" && !dark.matches));
+}
+dark.addEventListener("change", shade);
+new MutationObserver(shade).observe(document.body, {attributeFilter: ["data-theme"]});
+shade();
+
+// --- begin ----------------------------------------------------------------------------------------------------------
+
+const soon = window.requestIdleCallback?.bind(window) ?? ((work) => setTimeout(work, 200));
+
+(document.querySelector("article") ?? document.body).append(note);
+note.hidden = true;
+document.querySelectorAll(".sol-cell:not(.sol-lab):has(.sol-code)").forEach(editable);
+if (cells.length) {
+  soon(start, {timeout: 1500});
+  for (const event of ["pointerdown", "focusin"]) document.addEventListener(event, ({target}) => target.closest?.(".sol-live") && start(), {once: true});
+  arrive();
+}
+if ("serviceWorker" in navigator && isSecureContext) navigator.serviceWorker.register(new URL("../../sw.js", HERE)).catch(() => {});
+
+// The theme turns pages with the arrow keys. In the text they belong to what has the focus: code that scrolls, a chart, a field.
+document.querySelector(".content")?.addEventListener("keydown", (event) => event.key.startsWith("Arrow") && event.stopPropagation());
+
+// What is wider than its place scrolls, so the keyboard has to reach it.
+const WIDE = ".content pre, .sol-result, .katex-display, .table-wrapper, .table-container";
+const sizes = new ResizeObserver((seen) => {
+  for (const {target} of seen) if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
+});
+
+function settle() {
+  for (const node of document.querySelectorAll(WIDE)) sizes.observe(node);
+  lift();
+}
+
+// Once the page lives, cells that are far away are laid out too, one whenever the browser has time: site.css spared them until then.
+function lift() {
+  const next = document.querySelector(":is(.sol-live, .sol-cell):not(.sol-seen)");
+  next?.classList.add("sol-seen");
+  if (next) return soon(lift, {timeout: 500});
+  arrive();
+  leave();
+  performance.mark("sol-settled");
+}
+
+// --- a still figure that is smaller than it was drawn opens large ------------------------------------------------------
+
+const SMALL = 0.8, LARGE = 1.4; // of the width that a figure was drawn for, in points
+
+function enlarge(figure) {
+  const large = element("dialog", "sol-large"), close = element("button", "", "Close"), copy = figure.cloneNode(true);
+  copy.style.width = `${LARGE * figure.viewBox.baseVal.width}px`;
+  close.addEventListener("click", () => large.close());
+  large.addEventListener("click", ({target}) => target === large && large.close());
+  large.addEventListener("close", () => large.remove());
+  large.append(close, copy);
+  document.body.append(large);
+  large.showModal();
+}
+
+const fits = new ResizeObserver((seen) => {
+  for (const {target, contentRect: {width}} of seen) {
+    const button = target.nextElementSibling?.matches(".sol-enlarge") ? target.nextElementSibling : null;
+    const small = width > 0 && width < SMALL * target.viewBox.baseVal.width;
+    if (small === Boolean(button)) continue;
+    if (!small) button.remove();
+    else target.after(Object.assign(element("button", "sol-link sol-enlarge", "Open large"), {type: "button", onclick: () => enlarge(target)}));
+  }
+});
+for (const figure of document.querySelectorAll(":is(.sol-still, .sol-result) svg[viewBox]")) fits.observe(figure);
+document.addEventListener("click", ({target}) => {
+  const figure = target.closest?.("svg");
+  if (figure?.nextElementSibling?.matches(".sol-enlarge")) enlarge(figure);
+});
+
+if (!cells.length) settle();

@@ -1,0 +1,290 @@
+"""Counts the statements of the course, and which of them nothing holds to be true:
+`lightspeed statements`.
+
+A statement is a sentence that a learner reads and that compares, ranks or counts out: it matches
+one of `TRIGGERS`. It is *held* if a claim (`lightspeed_authoring.claims`) has its anchor in
+it. Questions and what begins with a word of `DEMANDS` ("Find the largest number") state nothing.
+
+Read are the Markdown and the strings of chapters and solutions, `because` and `sound` of the
+gallery's entries, prompts, options, hints and solutions of questions, and, outside the
+pages, README, docs and the strings of `ROOMS`, whose claims stand in tests/notebooks/outside.py.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from lightspeed_authoring.claims import claims
+from lightspeed_authoring.notebooks import label, read
+from lightspeed_authoring.prose import strings
+from lightspeed_authoring.sentences import Sentence, occurs, sentences
+from lightspeed_show.bound import held
+
+ROOT = Path(__file__).parents[2]
+
+_N = r"""(?:\ufffc|\d[\d.,]*|two|three|four|five|six|seven|eight|nine|ten
+          |a\ (?:dozen|hundred|thousand|million)|several|many)"""
+_PART = r"(?:third|quarter|fifth|sixth|seventh|eighth|ninth|tenth|hundredth|thousandth)"
+_LONGER = (
+    r"(?:long|well|soon|far|yet|such|usual|before|above|here|if|though|it|they|we|you|a|an|the)"
+)
+TRIGGERS = {
+    "than": r"(?<!other\ )(?<!rather\ )\bthan\b",
+    "bound": r"\bat\ (?:most|least|best|worst)\b | \bno\ (?:more|fewer|less|later|longer)\b",
+    "no": r"\b(?:no(?!\ (?:matter|doubt|overlap)\b)|none|never|nothing|nobody|nowhere|neither)\b",
+    "all": (
+        r"""(?<!first\ of\ )(?<!after\ )(?<!at\ )(?<!above\ )
+              \ball\b(?!-|\ (?:that|you|at\ once|right|but|in\ all)\b)
+              | \b(?:every(?!\ (?:so|now)\b)|everything(?!\ else)|everybody)\b
+              | \b(?:always|whatever|whichever)\b"""
+    ),
+    "only": r"(?<!not\ )(?<!if\ )\bonly\b",
+    "most": r"(?<!at\ )\b(?:most|mostly|majority|least|best|worst|almost\ (?:all|no|none))\b",
+    "superlative": (
+        r"""\b(?:near|large|small|fast|slow|cheap|high|low|bigg|great|few|wide|narrow
+              |long|short|old|new|strong|weak|heavi|light|hard|easi|simpl|deep|tight|close|dear|hott|cold|rare|late|earli)e?st\b"""
+    ),
+    "factor": (
+        rf"""\b(?:halve[sd]?|double[sd]?|twice|triples?d?|thrice|tenfold|squares)\b(?!_)
+              | {_N}\ times\ (?:as|the|its|their|that|what|more|less|fewer|\w+er)\b
+              | \b(?:half|a\ {_PART}|{_N}\ {_PART}s)\ (?:of|the|as|its|their|that)\b
+              | {_N}\ orders\b | {_N}(?:\ ?×)"""
+    ),
+    "meets": (
+        r"""\b(?:meets?|exceeds?|beats?|outweighs?|dominates?|surpass(?:es)?|outgrows?
+              |overtakes?|wins?)\b"""
+    ),
+    "below": (
+        rf"""\b(?:below|above|under)\b
+              (?!\s*[.,;:)\]]|\s+(?:is|are|shows?|has|have|holds?|gives?|that|every)\b)
+              | \bwithin\ (?:{_N}|a\ (?:factor|few)|its|reach|\w+\ (?:per\ cent|percent)
+              |the\ (?:tolerance|limit|error|budget))"""
+    ),
+    "equal": (
+        rf"""\b(?:equals?|identical)\b
+              | \bas\ (?!{_LONGER}\b)\w+\ (?:\w+\ )?as\b(?!\ (?:possible|you)\b)
+              | \bthe\ same\b[^.;:]*\bas\b"""
+    ),
+    "enough": (
+        r"""\b(?:enough|suffices?)\b | \bfits?\ (?:in|into|on)\b
+              | \b(?:must|not|n't|to|can|cannot|will|would|may)\ fit\b"""
+    ),
+    "comparison": (
+        r"""\b(?:is|are|gets?|becomes?|grows?|runs?|stays?|lies|looks)\ (?:\w+\ )?
+              (?:faster|slower|larger|smaller|bigger|higher|lower|cheaper|dearer|wider|narrower
+              |longer|shorter|better|worse|stronger|weaker)\b"""
+    ),
+}
+_TRIGGERS = {name: re.compile(pattern, re.I | re.X) for name, pattern in TRIGGERS.items()}
+DEMANDS = (
+    "add ask choose click commit compare compute convert count divide do draw explain find give "
+    "guess imagine keep let look make mark measure move multiply name open plot predict press read "
+    "run say see set show sketch start state suppose take tell think try turn use write"
+)  # fmt: skip
+_DEMAND = re.compile(rf"[*_“\"(]*(?:{'|'.join(DEMANDS.split())})\b", re.I)
+# The rooms of the library whose strings a user reads.
+ROOMS = ("evidence", "measure", "incidents", "explorers", "nccl_report", "practice")
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A sentence, where it stands, what shows that it states something, and whether it is held."""
+
+    file: str
+    place: str
+    text: str
+    trigger: str
+    held: bool
+
+    def __str__(self) -> str:
+        state = "held" if self.held else self.trigger
+        return f"{self.file}:{self.place}: [{state}] {self.text}"
+
+
+def trigger(sentence: Sentence) -> str | None:
+    """What makes a sentence a statement, the first of `TRIGGERS` in it, or None."""
+    words = sentence.masked.strip()
+    if words.endswith("?") or _DEMAND.match(words):
+        return None
+    return next(
+        (
+            f"{name}: {m[0].strip()}"
+            for name, pattern in _TRIGGERS.items()
+            if (m := pattern.search(words))
+        ),
+        None,
+    )
+
+
+def _stated(
+    file: str, place: str | int, text: str, anchors: Collection[str] = ()
+) -> Iterator[Statement]:
+    """The statements of a text; a number as `place` is the line on which the text begins."""
+    for sentence in sentences(text):
+        if found := trigger(sentence):
+            where = str(place + sentence.line) if isinstance(place, int) else place
+            is_held = any(occurs(words, sentence.text) for words in anchors)
+            yield Statement(file, where, sentence.text, found, is_held)
+
+
+def _stated_in_strings(
+    file: str, line: int, source: str, anchors: Collection[str] = (), docstrings: bool = True
+) -> Iterator[Statement]:
+    """The statements of the strings of Python code that begins on this line."""
+    for at, text in strings(source, docstrings):
+        if re.search(r"[.!?][\"'”’)*_]*\s*\Z", text):  # a label is no sentence
+            yield from _stated(file, str(line + at - 1), text, anchors)
+
+
+def of_page(path: Path) -> list[Statement]:
+    """The statements of a chapter's or a solution's script, in their order."""
+    found = []
+    for cell in read(path):
+        stated = _stated if cell.cell_type == "markdown" else _stated_in_strings
+        anchors = [claim.anchor for claim in claims(cell.metadata.holds)]
+        found += stated(label(path), cell.metadata.line, cell.source, anchors)
+    return found
+
+
+def of_gallery(folder: Path = ROOT / "chapters") -> list[Statement]:
+    """The statements of the gallery's rebuttals."""
+    found = []
+    for entry in tomllib.loads((folder / "gallery.toml").read_text("utf-8"))["claim"]:
+        anchors = entry.get("holds", {})
+        _refuse_stray(anchors, entry["because"] + entry["sound"], f"gallery.toml: {entry['id']}")
+        for part in ("because", "sound"):
+            where = f"{entry['id']}, {part}"
+            found += _stated("chapters/gallery.toml", where, entry[part], anchors)
+    return found
+
+
+def of_question(question) -> list[Statement]:
+    """The statements of a question; its solution is that of the canonical values."""
+    texts = texts_of(question)
+    anchors = list(question.holds)
+    _refuse_stray(question.holds, "\n".join(texts.values()), question.id)
+    return [
+        found
+        for part, text in texts.items()
+        for found in _stated(_file(question), f"{question.id}, {part}", text, anchors)
+    ]
+
+
+def outside(folder: Path = ROOT) -> dict[str, str]:
+    """What holds the words outside the pages: file or room -> its cell, as under a `holds` tag."""
+    file = folder / "tests/notebooks/outside.py"
+    parts = re.split(r"(?m)^# %% (.+)\n", file.read_text("utf-8")) if file.exists() else []
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def of_outside(folder: Path = ROOT) -> dict[str, list[Statement]]:
+    """The statements of README, docs and `ROOMS`: file or room -> statements, in their order."""
+    anchors = {
+        name: [claim.anchor for claim in claims(source)] for name, source in outside(folder).items()
+    }
+    found = {}
+    for path in (folder / "README.md", *sorted(folder.glob("docs/**/*.md"))):
+        name = str(path.relative_to(folder))
+        found[name] = list(_stated(name, 1, path.read_text("utf-8"), anchors.get(name, ())))
+    for room in ROOMS:
+        found[room] = []
+        for path in sorted(folder.glob(f"lib/*/{room}/**/*.py")):
+            if "banks" not in path.parts:
+                name, source = str(path.relative_to(folder)), path.read_text("utf-8")
+                found[room] += _stated_in_strings(name, 1, source, anchors.get(room, ()), False)
+    return found
+
+
+def texts_of(question) -> dict[str, str]:
+    """What a learner reads of a question: part -> text."""
+    steps = question.solution
+    if callable(steps):
+        steps = steps(**question.variant().inputs())
+    return {
+        "prompt": question.prompt,
+        **{f"option {key}": text for key, text in question.options.items()},
+        **{f"hint on {m.name!r}": m.hint for m in question.misconceptions},
+        "solution": getattr(steps, "words", steps),
+    }
+
+
+def false_statements(question, seeds: Iterable = (None, *range(20))) -> list[str]:
+    """The statements of a question that do not hold for the variants of these seeds."""
+    found = []
+    for seed in seeds if question.holds else ():
+        variant = question.variant(seed)
+        for words, condition in question.holds.items():
+            for sample in variant.samples:
+                if not held(condition(**variant.inputs(sample))):
+                    found.append(
+                        f"{question.id}, seed {seed}, {dict(sample)}: does not hold: {words}"
+                    )
+    return found
+
+
+def _refuse_stray(anchors: Iterable[str], texts: str, where: str) -> None:
+    """ValueError for an anchor that stands in none of the texts."""
+    for words in anchors:
+        if not occurs(words, texts):
+            raise ValueError(f"{where}: holds: no text of it has the words {words!r}")
+
+
+def _file(question) -> str:
+    """The text that a question is in, as content/roofline.md."""
+    return f"content/{question.id.partition('.')[0]}.md"
+
+
+# --- the course ----------------------------------------------------------------------------------
+
+
+@cache
+def of_course(*names: str) -> dict[str, list[Statement]]:
+    """The statements of each file; with names, of the files that have one of them in theirs."""
+    from lightspeed_course.practice.questions import bank, topics
+
+    def wanted(file: str) -> bool:
+        return not names or any(name in file for name in names)
+
+    scripts = [
+        path
+        for folder in ("chapters", "solutions")
+        for path in sorted((ROOT / folder).glob("*.py"))
+    ]
+    found = {label(path): of_page(path) for path in scripts if wanted(label(path))}
+    if wanted("chapters/gallery.toml"):
+        found["chapters/gallery.toml"] = of_gallery()
+    for question in (question for topic in topics() for question in bank(topic)):
+        if wanted(_file(question)):
+            found.setdefault(_file(question), []).extend(of_question(question))
+    found |= {name: stated for name, stated in of_outside().items() if wanted(name)}
+    return found
+
+
+def report(names: list[str], everything: bool = False) -> list[str]:
+    """The statements of the named files (all without names) that nothing holds, and a table of
+    counts. With `everything` the held ones too.
+    """
+    chosen = of_course(*names)
+    if not chosen:
+        raise ValueError(
+            f"no file of the course has {' or '.join(names)} in its name; "
+            f"there are {', '.join(of_course())}"
+        )
+    listed = (s for found in chosen.values() for s in found if everything or not s.held)
+    return [*map(str, listed), "", *counts(chosen)]
+
+
+def counts(chosen: dict[str, list[Statement]]) -> list[str]:
+    """A table: how many statements each file makes, and how many of them a claim holds."""
+    rows = [(file, len(found), sum(s.held for s in found)) for file, found in chosen.items()]
+    rows.append(("all", sum(row[1] for row in rows), sum(row[2] for row in rows)))
+    width = max(len(row[0]) for row in rows)
+    return [
+        f"{'':{width}}  statements  held  not held",
+        *(f"{file:{width}}  {n:10}  {k:4}  {n - k:8}" for file, n, k in rows),
+    ]

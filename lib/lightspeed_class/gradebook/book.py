@@ -1,0 +1,323 @@
+"""The gradebook: one SQLite file of students, submissions, gradings and what people added by hand.
+
+Every change is one transaction, and nothing that was kept is changed: a submission, a grading or a
+manual entry is only ever added, and the latest one counts. A submission has at most one grading for
+each key, which names all that decides a score; so a run that was killed goes on where it was, and
+nothing is graded twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import time
+import zlib
+from dataclasses import asdict
+
+from lightspeed_class.gradebook.records import (
+    Change,
+    Grading,
+    Result,
+    Submission,
+    standing,
+)
+from lightspeed_class.gradebook.roster import Roster
+from lightspeed_class.lateness import Lateness, how_late, settle
+from lightspeed_class.notebooks import Assignment
+from lightspeed_class.prose import Prose
+from lightspeed_class.score import Graded, Score
+
+
+class Gradebook(Roster):
+    """The file at `path`, made if it is not there; use it in a `with`, in one thread."""
+
+    # The assignments
+
+    def add_assignment(self, assignment, seeded=True):
+        """Keep what is asked; with other content than before, a new version. `seeded`: each
+        student has an own variant.
+        """
+        kept = {"cells": assignment.cells, "points": assignment.points}
+        if assignment.prose:
+            kept["prose"] = {q: asdict(asked) for q, asked in assignment.prose.items()}
+        content = json.dumps(kept)
+        with self._transaction():
+            now = self._file.execute(
+                "SELECT content, seeded FROM assignments WHERE name = ? ORDER BY number DESC",
+                (assignment.name,),
+            )
+            if now.fetchone() != (content, seeded):
+                self._file.execute(
+                    "INSERT INTO assignments (name, content, seeded, at) VALUES (?, ?, ?, ?)",
+                    (assignment.name, content, seeded, time.time()),
+                )
+
+    def assignments(self):
+        return [
+            name
+            for (name,) in self._file.execute(
+                "SELECT name FROM assignments GROUP BY name ORDER BY min(number)"
+            )
+        ]
+
+    def assignment(self, name):
+        """The latest version. Raises KeyError."""
+        return self.versions(name)[0]
+
+    def versions(self, name):
+        """All of its versions, the latest first. Raises KeyError."""
+        kept = [json.loads(content) for content, _ in self._versions(name)]
+        return [
+            Assignment(
+                name,
+                {cell: tuple(map(tuple, pairs)) for cell, pairs in k["cells"].items()},
+                k["points"],
+                {q: Prose(**asked) for q, asked in k.get("prose", {}).items()},
+            )
+            for k in kept
+        ]
+
+    def kinds(self, name):
+        """Which kinds of it were released, the latest first: True if each student has an own
+        variant, False if all have the same values.
+        """
+        return list(dict.fromkeys(bool(seeded) for _, seeded in self._versions(name)))
+
+    def seed(self, assignment, student):
+        """The seed of a student's variants in the latest version of an assignment; None if all
+        have the same values.
+        """
+        return self.student(student).seed if self.kinds(assignment)[0] else None
+
+    def _versions(self, name):
+        rows = self._file.execute(
+            "SELECT content, seeded FROM assignments WHERE name = ? ORDER BY number DESC", (name,)
+        ).fetchall()
+        if not rows:
+            raise KeyError(name)
+        return rows
+
+    # Submissions
+
+    def add_submission(self, student, assignment, content, at, source="", refused=""):
+        """Keep what was handed in and give its id; the same bytes again are the same submission."""
+        sha256 = hashlib.sha256(refused.encode() if content is None else content).hexdigest()
+        with self._transaction():
+            self._file.execute(
+                "INSERT INTO submissions (student, assignment, at, source, sha256, refused,"
+                " content) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                (
+                    student,
+                    assignment,
+                    at,
+                    source,
+                    sha256,
+                    refused,
+                    None if content is None else zlib.compress(content),
+                ),
+            )
+            same = "SELECT id FROM submissions WHERE student = ? AND assignment = ? AND sha256 = ?"
+            return self._file.execute(same, (student, assignment, sha256)).fetchone()[0]
+
+    def set_time(self, submission, at, source):
+        """Keep when a submission was really handed in, and a source that says how that is known;
+        the latest entry counts.
+        """
+        with self._transaction():
+            self._file.execute(
+                "INSERT INTO times (submission, at, source) VALUES (?, ?, ?)",
+                (submission, at, source),
+            )
+
+    def submissions(self, assignment=None, student=None):
+        """Those of an assignment and a student, or of all, oldest first."""
+        rows = self._file.execute(
+            "SELECT id, student, assignment, coalesce(t.at, s.at) AS since, coalesce(t.source,"
+            " s.source), sha256, refused FROM submissions s LEFT JOIN times t ON t.number = (SELECT"
+            " max(number) FROM times WHERE submission = s.id) WHERE ?1 IN (assignment, '') AND ?2"
+            " IN (student, '') ORDER BY since, id",
+            (assignment or "", student or ""),
+        )
+        return [Submission(*row) for row in rows]
+
+    def content(self, submission):
+        """The bytes that were handed in; None if they could not be read."""
+        row = self._file.execute(
+            "SELECT content FROM submissions WHERE id = ?", (submission,)
+        ).fetchone()
+        return zlib.decompress(row[0]) if row and row[0] is not None else None
+
+    def choose(self, submission, none=False):
+        """Let this one count, whichever came last; `none`: neither it nor any that its student
+        had handed in before it was kept.
+        """
+        with self._transaction():
+            self._file.execute(
+                "INSERT INTO chosen (submission, at, none) VALUES (?, ?, ?)",
+                (submission, time.time(), none),
+            )
+
+    def choices(self, assignment):
+        """(student id -> id of the submission that was chosen for them and their group, ids of
+        those that were taken out of counting).
+        """
+        by_id, teams = {s.id: s for s in self.submissions(assignment)}, self.teams(assignment)
+        chosen, out = {}, set()
+        for id, none in self._file.execute("SELECT submission, none FROM chosen ORDER BY number"):
+            whose = by_id[id].student if id in by_id else None
+            if whose and none:
+                chosen = {s: other for s, other in chosen.items() if by_id[other].student != whose}
+                out |= {s.id for s in by_id.values() if s.student == whose and s.id <= id}
+            elif whose:
+                chosen |= dict.fromkeys(teams[whose], id)
+                out.discard(id)
+        return chosen, out
+
+    def chosen(self, assignment):
+        """[(when, student, what was chosen)], oldest first."""
+        rows = self._file.execute(
+            "SELECT chosen.at, student, submission, none FROM chosen JOIN submissions ON submission"
+            " = submissions.id WHERE assignment = ? ORDER BY number",
+            (assignment,),
+        )
+        return [
+            (at, student, f"{'none up to ' * none}submission {id} counts")
+            for at, student, id, none in rows
+        ]
+
+    def counting(self, assignment):
+        """Student id -> the submission that counts: the one chosen last, else the last that could
+        be read, else the last, of any of those who hand in together.
+
+        Those that were taken out do not.
+        """
+        (chosen, out), teams = self.choices(assignment), self.teams(assignment)
+        by_id, found = {s.id: s for s in self.submissions(assignment)}, {}
+        for s in sorted(by_id.values(), key=lambda s: not s.refused):
+            if s.id not in out:
+                found |= dict.fromkeys(teams[s.student], s)
+        return found | {student: by_id[id] for student, id in chosen.items()}
+
+    # Gradings
+
+    def pending(self, assignment, key=None):
+        """Submissions that have no grading under this key, or none at all."""
+        done = {
+            id
+            for (id,) in self._file.execute(
+                "SELECT submission FROM gradings WHERE ?1 IN (key, '')", (key or "",)
+            )
+        }
+        return [s for s in self.submissions(assignment) if s.id not in done]
+
+    def add_grading(self, submission, key, graded):
+        """Keep a grading; one under the same key that is there already stays."""
+        with self._transaction():
+            self._file.execute(
+                "INSERT INTO gradings (submission, key, at, graded) VALUES (?, ?, ?, ?) ON CONFLICT"
+                " DO NOTHING",
+                (submission, key, time.time(), json.dumps(vars(graded), default=vars)),
+            )
+
+    def gradings(self, submission=None, id=None):
+        """All gradings of a submission, the newest last; or the one of an id."""
+        rows = self._file.execute(
+            "SELECT id, submission, key, at, graded FROM gradings WHERE submission = ?1 OR id = ?2"
+            " ORDER BY id",
+            (submission, id),
+        )
+        return [Grading(*row, _graded(text)) for *row, text in rows]
+
+    def latest(self, assignment):
+        """Submission id -> id of its last grading."""
+        rows = self._file.execute(
+            "SELECT submission, max(gradings.id) FROM gradings JOIN submissions ON submission ="
+            " submissions.id WHERE assignment = ? GROUP BY submission",
+            (assignment,),
+        )
+        return dict(rows.fetchall())
+
+    # The outcome
+
+    def lateness(self, assignment):
+        """Student id -> Lateness of the submission that counts. What could not be read, and what
+        a student is excused, spends nothing.
+        """
+        found, costs = {}, {}  # student -> {assignment: (due, seconds)}
+        for name in self.assignments():
+            excused, dues = self.standing("excused", name), self._dues(name)
+            for student, submission in self.counting(name).items():
+                due, extended = dues(student)
+                late_by = how_late(submission, due, extended)
+                if not (submission.refused or student in excused):
+                    found.setdefault(student, {})[name] = (due or 0.0, late_by)
+                elif name == assignment:
+                    costs[student] = Lateness(late_by)
+        rule = self.late_rule
+        for student, mine in found.items():
+            names = sorted(mine, key=lambda name: (mine[name][0], name))
+            settled = settle(rule, [mine[name][1] for name in names])
+            if assignment in names:
+                costs[student] = settled[names.index(assignment)]
+        return costs
+
+    def results(self, assignment, student=None, section=""):
+        """One for each student of the roster, or of a section of it, without those who have left
+        and have nothing here; or that of one student.
+        """
+        now = self.assignment(assignment).points
+        counting, manual = self.counting(assignment), {}
+        lateness, dues = self.lateness(assignment), self._dues(assignment)
+        excused, rubric = self.standing("excused", assignment), self.rubric(assignment)
+        for (whose, question), entry in standing(self.manual(assignment, student)).items():
+            entry = entry.counted(rubric, now.get(question, math.inf))
+            if entry.points is not None or entry.comment.strip():
+                manual.setdefault(whose, {})[question] = entry
+        found = []
+        for one in [self.student(student)] if student else self.students():
+            submission = counting.get(one.id)
+            if not one.is_in(section):
+                continue
+            if one.left and not submission and one.id not in manual and not student:
+                continue
+            history = self.gradings(submission.id) if submission else []
+            due, extended = dues(one.id)
+            found.append(
+                Result(
+                    one,
+                    submission,
+                    history[-1] if history else None,
+                    now,
+                    manual.get(one.id, {}),
+                    lateness.get(one.id, Lateness()),
+                    due if extended else None,
+                    one.id in excused,
+                )
+            )
+        return found
+
+    def changes(self, assignment, before):
+        """What is other now than `before`, which latest() gave then, in the submissions that
+        count and have a grading since.
+        """
+        now, found = self.latest(assignment), []
+        for student, submission in sorted(self.counting(assignment).items()):
+            first, last = before.get(submission.id), now.get(submission.id)
+            if first and first != last:
+                old, new = (
+                    {s.question: s for g in self.gradings(id=id) for s in g.graded.scores}
+                    for id in (first, last)
+                )
+                found += [
+                    Change(self.student(student), q, old[q], new[q])
+                    for q in new
+                    if q in old and old[q] != new[q]
+                ]
+        return found
+
+
+def _graded(text):
+    kept = json.loads(text)
+    scores = tuple(Score(**s) for s in kept["scores"])
+    return Graded(kept["status"], scores, tuple(kept["notes"]), kept["record"])

@@ -1,0 +1,90 @@
+"""The file of a gradebook: opening it, its settings, and transactions."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import sqlite3
+from pathlib import Path
+
+from lightspeed_class.gradebook.schema import MIGRATIONS, Newer
+from lightspeed_course.practice.store_file import statements
+
+BUSY_SECONDS = 30
+
+
+class GradebookFile:
+    """The file at `path`, made if it is not there, and its settings."""
+
+    def __init__(self, path):
+        self.path = Path(path)
+        self._file = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
+        try:
+            self._file.execute("PRAGMA foreign_keys = ON")
+            self._file.execute("PRAGMA synchronous = FULL")
+            self._migrate()
+        except BaseException:
+            self._file.close()
+            raise
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        self._file.close()
+
+    @property
+    def secret(self):
+        """What only the class knows; it draws the hidden inputs."""
+        return self.setting("secret")
+
+    def setting(self, name, value=None):
+        """The setting of this name (None if there is none), after it got the value, if one is
+        given.
+        """
+        with self._transaction():
+            if value is not None:
+                self._file.execute(
+                    "INSERT INTO settings VALUES (?, ?) ON CONFLICT DO UPDATE SET value ="
+                    " excluded.value",
+                    (name, value),
+                )
+            row = self._file.execute(
+                "SELECT value FROM settings WHERE name = ?", (name,)
+            ).fetchone()
+        return row and row[0]
+
+    @contextlib.contextmanager
+    def _transaction(self):
+        self._file.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._file.execute("ROLLBACK")
+            raise
+        self._file.execute("COMMIT")
+
+    def _migrate(self):
+        if self._version() > len(MIGRATIONS):
+            raise Newer(
+                f"{self.path} was written by a newer version of the course. Update it to go on."
+            )
+        if self._version() == len(MIGRATIONS):
+            return
+        self._file.execute("PRAGMA journal_mode = WAL")
+        with self._transaction():
+            # asked again: another process may have been first
+            for step in MIGRATIONS[self._version() :]:
+                for statement in statements(step):
+                    self._file.execute(statement)
+            self._file.execute(
+                "INSERT INTO settings VALUES ('secret', ?) ON CONFLICT DO NOTHING",
+                (secrets.token_hex(16),),
+            )
+            self._file.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+
+    def _version(self):
+        return self._file.execute("PRAGMA user_version").fetchone()[0]

@@ -1,0 +1,186 @@
+"""What people add to a gradebook: points and comments by hand, rubric items, decisions."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import asdict
+
+from lightspeed_class.gradebook.file import GradebookFile
+from lightspeed_class.gradebook.records import Decision, Item, Manual, standing
+from lightspeed_class.gradebook.schema import Changed
+from lightspeed_class.lateness import Rule
+
+
+class Marks(GradebookFile):
+    """Every entry is only ever added; the latest one counts."""
+
+    def set_manual(
+        self, student, assignment, question, points=None, comment="", by="", items=(), base=0.0,
+        expects=None, also=(),
+    ):  # fmt: skip
+        """Points or a comment by a person; the latest entry counts, no grading ever touches one.
+        With neither, and no rubric items: none any more. `expects`: the number of the entry that
+        it follows, 0 for none. Raises Changed for another. `also`: others who get the same entry.
+        """
+        at = time.time()
+        with self._transaction():
+            self._follows(student, assignment, question, expects)
+            for one in (student, *also):
+                self._set_manual(one, assignment, question, points, comment, by, at, items, base)
+
+    def undo_manual(self, student, assignment, question, by="", expects=None, also=()):
+        """Take back the last entry that stands, so that the one before counts again; also that of
+        others, where it was made with this one. Raises Changed as set_manual does, KeyError where
+        none stands.
+        """
+        now = time.time()
+        with self._transaction():
+            entries = self._follows(student, assignment, question, expects)
+            last = standing(entries).get((student, question))
+            if not last:
+                raise KeyError(question)
+            for one in (student, *also):
+                their = standing(self.manual(assignment, one, question)).get((one, question))
+                if their and (their.at, their.by) == (last.at, last.by):
+                    self._set_manual(
+                        one, assignment, question, None, "", by, now, undoes=their.number
+                    )
+
+    def _set_manual(
+        self, student, assignment, question, points, comment, by, at, items=(), base=0.0,
+        undoes=None,
+    ):  # fmt: skip
+        self._file.execute(
+            "INSERT INTO manual (student, assignment, question, points, comment, by, at, items,"
+            " base, undoes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                *(student, assignment, question, points, comment, by, at),
+                *(json.dumps(list(items)), base, undoes),
+            ),
+        )
+
+    def _follows(self, student, assignment, question, expects):
+        """The entries so far. Raises Changed where the last one is not the expected one."""
+        entries = self.manual(assignment, student, question)
+        if expects is not None and expects != (entries[-1].number if entries else 0):
+            raise Changed(question)
+        return entries
+
+    def manual(self, assignment, student=None, question=None):
+        """Every entry, oldest first."""
+        rows = self._file.execute(
+            "SELECT student, assignment, question, points, comment, by, at, number, items, base,"
+            " undoes FROM manual WHERE assignment = ?1 AND ?2 IN (student, '') AND (?3 IS NULL OR"
+            " question = ?3) ORDER BY number",
+            (assignment, student or "", question),
+        )
+        return [
+            Manual(*head, tuple(json.loads(items)), base, undoes, head[3])
+            for *head, items, base, undoes in rows
+        ]
+
+    def set_item(self, assignment, question, words, points, by="", item=None, expects=None):
+        """Keep a rubric item, or another version of one, and give its id; points None withdraw it.
+        Raises Changed where `expects` is not the number of its last version.
+        """
+        with self._transaction():
+            kept = {i.id: i for i in self.rubric_history(assignment)}
+            if item is not None and (item not in kept or expects != kept[item].number):
+                raise Changed(words)
+            if item is None:
+                newest = self._file.execute("SELECT coalesce(max(item), 0) FROM rubric").fetchone()
+                item = newest[0] + 1
+            self._file.execute(
+                "INSERT INTO rubric (item, assignment, question, words, points, by, at) VALUES"
+                " (?, ?, ?, ?, ?, ?, ?)",
+                (item, assignment, question, words, points, by, time.time()),
+            )
+        return item
+
+    def rubric_history(self, assignment):
+        """Every version of every rubric item, oldest first."""
+        rows = self._file.execute(
+            "SELECT * FROM rubric WHERE assignment = ? ORDER BY number", (assignment,)
+        )
+        return [Item(*row) for row in rows]
+
+    def rubric(self, assignment):
+        """Id -> the rubric item as it is now, without those withdrawn."""
+        kept = {item.id: item for item in self.rubric_history(assignment)}
+        return {id: item for id, item in kept.items() if item.points is not None}
+
+    # What people decide
+
+    def decide(self, what, student, assignment="", value=None, reason="", by=""):
+        """Keep a decision; the latest one of its kind counts, and None takes back what was."""
+        with self._transaction():
+            self._decide(what, student, assignment, value, reason, by)
+
+    def _decide(self, what, student, assignment, value, reason="", by=""):
+        self._file.execute(
+            "INSERT INTO decisions (what, student, assignment, value, reason, by, at) VALUES"
+            " (?, ?, ?, ?, ?, ?, ?)",
+            (what, student, assignment, value, reason, by, time.time()),
+        )
+
+    def decisions(self, what=None, assignment=None):
+        """Every one, or those of a kind and an assignment, oldest first."""
+        rows = self._file.execute(
+            "SELECT what, student, assignment, value, reason, by, at FROM decisions WHERE ?1 IN"
+            " (what, '') AND ?2 IN (assignment, '') ORDER BY number",
+            (what or "", assignment or ""),
+        )
+        return [Decision(*row) for row in rows]
+
+    def standing(self, what, assignment):
+        """Student id -> the value of the decision that counts, where there is one."""
+        latest = {d.student: d.value for d in self.decisions(what, assignment)}
+        return {student: value for student, value in latest.items() if value is not None}
+
+    # What was sent to a platform
+
+    def add_sent(self, place, student, what, value, done):
+        """Keep that something is about to be sent, or (`done`) has arrived."""
+        with self._transaction():
+            self._file.execute(
+                "INSERT INTO sent (place, student, what, value, done, at) VALUES (?, ?, ?, ?, ?,"
+                " ?)",
+                (place, student, what, value, done, time.time()),
+            )
+
+    def sent(self, place):
+        """(student, what) -> {value: whether it has arrived}, the last value last."""
+        found = {}
+        for student, what, value, done in self._file.execute(
+            "SELECT student, what, value, done FROM sent WHERE place = ? ORDER BY number", (place,)
+        ):
+            mine = found.setdefault((student, what), {})
+            mine[value] = mine.pop(value, False) or bool(done)
+        return found
+
+    @property
+    def late_rule(self):
+        """What a late day costs, as class.toml said last."""
+        kept = self.decisions("late rule")
+        return Rule(**json.loads(kept[-1].value)) if kept else Rule()
+
+    def set_late_rule(self, rule):
+        """Keep the rule of class.toml where it is another one than before."""
+        if rule != self.late_rule:
+            self.decide("late rule", None, value=json.dumps(asdict(rule)))
+
+    def due(self, assignment, student=None):
+        """(when it is due for all or for one student, whether that is an extension)."""
+        return self._dues(assignment)(student)
+
+    def _dues(self, assignment):
+        """A function student -> due(); an extension never makes anything due earlier."""
+        kept, extended = self.setting(f"due {assignment}"), self.standing("extended", assignment)
+        due = float(kept) if kept else None
+
+        def of(student):
+            own = float(extended.get(student, "-inf"))
+            return (due, False) if due is None or own <= due else (own, True)
+
+        return of

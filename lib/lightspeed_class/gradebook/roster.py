@@ -1,0 +1,60 @@
+"""The students of a gradebook, and who hands in together."""
+
+from __future__ import annotations
+
+import json
+
+from lightspeed_class.gradebook.marks import Marks
+from lightspeed_class.gradebook.records import Student
+
+
+class Roster(Marks):
+    """Nobody is ever removed."""
+
+    def add_student(self, id, name="", seed=None, **details):
+        """Put somebody on the roster, or bring the entry up to date. A seed stays as it was
+        first given.
+        """
+        with self._transaction():
+            had = self._file.execute("SELECT details FROM students WHERE id = ?", (id,)).fetchone()
+            before = json.loads(had[0]) if had else {}
+            self._file.execute(
+                "INSERT INTO students VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET name ="
+                " excluded.name, seed = coalesce(seed, excluded.seed), details = excluded.details",
+                (id, name, seed, json.dumps(details)),
+            )
+            if bool(before.get("left")) != bool(left := details.get("left")):
+                self._decide("left", id, "", "yes" if left else None, "the roster")
+            if had and before.get("group", "") != (group := details.get("group", "")):
+                self._decide("group", id, "", group or None, "the roster")
+
+    def set_left(self, student, left, reason="", by=""):
+        """Say that somebody left the class, or is back: nothing else of theirs changes."""
+        with self._transaction():
+            one = self.student(student)
+            details = one.details | {"left": "yes" * left}
+            self._file.execute(
+                "UPDATE students SET details = ? WHERE id = ?", (json.dumps(details), student)
+            )
+            self._decide("left", student, "", "yes" if left else None, reason, by)
+
+    def students(self):
+        rows = self._file.execute(
+            "SELECT id, name, seed, details FROM students ORDER BY id"
+        ).fetchall()
+        return [Student(id, name, seed, json.loads(details)) for id, name, seed, details in rows]
+
+    def student(self, id):
+        """The student of this id. Raises KeyError."""
+        return {s.id: s for s in self.students()}[id]
+
+    def teams(self, assignment):
+        """Student id -> the ids of those who hand in together, that one among them: all of a
+        group, unless class.toml says that this assignment is handed in alone.
+        """
+        alone = assignment in json.loads(self.setting("alone") or "[]")
+        groups = {}
+        for one in self.students():
+            together = not alone and one.group
+            groups.setdefault((bool(together), together or one.id), []).append(one.id)
+        return {id: tuple(ids) for ids in groups.values() for id in ids}

@@ -1,0 +1,56 @@
+"""The files that decide a grade: the grader, what it imports however far down, the questions, and
+the laws. What else is in the packages, such as an explorer, has no say.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+GRADER = "lightspeed_class/grading/grade.py"
+# What nothing imports by its name: questions are found in their folder, and a submission has an
+# interpreter of its own, with all laws.
+SCRIPTS = ("lightspeed_class/grading/student.py",)
+FOLDERS = ("lightspeed", "lightspeed_course/content", "lightspeed_class/grading/inside")
+DATA = {".toml", ".txt", ".md"}
+# A parser would take a second, in each process that grades.
+_IMPORT = re.compile(
+    r"^[ \t]*(?:from (lightspeed[\w.]*) import (?:\(([^)]*)\)|(.*))|import (lightspeed[\w.]*))",
+    re.MULTILINE,
+)
+
+
+def deciding(home: Path) -> list[Path]:
+    """These files, below `home`, the folder of the packages. Raises FileNotFoundError where one
+    that is named here is not there.
+    """
+    waiting = [home / name for name in (GRADER, *SCRIPTS)]
+    for folder in FOLDERS:
+        found = [path for path in (home / folder).rglob("*") if path.suffix in {".py", *DATA}]
+        if not found:
+            raise FileNotFoundError(f"{home / folder}: expected files that decide a grade")
+        waiting += found
+    files: set[Path] = set()
+    while waiting:
+        path = waiting.pop()
+        if path in files:
+            continue
+        files.add(path)
+        if path.suffix == ".py":
+            waiting += _imported(path.read_text("utf-8"), home)
+            # What a module reads lies beside it.
+            waiting += (beside for beside in path.parent.iterdir() if beside.suffix in DATA)
+    return sorted(files)
+
+
+def _imported(text: str, home: Path) -> Iterator[Path]:
+    """The files of ours that a module imports, wherever in it, and the packages around them."""
+    for source, several, one, module in _IMPORT.findall(text):
+        names = re.findall(r"\w+", several or one) if source else []
+        for name in [source or module, *(f"{source}.{name}" for name in names)]:
+            parts = name.split(".")
+            for end in range(1, len(parts) + 1):
+                path = home.joinpath(*parts[:end])
+                files = (path.with_name(f"{path.name}.py"), path / "__init__.py")
+                yield from (file for file in files if file.is_file())

@@ -1,0 +1,152 @@
+"""What the desk shows: the queue, and a card for each student and question.
+
+All that comes out of a notebook is anybody's: it leaves here as text, or as the bytes of a picture.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from dataclasses import dataclass
+
+from lightspeed_class.notebooks import homes, text_of
+from lightspeed_class.prose import written
+
+ORDERS = ("question", "student")
+PICTURES = ("image/png", "image/jpeg", "image/gif", "image/svg+xml")
+PLAIN = ("text/plain", "text/markdown", "text/latex")
+MOST_OUTPUTS, LARGEST_PICTURE = 20, 4 << 20
+TERMINAL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A card's place in the queue. `state`: "by hand", "right", "not graded" or "to mark";
+    `together`: the others whose notebook it is too.
+    """
+
+    student: str
+    question: str
+    state: str
+    together: tuple[str, ...] = ()
+
+
+def queue(results, assignment, order):
+    """The places of those who handed something in that counts, in order of question or student; of
+    those who hand in together, the first stands for all.
+    """
+    notebooks = {}
+    for r in results:
+        if r.submission and not r.excused:
+            notebooks.setdefault(r.submission.id, []).append(r)
+    pairs = (
+        [(rs, q) for q in assignment.points for rs in notebooks.values()]
+        if order == "question"
+        else [(rs, q) for rs in notebooks.values() for q in assignment.points]
+    )
+    return [_place(rs, q) for rs, q in pairs]
+
+
+def _place(results, question):
+    ids, states = [r.student.id for r in results], [state(r, question) for r in results]
+    worst = "to mark" if "to mark" in states else states[0]
+    return Place(ids[0], question, worst, tuple(ids[1:]))
+
+
+def state(result, question):
+    score, manual = result.scores.get(question), result.manual.get(question)
+    if manual and manual.points is not None:
+        return "by hand"
+    if not score:
+        return "not graded"
+    return "right" if score.kind == "right" else "to mark"
+
+
+def around(places, student, question):
+    """(its number from 1, the place before, the one after, the next that is to be marked); None
+    where there is none. Raises KeyError for a place that is not in the queue.
+    """
+    here = [
+        i
+        for i, p in enumerate(places)
+        if student in (p.student, *p.together) and p.question == question
+    ]
+    if not here:
+        raise KeyError(question)
+    at = here[0]
+    later = places[at + 1 :] + places[:at]
+    return (
+        at + 1,
+        places[at - 1] if at else None,
+        places[at + 1] if at + 1 < len(places) else None,
+        next((p for p in later if p.state == "to mark"), None),
+    )
+
+
+def work(cells, assignment=None, question=None):
+    """[{kind, number, source, outputs}] of the cells that ask a question, and of the prose beside
+    them; of all cells without one.
+    """
+    code = [i for i, cell in enumerate(cells) if cell.kind == "code"]
+    chosen = range(len(cells))
+    if question and question in assignment.prose:
+        chosen = written(cells, assignment.prose[question])
+    elif question:
+        at = [(cells[i].id, cells[i].source) for i in code]
+        asking = [code[number] for number in homes(question, assignment, at)]
+        chosen = sorted({near for i in asking for near in _beside(cells, i)})
+    numbers = {i: number for number, i in enumerate(code, 1)}
+    return [
+        {
+            "kind": cells[i].kind,
+            "number": numbers.get(i),
+            "source": cells[i].source,
+            "outputs": _outputs(cells[i].outputs),
+        }
+        for i in chosen
+    ]
+
+
+def _beside(cells, at):
+    """A cell and the prose that touches it."""
+    first = last = at
+    while first and cells[first - 1].kind == "markdown":
+        first -= 1
+    while last + 1 < len(cells) and cells[last + 1].kind == "markdown":
+        last += 1
+    return range(first, last + 1)
+
+
+def _outputs(kept):
+    """[{text}] or [{picture, type}] or [{text, html}] of outputs, which may be of any shape."""
+    found = [shown for one in kept[:MOST_OUTPUTS] if isinstance(one, dict) for shown in _shown(one)]
+    left = len(kept) - MOST_OUTPUTS
+    return found + [{"text": f"… and {left} outputs more"}] * (left > 0)
+
+
+def _shown(one):
+    """What one output shows, in the first form of which there is something."""
+    data = one.get("data") if isinstance(one.get("data"), dict) else {}
+    for kind in PICTURES:
+        if picture := _picture(kind, text_of(data.get(kind))):
+            return [{"picture": picture, "type": kind}]
+    lines = one.get("traceback")
+    ends = [f"{line}\n" for line in lines] if isinstance(lines, list) else None
+    said = [text_of(value) for value in (one.get("text"), ends, *map(data.get, PLAIN))]
+    shown = [{"text": TERMINAL.sub("", text)} for text in said if text][:1]
+    if markup := text_of(data.get("text/html")):
+        shown.append({"text": markup, "html": True})
+    return shown
+
+
+def _picture(kind, text):
+    """The picture in base64, of characters that are nothing else; "" if it is none."""
+    if not text or len(text) > LARGEST_PICTURE:
+        return ""
+    if kind == "image/svg+xml":
+        return base64.b64encode(text.encode("utf-8", "replace")).decode()
+    try:
+        return base64.b64encode(base64.b64decode("".join(text.split()), validate=True)).decode()
+    except (binascii.Error, ValueError):
+        return ""

@@ -1,0 +1,241 @@
+"""The card on which somebody marks an answer, and what can be done on it.
+
+A form carries the number of the entry that it was made from, so that nobody writes over what they
+have not seen: they get their words back, beside what came in between.
+"""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime
+
+from tornado.web import HTTPError
+
+from lightspeed_class.gradebook.schema import Changed
+from lightspeed_class.intake.origins import Origins
+from lightspeed_class.marking_desk import cards
+from lightspeed_class.marking_desk.request import Page, link
+from lightspeed_class.posed import posed
+from lightspeed_class.prose import answer
+from lightspeed_class.reports.feedback import cells_of, seed_of, stops, told_notes, told_question
+from lightspeed_class.reports.results import Outcome, said
+from lightspeed_class.score import number
+
+LONGEST, MOST_POINTS = 10_000, 1e6
+_NOTHING = (None, [], "")
+
+
+class Card(Page):
+    def get(self):
+        self.card(self.get_query_argument("student", ""), self.get_query_argument("question", ""))
+
+    def post(self):
+        student, question = self.get_body_argument("student"), self.get_body_argument("question")
+        result = self.result(student)
+        typed = {
+            "items": self.get_body_arguments("item"),
+            "points": self.get_body_argument("points", "").strip(),
+            "comment": self.get_body_argument("comment", "", strip=False).replace("\r\n", "\n"),
+        }
+        score, rubric = result.scores.get(question), self.book.rubric(self.name)
+        if not score:
+            return self.card(student, question, 409, f"It is not graded yet: {_grade(self)}", typed)
+        try:
+            points = _read_points(typed["points"], 0.0, result.now[question])
+        except (ValueError, KeyError) as error:
+            return self.card(student, question, 400, f"Nothing was kept: {error}.", typed)
+        items = [i for i in map(_int, typed["items"]) if _fits(rubric.get(i), question)]
+        if len(items) < len(typed["items"]):
+            said = "Nothing was kept: an item that you chose was withdrawn."
+            return self.card(student, question, 409, said, typed)
+        if len(typed["comment"]) > LONGEST:
+            said = f"Nothing was kept: a comment has at most {LONGEST:,} characters."
+            return self.card(student, question, 400, said, typed)
+        was, new = _kept(result, question), (points, items, typed["comment"])
+        others = {r.student.id: _kept(r, question) for r in self.together(result)}
+        # who hands in with them and has marks of their own keeps these
+        also = [id for id, had in others.items() if had in (_NOTHING, was)]
+        try:
+            if self.whole("grading") != result.grading.id:
+                raise Changed(question)
+            if any(had != new for had in (was, *(others[id] for id in also))):
+                self.book.set_manual(
+                    student, self.name, question, points, typed["comment"], self.current_user,
+                    items, score.points, self.whole("version"), also,
+                )  # fmt: skip
+        except Changed:
+            said = (
+                "Nothing of yours was kept yet: somebody marked this, or it was graded, since you"
+                " opened it. See what is there now; what you typed is still in the form."
+            )
+            return self.card(student, question, 409, said, typed)
+        go = {"before": 1, "after": 2, "next": 3}.get(self.get_body_argument("then", ""))
+        place = go and cards.around(self.places(), student, question)[go]
+        self.redirect(link(place or cards.Place(student, question, ""), self.order), status=303)
+
+    def places(self):
+        results, assignment = self.results(), self.book.assignment(self.name)
+        return cards.queue(results, assignment, self.order)
+
+    def card(self, student, question, status=200, said="", typed=None):
+        """The page of one; `said`: what went wrong, with `typed` as it was sent."""
+        self.result(student)
+        everybody, assignment = self.book.results(self.name), self.book.assignment(self.name)
+        results = [r for r in everybody if self.is_here(r)]
+        places = cards.queue(results, assignment, self.order)
+        try:
+            at, before, after, following = cards.around(places, student, question)
+        except KeyError:
+            raise HTTPError(404, reason=f"{self.name} does not ask that of this student") from None
+        student = places[at - 1].student
+        result = next(r for r in results if r.student.id == student)
+        together, kept = self.together(result, everybody), _kept(result, question)
+        own = [r for r in together if _kept(r, question) not in (_NOTHING, kept)]
+        cells = cells_of(self.book.content(result.submission.id))
+        why = stops(assignment, result, cells).get(question, "")
+        entries = self.book.manual(self.name, student, question)
+        manual, score = result.manual.get(question), result.scores.get(question)
+        origins = Origins(self.book, self.name)
+        seed = seed_of(self.book, Outcome(result), origins)
+        i = list(assignment.points).index(question) + 1
+        had = {r.student.id: r.manual.get(question) for r in results}
+        self.set_status(status)
+        self.show(
+            "desk_card",
+            title=f"Marking: {self.name}",
+            student=result.student,
+            question=question,
+            by=self.order,
+            at=at,
+            count=len(places),
+            state=places[at - 1].state,
+            together=[r.student.name or r.student.id for r in together],
+            own=[r.student.name or r.student.id for r in own],
+            told=told_question(
+                i, assignment, result, posed(question, seed, self.book.secret, assignment), why
+            ),
+            prose=question in assignment.prose,
+            blank=question in assignment.prose and not answer(cells, assignment.prose[question]),
+            notes=told_notes(result),
+            alike=self.desk.alike(student),
+            cells=cards.work(cells, assignment, question),
+            before=before,
+            after=after,
+            following=following,
+            out_of=number(result.asked.get(question, assignment.points[question])),
+            moved=manual and manual.chosen and score and manual.base != score.points,
+            base=number(manual.base) if manual else "",
+            rubric=[
+                {
+                    "item": item,
+                    "points": f"{item.points:+.10g}",
+                    "chosen": str(id) in typed["items"]
+                    if typed
+                    else bool(manual and id in manual.items),
+                    "by": sum(bool(m and id in m.items) for m in had.values()),
+                }
+                for id, item in self.book.rubric(self.name).items()
+                if item.question == question
+            ],
+            points=typed["points"]
+            if typed
+            else number(manual.override)
+            if manual and manual.override is not None
+            else "",
+            comment=typed["comment"] if typed else manual.comment if manual else "",
+            version=entries[-1].number if entries else 0,
+            grading=result.grading.id if result.grading else 0,
+            history=[_told(entry) for entry in entries],
+            undoable=any(not e.undoes for e in entries)
+            and len([e for e in entries if not e.undoes]) > len([e for e in entries if e.undoes]),
+            said=said,
+            typed=bool(typed),
+        )
+
+
+class Undo(Card):
+    def get(self):
+        raise HTTPError(405, reason="Undo is a button of a card")
+
+    def post(self):
+        student, question = self.get_body_argument("student"), self.get_body_argument("question")
+        also = [r.student.id for r in self.together(self.result(student))]
+        try:
+            self.book.undo_manual(
+                student, self.name, question, self.current_user, self.whole("version"), also
+            )
+        except Changed:
+            said = "Nothing was undone: somebody marked this since you opened it."
+            return self.card(student, question, 409, said)
+        except KeyError:
+            return self.card(student, question, 409, "There is nothing to undo.")
+        self.redirect(link(cards.Place(student, question, ""), self.order), status=303)
+
+
+class Item(Card):
+    """A rubric item: a new one, another version of one, or none any more."""
+
+    def get(self):
+        raise HTTPError(405, reason="Items are changed on a card")
+
+    def post(self):
+        student, question = self.get_body_argument("student"), self.get_body_argument("question")
+        words, text = self.get_body_argument("words", ""), self.get_body_argument("points", "")
+        withdraw = self.get_body_argument("act", "") == "withdraw"
+        id = self.whole("id") if self.get_body_argument("id", "") else None
+        self.result(student)
+        if question not in self.book.assignment(self.name).points:
+            raise HTTPError(404, reason=f"{self.name} does not ask that")
+        try:
+            points = None if withdraw else _read_points(text, -MOST_POINTS, MOST_POINTS)
+            if not words.strip() or len(words) > 500 or (points is None and not withdraw):
+                raise ValueError("an item has words, at most 500 characters, and points, as -0.5")
+            version = self.whole("version") if id is not None else None
+            if id is not None and not _fits(self.book.rubric(self.name).get(id), question):
+                raise Changed(words)
+            self.book.set_item(
+                self.name, question, words.strip(), points, self.current_user, id, version
+            )
+        except ValueError as error:
+            return self.card(student, question, 400, f"The item was not kept: {error}.")
+        except Changed:
+            said = f"The item was changed by somebody else. You wrote: {text} {words}"
+            return self.card(student, question, 409, said)
+        self.redirect(link(cards.Place(student, question, ""), self.order), status=303)
+
+
+def _grade(handler):
+    return f"lightspeed class grade {handler.name}"
+
+
+def _kept(result, question):
+    """What somebody marked by hand, as a form has it."""
+    entry = result.manual.get(question)
+    return (entry.override, list(entry.items), entry.comment) if entry else _NOTHING
+
+
+def _int(text):
+    return int(text) if text.isdecimal() and len(text) < 16 else None
+
+
+def _fits(item, question):
+    return item is not None and item.question == question
+
+
+def _read_points(text, least, most):
+    """The points that somebody typed; None for nothing. Raises ValueError."""
+    if not text.strip():
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not least <= value <= most:
+        raise ValueError(f"points = {text!r}; expected a number from {least:g} to {most:g}")
+    return value
+
+
+def _told(entry):
+    """(when, who, what) of an entry."""
+    when = f"{datetime.fromtimestamp(entry.at):%Y-%m-%d %H:%M}"
+    return when, entry.by or "somebody", said(entry)

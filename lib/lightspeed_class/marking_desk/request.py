@@ -1,0 +1,117 @@
+"""What every page of the desk shares: who may come in, and the results that it shows.
+
+Who marks is known by the token in the address, which becomes a cookie: each grader has one. What
+changes something must come from the desk's own pages.
+"""
+
+from __future__ import annotations
+
+import hmac
+from urllib.parse import urlencode
+
+from tornado.web import HTTPError, RequestHandler
+
+from lightspeed_show.html import page
+
+HERE = "127.0.0.1"
+HOSTS = (HERE, "localhost")
+POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'self'; img-src data:;"
+    " form-action 'self'; base-uri 'none'"
+)
+
+
+class Page(RequestHandler):
+    """Lets in who has a token, and says what is wrong in one line."""
+
+    def initialize(self, desk):
+        self.desk, self.book, self.name = desk, desk.book, desk.name
+
+    def set_default_headers(self):
+        self.set_header("Content-Security-Policy", f"{POLICY}; frame-ancestors 'none'")
+        self.set_header("X-Content-Type-Options", "nosniff")
+        self.set_header("Referrer-Policy", "same-origin")
+        self.set_header("Cache-Control", "no-store")
+        self.clear_header("Server")
+
+    def prepare(self):
+        host = self.request.host
+        if host.rpartition(":")[0] not in HOSTS:  # another name may lead here from a foreign page
+            raise HTTPError(403, reason=f"The desk answers at {HERE} alone")
+        if self.request.method == "POST" and not self._is_ours(host):
+            raise HTTPError(403, reason="This did not come from a page of the desk")
+        cookie = f"lightspeed-desk-{host.rpartition(':')[2]}"
+        if token := self.get_query_argument("token", ""):
+            self.current_user = self._grader(token)
+            self.set_cookie(cookie, token, httponly=True, samesite="Strict")
+            self.redirect("/")
+        else:
+            self.current_user = self._grader(self.get_cookie(cookie, ""))
+
+    def _is_ours(self, host):
+        headers = self.request.headers
+        origin, site = headers.get("Origin"), headers.get("Sec-Fetch-Site")
+        return (
+            (origin or site)
+            and origin in (None, f"http://{host}")
+            and site
+            in (
+                None,
+                "same-origin",
+            )
+        )
+
+    def _grader(self, token):
+        for known, who in self.desk.graders.items():
+            if hmac.compare_digest(known.encode(), token.encode("utf-8", "replace")):
+                return who
+        raise HTTPError(
+            403, reason="Open the desk by the address that `lightspeed class desk` shows"
+        )
+
+    def write_error(self, status_code, **_):
+        self.finish(page("desk_error", title="Marking", said=self._reason, back="/"))
+
+    def show(self, template, **data):
+        self.finish(page(template, who=self.current_user, link=link, **data))
+
+    @property
+    def order(self):
+        return "student" if self.get_argument("by", "") == "student" else "question"
+
+    def results(self):
+        return [r for r in self.book.results(self.name) if self.is_here(r)]
+
+    def is_here(self, result):
+        """Whether a result is of the section that is marked."""
+        return result.student.is_in(self.desk.section)
+
+    def together(self, result, everybody=None):
+        """The others for whom the same notebook counts."""
+        return [
+            r
+            for r in everybody or self.book.results(self.name)
+            if r.submission == result.submission and not r.excused and r.student != result.student
+        ]
+
+    def result(self, student):
+        """The one of a student who handed something in."""
+        try:
+            (found,) = self.book.results(self.name, student)
+        except KeyError:
+            raise HTTPError(404, reason="There is no such student") from None
+        if not found.submission:
+            raise HTTPError(404, reason="This student handed nothing in")
+        return found
+
+    def whole(self, key):
+        """A number that a form of ours carries."""
+        text = self.get_body_argument(key, "")
+        if not text.isdecimal() or len(text) > 15:
+            raise HTTPError(400, reason=f"The form lacks a number: {key}")
+        return int(text)
+
+
+def link(place, by):
+    query = {"student": place.student, "question": place.question, "by": by}
+    return f"/card?{urlencode(query)}"

@@ -1,0 +1,108 @@
+"""The desk's pages on 127.0.0.1, for one assignment: the queue, a notebook, and what serves them
+and the cards (marking.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from pathlib import Path
+
+from tornado.httpserver import HTTPServer
+from tornado.netutil import bind_sockets
+from tornado.web import Application
+
+from lightspeed_class.intake.similarity import alike
+from lightspeed_class.marking_desk import cards
+from lightspeed_class.marking_desk.marking import Card, Item, Undo
+from lightspeed_class.marking_desk.request import HERE, Page
+from lightspeed_class.reports.feedback import cells_of
+
+
+class Desk:
+    """What all pages share: the gradebook, the assignment, the section that is marked ("" for all)
+    and token -> who marks with it.
+    """
+
+    def __init__(self, book, name, graders, section=""):
+        self.book, self.name, self.section = book, name, section
+        self.graders = {secrets.token_urlsafe(16): who for who in graders}
+        self._alike = None, {}
+
+    def alike(self, student):
+        """A hint that somebody's code is like another's; "" for none. It is worked out again when
+        other notebooks count.
+        """
+        counting = frozenset(s.id for s in self.book.counting(self.name).values())
+        if self._alike[0] != counting:
+            self._alike = counting, alike(self.book, self.name)
+        return self._alike[1].get(student, "")
+
+    def application(self):
+        pages = {"/": Queue, "/card": Card, "/undo": Undo, "/item": Item, "/notebook": Notebook}
+        routes = [(path, handler, {"desk": self}) for path, handler in pages.items()]
+        return Application([*routes, ("/desk.js", Script, {"desk": self})])
+
+
+def serve(desk, port=0, ready=print):
+    """Serve until Ctrl+C. `ready` is called with {who: address}. Raises OSError for a port that is
+    taken.
+    """
+    sockets = bind_sockets(port, HERE)
+    port = sockets[0].getsockname()[1]
+
+    async def run():
+        server = HTTPServer(desk.application(), max_body_size=1 << 20)
+        server.add_sockets(sockets)
+        ready({w: f"http://{HERE}:{port}/?token={t}" for t, w in desk.graders.items()})
+        await asyncio.Event().wait()
+
+    asyncio.run(run())
+
+
+class Queue(Page):
+    def get(self):
+        assignment = self.book.assignment(self.name)
+        results = self.results()
+        places = cards.queue(results, assignment, self.order)
+        groups = {}
+        for place in places:
+            key = place.question if self.order == "question" else place.student
+            groups.setdefault(key, []).append(place)
+        names = {r.student.id: r.student.name or r.student.id for r in results}
+        self.show(
+            "desk_queue",
+            title=f"Marking: {self.name}"
+            + f", section {self.desk.section}" * bool(self.desk.section),
+            by=self.order,
+            rows=[
+                {
+                    "name": names.get(key, key),
+                    "first": next((p for p in group if p.state == "to mark"), group[0]),
+                    "counts": [
+                        sum(p.state == kind for p in group)
+                        for kind in ("to mark", "by hand", "right", "not graded")
+                    ],
+                }
+                for key, group in groups.items()
+            ],
+            next=next((p for p in places if p.state == "to mark"), None),
+        )
+
+
+class Notebook(Page):
+    def get(self):
+        result = self.result(self.get_query_argument("student", ""))
+        cells = cells_of(self.book.content(result.submission.id))
+        self.show(
+            "desk_notebook",
+            title=f"Notebook: {self.name}",
+            student=result.student,
+            cells=cards.work(cells),
+        )
+
+
+class Script(Page):
+    def get(self):
+        self.set_header("Content-Type", "text/javascript; charset=utf-8")
+        self.finish(Path(__file__).with_name("desk.js").read_text("utf-8"))

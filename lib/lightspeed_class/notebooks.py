@@ -1,0 +1,196 @@
+"""Notebooks as the grader reads them: an assignment, which is ours, and submissions, which are
+anybody's.
+
+Of a submission the grader uses only the source and the id of code cells, and does not even look at
+outputs and metadata; people see outputs on the desk.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lightspeed_class.prose import Prose, prose_at
+from lightspeed_course.practice.questions import question
+
+LARGEST = 16 << 20  # bytes of a notebook; with many figures it has one or two million
+MOST_CELLS = 2000
+TOO_LARGE = f"It is larger than {LARGEST >> 20} MiB. Clear the outputs and hand it in again."
+
+
+class Refused(Exception):
+    """A submission that cannot be graded at all; the message is for its author."""
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """What is asked where: `cells` maps the id of an exercise cell to its (question, variable)
+    pairs; `prose` has the questions that people mark, which have no variable.
+    """
+
+    name: str
+    cells: Mapping[str, tuple]
+    points: Mapping[str, float] = field(default_factory=dict)
+    prose: Mapping[str, Prose] = field(default_factory=dict)
+
+    def __post_init__(self):
+        asked = dict.fromkeys(q for pairs in self.cells.values() for q, _ in pairs)
+        object.__setattr__(self, "points", {q: float(self.points.get(q, 1)) for q in asked})
+
+    @classmethod
+    def of(cls, path, points=None):
+        """The assignment that a released notebook or an exercise poses: its calls check("id",
+        variable), and its prose. Raises ValueError for prose that cannot be asked so.
+        """
+        path, cells, prose = Path(path), {}, {}
+        kept = json.loads(path.read_text("utf-8"))["cells"]
+        for at, cell in enumerate(kept):
+            if asked := prose_at(kept, at):
+                if asked.id in prose:
+                    raise ValueError(f"two cells ask {asked.id}; give one another name")
+                prose[asked.id] = asked
+                cells[cell["id"]] = ((asked.id, ""),)
+            pairs = tuple(checks("".join(cell["source"]))) if cell["cell_type"] == "code" else ()
+            if pairs:
+                cells[cell["id"]] = pairs
+        return cls(path.stem, cells, points or {}, prose)
+
+    @property
+    def judged(self):
+        """The questions that the grader judges."""
+        return [q for q in self.points if q not in self.prose]
+
+    @property
+    def functions(self):
+        """Question -> name of the function that the exercise has the student write."""
+        return {
+            q: name
+            for pairs in self.cells.values()
+            for q, name in pairs
+            if q not in self.prose and question(q).kind == "function"
+        }
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell that was handed in: "code" or "markdown"; `outputs` as the file has them, unread."""
+
+    kind: str
+    id: str | None
+    source: str
+    outputs: list = field(default_factory=list)
+
+
+def homes(question, assignment, cells):
+    """The numbers of the code cells, (id, source) each, that ask the question."""
+    for number, (id, source) in enumerate(cells):
+        if question in dict(assignment.cells.get(id, ())) or (
+            question in source and f'"{question}"' in source.replace("'", '"')
+        ):
+            yield number
+
+
+def sources(cells, assignment, question):
+    """The code of the cells that ask a question."""
+    code = code_of(cells)
+    return [code[number][1] for number in homes(question, assignment, code)]
+
+
+def checks(source):
+    """(question, variable) of each call of check() in a cell of ours."""
+    for node in ast.walk(ast.parse(source)):
+        if (
+            isinstance(node, ast.Call)
+            and getattr(node.func, "id", None) == "check"
+            and len(node.args) == 2
+        ):
+            id, answer = node.args
+            if isinstance(id, ast.Constant) and isinstance(answer, ast.Name):
+                yield id.value, answer.id
+
+
+def read(path):
+    """The bytes of a submitted file. Raises Refused for what is not a plain file of a fair size."""
+    try:
+        # Not through a link, and not waiting for a pipe that nobody writes to.
+        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        linked = os.path.islink(path)
+        raise Refused(
+            "It is a link, not a file." if linked else f"It cannot be read: {error.strerror}."
+        ) from None
+    try:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            raise Refused("It is not a plain file.")
+        with os.fdopen(file, "rb", closefd=False) as opened:
+            return opened.read(LARGEST + 1)
+    finally:
+        os.close(file)
+
+
+def code_cells(content):
+    """(id or None, source) of each code cell, from the bytes of a notebook. Raises Refused."""
+    return code_of(all_cells(content))
+
+
+def code_of(cells):
+    """(id, source) of each code cell."""
+    return [(cell.id, cell.source) for cell in cells if cell.kind == "code"]
+
+
+def all_cells(content):
+    """The cells, from the bytes of a notebook. Raises Refused."""
+    if len(content) > LARGEST:
+        raise Refused(TOO_LARGE)
+    try:
+        notebook = json.loads(content.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise Refused(
+            "It is not a text in UTF-8. Save it from Jupyter and hand it in again."
+        ) from None
+    except (ValueError, RecursionError):
+        raise Refused(
+            "It is not valid JSON, so it is not a notebook, or only a part of one."
+        ) from None
+    cells = notebook.get("cells") if isinstance(notebook, dict) else None
+    if (
+        isinstance(notebook, dict)
+        and cells is None
+        and isinstance(notebook.get("worksheets"), list)
+    ):
+        # nbformat 3; other tools still write it.
+        cells = [
+            c
+            for sheet in notebook["worksheets"]
+            if isinstance(sheet, dict)
+            for c in sheet.get("cells") or []
+        ]
+    if not isinstance(cells, list):
+        raise Refused("It has no list of cells, so it is not a notebook.")
+    found = []
+    for cell in cells[:MOST_CELLS]:
+        if isinstance(cell, dict) and cell.get("cell_type") in ("code", "markdown"):
+            source = text_of(cell.get("source", cell.get("input", "")))
+            if source is not None:
+                id, outputs = cell.get("id"), cell.get("outputs")
+                found.append(
+                    Cell(
+                        cell["cell_type"],
+                        id if isinstance(id, str) else None,
+                        source,
+                        outputs if isinstance(outputs, list) else [],
+                    )
+                )
+    return found
+
+
+def text_of(value):
+    """A text of a notebook, which may be a list of its lines; None for what is no text."""
+    if isinstance(value, list):
+        value = "".join(line for line in value if isinstance(line, str))
+    return value if isinstance(value, str) else None

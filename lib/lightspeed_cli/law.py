@@ -1,0 +1,20 @@
+"""What `lightspeed law` says: a law by its name or by a word, with its equation and units."""
+
+from lightspeed.lookup import describe, find, laws, one_line
+from lightspeed_cli.errors import UserError
+
+
+def add(parser):
+    """Put the arguments of the verb on its parser."""
+    parser.add_argument(
+        "words", nargs="*", help="a name, such as bubble_over_total, or words: pipeline bubble"
+    )
+
+
+def run(options):
+    """Print the law that the words name, or a line for each that they describe."""
+    try:
+        names = find(" ".join(options.words)) if options.words else list(laws())
+    except LookupError as error:
+        raise UserError(f"{error}; `lightspeed law` lists all") from error
+    print(describe(names[0]) if len(names) == 1 else "\n".join(map(one_line, names)))

@@ -1,0 +1,103 @@
+"""What `lightspeed model` says: a model's config.json, counted."""
+
+import json
+
+from lightspeed.config_keys import ConfigRefused
+from lightspeed.configs import read_config
+from lightspeed.values import si
+from lightspeed_cli import argument_types
+from lightspeed_cli.errors import UserError
+
+FORMATS = {"bf16": 2.0, "fp8": 1.0, "fp4": 0.5}  # bytes an element, without scales
+
+
+def add(parser):
+    """Put the arguments of the verb on its parser."""
+    parser.add_argument("config", help="a config.json, or the folder that holds one")
+    parser.add_argument(
+        "--context", type=argument_types.tokens, default=4096, help="tokens of a request: 4096, 32k"
+    )
+    parser.add_argument("--batch", type=argument_types.count, default=1, help="requests at once")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+
+
+def run(options):
+    """Print the count, or why there is none; status 1 for a config that is refused."""
+    refused = []
+    try:
+        decoder = read_config(options.config)
+    except ConfigRefused as error:
+        refused = error.refused
+    except (OSError, ValueError) as error:
+        raise UserError(str(error)) from error
+    if refused:
+        if options.json:
+            print(json.dumps({"parameters": None, "refused": refused}, indent=1))
+        else:
+            print("Not counted, since a guess could be wrong by any factor:")
+            print("\n".join(f"  {reason}" for reason in refused))
+        return 1
+    found = counted(decoder, options.context, options.batch)
+    print(json.dumps(found, indent=1) if options.json else told(found, decoder))
+    return 0
+
+
+def counted(decoder, context, batch):
+    """What is known of a decoder, in plain numbers: bytes in 2-byte elements, FLOPs a token."""
+    request = decoder.request_bytes(context)
+    return {
+        "name": decoder.name,
+        "parameters": int(decoder.parameters),
+        "active_parameters": int(decoder.active_parameters),
+        "embeddings": int(decoder.embeddings),
+        "weight_bytes": {name: decoder.parameters * each for name, each in FORMATS.items()},
+        "context": context,
+        "batch": batch,
+        "flops_per_token": float(decoder.flops_per_token(context)),
+        "prefill_flops_per_token": float(decoder.flops_per_token(context / 2, decoding=False)),
+        "training_flops_per_token": float(decoder.training_flops_per_token(context)),
+        "kv_bytes_per_token": float(decoder.kv_cache_bytes_per_token()),
+        "state_bytes": float(decoder.state_bytes()),
+        "request_bytes": float(request),
+        "batch_bytes": float(batch * request),
+        "read_bytes_per_step": float(batch * decoder.read_bytes(context)),
+        "assumed": list(decoder.assumed),
+        "refused": [],
+    }
+
+
+def told(found, decoder):
+    """The same in words."""
+    flops = [
+        f"{si(found[key], 'FLOP')} {words}"
+        for key, words in (
+            ("flops_per_token", f"to decode at {found['context']:,} tokens"),
+            ("prefill_flops_per_token", "to read a prompt of that length"),
+            ("training_flops_per_token", "to train on sequences of it"),
+        )
+    ]
+    weights = ", ".join(f"{si(b, 'byte')} in {f}" for f, b in found["weight_bytes"].items())
+    held = f"{si(found['kv_bytes_per_token'], 'byte')} for each token"
+    if found["state_bytes"]:
+        held += f", and {si(found['state_bytes'], 'byte')} however long it is"
+    rows = [
+        ("parameters", f"{found['parameters']:,}, {found['active_parameters']:,} used by a token"),
+        ("", f"{found['embeddings']:,} of them in the tables of tokens"),
+        ("weights", f"{weights} (without scales)"),
+        ("FLOPs a token", flops[0]),
+        *(("", line) for line in flops[1:]),
+        ("a request", held),
+        ("", f"{si(found['request_bytes'], 'byte')} at {found['context']:,} tokens, bf16"),
+    ]
+    if found["batch"] > 1:
+        rows.append(("", f"{si(found['batch_bytes'], 'byte')} for {found['batch']:,} of them"))
+    rows.append(("a decode step", f"reads {si(found['read_bytes_per_step'], 'byte')} of requests"))
+    for layer in decoder.layers:
+        parts = " + ".join(type(p).__name__ for p in (layer.mixer, layer.mlp) if p)
+        window = getattr(layer.mixer, "window", 0)
+        seen = f", a window of {window:,} tokens" if window else ""
+        rows.append(
+            ("layers" if layer is decoder.layers[0] else "", f"{layer.repeat} × {parts}{seen}")
+        )
+    rows += [("assumed" if not i else "", words) for i, words in enumerate(found["assumed"])]
+    return "\n".join([found["name"], *(f"  {label:<15}{text}" for label, text in rows)])

@@ -1,6 +1,0 @@
-"""Readers of the full sets, one file a repository, and `draw`, which made the shipped samples.
-
-    python -m lightspeed_course.evidence.samplers FOLDER     # a folder of checkouts
-
-Parquet needs pyarrow: pip install 'speed-of-light[evidence]'.
-"""

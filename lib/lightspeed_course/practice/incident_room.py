@@ -1,0 +1,73 @@
+"""incident: the room on a page. Buy, read, buy again; then name cause and fix."""
+
+from __future__ import annotations
+
+from lightspeed_course.practice import incident_session as session
+from lightspeed_course.practice.forms import Panel, as_html
+
+HOW = (
+    "*Each measurement costs minutes. Buy what tells you most, then name the cause and the fix."
+    " You name them once.*"
+)
+
+
+def incident(seed=None):
+    """An incident, as the last value of a cell: the one of this seed, or the first that you have
+    not ended.
+    """
+    return Room(session.opened(seed))
+
+
+class Room(Panel):
+    """A form in two states, buying and naming; the second button changes between them."""
+
+    def __init__(self, case):
+        self.case, self.naming = case, False
+        static = f"{case.brief}\n\n{HOW}"
+        super().__init__("", [], self._submit, extra=" ", on_extra=self._turn, static=static)
+        self._draw()
+
+    def _submit(self, values):
+        if "" in values:
+            return "**Not answered.** Choose one of the options.", "Not answered.", "bad"
+        if self.naming:
+            words = session.name(self.case, *values)
+            self._draw()
+            return words, words.replace("*", ""), "plain"
+        session.buy(self.case, values[0])
+        self._draw()
+        return "", f"Bought: {self.case.setting.measurement(values[0]).name}.", "plain"
+
+    def _turn(self):
+        self.naming = not self.naming
+        self._draw()
+        return "", "Name cause and fix." if self.naming else "Buy a measurement.", "plain"
+
+    def _draw(self):
+        """Prompt and form as the store has the incident: another lab may have gone on with it."""
+        case, now, form = self.case, session.state(self.case), self.form
+        paid = case.minutes(now.bought)
+        parts = [case.brief, HOW]
+        for id in now.bought:
+            parts += [f"**{case.setting.measurement(id).name}**", case.show(id)]
+        parts.append(f"**Paid so far: {paid} min.**")
+        self.prompt.value = as_html("\n\n".join(parts))
+        form.extra_enabled = not now.named
+        if now.named:
+            form.fields, form.action, form.extra = [], "", ""
+        elif self.naming:
+            causes = [[c.id, c.name] for c in case.setting.ordered("causes")]
+            fixes = [[c.id, c.fix] for c in case.setting.fixes]
+            form.fields = [
+                {"label": "The cause", "options": causes},
+                {"label": "The fix", "options": fixes},
+            ]
+            form.action, form.extra = "Name cause and fix", "Buy more first"
+        else:
+            left = [
+                [m.id, f"{m.name}, {m.minutes} min"]
+                for m in case.setting.ordered("measurements")
+                if m.id not in now.bought
+            ]
+            form.fields = [{"label": "Measurements", "options": left}]
+            form.action, form.extra = "Buy" if left else "", "I know the cause"

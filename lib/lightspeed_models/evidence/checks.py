@@ -1,0 +1,178 @@
+"""What no true row can say, set by set: reason -> the rows of which it holds.
+
+A check takes columns in SI and gives a mask. The first reason that holds is the one a row is
+refused for. A row that is merely far off stays: it is evidence.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lightspeed_models.evidence.chips import (
+    AT_MOST,
+    FORMATS,
+    MOVED,
+    cache_bytes,
+    constant,
+    known,
+    peak,
+    prefill_work,
+    work,
+)
+
+
+def not_above_zero(*names):
+    """Rows in which one of these is missing, zero or negative."""
+    return lambda columns: np.any([~(columns[name] > 0) for name in names], axis=0)
+
+
+def not_whole(*names):
+    """Rows in which one of these counts is no whole number."""
+    return lambda columns: np.any([columns[name] % 1 != 0 for name in names], axis=0)
+
+
+def unknown_chip(columns):
+    """Rows of a chip whose peaks the catalog does not have."""
+    return ~columns["chip"].isin(known())
+
+
+def unknown_format(columns):
+    """Rows in a format of which neither width nor peak is known."""
+    return ~columns["format"].isin(FORMATS)
+
+
+def _faster_than_arithmetic(columns):
+    done = work(columns)
+    return done["flops"] / done["peak"] > columns["latency"] * AT_MOST
+
+
+def _faster_than_memory(columns):
+    """What is in the cache already need not come from memory, but no more than the cache holds."""
+    done = work(columns)
+    moved = done["size"] - constant(columns["chip"], "l2_capacity")
+    return moved / done["bandwidth"] > columns["latency"] * AT_MOST
+
+
+def _faster_than_links(columns):
+    """Each rank sends or receives all but its own part, wherever the sums are made."""
+    ranks, size = columns["ranks"], columns["elements"] * columns["format"].lookup(MOVED)
+    moved = size * (ranks - 1) / ranks
+    return moved / constant(columns["chip"], "link_bandwidth") > columns["latency"] * AT_MOST
+
+
+def _twice_as_fast_as_memory(columns):
+    """A cache of half the stated width would explain a factor of two; nothing explains more."""
+    left = cache_bytes(columns) / 2 - constant(columns["chip"], "l2_capacity")
+    return left / constant(columns["chip"], "hbm_bandwidth") > columns["latency"] * AT_MOST
+
+
+def _twice_as_fast_as_arithmetic(columns):
+    """A narrower format than the stated one would explain a factor of two."""
+    done = prefill_work(columns)
+    return done["flops"] / done["peak"] / 2 > columns["latency"] * AT_MOST
+
+
+def unknown_cache(columns):
+    """Rows with a cache in a format whose width is not known."""
+    return ~columns["cache_format"].isin(FORMATS)
+
+
+_ATTENTION = (
+    (
+        "a size or a time is missing or not above zero",
+        not_above_zero("batch", "tokens", "heads", "kv_heads", "head_width", "latency"),
+    ),
+    (
+        "a size is no whole number",
+        not_whole("batch", "tokens", "heads", "kv_heads", "head_width", "step", "window"),
+    ),
+    ("more heads of keys than of queries", lambda columns: columns["kv_heads"] > columns["heads"]),
+    ("the chip is not in the catalog", unknown_chip),
+    ("the format is not known", unknown_format),
+    ("the format of the cache is not known", unknown_cache),
+)
+
+CHECKS = {
+    "gemm": (
+        ("a size or a time is missing or not above zero", not_above_zero("m", "n", "k", "latency")),
+        ("a size is no whole number", not_whole("m", "n", "k")),
+        ("the chip is not in the catalog", unknown_chip),
+        ("the format is not known", unknown_format),
+        ("the chip has no units for this format", lambda columns: np.isnan(peak(columns))),
+        ("faster than the peak of its format", _faster_than_arithmetic),
+        ("faster than memory, even with a full cache", _faster_than_memory),
+    ),
+    "nccl": (
+        (
+            "a size or a time is missing or not above zero",
+            not_above_zero("ranks", "elements", "latency"),
+        ),
+        ("a size is no whole number", not_whole("ranks", "elements")),
+        ("the chip is not in the catalog", unknown_chip),
+        (
+            "the format is not known",
+            lambda columns: ~columns["format"].isin(MOVED),
+        ),
+        ("fewer than two ranks exchange nothing", lambda columns: columns["ranks"] < 2),
+        ("faster than every link of the chip", _faster_than_links),
+    ),
+    "decode_attention": (
+        *_ATTENTION,
+        ("faster than memory by more than a factor of two", _twice_as_fast_as_memory),
+    ),
+    "prefill_attention": (
+        *_ATTENTION,
+        ("the chip has no units for this format", lambda columns: np.isnan(peak(columns))),
+        ("faster than twice the peak of its format", _twice_as_fast_as_arithmetic),
+    ),
+    "training_sweep": (
+        (
+            "the degrees do not make the GPUs of the nodes",
+            lambda columns: (
+                columns["data"] * columns["tensor"] * columns["pipeline"] != 8 * columns["nodes"]
+            ),
+        ),
+    ),
+    "fsdp": (
+        ("a share above 1", lambda columns: (columns["mfu"] > 1) | (columns["hfu"] > 1)),
+        ("a size or a rate is missing or not above zero", not_above_zero("devices", "rate")),
+    ),
+    "megatron_bridge": (
+        (
+            "a rate is missing, or the cell has two",
+            not_above_zero("rate", "model_rate", "devices"),
+        ),
+    ),
+    "megascale": (
+        (
+            "a count or a time is missing or not above zero",
+            not_above_zero("devices", "batch", "time"),
+        ),
+        ("a share above 1", lambda columns: columns["mfu"] > 1),
+    ),
+    "mlperf_training": (
+        ("a time or the number of accelerators is missing", not_above_zero("time", "accelerators")),
+        ("a spread of equal runs above half of the mean", lambda columns: columns["spread"] > 0.5),
+    ),
+    "mlperf_inference": (
+        (
+            "a mean below half of its median, which half of the samples exceed: the sum of the "
+            "nanoseconds overflowed 64 bits",
+            lambda columns: columns["latency_mean"] < columns["latency_median"] / 2,
+        ),
+    ),
+    "serving_energy": (
+        (
+            "a rate, a batch or a power is missing or not above zero",
+            not_above_zero("rate", "batch", "power", "energy", "latency_median"),
+        ),
+        (
+            "more in flight than the limit allows",
+            lambda columns: columns["batch"] > columns["limit"] * columns["data"] * 1.01,
+        ),
+    ),
+    "arrivals": (
+        ("no tokens", not_above_zero("input_tokens", "output_tokens")),
+        ("before the first of its trace", lambda columns: ~(columns["time"] >= 0)),
+    ),
+}

@@ -1,0 +1,117 @@
+"""How far off a law is: error, share of rows that beat a bound, by regime, and the worst rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lightspeed.errors import one_of
+from lightspeed_models.evidence.pairing import Judged, Pairing, pairings
+from lightspeed_models.evidence.sets import Dataset, dataset
+
+WORST = 5
+# A bound counts as beaten beyond the error of a clock and of a data sheet's rounding.
+SLACK = 0.02
+
+
+@dataclass(frozen=True)
+class Error:
+    """Of some rows: how many, |predicted / measured - 1| in the median and at 90 %, and the ratio
+    predicted / measured at 5, 50 and 95 %. `beaten`: share of rows beyond a bound (None for an
+    estimate); `excused`: share of those for which the pairing names a reason. `covered`: share of
+    rows inside the interval that the prediction stated (None where it stated none).
+    """
+
+    regime: str
+    rows: int
+    median: float
+    p90: float
+    ratios: tuple[float, float, float]
+    beaten: float | None
+    excused: float | None
+    covered: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Residuals:
+    """What a set says of a law: over all rows, by regime, and the rows that are furthest off (that
+    are furthest beyond a bound).
+    """
+
+    pairing: Pairing
+    rows: Dataset
+    judged: Judged
+    all: Error
+    by_regime: tuple[Error, ...]
+    worst: tuple[tuple[str, float], ...]
+
+    @property
+    def ratio(self):
+        """Predicted over measured, of every row."""
+        return self.judged.predicted / self.judged.measured
+
+    def regime(self, name):
+        """The `Error` of one regime, or of "all"."""
+        errors = {error.regime: error for error in (self.all, *self.by_regime)}
+        return errors[one_of("regime", "name", name, tuple(errors))]
+
+
+def weigh(pairing, data=None):
+    """The `Residuals` of a pairing, or of its key, on the shipped sample or the full set in `data`.
+
+    Raises BadArgument for a key that there is not.
+    """
+    if isinstance(pairing, str):
+        pairing = pairings()[one_of("weigh", "pairing", pairing, tuple(pairings()))]
+    return judged(pairing, dataset(pairing.set, data))
+
+
+def judged(pairing, rows):
+    """The `Residuals` of one pairing on these rows."""
+    found = pairing.judge(rows)
+    if not len(found.predicted):
+        raise ValueError(f"{pairing.key}: none of the {len(rows)} rows says enough for this law")
+    ratio = found.predicted / found.measured
+    regimes = [
+        error(pairing, found, ratio, found.regime == name, name) for name in found.regime.present()
+    ]
+    off = {"least": np.log(ratio), "most": -np.log(ratio), "": np.abs(np.log(ratio))}[pairing.bound]
+    last = np.argpartition(off, -min(WORST, len(off)))[-WORST:]
+    last = last[np.argsort(off[last], kind="stable")[::-1]]
+    worst = tuple((found.names(int(row)), float(ratio[row])) for row in last)
+    everything = np.ones(len(ratio), bool)
+    return Residuals(
+        pairing,
+        rows,
+        found,
+        error(pairing, found, ratio, everything, "all"),
+        tuple(regimes),
+        worst,
+    )
+
+
+def error(pairing, found, ratio, mask, regime):
+    """The `Error` of the rows of a mask."""
+    part = ratio[mask]
+    off = np.abs(part - 1)
+    beaten = excused = covered = None
+    if pairing.bound:
+        beyond = part > 1 + SLACK if pairing.bound == "least" else part < 1 / (1 + SLACK)
+        beaten = float(beyond.mean())
+        if found.excused is not None and beyond.any():
+            excused = float(found.excused[mask][beyond].mean())
+    if found.low is not None:
+        inside = (found.low <= found.measured) & (found.measured <= found.high)
+        covered = float(inside[mask].mean())
+    ratios = tuple(np.quantile(part, (0.05, 0.5, 0.95)).tolist())
+    return Error(
+        regime,
+        int(mask.sum()),
+        float(np.median(off)),
+        float(np.quantile(off, 0.9)),
+        ratios,
+        beaten,
+        excused,
+        covered,
+    )

@@ -1,0 +1,158 @@
+"""Kernel and collective times of ai-dynamo/aiconfigurator: Parquet, or CSV with the same head."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+
+from lightspeed_models.evidence.chips import DEVICES
+from lightspeed_models.evidence.sets import numbers
+from lightspeed_models.evidence.word_column import Words
+
+# A folder of the repository -> the chip, where rows do not name their device.
+SYSTEMS = {
+    "a100_sxm": "a100_80gb",
+    "b200_sxm": "b200",
+    "b300_sxm": "b300",
+    "b60": "arc_b60",
+    "rtx_pro_6000_server": "rtx_pro_6000",
+}
+
+
+def gemm(folder):
+    """Every matrix product under a folder."""
+    return _joined(folder, "gemm", {"format": "gemm_dtype"}, {n: n for n in "mnk"})
+
+
+def nccl(folder):
+    """Every collective of NCCL under a folder."""
+    return _joined(
+        folder,
+        "nccl",
+        {"format": "nccl_dtype", "operation": "op_name"},
+        {"ranks": "num_gpus", "elements": "message_size"},
+    )
+
+
+def decode_attention(folder):
+    """Every decoding step of attention under a folder."""
+    return _attention(folder, "generation_attention")
+
+
+def prefill_attention(folder):
+    """Every prefill of attention under a folder."""
+    return _attention(folder, "context_attention")
+
+
+def _attention(folder, what):
+    return _joined(
+        folder,
+        what,
+        {"format": "attn_dtype", "cache_format": "kv_cache_dtype"},
+        {
+            "batch": "batch_size",
+            "tokens": "isl",
+            "heads": "num_heads",
+            "kv_heads": "num_key_value_heads",
+            "head_width": "head_dim",
+            "step": "step",
+            "window": "window_size",
+        },
+    )
+
+
+def _joined(folder, what, words, values):
+    """The columns of every table of this kind, one after the other: chip, library and latency, and
+    those that `words` and `values` name (our name -> the source's).
+    """
+    paths = sorted(p for e in ("parquet", "csv") for p in folder.rglob(f"*{what}*.{e}"))
+    if not paths:
+        raise FileNotFoundError(f"{folder} has no *{what}*.parquet or *{what}*.csv")
+    values = {**values, "latency": "latency"}
+    parts = [_columns(path, words, values) for path in paths]
+    return {
+        **{n: Words.joined([part[n] for part in parts]) for n in ("chip", "library", *words)},
+        **{n: np.concatenate([part[n] for part in parts]) for n in values},
+    }
+
+
+def _columns(path, words, values):
+    wanted = {"device", "framework", "version", *words.values()}
+    table = (_parquet if path.suffix == ".parquet" else _csv)(path, wanted, set(values.values()))
+    length = len(table["latency"])
+    # Early tables name neither device nor version, and no window where attention has none.
+    system = next((p for p in path.parts[::-1] if p in SYSTEMS or p.endswith("_sxm")), "")
+    given = {
+        "device": SYSTEMS.get(system, system),
+        "framework": "NCCL" if "operation" in words else "",
+        "version": path.parent.name,
+        "window_size": 0.0,
+    }
+
+    def column(name):
+        if name in table or name not in given:
+            return table[name]
+        value = given[name]
+        return np.full(length, value) if value == 0 else Words((value,), np.zeros(length, np.int32))
+
+    library = (
+        column("version") if "operation" in words else _both(column("framework"), column("version"))
+    )
+    return {
+        "chip": _chip(column("device")),
+        "library": library,
+        **{name: column(source) for name, source in words.items()},
+        **{name: column(source) for name, source in values.items()},
+    }
+
+
+def _parquet(path, words, values):
+    try:
+        from pyarrow import parquet
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "pyarrow is not installed, which reads Parquet: pip install '.[evidence]'",
+            name="pyarrow",
+        ) from error
+    there = set(parquet.read_schema(path).names)
+    words, values = words & there, values & there
+    # The few different words stay few: as indices into a dictionary, never as text.
+    table = parquet.read_table(path, columns=[*words, *values], read_dictionary=[*words])
+    table = table.combine_chunks()
+    found = {name: table[name].to_numpy().astype(float) for name in values}
+    for name in words:
+        column = table[name].unify_dictionaries().chunk(0)
+        found[name] = Words(
+            tuple(map(str, column.dictionary.to_pylist())),
+            column.indices.to_numpy(zero_copy_only=False).astype(np.int32),
+        )
+    return found
+
+
+def _csv(path, words, values):
+    with open(path, newline="", encoding="utf-8") as lines:
+        rows = list(csv.DictReader(lines))
+    there = set(rows[0]) if rows else set()
+    if missing := values - there - {"window_size"}:
+        raise ValueError(f"{path} has no column {', '.join(sorted(missing))}")
+    if "sys" in there:  # what an excerpt of several systems calls its folder
+        rows = [{**row, "device": SYSTEMS.get(row["sys"], row["sys"])} for row in rows]
+    return {
+        **{n: Words.of([row[n] for row in rows]) for n in words if rows and n in rows[0]},
+        **{n: numbers([row[n] for row in rows]) for n in values & there},
+    }
+
+
+def _both(a, b):
+    """One word of two, such as a library and its version."""
+    names = [f"{one} {two}" for one in a.names for two in b.names]
+    return Words(tuple(names), a.codes * np.int32(len(b.names)) + b.codes)
+
+
+def _chip(devices):
+    """The catalog's keys for what devices call themselves; an unknown one keeps its own name."""
+    keys = [DEVICES.get(name, name) for name in devices.names]
+    merged = sorted(set(keys))
+    at = {name: merged.index(key) for name, key in zip(devices.names, keys, strict=True)}
+    return Words(tuple(merged), devices.lookup(at, np.int32))

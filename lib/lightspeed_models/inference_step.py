@@ -1,0 +1,197 @@
+"""A forward pass of a `Transformer` on the GPUs of a replica: a bound, or with the constants of an
+`Engine` what to expect. The evidence holds it against served models; no chapter derives it.
+
+One function for both phases of serving: decoding is a pass with one new token a request, prefill
+one with all of the prompt. Rates are plain numbers in SI, of one GPU.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+from lightspeed.catalog import find, fitted
+from lightspeed.errors import BadArgument, one_of
+from lightspeed.inference import (
+    ShardedStep,
+    cache_ways,
+    exchange_time,
+    experts_read,
+    sharded_step,
+)
+from lightspeed.law import ELEMENT_BYTES, checked, count, nonnegative, positive
+from lightspeed.roofline import SHARE
+from lightspeed.transformer import Transformer
+
+__all__ = ("IDEAL", "Engine", "Replica", "engine", "inference_step", "replica")
+
+SECONDS = nonnegative("s")
+# Bytes of a weight and of a cached element. NVFP4 has an fp8 scale for 16 elements.
+WEIGHTS = {"bf16": (2.0, 2.0), "fp8": (1.0, 1.0), "fp4": (0.5 + 1 / 16, 1.0)}
+
+
+@dataclass(frozen=True)
+class Engine:
+    """What serving adds to the bound, one constant each, as catalog/fitted_engines.toml has them:
+    the `share` of peak and bandwidth that GPUs reach; `host`, seconds a layer for its launches;
+    `hop`, the alpha of a step of an exchange (s); `front`, seconds before a prompt is read.
+    """
+
+    share: float = 1.0
+    host: float = 0.0
+    hop: float = 0.0
+    front: float = 0.0
+
+    def __post_init__(self) -> None:
+        checked("Engine", "share", self.share, SHARE)
+        for name in ("host", "hop", "front"):
+            checked("Engine", name, getattr(self, name), SECONDS)
+
+
+IDEAL = Engine()
+
+
+@dataclass(frozen=True)
+class Replica:
+    """GPUs that serve together: `tensor` ways split a layer's attention, of which there are `data`
+    replicas; the experts lie over all of them.
+    """
+
+    peak: float
+    memory: float
+    link: float
+    tensor: int = 1
+    data: int = 1
+    weight_bytes: float = 2.0
+    cache_bytes: float = 2.0
+
+    def __post_init__(self) -> None:
+        for name, unit in (("peak", "FLOP/s"), ("memory", "byte/s"), ("link", "byte/s")):
+            checked("Replica", name, getattr(self, name), positive(unit))
+        for name in ("tensor", "data"):
+            checked("Replica", name, getattr(self, name), count())
+        for name in ("weight_bytes", "cache_bytes"):
+            checked("Replica", name, getattr(self, name), ELEMENT_BYTES)
+
+    @property
+    def gpus(self) -> int:
+        return self.tensor * self.data
+
+
+def replica(gpu: str, tensor: int = 1, data: int = 1, number_format: str = "bf16") -> Replica:
+    """The `Replica` of a GPU in the catalog; products run in the number format, caches in fp8 where
+    the weights are narrow.
+    """
+    chip = find(gpu)
+    if not {"hbm_bandwidth", "link_bandwidth"} <= chip.numbers.keys():
+        raise BadArgument(
+            "replica", "gpu", gpu, "a GPU of the catalog with HBM and links to others"
+        )
+    weight_bytes, cache_bytes = WEIGHTS[
+        one_of("replica", "number_format", number_format, tuple(WEIGHTS))
+    ]
+    have = [name for name in WEIGHTS if name in chip.numbers]
+    if number_format not in have:
+        raise BadArgument(
+            "replica", "number_format", number_format, f"one that {gpu} has: {', '.join(have)}"
+        )
+    numbers = chip.numbers
+    return Replica(
+        numbers[number_format],
+        numbers["hbm_bandwidth"],
+        numbers["link_bandwidth"],
+        tensor,
+        data,
+        weight_bytes,
+        cache_bytes,
+    )
+
+
+def inference_step(
+    model: Transformer,
+    replica: Replica,
+    requests: float,
+    tokens: float = 1,
+    seen: float = 0,
+    engine: Engine = IDEAL,
+) -> ShardedStep:
+    """The `ShardedStep` (s) of a pass that takes each of `requests` on by `tokens`, each of which
+    sees `seen` others; on average, if that grows.
+
+    >>> from lightspeed.transformer import transformer
+    >>> llama = transformer("llama3_70b")
+    >>> one, eight = (inference_step(llama, replica("h100_sxm", ways), 8) for ways in (1, 8))
+    >>> round(one.time / eight.time, 1)
+    7.9
+    """
+    for name, value, spec in (
+        ("requests", requests, positive("request")),
+        ("tokens", tokens, count()),
+        ("seen", seen, nonnegative("token")),
+    ):
+        checked("inference_step", name, value, spec)
+    if not model.experts and replica.data > 1:
+        raise BadArgument(
+            "inference_step", "replica", replica, "data = 1 for a model without experts",
+            "Replicas that share nothing are separate: give one of them its requests.",
+        )  # fmt: skip
+    logits = 2 * model.width * model.vocabulary  # for the last token of a request only
+    plain = model.flops_per_token(0)
+    scores = model.flops_per_token(1) - plain  # an average need not be a whole number of tokens
+    flops = requests * (tokens * (plain - logits + seen * scores) + logits)
+    own = requests / replica.data
+    ways = cache_ways(replica.tensor, 1 if model.kv_rank else model.kv_heads or model.heads)
+    exchange = exchange_time(
+        max(1, round(own * tokens)),
+        model.width,
+        model.layers,
+        replica.tensor,
+        replica.link,
+        engine.hop,
+        replica.data * replica.tensor if replica.data > 1 else 1,
+        max(1, model.active_experts),
+    )
+    return sharded_step(
+        _weights_read(model, replica, requests * tokens) * replica.weight_bytes,
+        own * seen * model.kv_cache_bytes_per_token(replica.cache_bytes) / ways,
+        flops / replica.gpus,
+        replica.peak,
+        replica.memory,
+        exchange,
+        engine.host * model.layers,
+        engine.share,
+    )
+
+
+def _weights_read(model: Transformer, replica: Replica, tokens: float) -> float:
+    """Parameters that one GPU reads for so many tokens: its part of attention and of the table of
+    logits, and of the experts that are chosen.
+    """
+    attended = model.layers * model.attention_matrices + model.width * model.vocabulary
+    if not model.experts:
+        return (attended + model.layers * model.expert_matrices) / replica.tensor
+    chosen = experts_read(max(1, round(tokens)), model.experts, model.active_experts)
+    sparse = model.layers - model.dense_layers
+    always = (
+        sparse * (model.shared_experts * model.expert_matrices + model.width * model.experts)
+        + model.dense_layers * model.mlp_matrices * model.width * model.hidden
+    )
+    routed = sparse * chosen * model.expert_matrices
+    return (attended + always) / replica.tensor + routed / replica.gpus
+
+
+def engine(key: str) -> Engine:
+    """The `Engine` of this key in catalog/fitted_engines.toml.
+
+    >>> 0.5 < engine("served").share < 0.8
+    True
+    """
+    tables = _tables()
+    row = tables[one_of("engine", "key", key, tuple(tables))]
+    return Engine(**{name: told["value"] for name, told in row["fitted"].items()})
+
+
+@functools.cache
+def _tables() -> dict[str, Any]:
+    return fitted("engines")

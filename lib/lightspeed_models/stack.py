@@ -1,0 +1,111 @@
+"""A stack: the few constants that turn the bound of a training step into an expectation.
+Used in chapter 6.
+
+A stack belongs to one framework on one kind of machine, and so do its constants, wherever they are
+used: nanotron's, fitted to untuned runs, are half as slow again as tuned runs of other frameworks.
+They were fitted to measured runs or counted, as catalog/fitted_stacks.toml says of each; `BOUND`
+has none of them. A cluster may also
+be in a bad *state*, which no plan explains: `Stack.slow`, `far` and `stall` describe one.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, fields
+from typing import Any
+
+from lightspeed.catalog import fitted
+from lightspeed.elementwise import Value, where
+from lightspeed.errors import one_of
+from lightspeed.law import ELEMENT_BYTES, checked, nonnegative
+from lightspeed.memory import SPLITS
+from lightspeed.roofline import SHARE
+
+__all__ = ("BOUND", "Stack", "stack")
+
+SECONDS, TIMES, BYTES = nonnegative("s"), nonnegative(), nonnegative("byte")
+
+
+@dataclass(frozen=True)
+class Stack:
+    """What a framework adds to a bound. Those of `BOUND`, the defaults, add nothing.
+
+    Fitted: `share` of the peak that all GPU work reaches; `inside` and `between`, shares of the
+    links in a node and over nodes; `host`, seconds a layer and micro-batch, forward and backward,
+    that launching takes whatever its size; `ring`, seconds a layer, micro-batch and rank where
+    tensor parallelism spans nodes; `latency`, seconds a parameter tensor and data-parallel rank;
+    `fixed`, seconds a step.
+
+    Counted: `passes` of what a layer keeps, and `logits_passes` of the logits in fp32, through HBM;
+    `weight_bytes` and `gradient_bytes` of what data parallelism sends; `optimizer_bytes` that its
+    step moves for a parameter; `whole_layers`, whether a stage holds whole layers; `split`,
+    "tensor+sequence" where sequence parallelism splits what lies between the products too.
+
+    A state: `slow`, seconds a layer, micro-batch and further rank of a node, and `far`, the same
+    for a further node, stand in for `ring`; `stall`, seconds a slot of the pipeline.
+    """
+
+    share: float = 1.0
+    inside: float = 1.0
+    between: float = 1.0
+    host: float = 0.0
+    ring: float = 0.0
+    latency: float = 0.0
+    fixed: float = 0.0
+    passes: float = 4.0
+    logits_passes: float = 0.0
+    weight_bytes: float = 2.0
+    gradient_bytes: float = 2.0
+    optimizer_bytes: float = 0.0
+    whole_layers: bool = False
+    split: str = "tensor"
+    slow: float = 0.0
+    far: float = 0.0
+    stall: float = 0.0
+
+    def __post_init__(self) -> None:
+        for names, spec in (
+            (("share", "inside", "between"), SHARE),
+            (("host", "ring", "latency", "fixed", "slow", "far", "stall"), SECONDS),
+            (("passes", "logits_passes"), TIMES),
+            (("weight_bytes", "gradient_bytes"), ELEMENT_BYTES),
+            (("optimizer_bytes",), BYTES),
+        ):
+            for name in names:
+                checked("Stack", name, getattr(self, name), spec)
+        one_of("Stack", "split", self.split, SPLITS)
+
+    def wait(self, ways: Value, near: Value, across: Value) -> Value:
+        """Seconds a layer and micro-batch for the hops of tensor parallelism over so many ranks,
+        `near` of them in a node.
+        """
+        if self.slow or self.far:
+            nodes = where(across, ways / near - 1, 0)
+            return self.slow * (near - 1) + self.far * nodes
+        return where(across, self.ring * ways, 0.0)
+
+
+BOUND = Stack()
+
+
+def stack(key: str, state: str = "") -> Stack:
+    """The `Stack` of this key in catalog/fitted_stacks.toml, in good health or in a named state.
+
+    >>> healthy, ailing = stack("nanotron_h100"), stack("nanotron_h100", "slow_collectives")
+    >>> healthy.host, healthy.slow, ailing.slow
+    (0.00425, 0.0, 0.00261)
+    """
+    tables = _tables()
+    table = tables[one_of("stack", "key", key, tuple(tables))]
+    states = table.get("states", {})
+    ails: dict[str, Any] = {}
+    if state:
+        ails = dict(states[one_of("stack", "state", state, tuple(states))])
+    constants = {name: row["value"] for name, row in table["fitted"].items()} | table["counted"]
+    told = {f.name for f in fields(Stack)}
+    return Stack(**constants, **{n: v for n, v in ails.items() if n in told})
+
+
+@functools.cache
+def _tables() -> dict[str, Any]:
+    return fitted("stacks")

@@ -1,0 +1,395 @@
+"""One training step of a plan, term by term (chapter 6).
+
+One law, two calls, for one plan or for arrays of them. `step` alone is a *bound*: arithmetic at a
+share of the peak, the tensors that cross HBM beside it, the bytes of each way of splitting on the
+link that it uses, and the pipeline's bubble; no latency, no host, no cut of whole layers. With a
+`Stack` of fitted constants it is an *expectation*: for that framework on that kind of machine, and
+no other. Rates are plain numbers in SI; `network` is what one GPU sends, in one direction.
+
+Sources: those of parallel.py, memory.py and pipeline.py; stacks: catalog/fitted_stacks.toml.
+Measured runs to hold it to are `training_runs` beside it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from lightspeed.elementwise import Value, floor, maximum, minimum, where
+from lightspeed.law import checked, positive
+from lightspeed.memory import (
+    MemoryUse,
+    training_memory,
+    training_state_bytes,
+    transformer_activation_bytes,
+)
+from lightspeed.parallel import (
+    context_parallel_bytes,
+    data_parallel_bytes,
+    expert_parallel_bytes,
+    pipeline_bytes,
+    tensor_parallel_bytes,
+)
+from lightspeed.transformer import Transformer
+from lightspeed_models.plan import (
+    Machine,
+    Plan,
+    checked_for,
+    copy_neighbours,
+    expert_neighbours,
+    neighbours,
+    spans,
+)
+from lightspeed_models.stack import BOUND, Stack
+
+__all__ = (
+    "Step", "Work", "flops", "flops_per_gpu", "layers_of_stage", "memory_use", "seconds", "step",
+    "whole_layers", "work",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Step:
+    """Seconds of one step on the busiest GPU, by what they are for.
+
+    `hidden` is the part of the data-parallel traffic that runs behind arithmetic; `data` is the
+    rest. A bound has no `host` (what a layer waits for its launches beyond its work), no `uneven`
+    (what the fullest stage has beyond its share), no `latency` (of gradients, tensor by tensor), no
+    `optimizer`, no `fixed` and no `stalled`.
+    """
+
+    compute: float
+    memory: float
+    tensor: float
+    expert: float
+    context: float
+    pipeline: float
+    bubble: float
+    data: float
+    hidden: float
+    model_flops: float
+    peak: float
+    host: float = 0.0
+    uneven: float = 0.0
+    latency: float = 0.0
+    optimizer: float = 0.0
+    fixed: float = 0.0
+    stalled: float = 0.0
+
+    @property
+    def terms(self) -> dict[str, float]:
+        """Seconds by name, in the order in which a figure stacks them; those that only an
+        expectation has are there where they take time.
+        """
+        return {n: getattr(self, n) for n in BOUNDED} | {
+            n: seconds for n in EXPECTED if (seconds := getattr(self, n))
+        }
+
+    @property
+    def time(self) -> float:
+        return sum(self.terms.values())
+
+    @property
+    def mfu(self) -> float:
+        """Model FLOPs of a GPU over what its peak could have done in the time."""
+        return self.model_flops / (self.time * self.peak)
+
+    @property
+    def largest_loss(self) -> str:
+        """The name of the longest term that is not arithmetic."""
+        losses = {n: t for n, t in self.terms.items() if n != "compute"}
+        return max(losses, key=losses.__getitem__)
+
+
+BOUNDED = ("compute", "memory", "tensor", "expert", "context", "pipeline", "bubble", "data")
+EXPECTED = ("host", "uneven", "latency", "optimizer", "fixed", "stalled")
+
+
+def flops_per_gpu(
+    model: Transformer,
+    sequences: float,
+    sequence: float,
+    gpus: int,
+    time: float,
+    recompute: str = "none",
+) -> float:
+    """FLOP/s of a GPU in a step of `time` (s): what the model needs, and what was done again if
+    `recompute` names it.
+
+    >>> from lightspeed_models.training_runs import gpt
+    >>> gpt3 = gpt(96, 12288, 96, 51200, 2048)
+    >>> round(flops_per_gpu(gpt3, 1536, 2048, 1024, 32.0, "full") / 1e12)
+    138
+    """
+    seconds: float = checked("flops_per_gpu", "time", time, positive("s"))
+    return flops(model, sequences, sequence, recompute) / gpus / seconds
+
+
+def flops(model: Transformer, sequences: float, sequence: float, recompute: str = "none") -> float:
+    """FLOPs of a step over so many sequences; `recompute` as in `lightspeed.memory`."""
+    tokens = sequences * sequence
+    scores = model.flops_per_token(sequence) - model.flops_per_token(0)
+    again = where(recompute == "selective", tokens * scores, 0.0)
+    return model.training_flops(tokens, sequence, where(recompute == "full", 1.0, 0.0)) + again
+
+
+def step(
+    model: Transformer, sequence: int, plan: Plan, machine: Machine, stack: Stack = BOUND
+) -> Step:
+    """The `Step` of a `Transformer` on sequences of this length: a bound, or with the constants of
+    a `Stack` what to expect.
+
+    >>> from lightspeed.transformer import transformer
+    >>> from lightspeed_models.plan import machine
+    >>> gpt3 = transformer("gpt3_175b")
+    >>> plan = Plan(data=8, tensor=8, pipeline=8, micro_batches=64, recompute="full")
+    >>> 0.3 < step(gpt3, 2048, plan, machine("a100_80gb", "infiniband_hdr")).mfu < 0.8
+    True
+    """
+    share = plan.tensor * plan.pipeline * plan.context
+    needed = flops(model, plan.micro_batches * plan.micro_size, sequence) / share
+    spent = seconds(work(model, sequence, plan, machine, stack), stack)
+    return Step(**spent, model_flops=needed, peak=machine.peak)
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a plan asks of its busiest GPU: seconds at the rates of the data sheets, and counts.
+
+    Of one layer and micro-batch: `compute`, `memory`, `tensor`, `expert`, `context`. Of one
+    micro-batch: `head` and `logits` (the product with the vocabulary, and its result in HBM) and
+    `hop`. Of the step: `synced`, `optimizer`. The rest counts; `near` are the ranks of a tensor
+    group in one node, `idle` is what a schedule leaves of the bubble of 1F1B, `_across` says that a
+    group spans nodes. Rows of many plans become one `Work` of arrays.
+    """
+
+    compute: Value
+    memory: Value
+    tensor: Value
+    expert: Value
+    context: Value
+    head: Value
+    logits: Value
+    hop: Value
+    synced: Value
+    optimizer: Value
+    layers: Value
+    stages: Value
+    micro_batches: Value
+    chunks: Value
+    idle: Value
+    fullest: Value
+    last: Value
+    zero: Value
+    ways: Value
+    near: Value
+    ranks: Value
+    tensors: Value
+    tensor_across: Value
+    expert_across: Value
+    context_across: Value
+    pipeline_across: Value
+    data_across: Value
+
+
+def work(
+    model: Transformer, sequence: int, plan: Plan, machine: Machine, stack: Stack = BOUND
+) -> Work:
+    """The `Work` of a plan, of arrays for a plan of arrays; of the `Stack` only what is counted
+    matters: passes, bytes.
+
+    Raises BadArgument for chunks that don't divide the layers, or more ways than experts.
+    """
+    checked_for(model, plan)
+    again = where(plan.recompute == "full", 1.0, 0.0)
+    # The tokens of one micro-batch that this GPU works on.
+    tokens = plan.micro_size * sequence / plan.context
+    split, rate = plan.tensor * plan.context, machine.peak * machine.share
+    logits = 6 * model.width * model.vocabulary * plan.micro_size * sequence
+    blocks = flops(model, plan.micro_size, sequence, plan.recompute) - logits
+    kept = transformer_activation_bytes(
+        model, sequence, plan.micro_size, plan.tensor, split=stack.split
+    )
+    passes = stack.passes * (1 + again / 2)
+    spread = model.spread_experts / plan.pipeline / plan.expert / plan.expert_tensor
+    common = (model.parameters - model.spread_experts) / (plan.tensor * plan.pipeline)
+    kv_width = (model.kv_heads or model.heads) * model.head_width / plan.tensor
+    copies, copies_near = plan.expert_copies, copy_neighbours(plan, machine.per_node)
+    sent, sent_of_experts = (
+        data_parallel_bytes(
+            held, ranks, plan.stage, plan.micro_batches, stack.weight_bytes, stack.gradient_bytes
+        )
+        for held, ranks in ((common, plan.ranks), (spread, copies))
+    )
+    hop = pipeline_bytes(tokens, model.width) / 2 / plan.tensor
+    bytes_of_tensor = tensor_parallel_bytes(tokens, model.width, plan.tensor, 1, again)
+    fullest, last = whole_layers(model, plan.pipeline)
+    # Forward, backward and weight passes of one length: of (p - 1)(F + B + W) a third is left.
+    idle = where(plan.schedule == "zb_h1", 1 / 3, 1 / plan.chunks)
+    return Work(
+        compute=blocks / split / rate / model.layers,
+        memory=passes * kept / model.layers / plan.context / machine.memory,
+        tensor=bytes_of_tensor / _rate(plan, machine, "tensor"),
+        expert=_expert(model, tokens, plan, machine),
+        context=context_parallel_bytes(tokens, kv_width, plan.context)
+        / _rate(plan, machine, "context"),
+        head=logits / split / rate,
+        logits=stack.logits_passes * 4 * tokens * model.vocabulary / plan.tensor / machine.memory,
+        hop=hop / _rate(plan, machine, "pipeline"),
+        synced=sent / _rate(plan, machine, "context", "data")
+        + sent_of_experts / where(copies > copies_near, _over(machine, copies_near), machine.link),
+        optimizer=stack.optimizer_bytes
+        * (
+            common / where(plan.stage >= 1, plan.ranks, 1)
+            + spread / where(plan.stage >= 1, copies, 1)
+        )
+        / machine.memory,
+        layers=model.layers,
+        stages=plan.pipeline,
+        micro_batches=plan.micro_batches,
+        chunks=plan.chunks,
+        idle=idle,
+        fullest=fullest,
+        last=last,
+        zero=plan.stage,
+        ways=plan.tensor,
+        near=neighbours(plan, machine.per_node, "tensor"),
+        ranks=plan.ranks,
+        tensors=(4 + model.mlp_matrices) * model.layers / plan.pipeline,
+        tensor_across=spans(plan, machine.per_node, "tensor"),
+        expert_across=plan.expert > expert_neighbours(plan, machine.per_node),
+        context_across=spans(plan, machine.per_node, "context"),
+        pipeline_across=spans(plan, machine.per_node, "pipeline"),
+        data_across=spans(plan, machine.per_node, "context", "data"),
+    )
+
+
+def layers_of_stage(model: Transformer, stages: Value, place: Value) -> Value:
+    """Layers on the stage at this place, from 0, where a stage ends with the layer that takes it
+    past its even share: nanotron's cut. The product with the vocabulary is the last to be placed,
+    and weighs as many layers as cost the same.
+
+    >>> from lightspeed.transformer import transformer
+    >>> [layers_of_stage(transformer("llama3_8b"), 8, place) for place in range(8)]
+    [5.0, 4.0, 4.0, 5.0, 4.0, 4.0, 5.0, 1.0]
+    """
+    head = model.width * model.vocabulary * model.layers / model.block_matrices
+    share = (model.layers + head) / stages
+    start = where(place == 0, 0, minimum(model.layers, floor(share * place) + 1))
+    ends = minimum(model.layers, floor(share * (place + 1)) + 1)
+    return where(place == stages - 1, model.layers, ends) - start
+
+
+def whole_layers(model: Transformer, stages: Value) -> tuple[Value, Value]:
+    """Layers on the fullest stage, which is the first, and on the last.
+
+    >>> from lightspeed.transformer import transformer
+    >>> whole_layers(transformer("llama3_8b"), 8)
+    (5.0, 1.0)
+    """
+    return layers_of_stage(model, stages, 0), layers_of_stage(model, stages, stages - 1)
+
+
+def seconds(work: Work, stack: Stack) -> dict[str, Value]:
+    """The terms of a `Step` for this `Work`, all of it numbers or all arrays: the law itself."""
+
+    def over(seconds: Value, across: Value) -> Value:
+        return seconds / where(across, stack.between, stack.inside)
+
+    w, m = work, work.micro_batches
+    compute, head = w.compute / stack.share, w.head / stack.share
+    tensor = over(w.tensor, w.tensor_across)
+    expert, context = over(w.expert, w.expert_across), over(w.context, w.context_across)
+    asked = compute + w.memory + tensor + expert + context
+    # Launches run ahead of the GPU, so the longer of the two sets the pace of a layer.
+    layer = maximum(asked, stack.host + stack.wait(w.ways, w.near, w.tensor_across))
+    whole = w.layers * layer + head + w.logits
+    stage = whole / w.stages
+    if stack.whole_layers:
+        stage = maximum(w.fullest * layer, w.last * layer + head + w.logits)
+    # DDP and ZeRO-1 sum gradients once, behind the last backward pass; later stages all through the
+    # step.
+    window = where(w.zero >= 2, m * stage, stage * 2 / 3)
+    synced = over(w.synced, w.data_across)
+    hidden = minimum(synced, window)
+    each = m * w.layers / w.stages
+    return {
+        "compute": each * compute + m * head / w.stages,
+        "memory": each * w.memory + m * w.logits / w.stages,
+        "tensor": each * tensor,
+        "expert": each * expert,
+        "context": each * context,
+        "host": each * (layer - asked),
+        "uneven": m * (stage - whole / w.stages),
+        "bubble": (whole - stage) * w.idle,
+        "pipeline": 2 * (w.stages - 1) * w.chunks * over(w.hop, w.pipeline_across),
+        "data": synced - hidden,
+        "hidden": hidden,
+        "latency": stack.latency * w.tensors * w.ranks * where(w.zero, 2, 1) * w.data_across,
+        "optimizer": w.optimizer,
+        "fixed": stack.fixed,
+        "stalled": stack.stall * (m + w.stages - 1) * (w.stages > 1),
+    }
+
+
+def _rate(plan: Plan, machine: Machine, *axes: str) -> Value:
+    """byte/s of a GPU in a ring over these axes."""
+    near = neighbours(plan, machine.per_node, *axes)
+    return where(spans(plan, machine.per_node, *axes), _over(machine, near), machine.link)
+
+
+def _over(machine: Machine, near: Value) -> Value:
+    """byte/s of a GPU in a ring over nodes: what the ports of its members in one carry, if the link
+    does.
+    """
+    return minimum(machine.link, machine.network * near)
+
+
+def _expert(model: Transformer, tokens: Value, plan: Plan, machine: Machine) -> Value:
+    """Seconds of a layer's exchanges, by the link and beside it by the GPU's own port. A token goes
+    to each of its experts in the node, and to another node once, however many of them are there.
+    """
+    if not model.experts:
+        return 0.0 * plan.expert
+    sparse = (model.layers - model.dense_layers) / model.layers
+    near = expert_neighbours(plan, machine.per_node)
+    nodes = plan.expert / near
+    inside = model.active_experts * (near - 1) / plan.expert
+    outside = (nodes - 1) * (1 - (1 - 1 / nodes) ** model.active_experts)
+    # Of two ways each sends half of its tokens, out and back, forward and backward.
+    copy = 2 * expert_parallel_bytes(tokens, model.width, 2, 1) / plan.tensor
+    return sparse * copy * maximum(inside / machine.link, outside / machine.network)
+
+
+def memory_use(
+    model: Transformer,
+    sequence: int,
+    plan: Plan,
+    machine: Machine,
+    recipe: str = "16",
+    split: str = "tensor+sequence",
+) -> MemoryUse:
+    """The `MemoryUse` of a GPU under a plan: `lightspeed.memory.training_memory`, with experts
+    spread over ranks.
+
+    An expert has as many copies as the ranks of a stage hold sets of experts, and its states are
+    split over those only.
+    """
+    checked_for(model, plan)
+    use = training_memory(
+        model, machine.capacity, sequence // plan.context, plan.micro_size, plan.ranks, plan.tensor,
+        plan.pipeline, plan.chunks, plan.stage, recipe, split, plan.recompute,
+    )  # fmt: skip
+    states = {n: getattr(use, n) for n in ("weights", "gradients", "optimizer")}
+    if model.experts:
+        mine = model.spread_experts / plan.pipeline / plan.expert / plan.expert_tensor
+        rest = (model.parameters - model.spread_experts) / (plan.tensor * plan.pipeline)
+        common = training_state_bytes(rest, recipe, plan.ranks, plan.stage)
+        spread = training_state_bytes(mine, recipe, plan.expert_copies, plan.stage)
+        states = {n: getattr(common, n) + getattr(spread, n) for n in states}
+    # 1F1B has a micro-batch in flight for each stage, GPipe all of them.
+    more = where(plan.schedule == "gpipe", plan.micro_batches / plan.pipeline, 1)
+    activations = use.activations * more
+    waste = use.buffers / (use.total - use.buffers)
+    needed = sum(states.values()) + activations + use.logits
+    total = (1 + waste) * needed
+    return replace(use, **states, activations=activations, buffers=waste * needed, total=total)

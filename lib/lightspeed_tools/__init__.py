@@ -1,0 +1,1 @@
+"""Answers about your own machine, log and model, by the laws of the course."""

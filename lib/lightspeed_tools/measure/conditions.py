@@ -1,0 +1,382 @@
+"""How far to trust a measurement: what was going on in the machine before and while it ran.
+
+`before = snapshot()`, measure, then `checks(before, snapshot(), machine)`: a list of {"check",
+"state", "words", "remedy"}, with state "ok", "warn" or "unknown". The questions are those of
+isolate-check-environment (the sandbox of the programming olympiads), and those that a virtual
+machine and a container add.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import re
+import time
+from pathlib import Path
+
+from lightspeed_show import si
+from lightspeed_tools.measure.environment import cgroup_files, meminfo, read
+
+BUSY = 0.1  # of the usable cores, taken by others, disturbs
+STOLEN = 0.01  # of the time, taken by the hypervisor, disturbs
+COARSE = 1e-6  # s; a clock that ticks no finer disturbs short samples
+
+
+def snapshot(root="/"):
+    """Counters of the system at this moment: seconds, ticks and events since it started."""
+    root = Path(root)
+    stat = read(root, "proc/stat")
+    ticks = (
+        [int(n) for n in re.findall(r"\d+", stat.partition("\n")[0][4:])]
+        if stat.startswith("cpu ")
+        else []
+    )
+    moved = re.findall(r"^pswp(?:in|out) (\d+)$", read(root, "proc/vmstat"), re.M)
+    throttles = [
+        read(p.parent, p.name)
+        for p in (root / "sys/devices/system/cpu").glob(
+            "cpu[0-9]*/thermal_throttle/*_throttle_count"
+        )
+    ]
+    quota = [
+        re.search(r"^nr_throttled (\d+)$", text, re.M)
+        for _, text in cgroup_files(root, "cpu", "cpu.stat", "cpu.stat")
+    ]
+    ours = os.times()
+    return {
+        "at": time.monotonic(),
+        "load": _load(root),
+        "ticks": ticks,
+        "ours": sum(ours[:4]),  # children that have ended are in it
+        "swapped": sum(map(int, moved)) if moved else None,
+        "heat": sum(int(t) for t in throttles if t.isdigit()) if throttles else None,
+        "held": sum(int(q[1]) for q in quota if q) if any(quota) else None,
+    }
+
+
+def checks(before, after, machine, root="/"):
+    """Every check, in the order in which a reader should look at them."""
+    root = Path(root)
+    found = [
+        _load_check(before, machine),
+        _others(before, after, machine),
+        _steal(before, after, machine),
+        _frequency(root),
+        _turbo(root),
+        _heat(before, after),
+        _smt(root, machine),
+        _affinity(machine),
+        _quota(before, after, machine),
+        _swap(before, after),
+        _memory(root, machine),
+        _virtual(machine),
+        _battery(root),
+        timer(_tick(), machine.get("clock_source", "")),
+    ]
+    return [dict(zip(("check", "state", "words", "remedy"), row, strict=True)) for row in found]
+
+
+def trust(environment):
+    """One sentence on how far the conditions let a reader trust the result."""
+    warned = [c["check"] for c in environment if c["state"] == "warn"]
+    unseen = [c["check"] for c in environment if c["state"] == "unknown"]
+    first = (
+        f"{len(warned)} of {len(environment)} checks warn ({', '.join(warned)})"
+        if warned
+        else "no check warns"
+    )
+    return (
+        first[0].upper()
+        + first[1:]
+        + (f"; this system does not tell about {', '.join(unseen)}." if unseen else ".")
+    )
+
+
+def crowded(environment):
+    """A warning if more work than there are cores waited, or others took half of them: spread
+    does not show that. Else nothing.
+    """
+    said = {c["check"]: c["words"] for c in environment}
+    # a record keeps the words alone
+    load = re.search(r"load ([\d.]+) before the start, on (\d+) cores", said.get("load", ""))
+    taken = re.search(r"took ([\d.]+) of a core", said.get("other processes", ""))
+    found = [load[0]] if load and float(load[1]) > int(load[2]) else []
+    found += [taken.string] if load and taken and float(taken[1]) >= int(load[2]) / 2 else []
+    return (
+        f"The machine was busy with other work ({'; '.join(found)}): what repeats may still be"
+        " wrong, mostly too slow."
+        if found
+        else ""
+    )
+
+
+def why(environment):
+    """What may have made the spread of a quantity wide, in words, from the checks that warn."""
+    warned = [c["words"] for c in environment if c["state"] == "warn"]
+    return warned or ["no check found a cause; measure again, and a few times"]
+
+
+def _ok(name, words):
+    return name, "ok", words, ""
+
+
+def _unknown(name, words, remedy=""):
+    return name, "unknown", words, remedy
+
+
+def _load(root):
+    text = read(root, "proc/loadavg").split()
+    with contextlib.suppress(OSError, AttributeError):
+        return float(text[0]) if text else os.getloadavg()[0]
+    return None
+
+
+def _cores(machine):
+    return machine.get("usable_cores") or machine.get("cores") or 1
+
+
+def _load_check(before, machine):
+    load = before["load"]
+    if load is None:
+        return _unknown("load", "the load before the start is not to be seen")
+    words = f"load {load:.2f} before the start, on {_cores(machine)} cores"
+    if load > max(0.5, BUSY * _cores(machine)):
+        return "load", "warn", words, "Close what else is running, wait a minute, measure again."
+    return _ok("load", words)
+
+
+def _others(before, after, machine):
+    passed = _passed(before, after)
+    if not passed or after["at"] <= before["at"]:
+        return _unknown("other processes", "what others took is not to be seen")
+    # User, nice, system and interrupts: the time of guests is in that of users, and stolen time is
+    # no process'.
+    busy = (sum(passed[:3]) + sum(passed[5:7])) / os.sysconf("SC_CLK_TCK")
+    taken = max(0.0, (busy - (after["ours"] - before["ours"])) / (after["at"] - before["at"]))
+    words = f"other processes took {taken:.2f} of a core while measuring"
+    if taken > max(0.2, BUSY * _cores(machine)):
+        return "other processes", "warn", words, "Close what else is running and measure again."
+    return _ok("other processes", words)
+
+
+def _passed(before, after):
+    """Clock ticks between the two, by kind (user, nice, system, idle, iowait, irq, softirq,
+    steal, ...).
+    """
+    if len(before["ticks"]) < 8 or len(after["ticks"]) != len(before["ticks"]):
+        return []
+    return [late - early for early, late in zip(before["ticks"], after["ticks"], strict=True)]
+
+
+def _steal(before, after, machine):
+    passed = _passed(before, after)
+    if not passed or not sum(passed[:8]):
+        return _unknown("stolen time", "time that a hypervisor takes is not to be seen")
+    share = passed[7] / sum(passed[:8])
+    words = (
+        f"the hypervisor took {si(share, '%', 2)} of the time"
+        if share or machine.get("virtual")
+        else "no hypervisor took time"
+    )
+    if share > STOLEN:
+        return (
+            "stolen time",
+            "warn",
+            words,
+            (
+                "Neighbours are at work on the same hardware: measure at another hour, or on a"
+                " machine of your own."
+            ),
+        )
+    return _ok("stolen time", words)
+
+
+def _frequency(root):
+    governors = sorted(
+        {
+            read(p.parent, p.name)
+            for p in (root / "sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_governor")
+        }
+    )
+    if not governors:
+        return _unknown("frequency", "the clock's governor is not to be seen")
+    words = f"the clock's governor is {', '.join(governors)}"
+    if governors == ["performance"]:
+        return _ok("frequency", words)
+    return (
+        "frequency",
+        "warn",
+        words + ": the clock may not be at its full rate at the start of a sample",
+        "cpupower frequency-set -g performance, as root.",
+    )
+
+
+def _turbo(root):
+    off, boost = (
+        read(root, "sys/devices/system/cpu/intel_pstate/no_turbo"),
+        read(root, "sys/devices/system/cpu/cpufreq/boost"),
+    )
+    if not (off or boost):
+        return _unknown(
+            "turbo", "whether the clock rises when few cores are busy is not to be seen"
+        )
+    if off == "1" or (not off and boost == "0"):
+        return _ok("turbo", "turbo is off")
+    return (
+        "turbo",
+        "warn",
+        (
+            "turbo is on: the clock is higher while few cores are busy, so one core's rate does not"
+            " multiply"
+        ),
+        "Set it off for a measurement of scaling.",
+    )
+
+
+def _heat(before, after):
+    if before["heat"] is None or after["heat"] is None:
+        return _unknown("heat", "whether the processor throttled is not to be seen")
+    events = after["heat"] - before["heat"]
+    if events > 0:
+        return (
+            "heat",
+            "warn",
+            f"the processor throttled {events} times while measuring",
+            "Let it cool, give it air, measure again.",
+        )
+    return _ok("heat", "the processor did not throttle")
+
+
+def _smt(root, machine):
+    active = read(root, "sys/devices/system/cpu/smt/active")
+    threads = machine.get("threads_per_core")
+    if active == "1" or (threads or 1) > 1:
+        return (
+            "SMT",
+            "warn",
+            (
+                f"{threads or 'several'} logical cores share a physical one: do not expect a"
+                " speedup beyond the physical cores"
+            ),
+            "Pin to one logical core each, or count physical cores.",
+        )
+    if machine.get("virtual"):
+        return _unknown(
+            "SMT", "the virtual machine shows one thread a core, which need not be so below it"
+        )
+    return (
+        _ok("SMT", "each logical core is a physical one")
+        if threads or active
+        else _unknown("SMT", "whether cores are shared is not to be seen")
+    )
+
+
+def _affinity(machine):
+    cores, usable = machine.get("cores"), machine.get("usable_cores")
+    if not (cores and usable):
+        return _unknown("affinity", "which cores this process may use is not to be seen")
+    if usable < cores:
+        return (
+            "affinity",
+            "warn",
+            f"this process may use {usable} of {cores} cores",
+            "Start it without taskset, or ask for more cores.",
+        )
+    return _ok("affinity", f"this process may use all {cores} cores")
+
+
+def _quota(before, after, machine):
+    quota, held = machine.get("core_quota"), (after["held"] or 0) - (before["held"] or 0)
+    if quota is None:
+        return _ok("quota", "no container limits the processor time")
+    words = f"a container limits this process to {quota:g} cores' time" + (
+        f", and stopped it {held} times while measuring" if held > 0 else ""
+    )
+    if held > 0 or quota < _cores(machine):
+        return (
+            "quota",
+            "warn",
+            words,
+            "Raise the limit of the container, or measure with as many threads as it allows.",
+        )
+    return _ok("quota", words)
+
+
+def _swap(before, after):
+    if before["swapped"] is None or after["swapped"] is None:
+        return _unknown("swap", "whether pages went to disk is not to be seen")
+    pages = after["swapped"] - before["swapped"]
+    if pages > 0:
+        return (
+            "swap",
+            "warn",
+            f"{pages} pages went to or came from the disk while measuring",
+            "Free memory and measure again.",
+        )
+    return _ok("swap", "no page went to the disk")
+
+
+def _memory(root, machine):
+    free, total = meminfo(read(root, "proc/meminfo")).get("MemAvailable"), machine.get("memory")
+    if not (free and total):
+        return _unknown("memory", "how much memory is free is not to be seen")
+    free = min(free, machine.get("memory_limit") or free)
+    words = f"{free / 2**30:.1f} GiB of {total / 2**30:.1f} GiB of memory are free"
+    if free < 2**30:
+        return "memory", "warn", words, "Free memory: large working sets are left out or swapped."
+    return _ok("memory", words)
+
+
+def _virtual(machine):
+    kind = machine.get("virtual")
+    if kind:
+        return (
+            "virtual machine",
+            "warn",
+            (
+                f"runs in {kind}: caches, cores and sockets may not be as advertised, and"
+                " neighbours are not to be seen"
+            ),
+            "Take several records, at several hours.",
+        )
+    return _ok("virtual machine", "nothing shows a virtual machine")
+
+
+def _battery(root):
+    supplies = root / "sys/class/power_supply"
+    if not supplies.is_dir():
+        return _unknown("battery", "whether it runs on a battery is not to be seen")
+    states = [
+        read(p, "status")
+        for p in supplies.iterdir()
+        if read(p, "type") == "Battery" and read(p, "scope") != "Device"
+    ]
+    if "Discharging" in states:
+        return "battery", "warn", "runs on its battery: the clock may be held down", "Plug it in."
+    return _ok("battery", "on mains power" if states else "no battery")
+
+
+def timer(tick, source=""):
+    """The check of a clock that ticks every `tick` seconds."""
+    words = f"the clock ticks every {si(tick, 's', 2)}" + (f" ({source})" if source else "")
+    if tick > COARSE or source in ("hpet", "acpi_pm", "jiffies"):
+        return (
+            "timer",
+            "warn",
+            words,
+            (
+                "Only long samples mean something here; ask for the tsc clock source if the"
+                " hardware has it."
+            ),
+        )
+    return _ok("timer", words)
+
+
+def _tick(reads=2000):
+    """The smallest step that the clock was seen to take, seconds: resolution and the cost of
+    reading it.
+    """
+    times = [time.perf_counter() for _ in range(reads)]
+    steps = [b - a for a, b in itertools.pairwise(times) if b > a]
+    return min(steps, default=time.get_clock_info("perf_counter").resolution)

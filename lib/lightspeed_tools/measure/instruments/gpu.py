@@ -1,0 +1,225 @@
+"""A GPU through PyTorch: bandwidth of its memory, matrix products by type and shape, and what a
+launch costs.
+
+The authors could not run this: their machines have no GPU. It is short for that reason, and its
+pure parts are tested. Compared with the dense peaks of the catalog's entry for the device, where
+there is one.
+"""
+
+from __future__ import annotations
+
+import re
+
+from lightspeed.catalog import entries
+from lightspeed_tools.measure.instruments.timing import Missing, Quantity, Unavailable, seconds_of
+
+GIB = 2**30
+SHAPES = {
+    True: ((4096, 4096, 4096),),
+    False: (
+        (4096, 4096, 4096),
+        (8192, 8192, 8192),
+        (1, 8192, 8192),
+        (64, 8192, 8192),
+        (512, 8192, 8192),
+    ),
+}
+# Catalog name of a peak -> PyTorch's type; tf32 is fp32 with the products rounded.
+TYPES = {
+    "bf16": "bfloat16",
+    "fp16": "float16",
+    "tf32": "float32",
+    "fp32": "float32",
+    "fp8": "float8_e4m3fn",
+    "int8": "int8",
+}
+# Words of a device's name that decide which entry it is; the first line whose words are all there
+# wins.
+DEVICES = (
+    (("GB200",), "gb200"),
+    (("B200",), "b200"),
+    (("H200",), "h200_sxm"),
+    (("H100", "PCIe"), "h100_pcie"),
+    (("H100", "NVL"), None),
+    (("H100",), "h100_sxm"),
+    (("A100", "PCIE"), None),
+    (("A100", "80GB"), "a100_80gb"),
+    (("A100", "40GB"), "a100_40gb"),
+    (("V100", "SXM"), "v100_sxm"),
+    (("MI355X",), "mi355x"),
+    (("MI300X",), "mi300x"),
+)
+
+
+def catalog_key(name):
+    """The catalog's key for what `torch.cuda.get_device_name` says, or None: no entry is better
+    than a like one.
+
+    >>> catalog_key("NVIDIA A100-SXM4-80GB"), catalog_key("NVIDIA H100 PCIe")
+    ('a100_80gb', 'h100_pcie')
+    >>> catalog_key("NVIDIA GeForce RTX 4090") is None
+    True
+    """
+    words = re.sub(r"[^A-Z0-9]+", " ", name.upper())
+    found = next(
+        (
+            key
+            for wanted, key in DEVICES
+            if all(re.search(rf"\b{w.upper()}", words) for w in wanted)
+        ),
+        None,
+    )
+    return found if found in entries("accelerators") else None
+
+
+def peaks(name):
+    """{quantity's what: dense peak or bandwidth in SI} of the catalog's entry for a device name;
+    empty if there is none.
+    """
+    key = catalog_key(name)
+    if key is None:
+        return {}
+    entry = entries("accelerators")[key]
+    found = {
+        what: getattr(entry, field, None)
+        for what, field in {
+            **{t: t for t in TYPES},
+            "fp32": "fp32_vector",
+            "bandwidth": "hbm_bandwidth",
+        }.items()
+    }
+    return {what: float(value) for what, value in found.items() if value is not None}
+
+
+def share(quantity, name):
+    """What a quantity reached of its dense peak on the device of this name; None without an
+    entry or a peak.
+    """
+    what = "bandwidth" if quantity.key.endswith("bandwidth") else quantity.parameters.get("dtype")
+    peak = peaks(name).get(what)
+    return quantity.value / peak if peak else None
+
+
+def measure(quick=True, report=None):
+    """Quantities of the first CUDA device. Raises Unavailable without PyTorch or without a GPU
+    that it can use.
+    """
+    try:
+        import torch
+    except ImportError as error:
+        raise Unavailable(
+            "PyTorch is not installed, so a GPU cannot be measured.",
+            "pip install torch, if this machine has a GPU; all else works without.",
+        ) from error
+    if not torch.cuda.is_available():
+        raise Unavailable(
+            "PyTorch sees no GPU.",
+            "Nothing to do if there is none; else install the PyTorch that fits your driver.",
+        )
+    name = torch.cuda.get_device_name(0)
+    if report:
+        report(f"{name}; catalog: {catalog_key(name) or 'no entry'}")
+    found = [*_memory(torch, name), *_launches(torch, name)]
+    for dtype in TYPES:
+        for shape in SHAPES[quick]:
+            try:
+                found.append(_product(torch, dtype, shape, name))
+            # a type that this device or PyTorch lacks
+            except (RuntimeError, ValueError, AttributeError) as error:
+                found.append(
+                    Missing(
+                        f"gpu.gemm.{dtype}",
+                        f"not on this device: {str(error).splitlines()[0][:120]}",
+                    )
+                )
+                break
+        torch.cuda.empty_cache()
+    return found
+
+
+def _seconds(torch, call, repeat=15, least=0.02):
+    """Seconds of a call on the GPU, by events around so many calls that a sample lasts at least
+    `least`.
+    """
+    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+
+    def batch(loops):
+        start.record()
+        for _ in range(loops):
+            call()
+        end.record()
+        end.synchronize()
+        return start.elapsed_time(end) * 1e-3  # elapsed_time is in ms
+
+    batch(3)
+    loops = max(1, min(10_000, round(least / max(batch(3) / 3, 1e-7))))
+    return [batch(loops) / loops for _ in range(repeat)]
+
+
+def _memory(torch, name):
+    """Copy and triad: every byte read and every byte written counts once."""
+    free, _ = torch.cuda.mem_get_info()
+    count = min(GIB, free // 8) // 4  # far larger than any L2
+    a, b, c = (torch.ones(count, device="cuda") for _ in range(3))
+    for key, call, arrays in (
+        ("copy", lambda: a.copy_(b), 2),
+        ("triad", lambda: torch.add(b, c, alpha=3.0, out=a), 3),
+    ):
+        rates = [arrays * 4 * count / t for t in _seconds(torch, call)]
+        yield Quantity(
+            f"gpu.{key}_bandwidth", "byte/s", tuple(rates), {"device": name, "size": 4 * count}
+        )
+
+
+def _launches(torch, name):
+    """An add of one element: the gap between launches on the GPU's clock, and how long the host
+    waits for one.
+    """
+    x = torch.zeros(1, device="cuda")
+
+    def there_and_back():
+        x.add_(1)
+        torch.cuda.synchronize()
+
+    yield Quantity(
+        "gpu.launch",
+        "s",
+        tuple(_seconds(torch, lambda: x.add_(1))),
+        {"device": name},
+        better="lower",
+    )
+    yield Quantity(
+        "gpu.launch_host", "s", tuple(seconds_of(there_and_back)), {"device": name}, better="lower"
+    )
+
+
+def _product(torch, dtype, shape, name):
+    m, k, n = shape
+    kind = getattr(torch, TYPES[dtype])
+    if dtype == "int8":
+        a, b = (torch.randint(-8, 8, s, dtype=kind, device="cuda") for s in ((m, k), (k, n)))
+        call = lambda: torch._int_mm(a, b)  # noqa: E731
+    elif dtype == "fp8":
+        # columns first, as cuBLAS wants it
+        a, b = (
+            torch.randn(m, k, device="cuda").to(kind),
+            torch.randn(n, k, device="cuda").to(kind).t(),
+        )
+        one = torch.ones((), device="cuda")
+        call = lambda: torch._scaled_mm(a, b, scale_a=one, scale_b=one, out_dtype=torch.bfloat16)  # noqa: E731
+    else:
+        a, b = (torch.randn(s, device="cuda").to(kind) for s in ((m, k), (k, n)))
+        call = lambda: a @ b  # noqa: E731
+    before = torch.backends.cuda.matmul.allow_tf32
+    torch.backends.cuda.matmul.allow_tf32 = dtype == "tf32"
+    try:
+        rates = [2 * m * k * n / t for t in _seconds(torch, call)]
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = before
+    return Quantity(
+        "gpu.gemm",
+        "FLOP/s",
+        tuple(rates),
+        {"device": name, "dtype": dtype, "m": m, "k": k, "n": n},
+        counted={"flops": 2 * m * k * n},
+    )

@@ -1,0 +1,247 @@
+"""The loops that the other parts time: compiled where numba is installed, numpy's where it is not.
+
+`load()` returns one or the other with the same names, and `.compiled` says which. numpy has no
+pointer chase (its loops are not in Python's reach one load at a time) and makes several passes
+where a compiled loop makes one; so `PASSES` gives the arrays that each kernel reads or writes per
+element, by count, for both.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+
+from lightspeed_tools.measure.environment import importable, usable_cores
+from lightspeed_tools.measure.instruments.timing import Unavailable, seconds_of
+
+# bytes that memory delivers at once on x86 and most ARM servers; Apple's cores take two of them
+LINE = 64
+WITHOUT_NUMBA = (
+    "numba is not installed, so there are no compiled loops: no pointer chase, and some kernels"
+    " make more passes."
+)
+CALL = 0.002  # s that a call takes at least: starting the threads takes some tens of microseconds
+INSTALL = "Install it with: pip install '.[measure]'"
+
+# Arrays read or written per element: (compiled, numpy). What the hardware moves beyond that is not
+# counted.
+PASSES = {
+    "copy": (2, 2),
+    "read": (1, 1),
+    "triad": (3, 5),
+    "dot": (2, 2),
+    "axpy": (3, None),
+    "relu": (2, 2),
+    "fused": (2, None),
+    "unfused": (6, 6),
+}
+VECTORS = {
+    "copy": 2,
+    "read": 1,
+    "triad": 3,
+    "dot": 2,
+    "axpy": 2,
+    "relu": 2,
+    "fused": 2,
+    "unfused": 2,
+}
+# Scalars that a kernel takes after its vectors. They keep values of one finite, however often a
+# kernel is repeated.
+SCALARS = {"triad": (0.5,), "axpy": (1e-9,), "fused": (0.5, 0.25), "unfused": (0.5, 0.25)}
+FLOPS = {"copy": 0, "read": 1, "triad": 2, "dot": 2, "axpy": 2, "relu": 1, "fused": 3, "unfused": 3}
+
+
+@functools.cache
+def load():
+    """The compiled kernels, or numpy's with `.why` saying what they cannot see.
+
+    numba keeps what it compiled in the user's cache folder, or nowhere where that cannot be
+    written.
+    """
+    numba = importable("numba")
+    if not numba:
+        return _with_numpy()
+    if not numba.config.CACHE_DIR:
+        numba.config.CACHE_DIR = _cache_folder()
+    from lightspeed_tools.measure.instruments import compiled
+
+    names = {name: getattr(compiled, name) for name in ("chase", *PASSES)}
+    return SimpleNamespace(compiled=True, library="numba", why="", **names)
+
+
+def bytes_moved(kernel, elements, element_bytes):
+    """Bytes that a kernel reads and writes, by count, for vectors of so many elements; None if
+    it cannot run here.
+    """
+    passes = PASSES[kernel][0 if load().compiled else 1]
+    return None if passes is None else passes * elements * element_bytes
+
+
+def one_cycle(lines, rng):
+    """A random single cycle over `lines` cache lines: following[i] is where to go from element i.
+
+    Every line is met once before the first is met again, in an order that no prefetcher guesses.
+    Elements other than the first of each line are not used. Shape (lines * LINE / 8,), int64.
+    """
+    stride = LINE // 8
+    order = rng.permutation(lines)
+    following = np.zeros(lines * stride, np.int64)
+    following[order * stride] = np.roll(order, -1) * stride
+    return following
+
+
+class Team:
+    """`count` threads that each keep their own part of every vector, which they were the first to
+    write.
+
+    Threads that keep their part also keep it near: a machine with several memories places a page
+    where it is first written. The kernels release the interpreter lock, so the threads do run at
+    once.
+    """
+
+    def __init__(self, count):
+        self.count = count
+        self._threads = [ThreadPoolExecutor(1) for _ in range(count)]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *failure):
+        for thread in self._threads:
+            thread.shutdown()
+
+    def vectors(self, number, length, dtype):
+        """`number` vectors of about `length` elements in all: for each thread, a list of its
+        parts of them.
+        """
+        share = max(1, length // self.count)
+        return self._each(
+            [lambda: [_aligned_ones(share, dtype) for _ in range(number)]] * self.count
+        )
+
+    def run(self, kernel, parts, *rest):
+        """Run `kernel(*part, *rest)` on all parts at once; a list of what each thread returned."""
+        return self._each([functools.partial(kernel, *part, *rest) for part in parts])
+
+    def _each(self, calls):
+        waiting = [thread.submit(call) for thread, call in zip(self._threads, calls, strict=True)]
+        return [w.result() for w in waiting]
+
+
+def samples(name, threads, size, dtype, repeat):
+    """Time a kernel over vectors that take `size` bytes in all: (seconds per pass, bytes and FLOPs
+    of a pass by count).
+
+    Over short vectors a call makes many passes, so that the way into the kernel is lost in them.
+    Raises Unavailable for a kernel that needs numba where there is none.
+    """
+    kernel = getattr(load(), name)
+    if kernel is None:
+        raise Unavailable(WITHOUT_NUMBA, INSTALL)
+    scalars = [np.dtype(dtype).type(v) for v in SCALARS.get(name, ())]
+    width = np.dtype(dtype).itemsize
+    with Team(threads) as team:
+        parts = team.vectors(VECTORS[name], size // width // VECTORS[name], dtype)
+        elements = sum(part[0].size for part in parts)
+        passes = _passes(lambda passes: team.run(kernel, parts, *scalars, passes))
+        taken = seconds_of(
+            lambda: team.run(kernel, parts, *scalars, passes), repeat, warmup=1, least=0
+        )
+    counted = {"flops": FLOPS[name] * elements, "bytes": bytes_moved(name, elements, width)}
+    return [t / passes for t in taken], counted
+
+
+def _passes(run):
+    """How many passes make a call of `run(passes)` last as long as CALL."""
+
+    def seconds(passes):
+        start = time.perf_counter()
+        run(passes)
+        return time.perf_counter() - start
+
+    run(1)  # compiles it, if need be
+    passes = 1
+    # The best of three: a call that another program interrupted says nothing of how long it takes.
+    while (taken := min(seconds(passes) for _ in range(3))) < CALL:
+        passes = max(2 * passes, math.ceil(1.2 * passes * CALL / max(taken, 1e-6)))
+    return passes
+
+
+def thread_counts():
+    """1, 2, 4 ... up to the cores that this process may use, and all of them."""
+    most = usable_cores()
+    return sorted({2**p for p in range(most.bit_length()) if 2**p <= most} | {most})
+
+
+def _aligned_ones(length, dtype):
+    """A vector of ones that begins at a cache line, as loads across two lines take twice the
+    time.
+    """
+    size = np.dtype(dtype).itemsize
+    room = np.empty(length * size + LINE, np.uint8)
+    begin = -room.ctypes.data % LINE
+    vector = room[begin : begin + length * size].view(dtype)
+    vector[:] = 1
+    return vector
+
+
+def _cache_folder():
+    """Where compiled code may be kept, or "" where nothing can be written."""
+    import platformdirs
+
+    folder = Path(platformdirs.user_cache_dir("speed-of-light", appauthor=False)) / "numba"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError:
+        return ""
+    return str(folder)
+
+
+def _with_numpy():
+    """The same kernels in numpy, which makes another pass for every operator."""
+
+    def triad(a, b, c, s):
+        np.multiply(c, s, out=a)
+        np.add(a, b, out=a)
+
+    def unfused(x, y, s, shift):
+        np.multiply(x, s, out=y)
+        np.add(y, shift, out=y)
+        np.maximum(y, 0, out=y)
+
+    once = {
+        "copy": lambda a, b: np.copyto(a, b),
+        "read": lambda a: a.sum(),
+        "triad": triad,
+        "dot": np.dot,
+        "relu": lambda x, y: np.maximum(x, 0, out=y),
+        "unfused": unfused,
+    }
+    names = {name: _repeated(function) for name, function in once.items()}
+    return SimpleNamespace(
+        compiled=False,
+        library="numpy",
+        why=WITHOUT_NUMBA,
+        chase=None,
+        axpy=None,
+        fused=None,
+        **names,
+    )
+
+
+def _repeated(once):
+    def kernel(*arguments):
+        *given, repeat = arguments
+        for _ in range(repeat):
+            result = once(*given)
+        return result
+
+    return kernel

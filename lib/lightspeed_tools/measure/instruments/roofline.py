@@ -1,0 +1,379 @@
+"""This machine's own roofline, and real kernels under it. Chapter 2.
+
+The roofs are rates that something here reached: the best matrix product of each type, and at each
+working-set size the best of four loops that move bytes. FLOPs and bytes are counted by the laws,
+never by the hardware's counters.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+
+import numpy as np
+
+from lightspeed import roofline as law
+from lightspeed_tools.measure.environment import importable, usable_cores
+from lightspeed_tools.measure.instruments import blas, kernels, latency_levels, memory_and_io
+from lightspeed_tools.measure.instruments.timing import Missing, Quantity, Unavailable, seconds_of
+from lightspeed_tools.measure.reached import roof
+from lightspeed_tools.measure.records import record, trust
+
+# loops whose best rate is the bandwidth; axpy updates a vector in place
+MOVERS = ("read", "copy", "triad", "axpy")
+LOOPS = ("dot", "axpy", "relu", "fused", "unfused")
+# levels of memory nearer to each other than by this factor are drawn as one slope, that of the
+# larger
+APART = 1.6
+WIDTH = {"fp64": 8, "fp32": 4, "bf16": 2, "int8": 1}
+NUMPY = {"fp64": np.float64, "fp32": np.float32}
+NOISY = "cross"  # the mark of what does not repeat, in every figure of measurements
+NAMES = {
+    "dot": "dot product",
+    "axpy": "axpy",
+    "relu": "ReLU",
+    "fused": "fused chain",
+    "unfused": "the chain in three passes",
+    "gemv": "matrix times vector",
+}
+LOOKS = dict(
+    zip(
+        NAMES.values(),
+        (
+            ("green", "diamond"),
+            ("black", "circle"),
+            ("purple", "square"),
+            ("amber", "star"),
+            ("sky", "triangle"),
+            ("grey", "square"),
+        ),
+        strict=True,
+    )
+)
+
+
+def measure(quick=True, report=None):
+    """Peaks, bandwidths and kernels of this machine: a list of `Quantity` and `Missing`.
+
+    `roofline.gemm` and `roofline.kernel` in FLOP/s (OP/s for int8), with FLOPs and bytes of a call
+    in `counted`; `roofline.bandwidth` in byte/s over the working set `size` (bytes, of all threads
+    together).
+    """
+    say, found = report or (lambda text: None), []
+    for name, part in (
+        ("matrix products by type and size", gemms),
+        ("matrix products in torch", torch_gemms),
+        ("bandwidth over the working set", bandwidths),
+        ("kernels", loops),
+    ):
+        say(name)
+        try:
+            found += part(quick)
+        except Unavailable as reason:
+            found.append(Missing("roofline.gemm", reason.why, reason.remedy))
+    return found
+
+
+def gemms(quick=True):
+    """Square products in numpy, in fp32 and fp64, on all cores; and one of them on one."""
+    found, most = [], usable_cores()
+    for dtype in NUMPY:
+        for n in (
+            (64, 128, 256, 512, 1024, 2048) if quick else (64, 128, 256, 512, 1024, 2048, 4096)
+        ):
+            found.append(gemm(dtype, n, quick=quick))
+            # s; the next takes eight times as long
+            if found[-1].counted["flops"] / found[-1].value > (0.2 if quick else 1.0):
+                break
+        if most > 1:
+            try:
+                found.append(gemm(dtype, min(n, 1024), threads=1, quick=quick))
+            except Unavailable as reason:
+                found.append(
+                    Missing("roofline.gemm", f"On one thread: {reason.why}", reason.remedy)
+                )
+    return found
+
+
+def gemm(dtype, n, threads=None, quick=True):
+    """A product of two n by n matrices in numpy, on so many threads (all that BLAS uses, if
+    None).
+    """
+    x, y = np.random.default_rng(0).random((2, n, n)).astype(NUMPY[dtype])
+    out = np.empty_like(x)
+    with blas.threads(threads) if threads else contextlib.nullcontext():
+        return _gemm(
+            lambda: np.matmul(x, y, out=out), dtype, n, threads or usable_cores(), "numpy", quick
+        )
+
+
+def torch_gemms(quick=True):
+    """Square products in torch, if it is installed: fp32 to compare with, bf16, and int8 into
+    int32.
+    """
+    torch = importable("torch")
+    if not torch:
+        raise Unavailable(
+            "torch is not installed, so there are no products in bf16 and int8.",
+            "Install it with: pip install torch",
+        )
+    found, n = [], 1024 if quick else 2048
+    for dtype, kind in (("fp32", torch.float32), ("bf16", torch.bfloat16)):
+        x = torch.ones(n, n, dtype=kind)
+        found.append(_gemm(lambda x=x: x @ x, dtype, n, torch.get_num_threads(), "torch", quick))
+    x = torch.ones(n, n, dtype=torch.int8)
+    columns = x.t().contiguous().t()
+    try:
+        found.append(
+            _gemm(
+                lambda: torch._int_mm(x, columns),
+                "int8",
+                n,
+                torch.get_num_threads(),
+                "torch",
+                quick,
+            )
+        )
+    except (AttributeError, RuntimeError) as error:
+        found.append(
+            Missing(
+                "roofline.gemm", f"int8: this torch has no such product ({type(error).__name__})."
+            )
+        )
+    return found
+
+
+def _gemm(product, dtype, n, threads, library, quick):
+    width = WIDTH[dtype]
+    size = law.matmul_bytes(n, n, n, width, width, 4 if dtype == "int8" else width)
+    seconds = seconds_of(product, 7 if quick else 15, least=0.002)
+    return _rate(
+        "roofline.gemm",
+        seconds,
+        law.matmul_flops(n, n, n),
+        size,
+        {"dtype": dtype, "n": n, "threads": threads, "library": library},
+    )
+
+
+def bandwidths(quick=True):
+    """For each working set the rates of all MOVERS, on all cores, in fp64."""
+    threads = usable_cores()
+    smallest = 4096 * threads
+    found = []
+    for size in latency_levels.sizes(max(64 * smallest, _far(quick)), smallest):
+        for name in MOVERS:
+            if getattr(kernels.load(), name) is None:
+                continue
+            seconds, counted = kernels.samples(name, threads, size, np.float64, 9 if quick else 21)
+            rates = [counted["bytes"] / t for t in seconds]
+            found.append(
+                Quantity(
+                    "roofline.bandwidth",
+                    "byte/s",
+                    rates,
+                    {"kernel": name, "size": size, "threads": threads},
+                )
+            )
+    return found
+
+
+def loops(quick=True):
+    """Kernels over fp32 vectors far larger than any cache, and a matrix times a vector, on all
+    cores.
+    """
+    threads, size, found = usable_cores(), _far(quick), []
+    for name in LOOPS:
+        if getattr(kernels.load(), name) is None:
+            found.append(
+                Missing(
+                    "roofline.kernel", f"{NAMES[name]}: {kernels.WITHOUT_NUMBA}", kernels.INSTALL
+                )
+            )
+            continue
+        seconds, counted = kernels.samples(name, threads, size, np.float32, 15 if quick else 31)
+        found.append(
+            _rate(
+                "roofline.kernel",
+                seconds,
+                counted["flops"],
+                counted["bytes"],
+                {
+                    "kernel": name,
+                    "dtype": "fp32",
+                    "threads": threads,
+                    "library": kernels.load().library,
+                },
+            )
+        )
+    n = int((size / 4) ** 0.5)
+    matrix, vector, out = (
+        np.ones((n, n), np.float32),
+        np.ones(n, np.float32),
+        np.empty(n, np.float32),
+    )
+    seconds = seconds_of(
+        lambda: np.matmul(matrix, vector, out=out), 15 if quick else 31, least=0.002
+    )
+    return [
+        *found,
+        _rate(
+            "roofline.kernel",
+            seconds,
+            law.matmul_flops(1, n, n),
+            law.matmul_bytes(1, n, n, 4, 4, 4),
+            {"kernel": "gemv", "dtype": "fp32", "n": n, "threads": threads, "library": "numpy"},
+        ),
+    ]
+
+
+def _rate(key, seconds, flops, size, parameters):
+    unit = "OP/s" if parameters["dtype"] == "int8" else "FLOP/s"
+    return Quantity(
+        key, unit, [flops / t for t in seconds], parameters, counted={"flops": flops, "bytes": size}
+    )
+
+
+def _far(quick):
+    """Bytes of vectors that no cache holds, as long as the free memory allows."""
+    return 2 * memory_and_io.far_size(quick)
+
+
+# ---------------------------------------------------------------- conclusions
+
+
+@dataclass(frozen=True)
+class Point:
+    """A kernel: intensity (FLOP/byte), rate and the roof above it (FLOP/s), and whether its
+    spread and its neighbours allow a conclusion.
+    """
+
+    name: str
+    intensity: float
+    rate: float
+    roof: float
+    trusted: bool
+
+    @property
+    def share(self):
+        return self.rate / self.roof
+
+
+def emulated(shown):
+    """Types whose products in torch are slower than torch's own in fp32: the machine computes
+    them by other means.
+    """
+    torch = {
+        q.parameters["dtype"]: q.value
+        for q in record.all_of(shown, "roofline.gemm", library="torch")
+    }
+    return [dtype for dtype in torch if WIDTH[dtype] < 4 and torch[dtype] < torch["fp32"]]
+
+
+def points(shown):
+    """The fp32 kernels and products of a record as `Point`s under its own roof, lowest intensity
+    first.
+    """
+    machine = roof(shown)
+    measured = [(NAMES[q.parameters["kernel"]], q) for q in record.all_of(shown, "roofline.kernel")]
+    most = max(
+        (q.parameters["threads"] for q in record.all_of(shown, "roofline.gemm", library="numpy")),
+        default=1,
+    )
+    measured += [
+        (f"matmul, n = {q.parameters['n']}", q)
+        for q in record.all_of(shown, "roofline.gemm", library="numpy", dtype="fp32", threads=most)
+    ]
+    found, doubted = [], trust.doubts([q for _, q in measured])
+    for name, q in measured:
+        intensity = law.arithmetic_intensity(q.counted["flops"], q.counted["bytes"])
+        found.append(
+            Point(
+                name,
+                intensity,
+                q.value,
+                law.attainable(intensity, machine.peaks["fp32"], machine.memory),
+                q.trusted and q.label not in doubted,
+            )
+        )
+    return sorted(found, key=lambda p: p.intensity)
+
+
+def machine_chart(shown, title=""):
+    """The roofline of a record as a chart: every level's slope, the roofs of fp32 and fp64, and
+    the kernels as measured.
+    """
+    from lightspeed_show import Line, Points, roof_chart, si
+
+    machine, kernels_seen = roof(shown), points(shown)
+    peak = machine.peaks["fp32"]
+    low, high = 0.02, 3000
+    marks = [
+        Line(
+            (machine.peaks[d] / machine.memory, high),
+            (machine.peaks[d],) * 2,
+            f"{d}, {si(machine.peaks[d], 'FLOP/s')}",
+            "grey",
+            dash=True,
+            label_at="above",
+        )
+        for d in machine.peaks
+        if d in ("fp64", "bf16")
+    ]
+    # Main memory is the roof above vectors that fit nowhere else; the caches are slopes beside it.
+    *near, (name, memory) = machine.bandwidths.items()
+    apart, below = [], memory
+    for level, bandwidth in reversed(near):
+        # else neither the slopes nor their labels could be told apart
+        if bandwidth > APART * below:
+            apart.append((level, bandwidth))
+            below = bandwidth
+    for (level, bandwidth), color in zip(apart, ("purple", "amber", "grey", "sky"), strict=False):
+        ends = (low, peak / bandwidth, peak / memory)
+        marks.append(
+            Line(
+                ends,
+                (low * bandwidth, peak, peak),
+                f"{level}, {si(bandwidth, 'byte/s')}",
+                color,
+                dash=True,
+                label_at="along",
+            )
+        )
+    products = [p for p in kernels_seen if p.name.startswith("matmul, ")]
+    loops = [p for p in kernels_seen if p not in products]
+    marks += [
+        Points(
+            [p.intensity],
+            [p.rate],
+            p.name if p.trusted else f"{p.name}, too noisy",
+            color=LOOKS[p.name][0],
+            marker=LOOKS[p.name][1] if p.trusted else NOISY,
+        )
+        for p in loops
+    ]
+    steady, noisy = ([p for p in products if p.trusted is kind] for kind in (True, False))
+    for kind, words, marker in ((steady, "", "circle"), (noisy, ", too noisy", NOISY)):
+        if kind:
+            names = kind[0].name + (
+                f" to {kind[-1].name.rpartition(' ')[2]}" if len(kind) > 1 else ""
+            )
+            marks.append(
+                Points(
+                    [p.intensity for p in kind],
+                    [p.rate for p in kind],
+                    names + words,
+                    color="orange",
+                    marker=marker,
+                )
+            )
+    top = max([*machine.peaks.values(), *(p.rate for p in kernels_seen)]) * 3
+    return roof_chart(
+        peak,
+        {name: memory},
+        x=(low, high),
+        y=(min(p.rate for p in kernels_seen) / 4, top),
+        peak_name="fp32",
+        marks=marks,
+        title=title,
+    )

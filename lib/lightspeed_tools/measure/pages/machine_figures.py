@@ -1,0 +1,257 @@
+"""What chapters 1, 2 and 5 show of a record: each function shows one table or figure, or says in
+words what is lacking.
+
+They are deterministic in the record: a shipped one gives the same page everywhere.
+"""
+
+from __future__ import annotations
+
+import math
+
+from lightspeed import roofline as law
+from lightspeed.catalog import accelerator
+from lightspeed_show import figure, si, table
+from lightspeed_tools.measure.instruments import latency_levels, precision, roofline
+from lightspeed_tools.measure.instruments.timing import Unavailable
+from lightspeed_tools.measure.pages.charts import ladder_chart
+from lightspeed_tools.measure.pages.record_tables import about, spread
+from lightspeed_tools.measure.records.record import NotMeasured, all_of, find, missing
+
+COMPARED = "ryzen_9_7950x"  # the CPU of the catalog: a desktop's
+NOISY = "too noisy to say"
+
+
+def ladder_figure(record):
+    """The latency ladder of a record, with the levels that its data show and the caches that are
+    advertised.
+    """
+    try:
+        chart = ladder_chart(record)
+    except NotMeasured:
+        return _lacking(record, "host.latency")
+    figure(
+        chart,
+        caption=(
+            "Time of one load after another over the size of what they are spread over. Bars:"
+            f" levels that the data show. {about(record)}"
+        ),
+        alt=(
+            "Latency over working-set size, both logarithmic: flat stretches, and climbs between"
+            " them; the advertised cache sizes are vertical lines."
+        ),
+    )
+
+
+def ladder_findings(record):
+    """Say what the ladder shows, cache by cache."""
+    print("\n".join(latency_levels.conclude(record)))
+
+
+def in_flight(record, size, line=64):
+    """How many cache lines one core has on their way at once, by Little's law: bandwidth times
+    latency over the line.
+
+    From the triad on one thread and the latency in a working set of `size` bytes. Raises
+    NotMeasured. Larger sets would count time for translating addresses, too, which a triad, going
+    straight on, does not spend.
+    """
+    return (
+        find(record, "host.triad_bandwidth", threads=1).value
+        * find(record, "host.latency", size=size).value
+        / line
+    )
+
+
+def roofline_figure(record):
+    """The machine's own roofline, with the kernels as measured."""
+    try:
+        chart = roofline.machine_chart(record, record["name"])
+    except (KeyError, ValueError, Unavailable):
+        return _lacking(record, "roofline")
+    figure(
+        chart,
+        caption=(
+            "Flat roofs: the fastest matrix products that repeat within 10 %. Slopes: the fastest"
+            f" loops over memory; of two levels closer than a factor of {roofline.APART:g} the"
+            " larger is drawn. Dots: kernels, at the intensity that is counted and the rate that"
+            " was measured. Crosses do not repeat and prove nothing, not even a roof."
+            f" {about(record)}"
+        ),
+        alt=(
+            "A roofline on logarithmic axes. Slopes, one for each level of memory, meet flat roofs;"
+            " each kernel is a dot."
+        ),
+    )
+
+
+def roofline_table(record, guess=None):
+    """The kernels and the share of the roof above them that they reach; `guess` has shares that
+    a reader expected, by kernel.
+    """
+    try:
+        points = roofline.points(record)
+    except (KeyError, Unavailable):
+        return _lacking(record, "roofline")
+    rows, guess = [], guess or {}
+    for p in points:
+        row = [
+            p.name,
+            f"{p.intensity:.3g}",
+            si(p.rate, "FLOP/s"),
+            si(p.roof, "FLOP/s"),
+            f"{p.share:.0%}" if p.trusted else NOISY,
+        ]
+        rows.append(row + [f"{guess[p.name]:.0%}" if p.name in guess else ""] * bool(guess))
+    table(
+        rows,
+        [
+            "kernel",
+            "intensity, FLOP/byte",
+            "measured",
+            "roof above it",
+            "share of the roof",
+            *["your guess"] * bool(guess),
+        ],
+        caption=about(record),
+    )
+
+
+def peaks_table(record):
+    """The peaks of a record by type, beside a CPU of the catalog, each for one core and for all."""
+    machine, other = roofline.roof(record), accelerator(COMPARED)
+    if not machine.peaks or not machine.bandwidths:
+        return _lacking(record, "roofline")
+    cores = record["machine"].get("usable_cores", 1)
+    slow = roofline.emulated(record)
+    rows = [
+        [
+            f"{dtype} product"
+            + (", slower than fp32: computed by other means" if dtype in slow else ""),
+            si(peak, _unit(dtype)),
+            si(peak / cores, _unit(dtype)),
+        ]
+        for dtype, peak in machine.peaks.items()
+    ]
+    fp32 = machine.peaks["fp32"]
+    rows += [
+        ["memory", si(machine.memory, "byte/s"), si(machine.memory / cores, "byte/s")],
+        ["ridge in fp32", f"{law.ridge_point(fp32, machine.memory):.2g} FLOP/byte", ""],
+        [
+            f"{other.name}, fp32 by data sheet",
+            si(other.fp32_vector, "FLOP/s"),
+            si(other.fp32_vector / other.core_count, "FLOP/s"),
+        ],
+        [
+            "its memory",
+            si(other.hbm_bandwidth, "byte/s"),
+            si(other.hbm_bandwidth / other.core_count, "byte/s"),
+        ],
+        [
+            "its ridge in fp32",
+            f"{law.ridge_point(other.fp32_vector, other.hbm_bandwidth):.2g} FLOP/byte",
+            "",
+        ],
+    ]
+    table(
+        rows,
+        ["", "all cores", "a core"],
+        caption=f"What was reached, beside what a data sheet promises. {about(record)}",
+    )
+
+
+def sums_table(record, guess=None):
+    """Sums in each format: the error, what the chapter's own arithmetic predicts of it, the bound,
+    and the speed.
+
+    `guess` has errors that a reader expected of numpy's own sum, by format.
+    """
+    rows, guess = [], guess or {}
+    for q in all_of(record, "precision.sum_error"):
+        dtype, order = q.parameters["dtype"], q.parameters["order"]
+        bound = precision.sum_bound(dtype, q.parameters["n"], "fp32" if order == "fp32" else None)
+        known = (
+            f"{precision.predicted_sum_error(dtype):.3g}"
+            if order == "running" and q.parameters["n"] == precision.SUMMED
+            else ""
+        )
+        speed = find(record, "precision.sum", **q.parameters)
+        row = [
+            dtype,
+            _ORDERS[order],
+            f"{q.value:.3g}",
+            known,
+            "none" if math.isinf(bound) else f"{bound:.2g}",
+            si(speed.value, "FLOP/s"),
+            spread(speed),
+        ]
+        rows.append(
+            row
+            + [f"{guess[dtype]:.3g}" if order == "library" and dtype in guess else ""] * bool(guess)
+        )
+    if not rows:
+        return _lacking(record, "precision.sum_error")
+    table(
+        rows,
+        [
+            "format",
+            "order",
+            "error measured",
+            "predicted",
+            "bound",
+            "additions",
+            "spread of the speed",
+            *["your guess"] * bool(guess),
+        ],
+        caption=(
+            f"Relative errors (rms) of sums of {precision.SUMMED:,} numbers between zero and one."
+            f" {about(record)}"
+        ),
+    )
+
+
+def products_table(record):
+    """Matrix products in each format: the error, the noise of storing, and the speed."""
+    rows = []
+    for q in all_of(record, "precision.matmul_error"):
+        dtype = q.parameters["dtype"]
+        predicted = precision.predicted_matmul_error(dtype)
+        speed = find(record, "precision.matmul", **q.parameters)
+        rows.append(
+            [
+                dtype,
+                q.parameters["library"],
+                f"{q.value:.2e}",
+                f"{predicted:.2e}" if predicted else "zero",
+                si(speed.value, _unit(dtype)),
+                spread(speed),
+            ]
+        )
+    if not rows:
+        return _lacking(record, "precision.matmul_error")
+    table(
+        rows,
+        [
+            "format",
+            "computed by",
+            "error measured",
+            "noise of storing",
+            "speed",
+            "spread of the speed",
+        ],
+        caption=(
+            f"Relative errors (rms) of products of matrices of side {precision.SIDE}."
+            f" {about(record)}"
+        ),
+    )
+
+
+_ORDERS = {"running": "one after another", "library": "numpy's own sum", "fp32": "fp32 accumulator"}
+
+
+def _unit(dtype):
+    return "OP/s" if dtype == "int8" else "FLOP/s"
+
+
+def _lacking(record, key):
+    reasons = [str(m) for m in missing(record) if key.startswith(m.key.split(".")[0])]
+    print("Not measured here. " + " ".join(reasons or ["Run `lightspeed measure all` for more."]))

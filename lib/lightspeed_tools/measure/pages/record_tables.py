@@ -1,0 +1,199 @@
+"""What a chapter shows of measurements: a shipped record beside a law, and the reader's own
+machine beside both.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from lightspeed.errors import one_of
+from lightspeed_show import si, table
+from lightspeed_tools.measure import conditions
+from lightspeed_tools.measure.instruments import latency_levels
+from lightspeed_tools.measure.instruments.timing import FEWEST, LIMIT
+from lightspeed_tools.measure.records import record
+from lightspeed_tools.measure.records.record import NotMeasured
+
+NONE = "–"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of a table: its label, the key and parameters of the quantity, and what a law says
+    of it.
+    """
+
+    label: str
+    key: str
+    law: object = None
+    parameters: dict = field(default_factory=dict)
+
+
+def row(label, key, law=None, **parameters):
+    """A line for the quantity of this key and these parameters.
+
+    `law` is what the law predicts, in the quantity's SI unit: a number, or a function that takes
+    the record and computes it from other quantities of the same machine (`find(record, ...)`), so
+    that it holds on any machine.
+    """
+    return Row(label, key, law, parameters)
+
+
+def measure_here(part, quick=True):
+    """Measure one part on this machine now, and return the record; it takes seconds and is not kept
+    on disk.
+
+    Prints progress and how far to trust the result. A part that this machine cannot give says so
+    and leaves a record without quantities: it never raises for that.
+    """
+    from lightspeed_tools.measure import runner
+
+    one_of("measure_here", "part", part, tuple(runner.PARTS))
+    here = runner.measure((part,), quick)
+    print(f"How far to trust it: {conditions.trust(here['environment'])}")
+    return here
+
+
+def show_recorded(name, rows, caption=""):
+    """Show the table of these `row`s for a shipped record (its name) or any other: the same
+    record, the same table.
+    """
+    shown = (
+        record.shipped()[one_of("show_recorded", "name", name, tuple(record.shipped()))]
+        if isinstance(name, str)
+        else name
+    )
+    lawful = any(r.law is not None for r in rows)
+    columns = [
+        "quantity",
+        "measured",
+        "spread",
+        *(["the law says", "measured over law"] if lawful else []),
+    ]
+    lines = []
+    for r in rows:
+        quantity, law = _find(shown, r), _law(shown, r)
+        line = [r.label, amount(quantity), spread(quantity)]
+        if lawful:
+            line += [si_of(law, quantity.unit) if law and quantity else NONE, ratio(quantity, law)]
+        lines.append(line)
+    table(lines, columns, " ".join(filter(None, (caption, about(shown)))))
+
+
+def compare_here(here, rows, caption=""):
+    """Show these `row`s as measured here, beside the law and the shipped records.
+
+    `here` is a record of `measure_here`, or None for the newest that the reader has saved.
+    """
+    here = here or record.latest()
+    if here is None:
+        print(
+            "Nothing has been measured on this machine yet. In a terminal: lightspeed measure all"
+        )
+        return
+    lawful = any(r.law is not None for r in rows)
+    # A machine that none of these rows was measured on would be a column of dashes.
+    others = [r for r in record.shipped().values() if any(_find(r, one) for one in rows)]
+    columns = [
+        "quantity",
+        *(["the law says, here"] if lawful else []),
+        "here",
+        "spread",
+        *(["here over law"] if lawful else []),
+        *(r["name"] for r in others),
+    ]
+    lines = []
+    for r in rows:
+        quantity, law = _find(here, r), _law(here, r)
+        said = [si_of(law, quantity.unit) if law and quantity else NONE] if lawful else []
+        over = [ratio(quantity, law)] if lawful else []
+        lines.append(
+            [
+                r.label,
+                *said,
+                amount(quantity),
+                spread(quantity),
+                *over,
+                *(amount(_find(other, r)) for other in others),
+            ]
+        )
+    table(lines, columns, caption)
+    lacking = [f"{m.key}: {m.why} {m.remedy}" for m in record.missing(here)]
+    if lacking:
+        print("Not measured here. " + " ".join(lacking))
+
+
+def about(shown):
+    """One sentence on a record: machine, date, and whether it has its samples."""
+    day = f"{datetime.fromisoformat(shown['when']):%Y-%m-%d}"
+    if shown["kind"] == "summary":
+        return (
+            f"{shown['name']}, {day}: medians and spreads as stated, samples were not kept. Source:"
+            f" {shown['source']}"
+        )
+    return f"Recorded on {shown['name']}, {day}."
+
+
+def amount(quantity):
+    """The median as people write it, or a dash."""
+    return si_of(quantity.value, quantity.unit) if quantity else NONE
+
+
+def si_of(value, unit):
+    """`si`, with rates of counts as "120/s"."""
+    return f"{si(value)}/s" if unit == "1/s" else si(value, unit)
+
+
+def label(quantity):
+    """Key and parameters, with bytes and rates as people write them."""
+    told = {
+        "size": lambda size: latency_levels.binary(size) if size else size,
+        "rate": lambda rate: si(rate, "byte/s"),
+    }
+    return ", ".join(
+        [
+            quantity.key,
+            *(
+                f"{name} {told.get(name, str)(value)}"
+                for name, value in quantity.parameters.items()
+            ),
+        ]
+    )
+
+
+def spread(quantity):
+    """The spread in a few words; says where it is too wide."""
+    if not quantity:
+        return "not measured"
+    if quantity.samples and len(quantity.samples) < FEWEST:
+        return f"not known from {si(len(quantity.samples))}"
+    if quantity.varies:
+        return "varies by nature"
+    if math.isnan(quantity.spread):
+        return "not stated"
+    return si(quantity.spread, "%", 2) + ("" if quantity.trusted else f", above {si(LIMIT, '%')}")
+
+
+def ratio(quantity, law):
+    """Measured over predicted; where the spread is too wide, a refusal."""
+    if not (quantity and law):
+        return NONE
+    return f"{quantity.value / law:.2f}" if quantity.trusted else "too noisy to say"
+
+
+def _find(shown, r):
+    try:
+        return record.find(shown, r.key, **r.parameters)
+    except NotMeasured:
+        return None
+
+
+def _law(shown, r):
+    if not callable(r.law):
+        return r.law
+    try:
+        return r.law(shown)
+    except NotMeasured:
+        return None

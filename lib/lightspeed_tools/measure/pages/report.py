@@ -1,0 +1,176 @@
+"""A record, or two beside each other, as one page of HTML with everything inside: how far to
+trust it first, then the numbers.
+"""
+
+from __future__ import annotations
+
+import statistics
+
+from markupsafe import Markup
+
+from lightspeed_show import si
+from lightspeed_show.html import page
+from lightspeed_show.page import draw
+from lightspeed_tools.measure import conditions
+from lightspeed_tools.measure.instruments.timing import LIMIT
+from lightspeed_tools.measure.pages import charts
+from lightspeed_tools.measure.pages.record_tables import amount, label, spread
+from lightspeed_tools.measure.records import compare, record, trust
+from lightspeed_tools.measure.records.compare import columns, title
+
+DOTS = (
+    "Each dot is a sample, by its ratio to the median, from half to twice as much; the band is"
+    f" {si(LIMIT, '%')} to either side. The spread is the standard deviation over the mean of the"
+    " middle 80 % of the samples."
+)
+
+
+def to_html(shown):
+    """The page of one record: the same record gives the same bytes."""
+    found = record.quantities(shown)
+    versions = {f"version of {name}": v for name, v in shown["versions"].items()}
+    doubted = trust.doubts(found)
+    names = dict.fromkeys(q.key.partition(".")[0] for q in found)
+    parts = [[q for q in found if q.key.partition(".")[0] == name] for name in names]
+    return page(
+        "measured",
+        title=f"Measured on {title(shown)}",
+        shown=shown,
+        sound=_sound(shown, found),
+        verdict=verdict(shown, found),
+        no_samples=_no_samples(shown) if shown["kind"] == "summary" else "",
+        missing=[str(m) for m in record.missing(shown)],
+        drawn=[(Markup(draw(*drawn)), drawn[1]) for drawn in charts.available(shown)],
+        dots=DOTS,
+        parts=[
+            (f"{name}: {trust.in_short(part, doubted)}", [_row(q, doubted) for q in part])
+            for name, part in zip(names, parts, strict=True)
+        ],
+        facts=[
+            (name.replace("_", " "), compare.said(name, value))
+            for name, value in {**shown["machine"], **versions}.items()
+        ],
+    )
+
+
+def comparison_html(comparison):
+    """The page of two records side by side."""
+    c = comparison
+    return page(
+        "compared",
+        title="Two measurements side by side",
+        summary=compare.summary(c),
+        names=[f"A: {title(c.a)}", f"B: {title(c.b)}"],
+        trust=[
+            f"{name}: {conditions.trust(shown['environment'])}"
+            for shown, name in ((c.a, "A"), (c.b, "B"))
+            if shown["environment"]
+        ],
+        differences=c.differences,
+        dots=DOTS,
+        interval=f"{si(compare.LEVEL, '%', 2)} interval",
+        pairs=[
+            {
+                "label": label(p.a),
+                "numbers": [amount(p.a), amount(p.b), f"{p.ratio:.3g}", compare.interval(p)],
+                "samples": charts.dots(p.a, p.b),
+                "verdict": p.verdict,
+                "words": p.words,
+            }
+            for p in c.pairs
+        ],
+        lone=compare.lone(c),
+    )
+
+
+def verdict(shown, found=None):
+    """How far to trust a record, in sentences: its quantities first, then its conditions."""
+    found = record.quantities(shown) if found is None else found
+    if not found:
+        return ["Nothing was measured."]
+    doubted = trust.doubts(found)
+    spreads = [q.spread for q in found if q.spread == q.spread]
+    middle = f" The median spread is {si(statistics.median(spreads), '%', 2)}." if spreads else ""
+    # What makes the count itself doubtful stands beside it, in the headline.
+    words = [
+        " ".join(
+            filter(
+                None,
+                (
+                    f"{trust.in_short(found, doubted)}.{middle}",
+                    conditions.crowded(shown["environment"]),
+                ),
+            )
+        )
+    ]
+    words += trust.in_words(found, doubted)
+    words += [] if shown.get("complete", True) else ["It was interrupted, and is not complete."]
+    if shown["environment"]:
+        words.append(conditions.trust(shown["environment"]))
+        if not all(q.trusted for q in found):
+            words.append(
+                "Where the spread is wider nothing can be concluded; possible causes:"
+                f" {'; '.join(conditions.why(shown['environment']))}."
+            )
+    return words
+
+
+def in_words(shown):
+    """A record as lines for the terminal: trust first, what is missing, then every quantity."""
+    found = record.quantities(shown)
+    lines = [title(shown), "", f"How far to trust it: {' '.join(verdict(shown, found))}", ""]
+    if shown["kind"] == "summary":
+        lines += [_no_samples(shown), ""]
+    lines += columns(
+        [[c["check"], c["state"], c["words"], c["remedy"]] for c in shown["environment"]],
+        ("check", "", "what was seen", "what to do"),
+    )
+    missing = record.missing(shown)
+    if missing:
+        lines += ["", "What is missing, and how to get it:", *(f"  {m}" for m in missing)]
+    if found:
+        doubted = trust.doubts(found)
+        lines += [
+            "",
+            *columns(
+                [
+                    [
+                        label(q),
+                        amount(q),
+                        doubted.get(q.label) or spread(q),
+                        str(len(q.samples) or "–"),
+                    ]
+                    for q in found
+                ],
+                ("quantity", "median", "spread", "n"),
+            ),
+        ]
+    return lines
+
+
+def _sound(shown, found):
+    return (
+        bool(found)
+        and trust.sound(found, trust.doubts(found))
+        and all(c["state"] != "warn" for c in shown["environment"])
+    )
+
+
+def _no_samples(shown):
+    return (
+        "This record has no samples: medians and spreads are as its source states them."
+        f" Source: {shown['source']}"
+    )
+
+
+def _row(q, doubted):
+    n = str(len(q.samples) or "–")
+    return [label(q), amount(q), spread(q), n, charts.dots(q), _conclusion(q, doubted)]
+
+
+def _conclusion(quantity, doubted):
+    good = "varies by nature" if quantity.varies else f"repeats within {si(LIMIT, '%')}"
+    words = doubted.get(quantity.label) or (
+        good if quantity.trusted else "nothing can be concluded"
+    )
+    return words + (f"; {quantity.note}" if quantity.note else "")

@@ -1,0 +1,56 @@
+"""The roof that a record shows a machine to have reached, without what measures it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lightspeed_tools.measure.instruments.latency_levels import binary
+from lightspeed_tools.measure.instruments.latency_levels import levels as levels_of
+from lightspeed_tools.measure.instruments.timing import Unavailable
+from lightspeed_tools.measure.records import record
+
+
+@dataclass(frozen=True)
+class Roof:
+    """What a machine reached: `peaks` (type -> FLOP/s, OP/s for int8) and `bandwidths` (level ->
+    byte/s, nearest first).
+    """
+
+    peaks: dict
+    bandwidths: dict
+
+    @property
+    def memory(self):
+        """byte/s of the last level, main memory; raises Unavailable where nothing was measured."""
+        if not self.bandwidths:
+            raise Unavailable("This record has no bandwidth.", "Run `lightspeed measure roofline`.")
+        return list(self.bandwidths.values())[-1]
+
+
+def roof(shown):
+    """The `Roof` of a record. The levels are the flat stretches of the seconds that a byte
+    takes; main memory is the last.
+    """
+    peaks = _best(record.all_of(shown, "roofline.gemm"), "dtype")
+    best = _best(record.all_of(shown, "roofline.bandwidth"), "size")
+    sizes = sorted(best)
+    levels = levels_of(sizes, [1 / best[size] for size in sizes]) if sizes else []
+    named = {f"up to {binary(level.high)}": 1 / level.latency for level in levels[:-1]}
+    if sizes:  # a ladder whose end is not flat still ends in memory
+        named["memory"] = (
+            1 / levels[-1].latency if levels and levels[-1].high == sizes[-1] else best[sizes[-1]]
+        )
+    return Roof(peaks, named)
+
+
+def _best(quantities, parameter):
+    """The largest median for each value of a parameter, of those that can be trusted if there
+    are any.
+    """
+    groups = {}
+    for q in quantities:
+        groups.setdefault(q.parameters[parameter], []).append(q)
+    return {
+        value: max(q.value for q in [q for q in group if q.trusted] or group)
+        for value, group in groups.items()
+    }

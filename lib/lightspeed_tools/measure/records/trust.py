@@ -1,0 +1,93 @@
+"""What a record lets one conclude. Samples that agree say that a measurement repeats, not that it
+is right.
+
+So beside the spread of each quantity there are doubts: a load that was sent too late, by chapter
+4's own rule, and a matrix product far below those of the sizes next to it, which no machine is by
+nature.
+"""
+
+from __future__ import annotations
+
+from lightspeed_show import si
+from lightspeed_tools.measure.instruments.timing import LIMIT
+
+# what depends on whether the load was the one asked for
+SENT = ("queueing.latency", "queueing.inside")
+DIP = 5  # so many times below the products of both neighbouring sizes, and something else was timed
+
+
+def late(found):
+    """Why nothing may be concluded from the load that was sent, or nothing: the rule of chapter
+    4.
+    """
+    from lightspeed_tools.measure.instruments import queueing_results
+    from lightspeed_tools.measure.records.record import NotMeasured
+
+    try:
+        return queueing_results.refusal(found)
+    except (NotMeasured, ValueError):  # no such load in these quantities
+        return ""
+
+
+def doubts(found):
+    """Label of a quantity -> why it is not to be believed, whatever its spread."""
+    told = (
+        {q.label: "sent late, so nothing can be concluded" for q in found if q.key in SENT}
+        if late(found)
+        else {}
+    )
+    return told | dict(_dips(found))
+
+
+def _dips(found):
+    series = {}
+    for q in found:
+        if q.key == "roofline.gemm" and "n" in q.parameters:
+            same = tuple((name, value) for name, value in q.parameters.items() if name != "n")
+            series.setdefault(same, []).append(q)
+    for alike in series.values():
+        alike.sort(key=lambda q: q.parameters["n"])
+        for below, q, above in zip(alike, alike[1:], alike[2:], strict=False):
+            if DIP * q.value < min(below.value, above.value):
+                sizes, rates = (
+                    " and ".join(told)
+                    for told in zip(
+                        *((str(x.parameters["n"]), si(x.value, x.unit)) for x in (below, above)),
+                        strict=True,
+                    )
+                )
+                yield q.label, f"not to be believed: its neighbours, n = {sizes}, are at {rates}"
+
+
+def sound(found, doubted):
+    """Whether all of these repeat or vary by nature, and none is doubted."""
+    return all(q.trusted and q.label not in doubted for q in found)
+
+
+def in_short(found, doubted):
+    """The count in a few words. What varies by nature is not among what repeats, for nothing was
+    asked of its spread.
+    """
+    judged = [q for q in found if not q.varies]
+    good = sum(q.trusted and q.label not in doubted for q in judged)
+    lost = sum(q.varies and q.label in doubted for q in found)
+    told = [f"{good} of {len(judged)} quantities repeat within {si(LIMIT, '%')}"] if judged else []
+    for number, what in (
+        (len(found) - len(judged) - lost, "by nature and are not judged by spread"),
+        (lost, "by nature and were sent late, so nothing can be concluded from them"),
+    ):
+        told += [f"{number} {'' if told else 'quantities '}vary {what}"] if number else []
+    return "; ".join(told)
+
+
+def in_words(found, doubted):
+    """The doubts as sentences: one for the load, one for each product."""
+    told = late(found)
+    return [
+        *([told] if told else []),
+        *(
+            f"{q.label} is {doubted[q.label]}."
+            for q in found
+            if q.label in doubted and q.key not in SENT
+        ),
+    ]

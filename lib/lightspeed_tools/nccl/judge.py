@@ -1,0 +1,198 @@
+"""A whole run of nccl-tests, judged: its facts, its machine, the verdict on each size, and what it
+would be on the machines that its file leaves open.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from lightspeed.collectives import busbw
+from lightspeed_models.nccl_fit import FABRICS
+from lightspeed_tools.nccl.cases import Span, agreed, cases_of, span_of
+from lightspeed_tools.nccl.consistency import check
+from lightspeed_tools.nccl.facts import Facts, facts_of, listed
+from lightspeed_tools.nccl.log import ReportError
+from lightspeed_tools.nccl.machine import Machine, machine_of
+from lightspeed_tools.nccl.published import (
+    LARGE,
+    PER_NODE,
+    published_near,
+    rate_of,
+    standing,
+)
+from lightspeed_tools.nccl.verdict import BEYOND, judge, leaves_node
+
+MANY = 5  # published runs nearby that are all faster: then that is no chance
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A run with what it was, its machine (None if not known), its verdicts by size, and what is
+    to be told of the file. `dropped` is a machine that the rates rule out; `cases` are what the
+    run would be on machines that the file leaves open, `span` where it would be normal.
+    """
+
+    report: object
+    facts: Facts
+    machine: Machine | None
+    dropped: Machine | None
+    verdicts: tuple
+    findings: tuple
+    cases: tuple = ()
+    span: Span | None = None
+
+    @property
+    def n(self):
+        """Ranks, or None."""
+        return self.facts.ranks.value
+
+    @property
+    def nodes(self):
+        """Nodes, or None."""
+        return self.facts.nodes.value
+
+    @property
+    def collective(self):
+        """What was run, or None."""
+        return self.facts.collective.value
+
+    @property
+    def fabric(self):
+        """The key of FABRICS whose model judges this, or None."""
+        return self.machine.fabric or None if self.machine else None
+
+    @property
+    def main(self):
+        """The verdict on the largest message, out of place if there is one; None if the file does
+        not tell what was run.
+        """
+        return max(self.verdicts, key=lambda verdict: verdict.size, default=None)
+
+    @property
+    def slow(self):
+        """The verdicts on sizes that are slower than they should be."""
+        return tuple(v for v in self.verdicts if v.level in ("slow", "very slow"))
+
+    @property
+    def above(self):
+        """How many published runs nearby there are, if every one is faster than the largest
+        message here; else 0.
+        """
+        if not self.fabric or self.main.level != "normal":
+            return 0
+        rows = published_near(self.collective, self.main.size, self.nodes, self.fabric, self.n)
+        rows = [r for r in rows if 0.5 <= r.nodes / self.nodes <= 2]
+        faster = [r for r in rows if rate_of(r) > self.main.busbw]
+        return len(rows) if len(faster) == len(rows) >= MANY else 0
+
+    @property
+    def wrong(self):
+        """Whether the test says that its results are wrong."""
+        rows = any(row.wrong and row.wrong >= 1 for row in self.report.rows)
+        return bool(self.report.out_of_bounds or rows)
+
+    @property
+    def level(self):
+        """The verdict on the run: that on the largest message, but "mixed" if that is normal and
+        other sizes or all published runs speak against it, "aborted" if the test did not end,
+        "invalid" if its rates mean nothing. Where the machine is not known: that on all machines
+        that such GPUs are sold in, "depends" if those differ.
+        """
+        if self.wrong or self.report.apart or self.n == 1:
+            return "invalid"
+        if self.report.aborted:
+            return "aborted"
+        if self.main is None or self.main.level == "unknown":
+            racks = self.machine is not None and self.machine.domain > PER_NODE
+            return agreed(self.cases, self.facts.nodes.known, racks)
+        mixed = self.main.level == "normal" and (self.slow or self.above)
+        return "mixed" if mixed else self.main.level
+
+    @property
+    def confidence(self):
+        """How sure the level is: high if all it rests on is stated or given and its model was
+        fitted to this link; None if nothing is judged.
+        """
+        if self.level in ("unknown", "invalid", "aborted", "depends"):
+            return None
+        if self.main.level == "unknown":  # by what such nodes are sold with
+            return "low"
+        hows = {self.facts.ranks.how, self.facts.nodes.how, self.machine.how}
+        if not self.main.model or self.machine.hosts_joined:
+            return "low" if "inferred" in hows else "medium"
+        return "medium" if "inferred" in hows else "high"
+
+
+def judge_report(report, machine=None, ranks=None, nodes=None):
+    """The `Judged` of one parsed run; `machine`, `ranks` and `nodes` are what the reader states.
+    Raises ReportError for a statement that the file contradicts.
+    """
+    facts = facts_of(report, ranks, nodes)
+    found = machine_of(report, facts, machine)
+    known = facts.collective.known and facts.ranks.known and facts.nodes.known
+    told = report.apart or (facts.ranks.value or 2) < 2
+    rows = by_size(report.rows)
+    largest = rows[-1] if rows else None
+    if not known or told:
+        n = facts.ranks.value or listed(report)
+        cases = () if told else cases_of(report, facts, found, largest)
+        return Judged(report, facts, found, None, (), check(report, n), cases)
+    n, nodes, collective = facts.ranks.value, facts.nodes.value, facts.collective.value
+    if found and found.fabric and nodes > 1 and not FABRICS[found.fabric].network:
+        raise ReportError(
+            report.line,
+            f"hardware {found.fabric} is one node, the run has {nodes}; there are"
+            f" {', '.join(k for k, f in FABRICS.items() if f.network)}",
+        )
+    dropped = None
+    if found and _beyond(found, collective, rows, n, nodes):
+        found, dropped = None, found
+
+    def judged_on(machine):
+        return tuple(judge(collective, row.size, row.time, n, nodes, machine) for row in rows)
+
+    verdicts = judged_on(found)
+    taken_as_joined = nodes > 1 and found and found.hosts_joined and found.how == "inferred"
+    if taken_as_joined and verdicts[-1].level in ("slow", "very slow"):  # they need not be
+        found = replace(found, hosts_joined=False)
+        verdicts = judged_on(found)
+    judged = Judged(report, facts, found, dropped, verdicts, check(report, n))
+    judged = replace(judged, verdicts=tuple(_as_peers(judged, v) for v in verdicts))
+    if not verdicts or judged.main.line or (found and found.network):
+        return judged
+    cases = cases_of(report, facts, found, largest)
+    return replace(judged, cases=cases, span=span_of(facts, largest))
+
+
+def _as_peers(judged, verdict):
+    """A verdict of "slow" by a model that was fitted to another number of GPUs: normal if measured
+    peers of as many are no faster.
+    """
+    if verdict.level not in ("slow", "very slow") or not judged.fabric or verdict.size < LARGE:
+        return verdict
+    of_as_many = (judged.collective, verdict.size, judged.nodes, judged.fabric, judged.n)
+    found, own = standing(judged, verdict) or (None, None)
+    if published_near(*of_as_many) or not found or found.peers < 3:
+        return verdict
+    slower = found.busbw[0] / own.busbw > verdict.spread
+    return verdict if slower else replace(verdict, level="normal")
+
+
+def by_size(rows):
+    """The row that speaks for each size: out of place if there is one."""
+    found = {}
+    for row in rows:
+        if row.size and row.time and (row.size not in found or not row.in_place):
+            found.setdefault((row.size, row.in_place), row)
+    sizes = sorted({size for size, _ in found})
+    return [found.get((size, False)) or found[size, True] for size in sizes]
+
+
+def _beyond(machine, collective, rows, n, nodes):
+    """Whether a row was faster than the links of a machine can be, whatever the algorithm."""
+    rates = [row.size / row.time for row in rows]
+    if machine.joins(n, nodes):  # with adders in the switch, a GPU sends its buffer once
+        least = max(r if collective == "all_reduce" else busbw(collective, n, r) for r in rates)
+        return bool(machine.inside) and least > BEYOND * machine.inside
+    least = max(leaves_node(collective, rate, nodes, n / nodes) for rate in rates)
+    return bool(machine.network) and least > BEYOND * machine.network

@@ -1,0 +1,369 @@
+"""What a `Judged` run says, as sentences: the grounds of its verdict, what to look at, and all the
+lines that the command prints.
+"""
+
+from __future__ import annotations
+
+from lightspeed.catalog import number
+from lightspeed_models.nccl_fit import FABRICS, measurements
+from lightspeed_models.nccl_tuner import nccl_choices
+from lightspeed_show.format import si
+from lightspeed_tools.nccl.advice import checks_of
+from lightspeed_tools.nccl.published import (
+    SMALL,
+    public_near,
+    published_near,
+    rate_of,
+    standing,
+)
+from lightspeed_tools.nccl.shape import ends_of, fall_of
+from lightspeed_tools.nccl.summary import headline, percent, summary
+from lightspeed_tools.nccl.verdict import leaves_node
+
+TUNED = {"a100": ("ampere", 12), "h100": ("hopper", 18), "h200": ("hopper", 18),
+         "b200": ("blackwell", 18), "p5": ("hopper", 18), "p6": ("blackwell", 18)}  # fmt: skip
+
+
+def confidence(judged):
+    """How sure the verdict is, with its grounds; empty where nothing is judged."""
+    if not judged.confidence:
+        return ""
+    named = judged.machine.ground if judged.machine else f"named {judged.report.names[0]}"
+    grounds = [f"hardware: {named}"]
+    if judged.main.level == "unknown":
+        grounds.append("network: what such nodes are sold with")
+    for name in ("collective", "ranks", "nodes"):
+        fact = getattr(judged.facts, name)
+        grounds.append(f"{name} ({fact.how}): {fact.ground}")
+    return f"Confidence {judged.confidence}. {'; '.join(grounds)}."
+
+
+def sentences(judged):
+    """What has to be said beside the verdict, most telling first."""
+    found = [*_sockets(judged), *_span(judged)] if judged.level != "invalid" else []
+    if judged.main and judged.level != "invalid":
+        found += [_first(judged), *_against_line(judged), *_expected(judged), *_network(judged)]
+        found += [*_among_public(judged), *_inside(judged)]
+        found += [*_shape(judged), *_tuner(judged)]
+    said = confidence(judged) or _inferred(judged)
+    found += [said] if said else []
+    if judged.dropped:
+        found.append(
+            f"{judged.dropped.name} is ruled out: its links do not carry what was measured"
+            f" ({judged.dropped.ground})."
+        )
+    if judged.report.old_gather:
+        found.append(
+            "The table is of before June 2020, when algbw of a gather was printed as its busbw;"
+            " here it is size over time."
+        )
+    found += _ending(judged)
+    return tuple(found)
+
+
+def _span(judged):
+    """From which to which rate of a node's adapters a run would be normal."""
+    if judged.span and judged.span.low < judged.span.high:
+        low, high = (si(8 * rate, "bit/s", 2) for rate in (judged.span.low, judged.span.high))
+        yield (
+            f"It is normal if the adapters of a node carry {low} to {high} together: with less they"
+            " could not have carried it, with more it is slow."
+        )
+
+
+def _sockets(judged):
+    """What NCCL says of its network, if that is TCP."""
+    report = judged.report
+    if "sockets" in report.hints and (judged.nodes or 2) > 1:
+        over = f" over {', '.join(report.interfaces)}" if report.interfaces else ""
+        yield f"The network is TCP sockets{over} (NET/Socket), as NCCL says."
+
+
+def _inferred(judged):
+    """What was not said in so many words, with its ground, where no verdict carries it."""
+    told = [
+        f"{name} from {fact.ground}"
+        for name, fact in vars(judged.facts).items()
+        if fact.how == "inferred"
+    ]
+    return f"Inferred, not stated by the file: {'; '.join(told)}." if told else ""
+
+
+def _first(judged):
+    main, nodes = judged.main, judged.nodes
+    per = f"{judged.n:,} GPUs" + (f" on {nodes:,} nodes" if nodes > 1 else " of one node")
+    return (
+        f"{judged.collective} of {si(float(main.size), 'byte')} over {per}: {si(main.time, 's')},"
+        f" algbw {si(main.algbw, 'byte/s')}, busbw {si(main.busbw, 'byte/s')}."
+    )
+
+
+def _against_line(judged):
+    main, machine = judged.main, judged.machine
+    if not main.line:
+        return
+    if judged.machine.joins(judged.n, judged.nodes):
+        whose = "the slot of a GPU" if "PCIe" in machine.name else "the scale-up link of a GPU"
+    elif judged.collective in ("alltoall", "gather", "scatter", "sendrecv"):
+        whose = "one GPU's share of the network"
+    else:
+        whose = "all adapters of a node"
+    said = (
+        f"Busbw is {percent(main.share)} of the line,"
+        f" {si(main.line, 'byte/s')} in one direction for {whose}."
+    )
+    if machine.gpus and judged.nodes > 1 and judged.n < machine.gpus * judged.nodes:
+        said += f" Only {judged.n / judged.nodes:.3g} of {machine.gpus} GPUs of a node take part."
+    if main.share > 1 and main.level != "fast" and judged.collective == "all_reduce":
+        nvls = main.model and main.model.path == "in_network"
+        why = "the NVLink switches add" if nvls else "the algorithm sends less than a ring"
+        said += (
+            f" Above the line nothing is broken: {why}, and busbw still counts a ring's traffic."
+        )
+    yield said
+
+
+def _expected(judged):
+    main = judged.main
+    if main.model:
+        yield _against_model(judged)
+        yield _bound(main)
+        yield _published(judged)
+        yield from _among_peers(judged)
+    elif main.line and "PCIe" in judged.machine.name:
+        yield (
+            "The line is that of the slot. Cards without P2P pass each byte through the host and"
+            " reach a fraction of it; no published run is at hand to judge by."
+        )
+    elif main.shares:
+        low, high = si(main.shares[0], "%", 2), si(main.shares[-1], "%", 2)
+        near = low if low == high else f"{low} to {high}"
+        yield (
+            f"No model was fitted to this link. Published runs on other links reached {near} of"
+            f" their line at the nearest size and scale ({len(main.shares)}"
+            f" row{'s' * (len(main.shares) > 1)})."
+        )
+
+
+def _against_model(judged):
+    main = judged.main
+    ratio, model, level = main.ratio, main.model, main.level
+    if level == "normal" and ratio > main.spread:
+        return (
+            f"The model expects {si(model.time, 's')}, but it was not fitted to {judged.n} GPUs:"
+            " public sweeps over as many are as slow, so that is normal."
+        )
+    told = {
+        "normal": "That is normal",
+        "slow": "That is slower than it should be",
+        "very slow": "That is far too slow",
+        "fast": (
+            "That is faster than anything published: doubt the number of ranks, the unit or the"
+            " size before you rejoice"
+        ),
+    }[level]
+    if ratio >= 1.5:
+        how, expects = f"{ratio:.1f} times the time", "that the model expects"
+    else:
+        how = f"{si(abs(ratio - 1), '%', 2)} {'more' if ratio > 1 else 'less'} time than"
+        expects = "the model expects"
+    tested = any(row.collective == judged.collective for row in measurements())
+    doubt = (
+        ""
+        if tested
+        else " No published rows of this collective were at hand: the model is not tested on it."
+    )
+    return (
+        f"{told}: {how} {expects}, {si(model.time, 's')}; nine of ten published runs of this kind"
+        f" lie within a factor of {main.spread:.2f} of the model.{doubt}"
+    )
+
+
+def _bound(main):
+    model = main.model
+    steps = (
+        f"alone, all steps would take {si(model.latency, 's', 2)} at the latency of short"
+        f" messages, and all bytes {si(model.transfer, 's', 2)}"
+    )
+    if main.regime == "latency-bound":
+        return (
+            f"Steps bound it, not links: {steps}. A larger message would show a higher rate on the"
+            " same machine."
+        )
+    if main.regime == "in between":
+        return f"Steps and bytes both count: {steps}. The rate still rises with the message."
+    return f"The link bounds it: {steps}."
+
+
+def _published(judged):
+    rows = published_near(
+        judged.collective, judged.main.size, judged.nodes, judged.fabric, judged.n
+    )
+    if not rows:
+        return "No published measurement over as many GPUs is near this size on this link."
+    rates = sorted(rate_of(row) for row in rows)
+    where = sorted({row.nodes for row in rows})
+    at = (
+        "one node"
+        if where == [1]
+        else f"{where[0]} nodes"
+        if len(where) == 1
+        else f"{where[0]} to {where[-1]} nodes"
+    )
+    span = (
+        si(rates[0], "byte/s")
+        if len(rates) == 1
+        else f"{si(rates[0], 'byte/s')} to {si(rates[-1], 'byte/s')}"
+    )
+    return (
+        f"Published nearby ({at}, half to twice the size): busbw {span}, {len(rows)}"
+        f" row{'s' * (len(rows) > 1)}."
+    )
+
+
+def _among_peers(judged):
+    found, own = standing(judged) or (None, None)
+    if not found or found.peers < 3:
+        return
+    below = round(found.percentile * found.peers)
+    largest = ", the largest that they measured" if found.size < judged.main.size else ""
+    where = f", at {si(own.busbw, 'byte/s')} there," if own.size < judged.main.size else ""
+    if own.size > found.size:
+        where = f", at {si(float(own.size), 'byte')},"
+    place = (
+        "below all of them"
+        if below == 0
+        else "above all"
+        if below == found.peers
+        else f"above {below}"
+    )
+    yield (
+        f"Peers: {found.peers} public sweeps of this collective over {judged.n} GPUs on links of"
+        f" this rate gave {si(found.busbw[0], 'byte/s')} to {si(found.busbw[-1], 'byte/s')} at"
+        f" {si(found.size, 'byte')}{largest}; this run{where} is {place}."
+    )
+
+
+def _among_public(judged):
+    """A run across nodes among those that others published."""
+    found = public_near(judged)
+    if not found:
+        return
+    where = f"{found.nodes[0]}" + (f" to {found.nodes[-1]}" if len(found.nodes) > 1 else "")
+    place = (
+        "below all of them"
+        if not found.slower
+        else "above all of them"
+        if found.slower == len(found.busbw)
+        else f"above {found.slower}"
+    )
+    yield (
+        f"Peers: {len(found.busbw)} public runs of this collective over {where} nodes of"
+        f" {judged.n // judged.nodes} such GPUs, whatever their network, gave"
+        f" {si(found.busbw[0], 'byte/s')} to {si(found.busbw[-1], 'byte/s')}; this run is {place}."
+    )
+
+
+def _network(judged):
+    """What the adapters carried, in ports: the ring's traffic, and the least of any algorithm."""
+    main, machine, nodes = judged.main, judged.machine, judged.nodes
+    if nodes == 1 or (machine and machine.joins(judged.n, nodes) and main.line):
+        return
+    least = leaves_node(judged.collective, main.algbw, nodes, judged.n / nodes)
+    ring = judged.collective == "all_reduce" and main.busbw > 1.02 * least
+    if machine and machine.network and main.busbw > machine.network:
+        ring = False  # it could not have
+    carried = f"Each node sent at least {si(least, 'byte/s')}" + (
+        f" ({si(main.busbw, 'byte/s')} if NCCL ran a ring)" if ring else ""
+    )
+    adapters = judged.facts.adapters
+    if main.size < SMALL:
+        return
+    if machine and machine.port:
+        used = (main.busbw if ring else least) / machine.port
+        count = round(machine.network / machine.port)
+        yield f"{carried}: as much as {used:.1f} of {count} adapters carry."
+    elif adapters.known and not (machine and machine.network):
+        each = si(least * 8 / adapters.value, "bit/s", 2)
+        yield f"{carried}: {each} for each of {adapters.value} adapters ({adapters.ground})."
+    elif not (machine and machine.network):
+        rate = main.busbw if ring else least
+        used = {g: rate / (g * 1e9 / 8) for g in (400, 200, 100)}
+        ports = ", ".join(f"{u:.{1 if u >= 0.1 else 2}f} of {g}" for g, u in used.items())
+        yield f"{carried}: as much as adapters of so many Gbit/s carry: {ports}."
+
+
+def _inside(judged):
+    """What a rate on one node of unknown hardware shows by itself."""
+    slot = number("pcie5_x16.bandwidth")
+    if judged.nodes == 1 and not judged.main.line and judged.main.busbw > 1.03 * slot:
+        yield (
+            f"That is more than a slot of PCIe 5 carries, {si(slot, 'byte/s')}: it went over"
+            " NVLink or another scale-up link."
+        )
+
+
+def _shape(judged):
+    fall = fall_of(judged.verdicts)
+    if fall:
+        yield (
+            f"Busbw falls by {si(fall.share, '%', 2)} from {si(fall.before, 'byte/s')} at"
+            f" {si(float(fall.size), 'byte')} to {si(fall.after, 'byte/s')} at"
+            f" {si(float(fall.end), 'byte')}, and does not return: where NCCL changes its algorithm"
+            " or a link fills unevenly, larger messages lose."
+        )
+    # A curve that falls has no such two ends.
+    ends = None if fall else ends_of(judged.collective, judged.n, judged.verdicts)
+    if ends:
+        yield (
+            f"By its own rows: {si(ends[0], 's', 2)} before the first byte, then busbw"
+            f" {si(ends[1], 'byte/s')} (a fit of latency and bandwidth)."
+        )
+
+
+def _tuner(judged):
+    """NCCL's own estimate, where its model has the hardware and the collective."""
+    main = judged.main
+    if judged.fabric not in TUNED or judged.collective != "all_reduce" or not main.model:
+        return
+    architecture, links = TUNED[judged.fabric]
+    network = FABRICS[judged.fabric].rate(2) if judged.nodes > 1 else 400e9
+    best = nccl_choices(main.size, judged.n, judged.nodes, architecture, links, network)[0]
+    yield (
+        f"NCCL's tuner would pick {best.algorithm} {best.protocol} and charge"
+        f" {si(best.time, 's')}: measured is {main.time / best.time:.2f} times that. Its model is"
+        " made to choose, not to predict."
+    )
+
+
+def _ending(judged):
+    report = judged.report
+    last = max(row.size for row in report.rows)
+    if report.max_bytes and last < report.max_bytes / 2:
+        yield (
+            f"The file ends at {si(float(last), 'byte')}, the test was to go to"
+            f" {si(float(report.max_bytes), 'byte')}: what larger messages do is not in it."
+        )
+    elif report.truncated:
+        yield "The closing lines of the test are missing: the run may not have ended."
+
+
+def contradictions(judged, most=10):
+    """What is wrong with the file itself, as lines."""
+    found = [f"line {f.line}: {f.text}" if f.line else f.text for f in judged.findings]
+    return tuple(found[:most]) + ((f"and {len(found) - most} more",) if len(found) > most else ())
+
+
+def in_words(judged):
+    """The lines that the command prints: what was run, the verdict, what to check, and what is
+    to be told of the file.
+    """
+    lines = [headline(judged), *(f"  {s}" for s in (summary(judged), *sentences(judged)))]
+    checks = checks_of(judged)
+    if checks:
+        lines += ["Check first:", *(f"  {i}. {what}" for i, what in enumerate(checks, 1))]
+    elif judged.level == "normal":
+        lines.append("Nothing to check.")
+    if judged.findings:
+        lines += ["About the file:", *(f"  {line}" for line in contradictions(judged))]
+    return lines

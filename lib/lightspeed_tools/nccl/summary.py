@@ -1,0 +1,157 @@
+"""What was run, and the verdict on it, each as one sentence."""
+
+from __future__ import annotations
+
+from lightspeed.collectives import busbw_factor
+from lightspeed_show.format import si
+from lightspeed_tools.nccl.published import LARGE, SMALL
+
+
+def headline(judged):
+    """What was run, where; what the file does not tell is called so."""
+    facts = judged.facts
+    named = judged.report.collective
+    unclear = f"{named} by name, not by its rows" if named else "a collective that is not named"
+    apart = "several tests at once" if judged.report.apart else ""
+    what = facts.collective.value or apart or unclear
+    unit = "rank" if judged.report.shared else "GPU"
+    gpus = (
+        f"{judged.n:,} {unit}{'s' * (judged.n != 1)}" if judged.n else "an unknown number of GPUs"
+    )
+    nodes = judged.nodes
+    on = f" on {nodes:,} node{'s' * (nodes > 1)}" if nodes else ", nodes not known"
+    names = "; ".join(judged.report.names[:2])
+    where = judged.machine.name if judged.machine else names or "hardware not stated"
+    return f"{what}, {gpus}{on}, {where}"
+
+
+def summary(judged):
+    """The verdict on the run in one sentence; what stands under it says no other."""
+    if judged.level == "invalid":
+        return _invalid(judged)
+    said = _by_cases(judged) or _by_main(judged)
+    if judged.level == "aborted":
+        failure = judged.report.failures[0].text.rstrip(".")
+        return f"Aborted: {failure}. As far as it went: {said[0].lower()}{said[1:]}"
+    last = max(row.size for row in judged.report.rows)
+    judged_so_far = judged.level not in ("unknown", "depends")
+    if judged_so_far and judged.report.truncated and last < (judged.report.max_bytes or 0) / 2:
+        return f"As far as the file goes: {said[0].lower()}{said[1:]}"
+    return said
+
+
+def _by_main(judged):
+    main, slow = judged.main, judged.slow
+    if main is None:
+        row = max(judged.report.rows, key=lambda row: row.size)
+        return (
+            f"Not judged: busbw {si(row.busbw, 'byte/s')} at {si(float(row.size), 'byte')} as"
+            f" printed. {' '.join(judged.facts.asks)}"
+        )
+    at = si(float(main.size), "byte")
+    rate = f"busbw {si(main.busbw, 'byte/s')} at {at}"
+    if main.level == "unknown":
+        share = f", {percent(main.share)} of the line" if main.share else ""
+        return f"Not judged: {rate}{share}. {_why_unknown(judged)}"
+    facts = f"{rate}, {percent(main.share)} of the line"
+    facts += f", {main.regime}." if main.model else "."
+    if main.level != "normal" or not (slow or judged.above):
+        return f"{main.level.capitalize()}: {facts}"
+    against = []
+    if slow:
+        sizes = [si(float(v.size), "byte") for v in slow[:3]] + ["..."] * (len(slow) > 3)
+        against.append(
+            f"slower than it should be at {len(slow)} of {len(judged.verdicts)} sizes"
+            f" ({', '.join(sizes)})"
+        )
+    against += [f"below all {judged.above} published runs nearby"] if judged.above else []
+    model = "by the model " if main.model else ""
+    return f"Normal {model}at {at}, but {' and '.join(against)}: {facts}"
+
+
+def percent(share):
+    return si(share, "%", 3 if share > 1 else 2)
+
+
+def _by_cases(judged):
+    """The verdict on a run whose machine the file leaves open: what it is on each that could have
+    carried it; empty where there is none.
+    """
+    if not judged.cases:
+        return ""
+    facts, machine = judged.facts, judged.machine
+    row = max((r for r in judged.report.rows if r.time), key=lambda r: (r.size, not r.in_place))
+    rate = f"busbw {si(busbw_of(judged, row), 'byte/s')} at {si(float(row.size), 'byte')}"
+    open_ones = [] if facts.nodes.known else ["the nodes"]
+    open_ones += ["the network"] if any(case.nodes > 1 for case in judged.cases) else []
+    open_ones += ["the links inside"] if any(case.nodes == 1 for case in judged.cases) else []
+    told = ", ".join(_told(case, facts.nodes.known) for case in judged.cases)
+    alone = machine and machine.domain > (machine.gpus or facts.per_node or 8) > 1
+    counted = ", counted as if no NVLink joined its nodes" if alone else ""
+    options = {
+        "the nodes": "--nodes",
+        "the network": "--nic",
+        "the links inside": "--hardware or --machine",
+    }
+    ask = _and([options[one] for one in open_ones])
+    if judged.level in ("normal", "slow", "very slow"):
+        return (
+            f"{judged.level.capitalize()} on {'each' if len(judged.cases) > 1 else 'the'} network"
+            f" that such nodes are sold with and that could have carried it: {rate} is"
+            f" {told}{counted}. State it with --nic."
+        )
+    return (
+        f"Depends on {_and(open_ones)}, which the file does not name: {rate} is"
+        f" {told}{counted}. State {'it' if len(open_ones) == 1 else 'them'} with {ask}."
+    )
+
+
+def _and(words):
+    return f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else words[0]
+
+
+def _told(case, nodes_known):
+    where = case.where
+    if case.nodes > 1:
+        of_all = f"{case.nodes} nodes with {where} each"
+        where = f"{where} a node" if nodes_known else of_all
+    level = "" if case.level == "unknown" else f"{case.level} on "
+    share = percent(case.share) + (", by a tree" * case.tree)
+    if case.sold:
+        return f"{level}{where} ({share}; {', '.join(case.sold)})"
+    return f"{level}{where} ({share})" if level else f"{share} of {where}"
+
+
+def _invalid(judged):
+    if judged.wrong:
+        return "Invalid: the test reports wrong results, so its rates mean nothing."
+    if judged.report.apart:
+        return (
+            "Invalid: several processes tested each by itself, as they do without MPI=1 in the"
+            " build; nothing here is one collective of them all."
+        )
+    return "Invalid: one rank sends nothing, so there is nothing to judge. Was it built with MPI=1?"
+
+
+def _why_unknown(judged):
+    if judged.main.size < SMALL:
+        return (
+            "At that size steps count and not links: run the test with -e 8G to see what the"
+            " links give."
+        )
+    if judged.machine is None:
+        return "The hardware is not known: state it with --hardware, or with --nic and --domain."
+    if judged.main.line is None:
+        return "The file does not name the network: state it with --nic, such as --nic 8x400G."
+    if judged.nodes > 1 and judged.machine.gpus and judged.n < judged.machine.gpus * judged.nodes:
+        return "No published run leaves GPUs of a node out: run the test on all of them."
+    if judged.main.size < LARGE:
+        return "Below 64 MB steps and bytes both count: run the test with -e 8G to see the plateau."
+    return "No published run of this kind is at hand to judge by."
+
+
+def busbw_of(judged, row):
+    """busbw (byte/s) of a row by its size and time; as printed where the ranks are not known."""
+    if judged.main is None:
+        return row.busbw
+    return row.size / row.time * busbw_factor(judged.collective, judged.n)

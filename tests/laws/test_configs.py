@@ -1,0 +1,163 @@
+"""A config.json is counted as its makers count it, or refused by name; never guessed."""
+
+import json
+from pathlib import Path
+
+import pytest
+from laws import each
+
+from lightspeed.config_families import FAMILIES
+from lightspeed.config_keys import ConfigRefused
+from lightspeed.configs import read_config
+from lightspeed.decoder import Attention, DeltaNet, LatentAttention
+from lightspeed.transformer import transformer
+from lightspeed_cli import main
+
+MODELS = json.loads((Path(__file__).parents[1] / "published/model_configs.json").read_text("utf-8"))
+del MODELS["_about"]
+COUNTED = {name: row for name, row in MODELS.items() if "published" in row}
+LLAMA = MODELS["Meta-Llama-3.1-8B"]["config"]
+
+
+def test_forty_configs_and_most_families():
+    assert len(COUNTED) >= 40
+    tried = {row["config"]["architectures"][0] for row in MODELS.values()}
+    rest = {reader for name, reader in FAMILIES.items() if name not in tried}
+    assert len(rest - {FAMILIES[name] for name in tried}) <= 4
+
+
+@each("name", COUNTED)
+def test_a_count_is_the_published_one(name):
+    published = COUNTED[name]["published"]
+    found = read_config(COUNTED[name]["config"]).parameters
+    if isinstance(published, int):
+        assert found == published, name
+    else:
+        digits = len(published.rstrip("B").partition(".")[2])
+        assert f"{found / 1e9:.{digits}f}B" == published, name
+
+
+def test_two_models_with_one_tower_leave_the_same_rest():
+    """Both Llama 4 models see by the same tower, which is not counted here."""
+    rest = {
+        row["published_with_tower"] - read_config(row["config"]).parameters
+        for row in MODELS.values()
+        if "published_with_tower" in row
+    }
+    assert len(rest) == 1 and 0.8e9 < rest.pop() < 0.9e9
+
+
+@each("name", COUNTED)
+def test_an_unknown_key_is_refused_by_name_and_one_that_is_off_is_not(name):
+    config = COUNTED[name]["config"]
+    for place in filter(None, (config, config.get("text_config"))):
+        place["zigzag_layers"] = 3
+        with pytest.raises(ConfigRefused, match="zigzag_layers = 3: not known here"):
+            read_config(config)
+        del place["zigzag_layers"]
+    assert read_config(config | {"zigzag_layers": None}) == read_config(config)
+
+
+@each(
+    "change, words",
+    [
+    ({"architectures": ["MysteryForCausalLM"]}, "architectures = ['MysteryForCausalLM']"),
+    ({"architectures": ["LlamaForCausaLM"]}, "the nearest that is known: LlamaForCausalLM"),
+    ({"architectures": None}, "architectures = None"),
+    ({"hidden_size": "4096"}, "hidden_size = '4096': a whole number"),
+    ({"num_hidden_layers": 0}, "num_hidden_layers = 0: a whole number of at least 1"),
+    ({"num_key_value_heads": 5}, "num_key_value_heads = 5: a divisor of 32 heads"),
+    ({"head_dim": None, "hidden_size": 4097}, "32 heads don't divide 4097"),
+    ({"vocab_size": None}, "vocab_size is missing"),
+    ({"layer_types": ["full_attention", "wavelet"] * 16}, "layer_types has 'wavelet'"),
+    ({"sliding_window": 4096}, "sliding_window = 4096"),
+    ({"tie_word_embeddings": "yes"}, "tie_word_embeddings = 'yes': true or false"),
+    ],
+)  # fmt: skip
+def test_what_is_refused(change, words):
+    with pytest.raises(ConfigRefused) as refused:
+        read_config(LLAMA | change)
+    assert words in str(refused.value)
+
+
+def test_more_experts_than_there_are():
+    with pytest.raises(ValueError, match=r"active = 300: expected 1 to the 8 experts"):
+        read_config(MODELS["Mixtral-8x7B-v0.1"]["config"] | {"num_experts_per_tok": 300})
+
+
+@each(
+    "key, name",
+    [
+    ("llama3_8b", "Meta-Llama-3.1-8B"), ("llama3_70b", "Meta-Llama-3.1-70B"),
+    ("llama3_405b", "Meta-Llama-3.1-405B"), ("mixtral_8x7b", "Mixtral-8x7B-v0.1"),
+    ("deepseek_v3", "DeepSeek-V3"),
+    ],
+)  # fmt: skip
+def test_the_catalog_counts_the_same(key, name):
+    """Two ways to one model: the shape in the catalog, and its config.json."""
+    ours, theirs = transformer(key), read_config(MODELS[name]["config"])
+    assert ours.parameters == theirs.parameters
+    assert ours.active_parameters == theirs.active_parameters
+    assert ours.kv_cache_bytes_per_token() == theirs.kv_cache_bytes_per_token()
+    assert ours.training_flops(1, 4096) == theirs.training_flops_per_token(4096)
+
+
+def test_a_window_bounds_what_a_request_holds_and_reads():
+    local, whole = (Attention(4096, 32, 8, 128, window=w) for w in (1024, 0))
+    assert local.growth(2) == 0 and local.state(2) == whole.growth(2) * 1024
+    for context in (10, 1024, 100_000):
+        assert local.read_bytes(context, 2) == whole.read_bytes(min(context, 1024), 2)
+        assert local.flops(context) == whole.flops(min(context, 1024))
+
+
+def test_latent_attention_absorbed_reads_one_vector_for_all_heads():
+    latent = LatentAttention(7168, 128, 512, 64, 128, 128, 1536)
+    assert latent.growth(2) == (512 + 64) * 2
+    # expanded: each head's key (128 + 64) and value (128); absorbed: the vector, twice, and 64
+    assert latent.flops(1, decoding=False) == 2 * 128 * (128 + 64 + 128)
+    assert latent.flops(1) == 2 * 128 * (2 * 512 + 64)
+
+
+def test_an_index_looks_at_all_and_reads_a_few():
+    plain = LatentAttention(7168, 128, 512, 64, 128, 128, 1536)
+    sparse = LatentAttention(7168, 128, 512, 64, 128, 128, 1536, 64, 128, 2048)
+    assert sparse.read_bytes(1000, 2) == plain.read_bytes(1000, 2) + 132 * 1000
+    far = 10**6
+    assert sparse.read_bytes(far, 2) == plain.read_bytes(2048, 2) + 132 * far
+    assert sparse.matrices - plain.matrices == 1536 * 64 * 128 + 7168 * (128 + 64)
+
+
+def test_a_state_does_not_grow():
+    delta = DeltaNet(2048, 16, 32, 128, 128, 4)
+    assert delta.growth(2) == 0 and delta.state(2) == 32 * 128 * 128 * 4 + 8192 * 3 * 2
+    assert delta.read_bytes(1, 2) == delta.read_bytes(10**6, 2)
+
+
+def test_the_command(tmp_path, capsys):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(LLAMA))
+    index = {"metadata": {"total_size": 2 * 8_030_261_248}}
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
+    assert main(["model", str(tmp_path), "--context", "32k", "--batch", "64"]) == 0
+    told = capsys.readouterr().out
+    assert "8,030,261,248" in told and "131 kB for each token" in told and "32,768" in told
+    assert "2 for each parameter counted here" in told
+    assert main(["model", str(path), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["parameters"] == 8_030_261_248 and found["refused"] == []
+    assert found["kv_bytes_per_token"] == 131072 and found["state_bytes"] == 0
+
+
+def test_what_the_command_refuses(tmp_path, capsys):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(LLAMA | {"zigzag_layers": 3}))
+    assert main(["model", str(path), "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["parameters"] is None and "zigzag_layers" in found["refused"][0]
+    for text, words in (("{", "is no JSON"), ("[1]", "holds one object")):
+        path.write_text(text)
+        assert main(["model", str(path)]) == 2 and words in capsys.readouterr().err
+    assert main(["model", str(tmp_path / "none.json")]) == 2
+    with pytest.raises(SystemExit):
+        main(["model", str(path), "--context", "many"])
+    assert "expected tokens" in capsys.readouterr().err

@@ -1,0 +1,88 @@
+"""README and docs/ keep their word: each command in them is run by a test, each link leads
+somewhere, and README is one screen.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+# Blocks that need a whole machine, an index or a class, by the words they begin with: the test that
+# runs them word for word, or as the command that they are.
+ELSEWHERE = {
+    "make lab": "tests/install/test_install.py",
+    "make test": ".ci/run",
+    "make env\n": "tests/classroom/test_tour.py",
+    "cp rehearsal": "tests/classroom/test_tour.py",
+    "python3 -m venv": "tests/install/test_install.py",
+    "uv venv": "tests/install/test_install.py",
+    "make site\n": "tests/web/test_site.py",
+    "make site ARGS=--lite": "tests/web/test_lite.py",
+    "lightspeed measure all": "tests/measure/test_measure_command.py",
+    ".venv/bin/python -m pytest": ".ci/run",
+    "lightspeed today": "tests/desk/test_desk.py",
+}
+
+
+def blocks(page):
+    return re.findall(r"```sh\n(.*?)```", page.read_text("utf-8"), re.S)
+
+
+# The recipes of CONTRIBUTING are walked through by tests/notebooks/test_new.py.
+HERE = [
+    pytest.param(block, id=f"{page.name} {number}")
+    for page in PAGES
+    if page.name != "CONTRIBUTING.md"
+    for number, block in enumerate(blocks(page))
+    if not block.startswith(tuple(ELSEWHERE))
+]
+
+
+@pytest.mark.parametrize("block", HERE)
+def test_commands_run_word_for_word(block, tmp_path):
+    """In a folder that has what the page says that you bring: a log, a config.json."""
+    log = ROOT / "tests/nccl/logs/01_h100_1node_nvls.log"
+    shutil.copy(log, tmp_path / "all_reduce.log")
+    models = json.loads((ROOT / "tests/published/model_configs.json").read_text("utf-8"))
+    config = models["Qwen3-30B-A3B"]["config"]
+    (tmp_path / "config.json").write_text(json.dumps(config), "utf-8")
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", block],
+        cwd=tmp_path,
+        env=os.environ
+        | {
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "LIGHTSPEED_DATA": str(tmp_path / "data"),
+        },
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    assert done.stdout.strip()
+
+
+def test_every_block_elsewhere_is_there_and_has_its_test():
+    every = [block for page in PAGES for block in blocks(page)]
+    for start, test in ELSEWHERE.items():
+        assert any(block.startswith(start) for block in every), start
+        assert (ROOT / test).exists(), test
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    text = re.sub(r"```.*?```", "", page.read_text("utf-8"), flags=re.S)
+    for target in re.findall(r"\]\((?!https?:)([^)#\s]+)", text):
+        assert (page.parent / target).exists(), target
+
+
+def test_readme_is_one_screen():
+    lines = (ROOT / "README.md").read_text("utf-8").splitlines()
+    assert len(lines) <= 120 and max(map(len, lines)) <= 110
