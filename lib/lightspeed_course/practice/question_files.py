@@ -16,7 +16,6 @@ from pathlib import Path
 
 import lightspeed
 from lightspeed.catalog import accelerator, find, link, number
-from lightspeed_course import content
 from lightspeed_course.practice import derivation, parameters
 from lightspeed_course.practice.amounts import nice, powers_of_two
 from lightspeed_course.practice.derivation import FUNCTIONS, Derivation, Step, measured
@@ -25,6 +24,7 @@ from lightspeed_course.practice.question_text import QuestionError, Text, read
 from lightspeed_course.practice.unit_table import UnknownUnit, known, unit
 from lightspeed_show.format import plain, si
 
+CONTENT = "lightspeed_course.content"  # what is in it is found by its name
 WORDS = re.compile(r"\{\{((?:[^{}]|\{[^{}]*\})+?)\}\}")
 NAMED = re.compile(r"(?:(\w+)\s*=(?!=))?")
 
@@ -335,7 +335,7 @@ def of_file(file):
 
 def of_topic(topic, codes=None):
     """The questions of one of the course's topics; the site has them compiled."""
-    beside, ready = (f"{content.__name__}.{topic}{end}" for end in ("", "_questions"))
+    beside, ready = (f"{CONTENT}.{topic}{end}" for end in ("", "_questions"))
     names = _common() | (vars(importlib.import_module(beside)) if _there(beside) else {})
     if _there(ready):
         made = importlib.import_module(ready)
@@ -346,7 +346,7 @@ def of_topic(topic, codes=None):
 
 def texts(topic):
     """What the file of a topic says."""
-    file = Path(content.__path__[0], f"{topic}.md")
+    file = Path(__file__).parents[1] / "content" / f"{topic}.md"
     return read(file.read_text("utf-8"), file.name)
 
 
@@ -354,7 +354,7 @@ def compiled(topic):
     """A module, as text, that has a topic read and compiled, for where that takes long."""
     codes: dict[str, object] = {}
     said = texts(topic)
-    names = _common() | (vars(importlib.import_module(f"{content.__name__}.{topic}")))
+    names = _common() | (vars(importlib.import_module(f"{CONTENT}.{topic}")))
     for text in said:
         built(text, names, f"{topic}.md", codes)
         python = _Python(text, names, f"{topic}.md", codes)
