@@ -8,7 +8,6 @@ import importlib.util
 import math
 import pkgutil
 import re
-import runpy
 import types
 from dataclasses import astuple
 from functools import cache
@@ -212,7 +211,7 @@ def built(text, names, file, codes):
             python.fail(line, f"{error}; expected is one of the course, such as GB/s, or none")
     if "answer" not in text.facts and python.last is None:
         python.fail(text.line, "no answer: expected is a formula in the last step, or - answer:")
-    answer = fact("answer", python.last is not None and python.result(python.last))
+    answer = text.facts.get("answer") or (python.result(python.last), text.line)
     tolerance, line = fact("tolerance", "2 %")
     share = re.fullmatch(r"([\d.e-]+)( ?%)?", tolerance)
     if not share:
@@ -327,6 +326,8 @@ def _base(word):
 
 def of_file(file):
     """(text, question) of each of a file of one's own; its Python stands beside it."""
+    import runpy
+
     beside = file.with_suffix(".py")
     names = _common() | (runpy.run_path(str(beside)) if beside.is_file() else {})
     texts = read(file.read_text("utf-8"), file.name)
