@@ -31,7 +31,7 @@ def home(tmp_path_factory):
         "lightspeed/catalog/accelerators.toml": True,
         "lightspeed_course/practice/check.py": True,
         "lightspeed_course/practice/slips.py": True,
-        "lightspeed_course/practice/banks/roofline_claims.py": True,
+        "lightspeed_course/content/roofline.md": True,
         "lightspeed_course/incidents/score.py": True,
         "lightspeed_class/posed.py": True,
         "lightspeed_class/grading/student.py": True,
