@@ -810,12 +810,12 @@ assert (
     )
 )(
     *(
-        simulate_decoding(np.zeros(len(them)), np.array(them), 2, lambda n: 1.0)
+        simulate_decoding(np.zeros(len(them)), np.array(them, dtype=np.intp), 2, lambda n: 1.0)
         for them in ((3, 1), (2,))
     )
 ), "B's slot is idle"
 assert (
-    simulate_decoding(np.zeros(3), np.array([3, 1, 2]), 2, lambda n: 1.0).departure.max()
+    simulate_decoding(np.zeros(3), np.array([3, 1, 2], dtype=np.intp), 2, lambda n: 1.0).departure.max()
     == (3 + 1 + 2) / 2
 ), "no way takes fewer"
 
