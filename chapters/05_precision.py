@@ -456,7 +456,7 @@ figure(
 )
 
 # %% tags=["holds"]
-assert np.abs(np.array(runs["bf16"], dtype=float) / list(runs.values())[1] - 1).max() < 0.12, (
+assert np.abs(np.array(runs["bf16"]) / list(runs.values())[1] - 1).max() < 0.12, (
     "nearly the same curve"
 )
 assert all((np.array(runs["fp16"]) >= y)[1:].all() for y in runs.values()) and round(
@@ -546,7 +546,7 @@ ask("precision.loss_scale", seed="chapter")
 
 # %% tags=["holds"]
 assert bool(
-    (bf16.round(2.0 ** np.arange(9, 100, dtype=float) + 1) == 2.0 ** np.arange(9, 100, dtype=float)).all()
+    (bf16.round(2.0 ** np.arange(9.0, 100.0) + 1) == 2.0 ** np.arange(9.0, 100.0)).all()
     and bf16.spacing(2.0**9) > 2
 ), "the term changes nothing"
 
