@@ -54,6 +54,11 @@ class Attention:
     borrowed_kv: bool = False
     vectors: int = 0
 
+    def __post_init__(self) -> None:
+        if self.kv_heads < 1 or self.heads % self.kv_heads:
+            expected = f"a divisor of {self.heads} heads"
+            raise BadArgument("Attention", "kv_heads", self.kv_heads, expected)
+
     @property
     def _value(self) -> int:
         return self.value_width or self.head_width

@@ -161,3 +161,84 @@ def test_what_the_command_refuses(tmp_path, capsys):
     with pytest.raises(SystemExit):
         main(["model", str(path), "--context", "many"])
     assert "expected tokens" in capsys.readouterr().err
+
+
+ODD = (
+    None, 0, 1, -1, 3, 1.5, 2.0, float("nan"), float("inf"), True, False, "", "x", "7", [], [None],
+    [1], [[1]], [{}], ["full_attention"], ["sliding_attention"] * 3, {}, {"a": 1}, 10**30,
+)  # fmt: skip
+
+
+def _changed(value):
+    """What stands where a value should: anything at all, and lists that are nearly right."""
+    yield from ODD
+    if isinstance(value, list) and value:
+        yield value[:-1]
+        yield [*value, value[-1]]
+        yield from ([odd, *value[1:]] for odd in ODD)
+        if isinstance(value[0], dict):
+            for key, inner in value[0].items():
+                yield from ([value[0] | {key: odd}, *value[1:]] for odd in ODD)
+                if isinstance(inner, dict):
+                    for name in inner:
+                        for odd in ODD:
+                            yield [value[0] | {key: inner | {name: odd}}, *value[1:]]
+
+
+@each("name", [name for name in MODELS if "config" in MODELS[name]])
+def test_any_value_anywhere_is_counted_or_refused(name):
+    config = MODELS[name]["config"]
+    for key, value in config.items():
+        for odd in _changed(value):
+            _counted_or_refused(config | {key: odd}, key, odd)
+    inner = config.get("text_config") or {}
+    for key, value in inner.items():
+        for odd in _changed(value):
+            _counted_or_refused(config | {"text_config": inner | {key: odd}}, key, odd)
+
+
+def _counted_or_refused(config, key, odd):
+    try:
+        decoder = read_config(config)
+    except ConfigRefused as refused:
+        assert refused.refused, (key, odd)
+        return
+    except Exception as error:
+        raise AssertionError(f"{key} = {odd!r}: {error!r}") from error
+    assert decoder.parameters >= decoder.active_parameters > 0, (key, odd)
+    assert decoder.request_bytes(1000) >= 0 < decoder.flops_per_token(1000), (key, odd)
+
+
+@each(
+    "model, change, words",
+    [
+    ("DeepSeek-V3", {"index_n_heads": 64}, "(64, 0, 0): all of them, or none"),
+    ("DeepSeek-V3", {"moe_layer_freq": [1, 1]}, "an entry for each of 61 layers"),
+    ("Meta-Llama-3.1-8B", {"num_hidden_layers": 10**7}, "at most 10,000"),
+    ("Meta-Llama-3.1-8B", {"hidden_size": 4096.0}, "hidden_size = 4096.0: a whole number"),
+    ("Qwen3.5-122B-A10B", {"text_config": [1]}, "text_config = [1]: an object"),
+    ("Qwen3.5-122B-A10B", {"hidden_size": 5}, "hidden_size: 5 outside of text_config, 3072 with"),
+    ("falcon-40b", {"num_kv_heads": 7}, "divisor of"),
+    ],
+)  # fmt: skip
+def test_what_else_is_refused(model, change, words):
+    with pytest.raises(ConfigRefused) as refused:
+        read_config(MODELS[model]["config"] | change)
+    assert words in str(refused.value)
+
+
+def test_what_is_assumed_is_told():
+    method = {"quant_method": "gptq", "bits": 4, "group_size": 128}
+    quantized = read_config(LLAMA | {"quantization_config": method})
+    assert quantized.parameters == read_config(LLAMA).parameters
+    assert "quantization_config (gptq): counted before quantizing" in quantized.assumed
+    longer = read_config(LLAMA | {"layer_types": ["full_attention"] * 33})
+    assert "layer_types: the first 32 of its 33 entries" in longer.assumed
+
+
+def test_an_index_of_weights_without_a_size_is_told(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps(LLAMA))
+    for metadata in ({}, {"total_size": "16 GB"}, None):
+        index = {"metadata": metadata}
+        (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
+        assert "no metadata.total_size" in read_config(tmp_path).assumed[-1]
