@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from lightspeed.config_keys import ConfigRefused, Keys
+from lightspeed.config_more import MORE
 from lightspeed.config_parts import (
     alike,
     attention,
@@ -31,6 +32,7 @@ from lightspeed.config_parts import (
 )  # fmt: skip
 from lightspeed.decoder import (
     Attention,
+    CompressedAttention,
     Decoder,
     DeltaNet,
     Experts,
@@ -205,6 +207,38 @@ def _deepseek(steered: bool = True) -> Callable[[Keys], Decoder]:
         return decoder(k, layers)
 
     return read
+
+
+def _deepseek_v4(k: Keys) -> Decoder:
+    """Compressed attention in two kinds; residual streams that small matrices mix; experts in each
+    layer, of which the first layers choose by the token's number.
+    """
+    width, count, _ = shape(k)
+    k.only("attention_bias", False)
+    k.only("mlp_bias", False)
+    k.only("num_key_value_heads", 1)
+    k.asked.update({"qk_rope_head_dim", "expert_dtype", "hc_sinkhorn_iters"})
+    sizes = ("num_attention_heads", "head_dim", "q_lora_rank", "o_groups", "o_lora_rank")
+    local = CompressedAttention(width, *k.wholes(*sizes, "sliding_window"))
+    names = ("index_n_heads", "index_head_dim", "index_topk")
+    heads, each, top = k.wholes(*names)
+    kinds = {
+        0: local,
+        4: replace(local, ratio=4, index_heads=heads, index_width=each, index_top=top),
+        128: replace(local, ratio=128),
+    }
+    ratios = k.list("compress_ratios", count, known=tuple(kinds))
+    hashed = k.size("num_hash_layers")
+    streams = k.whole("hc_mult", high=1000)
+    mixed = (2 + streams) * streams
+    norms = 2 * width + 2 * (mixed * streams * width + mixed + 3)
+    chosen, steered = _routed(k, width, steered=False), _routed(k, width, steered=True)
+    layers = [
+        Layer(kinds[ratio], chosen if i < hashed else steered, norms)
+        for i, ratio in enumerate(ratios)
+    ]
+    extras = width + streams * streams * width + streams + 1
+    return decoder(k, layers, extras=extras)
 
 
 def _glm4_moe(k: Keys) -> Decoder:
@@ -494,6 +528,7 @@ FAMILIES: dict[str, Callable[[Keys], Decoder]] = {
     "DeepseekV2ForCausalLM": _deepseek(steered=False),
     "DeepseekV3ForCausalLM": _DEEPSEEK,
     "DeepseekV32ForCausalLM": _DEEPSEEK,
+    "DeepseekV4ForCausalLM": _deepseek_v4,
     "FalconForCausalLM": falcon,
     "GPT2LMHeadModel": gpt2,
     "GPTNeoXForCausalLM": _NEOX,
@@ -547,6 +582,7 @@ FAMILIES: dict[str, Callable[[Keys], Decoder]] = {
         windows=one_window,
     ),
 }  # fmt: skip
+FAMILIES |= MORE
 # A model that also sees: its text half is one of the above.
 FAMILIES |= {
     "Gemma3ForConditionalGeneration": FAMILIES["Gemma3ForCausalLM"],

@@ -37,7 +37,7 @@ _HARMLESS = re.compile(
     |postnorm|shared_moe_mode|moe_shared_expert_overlap|use_grouped_topk|image_.*|video_.*|vision_.*
     |audio_.*|.*_soft_tokens.*|boa_.*|eoa_.*|boi_.*|eoi_.*|ignore_index|media_placeholder.*
     |use_unified_vision_chunk|projector_.*|multimodal_.*|spatial_merge_size|interleave_mrope
-    |special_tokens.*|attention_probs.*|beta_(fast|slow)|mscale.*|embd_pdrop|resid_pdrop
+    |special_tokens.*|attention_probs.*|z_loss_weight|beta_(fast|slow)|mscale.*|embd_pdrop|resid_pdrop
     """,
     re.X,
 )

@@ -17,8 +17,9 @@ from lightspeed.decoder import (
 )
 
 __all__ = (
-    "alike", "attention", "bloom", "cohere", "decoder", "dense", "divided", "every_other", "falcon",
-    "five_to_one", "gpt2", "olmo3_windows", "one_window", "phi", "qwen_windows", "shape", "windows",
+    "alike", "attention", "bloom", "cohere", "decoder", "dense", "divided", "every_other",
+    "falcon", "five_to_one", "gpt2", "no_window", "olmo3_windows", "one_window", "phi",
+    "qwen_windows", "shape", "windows",
 )  # fmt: skip
 
 # --- parts -------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """A config.json is counted as its makers count it, or refused by name; never guessed."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from laws import each
 from lightspeed.config_families import FAMILIES
 from lightspeed.config_keys import ConfigRefused
 from lightspeed.configs import read_config
-from lightspeed.decoder import Attention, DeltaNet, LatentAttention
+from lightspeed.decoder import Attention, CompressedAttention, DeltaNet, LatentAttention
 from lightspeed.transformer import transformer
 from lightspeed_cli import main
 
@@ -127,6 +128,38 @@ def test_an_index_looks_at_all_and_reads_a_few():
     assert sparse.matrices - plain.matrices == 1536 * 64 * 128 + 7168 * (128 + 64)
 
 
+def test_compressed_attention_at_a_million_tokens():
+    """DeepSeek-V4's report: 27 % of V3.2's FLOPs and, kept in two bytes, 9.62 GiB for a request;
+    49 and 13 of 1,600 and 284 billion parameters are used by a token, its table left out.
+    """
+    pro, flash = (read_config(MODELS[f"DeepSeek-V4-{name}"]["config"]) for name in ("Pro", "Flash"))
+    before, far = read_config(MODELS["DeepSeek-V3.2"]["config"]), 2**20
+    assert f"{pro.parameters / 1e12:.1f}" == "1.6"
+    for decoder, active in ((pro, 49), (flash, 13)):
+        assert round((decoder.active_parameters - decoder.embeddings / 2) / 1e9) == active
+    assert 0.26 < pro.flops_per_token(far) / before.flops_per_token(far) < 0.275
+    bf16 = sum(
+        layer.repeat * (m.head_width + m.index_width) * 2 / m.ratio
+        for layer in pro.layers
+        if (m := layer.mixer).ratio
+    )
+    assert f"{bf16 * far / 2**30:.2f}" == "9.62"
+    # The index's keys take one byte and a share of a scale here, instead of two.
+    assert pro.kv_cache_bytes_per_token() == bf16 - 30 * (2 * 128 - 132) / 4
+
+
+def test_compressed_attention_reads_a_window_an_index_and_a_few():
+    local = CompressedAttention(7168, 128, 512, 1536, 16, 1024, 128)
+    heavy = replace(local, ratio=128)
+    sparse = replace(local, ratio=4, index_heads=64, index_width=128, index_top=1024)
+    far = 2**20
+    assert local.growth(2) == 0 and local.read_bytes(far, 2) == 128 * 512 * 2
+    assert heavy.read_bytes(far, 2) == (128 + far / 128) * 512 * 2
+    assert sparse.read_bytes(far, 2) == (128 + 1024) * 512 * 2 + 132 / 4 * far
+    assert sparse.read_bytes(64, 2) == (64 + 16) * 512 * 2 + 132 / 4 * 64
+    assert local.state(2) == 128 * 512 * 2 < heavy.state(2)
+
+
 def test_a_state_does_not_grow():
     delta = DeltaNet(2048, 16, 32, 128, 128, 4)
     assert delta.growth(2) == 0 and delta.state(2) == 32 * 128 * 128 * 4 + 8192 * 3 * 2
@@ -218,6 +251,9 @@ def _counted_or_refused(config, key, odd):
     ("Meta-Llama-3.1-8B", {"hidden_size": 4096.0}, "hidden_size = 4096.0: a whole number"),
     ("Qwen3.5-122B-A10B", {"text_config": [1]}, "text_config = [1]: an object"),
     ("Qwen3.5-122B-A10B", {"hidden_size": 5}, "hidden_size: 5 outside of text_config, 3072 with"),
+    ("Seed-OSS-36B", {"attention_bias": None}, "attention_bias is missing"),
+    ("EXAONE-4.0-32B", {"layer_types": None}, "layer_types is missing"),
+    ("DeepSeek-V4-Pro", {"compress_ratios": [8] * 61}, "has 8: known are 0, 4, 128"),
     ("falcon-40b", {"num_kv_heads": 7}, "divisor of"),
     ],
 )  # fmt: skip
