@@ -21,6 +21,7 @@ from lightspeed.law import checked, nonnegative, positive
 from lightspeed.memory import MemoryUse, transformer_activation_bytes
 from lightspeed.transformer import Transformer
 from lightspeed_models.plan import Machine, Plan, checked_for
+from lightspeed_models.stack import CUTS
 from lightspeed_models.training_step import layers_of_stage
 
 __all__ = ("Footprint", "expected_memory", "footprint", "in_flight", "stage_memory")
@@ -29,8 +30,9 @@ __all__ = ("Footprint", "expected_memory", "footprint", "in_flight", "stage_memo
 @dataclass(frozen=True)
 class Footprint:
     """What a framework holds. Counted: bytes of a parameter's weight, gradients and `optimizer`,
-    and of an element of the logits (in bf16, and in fp32 with its gradient: 10). Fitted: `kept`,
-    activations over those that the layer must keep, and `base`, bytes whatever is trained.
+    and of an element of the logits (in bf16, and in fp32 with its gradient: 10); and how layers are
+    `cut` into stages. Fitted: `kept`, activations over those that the layer must keep, and `base`,
+    bytes whatever is trained.
     """
 
     weight_bytes: float = 2.0
@@ -39,12 +41,14 @@ class Footprint:
     logits_bytes: float = 4.0
     kept: float = 1.0
     base: float = 0.0
+    cut: str = "weighted"
 
     def __post_init__(self) -> None:
         held = nonnegative("byte")
         for name in ("weight_bytes", "gradient_bytes", "optimizer_bytes", "logits_bytes", "base"):
             checked("Footprint", name, getattr(self, name), held)
         checked("Footprint", "kept", self.kept, positive())
+        one_of("Footprint", "cut", self.cut, CUTS)
 
 
 def footprint(key: str) -> Footprint:
@@ -103,7 +107,9 @@ def stage_memory(
     """
     checked_for(model, plan)
     even = model.layers / plan.pipeline
-    layers = where(plan.chunks > 1, even, layers_of_stage(model, plan.pipeline, place))
+    layers = layers_of_stage(model, plan.pipeline, place, plan.chunks, holds.cut)
+    if holds.cut == "weighted":
+        layers = where(plan.chunks > 1, even, layers)
     ends = (place == 0) | (place == plan.pipeline - 1)
     table = where(ends, model.vocabulary * model.width, 0)
     tables = where(plan.pipeline == 1, model.embeddings, table)

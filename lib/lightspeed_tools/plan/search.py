@@ -1,0 +1,118 @@
+"""Every plan of a `Space` held against the laws of time and memory: nothing is pruned, so the best
+is the best.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lightspeed.elementwise import Value, maximum
+from lightspeed.transformer import Transformer
+from lightspeed_models.plan import Machine, Plan
+from lightspeed_models.stack_fit import expected_times
+from lightspeed_models.step_memory import stage_memory
+from lightspeed_models.training_step import work
+from lightspeed_tools.plan.inputs import Setting
+from lightspeed_tools.plan.space import Space
+
+__all__ = ("ROOM", "Found", "bytes_of", "search", "seconds_of")
+
+ROOM = 0.85  # of the memory, what a plan may be predicted to take; the rest is the allocator's
+BLOCK = 4096  # rows at once: what they need stays in a core's caches
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search found. Of the plans that pass: `place` in the space, `seconds` of a step,
+    `memory` (byte). `refused`: rule -> plans, which add up to the `total` with those that pass.
+    `nearest` is the leanest of the plans that memory refused, and what it needs.
+    """
+
+    space: Space
+    place: np.ndarray
+    seconds: np.ndarray
+    memory: np.ndarray
+    refused: dict[str, int]
+    nearest: tuple[int, float] | None
+
+    @property
+    def total(self) -> int:
+        return self.space.total
+
+    def __len__(self) -> int:
+        return len(self.place)
+
+    def column(self, name: str) -> np.ndarray:
+        """A column of the plans that pass."""
+        row, stage, again = np.unravel_index(self.place, self.space.allowed.shape)
+        if name in ("stage", "recompute"):
+            return {"stage": stage, "recompute": again}[name]
+        return self.space.rows[name][row]
+
+    def best(self, mask: np.ndarray | None = None) -> int | None:
+        """Which of the plans that pass is the fastest (of a mask), the leaner of two as fast."""
+        among = np.arange(len(self)) if mask is None else np.flatnonzero(mask)
+        if not len(among):
+            return None
+        return int(among[np.lexsort((self.memory[among], self.seconds[among]))[0]])
+
+
+def seconds_of(
+    model: Transformer, sequence: int, plan: Plan, machine: Machine, setting: Setting
+) -> Value:
+    """Seconds of a step of a plan, or of many."""
+    return expected_times(work(model, sequence, plan, machine, setting.stack), setting.stack)
+
+
+def bytes_of(
+    model: Transformer, sequence: int, plan: Plan, machine: Machine, setting: Setting
+) -> Value:
+    """Bytes of the GPU that holds most: on the first stage or on the last."""
+    split = "tensor+sequence"
+    first, last = (
+        stage_memory(model, sequence, plan, machine, setting.holds, place, split).total
+        for place in (0 * plan.pipeline, plan.pipeline - 1)
+    )
+    return maximum(first, last)
+
+
+def search(
+    model: Transformer, sequence: int, plans: Space, machine: Machine, setting: Setting,
+    room: float = ROOM,
+) -> Found:  # fmt: skip
+    """Time and memory of every plan of a `Space` that no rule forbids."""
+    shape, most = plans.allowed.shape, room * machine.capacity
+    each = shape[1] * shape[2]
+    passing: list[tuple[np.ndarray, ...]] = []
+    nearest, too_large = None, 0
+    some = plans.allowed.any(axis=(1, 2))
+    for order in (0, 1):
+        own = np.flatnonzero(some & (plans.rows["order"] == order))
+        for start in range(0, len(own), BLOCK):
+            at = own[start : start + BLOCK]
+            many = plans.plans(at, order)
+            allowed = plans.allowed[at]
+            held = np.broadcast_to(bytes_of(model, sequence, many, machine, setting), allowed.shape)
+            fits = allowed & (held <= most)
+            too_large += int(allowed.sum() - fits.sum())
+            flat = at[:, None] * each + np.arange(each)
+            over = np.where(allowed & ~fits, held, np.inf).ravel()
+            leanest = int(np.argmin(over))
+            if over[leanest] < (nearest[1] if nearest else np.inf):
+                nearest = (int(flat.ravel()[leanest]), float(over[leanest]))
+            if not fits.any():
+                continue
+            own_rows = fits.any(axis=(1, 2))
+            at, fits, held = at[own_rows], fits[own_rows], held[own_rows]
+            times = seconds_of(model, sequence, plans.plans(at, order), machine, setting)
+            times = np.broadcast_to(times, fits.shape)
+            flat = flat[own_rows].reshape(fits.shape)
+            passing.append((flat[fits], times[fits], held[fits]))
+    refused = plans.refused | {"memory": too_large}
+    if not passing:
+        empty = np.array([])
+        return Found(plans, empty.astype(int), empty, empty, refused, nearest)
+    place, seconds, memory = (np.concatenate(column) for column in zip(*passing, strict=True))
+    return Found(plans, place, seconds, memory, refused, nearest)
