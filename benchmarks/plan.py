@@ -44,24 +44,30 @@ print(json.dumps({
 }))
 """
 
-# One plan a call: Llama 3 70B on 512 GPUs, as close as its interface has it.
+# One layout a call of its law for tensor x pipeline x data: Llama 3 70B on 512 H100.
 MLSYSIM = """
 import json, time
-from mlsysim import DistributedModel, Hardware, Models, Systems
+from mlsysim import Models, Q_
+from mlsysim.engine.solvers.parallelism import ParallelLayoutModel
 
-model, fleet = Models.Language.Llama3_70B, Systems.Clusters.Frontier_8K
-solver = DistributedModel()
+solver, model = ParallelLayoutModel(), Models.Language.Llama3_70B
+peak, link = Q_(990, "TFLOP/s"), Q_(50, "GB/s")
 def once(tp):
-    return solver.solve(model, fleet, batch_size=1024, tp_size=tp, pp_size=4, seq_len=8192)
+    return solver.solve(
+        model, tp_size=tp, pp_size=4, dp_size=128 // tp, microbatches=32, batch_tokens=4194304,
+        flops_per_param_token=6, peak_flops=peak, local_efficiency=0.5, link_bandwidth=link,
+        overlap_fraction=0.5, device_memory=Q_(80, "GB"),
+    )
 once(8)
 start = time.perf_counter()
-for i in range(60):
+for i in range(200):
     once(2 ** (1 + i % 3))
-print(json.dumps(60 / (time.perf_counter() - start)))
+print(json.dumps(200 / (time.perf_counter() - start)))
 """
 
 CALCULON = """
-import json, logging, sys, time
+import json, logging, sys, time, types
+sys.modules["pandas"] = types.ModuleType("pandas")  # for its tables of results alone
 sys.path.insert(0, PATH)
 from calculon.llm import Llm
 from calculon import System
@@ -137,7 +143,7 @@ def main():
             failed.append(f"{name}: under {RATE:,.0f} plans a second")
         if "405B" in name and (run["first"] > SEARCH or run["memory"] > MEMORY):
             failed.append(f"{name}: over {SEARCH} s or {MEMORY / 1e6:.0f} MB")
-    fastest = max(run["plans"] / run["best"] for run in runs.values())
+    fastest = max(run["by_law"] / run["best"] for run in runs.values())
     first = command()
     rows.append(("first answer of the command, s", f"{first:.2f}"))
     if first > FIRST:
@@ -155,7 +161,7 @@ def main():
             continue
         rows += [
             (f"{name}, calls a second", f"{calls:,.0f}"),
-            ("  ours over it", f"{fastest / calls:,.0f}"),
+            ("  ours by the law over it", f"{fastest / calls:,.0f}"),
         ]
     _beside.show(f"Plans, best of {ROUNDS}", rows)
     print("\n".join(failed))

@@ -61,7 +61,10 @@ def add(parser):
     )
     parser.add_argument("--sequence", type=argument_types.tokens, default=8192, metavar="TOKENS")
     parser.add_argument("--precision", default="bf16", choices=inputs.PRECISIONS)
-    parser.add_argument("--stack", default=USUAL, help="whose constants (default %(default)s)")
+    parser.add_argument(
+        "--stack", default=USUAL, help="of the catalog, or a file of fit-stack (%(default)s)"
+    )
+    parser.add_argument("--state", default="", help="what ails the cluster: slow_collectives")
     parser.add_argument(
         "--fix", type=setting, action="append", default=[], metavar="FIELD=N", help="tensor=8"
     )
@@ -110,7 +113,7 @@ def job_of(options):
     """The `Job` that the options describe."""
     name, model, assumed = inputs.model_of(options.model)
     cluster = inputs.cluster_of(options.cluster, options.precision)
-    chosen, machine = inputs.given_stack(options.stack, cluster, model)
+    chosen, machine = inputs.given_stack(options.stack, cluster, model, options.state)
     sequences = sequences_of(options.batch, options.sequence)
     for field, value in options.limit:
         if not isinstance(value, int):

@@ -219,3 +219,30 @@ def test_a_case_that_cannot_be_read_is_refused_by_name(slip, says):
 def test_a_plan_is_read_as_it_is_written():
     plan = answer.plan_of("tp8 pp2 cp2 vp2 mbs2 zero1 full", 64, 64)
     assert answer.plan_of(answer.short(plan), 64, 64) == plan
+
+
+def test_a_stack_of_ones_own_and_a_state(capsys, tmp_path):
+    from dataclasses import asdict
+
+    from lightspeed_models.stack import stack
+
+    path = tmp_path / "mine.json"
+    own = asdict(stack("nanotron_h100"))
+    path.write_text(json.dumps({"stack": own, "errors": [0.1, 0.02, 0.05]}))
+    plan = ["--explain", "tp8 pp2"]
+    _, mine = as_json(capsys, *SMALL, "--stack", str(path), *plan)
+    _, theirs = as_json(capsys, *SMALL, "--stack", "nanotron_h100", *plan)
+    assert mine["yours"]["terms"] == theirs["yours"]["terms"]
+    state = ["--stack", "nanotron_h100", "--state", "slow_collectives"]
+    _, ailing = as_json(capsys, *SMALL, *state, *plan)
+    assert ailing["yours"]["step_seconds"] > 2 * theirs["yours"]["step_seconds"]
+    path.write_text("{}")
+    status, _, error = asked(capsys, *SMALL, "--stack", str(path))
+    assert status == 2 and "fit-stack" in error
+
+
+def test_a_stack_that_cannot_do_it_refuses_by_what_it_can(capsys):
+    _, found = as_json(capsys, *SMALL, "--stack", "foundry_h100")
+    assert found["refused"]["stack"]
+    best = found["best"]["degrees"]
+    assert best["tensor"] == best["pipeline"] == best["context"] == 1

@@ -224,10 +224,15 @@ def _unknown(decoder: Decoder, what: str) -> BadArgument:
     return BadArgument("plan", "model", decoder.name, "layers of one kind of attention", hint)
 
 
-def given_stack(key: str, cluster: Cluster, model: Transformer) -> tuple[Setting, Machine]:
-    """The `Setting` of a stack of the catalog, and the machine as that stack counts on it. A stack
-    that was fitted for models with experts too has a table of its own for them.
+def given_stack(
+    key: str, cluster: Cluster, model: Transformer, state: str = ""
+) -> tuple[Setting, Machine]:
+    """The `Setting` of a stack, in good health or in a named state, and the machine as that stack
+    counts on it. A stack is one of the catalog or a file of `lightspeed fit-stack --json`. One that
+    was fitted for models with experts too has a table of its own for them.
     """
+    if key.endswith(".json"):
+        return _own_stack(key, cluster), cluster.machine
     tables = fitted("stacks")
     one_of("plan", "stack", key, tuple(k for k in tables if not k.endswith("_experts")))
     if model.experts and f"{key}_experts" in tables:
@@ -235,7 +240,7 @@ def given_stack(key: str, cluster: Cluster, model: Transformer) -> tuple[Setting
     table = tables[key]
     holds = footprint(key) if "memory" in table else Footprint(logits_bytes=10)
     setting = Setting(
-        key, stack(key), holds, dict(table.get("able", {})), dict(table.get("measured", {})),
+        key, stack(key, state), holds, dict(table.get("able", {})), dict(table.get("measured", {})),
         table.get("error", 0.1), table["gpu"], table.get("products", False),
     )  # fmt: skip
     found = cluster.machine
@@ -246,3 +251,16 @@ def given_stack(key: str, cluster: Cluster, model: Transformer) -> tuple[Setting
             raise BadArgument("plan", "gpu", cluster.gpu, wanted)
         found = replace(found, products=reached)
     return setting, found
+
+
+def _own_stack(path: str, cluster: Cluster) -> Setting:
+    """The `Setting` of constants that a user fitted. Memory is only counted: no run says more."""
+    table = read_json(path)
+    try:
+        fit, errors = Stack(**table["stack"]), sorted(table["errors"])
+        error = errors[len(errors) // 2]
+    except (TypeError, KeyError, IndexError) as slip:
+        wanted = "a file that lightspeed fit-stack --json wrote"
+        raise BadArgument("plan", "stack", path, wanted, f"It has no {slip}.") from None
+    holds = Footprint(gradient_bytes=fit.gradient_bytes, logits_bytes=10)
+    return Setting(path, fit, holds, {}, {}, float(error), cluster.gpu, False)

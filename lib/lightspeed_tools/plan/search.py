@@ -4,6 +4,8 @@ is the best.
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +22,7 @@ from lightspeed_tools.plan.space import Space
 __all__ = ("ROOM", "Found", "bytes_of", "search", "seconds_of")
 
 ROOM = 0.85  # of the memory, what a plan may be predicted to take; the rest is the allocator's
-BLOCK = 4096  # rows at once: what they need stays in a core's caches
+BLOCK = 8192  # rows at once: what they need stays in a core's caches
 
 
 @dataclass(frozen=True)
@@ -78,38 +80,40 @@ def bytes_of(
     return maximum(first, last)
 
 
+def _blocks(plans: Space) -> Iterator[tuple[np.ndarray, int, int]]:
+    """(rows, their order of ranks, stages of ZeRO that one of them may have), a few at a time."""
+    some, deep = plans.allowed.any(axis=(1, 2)), plans.allowed[:, 2:].any(axis=(1, 2))
+    for order, wide in itertools.product((0, 1), (False, True)):
+        own = np.flatnonzero(some & (plans.rows["order"] == order) & (deep == wide))
+        for start in range(0, len(own), BLOCK):
+            yield own[start : start + BLOCK], order, 4 if wide else 2
+
+
 def search(
     model: Transformer, sequence: int, plans: Space, machine: Machine, setting: Setting,
     room: float = ROOM,
 ) -> Found:  # fmt: skip
     """Time and memory of every plan of a `Space` that no rule forbids."""
-    shape, most = plans.allowed.shape, room * machine.capacity
-    each = shape[1] * shape[2]
+    most = room * machine.capacity
+    places = np.arange(plans.allowed.size).reshape(plans.allowed.shape)
     passing: list[tuple[np.ndarray, ...]] = []
     nearest, too_large = None, 0
-    some = plans.allowed.any(axis=(1, 2))
-    for order in (0, 1):
-        own = np.flatnonzero(some & (plans.rows["order"] == order))
-        for start in range(0, len(own), BLOCK):
-            at = own[start : start + BLOCK]
-            many = plans.plans(at, order)
-            allowed = plans.allowed[at]
-            held = np.broadcast_to(bytes_of(model, sequence, many, machine, setting), allowed.shape)
-            fits = allowed & (held <= most)
-            too_large += int(allowed.sum() - fits.sum())
-            flat = at[:, None] * each + np.arange(each)
-            over = np.where(allowed & ~fits, held, np.inf).ravel()
-            leanest = int(np.argmin(over))
-            if over[leanest] < (nearest[1] if nearest else np.inf):
-                nearest = (int(flat.ravel()[leanest]), float(over[leanest]))
-            if not fits.any():
-                continue
-            own_rows = fits.any(axis=(1, 2))
-            at, fits, held = at[own_rows], fits[own_rows], held[own_rows]
-            times = seconds_of(model, sequence, plans.plans(at, order), machine, setting)
+    for at, order, stages in _blocks(plans):
+        allowed, flat = plans.allowed[at, :stages], places[at, :stages]
+        many = plans.plans(at, order, stages)
+        held = np.broadcast_to(bytes_of(model, sequence, many, machine, setting), allowed.shape)
+        fits = allowed & (held <= most)
+        too_large += int(allowed.sum() - fits.sum())
+        over = np.where(allowed & ~fits, held, np.inf)
+        leanest = int(np.argmin(over))
+        if over.flat[leanest] < (nearest[1] if nearest else np.inf):
+            nearest = (int(flat.flat[leanest]), float(over.flat[leanest]))
+        own = fits.any(axis=(1, 2))
+        if own.any():
+            some, fits = plans.plans(at[own], order, stages), fits[own]
+            times = seconds_of(model, sequence, some, machine, setting)
             times = np.broadcast_to(times, fits.shape)
-            flat = flat[own_rows].reshape(fits.shape)
-            passing.append((flat[fits], times[fits], held[fits]))
+            passing.append((flat[own][fits], times[fits], held[own][fits]))
     refused = plans.refused | {"memory": too_large}
     if not passing:
         empty = np.array([])

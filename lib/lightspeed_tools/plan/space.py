@@ -72,12 +72,14 @@ class Space:
     def __len__(self) -> int:
         return len(self.rows["data"])
 
-    def plans(self, at: Any, order: int) -> Plan:
-        """The plans of some rows, all of one order, as one `Plan` of arrays."""
+    def plans(self, at: Any, order: int, stages: int) -> Plan:
+        """The plans of some rows, all of one order, in the first so many stages of ZeRO, as one
+        `Plan` of arrays.
+        """
         one = {n: self.rows[n][at][:, None, None] for n in COLUMNS[:8]}
         schedule = np.where(self.rows["zero_bubble"][at], "zb_h1", "1f1b")[:, None, None]
         return Plan(
-            **one, stage=STAGES[None, :, None], recompute=RECOMPUTE[None, None, :],
+            **one, stage=STAGES[None, :stages, None], recompute=RECOMPUTE[None, None, :],
             schedule=schedule, placement=ORDERS[order],
         )  # fmt: skip
 
@@ -116,7 +118,7 @@ def space(
             one_of("plan", law, name, OF_PLAN)
     degrees, sizes = _degrees(model, gpus), divisors(sequences)
     each, refused = len(STAGES) * len(RECOMPUTE), dict.fromkeys(RULES, 0)
-    # How many rows each will be: micro-batches that the batch is a whole number of, orders of ranks.
+    # Rows that each becomes: micro-batches that the batch is a whole number of, orders of ranks.
     sized = _sizes_of(degrees["data"], sizes, sequences)
     rows = sized * (1 + _ordered_anew(degrees, per_node))
     refused["batch"] = each * int(len(sized) * len(sizes) - sized.sum())
