@@ -24,7 +24,12 @@ from lightspeed_models.plan import Machine, Plan, checked_for
 from lightspeed_models.stack import CUTS
 from lightspeed_models.training_step import layers_of_stage
 
-__all__ = ("Footprint", "expected_memory", "footprint", "in_flight", "stage_memory")
+__all__ = (
+    "Footprint", "expected_memory", "footprint", "fullest_places", "in_flight", "stage_memory",
+)  # fmt: skip
+
+
+PARTS = tuple(f.name for f in fields(MemoryUse))
 
 
 @dataclass(frozen=True)
@@ -72,8 +77,8 @@ def expected_memory(
     holds: Footprint,
     split: str = "tensor+sequence",
 ) -> MemoryUse:
-    """The `MemoryUse` of the GPU that holds most: on the first stage, which has most layers and
-    most in flight, or on the last, which has the logits.
+    """The `MemoryUse` of the GPU that holds most: on the first stage, which has most in flight, on
+    the one behind it, which may hold a layer more, or on the last, which has the logits.
 
     >>> from lightspeed_models.plan import machine
     >>> from lightspeed.transformer import transformer
@@ -83,13 +88,21 @@ def expected_memory(
     >>> use.fits, use.largest
     (True, 'optimizer')
     """
-    first, last = (
+    fullest, *others = (
         stage_memory(model, sequence, plan, machine, holds, place, split)
-        for place in (0, plan.pipeline - 1)
+        for place in fullest_places(plan, holds)
     )
-    fuller = last.total > first.total
-    held = {f.name: (getattr(last, f.name), getattr(first, f.name)) for f in fields(MemoryUse)}
-    return MemoryUse(**{name: where(fuller, *either) for name, either in held.items()})
+    for other in others:
+        fuller = other.total > fullest.total
+        held = {n: (getattr(other, n), getattr(fullest, n)) for n in PARTS}
+        fullest = MemoryUse(**{name: where(fuller, *either) for name, either in held.items()})
+    return fullest
+
+
+def fullest_places(plan: Plan, holds: Footprint) -> tuple[Value, ...]:
+    """Places of the stages of which one holds most."""
+    ends = (0 * plan.pipeline, plan.pipeline - 1)
+    return (*ends, minimum(1, plan.pipeline - 1)) if holds.cut == "even" else ends
 
 
 def stage_memory(

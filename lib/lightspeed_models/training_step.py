@@ -287,18 +287,21 @@ def layers_of_stage(
 
     Cut "weighted", a stage ends with the layer that takes it past its even share: nanotron's. The
     product with the vocabulary is the last to be placed, and weighs as many layers as cost the
-    same. Cut "even", all stages hold as few as the fullest must, and the last what is left:
-    Megatron's, where tables and logits may stand in for layers.
+    same. Cut "even", stages hold as few as the fullest must; of what is missing then, the first
+    stage has one less, for its table, and the last the rest, for its logits: Megatron's.
 
     >>> from lightspeed.transformer import transformer
     >>> [layers_of_stage(transformer("llama3_8b"), 8, place) for place in range(8)]
     [5.0, 4.0, 4.0, 5.0, 4.0, 4.0, 5.0, 1.0]
-    >>> [layers_of_stage(transformer("llama3_8b"), 8, place, cut="even") for place in (0, 7)]
-    [4.0, 4.0]
+    >>> [layers_of_stage(transformer("llama3_405b"), 16, at, cut="even") for at in (0, 1, 15)]
+    [7.0, 8.0, 7.0]
     """
     if cut == "even":
         each = ceil(model.layers / (stages * chunks)) * chunks
-        return minimum(each, maximum(model.layers - each * place, 0))
+        early = where(each * stages - model.layers >= 2, 1.0, 0.0)
+        start = minimum(model.layers, where(place == 0, 0.0, each * place - early))
+        ends = minimum(model.layers, each * (place + 1) - early)
+        return where(place == stages - 1, model.layers, ends) - start
     head = model.width * model.vocabulary * model.layers / model.block_matrices
     share = (model.layers + head) / stages
     start = where(place == 0, 0, minimum(model.layers, floor(share * place) + 1))
@@ -309,14 +312,15 @@ def layers_of_stage(
 def whole_layers(
     model: Transformer, stages: Value, chunks: Value = 1, cut: str = "weighted"
 ) -> tuple[Value, Value]:
-    """Layers on the fullest stage, which is the first, and on the last.
+    """Layers on the fullest stage, which is the first or the one behind it, and on the last.
 
     >>> from lightspeed.transformer import transformer
     >>> whole_layers(transformer("llama3_8b"), 8)
     (5.0, 1.0)
     """
-    first, last = (layers_of_stage(model, stages, at, chunks, cut) for at in (0, stages - 1))
-    return first, last
+    places = (0, minimum(1, stages - 1), stages - 1)
+    first, second, last = (layers_of_stage(model, stages, at, chunks, cut) for at in places)
+    return maximum(first, second), last
 
 
 def seconds(work: Work, stack: Stack) -> dict[str, Value]:

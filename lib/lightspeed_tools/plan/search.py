@@ -4,6 +4,7 @@ is the best.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from lightspeed.elementwise import Value, maximum
 from lightspeed.transformer import Transformer
 from lightspeed_models.plan import Machine, Plan
 from lightspeed_models.stack_fit import expected_times
-from lightspeed_models.step_memory import stage_memory
+from lightspeed_models.step_memory import fullest_places, stage_memory
 from lightspeed_models.training_step import work
 from lightspeed_tools.plan.inputs import Setting
 from lightspeed_tools.plan.space import Space
@@ -71,13 +72,13 @@ def seconds_of(
 def bytes_of(
     model: Transformer, sequence: int, plan: Plan, machine: Machine, setting: Setting
 ) -> Value:
-    """Bytes of the GPU that holds most: on the first stage or on the last."""
-    split = "tensor+sequence"
-    first, last = (
-        stage_memory(model, sequence, plan, machine, setting.holds, place, split).total
-        for place in (0 * plan.pipeline, plan.pipeline - 1)
+    """Bytes of the GPU that holds most: the total of `expected_memory`, without its parts."""
+    split, holds = "tensor+sequence", setting.holds
+    totals = (
+        stage_memory(model, sequence, plan, machine, holds, place, split).total
+        for place in fullest_places(plan, holds)
     )
-    return maximum(first, last)
+    return functools.reduce(maximum, totals)
 
 
 def _blocks(plans: Space) -> Iterator[tuple[np.ndarray, int, int]]:
