@@ -22,7 +22,7 @@ from lightspeed_tools.plan.inputs import Cluster, Setting, given_stack
 from lightspeed_tools.plan.search import ROOM, Found, bytes_of, search, seconds_of
 from lightspeed_tools.plan.space import RULES, rules_broken, space
 
-__all__ = ("Job", "answer", "explained", "plan_of", "short", "verdict")
+__all__ = ("Job", "answer", "explained", "plan_of", "short", "three_that_differ", "verdict")
 
 # What people write of a plan -> the field.
 SHORT = {
@@ -170,21 +170,27 @@ def cost(job: Job, seconds: float, tokens: float) -> dict[str, float]:
     return spent
 
 
-def to_measure(found: Found, per_node: int) -> list[int]:
-    """Three plans that differ: the best; the best without a pipeline if that has one, with one if
-    it has none; and the best with tensor ranks in one node, of another number.
+def three_that_differ(
+    seconds: np.ndarray, memory: np.ndarray, tensor: np.ndarray, pipeline: np.ndarray, per_node: int
+) -> list[int]:
+    """Which plans to measure: the fastest; the fastest without a pipeline if that has one, with one
+    if it has none; and the fastest with tensor ranks in one node, of another number. What ails a
+    cluster seldom ails all of them. Plans of infinite time are none.
     """
-    first = found.best()
-    assert first is not None
-    tensor, pipeline = found.column("tensor"), found.column("pipeline")
-    other = (pipeline == 1) if pipeline[first] > 1 else (pipeline > 1)
-    second = found.best(other)
-    if second is None:
-        second = found.best(pipeline != pipeline[first])
-    chosen = [first] + ([second] if second is not None else [])
-    inside = (tensor <= per_node) & ~np.isin(tensor, tensor[chosen])
-    third = found.best(inside)
-    return chosen + ([third] if third is not None else [])
+    order = np.lexsort((memory, seconds))
+    order = order[np.isfinite(seconds[order])]
+    chosen = [int(k) for k in order[:1]]
+
+    def add(mask: np.ndarray) -> None:
+        chosen.extend(int(k) for k in order[mask[order]][:1])
+
+    if chosen:
+        alone = pipeline == 1
+        add(alone if pipeline[chosen[0]] > 1 else ~alone)
+        if len(chosen) == 1:
+            add(pipeline != pipeline[chosen[0]])
+        add((tensor <= per_node) & ~np.isin(tensor, tensor[chosen]))
+    return chosen
 
 
 def front(found: Found) -> list[int]:
@@ -265,7 +271,16 @@ def answer(job: Job, top: int = 5, tokens: float = 1e12) -> dict[str, Any]:
         "group": int(within.sum()),
         "top": [one(int(k)) for k in order],
         "inside_measured": None if inner is None else one(inner),
-        "to_measure": [one(k) for k in to_measure(found, job.machine.per_node)],
+        "to_measure": [
+            one(k)
+            for k in three_that_differ(
+                found.seconds,
+                found.memory,
+                found.column("tensor"),
+                found.column("pipeline"),
+                job.machine.per_node,
+            )
+        ],
         "front": [one(k) for k in front(found)],
         "by_stack": by_stack(found.space.plan(int(found.place[first])), job),
         "changes": changes(job),
