@@ -1,13 +1,18 @@
 """`lightspeed plan`, as people type it, and as they mistype it."""
 
 import json
+from dataclasses import asdict
+from pathlib import Path
 
 import pytest
 
 from lightspeed.catalog import accelerator
+from lightspeed.configs import read_config
+from lightspeed.decoder import Attention, Decoder, Layer, Mamba, Mlp
 from lightspeed.errors import BadArgument
 from lightspeed.transformer import transformer
 from lightspeed_cli.main import main
+from lightspeed_models.stack import stack
 from lightspeed_tools.plan import answer, inputs
 from lightspeed_tools.plan.check import checked_cases
 
@@ -128,6 +133,7 @@ def test_nothing_fits(capsys):
         (["plan", "llama3_8b", "--cluster", "h100:8", *SMALL[4:]], "h100_sxm"),
         ([*SMALL[:5], "1000k", "--sequence", "3000"], "nearest"),
         ([*SMALL, "--fix", "tensr=8"], "tensor"),
+        ([*SMALL, "--limit", "tensor=0"], "--limit tensor"),
         ([*SMALL, "--stack", "megatron"], "megatron_h100"),
         ([*SMALL, "--explain", "tq8"], "tp"),
         ([*SMALL, "--explain", "tp7"], "multiple of the 7"),
@@ -158,7 +164,6 @@ def test_a_cluster_of_ones_own(tmp_path):
 
 
 def test_layers_that_the_law_does_not_know_are_named():
-    from lightspeed.decoder import Attention, Decoder, Layer, Mamba, Mlp
 
     mlp = Mlp(512, 2048)
     layers = (
@@ -167,6 +172,23 @@ def test_layers_that_the_law_does_not_know_are_named():
     )
     with pytest.raises(BadArgument, match="Mamba"):
         inputs.transformer_of(Decoder(512, 1000, False, layers, 512, "hybrid"))
+
+
+def test_public_configs_are_planned_or_refused_by_name():
+    """A shape that the law is given has the parameters of the config; windows are said."""
+    path = Path(__file__).parents[1] / "published/model_configs.json"
+    models = {k: v for k, v in json.loads(path.read_text()).items() if k[0] != "_"}
+    planned, refused = {}, {}
+    for name, one in models.items():
+        decoder = read_config(one["config"])
+        try:
+            planned[name] = inputs.transformer_of(decoder).parameters / decoder.parameters - 1
+        except BadArgument as error:
+            refused[name] = str(error)
+    assert len(planned) >= 60 and max(map(abs, planned.values())) < inputs.NEAR
+    assert planned["DeepSeek-V3"] == planned["Mixtral-8x7B-v0.1"] == 0
+    strange = ("DeltaNet", "Mamba", "LightningAttention", "shapes of attention", "in that shape")
+    assert all(any(word in why for word in (*strange, "no attention")) for why in refused.values())
 
 
 CASE = {
@@ -222,10 +244,6 @@ def test_a_plan_is_read_as_it_is_written():
 
 
 def test_a_stack_of_ones_own_and_a_state(capsys, tmp_path):
-    from dataclasses import asdict
-
-    from lightspeed_models.stack import stack
-
     path = tmp_path / "mine.json"
     own = asdict(stack("nanotron_h100"))
     path.write_text(json.dumps({"stack": own, "errors": [0.1, 0.02, 0.05]}))

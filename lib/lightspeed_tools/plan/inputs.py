@@ -106,7 +106,7 @@ def cluster_from(table: dict[str, Any], precision: str, where: str) -> Cluster:
     for name in ("gpu", "gpus"):
         if name not in table:
             raise BadArgument("plan", "cluster", where, f"an object with {name!r}")
-    gpu = one_of("plan", "gpu", table["gpu"], tuple(entries("accelerators")))
+    gpu = one_of("plan", "gpu", table["gpu"], (*entries("accelerators"), *NETWORKS))
     gpus = int(checked("plan", "gpus", table["gpus"], count()))
     if gpus > LARGEST:
         raise BadArgument("plan", "gpus", gpus, f"at most {LARGEST:,} GPUs")
@@ -148,7 +148,7 @@ def model_of(text: str) -> tuple[str, Transformer, tuple[str, ...]]:
             raise BadArgument("plan", "model", text, wanted, "; ".join(error.refused)) from None
         except (OSError, ValueError) as error:
             raise BadArgument("plan", "model", text, "a config.json", str(error)) from None
-        return decoder.name or text, transformer_of(decoder), decoder.assumed
+        return decoder.name or text, transformer_of(decoder), decoder.assumed + _in_full(decoder)
     return text, transformer(text), ()
 
 
@@ -160,7 +160,11 @@ def transformer_of(decoder: Decoder) -> Transformer:
     """
     mixers = {layer.mixer for layer in decoder.layers}
     strange = sorted(
-        {type(m).__name__ for m in mixers if not isinstance(m, Attention | LatentAttention)}
+        {
+            type(m).__name__ if m else "no attention"
+            for m in mixers
+            if not isinstance(m, Attention | LatentAttention)
+        }
     )
     if strange:
         raise _unknown(decoder, f"layers of {', '.join(strange)}")
@@ -204,6 +208,15 @@ def transformer_of(decoder: Decoder) -> Transformer:
         parameters = f"{decoder.parameters:,} parameters, {found.parameters:,} in that shape"
         raise _unknown(decoder, parameters)
     return found
+
+
+def _in_full(decoder: Decoder) -> tuple[str, ...]:
+    """What the law counts although some layers of the decoder look at less."""
+    narrow = any(
+        getattr(layer.mixer, "window", 0) or getattr(layer.mixer, "index_top", 0)
+        for layer in decoder.layers
+    )
+    return ("all layers attend to the whole sequence",) * narrow
 
 
 def _shape(mixer: Attention | LatentAttention) -> Any:

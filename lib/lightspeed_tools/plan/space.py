@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from lightspeed.errors import BadArgument, one_of
+from lightspeed.law import checked, count
 from lightspeed.transformer import Transformer
 from lightspeed_models.plan import AXES, ENDS, Plan
 
@@ -116,6 +117,8 @@ def space(
     for law, names in (("--fix", fixed), ("--limit", limits)):
         for name in names:
             one_of("plan", law, name, OF_PLAN)
+    for name, most in limits.items():
+        checked("plan", f"--limit {name}", most, count(low=0 if name == "stage" else 1))
     degrees, sizes = _degrees(model, gpus), divisors(sequences)
     each, refused = len(STAGES) * len(RECOMPUTE), dict.fromkeys(RULES, 0)
     # Rows that each becomes: micro-batches that the batch is a whole number of, orders of ranks.

@@ -39,7 +39,7 @@ def told(found: dict[str, Any], terms: bool = True) -> str:
     )
     lines = [head]
     if best is None:
-        lines += ["No plan fits.", *nearest(found)]
+        lines += ["No plan fits." if "nearest" in found else "No plan passes.", *nearest(found)]
     else:
         rate = si(found["tokens_per_second"], "token/s")
         lines += [
