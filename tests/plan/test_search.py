@@ -36,9 +36,9 @@ def shapes():
         )  # fmt: skip
 
 
-def by_hand(model, gpus, sequences, setting, machine):
-    """Seconds and bytes of every plan that may stand, found with loops and one plan at a time."""
-    few = range(1, gpus + 1)
+def plans_by_hand(model, gpus, sequences):
+    """Every plan that the rules allow, found with loops."""
+    few = [n for n in range(1, gpus + 1) if gpus % n == 0]
     for data, tensor, context in itertools.product(few, few, few):
         pipeline, rest = divmod(gpus, data * tensor * context)
         if rest or not pipeline:
@@ -73,9 +73,34 @@ def by_hand(model, gpus, sequences, setting, machine):
                         checked_for(model, plan)
                     except BadArgument:
                         continue
-                    held = bytes_of(model, SEQUENCE, plan, machine, setting)
-                    if held <= ROOM * machine.capacity:
-                        yield seconds_of(model, SEQUENCE, plan, machine, setting), held
+                    yield plan
+
+
+def by_hand(model, gpus, sequences, setting, machine):
+    """Seconds of every plan that may stand and fits, one plan at a time."""
+    for plan in plans_by_hand(model, gpus, sequences):
+        if bytes_of(model, SEQUENCE, plan, machine, setting) <= ROOM * machine.capacity:
+            yield seconds_of(model, SEQUENCE, plan, machine, setting)
+
+
+def anew(plan):
+    """Whether the order of ranks changes who shares a node of eight."""
+    return plan.pipeline > 1 and plan.data > 1 and plan.tensor * plan.context < 8
+
+
+@pytest.mark.parametrize("first", range(1, 65, 8))
+def test_every_plan_of_every_number_of_gpus_is_there(first):
+    models = list(shapes())
+    for gpus in range(first, first + 8):
+        model = models[gpus % len(models)]
+        plans = space(model, gpus, 8, 12, SEQUENCE)
+        found = [plans.plan(int(k)) for k in np.flatnonzero(plans.allowed.ravel())]
+        wanted = {
+            plan
+            for plan in plans_by_hand(model, gpus, 12)
+            if plan.placement == ORDERS[0] or anew(plan)
+        }
+        assert len(found) == len(set(found)) and set(found) == wanted, gpus
 
 
 def found_on(model, gpus, sequences, key="megatron_h100", **asked):
@@ -94,7 +119,7 @@ def test_the_best_is_that_of_loops(number):
     setting.able.clear()  # also what Megatron can't do
     plans = space(model, gpus, 8, 8, SEQUENCE)
     found = search(model, SEQUENCE, plans, machine, setting)
-    times = [seconds for seconds, _ in by_hand(model, gpus, 8, setting, machine)]
+    times = list(by_hand(model, gpus, 8, setting, machine))
     assert found.seconds[found.best()] == pytest.approx(min(times), rel=1e-12)
     # The second order of ranks is a plan of its own only where it changes who shares a node.
     assert {float(f"{t:.9g}") for t in found.seconds} == {float(f"{t:.9g}") for t in times}
