@@ -176,15 +176,6 @@ def test_nothing_fits_and_the_nearest_says_by_how_much():
     assert held == pytest.approx(min(others))
 
 
-def test_a_place_is_that_of_its_plan():
-    found, *_ = found_on(transformer("mixtral_8x7b"), 32, 32)
-    for k in range(0, len(found), 97):
-        plan = found.space.plan(int(found.place[k]))
-        if plan.placement == ORDERS[0]:
-            assert found.space.place(plan) == found.place[k]
-    assert found.space.place(Plan(data=7)) is None
-
-
 @pytest.mark.parametrize("n", [1, 7, 12, 15120, 16128, 16384])
 def test_divisors(n):
     assert divisors(n).tolist() == [k for k in range(1, n + 1) if n % k == 0]

@@ -94,16 +94,6 @@ class Space:
             placement=ORDERS[int(self.rows["order"][row])],
         )  # fmt: skip
 
-    def place(self, plan: Plan) -> int | None:
-        """Where a plan stands among all, None if it is not one of them."""
-        told = {n: getattr(plan, n) for n in COLUMNS[:8]}
-        told |= {"zero_bubble": plan.schedule == "zb_h1", "order": 0}
-        row = np.flatnonzero(np.all([self.rows[n] == v for n, v in told.items()], axis=0))
-        if not len(row) or plan.recompute not in RECOMPUTE:
-            return None
-        again = int(np.flatnonzero(plan.recompute == RECOMPUTE)[0])
-        return int(np.ravel_multi_index((row[0], plan.stage, again), self.allowed.shape))
-
 
 def space(
     model: Transformer, gpus: int, per_node: int, sequences: int, sequence: int,

@@ -29,7 +29,7 @@ def waterfall(one: dict[str, Any]) -> list[str]:
     ]
 
 
-def told(found: dict[str, Any], terms: bool = True) -> str:
+def told(found: dict[str, Any]) -> str:
     """The whole answer."""
     best = found["best"]
     head = (
@@ -50,7 +50,7 @@ def told(found: dict[str, Any], terms: bool = True) -> str:
         ]
         if best["extrapolated"]:
             lines.append(f"  extrapolated: {'; '.join(best['extrapolated'])}")
-        lines += waterfall(best) if terms else []
+        lines += waterfall(best)
         lines += [
             f"  {found['group']:,} plans are within the stack's own error of "
             f"{found['stack_error']:.1%}; the law can't tell them apart.",
