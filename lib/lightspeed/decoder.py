@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from lightspeed.elementwise import minimum
 from lightspeed.errors import BadArgument
 from lightspeed.law import ELEMENT_BYTES, checked, count
 from lightspeed.values import Amount, Whole
@@ -66,7 +67,7 @@ class Attention:
         return self.width * (queries + keys + self.heads * self._value)
 
     def _seen(self, context: float) -> float:
-        return min(context, self.window) if self.window else context
+        return minimum(context, self.window) if self.window else context
 
     def flops(self, context: float, decoding: bool = True) -> float:
         """Q K' and A V."""
@@ -135,7 +136,7 @@ class LatentAttention:
         return self.query_rank + self.kv_rank + (2 * self.index_width if self._owns_index else 0)
 
     def _seen(self, context: float) -> float:
-        return min(context, self.index_top) if self.index_top else context
+        return minimum(context, self.index_top) if self.index_top else context
 
     def flops(self, context: float, decoding: bool = True) -> float:
         widths = 2 * self.kv_rank if decoding else self.plain + self.value_width

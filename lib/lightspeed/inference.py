@@ -14,17 +14,19 @@ Inference" (2022), for the cache. Engines: catalog/fitted_engines.toml.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from lightspeed.collectives import LATENCY, alltoall_time, ring_time
+from lightspeed.decoder import Decoder, Experts
 from lightspeed.elementwise import Value, any_of, maximum, minimum, where
 from lightspeed.errors import BadArgument
-from lightspeed.law import ELEMENT_BYTES, count, law, nonnegative, positive
+from lightspeed.law import ELEMENT_BYTES, checked, count, law, nonnegative, positive
 from lightspeed.parallel import LAYERS, WAYS, WIDTH
 from lightspeed.roofline import BANDWIDTH, PEAK, SHARE
 
 __all__ = (
-    "ShardedStep", "burst_time", "cache_ways", "exchange_time", "experts_read", "interrupted_step",
-    "sharded_step",
+    "IDEAL", "Engine", "Replica", "ShardedStep", "burst_time", "cache_ways", "exchange_time",
+    "experts_read", "interrupted_step", "mixed_step", "sharded_step",
 )  # fmt: skip
 
 SECONDS = nonnegative("s")
@@ -142,6 +144,147 @@ def sharded_step(
     arithmetic = flops / (peak * share)
     time = kv + maximum(weights, arithmetic) + exchange + host
     return ShardedStep(kv, weights, arithmetic, exchange, host, time)
+
+
+@dataclass(frozen=True)
+class Engine:
+    """What serving adds to the bound, one constant each, as catalog/fitted_engines.toml has them:
+    the `share` of peak and bandwidth that GPUs reach; `host`, seconds a layer for its launches;
+    `hop`, the alpha of a step of an exchange (s); `front`, seconds before a prompt is read.
+    """
+
+    share: float = 1.0
+    host: float = 0.0
+    hop: float = 0.0
+    front: float = 0.0
+
+    def __post_init__(self) -> None:
+        checked("Engine", "share", self.share, SHARE)
+        for name in ("host", "hop", "front"):
+            checked("Engine", name, getattr(self, name), SECONDS)
+
+
+IDEAL = Engine()
+
+
+@dataclass(frozen=True)
+class Replica:
+    """GPUs that serve together: `tensor` ways split a layer's attention, of which there are `data`
+    replicas; the experts lie over all of them.
+    """
+
+    peak: float
+    memory: float
+    link: float
+    tensor: int = 1
+    data: int = 1
+    weight_bytes: float = 2.0
+    cache_bytes: float = 2.0
+
+    def __post_init__(self) -> None:
+        for name, unit in (("peak", "FLOP/s"), ("memory", "byte/s"), ("link", "byte/s")):
+            checked("Replica", name, getattr(self, name), positive(unit))
+        for name in ("tensor", "data"):
+            checked("Replica", name, getattr(self, name), count())
+        for name in ("weight_bytes", "cache_bytes"):
+            checked("Replica", name, getattr(self, name), ELEMENT_BYTES)
+
+    @property
+    def gpus(self) -> int:
+        return self.tensor * self.data
+
+
+def mixed_step(
+    model: Decoder,
+    replica: Replica,
+    tokens: Value = 0,
+    rows: Value = 0,
+    contexts: Value = 0,
+    seen: Value = 0,
+    prompts: Value = 1,
+    engine: Engine = IDEAL,
+) -> ShardedStep:
+    """The `ShardedStep` (s) of a step that reads `tokens` of prompts and takes `rows` requests on
+    by a token each, together: weights are read once for both.
+
+    Each token of a prompt sees `seen` others and each row holds `contexts` tokens, on average.
+    `prompts` are read side by side: each reads again what it has seen. All counts are of the whole
+    replica; arrays give a step each. By layer: softmax attention reads its cache, a window only
+    what it sees, a recurrence its state, latent attention its compressed vectors, for which it
+    computes less when it reads a prompt.
+
+    >>> from lightspeed.decoder import Attention, Layer, Mlp
+    >>> layer = Layer(Attention(4096, 32, 8, 128), Mlp(4096, 14336), 8192, 32)
+    >>> llama = Decoder(4096, 128256, False, (layer,), 4096)
+    >>> h100 = Replica(989e12, 3.35e12, 450e9)
+    >>> alone, beside = (mixed_step(llama, h100, 512, rows, 1000).time for rows in (0, 64))
+    >>> alone < beside < alone + mixed_step(llama, h100, 0, 64, 1000).time
+    True
+    """
+    for name, value, spec in (
+        ("tokens", tokens, nonnegative("token")),
+        ("rows", rows, nonnegative("request")),
+        ("contexts", contexts, nonnegative("token")),
+        ("seen", seen, nonnegative("token")),
+        ("prompts", prompts, nonnegative("request")),
+    ):
+        checked("mixed_step", name, value, spec)
+    passed = tokens + rows
+    if any_of(passed == 0):
+        raise BadArgument("mixed_step", "rows", rows, "a step with a token in it", "Or `tokens`.")
+    if replica.data > 1 and not any(isinstance(layer.mlp, Experts) for layer in model.layers):
+        raise BadArgument(
+            "mixed_step", "replica", replica, "data = 1 for a model without experts",
+            "Replicas that share nothing are separate: give one of them its requests.",
+        )  # fmt: skip
+    chunks = minimum(prompts, tokens)  # no prompt where no token is read
+    logits = model.width * model.vocabulary
+    weights, flops, kv = float(logits) / replica.tensor, 2 * logits * (rows + chunks), 0.0 * rows
+    most_active = 1
+    for layer in model.layers:
+        if layer.mixer:
+            mixer, each = layer.mixer, replica.cache_bytes
+            heads = getattr(mixer, "kv_heads", getattr(mixer, "value_heads", 0))
+            heads = heads or (1 if hasattr(mixer, "kv_rank") else mixer.heads)
+            ways = minimum(replica.tensor, heads) * replica.data
+            read = rows * mixer.read_bytes(contexts, each) + chunks * mixer.read_bytes(seen, each)
+            kv += layer.repeat * read / ways
+            weights += layer.repeat * mixer.matrices / replica.tensor
+            scores = rows * mixer.flops(contexts) + tokens * mixer.flops(seen, decoding=False)
+            flops += layer.repeat * (2 * mixer.matrices * passed + scores)
+        if layer.mlp:
+            flops += layer.repeat * 2 * layer.mlp.active_matrices * passed
+            weights += layer.repeat * _mlp_read(layer.mlp, replica, passed)
+            most_active = max(most_active, getattr(layer.mlp, "active", 1))
+    exchange = exchange_time.__wrapped__(
+        passed / replica.data,
+        model.width,
+        model.depth,
+        replica.tensor,
+        replica.link,
+        engine.hop,
+        replica.gpus if replica.data > 1 else 1,
+        most_active,
+    )
+    return sharded_step(
+        weights * replica.weight_bytes,
+        kv,
+        flops / replica.gpus,
+        replica.peak,
+        replica.memory,
+        exchange,
+        engine.host * model.depth,
+        engine.share,
+    )
+
+
+def _mlp_read(mlp: Any, replica: Replica, passed: Value) -> Value:
+    """Parameters of an MLP that one GPU reads, its part of the experts that are chosen included."""
+    if not isinstance(mlp, Experts):
+        return mlp.matrices / replica.tensor
+    chosen = mlp.experts * (1 - (1 - mlp.active / mlp.experts) ** passed)
+    always = mlp.matrices - mlp.experts * mlp.expert.matrices
+    return always / replica.tensor + chosen * mlp.expert.matrices / replica.gpus
 
 
 @law("s", step=positive("s"), prefill=SECONDS, batch=count(), output=count())
