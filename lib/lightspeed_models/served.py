@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import Any
@@ -25,7 +25,7 @@ from lightspeed_models.inference_step import replica
 
 __all__ = (
     "CHUNK", "ENGINES", "FORMATS", "Measured", "Refused", "Served", "between", "decoder", "first",
-    "measured", "served_replica",
+    "measured", "measured_rows", "served_replica",
 )  # fmt: skip
 
 # Tokens of prompts that a replica of attention reads in a step: max_num_batched_tokens of vLLM and
@@ -36,6 +36,9 @@ FORMATS = ("bf16", "fp8", "fp4", "int4")
 ENGINES = ("vllm", "trtllm", "sglang")
 SHARES_A_SHAPE = {"DeepSeek-R1": "DeepSeek-V3", "DeepSeek-V3.1": "DeepSeek-V3"}
 KEPT = 0.9  # of a GPU's memory an engine takes, by default of vLLM
+SLACK = 0.02  # a bound counts as beaten beyond the rounding of a data sheet
+TWICE = "the same measurement stands there twice"
+BEATEN = "faster than its bound: mislabelled, or it drafts tokens ahead"
 RUNTIME = 2e9  # bytes a GPU for the runtime, its buffers and graphs
 
 
@@ -210,14 +213,19 @@ def measured(row: Mapping[str, Any]) -> Measured:
         raise Refused("model is not known") from None
     prompt, output = _whole(row, "isl"), _whole(row, "osl")
     told = re.search(r"silicon_concurrency=([\d.]+)", str(row.get("silicon_data_source") or ""))
-    concurrency = float(told[1]) if told else 0.0
+    concurrency = float(told[1]) if told else _whole(row, "concurrency", 0)
     kind = _format(row)
     times = [_number(row, f"silicon_{name}_ms") / 1e3 for name in ("tpot", "ttft")]
     together = str(row.get("mode") or "agg") == "agg"
     system = str(row["system"])
     decode = _replica(row, "" if together else "decode_", system, kind, model)
     batch = _whole(row, "batch_size" if together else "decode_batch_size", 0)
-    decoders = 1 if together else _whole(row, "decode_num_workers", 1)
+    workers = [
+        0 if together else _whole(row, f"{one}_num_workers", 0) for one in ("decode", "prefill")
+    ]
+    if not together and not all(workers):
+        raise Refused("how many workers decode and read prompts is not said")
+    decoders, readers = (max(1, each) for each in workers)
     if not (batch or concurrency):
         raise Refused("neither batch nor concurrency is given")
     requests = concurrency / decoders or batch * decode.data
@@ -225,7 +233,6 @@ def measured(row: Mapping[str, Any]) -> Measured:
     if together and batch and concurrency and abs(stated - concurrency) > 0.5:
         raise Refused("batch and concurrency contradict each other")
     prefill = decode if together else _replica(row, "prefill_", system, kind, model)
-    readers = 1 if together else _whole(row, "prefill_num_workers", 1)
     capacity = float(find(SYSTEMS.get(system, system)).hbm_capacity)
     run = Served(
         model, decode, prefill, capacity, requests, prompt, output, together, decoders, readers
@@ -244,7 +251,7 @@ def _number(row: Mapping[str, Any], name: str) -> float:
 
 
 def _whole(row: Mapping[str, Any], name: str, default: int | None = None) -> int:
-    if default is not None and row.get(name) in (None, "", "nan"):
+    if default is not None and str(row.get(name, "")) in ("", "nan", "None"):
         return default
     value = _number(row, name)
     if value % 1:
@@ -284,3 +291,29 @@ def _replica(row: Mapping[str, Any], whose: str, system: str, kind: str, model: 
         return served_replica(system, tensor, data, kind)
     except BadArgument as error:
         raise Refused(f"{system} in {kind}: not in the catalog") from error
+
+
+def measured_rows(
+    rows: Iterable[Mapping[str, Any]],
+) -> tuple[dict[int, Measured], dict[int, str]]:
+    """(number of a row -> what this law reads of it, number -> why it refuses it). A measurement
+    that is there twice counts once, and one that beats its bound by more than the rounding of a
+    data sheet is mislabelled or drafts tokens ahead.
+    """
+    found, refused = dict[int, Measured](), dict[int, str]()
+    seen = set[str]()
+    for i, row in enumerate(rows):
+        try:
+            one = measured(row)
+        except Refused as error:
+            refused[i] = str(error)
+            continue
+        key = f"{one.per_token:.6g} {one.first_token:.6g} {one.model}"
+        if key in seen:
+            refused[i] = TWICE
+        elif one.per_token < one.run.bound() / (1 + SLACK):
+            refused[i] = BEATEN
+        else:
+            found[i] = one
+        seen.add(key)
+    return found, refused

@@ -2,9 +2,9 @@
 
 What GPUs reach (a share of bandwidth, a share of peak, hops, time a row) is common to the engines;
 each has launches and a front of its own, held to what is common where its rows say little: few
-models were served with each. Rules stated before any fit: a row that beats its bound is left out
-(it is mislabelled, or drafts tokens ahead), and so are rows alike in all that they say whose times
-between tokens differ by more than a quarter. No row is left out for its error.
+models were served with each. Rules stated before any fit: the rows that `served.measured_rows`
+refuses are left out, and so are rows alike in all that they say whose times between tokens differ
+by more than a quarter. No row is left out for its error.
 """
 
 from __future__ import annotations
@@ -19,9 +19,8 @@ import numpy as np
 from lightspeed.inference import Bill, Engine
 from lightspeed_models.served import ENGINES, Measured, between, first
 
-__all__ = ("Table", "contradicted", "engines_of", "fit", "left_out")
+__all__ = ("Table", "contradicted", "engines_of", "fit", "intervals", "left_out", "spread")
 
-SLACK = 0.02  # a bound counts as beaten beyond the rounding of a data sheet
 ALIKE = 1.25  # rows alike in all that they say may differ by this
 LATE = 15.0  # seconds to a first token: the request waited for a place, which no front explains
 # Names of the constants, where each starts, and how far (in logarithms) it may go from there; an
@@ -56,12 +55,6 @@ class Table:
         self.per_token = np.array([row.per_token for row in rows])
         self.first_token = np.array([row.first_token for row in rows])
         self.together = np.array([run.together for run in runs])
-        self.bound = np.array([run.bound() for run in runs])
-
-    @property
-    def beaten(self) -> Any:
-        """Rows that are faster than a step by data sheets alone."""
-        return self.per_token < self.bound / (1 + SLACK)
 
     def part(self, mask: Any) -> Table:
         """The rows of a mask."""
@@ -162,7 +155,7 @@ def _fitted(
 
 def left_out(table: Table) -> tuple[Any, Any]:
     """(between tokens, to the first) of each row, by constants fitted without its model."""
-    learn = table.together & ~table.beaten & ~contradicted(table.rows)
+    learn = table.together & ~contradicted(table.rows)
     found = np.full((2, len(table.rows)), np.nan)
     for model in np.unique(table.model):
         others, its = learn & (table.model != model), table.model == model
@@ -170,3 +163,27 @@ def left_out(table: Table) -> tuple[Any, Any]:
         engine = Engine(**{n: v[part.engine] if np.ndim(v) else v for n, v in told.items()})
         found[:, its] = part.times(engine)
     return found[0], found[1]
+
+
+def intervals(table: Table, told: Any, measured: Any) -> tuple[Any, Any]:
+    """For each row the ends of an 80 % interval, as parts of what was told: of the ratios measured
+    over told of the other models, each of which counts alike, and its kind of layout.
+    """
+    low, high = np.ones(len(told)), np.ones(len(told))
+    ratio = measured / told
+    for model in np.unique(table.model):
+        for together in (True, False):
+            others = (table.model != model) & (table.together == together)
+            its = (table.model == model) & (table.together == together)
+            low[its], high[its] = spread(ratio[others], table.model[others])
+    return low, high
+
+
+def spread(ratio: Any, model: Any) -> tuple[float, float]:
+    """The 10 and 90 % quantiles of ratios, each model's rows together weighing their root."""
+    if not len(ratio):
+        return 0.0, float("inf")
+    many = Counter(model.tolist())
+    order = np.argsort(ratio)
+    weight = np.cumsum([many[name] ** -0.5 for name in model[order].tolist()])
+    return tuple(float(ratio[order][np.searchsorted(weight, q * weight[-1])]) for q in (0.1, 0.9))  # type: ignore[return-value]
