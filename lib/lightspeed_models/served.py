@@ -150,17 +150,19 @@ class Served:
         steps = self.decoding().step(engine).time, self.own_chunk().step(engine).time
         return float(first(self.prompt, self.crowd, *steps, engine))
 
-    def room(self) -> float:
-        """Bytes for requests on the GPUs that decode; below 0 the weights don't fit."""
-        gpus = self.decode
+    def weights(self) -> float:
+        """Bytes of weights on the GPUs that decode: each replica of attention has all but experts."""
         experts = sum(
             layer.repeat * layer.mlp.experts * layer.mlp.expert.matrices
             for layer in self.model.layers
             if isinstance(layer.mlp, Experts)
         )
         rest = self.model.parameters - experts
-        weights = (rest * gpus.data + experts) * gpus.weight_bytes
-        return (self.capacity * KEPT - RUNTIME) * gpus.gpus - weights
+        return float((rest * self.decode.data + experts) * self.decode.weight_bytes)
+
+    def room(self) -> float:
+        """Bytes for requests on the GPUs that decode; below 0 the weights don't fit."""
+        return (self.capacity * KEPT - RUNTIME) * self.decode.gpus - self.weights()
 
     def places(self) -> float:
         """Requests whose caches and states fit; beyond its heads a cache is there in copies."""

@@ -128,7 +128,8 @@ def check(rows: Iterable[Mapping[str, Any]]) -> Verdict:
     told = np.array([expected(one) for one in judged]).reshape(-1, 2)
     measured = np.array([(one.per_token, one.first_token) for one in judged]).reshape(-1, 2)
     ratios = (told / measured).T
-    return Verdict(len(rows), judged, *ratios, dict(Counter(refused.values()).most_common()))
+    reasons = dict(Counter(refused.values()).most_common())
+    return Verdict(len(rows), judged, ratios[0], ratios[1], reasons)
 
 
 def expected(one: Measured) -> tuple[float, float]:

@@ -72,8 +72,9 @@ def plans(job: Job) -> tuple[list[Plan], list[tuple[str, str]]]:
     for run, workers in layouts(job):
         empty = Plan(run, workers, 0, 0.0, 0.0, 0.0, "", "")
         if run.room() <= 0:
-            whole = si(run.capacity * run.decode.gpus, "byte")
-            refused.append((empty.layout, f"weights leave no room in {whole}"))
+            if run.together:  # apart, the same weights lack the same room
+                figures = si(run.weights(), "byte"), si(run.capacity * run.decode.gpus, "byte")
+                refused.append((empty.layout, "weights take {} of {}".format(*figures)))
         elif run.places() < 1:
             held = si(run.model.request_bytes(int(run.held), run.decode.cache_bytes), "byte")
             refused.append((empty.layout, f"a request holds {held}, {si(run.room(), 'byte')} left"))
