@@ -151,7 +151,7 @@ class Served:
         return float(first(self.prompt, self.crowd, *steps, engine))
 
     def weights(self) -> float:
-        """Bytes of weights on the GPUs that decode: each replica of attention has all but experts."""
+        """Bytes of weights on the GPUs that decode: experts once, the rest in each replica."""
         experts = sum(
             layer.repeat * layer.mlp.experts * layer.mlp.expert.matrices
             for layer in self.model.layers

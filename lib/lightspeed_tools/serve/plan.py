@@ -66,25 +66,32 @@ class Plan:
 
 
 def plans(job: Job) -> tuple[list[Plan], list[tuple[str, str]]]:
-    """(plans by requests a second, layouts that are refused with the figure)."""
-    found, refused = [], []
+    """(plans by requests a second, layouts that are refused with the figure, those with the most
+    room first).
+    """
+    found: list[Plan] = []
+    refused: list[tuple[float, str, str]] = []
     constants = engine(job.engine)
     for run, workers in layouts(job):
+        room = run.room() / run.decode.gpus
         empty = Plan(run, workers, 0, 0.0, 0.0, 0.0, "", "")
-        if run.room() <= 0:
+        if room <= 0:
             if run.together:  # apart, the same weights lack the same room
                 figures = si(run.weights(), "byte"), si(run.capacity * run.decode.gpus, "byte")
-                refused.append((empty.layout, "weights take {} of {}".format(*figures)))
+                refused.append((room, empty.layout, "weights take {} of {}".format(*figures)))
         elif run.places() < 1:
             held = si(run.model.request_bytes(int(run.held), run.decode.cache_bytes), "byte")
-            refused.append((empty.layout, f"a request holds {held}, {si(run.room(), 'byte')} left"))
+            refused.append(
+                (room, empty.layout, f"a request holds {held}, {si(run.room(), 'byte')} left")
+            )
         elif plan := most(run, workers, job, constants):
             found.append(plan)
         else:
             one = at(run, 1, constants)
             times = f"{si(one[0], 's')} a token, {si(one[1], 's')} to the first"
-            refused.append((empty.layout, f"one request alone: {times}"))
-    return sorted(found, key=lambda plan: -plan.rate), refused
+            refused.append((room, empty.layout, f"one request alone: {times}"))
+    refused.sort(key=lambda row: -row[0])
+    return sorted(found, key=lambda plan: -plan.rate), [row[1:] for row in refused]
 
 
 def layouts(job: Job) -> Iterator[tuple[Served, int]]:
