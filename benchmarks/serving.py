@@ -48,7 +48,7 @@ LOADS = {
     "code": load(1469, 13, 30, Scheduler()),
     "agents, in bursts": load(4000, 200, 5, Scheduler(ahead=True), burst=10),
     "closed, 64 in flight": closed,
-    "few blocks": load(1020, 129, 20, Scheduler(blocks=20_000)),
+    "few blocks": load(1020, 129, 20, Scheduler(blocks=4_000)),
 }
 
 
