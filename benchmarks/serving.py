@@ -22,7 +22,8 @@ COST = Cost(5e-3, 1e-5, 3e-5, 2e-8)
 
 
 def lognormal(rng, median, sigma, n):
-    return np.maximum(1, rng.lognormal(np.log(median), sigma, n)).astype(int).tolist()
+    drawn = rng.lognormal(np.log(median), sigma, n)
+    return np.clip(drawn, 1, 16_000).astype(int).tolist()
 
 
 def load(prompt, output, rate, scheduler, sigma=0.8, burst=1.0):
