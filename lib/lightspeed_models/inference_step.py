@@ -25,7 +25,7 @@ from lightspeed.inference import (
 from lightspeed.law import checked, count, nonnegative, positive
 from lightspeed.transformer import Transformer
 
-__all__ = ("IDEAL", "Engine", "Replica", "engine", "inference_step", "replica")
+__all__ = ("engine", "inference_step", "replica")
 
 # Bytes of a weight and of a cached element. NVFP4 has an fp8 scale for 16 elements.
 WEIGHTS = {"bf16": (2.0, 2.0), "fp8": (1.0, 1.0), "fp4": (0.5 + 1 / 16, 1.0)}

@@ -58,7 +58,7 @@ def decoder(name: str) -> Decoder:
     """The `Decoder` of a served model, by its name on the hub, whoever quantised it.
 
     >>> decoder("nvidia/Llama-3.1-8B-Instruct-FP8").parameters
-    8,030,261,248 parameters
+    8.03 billion parameters
     """
     plain = re.sub(r"(-Instruct|-NVFP4|-FP8)+$", "", name.rpartition("/")[2])
     plain = SHARES_A_SHAPE.get(plain, plain)

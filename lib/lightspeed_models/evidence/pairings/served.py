@@ -7,9 +7,9 @@ import functools
 import numpy as np
 
 from lightspeed_models.evidence.pairing import Judged, Pairing
+from lightspeed_models.evidence.served_fit import Table, intervals, left_out
 from lightspeed_models.evidence.word_column import Words
 from lightspeed_models.served import ENGINES, measured_rows
-from lightspeed_models.served_fit import Table, intervals, left_out
 
 APART = "own GPUs for prompts"
 
