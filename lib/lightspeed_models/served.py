@@ -24,8 +24,8 @@ from lightspeed.inference import IDEAL, Bill, Engine, Replica, cached_heads, ste
 from lightspeed_models.inference_step import replica
 
 __all__ = (
-    "CHUNK", "ENGINES", "FORMATS", "Measured", "Refused", "Served", "between", "decoder", "first",
-    "measured", "measured_rows", "served_replica",
+    "Measured", "Refused", "Served", "between", "decoder", "first", "measured", "measured_rows",
+    "served_replica",
 )  # fmt: skip
 
 # Tokens of prompts that a replica of attention reads in a step: max_num_batched_tokens of vLLM and
