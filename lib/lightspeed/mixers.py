@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from lightspeed.elementwise import minimum
 from lightspeed.errors import BadArgument
 
 __all__ = (
@@ -54,7 +55,7 @@ class Attention:
         return self.width * (queries + keys + self.heads * self._value)
 
     def _seen(self, context: float) -> float:
-        return min(context, self.window) if self.window else context
+        return minimum(context, self.window) if self.window else context
 
     def flops(self, context: float, decoding: bool = True) -> float:
         """Q K' and A V."""
@@ -123,7 +124,7 @@ class LatentAttention:
         return self.query_rank + self.kv_rank + (2 * self.index_width if self._owns_index else 0)
 
     def _seen(self, context: float) -> float:
-        return min(context, self.index_top) if self.index_top else context
+        return minimum(context, self.index_top) if self.index_top else context
 
     def flops(self, context: float, decoding: bool = True) -> float:
         widths = 2 * self.kv_rank if decoding else self.plain + self.value_width
@@ -323,7 +324,7 @@ class CompressedAttention:
         return min(kept, self.index_top) if self.index_top else kept
 
     def flops(self, context: float, decoding: bool = True) -> float:
-        seen = min(context, self.window) + self._far(context)
+        seen = minimum(context, self.window) + self._far(context)
         index = self.index_heads * self.index_width * context / (self.ratio or 1)
         return 4 * self.heads * self.head_width * seen + 2 * index
 
@@ -343,7 +344,7 @@ class CompressedAttention:
         return (self.window * self.head_width + waiting) * element_bytes
 
     def read_bytes(self, context: float, element_bytes: float) -> float:
-        seen = min(context, self.window) + self._far(context)
+        seen = minimum(context, self.window) + self._far(context)
         return seen * self.head_width * element_bytes + self._index_token * context
 
 
