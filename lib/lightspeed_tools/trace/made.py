@@ -147,7 +147,7 @@ def _step(job: Job, ranks: list[_Rank]) -> None:
     h, t, faults = job.hidden, job.tokens, job.faults
     shapes = ((t, h, 3 * h), (t, h, h), (t, h, 4 * h), (t, 4 * h, h))
     for rank in ranks:
-        loading = rank.near(200_000 + 1e6 * faults.get("loader", 0))
+        loading = rank.near(60_000 + 1e6 * faults.get("loader", 0))
         rank.record("user_annotation", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__",
                     rank.host, loading, 100 + rank.number, 1, {})  # fmt: skip
         rank.host += loading
