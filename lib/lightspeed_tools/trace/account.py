@@ -100,7 +100,9 @@ def accounts(trace: Trace) -> list[Account]:
         rows[of_lane[device.place[row]]].append(row)
     found = []
     for number, mine in rows.items():
-        p = parts((device.start[r], device.start[r] + device.duration[r], device.kind[r]) for r in mine)
+        p = parts(
+            (device.start[r], device.start[r] + device.duration[r], device.kind[r]) for r in mine
+        )
         account = Account(
             number, trace.device_name(number), p.start, p.end, p.compute, p.communication,
             p.exposed_communication, p.copy, p.exposed_copy, p.idle,

@@ -33,7 +33,8 @@ COMPUTE, NETWORK = 7, 13  # streams, as PyTorch numbers them
 @dataclass(frozen=True)
 class Job:
     """A job of `ranks` GPUs; `faults` is a fault's name -> its size: a time in ms (loader,
-    allocator), a factor (slow_rank, slow_link, launch_bound), pieces (small_products), or 1.
+    allocator, and synchronize: what the host does with what it read), a factor (slow_rank,
+    slow_link, launch_bound), pieces (small_products), or 1 (no_overlap).
     """
 
     ranks: int = 4
@@ -85,7 +86,10 @@ class _Rank:
         tie = {"External id": self.serial, "correlation": self.serial}
         if shape:
             rows, depth, columns = shape
-            dims = {"Input Dims": [[rows, depth], [depth, columns]], "Input type": ["c10::BFloat16"] * 2}
+            dims = {
+                "Input Dims": [[rows, depth], [depth, columns]],
+                "Input type": ["c10::BFloat16"] * 2,
+            }
             self.record("cpu_op", "aten::mm", begin, cost, 100 + self.number, 1,
                         {"External id": self.serial} | dims)  # fmt: skip
         self.called("cudaLaunchKernel", begin + cost // 2, cost // 3, **tie)
@@ -160,6 +164,7 @@ def _step(job: Job, ranks: list[_Rank]) -> None:
                 _allocate(rank, faults["allocator"])
             if "synchronize" in faults:
                 _synchronize(rank)
+                rank.host += rank.near(1e6 * faults["synchronize"])
     late = "no_overlap" in faults
     for _ in range(job.layers):
         for rank in ranks:
@@ -169,6 +174,7 @@ def _step(job: Job, ranks: list[_Rank]) -> None:
             _pass(rank, "layer_norm_backward_kernel", 8 * t * h)
             if "synchronize" in faults:
                 _synchronize(rank)
+                rank.host += rank.near(1e6 * faults["synchronize"])
         if not late:
             _reduce(job, ranks)
     for _ in range(job.layers * late):
@@ -188,7 +194,9 @@ def _product(job: Job, rank: _Rank, shape: tuple[int, int, int]) -> None:
         piece = (max(1, rows // cut), depth, columns)
         launched, tie = rank.launch(piece)
         duration = rank.near(_product_ns(piece) * rank.pace)
-        rank.runs("sm90_xmma_gemm_bf16bf16", COMPUTE, rank.start_of(launched, COMPUTE), duration, **tie)
+        rank.runs(
+            "sm90_xmma_gemm_bf16bf16", COMPUTE, rank.start_of(launched, COMPUTE), duration, **tie
+        )
 
 
 def _pass(rank: _Rank, name: str, size: int, after: int = 0) -> None:

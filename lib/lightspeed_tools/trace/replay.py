@@ -125,8 +125,7 @@ def rebuild(traces: Sequence[Trace], accounts: Sequence[Account]) -> Run:
 
 
 def replay(run: Run, without: Collection[str] = ()) -> int:
-    """The span (ns) of a run without some causes: those of `CAUSES`.
-    """
+    """The span (ns) of a run without some causes: those of `CAUSES`."""
     gone = {name: name in without for name in CAUSES}
     stream_free: dict[tuple[int, int], Operation] = {}
     host = [0] * run.ranks  # how much later than recorded the host is
@@ -185,7 +184,9 @@ def _call(call: Call, rank: int, host: list[int], anchor: list[int], gone: dict[
     call.ran = anchor[rank] if gone["launches"] else call.start + host[rank]
 
 
-def _return(call: Call, rank: int, host: list[int], anchor: list[int], gone: dict[str, bool]) -> None:
+def _return(
+    call: Call, rank: int, host: list[int], anchor: list[int], gone: dict[str, bool]
+) -> None:
     """A call that took its time, or waited for the device, is over."""
     if call.kind == ALLOCATE:
         took = 0 if gone["allocator"] else call.end - call.start
@@ -269,7 +270,13 @@ def _operations(trace: Trace, account: Account) -> tuple[list[Operation], list[C
         before[thread] = call.start
     _lags(found)
     _waits(found, called, trace)
-    _blocked(found, [call for _, call in rows], trace, {row: trace.names[calls.name[row]] for row, _ in rows}, dict(rows))
+    _blocked(
+        found,
+        [call for _, call in rows],
+        trace,
+        {row: trace.names[calls.name[row]] for row, _ in rows},
+        dict(rows),
+    )
     return found, [call for _, call in rows]
 
 
@@ -354,7 +361,12 @@ def _blocked(found, listed, trace, names, rows) -> None:
     ends = [op.end for op in by_end]
     for row, call in rows.items():
         own = call.operation
-        if call.kind == LAUNCH and own is not None and own.end <= call.end and "emcpy" in names[row]:
+        if (
+            call.kind == LAUNCH
+            and own is not None
+            and own.end <= call.end
+            and "emcpy" in names[row]
+        ):
             call.until = own
         elif call.kind == SYNCHRONIZE:
             for at in range(bisect_right(ends, call.end) - 1, -1, -1):

@@ -97,9 +97,7 @@ def products(trace: Trace, account: Account) -> tuple[list[Product], float]:
 
 
 @functools.cache
-def product_shape(
-    name: str, dims: str, types: str
-) -> tuple[tuple[int, int, int, int], str] | None:
+def product_shape(name: str, dims: str, types: str) -> tuple[tuple[int, int, int, int], str] | None:
     """(batch, rows, depth, columns) and number format of an operator, from its arguments."""
     try:
         shapes, kinds = ast.literal_eval(dims), ast.literal_eval(types or "[]")
@@ -111,7 +109,11 @@ def product_shape(
     except (ValueError, SyntaxError, IndexError, TypeError):
         return None
     whole = all(isinstance(n, int) and n > 0 for n in (batch, rows, depth, inner, columns))
-    return ((batch, rows, depth, columns), FORMATS.get(kind, str(kind))) if whole and depth == inner else None
+    return (
+        ((batch, rows, depth, columns), FORMATS.get(kind, str(kind)))
+        if whole and depth == inner
+        else None
+    )
 
 
 def _roof(device: str, shape: tuple[int, ...], form: str, count: int) -> tuple[float | None, bool]:
@@ -188,7 +190,11 @@ def _cut_products(
     for op in [*ordered, None]:
         known = trace.products.get(trace.device.outer[op.row]) if op else None
         if known != last or known is None:
-            if last is not None and len(group) >= PIECES and (whole := _whole(account.name, last, group)):
+            if (
+                last is not None
+                and len(group) >= PIECES
+                and (whole := _whole(account.name, last, group))
+            ):
                 yield group, whole
             group = []
         if op and known is not None:
