@@ -8,7 +8,7 @@ span, to the nanosecond.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from lightspeed_tools.trace.reader import (
@@ -122,7 +122,8 @@ def _causes(trace: Trace, account: Account) -> dict[str, int]:
     """Idle time by cause, in ns. A gap is cut at the launch that ends it: before it the host was
     late, then a launch takes its time, and what is left is not explained.
     """
-    launch = launches(trace)
+    device = trace.device
+    launch = launches(trace, {device.correlation[row] for _, _, row in account.gaps})
     marks = {
         "loader": _merged((s, e) for kind, s, e, _ in trace.marks if kind == "loader"),
         "compile": _merged((s, e) for kind, s, e, _ in trace.marks if kind == "compile"),
@@ -137,7 +138,7 @@ def _causes(trace: Trace, account: Account) -> dict[str, int]:
 
     last_launch = -1
     for start, end, row in account.gaps:
-        call = launch.get(trace.device.correlation[row], -1)
+        call = launch.get(device.correlation[row], -1)
         if call < 0:
             add("no launch in the trace", end - start)
             continue
@@ -159,13 +160,13 @@ def _causes(trace: Trace, account: Account) -> dict[str, int]:
     return found
 
 
-def launches(trace: Trace) -> dict[int, int]:
-    """Correlation -> row of the call that launched it."""
+def launches(trace: Trace, wanted: Collection[int]) -> dict[int, int]:
+    """Correlation -> row of the call that launched it, of those that are wanted."""
     calls = trace.calls
     return {
-        calls.correlation[row]: row
-        for row in range(len(calls))
-        if calls.kind[row] in (LAUNCH, SYNCHRONIZE) and calls.correlation[row] > 0
+        correlation: row
+        for row, correlation in enumerate(calls.correlation)
+        if correlation > 0 and correlation in wanted and calls.kind[row] in (LAUNCH, SYNCHRONIZE)
     }
 
 

@@ -33,6 +33,7 @@ CALLS = (
     ("allocate", re.compile(r"malloc|(cuda|hip|mem)free|memunmap|memcreate|memmap", re.IGNORECASE)),
 )
 LAUNCH, SYNCHRONIZE, WAIT, ALLOCATE = range(4)
+LARGEST = 2**62  # of the numbers that a column holds
 LOADER = re.compile(r"dataloader|data_?loading|get_batch|next_batch", re.IGNORECASE)
 COMPILE = re.compile(r"compile_fx|_compile\.|dynamo_timed|codegen|async_compile|ptxas|nvrtc", re.I)
 STEP = re.compile(r"ProfilerStep#?\d*$|^iteration[_#\s]?\d|^execute_(context|new)?_?\d", re.I)
@@ -64,9 +65,13 @@ class Columns:
         self.name.append(name)
         self.kind.append(kind)
         self.place.append(place)
-        self.correlation.append(_id(args.get("correlation")))
-        outer = args.get("External id")
-        self.outer.append(_id(args.get("external id") if outer is None else outer))
+        correlation, outer = args.get("correlation"), args.get("External id")
+        if type(correlation) is not int or abs(correlation) > LARGEST:
+            correlation = _id(correlation)
+        if type(outer) is not int or abs(outer) > LARGEST:
+            outer = _id(args.get("external id") if outer is None else outer)
+        self.correlation.append(correlation)
+        self.outer.append(outer)
 
 
 @dataclass
@@ -159,15 +164,23 @@ class _Places:
 
 def _take(trace: Trace, piece: list, places: _Places) -> None:
     """Add a piece's events to the trace."""
-    seen, names = trace.seen, places.names
+    seen, names, marks, calls = trace.seen, places.names, places.marks, places.calls
     for event in piece:
         if not isinstance(event, dict) or event.get("ph") != "X":
             if isinstance(event, dict) and event.get("name") == "process_name":
                 _process(seen, event)
             continue
-        category = event.get("cat")
+        category, name = event.get("cat"), event.get("name")
+        if type(name) is not str:
+            name = event["name"] = str(name)
+        # Most events are operators and calls that name no cause; what they are is known by name.
         if category == "cpu_op" or category == "user_annotation":
-            _mark(trace, event, places)
+            if marks.get(name, "") is not None:
+                _mark(trace, event, places)
+            continue
+        if category == "cuda_runtime":
+            if calls.get(name, 0) is not None:
+                _call(trace, event, places)
             continue
         if category == "python_function" or not isinstance(category, str):
             seen["without category"] += category is None
@@ -191,7 +204,6 @@ def _take(trace: Trace, piece: list, places: _Places) -> None:
         if start is None or duration is None or duration < 0:
             trace.left_out += 1
             continue
-        name = str(event.get("name", ""))
         number = names.setdefault(name, len(names))
         if kind == COMPUTE:
             known = places.kinds.get(name)
@@ -210,7 +222,7 @@ def _take(trace: Trace, piece: list, places: _Places) -> None:
 
 def _call(trace: Trace, event: dict, places: _Places) -> None:
     """A call of the runtime, if it starts, awaits or allocates something."""
-    name = str(event.get("name", ""))
+    name = event["name"]
     if name not in places.calls:
         found = [at for at, (_, words) in enumerate(CALLS) if words.search(name)]
         places.calls[name] = found[0] if found else None
@@ -227,7 +239,7 @@ def _call(trace: Trace, event: dict, places: _Places) -> None:
 
 def _mark(trace: Trace, event: dict, places: _Places) -> None:
     """An operator with shapes, or an annotation that names a step or a cause."""
-    name = str(event.get("name", ""))
+    name = event["name"]
     if name not in places.marks:
         found = [kind for kind, words in MARKS if words.search(name)]
         places.marks[name] = found[0] if found else "product" if PRODUCTS.search(name) else None
@@ -290,6 +302,6 @@ def _id(value: Any, missing: int = -1) -> int:
     """A number of the file as an int that fits a column."""
     if isinstance(value, str) and value.strip("-").isdecimal():
         value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int) or not -(2**62) < value < 2**62:
+    if isinstance(value, bool) or not isinstance(value, int) or abs(value) > LARGEST:
         return missing
     return value

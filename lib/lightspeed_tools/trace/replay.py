@@ -241,7 +241,7 @@ def _ended(op: Operation) -> int:
 def _operations(trace: Trace, account: Account) -> tuple[list[Operation], list[Call]]:
     """What ran on a device in order of its start, and the host's calls that matter to it."""
     device, calls = trace.device, trace.calls
-    by_correlation = launches(trace)
+    by_correlation = launches(trace, set(device.correlation))
     called = {
         row: Call(calls.start[row], calls.start[row] + calls.duration[row], calls.kind[row])
         for row in sorted(range(len(calls)), key=calls.start.__getitem__)
