@@ -1,4 +1,4 @@
-"""`lightspeed trace`: where the step of a profile went, what to fix first, what it gains at most."""
+"""`lightspeed trace`: where the time of a profile went, and what to fix first."""
 
 import argparse
 import os

@@ -12,7 +12,13 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from lightspeed_tools.trace.reader import (
-    ALLOCATE, COMMUNICATION, COMPUTE, COPY, LAUNCH, SYNCHRONIZE, Trace
+    ALLOCATE,
+    COMMUNICATION,
+    COMPUTE,
+    COPY,
+    LAUNCH,
+    SYNCHRONIZE,
+    Trace,
 )  # fmt: skip
 
 LAUNCH_NS = 20_000  # from a launch to its kernel's start, where nothing is in the way
@@ -125,8 +131,8 @@ def _causes(trace: Trace, account: Account) -> dict[str, int]:
     device = trace.device
     launch = launches(trace, {device.correlation[row] for _, _, row in account.gaps})
     marks = {
-        "loader": _merged((s, e) for kind, s, e, _ in trace.marks if kind == "loader"),
-        "compile": _merged((s, e) for kind, s, e, _ in trace.marks if kind == "compile"),
+        "loader": _merged((m.start, m.end) for m in trace.marks if m.kind == "loader"),
+        "compile": _merged((m.start, m.end) for m in trace.marks if m.kind == "compile"),
         "allocator": _merged(_calls_of(trace, ALLOCATE)),
         "after a synchronize": _merged(_calls_of(trace, SYNCHRONIZE)),
     }

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from lightspeed_tools.trace.account import Account, accounts
-from lightspeed_tools.trace.reader import Trace, read
 from lightspeed_tools.trace.pieces import TraceError
-from lightspeed_tools.trace.replay import rebuild, replay
+from lightspeed_tools.trace.reader import Trace, read
+from lightspeed_tools.trace.rebuild import rebuild
+from lightspeed_tools.trace.replay import replay
 from lightspeed_tools.trace.work import expect
 
 WORTH = 1.05  # a smaller gain is within what steps differ by
@@ -28,11 +29,11 @@ CAUSES = {
     "synchronize": ((), "the host waiting for the device", "remove .item(), .cpu() and prints from"
                     " the step"),
     "rank": ((), "a slow rank", "see why this rank computes longer: clock, input, other jobs"),
-    "link": ((), "communication slower than its law", "see topology, NCCL's settings and the links"),
+    "link": ((), "communication slower than its law", "see links, topology, NCCL's settings"),
     "products": ((), "products cut in small pieces", "do them at once: batch them, or fuse"),
     "copies": ((), "copies that nothing hides", "pin memory, copy asynchronously, or not at all"),
-    "overlap": (("rank", "link"), "communication that nothing hides", "start it earlier, in buckets,"
-                " under compute"),
+    "overlap": (("rank", "link"), "communication that nothing hides", "start it earlier, under"
+                " compute"),
     "launches": (FIRST, "the host launching too late", "CUDA graphs, torch.compile, or larger"
                  " kernels"),
 }  # fmt: skip
@@ -184,7 +185,8 @@ def _judge(found: Diagnosis, step: float | None) -> None:
     run = rebuild(found.traces, chosen)
     if len(found.traces) > 1 and not run.meetings:
         found.refused.append(
-            "gains: the ranks' collectives can't be matched: their numbers differ, or there are none"
+            "gains: the ranks' collectives can't be matched: there are none, or their numbers"
+            " differ"
         )
         return
     expect(run, found.traces, chosen)

@@ -102,7 +102,8 @@ class _Rank:
         self.ready[stream] = start + duration
 
     def start_of(self, launched: int, stream: int, *after: int) -> int:
-        return max(launched + LATENCY, self.ready[stream] + BETWEEN, *(t + BETWEEN for t in after))
+        began, idle = launched + self.near(LATENCY, 0.3), self.near(BETWEEN, 0.3)
+        return max(began, self.ready[stream] + idle, *(t + idle for t in after))
 
 
 def run(job: Job) -> list[_Rank]:
@@ -152,8 +153,8 @@ def _step(job: Job, ranks: list[_Rank]) -> None:
     shapes = ((t, h, 3 * h), (t, h, h), (t, h, 4 * h), (t, 4 * h, h))
     for rank in ranks:
         loading = rank.near(60_000 + 1e6 * faults.get("loader", 0))
-        rank.record("user_annotation", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__",
-                    rank.host, loading, 100 + rank.number, 1, {})  # fmt: skip
+        name = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
+        rank.record("user_annotation", name, rank.host, loading, 100 + rank.number, 1, {})
         rank.host += loading
     for layer in range(job.layers):
         for rank in ranks:

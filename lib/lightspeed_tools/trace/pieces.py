@@ -28,7 +28,7 @@ EVENTS = re.compile(rb'"traceEvents"\s*:\s*\[')
 ESCAPE = re.compile(r'\\(["\\/bfnrt]|u[0-9a-fA-F]{4})|\\')
 # What a file is that is none of ours, by its first bytes or by the end of its name.
 MAGIC = {
-    b"SQLite format 3\0": "an SQLite database, as Nsight Systems exports and rocprofv3 (rocpd) writes",
+    b"SQLite format 3\0": "an SQLite database, as Nsight Systems and rocprofv3 (rocpd) write",
     b"PK\x03\x04": "a zip archive; unpack it first",
     b"\x28\xb5\x2f\xfd": "compressed with zstd; unpack it first",
 }
@@ -64,7 +64,7 @@ def events(path: str | Path, heard: Callable[[int], None] = lambda done: None) -
         for magic, what in MAGIC.items():
             if start.startswith(magic):
                 raise TraceError(f"{path}: this is {what}; {EXPECTED}")
-        file = gzip.open(raw) if start.startswith(b"\x1f\x8b") else raw
+        file = gzip.GzipFile(fileobj=raw) if start.startswith(b"\x1f\x8b") else raw
         try:
             yield from _events(path, lambda: _read(file, raw, heard))
         except EOFError:
@@ -184,12 +184,13 @@ def _escaped(match: re.Match[str]) -> str:
 def _last(text: bytes, decode: Callable[[bytes], Any]) -> tuple[list[Any], bytes] | None:
     """The events up to the bracket that closes their list, and the text after it."""
     words = "[" + text.decode("utf-8", "replace")
-    try:
-        _, end = json.JSONDecoder(strict=False).raw_decode(words)
-    except (json.JSONDecodeError, RecursionError):
-        return None
-    piece = words[:end].encode("utf-8", "surrogatepass")
-    return decode(piece), words[end:].encode("utf-8", "surrogatepass")
+    for attempt in (words, ESCAPE.sub(_escaped, words)):
+        try:
+            _, end = json.JSONDecoder(strict=False).raw_decode(attempt)
+        except (json.JSONDecodeError, RecursionError):
+            continue
+        return decode(attempt[:end].encode()), attempt[end:].encode()
+    return None
 
 
 def _trailer(path: str | Path, rest: bytes, read: Callable[[], bytes]) -> dict[str, Any]:

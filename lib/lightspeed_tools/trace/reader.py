@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from lightspeed_tools.trace.pieces import TraceError, events, nanoseconds
 
@@ -74,10 +74,19 @@ class Columns:
         self.outer.append(outer)
 
 
+class Mark(NamedTuple):
+    """An annotation of the host: a step, or a cause."""
+
+    kind: str
+    start: int
+    end: int
+    thread: int
+
+
 @dataclass
 class Trace:
     """What one file has: `device` and `calls` in columns, `names` of both, `lanes` as (device,
-    stream), marks of the host as (kind, start, end, name), `products` and `collectives` by
+    stream), `marks` of the host, `products` and `collectives` by
     External id and by row of the device, and what the file says of itself.
     """
 
@@ -86,7 +95,7 @@ class Trace:
     device: Columns = field(default_factory=Columns)
     calls: Columns = field(default_factory=Columns)
     lanes: list[tuple[int, str]] = field(default_factory=list)
-    marks: list[tuple[str, int, int, str]] = field(default_factory=list)
+    marks: list[Mark] = field(default_factory=list)
     products: dict[int, tuple] = field(default_factory=dict)
     collectives: dict[int, tuple[str, float, int]] = field(default_factory=dict)
     graph_rows: int = 0
@@ -121,7 +130,7 @@ class Trace:
 
     def steps(self) -> list[tuple[int, int]]:
         """The annotated steps of the host as (start, end), in order."""
-        return sorted((start, end) for kind, start, end, _ in self.marks if kind == "step")
+        return sorted((mark.start, mark.end) for mark in self.marks if mark.kind == "step")
 
 
 def read(path: str | Path, heard: Callable[[int], None] = lambda done: None) -> Trace:
@@ -231,10 +240,14 @@ def _call(trace: Trace, event: dict, places: _Places) -> None:
     if kind is None or start is None or duration is None or duration < 0:
         return
     args = event.get("args")
-    thread = (event.get("pid"), event.get("tid"))
-    place = places.threads.setdefault(tuple(map(str, thread)), len(places.threads))
+    place = _thread(event, places)
     number = places.names.setdefault(name, len(places.names))
     trace.calls.add(start, duration, number, kind, place, args if isinstance(args, dict) else {})
+
+
+def _thread(event: dict, places: _Places) -> int:
+    named = (str(event.get("pid")), str(event.get("tid")))
+    return places.threads.setdefault(named, len(places.threads))
 
 
 def _mark(trace: Trace, event: dict, places: _Places) -> None:
@@ -255,7 +268,8 @@ def _mark(trace: Trace, event: dict, places: _Places) -> None:
         return
     start, duration = nanoseconds(event.get("ts")), nanoseconds(event.get("dur"))
     if start is not None and duration is not None and duration >= 0:
-        trace.marks.append((kind, start, start + duration, name))
+        thread = _thread(event, places)
+        trace.marks.append(Mark(kind, start, start + duration, thread))
 
 
 def _collective(args: dict) -> tuple[str, float, int]:

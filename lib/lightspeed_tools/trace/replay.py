@@ -1,127 +1,21 @@
-"""The run of a profile, rebuilt: who launched what, which stream waited for which, which ranks met.
-Then the clock runs again, as it was or without a cause, and the two spans give the gain.
+"""The clock of a rebuilt run, again: as it was, or without a cause. The two spans give the gain.
 
 Shares of a profile can't give it: its parts overlap, and what is taken out of one may come back as
-waiting in another. What the replay knows of waits it took from the events: a kernel after a
-`StreamWaitEvent` waits for what was launched last on another stream, one that starts as a kernel of
-another stream ends waited for that, and a collective ends on all ranks at once. A wait that never
-held anything up leaves no mark: with a cause gone it may hold something up, so a gain is "at most".
+waiting in another. A wait that never held anything up leaves no mark in a profile, and with a cause
+gone it may: so a gain is "at most".
 """
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_right
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
-from statistics import median_low
+from collections.abc import Collection
 
-from lightspeed_tools.trace.account import LAUNCH_NS, Account, launches
-from lightspeed_tools.trace.reader import (
-    ALLOCATE, COMMUNICATION, COMPUTE, COPY, LAUNCH, SYNCHRONIZE, WAIT, Trace
+from lightspeed_tools.trace.reader import ALLOCATE, COMMUNICATION, COMPUTE, COPY, SYNCHRONIZE
+from lightspeed_tools.trace.rebuild import CLOSE, RETURNS, Call, Meeting, Operation, Run
+
+CAUSES = (
+    "loader", "compile", "allocator", "synchronize", "launches", "rank", "link", "overlap",
+    "copies", "products",
 )  # fmt: skip
-
-CLOSE = 5_000  # ns: what starts so soon after an end waited for it
-LARGEST = 400_000  # rows of a device that a replay takes
-BLOCKING = re.compile(r"memcpy(?!.*async)|memcpy.*async", re.IGNORECASE)
-
-
-@dataclass
-class Operation:
-    """Something that ran on the device: times as recorded (ns), and what it waits for."""
-
-    start: int
-    end: int
-    kind: int
-    stream: int
-    call: Call | None
-    row: int
-    lag: int = 0  # from its launch to its start, with nothing in the way
-    gap: int = 0  # after what ran before it on its stream
-    alone: int = 0  # ns after its predecessor, where no launch is known
-    after: list[Operation] = field(default_factory=list)
-    meeting: Meeting | None = None
-    duration: int = 0
-    factor: float = 1.0  # of its duration on a rank that is as fast as the others
-    merged: int = -1  # ns of it in one product with those like it; -1: it is none of many
-    began: int = 0  # in the replay, as `ended`
-    ended: int = 0
-
-
-@dataclass
-class Call:
-    """A call of the host that launches, awaits or allocates."""
-
-    start: int
-    end: int
-    kind: int
-    operation: Operation | None = None
-    before: int = 0  # ns of the host since the call before it
-    until: Operation | None = None  # it returned when this was done
-    tail: int = 0
-    closes: bool = False  # the last synchronize of a step
-    merged: bool = False
-    ran: int = 0
-
-
-@dataclass
-class Meeting:
-    """A collective: its operations, one a rank, and the time that it took once all were there."""
-
-    members: list[Operation]
-    transfer: int = 0
-    expected: int = -1  # ns by the law, where bytes and fabric are known
-    began: int = 0
-
-
-@dataclass
-class Run:
-    """The ranks of a job, ready to be run again. `events` are (time, order, rank, what), sorted by
-    time."""
-
-    ranks: int
-    events: list[tuple[int, int, int, object]]
-    meetings: list[Meeting]
-    measured: int
-    one_rank: bool
-    operations: list[list[Operation]]
-    calls: list[list[Call]]
-
-
-def rebuild(traces: Sequence[Trace], accounts: Sequence[Account]) -> Run:
-    """The `Run` of one device a trace, with ranks whose clocks differ set right by their
-    collectives.
-    """
-    ranks = [_operations(trace, account) for trace, account in zip(traces, accounts, strict=True)]
-    operations = [found for found, _ in ranks]
-    meetings = _meetings(operations)
-    shifts = _clock_shifts(meetings, len(ranks))
-    events: list[tuple[int, int, int, object]] = []
-    for rank, ((found, calls), trace, shift) in enumerate(zip(ranks, traces, shifts, strict=True)):
-        for op in found:
-            op.start, op.end = op.start + shift, op.end + shift
-        for call in calls:
-            call.start, call.end = call.start + shift, call.end + shift
-            events.append((call.start, 2, rank, call))
-            if call.until is not None or call.kind == ALLOCATE:
-                events.append((call.end, 1, rank, call))
-        for op in found:  # some clocks let a kernel start before its launch
-            events.append((max(op.start, op.call.start) if op.call else op.start, 3, rank, op))
-        for cause in ("loader", "compile"):
-            for start, end in _outermost([(s, e) for k, s, e, _ in trace.marks if k == cause]):
-                events.append((end + shift, 0, rank, (cause, end - start)))
-    events.sort(key=lambda event: event[:3])
-    for meeting in meetings:
-        last = max(op.start for op in meeting.members)
-        ends = sorted(op.end for op in meeting.members)
-        meeting.transfer = max(1, ends[len(ends) // 2] - last)
-    _rank_factors(operations)
-    measured = max(op.end for found in operations for op in found) - min(
-        op.start for found in operations for op in found
-    )
-    return Run(
-        len(ranks), events, meetings, measured, len(ranks) == 1, operations, [c for _, c in ranks]
-    )
 
 
 def replay(run: Run, without: Collection[str] = ()) -> int:
@@ -129,7 +23,7 @@ def replay(run: Run, without: Collection[str] = ()) -> int:
     gone = {name: name in without for name in CAUSES}
     stream_free: dict[tuple[int, int], Operation] = {}
     host = [0] * run.ranks  # how much later than recorded the host is
-    anchor = [min((c.start for c in calls), default=0) for calls in run.calls]
+    anchor = list(run.first_calls)
     for meeting in run.meetings:
         meeting.began = -(2**62)
     for found in run.operations:
@@ -139,7 +33,7 @@ def replay(run: Run, without: Collection[str] = ()) -> int:
         if isinstance(what, Operation):
             _run_operation(what, rank, host, stream_free, gone)
         elif isinstance(what, Call):
-            (_return if order == 1 else _call)(what, rank, host, anchor, gone)
+            (_return if order == RETURNS else _call)(what, rank, host, anchor, gone)
         else:
             cause, length = what
             if gone[cause]:
@@ -168,11 +62,6 @@ def _communicating(run: Run, gone: dict[str, bool]) -> list[int]:
 def _transfer(meeting: Meeting, gone: dict[str, bool]) -> int:
     law = gone["link"] and meeting.expected >= 0
     return min(meeting.transfer, meeting.expected) if law else meeting.transfer
-
-
-CAUSES = (
-    "loader", "compile", "allocator", "synchronize", "launches", "rank", "link", "overlap", "copies", "products",
-)  # fmt: skip
 
 
 def _call(call: Call, rank: int, host: list[int], anchor: list[int], gone: dict[str, bool]) -> None:
@@ -236,204 +125,3 @@ def _run_operation(
 
 def _ended(op: Operation) -> int:
     return op.ended if op.meeting is None else max(op.began, op.meeting.began) + op.duration
-
-
-def _operations(trace: Trace, account: Account) -> tuple[list[Operation], list[Call]]:
-    """What ran on a device in order of its start, and the host's calls that matter to it."""
-    device, calls = trace.device, trace.calls
-    by_correlation = launches(trace, set(device.correlation))
-    called = {
-        row: Call(calls.start[row], calls.start[row] + calls.duration[row], calls.kind[row])
-        for row in sorted(range(len(calls)), key=calls.start.__getitem__)
-    }
-    found = []
-    for row in account.rows[:LARGEST]:
-        start, call = device.start[row], None
-        at = by_correlation.get(device.correlation[row])
-        if at is not None:
-            call = called[at]
-        op = Operation(
-            start, start + device.duration[row], device.kind[row], device.place[row], call, row
-        )
-        op.duration = device.duration[row]
-        if call is not None and call.operation is None:
-            call.operation = op
-        found.append(op)
-    if found:
-        horizon = found[-1].end
-        called = {row: call for row, call in called.items() if call.start <= horizon}
-    rows = [(row, call) for row, call in called.items() if call.kind != WAIT]
-    before: dict[int, int] = {}
-    for row, call in rows:
-        thread = calls.place[row]
-        call.before = max(0, call.start - before.get(thread, call.start))
-        before[thread] = call.start
-    _lags(found)
-    _waits(found, called, trace)
-    _blocked(
-        found,
-        [call for _, call in rows],
-        trace,
-        {row: trace.names[calls.name[row]] for row, _ in rows},
-        dict(rows),
-    )
-    return found, [call for _, call in rows]
-
-
-def _lags(found: list[Operation]) -> None:
-    """How long launches and the passing from kernel to kernel take, where nothing else held an
-    operation up; the usual time where it did.
-    """
-    last: dict[int, Operation] = {}
-    lags, gaps = [], []
-    for op in found:
-        before = last.get(op.stream)
-        if op.call is not None:
-            lag = op.start - op.call.start
-            free = before is None or before.end + CLOSE < op.call.start
-            if free and 0 <= lag <= LAUNCH_NS:
-                lags.append(lag)
-            if before is not None and op.call.start + LAUNCH_NS < before.end:
-                gap = op.start - before.end
-                if 0 <= gap <= LAUNCH_NS:
-                    gaps.append(gap)
-        last[op.stream] = op
-    lag = median_low(lags) if lags else CLOSE
-    gap = median_low(gaps) if gaps else 1_000
-    last = {}
-    for op in found:
-        before = last.get(op.stream)
-        if op.call is not None:
-            own = op.start - op.call.start
-            op.lag = own if 0 <= own <= LAUNCH_NS else min(own, lag)
-        if before is not None:
-            own = op.start - before.end
-            op.alone = max(0, own) if op.kind != COMMUNICATION else max(0, min(own, gap))
-            op.gap = max(0, min(own, gap)) if op.call is not None else 0
-            if op.call is not None and op.call.start + LAUNCH_NS < before.end and own <= LAUNCH_NS:
-                op.gap = max(0, own)
-        last[op.stream] = op
-
-
-def _waits(found: list[Operation], called: dict[int, Call], trace: Trace) -> None:
-    """Which operations waited for one of another stream."""
-    calls = trace.calls
-    waited, pending = set(), {}
-    for row in called:
-        thread = calls.place[row]
-        if calls.kind[row] == WAIT:
-            pending[thread] = True
-        elif calls.kind[row] == LAUNCH and pending.pop(thread, False):
-            waited.add(id(called[row]))
-    # In order of launch: what was launched last on each stream, as far as it was done in time.
-    launched = sorted((op for op in found if op.call is not None), key=lambda op: op.call.start)
-    newest: dict[int, Operation] = {}
-    for op in launched:
-        if id(op.call) in waited or op.kind == COMMUNICATION:
-            op.after = [
-                other
-                for stream, other in newest.items()
-                if stream != op.stream and other.end <= op.start + 1_000
-                and (id(op.call) in waited or other.kind == COMPUTE)
-            ]  # fmt: skip
-        newest[op.stream] = op
-    by_end = sorted(found, key=lambda op: op.end)
-    ends = [op.end for op in by_end]
-    last: dict[int, Operation] = {}
-    for op in found:
-        before = last.get(op.stream)
-        reasons = [before.end if before else 0, *(other.end for other in op.after)]
-        if op.call is not None:
-            reasons.append(op.call.start + op.lag)
-            if op.start - max(reasons) > CLOSE:
-                for at in range(bisect_right(ends, op.start) - 1, -1, -1):
-                    if ends[at] < op.start - 2 * CLOSE:
-                        break
-                    if by_end[at].stream != op.stream and by_end[at].start < op.start:
-                        op.after.append(by_end[at])
-                        break
-        last[op.stream] = op
-
-
-def _blocked(found, listed, trace, names, rows) -> None:
-    """Which operation a synchronize of the host, or a copy that blocks it, waited for."""
-    by_end = sorted((op for op in found if op.call is not None), key=lambda op: op.end)
-    ends = [op.end for op in by_end]
-    for row, call in rows.items():
-        own = call.operation
-        if (
-            call.kind == LAUNCH
-            and own is not None
-            and own.end <= call.end
-            and "emcpy" in names[row]
-        ):
-            call.until = own
-        elif call.kind == SYNCHRONIZE:
-            for at in range(bisect_right(ends, call.end) - 1, -1, -1):
-                if by_end[at].call.start < call.start:
-                    call.until = by_end[at]
-                    break
-        if call.until is not None:
-            call.tail = max(0, call.end - max(call.start, call.until.end))
-    waits = [call for call in listed if call.kind == SYNCHRONIZE]
-    for _, end in trace.steps():
-        before = [call for call in waits if call.end <= end + CLOSE]
-        if before:
-            max(before, key=lambda call: call.end).closes = True
-
-
-def _meetings(ranks: list[list[Operation]]) -> list[Meeting]:
-    """Collectives of all ranks, matched by the order of their launches on streams in the order of
-    first use. Where the counts differ between ranks nothing is matched.
-    """
-    if len(ranks) < 2:
-        return []
-    columns = []
-    for found in ranks:
-        streams: dict[int, list[Operation]] = {}
-        ordered = [op for op in found if op.kind == COMMUNICATION]
-        ordered.sort(key=lambda op: op.call.start if op.call else op.start)
-        for op in ordered:
-            streams.setdefault(op.stream, []).append(op)
-        columns.append(list(streams.values()))
-    if len({tuple(map(len, streams)) for streams in columns}) != 1:
-        return []
-    meetings = []
-    for streams in zip(*columns, strict=True):
-        for members in zip(*streams, strict=True):
-            meeting = Meeting(list(members))
-            meetings.append(meeting)
-    for meeting in meetings:
-        for op in meeting.members:
-            op.meeting = meeting
-    return meetings
-
-
-def _clock_shifts(meetings: list[Meeting], ranks: int) -> list[int]:
-    """What to add to each rank's times so that collectives end together."""
-    if not meetings:
-        return [0] * ranks
-    return [
-        median_low([meeting.members[0].end - meeting.members[rank].end for meeting in meetings])
-        for rank in range(ranks)
-    ]
-
-
-def _rank_factors(ranks: list[list[Operation]]) -> None:
-    """How much shorter a slow rank's compute would be at the pace of the others."""
-    if len(ranks) < 2:
-        return
-    compute = [sum(op.duration for op in found if op.kind == COMPUTE) for found in ranks]
-    usual = median_low(compute)
-    for found, total in zip(ranks, compute, strict=True):
-        if usual and total > 1.03 * usual:
-            for op in found:
-                op.factor = usual / total
-
-
-def _outermost(intervals: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    kept: list[tuple[int, int]] = []
-    for start, end in sorted(intervals, key=lambda pair: (pair[0], -pair[1])):
-        if not kept or start >= kept[-1][1]:
-            kept.append((start, end))
-    return kept

@@ -10,7 +10,7 @@ from lightspeed_tools.trace.diagnosis import WORTH, Diagnosis
 from lightspeed_tools.trace.work import collectives, products
 
 SHOWN = 6  # rows of a table in the terminal; --json has all
-CHAPTER = "Chapters 2 (roofs), 7 (collectives) and 11 of the course teach what is behind this."
+CHAPTER = "Chapters 2 (roofs) and 7 (collectives) of the course teach what is behind this."
 
 
 def headline(found: Diagnosis) -> str:

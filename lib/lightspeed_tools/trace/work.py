@@ -21,7 +21,7 @@ from lightspeed_tools.measure.instruments.gpu import catalog_key
 from lightspeed_tools.nccl.machine import KINDS
 from lightspeed_tools.trace.account import Account
 from lightspeed_tools.trace.reader import COMPUTE, Trace
-from lightspeed_tools.trace.replay import Operation, Run
+from lightspeed_tools.trace.rebuild import Operation, Run
 
 FORMATS = {"c10::BFloat16": "bf16", "BFloat16": "bf16", "c10::Half": "fp16", "Half": "fp16"}
 FORMATS |= {"float": "tf32", "double": "fp64", "c10::Float8_e4m3fn": "fp8"}
