@@ -107,7 +107,7 @@ def test_waits_that_are_not_in_the_file_silence_the_replay(tmp_path):
         event["ts"] += 20_000 * (event["ts"] >= late)
     path.write_text(json.dumps(whole))
     found = diagnose([str(path)])
-    assert not found.gains and "waits in this run are not in the file" in headline(found)
+    assert not found.gains and "the file does not tell what this run waited for" in headline(found)
     assert as_data(found)["closure"] < -0.03
 
 
@@ -144,3 +144,40 @@ def test_several_devices_in_one_file_are_accounted_for_and_not_replayed(tmp_path
 def test_an_unknown_fault_is_refused():
     with pytest.raises(BadArgument, match="expected one of loader"):
         Job(faults={"gremlins": 1})
+
+
+def test_idle_time_without_a_launch_is_not_called_healthy(tmp_path):
+    path = write(Job(), tmp_path)[0]
+    whole = json.loads(path.read_text())
+    kernels = [e for e in whole["traceEvents"] if e["cat"] == "kernel"]
+    for event in kernels[len(kernels) // 2 :]:
+        event["ts"] += 20_000
+        event["args"]["correlation"] = 0
+    path.write_text(json.dumps(whole))
+    found = diagnose([str(path)])
+    assert "Healthy" not in headline(found) and found.unknown > 0.3
+
+
+def test_a_gain_is_of_the_profile_as_it_is(tmp_path):
+    """Launches are worth more once the loader is gone; what is told is their gain today."""
+    found = diagnosed(Job(hidden=1024, faults={"loader": 20, "launch_bound": 30}), tmp_path / "a")
+    first, second = found.gains[:2]
+    assert {first.cause, second.cause} == {"loader", "launches"}
+    job = Job(hidden=1024, faults={"loader": 20, "launch_bound": 30})
+    truth = span(run(job)) / span(run(job.without("launch_bound")))
+    gain = next(gain.gain for gain in found.gains if gain.cause == "launches")
+    assert 1 <= gain / truth <= 1.4
+
+
+def test_a_kernel_of_a_collective_that_is_unknown_is_named(tmp_path):
+    path = write(Job(), tmp_path)[0]
+    whole = json.loads(path.read_text())
+    kernel = next(e for e in whole["traceEvents"] if e["cat"] == "kernel")
+    kernel["name"] = "a_ring_of_my_own"
+    outer = kernel["args"]["External id"]
+    whole["traceEvents"].append(
+        {"ph": "X", "cat": "cpu_op", "name": "c10d::allreduce_", "ts": 0, "dur": 1,
+         "args": {"External id": outer}}
+    )  # fmt: skip
+    path.write_text(json.dumps(whole))
+    assert any("a_ring_of_my_own" in note for note in diagnose([str(path)]).notes)

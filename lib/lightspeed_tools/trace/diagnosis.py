@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from lightspeed_tools.trace.account import Account, accounts
 from lightspeed_tools.trace.pieces import TraceError
-from lightspeed_tools.trace.reader import Trace, read
+from lightspeed_tools.trace.reader import COMPUTE, Trace, read
 from lightspeed_tools.trace.rebuild import rebuild
 from lightspeed_tools.trace.replay import replay
 from lightspeed_tools.trace.work import expect
@@ -37,24 +37,30 @@ CAUSES = {
     "launches": (FIRST, "the host launching too late", "CUDA graphs, torch.compile, or larger"
                  " kernels"),
 }  # fmt: skip
+UNKNOWN = ("no launch in the trace", "inside a graph", "unexplained")
 OF_THE_HOST = ("launches", "synchronize", "compile")
 
 
 @dataclass(frozen=True)
 class Gain:
-    """A cause, and how many times faster the profile's span would be without it, at most."""
+    """A cause, and how many times faster the profile's span would be without it, at most.
+
+    `beyond` is what is left of that once the causes that would take it along are gone: a graph
+    hides a synchronize's cost, and overlap a slow link's, but neither mends it.
+    """
 
     cause: str
     name: str
     advice: str
     gain: float
+    beyond: float
 
 
 @dataclass
 class Diagnosis:
     """What was found in the files of one job: its accounts by file, the closure of the replay
-    (replayed over measured span - 1; None without a replay), the gains, largest first, what was
-    refused and what else is to be said.
+    (replayed over measured span - 1; None without a replay), the gains, first what to fix first,
+    what was refused and what else is to be said.
     """
 
     traces: list[Trace]
@@ -71,9 +77,17 @@ class Diagnosis:
         return [account for found in self.accounts for account in found]
 
     @property
+    def unknown(self) -> float:
+        """The largest share of a device's span that is idle for no reason that the file tells."""
+        return max(
+            sum(account.causes.get(cause, 0) for cause in UNKNOWN) / max(1, account.span)
+            for account in self.all_accounts
+        )
+
+    @property
     def worth(self) -> list[Gain]:
         """The gains that are worth an hour."""
-        return [gain for gain in self.gains if gain.gain >= WORTH]
+        return [gain for gain in self.gains if gain.beyond >= WORTH]
 
 
 def diagnose(paths: Sequence[str], heard=lambda done: None, step: float | None = None) -> Diagnosis:
@@ -159,12 +173,17 @@ def _say(found: Diagnosis) -> None:
                 f"{trace.path}: {trace.graph_rows:,} kernels ran in graphs: gaps inside a graph may"
                 " be the recording's, and their shapes are unknown"
             )
-        steps = trace.steps()
-        if steps:
+        during = _unknown_communication(trace)
+        if during:
             found.notes.append(
-                f"{trace.path}: {len(steps)} steps are annotated; the span is from the first device"
-                " event to the last, not of whole steps"
+                f"{trace.path}: counted as compute, though a collective launched it: {during}"
             )
+    steps = sorted({len(trace.steps()) for trace in found.traces} - {0})
+    if steps:
+        found.notes.append(
+            f"{' and '.join(map(str, steps))} steps are annotated; the span is from the first"
+            " device event to the last, not of whole steps"
+        )
     worlds = {trace.world for trace in found.traces} - {None}
     world = max(worlds, default=1)
     if len(found.traces) < world:
@@ -172,6 +191,17 @@ def _say(found: Diagnosis) -> None:
             f"{len(found.traces)} of {world} ranks: how much of communication is waiting for a slow"
             " rank, and whether a link is slow, takes all of them"
         )
+
+
+def _unknown_communication(trace: Trace) -> str:
+    """The kernels of a collective that no rule knows by name."""
+    device = trace.device
+    names = {
+        trace.names[device.name[row]]
+        for row in range(len(device) if trace.collective_operators else 0)
+        if device.kind[row] == COMPUTE and device.outer[row] in trace.collective_operators
+    }
+    return ", ".join(sorted(names)[:3])
 
 
 def _judge(found: Diagnosis, step: float | None) -> None:
@@ -198,7 +228,7 @@ def _judge(found: Diagnosis, step: float | None) -> None:
     if abs(found.closure) > CLOSES:
         found.refused.append(
             f"gains: the replay is {100 * found.closure:+.1f} % off the measured span, and speaks"
-            f" only within {100 * CLOSES:.0f} %: waits in this run are not in the file"
+            f" only within {100 * CLOSES:.0f} %: the file does not tell what this run waited for"
         )
         return
     slowed = _slowed(found, step)
@@ -208,11 +238,16 @@ def _judge(found: Diagnosis, step: float | None) -> None:
             continue
         if cause in ("rank", "link") and len(found.traces) < max(2, world):
             continue
-        start = replay(run, gone) if gone else base
-        gain = start / max(1, replay(run, (*gone, cause)))
-        if gain > 1.001:
-            found.gains.append(Gain(cause, name, advice, gain))
-    found.gains.sort(key=lambda gain: -gain.gain)
+        gain = base / max(1, replay(run, [cause]))
+        left = replay(run, gone) / max(1, replay(run, (*gone, cause))) if gone else gain
+        if min(gain, left) > 1.001:
+            found.gains.append(Gain(cause, name, advice, gain, min(gain, left)))
+    found.gains.sort(key=lambda gain: -gain.beyond)
+    if step is None and any(gain.cause in OF_THE_HOST for gain in found.worth):
+        found.notes.append(
+            "a profiler makes the host slower: --step 17.8ms, the time of a step without it, says"
+            " whether these gains are real"
+        )
     found.slow_rank = _slow_rank(found)
 
 

@@ -37,7 +37,8 @@ LARGEST = 2**62  # of the numbers that a column holds
 LOADER = re.compile(r"dataloader|data_?loading|get_batch|next_batch", re.IGNORECASE)
 COMPILE = re.compile(r"compile_fx|_compile\.|dynamo_timed|codegen|async_compile|ptxas|nvrtc", re.I)
 STEP = re.compile(r"ProfilerStep#?\d*$|^iteration[_#\s]?\d|^execute_(context|new)?_?\d", re.I)
-MARKS = (("step", STEP), ("loader", LOADER), ("compile", COMPILE))
+COLLECTIVE = re.compile(r"^c10d::|^nccl:|^record_param_comms$")
+MARKS = (("collective", COLLECTIVE), ("step", STEP), ("loader", LOADER), ("compile", COMPILE))
 PRODUCTS = re.compile(
     r"^aten::(mm|addmm|bmm|baddbmm|_scaled_mm|_addmm_activation)(_out|\.out)?$|^aten::mm\.default$"
 )
@@ -98,6 +99,7 @@ class Trace:
     marks: list[Mark] = field(default_factory=list)
     products: dict[int, tuple] = field(default_factory=dict)
     collectives: dict[int, tuple[str, float, int]] = field(default_factory=dict)
+    collective_operators: set[int] = field(default_factory=set)
     graph_rows: int = 0
     left_out: int = 0
     about: dict[str, Any] = field(default_factory=dict)
@@ -265,6 +267,10 @@ def _mark(trace: Trace, event: dict, places: _Places) -> None:
             outer = _id(args.get("External id", args.get("external id")))
             shape = (name, str(args["Input Dims"]), str(args.get("Input type", "")))
             trace.products[outer] = places.shapes.setdefault("|".join(shape), shape)
+        return
+    if kind == "collective":
+        if isinstance(args, dict) and (outer := _id(args.get("External id"))) > 0:
+            trace.collective_operators.add(outer)
         return
     start, duration = nanoseconds(event.get("ts")), nanoseconds(event.get("dur"))
     if start is not None and duration is not None and duration >= 0:

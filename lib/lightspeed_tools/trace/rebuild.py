@@ -26,6 +26,7 @@ from lightspeed_tools.trace.reader import (
 
 CLOSE = 5_000  # ns: what starts so soon after an end waited for it
 MARKED, RETURNS, BEGINS, RUNS = range(4)  # the order of what is at the same time
+ANNOTATED = ("loader", "compile")  # causes that are known by annotations of the host
 LARGEST = 400_000  # rows of a device that a replay takes
 
 
@@ -112,7 +113,7 @@ def rebuild(traces: Sequence[Trace], accounts: Sequence[Account]) -> Run:
         for op in found:  # some clocks let a kernel start before its launch
             at = max(op.start, op.call.start) if op.call else op.start
             events.append((at, RUNS, rank, op))
-        for cause in ("loader", "compile"):
+        for cause in ANNOTATED:
             for start, end in _of_the_host(trace, cause):
                 events.append((end + shift, MARKED, rank, (cause, end - start)))
     events.sort(key=lambda event: event[:3])
@@ -124,7 +125,14 @@ def rebuild(traces: Sequence[Trace], accounts: Sequence[Account]) -> Run:
     measured = max(op.end for found in operations for op in found) - min(
         op.start for found in operations for op in found
     )
-    first_calls = [min((call.start for call in calls), default=0) for _, calls in ranks]
+    first_calls = [
+        min(
+            [call.start for call in calls]
+            + [start + shift for cause in ANNOTATED for start, _ in _of_the_host(trace, cause)],
+            default=0,
+        )
+        for (_, calls), trace, shift in zip(ranks, traces, shifts, strict=True)
+    ]
     return Run(len(ranks), events, meetings, measured, operations, first_calls)
 
 
@@ -166,36 +174,30 @@ def _operations(trace: Trace, account: Account) -> tuple[list[Operation], list[C
 
 def _lags(found: list[Operation]) -> None:
     """How long launches and the passing from kernel to kernel take, where nothing else held an
-    operation up; the usual time where it did.
+    operation up. Where something did, a launch takes the usual time, and the passing none: so
+    gains stay bounds.
     """
     last: dict[int, Operation] = {}
-    lags, gaps = [], []
+    lags = []
     for op in found:
         before = last.get(op.stream)
-        if op.call is not None:
+        if op.call is not None and (before is None or before.end + CLOSE < op.call.start):
             lag = op.start - op.call.start
-            free = before is None or before.end + CLOSE < op.call.start
-            if free and 0 <= lag <= LAUNCH_NS:
+            if 0 <= lag <= LAUNCH_NS:
                 lags.append(lag)
-            if before is not None and op.call.start + LAUNCH_NS < before.end:
-                gap = op.start - before.end
-                if 0 <= gap <= LAUNCH_NS:
-                    gaps.append(gap)
         last[op.stream] = op
-    lag = median_low(lags) if lags else CLOSE
-    gap = median_low(gaps) if gaps else 1_000
+    usual = median_low(lags) if lags else CLOSE
     last = {}
     for op in found:
         before = last.get(op.stream)
         if op.call is not None:
             own = op.start - op.call.start
-            op.lag = own if 0 <= own <= LAUNCH_NS else min(own, lag)
+            op.lag = own if 0 <= own <= LAUNCH_NS else min(own, usual)
         if before is not None:
-            own = op.start - before.end
-            op.alone = max(0, own) if op.kind != COMMUNICATION else max(0, min(own, gap))
-            op.gap = max(0, min(own, gap)) if op.call is not None else 0
-            if op.call is not None and op.call.start + LAUNCH_NS < before.end and own <= LAUNCH_NS:
-                op.gap = max(0, own)
+            passed = max(0, op.start - before.end)
+            op.alone = passed
+            queued = op.call is not None and op.call.start + LAUNCH_NS < before.end
+            op.gap = passed if queued and passed <= LAUNCH_NS else 0
         last[op.stream] = op
 
 

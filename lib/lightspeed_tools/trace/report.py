@@ -30,6 +30,11 @@ def headline(found: Diagnosis) -> str:
     where = f"{_time(account.span)}: {went}"
     if found.closure is None or abs(found.closure) > 0.03:
         return f"{where}. What to fix first is not said: {found.refused[0].partition(': ')[2]}."
+    if not found.worth and found.unknown > WORTH - 1:
+        return (
+            f"{where}. What to fix first is not said: {100 * found.unknown:.0f} % of the time is"
+            " idle for no reason that the file tells."
+        )
     if not found.worth:
         return f"{where}. Healthy: nothing here is worth more than {100 * (WORTH - 1):.0f} %."
     first = found.worth[0]
@@ -139,7 +144,8 @@ def as_data(found: Diagnosis) -> dict:
         ],
         "closure": found.closure,
         "gains": [
-            {"cause": g.cause, "name": g.name, "advice": g.advice, "gain_at_most": g.gain}
+            {"cause": g.cause, "name": g.name, "advice": g.advice, "gain_at_most": g.gain,
+             "beyond_others": g.beyond}
             for g in found.gains
         ],
         "refused": found.refused,
