@@ -194,10 +194,9 @@ def _lags(found: list[Operation]) -> None:
             own = op.start - op.call.start
             op.lag = own if 0 <= own <= LAUNCH_NS else min(own, usual)
         if before is not None:
-            passed = max(0, op.start - before.end)
-            op.alone = passed
+            passed = op.alone = op.start - before.end  # below 0 where kernels of a stream overlap
             queued = op.call is not None and op.call.start + LAUNCH_NS < before.end
-            op.gap = passed if queued and passed <= LAUNCH_NS else 0
+            op.gap = passed if queued and passed <= LAUNCH_NS else min(0, passed)
         last[op.stream] = op
 
 

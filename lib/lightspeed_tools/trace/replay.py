@@ -102,7 +102,7 @@ def _run_operation(
     else:
         start = op.start + host[rank] if free is None else free + op.alone
     for other in op.after:
-        start = max(start, _ended(other) + min(op.gap, CLOSE))
+        start = max(start, _ended(other) + max(0, min(op.gap, CLOSE)))
     duration = op.duration
     if op.kind == COMPUTE:
         if gone["products"] and op.merged >= 0:
