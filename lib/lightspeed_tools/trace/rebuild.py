@@ -192,7 +192,8 @@ def _lags(found: list[Operation]) -> None:
         before = last.get(op.stream)
         if op.call is not None:
             own = op.start - op.call.start
-            op.lag = own if 0 <= own <= LAUNCH_NS else min(own, usual)
+            # what ran before a profile began may have held the first operation up
+            op.lag = own if op is found[0] or 0 <= own <= LAUNCH_NS else min(own, usual)
         if before is not None:
             passed = op.alone = op.start - before.end  # below 0 where kernels of a stream overlap
             queued = op.call is not None and op.call.start + LAUNCH_NS < before.end
