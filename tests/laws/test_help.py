@@ -29,6 +29,7 @@ TABLES = {
     "FAMILIES",
     "Mixer",
     "AXES",
+    "SCHEDULES",
     "KINDS",
     "BOUND",
     "FITTED",
