@@ -17,6 +17,7 @@ from lightspeed_tools.trace.work import expect
 
 WORTH = 1.05  # a smaller gain is within what steps differ by
 CLOSES = 0.03
+MOSTLY = 0.5  # idle for no known reason: what is left says nothing of the whole
 SLOWED = 1.05  # a profile this much slower than the run without it is about the profiler
 # Cause -> what is gone before it is judged, its name, and what to do. Overlap can hide what a slow
 # link and a slow rank leave over, and a graph takes the launches that are left.
@@ -229,6 +230,12 @@ def _judge(found: Diagnosis, step: float | None) -> None:
         found.refused.append(
             f"gains: the replay is {100 * found.closure:+.1f} % off the measured span, and speaks"
             f" only within {100 * CLOSES:.0f} %: the file does not tell what this run waited for"
+        )
+        return
+    if found.unknown > MOSTLY:
+        found.refused.append(
+            f"gains: {100 * found.unknown:.0f} % of the time is idle for no reason that the file"
+            " tells"
         )
         return
     slowed = _slowed(found, step)

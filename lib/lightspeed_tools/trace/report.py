@@ -28,7 +28,8 @@ def headline(found: Diagnosis) -> str:
         if 100 * time >= account.span
     )
     where = f"{_time(account.span)}: {went}"
-    if found.closure is None or abs(found.closure) > 0.03:
+    silent = found.closure is None or any(why.startswith("gains: ") for why in found.refused)
+    if silent:
         return f"{where}. What to fix first is not said: {found.refused[0].partition(': ')[2]}."
     if not found.worth and found.unknown > WORTH - 1:
         return (
