@@ -28,6 +28,7 @@ LEARNING = {
     ),
     "plan": "find the best way to train a model on a cluster, with reasons",
     "nccl": "judge what nccl-tests printed: whether it is normal, and what bounds it",
+    "trace": "read a profile: where the step went, what to fix first, what it gains at most",
     "evidence": "hold the laws against public measurements: error by regime, bounds beaten",
     "fit-stack": "fit the constants of a training stack to measured steps of your own",
     "reset": "restore a notebook as delivered; your version is kept as a backup",

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from lightspeed_tools.trace.made import Job, write
+
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 # Blocks that need a whole machine, an index or a class, by the words they begin with: the test that
@@ -53,9 +55,10 @@ HERE = [
 
 @pytest.mark.parametrize("block", HERE)
 def test_commands_run_word_for_word(block, tmp_path):
-    """In a folder that has what the page says that you bring: a log, a config.json."""
+    """In a folder that has what the page says that you bring: a log, a config.json, a profile."""
     log = ROOT / "tests/nccl/logs/01_h100_1node_nvls.log"
     shutil.copy(log, tmp_path / "all_reduce.log")
+    write(Job(ranks=1), tmp_path)[0].rename(tmp_path / "profile.json")
     models = json.loads((ROOT / "tests/published/model_configs.json").read_text("utf-8"))
     config = models["Qwen3-30B-A3B"]["config"]
     (tmp_path / "config.json").write_text(json.dumps(config), "utf-8")

@@ -1,0 +1,80 @@
+"""`lightspeed trace`: where the time of a profile went, and what to fix first."""
+
+import argparse
+import os
+import re
+import sys
+
+from lightspeed_cli.errors import UserError, cause
+from lightspeed_show.new_file import write_new
+
+SECONDS = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
+
+
+def duration(text):
+    """Seconds of a time with its unit, such as 17.8ms.
+
+    >>> duration("17.8ms"), duration("2 s")
+    (0.0178, 2.0)
+    """
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(us|µs|ms|s)", text.strip())
+    if not found or not float(found[1]):
+        raise argparse.ArgumentTypeError(f"{text!r} is no time above 0; expected 17.8ms or 2s")
+    return float(found[1]) * SECONDS[found[2]]
+
+
+def add(parser):
+    """Put the arguments of the verb on its parser."""
+    parser.add_argument(
+        "file", nargs="+",
+        help="what torch.profiler's export_chrome_trace wrote, .json or .json.gz; several ranks of"
+        " one job say more than one",
+    )  # fmt: skip
+    parser.add_argument(
+        "--against", nargs="+", metavar="FILE", help="the profile of another run, to compare with"
+    )
+    parser.add_argument(
+        "--step", type=duration, metavar="TIME",
+        help="how long a step takes without the profiler, such as 17.8ms",
+    )  # fmt: skip
+    parser.add_argument("--page", metavar="FILE", help="write an HTML page with two tracks here")
+    parser.add_argument("--json", action="store_true", help="print data in place of sentences")
+
+
+def run(options):
+    """Print where the time went and what to fix first."""
+    from lightspeed_tools.trace import report
+    from lightspeed_tools.trace.diagnosis import diagnose
+
+    o, other = options, None
+    try:
+        found = diagnose(o.file, _progress(o.file), o.step)
+        if o.against:
+            other = diagnose(o.against, _progress(o.against))
+        if o.page:
+            from lightspeed_tools.trace.page import to_html
+
+            write_new(o.page, to_html(found))
+    except (OSError, ValueError) as error:
+        raise UserError(cause(error)) from error
+    if o.json:
+        print(report.to_json(found, other))
+        return
+    print(
+        "\n".join([*report.lines(found), *(["", *report.compared(found, other)] if other else [])])
+    )
+
+
+def _progress(paths):
+    """A bar on a terminal's stderr while large files are read; silence elsewhere."""
+    total = sum(os.path.getsize(path) for path in paths if os.path.exists(path))
+    if not sys.stderr.isatty() or total < 20e6:
+        return lambda done: None
+
+    def show(done):
+        filled = min(40, 40 * done // total)
+        end = "\n" if done >= total else ""
+        print(f"\r[{'#' * filled:<40}] {done / 1e6:,.0f} of {total / 1e6:,.0f} MB", end=end,
+              file=sys.stderr, flush=True)  # fmt: skip
+
+    return show

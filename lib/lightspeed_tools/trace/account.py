@@ -1,0 +1,207 @@
+"""Where the time of a device went: the union of its intervals, in whole nanoseconds.
+
+Compute counts first, then communication, then copies: communication under compute is hidden, and
+what sticks out is exposed. So compute, exposed communication, exposed copies and idle time are the
+span, to the nanosecond.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from lightspeed_tools.trace.reader import (
+    ALLOCATE,
+    COMMUNICATION,
+    COMPUTE,
+    COPY,
+    LAUNCH,
+    SYNCHRONIZE,
+    Trace,
+)  # fmt: skip
+
+LAUNCH_NS = 20_000  # from a launch to its kernel's start, where nothing is in the way
+
+
+@dataclass
+class Account:
+    """The parts of a device's span (ns), its gaps as (start, end, row that ends it), and the
+    causes of them (name -> ns).
+    """
+
+    device: int
+    name: str
+    start: int
+    end: int
+    compute: int
+    communication: int
+    exposed_communication: int
+    copy: int
+    exposed_copy: int
+    idle: int
+    kernels: int
+    rows: list[int]
+    gaps: list[tuple[int, int, int]]
+    causes: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def span(self) -> int:
+        """From the first start to the last end."""
+        return self.end - self.start
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Lengths (ns) of unions of intervals, and the gaps between them all."""
+
+    compute: int
+    communication: int
+    exposed_communication: int
+    copy: int
+    exposed_copy: int
+    idle: int
+    start: int
+    end: int
+    gaps: list[tuple[int, int, int]]
+
+
+def parts(intervals: Iterable[tuple[int, int, int]]) -> Parts:
+    """The `Parts` of (start, end, kind), sorted by start. A gap is told with the place, in that
+    order, of the interval that ends it.
+
+    >>> found = parts([(0, 4, 0), (2, 6, 1), (9, 10, 2)])
+    >>> found.compute, found.exposed_communication, found.exposed_copy, found.idle
+    (4, 2, 1, 3)
+    """
+    # Five unions at once: compute, communication, copies, the first two, all three. Each has the
+    # end of what it covered so far, and how much that was.
+    mine = {COMPUTE: (0, 3, 4), COMMUNICATION: (1, 3, 4), COPY: (2, 4)}
+    ends: list[int] = []
+    covered, gaps, first = [0] * 5, [], 0
+    for place, (start, end, kind) in enumerate(intervals):
+        if not ends:
+            ends, first = [start] * 5, start
+        if start > ends[4]:
+            gaps.append((ends[4], start, place))
+        for union in mine[kind]:
+            reached = ends[union]
+            if end > reached:
+                covered[union] += end - (start if start > reached else reached)
+                ends[union] = end
+    compute, communication, copy, both, all_three = covered
+    last = ends[4] if ends else 0
+    return Parts(
+        compute, communication, both - compute, copy, all_three - both,
+        last - first - all_three, first, last, gaps,
+    )  # fmt: skip
+
+
+def accounts(trace: Trace) -> list[Account]:
+    """The `Account` of each device of a trace."""
+    device = trace.device
+    rows: dict[int, list[int]] = {number: [] for number in trace.devices}
+    of_lane = [number for number, _ in trace.lanes]
+    for row in sorted(range(len(device)), key=device.start.__getitem__):
+        rows[of_lane[device.place[row]]].append(row)
+    found = []
+    for number, mine in rows.items():
+        p = parts(
+            (device.start[r], device.start[r] + device.duration[r], device.kind[r]) for r in mine
+        )
+        account = Account(
+            number, trace.device_name(number), p.start, p.end, p.compute, p.communication,
+            p.exposed_communication, p.copy, p.exposed_copy, p.idle,
+            sum(device.kind[r] != COPY for r in mine), mine,
+            [(a, b, mine[place]) for a, b, place in p.gaps],
+        )  # fmt: skip
+        account.causes = _causes(trace, account)
+        found.append(account)
+    return found
+
+
+# What the host did while the device had nothing to do; the first that fits is the cause.
+HOST = ("loader", "compile", "allocator", "after a synchronize", "launches late")
+
+
+def _causes(trace: Trace, account: Account) -> dict[str, int]:
+    """Idle time by cause, in ns. A gap is cut at the launch that ends it: before it the host was
+    late, then a launch takes its time, and what is left is not explained.
+    """
+    device = trace.device
+    launch = launches(trace, {device.correlation[row] for _, _, row in account.gaps})
+    marks = {
+        "loader": _merged((m.start, m.end) for m in trace.marks if m.kind == "loader"),
+        "compile": _merged((m.start, m.end) for m in trace.marks if m.kind == "compile"),
+        "allocator": _merged(_calls_of(trace, ALLOCATE)),
+        "after a synchronize": _merged(_calls_of(trace, SYNCHRONIZE)),
+    }
+    found: dict[str, int] = {}
+
+    def add(cause: str, time: int) -> None:
+        if time > 0:
+            found[cause] = found.get(cause, 0) + time
+
+    last_launch = -1
+    for start, end, row in account.gaps:
+        call = launch.get(device.correlation[row], -1)
+        if call < 0:
+            add("no launch in the trace", end - start)
+            continue
+        if call == last_launch and trace.graph_rows:
+            add("inside a graph", end - start)
+            continue
+        last_launch = call
+        launched = min(max(trace.calls.start[call], start), end)
+        left = launched - start
+        for cause in HOST[:3]:
+            share = min(_overlap(marks[cause], start, launched), left)
+            add(cause, share)
+            left -= share
+        # A synchronize that ended in the gap, or lasted into it, emptied the queue.
+        waited = _overlap(marks["after a synchronize"], start - LAUNCH_NS, launched)
+        add("after a synchronize" if waited else "launches late", left)
+        add("launch to start", min(LAUNCH_NS, end - launched))
+        add("unexplained", end - launched - LAUNCH_NS)
+    return found
+
+
+def launches(trace: Trace, wanted: Collection[int]) -> dict[int, int]:
+    """Correlation -> row of the call that launched it, of those that are wanted."""
+    calls = trace.calls
+    return {
+        correlation: row
+        for row, correlation in enumerate(calls.correlation)
+        if correlation > 0 and correlation in wanted and calls.kind[row] in (LAUNCH, SYNCHRONIZE)
+    }
+
+
+def _calls_of(trace: Trace, kind: int) -> Iterable[tuple[int, int]]:
+    calls = trace.calls
+    return (
+        (calls.start[row], calls.start[row] + calls.duration[row])
+        for row in range(len(calls))
+        if calls.kind[row] == kind
+    )
+
+
+def _merged(intervals: Iterable[tuple[int, int]]) -> tuple[list[int], list[int]]:
+    """Starts and ends of the union of intervals, in order."""
+    starts: list[int] = []
+    ends: list[int] = []
+    for start, end in sorted(intervals):
+        if ends and start <= ends[-1]:
+            ends[-1] = max(ends[-1], end)
+        else:
+            starts.append(start)
+            ends.append(end)
+    return starts, ends
+
+
+def _overlap(union: tuple[Sequence[int], Sequence[int]], start: int, end: int) -> int:
+    """How much of [start, end) a union of intervals covers."""
+    starts, ends = union
+    return sum(
+        max(0, min(ends[i], end) - max(starts[i], start))
+        for i in range(bisect_right(ends, start), bisect_left(starts, end))
+    )

@@ -1,0 +1,287 @@
+"""What to fix first, and what it gains at most: the causes of a profile, each taken away in a
+replay.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from lightspeed_tools.trace.account import Account, accounts
+from lightspeed_tools.trace.pieces import TraceError
+from lightspeed_tools.trace.reader import COMPUTE, Trace, read
+from lightspeed_tools.trace.rebuild import rebuild
+from lightspeed_tools.trace.replay import replay
+from lightspeed_tools.trace.work import expect
+
+WORTH = 1.05  # a smaller gain is within what steps differ by
+CLOSES = 0.03
+MOSTLY = 0.5  # idle for no known reason: what is left says nothing of the whole
+SLOWED = 1.05  # a profile this much slower than the run without it is about the profiler
+# Cause -> what is gone before it is judged, its name, and what to do. Overlap can hide what a slow
+# link and a slow rank leave over, and a graph takes the launches that are left.
+FIRST = ("loader", "compile", "allocator", "synchronize", "products")
+CAUSES = {
+    "loader": ((), "the input pipeline", "load ahead: more workers, prefetching, pinned memory"),
+    "compile": ((), "compilation inside the step", "warm up before, and keep shapes fixed"),
+    "allocator": ((), "the allocator asking the driver", "keep blocks: expandable segments, or a"
+                  " smaller peak of memory"),
+    "synchronize": ((), "the host waiting for the device", "remove .item(), .cpu() and prints from"
+                    " the step"),
+    "rank": ((), "a slow rank", "see why this rank computes longer: clock, input, other jobs"),
+    "link": ((), "communication slower than its law", "see links, topology, NCCL's settings"),
+    "products": ((), "products cut in small pieces", "do them at once: batch them, or fuse"),
+    "copies": ((), "copies that nothing hides", "pin memory, copy asynchronously, or not at all"),
+    "overlap": (("rank", "link"), "communication that nothing hides", "start it earlier, under"
+                " compute"),
+    "launches": (FIRST, "the host launching too late", "CUDA graphs, torch.compile, or larger"
+                 " kernels"),
+}  # fmt: skip
+UNKNOWN = ("no launch in the trace", "inside a graph", "unexplained")
+OF_THE_HOST = ("launches", "synchronize", "compile")
+
+
+@dataclass(frozen=True)
+class Gain:
+    """A cause, and how many times faster the profile's span would be without it, at most.
+
+    `beyond` is what is left of that once the causes that would take it along are gone: a graph
+    hides a synchronize's cost, and overlap a slow link's, but neither mends it.
+    """
+
+    cause: str
+    name: str
+    advice: str
+    gain: float
+    beyond: float
+
+
+@dataclass
+class Diagnosis:
+    """What was found in the files of one job: its accounts by file, the closure of the replay
+    (replayed over measured span - 1; None without a replay), the gains, first what to fix first,
+    what was refused and what else is to be said.
+    """
+
+    traces: list[Trace]
+    accounts: list[list[Account]]
+    closure: float | None = None
+    gains: list[Gain] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    slow_rank: str = ""
+
+    @property
+    def all_accounts(self) -> list[Account]:
+        """Of all devices of all files."""
+        return [account for found in self.accounts for account in found]
+
+    @property
+    def unknown(self) -> float:
+        """The largest share of a device's span that is idle for no reason that the file tells."""
+        return max(
+            sum(account.causes.get(cause, 0) for cause in UNKNOWN) / max(1, account.span)
+            for account in self.all_accounts
+        )
+
+    @property
+    def worth(self) -> list[Gain]:
+        """The gains that are worth an hour."""
+        return [gain for gain in self.gains if gain.beyond >= WORTH]
+
+
+def diagnose(paths: Sequence[str], heard=lambda done: None, step: float | None = None) -> Diagnosis:
+    """The `Diagnosis` of the profiles of one job's ranks. `step`: seconds of a step without the
+    profiler.
+
+    Raises TraceError for a file that can't be read, or for files of different jobs.
+    """
+    before = 0
+
+    def of_this(done: int) -> None:
+        heard(before + done)
+
+    traces = []
+    for path in paths:
+        latest = 0
+
+        def of_file(done: int) -> None:
+            nonlocal latest
+            latest = done
+            of_this(done)
+
+        traces.append(read(path, of_file))
+        before += latest
+    _one_job(traces)
+    order = sorted(range(len(traces)), key=lambda at: (traces[at].rank or 0, at))
+    traces = [traces[at] for at in order]
+    found = Diagnosis(traces, [accounts(trace) for trace in traces])
+    _say(found)
+    _judge(found, step)
+    return found
+
+
+def _one_job(traces: list[Trace]) -> None:
+    """Raise TraceError if the files can't be ranks of one job."""
+    if len(traces) < 2:
+        return
+    worlds = {trace.world for trace in traces} - {None}
+    if len(worlds) > 1:
+        named = ", ".join(f"{trace.path} says {trace.world}" for trace in traces if trace.world)
+        raise TraceError(f"ranks of different jobs: how many ranks there are differs: {named}")
+    ranks = Counter(trace.rank for trace in traces if trace.rank is not None)
+    for rank, times in ranks.items():
+        if times > 1:
+            same = " and ".join(trace.path for trace in traces if trace.rank == rank)
+            raise TraceError(
+                f"{same} are both of rank {rank}: files of one job have different ranks; to compare"
+                " two runs give the other after --against"
+            )
+    spans = [(_began(trace), _ended(trace), trace.path) for trace in traces]
+    if max(s for s, _, _ in spans) >= min(e for _, e, _ in spans):
+        early, late = min(spans), max(spans)
+        raise TraceError(
+            f"ranks of different jobs: {early[2]} has ended before {late[2]} begins; expected"
+            " profiles of the same steps"
+        )
+
+
+def _began(trace: Trace) -> int:
+    return min(trace.device.start) + _base(trace)
+
+
+def _ended(trace: Trace) -> int:
+    device = trace.device
+    return max(s + d for s, d in zip(device.start, device.duration, strict=True)) + _base(trace)
+
+
+def _base(trace: Trace) -> int:
+    base = trace.about.get("baseTimeNanoseconds")
+    return base if isinstance(base, int) else 0
+
+
+def _say(found: Diagnosis) -> None:
+    """What the files leave open."""
+    for trace in found.traces:
+        if trace.left_out:
+            found.notes.append(
+                f"{trace.path}: {trace.left_out:,} device events without a start or a duration are"
+                " left out"
+            )
+        if trace.graph_rows:
+            found.notes.append(
+                f"{trace.path}: {trace.graph_rows:,} kernels ran in graphs: gaps inside a graph may"
+                " be the recording's, and their shapes are unknown"
+            )
+        during = _unknown_communication(trace)
+        if during:
+            found.notes.append(
+                f"{trace.path}: counted as compute, though a collective launched it: {during}"
+            )
+    steps = sorted({len(trace.steps()) for trace in found.traces} - {0})
+    if steps:
+        found.notes.append(
+            f"{' and '.join(map(str, steps))} steps are annotated; the span is from the first"
+            " device event to the last, not of whole steps"
+        )
+    worlds = {trace.world for trace in found.traces} - {None}
+    world = max(worlds, default=1)
+    if len(found.traces) < world:
+        found.notes.append(
+            f"{len(found.traces)} of {world} ranks: how much of communication is waiting for a slow"
+            " rank, and whether a link is slow, takes all of them"
+        )
+
+
+def _unknown_communication(trace: Trace) -> str:
+    """The kernels of a collective that no rule knows by name."""
+    device = trace.device
+    names = {
+        trace.names[device.name[row]]
+        for row in range(len(device) if trace.collective_operators else 0)
+        if device.kind[row] == COMPUTE and device.outer[row] in trace.collective_operators
+    }
+    return ", ".join(sorted(names)[:3])
+
+
+def _judge(found: Diagnosis, step: float | None) -> None:
+    """Closure and gains, or why there are none."""
+    several = [t.path for t, a in zip(found.traces, found.accounts, strict=True) if len(a) > 1]
+    if several:
+        found.refused.append(f"gains: {', '.join(several)} has several devices in one file; give"
+                             " one file a rank")  # fmt: skip
+        return
+    chosen = [account for found_here in found.accounts for account in found_here]
+    run = rebuild(found.traces, chosen)
+    if len(found.traces) > 1 and not run.meetings:
+        found.refused.append(
+            "gains: the ranks' collectives can't be matched: there are none, or their numbers"
+            " differ"
+        )
+        return
+    expect(run, found.traces, chosen)
+    base = replay(run)
+    if not run.measured or not base:
+        found.refused.append("gains: nothing took any time")
+        return
+    found.closure = base / run.measured - 1
+    if abs(found.closure) > CLOSES:
+        found.refused.append(
+            f"gains: the replay is {100 * found.closure:+.1f} % off the measured span, and speaks"
+            f" only within {100 * CLOSES:.0f} %: the file does not tell what this run waited for"
+        )
+        return
+    if found.unknown > MOSTLY:
+        found.refused.append(
+            f"gains: {100 * found.unknown:.0f} % of the time is idle for no reason that the file"
+            " tells"
+        )
+        return
+    slowed = _slowed(found, step)
+    world = max((trace.world or 1 for trace in found.traces), default=1)
+    for cause, (gone, name, advice) in CAUSES.items():
+        if cause in OF_THE_HOST and slowed:
+            continue
+        if cause in ("rank", "link") and len(found.traces) < max(2, world):
+            continue
+        gain = base / max(1, replay(run, [cause]))
+        left = replay(run, gone) / max(1, replay(run, (*gone, cause))) if gone else gain
+        if min(gain, left) > 1.001:
+            found.gains.append(Gain(cause, name, advice, gain, min(gain, left)))
+    found.gains.sort(key=lambda gain: -gain.beyond)
+    if step is None and any(gain.cause in OF_THE_HOST for gain in found.worth):
+        found.notes.append(
+            "a profiler makes the host slower: --step 17.8ms, the time of a step without it, says"
+            " whether these gains are real"
+        )
+    found.slow_rank = _slow_rank(found)
+
+
+def _slow_rank(found: Diagnosis) -> str:
+    """Which rank computes the longest."""
+    chosen = [account.compute for account in found.all_accounts]
+    slowest = max(range(len(chosen)), key=chosen.__getitem__)
+    rank = found.traces[slowest].rank
+    return f"rank {rank}" if rank is not None else found.traces[slowest].path
+
+
+def _slowed(found: Diagnosis, step: float | None) -> bool:
+    """Whether the profiler itself slowed the run; says so."""
+    if step is None:
+        return False
+    lengths = [
+        (steps[-1][1] - steps[0][0]) / len(steps) * 1e-9
+        for steps in (trace.steps() for trace in found.traces)
+        if steps
+    ]
+    if not lengths:
+        found.refused.append("--step: no steps are annotated, so there is none to compare with")
+        return False
+    ratio = max(lengths) / step
+    if ratio > SLOWED:
+        found.refused.append(
+            f"gains of the host: a step takes {max(lengths) * 1e3:.3g} ms here and"
+            f" {step * 1e3:.3g} ms without the profiler, which makes launches late itself"
+        )
+    return ratio > SLOWED

@@ -1,0 +1,327 @@
+"""A profile of one rank in columns: what ran on its devices, the host's calls that started it, and
+the few marks of the host that name a cause. Times are whole nanoseconds.
+
+Columns of numbers, not objects: a file of half a gigabyte has two million events.
+"""
+
+from __future__ import annotations
+
+import gc
+import re
+from array import array
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from lightspeed_tools.trace.pieces import TraceError, events, nanoseconds
+
+COMPUTE, COMMUNICATION, COPY = range(3)
+DEVICE = {"kernel": COMPUTE, "gpu_memcpy": COPY, "gpu_memset": COPY}
+DEVICE |= {"memcpy": COPY, "memset": COPY, "concurrent_kernel": COMPUTE}
+COMMUNICATES = re.compile(
+    r"nccl|rccl|msccl|oneccl|multimem|cross_device_reduce|deep_?ep|nvshmem|rocshmem|quick_?reduce"
+    r"|(one|two)_?shot_?(all_?)?reduce|all_?reduce|reduce_?scatter|all_?gather|all_?to_?all",
+    re.IGNORECASE,
+)
+# Calls of the runtime and what they are to the device. Others take time of the host, no more.
+CALLS = (
+    ("launch", re.compile(r"launch|memcpy|memset|graph_?exec", re.IGNORECASE)),
+    ("synchronize", re.compile(r"(device|stream|event|ctx)synchronize$", re.IGNORECASE)),
+    ("wait", re.compile(r"streamwaitevent", re.IGNORECASE)),
+    ("allocate", re.compile(r"malloc|(cuda|hip|mem)free|memunmap|memcreate|memmap", re.IGNORECASE)),
+)
+LAUNCH, SYNCHRONIZE, WAIT, ALLOCATE = range(4)
+LARGEST = 2**62  # of the numbers that a column holds
+LOADER = re.compile(r"dataloader|data_?loading|get_batch|next_batch", re.IGNORECASE)
+COMPILE = re.compile(r"compile_fx|_compile\.|dynamo_timed|codegen|async_compile|ptxas|nvrtc", re.I)
+STEP = re.compile(r"ProfilerStep#?\d*$|^iteration[_#\s]?\d|^execute_(context|new)?_?\d", re.I)
+COLLECTIVE = re.compile(r"^c10d::|^nccl:|^record_param_comms$")
+MARKS = (("collective", COLLECTIVE), ("step", STEP), ("loader", LOADER), ("compile", COMPILE))
+PRODUCTS = re.compile(
+    r"^aten::(mm|addmm|bmm|baddbmm|_scaled_mm|_addmm_activation)(_out|\.out)?$|^aten::mm\.default$"
+)
+
+
+@dataclass
+class Columns:
+    """Events of the device, or calls of the host; one row an event."""
+
+    start: array = field(default_factory=lambda: array("q"))
+    duration: array = field(default_factory=lambda: array("q"))
+    name: array = field(default_factory=lambda: array("l"))
+    kind: array = field(default_factory=lambda: array("b"))
+    place: array = field(default_factory=lambda: array("l"))  # a lane, or a thread of the host
+    correlation: array = field(default_factory=lambda: array("q"))  # -1: none
+    outer: array = field(default_factory=lambda: array("q"))  # External id of the operator, or -1
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def add(self, start: int, duration: int, name: int, kind: int, place: int, args: dict) -> None:
+        """Append one event."""
+        self.start.append(start)
+        self.duration.append(duration)
+        self.name.append(name)
+        self.kind.append(kind)
+        self.place.append(place)
+        correlation, outer = args.get("correlation"), args.get("External id")
+        if type(correlation) is not int or abs(correlation) > LARGEST:
+            correlation = _id(correlation)
+        if type(outer) is not int or abs(outer) > LARGEST:
+            outer = _id(args.get("external id") if outer is None else outer)
+        self.correlation.append(correlation)
+        self.outer.append(outer)
+
+
+class Mark(NamedTuple):
+    """An annotation of the host: a step, or a cause."""
+
+    kind: str
+    start: int
+    end: int
+    thread: int
+
+
+@dataclass
+class Trace:
+    """What one file has: `device` and `calls` in columns, `names` of both, `lanes` as (device,
+    stream), `marks` of the host, `products` and `collectives` by
+    External id and by row of the device, and what the file says of itself.
+    """
+
+    path: str
+    names: list[str] = field(default_factory=list)
+    device: Columns = field(default_factory=Columns)
+    calls: Columns = field(default_factory=Columns)
+    lanes: list[tuple[int, str]] = field(default_factory=list)
+    marks: list[Mark] = field(default_factory=list)
+    products: dict[int, tuple] = field(default_factory=dict)
+    collectives: dict[int, tuple[str, float, int]] = field(default_factory=dict)
+    collective_operators: set[int] = field(default_factory=set)
+    graph_rows: int = 0
+    left_out: int = 0
+    about: dict[str, Any] = field(default_factory=dict)
+    seen: Counter = field(default_factory=Counter)
+
+    @property
+    def rank(self) -> int | None:
+        """The rank that the file names, if it does."""
+        rank = _mapping(self.about.get("distributedInfo")).get("rank")
+        return rank if isinstance(rank, int) and not isinstance(rank, bool) else None
+
+    @property
+    def world(self) -> int | None:
+        """The ranks of the job, where the file says so."""
+        world = _mapping(self.about.get("distributedInfo")).get("world_size")
+        return world if isinstance(world, int) and world > 0 else None
+
+    @property
+    def devices(self) -> list[int]:
+        """The devices that did something, by their numbers."""
+        used = {self.lanes[lane][0] for lane in set(self.device.place)}
+        return sorted(used)
+
+    def device_name(self, device: int) -> str:
+        """The name of a device, "" where the file has none."""
+        listed = self.about.get("deviceProperties")
+        found = [p for p in listed if isinstance(p, dict)] if isinstance(listed, list) else []
+        named = [p for p in found if p.get("id") == device] or found
+        return str(named[0].get("name", "")) if named else ""
+
+    def steps(self) -> list[tuple[int, int]]:
+        """The annotated steps of the host as (start, end), in order."""
+        return sorted((mark.start, mark.end) for mark in self.marks if mark.kind == "step")
+
+
+def read(path: str | Path, heard: Callable[[int], None] = lambda done: None) -> Trace:
+    """The `Trace` of a file. `heard` is told the bytes read so far.
+
+    Raises TraceError for a file of another format, without device events, or damaged (with the
+    byte); OSError for one that can't be opened.
+    """
+    trace, places = Trace(str(path)), _Places()
+    collecting = gc.isenabled()
+    gc.disable()  # millions of small dicts, none in a circle
+    try:
+        for piece in events(path, heard):
+            if isinstance(piece, dict):
+                trace.about = piece
+            else:
+                _take(trace, piece, places)
+    finally:
+        if collecting:
+            gc.enable()
+    if not len(trace.device):
+        raise TraceError(f"{path}: {_no_device(trace)}")
+    trace.lanes = list(places.lanes)
+    trace.names = list(places.names)
+    return trace
+
+
+@dataclass
+class _Places:
+    """Numbers for names, lanes and threads, and what a name of the host is."""
+
+    names: dict[str, int] = field(default_factory=dict)
+    lanes: dict[tuple[int, str], int] = field(default_factory=dict)
+    threads: dict[tuple, int] = field(default_factory=dict)
+    calls: dict[str, int | None] = field(default_factory=dict)
+    marks: dict[str, str | None] = field(default_factory=dict)
+    kinds: dict[str, int] = field(default_factory=dict)
+    shapes: dict[str, tuple] = field(default_factory=dict)
+
+
+def _take(trace: Trace, piece: list, places: _Places) -> None:
+    """Add a piece's events to the trace."""
+    seen, names, marks, calls = trace.seen, places.names, places.marks, places.calls
+    for event in piece:
+        if not isinstance(event, dict) or event.get("ph") != "X":
+            if isinstance(event, dict) and event.get("name") == "process_name":
+                _process(seen, event)
+            continue
+        category, name = event.get("cat"), event.get("name")
+        if type(name) is not str:
+            name = event["name"] = str(name)
+        # Most events are operators and calls that name no cause; what they are is known by name.
+        if category == "cpu_op" or category == "user_annotation":
+            if marks.get(name, "") is not None:
+                _mark(trace, event, places)
+            continue
+        if category == "cuda_runtime":
+            if calls.get(name, 0) is not None:
+                _call(trace, event, places)
+            continue
+        if category == "python_function" or not isinstance(category, str):
+            seen["without category"] += category is None
+            continue
+        kind = DEVICE.get(category)
+        if kind is None:
+            lower = category.lower()
+            kind = DEVICE.get(lower)
+            if kind is None:
+                if lower in ("operator", "cpu_op"):
+                    _mark(trace, event, places)
+                elif lower.endswith(("runtime", "_driver")):
+                    _call(trace, event, places)
+                else:
+                    seen[category] += 1
+                continue
+        start, duration = nanoseconds(event.get("ts")), nanoseconds(event.get("dur"))
+        args = event.get("args")
+        if not isinstance(args, dict):
+            args = {}
+        if start is None or duration is None or duration < 0:
+            trace.left_out += 1
+            continue
+        number = names.setdefault(name, len(names))
+        if kind == COMPUTE:
+            known = places.kinds.get(name)
+            if known is None:
+                known = COMMUNICATION if COMMUNICATES.search(name) else COMPUTE
+                places.kinds[name] = known
+            kind = known
+            if kind == COMMUNICATION and "Collective name" in args:
+                trace.collectives[len(trace.device)] = _collective(args)
+        device = args.get("device", event.get("pid"))
+        lane = (_id(device, 0), str(args.get("stream", event.get("tid", ""))))
+        trace.graph_rows += bool(args.get("graph node id"))
+        place = places.lanes.setdefault(lane, len(places.lanes))
+        trace.device.add(start, duration, number, kind, place, args)
+
+
+def _call(trace: Trace, event: dict, places: _Places) -> None:
+    """A call of the runtime, if it starts, awaits or allocates something."""
+    name = event["name"]
+    if name not in places.calls:
+        found = [at for at, (_, words) in enumerate(CALLS) if words.search(name)]
+        places.calls[name] = found[0] if found else None
+    kind = places.calls[name]
+    start, duration = nanoseconds(event.get("ts")), nanoseconds(event.get("dur"))
+    if kind is None or start is None or duration is None or duration < 0:
+        return
+    args = event.get("args")
+    place = _thread(event, places)
+    number = places.names.setdefault(name, len(places.names))
+    trace.calls.add(start, duration, number, kind, place, args if isinstance(args, dict) else {})
+
+
+def _thread(event: dict, places: _Places) -> int:
+    named = (str(event.get("pid")), str(event.get("tid")))
+    return places.threads.setdefault(named, len(places.threads))
+
+
+def _mark(trace: Trace, event: dict, places: _Places) -> None:
+    """An operator with shapes, or an annotation that names a step or a cause."""
+    name = event["name"]
+    if name not in places.marks:
+        found = [kind for kind, words in MARKS if words.search(name)]
+        places.marks[name] = found[0] if found else "product" if PRODUCTS.search(name) else None
+    kind = places.marks[name]
+    if kind is None:
+        return
+    args = event.get("args")
+    if kind == "product":
+        if isinstance(args, dict) and "Input Dims" in args:
+            outer = _id(args.get("External id", args.get("external id")))
+            shape = (name, str(args["Input Dims"]), str(args.get("Input type", "")))
+            trace.products[outer] = places.shapes.setdefault("|".join(shape), shape)
+        return
+    if kind == "collective":
+        if isinstance(args, dict) and (outer := _id(args.get("External id"))) > 0:
+            trace.collective_operators.add(outer)
+        return
+    start, duration = nanoseconds(event.get("ts")), nanoseconds(event.get("dur"))
+    if start is not None and duration is not None and duration >= 0:
+        thread = _thread(event, places)
+        trace.marks.append(Mark(kind, start, start + duration, thread))
+
+
+def _collective(args: dict) -> tuple[str, float, int]:
+    """Name, bytes of the whole buffer (0: unknown) and ranks of a collective."""
+    name = re.sub(r"[^a-z]", "", str(args.get("Collective name", "")).lower())
+    wide = {"bfloat": 2, "half": 2, "float": 4, "double": 8, "int": 4, "long": 8, "byte": 1}
+    wide |= {"bfloat16": 2, "float16": 2, "char": 1, "int8": 1, "uint8": 1, "short": 2}
+    each = wide.get(str(args.get("dtype", "")).lower().removeprefix("c10::"), 0)
+    counts = [args.get(f"{way} msg nelems") for way in ("In", "Out")]
+    most = max((n for n in counts if isinstance(n, int)), default=0)
+    group = args.get("Group size")
+    return name, float(each * most), group if isinstance(group, int) else 0
+
+
+def _process(seen: Counter, event: dict) -> None:
+    args = event.get("args")
+    name = str(args.get("name", "")) if isinstance(args, dict) else ""
+    seen["of JAX"] += name.startswith(("/device:TPU", "/device:GPU", "/host:CPU"))
+
+
+def _no_device(trace: Trace) -> str:
+    """Why a file without events of a device can't be judged."""
+    others = Counter({k: n for k, n in trace.seen.items() if " " not in k})
+    if trace.left_out:
+        return f"none of its {trace.left_out:,} device events has a start and a duration"
+    if trace.seen["of JAX"]:
+        return "this is a trace of JAX's profiler (an XPlane turned into JSON); expected PyTorch's"
+    if isinstance(trace.about.get("otherData"), dict):
+        return "no device events of PyTorch's profiler; rocprof and others write JSON like this"
+    if others:
+        named = ", ".join(f"{n:,} of '{k}'" for k, n in others.most_common(3))
+        return f"no device events (kernel, gpu_memcpy, gpu_memset); it has {named}"
+    return (
+        "no device events: the profile is of the host alone. Ask the profiler for"
+        " ProfilerActivity.CUDA, and see that a GPU was used while it ran"
+    )
+
+
+def _mapping(value: Any) -> dict:
+    return value if isinstance(value, dict) else {}
+
+
+def _id(value: Any, missing: int = -1) -> int:
+    """A number of the file as an int that fits a column."""
+    if isinstance(value, str) and value.strip("-").isdecimal():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or abs(value) > LARGEST:
+        return missing
+    return value

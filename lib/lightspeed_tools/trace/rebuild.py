@@ -1,0 +1,323 @@
+"""The run of a profile, rebuilt: who launched what, which stream waited for which, which ranks met.
+
+What is known of waits was taken from the events: a kernel after a
+`StreamWaitEvent` waits for what was launched last on another stream, one that starts as a kernel of
+another stream ends waited for that, and a collective ends on all ranks at once. A wait that never
+held anything up leaves no mark.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from statistics import median_low
+
+from lightspeed_tools.trace.account import LAUNCH_NS, Account, launches
+from lightspeed_tools.trace.reader import (
+    ALLOCATE,
+    COMMUNICATION,
+    COMPUTE,
+    LAUNCH,
+    SYNCHRONIZE,
+    WAIT,
+    Trace,
+)  # fmt: skip
+
+CLOSE = 5_000  # ns: what starts so soon after an end waited for it
+MARKED, RETURNS, BEGINS, RUNS = range(4)  # the order of what is at the same time
+ANNOTATED = ("loader", "compile")  # causes that are known by annotations of the host
+LARGEST = 400_000  # rows of a device that a replay takes
+
+
+@dataclass
+class Operation:
+    """Something that ran on the device: times as recorded (ns), and what it waits for."""
+
+    start: int
+    end: int
+    kind: int
+    stream: int
+    call: Call | None
+    row: int
+    lag: int = 0  # from its launch to its start, with nothing in the way
+    gap: int = 0  # after what ran before it on its stream
+    alone: int = 0  # ns after its predecessor, where no launch is known
+    after: list[Operation] = field(default_factory=list)
+    meeting: Meeting | None = None
+    duration: int = 0
+    factor: float = 1.0  # of its duration on a rank that is as fast as the others
+    merged: int = -1  # ns of it in one product with those like it; -1: it is none of many
+    began: int = 0  # in the replay, as `ended`
+    ended: int = 0
+
+
+@dataclass
+class Call:
+    """A call of the host that launches, awaits or allocates."""
+
+    start: int
+    end: int
+    kind: int
+    operation: Operation | None = None
+    before: int = 0  # ns of the host since the call before it
+    until: Operation | None = None  # it returned when this was done
+    tail: int = 0
+    closes: bool = False  # the last synchronize of a step
+    merged: bool = False
+    ran: int = 0
+
+
+@dataclass
+class Meeting:
+    """A collective: its operations, one a rank, and the time that it took once all were there."""
+
+    members: list[Operation]
+    transfer: int = 0
+    expected: int = -1  # ns by the law, where bytes and fabric are known
+    began: int = 0
+
+
+@dataclass
+class Run:
+    """The ranks of a job, ready to be run again. `events` are (time, order, rank, what) by time:
+    what is an `Operation`, a `Call` (order RETURNS: it is over) or (cause, ns) of the host.
+    `measured` is the span (ns), `first_calls` when each host began.
+    """
+
+    ranks: int
+    events: list[tuple[int, int, int, object]]
+    meetings: list[Meeting]
+    measured: int
+    operations: list[list[Operation]]
+    first_calls: list[int]
+
+
+def rebuild(traces: Sequence[Trace], accounts: Sequence[Account]) -> Run:
+    """The `Run` of one device a trace, with ranks whose clocks differ set right by their
+    collectives.
+    """
+    ranks = [_operations(trace, account) for trace, account in zip(traces, accounts, strict=True)]
+    operations = [found for found, _ in ranks]
+    meetings = _meetings(operations)
+    shifts = _clock_shifts(meetings, len(ranks))
+    events: list[tuple[int, int, int, object]] = []
+    for rank, ((found, calls), trace, shift) in enumerate(zip(ranks, traces, shifts, strict=True)):
+        for op in found:
+            op.start, op.end = op.start + shift, op.end + shift
+        for call in calls:
+            call.start, call.end = call.start + shift, call.end + shift
+            events.append((call.start, BEGINS, rank, call))
+            if call.until is not None or call.kind == ALLOCATE:
+                events.append((call.end, RETURNS, rank, call))
+        for op in found:  # some clocks let a kernel start before its launch
+            at = max(op.start, op.call.start) if op.call else op.start
+            events.append((at, RUNS, rank, op))
+        for cause in ANNOTATED:
+            for start, end in _of_the_host(trace, cause):
+                events.append((end + shift, MARKED, rank, (cause, end - start)))
+    events.sort(key=lambda event: event[:3])
+    for meeting in meetings:
+        last = max(op.start for op in meeting.members)
+        ends = sorted(op.end for op in meeting.members)
+        meeting.transfer = max(1, ends[len(ends) // 2] - last)
+    _rank_factors(operations)
+    measured = max(op.end for found in operations for op in found) - min(
+        op.start for found in operations for op in found
+    )
+    first_calls = [
+        min(
+            [call.start for call in calls]
+            + [start + shift for cause in ANNOTATED for start, _ in _of_the_host(trace, cause)],
+            default=0,
+        )
+        for (_, calls), trace, shift in zip(ranks, traces, shifts, strict=True)
+    ]
+    return Run(len(ranks), events, meetings, measured, operations, first_calls)
+
+
+def _operations(trace: Trace, account: Account) -> tuple[list[Operation], list[Call]]:
+    """What ran on a device in order of its start, and the host's calls that matter to it."""
+    device, calls = trace.device, trace.calls
+    by_correlation = launches(trace, set(device.correlation))
+    called = {
+        row: Call(calls.start[row], calls.start[row] + calls.duration[row], calls.kind[row])
+        for row in sorted(range(len(calls)), key=calls.start.__getitem__)
+    }
+    found = []
+    for row in account.rows[:LARGEST]:
+        start, call = device.start[row], None
+        at = by_correlation.get(device.correlation[row])
+        if at is not None:
+            call = called[at]
+        op = Operation(
+            start, start + device.duration[row], device.kind[row], device.place[row], call, row
+        )
+        op.duration = device.duration[row]
+        if call is not None and call.operation is None:
+            call.operation = op
+        found.append(op)
+    if found:
+        horizon = found[-1].end
+        called = {row: call for row, call in called.items() if call.start <= horizon}
+    last: dict[int, int] = {}
+    for row, call in called.items():
+        if call.kind != WAIT:
+            thread = calls.place[row]
+            call.before = max(0, call.start - last.get(thread, call.start))
+            last[thread] = call.start
+    _lags(found)
+    _waits(found, called, trace)
+    _blocked(found, called, trace)
+    return found, [call for call in called.values() if call.kind != WAIT]
+
+
+def _lags(found: list[Operation]) -> None:
+    """How long launches and the passing from kernel to kernel take, where nothing else held an
+    operation up. Where something did, a launch takes the usual time, and the passing none: so
+    gains stay bounds.
+    """
+    last: dict[int, Operation] = {}
+    lags = []
+    for op in found:
+        before = last.get(op.stream)
+        if op.call is not None and (before is None or before.end + CLOSE < op.call.start):
+            lag = op.start - op.call.start
+            if 0 <= lag <= LAUNCH_NS:
+                lags.append(lag)
+        last[op.stream] = op
+    usual = median_low(lags) if lags else CLOSE
+    last = {}
+    for op in found:
+        before = last.get(op.stream)
+        if op.call is not None:
+            own = op.start - op.call.start
+            # what ran before a profile began may have held the first operation up
+            op.lag = own if op is found[0] or 0 <= own <= LAUNCH_NS else min(own, usual)
+        if before is not None:
+            passed = op.alone = op.start - before.end  # below 0 where kernels of a stream overlap
+            queued = op.call is not None and op.call.start + LAUNCH_NS < before.end
+            op.gap = passed if queued and passed <= LAUNCH_NS else min(0, passed)
+        last[op.stream] = op
+
+
+def _waits(found: list[Operation], called: dict[int, Call], trace: Trace) -> None:
+    """Which operations waited for one of another stream."""
+    calls = trace.calls
+    waited, pending = set(), {}
+    for row in called:
+        thread = calls.place[row]
+        if calls.kind[row] == WAIT:
+            pending[thread] = True
+        elif calls.kind[row] == LAUNCH and pending.pop(thread, False):
+            waited.add(id(called[row]))
+    # In order of launch: what was launched last on each stream, as far as it was done in time.
+    launched = sorted((op for op in found if op.call is not None), key=lambda op: op.call.start)
+    newest: dict[int, Operation] = {}
+    for op in launched:
+        if id(op.call) in waited or op.kind == COMMUNICATION:
+            op.after = [
+                other
+                for stream, other in newest.items()
+                if stream != op.stream and other.end <= op.start + 1_000
+                and (id(op.call) in waited or other.kind == COMPUTE)
+            ]  # fmt: skip
+        newest[op.stream] = op
+    by_end = sorted(found, key=lambda op: op.end)
+    ends = [op.end for op in by_end]
+    last: dict[int, Operation] = {}
+    for op in found:
+        before = last.get(op.stream)
+        reasons = [before.end if before else 0, *(other.end for other in op.after)]
+        if op.call is not None:
+            reasons.append(op.call.start + op.lag)
+            if op.start - max(reasons) > CLOSE:
+                for at in range(bisect_right(ends, op.start) - 1, -1, -1):
+                    if ends[at] < op.start - 2 * CLOSE:
+                        break
+                    if by_end[at].stream != op.stream and by_end[at].start < op.start:
+                        op.after.append(by_end[at])
+                        break
+        last[op.stream] = op
+
+
+def _blocked(found: list[Operation], called: dict[int, Call], trace: Trace) -> None:
+    """Which operation a synchronize of the host, or a copy that blocks it, waited for."""
+    by_end = sorted((op for op in found if op.call is not None), key=lambda op: op.end)
+    ends = [op.end for op in by_end]
+    for row, call in called.items():
+        own = call.operation
+        if call.kind == SYNCHRONIZE:
+            for at in range(bisect_right(ends, call.end) - 1, -1, -1):
+                if by_end[at].call.start < call.start:
+                    call.until = by_end[at]
+                    break
+        elif own and own.end <= call.end and "emcpy" in trace.names[trace.calls.name[row]]:
+            call.until = own
+        if call.until is not None:
+            call.tail = max(0, call.end - max(call.start, call.until.end))
+    waits = [call for call in called.values() if call.kind == SYNCHRONIZE]
+    for _, end in trace.steps():
+        before = [call for call in waits if call.end <= end + CLOSE]
+        if before:
+            max(before, key=lambda call: call.end).closes = True
+
+
+def _meetings(ranks: list[list[Operation]]) -> list[Meeting]:
+    """Collectives of all ranks, matched by the order of their launches on streams in the order of
+    first use. Where the counts differ between ranks nothing is matched.
+    """
+    if len(ranks) < 2:
+        return []
+    columns = []
+    for found in ranks:
+        streams: dict[int, list[Operation]] = {}
+        ordered = [op for op in found if op.kind == COMMUNICATION]
+        ordered.sort(key=lambda op: op.call.start if op.call else op.start)
+        for op in ordered:
+            streams.setdefault(op.stream, []).append(op)
+        columns.append(list(streams.values()))
+    if len({tuple(map(len, streams)) for streams in columns}) != 1:
+        return []
+    meetings = []
+    for streams in zip(*columns, strict=True):
+        for members in zip(*streams, strict=True):
+            meeting = Meeting(list(members))
+            meetings.append(meeting)
+    for meeting in meetings:
+        for op in meeting.members:
+            op.meeting = meeting
+    return meetings
+
+
+def _clock_shifts(meetings: list[Meeting], ranks: int) -> list[int]:
+    """What to add to each rank's times so that collectives end together."""
+    if not meetings:
+        return [0] * ranks
+    return [
+        median_low([meeting.members[0].end - meeting.members[rank].end for meeting in meetings])
+        for rank in range(ranks)
+    ]
+
+
+def _rank_factors(ranks: list[list[Operation]]) -> None:
+    """How much shorter a slow rank's compute would be at the pace of the others."""
+    if len(ranks) < 2:
+        return
+    compute = [sum(op.duration for op in found if op.kind == COMPUTE) for found in ranks]
+    usual = median_low(compute)
+    for found, total in zip(ranks, compute, strict=True):
+        if usual and total > 1.03 * usual:
+            for op in found:
+                op.factor = usual / total
+
+
+def _of_the_host(trace: Trace, cause: str) -> list[tuple[int, int]]:
+    """When the threads that launch were busy with a cause: the outermost of its annotations."""
+    threads = set(trace.calls.place)
+    marked = [(m.start, m.end) for m in trace.marks if m.kind == cause and m.thread in threads]
+    kept: list[tuple[int, int]] = []
+    for start, end in sorted(marked, key=lambda pair: (pair[0], -pair[1])):
+        if not kept or start >= kept[-1][1]:
+            kept.append((start, end))
+    return kept

@@ -1,0 +1,228 @@
+"""What a diagnosis says: lines for the terminal and data."""
+
+from __future__ import annotations
+
+import json
+
+from lightspeed_show.format import si
+from lightspeed_tools.trace.account import Account
+from lightspeed_tools.trace.diagnosis import WORTH, Diagnosis
+from lightspeed_tools.trace.work import collectives, products
+
+SHOWN = 6  # rows of a table in the terminal; --json has all
+CHAPTER = "Chapters 2 (roofs) and 7 (collectives) of the course teach what is behind this."
+
+
+def headline(found: Diagnosis) -> str:
+    """Where the step went and what to fix first, in a sentence."""
+    account = max(found.all_accounts, key=lambda a: a.span)
+    parts = {
+        "compute": account.compute,
+        "exposed communication": account.exposed_communication,
+        "exposed copies": account.exposed_copy,
+        "idle": account.idle,
+    }
+    went = ", ".join(
+        f"{_percent(time, account.span)} {name}"
+        for name, time in sorted(parts.items(), key=lambda part: -part[1])
+        if 100 * time >= account.span
+    )
+    where = f"{_time(account.span)}: {went}"
+    silent = found.closure is None or any(why.startswith("gains: ") for why in found.refused)
+    if silent:
+        return f"{where}. What to fix first is not said: {found.refused[0].partition(': ')[2]}."
+    if not found.worth and found.unknown > WORTH - 1:
+        return (
+            f"{where}. What to fix first is not said: {100 * found.unknown:.0f} % of the time is"
+            " idle for no reason that the file tells."
+        )
+    if not found.worth:
+        return f"{where}. Healthy: nothing here is worth more than {100 * (WORTH - 1):.0f} %."
+    first = found.worth[0]
+    who = f" ({found.slow_rank})" if first.cause == "rank" else ""
+    return f"{where}. Fix first: {first.name}{who}, at most {first.gain:.2f} times faster."
+
+
+def lines(found: Diagnosis) -> list[str]:
+    """The whole answer."""
+    told = [headline(found), ""]
+    several = len(found.all_accounts) > 1
+    for trace, listed in zip(found.traces, found.accounts, strict=True):
+        for account in listed:
+            name = account.name or "device"
+            rank = "" if trace.rank is None else f"rank {trace.rank}, "
+            told += [f"{rank}{name} {account.device}, {trace.path}"] if several else [
+                f"{rank}{name} {account.device}"]  # fmt: skip
+            told += [f"  {line}" for line in _account(account)]
+    told += ["", *_gains(found)]
+    trace, account = found.traces[0], found.accounts[0][0]
+    told += [*_products(trace, account), *_collectives(trace, account)]
+    told += ["", *(f"note: {note}" for note in found.notes), CHAPTER]
+    return told
+
+
+def _account(account: Account) -> list[str]:
+    hidden = account.communication - account.exposed_communication
+    copies = account.copy - account.exposed_copy
+    rows = [
+        ("span", account.span, f"first device event to last; {account.kernels:,} kernels"),
+        ("compute", account.compute, ""),
+        (
+            "communication",
+            account.exposed_communication,
+            f"exposed; {_time(hidden)} more is hidden",
+        ),
+        ("copies", account.exposed_copy, f"exposed; {_time(copies)} more is hidden"),
+        ("idle", account.idle, ""),
+    ]
+    told = [
+        f"{name:<14}{_time(time):>10}{_percent(time, account.span):>8}  {words}".rstrip()
+        for name, time, words in rows
+        if time or name in ("span", "compute", "idle")
+    ]
+    causes = sorted(account.causes.items(), key=lambda item: -item[1])
+    told += [
+        f"{'':4}{_time(time):>20}{_percent(time, account.span):>8}  {name}"
+        for name, time in causes
+        if 1000 * time >= account.span
+    ]
+    return told
+
+
+def _gains(found: Diagnosis) -> list[str]:
+    if found.closure is None:
+        return [f"refused: {reason}" for reason in found.refused]
+    told = [f"replayed, the span is {100 * found.closure:+.2f} % of the measured one off"]
+    told += [f"refused: {reason}" for reason in found.refused]
+    for gain in found.worth:
+        told.append(f"  at most {gain.gain:6.2f} ×  {gain.name}: {gain.advice}")
+    if found.worth:
+        told.append("  waits hidden in this run may show up once a cause is gone; one at a time")
+    return told
+
+
+def _products(trace, account) -> list[str]:
+    listed, covered = products(trace, account)
+    if not listed:
+        return ["", "products: no shapes in the trace (record_shapes=True keeps them)"]
+    told = ["", f"products with shapes are {100 * covered:.0f} % of compute"]
+    for p in listed[:SHOWN]:
+        batch, rows, depth, columns = p.shape
+        size = f"{batch} × " * (batch > 1) + f"[{rows}, {depth}] [{depth}, {columns}]"
+        share = f"{100 * p.share:.0f} % of the roof" if p.share else "no roof is known"
+        if p.share and p.share > 1:
+            share += ": a clock, a type or a shape is wrong"
+        told.append(
+            f"  {p.count:>5} × {size:<34} {p.number_format:<5}{si(p.time, 's'):>9}  {share}"
+        )
+    return told
+
+
+def _collectives(trace, account) -> list[str]:
+    listed = collectives(trace, account)
+    if not listed:
+        return []
+    told = ["", "collectives (time includes waiting for other ranks)"]
+    for c in listed[:SHOWN]:
+        law = f"law of chapter 7: {si(c.expected, 's')}" if c.expected else "no law for this link"
+        told.append(
+            f"  {c.count:>5} × {c.name:<15}{si(c.size, 'byte'):>9} over {c.ranks:<4}"
+            f" shortest {si(c.shortest, 's')}, {law}"
+        )
+    return told
+
+
+def as_data(found: Diagnosis) -> dict:
+    """The same as plain data."""
+    trace, account = found.traces[0], found.accounts[0][0]
+    listed, covered = products(trace, account)
+    return {
+        "headline": headline(found),
+        "devices": [
+            _device(trace, account)
+            for trace, accounts in zip(found.traces, found.accounts, strict=True)
+            for account in accounts
+        ],
+        "closure": found.closure,
+        "gains": [
+            {"cause": g.cause, "name": g.name, "advice": g.advice, "gain_at_most": g.gain,
+             "beyond_others": g.beyond}
+            for g in found.gains
+        ],
+        "refused": found.refused,
+        "notes": found.notes,
+        "products": {
+            "share_of_compute": covered,
+            "rows": [
+                {"name": p.name, "shape": list(p.shape), "format": p.number_format,
+                 "count": p.count, "us": p.time * 1e6, "share_of_roof": p.share}
+                for p in listed
+            ],
+        },
+        "collectives": [
+            {"name": c.name, "bytes": c.size, "ranks": c.ranks, "count": c.count,
+             "us": c.time * 1e6, "shortest_us": c.shortest * 1e6,
+             "expected_us": c.expected * 1e6 if c.expected else None}
+            for c in collectives(trace, account)
+        ],
+    }  # fmt: skip
+
+
+def _device(trace, account: Account) -> dict:
+    return {
+        "file": trace.path,
+        "rank": trace.rank,
+        "device": account.device,
+        "name": account.name,
+        "span_us": account.span / 1000,
+        "compute_us": account.compute / 1000,
+        "communication_us": account.communication / 1000,
+        "exposed_communication_us": account.exposed_communication / 1000,
+        "copy_us": account.copy / 1000,
+        "exposed_copy_us": account.exposed_copy / 1000,
+        "idle_us": account.idle / 1000,
+        "kernels": account.kernels,
+        "idle_by_cause_us": {name: time / 1000 for name, time in account.causes.items()},
+    }
+
+
+def to_json(found: Diagnosis, against: Diagnosis | None = None) -> str:
+    """One JSON document; with `against`, that of the other run beside it."""
+    data = as_data(found) | ({"against": as_data(against)} if against else {})
+    return json.dumps(data, indent=1, allow_nan=False)
+
+
+def compared(found: Diagnosis, other: Diagnosis) -> list[str]:
+    """What changed from the other run to this one: the parts of the longest span of each."""
+    now, then = (max(d.all_accounts, key=lambda a: a.span) for d in (found, other))
+    faster = then.span / now.span if now.span else 1.0
+    rows = [
+        (name, getattr(then, field), getattr(now, field))
+        for name, field in (
+            ("span", "span"), ("compute", "compute"), ("communication", "exposed_communication"),
+            ("copies", "exposed_copy"), ("idle", "idle"),
+        )
+    ]  # fmt: skip
+    most = max(rows[1:], key=lambda row: abs(row[2] - row[1]))
+    told = [
+        f"{faster:.2f} times as fast as {other.traces[0].path}; most of the change is in {most[0]}."
+        " Spans compare only if both files have the same steps.",
+        f"{'':<14}{'there':>10}{'here':>10}{'change':>11}",
+    ]
+    told += [
+        f"{name:<14}{_time(before):>10}{_time(after):>10}{_signed(after - before):>11}"
+        for name, before, after in rows
+    ]
+    return told
+
+
+def _time(nanoseconds: int) -> str:
+    return si(nanoseconds * 1e-9, "s")
+
+
+def _signed(nanoseconds: int) -> str:
+    return ("+" if nanoseconds > 0 else "-" if nanoseconds < 0 else "") + _time(abs(nanoseconds))
+
+
+def _percent(time: int, span: int) -> str:
+    return f"{100 * time / span:.1f} %" if span else "0 %"
