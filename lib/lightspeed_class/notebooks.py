@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lightspeed_class.prose import Prose, prose_at
-from lightspeed_course.practice.questions import question
 
 LARGEST = 16 << 20  # bytes of a notebook; with many figures it has one or two million
 MOST_CELLS = 2000
@@ -65,15 +64,12 @@ class Assignment:
         """The questions that the grader judges."""
         return [q for q in self.points if q not in self.prose]
 
-    @property
-    def functions(self):
-        """Question -> name of the function that the exercise has the student write."""
-        return {
-            q: name
-            for pairs in self.cells.values()
-            for q, name in pairs
-            if q not in self.prose and question(q).kind == "function"
-        }
+    def functions(self, kinds):
+        """Question -> name of the function that the exercise has the student write; `kinds`:
+        question -> what it asks for.
+        """
+        pairs = (pair for pairs in self.cells.values() for pair in pairs)
+        return {q: name for q, name in pairs if kinds.get(q) == "function"}
 
 
 @dataclass(frozen=True)

@@ -241,7 +241,9 @@ def test_an_assignment_is_read_from_an_exercise(tmp_path):
     found = Assignment.of(tmp_path / "x.ipynb", points={QUESTIONS["word"]: 3})
     assert dict(found.cells) == dict(ASSIGNMENT.cells)
     assert found.points == {**ASSIGNMENT.points, QUESTIONS["word"]: 3.0}
-    assert found.functions == {"roofline.attainable": "roof"}
+    assert found.functions({q: question(q).kind for q in found.points}) == {
+        "roofline.attainable": "roof"
+    }
     assert dataclasses.replace(found, points={}).points == ASSIGNMENT.points
 
 

@@ -22,6 +22,7 @@ from lightspeed_class.grading.decode import decode
 from lightspeed_class.grading.hidden_inputs import hidden
 from lightspeed_class.grading.run import Run
 from lightspeed_class.grading.sandbox import COURSE, Limits, Sandbox
+from lightspeed_class.kept_questions import variants
 from lightspeed_class.notebooks import Refused, code_cells
 from lightspeed_class.posed import posed
 from lightspeed_class.score import BY_HAND, Graded, Score, fingerprint
@@ -30,9 +31,10 @@ from lightspeed_course.practice.check import diagnose
 UNREACHED = "Not reached: the program ended, or was ended, before the end of this cell."
 
 
-def grade(content, assignment, seed=None, secret="", limits=None, isolated=True):
-    """Grade the bytes of a notebook for the student whose variants `seed` draws. Raises
-    NoSandbox, but nothing for what is in it.
+def grade(content, assignment, seed=None, secret="", limits=None, isolated=True, kept=None):
+    """Grade the bytes of a notebook for the student whose variants `seed` draws, by what the
+    gradebook has `kept` of them (KeptQuestions.data), or as they are drawn now. Raises NoSandbox,
+    but nothing for what is in it.
     """
     limits = limits or Limits()
     record = {
@@ -51,14 +53,22 @@ def grade(content, assignment, seed=None, secret="", limits=None, isolated=True)
         return refused(str(refusal), assignment, record)
     with Sandbox(limits, isolated) as box:
         record["isolation"] = box.isolation
-        run = Run(box, assignment, limits, cells)
-        asked = {id: posed(id, seed, secret) for id in assignment.judged}
-        verdicts = {id: _published(run, variant) for id, variant in asked.items()}
+        kept = variants(kept) if kept else {}
+        asked = {id: kept.get(id) or [posed(id, seed, secret)] for id in assignment.judged}
+        run = Run(
+            box, assignment, limits, cells, {id: v.question.kind for id, (v, *_) in asked.items()}
+        )
+        verdicts = {id: [_published(run, v) for v in mine] for id, mine in asked.items()}
         # All that is told of the program is known here. From now on it knows hidden inputs, and
         # nothing that it says is told to anybody but as right or not.
         status, notes = run.status, run.notes()
         drawn = f"{secret}\n{seed}\n{record['submission']}"
-        verdicts |= {id: _held(run, asked[id], drawn, v) for id, v in verdicts.items()}
+        verdicts = {
+            id: max(
+                (_held(run, *each, drawn) for each in zip(asked[id], mine, strict=True)), key=_share
+            )
+            for id, mine in verdicts.items()
+        }
     scores = tuple(
         _score(run, id, out_of, verdicts[id]) if id in verdicts else Score(id, 0.0, out_of, BY_HAND)
         for id, out_of in assignment.points.items()
@@ -107,13 +117,20 @@ def _published(run, variant):
     return verdict
 
 
-def _held(run, variant, drawn, verdict):
+def _better(run, asked, verdicts, drawn):
+    """Of the verdicts by several variants, the first that earns most."""
+    pairs = zip(asked, verdicts, strict=True)
+    return max((_held(run, variant, verdict, drawn) for variant, verdict in pairs), key=_share)
+
+
+def _held(run, variant, verdict, drawn):
     """The verdict on a function that is right so far after hidden inputs, of which the student is
     told nothing.
     """
     if not verdict.correct or not _is_function(variant, run.answers[variant.question.id][1]):
         return verdict
-    other = hidden(variant, drawn)
+    sets = getattr(variant, "sets", None)
+    other = variant.hidden(drawn) if sets else hidden(variant, drawn)
     if diagnose(other, run.replay(other)).correct:
         return replace(
             verdict,
@@ -143,11 +160,16 @@ def _score(run, id, out_of, verdict):
             if run.reached(id)
             else UNREACHED
         )
-    share = float(verdict.correct) if verdict.share is None else verdict.share
+    share = _share(verdict)
     return Score(
         id, out_of * share, out_of, verdict.kind, verdict.name, message, verdict.given, by,
         verdict.share,
     )  # fmt: skip
+
+
+def _share(verdict):
+    """The share of the points that a verdict earns."""
+    return float(verdict.correct) if verdict.share is None else verdict.share
 
 
 @cache
