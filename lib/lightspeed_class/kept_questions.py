@@ -12,8 +12,10 @@ import json
 
 from lightspeed_class.asked import Asked, Unkept, frozen, hidden_sets, thawed
 from lightspeed_class.posed import posed
-from lightspeed_course.practice.questions import UnknownQuestion, question
+from lightspeed_course.practice.questions import INCIDENT, UnknownQuestion, question
+from lightspeed_course.practice.variants import Variant
 
+FEW = 5
 HIDDEN = "hidden"  # stands for a seed where the hidden inputs are kept, which all share
 
 
@@ -40,9 +42,9 @@ class KeptQuestions:
             # nothing was given out with these numbers
             keep(self.book, self.name, version, [seed])
             questions = self.book.asked(self.name, version, seed)
-        if version not in self._hidden:
-            self._hidden[version] = self.book.asked(self.name, version, HIDDEN)
-        return {"questions": questions, "hidden": self._hidden[version] or {}}
+        if (version, at) not in self._hidden:
+            self._hidden[version, at] = self.book.asked(self.name, version, HIDDEN, at)
+        return {"questions": questions, "hidden": self._hidden[version, at] or {}}
 
     def asked(self, submission, seed, at=None):
         """Question -> variant, prose among them."""
@@ -51,17 +53,14 @@ class KeptQuestions:
 
     def changed(self):
         """The questions that the course that is installed asks otherwise than the latest release
-        did, or has no more.
+        did, or has no more; a few students tell.
         """
-        version = self.book.version(self.name)
-        seeds = self.book.asked_seeds(self.name, version) - {HIDDEN}
-        kept = {seed: self.book.asked(self.name, version, seed) for seed in seeds}
-        return sorted({
-            id
-            for seed, questions in kept.items()
-            for id, data in questions.items()
-            if _now(id, seed, self.book.secret) != {k: v for k, v in data.items() if k != "also"}
-        })  # fmt: skip
+        version, found = self.book.version(self.name), set()
+        for seed in sorted(self.book.asked_seeds(self.name, version) - {HIDDEN}, key=str)[:FEW]:
+            for id, kept in self.book.asked(self.name, version, seed).items():
+                if id not in found and correction(kept, seed, self.book.secret) != ("", None):
+                    found.add(id)
+        return sorted(found)
 
     def _first_touch(self):
         released = json.loads(self.book.setting(f"release {self.name}") or "{}")
@@ -84,14 +83,13 @@ def variants(data):
     """Question -> the variants by which an answer is judged, and the better verdict counts: what
     was asked and, after a correction that takes no points, what it was before.
     """
-    hidden = data["hidden"]
-    return {
-        id: [
-            thawed(kept, hidden.get(id)),
-            *(Asked(k, hidden.get(id)) for k in kept.get("also", ())),
-        ]
-        for id, kept in data["questions"].items()
-    }
+    found = {}
+    for id, kept in data["questions"].items():
+        before = kept.get("also", ())
+        first, *others = data["hidden"].get(id) or [None] * (1 + len(before))
+        earlier = (Asked(*each) for each in zip(before, others, strict=True))
+        found[id] = [thawed(kept, first), *earlier]
+    return found
 
 
 def keep(book, name, version, seeds):
@@ -108,7 +106,7 @@ def keep(book, name, version, seeds):
         if HIDDEN not in had:
             functions = [id for id in assignment.judged if question(id).kind == "function"]
             drawn[HIDDEN] = {
-                id: hidden_sets(question(id).variant(), book.secret) for id in functions
+                id: [hidden_sets(question(id).variant(), book.secret)] for id in functions
             }
     except UnknownQuestion as error:
         raise Unkept(
@@ -118,12 +116,63 @@ def keep(book, name, version, seeds):
     book.keep_asked(name, version, drawn)
 
 
-def _now(id, seed, secret):
-    """What the course that is installed would ask; None if it does not."""
+def correction(kept, seed, secret):
+    """(what keeps the question of now from judging what was asked, None), or ("", the data by which
+    it does, for the numbers and in the words of then); ("", None) where both are the same.
+    """
+    id, before = kept["question"]["id"], {k: v for k, v in kept.items() if k != "also"}
     try:
-        return json.loads(json.dumps(frozen(posed(id, seed, secret))))
+        q = question(id)
     except UnknownQuestion:
-        return None
+        return "the course that is installed does not have it", None
+    if q.kind == INCIDENT:
+        same = _plain(frozen(posed(id, seed, secret))) == before
+        return ("" if same else "an incident is drawn anew, and not corrected"), None
+    if q.kind != kept["question"]["kind"] or set(q.parameters) != set(kept["values"]):
+        return "it asks for something else now", None
+    try:
+        variant = Variant(q, kept["seed"], kept["values"])
+        if not variant.is_sound():
+            return "it does not ask for these numbers now", None
+        now = _plain(frozen(variant))
+    except (ArithmeticError, LookupError, TypeError, ValueError):
+        return "it does not ask for these numbers now", None
+    same = now == before
+    return "", None if same else now | {"prompt": kept["prompt"]}
+
+
+def correct(book, name, keep_better=True):
+    """Judge what was handed in by the questions of now, for the numbers and in the words of then:
+    (the questions that are judged otherwise from now on, question -> why it can't be). Where
+    `keep_better`, an answer keeps what it earned before. Call it in a KeptQuestions' class folder.
+    """
+    changed, stuck = set(), {}
+    for version in {book.version(name, s.version) for s in book.submissions(name)}:
+        drawn = {}
+        for seed in book.asked_seeds(name, version) - {HIDDEN}:
+            kept = book.asked(name, version, seed)
+            for id, data in kept.items():
+                why, now = correction(data, seed, book.secret)
+                if why:
+                    stuck[id] = why
+                if now:
+                    also = [{k: v for k, v in data.items() if k != "also"}, *data.get("also", ())]
+                    drawn.setdefault(seed, dict(kept))[id] = now | {"also": also * keep_better}
+                    changed.add(id)
+        if hidden := dict(book.asked(name, version, HIDDEN) or {}):
+            for id in changed & hidden.keys():
+                sets = hidden_sets(question(id).variant(), book.secret)
+                hidden[id] = [sets, *hidden[id] * keep_better]
+            drawn[HIDDEN] = hidden
+        if changed:
+            book.keep_asked(name, version, drawn)
+    if changed:
+        book.setting(f"corrected {name}", f"{float(book.setting(f'corrected {name}') or 0) + 1:g}")
+    return sorted(changed), stuck
+
+
+def _plain(data):
+    return json.loads(json.dumps(data))
 
 
 def _otherwise(book, name, released):

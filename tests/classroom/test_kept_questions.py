@@ -13,7 +13,7 @@ from lightspeed_class.asked import Asked, Unkept, frozen
 from lightspeed_class.grading.batch import grade_all, replay
 from lightspeed_class.handout.release import release
 from lightspeed_class.intake.collect import collect
-from lightspeed_class.kept_questions import KeptQuestions
+from lightspeed_class.kept_questions import KeptQuestions, correct
 from lightspeed_class.reports.class_report import statistics
 from lightspeed_class.reports.feedback import write_feedback
 from lightspeed_class.roster import new_seed
@@ -281,3 +281,32 @@ def test_a_class_of_an_earlier_course_says_what_differs_or_is_kept(course, book,
     assert seeds < book.asked_seeds(NAME, "") and not kept.changed()
     bank("roofline.ridge", tolerance=0.4)
     assert kept.changed() == ["roofline.ridge"]
+
+
+@pytest.mark.parametrize("worse_too", [False, True])
+def test_a_correction_is_shown_then_chosen_and_keeps_the_better_mark(
+    course, book, bank, tmp_path, worse_too
+):
+    release(course, book, exercise(tmp_path))
+    for student in ("ada", "bob"):
+        inbox = hand_in(course, 1, student, answers(book, student), tmp_path / "in")
+    collect(course, book, NAME, [inbox])
+    grade_all(book, NAME, submit=Here())
+    assert marks(book)["ada"] == (4.0, 4.0) and marks(book)["bob"] == (3.0, 4.0)
+    # What bob wrote is right now, and what ada wrote is not.
+    bank("roofline.ridge", expected=lambda **_: 12345.6, misconceptions=(), valid=None)
+    # Nobody gains by this one, which only says it otherwise.
+    bank("roofline.attainable", expected=lambda **inputs: 1.0, misconceptions=(), valid=None)
+    bank("roofline.int8_bytes")
+    first = {s.id: book.gradings(s.id)[-1] for s in book.submissions(NAME)}
+    changed, stuck = correct(book, NAME, keep_better=not worse_too)
+    assert changed == ["roofline.attainable", "roofline.ridge"] and "int8" in "".join(stuck)
+    assert marks(book)["ada"] == (4.0, 4.0), "until it is regraded"
+    grade_all(book, NAME, submit=Here(), regrade=True)
+    kept = marks(book)["ada"][0], marks(book)["bob"][0]
+    assert kept == ((2.0, 3.0) if worse_too else (4.0, 4.0))
+    for grading in first.values():
+        same, *_ = replay(book, grading.id)
+        assert same, "an earlier score by what stood then"
+    grade_all(book, NAME, submit=Here(), regrade=True, label="again")
+    assert (marks(book)["ada"][0], marks(book)["bob"][0]) == kept

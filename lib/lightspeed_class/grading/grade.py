@@ -55,20 +55,14 @@ def grade(content, assignment, seed=None, secret="", limits=None, isolated=True,
         record["isolation"] = box.isolation
         kept = variants(kept) if kept else {}
         asked = {id: kept.get(id) or [posed(id, seed, secret)] for id in assignment.judged}
-        run = Run(
-            box, assignment, limits, cells, {id: v.question.kind for id, (v, *_) in asked.items()}
-        )
+        kinds = {id: mine[0].question.kind for id, mine in asked.items()}
+        run = Run(box, assignment, limits, cells, kinds)
         verdicts = {id: [_published(run, v) for v in mine] for id, mine in asked.items()}
         # All that is told of the program is known here. From now on it knows hidden inputs, and
         # nothing that it says is told to anybody but as right or not.
         status, notes = run.status, run.notes()
         drawn = f"{secret}\n{seed}\n{record['submission']}"
-        verdicts = {
-            id: max(
-                (_held(run, *each, drawn) for each in zip(asked[id], mine, strict=True)), key=_share
-            )
-            for id, mine in verdicts.items()
-        }
+        verdicts = {id: _better(run, asked[id], mine, drawn) for id, mine in verdicts.items()}
     scores = tuple(
         _score(run, id, out_of, verdicts[id]) if id in verdicts else Score(id, 0.0, out_of, BY_HAND)
         for id, out_of in assignment.points.items()
