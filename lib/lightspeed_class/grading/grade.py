@@ -10,6 +10,7 @@ on inputs that are drawn from a secret, for this student and submission, once th
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import platform
 from dataclasses import asdict, replace
@@ -23,11 +24,13 @@ from lightspeed_class.grading.hidden_inputs import hidden
 from lightspeed_class.grading.run import Run
 from lightspeed_class.grading.sandbox import COURSE, Limits, Sandbox
 from lightspeed_class.kept_questions import variants
-from lightspeed_class.notebooks import Refused, code_cells
+from lightspeed_class.notebooks import MOST_CELLS, Refused, beyond, code_cells
 from lightspeed_class.posed import posed
 from lightspeed_class.score import BY_HAND, Graded, Score, fingerprint
 from lightspeed_course.practice.check import diagnose
 
+LEFT_OUT = "raise TimeoutError"  # in place of a cell that can't be stopped
+LEFT = "Code cell {} ran longer than it may, in a call that can't be stopped. It was left out."
 UNREACHED = "Not reached: the program ended, or was ended, before the end of this cell."
 
 
@@ -51,23 +54,37 @@ def grade(content, assignment, seed=None, secret="", limits=None, isolated=True,
         cells = code_cells(content)
     except Refused as refusal:
         return refused(str(refusal), assignment, record)
-    with Sandbox(limits, isolated) as box:
-        record["isolation"] = box.isolation
-        kept = variants(kept) if kept else {}
-        asked = {id: kept.get(id) or [posed(id, seed, secret)] for id in assignment.judged}
-        kinds = {id: mine[0].question.kind for id, mine in asked.items()}
-        run = Run(box, assignment, limits, cells, kinds)
+    kept = variants(kept) if kept else {}
+    asked = {id: kept.get(id) or [posed(id, seed, secret)] for id in assignment.judged}
+    kinds = {id: mine[0].question.kind for id, mine in asked.items()}
+    with contextlib.ExitStack() as boxes:
+
+        def ran(cells):
+            box = boxes.enter_context(Sandbox(limits, isolated))
+            record["isolation"] = box.isolation
+            return Run(box, assignment, limits, cells, kinds)
+
+        run, stuck = ran(cells), None
+        if run.status == "time" and (at := run.stopped_at) < len(cells) - 1:
+            # A call into C looks at no signal: it costs its own cell, and not those after it.
+            boxes.close()
+            stuck, again = run, ran([*cells[:at], (cells[at][0], LEFT_OUT), *cells[at + 1 :]])
+            run = again if again.status == "ok" else stuck
         verdicts = {id: [_published(run, v) for v in mine] for id, mine in asked.items()}
         # All that is told of the program is known here. From now on it knows hidden inputs, and
         # nothing that it says is told to anybody but as right or not.
-        status, notes = run.status, run.notes()
+        status, notes, late = run.status, run.notes(), run.late
+        if stuck and run is not stuck:
+            status, notes, late = stuck.status, (*run.notes(), LEFT.format(at + 1)), True
+        if more := beyond(content):
+            notes += (f"Of {MOST_CELLS + more:,} cells only the first {MOST_CELLS:,} were run.",)
         drawn = f"{secret}\n{seed}\n{record['submission']}"
         verdicts = {id: _better(run, asked[id], mine, drawn) for id, mine in verdicts.items()}
     scores = tuple(
         _score(run, id, out_of, verdicts[id]) if id in verdicts else Score(id, 0.0, out_of, BY_HAND)
         for id, out_of in assignment.points.items()
     )
-    return Graded(status, scores, notes, record, run.late)
+    return Graded(status, scores, notes, record, late or run.late)
 
 
 def repriced(graded, assignment):

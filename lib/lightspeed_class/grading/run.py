@@ -78,11 +78,16 @@ class Run:
                 self.told.append((number, f"stopped with {safe_name(name)}."))
                 self.late |= name == "OutOfTime"
 
+    @property
+    def stopped_at(self):
+        """The number of the cell, from 0, that did not come to its end."""
+        return max(self.ran, default=-1) + 1
+
     def notes(self):
         """What the student is told of the run as a whole."""
         told = [f"Code cell {number + 1} {what}" for number, what in dict.fromkeys(self.told)]
         if self.status != "ok":
-            at = max(self.ran, default=-1) + 2
+            at = self.stopped_at + 1
             where = f" It was at code cell {at}." if at <= self.cells else ""
             told = [*told[:MOST_NOTES], STATUS[self.status] + where]
         return tuple(told[: MOST_NOTES + 1])

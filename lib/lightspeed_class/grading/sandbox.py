@@ -369,7 +369,8 @@ def _readable():
 def _paths():
     """What student.py puts on the path for the packages and the course."""
     paths = sysconfig.get_paths()
-    return list(dict.fromkeys([str(LIB), paths["purelib"], paths["platlib"]]))
+    packages = (os.path.realpath(paths[name]) for name in ("purelib", "platlib"))
+    return list(dict.fromkeys([str(LIB), *packages]))
 
 
 def _environment(home):
