@@ -29,7 +29,7 @@ from lightspeed_class.grading.grade import (
     refused,
     repriced,
 )
-from lightspeed_class.grading.sandbox import Limits, available
+from lightspeed_class.grading.sandbox import Limits, door, ready
 from lightspeed_class.intake.origins import Origins
 from lightspeed_class.kept_questions import KeptQuestions
 from lightspeed_class.notebooks import Assignment
@@ -81,8 +81,7 @@ def grade_all(
     pool of `workers` processes.
     """
     start, limits, failed = time.monotonic(), limits or Limits(), {}
-    if isolated:
-        available()
+    ready(isolated)
     origins, kept = Origins(book, name), KeptQuestions(book, name)
     corrected = book.setting(f"corrected {name}") or ""
     key = " ".join([
@@ -302,7 +301,7 @@ def replay(book, id):
         after = refused(submission.refused, assignment)
     else:
         limits = Limits(**before.record["limits"])
-        isolated = before.record["isolation"] != "not isolated"
+        isolated = door(before.record["isolation"])
         after = grade(
             book.content(submission.id),
             assignment,

@@ -357,7 +357,7 @@ def _date(seconds):
 def _ran(result):
     """What was graded, so that a student can see that it is the right file."""
     record = result.grading.graded.record
-    held = " in a sandbox" if record["isolation"].startswith("bubblewrap") else ""
+    held = " in a sandbox" if record["isolation"] not in ("not isolated", "not run") else ""
     return f"Your notebook ran{held}. Its SHA-256 begins with `{record['submission'][:12]}`."
 
 
