@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import platform
+import re
 from dataclasses import asdict, replace
 from functools import cache
 from importlib.metadata import version
@@ -29,6 +30,9 @@ from lightspeed_class.posed import posed
 from lightspeed_class.score import BY_HAND, Graded, Score, fingerprint
 from lightspeed_course.practice.check import diagnose
 
+DEFIES = re.compile(
+    r"\b(except|signal|os|sys|ctypes|subprocess|multiprocessing|threading)\b|__|^[!%]", re.M
+)
 LEFT_OUT = "raise TimeoutError"  # in place of a cell that can't be stopped
 LEFT = "Code cell {} ran longer than it may, in a call that can't be stopped. It was left out."
 UNREACHED = "Not reached: the program ended, or was ended, before the end of this cell."
@@ -65,7 +69,7 @@ def grade(content, assignment, seed=None, secret="", limits=None, isolated=True,
             return Run(box, assignment, limits, cells, kinds)
 
         run, stuck = ran(cells), None
-        if run.status == "time" and (at := run.stopped_at) < len(cells) - 1:
+        if run.status == "time" and _waits_in_c(cells, at := run.stopped_at):
             # A call into C looks at no signal: it costs its own cell, and not those after it.
             boxes.close()
             stuck, again = run, ran([*cells[:at], (cells[at][0], LEFT_OUT), *cells[at + 1 :]])
@@ -126,6 +130,13 @@ def _published(run, variant):
     if verdict.kind in ("type", "dimension"):
         verdict = replace(verdict, given=came(answer, variant.question.unit))
     return verdict
+
+
+def _waits_in_c(cells, at):
+    """Whether the cell that did not end may be a slow call: it has nothing that stands up to an
+    alarm, and others come after it.
+    """
+    return at < len(cells) - 1 and not DEFIES.search(cells[at][1])
 
 
 def _better(run, asked, verdicts, drawn):
