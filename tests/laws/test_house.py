@@ -7,8 +7,10 @@ import functools
 import graphlib
 import itertools
 import pkgutil
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import lightspeed
@@ -216,9 +218,16 @@ def test_docstrings_are_no_lines_of_code():
 
 
 def test_files_stay_one_room():
-    """Banks are data, one file a subject."""
-    lines = {
-        dotted(p): len(p.read_text("utf-8").splitlines()) for p in FILES if p.parent.name != "banks"
-    }
+    lines = {dotted(p): len(p.read_text("utf-8").splitlines()) for p in FILES}
     long = {name: n for name, n in lines.items() if n > 600}
     assert not long, f"longer than 600 lines, so more than one thing: {long}"
+
+
+def test_the_changelog_the_citation_and_the_package_name_one_release():
+    root = LIB.parent
+    told = re.search(r"^## (\d\S*), (\d{4}-\d\d-\d\d)$", (root / "CHANGELOG.md").read_text(), re.M)
+    cited = dict(
+        re.findall(r"^(version|date-released): (.*)$", (root / "CITATION.cff").read_text(), re.M)
+    )
+    version = tomllib.loads((root / "pyproject.toml").read_text())["project"]["version"]
+    assert told[1] == cited["version"] == version and told[2] == cited["date-released"]

@@ -178,6 +178,14 @@ def test_experts_over_tensor_and_context_ranks():
         common = (grok.parameters - experts) / plan.tensor / plan.pipeline
         own = memory_use(grok, 4096, plan, H100).weights / 2 - common
         assert own * plan.expert * plan.expert_tensor * plan.pipeline == pytest.approx(experts)
+        held = stage_memory(grok, 4096, replace(plan, stage=1), H100, HOLDS, 1)
+        alone = stage_memory(grok, 4096, plan, H100, HOLDS, 1)
+        of_experts = alone.optimizer - 12 * (grok.parameters - grok.embeddings - experts) / (
+            plan.tensor * plan.pipeline
+        )
+        shared = (alone.optimizer - of_experts) / plan.ranks + of_experts / plan.expert_copies
+        assert plan.expert_copies * plan.expert * plan.expert_tensor == plan.ranks * plan.tensor
+        assert held.optimizer == pytest.approx(shared)
     with pytest.raises(BadArgument, match="at most the 8 experts"):
         step(grok, 4096, Plan(data=16, expert=16), H100)
     with pytest.raises(BadArgument, match="no experts"):
@@ -219,17 +227,16 @@ def test_an_exchange_over_nodes_goes_through_its_own_port():
 
 
 def test_chunks_divide_the_layers():
-    model, layers = transformer("llama3_405b"), 126
-    checked_for(model, Plan(pipeline=16, chunks=8))  # the table and the logits count as two
-    for chunks in (3, 5, 7, 8, 16):
-        possible = any((layers + ends) % (16 * chunks) == 0 for ends in range(4))
-        plan = Plan(pipeline=16, micro_batches=16, chunks=chunks)
-        for ask in (step, memory_use):
-            if possible:
+    """126 layers, and up to three more for the table, the logits and a token more."""
+    model = transformer("llama3_405b")
+    for stages, chunks in ((7, 9), (16, 8), (3, 43)):  # 126, 128, 129
+        step(model, 4096, Plan(pipeline=stages, chunks=chunks), H100)
+    for stages, chunks in ((16, 3), (5, 26), (4, 33), (16, 5)):  # 144, 130, 132, 160
+        plan = Plan(pipeline=stages, micro_batches=16, chunks=chunks)
+        words = f"chunks = {chunks}: .*126 layers over {stages} stages"
+        for ask in (step, memory_use, lambda *given: expected_memory(*given, HOLDS)):
+            with pytest.raises(BadArgument, match=words):
                 ask(model, 4096, plan, H100)
-            else:
-                with pytest.raises(BadArgument, match=f"chunks = {chunks}: .*126 layers over 16"):
-                    ask(model, 4096, plan, H100)
     many = Plan(pipeline=np.array([16, 16]), chunks=np.array([8, 5]))
     with pytest.raises(BadArgument, match="chunks = 5"):
         work(model, 4096, many, H100)
