@@ -98,6 +98,7 @@ class Card(Page):
         manual, score = result.manual.get(question), result.scores.get(question)
         origins = Origins(self.book, self.name)
         seed = seed_of(self.book, Outcome(result), origins)
+        variant = kept.asked(result.submission, seed)[question]
         i = list(assignment.points).index(question) + 1
         had = {r.student.id: r.manual.get(question) for r in results}
         self.set_status(status)
@@ -112,9 +113,8 @@ class Card(Page):
             state=places[at - 1].state,
             together=[r.student.name or r.student.id for r in together],
             own=[r.student.name or r.student.id for r in own],
-            told=told_question(
-                i, assignment, result, kept.asked(result.submission, seed)[question], why
-            ),
+            told=told_question(i, assignment, result, variant, why),
+            key=getattr(variant, "answer", ""),
             prose=question in assignment.prose,
             blank=question in assignment.prose and not answer(cells, assignment.prose[question]),
             notes=told_notes(result),

@@ -53,9 +53,19 @@ FOUND = {
 }
 
 
-def write_feedback(book, name, folder, student=None):
+def open_until(book, name):
+    """(when the last of all due times is, whose it is or "" for all's), None if there is none:
+    solutions wait for it.
+    """
+    dues = [(*book.due(name, s.id), s.id) for s in book.students() if not s.left]
+    known = [(due, id if own else "") for due, own, id in dues if due is not None]
+    return max(known, default=None)
+
+
+def write_feedback(book, name, folder, student=None, solutions=False):
     """Write the pages of an assignment into `folder`, one STUDENT.html each, or only that of one
-    student; the paths.
+    student; the paths. `solutions`: with the worked solution of each question, for the student's
+    own numbers.
 
     Who handed nothing in gets a page that says so; who has left gets one if named. Raises KeyError
     for an unknown assignment or student.
@@ -83,6 +93,7 @@ def write_feedback(book, name, folder, student=None):
             book.secret,
             _together(everybody, submission) if submission else (),
             kept.asked(submission, seed),
+            solutions,
         )
         paths.append(Path(folder) / file_name(outcome.result.student.id, ".html"))
         write_whole(paths[-1], text.encode())
@@ -107,7 +118,7 @@ def seed_of(book, outcome, origins):
 
 def to_html(
     assignment, outcome, seed=None, former=(), remark="", content=None, secret="", together=(),
-    asked=None,
+    asked=None, solutions=False,
 ):  # fmt: skip
     """The page of one student; `former` are the gradings before the one that counts, `remark` is of
     the notebook as a whole, which is `content`; `together` names those whose it is. `asked`: what
@@ -143,6 +154,7 @@ def to_html(
         questions=[
             told_question(i, assignment, result, asked[id], why.get(id, ""))
             | _theirs(cells, assignment, id)
+            | {"solution": getattr(asked[id], "solution", "") if solutions else ""}
             for i, id in enumerate(assignment.points, 1)
             if (judged and id in result.asked) or id in result.manual
         ],

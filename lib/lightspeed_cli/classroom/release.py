@@ -6,6 +6,7 @@ from lightspeed_class.listed import listed
 from lightspeed_cli.argument_types import when
 from lightspeed_cli.classroom.common import due_words, many
 from lightspeed_cli.classroom.roster import read_roster
+from lightspeed_cli.errors import UserError
 
 WORDS = "make a notebook for each student, or one for all, with numbers of their own"
 ARGUMENTS = (
@@ -22,6 +23,10 @@ ARGUMENTS = (
         },
     ),
     (
+        "--questions",
+        {"metavar": "FILE", "help": "questions of your own, as text, which the notebook asks"},
+    ),
+    (
         "--one-notebook",
         {
             "action": "store_true",
@@ -35,6 +40,14 @@ ARGUMENTS = (
 def run(options, course, book):
     from lightspeed_class.handout.release import release as give_out
 
+    if options.questions:
+        from lightspeed_course.practice.question_text import QuestionError
+        from lightspeed_course.practice.questions import load
+
+        try:
+            load(options.questions)
+        except QuestionError as error:
+            raise UserError(error) from error
     if options.students:
         read_roster(book, options.students)
     done = give_out(course, book, options.name, options.due, options.one_notebook)

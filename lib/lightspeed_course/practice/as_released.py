@@ -16,7 +16,10 @@ import textwrap
 import zlib
 from importlib.metadata import PackageNotFoundError, version
 
+from lightspeed_course.practice.questions import topics
+
 KEPT = "LIGHTSPEED_ASKED"
+OWN = "own"
 
 
 def course_version():
@@ -28,8 +31,14 @@ def course_version():
 
 
 def pack(asked):
-    """As text for a notebook: variants, or the questions that they will be drawn from."""
-    kept = {getattr(one, "question", one).id: [fingerprint(one), _prompt(one)] for one in asked}
+    """As text for a notebook: variants, or the questions that they will be drawn from. Of an
+    instructor's own questions there is no fingerprint: whoever has one could try answers by it.
+    """
+    public, kept = topics(), {}
+    for one in asked:
+        id = getattr(one, "question", one).id
+        own = id.partition(".")[0] not in public
+        kept[id] = [OWN if own else fingerprint(one), _prompt(one)]
     packed = json.dumps({"course": course_version(), "asked": kept}).encode()
     return textwrap.fill(base64.b64encode(zlib.compress(packed, 9)).decode(), 96)
 
@@ -57,6 +66,8 @@ def otherwise(id, variant):
     if id not in kept["asked"]:
         return None
     mark, prompt = kept["asked"][id]
+    if mark == OWN:
+        return prompt, "This question is of your class alone: it is judged once it is handed in."
     try:
         here = variant()
         if mark == fingerprint(here if prompt else here.question):
