@@ -12,7 +12,7 @@ import hashlib
 from dataclasses import asdict
 from functools import cached_property
 
-from lightspeed_class.grading.hidden_inputs import hidden
+from lightspeed_class.hidden_inputs import hidden
 from lightspeed_course.practice.causes import Cause
 from lightspeed_course.practice.premises import result
 from lightspeed_course.practice.questions import INCIDENT, Misconception, Parameter, Question

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 
 from lightspeed_class.asked import Asked, Unkept, frozen, hidden_sets, thawed
+from lightspeed_class.notebooks import TO_COME, asks
 from lightspeed_class.posed import posed
 from lightspeed_course.practice.questions import INCIDENT, UnknownQuestion, question
 from lightspeed_course.practice.variants import Variant
@@ -193,8 +194,6 @@ def _otherwise(book, name, released):
 
 def _shown(notebook):
     """(question, prompt) of each that a released notebook shows; one for all shows none."""
-    from lightspeed_class.handout.release import TO_COME, asks
-
     for cell in notebook["cells"]:
         shown = ["".join(o["data"]["text/plain"]) for o in cell.get("outputs", ())]
         pairs = zip(asks("".join(cell["source"])), shown, strict=False) if shown else ()

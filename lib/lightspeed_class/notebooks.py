@@ -21,6 +21,9 @@ LARGEST = 16 << 20  # bytes of a notebook; with many figures it has one or two m
 MOST_CELLS = 2000
 TOO_LARGE = f"It is larger than {LARGEST >> 20} MiB. Clear the outputs and hand it in again."
 
+# what one notebook for all shows in place of a prompt
+TO_COME = "*Run the cells from the top, and this question is shown with your numbers.*"
+
 
 class Refused(Exception):
     """A submission that cannot be graded at all; the message is for its author."""
@@ -95,6 +98,16 @@ def sources(cells, assignment, question):
     """The code of the cells that ask a question."""
     code = code_of(cells)
     return [code[number][1] for number in homes(question, assignment, code)]
+
+
+def asks(source):
+    """The questions that a cell shows, in order."""
+    calls = [
+        n
+        for n in ast.walk(ast.parse(source))
+        if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == "ask"
+    ]
+    return [c.args[0].value for c in calls if c.args and isinstance(c.args[0], ast.Constant)]
 
 
 def checks(source):

@@ -14,8 +14,8 @@ from lightspeed.units import Q
 from lightspeed_class.grading import sandbox
 from lightspeed_class.grading.decode import decode
 from lightspeed_class.grading.grade import grade
-from lightspeed_class.grading.hidden_inputs import hidden
 from lightspeed_class.grading.sandbox import Limits, NoSandbox
+from lightspeed_class.hidden_inputs import hidden
 from lightspeed_class.notebooks import Assignment
 from lightspeed_course.practice.check import diagnose
 from lightspeed_course.practice.questions import bank, question, topics

@@ -21,9 +21,9 @@ from importlib.metadata import version
 from lightspeed_class.grading.answer_text import came
 from lightspeed_class.grading.closure import deciding
 from lightspeed_class.grading.decode import decode
-from lightspeed_class.grading.hidden_inputs import hidden
 from lightspeed_class.grading.run import Run
 from lightspeed_class.grading.sandbox import COURSE, Limits, Sandbox
+from lightspeed_class.hidden_inputs import hidden
 from lightspeed_class.kept_questions import variants
 from lightspeed_class.notebooks import MOST_CELLS, Refused, beyond, code_cells
 from lightspeed_class.posed import posed

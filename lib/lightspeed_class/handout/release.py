@@ -33,7 +33,7 @@ from lightspeed_class.class_folder import ClassError, exercises, write_whole
 from lightspeed_class.handout.handout_list import write_handout
 from lightspeed_class.intake.match_submissions import People
 from lightspeed_class.kept_questions import KeptQuestions, keep
-from lightspeed_class.notebooks import checks
+from lightspeed_class.notebooks import TO_COME, asks, checks
 from lightspeed_class.posed import posed
 from lightspeed_class.prose import name_of
 from lightspeed_class.roster import IDENTIFIERS, new_seed
@@ -76,7 +76,6 @@ try:
 except ModuleNotFoundError:
     raise ModuleNotFoundError("This notebook needs the course. {needs}") from None
 NUMBERS = os.environ["LIGHTSPEED_SEED"] = own_numbers(STUDENT, "{sealed}")"""
-TO_COME = "*Run the cells from the top, and this question is shown with your numbers.*"
 ASKED_CELL = '''\
 # What was asked when this was released: a course of another version sees that it asks otherwise.
 import os
@@ -340,16 +339,6 @@ def _asked(cells):
     """The questions that `check` is called for, in order."""
     code = [cell["source"] for cell in cells if cell["cell_type"] == "code"]
     return dict.fromkeys(id for source in code for id, _ in checks(source))
-
-
-def asks(source):
-    """The questions that a cell shows, in order."""
-    calls = [
-        n
-        for n in ast.walk(ast.parse(source))
-        if isinstance(n, ast.Call) and isinstance(n.func, ast.Name) and n.func.id == "ask"
-    ]
-    return [c.args[0].value for c in calls if c.args and isinstance(c.args[0], ast.Constant)]
 
 
 def _cell(cell, seed, feedback, secret, one, prompts):
