@@ -73,6 +73,15 @@ def run(options, course, book):
     if done.repriced:
         each = ", ".join(f"{q} {before:g} -> {now:g}" for q, before, now in done.repriced)
         print(f"  points: {done.points[0]:g} -> {done.points[1]:g} ({each})")
+        changed = {q for q, *_ in done.repriced}
+        by_hand = [
+            f"{r.student.id} {q} ({m.override:g} points)"
+            for r in book.results(done.name)
+            for q, m in r.manual.items()
+            if q in changed and m.override is not None
+        ]
+        if by_hand:
+            print(f"  marks by hand stay as they are; look at them again: {listed(by_hand)}")
         if book.latest(done.name):
             print(
                 "  what is graded already has the points before: lightspeed class regrade"
