@@ -16,7 +16,7 @@ import textwrap
 import zlib
 from importlib.metadata import PackageNotFoundError, version
 
-from lightspeed_course.practice.questions import topics
+from lightspeed_course.practice.questions import is_ours
 
 KEPT = "LIGHTSPEED_ASKED"
 OWN = "own"
@@ -34,11 +34,10 @@ def pack(asked):
     """As text for a notebook: variants, or the questions that they will be drawn from. Of an
     instructor's own questions there is no fingerprint: whoever has one could try answers by it.
     """
-    public, kept = topics(), {}
+    kept = {}
     for one in asked:
         id = getattr(one, "question", one).id
-        own = id.partition(".")[0] not in public
-        kept[id] = [OWN if own else fingerprint(one), _prompt(one)]
+        kept[id] = [fingerprint(one) if is_ours(id) else OWN, _prompt(one)]
     packed = json.dumps({"course": course_version(), "asked": kept}).encode()
     return textwrap.fill(base64.b64encode(zlib.compress(packed, 9)).decode(), 96)
 
